@@ -1,0 +1,57 @@
+# Everything happens in .venv; all that is needed is make and a python3 (3.11 or newer) with venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# An empty environment has no PATH, and make, unlike the shell, knows no other.
+export PATH := $(or $(PATH),/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin)
+SOURCES := $(shell PATH="$(PATH)" find emulator faults nodes -type f -not -name '*.pyc') pyproject.toml README.md LICENSE
+COVERAGE_LEAST := 80
+
+# What a caller's environment says about other checkouts must not reach the one that is tested.
+unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
+
+.PHONY: help setup demo test bench ledger clean
+.DEFAULT_GOAL := help
+
+help: ## print these lines
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
+
+setup: $(VENV)/installed ## make .venv and install the wheel into it, again only when sources changed
+
+demo: setup ## run the demonstration
+	$(BIN)/rmqemu demo
+
+test: setup ## lint, types, import rules, and all tests against the installed wheel
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/pytest -n 2 --cov --cov-branch --cov-report=term --cov-fail-under=$(COVERAGE_LEAST)
+
+bench: setup ## measure, into bench.json
+	$(BIN)/python -m emulator.bench
+
+ledger: setup ## write emulator/fidelity_ledger.json anew from the marks of the tests
+	$(BIN)/python -m emulator.fidelity_scan tests emulator/fidelity_ledger.json
+
+clean: ## remove .venv and all that was built or measured
+	rm -rf $(VENV) build dist runs bench.json htmlcov .coverage .coverage.* \
+		.mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find emulator faults nodes tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Third-party packages take minutes, our own wheel seconds: one stamp for each.
+$(VENV)/dependencies: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit("python3 is older than 3.11" if sys.version_info < (3, 11) else 0)'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -c 'import json, pathlib, tomllib; \
+		project = tomllib.loads(pathlib.Path("pyproject.toml").read_text())["project"]; \
+		wanted = project["dependencies"] + project["optional-dependencies"]["test"]; \
+		pathlib.Path("$(VENV)/wanted.txt").write_text("\n".join(wanted) + "\n")'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r $(VENV)/wanted.txt
+	touch $@
+
+$(VENV)/installed: $(VENV)/dependencies $(SOURCES)
+	rm -rf dist
+	$(BIN)/python -m build --wheel --outdir dist .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall dist/*.whl
+	touch $@

@@ -1,0 +1,292 @@
+"""Queue ownership over time as one HTML file: who owned what, where nobody did, where two did, and which fault was on.
+
+No script and nothing from outside: the file works offline and can be mailed.
+"""
+
+from collections.abc import Iterable
+from html import escape
+from pathlib import Path
+
+import attrs
+
+from emulator.analysis.canvas import CHARACTER_PX, Axis, band, element, label_lanes, text, titled
+from emulator.analysis.palette import STYLE, colour_of, highlight_rules, is_dark
+from emulator.analysis.report import Report
+from emulator.analysis.rows import Divergence, Hold, Orphan, Overlap, Queue
+from emulator.analysis.tables import describe_camp, seconds
+
+RETRY_PREFIX = "%RETRY%"
+WIDTH = 1320
+LEFT = 150
+RIGHT = 20
+LANE_PX = 15
+HEAD_PX = 22
+VIEW_PX = 9
+NEAR_PX = 14
+"""Names that begin this near to one in the row above are left out."""
+
+
+def draw(report: Report, path: Path | str) -> Path:
+    """Draw queue ownership over time.
+
+    Args:
+        report: what `analyze` found.
+        path: the HTML file to write.
+
+    Returns:
+        The path of the file.
+    """
+    target = Path(path)
+    target.write_text(page(report), "utf-8")
+    return target
+
+
+def page(report: Report) -> str:
+    """The picture as a complete HTML document."""
+    owners = sorted({hold.node: None for hold in report.holds}, key=_natural)
+    colours = colour_of(owners)
+    css = {name: f"owner-{number}" for number, name in enumerate(owners)}
+    chart = _Chart(report, colours, css)
+    title = escape(report.run_id)
+    what = f"{escape(report.scenario)} · seed {report.seed} · {report.mode} · {seconds(report.end_ns)} emulated"
+    reasons = "".join(f"<p>{escape(reason)}</p>" for reason in report.reasons)
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{title}: who owned which queue</title>"
+        f"<style>{STYLE}{highlight_rules(css.values())}</style></head><body>"
+        f'<h1>{title}<span class="verdict {report.verdict}">{report.verdict}</span></h1>'
+        f"<p>{what}</p>{reasons}{_legend(colours, css)}{chart.svg()}</body></html>\n"
+    )
+
+
+def _natural(name: str) -> tuple[str, int]:
+    stem = name.rstrip("0123456789")
+    return stem, int(name[len(stem) :] or 0)
+
+
+def _legend(colours: dict[str, str], css: dict[str, str]) -> str:
+    def item(swatch: str, label: str, name: str = "") -> str:
+        return f'<li class="{name}"><svg viewBox="0 0 26 14" aria-hidden="true">{swatch}</svg>{escape(label)}</li>'
+
+    def box(**attributes: object) -> str:
+        return element("rect", width=26, height=14, rx=2, **attributes)
+
+    owners = [item(box(fill=colour), name, css[name]) for name, colour in colours.items()]
+    two = list(colours.values())[:2] or ["#888888"]
+    hatch = _hatch("legend-both", (two * 2)[:2])
+    return (
+        f'<ul class="legend">{"".join(owners)}'
+        + item(f"<defs>{hatch}</defs>" + box(fill="url(#legend-both)"), "two or more own it (stripes in their colours)")
+        + item(box(style="fill:var(--nobody)"), "nobody owns it")
+        + item(element("rect", y=5, width=26, height=4, style="fill:var(--differ)"), "views differ")
+        + item(box(style="fill:var(--fault);fill-opacity:.35"), "fault")
+        + "</ul>"
+    )
+
+
+def _hatch(name: str, colours: Iterable[str]) -> str:
+    stripes = list(colours)
+    size = 5
+    rects = "".join(
+        element("rect", x=number * size, width=size, height=size * len(stripes), fill=colour)
+        for number, colour in enumerate(stripes)
+    )
+    width = size * len(stripes)
+    return element(
+        "pattern",
+        rects,
+        id=name,
+        width=width,
+        height=width,
+        patternUnits="userSpaceOnUse",
+        patternTransform="rotate(45)",
+    )
+
+
+_Name = tuple[str, float]
+"""A name and where it begins."""
+
+
+@attrs.frozen
+class _Section:
+    """The queues of one group and topic, ordered by broker and id."""
+
+    group: str
+    topic: str
+    queues: tuple[Queue, ...]
+
+
+@attrs.define
+class _Chart:
+    """Lays the rows out from top to bottom; what is behind and what is in front are collected apart."""
+
+    report: Report
+    colours: dict[str, str]
+    css: dict[str, str]
+    axis: Axis = attrs.field(init=False)
+    behind: list[str] = attrs.field(factory=list)
+    front: list[str] = attrs.field(factory=list)
+    hatches: dict[tuple[str, ...], str] = attrs.field(factory=dict)
+    row_px: int = attrs.field(init=False)
+    holds: dict[Queue, list[Hold]] = attrs.field(factory=dict)
+    overlaps: dict[Queue, list[Overlap]] = attrs.field(factory=dict)
+    orphans: dict[Queue, list[Orphan]] = attrs.field(factory=dict)
+
+    def __attrs_post_init__(self) -> None:
+        for hold in self.report.holds:
+            self.holds.setdefault(hold.queue, []).append(hold)
+        for two in self.report.overlaps:
+            self.overlaps.setdefault(two.queue, []).append(two)
+        for none in self.report.orphans:
+            self.orphans.setdefault(none.queue, []).append(none)
+        self.axis = Axis(LEFT, WIDTH - RIGHT, self.report.end_ns)
+        rows = sum(len(section.queues) for section in self._sections())
+        # So that 64 rows fit a screen.
+        self.row_px = 20 if rows <= 24 else 15 if rows <= 48 else 12
+
+    def svg(self) -> str:
+        """The chart as one inline SVG."""
+        top = self._faults(4)
+        y = top + 18
+        for section in self._sections():
+            y = self._section(section, y)
+        bottom = y + 4
+        grid = "".join(
+            element("line", x1=x, x2=x, y1=top + 14, y2=bottom, class_="grid")
+            + text(x, top + 11, label, anchor="middle", class_="small")
+            + text(x, bottom + 13, label, anchor="middle", class_="small")
+            for x, label in self.axis.ticks()
+        )
+        bands = "".join(
+            titled(
+                band(self.axis, fault.start_ns, fault.end_ns, top + 14, bottom, "band"), f"{fault.kind} {fault.subject}"
+            )
+            for fault in self.report.faults
+        )
+        instants = sorted({t: None for fault in self.report.faults for t in (fault.start_ns, fault.end_ns)})
+        instants += [mark.t_ns for mark in self.report.marks]
+        edges = "".join(
+            element("line", x1=self.axis.x(t), x2=self.axis.x(t), y1=top + 14, y2=bottom, class_="edge")
+            for t in instants
+        )
+        patterns = "".join(
+            _hatch(name, [self.colours[owner] for owner in owners]) for owners, name in self.hatches.items()
+        )
+        height = bottom + 20
+        content = f"<defs>{patterns}</defs>" + "".join(self.behind) + grid + bands + "".join(self.front) + edges
+        return element("svg", content, class_="chart", viewBox=f"0 0 {WIDTH} {height}", role="img")
+
+    def _sections(self) -> list[_Section]:
+        queues = sorted({hold.queue: None for hold in self.report.holds}, key=_queue_order)
+        sections: dict[tuple[str, str], list[Queue]] = {}
+        for queue in queues:
+            sections.setdefault((queue.group, queue.topic), []).append(queue)
+        return [_Section(group, topic, tuple(members)) for (group, topic), members in sections.items()]
+
+    def _faults(self, y: int) -> int:
+        """Faults, and what befell processes, with their labels; returns where they end."""
+        covered = {t: None for fault in self.report.faults for t in (fault.start_ns, fault.end_ns)}
+        labels = [
+            (f.start_ns, f.end_ns, f"{f.kind} {f.subject}", f"{seconds(f.start_ns)} to {seconds(f.end_ns)}")
+            for f in self.report.faults
+        ]
+        # An operator's suspend is a fault and a stage of a process's life: one label is enough.
+        labels += [
+            (mark.t_ns, mark.t_ns, f"{mark.node} {mark.event.replace('_', ' ')}", f"at {seconds(mark.t_ns)}")
+            for mark in self.report.marks
+            if mark.t_ns not in covered
+        ]
+        lanes = label_lanes(self.axis, sorted(labels))
+        for lane, (start_ns, end_ns, label, when) in lanes:
+            at = y + lane * LANE_PX
+            bar = band(self.axis, start_ns, end_ns, at + 11, at + 14, "span", width_min=3)
+            x, anchor = self.axis.label_at(start_ns, label)
+            self.front.append(titled(bar + text(x, at + 9, label, anchor=anchor), f"{label}\n{when}"))
+        return y + LANE_PX * (1 + max((lane for lane, _ in lanes), default=-1)) + 4
+
+    def _section(self, section: _Section, y: int) -> int:
+        y += 6
+        group = element("tspan", escape(f"group {section.group}"), class_="small", dx=8)
+        self.front.append(element("text", escape(section.topic) + group, x=4, y=y + 13, class_="head"))
+        y += HEAD_PX
+        y = self._views(section, y)
+        broker_name = ""
+        above: list[_Name] = []
+        for queue in section.queues:
+            if queue.broker_name != broker_name:
+                y += 5 if broker_name else 0
+                broker_name = queue.broker_name
+                above = []
+                self.front.append(text(12, y + self.row_px - 4, broker_name, class_="broker"))
+            self._row(queue, y)
+            above = self._names(queue, y, above)
+            y += self.row_px
+        return y
+
+    def _views(self, section: _Section, y: int) -> int:
+        subject = f"{section.group}/{section.topic}"
+        found = [row for row in self.report.views if row.subject == subject]
+        if not found:
+            return y
+        self.front.append(text(LEFT - 8, y + VIEW_PX - 1, "views differ", anchor="end", class_="small"))
+        self.front.extend(
+            titled(band(self.axis, row.start_ns, row.end_ns, y + 2, y + VIEW_PX - 2, "differ"), _about_view(row))
+            for row in found
+        )
+        return y + VIEW_PX + 3
+
+    def _row(self, queue: Queue, y: int) -> None:
+        low = y + self.row_px - 2
+        self.behind.append(
+            element("rect", x=LEFT, y=y, width=WIDTH - RIGHT - LEFT, height=self.row_px - 2, class_="lane")
+        )
+        self.front.append(text(LEFT - 8, y + self.row_px - 4, f"q{queue.queue_id}", anchor="end", class_="small"))
+        for hold in self.holds.get(queue, []):
+            css = f"own {self.css[hold.node]}"
+            bar = band(self.axis, hold.start_ns, hold.end_ns, y, low, css, fill=self.colours[hold.node])
+            self.front.append(titled(bar, _about(hold, hold.node)))
+        for two in self.overlaps.get(queue, []):
+            self.front.append(self._overlap(two, y, low))
+        for none in self.orphans.get(queue, []):
+            bar = band(self.axis, none.start_ns, none.end_ns, y, low, "nobody")
+            self.front.append(titled(bar, _about(none, "nobody owns it")))
+
+    def _names(self, queue: Queue, y: int, above: list["_Name"]) -> list["_Name"]:
+        """Write owners' names into bars that are wide enough, once per block of equal rows."""
+        names = []
+        for hold in self.holds.get(queue, []):
+            hatched = [two.end_ns for two in self.overlaps.get(queue, []) if two.start_ns <= hold.start_ns < two.end_ns]
+            start, end = self.axis.x(max([hold.start_ns, *hatched])), self.axis.x(hold.end_ns)
+            if end - start < CHARACTER_PX * len(hold.node) + 8:
+                continue
+            names.append((hold.node, start))
+            if any(node == hold.node and abs(x - start) < NEAR_PX for node, x in above):
+                continue
+            css = "inside pale" if is_dark(self.colours[hold.node]) else "inside"
+            self.front.append(text(start + 4, y + self.row_px / 2 + 2.5, hold.node, class_=css))
+        return names
+
+    def _overlap(self, two: Overlap, y: int, low: int) -> str:
+        name = self.hatches.setdefault(two.owners, f"both-{len(self.hatches)}")
+        bar = band(self.axis, two.start_ns, two.end_ns, y, low, "both", fill=f"url(#{name})")
+        return titled(bar, _about(two, " and ".join(two.owners)))
+
+
+def _queue_order(queue: Queue) -> tuple[bool, str, str, str, int]:
+    return queue.topic.startswith(RETRY_PREFIX), queue.group, queue.topic, queue.broker_name, queue.queue_id
+
+
+def _about(row: Hold | Overlap | Orphan, who: str) -> str:
+    queue = row.queue
+    return f"{who}\n{queue.topic} {queue.broker_name} q{queue.queue_id}\n{_when(row)}"
+
+
+def _about_view(row: Divergence) -> str:
+    camps = "\n".join(describe_camp(camp) for camp in row.camps)
+    return f"{row.views_max} views of {row.subject}\n{_when(row)}\n{camps}"
+
+
+def _when(row: Hold | Overlap | Orphan | Divergence) -> str:
+    lasted = seconds(row.end_ns - row.start_ns, open=row.open)
+    return f"{seconds(row.start_ns)} to {seconds(row.end_ns)} ({lasted})"

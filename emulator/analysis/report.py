@@ -1,0 +1,238 @@
+"""One run judged: what diverged, for how long, and whether that is more than every healthy rebalance shows."""
+
+import json
+from enum import StrEnum
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+import attrs
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
+
+from emulator.analysis.agreement import agreement, layered
+from emulator.analysis.baseline import REBALANCE_ROUND_MS, with_violation
+from emulator.analysis.disturbances import disturbances, fault_spans, first_agreement, lifecycle_disturbances
+from emulator.analysis.frames import Frames, read_frames
+from emulator.analysis.orphan import orphan
+from emulator.analysis.overlap import overlap
+from emulator.analysis.ownership import QUEUE, holds
+from emulator.analysis.phases import phases
+from emulator.analysis.rows import (
+    Agreement,
+    Camp,
+    Divergence,
+    FaultSpan,
+    Hold,
+    LifeMark,
+    Orphan,
+    Overlap,
+    Phase,
+    Queue,
+)
+from emulator.analysis.session import spark_session
+from emulator.analysis.view import view_camps
+from emulator.trace.reader import RunDirectory, open_run
+from emulator.trace.schema import TABLES
+from nodes.beliefs import BeliefKind
+
+SHOWN_KINDS = (BeliefKind.CONSUMER_IDS, BeliefKind.ROUTE, BeliefKind.LIVE_BROKERS)
+"""Kinds that nodes share and may disagree on; the remaining ones differ between healthy nodes."""
+
+
+class Verdict(StrEnum):
+    """What a run proved."""
+
+    VALID = "valid"
+    """Nothing diverged for longer than a rebalance round."""
+    INVALID = "invalid"
+    UNKNOWN = "unknown"
+    """The trace is incomplete, or holds nothing to judge."""
+
+
+EXIT_STATUS = {Verdict.VALID: 0, Verdict.INVALID: 1, Verdict.UNKNOWN: 2}
+
+
+@attrs.frozen
+class Report:
+    """What the analysis of one run found; all rows in order of time."""
+
+    run_id: str
+    scenario: str
+    seed: int
+    mode: str
+    digest: str
+    end_ns: int
+    round_ms: int
+    """What lasts no longer than this is baseline."""
+    verdict: Verdict
+    reasons: tuple[str, ...]
+    """Why it is not valid, one sentence each; empty where it is."""
+    views: tuple[Divergence, ...]
+    """Consumers that allocated from different views: judged."""
+    overlaps: tuple[Overlap, ...]
+    """Judged."""
+    orphans: tuple[Orphan, ...]
+    """Judged."""
+    beliefs: tuple[Divergence, ...]
+    """Other beliefs that differed, for explanation; not judged."""
+    agreement: tuple[Agreement, ...]
+    phases: tuple[Phase, ...]
+    holds: tuple[Hold, ...]
+    faults: tuple[FaultSpan, ...]
+    marks: tuple[LifeMark, ...]
+
+    @property
+    def exit_status(self) -> int:
+        """0 valid, 1 invalid, 2 unknown."""
+        return EXIT_STATUS[self.verdict]
+
+    def to_json(self) -> str:
+        """The whole report as JSON; keys are the names of the attributes."""
+        content = attrs.asdict(self) | {"exit_status": self.exit_status}
+        return json.dumps(content, indent=1)
+
+
+def analyze(run_dir: Path | str, spark: SparkSession | None = None, *, round_ms: int = REBALANCE_ROUND_MS) -> Report:
+    """Judge one run.
+
+    Args:
+        run_dir: the run directory, `runs/<run-id>`.
+        spark: session to use; one is started on this machine where there is none.
+        round_ms: divergence up to this long is baseline, longer is a violation.
+
+    Raises:
+        NotARunError: the directory is not a run that this version can read.
+        JavaNotFoundError: Spark has no Java to run on.
+    """
+    run = open_run(run_dir)
+    frames = read_frames(spark or spark_session(), [run])
+    found = _collect(frames, round_ms)
+    reasons = _violations(found, round_ms)
+    doubts = _doubts(frames, run)
+    # A violation that was seen stays one, however much of the trace is missing.
+    verdict = Verdict.INVALID if reasons else Verdict.UNKNOWN if doubts else Verdict.VALID
+    manifest = run.manifest
+    return Report(
+        run_id=run.run,
+        scenario=str(manifest["scenario"] or ""),
+        seed=int(manifest["seed"]),
+        mode=str(manifest["mode"]),
+        digest=str(manifest["digest"]),
+        end_ns=run.end_ns,
+        round_ms=round_ms,
+        verdict=verdict,
+        reasons=tuple(reasons + doubts),
+        **found,
+    )
+
+
+def _collect(frames: Frames, round_ms: int) -> dict[str, tuple[Any, ...]]:
+    runs, life = frames.runs, frames.lifecycle
+    every = with_violation(
+        view_camps(frames.beliefs, life, runs, BeliefKind.VIEW, *SHOWN_KINDS), round_ms
+    ).localCheckpoint()
+    # Checkpoints: several questions are asked of each of these, and long plans cost more than their small results.
+    views = every.where(F.col("kind") == BeliefKind.VIEW.value)
+    overlaps = with_violation(overlap(frames.ownership, life, runs), round_ms).localCheckpoint()
+    orphans = with_violation(orphan(frames.ownership, life, runs), round_ms).localCheckpoint()
+    divergent = layered(views, overlaps, orphans)
+    agreed = first_agreement(frames.beliefs, frames.ownership, divergent).localCheckpoint()
+    disturbed = disturbances(frames.faults, life, agreed).localCheckpoint()
+    divergences = [_divergence(row) for row in _in_order(every, "kind", "role", "subject")]
+    return {
+        "views": tuple(d for d in divergences if d.kind == BeliefKind.VIEW),
+        "beliefs": tuple(d for d in divergences if d.kind != BeliefKind.VIEW),
+        "overlaps": tuple(_overlap(row) for row in _in_order(overlaps, *QUEUE)),
+        "orphans": tuple(_orphan(row) for row in _in_order(orphans, *QUEUE)),
+        "agreement": tuple(
+            _agreement(row) for row in agreement(disturbed, divergent, runs).orderBy("t_ns", "layer").collect()
+        ),
+        "phases": tuple(_phase(row) for row in _in_order(phases(disturbed, views, overlaps, orphans, runs))),
+        "holds": tuple(_hold(row) for row in _in_order(holds(frames.ownership, life, runs), *QUEUE, "node")),
+        "faults": tuple(_fault(row) for row in _in_order(fault_spans(frames.faults, runs), "fault_id")),
+        "marks": tuple(
+            LifeMark(row.t_ns, row.node, row.event)
+            for row in lifecycle_disturbances(life, agreed).orderBy("seq").collect()
+        ),
+    }
+
+
+def _in_order(frame: DataFrame, *columns: str) -> list[Row]:
+    return frame.orderBy("start_ns", "end_ns", *columns).collect()
+
+
+def _queue(row: Row) -> Queue:
+    return Queue(row.group, row.topic, row.broker_name, row.queue_id)
+
+
+def _divergence(row: Row) -> Divergence:
+    camps = tuple(Camp(camp.value_hash, camp.value, tuple(camp.nodes)) for camp in row.camps)
+    return Divergence(
+        row.kind,
+        row.role,
+        row.subject,
+        row.start_ns,
+        row.end_ns,
+        row.views_max,
+        row.open,
+        camps,
+        row.camps_ns,
+        row.violation and row.kind == BeliefKind.VIEW,
+    )
+
+
+def _overlap(row: Row) -> Overlap:
+    return Overlap(_queue(row), row.start_ns, row.end_ns, row.owners_max, tuple(row.owners), row.open, row.violation)
+
+
+def _orphan(row: Row) -> Orphan:
+    return Orphan(_queue(row), row.start_ns, row.end_ns, row.open, row.violation)
+
+
+def _agreement(row: Row) -> Agreement:
+    return Agreement(row.layer, row.t_ns, row.next_ns, tuple(row.what), row.took_ns, row.open)
+
+
+def _phase(row: Row) -> Phase:
+    return Phase(row.start_ns, row.end_ns, tuple(row.what), row.view_ns, row.overlap_ns, row.orphan_ns)
+
+
+def _hold(row: Row) -> Hold:
+    return Hold(_queue(row), row.node, row.incarnation, row.start_ns, row.end_ns, row.open)
+
+
+def _fault(row: Row) -> FaultSpan:
+    return FaultSpan(row.fault_id, row.kind, row.subject, row.start_ns, row.end_ns, row.open)
+
+
+def _violations(found: dict[str, tuple[Any, ...]], round_ms: int) -> list[str]:
+    limit = f"longer than a rebalance round ({round_ms / 1000:g} s)"
+    sentences = []
+    for table, one, many in (
+        ("views", "view diverged", "views diverged"),
+        ("overlaps", "queue had two owners", "queues had two owners"),
+        ("orphans", "queue had no owner", "queues had no owner"),
+    ):
+        subjects = {row.subject if table == "views" else row.queue: None for row in found[table] if row.violation}
+        if subjects:
+            sentences.append(f"{len(subjects)} {one if len(subjects) == 1 else many} {limit}")
+    return sentences
+
+
+def _doubts(frames: Frames, run: RunDirectory) -> list[str]:
+    """Why nothing may be concluded from the absence of violations."""
+    tables = [(table.name, getattr(frames, table.name)) for table in TABLES]
+    counts = reduce(
+        DataFrame.union, [frame.select(F.lit(name).alias("name"), F.lit(1).alias("n")) for name, frame in tables]
+    )
+    rows = {row.name: row.n for row in counts.groupBy("name").agg(F.sum("n").alias("n")).collect()}
+    promised: dict[str, int] = dict(run.manifest["rows"])
+    doubts = [
+        f"{name}: {rows.get(name, 0)} of the {promised.get(name, 0)} rows that the manifest promises are there"
+        for name, _ in tables
+        if rows.get(name, 0) != promised.get(name, 0)
+    ]
+    if not rows.get("ownership") and not rows.get("beliefs"):
+        doubts.append("nobody recorded a belief or owned a queue: there is nothing to judge")
+    return doubts

@@ -1,0 +1,189 @@
+"""A report as tables in a terminal: what violates first, the longest first, and how much was left out."""
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
+from typing import TypeVar
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from emulator.analysis.report import Report, Verdict
+from emulator.analysis.rows import Agreement, Camp, Divergence, Orphan, Overlap, Queue
+
+Row = TypeVar("Row")
+
+ROWS_MAX = 12
+"""Rows a table shows before it says how many more there are."""
+
+_VERDICT_STYLE = {Verdict.VALID: "bold green", Verdict.INVALID: "bold red", Verdict.UNKNOWN: "bold yellow"}
+
+
+def print_report(report: Report, console: Console | None = None) -> None:
+    """Print a report to a terminal.
+
+    Args:
+        console: where to; standard output unless told.
+    """
+    (console or Console()).print(render(report))
+
+
+def render(report: Report) -> RenderableType:
+    """A report as something rich can print."""
+    parts = [
+        _headline(report),
+        _views("Views that differed", report.views, report),
+        _queues("Queues with two owners", report.overlaps),
+        _queues("Queues without an owner", report.orphans),
+        _agreement(report.agreement),
+        _phases(report),
+        _views("Other beliefs that differed (not judged)", report.beliefs, report),
+    ]
+    return Group(*[part for part in parts if part is not None])
+
+
+def seconds(duration_ns: int, *, open: bool = False) -> str:  # noqa: A002 - the column's name
+    """A duration or an instant for people: `61.3 s`; one that had no end is `> 61.3 s`."""
+    text = f"{duration_ns / 1e9:.1f} s"
+    if 0 < duration_ns < 50_000_000:
+        text = f"{duration_ns / 1e6:.1f} ms"
+    return f"> {text}" if open else text
+
+
+def queue_ranges(queue_ids: Iterable[int]) -> str:
+    """Queue ids in short: `0-3, 7`."""
+    ranges: list[list[int]] = []
+    for queue_id in sorted(queue_ids):
+        if ranges and queue_id == ranges[-1][1] + 1:
+            ranges[-1][1] = queue_id
+        else:
+            ranges.append([queue_id, queue_id])
+    return ", ".join(str(low) if low == high else f"{low}-{high}" for low, high in ranges)
+
+
+def describe_camp(camp: Camp) -> str:
+    """Who held what, in a few words."""
+    return f"{', '.join(camp.nodes)}: {describe_value(camp.value)}"
+
+
+def describe_value(value: str, width: int = 48) -> str:
+    """What a belief says, in a few words: a view by its sizes, anything else as the beginning of its JSON."""
+    content = json.loads(value)
+    if isinstance(content, dict) and isinstance(content.get("cids"), list) and isinstance(content.get("queues"), list):
+        return f"{len(content['cids'])} consumers, {len(content['queues'])} queues"
+    return value if len(value) <= width else value[: width - 1] + "…"
+
+
+def _headline(report: Report) -> RenderableType:
+    line = Text()
+    line.append(report.verdict.value, style=_VERDICT_STYLE[report.verdict])
+    line.append(f"  {report.run_id}", style="bold")
+    line.append(f"  {report.scenario}, seed {report.seed}, {report.mode}, {seconds(report.end_ns)} emulated")
+    reasons = [Text(f"  {reason}") for reason in report.reasons]
+    return Group(line, *reasons)
+
+
+def _table(title: str, *columns: str, right: Sequence[str] = ()) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    for column in columns:
+        table.add_column(column, justify="right" if column in right else "left", overflow="fold")
+    return table
+
+
+def _cut(table: Table, left_out: int) -> RenderableType:
+    return (
+        Group("", table, Text(f"… and {left_out} more, all shorter", style="dim")) if left_out > 0 else Group("", table)
+    )
+
+
+def _longest(rows: Iterable[Row], length_ns: Callable[[Row], int]) -> list[Row]:
+    return sorted(rows, key=length_ns, reverse=True)
+
+
+def _views(title: str, rows: Sequence[Divergence], report: Report) -> RenderableType | None:
+    if not rows:
+        return None
+    table = _table(
+        title, "about", "from", "for", "views", "who saw what for longest", "", right=("from", "for", "views")
+    )
+    ranked = _longest(rows, lambda row: row.end_ns - row.start_ns)
+    for row in ranked[:ROWS_MAX]:
+        table.add_row(
+            row.subject if row in report.views else f"{row.kind} {row.subject} ({row.role}s)",
+            seconds(row.start_ns),
+            seconds(row.end_ns - row.start_ns, open=row.open),
+            str(row.views_max),
+            "\n".join(describe_camp(camp) for camp in row.camps),
+            _mark(row),
+        )
+    return _cut(table, len(ranked) - ROWS_MAX)
+
+
+def _queues(title: str, rows: Sequence[Overlap] | Sequence[Orphan]) -> RenderableType | None:
+    if not rows:
+        return None
+    table = _table(title, "group", "topic", "broker", "queues", "from", "for", "owners", "", right=("from", "for"))
+
+    # Queues of one broker that shared their fate are one row.
+    ranked: list[list[Overlap | Orphan]] = [list(same) for _, same in groupby(sorted(rows, key=_fate), key=_fate)]
+    for same in ranked[:ROWS_MAX]:
+        row = same[0]
+        queue: Queue = row.queue
+        table.add_row(
+            queue.group,
+            queue.topic,
+            queue.broker_name,
+            queue_ranges(one.queue.queue_id for one in same),
+            seconds(row.start_ns),
+            seconds(row.end_ns - row.start_ns, open=row.open),
+            ", ".join(row.owners) if isinstance(row, Overlap) else "nobody",
+            _mark(row),
+        )
+    return _cut(table, len(ranked) - ROWS_MAX)
+
+
+def _fate(row: Overlap | Orphan) -> tuple[int, int, str, str, str, tuple[str, ...]]:
+    queue = row.queue
+    owners = row.owners if isinstance(row, Overlap) else ()
+    return row.start_ns - row.end_ns, row.start_ns, queue.group, queue.topic, queue.broker_name, owners
+
+
+def _mark(row: Divergence | Overlap | Orphan) -> Text:
+    return Text("violation", style="red") if row.violation else Text("baseline", style="dim")
+
+
+def _agreement(rows: Sequence[Agreement]) -> RenderableType | None:
+    if not rows:
+        return None
+    layers = sorted({row.layer: None for row in rows}, reverse=True)
+    table = _table("Time to agreement", "at", "disturbance", *layers, right=("at", *layers))
+    by_instant = [list(same) for _, same in groupby(rows, key=lambda row: row.t_ns)]
+    ranked = _longest(by_instant, lambda same: max(row.took_ns for row in same))
+    for same in sorted(ranked[:ROWS_MAX], key=lambda same: same[0].t_ns):
+        took = {row.layer: seconds(row.took_ns, open=row.open) for row in same}
+        table.add_row(seconds(same[0].t_ns), "\n".join(same[0].what), *[took.get(layer, "") for layer in layers])
+    return _cut(table, len(ranked) - ROWS_MAX)
+
+
+def _phases(report: Report) -> RenderableType | None:
+    measures = ("views differ", "two owners", "no owner")
+    table = _table(
+        "Totals per phase (summed over subjects and queues)",
+        "from",
+        "to",
+        "after",
+        *measures,
+        right=("from", "to", *measures),
+    )
+    ranked = _longest(report.phases, lambda row: row.view_ns + row.overlap_ns + row.orphan_ns)
+    for row in sorted(ranked[:ROWS_MAX], key=lambda row: row.start_ns):
+        table.add_row(
+            seconds(row.start_ns),
+            seconds(row.end_ns),
+            "\n".join(row.what) or "start",
+            seconds(row.view_ns),
+            seconds(row.overlap_ns),
+            seconds(row.orphan_ns),
+        )
+    return _cut(table, len(ranked) - ROWS_MAX)

@@ -1,0 +1,155 @@
+"""A cluster: the hosts of a scenario, started in order and healed and stopped at the end."""
+
+from types import TracebackType
+
+import attrs
+
+from emulator.chance import named_stream
+from emulator.host import EmulatedHost, NodeFactory, PowerState, World
+from emulator.spec import BrokerSpec, ConsumerGroupSpec, ProducerSpec, Scenario
+from nodes.broker.broker import Broker
+from nodes.client.consumer import PushConsumer
+from nodes.client.producer import SteadyProducer
+from nodes.nameserver.nameserver import Nameserver
+from nodes.protocol.model import TopicConfig
+
+NAMESERVER, BROKER, CONSUMER, PRODUCER = "nameserver", "broker", "consumer", "producer"
+_NS_PER_MS = 1_000_000
+_SUBNETS = {NAMESERVER: 1, BROKER: 2, CONSUMER: 10, PRODUCER: 100}
+_HOSTS_PER_SUBNET = 250
+
+
+class NodeCrashedError(Exception):
+    """Nodes raised: a bug of the emulator, not of the scenario."""
+
+
+@attrs.frozen
+class _Plan:
+    """A host before it exists."""
+
+    name: str
+    role: str
+    detail: str
+    factory: NodeFactory
+
+
+class Cluster:
+    """All hosts of a scenario in one world; an async context manager.
+
+    Entering starts nameservers, then brokers, then clients, each kind when the
+    one before is ready; nodes of a kind start within `start_spread_ms` of each
+    other, at instants that the seed decides. Leaving ends every process.
+
+    Raises:
+        NodeCrashedError: on leaving, if a node's own code raised.
+    """
+
+    def __init__(self, world: World, scenario: Scenario) -> None:
+        self.world = world
+        self.scenario = scenario
+        self.hosts: dict[str, EmulatedHost] = {}
+        self._counts: dict[str, int] = {}
+
+    async def __aenter__(self) -> "Cluster":
+        """Start everything; returns when every node is ready."""
+        scenario = self.scenario
+        nameservers = [self._add(self._nameserver_plan(i)) for i in range(len(scenario.nameservers))]
+        addresses = tuple(
+            f"{host.ip}:{spec.config.listen_port}" for host, spec in zip(nameservers, scenario.nameservers, strict=True)
+        )
+        brokers = [self._add(self._broker_plan(spec, addresses)) for spec in scenario.brokers]
+        clients = [
+            self._add(self._consumer_plan(group, name, addresses)) for group in scenario.consumers for name in group.names
+        ]
+        clients += [self._add(self._producer_plan(spec, addresses)) for spec in scenario.producers]
+        for kind, spread_ms in ((nameservers, 0), (brokers, 0), (clients, scenario.start_spread_ms)):
+            await self._start_all(kind, spread_ms)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """End every process as the emulation ends: no row says so, since nothing happened to them."""
+        for host in self.hosts.values():
+            if host.process is not None and host.process.alive:
+                host.process.die(silent=True)
+        crashes = self.crashes()
+        if error is None and crashes:
+            raise NodeCrashedError("; ".join(crashes)) from next(e for h in self.hosts.values() for e in h.errors)
+
+    def host(self, name: str) -> EmulatedHost:
+        """The host of a node.
+
+        Raises:
+            KeyError: there is no such node.
+        """
+        return self.hosts[name]
+
+    def crashes(self) -> list[str]:
+        """Which nodes raised, and what: one line each."""
+        return [f"{h.name}: {type(e).__name__}: {e}" for h in self.hosts.values() for e in h.errors]
+
+    async def _start_all(self, hosts: list[EmulatedHost], spread_ms: int) -> None:
+        begin_ns = self.world.timeline.now_ns
+        chance = named_stream(self.world.seed, "start")
+        offsets = [(chance.randrange(spread_ms + 1), i) for i in range(len(hosts))]
+        for offset_ms, i in sorted(offsets):
+            await self.world.sleep_until_ns(begin_ns + offset_ms * _NS_PER_MS)
+            hosts[i].start()
+        for host in hosts:
+            if host.process is not None and host.power_state is PowerState.RUNNING:
+                await host.process.ready.wait()
+
+    def _add(self, plan: _Plan) -> EmulatedHost:
+        ordinal = self._counts.get(plan.role, 0)
+        self._counts[plan.role] = ordinal + 1
+        subnet = _SUBNETS[plan.role] + ordinal // _HOSTS_PER_SUBNET
+        ip = f"127.1.{subnet}.{ordinal % _HOSTS_PER_SUBNET + 1}"
+        host = EmulatedHost(self.world, len(self.hosts), plan.name, plan.role, ip, plan.detail, plan.factory)
+        self.hosts[plan.name] = host
+        return host
+
+    def _nameserver_plan(self, index: int) -> _Plan:
+        spec = self.scenario.nameservers[index]
+        return _Plan(spec.name, NAMESERVER, "", lambda host: Nameserver(host, spec.config))
+
+    def _broker_plan(self, spec: BrokerSpec, nameservers: tuple[str, ...]) -> _Plan:
+        topics = tuple(
+            TopicConfig(topic.name, topic.queues, topic.queues)
+            for topic in self.scenario.topics
+            if spec.broker_name in topic.brokers
+        )
+        return _Plan(
+            spec.name,
+            BROKER,
+            "",
+            lambda host: Broker(
+                host,
+                spec.config,
+                cluster_name=spec.cluster,
+                broker_name=spec.broker_name,
+                broker_id=spec.broker_id,
+                nameservers=nameservers,
+                topics=topics,
+            ),
+        )
+
+    def _consumer_plan(self, spec: ConsumerGroupSpec, name: str, nameservers: tuple[str, ...]) -> _Plan:
+        return _Plan(
+            name,
+            CONSUMER,
+            spec.group,
+            lambda host: PushConsumer(
+                host, spec.config, group=spec.group, topics=spec.topics, nameservers=nameservers, consume_ms=spec.consume_ms
+            ),
+        )
+
+    def _producer_plan(self, spec: ProducerSpec, nameservers: tuple[str, ...]) -> _Plan:
+        return _Plan(
+            spec.name,
+            PRODUCER,
+            "",
+            lambda host: SteadyProducer(
+                host, spec.config, group=spec.group, topic=spec.topic, nameservers=nameservers, rate_per_s=spec.rate_per_s
+            ),
+        )

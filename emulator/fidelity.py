@@ -1,0 +1,100 @@
+"""The ledger of fidelity: every trap of RocketMQ, and what this emulator makes of it.
+
+A trap is a behaviour that a re-implementation easily gets wrong: M1 to M72
+about membership, C1 to C50 about consumption. `fidelity_traps.toml` lists them
+all, with a reason for each that is absent; `fidelity_ledger.json` holds what
+the marks of the tests say (`make ledger` writes it, a test compares the two).
+"""
+
+import json
+import tomllib
+from enum import StrEnum
+from functools import cache
+from importlib.resources import files
+
+import attrs
+
+
+class Status(StrEnum):
+    """How far a trap is reproduced."""
+
+    REPRODUCED = "reproduced"
+    SIMPLIFIED = "simplified"
+    ABSENT = "absent"
+
+
+@attrs.frozen
+class Trap:
+    """One behaviour in the catalogue."""
+
+    id: str
+    """`M1`..`M72` or `C1`..`C50`."""
+    title: str
+    absent: str
+    """Why it is not reproduced, as long as no test names it."""
+
+
+@attrs.frozen
+class TrapMark:
+    """What the mark of one test says about one trap."""
+
+    trap: str
+    test: str
+    """Node id: `tests/tables/test_route_table.py::test_...`."""
+    status: Status = Status.REPRODUCED
+    note: str = ""
+    """How it is simplified."""
+
+
+@attrs.frozen
+class LedgerRow:
+    """One trap and its fate."""
+
+    trap: str
+    title: str
+    status: Status
+    tests: tuple[str, ...]
+    """Node ids of the tests that prove it; none where it is absent."""
+    note: str
+    """Simplified: how. Absent: why."""
+
+
+@cache
+def catalogue() -> tuple[Trap, ...]:
+    """All traps: M1 to M72, then C1 to C50."""
+    tables = tomllib.loads(_data("fidelity_traps.toml"))
+    return tuple(Trap(trap, entry["title"], entry["absent"]) for trap, entry in tables.items())
+
+
+def recorded_marks() -> tuple[TrapMark, ...]:
+    """The marks of the tests that this version was built with."""
+    entries = json.loads(_data("fidelity_ledger.json"))
+    return tuple(TrapMark(entry["trap"], entry["test"], Status(entry["status"]), entry["note"]) for entry in entries)
+
+
+def ledger(marks: tuple[TrapMark, ...] | None = None) -> list[LedgerRow]:
+    """What has become of every trap.
+
+    A trap is simplified as soon as one of its tests says so.
+
+    Args:
+        marks: the marks to judge by; by default those recorded with this version.
+
+    Returns:
+        One row per trap, in the order of the catalogue.
+    """
+    judged = recorded_marks() if marks is None else marks
+    return [_row(trap, [mark for mark in judged if mark.trap == trap.id]) for trap in catalogue()]
+
+
+def _row(trap: Trap, marks: list[TrapMark]) -> LedgerRow:
+    if not marks:
+        return LedgerRow(trap.id, trap.title, Status.ABSENT, (), trap.absent)
+    simplified = any(mark.status is Status.SIMPLIFIED for mark in marks)
+    status = Status.SIMPLIFIED if simplified else Status.REPRODUCED
+    notes = dict.fromkeys(mark.note for mark in marks if mark.note)
+    return LedgerRow(trap.id, trap.title, status, tuple(mark.test for mark in marks), "; ".join(notes))
+
+
+def _data(name: str) -> str:
+    return files("emulator").joinpath(name).read_text(encoding="utf-8")

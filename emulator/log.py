@@ -1,0 +1,22 @@
+"""The log of a run: structlog events as JSON lines, with emulated names and no wall clock."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import structlog
+
+
+@contextmanager
+def open_log(path: Path) -> Iterator[None]:
+    """Inside, everything that nodes log goes to `path`."""
+    with path.open("w", encoding="utf-8") as file:
+        structlog.configure(
+            processors=[structlog.processors.add_log_level, structlog.processors.JSONRenderer(sort_keys=True)],
+            logger_factory=structlog.PrintLoggerFactory(file),
+            cache_logger_on_first_use=False,
+        )
+        try:
+            yield
+        finally:
+            structlog.reset_defaults()

@@ -1,0 +1,166 @@
+"""Between the hosts: who can reach whom, what becomes of each frame, and its row in the trace."""
+
+from typing import Protocol
+
+import attrs
+
+from emulator.network.endpoint import Endpoint, Peer
+from emulator.network.hub import Arrival, Carrier, Hub
+from emulator.network.link import Link, LinkRule
+from emulator.time.timeline import Timeline
+from nodes.cause import NO_CAUSE, cause
+from nodes.host import ChannelHandler
+from nodes.protocol.command import Command
+
+
+class FrameRecorder(Protocol):
+    """Where the fate of frames and connections is written; returns the seq of the row."""
+
+    def frame(self, event: str, endpoint: Endpoint, command: Command, sent_ns: int, detail: str = "") -> int: ...
+    def connection(
+        self, event: str, connection_id: int, src: str, dst: str, sent_ns: int, cause_seq: int, detail: str = ""
+    ) -> int: ...
+
+
+@attrs.define
+class Listener:
+    """An open port of a process."""
+
+    process: Peer
+    handler: ChannelHandler
+    wire: object
+
+
+class Fabric:
+    """The network as a whole.
+
+    Args:
+        seed: of the run; links draw their losses and jitter from it.
+        delay_ms: latency of every link, one way.
+        jitter_ms: upper bound of a uniform delay on top.
+    """
+
+    def __init__(
+        self, timeline: Timeline, carrier: Carrier, recorder: FrameRecorder, seed: int, delay_ms: int, jitter_ms: int
+    ) -> None:
+        self.timeline = timeline
+        self.carrier = carrier
+        self.recorder = recorder
+        self.hub = Hub(timeline, carrier, self._arrive)
+        self.listeners: dict[tuple[str, int], Listener] = {}
+        self.powered: dict[str, str] = {}
+        """ip -> node of every machine that has power."""
+        self._seed = seed
+        self._delay_ms = delay_ms
+        self._jitter_ms = jitter_ms
+        self._links: dict[tuple[str, str], Link] = {}
+        self._rules: tuple[LinkRule, ...] = ()
+        self._connections = 0
+
+    def link(self, src: str, dst: str) -> Link:
+        """The direction from node `src` to node `dst`."""
+        link = self._links.get((src, dst))
+        if link is None:
+            link = Link(self._seed, src, dst, self._delay_ms, self._jitter_ms)
+            link.apply(tuple(r for r in self._rules if r.covers(src, dst)))
+            self._links[src, dst] = link
+        return link
+
+    def add_rule(self, rule: LinkRule) -> None:
+        """Begin a fault, also for the frames that are in flight."""
+        self._change_rules((*self._rules, rule))
+
+    def remove_rule(self, fault_id: str) -> None:
+        """Heal a fault; does nothing if it is not there."""
+        self._change_rules(tuple(r for r in self._rules if r.fault_id != fault_id))
+
+    def next_connection(self) -> int:
+        """The number of a new connection."""
+        self._connections += 1
+        return self._connections
+
+    def send(self, endpoint: Endpoint, command: Command) -> None:
+        """Put a frame on its way, or record why it cannot be."""
+        now_ns = self.timeline.now_ns
+        if endpoint.closed:
+            self.recorder.frame("lost", endpoint, command, now_ns, "sent on a closed connection")
+            return
+        fault_id, latency_ns = endpoint.link.verdict(may_be_lost=True)
+        if fault_id:
+            self.recorder.frame("dropped", endpoint, command, now_ns, fault_id)
+            return
+        self._post(endpoint, command, now_ns, latency_ns)
+
+    def close(self, endpoint: Endpoint) -> None:
+        """Close one end; the FIN takes the link like a frame, though a kernel repeats it when it is lost."""
+        if endpoint.closed:
+            return
+        self.forget(endpoint)
+        fault_id, latency_ns = endpoint.link.verdict(may_be_lost=False)
+        if not fault_id:
+            self._post(endpoint, None, self.timeline.now_ns, latency_ns)
+
+    def forget(self, endpoint: Endpoint) -> None:
+        """Close one end in silence: no FIN leaves."""
+        endpoint.closed = True
+        endpoint.process.endpoints.pop(endpoint, None)
+        if endpoint.peer.closed:
+            self.carrier.close(endpoint)
+            self.carrier.close(endpoint.peer)
+
+    def hand_over_inbox(self, process: Peer) -> None:
+        """Handle what was buffered while the process was suspended, in order."""
+        held, process.inbox = process.inbox, []
+        for arrival in held:
+            self._arrive(arrival)
+
+    def _post(self, endpoint: Endpoint, command: Command | None, now_ns: int, latency_ns: int) -> None:
+        due_ns = now_ns + latency_ns
+        if due_ns < endpoint.last_due_ns:
+            due_ns = endpoint.last_due_ns
+        endpoint.last_due_ns = due_ns
+        self.hub.post((endpoint, command, now_ns), due_ns)
+
+    def _arrive(self, arrival: Arrival) -> None:
+        sender, command, sent_ns = arrival
+        receiver = sender.peer
+        process = receiver.process
+        if sender.link.cut_by:
+            if command is not None:
+                self.recorder.frame("dropped", sender, command, sent_ns, sender.link.cut_by)
+        elif receiver.closed:
+            self._arrive_at_closed(sender, receiver, command, sent_ns)
+        elif process.suspended:
+            process.inbox.append(arrival)
+        else:
+            try:
+                if command is None:
+                    self._fin(sender, receiver, sent_ns)
+                else:
+                    cause.set(self.recorder.frame("delivered", sender, command, sent_ns))
+                    receiver.handler.on_command(receiver, command)
+            except Exception as error:  # noqa: BLE001 - a node that raises must not take the network with it
+                process.crash(error)
+
+    def _fin(self, sender: Endpoint, receiver: Endpoint, sent_ns: int) -> None:
+        self.forget(receiver)
+        src, dst = sender.process.node, receiver.process.node
+        cause.set(self.recorder.connection("closed", receiver.id, src, dst, sent_ns, NO_CAUSE))
+        receiver.handler.on_close(receiver)
+
+    def _arrive_at_closed(self, sender: Endpoint, receiver: Endpoint, command: Command | None, sent_ns: int) -> None:
+        """No process holds that end any more: a kernel that has power answers a frame with RST."""
+        if command is None:
+            return
+        ip = receiver.process.ip
+        detail = "receiver has closed" if ip in self.powered else "receiver has no power"
+        self.recorder.frame("lost", sender, command, sent_ns, detail)
+        if ip in self.powered and not sender.closed:
+            fault_id, latency_ns = receiver.link.verdict(may_be_lost=False)
+            if not fault_id:
+                self._post(receiver, None, self.timeline.now_ns, latency_ns)
+
+    def _change_rules(self, rules: tuple[LinkRule, ...]) -> None:
+        self._rules = rules
+        for (src, dst), link in self._links.items():
+            link.apply(tuple(r for r in rules if r.covers(src, dst)))

@@ -1,0 +1,193 @@
+"""Frames carried over loopback TCP: the `live` and `fast` modes.
+
+Both ends of a connection live in this process, so the carrier knows which
+bytes must come out where: it writes, and reads them at the other end before it
+goes on. Nothing is in flight when the hub parks, and the order of arrival is
+the order of sending.
+
+Emulated addresses are 127.1.x.y; the sockets use the same x.y in a block
+127.B.x.y that no other emulation on this machine holds, and ports below 32768.
+"""
+
+import errno
+import select
+import socket
+import struct
+from collections import deque
+
+import attrs
+
+from emulator.network.endpoint import Endpoint
+from emulator.network.hub import Arrival
+from nodes.protocol.command import Command
+from nodes.rpc.codec import GREETING, Decoder, encode
+
+_GUARD_PORT = 9_875
+_BLOCKS = range(1, 251)
+_CHUNK_BYTES = 64 * 1024
+"""Larger buffers cost a system call each to allocate."""
+_RST_ON_CLOSE = struct.pack("ii", 1, 0)
+_IP_BIND_ADDRESS_NO_PORT = 24
+_STALL_MS = 10_000
+
+
+class LoopbackError(OSError):
+    """The machine's loopback network does not carry the emulation; says what to do."""
+
+
+@attrs.define(eq=False)
+class _Wire:
+    """One end's socket and what has come out of it."""
+
+    socket: socket.socket
+    decoder: Decoder
+    outgoing: list[bytes]
+    incoming: deque[Command]
+
+
+class LoopbackCarrier:
+    """Carries frames as bytes through the kernel."""
+
+    def __init__(self) -> None:
+        self._block, self._guard = _claim_block()
+
+    def release(self) -> None:
+        """Give the address block back."""
+        self._guard.close()
+
+    def physical_ip(self, ip: str) -> str:
+        """The address that the sockets of an emulated address use."""
+        first, _, rest = ip.split(".", 2)
+        return f"{first}.{self._block}.{rest}"
+
+    def carry(self, arrivals: list[Arrival]) -> list[Arrival]:
+        """Write every frame, read it at the other end."""
+        senders: dict[Endpoint, None] = {}
+        for sender, command, _ in arrivals:
+            if command is not None and not sender.peer.closed:
+                sender.wire.outgoing.append(encode(command))  # type: ignore[attr-defined]
+                senders[sender] = None
+        for sender in senders:
+            _transfer(sender.wire, sender.peer.wire)  # type: ignore[arg-type]
+        return [
+            (sender, sender.peer.wire.incoming.popleft(), sent_ns)  # type: ignore[attr-defined]
+            if command is not None and not sender.peer.closed
+            else (sender, command, sent_ns)
+            for sender, command, sent_ns in arrivals
+        ]
+
+    def listen(self, ip: str, port: int) -> socket.socket:
+        """A listening socket on the emulated address."""
+        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((self.physical_ip(ip), port))
+            listener.listen(4096)
+        except OSError as error:
+            listener.close()
+            msg = f"cannot listen on {self.physical_ip(ip)}:{port}: {error.strerror}"
+            raise LoopbackError(error.errno, msg) from error
+        listener.setblocking(False)
+        return listener
+
+    def close_listener(self, listener: object) -> None:
+        """Close it; connections that wait in its backlog are reset."""
+        assert isinstance(listener, socket.socket)
+        listener.close()
+
+    def open(self, client: Endpoint, server: Endpoint, listener: object) -> None:
+        """Connect through the kernel and pick the accepted socket out of the backlog."""
+        assert isinstance(listener, socket.socket)
+        dialing = _socket()
+        try:
+            dialing.setsockopt(socket.IPPROTO_IP, _IP_BIND_ADDRESS_NO_PORT, 1)
+            dialing.bind((self.physical_ip(client.process.ip), 0))
+            dialing.connect(listener.getsockname())
+        except OSError as error:
+            dialing.close()
+            hint = "; raise `ulimit -n`" if error.errno == errno.EMFILE else ""
+            msg = f"cannot connect {client.process.node} to {server.process.node}: {error.strerror}{hint}"
+            raise LoopbackError(error.errno, msg) from error
+        dialing.setblocking(False)
+        source = dialing.getsockname()
+        accepted, peer = listener.accept()
+        while peer != source:  # not ours: a foreign program that dialled the port
+            accepted.close()
+            accepted, peer = listener.accept()
+        _tune(accepted)
+        for endpoint, sock in ((client, dialing), (server, accepted)):
+            endpoint.wire = _Wire(sock, Decoder(), [], deque())
+        dialing.sendall(GREETING)
+        _read_greeting(accepted)
+
+    def close(self, endpoint: Endpoint) -> None:
+        """Close the socket of this end."""
+        wire = endpoint.wire
+        if isinstance(wire, _Wire):
+            wire.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RST_ON_CLOSE)
+            wire.socket.close()
+
+
+def _transfer(source: _Wire, sink: _Wire) -> None:
+    """Bring what waits at the source to the sink, whole."""
+    outgoing = source.outgoing
+    payload = outgoing[0] if len(outgoing) == 1 else b"".join(outgoing)
+    outgoing.clear()
+    size = len(payload)
+    sent = received = 0
+    while received < size:
+        try:
+            if sent < size:
+                sent += source.socket.send(payload[sent:] if sent else payload)
+            chunk = sink.socket.recv(min(sent - received, _CHUNK_BYTES))
+        except BlockingIOError:
+            _wait_readable(sink.socket)
+            continue
+        if not chunk:
+            msg = "a loopback connection of the emulation was closed from outside"
+            raise LoopbackError(errno.ECONNRESET, msg)
+        received += len(chunk)
+        sink.incoming.extend(sink.decoder.feed(chunk))
+
+
+def _wait_readable(sock: socket.socket) -> None:
+    poll = select.poll()
+    poll.register(sock, select.POLLIN)
+    if not poll.poll(_STALL_MS):
+        msg = f"loopback delivered nothing for {_STALL_MS} ms"
+        raise LoopbackError(errno.ETIMEDOUT, msg)
+
+
+def _read_greeting(accepted: socket.socket) -> None:
+    got = b""
+    while len(got) < len(GREETING):
+        try:
+            got += accepted.recv(len(GREETING) - len(got))
+        except BlockingIOError:
+            _wait_readable(accepted)
+
+
+def _socket() -> socket.socket:
+    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return sock
+
+
+def _tune(accepted: socket.socket) -> None:
+    accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    accepted.setblocking(False)
+
+
+def _claim_block() -> tuple[int, socket.socket]:
+    """The first address block that no other emulation holds; the guard socket holds it for us."""
+    for block in _BLOCKS:
+        guard = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        try:
+            guard.bind((f"127.{block}.255.254", _GUARD_PORT))
+            guard.listen(1)
+        except OSError:
+            guard.close()
+        else:
+            return block, guard
+    msg = f"no free loopback block 127.{_BLOCKS.start}.x.y to 127.{_BLOCKS.stop - 1}.x.y: end other emulations"
+    raise LoopbackError(errno.EADDRINUSE, msg)

@@ -1,0 +1,199 @@
+"""What a scenario is: the machines, what they hold and do, and what goes wrong, as frozen values."""
+
+from collections.abc import Iterator
+
+import attrs
+
+from emulator.spec_section import SpecError, expect_known
+from faults.link import Cut, Delay, Loss
+from faults.plan import Fault, Plan
+from faults.scope import ANY
+from nodes.config import BrokerConfig, ConsumerConfig, NameserverConfig, ProducerConfig
+
+
+@attrs.frozen
+class Network:
+    """What every link between two nodes takes when nothing is wrong."""
+
+    delay_ms: int = 1
+    jitter_ms: int = 0
+    """A frame takes this much longer at most."""
+
+
+@attrs.frozen
+class NameserverSpec:
+    """One nameserver."""
+
+    name: str
+    config: NameserverConfig = NameserverConfig()
+
+
+@attrs.frozen
+class BrokerSpec:
+    """One broker: a master (id 0) or a slave of its group."""
+
+    broker_name: str
+    broker_id: int = 0
+    cluster: str = "DefaultCluster"
+    config: BrokerConfig = BrokerConfig()
+
+    @property
+    def name(self) -> str:
+        """Name of the node: the brokerName for a master, else with the id: `broker-a-s1`."""
+        return self.broker_name if self.broker_id == 0 else f"{self.broker_name}-s{self.broker_id}"
+
+
+@attrs.frozen
+class TopicSpec:
+    """A topic that exists from the start."""
+
+    name: str
+    brokers: tuple[str, ...]
+    """brokerNames of the groups that have it."""
+    queues: int = 8
+    """Queues to read and to write in each group."""
+
+
+@attrs.frozen
+class ConsumerGroupSpec:
+    """Consumers of one group that are alike."""
+
+    group: str
+    names: tuple[str, ...]
+    """Names of their nodes."""
+    topics: tuple[str, ...]
+    config: ConsumerConfig = ConsumerConfig()
+    consume_ms: int = 0
+    """How long the listener takes for one message."""
+
+
+@attrs.frozen
+class ProducerSpec:
+    """One producer that sends at a steady rate."""
+
+    name: str
+    group: str
+    topic: str
+    rate_per_s: int = 10
+    config: ProducerConfig = ProducerConfig()
+
+
+@attrs.frozen(kw_only=True)
+class Scenario:
+    """A cluster and all that happens to it; seed, version and this are the name of a run.
+
+    Raises:
+        SpecError: its parts do not fit together.
+    """
+
+    name: str
+    seed: int = 1
+    run_for_ms: int
+    start_spread_ms: int = 1_000
+    """Consumers and producers start within this time of each other, at instants that the seed decides."""
+    network: Network = Network()
+    nameservers: tuple[NameserverSpec, ...] = (NameserverSpec("ns-1"), NameserverSpec("ns-2"))
+    brokers: tuple[BrokerSpec, ...]
+    topics: tuple[TopicSpec, ...] = ()
+    consumers: tuple[ConsumerGroupSpec, ...] = ()
+    producers: tuple[ProducerSpec, ...] = ()
+    faults: Plan = Plan()
+
+    def __attrs_post_init__(self) -> None:
+        _check_numbers(self)
+        _check_names(self)
+        _check_topics(self)
+        _check_faults(self)
+
+    def node_names(self) -> tuple[str, ...]:
+        """Names of all nodes: nameservers, brokers, consumers, producers, each in their order."""
+        return tuple(name for _, name in _named_nodes(self))
+
+
+def _named_nodes(scenario: Scenario) -> Iterator[tuple[str, str]]:
+    for i, nameserver in enumerate(scenario.nameservers):
+        yield f"nameserver[{i}].name", nameserver.name
+    for i, broker in enumerate(scenario.brokers):
+        yield f"broker[{i}].name", broker.name
+    for i, consumers in enumerate(scenario.consumers):
+        for j, name in enumerate(consumers.names):
+            yield f"consumer[{i}].names[{j}]", name
+    for i, producer in enumerate(scenario.producers):
+        yield f"producer[{i}].name", producer.name
+
+
+def _check_numbers(scenario: Scenario) -> None:
+    _expect_from("scenario.run_for_ms", scenario.run_for_ms, 1)
+    _expect_from("scenario.start_spread_ms", scenario.start_spread_ms, 0)
+    _expect_from("scenario.seed", scenario.seed, 0)
+    _expect_from("network.delay_ms", scenario.network.delay_ms, 0)
+    _expect_from("network.jitter_ms", scenario.network.jitter_ms, 0)
+    for i, broker in enumerate(scenario.brokers):
+        _expect_from(f"broker[{i}].id", broker.broker_id, 0)
+    for i, topic in enumerate(scenario.topics):
+        _expect_from(f"topic[{i}].queues", topic.queues, 1)
+    for i, consumers in enumerate(scenario.consumers):
+        _expect_from(f"consumer[{i}].consume_ms", consumers.consume_ms, 0)
+    for i, producer in enumerate(scenario.producers):
+        _expect_from(f"producer[{i}].rate_per_s", producer.rate_per_s, 1)
+
+
+def _expect_from(key: str, value: object, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise SpecError(key, f"expected a whole number >= {least}, not {value!r}")
+
+
+def _check_names(scenario: Scenario) -> None:
+    if not scenario.nameservers:
+        raise SpecError("nameserver", "expected at least one")
+    if not scenario.brokers:
+        raise SpecError("broker", "expected at least one")
+    _expect_unique(_named_nodes(scenario), "node")
+    _expect_unique(((f"topic[{i}].name", topic.name) for i, topic in enumerate(scenario.topics)), "topic")
+
+
+def _expect_unique(keyed_names: Iterator[tuple[str, str]], what: str) -> None:
+    taken: dict[str, str] = {}
+    for key, name in keyed_names:
+        if name == ANY or not name:
+            raise SpecError(key, f'expected the name of one {what}, not "{name}"')
+        if name in taken:
+            raise SpecError(key, f'expected a name of its own, "{name}" is already at {taken[name]}')
+        taken[name] = key
+
+
+def _check_topics(scenario: Scenario) -> None:
+    broker_names = list(dict.fromkeys(broker.broker_name for broker in scenario.brokers))
+    topic_names = [topic.name for topic in scenario.topics]
+    for i, topic in enumerate(scenario.topics):
+        if not topic.brokers:
+            raise SpecError(f"topic[{i}].brokers", "expected at least one")
+        for j, broker_name in enumerate(topic.brokers):
+            expect_known(f"topic[{i}].brokers[{j}]", "broker", broker_name, broker_names)
+    for i, consumers in enumerate(scenario.consumers):
+        for j, topic_name in enumerate(consumers.topics):
+            expect_known(f"consumer[{i}].topics[{j}]", "topic", topic_name, topic_names)
+    for i, producer in enumerate(scenario.producers):
+        expect_known(f"producer[{i}].topic", "topic", producer.topic, topic_names)
+
+
+def _check_faults(scenario: Scenario) -> None:
+    known = [*scenario.node_names(), ANY]
+    for i, timed in enumerate(scenario.faults.faults):
+        for field, pattern in _patterns(timed.fault):
+            expect_known(f"fault[{i}].{field}", "node", pattern, known)
+        if timed.at_ms >= scenario.run_for_ms:
+            raise SpecError(f"fault[{i}].at_ms", f"expected an instant before the end at {scenario.run_for_ms} ms")
+
+
+def _patterns(fault: Fault) -> Iterator[tuple[str, str]]:
+    if isinstance(fault, Cut | Loss | Delay):
+        yield "from", fault.scope.src
+        yield "to", fault.scope.dst
+    else:
+        yield "node", fault.scope.node
+
+
+def numbered(stem: str, count: int, start: int = 1) -> tuple[str, ...]:
+    """Names of nodes that were given none: `ns-1`, `ns-2`, ..."""
+    return tuple(f"{stem}-{number}" for number in range(start, start + count))

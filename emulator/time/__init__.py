@@ -1,0 +1,1 @@
+"""Emulated time: one timeline, one clock for every mode, and a deterministic scheduler."""

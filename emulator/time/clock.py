@@ -1,0 +1,89 @@
+"""The clock that trio runs on: jumps when nothing can run, or follows the wall.
+
+trio asks `deadline_to_sleep_time` only when no task is runnable. By then every
+byte is delivered too, because the hub carries frames to their end before it
+parks; so that is the moment to jump to the next instant of the timeline.
+"""
+
+import math
+import time
+from collections import deque
+from collections.abc import Callable
+
+import trio
+
+from emulator.time.timeline import NEVER_NS, Timeline
+
+_NS = 1_000_000_000
+
+
+class EmulatedClock(trio.abc.Clock):
+    """One clock for the three time modes.
+
+    Args:
+        timeline: what falls due when; this clock moves its `now_ns`.
+        rate: emulated seconds per wall second (1.0 in `live`); None jumps as fast as it can.
+    """
+
+    def __init__(self, timeline: Timeline, rate: float | None) -> None:
+        self._timeline = timeline
+        self._rate = rate
+        self._anchor_ns = 0
+        self._idle: deque[trio.lowlevel.Task] = deque()
+        self.on_due: Callable[[], None] = lambda: None
+        """Called when something has fallen due; the hub wakes itself here."""
+        self.on_deadlock: Callable[[], None] = lambda: None
+        """Called in virtual time when nothing will ever happen again."""
+
+    @property
+    def follows_wall(self) -> bool:
+        """Whether time passes by itself (`live`)."""
+        return self._rate is not None
+
+    def start_clock(self) -> None:
+        """Anchor emulated time to the wall."""
+        self._anchor_ns = time.perf_counter_ns()
+
+    def current_time(self) -> float:
+        """Emulated seconds; trio asks once per pass, so a busy loop cannot starve the timeline."""
+        if self._rate is not None:
+            self._follow_wall(self._rate)
+            if self._timeline.next_due_ns() <= self._timeline.now_ns:
+                self.on_due()
+        return self._timeline.now_ns / _NS
+
+    def deadline_to_sleep_time(self, deadline: float) -> float:
+        """Nothing can run: wake who waits for that, else go to the next instant."""
+        if self._idle:
+            trio.lowlevel.reschedule(self._idle.popleft())
+            return 0
+        timeline = self._timeline
+        due_ns = timeline.next_due_ns()
+        if deadline < due_ns / _NS:
+            due_ns = math.ceil(deadline * _NS)
+        if self._rate is None:
+            if due_ns >= NEVER_NS:
+                self.on_deadlock()
+                return 0
+            timeline.now_ns = max(timeline.now_ns, due_ns)
+            self.on_due()
+            return 0
+        if due_ns <= timeline.now_ns:
+            self.on_due()
+            return 0
+        return (due_ns - timeline.now_ns) / _NS / self._rate
+
+    async def idle(self) -> None:
+        """Wait until no task can run at this instant; several who wait are woken one after the other."""
+        task = trio.lowlevel.current_task()
+        self._idle.append(task)
+
+        def abort(_: trio.lowlevel.RaiseCancelT) -> trio.lowlevel.Abort:
+            self._idle.remove(task)
+            return trio.lowlevel.Abort.SUCCEEDED
+
+        await trio.lowlevel.wait_task_rescheduled(abort)
+
+    def _follow_wall(self, rate: float) -> None:
+        elapsed_ns = time.perf_counter_ns() - self._anchor_ns
+        self._timeline.now_ns = max(self._timeline.now_ns, int(elapsed_ns * rate))

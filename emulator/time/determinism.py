@@ -1,0 +1,48 @@
+"""The only place that touches trio's private scheduler hook.
+
+trio reverses every batch of runnable tasks at random, so that nobody relies on
+an order. Reproducible runs need one: tasks of a batch run in the order in which
+they were created.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import trio._core._run as trio_run
+
+
+class SchedulerHookMissingError(RuntimeError):
+    """This version of trio does not have the hook; runs would not be reproducible."""
+
+
+class _CreationOrder:
+    """Stands in for trio's random source: trio has sorted the batch and pops it from its end."""
+
+    @staticmethod
+    def shuffle(batch: list[Any]) -> None:
+        batch.reverse()
+
+    @staticmethod
+    def random() -> float:
+        return 1.0
+
+
+@contextmanager
+def deterministic_scheduling() -> Iterator[None]:
+    """Inside, `trio.run` schedules tasks in the order of their creation.
+
+    Raises:
+        SchedulerHookMissingError: the installed trio lacks the two private names.
+    """
+    module: Any = trio_run
+    missing = [name for name in ("_ALLOW_DETERMINISTIC_SCHEDULING", "_r") if not hasattr(module, name)]
+    if missing:
+        msg = f"trio lacks {', '.join(missing)}: install the trio version range that this package asks for"
+        raise SchedulerHookMissingError(msg)
+    before = (module._ALLOW_DETERMINISTIC_SCHEDULING, module._r)
+    module._ALLOW_DETERMINISTIC_SCHEDULING, module._r = True, _CreationOrder
+    try:
+        yield
+    finally:
+        module._ALLOW_DETERMINISTIC_SCHEDULING, module._r = before

@@ -1,0 +1,175 @@
+"""The trace, field by field: which tables there are and what each column means.
+
+One run is a directory:
+
+    runs/<run-id>/
+        manifest.json
+        trace/<table>/seg-000000.parquet, seg-000001.parquet, ...
+
+A segment is written under a hidden name and renamed, so a reader sees whole
+segments or none. `seq` orders all rows of all tables of a run totally and has
+no gaps. Times are emulated nanoseconds since the run began.
+"""
+
+from enum import StrEnum
+
+import attrs
+
+SCHEMA_VERSION = 1
+
+
+class ColumnType(StrEnum):
+    """How a column is stored."""
+
+    INT = "int64"
+    TEXT = "string"
+
+
+@attrs.frozen
+class Column:
+    """One column of a table; no column is ever null."""
+
+    name: str
+    type: ColumnType
+    doc: str
+
+
+@attrs.frozen
+class Table:
+    """One table of the trace."""
+
+    name: str
+    doc: str
+    columns: tuple[Column, ...]
+
+    def index(self, column: str) -> int:
+        """Position of a column in a row of this table."""
+        return next(i for i, c in enumerate(self.columns) if c.name == column)
+
+
+def _int(name: str, doc: str) -> Column:
+    return Column(name, ColumnType.INT, doc)
+
+
+def _text(name: str, doc: str) -> Column:
+    return Column(name, ColumnType.TEXT, doc)
+
+
+_SEQ = _int("seq", "total order of all rows of the run, from 1, without gaps")
+_T_NS = _int("t_ns", "emulated time, ns since the run began")
+_CAUSE = _int("cause", "seq of the row that led to this one; 0: none")
+_NODE = (
+    _text("node", "name of the node"),
+    _text("role", "nameserver, broker, consumer or producer"),
+    _int("incarnation", "1 for the first process of the node, +1 per restart"),
+)
+_QUEUE = (
+    _text("group", "consumer group; empty where none is concerned"),
+    _text("topic", "topic"),
+    _text("broker_name", "brokerName of the queue"),
+    _int("queue_id", "queueId inside topic and broker"),
+)
+
+BELIEFS = Table(
+    "beliefs",
+    "what a node holds to be true, one row per change",
+    (
+        _SEQ,
+        _T_NS,
+        *_NODE,
+        _text("kind", "nodes.beliefs.BeliefKind"),
+        _text("subject", "what the belief is about; its form depends on the kind"),
+        _text("value", "JSON; `null`: holds nothing about the subject any more"),
+        _text("value_hash", "16 hex digits over `value`; empty where value is `null`"),
+        _text("source", "who told it; empty: found out by itself"),
+        _CAUSE,
+    ),
+)
+RPC = Table(
+    "rpc",
+    "the fate of every frame and connection, one row each, written when the fate is known",
+    (
+        _SEQ,
+        _T_NS,
+        _int("sent_ns", "when the frame was sent"),
+        _text(
+            "event",
+            "delivered, dropped (by a fault), timed_out (the caller gave up), connected, refused, "
+            "connect_lost (no answer), closed, malformed, lost (its connection or receiver was gone), in_flight (when the run ended)",
+        ),
+        _int("connection", "number of the connection; 0: none was opened"),
+        _text("src", "node that sent"),
+        _text("dst", "node it was for"),
+        _text("kind", "request, oneway, response or connection"),
+        _int("code", "request code; in a response, that of its request"),
+        _int("status", "response code; -1 where this is no response"),
+        _int("opaque", "pairs request and response on a connection"),
+        _text("detail", "remark of a response; id of the fault that dropped it; what was malformed"),
+        _CAUSE,
+    ),
+)
+OWNERSHIP = Table(
+    "ownership",
+    "which consumer holds which queue; a process that ends (lifecycle) holds nothing more",
+    (
+        _SEQ,
+        _T_NS,
+        *_NODE,
+        _text("event", "nodes.beliefs.OwnershipEvent: acquired, dropped, locked, unlocked"),
+        *_QUEUE,
+        _int("offset", "acquired: where it starts to pull; -1 unknown"),
+        _CAUSE,
+    ),
+)
+MESSAGES = Table(
+    "messages",
+    "messages stored and consumed, offsets committed",
+    (
+        _SEQ,
+        _T_NS,
+        *_NODE,
+        _text("event", "nodes.beliefs.MessageEvent: stored, consumed, committed"),
+        *_QUEUE,
+        _int("offset", "offset in the queue; committed: the new value"),
+        _text("client_id", "consumed: by whom; committed: who asked for it"),
+        _CAUSE,
+    ),
+)
+FAULTS = Table(
+    "faults",
+    "faults as they begin and end",
+    (
+        _SEQ,
+        _T_NS,
+        _text("event", "begin or end"),
+        _text("fault_id", "id of the fault, unique in the run"),
+        _text("kind", "cut, loss, delay, suspend, kill, ..."),
+        _text("subject", "what it hits, for people: `consumer-1 -> broker-b`"),
+        _text("parameters", "JSON"),
+        _CAUSE,
+    ),
+)
+LIFECYCLE = Table(
+    "lifecycle",
+    "stages in the life of each process",
+    (
+        _SEQ,
+        _T_NS,
+        *_NODE,
+        _text("event", "nodes.beliefs.LifecycleEvent: started, ready, stopping, stopped, crashed, killed, powered_off, suspended, resumed"),
+        _text("detail", "consumers: their groups, comma separated; crashed: the error"),
+        _CAUSE,
+    ),
+)
+CAUSES = Table(
+    "causes",
+    "what starts a chain by itself: a timer that fired, a verb of the operator",
+    (
+        _SEQ,
+        _T_NS,
+        _text("node", "whose timer; empty for the operator"),
+        _text("name", "name of the timer or the verb"),
+    ),
+)
+
+TABLES = (BELIEFS, RPC, OWNERSHIP, MESSAGES, FAULTS, LIFECYCLE, CAUSES)

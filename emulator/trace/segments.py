@@ -1,0 +1,75 @@
+"""Rolling Parquet segments: written under a hidden name, then renamed, so readers see whole ones or none."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from emulator.trace.schema import TABLES, ColumnType, Table
+
+SEGMENT_ROWS = 40_000
+_DELTA = "DELTA_BINARY_PACKED"
+
+
+class SegmentWriter:
+    """Writes the segments of one run under `directory/<table>/`.
+
+    Rows wait as Arrow batches until they fill a segment of `SEGMENT_ROWS`, or
+    until `close_segments`.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        import pyarrow as pa  # noqa: PLC0415 - only runs that write need it; `import emulator` stays fast
+
+        self._pa: Any = pa
+        self._directory = directory
+        self._schemas = {t.name: _arrow_schema(pa, t) for t in TABLES}
+        self._batches: dict[str, list[Any]] = {t.name: [] for t in TABLES}
+        self._waiting: dict[str, int] = {t.name: 0 for t in TABLES}
+        self._segments: dict[str, int] = {t.name: 0 for t in TABLES}
+        for table in TABLES:
+            (directory / table.name).mkdir(parents=True, exist_ok=True)
+
+    def write(self, table: Table, rows: list[tuple[int | str, ...]]) -> None:
+        """Take rows; writes a segment when enough have come together."""
+        columns = zip(*rows, strict=True)
+        schema = self._schemas[table.name]
+        arrays = [self._pa.array(column, type=field.type) for column, field in zip(columns, schema, strict=True)]
+        self._batches[table.name].append(self._pa.record_batch(arrays, schema=schema))
+        self._waiting[table.name] += len(rows)
+        if self._waiting[table.name] >= SEGMENT_ROWS:
+            self._close_segment(table)
+
+    def close_segments(self) -> None:
+        """Write what waits, however little."""
+        for table in TABLES:
+            if self._batches[table.name]:
+                self._close_segment(table)
+
+    def _close_segment(self, table: Table) -> None:
+        import pyarrow.parquet as pq  # noqa: PLC0415 - as above
+
+        folder = self._directory / table.name
+        number = self._segments[table.name]
+        hidden = folder / f".seg-{number:06d}.tmp"
+        texts = [c.name for c in table.columns if c.type is ColumnType.TEXT]
+        content: Any = self._pa.Table.from_batches(self._batches[table.name], schema=self._schemas[table.name])
+        try:
+            pq.write_table(
+                content,
+                hidden,
+                compression="zstd",
+                use_dictionary=texts,
+                column_encoding={c.name: _DELTA for c in table.columns if c.type is ColumnType.INT},
+            )
+            os.replace(hidden, folder / f"seg-{number:06d}.parquet")
+        except OSError:
+            hidden.unlink(missing_ok=True)
+            raise
+        self._segments[table.name] = number + 1
+        self._batches[table.name].clear()
+        self._waiting[table.name] = 0
+
+
+def _arrow_schema(pa: Any, table: Table) -> Any:
+    types = {ColumnType.INT: pa.int64(), ColumnType.TEXT: pa.string()}
+    return pa.schema([pa.field(c.name, types[c.type], nullable=False) for c in table.columns])

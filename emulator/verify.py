@@ -1,0 +1,94 @@
+"""Run a run again and compare, row by row where the digests differ."""
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from heapq import merge
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from emulator.trace.reader import RunDirectory, open_run
+from emulator.trace.schema import TABLES, Table
+from emulator.world import TimeMode
+
+
+class NotVerifiableError(Exception):
+    """A run that cannot be repeated; says why in one line."""
+
+
+@attrs.frozen
+class Difference:
+    """The first row at which two traces part."""
+
+    table: str
+    first: dict[str, Any] | None
+    """The row of the run; None: it has ended."""
+    second: dict[str, Any] | None
+    """The row of the repetition; None: it has ended."""
+
+
+def repeat(run: RunDirectory) -> Difference | None:
+    """Run it again, in a process whose hashes are seeded differently, and compare.
+
+    Returns:
+        None if the repetition is identical.
+
+    Raises:
+        NotVerifiableError: the run was `live`, was interrupted, or its repetition failed.
+    """
+    manifest = run.manifest
+    if manifest["mode"] == TimeMode.LIVE:
+        msg = f"{run.path} was run live: real time cannot be repeated; use --mode fast or sim"
+        raise NotVerifiableError(msg)
+    if manifest.get("ended") != "complete":
+        msg = f"{run.path} was interrupted: only complete runs can be repeated"
+        raise NotVerifiableError(msg)
+    with tempfile.TemporaryDirectory(prefix="rmqemu-verify-") as scratch:
+        again = _run_again(run, Path(scratch))
+        if again.manifest["digest"] == manifest["digest"]:
+            return None
+        return first_difference(run.path, again.path)
+
+
+def first_difference(one: Path, other: Path) -> Difference | None:
+    """The first row, in the order of seq, at which two traces part; None if there is none."""
+    rows, other_rows = _rows(one), _rows(other)
+    while True:
+        mine, others = next(rows, None), next(other_rows, None)
+        if mine is None and others is None:
+            return None
+        if mine != others:
+            table = (mine or others or (0, "", {}))[1]
+            return Difference(table, mine and mine[2], others and others[2])
+
+
+def _run_again(run: RunDirectory, scratch: Path) -> RunDirectory:
+    environment = {**os.environ, "PYTHONHASHSEED": _other_hash_seed()}
+    command = [sys.executable, "-m", "emulator.replay", str(run.path), str(scratch)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        msg = f"{run.path}: the repetition failed: {done.stderr.strip().splitlines()[-1:] or 'no message'}"
+        raise NotVerifiableError(msg)
+    return open_run(done.stdout.strip().splitlines()[-1])
+
+
+def _other_hash_seed() -> str:
+    """Another one than this process has, if it has a fixed one."""
+    mine = os.environ.get("PYTHONHASHSEED", "random")
+    return "4711" if mine != "4711" else "815"
+
+
+def _rows(run: Path) -> Iterator[tuple[int, str, dict[str, Any]]]:
+    return merge(*(_table_rows(run, table) for table in TABLES), key=lambda row: row[0])
+
+
+def _table_rows(run: Path, table: Table) -> Iterator[tuple[int, str, dict[str, Any]]]:
+    import pyarrow.parquet as pq  # noqa: PLC0415 - only a difference needs it
+
+    for segment in sorted((run / "trace" / table.name).glob("seg-*.parquet")):
+        for row in pq.read_table(segment).to_pylist():
+            yield row["seq"], table.name, row

@@ -1,0 +1,99 @@
+"""A world: one timeline, one network, one trace, in one of the three time modes."""
+
+from collections.abc import Awaitable, Callable
+from enum import StrEnum
+from typing import TypeVar
+
+import trio
+
+from emulator.host import World
+from emulator.network.fabric import Fabric
+from emulator.network.loopback import LoopbackCarrier
+from emulator.network.memory import MemoryCarrier
+from emulator.time.clock import EmulatedClock
+from emulator.time.determinism import deterministic_scheduling
+from emulator.time.timeline import Timeline
+from emulator.trace.recorder import Recorder
+from emulator.trace.segments import SegmentWriter
+
+T = TypeVar("T")
+
+
+class TimeMode(StrEnum):
+    """How time passes and what carries frames."""
+
+    LIVE = "live"
+    """Real time, loopback TCP."""
+    FAST = "fast"
+    """Virtual time, loopback TCP."""
+    SIM = "sim"
+    """Virtual time, in memory."""
+
+
+class DeadlockError(Exception):
+    """Nothing will ever happen again: every task waits, and no timer is set."""
+
+
+def run_world(
+    main: Callable[[World], Awaitable[T]],
+    *,
+    mode: TimeMode = TimeMode.SIM,
+    seed: int = 0,
+    delay_ms: int = 0,
+    jitter_ms: int = 0,
+    writer: SegmentWriter | None = None,
+) -> T:
+    """Run `main` in a fresh world, to its end.
+
+    Args:
+        mode: time mode; the same `main` gives the same trace in `fast` and `sim`.
+        seed: of everything that is left to chance.
+        delay_ms: latency of every link, one way.
+        jitter_ms: upper bound of a uniform delay on top.
+        writer: where the trace goes; None keeps its digest only.
+
+    Raises:
+        DeadlockError: in virtual time, when everybody waits for nothing.
+    """
+    timeline = Timeline()
+    clock = EmulatedClock(timeline, rate=1.0 if mode is TimeMode.LIVE else None)
+    carrier = MemoryCarrier() if mode is TimeMode.SIM else LoopbackCarrier()
+    recorder = Recorder(timeline, writer)
+    fabric = Fabric(timeline, carrier, recorder, seed, delay_ms, jitter_ms)
+    clock.on_due = fabric.hub.wake
+    clock.on_deadlock = lambda: fabric.hub.fail(DeadlockError(_who_waits()))
+
+    async def body() -> T:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(fabric.hub.run, name="hub")
+            world = World(seed, timeline, clock, fabric, recorder, nursery)
+            result = await main(world)
+            nursery.cancel_scope.cancel()
+        return result
+
+    try:
+        with deterministic_scheduling():
+            return trio.run(body, clock=clock)
+    except BaseExceptionGroup as group:
+        raise _first_cause(group) from None
+    finally:
+        if isinstance(carrier, LoopbackCarrier):
+            carrier.release()
+
+
+def _first_cause(error: BaseException) -> BaseException:
+    """What really happened, out of the groups that nurseries wrap around it."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def _who_waits() -> str:
+    root = trio.lowlevel.current_root_task()
+    names: list[str] = []
+    tasks = [root] if root is not None else []
+    while tasks:
+        task = tasks.pop()
+        names.append(task.name)
+        tasks += [child for nursery in task.child_nurseries for child in nursery.child_tasks]
+    return "nothing will ever happen again; these tasks wait: " + ", ".join(sorted(names))

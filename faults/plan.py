@@ -1,0 +1,131 @@
+"""When faults begin and end."""
+
+from collections.abc import Iterator
+from enum import StrEnum
+
+import attrs
+
+from faults.kind import EFFECTS, Verb
+from faults.link import Cut, Delay, LinkFault, Loss
+from faults.process import ProcessFault
+from faults.scope import FaultError
+
+Fault = LinkFault | ProcessFault
+
+
+class Phase(StrEnum):
+    """Which end of a fault."""
+
+    BEGIN = "begin"
+    END = "end"
+
+
+def _is_instant(_timed: object, field: "attrs.Attribute[int]", value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise FaultError(field.name, f"expected a whole number of milliseconds >= 0, not {value!r}")
+
+
+def _is_duration(_timed: object, field: "attrs.Attribute[int | None]", value: object) -> None:
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value <= 0):
+        raise FaultError(field.name, f"expected a whole number of milliseconds > 0, not {value!r}")
+
+
+@attrs.frozen
+class TimedFault:
+    """A fault with its name and its time."""
+
+    id: str
+    """Unique in its plan; the trace calls the fault by it."""
+    fault: Fault
+    at_ms: int = attrs.field(validator=_is_instant)
+    """When it begins, since the run began."""
+    for_ms: int | None = attrs.field(default=None, validator=_is_duration)
+    """How long it lasts; None: until the run ends."""
+
+    @property
+    def end_ms(self) -> int | None:
+        """When it ends, since the run began; None: when the run ends."""
+        return None if self.for_ms is None else self.at_ms + self.for_ms
+
+    def meets(self, other: "TimedFault") -> bool:
+        """Whether both are under way at some instant; one that begins as the other ends does not meet it."""
+        starts_before_end = other.end_ms is None or self.at_ms < other.end_ms
+        return starts_before_end and (self.end_ms is None or other.at_ms < self.end_ms)
+
+    def describe(self) -> str:
+        """For people: `60000 ms +300000 ms: cut consumer-2 -> broker-b`."""
+        lasting = "" if self.for_ms is None else f" +{self.for_ms} ms"
+        return f"{self.at_ms} ms{lasting}: {self.fault.describe()}"
+
+
+@attrs.frozen
+class Step:
+    """One thing to do at one instant of a run."""
+
+    at_ms: int
+    phase: Phase
+    timed: TimedFault
+
+    @property
+    def verb(self) -> Verb:
+        """What is to be done now."""
+        effect = EFFECTS[self.timed.fault.kind]
+        return effect.apply if self.phase is Phase.BEGIN else effect.heal
+
+
+class PlanError(ValueError):
+    """The faults of a plan do not go together."""
+
+    def __init__(self, index: int, field: str, expected: str) -> None:
+        super().__init__(f"fault {index}: {field}: {expected}")
+        self.index = index
+        """Position of the fault that is one too many."""
+        self.field = field
+        self.expected = expected
+
+
+@attrs.frozen
+class Plan:
+    """All faults of a run, in the order in which they were written.
+
+    Raises:
+        PlanError: two faults have one id, or two process faults meet on a node.
+    """
+
+    faults: tuple[TimedFault, ...] = ()
+
+    def __attrs_post_init__(self) -> None:
+        for index, timed in enumerate(self.faults):
+            for earlier in self.faults[:index]:
+                if earlier.id == timed.id:
+                    raise PlanError(index, "id", f"expected an id of its own, {timed.id} is taken")
+                if _hit_one_process(earlier, timed):
+                    raise PlanError(
+                        index, "at_ms", f"expected a time outside of {earlier.id}, which hits the same process"
+                    )
+
+    def steps(self, run_for_ms: int) -> tuple[Step, ...]:
+        """Expand into what is to be done when, in order.
+
+        Ends come before begins of the same instant, else the order of the plan
+        decides. Every begin has its end: what would outlast the run ends with it.
+
+        Args:
+            run_for_ms: length of the run; a fault that would begin at or after it never happens.
+        """
+        return tuple(sorted(self._unordered(run_for_ms), key=lambda step: (step.at_ms, step.phase is Phase.BEGIN)))
+
+    def _unordered(self, run_for_ms: int) -> Iterator[Step]:
+        for timed in self.faults:
+            if timed.at_ms < run_for_ms:
+                end_ms = run_for_ms if timed.end_ms is None else min(timed.end_ms, run_for_ms)
+                yield Step(timed.at_ms, Phase.BEGIN, timed)
+                yield Step(end_ms, Phase.END, timed)
+
+
+def _hit_one_process(one: TimedFault, other: TimedFault) -> bool:
+    # Rules of links add up and heal one by one; a process has only one state, which the first heal would undo.
+    first, second = one.fault, other.fault
+    if isinstance(first, Cut | Loss | Delay) or isinstance(second, Cut | Loss | Delay):
+        return False
+    return first.scope.overlaps(second.scope) and one.meets(other)

@@ -1,0 +1,154 @@
+"""A broker and its clients: heartbeats, farewells, closed connections, and who is told of a change."""
+
+from collections.abc import Hashable, Iterable
+
+from nodes.beliefs import Belief, BeliefKind, Json
+from nodes.broker.consumers import ConsumerEvent, ConsumerGroupEvent
+from nodes.broker.context import BrokerContext
+from nodes.broker.registration import Registration
+from nodes.cause import cause
+from nodes.host import Channel
+from nodes.protocol import headers
+from nodes.protocol.bodies import CheckClientRequestBody, GetConsumerListByGroupResponseBody
+from nodes.protocol.codes import RequestCode, ResponseCode
+from nodes.protocol.command import Command, CommandFlag
+from nodes.protocol.model import READ_WRITE, RETRY_TOPIC_PREFIX, ConsumerData, HeartbeatData
+from nodes.protocol.registry import decode_body_cached, decode_header, encode_header
+from nodes.rpc.server import RpcServer
+from nodes.rpc.typed import success
+from nodes.threads import ScheduledThread
+
+_SCAN_INITIAL_DELAY_MS = 10_000
+_SCAN_PERIOD_MS = 10_000
+_DEFERRED_INITIAL_DELAY_MS = 30_000
+_DEFERRED_PERIOD_MS = 15_000
+
+
+class ClientManage:
+    """The membership of this broker's consumer groups.
+
+    Mirrors:
+        `org.apache.rocketmq.broker.processor.ClientManageProcessor`, `ConsumerManageProcessor#getConsumerListByGroup`,
+        `org.apache.rocketmq.broker.client.ClientHousekeepingService`, `DefaultConsumerIdsChangeListener`.
+
+    Emits:
+        CONSUMER_IDS whenever the members of a group change.
+    """
+
+    def __init__(self, broker: BrokerContext, server: RpcServer, registration: Registration) -> None:
+        self._broker = broker
+        self._registration = registration
+        self._channels: dict[Hashable, Channel] = {}
+        self._deferred: dict[str, ConsumerEvent] = {}
+        self._believed: dict[str, Json] = {}
+        self._housekeeping = ScheduledThread(broker.host, "ClientHousekeepingScheduledThread")
+        self._notifier = ScheduledThread(broker.host, "DefaultConsumerIdsChangeListener")
+        server.register(RequestCode.HEART_BEAT, self._heartbeat)
+        server.register(RequestCode.UNREGISTER_CLIENT, self._unregister_client)
+        server.register(RequestCode.CHECK_CLIENT_CONFIG, self._check_client_config)
+        server.register(RequestCode.GET_CONSUMER_LIST_BY_GROUP, self._get_consumer_list)
+
+    def start(self) -> None:
+        """Begin the scan for silent clients, and the deferred notifications where they are configured."""
+        self._housekeeping.at_fixed_rate(
+            "scanExceptionChannel", self._scan_not_active_channels, _SCAN_INITIAL_DELAY_MS, _SCAN_PERIOD_MS
+        )
+        self._housekeeping.start()
+        if not self._broker.config.real_time_notify_consumer_change:
+            self._notifier.at_fixed_rate(
+                "notifyConsumerChange", self._notify_deferred, _DEFERRED_INITIAL_DELAY_MS, _DEFERRED_PERIOD_MS
+            )
+            self._notifier.start()
+
+    def on_channel_closed(self, channel: Channel) -> None:
+        """A client's connection is gone."""
+        self._channels.pop(channel.id, None)
+        update = self._broker.consumers.channel_close_event(channel.id)
+        self._handle(update.events)
+
+    def _heartbeat(self, channel: Channel, request: Command) -> Command:
+        data = decode_body_cached(HeartbeatData, request.body)
+        self._channels[channel.id] = channel
+        for consumer in data.consumer_data_set:
+            self._register_consumer(channel, data.client_id, consumer)
+        return success(request)
+
+    def _register_consumer(self, channel: Channel, client_id: str, consumer: ConsumerData) -> None:
+        broker = self._broker
+        now_ms = broker.host.clock.now_ms()
+        group = broker.groups.find_subscription_group_config(consumer.group_name, now_ms=now_ms)
+        if group is None:
+            return
+        retry_topic = RETRY_TOPIC_PREFIX + consumer.group_name
+        lookup = broker.topics.create_topic_in_send_message_back_method(
+            retry_topic, group.retry_queue_nums, READ_WRITE, 0, now_ms=now_ms
+        )
+        if lookup.created:
+            self._registration.register_increment((retry_topic,))
+        update = broker.consumers.register_consumer(
+            channel.id, client_id, consumer, now_ms=now_ms, notify_enabled=group.notify_consumer_ids_changed_enable
+        )
+        self._handle(update.events)
+
+    def _unregister_client(self, channel: Channel, request: Command) -> Command:
+        header = decode_header(headers.UnregisterClientRequestHeader, request.ext_fields)
+        if header.consumer_group is not None:
+            now_ms = self._broker.host.clock.now_ms()
+            group = self._broker.groups.find_subscription_group_config(header.consumer_group, now_ms=now_ms)
+            enabled = group is None or group.notify_consumer_ids_changed_enable
+            update = self._broker.consumers.unregister_consumer(
+                header.consumer_group, channel.id, header.client_id, notify_enabled=enabled
+            )
+            self._handle(update.events)
+        return success(request)
+
+    def _check_client_config(self, _channel: Channel, request: Command) -> Command:
+        decode_body_cached(CheckClientRequestBody, request.body)
+        return success(request)
+
+    def _get_consumer_list(self, _channel: Channel, request: Command) -> Command:
+        group = decode_header(headers.ConsumerGroupRequestHeader, request.ext_fields).consumer_group
+        client_ids = self._broker.consumers.client_ids(group)
+        if not client_ids:
+            return request.answer(ResponseCode.SYSTEM_ERROR, f"no consumer for this group, {group}")
+        return success(request, None, GetConsumerListByGroupResponseBody(client_ids))
+
+    async def _scan_not_active_channels(self) -> None:
+        channel_ids, events = self._broker.consumers.scan_not_active_channels(self._broker.host.clock.now_ms())
+        for channel_id in channel_ids:
+            channel = self._channels.pop(channel_id, None)
+            if channel is not None:
+                channel.close()
+        self._handle(events)
+
+    async def _notify_deferred(self) -> None:
+        waiting, self._deferred = self._deferred, {}
+        for event in waiting.values():
+            self._notify(event)
+
+    def _handle(self, events: Iterable[ConsumerEvent]) -> None:
+        for event in events:
+            if event.kind is not ConsumerGroupEvent.REGISTER:
+                self._believe_members(event.group)
+            if event.kind is ConsumerGroupEvent.CHANGE and self._broker.config.notify_consumer_ids_changed_enable:
+                if self._broker.config.real_time_notify_consumer_change:
+                    self._notify(event)
+                else:
+                    self._deferred[event.group] = event
+
+    def _notify(self, event: ConsumerEvent) -> None:
+        """Oneway to every member, the one that has just joined included; nobody learns whether it arrived."""
+        fields = encode_header(headers.ConsumerGroupRequestHeader(event.group))
+        notice = Command(
+            int(RequestCode.NOTIFY_CONSUMER_IDS_CHANGED), CommandFlag.ONEWAY, ext_fields=fields, cause=cause.get()
+        )
+        for member in event.members:
+            channel = self._channels.get(member.channel)
+            if channel is not None:
+                channel.send(notice)
+
+    def _believe_members(self, group: str) -> None:
+        members: Json = list(self._broker.consumers.client_ids(group)) or None
+        if self._believed.get(group) != members:
+            self._believed[group] = members
+            self._broker.host.record(Belief(BeliefKind.CONSUMER_IDS, group, members))

@@ -1,0 +1,311 @@
+"""Who consumes in which group, as one broker sees it: members are connections, not client ids.
+
+Every change returns what listeners have to be told, in order; a CHANGE is what makes the broker notify members.
+
+Mirrors:
+    `org.apache.rocketmq.broker.client.ConsumerManager`, `ConsumerGroupInfo`.
+"""
+
+from collections.abc import Hashable, Iterable
+from enum import StrEnum
+
+import attrs
+
+from nodes.protocol.model import ConsumeFromWhere, ConsumerData, ConsumeType, MessageModel, SubscriptionData
+
+CHANNEL_EXPIRED_TIMEOUT_MS = 120_000
+COMPENSATION_EXPIRED_TIMEOUT_MS = 600_000
+
+
+class ConsumerGroupEvent(StrEnum):
+    """What listeners of the table are told."""
+
+    REGISTER = "REGISTER"
+    """A heartbeat of the group was taken in."""
+    UNREGISTER = "UNREGISTER"
+    """The group lost its last member."""
+    CHANGE = "CHANGE"
+    """The members should be notified."""
+    CLIENT_REGISTER = "CLIENT_REGISTER"
+    CLIENT_UNREGISTER = "CLIENT_UNREGISTER"
+
+
+@attrs.frozen
+class ConsumerChannel:
+    """A member: a connection, and the client id that last spoke over it."""
+
+    channel: Hashable
+    client_id: str
+    last_update_ms: int = 0
+
+
+@attrs.frozen
+class ConsumerEvent:
+    """One call of a listener."""
+
+    kind: ConsumerGroupEvent
+    group: str
+    members: tuple[ConsumerChannel, ...] = ()
+    """CHANGE: all members now; the events of a client: that one."""
+    topics: tuple[str, ...] = ()
+    """Sorted; only in the events of a client."""
+
+
+@attrs.frozen
+class ConsumerUpdate:
+    """What an operation changed and whom to tell."""
+
+    changed: bool
+    events: tuple[ConsumerEvent, ...] = ()
+
+
+@attrs.define
+class ConsumerGroup:
+    """A group's members and its one subscription table, which every heartbeat replaces."""
+
+    group: str
+    consume_type: ConsumeType | None = None
+    message_model: MessageModel | None = None
+    consume_from_where: ConsumeFromWhere | None = None
+    subscriptions: dict[str, SubscriptionData] = attrs.field(factory=dict)
+    """topic -> subscription."""
+    channels: dict[Hashable, ConsumerChannel] = attrs.field(factory=dict)
+    last_update_ms: int = 0
+
+    @property
+    def client_ids(self) -> tuple[str, ...]:
+        """One client id per channel, sorted; doubles are possible."""
+        return tuple(sorted(member.client_id for member in self.channels.values()))
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """The subscribed topics, sorted."""
+        return tuple(sorted(self.subscriptions))
+
+    def update_channel(self, member: ConsumerChannel, data: ConsumerData) -> bool:
+        """Take in a sign of life; returns whether the channel is new."""
+        self.consume_type = data.consume_type
+        self.message_model = data.message_model
+        self.consume_from_where = data.consume_from_where
+        self.last_update_ms = member.last_update_ms
+        is_new = member.channel not in self.channels
+        self.channels[member.channel] = member
+        return is_new
+
+    def update_subscription(self, subscriptions: Iterable[SubscriptionData], now_ms: int) -> bool:
+        """Replace the subscriptions; returns whether the set of topics changed."""
+        changed = False
+        named: dict[str, None] = {}
+        for data in subscriptions:
+            named[data.topic] = None
+            known = self.subscriptions.get(data.topic)
+            if known is None:
+                changed = True
+            if known is None or data.sub_version > known.sub_version:
+                self.subscriptions[data.topic] = data
+        for topic in [topic for topic in self.subscriptions if topic not in named]:
+            del self.subscriptions[topic]
+            changed = True
+        self.last_update_ms = now_ms
+        return changed
+
+
+class ConsumerManager:
+    """The consumer groups of one broker."""
+
+    def __init__(
+        self,
+        *,
+        channel_expired_timeout_ms: int = CHANNEL_EXPIRED_TIMEOUT_MS,
+        compensation_expired_timeout_ms: int = COMPENSATION_EXPIRED_TIMEOUT_MS,
+        enable_fast_channel_event_process: bool = False,
+    ) -> None:
+        self._channel_expired_timeout_ms = channel_expired_timeout_ms
+        self._compensation_expired_timeout_ms = compensation_expired_timeout_ms
+        self._fast_close = enable_fast_channel_event_process
+        self._groups: dict[str, ConsumerGroup] = {}
+        self._compensation: dict[str, ConsumerGroup] = {}
+        self._groups_of_channel: dict[Hashable, dict[str, None]] = {}
+
+    # What it knows
+
+    def group(self, group: str) -> ConsumerGroup | None:
+        """A group with at least one member; not to be changed by the caller."""
+        return self._groups.get(group)
+
+    def group_names(self) -> tuple[str, ...]:
+        """The groups with members, sorted."""
+        return tuple(sorted(self._groups))
+
+    def client_ids(self, group: str) -> tuple[str, ...]:
+        """Answer 38: one client id per channel, sorted, doubles possible; empty (code 1) for an unknown group."""
+        info = self._groups.get(group)
+        return info.client_ids if info else ()
+
+    def find_channel(self, group: str, client_id: str) -> ConsumerChannel | None:
+        """The first member of the group that goes by this client id."""
+        info = self._groups.get(group)
+        members = info.channels.values() if info else ()
+        return next((member for member in members if member.client_id == client_id), None)
+
+    def find_subscription(self, group: str, topic: str, *, compensated: bool = True) -> SubscriptionData | None:
+        """What the group wants of a topic, from heartbeats, else from what pulls carried."""
+        tables = [self._groups, self._compensation] if compensated else [self._groups]
+        for table in tables:
+            info = table.get(group)
+            if info is not None and topic in info.subscriptions:
+                return info.subscriptions[topic]
+        return None
+
+    def compensation(self, group: str) -> ConsumerGroup | None:
+        """What pulls told about a group; not to be changed by the caller."""
+        return self._compensation.get(group)
+
+    # Heartbeats
+
+    def register_consumer(
+        self,
+        channel: Hashable,
+        client_id: str,
+        data: ConsumerData,
+        *,
+        now_ms: int,
+        notify_enabled: bool = True,
+        update_subscription: bool = True,
+    ) -> ConsumerUpdate:
+        """Take in one group of a heartbeat.
+
+        Args:
+            channel: over which it came; the member's identity.
+            client_id: who says to send it.
+            data: the group, its model and its subscriptions.
+            now_ms: wall clock of the broker.
+            notify_enabled: the group's `notifyConsumerIdsChangedEnable`.
+            update_subscription: whether missing topics are forgotten and new ones learned.
+
+        Returns:
+            Whether a member or the topic set is new, and the events of it.
+        """
+        group = data.group_name
+        info = self._groups.setdefault(group, ConsumerGroup(group))
+        member = ConsumerChannel(channel, client_id, now_ms)
+        topics = tuple(sorted(subscription.topic for subscription in data.subscription_data_set))
+        events: list[ConsumerEvent] = []
+        is_new = info.update_channel(member, data)
+        if is_new:
+            events.append(ConsumerEvent(ConsumerGroupEvent.CLIENT_REGISTER, group, (member,), topics))
+        resubscribed = update_subscription and info.update_subscription(data.subscription_data_set, now_ms)
+        if is_new or resubscribed:
+            events.extend(self._change(info, enabled=notify_enabled))
+        self._groups_of_channel.setdefault(channel, {})[group] = None
+        events.append(ConsumerEvent(ConsumerGroupEvent.REGISTER, group, (member,), topics))
+        return ConsumerUpdate(is_new or resubscribed, tuple(events))
+
+    def register_consumer_without_sub(
+        self, channel: Hashable, client_id: str, data: ConsumerData, *, now_ms: int, notify_enabled: bool = True
+    ) -> ConsumerUpdate:
+        """Take in one group of a heartbeat that leaves its subscriptions out; the fast close path will not find it."""
+        info = self._groups.setdefault(data.group_name, ConsumerGroup(data.group_name))
+        is_new = info.update_channel(ConsumerChannel(channel, client_id, now_ms), data)
+        return ConsumerUpdate(is_new, self._change(info, enabled=notify_enabled) if is_new else ())
+
+    def unregister_consumer(
+        self, group: str, channel: Hashable, client_id: str, *, notify_enabled: bool = True
+    ) -> ConsumerUpdate:
+        """Take a member out at its own wish; there is a CHANGE even if it was no member.
+
+        Args:
+            group: which it leaves.
+            channel: over which it says so.
+            client_id: who says so.
+            notify_enabled: the group's `notifyConsumerIdsChangedEnable`.
+        """
+        info = self._groups.get(group)
+        if info is None:
+            return ConsumerUpdate(changed=False)
+        events: list[ConsumerEvent] = []
+        removed = channel in info.channels
+        if removed:
+            del info.channels[channel]
+            leaver = ConsumerChannel(channel, client_id)
+            events.append(ConsumerEvent(ConsumerGroupEvent.CLIENT_UNREGISTER, group, (leaver,), info.topics))
+        events.extend(self._drop_if_empty(info))
+        events.extend(self._change(info, enabled=notify_enabled))
+        return ConsumerUpdate(removed, tuple(events))
+
+    def _change(
+        self, info: ConsumerGroup, *, enabled: bool = True, broadcasting: bool = False
+    ) -> tuple[ConsumerEvent, ...]:
+        if not enabled or (info.message_model is MessageModel.BROADCASTING and not broadcasting):
+            return ()
+        return (ConsumerEvent(ConsumerGroupEvent.CHANGE, info.group, tuple(info.channels.values())),)
+
+    def _drop_if_empty(self, info: ConsumerGroup) -> tuple[ConsumerEvent, ...]:
+        if info.channels:
+            return ()
+        del self._groups[info.group]
+        return (ConsumerEvent(ConsumerGroupEvent.UNREGISTER, info.group),)
+
+    # Connections
+
+    def channel_close_event(self, channel: Hashable) -> ConsumerUpdate:
+        """Take out whoever sat behind a connection; the group's own switch for notifying is not asked.
+
+        The fast path visits only groups that a full heartbeat named over this channel, and has a CHANGE for
+        broadcasting groups, too.
+        """
+        events: list[ConsumerEvent] = []
+        recorded = self._groups_of_channel.pop(channel, {})
+        removed = False
+        for group in sorted(recorded) if self._fast_close else list(self._groups):
+            info = self._groups.get(group)
+            member = info.channels.pop(channel, None) if info else None
+            if info is None or member is None:
+                continue
+            removed = True
+            events.append(ConsumerEvent(ConsumerGroupEvent.CLIENT_UNREGISTER, group, (member,), info.topics))
+            events.extend(self._drop_if_empty(info))
+            events.extend(self._change(info, broadcasting=self._fast_close))
+        return ConsumerUpdate(removed, tuple(events))
+
+    def scan_not_active_channels(self, now_ms: int) -> tuple[tuple[Hashable, ...], tuple[ConsumerEvent, ...]]:
+        """Take out members that were silent for too long; nobody is notified.
+
+        Returns:
+            The channels to close, and the events, none of which is a CHANGE.
+        """
+        channels: list[Hashable] = []
+        events: list[ConsumerEvent] = []
+        for info in list(self._groups.values()):
+            for member in list(info.channels.values()):
+                if now_ms - member.last_update_ms > self._channel_expired_timeout_ms:
+                    del info.channels[member.channel]
+                    channels.append(member.channel)
+                    events.append(
+                        ConsumerEvent(ConsumerGroupEvent.CLIENT_UNREGISTER, info.group, (member,), info.topics)
+                    )
+            if not info.channels:
+                del self._groups[info.group]
+        self._expire_compensation(now_ms)
+        return tuple(channels), tuple(events)
+
+    # What pulls tell
+
+    def compensate_basic_consumer_info(self, group: str, consume_type: ConsumeType, model: MessageModel) -> None:
+        """Note what a pull or pop says about a group; never part of the consumer list."""
+        info = self._compensation.setdefault(group, ConsumerGroup(group))
+        info.consume_type = consume_type
+        info.message_model = model
+
+    def compensate_subscribe_data(self, group: str, subscription: SubscriptionData) -> None:
+        """Note the subscription that a pull carried."""
+        info = self._compensation.setdefault(group, ConsumerGroup(group))
+        info.subscriptions[subscription.topic] = subscription
+
+    def _expire_compensation(self, now_ms: int) -> None:
+        for group, info in list(self._compensation.items()):
+            for topic, data in list(info.subscriptions.items()):
+                if now_ms - data.sub_version > self._compensation_expired_timeout_ms:
+                    del info.subscriptions[topic]
+                    if not info.subscriptions:
+                        del self._compensation[group]

@@ -1,0 +1,203 @@
+"""The messages of one broker, few and in memory: enough to see what control decisions cost.
+
+Mirrors:
+    `org.apache.rocketmq.store.DefaultMessageStore`.
+"""
+
+from bisect import bisect_left
+from collections.abc import Callable
+from enum import StrEnum
+
+import attrs
+
+from nodes.protocol.codes import ResponseCode
+from nodes.protocol.model import Message
+
+PULL_MESSAGES_MAX = 32
+PULL_BYTES_MAX = 256 * 1024
+FRAME_BYTES = 100
+"""What a stored message takes besides body and properties; keeps commit log offsets apart."""
+
+
+class GetMessageStatus(StrEnum):
+    """How a read of a queue ended."""
+
+    FOUND = "FOUND"
+    NO_MATCHED_MESSAGE = "NO_MATCHED_MESSAGE"
+    NO_MESSAGE_IN_QUEUE = "NO_MESSAGE_IN_QUEUE"
+    OFFSET_OVERFLOW_ONE = "OFFSET_OVERFLOW_ONE"
+    OFFSET_OVERFLOW_BADLY = "OFFSET_OVERFLOW_BADLY"
+    OFFSET_TOO_SMALL = "OFFSET_TOO_SMALL"
+    OFFSET_RESET = "OFFSET_RESET"
+
+
+_CODES = {
+    GetMessageStatus.FOUND: ResponseCode.SUCCESS,
+    GetMessageStatus.NO_MATCHED_MESSAGE: ResponseCode.PULL_RETRY_IMMEDIATELY,
+    GetMessageStatus.OFFSET_OVERFLOW_ONE: ResponseCode.PULL_NOT_FOUND,
+    GetMessageStatus.OFFSET_OVERFLOW_BADLY: ResponseCode.PULL_OFFSET_MOVED,
+    GetMessageStatus.OFFSET_TOO_SMALL: ResponseCode.PULL_OFFSET_MOVED,
+    GetMessageStatus.OFFSET_RESET: ResponseCode.PULL_OFFSET_MOVED,
+}
+
+
+def pull_response_code(status: GetMessageStatus, offset: int) -> ResponseCode:
+    """What a master answers to a pull at `offset` that ended with `status`.
+
+    Mirrors:
+        `org.apache.rocketmq.broker.processor.PullMessageProcessor#composeResponseHeader`.
+    """
+    if status is GetMessageStatus.NO_MESSAGE_IN_QUEUE:
+        return ResponseCode.PULL_NOT_FOUND if offset == 0 else ResponseCode.PULL_OFFSET_MOVED
+    return _CODES[status]
+
+
+@attrs.frozen
+class GetMessageResult:
+    """What a read of a queue found, and where to go on."""
+
+    status: GetMessageStatus
+    next_begin_offset: int
+    min_offset: int
+    max_offset: int
+    """One more than the offset of the last message."""
+    messages: tuple[Message, ...] = ()
+
+
+@attrs.define
+class _Queue:
+    min_offset: int = 0
+    messages: list[Message] = attrs.field(factory=list)
+
+    @property
+    def max_offset(self) -> int:
+        return self.min_offset + len(self.messages)
+
+
+class MessageStore:
+    """Queues of messages, and the commit log offset that all of them share."""
+
+    def __init__(self, store_host: str) -> None:
+        self._store_host = store_host
+        self._queues: dict[tuple[str, int], _Queue] = {}
+        self._by_commit_log_offset: dict[int, Message] = {}
+        self.max_commit_log_offset = 0
+        """Where the next message will begin."""
+
+    def put_message(self, message: Message, *, now_ms: int) -> Message:
+        """Append a message.
+
+        Args:
+            message: the offsets, time and host of storing that it comes with do not matter.
+            now_ms: wall clock of the broker.
+
+        Returns:
+            The message as stored.
+        """
+        queue = self._queues.setdefault((message.topic, message.queue_id), _Queue())
+        stored = attrs.evolve(
+            message,
+            queue_offset=queue.max_offset,
+            commit_log_offset=self.max_commit_log_offset,
+            store_timestamp=now_ms,
+            store_host=self._store_host,
+        )
+        queue.messages.append(stored)
+        self._by_commit_log_offset[stored.commit_log_offset] = stored
+        self.max_commit_log_offset += _size_bytes(stored)
+        return stored
+
+    def get_message(
+        self,
+        topic: str,
+        queue_id: int,
+        offset: int,
+        max_msg_nums: int = PULL_MESSAGES_MAX,
+        *,
+        matches: Callable[[Message], bool] | None = None,
+        correct_offset: bool = True,
+    ) -> GetMessageResult:
+        """Read a queue from an offset on.
+
+        Args:
+            topic: of the queue.
+            queue_id: of the queue.
+            offset: of the first message wanted.
+            max_msg_nums: messages wanted at most; the store's own limits hold as well.
+            matches: what the subscription lets through; None: everything.
+            correct_offset: whether a bad offset is corrected; a slave leaves it as it is.
+
+        Mirrors:
+            `DefaultMessageStore#getMessage`, `#nextOffsetCorrection`.
+        """
+        queue = self._queues.get((topic, queue_id), _Queue())
+        low, high = queue.min_offset, queue.max_offset
+
+        def nothing(status: GetMessageStatus, corrected: int) -> GetMessageResult:
+            return GetMessageResult(status, corrected if correct_offset else offset, low, high)
+
+        if high == 0:
+            return nothing(GetMessageStatus.NO_MESSAGE_IN_QUEUE, 0)
+        if offset < low:
+            return nothing(GetMessageStatus.OFFSET_TOO_SMALL, low)
+        if offset == high:
+            return nothing(GetMessageStatus.OFFSET_OVERFLOW_ONE, high)
+        if offset > high:
+            return nothing(GetMessageStatus.OFFSET_OVERFLOW_BADLY, high)
+        found: list[Message] = []
+        size_bytes = 0
+        next_offset = offset
+        for message in queue.messages[offset - low :]:
+            is_wanted = matches is None or matches(message)
+            if is_wanted and found and size_bytes + _size_bytes(message) > PULL_BYTES_MAX:
+                break
+            next_offset = message.queue_offset + 1
+            if is_wanted:
+                found.append(message)
+                size_bytes += _size_bytes(message)
+                if len(found) >= min(max_msg_nums, PULL_MESSAGES_MAX):
+                    break
+        status = GetMessageStatus.FOUND if found else GetMessageStatus.NO_MATCHED_MESSAGE
+        return GetMessageResult(status, next_offset, low, high, tuple(found))
+
+    def look_message(self, commit_log_offset: int) -> Message | None:
+        """The message that begins at this commit log offset."""
+        return self._by_commit_log_offset.get(commit_log_offset)
+
+    def min_offset(self, topic: str, queue_id: int) -> int:
+        """Offset of the first message that is still there; 0 for a queue never written."""
+        return self._queues.get((topic, queue_id), _Queue()).min_offset
+
+    def max_offset(self, topic: str, queue_id: int) -> int:
+        """Offset that the next message will get; 0 for a queue never written."""
+        return self._queues.get((topic, queue_id), _Queue()).max_offset
+
+    def is_in_memory(self, topic: str, queue_id: int, offset: int) -> bool:
+        """Whether there is a message at the offset; all that are there are in memory."""
+        queue = self._queues.get((topic, queue_id))
+        return queue is not None and queue.min_offset <= offset < queue.max_offset
+
+    def offset_by_time(self, topic: str, queue_id: int, timestamp_ms: int) -> int:
+        """Offset of the first message stored at that time or later; the end of the queue where there is none."""
+        queue = self._queues.get((topic, queue_id), _Queue())
+        return queue.min_offset + bisect_left(queue.messages, timestamp_ms, key=_store_timestamp)
+
+    def delete_before(self, topic: str, queue_id: int, offset: int) -> None:
+        """Forget the messages below an offset, as the real store does with expired files."""
+        queue = self._queues.get((topic, queue_id))
+        if queue is None:
+            return
+        count = max(0, min(offset, queue.max_offset) - queue.min_offset)
+        for message in queue.messages[:count]:
+            del self._by_commit_log_offset[message.commit_log_offset]
+        del queue.messages[:count]
+        queue.min_offset += count
+
+
+def _store_timestamp(message: Message) -> int:
+    return message.store_timestamp
+
+
+def _size_bytes(message: Message) -> int:
+    properties = sum(len(name) + len(value) + 2 for name, value in message.properties.items())
+    return FRAME_BYTES + len(message.body) + properties

@@ -1,0 +1,106 @@
+"""Consumer offsets: queries, commits, and the file that survives a restart."""
+
+from nodes.beliefs import MessageEvent, MessageRecord
+from nodes.broker.consumer_offsets import NO_OFFSET
+from nodes.broker.context import BrokerContext
+from nodes.host import Channel
+from nodes.protocol import headers
+from nodes.protocol.codes import RequestCode, ResponseCode
+from nodes.protocol.command import Command
+from nodes.protocol.registry import decode_header
+from nodes.rpc.server import RpcServer
+from nodes.rpc.typed import success
+from nodes.threads import ScheduledThread
+
+OFFSET_FILE = "consumerOffset.json"
+_PERSIST_INITIAL_DELAY_MS = 10_000
+
+
+class OffsetManage:
+    """What clients ask and say about offsets.
+
+    Mirrors:
+        `org.apache.rocketmq.broker.processor.ConsumerManageProcessor#updateConsumerOffset`, `#queryConsumerOffset`,
+        `org.apache.rocketmq.broker.processor.AdminBrokerProcessor` for 29, 30 and 31.
+    """
+
+    def __init__(self, broker: BrokerContext, server: RpcServer) -> None:
+        self._broker = broker
+        self._persisting = ScheduledThread(broker.host, "BrokerControllerOffsetScheduledThread")
+        server.register(RequestCode.UPDATE_CONSUMER_OFFSET, self._update_consumer_offset)
+        server.register(RequestCode.QUERY_CONSUMER_OFFSET, self._query_consumer_offset)
+        server.register(RequestCode.GET_MAX_OFFSET, self._get_max_offset)
+        server.register(RequestCode.GET_MIN_OFFSET, self._get_min_offset)
+        server.register(RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, self._search_offset)
+
+    def load(self) -> None:
+        """Read the file that an earlier process left."""
+        content = self._broker.host.disk.read(OFFSET_FILE)
+        if content is not None:
+            self._broker.offsets.decode(content, now_ms=self._broker.host.clock.now_ms())
+
+    def start(self) -> None:
+        """Begin to persist."""
+        period_ms = self._broker.config.flush_consumer_offset_interval
+        self._persisting.at_fixed_rate("persistConsumerOffset", self._persist, _PERSIST_INITIAL_DELAY_MS, period_ms)
+        self._persisting.start()
+
+    def persist(self) -> None:
+        """Write the whole table."""
+        self._broker.host.disk.write(OFFSET_FILE, self._broker.offsets.encode())
+
+    def commit(self, group: str, topic: str, queue_id: int, offset: int, client: str) -> None:
+        """Overwrite an offset, whoever asks and whichever way it moves."""
+        broker = self._broker
+        before = broker.offsets.commit_offset(group, topic, queue_id, offset, now_ms=broker.host.clock.now_ms())
+        if before != offset:
+            event = MessageEvent.COMMITTED
+            broker.host.record(MessageRecord(event, group, topic, broker.broker_name, queue_id, offset, client))
+        if before is not None and offset < before:
+            broker.host.log.warning(
+                "update consumer offset less than store",
+                **{"key": f"{topic}@{group}", "queueId": queue_id, "requestOffset": offset, "storeOffset": before},
+            )
+
+    async def _persist(self) -> None:
+        self.persist()
+
+    def _update_consumer_offset(self, channel: Channel, request: Command) -> Command:
+        header = decode_header(headers.UpdateConsumerOffsetRequestHeader, request.ext_fields)
+        broker, group, topic = self._broker, header.consumer_group, header.topic
+        if not broker.groups.contains_subscription_group(group):
+            return request.answer(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"subscription group {group} not exist")
+        if broker.topics.select_topic_config(topic) is None:
+            return request.answer(ResponseCode.TOPIC_NOT_EXIST, f"topic {topic} not exist")
+        if header.queue_id is None or header.commit_offset is None:
+            return request.answer(ResponseCode.INVALID_PARAMETER, "queueId or offset is null")
+        if not broker.offsets.has_offset_reset(group, topic, header.queue_id):
+            self.commit(group, topic, header.queue_id, header.commit_offset, channel.remote_address)
+        return success(request)
+
+    def _query_consumer_offset(self, _channel: Channel, request: Command) -> Command:
+        header = decode_header(headers.QueryConsumerOffsetRequestHeader, request.ext_fields)
+        broker, topic, queue_id = self._broker, header.topic, header.queue_id
+        stored = broker.offsets.query_offset(header.consumer_group, topic, queue_id)
+        if stored != NO_OFFSET:
+            return success(request, headers.OffsetResponseHeader(stored))
+        # A group without an offset starts at 0 while the whole queue is still there and in memory.
+        may_start_at_zero = header.set_zero_if_not_found is not False
+        if may_start_at_zero and broker.store.min_offset(topic, queue_id) <= 0 and broker.store.is_in_memory(topic, queue_id, 0):
+            return success(request, headers.OffsetResponseHeader(0))
+        return request.answer(
+            ResponseCode.QUERY_NOT_FOUND, "Not found, V3_0_6_SNAPSHOT maybe this group consumer boot first"
+        )
+
+    def _get_max_offset(self, _channel: Channel, request: Command) -> Command:
+        header = decode_header(headers.GetMaxOffsetRequestHeader, request.ext_fields)
+        return success(request, headers.OffsetResponseHeader(self._broker.store.max_offset(header.topic, header.queue_id)))
+
+    def _get_min_offset(self, _channel: Channel, request: Command) -> Command:
+        header = decode_header(headers.GetMinOffsetRequestHeader, request.ext_fields)
+        return success(request, headers.OffsetResponseHeader(self._broker.store.min_offset(header.topic, header.queue_id)))
+
+    def _search_offset(self, _channel: Channel, request: Command) -> Command:
+        header = decode_header(headers.SearchOffsetRequestHeader, request.ext_fields)
+        offset = self._broker.store.offset_by_time(header.topic, header.queue_id, header.timestamp)
+        return success(request, headers.OffsetResponseHeader(offset))

@@ -1,0 +1,180 @@
+"""Pulls: the checks before them, and the ones that are held until a message arrives."""
+
+from collections.abc import Callable
+
+import attrs
+
+from nodes.broker.context import BrokerContext
+from nodes.broker.message_store import GetMessageStatus, pull_response_code
+from nodes.broker.offset_manage import OffsetManage
+from nodes.cause import cause
+from nodes.host import Channel, Timer
+from nodes.protocol import headers
+from nodes.protocol.bodies import PullMessageResponseBody
+from nodes.protocol.codes import RequestCode, ResponseCode
+from nodes.protocol.command import Command
+from nodes.protocol.model import Message, MessageModel, SubscriptionData, is_readable
+from nodes.protocol.pull_flags import PullSysFlag
+from nodes.protocol.registry import decode_header
+from nodes.rpc.server import RpcServer
+from nodes.rpc.typed import success
+
+
+@attrs.define(eq=False)
+class _Held:
+    """A pull that waits for a message."""
+
+    channel: Channel
+    request: Command
+    header: headers.PullMessageRequestHeader
+    cause: int
+    expiry: Timer | None = None
+
+
+class PullMessage:
+    """Answers pulls; never asks whether the caller owns the queue or holds its lock.
+
+    A held pull expires at the instant that its client allows. The real broker
+    looks every 5 s, so its answers to idle pulls come up to 5 s later.
+
+    Mirrors:
+        `org.apache.rocketmq.broker.processor.PullMessageProcessor`,
+        `org.apache.rocketmq.broker.longpolling.PullRequestHoldService`.
+    """
+
+    def __init__(self, broker: BrokerContext, server: RpcServer, offsets: OffsetManage) -> None:
+        self._broker = broker
+        self._offsets = offsets
+        self._held: dict[tuple[str, int], dict[_Held, None]] = {}
+        server.register(RequestCode.PULL_MESSAGE, self._pull)
+        server.register(RequestCode.LITE_PULL_MESSAGE, self._pull)
+
+    def on_message_arrived(self, topic: str, queue_id: int) -> None:
+        """Answer every pull that waits on the queue; one that finds nothing is answered, too."""
+        for held in list(self._held.pop((topic, queue_id), ())):
+            self._answer_held(held)
+
+    def _pull(self, channel: Channel, request: Command) -> Command | None:
+        header = decode_header(headers.PullMessageRequestHeader, request.ext_fields)
+        answer = self._answer(request, header)
+        if header.sys_flag & PullSysFlag.COMMIT_OFFSET:
+            self._offsets.commit(
+                header.consumer_group, header.topic, header.queue_id, header.commit_offset, channel.remote_address
+            )
+        if answer.code == ResponseCode.PULL_NOT_FOUND and header.sys_flag & PullSysFlag.SUSPEND:
+            self._hold(channel, request, header)
+            return None
+        return answer
+
+    def _answer(self, request: Command, header: headers.PullMessageRequestHeader) -> Command:
+        refusal = self._refusal(header)
+        if refusal is not None:
+            return request.answer(*refusal)
+        broker = self._broker
+        reset = broker.offsets.query_then_erase_reset_offset(header.consumer_group, header.topic, header.queue_id)
+        if reset is not None:
+            return self._compose(request, ResponseCode.PULL_OFFSET_MOVED, header, reset, ())
+        result = broker.store.get_message(
+            header.topic,
+            header.queue_id,
+            header.queue_offset,
+            min(header.max_msg_nums, broker.config.max_transfer_count_on_message_in_memory),
+            matches=_matcher(self._subscription(header)),
+        )
+        code = pull_response_code(result.status, header.queue_offset)
+        messages = result.messages if result.status is GetMessageStatus.FOUND else ()
+        return self._compose(request, code, header, result.next_begin_offset, messages)
+
+    def _compose(
+        self,
+        request: Command,
+        code: ResponseCode,
+        header: headers.PullMessageRequestHeader,
+        next_begin_offset: int,
+        messages: tuple[Message, ...],
+    ) -> Command:
+        store = self._broker.store
+        answer_header = headers.PullMessageResponseHeader(
+            0,
+            next_begin_offset,
+            store.min_offset(header.topic, header.queue_id),
+            store.max_offset(header.topic, header.queue_id),
+        )
+        answer = success(request, answer_header, PullMessageResponseBody(messages) if messages else None)
+        return answer if code == ResponseCode.SUCCESS else answer._replace(code=int(code))
+
+    def _refusal(self, header: headers.PullMessageRequestHeader) -> tuple[ResponseCode, str] | None:
+        """The first check that fails, in RocketMQ's order; None if all pass."""
+        broker, group, topic = self._broker, header.consumer_group, header.topic
+        if broker.broker_id != 0 and not broker.config.slave_read_enable:
+            return ResponseCode.SYSTEM_BUSY, "this broker is a slave that does not serve reads"
+        config = broker.groups.find_subscription_group_config(group, now_ms=broker.host.clock.now_ms())
+        if config is None:
+            return ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"subscription group [{group}] does not exist"
+        if not config.consume_enable:
+            return ResponseCode.NO_PERMISSION, f"subscription group no permission, {group}"
+        topic_config = broker.topics.select_topic_config(topic)
+        if topic_config is None:
+            return ResponseCode.TOPIC_NOT_EXIST, f"topic[{topic}] not exist, apply first please!"
+        if not is_readable(topic_config.perm):
+            return ResponseCode.NO_PERMISSION, f"the topic[{topic}] pulling message is forbidden"
+        if not 0 <= header.queue_id < topic_config.read_queue_nums:
+            return (
+                ResponseCode.INVALID_PARAMETER,
+                f"queueId[{header.queue_id}] is illegal, topic:[{topic}] readQueueNums:[{topic_config.read_queue_nums}]",
+            )
+        return self._subscription_refusal(header, broadcast_allowed=config.consume_broadcast_enable)
+
+    def _subscription_refusal(
+        self, header: headers.PullMessageRequestHeader, *, broadcast_allowed: bool
+    ) -> tuple[ResponseCode, str] | None:
+        if header.sys_flag & PullSysFlag.SUBSCRIPTION:
+            return None
+        info = self._broker.consumers.group(header.consumer_group)
+        if info is None:
+            return ResponseCode.SUBSCRIPTION_NOT_EXIST, "the consumer's group info not exist"
+        if not broadcast_allowed and info.message_model is MessageModel.BROADCASTING:
+            return ResponseCode.NO_PERMISSION, f"the consumer group[{header.consumer_group}] can not consume by broadcast way"
+        known = info.subscriptions.get(header.topic)
+        if known is None:
+            return ResponseCode.SUBSCRIPTION_NOT_EXIST, "the consumer's subscription not exist"
+        if known.sub_version < header.sub_version:
+            return ResponseCode.SUBSCRIPTION_NOT_LATEST, "the consumer's subscription not latest"
+        return None
+
+    def _subscription(self, header: headers.PullMessageRequestHeader) -> SubscriptionData | None:
+        return self._broker.consumers.find_subscription(header.consumer_group, header.topic)
+
+    # --- long polling -----------------------------------------------------------
+
+    def _hold(self, channel: Channel, request: Command, header: headers.PullMessageRequestHeader) -> None:
+        config = self._broker.config
+        hold_ms = header.suspend_timeout_millis if config.long_polling_enable else config.short_polling_time_mills
+        held = _Held(channel, request, header, cause.get())
+        key = (header.topic, header.queue_id)
+        self._held.setdefault(key, {})[held] = None
+        held.expiry = self._broker.host.call_later_ms(hold_ms, self._expire(key, held))
+
+    def _expire(self, key: tuple[str, int], held: _Held) -> Callable[[], None]:
+        def expire() -> None:
+            waiting = self._held.get(key)
+            if waiting is not None and held in waiting:
+                del waiting[held]
+                self._answer_held(held)
+
+        return expire
+
+    def _answer_held(self, held: _Held) -> None:
+        """Look again, with no further suspension; over a channel that has closed nothing is sent."""
+        if held.expiry is not None:
+            held.expiry.cancel()
+        if not held.channel.closed:
+            held.channel.send(self._answer(held.request, held.header))
+
+
+def _matcher(subscription: SubscriptionData | None) -> Callable[[Message], bool] | None:
+    """What lets through the messages of a subscription by tag; None: all of them."""
+    if subscription is None or not subscription.tags_set:
+        return None
+    tags = subscription.tags_set
+    return lambda message: message.properties.get("TAGS", "") in tags

@@ -1,0 +1,157 @@
+"""How a broker makes itself known: registrations, heartbeats between them, and the farewell."""
+
+from collections.abc import Mapping
+
+import trio
+
+from nodes.broker.context import BrokerContext
+from nodes.cause import cause
+from nodes.protocol import headers
+from nodes.protocol.bodies import RegisterBrokerBody, TopicConfigSerializeWrapper
+from nodes.protocol.codes import RequestCode, ResponseCode
+from nodes.protocol.model import TopicConfig
+from nodes.protocol.registry import decode_header
+from nodes.rpc.client import RpcClient
+from nodes.rpc.errors import RemotingError
+from nodes.rpc.typed import invoke, invoke_oneway
+from nodes.threads import ScheduledThread
+
+_REGISTER_INITIAL_DELAY_MS = 10_000
+_HEARTBEAT_INITIAL_DELAY_MS = 1_000
+_QUERY_TIMEOUT_MS = 3_000
+_UNREGISTER_TIMEOUT_MS = 3_000
+
+
+class Registration:
+    """Tells the nameservers about this broker.
+
+    Mirrors:
+        `org.apache.rocketmq.broker.BrokerController#registerBrokerAll`, `org.apache.rocketmq.broker.out.BrokerOuterAPI`.
+    """
+
+    def __init__(self, broker: BrokerContext, client: RpcClient) -> None:
+        self._broker = broker
+        self._client = client
+        self._lock = trio.Lock()
+        self._periodic = ScheduledThread(broker.host, "BrokerControllerScheduledThread")
+        self._heartbeats = ScheduledThread(broker.host, "BrokerControllerHeartbeatScheduledThread")
+
+    def start_periodic(self) -> None:
+        """Begin the periodic registration, and heartbeats where the broker sends them."""
+        config = self._broker.config
+        self._periodic.at_fixed_rate(
+            "registerBrokerAll", self._register_periodically, _REGISTER_INITIAL_DELAY_MS, config.register_period_ms
+        )
+        self._periodic.start()
+        if config.enable_slave_acting_master:
+            self._heartbeats.at_fixed_rate(
+                "sendHeartbeat", self._send_heartbeat, _HEARTBEAT_INITIAL_DELAY_MS, config.broker_heartbeat_interval
+            )
+            self._heartbeats.start()
+
+    async def register_all(self, *, force: bool) -> None:
+        """Register with every nameserver at once; one registration at a time, as RocketMQ synchronises it.
+
+        Args:
+            force: also where every nameserver already holds the current topics.
+        """
+        async with self._lock:
+            if force or await self._any_needs_registration():
+                await self._register_with_all(self._broker.topics.topics)
+
+    def register_increment(self, topics: tuple[str, ...]) -> None:
+        """Tell the nameservers of new or changed topics alone; they ignore it from a broker they do not know."""
+        table = {name: self._broker.topics.topics[name] for name in topics}
+        self._broker.host.start_soon(self._register_increment, table, cause.get(), name="registerIncrementBrokerData")
+
+    async def unregister_all(self) -> None:
+        """Say farewell to each nameserver in turn; one that does not answer costs its time-out."""
+        broker = self._broker
+        header = headers.UnregisterBrokerRequestHeader(
+            broker.broker_name, broker.address, broker.cluster_name, broker.broker_id
+        )
+        for address in broker.nameservers:
+            try:
+                await invoke(
+                    self._client, address, RequestCode.UNREGISTER_BROKER, header, timeout_ms=_UNREGISTER_TIMEOUT_MS
+                )
+            except RemotingError as error:
+                broker.host.log.warning("unregister failed", nameserver=address, error=str(error))
+
+    async def _register_periodically(self) -> None:
+        await self.register_all(force=self._broker.config.force_register)
+
+    async def _register_increment(self, table: Mapping[str, TopicConfig], began: int) -> None:
+        cause.set(began)
+        async with self._lock:
+            await self._register_with_all(table)
+
+    async def _register_with_all(self, table: Mapping[str, TopicConfig]) -> None:
+        async with trio.open_nursery() as nursery:
+            for address in self._broker.nameservers:
+                nursery.start_soon(self._register, address, table)
+
+    async def _register(self, nameserver: str, table: Mapping[str, TopicConfig]) -> None:
+        broker = self._broker
+        config = broker.config
+        acting = config.enable_slave_acting_master
+        header = headers.RegisterBrokerRequestHeader(
+            broker.broker_name,
+            broker.address,
+            broker.cluster_name,
+            broker.ha_address,
+            broker.broker_id,
+            heartbeat_timeout_millis=config.broker_not_active_timeout_millis if acting else None,
+            enable_acting_master=acting,
+        )
+        body = RegisterBrokerBody(TopicConfigSerializeWrapper(table, broker.topics.data_version))
+        try:
+            answer = await invoke(
+                self._client,
+                nameserver,
+                RequestCode.REGISTER_BROKER,
+                header,
+                body,
+                timeout_ms=config.register_broker_timeout_mills,
+            )
+        except RemotingError as error:
+            broker.host.log.warning("register failed", nameserver=nameserver, error=str(error))
+        else:
+            if answer.code != ResponseCode.SUCCESS:
+                broker.host.log.warning("register refused", nameserver=nameserver, remark=answer.remark)
+
+    async def _any_needs_registration(self) -> bool:
+        needed: list[bool] = []
+        async with trio.open_nursery() as nursery:
+            for address in self._broker.nameservers:
+                nursery.start_soon(self._needs_registration, address, needed)
+        return any(needed)
+
+    async def _needs_registration(self, nameserver: str, needed: list[bool]) -> None:
+        version = self._broker.topics.data_version
+        header = self._data_version_header()
+        try:
+            answer = await invoke(
+                self._client, nameserver, RequestCode.QUERY_DATA_VERSION, header, version, timeout_ms=_QUERY_TIMEOUT_MS
+            )
+        except RemotingError:
+            needed.append(True)
+        else:
+            needed.append(decode_header(headers.QueryDataVersionResponseHeader, answer.ext_fields).changed)
+
+    async def _send_heartbeat(self) -> None:
+        broker = self._broker
+        for address in broker.nameservers:
+            if broker.config.compatible_with_old_name_srv:
+                version = broker.topics.data_version
+                header = self._data_version_header()
+                invoke_oneway(self._client, address, RequestCode.QUERY_DATA_VERSION, header, version)
+            else:
+                beat = headers.BrokerHeartbeatRequestHeader(broker.cluster_name, broker.address, broker.broker_name)
+                invoke_oneway(self._client, address, RequestCode.BROKER_HEARTBEAT, beat)
+
+    def _data_version_header(self) -> headers.QueryDataVersionRequestHeader:
+        broker = self._broker
+        return headers.QueryDataVersionRequestHeader(
+            broker.broker_name, broker.address, broker.cluster_name, broker.broker_id
+        )

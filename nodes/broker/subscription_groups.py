@@ -1,0 +1,110 @@
+"""The consumer groups that a broker is configured for, and their version.
+
+Mirrors:
+    `org.apache.rocketmq.broker.subscription.SubscriptionGroupManager`.
+"""
+
+import re
+from collections.abc import Mapping
+
+import attrs
+
+from nodes.protocol.body_codec import decode_body, encode_body
+from nodes.protocol.model import DataVersion, SubscriptionGroupConfig
+
+SYSTEM_GROUP_PREFIX = "CID_RMQ_SYS_"
+SYSTEM_GROUPS = (
+    "TOOLS_CONSUMER",
+    "FILTERSRV_CONSUMER",
+    "SELF_TEST_C_GROUP",
+    "CID_ONS-HTTP-PROXY",
+    "CID_ONSAPI_PULL",
+    "CID_ONSAPI_PERMISSION",
+    "CID_ONSAPI_OWNER",
+    "CID_RMQ_SYS_TRANS",
+)
+GROUP_NAME_LENGTH_MAX = 255
+_LEGAL_NAME = re.compile(r"[%|a-zA-Z0-9_-]*")
+
+
+@attrs.frozen
+class SubscriptionGroupTable:
+    """What is written to disk and copied by slaves."""
+
+    subscription_group_table: Mapping[str, SubscriptionGroupConfig]
+    data_version: DataVersion
+
+
+class SubscriptionGroupManager:
+    """The groups of one broker; every change makes a new version."""
+
+    def __init__(
+        self, *, now_ms: int, auto_create_subscription_group: bool = True, enable_create_sys_group: bool = True
+    ) -> None:
+        self._auto_create = auto_create_subscription_group
+        self._auto_create_system = enable_create_sys_group
+        self._groups = {group: SubscriptionGroupConfig(group) for group in SYSTEM_GROUPS}
+        self.data_version = DataVersion(timestamp=now_ms)
+
+    @property
+    def groups(self) -> Mapping[str, SubscriptionGroupConfig]:
+        """Group -> config."""
+        return self._groups
+
+    def contains_subscription_group(self, group: str) -> bool:
+        """Whether the group is there; never makes one."""
+        return group in self._groups
+
+    def find_subscription_group_config(
+        self, group: str, *, now_ms: int, state_version: int = 0
+    ) -> SubscriptionGroupConfig | None:
+        """The group, made with defaults where that is allowed and the name is legal.
+
+        Returns:
+            The group; None where there is none and none may be made. A new version tells that one was made.
+        """
+        config = self._groups.get(group)
+        if config is not None:
+            return config
+        is_system = group.startswith(SYSTEM_GROUP_PREFIX)
+        if not self._auto_create and not (self._auto_create_system and is_system):
+            return None
+        if len(group) > GROUP_NAME_LENGTH_MAX or not _LEGAL_NAME.fullmatch(group):
+            return None
+        config = SubscriptionGroupConfig(group)
+        self.update_subscription_group_config(config, now_ms=now_ms, state_version=state_version)
+        return config
+
+    def update_subscription_group_config(
+        self, config: SubscriptionGroupConfig, *, now_ms: int, state_version: int = 0
+    ) -> None:
+        """Put a group; also an unchanged one makes a new version."""
+        self._groups[config.group_name] = config
+        self.data_version = self.data_version.next_version(now_ms, state_version)
+
+    def delete_subscription_group_config(self, group: str, *, now_ms: int, state_version: int = 0) -> None:
+        """Forget a group."""
+        if self._groups.pop(group, None) is not None:
+            self.data_version = self.data_version.next_version(now_ms, state_version)
+
+    def disable_consume(self, group: str, *, now_ms: int, state_version: int = 0) -> None:
+        """Refuse pulls of a group from now on."""
+        config = self._groups.get(group)
+        if config is not None:
+            self.update_subscription_group_config(
+                attrs.evolve(config, consume_enable=False), now_ms=now_ms, state_version=state_version
+            )
+
+    def encode(self) -> bytes:
+        """The file of groups."""
+        return encode_body(SubscriptionGroupTable(dict(self._groups), self.data_version))
+
+    def decode(self, content: bytes) -> None:
+        """Add the groups of a file to the system groups, and adopt its version.
+
+        Raises:
+            ProtocolError: the file is damaged.
+        """
+        loaded = decode_body(SubscriptionGroupTable, content)
+        self._groups.update(loaded.subscription_group_table)
+        self.data_version = loaded.data_version

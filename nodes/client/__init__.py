@@ -1,0 +1,1 @@
+"""The client: one instance per process, its consumers and producers."""

@@ -1,0 +1,88 @@
+"""Concurrent consumption: a pool of threads calls the listener, results move the offset."""
+
+from collections import deque
+
+from nodes.beliefs import MessageEvent, MessageRecord
+from nodes.client.instance import ClientInstance
+from nodes.client.offset_store import RemoteBrokerOffsetStore
+from nodes.client.rebalance import PullRequest
+from nodes.cause import cause
+from nodes.config import ConsumerConfig
+from nodes.protocol.model import Message
+
+_Batch = tuple[PullRequest, tuple[Message, ...], int]
+
+
+class ConsumeMessageConcurrentlyService:
+    """Hands messages to the listener, which takes `consume_ms` for each batch and always succeeds.
+
+    Mirrors:
+        `org.apache.rocketmq.client.impl.consumer.ConsumeMessageConcurrentlyService`.
+
+    Emits:
+        CONSUMED for every message whose listener returned.
+    """
+
+    def __init__(
+        self,
+        instance: ClientInstance,
+        config: ConsumerConfig,
+        group: str,
+        offsets: RemoteBrokerOffsetStore,
+        consume_ms: int,
+    ) -> None:
+        self._instance = instance
+        self._host = instance.host
+        self._group = group
+        self._offsets = offsets
+        self._consume_ms = consume_ms
+        self._batch_max = config.consume_message_batch_max_size
+        self._threads_max = config.consume_thread_min
+        self._threads = 0
+        self._waiting: deque[_Batch] = deque()
+        self._stopped = False
+
+    def submit(self, request: PullRequest, messages: tuple[Message, ...]) -> None:
+        """Queue messages in batches; a thread of the pool takes them up."""
+        for start in range(0, len(messages), self._batch_max):
+            self._waiting.append((request, messages[start : start + self._batch_max], cause.get()))
+            if self._threads < self._threads_max:
+                self._threads += 1
+                self._host.start_soon(self._work, name="ConsumeMessageThread")
+
+    def stop(self) -> None:
+        """Take up nothing more; what the listener has is not waited for."""
+        self._stopped = True
+        self._waiting.clear()
+
+    async def _work(self) -> None:
+        while self._waiting:
+            request, messages, began = self._waiting.popleft()
+            cause.set(began)
+            await self._consume(request, messages)
+        self._threads -= 1
+
+    async def _consume(self, request: PullRequest, messages: tuple[Message, ...]) -> None:
+        process_queue = request.process_queue
+        if process_queue.dropped:
+            return
+        process_queue.start_consuming(messages, now_ms=self._host.clock.now_ms())
+        if self._consume_ms:
+            await self._host.sleep_ms(self._consume_ms)
+        queue = request.queue
+        for message in messages:
+            event = MessageRecord(
+                MessageEvent.CONSUMED,
+                self._group,
+                queue.topic,
+                queue.broker_name,
+                queue.queue_id,
+                message.queue_offset,
+                self._instance.client_id,
+            )
+            self._host.record(event)
+        if process_queue.dropped or self._stopped:
+            return
+        offset = process_queue.remove_messages(messages, now_ms=self._host.clock.now_ms())
+        if offset >= 0:
+            self._offsets.memory.update(queue, offset, increase_only=True)

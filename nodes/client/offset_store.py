@@ -1,0 +1,99 @@
+"""A consumer group's offsets: in memory, and at the broker of each queue."""
+
+from collections.abc import Iterable
+
+from nodes.client.instance import ClientInstance
+from nodes.client.offset_table import OffsetTable
+from nodes.protocol import headers
+from nodes.protocol.codes import RequestCode, ResponseCode
+from nodes.protocol.command import Command
+from nodes.protocol.model import MASTER_ID, MessageQueue
+from nodes.protocol.registry import decode_header
+from nodes.rpc.errors import RemotingConnectError
+from nodes.rpc.typed import invoke, invoke_oneway, succeeded
+
+_QUERY_TIMEOUT_MS = 5_000
+
+
+class RemoteBrokerOffsetStore:
+    """Reads from and commits to brokers; a commit is oneway and never confirmed.
+
+    Mirrors:
+        `org.apache.rocketmq.client.consumer.store.RemoteBrokerOffsetStore`.
+    """
+
+    def __init__(self, instance: ClientInstance, group: str) -> None:
+        self._instance = instance
+        self._group = group
+        self.memory = OffsetTable()
+
+    async def read_from_store(self, queue: MessageQueue) -> int | None:
+        """The offset that the broker has stored for the group.
+
+        Returns:
+            None where it has none.
+
+        Raises:
+            RemotingError: no answer.
+            BrokerError: another error than "not found".
+        """
+        address = await self._address_for_query(queue)
+        header = headers.QueryConsumerOffsetRequestHeader(self._group, queue.topic, queue.queue_id)
+        answer = await invoke(
+            self._instance.rpc, address, RequestCode.QUERY_CONSUMER_OFFSET, header, timeout_ms=_QUERY_TIMEOUT_MS
+        )
+        if answer.code == ResponseCode.QUERY_NOT_FOUND:
+            return None
+        return _offset(answer)
+
+    async def max_offset(self, queue: MessageQueue) -> int:
+        """One more than the offset of the queue's last message, as its master says.
+
+        Raises:
+            RemotingError: no answer, or no master is known.
+            BrokerError: the master refuses.
+        """
+        address = self._instance.routes.find_broker_address_in_publish(queue.broker_name)
+        if address is None:
+            await self._instance.update_topic_route(queue.topic)
+            address = self._instance.routes.find_broker_address_in_publish(queue.broker_name)
+        if address is None:
+            raise RemotingConnectError(f"no master of {queue.broker_name} is known")
+        header = headers.GetMaxOffsetRequestHeader(queue.topic, queue.queue_id)
+        timeout_ms = self._instance.config.mq_client_api_timeout
+        return _offset(
+            await invoke(self._instance.rpc, address, RequestCode.GET_MAX_OFFSET, header, timeout_ms=timeout_ms)
+        )
+
+    def persist(self, queue: MessageQueue) -> None:
+        """Commit what memory holds for one queue."""
+        offset = self.memory.read(queue)
+        if offset >= 0:
+            self._commit(queue, offset)
+
+    def persist_all(self, queues: Iterable[MessageQueue]) -> None:
+        """Commit the queues of the process queue table; what memory holds of others is forgotten unsent."""
+        for queue, offset in self.memory.take_for_persist_all(queues):
+            self._commit(queue, offset)
+
+    def _commit(self, queue: MessageQueue, offset: int) -> None:
+        found = self._instance.routes.find_broker_address_in_subscribe(queue.broker_name, MASTER_ID)
+        if found is not None:
+            header = headers.UpdateConsumerOffsetRequestHeader(self._group, queue.topic, queue.queue_id, offset)
+            invoke_oneway(self._instance.rpc, found.address, RequestCode.UPDATE_CONSUMER_OFFSET, header)
+
+    async def _address_for_query(self, queue: MessageQueue) -> str:
+        routes = self._instance.routes
+        found = routes.find_broker_address_in_subscribe(queue.broker_name, MASTER_ID, only_this_broker=True)
+        if found is None:
+            await self._instance.update_topic_route(queue.topic)
+            found = routes.find_broker_address_in_subscribe(queue.broker_name, MASTER_ID)
+        if found is None:
+            raise RemotingConnectError(f"no broker {queue.broker_name} is known")
+        return found.address
+
+
+def _offset(answer: Command) -> int:
+    return decode_header(headers.OffsetResponseHeader, succeeded(answer).ext_fields).offset
+
+

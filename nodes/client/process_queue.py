@@ -1,0 +1,194 @@
+"""The messages of one queue that a consumer has pulled and not yet dealt with.
+
+Mirrors:
+    `org.apache.rocketmq.client.impl.consumer.ProcessQueue`.
+"""
+
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Sequence
+
+from nodes.protocol.model import Message
+
+REBALANCE_LOCK_MAX_LIVE_TIME_MS = 30_000
+PULL_MAX_IDLE_TIME_MS = 120_000
+NO_OFFSET = -1
+MAX_OFFSET_PROPERTY = "MAX_OFFSET"
+
+
+class NothingTakenError(LookupError):
+    """A commit of an ordered queue without a message taken from it."""
+
+
+class ProcessQueue:
+    """Cache of one owned queue; once dropped it stays dropped."""
+
+    def __init__(self, *, now_ms: int) -> None:
+        self._messages: dict[int, Message] = {}
+        self._keys: list[int] = []
+        self._taken: dict[int, Message] = {}
+        self._consume_start_ms: dict[int, int] = {}
+        self.msg_count = 0
+        """Messages cached or taken."""
+        self.msg_size_bytes = 0
+        """Sum of their bodies."""
+        self.msg_acc_count = 0
+        """How far the queue's end was ahead of the last message pulled."""
+        self.queue_offset_max = 0
+        """Offset of the message inserted last, not the largest one."""
+        self.consuming = False
+        self.dropped = False
+        """Its results do not count any more."""
+        self.locked = False
+        """Set for every new queue, ordered or not: says nothing about the lock at the broker."""
+        self.last_pull_ms = now_ms
+        self.last_consume_ms = now_ms
+        self.last_lock_ms = now_ms
+
+    @property
+    def max_span(self) -> int:
+        """Distance between the first and the last cached offset."""
+        return self._keys[-1] - self._keys[0] if self._keys else 0
+
+    @property
+    def offsets(self) -> Sequence[int]:
+        """Cached offsets, ascending; without those taken."""
+        return self._keys
+
+    @property
+    def taken_offsets(self) -> tuple[int, ...]:
+        """Offsets taken for ordered consumption and not committed, ascending."""
+        return tuple(sorted(self._taken))
+
+    def contains_message(self, message: Message) -> bool:
+        """Whether the message is cached."""
+        return message.queue_offset in self._messages
+
+    def is_lock_expired(self, now_ms: int) -> bool:
+        """Whether the lock was last granted too long ago."""
+        return now_ms - self.last_lock_ms > REBALANCE_LOCK_MAX_LIVE_TIME_MS
+
+    def is_pull_expired(self, now_ms: int) -> bool:
+        """Whether nobody has pulled for so long that the queue has to be taken up afresh."""
+        return now_ms - self.last_pull_ms > PULL_MAX_IDLE_TIME_MS
+
+    # Both kinds of consumption
+
+    def put_messages(self, messages: Sequence[Message]) -> bool:
+        """Cache what a pull found.
+
+        Returns:
+            Whether ordered consumption has to be started for the queue.
+        """
+        for message in messages:
+            if self._put(message):
+                self.msg_count += 1
+                self.msg_size_bytes += len(message.body)
+                self.queue_offset_max = message.queue_offset
+        dispatch = bool(self._keys) and not self.consuming
+        self.consuming = self.consuming or dispatch
+        if messages:
+            end = messages[-1].properties.get(MAX_OFFSET_PROPERTY)
+            if end is not None and int(end) > messages[-1].queue_offset:
+                self.msg_acc_count = int(end) - messages[-1].queue_offset
+        return dispatch
+
+    def remove_messages(self, messages: Iterable[Message], *, now_ms: int) -> int:
+        """Take out what was consumed.
+
+        Returns:
+            The offset to commit: that of the first message left, else one after the message inserted last; -1
+            where nothing was cached.
+        """
+        self.last_consume_ms = now_ms
+        if not self._keys:
+            return NO_OFFSET
+        for message in messages:
+            if self._drop(message.queue_offset) is not None:
+                self.msg_count -= 1
+                self.msg_size_bytes -= len(message.body)
+        if self.msg_count == 0:
+            self.msg_size_bytes = 0
+        return self._keys[0] if self._keys else self.queue_offset_max + 1
+
+    def clear(self) -> None:
+        """Forget all messages; that consumption runs stays noted."""
+        self._messages.clear()
+        self._keys.clear()
+        self._taken.clear()
+        self._consume_start_ms.clear()
+        self.msg_count = 0
+        self.msg_size_bytes = 0
+        self.queue_offset_max = 0
+
+    def start_consuming(self, messages: Iterable[Message], *, now_ms: int) -> None:
+        """Note when the listener got the messages."""
+        for message in messages:
+            self._consume_start_ms[message.queue_offset] = now_ms
+
+    def timed_out_head(self, now_ms: int, consume_timeout_ms: int) -> Message | None:
+        """The first cached message, if the listener has had it for longer than it may."""
+        start_ms = self._consume_start_ms.get(self._keys[0]) if self._keys else None
+        if start_ms is None or now_ms - start_ms <= consume_timeout_ms:
+            return None
+        return self._messages[self._keys[0]]
+
+    # Ordered consumption
+
+    def take_messages(self, batch_size: int, *, now_ms: int) -> list[Message]:
+        """Move the first messages aside for the listener; taking nothing ends the consumption."""
+        self.last_consume_ms = now_ms
+        batch: list[Message] = []
+        for offset in self._keys[:batch_size]:
+            message = self._messages.pop(offset)
+            self._taken[offset] = message
+            batch.append(message)
+        del self._keys[: len(batch)]
+        if not batch:
+            self.consuming = False
+        return batch
+
+    def commit(self) -> int:
+        """Be done with the messages taken.
+
+        Returns:
+            The offset to commit: one after the last message taken.
+
+        Raises:
+            NothingTakenError: no message is taken.
+        """
+        if not self._taken:
+            raise NothingTakenError("commit of an ordered queue from which no message is taken; take messages first")
+        offset = max(self._taken)
+        self.msg_count -= len(self._taken)
+        self.msg_size_bytes -= sum(len(message.body) for message in self._taken.values())
+        if self.msg_count == 0:
+            self.msg_size_bytes = 0
+        self._taken.clear()
+        return offset + 1
+
+    def rollback(self) -> None:
+        """Put all messages taken back."""
+        for message in self._taken.values():
+            self._put(message)
+        self._taken.clear()
+
+    def make_messages_to_consume_again(self, messages: Iterable[Message]) -> None:
+        """Put messages taken back, to be taken again; also such as were not taken."""
+        for message in messages:
+            self._taken.pop(message.queue_offset, None)
+            self._put(message)
+
+    def _put(self, message: Message) -> bool:
+        offset = message.queue_offset
+        is_new = offset not in self._messages
+        self._messages[offset] = message
+        if is_new:
+            insort(self._keys, offset)
+        return is_new
+
+    def _drop(self, offset: int) -> Message | None:
+        message = self._messages.pop(offset, None)
+        if message is not None:
+            del self._keys[bisect_left(self._keys, offset)]
+            self._consume_start_ms.pop(offset, None)
+        return message

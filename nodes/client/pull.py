@@ -1,0 +1,199 @@
+"""Pulling: one thread hands out the pulls of all queues, answers come in as they come."""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Protocol
+
+from nodes.client.instance import ClientInstance
+from nodes.client.offset_store import RemoteBrokerOffsetStore
+from nodes.client.rebalance import PullRequest
+from nodes.cause import cause
+from nodes.config import ConsumerConfig
+from nodes.protocol import headers
+from nodes.protocol.bodies import PullMessageResponseBody
+from nodes.protocol.codes import RequestCode, ResponseCode
+from nodes.protocol.command import Command
+from nodes.protocol.model import MASTER_ID, Message, MessageQueue, SubscriptionData
+from nodes.protocol.pull_flags import PullSysFlag
+from nodes.protocol.registry import decode_body, decode_header, encode_header
+from nodes.rpc.client import Reply
+from nodes.rpc.errors import RemotingError
+from nodes.threads import WakeUp
+
+_FLOW_CONTROL_DELAY_MS = 50
+_BROKER_FLOW_CONTROL_DELAY_MS = 20
+_FOR_EVER_MS = 1_000_000_000.0
+_PULL_SIZE_THRESHOLD_BYTES = 100 * 1024 * 1024
+
+
+class PullConsumer(Protocol):
+    """Whose queues are pulled."""
+
+    def subscription(self, topic: str) -> SubscriptionData | None: ...
+    def consume(self, request: PullRequest, messages: tuple[Message, ...]) -> None:
+        """Messages were found and cached."""
+
+    def on_offset_illegal(self, queue: MessageQueue, corrected: int) -> None:
+        """The broker moved the offset; the queue is to be taken up afresh."""
+
+
+class PullMessageService:
+    """The pull thread of an instance.
+
+    Mirrors:
+        `org.apache.rocketmq.client.impl.consumer.PullMessageService`,
+        `DefaultMQPushConsumerImpl#pullMessage`, `PullAPIWrapper`.
+    """
+
+    def __init__(
+        self,
+        instance: ClientInstance,
+        config: ConsumerConfig,
+        group: str,
+        offsets: RemoteBrokerOffsetStore,
+        consumer: PullConsumer,
+    ) -> None:
+        self._instance = instance
+        self._host = instance.host
+        self._config = config
+        self._group = group
+        self._offsets = offsets
+        self._consumer = consumer
+        self._waiting: deque[tuple[PullRequest, int]] = deque()
+        self._wake_up = WakeUp(self._host)
+        self._suggested: dict[MessageQueue, int] = {}
+        self._stopped = False
+
+    def start(self) -> None:
+        """Begin."""
+        self._host.start_soon(self._run, name="PullMessageService")
+
+    def stop(self) -> None:
+        """Pull no more."""
+        self._stopped = True
+
+    def pull_now(self, request: PullRequest) -> None:
+        """Queue a pull."""
+        self._waiting.append((request, cause.get()))
+        self._wake_up.wake()
+
+    def pull_later(self, request: PullRequest, delay_ms: int) -> None:
+        """Queue a pull after a while."""
+        self._host.call_later_ms(delay_ms, lambda: self.pull_now(request))
+
+    async def _run(self) -> None:
+        while True:
+            if not self._waiting:
+                await self._wake_up.sleep_ms(_FOR_EVER_MS)
+                continue
+            request, began = self._waiting.popleft()
+            cause.set(began)
+            if not self._stopped:
+                await self._pull(request)
+
+    async def _pull(self, request: PullRequest) -> None:
+        process_queue = request.process_queue
+        if process_queue.dropped:
+            return
+        process_queue.last_pull_ms = self._host.clock.now_ms()
+        if self._is_flow_controlled(request):
+            self.pull_later(request, _FLOW_CONTROL_DELAY_MS)
+            return
+        subscription = self._consumer.subscription(request.queue.topic)
+        address = await self._address(request.queue)
+        if subscription is None or address is None:
+            self.pull_later(request, self._config.pull_time_delay_mills_when_exception)
+            return
+        self._instance.rpc.call_async(
+            address[0],
+            int(RequestCode.PULL_MESSAGE),
+            encode_header(self._header(request, subscription, is_slave=address[1])),
+            None,
+            timeout_ms=self._config.consumer_timeout_millis_when_suspend,
+            callback=self._on_reply(request),
+        )
+
+    def _is_flow_controlled(self, request: PullRequest) -> bool:
+        """Whether enough is cached; looked at before a pull, so a batch may overshoot."""
+        pq, config = request.process_queue, self._config
+        return (
+            pq.msg_count > config.pull_threshold_for_queue
+            or pq.msg_size_bytes > _PULL_SIZE_THRESHOLD_BYTES
+            or pq.max_span > config.consume_concurrently_max_span
+        )
+
+    async def _address(self, queue: MessageQueue) -> tuple[str, bool] | None:
+        routes = self._instance.routes
+        wanted = self._suggested.get(queue, MASTER_ID)
+        found = routes.find_broker_address_in_subscribe(queue.broker_name, wanted)
+        if found is None:
+            try:
+                await self._instance.update_topic_route(queue.topic)
+            except RemotingError:
+                return None
+            found = routes.find_broker_address_in_subscribe(queue.broker_name, wanted)
+        return None if found is None else (found.address, found.is_slave)
+
+    def _header(
+        self, request: PullRequest, subscription: SubscriptionData, *, is_slave: bool
+    ) -> headers.PullMessageRequestHeader:
+        reached = max(0, self._offsets.memory.read(request.queue))
+        commits = reached > 0 and not is_slave
+        return headers.PullMessageRequestHeader(
+            self._group,
+            request.queue.topic,
+            request.queue.queue_id,
+            request.next_offset,
+            self._config.pull_batch_size,
+            PullSysFlag.SUSPEND | (PullSysFlag.COMMIT_OFFSET if commits else 0),
+            reached,
+            self._config.broker_suspend_max_time_millis,
+            subscription.sub_version,
+        )
+
+    def _on_reply(self, request: PullRequest) -> Callable[[Reply], None]:
+        def on_reply(reply: Reply) -> None:
+            if request.process_queue.dropped and isinstance(reply, RemotingError):
+                return
+            if isinstance(reply, RemotingError):
+                self.pull_later(request, self._config.pull_time_delay_mills_when_exception)
+            else:
+                self._handle(request, reply)
+
+        return on_reply
+
+    def _handle(self, request: PullRequest, answer: Command) -> None:
+        match answer.code:
+            case ResponseCode.SUCCESS:
+                header = self._take_suggestion(request, answer)
+                self._found(request, header, decode_body(PullMessageResponseBody, answer.body).messages)
+            case ResponseCode.PULL_NOT_FOUND | ResponseCode.PULL_RETRY_IMMEDIATELY:
+                request.next_offset = self._take_suggestion(request, answer).next_begin_offset
+                if request.process_queue.msg_count == 0:
+                    self._offsets.memory.update(request.queue, request.next_offset, increase_only=True)
+                self.pull_now(request)
+            case ResponseCode.PULL_OFFSET_MOVED:
+                request.next_offset = self._take_suggestion(request, answer).next_begin_offset
+                self._consumer.on_offset_illegal(request.queue, request.next_offset)
+            case ResponseCode.FLOW_CONTROL:
+                self.pull_later(request, _BROKER_FLOW_CONTROL_DELAY_MS)
+            case _:
+                self.pull_later(request, self._config.pull_time_delay_mills_when_exception)
+
+    def _take_suggestion(self, request: PullRequest, answer: Command) -> headers.PullMessageResponseHeader:
+        """Whom to ask next time; only successful answers say so."""
+        header = decode_header(headers.PullMessageResponseHeader, answer.ext_fields)
+        self._suggested[request.queue] = header.suggest_which_broker_id
+        return header
+
+    def _found(
+        self, request: PullRequest, header: headers.PullMessageResponseHeader, messages: tuple[Message, ...]
+    ) -> None:
+        request.next_offset = header.next_begin_offset
+        if messages:
+            request.process_queue.put_messages(messages)
+            self._consumer.consume(request, messages)
+        if self._config.pull_interval > 0 and messages:
+            self.pull_later(request, self._config.pull_interval)
+        else:
+            self.pull_now(request)

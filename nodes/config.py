@@ -1,0 +1,308 @@
+"""What a node can be configured with: RocketMQ's options under its names, shipped defaults and units.
+
+A field is the RocketMQ option in snake_case, so `brokerHeartbeatInterval` is
+`broker_heartbeat_interval`; that is why the unit stands in the metadata
+(`unit`) beside the original name (`option`) and not in the field's name.
+A field that ends in `_ms` is no option of RocketMQ but a constant or a
+system property of it.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, TypeVar
+
+import attrs
+
+from nodes.protocol.model import ConsumeFromWhere
+
+_Choice = TypeVar("_Choice", bound=StrEnum)
+_ANY_MOST = 2**63 - 1
+
+
+class Unit(StrEnum):
+    """What the number of an option counts."""
+
+    MILLISECONDS = "ms"
+    SECONDS = "s"
+    MINUTES = "min"
+    COUNT = "count"
+    PORT = "port"
+    NONE = ""
+    """A switch or a name."""
+
+
+class ConfigError(ValueError):
+    """An option was given a value that it cannot have."""
+
+    def __init__(self, option: str, expected: str) -> None:
+        super().__init__(f"{option}: expected {expected}")
+        self.option = option
+        """Its camelCase name."""
+        self.expected = expected
+
+
+def option_name(field_name: str) -> str:
+    """The camelCase name that RocketMQ gives the option behind a field."""
+    first, *rest = field_name.split("_")
+    return first + "".join(word.capitalize() for word in rest)
+
+
+def options(config_class: type["Config"]) -> Mapping[str, "attrs.Attribute[Any]"]:
+    """All options of a configuration class: camelCase name -> field, in the order of the class."""
+    return {field.metadata["option"]: field for field in attrs.fields(config_class)}
+
+
+def _name_options(_cls: type, fields: list["attrs.Attribute[Any]"]) -> list["attrs.Attribute[Any]"]:
+    return [field.evolve(metadata={"option": option_name(field.name), **field.metadata}) for field in fields]
+
+
+def _is_int_from(least: int, most: int) -> Any:
+    def check(_config: object, field: "attrs.Attribute[Any]", value: object) -> None:
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+            unit = field.metadata["unit"]
+            counted = f" {unit}" if unit in {"ms", "s", "min"} else ""
+            bounds = f">= {least}" if most == _ANY_MOST else f"from {least} to {most}"
+            raise ConfigError(field.metadata["option"], f"a whole number{counted} {bounds}, not {value!r}")
+
+    return check
+
+
+def _is_bool(_config: object, field: "attrs.Attribute[Any]", value: object) -> None:
+    if not isinstance(value, bool):
+        raise ConfigError(field.metadata["option"], f"true or false, not {value!r}")
+
+
+def _number(default: int, unit: Unit, least: int = 0, most: int = _ANY_MOST) -> int:
+    return attrs.field(default=default, validator=_is_int_from(least, most), metadata={"unit": unit})
+
+
+def _millis(default: int) -> int:
+    return _number(default, Unit.MILLISECONDS)
+
+
+def _period_millis(default: int) -> int:
+    # A fixed-rate task with period 0 would never let virtual time pass.
+    return _number(default, Unit.MILLISECONDS, least=1)
+
+
+def _port(default: int) -> int:
+    return _number(default, Unit.PORT, least=1, most=65535)
+
+
+def _flag(*, default: bool) -> bool:
+    return attrs.field(default=default, validator=_is_bool, metadata={"unit": Unit.NONE})
+
+
+def _choice(default: _Choice) -> _Choice:
+    kind = type(default)
+    known = [choice.value for choice in kind]
+
+    def convert(value: Any) -> Any:
+        # An unknown text is left for the validator, which knows the option's name.
+        return kind(value) if value in known else value
+
+    def check(_config: object, field: "attrs.Attribute[Any]", value: object) -> None:
+        if not isinstance(value, kind):
+            raise ConfigError(field.metadata["option"], f"one of {', '.join(known)}, not {value!r}")
+
+    made: _Choice = attrs.field(default=default, converter=convert, validator=check, metadata={"unit": Unit.NONE})
+    return made
+
+
+@attrs.frozen(slots=False, kw_only=True, field_transformer=_name_options)
+class Config:
+    """What every configuration is: a frozen set of options."""
+
+
+@attrs.frozen(slots=False, kw_only=True, field_transformer=_name_options)
+class RemotingClientConfig(Config):
+    """How a node behaves as the one who connects.
+
+    Mirrors:
+        `org.apache.rocketmq.remoting.netty.NettyClientConfig`.
+    """
+
+    connect_timeout_millis: int = _millis(3_000)
+    """How long to wait for a connection."""
+    client_close_socket_if_timeout: bool = _flag(default=True)
+    """Close the connection on which a synchronous call timed out."""
+    client_channel_max_idle_time_seconds: int = _number(120, Unit.SECONDS, least=1)
+    """Close a connection that carried nothing in either direction for this long."""
+
+
+@attrs.frozen(slots=False, kw_only=True, field_transformer=_name_options)
+class RemotingServerConfig(Config):
+    """How a node behaves as the one who is connected to.
+
+    Mirrors:
+        `org.apache.rocketmq.remoting.netty.NettyServerConfig`.
+    """
+
+    server_channel_max_idle_time_seconds: int = _number(120, Unit.SECONDS, least=1)
+    """Close a connection that carried nothing in either direction for this long."""
+
+
+@attrs.frozen(slots=False, kw_only=True, field_transformer=_name_options)
+class NameserverConfig(RemotingServerConfig):
+    """Options of a nameserver.
+
+    Mirrors:
+        `org.apache.rocketmq.common.namesrv.NamesrvConfig`.
+    """
+
+    listen_port: int = _port(9_876)
+    first_scan_delay_ms: int = _millis(5)
+    """First scan for silent brokers after the start: 5.3.3 waits 5 ms (a slip of the unit), 5.5.0 waits 5 s."""
+    scan_not_active_broker_interval: int = _period_millis(5_000)
+    """Time between two scans for silent brokers."""
+    un_register_broker_queue_capacity: int = _number(3_000, Unit.COUNT, least=1)
+    """Unregistrations that may wait; one more is refused."""
+    support_acting_master: bool = _flag(default=False)
+    """Present the lowest slave of a group without master as broker id 0 in route answers."""
+    notify_min_broker_id_changed: bool = _flag(default=False)
+    """Tell the members of a group that its lowest broker id changed."""
+    need_wait_for_service: bool = _flag(default=False)
+    """Refuse route questions until `wait_seconds_for_service` have passed since the start."""
+    wait_seconds_for_service: int = _number(45, Unit.SECONDS)
+    delete_topic_with_broker_registration: bool = _flag(default=False)
+    """A registration takes away the topics that it does not mention."""
+
+
+@attrs.frozen(slots=False, kw_only=True, field_transformer=_name_options)
+class BrokerConfig(RemotingServerConfig, RemotingClientConfig):
+    """Options of a broker.
+
+    Mirrors:
+        `org.apache.rocketmq.common.BrokerConfig`, and of `MessageStoreConfig` what pulls depend on.
+    """
+
+    listen_port: int = _port(10_911)
+    register_name_server_period: int = _millis(30_000)
+    """Time between two registrations; clamped to 10,000..60,000 where it is used (`register_period_ms`)."""
+    register_broker_timeout_mills: int = _millis(24_000)
+    """How long a registration waits for each nameserver."""
+    force_register: bool = _flag(default=True)
+    """Register even where every nameserver already knows the current topics."""
+    enable_slave_acting_master: bool = _flag(default=False)
+    """Send the acting flag and `broker_not_active_timeout_millis` with registrations, and heartbeats between them."""
+    compatible_with_old_name_srv: bool = _flag(default=True)
+    """Heartbeat with QUERY_DATA_VERSION (322) instead of BROKER_HEARTBEAT (904)."""
+    broker_heartbeat_interval: int = _period_millis(1_000)
+    """Time between two heartbeats; sent only with `enable_slave_acting_master`."""
+    send_heartbeat_timeout_millis: int = _millis(1_000)
+    broker_not_active_timeout_millis: int = _millis(10_000)
+    """Silence after which a nameserver forgets the broker; told only with `enable_slave_acting_master`, else 120 s."""
+    channel_expired_timeout: int = _millis(120_000)
+    """Silence after which a client's channel is removed from the registries."""
+    notify_consumer_ids_changed_enable: bool = _flag(default=True)
+    """Tell the members of a group that its membership changed."""
+    real_time_notify_consumer_change: bool = _flag(default=True)
+    """Tell them at once; else every 15 s."""
+    auto_create_topic_enable: bool = _flag(default=True)
+    """Create a topic when a message for it arrives."""
+    default_topic_queue_nums: int = _number(8, Unit.COUNT, least=1)
+    """Most queues that such a topic gets."""
+    auto_create_subscription_group: bool = _flag(default=True)
+    """Create the settings of a consumer group when it is first heard of."""
+    flush_consumer_offset_interval: int = _period_millis(5_000)
+    """Time between two writes of the consumer offsets to disk; the first after 10 s."""
+    consumer_offset_update_version_step: int = _number(500, Unit.COUNT, least=1)
+    """Commits after which the version of the offset table steps."""
+    long_polling_enable: bool = _flag(default=True)
+    """Hold a pull that found nothing for as long as the client allows; else for `short_polling_time_mills`."""
+    short_polling_time_mills: int = _millis(1_000)
+    slave_read_enable: bool = _flag(default=False)
+    """Let a slave answer pulls."""
+    max_transfer_count_on_message_in_memory: int = _number(32, Unit.COUNT, least=1)
+    """Most messages in one pull answer."""
+
+    @property
+    def register_period_ms(self) -> int:
+        """`register_name_server_period` as it is used: not below 10 s, not above 60 s."""
+        return max(10_000, min(self.register_name_server_period, 60_000))
+
+
+@attrs.frozen(slots=False, kw_only=True, field_transformer=_name_options)
+class ClientConfig(RemotingClientConfig):
+    """Options that consumers and producers have in common.
+
+    Mirrors:
+        `org.apache.rocketmq.client.ClientConfig`.
+    """
+
+    poll_name_server_interval: int = _period_millis(30_000)
+    """Time between two refreshes of all routes; the first after 10 ms."""
+    heartbeat_broker_interval: int = _period_millis(30_000)
+    """Time between two heartbeats to all brokers; the first after 1 s."""
+    persist_consumer_offset_interval: int = _period_millis(5_000)
+    """Time between two commits of all offsets; the first after 10 s."""
+    mq_client_api_timeout: int = _millis(3_000)
+    """How long a call to a nameserver or broker waits where nothing else is said."""
+    pull_time_delay_mills_when_exception: int = _millis(1_000)
+    """Pause of a queue after a failed pull."""
+    enable_heartbeat_channel_event_listener: bool = _flag(default=True)
+    """Heartbeat a broker as soon as a connection to it is open."""
+    rebalance_wait_interval_ms: int = _period_millis(20_000)
+    """Longest time between two rebalance passes (`rocketmq.client.rebalance.waitInterval`)."""
+    rebalance_min_interval_ms: int = _period_millis(1_000)
+    """Shortest time between two rebalance passes (`rocketmq.client.rebalance.minInterval`)."""
+
+
+class AllocateStrategy(StrEnum):
+    """Which rule divides the queues of a topic among the members of a group."""
+
+    AVG = "AVG"
+    AVG_BY_CIRCLE = "AVG_BY_CIRCLE"
+    CONSISTENT_HASH = "CONSISTENT_HASH"
+
+
+@attrs.frozen(slots=False, kw_only=True, field_transformer=_name_options)
+class ConsumerConfig(ClientConfig):
+    """Options of a push consumer.
+
+    Mirrors:
+        `org.apache.rocketmq.client.consumer.DefaultMQPushConsumer`.
+    """
+
+    allocate_message_queue_strategy: AllocateStrategy = _choice(AllocateStrategy.AVG)
+    consume_from_where: ConsumeFromWhere = _choice(ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET)
+    consume_thread_min: int = _number(20, Unit.COUNT, least=1)
+    """Listeners that run at once."""
+    consume_message_batch_max_size: int = _number(1, Unit.COUNT, least=1, most=1024)
+    """Messages handed to one call of the listener."""
+    consume_timeout: int = _number(15, Unit.MINUTES, least=1)
+    """Time after which a message that its listener holds is sent back."""
+    max_reconsume_times: int = _number(-1, Unit.COUNT, least=-1)
+    """Deliveries again before a message goes to the dead letters; -1 means 16."""
+    pull_batch_size: int = _number(32, Unit.COUNT, least=1, most=1024)
+    """Messages asked for in one pull."""
+    pull_interval: int = _number(0, Unit.MILLISECONDS, most=65_535)
+    """Pause between a pull that found messages and the next."""
+    pull_threshold_for_queue: int = _number(1_000, Unit.COUNT, least=1, most=65_535)
+    """Cached messages of a queue above which pulling pauses."""
+    consume_concurrently_max_span: int = _number(2_000, Unit.COUNT, least=1, most=65_535)
+    """Distance between the first and the last cached offset above which pulling pauses."""
+    broker_suspend_max_time_millis: int = _millis(15_000)
+    """How long a broker may hold a pull that finds nothing."""
+    consumer_timeout_millis_when_suspend: int = _millis(30_000)
+    """How long the client waits for the answer of a pull."""
+    pull_max_idle_time_ms: int = _millis(120_000)
+    """A queue that was not pulled for this long is dropped and taken again (`rocketmq.client.pull.pullMaxIdleTime`)."""
+
+
+@attrs.frozen(slots=False, kw_only=True, field_transformer=_name_options)
+class ProducerConfig(ClientConfig):
+    """Options of a producer.
+
+    Mirrors:
+        `org.apache.rocketmq.client.producer.DefaultMQProducer`.
+    """
+
+    send_msg_timeout: int = _millis(3_000)
+    """Budget of one send, its retries included."""
+    retry_times_when_send_failed: int = _number(2, Unit.COUNT)
+    """Attempts after the first of a synchronous send."""
+    send_latency_enable: bool = _flag(default=False)
+    """Avoid brokers that lately answered late or not at all."""
+    default_topic_queue_nums: int = _number(4, Unit.COUNT, least=1)
+    """Queues that a topic created by a send is asked to have."""

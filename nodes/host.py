@@ -1,0 +1,141 @@
+"""What a node may ask of its machine: time, network, disk, chance, and a place to record what it believes.
+
+Protocol classes only. The emulator implements them once for every time mode
+and transport; a node never touches trio's clock, a socket, a file or `random`.
+"""
+
+from collections.abc import Awaitable, Callable, MutableSequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+from nodes.beliefs import Event
+from nodes.protocol.command import Command
+
+
+class Clock(Protocol):
+    """The two clocks of a machine."""
+
+    def now_ms(self) -> int:
+        """Wall clock, milliseconds since 1970; may be skewed."""
+
+    def monotonic_ns(self) -> int:
+        """Never jumps back; nanoseconds since the run began."""
+
+
+class RandomStream(Protocol):
+    """A named, seeded stream of chance (`random.Random` fits)."""
+
+    def random(self) -> float: ...
+    def randrange(self, stop: int, /) -> int: ...
+    def shuffle(self, x: MutableSequence[Any], /) -> None: ...
+
+
+class Disk(Protocol):
+    """Named files that survive a kill.
+
+    A file holds what was last written; power loss takes what was not synced.
+    """
+
+    def write(self, name: str, content: bytes, *, sync: bool = True) -> None: ...
+    def read(self, name: str) -> bytes | None:
+        """Content of the file, None where there is none."""
+
+
+class Channel(Protocol):
+    """One end of a connection."""
+
+    id: int
+    """Number of the connection, unique in a run, the same at both ends."""
+    remote_address: str
+    """`ip:port` of the other end; for an accepted channel the port is the peer's ephemeral one."""
+    closed: bool
+
+    def send(self, command: Command) -> None:
+        """Hand one frame to the network, in order; never waits. On a closed channel the frame is dropped."""
+
+    def close(self) -> None:
+        """Close this end; the peer learns it when the FIN arrives. Its own handler is not told."""
+
+
+class ChannelHandler(Protocol):
+    """Who is told what arrives on a channel; both calls are synchronous and must not raise."""
+
+    def on_command(self, channel: Channel, command: Command) -> None:
+        """A frame arrived; the running cause is its delivery."""
+
+    def on_close(self, channel: Channel) -> None:
+        """The peer closed (FIN or RST), or the network gave the connection up."""
+
+
+class Timer(Protocol):
+    """A call that has not happened yet."""
+
+    def cancel(self) -> None:
+        """Forget the call; does nothing once it has happened."""
+
+
+class Logger(Protocol):
+    """structlog's bound logger, as far as nodes use it."""
+
+    def info(self, event: str, **fields: object) -> None: ...
+    def warning(self, event: str, **fields: object) -> None: ...
+
+
+class Host(Protocol):
+    """The emulated machine that one node runs on."""
+
+    name: str
+    ip: str
+    pid: int
+    """Process id: another one after every restart."""
+    clock: Clock
+    disk: Disk
+    log: Logger
+
+    async def sleep_ms(self, duration_ms: float) -> None:
+        """Sleep; a suspended host sleeps on until it is resumed."""
+
+    async def sleep_until_ns(self, instant_ns: int) -> None:
+        """Sleep until `clock.monotonic_ns()` has reached `instant_ns`; returns at once where it has."""
+
+    async def sleep_or_call_ms(self, duration_ms: float, give_waker: Callable[[Callable[[], None]], None]) -> None:
+        """Sleep for `duration_ms`, or until somebody calls the waker handed to `give_waker`."""
+
+    def call_later_ms(self, delay_ms: float, callback: Callable[[], None]) -> Timer:
+        """Call `callback` once after `delay_ms`."""
+
+    def timeout_ms(self, duration_ms: float) -> AbstractContextManager[Any]:
+        """Cancel what runs inside after `duration_ms`, raising `trio.TooSlowError`."""
+
+    def start_soon(self, flow: Callable[..., Awaitable[object]], *args: object, name: str) -> None:
+        """Run a flow as a task of this process; it ends with the process at the latest."""
+
+    def listen(self, port: int, handler: ChannelHandler) -> None:
+        """Accept connections on `ip:port` until the process ends or `close_listener`.
+
+        Raises:
+            OSError: the port is taken.
+        """
+
+    def close_listener(self, port: int) -> None:
+        """Stop accepting; connections that were accepted stay open."""
+
+    async def connect(self, address: str, handler: ChannelHandler, timeout_ms: float) -> Channel:
+        """Open a connection to `ip:port`.
+
+        Raises:
+            ConnectError: refused, or no answer within `timeout_ms`.
+        """
+
+    def rng(self, name: str) -> RandomStream:
+        """The stream `name` of this host: the same seed and name give the same draws."""
+
+    def begin_cause(self, name: str) -> None:
+        """Start a new chain of causes here: the timer or flow `name` acts by itself."""
+
+    def record(self, event: Event) -> None:
+        """Write what the node believes or did into the trace, with the running cause."""
+
+
+class ConnectError(Exception):
+    """A connection could not be opened; says to whom and why."""

@@ -1,0 +1,1 @@
+"""The nameserver: who is alive, and where topics are."""

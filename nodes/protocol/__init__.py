@@ -1,0 +1,1 @@
+"""What travels between nodes: the remoting command, its codes, headers, bodies and nouns."""

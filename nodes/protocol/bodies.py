@@ -1,0 +1,115 @@
+"""Bodies of requests and responses that are not nouns of their own.
+
+Mirrors:
+    `org.apache.rocketmq.remoting.protocol.body.*`.
+"""
+
+from collections.abc import Mapping
+
+import attrs
+
+from nodes.protocol.model import (
+    BrokerData,
+    DataVersion,
+    Message,
+    MessageQueue,
+    SubscriptionData,
+    TopicConfig,
+    TopicQueueMappingInfo,
+)
+from nodes.protocol.wire_names import wire
+
+
+@attrs.frozen
+class TopicConfigSerializeWrapper:
+    """A broker's topics and their version."""
+
+    topic_config_table: Mapping[str, TopicConfig]
+    """topic -> config."""
+    data_version: DataVersion
+    topic_queue_mapping_info_map: Mapping[str, TopicQueueMappingInfo] = attrs.field(factory=dict)
+    """static topic -> mapping."""
+
+
+@attrs.frozen
+class RegisterBrokerBody:
+    """Body of REGISTER_BROKER (103)."""
+
+    topic_config_serialize_wrapper: TopicConfigSerializeWrapper
+    filter_server_list: tuple[str, ...] = ()
+
+
+@attrs.frozen
+class KvTable:
+    """Texts by key: the order configuration in the answer to 103."""
+
+    table: Mapping[str, str]
+
+
+@attrs.frozen
+class BrokerMemberGroup:
+    """The members of a broker name under their true ids."""
+
+    cluster: str
+    broker_name: str
+    broker_addrs: Mapping[int, str]
+    """broker id -> address, ordered by id."""
+
+
+@attrs.frozen
+class GetBrokerMemberGroupResponseBody:
+    """Body of the answer to 901."""
+
+    broker_member_group: BrokerMemberGroup
+
+
+@attrs.frozen
+class ClusterInfo:
+    """Body of the answer to 106: who is in which cluster, under true ids."""
+
+    broker_addr_table: Mapping[str, BrokerData]
+    cluster_addr_table: Mapping[str, tuple[str, ...]]
+    """cluster -> broker names, sorted."""
+
+
+@attrs.frozen
+class GetConsumerListByGroupResponseBody:
+    """Body of the answer to 38: client ids, one per channel."""
+
+    consumer_id_list: tuple[str, ...]
+
+
+@attrs.frozen
+class LockBatchRequestBody:
+    """Body of 41 and 42: queues that a client wants to lock or unlock."""
+
+    consumer_group: str
+    client_id: str
+    mq_set: tuple[MessageQueue, ...]
+    """Sorted."""
+    only_this_broker: bool = False
+
+
+@attrs.frozen
+class LockBatchResponseBody:
+    """Body of the answer to 41: the queues that are locked now."""
+
+    lock_ok_mq_set: tuple[MessageQueue, ...] = attrs.field(metadata=wire("lockOKMQSet"))
+    """Sorted."""
+
+
+@attrs.frozen
+class CheckClientRequestBody:
+    """Body of CHECK_CLIENT_CONFIG (46)."""
+
+    client_id: str
+    group: str
+    subscription_data: SubscriptionData
+    namespace: str | None = None
+
+
+@attrs.frozen
+class PullMessageResponseBody:
+    """The messages that a pull found, in queue order."""
+
+    messages: tuple[Message, ...]

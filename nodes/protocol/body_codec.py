@@ -1,0 +1,196 @@
+"""Bodies to msgpack and back, through functions that cattrs generates once per class.
+
+Map keys must be texts in msgpack: a mapping from ids travels as sorted pairs.
+Sets travel as sorted lists.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any, TypeVar, get_args
+
+import attrs
+import msgpack
+from cattrs import Converter
+from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
+
+from nodes.protocol.errors import ProtocolError
+from nodes.protocol.model import Message
+from nodes.protocol.wire_names import wire_name
+
+T = TypeVar("T")
+BODY_CACHE_ENTRIES = 4096
+"""Decoded bodies kept by `decode_body_cached`."""
+
+_to_plain: dict[type, Callable[[Any], Any]] = {}
+_from_plain: dict[type, Callable[[Any, Any], Any]] = {}
+_converter = Converter(detailed_validation=False)
+
+
+def encode_body(body: Any) -> bytes:
+    """A body as msgpack; bytes are a raw body and stay as they are."""
+    if isinstance(body, bytes):
+        return body
+    cls = body.__class__
+    to_plain = _to_plain.get(cls)
+    if to_plain is None:
+        to_plain = _to_plain[cls] = _converter.get_unstructure_hook(cls)
+    return msgpack.packb(to_plain(body))  # type: ignore[no-any-return]
+
+
+def decode_body(cls: type[T], raw: bytes | None) -> T:
+    """Read a body.
+
+    Args:
+        cls: the body class, from `nodes.protocol.registry`; `bytes` gives the raw body.
+        raw: `Command.body`.
+
+    Returns:
+        A value made of tuples and of mappings that nobody may change.
+
+    Raises:
+        ProtocolError: the bytes are no msgpack, or not of the shape of `cls`.
+    """
+    if cls is bytes:
+        return raw or b""  # type: ignore[return-value]
+    from_plain = _from_plain.get(cls)
+    if from_plain is None:
+        from_plain = _from_plain[cls] = _converter.get_structure_hook(cls)
+    try:
+        return from_plain(msgpack.unpackb(raw or b""), cls)  # type: ignore[no-any-return]
+    except (ValueError, KeyError, TypeError, AttributeError, msgpack.UnpackException, RecursionError) as error:
+        raise ProtocolError(
+            f"body of {len(raw or b'')} bytes is no {cls.__name__}: {error!r}; the peer speaks another version?"
+        ) from error
+
+
+@lru_cache(maxsize=BODY_CACHE_ENTRIES)
+def _decode_once(cls: type[Any], raw: bytes | None) -> Any:
+    return decode_body(cls, raw)
+
+
+def decode_body_cached(cls: type[T], raw: bytes | None) -> T:
+    """As `decode_body`, remembering what was read: for big bodies that many nodes receive or that hardly change.
+
+    Raises:
+        ProtocolError: as `decode_body`; a refusal is not remembered.
+    """
+    return _decode_once(cls, raw)  # type: ignore[no-any-return, arg-type]
+
+
+def _exactly(kind: type) -> Callable[[Any, Any], Any]:
+    def check(value: Any, _: Any) -> Any:
+        if value.__class__ is not kind:
+            raise TypeError(f"{value!r} is no {kind.__name__}")
+        return value
+
+    return check
+
+
+def _is_tuple(annotation: Any) -> bool:
+    return getattr(annotation, "__origin__", None) is tuple
+
+
+def _is_int_mapping(annotation: Any) -> bool:
+    return getattr(annotation, "__origin__", None) is Mapping and get_args(annotation)[0] is int
+
+
+def _is_text_mapping(annotation: Any) -> bool:
+    return getattr(annotation, "__origin__", None) is Mapping and get_args(annotation)[0] is str
+
+
+def _list_decoder(annotation: Any) -> Callable[[Any, Any], Any]:
+    element = get_args(annotation)[0]
+    hook = _converter.get_structure_hook(element)
+
+    def decode(value: Any, _: Any) -> tuple[Any, ...]:
+        if value.__class__ is not list:
+            raise TypeError(f"{value!r} is no list")
+        return tuple([hook(item, element) for item in value])
+
+    return decode
+
+
+def _text_mapping_decoder(annotation: Any) -> Callable[[Any, Any], Any]:
+    element = get_args(annotation)[1]
+    hook = _converter.get_structure_hook(element)
+
+    def decode(value: Any, _: Any) -> dict[str, Any]:
+        if value.__class__ is not dict:
+            raise TypeError(f"{value!r} is no map")
+        return {key: hook(item, element) for key, item in value.items()}
+
+    return decode
+
+
+def _pairs_decoder(annotation: Any) -> Callable[[Any, Any], Any]:
+    element = get_args(annotation)[1]
+    hook = _converter.get_structure_hook(element)
+
+    def decode(value: Any, _: Any) -> dict[int, Any]:
+        pairs = [(int(key), hook(item, element)) for key, item in value]
+        return dict(pairs)
+
+    return decode
+
+
+def _pairs_encoder(annotation: Any) -> Callable[[Any], Any]:
+    hook = _converter.get_unstructure_hook(get_args(annotation)[1])
+
+    def encode(value: Mapping[int, Any]) -> list[list[Any]]:
+        return [[key, hook(value[key])] for key in sorted(value)]
+
+    return encode
+
+
+def _body_encoder(cls: type) -> Callable[[Any], Any]:
+    return make_dict_unstructure_fn(cls, _converter, **_renames(cls))
+
+
+def _body_decoder(cls: type) -> Callable[[Any, Any], Any]:
+    return make_dict_structure_fn(
+        cls,
+        _converter,
+        _cattrs_detailed_validation=False,
+        **_renames(cls),
+    )
+
+
+def _renames(cls: type) -> dict[str, Any]:
+    return {field.name: override(rename=wire_name(cls, field)) for field in attrs.fields(cls)}
+
+
+def _message_to_row(message: Message) -> list[Any]:
+    return [
+        message.topic,
+        message.queue_id,
+        message.queue_offset,
+        message.commit_log_offset,
+        message.born_timestamp,
+        message.store_timestamp,
+        message.body,
+        dict(message.properties),
+        message.reconsume_times,
+        message.sys_flag,
+        message.flag,
+        message.born_host,
+        message.store_host,
+    ]
+
+
+def _row_to_message(row: Any, _: Any) -> Message:
+    message = Message(*row)
+    if message.topic.__class__ is not str or message.body.__class__ is not bytes:
+        raise TypeError("not a row of a message")
+    return message
+
+
+for _kind_of_value in (str, int, bool, bytes):
+    _converter.register_structure_hook(_kind_of_value, _exactly(_kind_of_value))
+_converter.register_structure_hook_factory(attrs.has, _body_decoder)
+_converter.register_unstructure_hook_factory(attrs.has, _body_encoder)
+_converter.register_structure_hook_factory(_is_tuple, _list_decoder)
+_converter.register_structure_hook_factory(_is_text_mapping, _text_mapping_decoder)
+_converter.register_structure_hook_factory(_is_int_mapping, _pairs_decoder)
+_converter.register_unstructure_hook_factory(_is_int_mapping, _pairs_encoder)
+_converter.register_structure_hook(Message, _row_to_message)
+_converter.register_unstructure_hook(Message, _message_to_row)

@@ -1,0 +1,79 @@
+"""The one message of the control plane: RocketMQ's remoting command.
+
+A codec turns bytes into a `Command` and back (`nodes.rpc.codec` for our own
+msgpack frames); nothing in a node may assume which codec carried it.
+"""
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from nodes.cause import NO_CAUSE, cause
+
+NO_FIELDS: Mapping[str, str] = {}
+"""No header fields; never changed (a plain dict, because msgpack packs no other mapping)."""
+
+
+class CommandFlag:
+    """The bits of `Command.flag`; plain integers, since enum arithmetic would cost more than the rest of a dispatch."""
+
+    RESPONSE: Final = 1
+    ONEWAY: Final = 2
+
+
+class Command(NamedTuple):
+    """One request or response, immutable.
+
+    A named tuple rather than an attrs class: this is the hottest value of the
+    emulator, and a tuple is built and packed in C.
+
+    Mirrors:
+        `org.apache.rocketmq.remoting.protocol.RemotingCommand`.
+    """
+
+    code: int
+    """Request code of a request, response code of a response."""
+    flag: int = 0
+    """Bits of `CommandFlag`."""
+    opaque: int = 0
+    """Chosen by the caller, unique among its open requests; a response repeats it."""
+    version: int = 479
+    """RocketMQ's version ordinal; 479 is 5.3.3."""
+    language: str = "PYTHON"
+    remark: str | None = None
+    """What went wrong, for people."""
+    ext_fields: Mapping[str, str] = NO_FIELDS
+    """The header, text to text, under RocketMQ's camelCase names."""
+    body: bytes | None = None
+    cause: int = NO_CAUSE
+    """Trace field, none of RocketMQ's: seq of the trace row that led to this frame."""
+    request_code: int = 0
+    """Trace field: in a response, the code of the request that it answers."""
+
+    @property
+    def is_response(self) -> bool:
+        """Whether this answers a request."""
+        return bool(self.flag & CommandFlag.RESPONSE)
+
+    @property
+    def is_oneway(self) -> bool:
+        """Whether the caller wants no answer."""
+        return bool(self.flag & CommandFlag.ONEWAY)
+
+    def answer(
+        self,
+        code: int = 0,
+        remark: str | None = None,
+        ext_fields: Mapping[str, str] = NO_FIELDS,
+        body: bytes | None = None,
+    ) -> "Command":
+        """The response to this request; code 0 is SUCCESS."""
+        return Command(
+            code,
+            CommandFlag.RESPONSE,
+            self.opaque,
+            remark=remark,
+            ext_fields=ext_fields,
+            body=body,
+            cause=cause.get(),
+            request_code=self.code,
+        )

@@ -1,0 +1,284 @@
+"""The nouns of RocketMQ that travel between nodes, frozen.
+
+Mirrors:
+    `org.apache.rocketmq.common.*` and `org.apache.rocketmq.remoting.protocol.{route,heartbeat,subscription}.*`.
+"""
+
+from collections.abc import Mapping
+from enum import IntFlag, StrEnum
+from types import MappingProxyType
+
+import attrs
+
+from nodes.protocol.wire_names import wire
+
+MASTER_ID = 0
+"""The broker id of a master."""
+RETRY_TOPIC_PREFIX = "%RETRY%"
+DLQ_TOPIC_PREFIX = "%DLQ%"
+SYNC_BROKER_MEMBER_TOPIC_PREFIX = "rmq_sys_SYNC_BROKER_MEMBER_"
+AUTO_CREATE_TOPIC = "TBW102"
+
+NO_TEXTS: Mapping[str, str] = MappingProxyType({})
+
+
+class PermName(IntFlag):
+    """Bits of a permission.
+
+    Mirrors:
+        `org.apache.rocketmq.common.constant.PermName`.
+    """
+
+    INHERIT = 1
+    WRITE = 2
+    READ = 4
+    PRIORITY = 8
+
+
+READ_WRITE = 6
+"""READ and WRITE."""
+
+
+def is_readable(perm: int) -> bool:
+    """Whether the READ bit is set."""
+    return bool(perm & 4)
+
+
+def is_writeable(perm: int) -> bool:
+    """Whether the WRITE bit is set."""
+    return bool(perm & 2)
+
+
+class MessageModel(StrEnum):
+    """Whether the members of a group share the queues or each read all."""
+
+    BROADCASTING = "BROADCASTING"
+    CLUSTERING = "CLUSTERING"
+
+
+class ConsumeType(StrEnum):
+    """How messages reach a consumer: it pulls, it is pushed to, it pops."""
+
+    CONSUME_ACTIVELY = "CONSUME_ACTIVELY"
+    CONSUME_PASSIVELY = "CONSUME_PASSIVELY"
+    CONSUME_POP = "CONSUME_POP"
+
+
+class ConsumeFromWhere(StrEnum):
+    """Where a group starts on a queue without a stored offset."""
+
+    CONSUME_FROM_LAST_OFFSET = "CONSUME_FROM_LAST_OFFSET"
+    CONSUME_FROM_FIRST_OFFSET = "CONSUME_FROM_FIRST_OFFSET"
+    CONSUME_FROM_TIMESTAMP = "CONSUME_FROM_TIMESTAMP"
+
+
+@attrs.frozen(order=True, cache_hash=True)
+class MessageQueue:
+    """A queue of a topic on a broker, ordered by topic, broker name and queue id.
+
+    Mirrors:
+        `org.apache.rocketmq.common.message.MessageQueue`.
+    """
+
+    topic: str
+    broker_name: str
+    queue_id: int
+
+    def __str__(self) -> str:
+        return f"MessageQueue [topic={self.topic}, brokerName={self.broker_name}, queueId={self.queue_id}]"
+
+
+@attrs.frozen
+class DataVersion:
+    """The version of a table that others copy.
+
+    Equality looks at all three fields; `compare` looks at state version, then
+    counter, then timestamp.
+
+    Mirrors:
+        `org.apache.rocketmq.remoting.protocol.DataVersion`.
+    """
+
+    state_version: int = 0
+    timestamp: int = 0
+    """Milliseconds since 1970."""
+    counter: int = 0
+
+    def next_version(self, now_ms: int, state_version: int = 0) -> "DataVersion":
+        """The version after one change.
+
+        Args:
+            now_ms: wall clock of the node that changes its table.
+            state_version: the store's state machine version; 0 outside controller mode.
+        """
+        return DataVersion(state_version, now_ms, self.counter + 1)
+
+    def compare(self, other: "DataVersion") -> int:
+        """-1, 0 or 1: older than, as old as, newer than `other`."""
+        mine = (self.state_version, self.counter, self.timestamp)
+        others = (other.state_version, other.counter, other.timestamp)
+        return (mine > others) - (mine < others)
+
+
+@attrs.frozen
+class QueueData:
+    """The queues that one broker name serves of one topic."""
+
+    broker_name: str
+    read_queue_nums: int
+    write_queue_nums: int
+    perm: int
+    topic_sys_flag: int = 0
+
+
+@attrs.frozen
+class BrokerData:
+    """The members of one broker name."""
+
+    cluster: str
+    broker_name: str
+    broker_addrs: Mapping[int, str]
+    """broker id -> address, ordered by id."""
+    zone_name: str | None = None
+    enable_acting_master: bool = False
+
+
+@attrs.frozen
+class TopicQueueMappingInfo:
+    """What the nameserver keeps of a static topic on one broker."""
+
+    topic: str
+    total_queues: int
+    bname: str
+    epoch: int
+
+
+@attrs.frozen
+class TopicRouteData:
+    """The route of a topic: its queues, and the addresses of their brokers."""
+
+    queue_datas: tuple[QueueData, ...]
+    broker_datas: tuple[BrokerData, ...]
+    order_topic_conf: str | None = None
+    filter_server_table: Mapping[str, tuple[str, ...]] = attrs.field(factory=dict)
+    """address -> filter servers."""
+    topic_queue_mapping_by_broker: Mapping[str, TopicQueueMappingInfo] | None = None
+
+
+@attrs.frozen
+class TopicConfig:
+    """A topic as a broker holds it.
+
+    Mirrors:
+        `org.apache.rocketmq.common.TopicConfig`.
+    """
+
+    topic_name: str
+    read_queue_nums: int = 16
+    write_queue_nums: int = 16
+    perm: int = READ_WRITE
+    topic_sys_flag: int = 0
+    order: bool = False
+    topic_filter_type: str = "SINGLE_TAG"
+    attributes: Mapping[str, str] = NO_TEXTS
+
+
+@attrs.frozen
+class SubscriptionGroupConfig:
+    """A consumer group as a broker is configured for it.
+
+    Mirrors:
+        `org.apache.rocketmq.remoting.protocol.subscription.SubscriptionGroupConfig`.
+    """
+
+    group_name: str
+    consume_enable: bool = True
+    consume_from_min_enable: bool = True
+    consume_broadcast_enable: bool = True
+    consume_message_orderly: bool = False
+    retry_queue_nums: int = 1
+    retry_max_times: int = 16
+    broker_id: int = MASTER_ID
+    which_broker_when_consume_slowly: int = 1
+    notify_consumer_ids_changed_enable: bool = True
+    group_sys_flag: int = 0
+    consume_timeout_minute: int = 15
+    attributes: Mapping[str, str] = NO_TEXTS
+
+
+@attrs.frozen
+class SubscriptionData:
+    """What a group wants of a topic.
+
+    Mirrors:
+        `org.apache.rocketmq.remoting.protocol.heartbeat.SubscriptionData`.
+    """
+
+    topic: str
+    sub_string: str = "*"
+    tags_set: tuple[str, ...] = ()
+    """Sorted."""
+    code_set: tuple[int, ...] = ()
+    """Sorted hash codes of the tags."""
+    sub_version: int = 0
+    """Wall clock of the client in milliseconds; the larger one wins."""
+    expression_type: str = "TAG"
+    class_filter_mode: bool = False
+
+
+@attrs.frozen
+class ConsumerData:
+    """One consumer group inside a heartbeat."""
+
+    group_name: str
+    consume_type: ConsumeType
+    message_model: MessageModel
+    consume_from_where: ConsumeFromWhere
+    subscription_data_set: tuple[SubscriptionData, ...]
+    """Sorted by topic."""
+    unit_mode: bool = False
+
+
+@attrs.frozen
+class ProducerData:
+    """One producer group inside a heartbeat."""
+
+    group_name: str
+
+
+@attrs.frozen
+class HeartbeatData:
+    """What a client instance tells every broker it knows."""
+
+    client_id: str = attrs.field(metadata=wire("clientID"))
+    producer_data_set: tuple[ProducerData, ...] = ()
+    consumer_data_set: tuple[ConsumerData, ...] = ()
+    heartbeat_fingerprint: int = 0
+    without_sub: bool = False
+
+
+@attrs.frozen
+class Message:
+    """A stored message, as small as the control plane needs it.
+
+    Travels as a row, not as a map: a pull answer holds up to 32 of them.
+
+    Mirrors:
+        `org.apache.rocketmq.common.message.MessageExt`.
+    """
+
+    topic: str
+    queue_id: int
+    queue_offset: int
+    commit_log_offset: int
+    born_timestamp: int
+    """Wall clock of the producer, milliseconds."""
+    store_timestamp: int
+    """Wall clock of the broker, milliseconds."""
+    body: bytes
+    properties: Mapping[str, str] = NO_TEXTS
+    reconsume_times: int = 0
+    sys_flag: int = 0
+    flag: int = 0
+    born_host: str = ""
+    store_host: str = ""

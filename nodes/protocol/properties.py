@@ -1,0 +1,29 @@
+"""Message properties as the text that a send header carries."""
+
+from collections.abc import Mapping
+
+_NAME_END = "\x01"
+_VALUE_END = "\x02"
+
+
+def properties_to_text(properties: Mapping[str, str]) -> str:
+    """Join properties into one text; an empty value does not survive the way back.
+
+    Mirrors:
+        `org.apache.rocketmq.common.message.MessageDecoder#messageProperties2String`.
+    """
+    return "".join(f"{name}{_NAME_END}{value}{_VALUE_END}" for name, value in properties.items())
+
+
+def text_to_properties(text: str | None) -> dict[str, str]:
+    """Split the text of a send header; entries without name or value are skipped, the last of equal names wins.
+
+    Mirrors:
+        `org.apache.rocketmq.common.message.MessageDecoder#string2messageProperties`.
+    """
+    properties: dict[str, str] = {}
+    for entry in (text or "").split(_VALUE_END):
+        name, _, value = entry.partition(_NAME_END)
+        if name and value:
+            properties[name] = value
+    return properties

@@ -1,0 +1,105 @@
+"""One table: request code -> what its header and body are, and what its answer carries."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import attrs
+
+from nodes.protocol import bodies, headers, model
+from nodes.protocol.body_codec import decode_body, decode_body_cached, encode_body
+from nodes.protocol.codes import RequestCode
+from nodes.protocol.errors import ProtocolError
+from nodes.protocol.header_codec import decode_header, encode_header
+
+__all__ = [
+    "EXCHANGES",
+    "Exchange",
+    "ProtocolError",
+    "decode_body",
+    "decode_body_cached",
+    "decode_header",
+    "encode_body",
+    "encode_header",
+]
+
+
+@attrs.frozen
+class Exchange:
+    """The four shapes of a request and its answer; None: there is none, `bytes`: the body is raw."""
+
+    request_header: type = headers.EmptyHeader
+    request_body: type | None = None
+    response_header: type = headers.EmptyHeader
+    response_body: type | None = None
+
+
+_C = RequestCode
+
+EXCHANGES: Mapping[RequestCode, Exchange] = MappingProxyType(
+    {
+        _C.SEND_MESSAGE: Exchange(headers.SendMessageRequestHeader, bytes, headers.SendMessageResponseHeader),
+        _C.SEND_MESSAGE_V2: Exchange(headers.SendMessageRequestHeaderV2, bytes, headers.SendMessageResponseHeader),
+        _C.PULL_MESSAGE: Exchange(
+            headers.PullMessageRequestHeader,
+            None,
+            headers.PullMessageResponseHeader,
+            bodies.PullMessageResponseBody,
+        ),
+        _C.QUERY_CONSUMER_OFFSET: Exchange(
+            headers.QueryConsumerOffsetRequestHeader, None, headers.OffsetResponseHeader
+        ),
+        _C.UPDATE_CONSUMER_OFFSET: Exchange(headers.UpdateConsumerOffsetRequestHeader),
+        _C.SEARCH_OFFSET_BY_TIMESTAMP: Exchange(headers.SearchOffsetRequestHeader, None, headers.OffsetResponseHeader),
+        _C.GET_MAX_OFFSET: Exchange(headers.GetMaxOffsetRequestHeader, None, headers.OffsetResponseHeader),
+        _C.GET_MIN_OFFSET: Exchange(headers.GetMinOffsetRequestHeader, None, headers.OffsetResponseHeader),
+        _C.HEART_BEAT: Exchange(headers.EmptyHeader, model.HeartbeatData, headers.HeartbeatResponseHeader),
+        _C.UNREGISTER_CLIENT: Exchange(headers.UnregisterClientRequestHeader),
+        _C.CONSUMER_SEND_MSG_BACK: Exchange(headers.ConsumerSendMsgBackRequestHeader),
+        _C.END_TRANSACTION: Exchange(headers.EndTransactionRequestHeader),
+        _C.GET_CONSUMER_LIST_BY_GROUP: Exchange(
+            headers.ConsumerGroupRequestHeader,
+            None,
+            headers.EmptyHeader,
+            bodies.GetConsumerListByGroupResponseBody,
+        ),
+        _C.NOTIFY_CONSUMER_IDS_CHANGED: Exchange(headers.ConsumerGroupRequestHeader),
+        _C.LOCK_BATCH_MQ: Exchange(
+            headers.EmptyHeader, bodies.LockBatchRequestBody, headers.EmptyHeader, bodies.LockBatchResponseBody
+        ),
+        _C.UNLOCK_BATCH_MQ: Exchange(headers.EmptyHeader, bodies.LockBatchRequestBody),
+        _C.CHECK_CLIENT_CONFIG: Exchange(headers.EmptyHeader, bodies.CheckClientRequestBody),
+        _C.REGISTER_BROKER: Exchange(
+            headers.RegisterBrokerRequestHeader,
+            bodies.RegisterBrokerBody,
+            headers.RegisterBrokerResponseHeader,
+            bodies.KvTable,
+        ),
+        _C.UNREGISTER_BROKER: Exchange(headers.UnregisterBrokerRequestHeader),
+        _C.GET_ROUTEINFO_BY_TOPIC: Exchange(
+            headers.GetRouteInfoRequestHeader, None, headers.EmptyHeader, model.TopicRouteData
+        ),
+        _C.GET_BROKER_CLUSTER_INFO: Exchange(headers.EmptyHeader, None, headers.EmptyHeader, bodies.ClusterInfo),
+        _C.WIPE_WRITE_PERM_OF_BROKER: Exchange(
+            headers.WritePermRequestHeader, None, headers.WipeWritePermResponseHeader
+        ),
+        _C.ADD_WRITE_PERM_OF_BROKER: Exchange(headers.WritePermRequestHeader, None, headers.AddWritePermResponseHeader),
+        _C.DELETE_TOPIC_IN_NAMESRV: Exchange(headers.DeleteTopicFromNamesrvRequestHeader),
+        _C.REGISTER_TOPIC_IN_NAMESRV: Exchange(headers.RegisterTopicRequestHeader, model.TopicRouteData),
+        _C.QUERY_DATA_VERSION: Exchange(
+            headers.QueryDataVersionRequestHeader,
+            model.DataVersion,
+            headers.QueryDataVersionResponseHeader,
+            model.DataVersion,
+        ),
+        _C.GET_BROKER_MEMBER_GROUP: Exchange(
+            headers.GetBrokerMemberGroupRequestHeader,
+            None,
+            headers.EmptyHeader,
+            bodies.GetBrokerMemberGroupResponseBody,
+        ),
+        _C.BROKER_HEARTBEAT: Exchange(headers.BrokerHeartbeatRequestHeader),
+        _C.NOTIFY_MIN_BROKER_ID_CHANGE: Exchange(headers.NotifyMinBrokerIdChangeRequestHeader),
+        _C.EXCHANGE_BROKER_HA_INFO: Exchange(headers.ExchangeHaInfoHeader, None, headers.ExchangeHaInfoHeader),
+    }
+)
+"""Every request that the emulator speaks."""

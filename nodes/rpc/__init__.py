@@ -1,0 +1,1 @@
+"""Requests and answers over channels: codec, client, server."""

@@ -1,0 +1,294 @@
+"""The calling side: one channel per address, calls paired with answers by `opaque`.
+
+A caller parks until the reader of its channel wakes it; there is no event, no
+lock and no task per call. Time-outs are swept from one queue per time-out value,
+since calls of one value expire in the order in which they were made.
+"""
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from itertools import count
+
+import attrs
+import outcome
+import trio
+
+from nodes.beliefs import CallTimedOut
+from nodes.cause import cause
+from nodes.host import Channel, ChannelHandler, ConnectError, Host
+from nodes.protocol.command import NO_FIELDS, Command, CommandFlag
+from nodes.rpc.errors import RemotingConnectError, RemotingError, RemotingSendRequestError, RemotingTimeoutError
+
+Reply = Command | RemotingError
+ReplyCallback = Callable[[Reply], None]
+_NS_PER_MS = 1_000_000
+
+
+class _Pending:
+    """A call that waits for its answer."""
+
+    __slots__ = ("address", "callback", "cause", "channel", "closes_on_timeout", "code")
+
+    def __init__(self, address: str, code: int, callback: ReplyCallback, *, closes_on_timeout: bool) -> None:
+        self.address = address
+        self.code = code
+        self.callback = callback
+        self.closes_on_timeout = closes_on_timeout
+        self.cause = cause.get()
+        self.channel: Channel | None = None
+
+
+@attrs.define
+class _Deadlines:
+    """Calls of one time-out value, by deadline."""
+
+    queue: deque[tuple[int, int]] = attrs.Factory(deque)
+    armed: bool = False
+
+
+class RpcClient:
+    """Calls other nodes.
+
+    Resource handling: channels are opened on first use, kept, and closed by
+    `close` or with the process. A synchronous call that times out closes its
+    channel if `close_channel_on_timeout`, as RocketMQ's
+    `clientCloseSocketIfTimeout` does.
+
+    Args:
+        on_request: takes what the peer asks over a channel that we opened.
+        on_channel_active: told the address whenever a channel has been opened.
+
+    Mirrors:
+        `org.apache.rocketmq.remoting.netty.NettyRemotingClient`.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        *,
+        connect_timeout_ms: int = 3_000,
+        close_channel_on_timeout: bool = True,
+        on_request: Callable[[Channel, Command], None] | None = None,
+        on_channel_active: Callable[[str], None] | None = None,
+        on_channel_closed: Callable[[str], None] | None = None,
+    ) -> None:
+        self._host = host
+        self._connect_timeout_ms = connect_timeout_ms
+        self._close_channel_on_timeout = close_channel_on_timeout
+        self._on_request = on_request
+        self._on_channel_active = on_channel_active
+        self._on_channel_closed = on_channel_closed
+        self._handler = _ClientHandler(self)
+        self._channels: dict[str, Channel] = {}
+        self._connecting: dict[str, list[Callable[[Channel | RemotingError], None]]] = {}
+        self._pending: dict[int, _Pending] = {}
+        self._deadlines: dict[int, _Deadlines] = {}
+        self._opaque = count(1)
+
+    def channel(self, address: str) -> Channel | None:
+        """The open channel to an address, None where there is none."""
+        found = self._channels.get(address)
+        return found if found is not None and not found.closed else None
+
+    async def call(
+        self,
+        address: str,
+        code: int,
+        ext_fields: Mapping[str, str] = NO_FIELDS,
+        body: bytes | None = None,
+        *,
+        timeout_ms: int,
+    ) -> Command:
+        """Ask and wait for the answer (`invokeSync`).
+
+        Raises:
+            RemotingConnectError: no channel could be opened.
+            RemotingSendRequestError: the channel closed first.
+            RemotingTimeoutError: no answer within `timeout_ms`, connecting included.
+        """
+        task = trio.lowlevel.current_task()
+        waiting = True
+
+        def wake(reply: Reply) -> None:
+            nonlocal waiting
+            if waiting:
+                waiting = False
+                trio.lowlevel.reschedule(task, outcome.Value((reply, cause.get())))
+
+        opaque = self._begin(address, code, ext_fields, body, timeout_ms, wake, sync=True)
+
+        def abort(_: trio.lowlevel.RaiseCancelT) -> trio.lowlevel.Abort:
+            nonlocal waiting
+            waiting = False
+            self._pending.pop(opaque, None)
+            return trio.lowlevel.Abort.SUCCEEDED
+
+        reply, answer_cause = await trio.lowlevel.wait_task_rescheduled(abort)
+        cause.set(answer_cause)
+        if isinstance(reply, RemotingError):
+            raise reply
+        answer: Command = reply
+        return answer
+
+    def call_async(
+        self,
+        address: str,
+        code: int,
+        ext_fields: Mapping[str, str],
+        body: bytes | None,
+        *,
+        timeout_ms: int,
+        callback: ReplyCallback,
+    ) -> None:
+        """Ask; `callback` gets the answer or the error, never inside this call (`invokeAsync`)."""
+        self._begin(address, code, ext_fields, body, timeout_ms, callback, sync=False)
+
+    def oneway(self, address: str, code: int, ext_fields: Mapping[str, str] = NO_FIELDS, body: bytes | None = None) -> None:
+        """Send and forget (`invokeOneway`); a channel is opened if there is none."""
+        command = Command(
+            code, CommandFlag.ONEWAY, next(self._opaque), ext_fields=ext_fields, body=body, cause=cause.get()
+        )
+        self._with_channel(address, lambda got: None if isinstance(got, RemotingError) else got.send(command))
+
+    def close(self, address: str) -> None:
+        """Close the channel to an address; calls that wait on it fail."""
+        channel = self._channels.pop(address, None)
+        if channel is not None and not channel.closed:
+            channel.close()
+            self._fail_calls(channel)
+
+    def close_all(self) -> None:
+        """Close every channel."""
+        for address in list(self._channels):
+            self.close(address)
+
+    def _begin(
+        self,
+        address: str,
+        code: int,
+        ext_fields: Mapping[str, str],
+        body: bytes | None,
+        timeout_ms: int,
+        callback: ReplyCallback,
+        *,
+        sync: bool,
+    ) -> int:
+        opaque = next(self._opaque)
+        pending = _Pending(address, code, callback, closes_on_timeout=sync and self._close_channel_on_timeout)
+        self._pending[opaque] = pending
+        self._expire_later(opaque, timeout_ms)
+        command = Command(code, 0, opaque, ext_fields=ext_fields, body=body, cause=pending.cause)
+        channel = self._channels.get(address)
+        if channel is not None and not channel.closed:
+            pending.channel = channel
+            channel.send(command)
+        else:
+            self._with_channel(address, lambda got: self._send(opaque, command, got))
+        return opaque
+
+    def _send(self, opaque: int, command: Command, got: Channel | RemotingError) -> None:
+        pending = self._pending.get(opaque)
+        if pending is None:
+            return
+        if isinstance(got, RemotingError):
+            del self._pending[opaque]
+            pending.callback(got)
+        else:
+            pending.channel = got
+            got.send(command)
+
+    def _with_channel(self, address: str, use: Callable[[Channel | RemotingError], None]) -> None:
+        channel = self._channels.get(address)
+        if channel is not None and not channel.closed:
+            use(channel)
+            return
+        waiting = self._connecting.get(address)
+        if waiting is not None:
+            waiting.append(use)
+            return
+        self._connecting[address] = [use]
+        self._host.start_soon(self._connect, address, name=f"connect {address}")
+
+    async def _connect(self, address: str) -> None:
+        got: Channel | RemotingError
+        try:
+            got = await self._host.connect(address, self._handler, self._connect_timeout_ms)
+        except ConnectError as error:
+            got = RemotingConnectError(str(error))
+        waiting = self._connecting.pop(address)
+        if not isinstance(got, RemotingError):
+            self._channels[address] = got
+            if self._on_channel_active is not None:
+                self._on_channel_active(address)
+        for use in waiting:
+            use(got)
+
+    def _expire_later(self, opaque: int, timeout_ms: int) -> None:
+        deadlines = self._deadlines.get(timeout_ms)
+        if deadlines is None:
+            deadlines = self._deadlines[timeout_ms] = _Deadlines()
+        deadlines.queue.append((self._host.clock.monotonic_ns() + timeout_ms * _NS_PER_MS, opaque))
+        if not deadlines.armed:
+            deadlines.armed = True
+            self._host.call_later_ms(timeout_ms, lambda: self._sweep(deadlines))
+
+    def _sweep(self, deadlines: _Deadlines) -> None:
+        now_ns = self._host.clock.monotonic_ns()
+        queue = deadlines.queue
+        while queue and (queue[0][0] <= now_ns or queue[0][1] not in self._pending):
+            opaque = queue.popleft()[1]
+            pending = self._pending.pop(opaque, None)
+            if pending is not None:
+                self._time_out(opaque, pending)
+        if queue:
+            self._host.call_later_ms((queue[0][0] - now_ns) / _NS_PER_MS, lambda: self._sweep(deadlines))
+        else:
+            deadlines.armed = False
+
+    def _time_out(self, opaque: int, pending: _Pending) -> None:
+        cause.set(pending.cause)
+        channel_id = pending.channel.id if pending.channel is not None else 0
+        self._host.record(CallTimedOut(channel_id, pending.address, pending.code, opaque))
+        if pending.closes_on_timeout and pending.channel is self._channels.get(pending.address):
+            self.close(pending.address)
+        pending.callback(RemotingTimeoutError(f"no answer from {pending.address} to request {pending.code}"))
+
+    def _fail_calls(self, channel: Channel) -> None:
+        for opaque in [o for o, p in self._pending.items() if p.channel is channel]:
+            pending = self._pending.pop(opaque)
+            pending.callback(RemotingSendRequestError(f"the connection to {pending.address} was closed"))
+
+    def on_answer(self, command: Command) -> None:
+        """Wake who waits for this answer; a late one is dropped."""
+        pending = self._pending.pop(command.opaque, None)
+        if pending is not None:
+            pending.callback(command)
+
+    def on_peer_closed(self, channel: Channel) -> None:
+        """The peer closed a channel that we opened."""
+        if self._channels.get(channel.remote_address) is channel:
+            del self._channels[channel.remote_address]
+        self._fail_calls(channel)
+        if self._on_channel_closed is not None:
+            self._on_channel_closed(channel.remote_address)
+
+    def on_request(self, channel: Channel, command: Command) -> None:
+        """The peer asks something over a channel that we opened."""
+        if self._on_request is not None:
+            self._on_request(channel, command)
+
+
+class _ClientHandler(ChannelHandler):
+    """Sorts what arrives into answers and requests."""
+
+    def __init__(self, client: RpcClient) -> None:
+        self._client = client
+
+    def on_command(self, channel: Channel, command: Command) -> None:
+        if command.flag & CommandFlag.RESPONSE:
+            self._client.on_answer(command)
+        else:
+            self._client.on_request(channel, command)
+
+    def on_close(self, channel: Channel) -> None:
+        self._client.on_peer_closed(channel)

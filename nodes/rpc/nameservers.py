@@ -1,0 +1,66 @@
+"""Which nameserver a node asks: sticky while its channel lives, else the next one, tried once."""
+
+import attrs
+
+from nodes.beliefs import Belief, BeliefKind
+from nodes.host import Host
+from nodes.protocol.codes import RequestCode
+from nodes.protocol.command import Command
+from nodes.rpc.client import RpcClient
+from nodes.rpc.errors import RemotingConnectError
+from nodes.rpc.typed import invoke
+
+_FIRST_INDEX_BOUND = 999
+
+
+class Nameservers:
+    """The configured nameservers and the one whose answers this node follows.
+
+    The order is shuffled once and the start is random, so nodes with the same
+    configuration follow different nameservers.
+
+    Mirrors:
+        `org.apache.rocketmq.remoting.netty.NettyRemotingClient#getAndCreateNameserverChannelAsync`,
+        `#updateNameServerAddressList`.
+
+    Emits:
+        NAMESERVER whenever it chooses another one.
+    """
+
+    def __init__(self, host: Host, client: RpcClient, addresses: tuple[str, ...]) -> None:
+        self._host = host
+        self._client = client
+        self.configured = addresses
+        """As configured; registrations go to all of them."""
+        chance = host.rng("nameservers")
+        shuffled = list(addresses)
+        chance.shuffle(shuffled)
+        self._shuffled = tuple(shuffled)
+        self._index = chance.randrange(_FIRST_INDEX_BOUND)
+        self.chosen: str | None = None
+        """The one that this node follows, once it has asked."""
+
+    async def ask(
+        self, code: RequestCode, header: "attrs.AttrsInstance | None" = None, *, timeout_ms: int
+    ) -> Command:
+        """Ask the nameserver that this node follows.
+
+        A dead one is found out by the call that fails; the next call moves on.
+
+        Raises:
+            RemotingError: no answer.
+        """
+        return await invoke(self._client, self._choose(), code, header, timeout_ms=timeout_ms)
+
+    def _choose(self) -> str:
+        if self.chosen is not None and self._client.channel(self.chosen) is not None:
+            return self.chosen
+        if not self._shuffled:
+            msg = "no nameserver is configured"
+            raise RemotingConnectError(msg)
+        self._index += 1
+        chosen = self._shuffled[self._index % len(self._shuffled)]
+        if chosen != self.chosen:
+            self.chosen = chosen
+            self._host.record(Belief(BeliefKind.NAMESERVER, "pick-one", chosen))
+        return chosen

@@ -1,0 +1,25 @@
+"""One Spark session for the whole test run, and the helpers of this folder on the path."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+FOR_TINY_FRAMES = {
+    "spark.sql.shuffle.partitions": "2",
+    # Compiling a query costs more than running it on a few rows.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+}
+
+
+@pytest.fixture(scope="session")
+def spark():
+    from emulator.analysis.session import spark_session
+
+    session = spark_session("local[2]", app_name="rmqemu-tests", settings=FOR_TINY_FRAMES)
+    yield session
+    session.stop()

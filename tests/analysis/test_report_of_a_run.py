@@ -1,0 +1,138 @@
+"""A whole run judged, told as tables, and drawn."""
+
+import json
+from io import StringIO
+from xml.etree import ElementTree as ET
+
+import attrs
+import pytest
+from demo_trace import END_S, demo_trace
+from rich.console import Console
+from trace_rows import HandMadeTrace, write_run
+
+from emulator.analysis.picture import draw, page
+from emulator.analysis.report import Verdict, analyze
+from emulator.analysis.rows import Orphan, Queue
+from emulator.analysis.tables import print_report, queue_ranges, seconds
+
+
+@pytest.fixture(scope="module")
+def report(spark, tmp_path_factory):
+    return analyze(write_run(demo_trace(), tmp_path_factory.mktemp("runs") / "demo", END_S), spark)
+
+
+def printed(report):
+    console = Console(width=150, record=True, file=StringIO())
+    print_report(report, console)
+    return console.export_text()
+
+
+def drawn(report):
+    return ET.fromstring(page(report).split("<body>")[1].join(("<body>", "")).removesuffix("</html>\n"))
+
+
+def test_a_partition_that_outlasts_a_round_makes_the_run_invalid(report):
+    assert (report.verdict, report.exit_status) == (Verdict.INVALID, 1)
+    assert report.reasons == (
+        "2 views diverged longer than a rebalance round (21 s)",
+        "10 queues had two owners longer than a rebalance round (21 s)",
+    )
+    assert not any(row.violation for row in report.orphans)
+    assert [(fault.kind, fault.subject) for fault in report.faults] == [
+        ("cut", "consumer-2 -> broker-b"),
+        ("suspend", "consumer-1"),
+    ]
+
+
+def test_the_report_as_json_says_all_that_its_attributes_say(report):
+    content = json.loads(report.to_json())
+    assert content["verdict"] == "invalid"
+    assert content["exit_status"] == 1
+    assert len(content["holds"]) == len(report.holds) > 16
+    assert sorted(content) == sorted([*(field.name for field in attrs.fields(type(report))), "exit_status"])
+
+
+def test_a_quiet_run_is_valid_and_shows_its_baseline(spark, tmp_path):
+    trace = HandMadeTrace().life("a", "started", "g").believe("a", 1).own("a", "acquired").at(5)
+    trace.life("b", "started", "g").at(6).believe("b", 2).at(8).believe("a", 2)
+    quiet = analyze(write_run(trace, tmp_path / "quiet", 60), spark)
+    assert (quiet.verdict, quiet.exit_status, quiet.reasons) == (Verdict.VALID, 0, ())
+    assert [(row.violation, row.end_ns - row.start_ns) for row in quiet.views] == [(False, 2_000_000_000)]
+
+
+def test_a_run_with_nothing_to_judge_or_with_rows_missing_is_unknown(spark, tmp_path):
+    run = write_run(HandMadeTrace().life("a", "started", "g"), tmp_path / "empty", 60, rows={"lifecycle": 3})
+    empty = analyze(run, spark)
+    assert (empty.verdict, empty.exit_status) == (Verdict.UNKNOWN, 2)
+    assert empty.reasons == (
+        "lifecycle: 1 of the 3 rows that the manifest promises are there",
+        "nobody recorded a belief or owned a queue: there is nothing to judge",
+    )
+
+
+def test_the_tables_put_the_longest_first_and_say_how_many_are_left_out(report):
+    queues = [Queue("g", "t", "broker-a", 2 * n) for n in range(20)]
+    orphans = tuple(Orphan(q, 0, (q.queue_id + 1) * 10**9, open=False, violation=False) for q in queues)
+    lines = printed(attrs.evolve(report, orphans=orphans)).splitlines()
+    start = next(n for n, line in enumerate(lines) if line.startswith("Queues without an owner"))
+    assert [line.split()[6] for line in lines[start + 2 : start + 14]] == [f"{n}.0" for n in range(39, 15, -2)]
+    assert lines[start + 14] == "… and 8 more, all shorter"
+
+
+def test_queues_of_one_broker_that_share_their_fate_share_a_row(report):
+    row = next(line for line in printed(report).splitlines() if "0-3 " in line)
+    assert (
+        " ".join(row.split()) == "orders-group OrderTopic broker-a 0-3 552.0 s 28.9 s consumer-1, consumer-2 violation"
+    )
+
+
+def test_times_and_queue_ids_are_written_for_people():
+    assert [seconds(61_300_000_000), seconds(4_200_000), seconds(0)] == ["61.3 s", "4.2 ms", "0.0 s"]
+    assert seconds(2_000_000_000, open=True) == "> 2.0 s"
+    assert queue_ranges([7, 0, 1, 2]) == "0-2, 7"
+
+
+def test_the_picture_names_every_owner_and_every_fault(report, tmp_path):
+    html = draw(report, tmp_path / "picture.html").read_text("utf-8")
+    for name in (
+        "consumer-1",
+        "consumer-4",
+        "cut consumer-2 -&gt; broker-b",
+        "suspend consumer-1",
+        "consumer-3 killed",
+    ):
+        assert html.count(f">{name}") >= 1
+
+
+def test_the_picture_needs_nothing_from_outside(report):
+    html = page(report)
+    assert "<script" not in html
+    assert "http" not in html
+    assert "@import" not in html
+
+
+def test_the_picture_draws_one_bar_per_hold_overlap_and_orphan(report):
+    chart = drawn(report).find("svg[@class='chart']")
+    classes = [rect.get("class", "").split()[:1] for rect in chart.iter("rect")]
+    assert classes.count(["own"]) == len(report.holds)
+    assert classes.count(["both"]) == len(report.overlaps) > 0
+    assert classes.count(["nobody"]) == len(report.orphans) > 0
+
+
+def test_the_picture_draws_retry_topics_last(report):
+    heads = [text.text for text in drawn(report).iter("text") if text.get("class") == "head"]
+    assert heads == ["OrderTopic", "%RETRY%orders-group"]
+
+
+def test_a_bar_says_who_and_when(report):
+    titles = [title.text for title in drawn(report).iter("title")]
+    assert "consumer-1 and consumer-2\nOrderTopic broker-a q0\n552.0 s to 580.9 s (28.9 s)" in titles
+
+
+def test_labels_never_run_into_each_other(report):
+    texts = [t for t in drawn(report).iter("text") if t.get("class") == "label"]
+    by_lane = {}
+    for label in texts:
+        by_lane.setdefault(label.get("y"), []).append(float(label.get("x")))
+    assert len(texts) == 4
+    assert len(by_lane) == 2, "the suspension begins where the label of the restart still stands"

@@ -1,0 +1,97 @@
+"""Rules of the house that no tool of the trade checks."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("emulator", "faults", "nodes")
+PURE_STDLIB = (
+    "__future__", "abc", "bisect", "collections", "contextlib", "contextvars", "copy", "dataclasses", "datetime",
+    "enum", "functools", "hashlib", "heapq", "itertools", "json", "math", "operator", "re", "string", "struct",
+    "types", "typing", "zlib",
+)  # fmt: skip
+ALLOWED = {
+    "nodes": (*PURE_STDLIB, "attrs", "cattrs", "msgpack", "nodes", "structlog", "trio"),
+    "faults": (*PURE_STDLIB, "attrs", "cattrs", "faults", "random"),
+}
+
+
+def modules(*packages: str) -> list[Path]:
+    return [path for package in packages for path in sorted((ROOT / package).rglob("*.py"))]
+
+
+def imported(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module or "."
+
+
+def where(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+@pytest.mark.parametrize("package", list(ALLOWED))
+def test_a_package_that_must_stay_pure_imports_only_what_is_listed(package):
+    strangers = [
+        f"{where(path)}: {name}"
+        for path in modules(package)
+        for name in imported(ast.parse(path.read_text(encoding="utf-8")))
+        if name.split(".")[0] not in ALLOWED[package]
+    ]
+
+    assert strangers == []
+
+
+def test_no_node_touches_the_clock_of_trio():
+    forbidden = ("trio.sleep", "trio.current_time", "trio.move_on_after", "trio.fail_after", "trio.sleep_until")
+    guilty = [
+        f"{where(path)}:{node.lineno}: {ast.unparse(node)}"
+        for path in modules("nodes")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute) and ast.unparse(node) in forbidden
+    ]
+
+    assert guilty == []
+
+
+def test_nothing_iterates_a_set_that_is_written_down_there():
+    guilty = [
+        f"{where(path)}:{node.iter.lineno}"
+        for path in modules(*PACKAGES)
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.For | ast.comprehension) and _makes_a_set(node.iter)
+    ]
+
+    assert guilty == []
+
+
+def _makes_a_set(node: ast.expr) -> bool:
+    called = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("set", "frozenset")
+    return called or isinstance(node, ast.Set | ast.SetComp)
+
+
+def test_no_file_grows_beyond_500_lines():
+    long = [where(path) for path in modules(*PACKAGES) if len(path.read_text(encoding="utf-8").splitlines()) > 500]
+
+    assert long == []
+
+
+def test_no_module_is_called_after_nothing_in_particular():
+    vague = ("utils.py", "util.py", "helpers.py", "common.py", "misc.py")
+
+    assert [where(path) for path in modules(*PACKAGES) if path.name in vague] == []
+
+
+def test_test_files_have_names_of_their_own_and_folders_shadow_no_package():
+    tests = ROOT / "tests"
+    names = [path.name for path in sorted(tests.rglob("test_*.py"))]
+    folders = [path.name for path in sorted(tests.rglob("*")) if path.is_dir()]
+
+    assert len(dict.fromkeys(names)) == len(names)
+    assert [name for name in folders if name in PACKAGES] == []
+    assert sorted(tests.rglob("__init__.py")) == []

@@ -1,0 +1,196 @@
+from collections.abc import Mapping
+from enum import Enum
+from types import UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+import attrs
+import msgpack
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nodes.protocol import bodies, headers, model
+from nodes.protocol.codes import RequestCode
+from nodes.protocol.properties import properties_to_text, text_to_properties
+from nodes.protocol.registry import (
+    EXCHANGES,
+    ProtocolError,
+    decode_body,
+    decode_body_cached,
+    decode_header,
+    encode_body,
+    encode_header,
+)
+
+TEXTS = st.text(alphabet="ab%_@:.0é", max_size=4)
+PLAIN = {
+    str: TEXTS,
+    int: st.integers(-(2**63), 2**63 - 1),
+    bool: st.booleans(),
+    bytes: st.binary(max_size=4),
+}
+
+HEADERS = {cls: None for x in EXCHANGES.values() for cls in (x.request_header, x.response_header)}
+BODIES = {
+    cls: None for x in EXCHANGES.values() for cls in (x.request_body, x.response_body) if cls not in (None, bytes)
+}
+
+
+def values_of(annotation: Any) -> st.SearchStrategy[Any]:
+    if annotation in PLAIN:
+        return PLAIN[annotation]
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin in (Union, UnionType):
+        return st.none() | values_of(arguments[0])
+    if origin is tuple:
+        return st.lists(values_of(arguments[0]), max_size=2).map(tuple)
+    if origin is Mapping:
+        return st.dictionaries(values_of(arguments[0]), values_of(arguments[1]), max_size=2)
+    if issubclass(annotation, Enum):
+        return st.sampled_from(annotation)
+    hints = get_type_hints(annotation)
+    return st.builds(annotation, **{field.name: values_of(hints[field.name]) for field in attrs.fields(annotation)})
+
+
+def names(cls: type) -> str:
+    return cls.__name__
+
+
+@pytest.mark.parametrize("cls", HEADERS, ids=names)
+def test_every_header_survives_the_wire_as_texts(cls):
+    @settings(max_examples=15)
+    @given(values_of(cls))
+    def survives(header):
+        texts = encode_header(header)
+        assert all(isinstance(text, str) for text in texts.values())
+        assert decode_header(cls, texts) == header
+
+    survives()
+
+
+@pytest.mark.parametrize("cls", BODIES, ids=names)
+def test_every_body_survives_the_wire(cls):
+    @settings(max_examples=10)
+    @given(values_of(cls))
+    def survives(body):
+        assert decode_body(cls, encode_body(body)) == body
+
+    survives()
+
+
+@pytest.mark.parametrize("cls", [cls for cls in HEADERS if attrs.fields(cls)], ids=names)
+def test_a_header_without_any_field_decodes_to_something(cls):
+    header = decode_header(cls, {})
+    hints = get_type_hints(cls)
+    for field in attrs.fields(cls):
+        if type(None) not in get_args(hints[field.name]) and field.default is attrs.NOTHING:
+            assert getattr(header, field.name) == hints[field.name]()
+
+
+def test_fields_travel_under_rocketmqs_names_and_null_fields_do_not_travel():
+    header = headers.QueryConsumerOffsetRequestHeader("g", "t", 3)
+    assert encode_header(header) == {"consumerGroup": "g", "topic": "t", "queueId": "3"}
+    assert encode_header(headers.UnregisterClientRequestHeader("c")) == {"clientID": "c"}
+
+
+def test_send_version_2_has_one_letter_names():
+    header = headers.SendMessageRequestHeaderV2("g", "t", "TBW102", 4, 2, 0, 99, 0)
+    assert encode_header(header) == {
+        "a": "g", "b": "t", "c": "TBW102", "d": "4", "e": "2", "f": "0", "g": "99", "h": "0",
+    }  # fmt: skip
+
+
+def test_a_malformed_number_decodes_to_none_or_zero_and_spares_the_other_fields():
+    texts = {"consumerGroup": "g", "topic": "t", "queueId": "three", "commitOffset": "5"}
+    assert decode_header(headers.UpdateConsumerOffsetRequestHeader, texts) == (
+        headers.UpdateConsumerOffsetRequestHeader("g", "t", None, 5)
+    )
+    texts = {"topic": "t", "queueId": "", "timestamp": "7", "boundaryType": "MIDDLE"}
+    assert decode_header(headers.SearchOffsetRequestHeader, texts) == headers.SearchOffsetRequestHeader("t", 0, 7)
+
+
+def test_unknown_fields_of_a_header_are_ignored():
+    assert decode_header(headers.GetMinOffsetRequestHeader, {"topic": "t", "queueId": "1", "nsd": "true"}) == (
+        headers.GetMinOffsetRequestHeader("t", 1)
+    )
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        None,
+        b"",
+        b"\xc1",
+        b"\x93\x01",
+        msgpack.packb(7),
+        msgpack.packb([]),
+        msgpack.packb({}),
+        msgpack.packb({"consumerIdList": "abc"}),
+        msgpack.packb({"consumerIdList": [1]}),
+        msgpack.packb({"consumerIdList": [None]}),
+    ],
+)
+def test_a_body_of_the_wrong_shape_is_one_clear_error(raw):
+    with pytest.raises(ProtocolError, match="is no GetConsumerListByGroupResponseBody"):
+        decode_body(bodies.GetConsumerListByGroupResponseBody, raw)
+    with pytest.raises(ProtocolError, match="is no GetConsumerListByGroupResponseBody"):
+        decode_body_cached(bodies.GetConsumerListByGroupResponseBody, raw)
+
+
+@given(st.binary(max_size=40))
+def test_random_bytes_give_a_body_or_a_protocol_error(raw):
+    for cls in (model.HeartbeatData, bodies.RegisterBrokerBody, model.TopicRouteData, bodies.PullMessageResponseBody):
+        try:
+            body = decode_body(cls, raw)
+        except ProtocolError:
+            continue
+        assert isinstance(body, cls)
+
+
+def test_equal_bytes_are_read_once():
+    raw = encode_body(bodies.GetConsumerListByGroupResponseBody(("c1", "c2")))
+    first = decode_body_cached(bodies.GetConsumerListByGroupResponseBody, raw)
+    assert decode_body_cached(bodies.GetConsumerListByGroupResponseBody, bytes(bytearray(raw))) is first
+
+
+def test_ids_as_map_keys_travel_as_sorted_pairs():
+    group = bodies.BrokerMemberGroup("c", "b", {2: "y", 0: "x"})
+    plain = msgpack.unpackb(encode_body(bodies.GetBrokerMemberGroupResponseBody(group)))
+    assert plain["brokerMemberGroup"]["brokerAddrs"] == [[0, "x"], [2, "y"]]
+
+
+def test_a_raw_body_stays_as_it_is():
+    assert decode_body(bytes, encode_body(b"hello")) == b"hello"
+    assert decode_body(bytes, None) == b""
+
+
+def test_the_registry_speaks_what_the_control_plane_needs():
+    needed = (10, 11, 14, 15, 29, 30, 31, 34, 35, 36, 37, 38, 40, 41, 42, 46, 103, 104, 105, 106, 310, 322)
+    assert [code for code in (*needed, 901, 904, 905, 906) if RequestCode(code) not in EXCHANGES] == []
+
+
+@given(st.dictionaries(TEXTS.filter(bool), TEXTS.filter(bool), max_size=3))
+def test_properties_survive_their_text_form(properties):
+    assert text_to_properties(properties_to_text(properties)) == properties
+
+
+def test_an_empty_property_does_not_survive_its_text_form():
+    assert text_to_properties(properties_to_text({"KEYS": "", "TAGS": "a"})) == {"TAGS": "a"}
+    assert text_to_properties(None) == {}
+
+
+VERSIONS = st.builds(model.DataVersion, st.integers(0, 2), st.integers(0, 2), st.integers(0, 2))
+
+
+@given(VERSIONS, VERSIONS)
+def test_versions_compare_by_state_version_then_counter_then_timestamp(one, other):
+    assert one.compare(other) == -other.compare(one)
+    assert (one.compare(other) == 0) == (one == other)
+    if one.state_version != other.state_version:
+        assert one.compare(other) == (1 if one.state_version > other.state_version else -1)
+    elif one.counter != other.counter:
+        assert one.compare(other) == (1 if one.counter > other.counter else -1)
+
+
+def test_the_next_version_counts_on():
+    assert model.DataVersion(1, 5, 3).next_version(9, 2) == model.DataVersion(2, 9, 4)

@@ -1,0 +1,98 @@
+import pytest
+
+from nodes.broker.subscription_groups import SubscriptionGroupManager
+from nodes.broker.topics import TopicConfigManager
+from nodes.protocol.errors import ProtocolError
+from nodes.protocol.model import DataVersion, SubscriptionGroupConfig, TopicConfig
+
+
+def topic_table(**options):
+    return TopicConfigManager(now_ms=0, cluster="c1", broker_name="bk", **options)
+
+
+def send(table, topic, default="TBW102", queues=4):
+    return table.create_topic_in_send_message_method(topic, default, queues, 0, now_ms=1)
+
+
+def test_a_send_makes_its_topic_from_the_template_without_the_inherit_bit():
+    table = topic_table()
+    made = send(table, "t")
+    assert (made.config, made.created) == (TopicConfig("t", 4, 4, 6), True)
+    assert table.data_version == DataVersion(0, 1, 1)
+    assert send(table, "t", queues=16).created is False
+    assert send(table, "wide", queues=16).config.write_queue_nums == 8
+
+
+def test_a_send_makes_no_topic_where_that_is_off_or_the_template_may_not_be_inherited():
+    assert send(topic_table(auto_create_topic_enable=False), "t").config is None
+    assert send(topic_table(), "t", default="BenchmarkTest").config is None
+    assert send(topic_table(), "t", default="unknown").config is None
+
+
+def test_a_retry_topic_is_made_once_and_later_only_its_order_changes():
+    table = topic_table()
+    make = table.create_topic_in_send_message_back_method
+    assert make("%RETRY%g", 1, 6, 0, now_ms=1).created is True
+    again = make("%RETRY%g", 5, 2, 0, now_ms=2, is_order=True)
+    assert (again.created, again.config) == (False, TopicConfig("%RETRY%g", 1, 1, 6, order=True))
+    assert table.data_version.counter == 2
+
+
+def test_every_put_is_a_version_and_deleting_nothing_is_none():
+    table = topic_table()
+    for now_ms in (1, 2):
+        table.update_topic_config(TopicConfig("t"), now_ms=now_ms)
+    table.delete_topic_config("ghost", now_ms=3)
+    assert table.data_version == DataVersion(0, 2, 2)
+    table.delete_topic_config("t", now_ms=4, state_version=9)
+    assert table.data_version == DataVersion(9, 4, 3)
+    assert table.select_topic_config("t") is None
+
+
+def test_order_topics_are_marked_once_and_never_unmarked():
+    table = topic_table()
+    table.update_topic_config(TopicConfig("t"), now_ms=1)
+    assert table.update_order_topic_config(["t", "ghost"], now_ms=2) is True
+    assert table.update_order_topic_config(["t"], now_ms=3) is False
+    assert table.update_order_topic_config([], now_ms=4) is False
+    assert table.select_topic_config("t").order is True
+
+
+def test_topics_survive_their_file():
+    table, again = topic_table(), topic_table()
+    table.update_topic_config(TopicConfig("t", 3, 5, 4), now_ms=1)
+    again.decode(table.encode())
+    assert (dict(again.topics), again.data_version) == (dict(table.topics), table.data_version)
+    with pytest.raises(ProtocolError):
+        again.decode(b"\xc1")
+
+
+def test_an_unknown_group_is_made_on_lookup_but_not_when_asked_whether_it_is_there():
+    table = SubscriptionGroupManager(now_ms=0)
+    assert table.contains_subscription_group("g") is False
+    assert table.find_subscription_group_config("g", now_ms=1) == SubscriptionGroupConfig("g")
+    assert table.data_version == DataVersion(0, 1, 1)
+    table.find_subscription_group_config("g", now_ms=2)
+    assert table.data_version == DataVersion(0, 1, 1)
+
+
+def test_groups_with_illegal_names_or_without_permission_are_not_made():
+    table = SubscriptionGroupManager(now_ms=0)
+    assert table.find_subscription_group_config("a b", now_ms=1) is None
+    assert table.find_subscription_group_config("x" * 256, now_ms=1) is None
+    closed = SubscriptionGroupManager(now_ms=0, auto_create_subscription_group=False)
+    assert closed.find_subscription_group_config("g", now_ms=1) is None
+    assert closed.find_subscription_group_config("CID_RMQ_SYS_x", now_ms=1) is not None
+
+
+def test_every_change_of_a_group_is_a_version_and_survives_its_file():
+    table, again = SubscriptionGroupManager(now_ms=0), SubscriptionGroupManager(now_ms=0)
+    table.update_subscription_group_config(SubscriptionGroupConfig("g", retry_queue_nums=2), now_ms=1)
+    table.disable_consume("g", now_ms=2)
+    table.disable_consume("ghost", now_ms=3)
+    table.delete_subscription_group_config("ghost", now_ms=4)
+    assert table.data_version == DataVersion(0, 2, 2)
+    again.decode(table.encode())
+    assert again.groups["g"] == SubscriptionGroupConfig("g", retry_queue_nums=2, consume_enable=False)
+    again.delete_subscription_group_config("g", now_ms=5)
+    assert (again.contains_subscription_group("g"), again.data_version.counter) == (False, 3)
