@@ -4,8 +4,8 @@ Exit status: 0 valid, 1 an oracle was violated, 2 unknown or bad input.
 """
 
 import json
-from contextlib import contextmanager
 from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any

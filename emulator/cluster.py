@@ -1,6 +1,7 @@
 """A cluster: the hosts of a scenario, started in order and healed and stopped at the end."""
 
 from types import TracebackType
+from typing import Self
 
 import attrs
 
@@ -50,7 +51,7 @@ class Cluster:
         self.hosts: dict[str, EmulatedHost] = {}
         self._counts: dict[str, int] = {}
 
-    async def __aenter__(self) -> "Cluster":
+    async def __aenter__(self) -> Self:
         """Start everything; returns when every node is ready."""
         scenario = self.scenario
         nameservers = [self._add(self._nameserver_plan(i)) for i in range(len(scenario.nameservers))]
@@ -59,7 +60,9 @@ class Cluster:
         )
         brokers = [self._add(self._broker_plan(spec, addresses)) for spec in scenario.brokers]
         clients = [
-            self._add(self._consumer_plan(group, name, addresses)) for group in scenario.consumers for name in group.names
+            self._add(self._consumer_plan(group, name, addresses))
+            for group in scenario.consumers
+            for name in group.names
         ]
         clients += [self._add(self._producer_plan(spec, addresses)) for spec in scenario.producers]
         for kind, spread_ms in ((nameservers, 0), (brokers, 0), (clients, scenario.start_spread_ms)):
@@ -140,7 +143,12 @@ class Cluster:
             CONSUMER,
             spec.group,
             lambda host: PushConsumer(
-                host, spec.config, group=spec.group, topics=spec.topics, nameservers=nameservers, consume_ms=spec.consume_ms
+                host,
+                spec.config,
+                group=spec.group,
+                topics=spec.topics,
+                nameservers=nameservers,
+                consume_ms=spec.consume_ms,
             ),
         )
 
@@ -150,6 +158,11 @@ class Cluster:
             PRODUCER,
             "",
             lambda host: SteadyProducer(
-                host, spec.config, group=spec.group, topic=spec.topic, nameservers=nameservers, rate_per_s=spec.rate_per_s
+                host,
+                spec.config,
+                group=spec.group,
+                topic=spec.topic,
+                nameservers=nameservers,
+                rate_per_s=spec.rate_per_s,
             ),
         )

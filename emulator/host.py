@@ -1,7 +1,9 @@
 """An emulated machine and the process on it: power states, time, network, disk, chance."""
 
+import errno
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from contextvars import copy_context
 from enum import StrEnum
 
 import attrs
@@ -13,6 +15,7 @@ from emulator.disk import EmulatedDisk
 from emulator.network.dial import Dial
 from emulator.network.endpoint import Endpoint
 from emulator.network.fabric import Fabric, Listener
+from emulator.network.foreign import ForeignDoor
 from emulator.network.hub import Arrival
 from emulator.time.clock import EmulatedClock
 from emulator.time.timeline import Entry, Timeline
@@ -20,7 +23,7 @@ from emulator.time.waiting import GiveWaker, wait_until
 from emulator.trace.recorder import Recorder, Source
 from nodes.beliefs import Event, Lifecycle, LifecycleEvent
 from nodes.cause import cause
-from nodes.host import Channel, ChannelHandler, ConnectError, Host, Logger, RandomStream
+from nodes.host import Channel, ChannelHandler, Clock, ConnectError, Disk, Host, Logger, RandomStream
 from nodes.node import Node
 
 EPOCH_MS = 1_735_689_600_000
@@ -53,7 +56,7 @@ class World:
     fabric: Fabric
     recorder: Recorder
     nursery: trio.Nursery
-    log: Logger = attrs.Factory(lambda: structlog.get_logger())
+    log: Logger = attrs.Factory(structlog.get_logger)
 
     async def sleep_until_ns(self, instant_ns: int) -> None:
         """Sleep until an emulated instant."""
@@ -73,7 +76,7 @@ class HostClock:
         return EPOCH_MS + self._timeline.now_ns // _NS_PER_MS
 
     def monotonic_ns(self) -> int:
-        """ns since the run began."""
+        """Nanoseconds since the run began."""
         return self._timeline.now_ns
 
 
@@ -87,11 +90,14 @@ class HostProcess:
         self.ip = machine.ip
         self.pid = 1_000 + machine.number * 100 + incarnation
         self.incarnation = incarnation
-        self.clock = HostClock(world.timeline)
-        self.disk = machine.disk
+        self.clock: Clock = HostClock(world.timeline)
+        self.disk: Disk = machine.disk
         self.log: Logger = world.log.bind(node=machine.name, role=machine.role, incarnation=incarnation)  # type: ignore[attr-defined]
         self.suspended = False
         self.alive = True
+        self.resumed = trio.Event()
+        """Set unless it is suspended."""
+        self.resumed.set()
         self.inbox: list[Arrival] = []
         self.endpoints: dict[Endpoint, None] = {}
         self.ended = trio.Event()
@@ -151,9 +157,14 @@ class HostProcess:
     def listen(self, port: int, handler: ChannelHandler) -> None:
         """Accept connections on a port."""
         fabric = self._world.fabric
+        if (self.ip, port) in fabric.listeners:
+            raise OSError(errno.EADDRINUSE, f"{self.ip}:{port} is taken")
         listener = Listener(self, handler, fabric.carrier.listen(self.ip, port))
         fabric.listeners[self.ip, port] = listener
         self._ports[port] = listener
+        if self._world.clock.follows_wall:
+            door = ForeignDoor(fabric, listener, self, self._world.nursery)
+            self._world.nursery.start_soon(door.serve, name=f"{self.name}/guests of {port}")
 
     def close_listener(self, port: int) -> None:
         """Stop accepting on a port."""
@@ -220,6 +231,7 @@ class HostProcess:
         """End at once; unless `silent`, the kernel closes its sockets towards the peers."""
         self.alive = False
         self.suspended = False
+        self.resumed.set()
         self._held.clear()
         self.inbox.clear()
         self._cancel.cancel()
@@ -232,10 +244,12 @@ class HostProcess:
     def freeze(self) -> None:
         """SIGSTOP."""
         self.suspended = True
+        self.resumed = trio.Event()
 
     def thaw(self) -> None:
         """SIGCONT: what the kernel buffered is handled in order, then what fell due meanwhile."""
         self.suspended = False
+        self.resumed.set()
         self._world.fabric.hand_over_inbox(self)
         held, self._held = self._held, []
         for entry in held:
@@ -252,7 +266,9 @@ class EmulatedHost:
         factory: makes the node for each new process.
     """
 
-    def __init__(self, world: World, number: int, name: str, role: str, ip: str, detail: str, factory: NodeFactory) -> None:
+    def __init__(
+        self, world: World, number: int, name: str, role: str, ip: str, detail: str, factory: NodeFactory
+    ) -> None:
         self.world = world
         self.number = number
         self.name = name
@@ -296,11 +312,11 @@ class EmulatedHost:
 
     async def kill(self) -> None:
         """SIGKILL: tasks and memory are gone, peers see their connections close, the disk stays."""
-        await self._end(LifecycleEvent.KILLED, silent=False)
+        await self._end("kill", LifecycleEvent.KILLED, silent=False)
 
     async def power_off(self) -> None:
         """The machine goes silent: no FIN, no answer; unsynced writes are lost."""
-        await self._end(LifecycleEvent.POWERED_OFF, silent=True)
+        await self._end("power off", LifecycleEvent.POWERED_OFF, silent=True)
         self._powered_off = True
         del self.world.fabric.powered[self.ip]
         self.disk.lose_power()
@@ -314,7 +330,8 @@ class EmulatedHost:
     async def shutdown(self) -> None:
         """SIGTERM: the node stops in its own order; returns when it has."""
         self._require(PowerState.RUNNING, verb="shut down")
-        assert self.node is not None and self.process is not None
+        assert self.node is not None
+        assert self.process is not None
         self.process.record(Lifecycle(LifecycleEvent.STOPPING))
         self.node.request_shutdown()
         await self.process.ended.wait()
@@ -332,10 +349,10 @@ class EmulatedHost:
         self._require(PowerState.SUSPENDED, verb="resume")
         assert self.process is not None
         self.process.record(Lifecycle(LifecycleEvent.RESUMED))
-        self.process.thaw()
+        copy_context().run(self.process.thaw)  # what it handles sets causes that are not ours
 
-    async def _end(self, event: LifecycleEvent, *, silent: bool) -> None:
-        self._require(PowerState.RUNNING, PowerState.SUSPENDED, verb=event.value)
+    async def _end(self, verb: str, event: LifecycleEvent, *, silent: bool) -> None:
+        self._require(PowerState.RUNNING, PowerState.SUSPENDED, verb=verb)
         await self.world.clock.idle()
         process = self.process
         if process is not None and process.alive:
@@ -350,7 +367,7 @@ class EmulatedHost:
 
     def _require(self, *states: PowerState, verb: str) -> None:
         if self.power_state not in states:
-            msg = f"{self.name} is {self.power_state}: cannot {verb} it"
+            msg = f"cannot {verb} {self.name}: it is {self.power_state}"
             raise PowerStateError(msg)
 
 

@@ -13,7 +13,7 @@ def main(run: str, runs: str) -> None:
     """Repeat a run."""
     manifest = open_run(run).manifest
     result = run_scenario(from_dict(manifest["scenario"]), mode=TimeMode(manifest["mode"]), runs=Path(runs))
-    print(result.path)
+    sys.stdout.write(f"{result.path}\n")
 
 
 if __name__ == "__main__":

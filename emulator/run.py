@@ -78,7 +78,7 @@ def run_scenario(
             writer = SegmentWriter(path / "trace")
             try:
                 run_world(
-                    lambda world: _main(world, scenario, outcome, endless, progress, listeners),
+                    lambda world: _main(world, scenario, outcome, progress, listeners, endless=endless),
                     mode=mode,
                     seed=scenario.seed,
                     delay_ms=scenario.network.delay_ms,
@@ -137,9 +137,10 @@ async def _main(
     world: World,
     scenario: Scenario,
     outcome: _Outcome,
-    endless: bool,
     progress: Progress | None,
     listeners: tuple[RowListener, ...],
+    *,
+    endless: bool,
 ) -> None:
     outcome.recorder, outcome.world = world.recorder, world
     world.recorder.listeners.extend(listeners)
@@ -173,7 +174,8 @@ def _report_progress(world: World, end_ns: int, progress: Progress) -> None:
 
 
 def _manifest(run_id: str, scenario: Scenario, mode: TimeMode, outcome: _Outcome, wall_s: float) -> dict[str, Any]:
-    assert outcome.recorder is not None and outcome.world is not None
+    assert outcome.recorder is not None
+    assert outcome.world is not None
     return {
         "run_id": run_id,
         "schema_version": SCHEMA_VERSION,

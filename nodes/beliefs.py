@@ -25,7 +25,10 @@ class BeliefKind(StrEnum):
     CONSUMER_IDS = "consumer_ids"
     """Broker: members of a consumer group. Subject: group; value: sorted client ids, one per channel."""
     VIEW = "view"
-    """Consumer: what a rebalance pass allocated from. Subject: group/topic; value: {"cids", "queues"}; source: who gave the ids."""
+    """Consumer: what a rebalance pass allocated from.
+
+    Subject: group/topic; value: {"cids", "queues"}; source: who gave the ids.
+    """
     ASSIGNMENT = "assignment"
     """Consumer: the queues a pass gave it. Subject: group/topic; value: sorted [brokerName, queueId]."""
 

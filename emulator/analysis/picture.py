@@ -13,7 +13,7 @@ from emulator.analysis.canvas import CHARACTER_PX, Axis, band, element, label_la
 from emulator.analysis.palette import STYLE, colour_of, highlight_rules, is_dark
 from emulator.analysis.report import Report
 from emulator.analysis.rows import Divergence, Hold, Orphan, Overlap, Queue
-from emulator.analysis.tables import describe_camp, seconds
+from emulator.analysis.tables import describe_camps, seconds
 
 RETRY_PREFIX = "%RETRY%"
 WIDTH = 1320
@@ -256,8 +256,10 @@ class _Chart:
         """Write owners' names into bars that are wide enough, once per block of equal rows."""
         names = []
         for hold in self.holds.get(queue, []):
-            hatched = [two.end_ns for two in self.overlaps.get(queue, []) if two.start_ns <= hold.start_ns < two.end_ns]
-            start, end = self.axis.x(max([hold.start_ns, *hatched])), self.axis.x(hold.end_ns)
+            two = self.overlaps.get(queue, [])
+            free = max([hold.start_ns, *(row.end_ns for row in two if row.start_ns <= hold.start_ns < row.end_ns)])
+            until = min([hold.end_ns, *(row.start_ns for row in two if row.start_ns > free)])
+            start, end = self.axis.x(free), self.axis.x(until)
             if end - start < CHARACTER_PX * len(hold.node) + 8:
                 continue
             names.append((hold.node, start))
@@ -283,7 +285,7 @@ def _about(row: Hold | Overlap | Orphan, who: str) -> str:
 
 
 def _about_view(row: Divergence) -> str:
-    camps = "\n".join(describe_camp(camp) for camp in row.camps)
+    camps = "\n".join(describe_camps(row.camps))
     return f"{row.views_max} views of {row.subject}\n{_when(row)}\n{camps}"
 
 

@@ -115,7 +115,7 @@ def analyze(run_dir: Path | str, spark: SparkSession | None = None, *, round_ms:
     manifest = run.manifest
     return Report(
         run_id=run.run,
-        scenario=str(manifest["scenario"] or ""),
+        scenario=str(manifest["scenario"]["scenario"]["name"]),
         seed=int(manifest["seed"]),
         mode=str(manifest["mode"]),
         digest=str(manifest["digest"]),
@@ -129,22 +129,24 @@ def analyze(run_dir: Path | str, spark: SparkSession | None = None, *, round_ms:
 
 def _collect(frames: Frames, round_ms: int) -> dict[str, tuple[Any, ...]]:
     runs, life = frames.runs, frames.lifecycle
-    every = with_violation(
-        view_camps(frames.beliefs, life, runs, BeliefKind.VIEW, *SHOWN_KINDS), round_ms
-    ).localCheckpoint()
     # Checkpoints: several questions are asked of each of these, and long plans cost more than their small results.
+    every = view_camps(frames.beliefs, life, runs, BeliefKind.VIEW, *SHOWN_KINDS).localCheckpoint()
     views = every.where(F.col("kind") == BeliefKind.VIEW.value)
-    overlaps = with_violation(overlap(frames.ownership, life, runs), round_ms).localCheckpoint()
-    orphans = with_violation(orphan(frames.ownership, life, runs), round_ms).localCheckpoint()
+    overlaps = overlap(frames.ownership, life, runs).localCheckpoint()
+    orphans = orphan(frames.ownership, life, runs).localCheckpoint()
     divergent = layered(views, overlaps, orphans)
     agreed = first_agreement(frames.beliefs, frames.ownership, divergent).localCheckpoint()
+
+    def judged(intervals: DataFrame, *columns: str) -> list[Row]:
+        return _in_order(with_violation(intervals, agreed, round_ms), *columns)
+
     disturbed = disturbances(frames.faults, life, agreed).localCheckpoint()
-    divergences = [_divergence(row) for row in _in_order(every, "kind", "role", "subject")]
+    divergences = [_divergence(row) for row in judged(every, "kind", "role", "subject")]
     return {
         "views": tuple(d for d in divergences if d.kind == BeliefKind.VIEW),
         "beliefs": tuple(d for d in divergences if d.kind != BeliefKind.VIEW),
-        "overlaps": tuple(_overlap(row) for row in _in_order(overlaps, *QUEUE)),
-        "orphans": tuple(_orphan(row) for row in _in_order(orphans, *QUEUE)),
+        "overlaps": tuple(_overlap(row) for row in judged(overlaps, *QUEUE)),
+        "orphans": tuple(_orphan(row) for row in judged(orphans, *QUEUE)),
         "agreement": tuple(
             _agreement(row) for row in agreement(disturbed, divergent, runs).orderBy("t_ns", "layer").collect()
         ),

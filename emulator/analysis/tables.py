@@ -16,6 +16,9 @@ Row = TypeVar("Row")
 
 ROWS_MAX = 12
 """Rows a table shows before it says how many more there are."""
+LACKING_MAX = 2
+"""Members a camp lacks that are named; more are too many to read."""
+VALUE_CHARACTERS_MAX = 48
 
 _VERDICT_STYLE = {Verdict.VALID: "bold green", Verdict.INVALID: "bold red", Verdict.UNKNOWN: "bold yellow"}
 
@@ -62,17 +65,37 @@ def queue_ranges(queue_ids: Iterable[int]) -> str:
     return ", ".join(str(low) if low == high else f"{low}-{high}" for low, high in ranges)
 
 
-def describe_camp(camp: Camp) -> str:
-    """Who held what, in a few words."""
-    return f"{', '.join(camp.nodes)}: {describe_value(camp.value)}"
+def describe_camps(camps: Sequence[Camp]) -> list[str]:
+    """Who held what, one line per camp: a list of members by what it lacks, anything else as it is."""
+    values = [json.loads(camp.value) for camp in camps]
+    members = [cids for cids in map(_members, values) if cids is not None]
+    if len(members) < len(camps):
+        return [f"{_names(camp)}: {_shortened(camp.value)}" for camp in camps]
+    everybody = sorted({cid: None for cids in members for cid in cids})
+    lines = []
+    for camp, cids, value in zip(camps, members, values, strict=True):
+        lacking = [cid for cid in everybody if cid not in cids]
+        without = f" without {', '.join(lacking)}" if 0 < len(lacking) <= LACKING_MAX else ""
+        queues = f", {_queue_count(value['queues'])} queues" if isinstance(value, dict) and "queues" in value else ""
+        lines.append(f"{_names(camp)}: {len(cids)} members{without}{queues}")
+    return lines
 
 
-def describe_value(value: str, width: int = 48) -> str:
-    """What a belief says, in a few words: a view by its sizes, anything else as the beginning of its JSON."""
-    content = json.loads(value)
-    if isinstance(content, dict) and isinstance(content.get("cids"), list) and isinstance(content.get("queues"), list):
-        return f"{len(content['cids'])} consumers, {len(content['queues'])} queues"
-    return value if len(value) <= width else value[: width - 1] + "…"
+def _members(value: object) -> list[str] | None:
+    cids = value.get("cids") if isinstance(value, dict) else value
+    return [str(cid) for cid in cids] if isinstance(cids, list) else None
+
+
+def _names(camp: Camp) -> str:
+    return ", ".join(camp.nodes)
+
+
+def _queue_count(queues: dict[str, int] | list[object]) -> int:
+    return sum(queues.values()) if isinstance(queues, dict) else len(queues)
+
+
+def _shortened(value: str) -> str:
+    return value if len(value) <= VALUE_CHARACTERS_MAX else value[: VALUE_CHARACTERS_MAX - 1] + "…"
 
 
 def _headline(report: Report) -> RenderableType:
@@ -114,8 +137,8 @@ def _views(title: str, rows: Sequence[Divergence], report: Report) -> Renderable
             seconds(row.start_ns),
             seconds(row.end_ns - row.start_ns, open=row.open),
             str(row.views_max),
-            "\n".join(describe_camp(camp) for camp in row.camps),
-            _mark(row),
+            "\n".join(describe_camps(row.camps)),
+            _mark(row) if row in report.views else "",
         )
     return _cut(table, len(ranked) - ROWS_MAX)
 
@@ -144,9 +167,11 @@ def _queues(title: str, rows: Sequence[Overlap] | Sequence[Orphan]) -> Renderabl
 
 
 def _fate(row: Overlap | Orphan) -> tuple[int, int, str, str, str, tuple[str, ...]]:
+    """Equal for queues of one broker that went through the same, to a tenth of a second: what is shown."""
     queue = row.queue
     owners = row.owners if isinstance(row, Overlap) else ()
-    return row.start_ns - row.end_ns, row.start_ns, queue.group, queue.topic, queue.broker_name, owners
+    start, end = round(row.start_ns / 1e8), round(row.end_ns / 1e8)
+    return start - end, start, queue.group, queue.topic, queue.broker_name, owners
 
 
 def _mark(row: Divergence | Overlap | Orphan) -> Text:

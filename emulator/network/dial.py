@@ -21,6 +21,8 @@ _SYN_AT_MS = (0, 1_000, 3_000, 7_000)
 class DialingProcess(Peer, Owner, Protocol):
     """A process that opens connections."""
 
+    alive: bool
+
     def next_port(self) -> int:
         """An ephemeral port of its machine."""
 
@@ -41,7 +43,10 @@ class Dial:
         self._target = (ip, int(port))
         self._begun_ns = fabric.timeline.now_ns
         self._task: trio.lowlevel.Task | None = None
+        self._client: Endpoint | None = None
+        """Our end, from the moment at which the other kernel has accepted."""
         self._answered = False
+        """Whether SYN-ACK or RST has arrived."""
 
     async def connect(self, timeout_ms: float) -> Endpoint:
         """The connected end.
@@ -73,37 +78,59 @@ class Dial:
         if self._task is None or self._answered:
             return
         target_node = self._fabric.powered.get(self._target[0])
-        if target_node is None:
-            return
-        self._travel(self._fabric.link(self._process.node, target_node), self._syn_arrives, None)
+        if target_node is not None:
+            self._travel(self._fabric.link(self._process.node, target_node), self._syn_arrives)
 
     def _syn_arrives(self) -> None:
         fabric = self._fabric
         target_node = fabric.powered.get(self._target[0])
-        if target_node is None or self._answered or fabric.link(self._process.node, target_node).cut_by:
+        if target_node is None:
             return
-        self._answered = True
+        if self._client is None:
+            self._client = self._accept(target_node)
         back = fabric.link(target_node, self._process.node)
+        if self._client is None or self._client.peer.closed:
+            self._travel(back, self._rst_arrives)
+        else:
+            server = self._client.peer
+            server.last_due_ns = self._travel(back, self._syn_ack_arrives) or server.last_due_ns
+
+    def _accept(self, target_node: str) -> Endpoint | None:
+        """What the kernel of the target does by itself; the end that the dialing process will get."""
+        fabric, process = self._fabric, self._process
         listener = fabric.listeners.get(self._target)
         if listener is None:
-            self._travel(back, self._refused, self._process)
-            return
-        connection_id = fabric.next_connection()
-        port = self._process.next_port()
-        forth = fabric.link(self._process.node, target_node)
-        client = Endpoint(fabric, connection_id, self._process, self._handler, self._address, forth)
-        server = Endpoint(
-            fabric, connection_id, listener.process, listener.handler, f"{self._process.ip}:{port}", back
-        )
+            return None
+        number = fabric.next_connection()
+        forth, back = fabric.link(process.node, target_node), fabric.link(target_node, process.node)
+        client = Endpoint(fabric, number, process, self._handler, self._address, forth)
+        remote_address = f"{process.ip}:{process.next_port()}"
+        server = Endpoint(fabric, number, listener.process, listener.handler, remote_address, back)
         client.peer, server.peer = server, client
         fabric.carrier.open(client, server, listener.wire)
         listener.process.endpoints[server] = None
         client.closed = True  # not ours before the answer has arrived
-        self._travel(back, lambda: self._connected(client), self._process)
+        return client
+
+    def _syn_ack_arrives(self) -> None:
+        """The kernel of the dialing machine completes the connection; it answers RST where nobody wants it any more."""
+        client = self._client
+        if self._answered or client is None or self._process.ip not in self._fabric.powered:
+            return
+        self._answered = True
+        client.closed = False
+        if self._task is None or not self._process.alive:
+            client.close()
+            return
+        self._process.endpoints[client] = None
+        self._soon(lambda: self._connected(client))
+
+    def _rst_arrives(self) -> None:
+        if not self._answered:
+            self._answered = True
+            self._soon(self._refused)
 
     def _connected(self, client: Endpoint) -> None:
-        client.closed = False
-        self._process.endpoints[client] = None
         if self._task is None:
             client.close()
             return
@@ -111,10 +138,16 @@ class Dial:
         self._wake(outcome.Value(client))
 
     def _refused(self) -> None:
+        if self._task is None:
+            return
         self._record("refused")
         self._wake(outcome.Error(ConnectError(f"{self._address} refused the connection")))
 
     def _give_up(self) -> None:
+        if self._task is None:
+            return
+        if self._client is not None and not self._client.peer.closed:
+            self._fabric.forget(self._client.peer)  # its kernel gives up too and bothers nobody with it
         self._record("connect_lost")
         self._wake(outcome.Error(ConnectError(f"{self._address} did not answer")))
 
@@ -123,11 +156,18 @@ class Dial:
             trio.lowlevel.reschedule(self._task, result)
             self._task = None
 
-    def _travel(self, link: Link, arrive: Callable[[], None], owner: Owner | None) -> None:
+    def _soon(self, tell: Callable[[], None]) -> None:
+        """Have the process told: at once, or when it is resumed."""
+        self._fabric.timeline.call_at(self._fabric.timeline.now_ns, tell, self._process, cause.get())
+
+    def _travel(self, link: Link, arrive: Callable[[], None]) -> int:
+        """Send a segment; returns when it arrives, 0 if a fault takes it."""
         fault_id, latency_ns = link.verdict(may_be_lost=True)
-        if not fault_id:
-            due_ns = self._fabric.timeline.now_ns + latency_ns
-            self._fabric.timeline.call_at(due_ns, arrive, owner, cause.get())
+        if fault_id:
+            return 0
+        due_ns = self._fabric.timeline.now_ns + latency_ns
+        self._fabric.timeline.call_at(due_ns, lambda: None if link.cut_by else arrive(), None, cause.get())
+        return due_ns
 
     def _record(self, event: str, connection_id: int = 0) -> int:
         target_node = self._fabric.powered.get(self._target[0], self._address)

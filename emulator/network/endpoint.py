@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from nodes.protocol.command import Command
 
 
-
 class Peer(Protocol):
     """What the network must know of a process that holds endpoints."""
 
@@ -30,14 +29,31 @@ class Peer(Protocol):
 class Endpoint:
     """One end of a connection; implements `nodes.host.Channel`."""
 
-    __slots__ = ("closed", "fabric", "handler", "id", "last_due_ns", "link", "peer", "process", "remote_address", "wire")
+    __slots__ = (
+        "closed",
+        "fabric",
+        "handler",
+        "id",
+        "last_due_ns",
+        "link",
+        "peer",
+        "process",
+        "remote_address",
+        "wire",
+    )
 
     peer: Endpoint
     wire: object
     """What the carrier keeps for this end; the memory carrier keeps nothing."""
 
     def __init__(
-        self, fabric: Fabric, connection_id: int, process: Peer, handler: ChannelHandler, remote_address: str, link: Link
+        self,
+        fabric: Fabric,
+        connection_id: int,
+        process: Peer,
+        handler: ChannelHandler,
+        remote_address: str,
+        link: Link,
     ) -> None:
         self.fabric = fabric
         self.id = connection_id

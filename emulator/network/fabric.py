@@ -16,10 +16,13 @@ from nodes.protocol.command import Command
 class FrameRecorder(Protocol):
     """Where the fate of frames and connections is written; returns the seq of the row."""
 
-    def frame(self, event: str, endpoint: Endpoint, command: Command, sent_ns: int, detail: str = "") -> int: ...
+    def frame(self, event: str, endpoint: Endpoint, command: Command, sent_ns: int, detail: str = "") -> int:
+        """The fate of a frame that `endpoint` sent."""
+
     def connection(
         self, event: str, connection_id: int, src: str, dst: str, sent_ns: int, cause_seq: int, detail: str = ""
-    ) -> int: ...
+    ) -> int:
+        """What became of a connection."""
 
 
 @attrs.define
@@ -116,7 +119,7 @@ class Fabric:
 
     def _post(self, endpoint: Endpoint, command: Command | None, now_ns: int, latency_ns: int) -> None:
         due_ns = now_ns + latency_ns
-        if due_ns < endpoint.last_due_ns:
+        if due_ns < endpoint.last_due_ns:  # noqa: PLR1730 - max() would be a call in the hottest path
             due_ns = endpoint.last_due_ns
         endpoint.last_due_ns = due_ns
         self.hub.post((endpoint, command, now_ns), due_ns)
@@ -133,12 +136,12 @@ class Fabric:
         elif process.suspended:
             process.inbox.append(arrival)
         else:
+            if command is None:
+                self._fin(sender, receiver, sent_ns)
+                return
+            cause.set(self.recorder.frame("delivered", sender, command, sent_ns))
             try:
-                if command is None:
-                    self._fin(sender, receiver, sent_ns)
-                else:
-                    cause.set(self.recorder.frame("delivered", sender, command, sent_ns))
-                    receiver.handler.on_command(receiver, command)
+                receiver.handler.on_command(receiver, command)
             except Exception as error:  # noqa: BLE001 - a node that raises must not take the network with it
                 process.crash(error)
 
@@ -146,7 +149,10 @@ class Fabric:
         self.forget(receiver)
         src, dst = sender.process.node, receiver.process.node
         cause.set(self.recorder.connection("closed", receiver.id, src, dst, sent_ns, NO_CAUSE))
-        receiver.handler.on_close(receiver)
+        try:
+            receiver.handler.on_close(receiver)
+        except Exception as error:  # noqa: BLE001 - as above
+            receiver.process.crash(error)
 
     def _arrive_at_closed(self, sender: Endpoint, receiver: Endpoint, command: Command | None, sent_ns: int) -> None:
         """No process holds that end any more: a kernel that has power answers a frame with RST."""

@@ -30,7 +30,8 @@ class Carrier(Protocol):
     def listen(self, ip: str, port: int) -> object:
         """Open a listener for the emulated address; returns what `close_listener` takes."""
 
-    def close_listener(self, listener: object) -> None: ...
+    def close_listener(self, listener: object) -> None:
+        """Close it."""
 
     def open(self, client: Endpoint, server: Endpoint, listener: object) -> None:
         """Connect the two ends through the listener."""
@@ -50,11 +51,13 @@ class Hub:
         self._carrier = carrier
         self._hand_over = hand_over
         self._task: trio.lowlevel.Task | None = None
+        self._firing = False
         self._error: Exception | None = None
 
     def post(self, arrival: Arrival, due_ns: int) -> None:
         """Have a frame arrive at `due_ns`."""
-        if due_ns <= self.timeline.now_ns:
+        # While timers fire, an earlier frame may wait among them: what is sent now takes its turn there.
+        if due_ns <= self.timeline.now_ns and not self._firing:
             self.ready.append(arrival)
             if self._task is not None:
                 self.wake()
@@ -95,7 +98,9 @@ class Hub:
     def _turn(self) -> bool:
         """Do what is due; returns whether all is quiet."""
         for _ in range(_ROUNDS_PER_TURN):
+            self._firing = True
             self.timeline.fire_due()
+            self._firing = False
             if not self.ready:
                 return True
             arrivals, self.ready = self.ready, []

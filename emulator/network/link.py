@@ -43,7 +43,18 @@ class Link:
     `plain` links (no loss, no jitter, no cut) are decided without a draw.
     """
 
-    __slots__ = ("_base_delay_ns", "_base_jitter_ms", "_name", "_seed", "cut_by", "delay_ns", "frames", "jitter_ms", "losses", "plain")
+    __slots__ = (
+        "_base_delay_ns",
+        "_base_jitter_ms",
+        "_jitters",
+        "_losses",
+        "_name",
+        "_seed",
+        "cut_by",
+        "delay_ns",
+        "frames",
+        "plain",
+    )
 
     def __init__(self, seed: int, src: str, dst: str, delay_ms: int, jitter_ms: int) -> None:
         self._name = f"link/{src}/{dst}"
@@ -56,11 +67,15 @@ class Link:
     def apply(self, rules: tuple[LinkRule, ...]) -> None:
         """Take on exactly these rules, in the order in which their faults began."""
         self.cut_by = next((r.fault_id for r in rules if r.effect is LinkEffect.CUT), "")
-        self.losses = tuple((r.fault_id, r.loss) for r in rules if r.effect is LinkEffect.LOSS)
+        self._losses = tuple(
+            (r.fault_id, f"{self._name}/{r.fault_id}", r.loss) for r in rules if r.effect is LinkEffect.LOSS
+        )
         delays = [r for r in rules if r.effect is LinkEffect.DELAY]
         self.delay_ns = self._base_delay_ns + sum(r.delay_ms for r in delays) * _NS_PER_MS
-        self.jitter_ms = self._base_jitter_ms + sum(r.jitter_ms for r in delays)
-        self.plain = not (self.cut_by or self.losses or self.jitter_ms)
+        jitters = [("jitter", self._base_jitter_ms), *((f"{r.fault_id}/jitter", r.jitter_ms) for r in delays)]
+        # A stream for each: a fault that comes or goes shifts no draw of another.
+        self._jitters = tuple((f"{self._name}/{name}", bound_ms + 1) for name, bound_ms in jitters if bound_ms)
+        self.plain = not (self.cut_by or self._losses or self._jitters)
 
     def verdict(self, *, may_be_lost: bool) -> tuple[str, int]:
         """Decide about the next frame.
@@ -78,11 +93,10 @@ class Link:
         if self.cut_by:
             return self.cut_by, self.delay_ns
         if may_be_lost:
-            for fault_id, loss in self.losses:
-                if draw(self._seed, f"{self._name}/{fault_id}", ordinal) < loss:
+            for fault_id, stream, loss in self._losses:
+                if draw(self._seed, stream, ordinal) < loss:
                     return fault_id, self.delay_ns
         latency_ns = self.delay_ns
-        if self.jitter_ms:
-            steps = int(draw(self._seed, f"{self._name}/jitter", ordinal) * (self.jitter_ms + 1))
-            latency_ns += steps * _NS_PER_MS
+        for stream, steps in self._jitters:
+            latency_ns += int(draw(self._seed, stream, ordinal) * steps) * _NS_PER_MS
         return "", latency_ns

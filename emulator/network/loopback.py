@@ -14,8 +14,10 @@ import select
 import socket
 import struct
 from collections import deque
+from collections.abc import Callable
 
 import attrs
+import trio
 
 from emulator.network.endpoint import Endpoint
 from emulator.network.hub import Arrival
@@ -29,6 +31,10 @@ _CHUNK_BYTES = 64 * 1024
 _RST_ON_CLOSE = struct.pack("ii", 1, 0)
 _IP_BIND_ADDRESS_NO_PORT = 24
 _STALL_MS = 10_000
+
+
+TakeStranger = Callable[[socket.socket, tuple[str, int]], None]
+"""Gets a connection that no emulated node has opened, and where it comes from."""
 
 
 class LoopbackError(OSError):
@@ -50,10 +56,18 @@ class LoopbackCarrier:
 
     def __init__(self) -> None:
         self._block, self._guard = _claim_block()
+        self._open: dict[socket.socket, None] = {}
+        self._doors: dict[socket.socket, TakeStranger] = {}
 
     def release(self) -> None:
-        """Give the address block back."""
+        """Close what is still open and give the address block back."""
+        for left_open in self._open:
+            left_open.close()
         self._guard.close()
+
+    def admit_strangers(self, listener: socket.socket, take: TakeStranger) -> None:
+        """Let programs outside the emulation in; else their connections are closed."""
+        self._doors[listener] = take
 
     def physical_ip(self, ip: str) -> str:
         """The address that the sockets of an emulated address use."""
@@ -61,17 +75,17 @@ class LoopbackCarrier:
         return f"{first}.{self._block}.{rest}"
 
     def carry(self, arrivals: list[Arrival]) -> list[Arrival]:
-        """Write every frame, read it at the other end."""
+        """Write every frame, read it at the other end; ends without a wire belong to `emulator.network.foreign`."""
         senders: dict[Endpoint, None] = {}
         for sender, command, _ in arrivals:
-            if command is not None and not sender.peer.closed:
+            if command is not None and not sender.peer.closed and sender.wire is not None:
                 sender.wire.outgoing.append(encode(command))  # type: ignore[attr-defined]
                 senders[sender] = None
         for sender in senders:
             _transfer(sender.wire, sender.peer.wire)  # type: ignore[arg-type]
         return [
             (sender, sender.peer.wire.incoming.popleft(), sent_ns)  # type: ignore[attr-defined]
-            if command is not None and not sender.peer.closed
+            if command is not None and not sender.peer.closed and sender.wire is not None
             else (sender, command, sent_ns)
             for sender, command, sent_ns in arrivals
         ]
@@ -88,11 +102,15 @@ class LoopbackCarrier:
             msg = f"cannot listen on {self.physical_ip(ip)}:{port}: {error.strerror}"
             raise LoopbackError(error.errno, msg) from error
         listener.setblocking(False)
+        self._open[listener] = None
         return listener
 
     def close_listener(self, listener: object) -> None:
         """Close it; connections that wait in its backlog are reset."""
         assert isinstance(listener, socket.socket)
+        if self._doors.pop(listener, None) is not None:
+            trio.lowlevel.notify_closing(listener)
+        del self._open[listener]
         listener.close()
 
     def open(self, client: Endpoint, server: Endpoint, listener: object) -> None:
@@ -103,29 +121,43 @@ class LoopbackCarrier:
             dialing.setsockopt(socket.IPPROTO_IP, _IP_BIND_ADDRESS_NO_PORT, 1)
             dialing.bind((self.physical_ip(client.process.ip), 0))
             dialing.connect(listener.getsockname())
+            accepted = self._accept_ours(listener, dialing.getsockname())
         except OSError as error:
             dialing.close()
             hint = "; raise `ulimit -n`" if error.errno == errno.EMFILE else ""
             msg = f"cannot connect {client.process.node} to {server.process.node}: {error.strerror}{hint}"
             raise LoopbackError(error.errno, msg) from error
         dialing.setblocking(False)
-        source = dialing.getsockname()
-        accepted, peer = listener.accept()
-        while peer != source:  # not ours: a foreign program that dialled the port
-            accepted.close()
-            accepted, peer = listener.accept()
         _tune(accepted)
         for endpoint, sock in ((client, dialing), (server, accepted)):
+            self._open[sock] = None
             endpoint.wire = _Wire(sock, Decoder(), [], deque())
         dialing.sendall(GREETING)
         _read_greeting(accepted)
 
     def close(self, endpoint: Endpoint) -> None:
         """Close the socket of this end."""
-        wire = endpoint.wire
+        wire, endpoint.wire = endpoint.wire, None
         if isinstance(wire, _Wire):
+            del self._open[wire.socket]
             wire.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RST_ON_CLOSE)
             wire.socket.close()
+
+    def _accept_ours(self, listener: socket.socket, source: tuple[str, int]) -> socket.socket:
+        """The connection from `source`; what waits before it comes from outside."""
+        while True:
+            try:
+                accepted, peer = listener.accept()
+            except BlockingIOError:
+                _wait(listener, select.POLLIN)
+                continue
+            if peer == source:
+                return accepted
+            self._doors.get(listener, _turn_away)(accepted, peer)
+
+
+def _turn_away(stranger: socket.socket, _: tuple[str, int]) -> None:
+    stranger.close()
 
 
 def _transfer(source: _Wire, sink: _Wire) -> None:
@@ -136,12 +168,15 @@ def _transfer(source: _Wire, sink: _Wire) -> None:
     size = len(payload)
     sent = received = 0
     while received < size:
+        if sent < size:
+            sent += _send(source.socket, payload, sent)
+            if sent == received:
+                _wait(source.socket, select.POLLOUT)
+                continue
         try:
-            if sent < size:
-                sent += source.socket.send(payload[sent:] if sent else payload)
             chunk = sink.socket.recv(min(sent - received, _CHUNK_BYTES))
         except BlockingIOError:
-            _wait_readable(sink.socket)
+            _wait(sink.socket, select.POLLIN)
             continue
         if not chunk:
             msg = "a loopback connection of the emulation was closed from outside"
@@ -150,11 +185,18 @@ def _transfer(source: _Wire, sink: _Wire) -> None:
         sink.incoming.extend(sink.decoder.feed(chunk))
 
 
-def _wait_readable(sock: socket.socket) -> None:
+def _send(sock: socket.socket, payload: bytes, sent: int) -> int:
+    try:
+        return sock.send(memoryview(payload)[sent:] if sent else payload)
+    except BlockingIOError:  # full: the other end must be emptied first
+        return 0
+
+
+def _wait(sock: socket.socket, event: int) -> None:
     poll = select.poll()
-    poll.register(sock, select.POLLIN)
+    poll.register(sock, event)
     if not poll.poll(_STALL_MS):
-        msg = f"loopback delivered nothing for {_STALL_MS} ms"
+        msg = f"loopback moved nothing for {_STALL_MS} ms"
         raise LoopbackError(errno.ETIMEDOUT, msg)
 
 
@@ -164,7 +206,7 @@ def _read_greeting(accepted: socket.socket) -> None:
         try:
             got += accepted.recv(len(GREETING) - len(got))
         except BlockingIOError:
-            _wait_readable(accepted)
+            _wait(accepted, select.POLLIN)
 
 
 def _socket() -> socket.socket:

@@ -30,6 +30,7 @@ class EmulatedClock(trio.abc.Clock):
         self._rate = rate
         self._anchor_ns = 0
         self._idle: deque[trio.lowlevel.Task] = deque()
+        self._idle_woken = False
         self.on_due: Callable[[], None] = lambda: None
         """Called when something has fallen due; the hub wakes itself here."""
         self.on_deadlock: Callable[[], None] = lambda: None
@@ -46,7 +47,9 @@ class EmulatedClock(trio.abc.Clock):
 
     def current_time(self) -> float:
         """Emulated seconds; trio asks once per pass, so a busy loop cannot starve the timeline."""
-        if self._rate is not None:
+        if self._idle_woken:  # nothing may begin before who waited for idleness has acted on it
+            self._idle_woken = False
+        elif self._rate is not None:
             self._follow_wall(self._rate)
             if self._timeline.next_due_ns() <= self._timeline.now_ns:
                 self.on_due()
@@ -56,6 +59,7 @@ class EmulatedClock(trio.abc.Clock):
         """Nothing can run: wake who waits for that, else go to the next instant."""
         if self._idle:
             trio.lowlevel.reschedule(self._idle.popleft())
+            self._idle_woken = True
             return 0
         timeline = self._timeline
         due_ns = timeline.next_due_ns()

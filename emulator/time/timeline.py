@@ -20,6 +20,9 @@ class Owner(Protocol):
     def admits(self, entry: "Entry") -> bool:
         """Whether the timer may fire now; the owner keeps it for later, or for good, where not."""
 
+    def crash(self, error: Exception) -> None:
+        """Its own code raised when the timer fired."""
+
 
 class Entry:
     """One call that will happen, in the order of (instant, order of creation)."""
@@ -41,7 +44,12 @@ class Entry:
         if callback is not None:
             self.callback = None
             cause.set(self.cause)
-            callback()
+            try:
+                callback()
+            except Exception as error:
+                if self.owner is None:
+                    raise
+                self.owner.crash(error)
 
 
 class Timeline:

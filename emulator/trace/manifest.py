@@ -1,7 +1,6 @@
 """The manifest: what a run was, written last, so that a directory without one is no run."""
 
 import json
-import os
 from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
@@ -20,7 +19,7 @@ def write_manifest(directory: Path, manifest: Mapping[str, Any]) -> None:
     """Put the manifest in place at once."""
     hidden = directory / f".{MANIFEST}.tmp"
     hidden.write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n", "utf-8")
-    os.replace(hidden, directory / MANIFEST)
+    hidden.replace(directory / MANIFEST)
 
 
 def _version(package: str) -> str:

@@ -156,7 +156,10 @@ LIFECYCLE = Table(
         _SEQ,
         _T_NS,
         *_NODE,
-        _text("event", "nodes.beliefs.LifecycleEvent: started, ready, stopping, stopped, crashed, killed, powered_off, suspended, resumed"),
+        _text(
+            "event",
+            "nodes.beliefs.LifecycleEvent: started, ready, stopping, stopped, crashed, killed, powered_off, suspended, resumed",
+        ),
         _text("detail", "consumers: their groups, comma separated; crashed: the error"),
         _CAUSE,
     ),

@@ -1,6 +1,5 @@
 """Rolling Parquet segments: written under a hidden name, then renamed, so readers see whole ones or none."""
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +60,7 @@ class SegmentWriter:
                 use_dictionary=texts,
                 column_encoding={c.name: _DELTA for c in table.columns if c.type is ColumnType.INT},
             )
-            os.replace(hidden, folder / f"seg-{number:06d}.parquet")
+            hidden.replace(folder / f"seg-{number:06d}.parquet")
         except OSError:
             hidden.unlink(missing_ok=True)
             raise

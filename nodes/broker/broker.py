@@ -4,6 +4,7 @@ import trio
 
 from nodes.beliefs import Lifecycle, LifecycleEvent
 from nodes.broker.client_manage import ClientManage
+from nodes.broker.commit_log import load_commit_log
 from nodes.broker.consumer_offsets import ConsumerOffsetManager
 from nodes.broker.consumers import ConsumerManager
 from nodes.broker.context import BrokerContext
@@ -15,7 +16,7 @@ from nodes.broker.send import SendMessage
 from nodes.broker.subscription_groups import SubscriptionGroupManager
 from nodes.broker.topics import TopicConfigManager
 from nodes.config import BrokerConfig
-from nodes.host import Host
+from nodes.host import Channel, Host
 from nodes.protocol.model import TopicConfig
 from nodes.rpc.client import RpcClient
 from nodes.rpc.server import RpcServer
@@ -77,7 +78,7 @@ class Broker:
             connect_timeout_ms=config.connect_timeout_millis,
             close_channel_on_timeout=config.client_close_socket_if_timeout,
         )
-        self._server = RpcServer(host, on_channel_closed=lambda channel: self._clients.on_channel_closed(channel))
+        self._server = RpcServer(host, on_channel_closed=self._on_channel_closed)
         self._registration = Registration(self.context, self._client)
         self._clients = ClientManage(self.context, self._server, self._registration)
         self._offsets = OffsetManage(self.context, self._server)
@@ -101,6 +102,9 @@ class Broker:
         """Begin the orderly stop."""
         self._stopping.set()
 
+    def _on_channel_closed(self, channel: Channel) -> None:
+        self._clients.on_channel_closed(channel)
+
     async def _shutdown(self) -> None:
         """Farewells first: the port still answers while the nameservers forget this broker."""
         await self._registration.unregister_all()
@@ -117,6 +121,7 @@ class Broker:
         if groups is not None:
             context.groups.decode(groups)
         self._offsets.load()
+        load_commit_log(disk, context.store)
         self._persist_metadata()
 
     def _persist_metadata(self) -> None:

@@ -94,18 +94,21 @@ class MessageStore:
         Returns:
             The message as stored.
         """
-        queue = self._queues.setdefault((message.topic, message.queue_id), _Queue())
         stored = attrs.evolve(
             message,
-            queue_offset=queue.max_offset,
+            queue_offset=self.max_offset(message.topic, message.queue_id),
             commit_log_offset=self.max_commit_log_offset,
             store_timestamp=now_ms,
             store_host=self._store_host,
         )
-        queue.messages.append(stored)
+        self.restore(stored)
+        return stored
+
+    def restore(self, stored: Message) -> None:
+        """Append a message with the offsets that it has: those that come next."""
+        self._queues.setdefault((stored.topic, stored.queue_id), _Queue()).messages.append(stored)
         self._by_commit_log_offset[stored.commit_log_offset] = stored
         self.max_commit_log_offset += _size_bytes(stored)
-        return stored
 
     def get_message(
         self,

@@ -59,7 +59,10 @@ class OffsetManage:
         if before is not None and offset < before:
             broker.host.log.warning(
                 "update consumer offset less than store",
-                **{"key": f"{topic}@{group}", "queueId": queue_id, "requestOffset": offset, "storeOffset": before},
+                key=f"{topic}@{group}",
+                queueId=queue_id,
+                requestOffset=offset,
+                storeOffset=before,
             )
 
     async def _persist(self) -> None:
@@ -86,19 +89,20 @@ class OffsetManage:
             return success(request, headers.OffsetResponseHeader(stored))
         # A group without an offset starts at 0 while the whole queue is still there and in memory.
         may_start_at_zero = header.set_zero_if_not_found is not False
-        if may_start_at_zero and broker.store.min_offset(topic, queue_id) <= 0 and broker.store.is_in_memory(topic, queue_id, 0):
+        is_whole = broker.store.min_offset(topic, queue_id) <= 0 and broker.store.is_in_memory(topic, queue_id, 0)
+        if may_start_at_zero and is_whole:
             return success(request, headers.OffsetResponseHeader(0))
-        return request.answer(
-            ResponseCode.QUERY_NOT_FOUND, "Not found, V3_0_6_SNAPSHOT maybe this group consumer boot first"
-        )
+        return request.answer(ResponseCode.QUERY_NOT_FOUND, "the group has no offset of this queue")
 
     def _get_max_offset(self, _channel: Channel, request: Command) -> Command:
         header = decode_header(headers.GetMaxOffsetRequestHeader, request.ext_fields)
-        return success(request, headers.OffsetResponseHeader(self._broker.store.max_offset(header.topic, header.queue_id)))
+        offset = self._broker.store.max_offset(header.topic, header.queue_id)
+        return success(request, headers.OffsetResponseHeader(offset))
 
     def _get_min_offset(self, _channel: Channel, request: Command) -> Command:
         header = decode_header(headers.GetMinOffsetRequestHeader, request.ext_fields)
-        return success(request, headers.OffsetResponseHeader(self._broker.store.min_offset(header.topic, header.queue_id)))
+        offset = self._broker.store.min_offset(header.topic, header.queue_id)
+        return success(request, headers.OffsetResponseHeader(offset))
 
     def _search_offset(self, _channel: Channel, request: Command) -> Command:
         header = decode_header(headers.SearchOffsetRequestHeader, request.ext_fields)

@@ -105,25 +105,28 @@ class PullMessage:
 
     def _refusal(self, header: headers.PullMessageRequestHeader) -> tuple[ResponseCode, str] | None:
         """The first check that fails, in RocketMQ's order; None if all pass."""
-        broker, group, topic = self._broker, header.consumer_group, header.topic
+        broker, group = self._broker, header.consumer_group
         if broker.broker_id != 0 and not broker.config.slave_read_enable:
             return ResponseCode.SYSTEM_BUSY, "this broker is a slave that does not serve reads"
         config = broker.groups.find_subscription_group_config(group, now_ms=broker.host.clock.now_ms())
         if config is None:
-            return ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"subscription group [{group}] does not exist"
+            return ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"group {group} does not exist here"
         if not config.consume_enable:
-            return ResponseCode.NO_PERMISSION, f"subscription group no permission, {group}"
-        topic_config = broker.topics.select_topic_config(topic)
-        if topic_config is None:
-            return ResponseCode.TOPIC_NOT_EXIST, f"topic[{topic}] not exist, apply first please!"
-        if not is_readable(topic_config.perm):
-            return ResponseCode.NO_PERMISSION, f"the topic[{topic}] pulling message is forbidden"
-        if not 0 <= header.queue_id < topic_config.read_queue_nums:
-            return (
-                ResponseCode.INVALID_PARAMETER,
-                f"queueId[{header.queue_id}] is illegal, topic:[{topic}] readQueueNums:[{topic_config.read_queue_nums}]",
-            )
-        return self._subscription_refusal(header, broadcast_allowed=config.consume_broadcast_enable)
+            return ResponseCode.NO_PERMISSION, f"group {group} may not consume"
+        return self._topic_refusal(header) or self._subscription_refusal(
+            header, broadcast_allowed=config.consume_broadcast_enable
+        )
+
+    def _topic_refusal(self, header: headers.PullMessageRequestHeader) -> tuple[ResponseCode, str] | None:
+        topic, queue_id = header.topic, header.queue_id
+        config = self._broker.topics.select_topic_config(topic)
+        if config is None:
+            return ResponseCode.TOPIC_NOT_EXIST, f"topic {topic} does not exist here"
+        if not is_readable(config.perm):
+            return ResponseCode.NO_PERMISSION, f"topic {topic} may not be read"
+        if not 0 <= queue_id < config.read_queue_nums:
+            return ResponseCode.INVALID_PARAMETER, f"topic {topic} has {config.read_queue_nums} queues, not {queue_id}"
+        return None
 
     def _subscription_refusal(
         self, header: headers.PullMessageRequestHeader, *, broadcast_allowed: bool
@@ -132,14 +135,14 @@ class PullMessage:
             return None
         info = self._broker.consumers.group(header.consumer_group)
         if info is None:
-            return ResponseCode.SUBSCRIPTION_NOT_EXIST, "the consumer's group info not exist"
+            return ResponseCode.SUBSCRIPTION_NOT_EXIST, "the group has no member here"
         if not broadcast_allowed and info.message_model is MessageModel.BROADCASTING:
-            return ResponseCode.NO_PERMISSION, f"the consumer group[{header.consumer_group}] can not consume by broadcast way"
+            return ResponseCode.NO_PERMISSION, f"group {header.consumer_group} may not broadcast"
         known = info.subscriptions.get(header.topic)
         if known is None:
-            return ResponseCode.SUBSCRIPTION_NOT_EXIST, "the consumer's subscription not exist"
+            return ResponseCode.SUBSCRIPTION_NOT_EXIST, "the group has not subscribed to the topic here"
         if known.sub_version < header.sub_version:
-            return ResponseCode.SUBSCRIPTION_NOT_LATEST, "the consumer's subscription not latest"
+            return ResponseCode.SUBSCRIPTION_NOT_LATEST, "the group's subscription here is older than the caller's"
         return None
 
     def _subscription(self, header: headers.PullMessageRequestHeader) -> SubscriptionData | None:

@@ -26,7 +26,8 @@ class Registration:
     """Tells the nameservers about this broker.
 
     Mirrors:
-        `org.apache.rocketmq.broker.BrokerController#registerBrokerAll`, `org.apache.rocketmq.broker.out.BrokerOuterAPI`.
+        `org.apache.rocketmq.broker.BrokerController#registerBrokerAll`,
+        `org.apache.rocketmq.broker.out.BrokerOuterAPI`.
     """
 
     def __init__(self, broker: BrokerContext, client: RpcClient) -> None:

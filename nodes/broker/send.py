@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from nodes.beliefs import MessageEvent, MessageRecord
+from nodes.broker.commit_log import write_commit_log
 from nodes.broker.context import BrokerContext
 from nodes.broker.registration import Registration
 from nodes.host import Channel
@@ -49,10 +50,10 @@ class SendMessage:
             return request.answer(ResponseCode.SYSTEM_BUSY, "this broker is a slave")
         config = self._topic_config(header)
         if config is None:
-            return request.answer(ResponseCode.TOPIC_NOT_EXIST, f"topic[{header.topic}] not exist, apply first please!")
+            return request.answer(ResponseCode.TOPIC_NOT_EXIST, f"topic {header.topic} does not exist here")
         queue_id = header.queue_id
         if queue_id >= max(config.write_queue_nums, config.read_queue_nums):
-            return request.answer(ResponseCode.SYSTEM_ERROR, f"request queueId[{queue_id}] is illegal, {config}")
+            return request.answer(ResponseCode.SYSTEM_ERROR, f"topic {header.topic} has no queue {queue_id}")
         if queue_id < 0:
             queue_id = self._chance.randrange(config.write_queue_nums)
         stored = broker.store.put_message(
@@ -72,10 +73,9 @@ class SendMessage:
             ),
             now_ms=broker.host.clock.now_ms(),
         )
+        write_commit_log(broker.host.disk, stored)
         offset = stored.queue_offset
-        broker.host.record(
-            MessageRecord(MessageEvent.STORED, "", header.topic, broker.broker_name, queue_id, offset)
-        )
+        broker.host.record(MessageRecord(MessageEvent.STORED, "", header.topic, broker.broker_name, queue_id, offset))
         answer = headers.SendMessageResponseHeader(f"{broker.address}#{stored.commit_log_offset}", queue_id, offset)
         self._on_stored(header.topic, queue_id)
         return success(request, answer)

@@ -3,10 +3,11 @@
 from collections import deque
 
 from nodes.beliefs import MessageEvent, MessageRecord
+from nodes.cause import cause
 from nodes.client.instance import ClientInstance
 from nodes.client.offset_store import RemoteBrokerOffsetStore
+from nodes.client.process_queue import ProcessQueue
 from nodes.client.rebalance import PullRequest
-from nodes.cause import cause
 from nodes.config import ConsumerConfig
 from nodes.protocol.model import Message
 
@@ -62,6 +63,10 @@ class ConsumeMessageConcurrentlyService:
             await self._consume(request, messages)
         self._threads -= 1
 
+    def _is_void(self, process_queue: ProcessQueue) -> bool:
+        """Whether what the listener returned does not count any more."""
+        return process_queue.dropped or self._stopped
+
     async def _consume(self, request: PullRequest, messages: tuple[Message, ...]) -> None:
         process_queue = request.process_queue
         if process_queue.dropped:
@@ -81,7 +86,7 @@ class ConsumeMessageConcurrentlyService:
                 self._instance.client_id,
             )
             self._host.record(event)
-        if process_queue.dropped or self._stopped:
+        if self._is_void(process_queue):
             return
         offset = process_queue.remove_messages(messages, now_ms=self._host.clock.now_ms())
         if offset >= 0:

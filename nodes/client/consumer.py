@@ -105,7 +105,7 @@ class PushConsumer:
         self._consumption.stop()
         self.persist_offsets()
         self._pulls.stop()
-        await self.instance.unregister(self.group, is_consumer=True)
+        await self.instance.unregister(self, self.group, is_consumer=True)
         self.rebalance.drop_all()
         self.instance.rpc.close_all()
 
@@ -176,4 +176,6 @@ class PushConsumer:
         self._service.wake()
 
     async def _do_rebalance(self) -> bool:
+        if not self.instance.serves(self):
+            return True
         return await self.rebalance.do_rebalance(self.topics())

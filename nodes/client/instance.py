@@ -87,6 +87,10 @@ class ClientInstance:
         """Serve a consumer or producer."""
         self._members.append(member)
 
+    def serves(self, member: InstanceMember) -> bool:
+        """Whether a consumer or producer has registered and not said farewell."""
+        return member in self._members
+
     def start(self) -> None:
         """Begin the periodic work."""
         config = self.config
@@ -166,6 +170,8 @@ class ClientInstance:
             if not self.routes.brokers:
                 return False
             data = self._heartbeat_data()
+            if not data.consumer_data_set and not data.producer_data_set:
+                return False
             for name, addrs in sorted(self.routes.brokers.items()):
                 for broker_id, address in addrs.items():
                     if data.consumer_data_set or broker_id in _ONLY_MASTERS:
@@ -184,9 +190,9 @@ class ClientInstance:
         return answer.code == ResponseCode.SUCCESS
 
     def _heartbeat_data(self) -> HeartbeatData:
-        consumers = [data for member in self._members if (data := member.consumer_data()) is not None]
-        producers = [data for member in self._members if (data := member.producer_data()) is not None]
-        return HeartbeatData(self.client_id, tuple(producers), tuple(consumers))
+        consumers = tuple(data for member in self._members if (data := member.consumer_data()) is not None)
+        producers = [member.producer_data() for member in self._members]
+        return HeartbeatData(self.client_id, tuple(data for data in producers if data is not None), consumers)
 
     async def _clean_and_heartbeat(self) -> None:
         self.routes.clean_offline_brokers()
@@ -204,7 +210,10 @@ class ClientInstance:
         except trio.WouldBlock:
             return
         try:
-            if broker_name is not None and await self._heartbeat(broker_name, address, self._heartbeat_data()):
+            data = self._heartbeat_data()
+            if not data.consumer_data_set and not data.producer_data_set:
+                return
+            if broker_name is not None and await self._heartbeat(broker_name, address, data):
                 self.on_consumer_ids_changed()
         finally:
             self._heartbeat_lock.release()
@@ -214,8 +223,12 @@ class ClientInstance:
 
     # --- the rest -----------------------------------------------------------------
 
-    async def unregister(self, group: str, *, is_consumer: bool) -> None:
-        """Say farewell to every known broker, one after the other."""
+    async def unregister(self, member: InstanceMember, group: str, *, is_consumer: bool) -> None:
+        """Say farewell to every known broker, one after the other.
+
+        The member is forgotten first: no heartbeat of these seconds may bring it back.
+        """
+        self._members.remove(member)
         header = headers.UnregisterClientRequestHeader(
             self.client_id,
             producer_group=None if is_consumer else group,

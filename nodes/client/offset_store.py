@@ -95,5 +95,3 @@ class RemoteBrokerOffsetStore:
 
 def _offset(answer: Command) -> int:
     return decode_header(headers.OffsetResponseHeader, succeeded(answer).ext_fields).offset
-
-

@@ -68,7 +68,7 @@ class SteadyProducer:
         self._timer.start()
         self._host.record(Lifecycle(LifecycleEvent.READY))
         await self._stopping.wait()
-        await self.instance.unregister(self._group, is_consumer=False)
+        await self.instance.unregister(self, self._group, is_consumer=False)
         self.instance.rpc.close_all()
 
     def request_shutdown(self) -> None:

@@ -4,10 +4,10 @@ from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
+from nodes.cause import cause
 from nodes.client.instance import ClientInstance
 from nodes.client.offset_store import RemoteBrokerOffsetStore
 from nodes.client.rebalance import PullRequest
-from nodes.cause import cause
 from nodes.config import ConsumerConfig
 from nodes.protocol import headers
 from nodes.protocol.bodies import PullMessageResponseBody
@@ -29,7 +29,9 @@ _PULL_SIZE_THRESHOLD_BYTES = 100 * 1024 * 1024
 class PullConsumer(Protocol):
     """Whose queues are pulled."""
 
-    def subscription(self, topic: str) -> SubscriptionData | None: ...
+    def subscription(self, topic: str) -> SubscriptionData | None:
+        """The present subscription of a topic."""
+
     def consume(self, request: PullRequest, messages: tuple[Message, ...]) -> None:
         """Messages were found and cached."""
 

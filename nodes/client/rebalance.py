@@ -105,9 +105,9 @@ class Rebalance:
             self._offsets.memory.remove(queue)
 
     async def _rebalance_topic(self, topic: str) -> bool:
-        # The list is asked for first: without a route that looks the route up, and the next pass has it.
-        found = await self._find_consumer_ids(topic)
         queues = self.subscribe_info.get(topic)
+        # Asked for even without queues: that looks a missing route up, and the next pass has it.
+        found = await self._find_consumer_ids(topic)
         if queues is None:
             if not topic.startswith(RETRY_TOPIC_PREFIX):
                 await self._listener.message_queue_changed(topic)
@@ -226,9 +226,7 @@ class Rebalance:
     def _record(self, event: OwnershipEvent, queue: MessageQueue, offset: int) -> None:
         self._host.record(Ownership(event, self._group, queue.topic, queue.broker_name, queue.queue_id, offset))
 
-    def _believe_view(
-        self, topic: str, client_ids: list[str], queues: tuple[MessageQueue, ...], asked: str
-    ) -> None:
+    def _believe_view(self, topic: str, client_ids: list[str], queues: tuple[MessageQueue, ...], asked: str) -> None:
         counts: dict[str, int] = {}
         for queue in queues:
             counts[queue.broker_name] = counts.get(queue.broker_name, 0) + 1

@@ -1,5 +1,7 @@
 """A nameserver process: its port, its scan for silent brokers, and its answers."""
 
+from functools import partial
+
 import trio
 
 from nodes.beliefs import Belief, BeliefKind, Json, Lifecycle, LifecycleEvent
@@ -116,7 +118,7 @@ class Nameserver:
         topic = decode_header(headers.GetRouteInfoRequestHeader, request.ext_fields).topic
         route = self.routes.pick_up_topic_route(topic)
         if route is None:
-            return request.answer(ResponseCode.TOPIC_NOT_EXIST, f"No topic route info in name server for the topic: {topic}")
+            return request.answer(ResponseCode.TOPIC_NOT_EXIST, f"no broker has registered topic {topic}")
         return success(request, None, route)
 
     def _get_member_group(self, _channel: Channel, request: Command) -> Command:
@@ -134,7 +136,7 @@ class Nameserver:
             channel = self._channels.pop(expired.channel, None) if isinstance(expired.channel, int) else None
             if channel is not None:
                 channel.close()
-                self._host.call_later_ms(0, lambda closed=channel: self._on_channel_closed(closed))
+                self._host.call_later_ms(0, partial(self._on_channel_closed, channel))
             if expired.unregister is not None:
                 self._unregistration.submit(expired.unregister)
 

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from itertools import count
 
 import attrs
-import outcome
 import trio
 
 from nodes.beliefs import CallTimedOut
@@ -108,12 +107,14 @@ class RpcClient:
         """
         task = trio.lowlevel.current_task()
         waiting = True
+        got: tuple[Reply, int] | None = None
 
         def wake(reply: Reply) -> None:
-            nonlocal waiting
+            nonlocal waiting, got
             if waiting:
                 waiting = False
-                trio.lowlevel.reschedule(task, outcome.Value((reply, cause.get())))
+                got = reply, cause.get()
+                trio.lowlevel.reschedule(task)
 
         opaque = self._begin(address, code, ext_fields, body, timeout_ms, wake, sync=True)
 
@@ -123,12 +124,13 @@ class RpcClient:
             self._pending.pop(opaque, None)
             return trio.lowlevel.Abort.SUCCEEDED
 
-        reply, answer_cause = await trio.lowlevel.wait_task_rescheduled(abort)
+        await trio.lowlevel.wait_task_rescheduled(abort)
+        assert got is not None
+        reply, answer_cause = got
         cause.set(answer_cause)
         if isinstance(reply, RemotingError):
             raise reply
-        answer: Command = reply
-        return answer
+        return reply
 
     def call_async(
         self,
@@ -143,7 +145,9 @@ class RpcClient:
         """Ask; `callback` gets the answer or the error, never inside this call (`invokeAsync`)."""
         self._begin(address, code, ext_fields, body, timeout_ms, callback, sync=False)
 
-    def oneway(self, address: str, code: int, ext_fields: Mapping[str, str] = NO_FIELDS, body: bytes | None = None) -> None:
+    def oneway(
+        self, address: str, code: int, ext_fields: Mapping[str, str] = NO_FIELDS, body: bytes | None = None
+    ) -> None:
         """Send and forget (`invokeOneway`); a channel is opened if there is none."""
         command = Command(
             code, CommandFlag.ONEWAY, next(self._opaque), ext_fields=ext_fields, body=body, cause=cause.get()

@@ -24,6 +24,9 @@ _unpack = msgpack.unpackb
 class FrameError(Exception):
     """The byte stream is not ours; framing is lost and the connection must be closed."""
 
+    commands_before: tuple[Command, ...] = ()
+    """From `Decoder.feed`: what was complete before the bad frame."""
+
 
 def encode(command: Command) -> bytes:
     """One frame.
@@ -47,7 +50,7 @@ def decode(content: bytes | memoryview) -> Command:
     try:
         fields = _unpack(content, use_list=False)
     except Exception as error:
-        msg = f"not msgpack: {error or type(error).__name__}"
+        msg = f"not msgpack: {str(error) or type(error).__name__}"
         raise FrameError(msg) from error
     if type(fields) is not tuple or len(fields) != _FIELDS:
         msg = f"not a command: expected an array of {_FIELDS} fields"
@@ -83,6 +86,15 @@ class Decoder:
         buffer = self._buffer
         buffer += chunk
         commands: list[Command] = []
+        try:
+            self._split(commands)
+        except FrameError as error:
+            error.commands_before = tuple(commands)
+            raise
+        return commands
+
+    def _split(self, commands: list[Command]) -> None:
+        buffer = self._buffer
         start = 0
         while len(buffer) - start >= 4:
             (length,) = _LENGTH.unpack_from(buffer, start)
@@ -94,7 +106,6 @@ class Decoder:
             commands.append(decode(bytes(buffer[start + 4 : start + 4 + length])))
             start += 4 + length
         del buffer[:start]
-        return commands
 
 
 def _well_typed(c: Command) -> bool:

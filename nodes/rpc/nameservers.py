@@ -40,9 +40,7 @@ class Nameservers:
         self.chosen: str | None = None
         """The one that this node follows, once it has asked."""
 
-    async def ask(
-        self, code: RequestCode, header: "attrs.AttrsInstance | None" = None, *, timeout_ms: int
-    ) -> Command:
+    async def ask(self, code: RequestCode, header: "attrs.AttrsInstance | None" = None, *, timeout_ms: int) -> Command:
         """Ask the nameserver that this node follows.
 
         A dead one is found out by the call that fails; the next call moves on.

@@ -97,10 +97,21 @@ def test_a_hold_ends_with_its_process(frames):
     assert in_seconds(found, "node", "start_ns", "end_ns", "open") == [("a", 10, 23, False), ("b", 20, 50, False)]
 
 
-def test_only_what_outlasts_a_round_is_a_violation(frames):
-    found = with_violation(orphan(frames.ownership, frames.lifecycle, frames.runs), round_ms=10_000)
-    found = of_run(found, "hand-over")
-    assert in_seconds(found, "start_ns", "violation") == [(50, True), (90, False)]
+def test_only_what_outlasts_a_round_is_a_violation_and_start_up_has_a_route_poll_more(spark):
+    spans = [("r", 0, 52), ("r", 4, 55), ("r", 25, 76), ("r", 27, 49), ("r", 60, 81), ("never", 4, 26)]
+    intervals = spark.createDataFrame(
+        [(run, start * SECOND, end * SECOND) for run, start, end in spans], "run STRING, start_ns LONG, end_ns LONG"
+    )
+    agreed = spark.createDataFrame([("r", 5 * SECOND)], "run STRING, agreed_ns LONG")
+    found = in_seconds(with_violation(intervals, agreed), "run", "start_ns", "violation")
+    assert found == [
+        ("never", 4, True),
+        ("r", 0, True),
+        ("r", 4, False),
+        ("r", 25, False),
+        ("r", 27, True),
+        ("r", 60, False),
+    ]
 
 
 @pytest.fixture(scope="module")

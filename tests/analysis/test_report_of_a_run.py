@@ -12,8 +12,8 @@ from trace_rows import HandMadeTrace, write_run
 
 from emulator.analysis.picture import draw, page
 from emulator.analysis.report import Verdict, analyze
-from emulator.analysis.rows import Orphan, Queue
-from emulator.analysis.tables import print_report, queue_ranges, seconds
+from emulator.analysis.rows import Camp, Orphan, Queue
+from emulator.analysis.tables import describe_camps, print_report, queue_ranges, seconds
 
 
 @pytest.fixture(scope="module")
@@ -90,6 +90,15 @@ def test_times_and_queue_ids_are_written_for_people():
     assert [seconds(61_300_000_000), seconds(4_200_000), seconds(0)] == ["61.3 s", "4.2 ms", "0.0 s"]
     assert seconds(2_000_000_000, open=True) == "> 2.0 s"
     assert queue_ranges([7, 0, 1, 2]) == "0-2, 7"
+
+
+def test_a_camp_is_told_by_the_members_it_lacks():
+    view = '{"cids":["c1","c2"],"queues":{"broker-a":4,"broker-b":4}}'
+    camps = [Camp("1", view, ("n1", "n2")), Camp("2", view.replace('"c1",', ""), ("n3",))]
+    assert describe_camps(camps) == ["n1, n2: 2 members, 8 queues", "n3: 1 members without c1, 8 queues"]
+    lists = [Camp("1", '["c1","c2"]', ("broker-a",)), Camp("2", '["c2"]', ("broker-b",))]
+    assert describe_camps(lists) == ["broker-a: 2 members", "broker-b: 1 members without c1"]
+    assert describe_camps([Camp("1", '{"0":"a"}', ("ns-1",))]) == ['ns-1: {"0":"a"}']
 
 
 def test_the_picture_names_every_owner_and_every_fault(report, tmp_path):

@@ -96,7 +96,7 @@ def write_run(trace, directory, end_s, segment_rows=1000, **manifest):
         "rows": {name: len(rows) for name, rows in trace.rows.items()},
         "virtual_s": float(end_s),
         "wall_s": 1.0,
-        "scenario": "hand-made",
+        "scenario": {"scenario": {"name": "hand-made"}},
     }
     (directory / "manifest.json").write_text(json.dumps(content | manifest))
     return directory

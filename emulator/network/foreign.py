@@ -1,0 +1,330 @@
+"""Programs outside the emulation that dial a node's port, in `live` mode.
+
+To the network such a program is a process named `guest` on a machine of its own: its frames meet the
+faults of its links, get their rows in the trace, and wait while the node is suspended.
+Only the last step differs: the bytes of its end go through a socket that is not ours.
+"""
+
+import errno
+import socket
+from typing import Protocol
+
+import trio
+
+from emulator.network.endpoint import Endpoint, Peer
+from emulator.network.fabric import Fabric, Listener
+from emulator.network.loopback import LoopbackCarrier
+from nodes.cause import NO_CAUSE
+from nodes.host import Channel, ChannelHandler
+from nodes.protocol.codes import ResponseCode
+from nodes.protocol.command import Command, CommandFlag
+from nodes.rpc.codec import GREETING, Decoder, FrameError, encode
+
+GUEST = "guest"
+"""Node name of every program outside."""
+GUEST_IP = "127.0.0.1"
+CONNECTIONS_MAX = 1_000
+"""Per listener; the kernel accepts more, we close them."""
+IN_FLIGHT_MAX = 1_000
+"""Requests of one connection that the node has taken and not answered; more are answered SYSTEM_BUSY."""
+UNSENT_BYTES_MAX = 16 * 1024 * 1024
+"""Answers that wait for a guest that does not read; then it is cut off."""
+
+_CHUNK_BYTES = 64 * 1024
+_PAUSE_NS = 100_000_000
+_INT32 = range(-(2**31), 2**31)
+_LOOKS = (
+    (b"\x00", "RocketMQ's own framing, which is not served"),
+    (b"\x16", "TLS"),
+    (b"\r\n\r\n\x00\r\nQUIT\n", "the PROXY protocol"),
+    (b"PROXY ", "the PROXY protocol"),
+    *((method, "HTTP") for method in (b"GET ", b"HEAD ", b"POST ", b"PUT ", b"DELETE ", b"OPTIONS ", b"CONNECT ")),
+    (GREETING[:1], "another version of the emulator's framing"),
+)
+
+
+class RunningProcess(Peer, Protocol):
+    """The process that a guest talks to."""
+
+    resumed: trio.Event
+    """Set unless it is suspended."""
+
+
+class ForeignDoor:
+    """Accepts the guests of one listener.
+
+    Resource handling: the listening socket stays the carrier's; every accepted
+    socket is closed by the task that serves it, at the end of the world at the latest.
+
+    Args:
+        nursery: for the connections, which outlive the listener.
+    """
+
+    def __init__(self, fabric: Fabric, listener: Listener, process: RunningProcess, nursery: trio.Nursery) -> None:
+        assert isinstance(fabric.carrier, LoopbackCarrier)
+        assert isinstance(listener.wire, socket.socket)
+        self._fabric = fabric
+        self._listener = listener
+        self._process = process
+        self._nursery = nursery
+        self._socket = listener.wire
+        self._connections = 0
+        fabric.powered.setdefault(GUEST_IP, GUEST)
+        fabric.carrier.admit_strangers(self._socket, self._take)
+
+    async def serve(self) -> None:
+        """Accept until the listener is closed."""
+        try:
+            while True:
+                await trio.lowlevel.wait_readable(self._socket)
+                try:
+                    accepted, address = self._socket.accept()
+                except OSError as error:
+                    # The carrier was faster, the guest has gone, or there are no descriptors: all but the last pass.
+                    if error.errno in (errno.EMFILE, errno.ENFILE):
+                        await self._pause()
+                    continue
+                self._take(accepted, address)
+        except trio.ClosedResourceError:
+            pass
+
+    def _take(self, accepted: socket.socket, address: tuple[str, int]) -> None:
+        if self._connections >= CONNECTIONS_MAX:
+            accepted.close()
+            detail = f"{address[0]}:{address[1]}: more than {CONNECTIONS_MAX} connections from outside"
+            now_ns = self._fabric.timeline.now_ns
+            self._fabric.recorder.connection("refused", 0, GUEST, self._process.node, now_ns, NO_CAUSE, detail)
+            return
+        accepted.setblocking(False)
+        accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._connections += 1
+        guest = Guest(self._fabric, self._listener, self._process, accepted, f"{address[0]}:{address[1]}")
+        self._nursery.start_soon(self._serve_one, guest, name=f"{self._process.node}/guest {guest.address}")
+
+    async def _serve_one(self, guest: "Guest") -> None:
+        try:
+            await guest.serve()
+        finally:
+            self._connections -= 1
+
+    async def _pause(self) -> None:
+        wake = trio.Event()
+        self._fabric.timeline.call_at(self._fabric.timeline.now_ns + _PAUSE_NS, wake.set)
+        await wake.wait()
+
+
+class Guest(Peer, ChannelHandler):
+    """One connection from outside, and the program behind it as the network sees it.
+
+    Error handling: bytes that are no frame of ours end the connection with one `malformed` row;
+    frames that came before them are still handed to the node.
+    """
+
+    def __init__(
+        self, fabric: Fabric, listener: Listener, process: RunningProcess, accepted: socket.socket, address: str
+    ) -> None:
+        self.node = GUEST
+        self.ip = GUEST_IP
+        self.suspended = False
+        self.inbox = []
+        self.endpoints = {}
+        self.address = address
+        self._fabric = fabric
+        self._handler = listener.handler
+        self._process = process
+        self._socket = accepted
+        self._accepted_ns = fabric.timeline.now_ns
+        self._decoder = Decoder()
+        self._end: Endpoint | None = None
+        self._unsent = bytearray()
+        self._draining = False
+        self._node_closed = False
+        self._nursery: trio.Nursery | None = None
+
+    async def serve(self) -> None:
+        """Read until either side closes."""
+        try:
+            async with trio.open_nursery() as self._nursery:
+                greeting = await self._read_greeting()
+                if greeting is not None:
+                    await self._read_frames(greeting)
+                self._nursery.cancel_scope.cancel()
+        finally:
+            if self._end is not None:
+                self._end.close()
+            self._socket.close()
+
+    def crash(self, error: Exception) -> None:
+        """There is no node's code on this side: a bug of the emulator."""
+        self._fabric.hub.fail(error)
+
+    # --- from the guest to the node ---------------------------------------------
+
+    async def _read_greeting(self) -> bytes | None:
+        """The bytes behind the greeting; None where the connection is not ours."""
+        got = b""
+        while len(got) < len(GREETING):
+            chunk = await self._receive()
+            if not chunk:
+                if got:
+                    self._malformed("the stream ended inside the greeting")
+                return None
+            got += chunk
+            if not got.startswith(GREETING[: len(got)]):
+                self._malformed(_looks_like(got))
+                return None
+        return got[len(GREETING) :]
+
+    async def _read_frames(self, chunk: bytes) -> None:
+        self._end = end = self._open()
+        while self._take(end, chunk):
+            chunk = await self._receive()
+            if not chunk:
+                if self._decoder.holds_partial_frame:
+                    self._malformed("the stream ended inside a frame")
+                return
+
+    async def _receive(self) -> bytes:
+        """The next bytes, b"" at the end; while the node is suspended they wait in the kernel."""
+        while True:
+            await trio.lowlevel.wait_readable(self._socket)
+            await self._process.resumed.wait()
+            try:
+                return self._socket.recv(_CHUNK_BYTES)
+            except BlockingIOError:
+                continue
+            except OSError:
+                return b""
+
+    def _open(self) -> Endpoint:
+        fabric, process = self._fabric, self._process
+        number = fabric.next_connection()
+        end = Endpoint(fabric, number, self, self, process.ip, fabric.link(GUEST, process.node))
+        node_end = _NodeEnd(fabric, number, process, self._handler, self.address, fabric.link(process.node, GUEST))
+        end.peer, node_end.peer = node_end, end
+        self.endpoints[end] = None
+        process.endpoints[node_end] = None
+        self._record("connected")
+        return end
+
+    def _take(self, end: Endpoint, chunk: bytes) -> bool:
+        """Pass on what is complete; returns whether to read on."""
+        try:
+            commands, mistake = tuple(self._decoder.feed(chunk)), ""
+        except FrameError as error:
+            commands, mistake = error.commands_before, str(error)
+        for command in commands:
+            if not _fits(command):
+                mistake = "not a command: a number is beyond 32 bits"
+                break
+            end.send(_lenient(command))
+        if mistake:
+            self._malformed(mistake)
+        return not mistake and not end.closed
+
+    def _malformed(self, detail: str) -> None:
+        self._record("malformed", f"{self.address}: {detail}")
+
+    def _record(self, event: str, detail: str = "") -> None:
+        number = self._end.id if self._end is not None else 0
+        self._fabric.recorder.connection(event, number, GUEST, self._process.node, self._accepted_ns, NO_CAUSE, detail)
+
+    # --- from the node to the guest ---------------------------------------------
+
+    def on_command(self, channel: Channel, command: Command) -> None:  # noqa: ARG002 - there is one channel
+        """A frame of the node has arrived: into the socket, or behind what waits there."""
+        if len(self._unsent) > UNSENT_BYTES_MAX:
+            self._malformed(f"cut off: it has not read {len(self._unsent)} bytes")
+            self._hang_up()
+            return
+        try:
+            self._unsent += encode(command)
+        except FrameError as error:
+            self._malformed(f"an answer cannot be sent: {error}")
+            self._hang_up()
+            return
+        if not self._draining:
+            self._flush()
+            if self._unsent and self._nursery is not None:
+                self._draining = True
+                self._nursery.start_soon(self._drain)
+
+    def on_close(self, channel: Channel) -> None:  # noqa: ARG002 - as above
+        """The node's FIN has arrived; what was sent before it still goes out."""
+        self._node_closed = True
+        if not self._unsent:
+            self._hang_up()
+
+    async def _drain(self) -> None:
+        while self._unsent:
+            await trio.lowlevel.wait_writable(self._socket)
+            self._flush()
+        self._draining = False
+        if self._node_closed:
+            self._hang_up()
+
+    def _flush(self) -> None:
+        try:
+            while self._unsent:
+                del self._unsent[: self._socket.send(self._unsent)]
+        except BlockingIOError:
+            pass
+        except OSError:  # the guest has gone
+            self._unsent.clear()
+            self._hang_up()
+
+    def _hang_up(self) -> None:
+        if self._end is not None:
+            self._end.close()
+        if self._nursery is not None:
+            self._nursery.cancel_scope.cancel()
+
+
+class _NodeEnd(Endpoint, ChannelHandler):
+    """The node's end of a guest's connection: bounds how many requests the node holds."""
+
+    __slots__ = ("_node_handler", "_open")
+
+    def __init__(self, fabric: Fabric, number: int, process: Peer, handler: ChannelHandler, *rest: object) -> None:
+        super().__init__(fabric, number, process, self, *rest)  # type: ignore[arg-type]
+        self._node_handler = handler
+        self._open: dict[int, None] = {}
+
+    def on_command(self, channel: Channel, command: Command) -> None:
+        if not command.flag & (CommandFlag.RESPONSE | CommandFlag.ONEWAY):
+            if len(self._open) >= IN_FLIGHT_MAX:
+                remark = f"more than {IN_FLIGHT_MAX} requests of this connection wait for their answers"
+                super().send(command.answer(ResponseCode.SYSTEM_BUSY, remark))
+                return
+            self._open[command.opaque] = None
+        self._node_handler.on_command(channel, command)
+
+    def on_close(self, channel: Channel) -> None:
+        self._node_handler.on_close(channel)
+
+    def send(self, command: Command) -> None:
+        if command.flag & CommandFlag.RESPONSE:
+            self._open.pop(command.opaque, None)
+        super().send(command)
+
+
+def _looks_like(first: bytes) -> str:
+    look = next((name for begin, name in _LOOKS if first.startswith(begin)), "an unknown protocol")
+    return f"looks like {look}: begins with {first[:8].hex(' ')}"
+
+
+def _fits(command: Command) -> bool:
+    return all(n in _INT32 for n in (command.code, command.flag, command.opaque, command.version, command.request_code))
+
+
+def _lenient(command: Command) -> Command:
+    """The command as a node may rely on it: a header from text to text, and no claim about our trace."""
+    texts = {_text(name): _text(value) for name, value in command.ext_fields.items()}
+    return command._replace(ext_fields=texts, cause=NO_CAUSE)
+
+
+def _text(value: object) -> str:
+    """As RocketMQ reads what should have been text in a header."""
+    if isinstance(value, str):
+        return value
+    return str(value).lower() if isinstance(value, bool) else str(value)

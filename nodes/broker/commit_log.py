@@ -1,0 +1,31 @@
+"""The messages of a broker on its disk: one file for each, named after where it begins, so each names the next.
+
+A message is on the disk before its producer has the answer, as with `SYNC_FLUSH`:
+neither a kill nor a loss of power takes what was acknowledged. With the real
+default, `ASYNC_FLUSH`, a loss of power takes the last half second.
+
+Mirrors:
+    `org.apache.rocketmq.store.CommitLog`, its files and `#recoverNormally`.
+"""
+
+from nodes.broker.message_store import MessageStore
+from nodes.host import Disk
+from nodes.protocol.bodies import PullMessageResponseBody
+from nodes.protocol.model import Message
+from nodes.protocol.registry import decode_body, encode_body
+
+
+def write_commit_log(disk: Disk, stored: Message) -> None:
+    """Keep a stored message."""
+    disk.write(_file(stored.commit_log_offset), encode_body(PullMessageResponseBody((stored,))))
+
+
+def load_commit_log(disk: Disk, store: MessageStore) -> None:
+    """Fill an empty store with what an earlier process has kept."""
+    while (content := disk.read(_file(store.max_commit_log_offset))) is not None:
+        for message in decode_body(PullMessageResponseBody, content).messages:
+            store.restore(message)
+
+
+def _file(commit_log_offset: int) -> str:
+    return f"commitlog/{commit_log_offset:020d}"

@@ -1,0 +1,182 @@
+"""Emulated time: exact instants, jumps, the wall in live mode, idleness and deadlock."""
+
+import time
+
+import pytest
+import trio
+from tiny_world import MS, VIRTUAL, add_host, play, process_of
+
+from emulator.time.clock import EmulatedClock
+from emulator.time.timeline import NEVER_NS, Timeline
+from emulator.world import DeadlockError, TimeMode
+
+modes = pytest.mark.parametrize("mode", VIRTUAL)
+
+
+@modes
+def test_nobody_is_late_in_virtual_time(mode):
+    async def main(world):
+        woken = []
+
+        def sleeper(number):
+            async def life(host):
+                for step in range(1, 30):
+                    due_ns = step * (1_000_003 + number * 7)
+                    await host.sleep_until_ns(due_ns)
+                    woken.append(host.clock.monotonic_ns() - due_ns)
+
+            return life
+
+        for number in range(1, 21):
+            add_host(world, number, f"n{number}", sleeper(number))
+        await world.sleep_until_ns(40 * MS)
+        return woken
+
+    assert play(main, mode=mode).result == [0] * 20 * 29
+
+
+@modes
+def test_a_year_of_sleep_is_one_jump(mode):
+    async def main(world):
+        begin = time.perf_counter()
+        await world.sleep_until_ns(365 * 86_400 * 1_000 * MS)
+        return time.perf_counter() - begin
+
+    assert play(main, mode=mode).result < 5
+
+
+def test_live_time_follows_the_wall():
+    async def main(world):
+        begin_ns, begin_wall_ns = world.timeline.now_ns, time.perf_counter_ns()
+        for _ in range(5):
+            await world.sleep_until_ns(world.timeline.now_ns + 20 * MS)
+        return world.timeline.now_ns - begin_ns, time.perf_counter_ns() - begin_wall_ns
+
+    emulated_ns, wall_ns = play(main, mode=TimeMode.LIVE).result
+
+    assert emulated_ns >= 100 * MS
+    assert abs(emulated_ns - wall_ns) < 50 * MS
+
+
+def test_at_a_rate_emulated_time_runs_faster_than_the_wall():
+    async def main(clock, timeline):
+        clock.on_due = lambda: None
+        begin = time.perf_counter()
+        await trio.sleep(2.0)
+        return timeline.now_ns, time.perf_counter() - begin
+
+    timeline = Timeline()
+    clock = EmulatedClock(timeline, rate=20.0)
+    now_ns, wall_s = trio.run(main, clock, timeline, clock=clock)
+
+    assert now_ns >= 2_000 * MS
+    assert 0.1 <= wall_s < 1.0
+
+
+@modes
+def test_a_deadlock_says_who_waits(mode):
+    async def main(world):
+        async def life(_host):
+            await trio.sleep_forever()
+
+        add_host(world, 1, "broker-a", life)
+        await trio.sleep_forever()
+
+    with pytest.raises(DeadlockError, match=r"these tasks wait: .*broker-a/process.*hub"):
+        play(main, mode=mode)
+
+
+@modes
+def test_idle_waits_for_all_work_of_the_instant_and_for_no_later_one(mode):
+    async def main(world):
+        done = []
+
+        async def life(_host):
+            for step in range(50):
+                await trio.lowlevel.checkpoint()
+                done.append(step)
+
+        host = add_host(world, 1, "busy", life)
+        process_of(host).call_later_ms(1, lambda: done.append("later"))
+        await world.clock.idle()
+        return done, world.timeline.now_ns
+
+    assert play(main, mode=mode).result == (list(range(50)), 0)
+
+
+@modes
+def test_several_who_wait_for_idleness_go_one_after_the_other(mode):
+    async def main(world):
+        order = []
+
+        def waits(name):
+            async def life(_host):
+                await world.clock.idle()
+                order.append(f"{name} begins")
+                for _ in range(3):
+                    await trio.lowlevel.checkpoint()
+                order.append(f"{name} ends")
+
+            return life
+
+        for number, name in enumerate("ab", 1):
+            add_host(world, number, name, waits(name))
+        await world.sleep_until_ns(MS)
+        return order
+
+    assert play(main, mode=mode).result == ["a begins", "a ends", "b begins", "b ends"]
+
+
+def test_who_gives_up_waiting_for_idleness_is_forgotten():
+    async def main(world):
+        with trio.CancelScope() as scope:
+            scope.cancel()
+            await world.clock.idle()
+        await world.sleep_until_ns(MS)
+        return scope.cancelled_caught, world.timeline.now_ns
+
+    assert play(main).result == (True, MS)
+
+
+def test_a_timeline_fires_by_instant_then_by_creation_and_what_falls_due_meanwhile():
+    timeline, fired = Timeline(), []
+
+    def first():
+        fired.append("first")
+        timeline.call_at(5, lambda: fired.append("meanwhile"))
+
+    timeline.call_at(9, lambda: fired.append("last"))
+    timeline.call_at(5, first)
+    timeline.call_at(5, lambda: fired.append("second"))
+    cancelled = timeline.call_at(1, lambda: fired.append("never"))
+    cancelled.cancel()
+    timeline.call_at(10, lambda: fired.append("not yet"))
+    assert timeline.next_due_ns() == 5
+
+    timeline.now_ns = 9
+    timeline.fire_due()
+
+    assert fired == ["first", "second", "meanwhile", "last"]
+    assert timeline.next_due_ns() == 10
+
+
+def test_an_empty_timeline_is_never_due():
+    assert Timeline().next_due_ns() == NEVER_NS
+
+
+def test_in_live_time_nothing_falls_due_before_who_waited_for_idleness_has_acted():
+    order = []
+
+    async def main(clock, timeline):
+        await clock.idle()
+        timeline.call_at(timeline.now_ns + 1, lambda: None)
+        await clock.idle()
+        order.append("idle")
+        await trio.lowlevel.checkpoint()
+
+    timeline = Timeline()
+    clock = EmulatedClock(timeline, rate=1_000_000.0)
+    clock.on_due = lambda: order.append("due")
+    trio.run(main, clock, timeline, clock=clock)
+
+    assert order[:2] == ["idle", "due"]

@@ -1,0 +1,332 @@
+"""Kill, power loss, restart, suspension and shutdown: what peers see and what the node sees."""
+
+import pytest
+import trio
+from tiny_world import MS, PORT, VIRTUAL, Ear, add_host, connected, listening, play, process_of, until_ms
+
+from emulator.host import PowerStateError
+from emulator.world import TimeMode
+from nodes.beliefs import Belief, BeliefKind, Lifecycle, LifecycleEvent
+from nodes.cause import cause
+from nodes.protocol.command import Command
+from nodes.threads import ScheduledThread
+
+modes = pytest.mark.parametrize("mode", VIRTUAL)
+
+
+def believe(host, subject, value):
+    host.record(Belief(BeliefKind.ROUTE, subject, value))
+
+
+def lives(played, node="node"):
+    return [(r["event"], r["incarnation"]) for r in played.trace.of("lifecycle", node=node)]
+
+
+@modes
+def test_a_killed_process_loses_its_tasks_and_memory_and_keeps_its_disk(mode):
+    async def main(world):
+        ticks, contents = [], []
+
+        async def life(host):
+            contents.append((host.disk.read("synced"), host.disk.read("unsynced")))
+            host.disk.write("synced", b"1")
+            host.disk.write("unsynced", b"2", sync=False)
+            while True:
+                await host.sleep_ms(10)
+                ticks.append(host.clock.monotonic_ns() // MS)
+
+        host = add_host(world, 1, "node", life)
+        await until_ms(world, 25)
+        await host.kill()
+        await until_ms(world, 100)
+        dead = list(ticks)
+        host.start()
+        await until_ms(world, 115)
+        return dead, ticks, contents
+
+    played = play(main, mode=mode)
+
+    assert played.result == ([10, 20], [10, 20, 110], [(None, None), (b"1", b"2")])
+    assert lives(played) == [("started", 1), ("killed", 1), ("started", 2)]
+
+
+@modes
+def test_peers_of_a_killed_process_see_their_connections_close(mode):
+    async def main(world):
+        server, _ = await listening(world, 1, "node")
+        _, ear = await connected(world, add_host(world, 2, "client"), server)
+        await until_ms(world, 100)
+        await server.kill()
+        await until_ms(world, 200)
+        return ear.heard
+
+    assert play(main, mode=mode, delay_ms=10).result == [(110, "closed")]
+
+
+@modes
+def test_power_loss_takes_what_was_not_synced_and_nobody_hears_of_it(mode):
+    async def main(world):
+        server, _ = await listening(world, 1, "node")
+        _, ear = await connected(world, add_host(world, 2, "client"), server)
+        server.disk.write("a", b"old")
+        server.disk.write("a", b"new", sync=False)
+        server.disk.write("b", b"only in the cache", sync=False)
+        await server.power_off()
+        await until_ms(world, 60_000)
+        server.start()
+        return ear.heard, server.disk.read("a"), server.disk.read("b")
+
+    played = play(main, mode=mode)
+
+    assert played.result == ([], b"old", None)
+    assert lives(played) == [("started", 1), ("powered_off", 1), ("started", 2)]
+
+
+@modes
+def test_a_restart_is_a_kill_and_a_new_process_on_the_same_address(mode):
+    async def main(world):
+        server, _ = await listening(world, 1, "node")
+        first = process_of(server)
+        await server.restart()
+        second = process_of(server)
+        second.listen(PORT, Ear(second))
+        await connected(world, add_host(world, 2, "client"), server)
+        chances = [process.rng("start").random() for process in (first, second)]
+        return first.ip == second.ip, first.pid != second.pid, chances[0] != chances[1]
+
+    played = play(main, mode=mode)
+
+    assert played.result == (True, True, True)
+    assert lives(played) == [("started", 1), ("killed", 1), ("started", 2)]
+
+
+@modes
+def test_a_dead_process_writes_nothing(mode):
+    async def main(world):
+        host = add_host(world, 1, "node")
+        process = process_of(host)
+        await world.clock.idle()
+        await host.kill()
+        believe(process, "t", 1)
+        process.call_later_ms(1, lambda: believe(process, "t", 2))
+        await until_ms(world, 5)
+
+    assert play(main, mode=mode).trace.of("beliefs") == []
+
+
+@modes
+def test_nothing_of_a_suspended_process_runs_and_no_row_is_its_own(mode):
+    async def main(world):
+        async def life(host):
+            rate = ScheduledThread(host, "rate")
+
+            async def tick():
+                believe(host, "tick", host.clock.monotonic_ns() // MS)
+
+            rate.at_fixed_rate("tick", tick, 10, 10)
+            rate.start()
+            host.call_later_ms(50, lambda: believe(host, "timer", host.clock.monotonic_ns() // MS))
+            host.listen(PORT, ear := Ear(host))
+            ear.on_command = lambda _c, command: believe(host, "frame", command.code)
+            await host.sleep_ms(60)
+            believe(host, "sleep", host.clock.monotonic_ns() // MS)
+
+        node = add_host(world, 1, "node", life)
+        await world.clock.idle()
+        channel, _ = await connected(world, add_host(world, 2, "client"), node)
+        await until_ms(world, 25)
+        await node.suspend()
+        for number in range(5):
+            await until_ms(world, 30 + number * 10)
+            channel.send(Command(number))
+        await until_ms(world, 95)
+        await node.resume()
+        await until_ms(world, 102)
+
+    played = play(main, mode=mode)
+
+    rows = [(r["subject"], int(r["value"]), r["t_ns"] // MS) for r in played.trace.of("beliefs")]
+    assert rows[:2] == [("tick", 10, 10), ("tick", 20, 20)]
+    assert [r for r in rows if 25 <= r[2] < 95] == []
+    after = [r for r in rows if r[2] >= 95]
+    # The frames in order, then what fell due meanwhile; every missed tick back to back, the sleep and the timer once.
+    assert [r for r in after if r[0] == "frame"] == [("frame", n, 95) for n in range(5)]
+    assert [r for r in after if r[0] == "tick"] == [("tick", 95, 95)] * 7 + [("tick", 100, 100)]
+    assert [r for r in after if r[0] == "timer"] == [("timer", 95, 95)]
+    assert [r for r in after if r[0] == "sleep"] == [("sleep", 95, 95)]
+    assert after[:5] == [("frame", n, 95) for n in range(5)]
+
+
+@modes
+def test_a_fixed_delay_task_runs_once_after_a_suspension(mode):
+    async def main(world):
+        ran = []
+
+        async def life(host):
+            async def job():
+                ran.append(host.clock.monotonic_ns() // MS)
+
+            thread = ScheduledThread(host, "delay")
+            thread.with_fixed_delay("job", job, 10, 10)
+            thread.start()
+
+        node = add_host(world, 1, "node", life)
+        await until_ms(world, 25)
+        await node.suspend()
+        await until_ms(world, 95)
+        await node.resume()
+        await until_ms(world, 120)
+        return ran
+
+    assert play(main, mode=mode).result == [10, 20, 95, 105, 115]
+
+
+@modes
+def test_a_suspended_process_sees_the_fin_of_its_peer_after_it_is_resumed(mode):
+    async def main(world):
+        node, ear = await listening(world, 1, "node")
+        channel, _ = await connected(world, add_host(world, 2, "client"), node)
+        await node.suspend()
+        channel.send(Command(1))
+        channel.close()
+        await until_ms(world, 50)
+        await node.resume()
+        return ear.heard
+
+    assert play(main, mode=mode).result == [(50, 1), (50, "closed")]
+
+
+@modes
+def test_who_resumes_a_process_keeps_the_cause_of_what_he_does_next(mode):
+    async def main(world):
+        node, _ = await listening(world, 1, "node")
+        channel, _ = await connected(world, add_host(world, 2, "client"), node)
+        await node.suspend()
+        channel.send(Command(1))
+        await until_ms(world, 5)
+        cause.set(77)
+        await node.resume()
+        return cause.get()
+
+    assert play(main, mode=mode).result == 77
+
+
+@modes
+def test_a_suspended_process_can_be_killed_and_its_buffered_frames_are_gone(mode):
+    async def main(world):
+        node, ear = await listening(world, 1, "node")
+        channel, client_ear = await connected(world, add_host(world, 2, "client"), node)
+        await node.suspend()
+        channel.send(Command(1))
+        await until_ms(world, 5)
+        await node.kill()
+        await until_ms(world, 10)
+        return ear.heard, client_ear.codes()
+
+    assert play(main, mode=mode).result == ([], ["closed"])
+
+
+def test_no_row_of_a_process_lies_between_its_suspension_and_its_resumption_in_live_time():
+    async def main(world):
+        async def life(host):
+            while True:
+                await host.sleep_ms(0.05)
+                believe(host, "tick", host.clock.monotonic_ns())
+
+        node = add_host(world, 1, "node", life)
+        for _ in range(100):
+            await world.sleep_until_ns(world.timeline.now_ns + MS // 5)
+            await node.suspend()
+            await world.sleep_until_ns(world.timeline.now_ns + MS)
+            await node.resume()
+
+    rows = play(main, mode=TimeMode.LIVE).trace.rows
+
+    suspended, guilty, spans = False, [], 0
+    for row in rows:
+        if row["table"] == "lifecycle":
+            suspended = row["event"] == "suspended"
+            spans += suspended
+        elif row["table"] == "beliefs" and suspended:
+            guilty.append(row)
+    assert spans == 100
+    assert guilty == []
+
+
+@modes
+def test_an_orderly_shutdown_lets_the_node_end_by_itself(mode):
+    async def main(world):
+        class Slow:
+            def __init__(self, host):
+                self.host, self.stop = host, trio.Event()
+
+            async def main(self):
+                self.host.record(Lifecycle(LifecycleEvent.READY))
+                await self.stop.wait()
+                await self.host.sleep_ms(30)
+                believe(self.host, "goodbye", 1)
+
+            def request_shutdown(self):
+                self.stop.set()
+
+        node = add_host(world, 1, "node")
+        await node.kill()
+        node._factory = Slow
+        node.start()
+        await process_of(node).ready.wait()
+        await node.shutdown()
+        return world.timeline.now_ns // MS, node.power_state
+
+    played = play(main, mode=mode)
+
+    assert played.result == (30, "down")
+    assert [e for e, incarnation in lives(played) if incarnation == 2] == ["started", "ready", "stopping", "stopped"]
+    assert len(played.trace.of("beliefs", subject="goodbye")) == 1
+
+
+def test_a_verb_that_makes_no_sense_is_refused_by_name():
+    async def main(world):
+        node = add_host(world, 1, "node")
+        refused = []
+        for prepare, verb in (
+            (None, node.resume),
+            (node.suspend, node.suspend),
+            (None, node.shutdown),
+            (node.kill, node.kill),
+            (None, node.suspend),
+        ):
+            if prepare is not None:
+                await prepare()
+            with pytest.raises(PowerStateError) as error:
+                await verb()
+            refused.append(str(error.value))
+        return refused
+
+    assert play(main).result == [
+        "cannot resume node: it is running",
+        "cannot suspend node: it is suspended",
+        "cannot shut down node: it is suspended",
+        "cannot kill node: it is down",
+        "cannot suspend node: it is down",
+    ]
+
+
+@modes
+def test_a_timeout_of_the_host_ends_exactly_then(mode):
+    async def main(world):
+        ended = []
+
+        async def life(host):
+            with pytest.raises(trio.TooSlowError), host.timeout_ms(25):
+                await trio.sleep_forever()
+            ended.append(host.clock.monotonic_ns() // MS)
+            with host.timeout_ms(25):
+                await host.sleep_ms(24)
+            await host.sleep_ms(10)
+            ended.append(host.clock.monotonic_ns() // MS)
+
+        add_host(world, 1, "node", life)
+        await until_ms(world, 100)
+        return ended
+
+    assert play(main, mode=mode).result == [25, 59]
