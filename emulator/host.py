@@ -60,7 +60,7 @@ class World:
 
     async def sleep_until_ns(self, instant_ns: int) -> None:
         """Sleep until an emulated instant."""
-        await wait_until(self.timeline, self.fabric.hub.wake, instant_ns)
+        await wait_until(self.timeline, instant_ns)
 
 
 class HostClock:
@@ -127,15 +127,12 @@ class HostProcess:
         await self._sleep(self._timeline.now_ns + int(duration_ms * _NS_PER_MS), give_waker)
 
     async def _sleep(self, instant_ns: int, give_waker: GiveWaker | None) -> None:
-        await wait_until(self._timeline, self._world.fabric.hub.wake, instant_ns, self, give_waker)
+        await wait_until(self._timeline, instant_ns, self, give_waker)
 
     def call_later_ms(self, delay_ms: float, callback: Callable[[], None]) -> Entry:
         """Call back once."""
         due_ns = self._timeline.now_ns + int(delay_ms * _NS_PER_MS)
-        entry = self._timeline.call_at(due_ns, callback, self, cause.get())
-        if delay_ms <= 0:
-            self._world.fabric.hub.wake()
-        return entry
+        return self._timeline.call_at(due_ns, callback, self, cause.get())
 
     @contextmanager
     def timeout_ms(self, duration_ms: float) -> Iterator[None]:

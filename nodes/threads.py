@@ -91,6 +91,14 @@ class WakeUp:
         if self._woken_by is None:
             await self._host.sleep_or_call_ms(duration_ms, self._take_waker)
         self._waiter = None
+        return self._consume()
+
+    async def sleep_through_ms(self, duration_ms: float) -> bool:
+        """Sleep for the whole of `duration_ms`; returns whether somebody called `wake` by then."""
+        await self._host.sleep_ms(duration_ms)
+        return self._consume()
+
+    def _consume(self) -> bool:
         if self._woken_by is None:
             return False
         cause.set(self._woken_by)

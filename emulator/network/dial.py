@@ -62,7 +62,6 @@ class Dial:
                 timeline.call_at(self._begun_ns + at_ms * _NS_PER_MS, self._syn, None, running_cause)
         deadline_ns = self._begun_ns + int(timeout_ms * _NS_PER_MS)
         give_up = timeline.call_at(deadline_ns, self._give_up, self._process, running_cause)
-        self._fabric.hub.wake()
 
         def abort(_: trio.lowlevel.RaiseCancelT) -> trio.lowlevel.Abort:
             self._task = None

@@ -1,9 +1,11 @@
-"""The hub: the one task that fires timers, carries frames and hands them to nodes.
+"""The hub: fires timers, carries frames and hands them to nodes.
 
-A turn: fire what is due, carry the frames that are due now to their ends in one
-go, hand them over in the order in which they fell due, repeat until quiet. Handlers run inline,
-so a request and its answer over a link without latency need a single turn.
-The order depends on the timeline alone, never on the kernel: `fast` and `sim` agree.
+It is no task: the clock gives it a turn whenever no task can run, so a node is
+woken in the same pass of trio in which its answer arrives. A turn: fire what is
+due, carry the frames that are due now to their ends in one go, hand them over
+in the order in which they fell due, repeat until quiet. Handlers run inline, so
+a request and its answer over a link without latency need a single turn. The
+order depends on the timeline alone, never on the kernel: `fast` and `sim` agree.
 """
 
 from collections.abc import Callable
@@ -41,7 +43,7 @@ class Carrier(Protocol):
 
 
 class Hub:
-    """Fires, carries and hands over; parks when nothing is due."""
+    """Fires, carries and hands over, one turn at a time."""
 
     def __init__(self, timeline: Timeline, carrier: Carrier, hand_over: Callable[[Arrival], None]) -> None:
         self.timeline = timeline
@@ -50,17 +52,15 @@ class Hub:
         self._buckets: dict[int, list[Arrival]] = {}
         self._carrier = carrier
         self._hand_over = hand_over
-        self._task: trio.lowlevel.Task | None = None
         self._firing = False
         self._error: Exception | None = None
+        self._guard: trio.lowlevel.Task | None = None
 
     def post(self, arrival: Arrival, due_ns: int) -> None:
         """Have a frame arrive at `due_ns`."""
         # While timers fire, an earlier frame may wait among them: what is sent now takes its turn there.
         if due_ns <= self.timeline.now_ns and not self._firing:
             self.ready.append(arrival)
-            if self._task is not None:
-                self.wake()
             return
         bucket = self._buckets.get(due_ns)
         if bucket is None:
@@ -69,51 +69,45 @@ class Hub:
         else:
             bucket.append(arrival)
 
-    def wake(self) -> None:
-        """End the hub's rest, if it rests."""
-        if self._task is not None:
-            trio.lowlevel.reschedule(self._task)
-            self._task = None
+    def turn(self) -> bool:
+        """Do what is due; returns whether there was anything to do."""
+        timeline = self.timeline
+        if not self.ready and timeline.next_due_ns() > timeline.now_ns:
+            return False
+        try:
+            for _ in range(_ROUNDS_PER_TURN):
+                self._firing = True
+                timeline.fire_due()
+                self._firing = False
+                if not self.ready:
+                    break
+                arrivals, self.ready = self.ready, []
+                hand_over = self._hand_over
+                for arrival in self._carrier.carry(arrivals):
+                    hand_over(arrival)
+        except Exception as error:  # noqa: BLE001 - trio must not meet it in the middle of its loop
+            self.fail(error)
+        return True
 
     def fail(self, error: Exception) -> None:
-        """Make `run` raise at its next turn."""
-        self._error = error
-        self.wake()
+        """End the emulation with an error."""
+        self._error = self._error or error
+        if self._guard is not None:
+            trio.lowlevel.reschedule(self._guard)
+            self._guard = None
 
-    async def run(self) -> None:
-        """Work for ever."""
-        while True:
-            if self._error is not None:
-                raise self._error
-            if self._turn():
-                await self._rest()
-            else:
-                await trio.lowlevel.cancel_shielded_checkpoint()
+    async def guard(self) -> None:
+        """Wait until the emulation fails, and raise what it failed with."""
+        while self._error is None:
+            self._guard = trio.lowlevel.current_task()
+            await trio.lowlevel.wait_task_rescheduled(self._forget_guard)
+        raise self._error
 
     def in_flight(self) -> list[Arrival]:
         """Frames that have been sent and have not arrived, by the instant of their arrival."""
         later = [a for due_ns in sorted(self._buckets) for a in self._buckets[due_ns]]
         return [*self.ready, *later]
 
-    def _turn(self) -> bool:
-        """Do what is due; returns whether all is quiet."""
-        for _ in range(_ROUNDS_PER_TURN):
-            self._firing = True
-            self.timeline.fire_due()
-            self._firing = False
-            if not self.ready:
-                return True
-            arrivals, self.ready = self.ready, []
-            hand_over = self._hand_over
-            for arrival in self._carrier.carry(arrivals):
-                hand_over(arrival)
-        return False
-
-    async def _rest(self) -> None:
-        self._task = trio.lowlevel.current_task()
-
-        def abort(_: trio.lowlevel.RaiseCancelT) -> trio.lowlevel.Abort:
-            self._task = None
-            return trio.lowlevel.Abort.SUCCEEDED
-
-        await trio.lowlevel.wait_task_rescheduled(abort)
+    def _forget_guard(self, _: trio.lowlevel.RaiseCancelT) -> trio.lowlevel.Abort:
+        self._guard = None
+        return trio.lowlevel.Abort.SUCCEEDED

@@ -1,8 +1,8 @@
 """The clock that trio runs on: jumps when nothing can run, or follows the wall.
 
-trio asks `deadline_to_sleep_time` only when no task is runnable. By then every
-byte is delivered too, because the hub carries frames to their end before it
-parks; so that is the moment to jump to the next instant of the timeline.
+trio asks `deadline_to_sleep_time` only when no task is runnable. That is the
+moment for a turn of the hub, which wakes tasks by what falls due and arrives;
+and if the hub has nothing to do either, to jump to the next instant.
 """
 
 import math
@@ -31,8 +31,8 @@ class EmulatedClock(trio.abc.Clock):
         self._anchor_ns = 0
         self._idle: deque[trio.lowlevel.Task] = deque()
         self._idle_woken = False
-        self.on_due: Callable[[], None] = lambda: None
-        """Called when something has fallen due; the hub wakes itself here."""
+        self.turn: Callable[[], bool] = lambda: False
+        """Does what is due; returns whether there was anything to do. The hub's."""
         self.on_deadlock: Callable[[], None] = lambda: None
         """Called in virtual time when nothing will ever happen again."""
 
@@ -51,12 +51,13 @@ class EmulatedClock(trio.abc.Clock):
             self._idle_woken = False
         elif self._rate is not None:
             self._follow_wall(self._rate)
-            if self._timeline.next_due_ns() <= self._timeline.now_ns:
-                self.on_due()
+            self.turn()
         return self._timeline.now_ns / _NS
 
     def deadline_to_sleep_time(self, deadline: float) -> float:
-        """Nothing can run: wake who waits for that, else go to the next instant."""
+        """Nothing can run: do what is due, else wake who waits for idleness, else go to the next instant."""
+        if self.turn():
+            return 0
         if self._idle:
             trio.lowlevel.reschedule(self._idle.popleft())
             self._idle_woken = True
@@ -70,10 +71,7 @@ class EmulatedClock(trio.abc.Clock):
                 self.on_deadlock()
                 return 0
             timeline.now_ns = max(timeline.now_ns, due_ns)
-            self.on_due()
-            return 0
-        if due_ns <= timeline.now_ns:
-            self.on_due()
+            self.turn()
             return 0
         return (due_ns - timeline.now_ns) / _NS / self._rate
 

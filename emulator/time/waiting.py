@@ -13,7 +13,6 @@ GiveWaker = Callable[[Callable[[], None]], None]
 
 async def wait_until(
     timeline: Timeline,
-    wake_hub: Callable[[], None],
     instant_ns: int,
     owner: Owner | None = None,
     give_waker: GiveWaker | None = None,
@@ -21,7 +20,6 @@ async def wait_until(
     """Sleep until an instant, or until the waker that `give_waker` is handed is called.
 
     Args:
-        wake_hub: for an instant that is past, since nothing else would end the hub's rest.
         owner: whose sleep it is; a suspended process sleeps on.
     """
     task: trio.lowlevel.Task | None = trio.lowlevel.current_task()
@@ -34,8 +32,6 @@ async def wait_until(
             task = None
 
     entry = timeline.call_at(instant_ns, wake, owner, cause.get())
-    if instant_ns <= timeline.now_ns:
-        wake_hub()
     if give_waker is not None:
         give_waker(wake)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Iterable
 
-from nodes.beliefs import Belief, BeliefKind, Json
+from nodes.beliefs import Belief, BeliefKind
 from nodes.broker.consumers import ConsumerEvent, ConsumerGroupEvent
 from nodes.broker.context import BrokerContext
 from nodes.broker.registration import Registration
@@ -13,7 +13,7 @@ from nodes.protocol.bodies import CheckClientRequestBody, GetConsumerListByGroup
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command, CommandFlag
 from nodes.protocol.model import READ_WRITE, RETRY_TOPIC_PREFIX, ConsumerData, HeartbeatData
-from nodes.protocol.registry import decode_body_cached, decode_header, encode_header
+from nodes.protocol.registry import decode_body_cached, decode_header, encode_body, encode_header
 from nodes.rpc.server import RpcServer
 from nodes.rpc.typed import success
 from nodes.threads import ScheduledThread
@@ -40,7 +40,8 @@ class ClientManage:
         self._registration = registration
         self._channels: dict[Hashable, Channel] = {}
         self._deferred: dict[str, ConsumerEvent] = {}
-        self._believed: dict[str, Json] = {}
+        self._believed: dict[str, tuple[str, ...]] = {}
+        self._list_bodies: dict[str, tuple[tuple[str, ...], bytes]] = {}
         self._housekeeping = ScheduledThread(broker.host, "ClientHousekeepingScheduledThread")
         self._notifier = ScheduledThread(broker.host, "DefaultConsumerIdsChangeListener")
         server.register(RequestCode.HEART_BEAT, self._heartbeat)
@@ -111,7 +112,15 @@ class ClientManage:
         client_ids = self._broker.consumers.client_ids(group)
         if not client_ids:
             return request.answer(ResponseCode.SYSTEM_ERROR, f"no consumer for this group, {group}")
-        return success(request, None, GetConsumerListByGroupResponseBody(client_ids))
+        return success(request, None, self._list_body(group, client_ids))
+
+    def _list_body(self, group: str, client_ids: tuple[str, ...]) -> bytes:
+        """The list as bytes, made anew only when it has changed: every member asks for it in every pass."""
+        known, body = self._list_bodies.get(group, ((), b""))
+        if known is not client_ids:
+            body = encode_body(GetConsumerListByGroupResponseBody(client_ids))
+            self._list_bodies[group] = (client_ids, body)
+        return body
 
     async def _scan_not_active_channels(self) -> None:
         channel_ids, events = self._broker.consumers.scan_not_active_channels(self._broker.host.clock.now_ms())
@@ -148,7 +157,7 @@ class ClientManage:
                 channel.send(notice)
 
     def _believe_members(self, group: str) -> None:
-        members: Json = list(self._broker.consumers.client_ids(group)) or None
-        if self._believed.get(group) != members:
+        members = self._broker.consumers.client_ids(group)
+        if self._believed.get(group, ()) != members:
             self._believed[group] = members
-            self._broker.host.record(Belief(BeliefKind.CONSUMER_IDS, group, members))
+            self._broker.host.record(Belief(BeliefKind.CONSUMER_IDS, group, list(members) or None))

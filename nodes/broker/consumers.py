@@ -8,6 +8,7 @@ Mirrors:
 
 from collections.abc import Hashable, Iterable
 from enum import StrEnum
+from typing import NamedTuple
 
 import attrs
 
@@ -30,8 +31,7 @@ class ConsumerGroupEvent(StrEnum):
     CLIENT_UNREGISTER = "CLIENT_UNREGISTER"
 
 
-@attrs.frozen
-class ConsumerChannel:
+class ConsumerChannel(NamedTuple):
     """A member: a connection, and the client id that last spoke over it."""
 
     channel: Hashable
@@ -39,8 +39,7 @@ class ConsumerChannel:
     last_update_ms: int = 0
 
 
-@attrs.frozen
-class ConsumerEvent:
+class ConsumerEvent(NamedTuple):
     """One call of a listener."""
 
     kind: ConsumerGroupEvent
@@ -51,8 +50,7 @@ class ConsumerEvent:
     """Sorted; only in the events of a client."""
 
 
-@attrs.frozen
-class ConsumerUpdate:
+class ConsumerUpdate(NamedTuple):
     """What an operation changed and whom to tell."""
 
     changed: bool
@@ -71,11 +69,14 @@ class ConsumerGroup:
     """topic -> subscription."""
     channels: dict[Hashable, ConsumerChannel] = attrs.field(factory=dict)
     last_update_ms: int = 0
+    _client_ids: tuple[str, ...] | None = None
 
     @property
     def client_ids(self) -> tuple[str, ...]:
-        """One client id per channel, sorted; doubles are possible."""
-        return tuple(sorted(member.client_id for member in self.channels.values()))
+        """One client id per channel, sorted; doubles are possible. The same tuple as long as no member changes."""
+        if self._client_ids is None:
+            self._client_ids = tuple(sorted(member.client_id for member in self.channels.values()))
+        return self._client_ids
 
     @property
     def topics(self) -> tuple[str, ...]:
@@ -88,9 +89,18 @@ class ConsumerGroup:
         self.message_model = data.message_model
         self.consume_from_where = data.consume_from_where
         self.last_update_ms = member.last_update_ms
-        is_new = member.channel not in self.channels
+        known = self.channels.get(member.channel)
         self.channels[member.channel] = member
-        return is_new
+        if known is None or known.client_id != member.client_id:
+            self._client_ids = None
+        return known is None
+
+    def remove(self, channel: Hashable) -> ConsumerChannel | None:
+        """Take a member out; returns it, None if there was none."""
+        member = self.channels.pop(channel, None)
+        if member is not None:
+            self._client_ids = None
+        return member
 
     def update_subscription(self, subscriptions: Iterable[SubscriptionData], now_ms: int) -> bool:
         """Replace the subscriptions; returns whether the set of topics changed."""
@@ -103,9 +113,10 @@ class ConsumerGroup:
                 changed = True
             if known is None or data.sub_version > known.sub_version:
                 self.subscriptions[data.topic] = data
-        for topic in [topic for topic in self.subscriptions if topic not in named]:
-            del self.subscriptions[topic]
+        if len(self.subscriptions) > len(named):
             changed = True
+            for topic in [topic for topic in self.subscriptions if topic not in named]:
+                del self.subscriptions[topic]
         self.last_update_ms = now_ms
         return changed
 
@@ -187,25 +198,25 @@ class ConsumerManager:
             Whether a member or the topic set is new, and the events of it.
         """
         group = data.group_name
-        info = self._groups.setdefault(group, ConsumerGroup(group))
+        info = self._joined(group)
         member = ConsumerChannel(channel, client_id, now_ms)
-        topics = tuple(sorted(subscription.topic for subscription in data.subscription_data_set))
         events: list[ConsumerEvent] = []
         is_new = info.update_channel(member, data)
         if is_new:
+            topics = tuple(sorted(subscription.topic for subscription in data.subscription_data_set))
             events.append(ConsumerEvent(ConsumerGroupEvent.CLIENT_REGISTER, group, (member,), topics))
         resubscribed = update_subscription and info.update_subscription(data.subscription_data_set, now_ms)
         if is_new or resubscribed:
             events.extend(self._change(info, enabled=notify_enabled))
         self._groups_of_channel.setdefault(channel, {})[group] = None
-        events.append(ConsumerEvent(ConsumerGroupEvent.REGISTER, group, (member,), topics))
+        events.append(ConsumerEvent(ConsumerGroupEvent.REGISTER, group, (member,)))
         return ConsumerUpdate(is_new or resubscribed, tuple(events))
 
     def register_consumer_without_sub(
         self, channel: Hashable, client_id: str, data: ConsumerData, *, now_ms: int, notify_enabled: bool = True
     ) -> ConsumerUpdate:
         """Take in one group of a heartbeat that leaves its subscriptions out; the fast close path will not find it."""
-        info = self._groups.setdefault(data.group_name, ConsumerGroup(data.group_name))
+        info = self._joined(data.group_name)
         is_new = info.update_channel(ConsumerChannel(channel, client_id, now_ms), data)
         return ConsumerUpdate(is_new, self._change(info, enabled=notify_enabled) if is_new else ())
 
@@ -224,14 +235,19 @@ class ConsumerManager:
         if info is None:
             return ConsumerUpdate(changed=False)
         events: list[ConsumerEvent] = []
-        removed = channel in info.channels
+        removed = info.remove(channel) is not None
         if removed:
-            del info.channels[channel]
             leaver = ConsumerChannel(channel, client_id)
             events.append(ConsumerEvent(ConsumerGroupEvent.CLIENT_UNREGISTER, group, (leaver,), info.topics))
         events.extend(self._drop_if_empty(info))
         events.extend(self._change(info, enabled=notify_enabled))
         return ConsumerUpdate(removed, tuple(events))
+
+    def _joined(self, group: str) -> ConsumerGroup:
+        info = self._groups.get(group)
+        if info is None:
+            info = self._groups[group] = ConsumerGroup(group)
+        return info
 
     def _change(
         self, info: ConsumerGroup, *, enabled: bool = True, broadcasting: bool = False
@@ -259,7 +275,7 @@ class ConsumerManager:
         removed = False
         for group in sorted(recorded) if self._fast_close else list(self._groups):
             info = self._groups.get(group)
-            member = info.channels.pop(channel, None) if info else None
+            member = info.remove(channel) if info else None
             if info is None or member is None:
                 continue
             removed = True
@@ -279,7 +295,7 @@ class ConsumerManager:
         for info in list(self._groups.values()):
             for member in list(info.channels.values()):
                 if now_ms - member.last_update_ms > self._channel_expired_timeout_ms:
-                    del info.channels[member.channel]
+                    info.remove(member.channel)
                     channels.append(member.channel)
                     events.append(
                         ConsumerEvent(ConsumerGroupEvent.CLIENT_UNREGISTER, info.group, (member,), info.topics)

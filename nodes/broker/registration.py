@@ -10,7 +10,7 @@ from nodes.protocol import headers
 from nodes.protocol.bodies import RegisterBrokerBody, TopicConfigSerializeWrapper
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.model import TopicConfig
-from nodes.protocol.registry import decode_header
+from nodes.protocol.registry import decode_header, encode_body
 from nodes.rpc.client import RpcClient
 from nodes.rpc.errors import RemotingError
 from nodes.rpc.typed import invoke, invoke_oneway
@@ -142,10 +142,10 @@ class Registration:
 
     async def _send_heartbeat(self) -> None:
         broker = self._broker
+        version = encode_body(broker.topics.data_version)
+        header = self._data_version_header()
         for address in broker.nameservers:
             if broker.config.compatible_with_old_name_srv:
-                version = broker.topics.data_version
-                header = self._data_version_header()
                 invoke_oneway(self._client, address, RequestCode.QUERY_DATA_VERSION, header, version)
             else:
                 beat = headers.BrokerHeartbeatRequestHeader(broker.cluster_name, broker.address, broker.broker_name)

@@ -13,7 +13,7 @@ from nodes.protocol import headers
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
 from nodes.protocol.model import ConsumerData, HeartbeatData, ProducerData, TopicRouteData
-from nodes.protocol.registry import decode_body_cached
+from nodes.protocol.registry import decode_body_cached, encode_body
 from nodes.protocol.route_brief import route_in_brief
 from nodes.rpc.client import RpcClient
 from nodes.rpc.errors import RemotingError
@@ -172,18 +172,19 @@ class ClientInstance:
             data = self._heartbeat_data()
             if not data.consumer_data_set and not data.producer_data_set:
                 return False
+            body = encode_body(data)
             for name, addrs in sorted(self.routes.brokers.items()):
                 for broker_id, address in addrs.items():
                     if data.consumer_data_set or broker_id in _ONLY_MASTERS:
-                        await self._heartbeat(name, address, data)
+                        await self._heartbeat(name, address, body)
             return True
         finally:
             self._heartbeat_lock.release()
 
-    async def _heartbeat(self, broker_name: str, address: str, data: HeartbeatData) -> bool:
+    async def _heartbeat(self, broker_name: str, address: str, body: bytes) -> bool:
         timeout_ms = self.config.mq_client_api_timeout
         try:
-            answer = await invoke(self.rpc, address, RequestCode.HEART_BEAT, None, data, timeout_ms=timeout_ms)
+            answer = await invoke(self.rpc, address, RequestCode.HEART_BEAT, None, body, timeout_ms=timeout_ms)
         except RemotingError as error:
             self.host.log.warning("heartbeat failed", broker=broker_name, error=str(error))
             return False
@@ -213,7 +214,7 @@ class ClientInstance:
             data = self._heartbeat_data()
             if not data.consumer_data_set and not data.producer_data_set:
                 return
-            if broker_name is not None and await self._heartbeat(broker_name, address, data):
+            if broker_name is not None and await self._heartbeat(broker_name, address, encode_body(data)):
                 self.on_consumer_ids_changed()
         finally:
             self._heartbeat_lock.release()

@@ -1,6 +1,8 @@
 """One pass of a consumer group's rebalance: who is there, what is there, what is mine."""
 
+from collections import Counter
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Protocol
 
 import attrs
@@ -71,6 +73,7 @@ class Rebalance:
         self._listener = listener
         self._draw = self._host.rng("findBrokerAddrByTopic").randrange
         self._believed: dict[tuple[BeliefKind, str], Json] = {}
+        self._viewed: dict[str, tuple[tuple[str, ...], tuple[MessageQueue, ...]]] = {}
         self.subscribe_info: dict[str, tuple[MessageQueue, ...]] = {}
         """topic -> its queues, as the last route told; a topic without route is absent."""
         self.process_queues: dict[MessageQueue, ProcessQueue] = {}
@@ -130,7 +133,7 @@ class Rebalance:
         working = {q for q, pq in self.process_queues.items() if q.topic == topic and not pq.dropped}
         return working == wanted.keys()
 
-    async def _find_consumer_ids(self, topic: str) -> tuple[list[str], str] | None:
+    async def _find_consumer_ids(self, topic: str) -> tuple[tuple[str, ...], str] | None:
         """Members of the group as one broker of the topic, drawn anew each time, lists them.
 
         Returns:
@@ -158,7 +161,7 @@ class Rebalance:
         if answer.code != ResponseCode.SUCCESS:
             return None
         body = decode_body_cached(GetConsumerListByGroupResponseBody, answer.body)
-        return java_sorted(body.consumer_id_list), address
+        return _sorted_members(body.consumer_id_list), address
 
     async def _update_process_queues(self, topic: str, wanted: Mapping[MessageQueue, None]) -> bool:
         released = self._release(topic, wanted)
@@ -226,13 +229,19 @@ class Rebalance:
     def _record(self, event: OwnershipEvent, queue: MessageQueue, offset: int) -> None:
         self._host.record(Ownership(event, self._group, queue.topic, queue.broker_name, queue.queue_id, offset))
 
-    def _believe_view(self, topic: str, client_ids: list[str], queues: tuple[MessageQueue, ...], asked: str) -> None:
-        counts: dict[str, int] = {}
-        for queue in queues:
-            counts[queue.broker_name] = counts.get(queue.broker_name, 0) + 1
-        self._believe(BeliefKind.VIEW, topic, {"cids": client_ids, "queues": counts}, asked)
+    def _believe_view(self, topic: str, client_ids: tuple[str, ...], queues: tuple[MessageQueue, ...], asked: str) -> None:
+        if self._viewed.get(topic) != (client_ids, queues):
+            self._viewed[topic] = (client_ids, queues)
+            counts = Counter(queue.broker_name for queue in queues)
+            self._believe(BeliefKind.VIEW, topic, {"cids": list(client_ids), "queues": dict(counts)}, asked)
 
     def _believe(self, kind: BeliefKind, topic: str, value: Json, source: str = "") -> None:
         if self._believed.get((kind, topic)) != value:
             self._believed[kind, topic] = value
             self._host.record(Belief(kind, f"{self._group}/{topic}", value, source))
+
+
+@lru_cache(maxsize=1_024)
+def _sorted_members(client_ids: tuple[str, ...]) -> tuple[str, ...]:
+    """In Java's order; members of one group mostly get one and the same list."""
+    return tuple(java_sorted(client_ids))

@@ -34,16 +34,14 @@ class RebalanceService:
 
     async def _run(self) -> None:
         wait_ms: float = self._wait_interval_ms
-        woken = False
         while True:
-            woken = await self._wake_up.sleep_ms(wait_ms) or woken
+            woken = await self._wake_up.sleep_ms(wait_ms)
             since_ms = (self._host.clock.monotonic_ns() - self._last_end_ns) / _NS_PER_MS
             if since_ms < self._min_interval_ms:
-                wait_ms = self._min_interval_ms - since_ms
-                continue
+                # Waking the thread in between would only send it back to sleep.
+                woken = await self._wake_up.sleep_through_ms(self._min_interval_ms - since_ms) or woken
             if not woken:
                 self._host.begin_cause("RebalanceService")
-            woken = False
             balanced = await self._do_rebalance()
             wait_ms = self._wait_interval_ms if balanced else self._min_interval_ms
             self._last_end_ns = self._host.clock.monotonic_ns()

@@ -107,6 +107,8 @@ def topic_route_data_changed(old: TopicRouteData | None, new: TopicRouteData) ->
     Mirrors:
         `TopicRouteData#topicRouteDataChanged`.
     """
+    if old is new:  # decoded once for all clients: mostly nothing is news
+        return False
     return old is None or _comparable(old) != _comparable(new)
 
 
@@ -134,6 +136,8 @@ class ClientRoutes:
     def __init__(self) -> None:
         self._routes: dict[str, TopicRouteData] = {}
         self._brokers: dict[str, Mapping[int, str]] = {}
+        self._is_clean = True
+        """Nothing was installed since the addresses were cleaned."""
 
     @property
     def brokers(self) -> Mapping[str, Mapping[int, str]]:
@@ -160,6 +164,7 @@ class ClientRoutes:
         for data in route.broker_datas:
             self._brokers[data.broker_name] = dict(data.broker_addrs)
         self._routes[topic] = route
+        self._is_clean = False
 
     def clean_offline_brokers(self) -> tuple[str, ...]:
         """Forget addresses that stand in no cached route; returns them, sorted.
@@ -167,6 +172,9 @@ class ClientRoutes:
         Mirrors:
             `MQClientInstance#cleanOfflineBroker`.
         """
+        if self._is_clean:
+            return ()
+        self._is_clean = True
         routed: dict[str, None] = {}
         for route in self._routes.values():
             for data in route.broker_datas:

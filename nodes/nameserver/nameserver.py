@@ -14,7 +14,7 @@ from nodes.protocol.bodies import GetBrokerMemberGroupResponseBody, RegisterBrok
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
 from nodes.protocol.model import DataVersion, QueueData
-from nodes.protocol.registry import decode_body_cached, decode_header
+from nodes.protocol.registry import decode_body_cached, decode_header, encode_body
 from nodes.protocol.route_brief import route_in_brief
 from nodes.rpc.client import RpcClient
 from nodes.rpc.server import RpcServer
@@ -46,6 +46,7 @@ class Nameserver:
         self._channels: dict[int, Channel] = {}
         self._believed: dict[tuple[BeliefKind, str], Json] = {}
         self._known_groups: dict[str, tuple[dict[int, str], dict[str, QueueData]]] = {}
+        self._route_bodies: dict[str, tuple[int, bytes | None]] = {}
         self._started_ms = host.clock.now_ms()
         self._stopping = trio.Event()
         for code, handler in (
@@ -103,12 +104,14 @@ class Nameserver:
         self.routes.heartbeat(header.cluster_name, header.broker_addr, self._host.clock.now_ms())
         return success(request)
 
-    def _query_data_version(self, _channel: Channel, request: Command) -> Command:
+    def _query_data_version(self, _channel: Channel, request: Command) -> Command | None:
         header = decode_header(headers.QueryDataVersionRequestHeader, request.ext_fields)
         version = decode_body_cached(DataVersion, request.body)
         changed, stored = self.routes.query_data_version(
             header.cluster_name, header.broker_addr, version, self._host.clock.now_ms()
         )
+        if request.is_oneway:  # a heartbeat of an old kind: nobody waits for the answer
+            return None
         return success(request, headers.QueryDataVersionResponseHeader(changed), stored)
 
     def _get_route(self, _channel: Channel, request: Command) -> Command:
@@ -116,10 +119,19 @@ class Nameserver:
         if self._config.need_wait_for_service and waited_ms < self._config.wait_seconds_for_service * 1_000:
             return request.answer(ResponseCode.SYSTEM_ERROR, "name server not ready")
         topic = decode_header(headers.GetRouteInfoRequestHeader, request.ext_fields).topic
-        route = self.routes.pick_up_topic_route(topic)
-        if route is None:
+        body = self._route_body(topic)
+        if body is None:
             return request.answer(ResponseCode.TOPIC_NOT_EXIST, f"no broker has registered topic {topic}")
-        return success(request, None, route)
+        return success(request, None, body)
+
+    def _route_body(self, topic: str) -> bytes | None:
+        """The route as bytes, made anew only when the table has changed: every client asks for it all the time."""
+        revision, body = self._route_bodies.get(topic, (-1, None))
+        if revision != self.routes.revision:
+            route = self.routes.pick_up_topic_route(topic)
+            body = None if route is None else encode_body(route)
+            self._route_bodies[topic] = (self.routes.revision, body)
+        return body
 
     def _get_member_group(self, _channel: Channel, request: Command) -> Command:
         header = decode_header(headers.GetBrokerMemberGroupRequestHeader, request.ext_fields)

@@ -7,6 +7,7 @@ Mirrors:
 """
 
 from collections.abc import Hashable, Iterable, Mapping
+from typing import NamedTuple
 
 import attrs
 
@@ -35,15 +36,14 @@ DEFAULT_HEARTBEAT_TIMEOUT_MS = 120_000
 """Holds for a broker that did not say how long it may be silent."""
 
 
-@attrs.frozen
-class BrokerAddress:
+class BrokerAddress(NamedTuple):
     """How the nameserver tells brokers apart: by cluster and `ip:port`."""
 
     cluster: str
     address: str
 
 
-@attrs.frozen
+@attrs.define
 class BrokerLiveInfo:
     """When a broker was last heard of, and over which channel it registered."""
 
@@ -113,6 +113,8 @@ class RouteTable:
         self._live: dict[BrokerAddress, BrokerLiveInfo] = {}
         self._filter_servers: dict[BrokerAddress, tuple[str, ...]] = {}
         self._mappings: dict[str, dict[str, TopicQueueMappingInfo]] = {}
+        self.revision = 0
+        """Grows with whatever may change a route; answers that were made under one revision hold as long as it does."""
 
     # What it knows
 
@@ -186,6 +188,7 @@ class RouteTable:
         Mirrors:
             `RouteInfoManager#registerBroker`.
         """
+        self.revision += 1
         name, address, broker_id = header.broker_name, header.broker_addr, header.broker_id
         wrapper = body.topic_config_serialize_wrapper
         version = wrapper.data_version
@@ -299,6 +302,7 @@ class RouteTable:
         Mirrors:
             `RouteInfoManager#unRegisterBroker`, `#cleanTopicByUnRegisterRequests`.
         """
+        self.revision += 1
         removed: dict[str, None] = {}
         reduced: dict[str, None] = {}
         offline: dict[str, str] = {}
@@ -359,7 +363,7 @@ class RouteTable:
         broker = BrokerAddress(cluster, address)
         live = self._live.get(broker)
         if live is not None:
-            self._live[broker] = attrs.evolve(live, last_update_ms=now_ms)
+            live.last_update_ms = now_ms
 
     def query_data_version(
         self, cluster: str, address: str, version: DataVersion, now_ms: int
@@ -451,6 +455,7 @@ class RouteTable:
         return self._change_perm(broker_name, keep=0, grant=READ_WRITE)
 
     def _change_perm(self, broker_name: str, *, keep: int, grant: int) -> int:
+        self.revision += 1
         topics = self.topics_of(broker_name)
         for topic in topics:
             data = self._topics[topic][broker_name]
@@ -459,6 +464,7 @@ class RouteTable:
 
     def delete_topic(self, topic: str, cluster: str | None = None) -> None:
         """Forget a topic; with a cluster, only its queues on the brokers of that cluster."""
+        self.revision += 1
         if not cluster:
             self._topics.pop(topic, None)
             return
@@ -470,6 +476,7 @@ class RouteTable:
 
         Of a topic that was unknown itself nothing is kept once that happens.
         """
+        self.revision += 1
         known = self._topics.get(topic)
         queues: dict[str, QueueData] = {} if known is None else known
         for data in queue_datas:

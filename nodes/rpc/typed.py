@@ -24,11 +24,14 @@ async def invoke(
     address: str,
     code: RequestCode,
     header: "attrs.AttrsInstance | None" = None,
-    body: "attrs.AttrsInstance | None" = None,
+    body: "attrs.AttrsInstance | bytes | None" = None,
     *,
     timeout_ms: int,
 ) -> Command:
     """Ask and wait (`invokeSync`).
+
+    Args:
+        body: a value of the registry, or bytes: one that is encoded already, or a raw one.
 
     Returns:
         The answer, whatever its code.
@@ -46,7 +49,7 @@ def invoke_oneway(
     address: str,
     code: RequestCode,
     header: "attrs.AttrsInstance | None" = None,
-    body: "attrs.AttrsInstance | None" = None,
+    body: "attrs.AttrsInstance | bytes | None" = None,
 ) -> None:
     """Send and forget (`invokeOneway`)."""
     fields = NO_FIELDS if header is None else encode_header(header)
