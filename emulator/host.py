@@ -243,15 +243,20 @@ class HostProcess:
         self.suspended = True
         self.resumed = trio.Event()
 
-    def thaw(self) -> None:
-        """SIGCONT: what the kernel buffered is handled in order, then what fell due meanwhile."""
+    def thaw(self) -> list[Arrival]:
+        """SIGCONT: what the kernel buffered is handled in order, then what fell due meanwhile.
+
+        Returns:
+            What the network thread finds out a little later: see `Fabric.hand_over_inbox`.
+        """
         self.suspended = False
         self.resumed.set()
-        self._world.fabric.hand_over_inbox(self)
+        late = self._world.fabric.hand_over_inbox(self)
         held, self._held = self._held, []
         for entry in held:
             if self.admits(entry):
                 entry.fire()
+        return late
 
 
 class EmulatedHost:
@@ -342,11 +347,19 @@ class EmulatedHost:
             self.process.freeze()
 
     async def resume(self) -> None:
-        """SIGCONT."""
+        """SIGCONT.
+
+        Threads whose sleep is over run before the process has found out which of the connections that it had
+        opened have ended, as was seen with the real client: its heartbeats are under way before it knows that the
+        broker gave it up.
+        """
         self._require(PowerState.SUSPENDED, verb="resume")
         assert self.process is not None
-        self.process.record(Lifecycle(LifecycleEvent.RESUMED))
-        copy_context().run(self.process.thaw)  # what it handles sets causes that are not ours
+        process = self.process
+        process.record(Lifecycle(LifecycleEvent.RESUMED))
+        late = copy_context().run(process.thaw)  # what it handles sets causes that are not ours
+        await self.world.clock.idle()
+        copy_context().run(self.world.fabric.hand_over, late)
 
     async def _end(self, verb: str, event: LifecycleEvent, *, silent: bool) -> None:
         self._require(PowerState.RUNNING, PowerState.SUSPENDED, verb=verb)

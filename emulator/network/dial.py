@@ -102,7 +102,7 @@ class Dial:
             return None
         number = fabric.next_connection()
         forth, back = fabric.link(process.node, target_node), fabric.link(target_node, process.node)
-        client = Endpoint(fabric, number, process, self._handler, self._address, forth)
+        client = Endpoint(fabric, number, process, self._handler, self._address, forth, dialed=True)
         remote_address = f"{process.ip}:{process.next_port()}"
         server = Endpoint(fabric, number, listener.process, listener.handler, remote_address, back)
         client.peer, server.peer = server, client

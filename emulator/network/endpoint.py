@@ -31,6 +31,7 @@ class Endpoint:
 
     __slots__ = (
         "closed",
+        "dialed",
         "fabric",
         "handler",
         "id",
@@ -54,6 +55,8 @@ class Endpoint:
         handler: ChannelHandler,
         remote_address: str,
         link: Link,
+        *,
+        dialed: bool = False,
     ) -> None:
         self.fabric = fabric
         self.id = connection_id
@@ -62,6 +65,8 @@ class Endpoint:
         self.remote_address = remote_address
         self.link = link
         """The direction in which this end sends."""
+        self.dialed = dialed
+        """Whether its process opened the connection, rather than accepted it."""
         self.last_due_ns = 0
         """When its latest frame arrives; a later frame never overtakes it."""
         self.closed = False

@@ -111,10 +111,20 @@ class Fabric:
             self.carrier.close(endpoint)
             self.carrier.close(endpoint.peer)
 
-    def hand_over_inbox(self, process: Peer) -> None:
-        """Handle what was buffered while the process was suspended, in order."""
+    def hand_over_inbox(self, process: Peer) -> list[Arrival]:
+        """Handle what was buffered while the process was suspended, in order.
+
+        Returns:
+            The FINs of connections that the process itself had opened: for `hand_over`, a little later.
+        """
         held, process.inbox = process.inbox, []
-        for arrival in held:
+        is_late = [command is None and sender.peer.dialed for sender, command, _ in held]
+        self.hand_over([arrival for arrival, late in zip(held, is_late, strict=True) if not late])
+        return [arrival for arrival, late in zip(held, is_late, strict=True) if late]
+
+    def hand_over(self, arrivals: list[Arrival]) -> None:
+        """Handle arrivals, in order."""
+        for arrival in arrivals:
             self._arrive(arrival)
 
     def _post(self, endpoint: Endpoint, command: Command | None, now_ns: int, latency_ns: int) -> None:

@@ -152,10 +152,6 @@ def test_a_consumer_with_no_queue_commits_nothing():
     assert trace.select("rpc", src="c1", code=15) != []
 
 
-@pytest.mark.xfail(
-    reason="a thawed consumer sees the close of its connection before its threads wake, so it asks for the list "
-    "over a new one before its heartbeat and finds itself missing"
-)
 def test_a_consumer_that_was_frozen_for_165_s_gets_its_queues_back_and_consumes_the_freeze_again():
     async def script(stage: Stage) -> None:
         await stage.at_ms(40_000)
