@@ -49,6 +49,8 @@ class Channel(Protocol):
     remote_address: str
     """`ip:port` of the other end; for an accepted channel the port is the peer's ephemeral one."""
     closed: bool
+    last_used_ns: int
+    """When a frame was last sent or arrived at this end, as `Clock.monotonic_ns` tells it."""
 
     def send(self, command: Command) -> None:
         """Hand one frame to the network, in order; never waits. On a closed channel the frame is dropped."""
@@ -58,7 +60,10 @@ class Channel(Protocol):
 
 
 class ChannelHandler(Protocol):
-    """Who is told what arrives on a channel; both calls are synchronous and must not raise."""
+    """Who is told what arrives on a channel; the calls are synchronous and must not raise."""
+
+    def on_open(self, channel: Channel) -> None:
+        """A connection was accepted; who opens one gets it from `Host.connect`."""
 
     def on_command(self, channel: Channel, command: Command) -> None:
         """A frame arrived; the running cause is its delivery."""

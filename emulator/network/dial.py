@@ -1,6 +1,7 @@
 """Opening a connection: SYN, its repetitions, and the three ways in which it ends."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Protocol
 
 import outcome
@@ -108,6 +109,7 @@ class Dial:
         client.peer, server.peer = server, client
         fabric.carrier.open(client, server, listener.wire)
         listener.process.endpoints[server] = None
+        fabric.timeline.call_at(fabric.timeline.now_ns, partial(listener.handler.on_open, server), listener.process)
         client.closed = True  # not ours before the answer has arrived
         return client
 

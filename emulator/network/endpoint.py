@@ -36,6 +36,7 @@ class Endpoint:
         "handler",
         "id",
         "last_due_ns",
+        "last_used_ns",
         "link",
         "peer",
         "process",
@@ -67,6 +68,7 @@ class Endpoint:
         """The direction in which this end sends."""
         self.dialed = dialed
         """Whether its process opened the connection, rather than accepted it."""
+        self.last_used_ns = fabric.timeline.now_ns
         self.last_due_ns = 0
         """When its latest frame arrives; a later frame never overtakes it."""
         self.closed = False

@@ -7,7 +7,7 @@ import attrs
 from emulator.network.endpoint import Endpoint, Peer
 from emulator.network.hub import Arrival, Carrier, Hub
 from emulator.network.link import Link, LinkRule
-from emulator.time.timeline import Timeline
+from emulator.time.timeline import Owner, Timeline
 from nodes.cause import NO_CAUSE, cause
 from nodes.host import ChannelHandler
 from nodes.protocol.command import Command
@@ -25,11 +25,15 @@ class FrameRecorder(Protocol):
         """What became of a connection."""
 
 
+class ListeningProcess(Peer, Owner, Protocol):
+    """The process that holds a port."""
+
+
 @attrs.define
 class Listener:
     """An open port of a process."""
 
-    process: Peer
+    process: ListeningProcess
     handler: ChannelHandler
     wire: object
 
@@ -88,6 +92,7 @@ class Fabric:
         if endpoint.closed:
             self.recorder.frame("lost", endpoint, command, now_ns, "sent on a closed connection")
             return
+        endpoint.last_used_ns = now_ns
         fault_id, latency_ns = endpoint.link.verdict(may_be_lost=True)
         if fault_id:
             self.recorder.frame("dropped", endpoint, command, now_ns, fault_id)
@@ -149,6 +154,7 @@ class Fabric:
             if command is None:
                 self._fin(sender, receiver, sent_ns)
                 return
+            receiver.last_used_ns = self.timeline.now_ns
             cause.set(self.recorder.frame("delivered", sender, command, sent_ns))
             try:
                 receiver.handler.on_command(receiver, command)

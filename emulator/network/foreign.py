@@ -7,6 +7,7 @@ Only the last step differs: the bytes of its end go through a socket that is not
 
 import errno
 import socket
+from functools import partial
 from typing import Protocol
 
 import trio
@@ -14,6 +15,7 @@ import trio
 from emulator.network.endpoint import Endpoint, Peer
 from emulator.network.fabric import Fabric, Listener
 from emulator.network.loopback import LoopbackCarrier
+from emulator.time.timeline import Owner
 from nodes.cause import NO_CAUSE
 from nodes.host import Channel, ChannelHandler
 from nodes.protocol.codes import ResponseCode
@@ -43,7 +45,7 @@ _LOOKS = (
 )
 
 
-class RunningProcess(Peer, Protocol):
+class RunningProcess(Peer, Owner, Protocol):
     """The process that a guest talks to."""
 
     resumed: trio.Event
@@ -204,6 +206,7 @@ class Guest(Peer, ChannelHandler):
         end.peer, node_end.peer = node_end, end
         self.endpoints[end] = None
         process.endpoints[node_end] = None
+        fabric.timeline.call_at(fabric.timeline.now_ns, partial(self._handler.on_open, node_end), process)
         self._record("connected")
         return end
 
@@ -230,6 +233,9 @@ class Guest(Peer, ChannelHandler):
         self._fabric.recorder.connection(event, number, GUEST, self._process.node, self._accepted_ns, NO_CAUSE, detail)
 
     # --- from the node to the guest ---------------------------------------------
+
+    def on_open(self, channel: Channel) -> None:
+        """It has opened the connection itself."""
 
     def on_command(self, channel: Channel, command: Command) -> None:  # noqa: ARG002 - there is one channel
         """A frame of the node has arrived: into the socket, or behind what waits there."""
@@ -289,6 +295,9 @@ class _NodeEnd(Endpoint, ChannelHandler):
         super().__init__(fabric, number, process, self, *rest)  # type: ignore[arg-type]
         self._node_handler = handler
         self._open: dict[int, None] = {}
+
+    def on_open(self, channel: Channel) -> None:
+        self._node_handler.on_open(channel)
 
     def on_command(self, channel: Channel, command: Command) -> None:
         if not command.flag & (CommandFlag.RESPONSE | CommandFlag.ONEWAY):

@@ -75,10 +75,9 @@ class Broker:
             self.context.topics.update_topic_config(topic, now_ms=now_ms)
         self._client = RpcClient(
             host,
-            connect_timeout_ms=config.connect_timeout_millis,
-            close_channel_on_timeout=config.client_close_socket_if_timeout,
+            config,
         )
-        self._server = RpcServer(host, on_channel_closed=self._on_channel_closed)
+        self._server = RpcServer(host, config, on_channel_closed=self._on_channel_closed)
         self._registration = Registration(self.context, self._client)
         self._clients = ClientManage(self.context, self._server, self._registration)
         self._offsets = OffsetManage(self.context, self._server)

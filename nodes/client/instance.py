@@ -70,8 +70,7 @@ class ClientInstance:
         self.routes = ClientRoutes()
         self.rpc = RpcClient(
             host,
-            connect_timeout_ms=config.connect_timeout_millis,
-            close_channel_on_timeout=config.client_close_socket_if_timeout,
+            config,
             on_request=self._on_request,
             on_channel_active=self._on_channel_active,
         )

@@ -229,7 +229,9 @@ class Rebalance:
     def _record(self, event: OwnershipEvent, queue: MessageQueue, offset: int) -> None:
         self._host.record(Ownership(event, self._group, queue.topic, queue.broker_name, queue.queue_id, offset))
 
-    def _believe_view(self, topic: str, client_ids: tuple[str, ...], queues: tuple[MessageQueue, ...], asked: str) -> None:
+    def _believe_view(
+        self, topic: str, client_ids: tuple[str, ...], queues: tuple[MessageQueue, ...], asked: str
+    ) -> None:
         if self._viewed.get(topic) != (client_ids, queues):
             self._viewed[topic] = (client_ids, queues)
             counts = Counter(queue.broker_name for queue in queues)

@@ -41,7 +41,7 @@ class Nameserver:
             delete_topic_with_broker_registration=config.delete_topic_with_broker_registration,
         )
         self._unregistration = BatchUnregistration(host, config.un_register_broker_queue_capacity, self._unregister)
-        self._server = RpcServer(host, on_channel_closed=self._on_channel_closed)
+        self._server = RpcServer(host, config, on_channel_closed=self._on_channel_closed)
         self._client = RpcClient(host)
         self._channels: dict[int, Channel] = {}
         self._believed: dict[tuple[BeliefKind, str], Json] = {}

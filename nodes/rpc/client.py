@@ -14,9 +14,11 @@ import trio
 
 from nodes.beliefs import CallTimedOut
 from nodes.cause import cause
+from nodes.config import RemotingClientConfig
 from nodes.host import Channel, ChannelHandler, ConnectError, Host
 from nodes.protocol.command import NO_FIELDS, Command, CommandFlag
 from nodes.rpc.errors import RemotingConnectError, RemotingError, RemotingSendRequestError, RemotingTimeoutError
+from nodes.rpc.idle import IdleWatch
 
 Reply = Command | RemotingError
 ReplyCallback = Callable[[Reply], None]
@@ -50,8 +52,7 @@ class RpcClient:
 
     Resource handling: channels are opened on first use, kept, and closed by
     `close` or with the process. A synchronous call that times out closes its
-    channel if `close_channel_on_timeout`, as RocketMQ's
-    `clientCloseSocketIfTimeout` does.
+    channel if `clientCloseSocketIfTimeout`.
 
     Args:
         on_request: takes what the peer asks over a channel that we opened.
@@ -64,20 +65,19 @@ class RpcClient:
     def __init__(
         self,
         host: Host,
+        config: RemotingClientConfig | None = None,
         *,
-        connect_timeout_ms: int = 3_000,
-        close_channel_on_timeout: bool = True,
         on_request: Callable[[Channel, Command], None] | None = None,
         on_channel_active: Callable[[str], None] | None = None,
         on_channel_closed: Callable[[str], None] | None = None,
     ) -> None:
         self._host = host
-        self._connect_timeout_ms = connect_timeout_ms
-        self._close_channel_on_timeout = close_channel_on_timeout
+        self._config = config = config or RemotingClientConfig()
         self._on_request = on_request
         self._on_channel_active = on_channel_active
         self._on_channel_closed = on_channel_closed
         self._handler = _ClientHandler(self)
+        self._idle_watch = IdleWatch(host, config.client_channel_max_idle_time_seconds, self._on_idle)
         self._channels: dict[str, Channel] = {}
         self._connecting: dict[str, list[Callable[[Channel | RemotingError], None]]] = {}
         self._pending: dict[int, _Pending] = {}
@@ -178,7 +178,8 @@ class RpcClient:
         sync: bool,
     ) -> int:
         opaque = next(self._opaque)
-        pending = _Pending(address, code, callback, closes_on_timeout=sync and self._close_channel_on_timeout)
+        closes_on_timeout = sync and self._config.client_close_socket_if_timeout
+        pending = _Pending(address, code, callback, closes_on_timeout=closes_on_timeout)
         self._pending[opaque] = pending
         self._expire_later(opaque, timeout_ms)
         command = Command(code, 0, opaque, ext_fields=ext_fields, body=body, cause=pending.cause)
@@ -216,12 +217,13 @@ class RpcClient:
     async def _connect(self, address: str) -> None:
         got: Channel | RemotingError
         try:
-            got = await self._host.connect(address, self._handler, self._connect_timeout_ms)
+            got = await self._host.connect(address, self._handler, self._config.connect_timeout_millis)
         except ConnectError as error:
             got = RemotingConnectError(str(error))
         waiting = self._connecting.pop(address)
         if not isinstance(got, RemotingError):
             self._channels[address] = got
+            self._idle_watch.watch(got)
             if self._on_channel_active is not None:
                 self._on_channel_active(address)
         for use in waiting:
@@ -276,6 +278,10 @@ class RpcClient:
         if self._on_channel_closed is not None:
             self._on_channel_closed(channel.remote_address)
 
+    def _on_idle(self, channel: Channel) -> None:
+        channel.close()
+        self.on_peer_closed(channel)
+
     def on_request(self, channel: Channel, command: Command) -> None:
         """The peer asks something over a channel that we opened."""
         if self._on_request is not None:
@@ -287,6 +293,9 @@ class _ClientHandler(ChannelHandler):
 
     def __init__(self, client: RpcClient) -> None:
         self._client = client
+
+    def on_open(self, channel: Channel) -> None:
+        """Nobody connects to a client."""
 
     def on_command(self, channel: Channel, command: Command) -> None:
         if command.flag & CommandFlag.RESPONSE:

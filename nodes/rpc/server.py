@@ -2,9 +2,11 @@
 
 from collections.abc import Awaitable, Callable
 
+from nodes.config import RemotingServerConfig
 from nodes.host import Channel, Host
 from nodes.protocol.codes import ResponseCode
 from nodes.protocol.command import Command, CommandFlag
+from nodes.rpc.idle import IdleWatch
 
 Handler = Callable[[Channel, Command], Command | None]
 AsyncHandler = Callable[[Channel, Command], Awaitable[Command | None]]
@@ -24,8 +26,17 @@ class RpcServer:
         `org.apache.rocketmq.remoting.netty.NettyRemotingServer`, `NettyRemotingAbstract#processRequestCommand`.
     """
 
-    def __init__(self, host: Host, on_channel_closed: Callable[[Channel], None] | None = None) -> None:
+    def __init__(
+        self,
+        host: Host,
+        config: RemotingServerConfig | None = None,
+        *,
+        on_channel_closed: Callable[[Channel], None] | None = None,
+    ) -> None:
         self._host = host
+        self._idle_watch = IdleWatch(
+            host, (config or RemotingServerConfig()).server_channel_max_idle_time_seconds, self._on_idle
+        )
         self._handlers: dict[int, Handler] = {}
         self._async_handlers: dict[int, AsyncHandler] = {}
         self._on_channel_closed = on_channel_closed
@@ -37,6 +48,10 @@ class RpcServer:
     def register_async(self, code: int, handler: AsyncHandler) -> None:
         """Have `handler` answer requests of a code, each in a task of its own."""
         self._async_handlers[code] = handler
+
+    def on_open(self, channel: Channel) -> None:
+        """A connection was accepted."""
+        self._idle_watch.watch(channel)
 
     def on_command(self, channel: Channel, command: Command) -> None:
         """A frame arrived."""
@@ -58,6 +73,10 @@ class RpcServer:
         """The peer closed the channel, or it broke."""
         if self._on_channel_closed is not None:
             self._on_channel_closed(channel)
+
+    def _on_idle(self, channel: Channel) -> None:
+        channel.close()
+        self.on_close(channel)
 
     def _dispatch_rare(self, channel: Channel, command: Command) -> None:
         if command.code in self._async_handlers:

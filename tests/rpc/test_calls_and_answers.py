@@ -5,6 +5,7 @@ import trio
 from tiny_world import MS, PORT, VIRTUAL, add_host, play, process_of, until_ms
 
 from emulator.network.link import LinkEffect, LinkRule
+from nodes.config import RemotingClientConfig
 from nodes.protocol.command import Command
 from nodes.rpc.client import RpcClient
 from nodes.rpc.errors import RemotingConnectError, RemotingError, RemotingSendRequestError, RemotingTimeoutError
@@ -132,7 +133,7 @@ def test_calls_time_out_at_their_exact_instants(mode):
         await until_ms(stage.world, 107.000003)
         return ends, await stage.outcome(HOLD, timeout_ms=3_333)
 
-    options = {"close_channel_on_timeout": False}
+    options = {"config": RemotingClientConfig(client_close_socket_if_timeout=False)}
     played = staged(scene, mode=mode, client_options=options)
 
     ends, last = played.result
@@ -148,7 +149,7 @@ def test_a_late_answer_is_dropped(mode):
         await until_ms(stage.world, 60)
         return late, (await stage.outcome(ECHO, body=b"fresh"))[1].body
 
-    options = {"close_channel_on_timeout": False}
+    options = {"config": RemotingClientConfig(client_close_socket_if_timeout=False)}
     played = staged(scene, mode=mode, client_options=options)
 
     assert played.result == ((20, RemotingTimeoutError), b"fresh")
@@ -284,7 +285,7 @@ def test_a_time_out_is_caused_by_what_led_to_the_call(mode):
             process.start_soon(flow, name, name=name)
         await until_ms(stage.world, 100)
 
-    options = {"close_channel_on_timeout": False}
+    options = {"config": RemotingClientConfig(client_close_socket_if_timeout=False)}
     played = staged(scene, mode=mode, client_options=options)
 
     begun = {r["seq"]: r["name"] for r in played.trace.of("causes")}

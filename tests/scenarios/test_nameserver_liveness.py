@@ -55,12 +55,23 @@ def test_a_silent_broker_goes_at_the_first_scan_that_is_more_than_120_s_after_it
         await stage.at_ms(45_000)
         stage.cut("broker-a", "ns-1")
 
-    config = NameserverConfig(first_scan_delay_ms=first_scan_ms)
+    config = NameserverConfig(first_scan_delay_ms=first_scan_ms, server_channel_max_idle_time_seconds=3_600)
     trace = play(a_scenario(delay_ms=0, nameserver=config), script, for_ms=170_000)
 
     registrations = trace.select("rpc", dst="ns-1", code=103, event="delivered", kind="request")
     assert [row.at_ms for row in registrations] == [0, 10_000, 40_000]
     assert live(trace) == [(0, True), (removed_ms, False)]
+
+
+def test_the_connection_of_a_silent_broker_is_idle_before_a_scan_finds_it_expired():
+    async def script(stage: Stage) -> None:
+        await stage.at_ms(45_000)
+        stage.cut("broker-a", "ns-1")
+
+    trace = play(a_scenario(delay_ms=0), script, for_ms=170_000)
+
+    # Registered at 40 s over a connection that carried nothing since: closed after 120 s, which evicts at once.
+    assert live(trace) == [(0, True), (160_000, False)]
 
 
 @pytest.mark.trap("M2")
