@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from contextvars import copy_context
 from enum import StrEnum
+from functools import partial
 
 import attrs
 import structlog
@@ -108,6 +109,8 @@ class HostProcess:
         self._ports: dict[int, Listener] = {}
         self._cancel = trio.CancelScope()
         self._nursery: trio.Nursery | None = None
+        self._not_yet_begun: list[tuple[Callable[[], Awaitable[object]], str]] = []
+        """Flows of a process whose first task has not run yet."""
         self._source = Source(machine.name, machine.role, incarnation)
         self._timeline = world.timeline
         self._world = world
@@ -148,8 +151,13 @@ class HostProcess:
 
     def start_soon(self, flow: Callable[..., Awaitable[object]], *args: object, name: str) -> None:
         """Run a flow as a task of this process."""
-        if self._nursery is not None and self.alive:
-            self._nursery.start_soon(flow, *args, name=f"{self.name}/{name}")
+        if not self.alive:
+            return
+        begin = partial(flow, *args)
+        if self._nursery is None:
+            self._not_yet_begun.append((begin, name))
+        else:
+            self._nursery.start_soon(begin, name=f"{self.name}/{name}")
 
     def listen(self, port: int, handler: ChannelHandler) -> None:
         """Accept connections on a port."""
@@ -214,6 +222,8 @@ class HostProcess:
             with self._cancel:
                 async with trio.open_nursery() as nursery:
                     self._nursery = nursery
+                    for begin, name in self._not_yet_begun:
+                        self.start_soon(begin, name=name)
                     await node.main()
                     nursery.cancel_scope.cancel()
         except Exception as error:  # noqa: BLE001 - one node's bug must not end the emulation

@@ -189,7 +189,6 @@ class BrokerConfig(RemotingServerConfig, RemotingClientConfig):
     """Heartbeat with QUERY_DATA_VERSION (322) instead of BROKER_HEARTBEAT (904)."""
     broker_heartbeat_interval: int = _period_millis(1_000)
     """Time between two heartbeats; sent only with `enable_slave_acting_master`."""
-    send_heartbeat_timeout_millis: int = _millis(1_000)
     broker_not_active_timeout_millis: int = _millis(10_000)
     """Silence after which a nameserver forgets the broker; told only with `enable_slave_acting_master`, else 120 s."""
     channel_expired_timeout: int = _millis(120_000)
@@ -270,8 +269,6 @@ class ConsumerConfig(ClientConfig):
     """Listeners that run at once."""
     consume_message_batch_max_size: int = _number(1, Unit.COUNT, least=1, most=1024)
     """Messages handed to one call of the listener."""
-    consume_timeout: int = _number(15, Unit.MINUTES, least=1)
-    """Time after which a message that its listener holds is sent back."""
     max_reconsume_times: int = _number(-1, Unit.COUNT, least=-1)
     """Deliveries again before a message goes to the dead letters; -1 means 16."""
     pull_batch_size: int = _number(32, Unit.COUNT, least=1, most=1024)
@@ -302,7 +299,5 @@ class ProducerConfig(ClientConfig):
     """Budget of one send, its retries included."""
     retry_times_when_send_failed: int = _number(2, Unit.COUNT)
     """Attempts after the first of a synchronous send."""
-    send_latency_enable: bool = _flag(default=False)
-    """Avoid brokers that lately answered late or not at all."""
     default_topic_queue_nums: int = _number(4, Unit.COUNT, least=1)
     """Queues that a topic created by a send is asked to have."""

@@ -11,6 +11,7 @@ from emulator.time.timeline import Owner, Timeline
 from nodes.cause import NO_CAUSE, cause
 from nodes.host import ChannelHandler
 from nodes.protocol.command import Command
+from nodes.rpc.codec import FRAME_BYTES_MAX
 
 
 class FrameRecorder(Protocol):
@@ -23,6 +24,10 @@ class FrameRecorder(Protocol):
         self, event: str, connection_id: int, src: str, dst: str, sent_ns: int, cause_seq: int, detail: str = ""
     ) -> int:
         """What became of a connection."""
+
+
+BODY_BYTES_MAX = FRAME_BYTES_MAX - 64 * 1024
+"""What a frame may carry beside its header; longer ones are refused by whoever reads them."""
 
 
 class ListeningProcess(Peer, Owner, Protocol):
@@ -93,6 +98,9 @@ class Fabric:
             self.recorder.frame("lost", endpoint, command, now_ns, "sent on a closed connection")
             return
         endpoint.last_used_ns = now_ns
+        if command.body is not None and len(command.body) > BODY_BYTES_MAX:
+            self._break(endpoint, f"frame with a body of {len(command.body)} bytes; at most {BODY_BYTES_MAX} fit")
+            return
         fault_id, latency_ns = endpoint.link.verdict(may_be_lost=True)
         if fault_id:
             self.recorder.frame("dropped", endpoint, command, now_ns, fault_id)
@@ -160,6 +168,14 @@ class Fabric:
                 receiver.handler.on_command(receiver, command)
             except Exception as error:  # noqa: BLE001 - a node that raises must not take the network with it
                 process.crash(error)
+
+    def _break(self, endpoint: Endpoint, mistake: str) -> None:
+        """The receiver cannot read what `endpoint` sends: framing is lost, and both ends are told of the close."""
+        src, dst = endpoint.process.node, endpoint.peer.process.node
+        now_ns = self.timeline.now_ns
+        self.recorder.connection("malformed", endpoint.id, src, dst, now_ns, cause.get(), mistake)
+        for end in (endpoint, endpoint.peer):
+            self._post(end, None, now_ns, end.link.delay_ns)
 
     def _fin(self, sender: Endpoint, receiver: Endpoint, sent_ns: int) -> None:
         self.forget(receiver)

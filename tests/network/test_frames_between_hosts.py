@@ -211,3 +211,35 @@ def test_a_frame_that_fills_the_buffers_of_the_kernel_many_times_arrives_whole(m
         return sizes
 
     assert play(main, mode=mode).result == [12_000_000, 1]
+
+
+@modes
+def test_a_frame_that_is_too_long_ends_its_connection_alone_and_the_trace_says_so(mode):
+    async def main(world):
+        _, ear, client, channel, ear_of_client = await pair(world)
+        other, other_ear = await connected(world, client, (await listening(world, 3, "other"))[0])
+        channel.send(Command(1, body=bytes(17 * 1024 * 1024)))
+        await until_ms(world, 10)
+        return ear.codes(), ear_of_client.codes(), other.closed, other_ear.codes()
+
+    played = play(main, mode=mode)
+
+    assert played.result == (["closed"], ["closed"], False, [])
+    (row,) = played.trace.of("rpc", event="malformed")
+    assert (row["src"], row["dst"]) == ("client", "server")
+    assert row["detail"] == "frame with a body of 17825792 bytes; at most 16711680 fit"
+
+
+@modes
+def test_a_flow_that_is_begun_before_the_process_has_run_waits_for_it(mode):
+    async def main(world):
+        done = []
+
+        async def flow(what):
+            done.append(what)
+
+        process_of(add_host(world, 1, "early")).start_soon(flow, "begun", name="early")
+        await until_ms(world, 1)
+        return done
+
+    assert play(main, mode=mode).result == ["begun"]
