@@ -1,14 +1,16 @@
 """The command line: `rmqemu`.
 
-Exit status: 0 valid, 1 an oracle was violated, 2 unknown or bad input.
+Exit status: 0 valid, 1 an oracle was violated, 2 unknown or bad input, 130 Ctrl-C.
 """
 
 import json
-from collections.abc import Iterator
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import attrs
 import typer
@@ -17,11 +19,13 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from emulator.world import TimeMode
 
-VIOLATED, BAD_INPUT = 1, 2
+VIOLATED, BAD_INPUT, INTERRUPTED = 1, 2, 130
+NAME = "rmqemu"
 
 app = typer.Typer(
-    name="rmqemu",
+    name=NAME,
     help="Emulate a RocketMQ cluster, break it, and see who believed what.",
+    epilog="Exit status: 0 valid, 1 an oracle was violated, 2 unknown or bad input, 130 Ctrl-C.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -29,22 +33,25 @@ app = typer.Typer(
 
 _RunsOption = Annotated[Path, typer.Option("--runs", metavar="DIR", help="Directory of all runs.")]
 _SpecArgument = Annotated[Path, typer.Argument(metavar="SPEC", help="Scenario file (TOML).", show_default=False)]
+_ScenarioArgument = Annotated[
+    Path, typer.Argument(metavar="SCENARIO", help="Scenario file (TOML).", show_default=False)
+]
 _RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="Directory of a run.", show_default=False)]
 _JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 
 
 @app.command()
 def demo(runs: _RunsOption = Path("runs")) -> None:
-    """Run the scenario of the half-seen consumer, analyse it, and draw it."""
+    """Run the scenario of the half-seen consumer, say what happened and why, and draw it."""
     from emulator.demo import show  # noqa: PLC0415 - Spark is needed by this command only
 
     with _one_line_errors():
-        raise typer.Exit(show(runs, Console()))
+        raise typer.Exit(show(runs, tables_console(), progress_bar))
 
 
 @app.command()
 def up(spec: _SpecArgument, runs: _RunsOption = Path("runs")) -> None:
-    """Run a cluster live and print what happens, until Ctrl-C."""
+    """Run a cluster live and print what happens, one line per event, until Ctrl-C."""
     from emulator.lines import event_line  # noqa: PLC0415 - keeps `rmqemu --help` fast
     from emulator.run import run_scenario  # noqa: PLC0415
     from emulator.spec import load  # noqa: PLC0415
@@ -53,17 +60,22 @@ def up(spec: _SpecArgument, runs: _RunsOption = Path("runs")) -> None:
 
     def show(table: Table, row: Row) -> None:
         line = event_line(table, row)
-        if line is not None:
+        if line is None:
+            return
+        try:
             print(line, flush=True)
+        except BrokenPipeError:
+            # Nobody reads on (`| head`): that ends the run as Ctrl-C does, not the node that recorded the row.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            signal.raise_signal(signal.SIGINT)
 
     with _one_line_errors():
-        result = run_scenario(load(spec), mode=TimeMode.LIVE, runs=runs, endless=True, listeners=(show,))
-        print(result.path)
+        run_scenario(load(spec), mode=TimeMode.LIVE, runs=runs, endless=True, listeners=(show,))
 
 
 @app.command()
 def run(
-    scenario: _SpecArgument,
+    scenario: _ScenarioArgument,
     mode: Annotated[TimeMode, typer.Option(help="How time passes and what carries frames.")] = TimeMode.SIM,
     seed: Annotated[int | None, typer.Option(min=0, help="Instead of the scenario's.", show_default=False)] = None,
     runs: _RunsOption = Path("runs"),
@@ -84,87 +96,99 @@ def run(
 @app.command()
 def analyze(run: _RunArgument, as_json: _JsonOption = False) -> None:
     """Tell from a run's trace who disagreed, and which queues had two owners or none; draws the picture, too."""
-    from emulator.analysis.picture import draw  # noqa: PLC0415 - Spark is needed by this command only
-    from emulator.analysis.report import analyze as analyze_run  # noqa: PLC0415
-    from emulator.analysis.tables import render  # noqa: PLC0415
+    from emulator.trace.reader import open_run  # noqa: PLC0415 - keeps `rmqemu --help` fast
 
     with _one_line_errors():
-        report = analyze_run(run)
-        picture = run / "ownership.html"
-        draw(report, picture)
+        open_run(run)  # what is no run need not wait for Spark
+        from emulator.analysis.picture import draw  # noqa: PLC0415 - Spark is needed by this command only
+        from emulator.analysis.report import analyze as analyze_run  # noqa: PLC0415
+        from emulator.analysis.session import command_session  # noqa: PLC0415
+        from emulator.analysis.tables import print_report  # noqa: PLC0415
+
+        report = analyze_run(run, command_session())
+        picture = draw(report, run / "ownership.html")
         if as_json:
-            print(json.dumps(report.to_json(), indent=2))
+            print(report.to_json())
         else:
-            render(report, Console())
-            print(f"picture: {picture}")
-    raise typer.Exit(report.exit_status)
+            print_report(report, tables_console())
+            print(f"\npicture: {picture}")
+        raise typer.Exit(report.exit_status)
 
 
 @app.command()
 def verify(run: _RunArgument) -> None:
     """Run a run again and say whether the trace is identical, row by row."""
     from emulator.trace.reader import open_run  # noqa: PLC0415 - keeps `rmqemu --help` fast
-    from emulator.verify import repeat  # noqa: PLC0415
+    from emulator.verify import describe, repeat  # noqa: PLC0415
 
     with _one_line_errors():
         difference = repeat(open_run(run))
-    if difference is None:
-        print("identical")
-        return
-    print(f"different: the first row that differs is in table {difference.table}")
-    print(f"  run:        {_row_text(difference.first)}")
-    print(f"  repetition: {_row_text(difference.second)}")
-    raise typer.Exit(VIOLATED)
+        if difference is None:
+            print("identical")
+            return
+        print(describe(difference))
+        raise typer.Exit(VIOLATED)
 
 
 @app.command()
 def fidelity(as_json: _JsonOption = False) -> None:
     """List RocketMQ's traps and what the emulator makes of each."""
-    from emulator.fidelity import ledger  # noqa: PLC0415 - keeps `rmqemu --help` fast
+    from emulator.fidelity import brief, ledger  # noqa: PLC0415 - keeps `rmqemu --help` fast
 
-    rows = [attrs.asdict(row) for row in ledger()]
+    rows = ledger()
     if as_json:
-        print(json.dumps(rows, indent=2))
+        print(json.dumps([brief(row) for row in rows], indent=2, ensure_ascii=False))
         return
     from emulator.fidelity_table import render  # noqa: PLC0415
 
-    render(rows, Console())
+    tables_console().print(render(rows))
 
 
 @contextmanager
-def progress_bar(title: str) -> Iterator[Any]:
+def progress_bar(title: str) -> Iterator[Callable[[float], None]]:
     """A bar on stderr; yields the function that moves it to a share of the whole."""
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=False) as bar:
+    with Progress(*columns, console=Console(stderr=True)) as bar:
         task = bar.add_task(title, total=1.0)
         yield lambda share: bar.update(task, completed=share)
+
+
+def tables_console() -> Console:
+    """Standard output; what is no terminal gets lines wide enough for every table."""
+    return Console(width=None if sys.stdout.isatty() else 150)
 
 
 @contextmanager
 def _one_line_errors() -> Iterator[None]:
     """Bad input ends with one line on stderr and status 2, Ctrl-C with status 130."""
-    from emulator.cluster import NodeCrashedError  # noqa: PLC0415 - keeps `rmqemu --help` fast
-    from emulator.run import RunError  # noqa: PLC0415
+    from emulator.analysis.java import JavaNotFoundError  # noqa: PLC0415 - keeps `rmqemu --help` fast
+    from emulator.cluster import NodeCrashedError  # noqa: PLC0415
+    from emulator.run import RunError, RunInterrupted  # noqa: PLC0415
     from emulator.spec import SpecError  # noqa: PLC0415
     from emulator.trace.reader import NotARunError  # noqa: PLC0415
     from emulator.verify import NotVerifiableError  # noqa: PLC0415
 
     try:
         yield
-    except (SpecError, RunError, NotARunError, NotVerifiableError, NodeCrashedError) as error:
-        typer.echo(f"rmqemu: {error}", err=True)
+    except (SpecError, RunError, NotARunError, NotVerifiableError, NodeCrashedError, JavaNotFoundError) as error:
+        _complain(str(error))
         raise typer.Exit(BAD_INPUT) from None
+    except RunInterrupted as interrupted:
+        _complain(str(interrupted))
+        print(interrupted.path)
+        raise typer.Exit(INTERRUPTED) from None
     except KeyboardInterrupt:
-        typer.echo("rmqemu: interrupted; what was traced is kept", err=True)
-        raise typer.Exit(130) from None
+        _complain("interrupted")
+        raise typer.Exit(INTERRUPTED) from None
+    except OSError as error:
+        _complain(f"{error.filename or 'output'}: {error.strerror or error}")
+        raise typer.Exit(BAD_INPUT) from None
 
 
-def _row_text(row: dict[str, Any] | None) -> str:
-    if row is None:
-        return "(ended before)"
-    return " ".join(f"{name}={value}" for name, value in row.items())
+def _complain(problem: str) -> None:
+    # Whatever it quotes, it stays one line.
+    typer.echo(f"{NAME}: {' '.join(problem.split())}", err=True)
 
 
-def example(name: str) -> Path:
-    """A scenario that comes with the package."""
-    return Path(str(resources.files("emulator") / "scenarios" / name))
+if __name__ == "__main__":
+    app(prog_name=NAME)

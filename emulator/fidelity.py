@@ -87,6 +87,16 @@ def ledger(marks: tuple[TrapMark, ...] | None = None) -> list[LedgerRow]:
     return [_row(trap, [mark for mark in judged if mark.trap == trap.id]) for trap in catalogue()]
 
 
+def brief(row: LedgerRow) -> dict[str, str]:
+    """A row for programs: trap, status, test (the first that proves it, empty where it is absent), note."""
+    return {
+        "trap": row.trap,
+        "status": row.status.value,
+        "test": row.tests[0] if row.tests else "",
+        "note": row.note,
+    }
+
+
 def _row(trap: Trap, marks: list[TrapMark]) -> LedgerRow:
     if not marks:
         return LedgerRow(trap.id, trap.title, Status.ABSENT, (), trap.absent)

@@ -1,5 +1,6 @@
 """One run: a scenario in a world, its trace in a directory, its manifest at the end."""
 
+import os
 import time
 from collections.abc import Callable
 from enum import StrEnum
@@ -8,17 +9,17 @@ from typing import Any
 
 import attrs
 
-from emulator.cluster import Cluster
+from emulator.cluster import Cluster, NodeCrashedError
 from emulator.host import World
 from emulator.log import open_log
 from emulator.network.loopback import LoopbackError
 from emulator.operator import Operator
 from emulator.spec import Scenario, to_dict
 from emulator.trace.manifest import versions, write_manifest
-from emulator.trace.recorder import Recorder, RowListener
+from emulator.trace.recorder import RowListener
 from emulator.trace.schema import SCHEMA_VERSION
 from emulator.trace.segments import SegmentWriter
-from emulator.world import TimeMode, run_world
+from emulator.world import DeadlockError, TimeMode, run_world
 
 _NS = 1_000_000_000
 _NS_PER_MS = 1_000_000
@@ -29,6 +30,14 @@ Progress = Callable[[float], None]
 
 class RunError(Exception):
     """A run could not begin, or could not write its trace; says where and why in one line."""
+
+
+class RunInterrupted(KeyboardInterrupt):
+    """Ctrl-C while a run was under way; what was traced is in `path`."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(f"interrupted; what was traced is in {path}")
+        self.path = path
 
 
 class Ended(StrEnum):
@@ -68,17 +77,16 @@ def run_scenario(
     Raises:
         RunError: the run directory cannot be written.
         NodeCrashedError: a node's own code raised.
-        KeyboardInterrupt: Ctrl-C, after what was traced has been written, unless `endless`.
+        RunInterrupted: Ctrl-C, the only end of an endless run; what was traced has been written.
     """
     path = create_run_directory(runs, f"{scenario.name}-{mode}-seed{scenario.seed}")
-    begin = time.perf_counter()
-    outcome = _Outcome()
+    outcome = _Outcome(path, scenario, mode, time.perf_counter())
     try:
         with open_log(path / "log.jsonl"):
             writer = SegmentWriter(path / "trace")
             try:
                 run_world(
-                    lambda world: _main(world, scenario, outcome, progress, listeners, endless=endless),
+                    lambda world: _main(world, writer, outcome, progress, listeners, endless=endless),
                     mode=mode,
                     seed=scenario.seed,
                     delay_ms=scenario.network.delay_ms,
@@ -86,19 +94,16 @@ def run_scenario(
                     writer=writer,
                 )
             except KeyboardInterrupt:
-                outcome.ended = Ended.INTERRUPTED
-                if not endless:
-                    raise
-            finally:
-                if outcome.recorder is not None:
-                    manifest = _manifest(path.name, scenario, mode, outcome, time.perf_counter() - begin)
-                    write_manifest(path, manifest)
-    except LoopbackError as error:
-        raise RunError(str(error)) from error
+                outcome.close()
+                raise RunInterrupted(path) from None
+            except NodeCrashedError:
+                outcome.close()
+                raise
+            return RunResult(path, outcome.close())
+    except (LoopbackError, DeadlockError) as error:
+        raise RunError(f"{path}: {error}") from error
     except OSError as error:
-        msg = f"{path}: the trace cannot be written: {error.strerror or error}"
-        raise RunError(msg) from error
-    return RunResult(path, manifest)
+        raise RunError(f"{path}: the trace cannot be written: {_why(error)}") from error
 
 
 def create_run_directory(runs: Path, stem: str) -> Path:
@@ -119,31 +124,70 @@ def create_run_directory(runs: Path, stem: str) -> Path:
             else:
                 return path
     except OSError as error:
-        msg = f"{runs}: no run directory can be created: {error.strerror or error}"
-        raise RunError(msg) from error
+        raise RunError(f"{runs}: no run directory can be created: {_why(error)}") from error
+
+
+def _why(error: OSError) -> str:
+    # Arrow's texts say more than a user asks for, but it gives the number.
+    return os.strerror(error.errno) if error.errno else str(error)
 
 
 @attrs.define
 class _Outcome:
     """What is known of a run while it is under way."""
 
-    recorder: Recorder | None = None
+    path: Path
+    scenario: Scenario
+    mode: TimeMode
+    begin: float
     world: World | None = None
+    end_ns: int = 0
     ended: Ended = Ended.INTERRUPTED
     crashes: list[str] = attrs.Factory(list)
+    addresses: dict[str, str] = attrs.Factory(dict)
+
+    def close(self) -> dict[str, Any]:
+        """Write what rows wait, then the manifest, which makes the directory a run; returns it.
+
+        Raises:
+            OSError: not all of it could be written, so there is no manifest.
+        """
+        if self.world is None:
+            return {}
+        recorder = self.world.recorder
+        manifest: dict[str, Any] = {
+            "run_id": self.path.name,
+            "schema_version": SCHEMA_VERSION,
+            "ended": self.ended,
+            "digest": recorder.digest(),
+            "seed": self.scenario.seed,
+            "mode": self.mode,
+            "rows": recorder.counts,
+            "virtual_s": self.end_ns / _NS,
+            "wall_s": round(time.perf_counter() - self.begin, 3),
+            "crashes": self.crashes,
+            "addresses": self.addresses,
+            "versions": versions(),
+            "scenario": to_dict(self.scenario),
+        }
+        write_manifest(self.path, manifest)
+        return manifest
 
 
 async def _main(
     world: World,
-    scenario: Scenario,
+    writer: SegmentWriter,
     outcome: _Outcome,
     progress: Progress | None,
     listeners: tuple[RowListener, ...],
     *,
     endless: bool,
 ) -> None:
-    outcome.recorder, outcome.world = world.recorder, world
+    outcome.world = world
+    # A full disk ends the run; raised where a row is recorded, it would pass for a crash of the node that recorded it.
+    writer.on_error = world.fabric.hub.fail
     world.recorder.listeners.extend(listeners)
+    scenario = outcome.scenario
     end_ns = scenario.run_for_ms * _NS_PER_MS
     if progress is not None:
         _report_progress(world, end_ns, progress)
@@ -161,6 +205,9 @@ async def _main(
             outcome.ended = Ended.COMPLETE
     finally:
         outcome.crashes = cluster.crashes()
+        outcome.addresses = {host.ip: name for name, host in cluster.hosts.items()}
+        # What is still to be cancelled takes no part in the run: no row says when.
+        outcome.end_ns = world.timeline.now_ns
 
 
 def _report_progress(world: World, end_ns: int, progress: Progress) -> None:
@@ -173,23 +220,4 @@ def _report_progress(world: World, end_ns: int, progress: Progress) -> None:
     tick(0)
 
 
-def _manifest(run_id: str, scenario: Scenario, mode: TimeMode, outcome: _Outcome, wall_s: float) -> dict[str, Any]:
-    assert outcome.recorder is not None
-    assert outcome.world is not None
-    return {
-        "run_id": run_id,
-        "schema_version": SCHEMA_VERSION,
-        "ended": outcome.ended,
-        "digest": outcome.recorder.digest(),
-        "seed": scenario.seed,
-        "mode": mode,
-        "rows": outcome.recorder.counts,
-        "virtual_s": outcome.world.timeline.now_ns / _NS,
-        "wall_s": round(wall_s, 3),
-        "crashes": outcome.crashes,
-        "versions": versions(),
-        "scenario": to_dict(scenario),
-    }
-
-
-__all__ = ["Ended", "Progress", "RunError", "RunResult", "create_run_directory", "run_scenario"]
+__all__ = ["Ended", "Progress", "RunError", "RunInterrupted", "RunResult", "create_run_directory", "run_scenario"]

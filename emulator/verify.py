@@ -29,6 +29,8 @@ class Difference:
     """The row of the run; None: it has ended."""
     second: dict[str, Any] | None
     """The row of the repetition; None: it has ended."""
+    versions: tuple[str, ...] = ()
+    """Packages that the repetition had in another version: `trio 0.34.0, now 0.35.0`."""
 
 
 def repeat(run: RunDirectory) -> Difference | None:
@@ -38,20 +40,23 @@ def repeat(run: RunDirectory) -> Difference | None:
         None if the repetition is identical.
 
     Raises:
-        NotVerifiableError: the run was `live`, was interrupted, or its repetition failed.
+        NotVerifiableError: the run was `live`, was interrupted, or its repetition failed; or only the digest differs.
     """
     manifest = run.manifest
     if manifest["mode"] == TimeMode.LIVE:
-        msg = f"{run.path} was run live: real time cannot be repeated; use --mode fast or sim"
-        raise NotVerifiableError(msg)
+        raise NotVerifiableError(f"{run.path} was run live: real time cannot be repeated; use --mode fast or sim")
     if manifest.get("ended") != "complete":
-        msg = f"{run.path} was interrupted: only complete runs can be repeated"
-        raise NotVerifiableError(msg)
+        raise NotVerifiableError(f"{run.path} was interrupted: only complete runs can be repeated")
     with tempfile.TemporaryDirectory(prefix="rmqemu-verify-") as scratch:
         again = _run_again(run, Path(scratch))
         if again.manifest["digest"] == manifest["digest"]:
             return None
-        return first_difference(run.path, again.path)
+        difference = first_difference(run.path, again.path)
+        if difference is None:
+            raise NotVerifiableError(
+                f"{run.path}: its rows are those of the repetition, its digest is not: who wrote it?"
+            )
+        return attrs.evolve(difference, versions=_other_versions(manifest["versions"], again.manifest["versions"]))
 
 
 def first_difference(one: Path, other: Path) -> Difference | None:
@@ -66,13 +71,27 @@ def first_difference(one: Path, other: Path) -> Difference | None:
             return Difference(table, mine and mine[2], others and others[2])
 
 
+def describe(difference: Difference) -> str:
+    """A difference for people: the table, and the two rows column by column where they part."""
+    first, second = difference.first or {}, difference.second or {}
+    lines = [f"different: the first row that differs is in table {difference.table}"]
+    for title, row in (("run", difference.first), ("repetition", difference.second)):
+        text = "(ended before)" if row is None else " ".join(f"{name}={value}" for name, value in row.items())
+        lines.append(f"  {title + ':':<12}{text}")
+    columns = [name for name in first if name in second and first[name] != second[name]]
+    if columns:
+        lines.append(f"  differs in: {', '.join(columns)}")
+    lines += [f"  note: made with {version}" for version in difference.versions]
+    return "\n".join(lines)
+
+
 def _run_again(run: RunDirectory, scratch: Path) -> RunDirectory:
     environment = {**os.environ, "PYTHONHASHSEED": _other_hash_seed()}
     command = [sys.executable, "-m", "emulator.replay", str(run.path), str(scratch)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        msg = f"{run.path}: the repetition failed: {done.stderr.strip().splitlines()[-1:] or 'no message'}"
-        raise NotVerifiableError(msg)
+        last_words = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        raise NotVerifiableError(f"{run.path}: the repetition failed: {last_words}")
     return open_run(done.stdout.strip().splitlines()[-1])
 
 
@@ -80,6 +99,10 @@ def _other_hash_seed() -> str:
     """Another one than this process has, if it has a fixed one."""
     mine = os.environ.get("PYTHONHASHSEED", "random")
     return "4711" if mine != "4711" else "815"
+
+
+def _other_versions(then: dict[str, str], now: dict[str, str]) -> tuple[str, ...]:
+    return tuple(f"{name} {version}, now {now.get(name)}" for name, version in then.items() if version != now.get(name))
 
 
 def _rows(run: Path) -> Iterator[tuple[int, str, dict[str, Any]]]:

@@ -2,12 +2,15 @@
 
 from collections.abc import Sequence
 from functools import reduce
+from pathlib import Path
 
 import attrs
+import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from emulator.trace.reader import RunDirectory
+from emulator.trace.reader import NotARunError, RunDirectory
 from emulator.trace.schema import (
     BELIEFS,
     CAUSES,
@@ -16,6 +19,7 @@ from emulator.trace.schema import (
     MESSAGES,
     OWNERSHIP,
     RPC,
+    TABLES,
     ColumnType,
     Table,
 )
@@ -60,6 +64,26 @@ def read_frames(spark: SparkSession, runs: Sequence[RunDirectory]) -> Frames:
     )
 
 
+def segment_rows(run: RunDirectory) -> dict[str, int]:
+    """How many rows of each table are on disk, by the footers of its segments.
+
+    Raises:
+        NotARunError: a segment is damaged.
+    """
+    return {table.name: sum(_rows_in(segment) for segment in _segments(run, table)) for table in TABLES}
+
+
+def _segments(run: RunDirectory, table: Table) -> list[Path]:
+    return sorted((run.path / "trace" / table.name).glob("seg-*.parquet"))
+
+
+def _rows_in(segment: Path) -> int:
+    try:
+        return int(pq.read_metadata(segment).num_rows)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise NotARunError(f"{segment} is no whole segment: {error}") from None
+
+
 def table_ddl(table: Table) -> str:
     """The columns of a table in Spark's notation, in order."""
     return ", ".join(f"`{column.name}` {_SQL_TYPE[column.type]}" for column in table.columns)
@@ -73,6 +97,6 @@ def _read(spark: SparkSession, runs: Sequence[RunDirectory], table: Table) -> Da
 def _read_one(spark: SparkSession, run: RunDirectory, table: Table) -> DataFrame:
     ddl = table_ddl(table)
     folder = run.path / "trace" / table.name
-    written = any(folder.glob("seg-*.parquet"))
+    written = bool(_segments(run, table))
     rows = spark.read.schema(ddl).parquet(f"file://{folder}") if written else spark.createDataFrame([], ddl)
     return rows.select(F.lit(run.run).alias("run"), "*")

@@ -16,13 +16,17 @@ from nodes.beliefs import OwnershipEvent
 _STEPS = ["owners", "alive", "exists"]
 
 
-def orphan(ownership: DataFrame, lifecycle: DataFrame, runs: DataFrame) -> DataFrame:
+def orphan(ownership: DataFrame, lifecycle: DataFrame, runs: DataFrame, held: DataFrame | None = None) -> DataFrame:
     """Maximal intervals in which a queue has no owner while its group has a live consumer.
+
+    Args:
+        held: what `holds` answers for the same tables, where it is there already.
 
     Returns:
         run, group, topic, broker_name, queue_id, start_ns, end_ns, open.
     """
-    held = holds(ownership, lifecycle, runs)
+    if held is None:
+        held = holds(ownership, lifecycle, runs)
     first = (
         ownership_changes(ownership, lifecycle)
         .where(F.col("event") == OwnershipEvent.ACQUIRED.value)

@@ -4,7 +4,7 @@ The measure is an integral: two queues without owner for 3 s are 6 orphan
 seconds, whether at once or one after the other.
 """
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 MEASURES = ("view", "overlap", "orphan")
@@ -31,46 +31,48 @@ def phases(
         .join(F.broadcast(runs), "run")
         .where("t_ns < end_ns")
     )
+    bounds = begins.select("run", "t_ns", "what", F.lit(1).alias("begins"), *_amounts()).union(
+        runs.select("run", "end_ns", nothing, F.lit(0), *_amounts())
+    )
     by_time = Window.partitionBy("run").orderBy("t_ns")
-    steps = (
-        begins.select("run", "t_ns", *[F.lit(0).alias(name) for name in MEASURES])
-        .union(runs.select("run", F.col("end_ns"), *[F.lit(0) for _ in MEASURES]))
-        .union(_steps(views, "view"))
+    levels = [F.sum(name).over(by_time).alias(name) for name in MEASURES]
+    # A phase begins at an instant of its own, so what lasts from one instant to the next lies within one phase.
+    pieces = (
+        bounds.union(_steps(views, "view"))
         .union(_steps(overlaps, "overlap"))
         .union(_steps(orphans, "orphan"))
         .groupBy("run", "t_ns")
-        .agg(*[F.sum(name).alias(name) for name in MEASURES])
-    )
-    for name in MEASURES:
-        steps = steps.withColumn(name, F.sum(name).over(by_time))
-    # The area up to an instant: each level times how long it lasted, summed over what came before.
-    lasted = F.col("t_ns") - F.lag("t_ns", 1, 0).over(by_time)
-    for name in MEASURES:
-        steps = steps.withColumn(f"{name}_piece", F.lag(name, 1, 0).over(by_time) * lasted)
-    area = [F.sum(f"{name}_piece").over(by_time).alias(f"{name}_area") for name in MEASURES]
-    areas = steps.select("run", "t_ns", *area)
-    ends = F.lead("t_ns").over(by_time)
-    bounded = begins.select("run", F.col("t_ns").alias("start_ns"), F.coalesce(ends, "end_ns").alias("end_ns"), "what")
-    at_start = areas.select(
-        "run", F.col("t_ns").alias("start_ns"), *[F.col(f"{name}_area").alias(f"{name}_before") for name in MEASURES]
-    )
-    at_end = areas.withColumnRenamed("t_ns", "end_ns")
-    return (
-        bounded.join(at_start, ["run", "start_ns"])
-        .join(at_end, ["run", "end_ns"])
+        .agg(*[F.sum(name).alias(name) for name in ("begins", *MEASURES)], F.max("what").alias("what"))
         .select(
             "run",
-            "start_ns",
-            "end_ns",
+            "t_ns",
             "what",
-            *[(F.col(f"{name}_area") - F.col(f"{name}_before")).alias(f"{name}_ns") for name in MEASURES],
+            F.lead("t_ns").over(by_time).alias("until_ns"),
+            F.sum("begins").over(by_time).alias("phase"),
+            *levels,
         )
+        .where("until_ns IS NOT NULL")
+    )
+    lasted = F.col("until_ns") - F.col("t_ns")
+    return (
+        pieces.groupBy("run", "phase")
+        .agg(
+            F.min("t_ns").alias("start_ns"),
+            F.max("until_ns").alias("end_ns"),
+            F.max("what").alias("what"),
+            *[F.sum(F.col(name) * lasted).alias(f"{name}_ns") for name in MEASURES],
+        )
+        .select("run", "start_ns", "end_ns", "what", *[f"{name}_ns" for name in MEASURES])
     )
 
 
 def _steps(intervals: DataFrame, measure: str) -> DataFrame:
     def step(at: str, by: int) -> DataFrame:
-        amounts = [F.lit(by if name == measure else 0).alias(name) for name in MEASURES]
-        return intervals.select("run", F.col(at).alias("t_ns"), *amounts)
+        what = F.array().cast("array<string>")
+        return intervals.select("run", at, what, F.lit(0), *_amounts(**{measure: by}))
 
     return step("start_ns", 1).union(step("end_ns", -1))
+
+
+def _amounts(**steps: int) -> list[Column]:
+    return [F.lit(steps.get(name, 0)).alias(name) for name in MEASURES]

@@ -15,6 +15,7 @@ from emulator.analysis.report import Report
 from emulator.analysis.rows import Divergence, Hold, Orphan, Overlap, Queue
 from emulator.analysis.tables import describe_camps, seconds
 
+HOW_TO_READ = "One row per queue; its colour says who owns it. Rest the pointer on anything to read more."
 RETRY_PREFIX = "%RETRY%"
 WIDTH = 1320
 LEFT = 150
@@ -56,7 +57,7 @@ def page(report: Report) -> str:
         f"<title>{title}: who owned which queue</title>"
         f"<style>{STYLE}{highlight_rules(css.values())}</style></head><body>"
         f'<h1>{title}<span class="verdict {report.verdict}">{report.verdict}</span></h1>'
-        f"<p>{what}</p>{reasons}{_legend(colours, css)}{chart.svg()}</body></html>\n"
+        f"<p>{what}</p>{reasons}<p>{HOW_TO_READ}</p>{_legend(colours, css)}{chart.svg()}</body></html>\n"
     )
 
 
@@ -231,10 +232,14 @@ class _Chart:
             return y
         self.front.append(text(LEFT - 8, y + VIEW_PX - 1, "views differ", anchor="end", class_="small"))
         self.front.extend(
-            titled(band(self.axis, row.start_ns, row.end_ns, y + 2, y + VIEW_PX - 2, "differ"), _about_view(row))
+            titled(band(self.axis, row.start_ns, row.end_ns, y + 2, y + VIEW_PX - 2, "differ"), self._about_view(row))
             for row in found
         )
         return y + VIEW_PX + 3
+
+    def _about_view(self, row: Divergence) -> str:
+        camps = "\n".join(describe_camps(row.camps, self.report.names))
+        return f"{row.views_max} views of {row.subject}\n{_when(row)}\n{camps}"
 
     def _row(self, queue: Queue, y: int) -> None:
         low = y + self.row_px - 2
@@ -282,11 +287,6 @@ def _queue_order(queue: Queue) -> tuple[bool, str, str, str, int]:
 def _about(row: Hold | Overlap | Orphan, who: str) -> str:
     queue = row.queue
     return f"{who}\n{queue.topic} {queue.broker_name} q{queue.queue_id}\n{_when(row)}"
-
-
-def _about_view(row: Divergence) -> str:
-    camps = "\n".join(describe_camps(row.camps))
-    return f"{row.views_max} views of {row.subject}\n{_when(row)}\n{camps}"
 
 
 def _when(row: Hold | Overlap | Orphan | Divergence) -> str:

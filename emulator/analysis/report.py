@@ -2,7 +2,6 @@
 
 import json
 from enum import StrEnum
-from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from pyspark.sql import functions as F
 from emulator.analysis.agreement import agreement, layered
 from emulator.analysis.baseline import REBALANCE_ROUND_MS, with_violation
 from emulator.analysis.disturbances import disturbances, fault_spans, first_agreement, lifecycle_disturbances
-from emulator.analysis.frames import Frames, read_frames
+from emulator.analysis.frames import Frames, read_frames, segment_rows
 from emulator.analysis.orphan import orphan
 from emulator.analysis.overlap import overlap
 from emulator.analysis.ownership import QUEUE, holds
@@ -30,10 +29,10 @@ from emulator.analysis.rows import (
     Phase,
     Queue,
 )
-from emulator.analysis.session import spark_session
+from emulator.analysis.session import session_for, spark_session
 from emulator.analysis.view import view_camps
 from emulator.trace.reader import RunDirectory, open_run
-from emulator.trace.schema import TABLES
+from emulator.trace.schema import BELIEFS, OWNERSHIP
 from nodes.beliefs import BeliefKind
 
 SHOWN_KINDS = (BeliefKind.CONSUMER_IDS, BeliefKind.ROUTE, BeliefKind.LIVE_BROKERS)
@@ -81,6 +80,8 @@ class Report:
     holds: tuple[Hold, ...]
     faults: tuple[FaultSpan, ...]
     marks: tuple[LifeMark, ...]
+    names: dict[str, str]
+    """Address -> node, to tell people who a client id is."""
 
     @property
     def exit_status(self) -> int:
@@ -102,17 +103,23 @@ def analyze(run_dir: Path | str, spark: SparkSession | None = None, *, round_ms:
         round_ms: divergence up to this long is baseline, longer is a violation.
 
     Raises:
-        NotARunError: the directory is not a run that this version can read.
+        NotARunError: the directory is not a run that this version can read, or a segment of it is damaged.
         JavaNotFoundError: Spark has no Java to run on.
     """
     run = open_run(run_dir)
-    frames = read_frames(spark or spark_session(), [run])
+    counts = segment_rows(run)
+    doubts = _doubts(run, counts)
+    rows = sum(counts.values())
+    frames = read_frames(session_for(spark or spark_session(), rows), [run])
     found = _collect(frames, round_ms)
     reasons = _violations(found, round_ms)
-    doubts = _doubts(frames, run)
-    # A violation that was seen stays one, however much of the trace is missing.
-    verdict = Verdict.INVALID if reasons else Verdict.UNKNOWN if doubts else Verdict.VALID
     manifest = run.manifest
+    # A violation that was seen stays one, however much of the trace is missing; an experiment that was broken off
+    # has no result at all.
+    broken_off = _broken_off(run)
+    verdict = Verdict.INVALID if reasons else Verdict.UNKNOWN if doubts else Verdict.VALID
+    if broken_off:
+        verdict = Verdict.UNKNOWN
     return Report(
         run_id=run.run,
         scenario=str(manifest["scenario"]["scenario"]["name"]),
@@ -122,7 +129,8 @@ def analyze(run_dir: Path | str, spark: SparkSession | None = None, *, round_ms:
         end_ns=run.end_ns,
         round_ms=round_ms,
         verdict=verdict,
-        reasons=tuple(reasons + doubts),
+        reasons=tuple(broken_off + reasons + doubts),
+        names=dict(manifest.get("addresses", {})),
         **found,
     )
 
@@ -133,7 +141,8 @@ def _collect(frames: Frames, round_ms: int) -> dict[str, tuple[Any, ...]]:
     every = view_camps(frames.beliefs, life, runs, BeliefKind.VIEW, *SHOWN_KINDS).localCheckpoint()
     views = every.where(F.col("kind") == BeliefKind.VIEW.value)
     overlaps = overlap(frames.ownership, life, runs).localCheckpoint()
-    orphans = orphan(frames.ownership, life, runs).localCheckpoint()
+    held = holds(frames.ownership, life, runs).localCheckpoint()
+    orphans = orphan(frames.ownership, life, runs, held).localCheckpoint()
     divergent = layered(views, overlaps, orphans)
     agreed = first_agreement(frames.beliefs, frames.ownership, divergent).localCheckpoint()
 
@@ -151,7 +160,7 @@ def _collect(frames: Frames, round_ms: int) -> dict[str, tuple[Any, ...]]:
             _agreement(row) for row in agreement(disturbed, divergent, runs).orderBy("t_ns", "layer").collect()
         ),
         "phases": tuple(_phase(row) for row in _in_order(phases(disturbed, views, overlaps, orphans, runs))),
-        "holds": tuple(_hold(row) for row in _in_order(holds(frames.ownership, life, runs), *QUEUE, "node")),
+        "holds": tuple(_hold(row) for row in _in_order(held, *QUEUE, "node")),
         "faults": tuple(_fault(row) for row in _in_order(fault_spans(frames.faults, runs), "fault_id")),
         "marks": tuple(
             LifeMark(row.t_ns, row.node, row.event)
@@ -222,19 +231,22 @@ def _violations(found: dict[str, tuple[Any, ...]], round_ms: int) -> list[str]:
     return sentences
 
 
-def _doubts(frames: Frames, run: RunDirectory) -> list[str]:
+def _broken_off(run: RunDirectory) -> list[str]:
+    """Why the run as a whole proves nothing."""
+    crashes = [f"{crash}: the emulator has a bug" for crash in run.manifest.get("crashes", ())]
+    if run.manifest.get("ended", "complete") == "complete":
+        return crashes
+    return [*crashes, f"the run was interrupted at {run.end_ns / 1e9:.1f} s"]
+
+
+def _doubts(run: RunDirectory, counts: dict[str, int]) -> list[str]:
     """Why nothing may be concluded from the absence of violations."""
-    tables = [(table.name, getattr(frames, table.name)) for table in TABLES]
-    counts = reduce(
-        DataFrame.union, [frame.select(F.lit(name).alias("name"), F.lit(1).alias("n")) for name, frame in tables]
-    )
-    rows = {row.name: row.n for row in counts.groupBy("name").agg(F.sum("n").alias("n")).collect()}
     promised: dict[str, int] = dict(run.manifest["rows"])
     doubts = [
-        f"{name}: {rows.get(name, 0)} of the {promised.get(name, 0)} rows that the manifest promises are there"
-        for name, _ in tables
-        if rows.get(name, 0) != promised.get(name, 0)
+        f"{name}: {there} of the {promised.get(name, 0)} rows that the manifest promises are there"
+        for name, there in counts.items()
+        if there != promised.get(name, 0)
     ]
-    if not rows.get("ownership") and not rows.get("beliefs"):
+    if not counts[OWNERSHIP.name] and not counts[BELIEFS.name]:
         doubts.append("nobody recorded a belief or owned a queue: there is nothing to judge")
     return doubts

@@ -2,10 +2,17 @@
 
 import atexit
 import functools
+import logging
+import os
 import shutil
+import signal
+import subprocess
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import FrameType
 
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 import emulator
@@ -17,6 +24,17 @@ QUIET = {
     "spark.sql.shuffle.partitions": "4",
     "spark.sql.session.timeZone": "UTC",
     "spark.driver.host": "127.0.0.1",
+}
+
+STDERR = 2
+JVM_EXIT_S = 10.0
+SMALL_ROWS = 1_000_000
+"""Up to here a query is planned and compiled for longer than it runs."""
+FOR_SMALL_RUNS = {
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
 }
 
 LOG_SETTINGS = """\
@@ -47,10 +65,68 @@ def spark_session(
         JavaNotFoundError: there is no Java to run on.
     """
     ensure_java()
+    _scratch()
+    # After the scratch folder was registered, so that it runs before that is removed.
+    atexit.unregister(_end_java)
+    atexit.register(_end_java)
     builder = SparkSession.builder.master(master).appName(app_name)
     for key, value in (QUIET | _places(master) | (settings or {})).items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
+
+
+def command_session() -> SparkSession:
+    """The session of a command that Ctrl-C ends, with all that belongs to it."""
+    signal.signal(signal.SIGINT, _give_up)
+    # On the main thread Spark would put its own handler there, which ends jobs, and prints how it failed to.
+    with ThreadPoolExecutor(1) as starter:
+        return starter.submit(spark_session).result()
+
+
+def _give_up(_number: int, _frame: FrameType | None) -> None:
+    # py4j logs the interrupted call with its whole stack, just before it passes the interrupt on.
+    logging.disable(logging.CRITICAL)
+    atexit.unregister(_end_java)
+    atexit.register(_kill_java)
+    raise KeyboardInterrupt
+
+
+def _end_java() -> None:
+    """Stop Spark and see its JVM to its end, which would come later than that of this process."""
+    context, process = SparkContext._active_spark_context, _java()  # noqa: SLF001 - the only way to them
+    if context is not None:
+        context.stop()
+    if process is not None and process.stdin is not None:
+        process.stdin.close()
+        try:
+            process.wait(JVM_EXIT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _kill_java() -> None:
+    """End the JVM in the middle of its work."""
+    # Who is cut off now would complain behind the one line that the command has said.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), STDERR)
+    process = _java()
+    if process is not None:
+        process.kill()
+        process.wait()
+
+
+def _java() -> "subprocess.Popen[bytes] | None":
+    return getattr(SparkContext._gateway, "proc", None)  # noqa: SLF001 - as above
+
+
+def session_for(spark: SparkSession, rows: int) -> SparkSession:
+    """A session of the same application, set up for traces of this many rows; the one given stays as it is."""
+    if rows > SMALL_ROWS:
+        return spark
+    small = spark.newSession()
+    for key, value in FOR_SMALL_RUNS.items():
+        small.conf.set(key, value)
+    return small
 
 
 def _places(master: str) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """A report as tables in a terminal: what violates first, the longest first, and how much was left out."""
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import TypeVar
 
@@ -9,13 +9,16 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from emulator.analysis.baseline import ROUTE_POLL_MS
 from emulator.analysis.report import Report, Verdict
-from emulator.analysis.rows import Agreement, Camp, Divergence, Orphan, Overlap, Queue
+from emulator.analysis.rows import Camp, Divergence, Orphan, Overlap, Queue
 
 Row = TypeVar("Row")
 
 ROWS_MAX = 12
 """Rows a table shows before it says how many more there are."""
+UNJUDGED_MAX = 5
+"""The same for what explains but is not judged."""
 LACKING_MAX = 2
 """Members a camp lacks that are named; more are too many to read."""
 VALUE_CHARACTERS_MAX = 48
@@ -39,9 +42,10 @@ def render(report: Report) -> RenderableType:
         _views("Views that differed", report.views, report),
         _queues("Queues with two owners", report.overlaps),
         _queues("Queues without an owner", report.orphans),
-        _agreement(report.agreement),
+        _agreement(report),
         _phases(report),
-        _views("Other beliefs that differed (not judged)", report.beliefs, report),
+        _views("Other beliefs that differed (not judged)", report.beliefs, report, UNJUDGED_MAX),
+        _footnote(report),
     ]
     return Group(*[part for part in parts if part is not None])
 
@@ -65,8 +69,12 @@ def queue_ranges(queue_ids: Iterable[int]) -> str:
     return ", ".join(str(low) if low == high else f"{low}-{high}" for low, high in ranges)
 
 
-def describe_camps(camps: Sequence[Camp]) -> list[str]:
-    """Who held what, one line per camp: a list of members by what it lacks, anything else as it is."""
+def describe_camps(camps: Sequence[Camp], names: Mapping[str, str] | None = None) -> list[str]:
+    """Who held what, one line per camp: a list of members by what it lacks, anything else as it is.
+
+    Args:
+        names: address -> node; a member whose address is unknown is told by its client id.
+    """
     values = [json.loads(camp.value) for camp in camps]
     members = [cids for cids in map(_members, values) if cids is not None]
     if len(members) < len(camps):
@@ -75,10 +83,20 @@ def describe_camps(camps: Sequence[Camp]) -> list[str]:
     lines = []
     for camp, cids, value in zip(camps, members, values, strict=True):
         lacking = [cid for cid in everybody if cid not in cids]
-        without = f" without {', '.join(lacking)}" if 0 < len(lacking) <= LACKING_MAX else ""
-        queues = f", {_queue_count(value['queues'])} queues" if isinstance(value, dict) and "queues" in value else ""
-        lines.append(f"{_names(camp)}: {len(cids)} members{without}{queues}")
+        few = 0 < len(lacking) <= LACKING_MAX
+        without = f" without {', '.join(_member(cid, names or {}) for cid in lacking)}" if few else ""
+        queues = f", {_count(_queue_count(value['queues']), 'queue')}" if "queues" in value else ""
+        lines.append(f"{_names(camp)}: {_count(len(cids), 'member')}{without}{queues}")
     return lines
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def _member(cid: str, names: Mapping[str, str]) -> str:
+    """A client id begins with the address of its machine."""
+    return names.get(cid.partition("@")[0], cid)
 
 
 def _members(value: object) -> list[str] | None:
@@ -115,38 +133,43 @@ def _table(title: str, *columns: str, right: Sequence[str] = ()) -> Table:
 
 
 def _cut(table: Table, left_out: int) -> RenderableType:
-    return (
-        Group("", table, Text(f"… and {left_out} more, all shorter", style="dim")) if left_out > 0 else Group("", table)
-    )
+    if left_out <= 0:
+        return Group("", table)
+    return Group("", table, Text(f"… and {left_out} more, all shorter", style="dim"))
 
 
 def _longest(rows: Iterable[Row], length_ns: Callable[[Row], int]) -> list[Row]:
     return sorted(rows, key=length_ns, reverse=True)
 
 
-def _views(title: str, rows: Sequence[Divergence], report: Report) -> RenderableType | None:
+def _views(title: str, rows: Sequence[Divergence], report: Report, rows_max: int = ROWS_MAX) -> RenderableType | None:
     if not rows:
         return None
     table = _table(
         title, "about", "from", "for", "views", "who saw what for longest", "", right=("from", "for", "views")
     )
     ranked = _longest(rows, lambda row: row.end_ns - row.start_ns)
-    for row in ranked[:ROWS_MAX]:
+    for row in ranked[:rows_max]:
         table.add_row(
             row.subject if row in report.views else f"{row.kind} {row.subject} ({row.role}s)",
             seconds(row.start_ns),
             seconds(row.end_ns - row.start_ns, open=row.open),
             str(row.views_max),
-            "\n".join(describe_camps(row.camps)),
+            "\n".join(describe_camps(row.camps, report.names)),
             _mark(row) if row in report.views else "",
         )
-    return _cut(table, len(ranked) - ROWS_MAX)
+    return _cut(table, len(ranked) - rows_max)
 
 
 def _queues(title: str, rows: Sequence[Overlap] | Sequence[Orphan]) -> RenderableType | None:
     if not rows:
         return None
-    table = _table(title, "group", "topic", "broker", "queues", "from", "for", "owners", "", right=("from", "for"))
+    groups = sorted({row.queue.group: None for row in rows})
+    # The name of the only group would fill the table and tell nothing.
+    group_column = ["group"] if len(groups) > 1 else []
+    title = title if group_column else f"{title} (group {groups[0]})"
+    columns = [*group_column, "topic", "broker", "queues", "from", "for", "owners", ""]
+    table = _table(title, *columns, right=("from", "for"))
 
     # Queues of one broker that shared their fate are one row.
     ranked: list[list[Overlap | Orphan]] = [list(same) for _, same in groupby(sorted(rows, key=_fate), key=_fate)]
@@ -154,7 +177,7 @@ def _queues(title: str, rows: Sequence[Overlap] | Sequence[Orphan]) -> Renderabl
         row = same[0]
         queue: Queue = row.queue
         table.add_row(
-            queue.group,
+            *([queue.group] if group_column else []),
             queue.topic,
             queue.broker_name,
             queue_ranges(one.queue.queue_id for one in same),
@@ -178,23 +201,30 @@ def _mark(row: Divergence | Overlap | Orphan) -> Text:
     return Text("violation", style="red") if row.violation else Text("baseline", style="dim")
 
 
-def _agreement(rows: Sequence[Agreement]) -> RenderableType | None:
+def _agreement(report: Report) -> RenderableType | None:
+    rows = report.agreement
     if not rows:
         return None
     layers = sorted({row.layer: None for row in rows}, reverse=True)
-    table = _table("Time to agreement", "at", "disturbance", *layers, right=("at", *layers))
+    table = _table(
+        "Time to agreement (>: not before the next disturbance)", "at", "disturbance", *layers, right=("at", *layers)
+    )
     by_instant = [list(same) for _, same in groupby(rows, key=lambda row: row.t_ns)]
     ranked = _longest(by_instant, lambda same: max(row.took_ns for row in same))
     for same in sorted(ranked[:ROWS_MAX], key=lambda same: same[0].t_ns):
         took = {row.layer: seconds(row.took_ns, open=row.open) for row in same}
-        table.add_row(seconds(same[0].t_ns), "\n".join(same[0].what), *[took.get(layer, "") for layer in layers])
+        table.add_row(
+            seconds(same[0].t_ns),
+            "\n".join(_told_once(same[0].what, report)),
+            *[took.get(layer, "") for layer in layers],
+        )
     return _cut(table, len(ranked) - ROWS_MAX)
 
 
 def _phases(report: Report) -> RenderableType | None:
     measures = ("views differ", "two owners", "no owner")
     table = _table(
-        "Totals per phase (summed over subjects and queues)",
+        "Totals per phase (two queues without an owner for 3 s are 6 s)",
         "from",
         "to",
         "after",
@@ -206,9 +236,24 @@ def _phases(report: Report) -> RenderableType | None:
         table.add_row(
             seconds(row.start_ns),
             seconds(row.end_ns),
-            "\n".join(row.what) or "start",
+            "\n".join(_told_once(row.what, report)) or "start",
             seconds(row.view_ns),
             seconds(row.overlap_ns),
             seconds(row.orphan_ns),
         )
     return _cut(table, len(ranked) - ROWS_MAX)
+
+
+def _told_once(what: Sequence[str], report: Report) -> list[str]:
+    """Without the stages of a process that a fault of the same instant has told already."""
+    subjects = [fault.subject for fault in report.faults if any(fault.subject in one.split() for one in what)]
+    return [one for one in what if one.endswith((" begins", " ends")) or one.split()[0] not in subjects]
+
+
+def _footnote(report: Report) -> RenderableType:
+    poll_s = ROUTE_POLL_MS // 1000
+    return Text(
+        f"\nbaseline: no longer than a rebalance round ({report.round_ms / 1000:g} s), or at start-up {poll_s} s more, "
+        "until every route has been polled again: every healthy group shows that",
+        style="dim",
+    )

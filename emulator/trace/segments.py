@@ -1,5 +1,6 @@
 """Rolling Parquet segments: written under a hidden name, then renamed, so readers see whole ones or none."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,8 @@ class SegmentWriter:
         self._batches: dict[str, list[Any]] = {t.name: [] for t in TABLES}
         self._waiting: dict[str, int] = {t.name: 0 for t in TABLES}
         self._segments: dict[str, int] = {t.name: 0 for t in TABLES}
+        self.on_error: Callable[[OSError], None] | None = None
+        """Told when a segment cannot be written while rows come in; without it, the error is raised there."""
         for table in TABLES:
             (directory / table.name).mkdir(parents=True, exist_ok=True)
 
@@ -36,10 +39,19 @@ class SegmentWriter:
         self._batches[table.name].append(self._pa.record_batch(arrays, schema=schema))
         self._waiting[table.name] += len(rows)
         if self._waiting[table.name] >= SEGMENT_ROWS:
-            self._close_segment(table)
+            try:
+                self._close_segment(table)
+            except OSError as error:
+                if self.on_error is None:
+                    raise
+                self.on_error(error)
 
     def close_segments(self) -> None:
-        """Write what waits, however little."""
+        """Write what waits, however little.
+
+        Raises:
+            OSError: it cannot be written; it waits on.
+        """
         for table in TABLES:
             if self._batches[table.name]:
                 self._close_segment(table)

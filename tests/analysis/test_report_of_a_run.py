@@ -70,20 +70,26 @@ def test_a_run_with_nothing_to_judge_or_with_rows_missing_is_unknown(spark, tmp_
     )
 
 
+def test_a_run_that_was_broken_off_is_unknown_whatever_it_shows(spark, tmp_path):
+    left = {"ended": "interrupted", "crashes": ["ns-1: KeyError: 1"]}
+    broken_off = analyze(write_run(demo_trace(), tmp_path / "run", END_S, **left), spark)
+    assert (broken_off.verdict, broken_off.exit_status) == (Verdict.UNKNOWN, 2)
+    assert broken_off.reasons[:2] == ("ns-1: KeyError: 1: the emulator has a bug", "the run was interrupted at 600.0 s")
+    assert len(broken_off.reasons) == 4
+
+
 def test_the_tables_put_the_longest_first_and_say_how_many_are_left_out(report):
     queues = [Queue("g", "t", "broker-a", 2 * n) for n in range(20)]
     orphans = tuple(Orphan(q, 0, (q.queue_id + 1) * 10**9, open=False, violation=False) for q in queues)
     lines = printed(attrs.evolve(report, orphans=orphans)).splitlines()
     start = next(n for n, line in enumerate(lines) if line.startswith("Queues without an owner"))
-    assert [line.split()[6] for line in lines[start + 2 : start + 14]] == [f"{n}.0" for n in range(39, 15, -2)]
+    assert [line.split()[5] for line in lines[start + 2 : start + 14]] == [f"{n}.0" for n in range(39, 15, -2)]
     assert lines[start + 14] == "… and 8 more, all shorter"
 
 
 def test_queues_of_one_broker_that_share_their_fate_share_a_row(report):
     row = next(line for line in printed(report).splitlines() if "0-3 " in line)
-    assert (
-        " ".join(row.split()) == "orders-group OrderTopic broker-a 0-3 552.0 s 28.9 s consumer-1, consumer-2 violation"
-    )
+    assert " ".join(row.split()) == "OrderTopic broker-a 0-3 552.0 s 28.9 s consumer-1, consumer-2 violation"
 
 
 def test_times_and_queue_ids_are_written_for_people():
@@ -95,10 +101,22 @@ def test_times_and_queue_ids_are_written_for_people():
 def test_a_camp_is_told_by_the_members_it_lacks():
     view = '{"cids":["c1","c2"],"queues":{"broker-a":4,"broker-b":4}}'
     camps = [Camp("1", view, ("n1", "n2")), Camp("2", view.replace('"c1",', ""), ("n3",))]
-    assert describe_camps(camps) == ["n1, n2: 2 members, 8 queues", "n3: 1 members without c1, 8 queues"]
+    assert describe_camps(camps) == ["n1, n2: 2 members, 8 queues", "n3: 1 member without c1, 8 queues"]
     lists = [Camp("1", '["c1","c2"]', ("broker-a",)), Camp("2", '["c2"]', ("broker-b",))]
-    assert describe_camps(lists) == ["broker-a: 2 members", "broker-b: 1 members without c1"]
+    assert describe_camps(lists) == ["broker-a: 2 members", "broker-b: 1 member without c1"]
     assert describe_camps([Camp("1", '{"0":"a"}', ("ns-1",))]) == ['ns-1: {"0":"a"}']
+
+
+def test_a_member_is_told_by_the_name_of_its_node():
+    lists = [Camp("1", '["127.1.10.1@9#1","127.1.10.2@9#1"]', ("b-1",)), Camp("2", '["127.1.10.1@9#1"]', ("b-2",))]
+    names = {"127.1.10.2": "consumer-2"}
+    assert describe_camps(lists, names) == ["b-1: 2 members", "b-2: 1 member without consumer-2"]
+
+
+def test_a_fault_of_a_process_is_told_once(report):
+    lines = [" ".join(line.split()) for line in printed(report).splitlines()]
+    assert [line for line in lines if "suspend" in line and "begins" in line]
+    assert not [line for line in lines if "consumer-1 suspended" in line]
 
 
 def test_the_picture_names_every_owner_and_every_fault(report, tmp_path):

@@ -5,7 +5,7 @@ import json
 import pytest
 from trace_rows import SECOND, HandMadeTrace, write_run
 
-from emulator.analysis.frames import read_frames
+from emulator.analysis.frames import read_frames, segment_rows
 from emulator.trace.reader import NotARunError, open_run
 
 
@@ -33,6 +33,15 @@ def test_two_runs_are_read_side_by_side(spark, tmp_path):
     runs = [open_run(write_run(HandMadeTrace().life("a", "started"), tmp_path / name, 1)) for name in ("r1", "r2")]
     frames = read_frames(spark, runs)
     assert sorted((row.run, row.node) for row in frames.lifecycle.collect()) == [("r1", "a"), ("r2", "a")]
+
+
+def test_a_damaged_segment_is_named(tmp_path):
+    run = open_run(write_run(HandMadeTrace().life("a", "started"), tmp_path / "r", 1))
+    assert segment_rows(run)["lifecycle"] == 1
+    segment = run.path / "trace" / "lifecycle" / "seg-000000.parquet"
+    segment.write_bytes(segment.read_bytes()[:200])
+    with pytest.raises(NotARunError, match=r"lifecycle/seg-000000\.parquet is no whole segment: "):
+        segment_rows(run)
 
 
 def test_a_directory_without_a_manifest_is_not_a_run(tmp_path):
