@@ -52,14 +52,14 @@ def demo(runs: _RunsOption = Path("runs")) -> None:
 @app.command()
 def up(spec: _SpecArgument, runs: _RunsOption = Path("runs")) -> None:
     """Run a cluster live and print what happens, one line per event, until Ctrl-C."""
-    from emulator.lines import event_line  # noqa: PLC0415 - keeps `rmqemu --help` fast
+    from emulator.lines import EventLines  # noqa: PLC0415 - keeps `rmqemu --help` fast
     from emulator.run import run_scenario  # noqa: PLC0415
     from emulator.spec import load  # noqa: PLC0415
     from emulator.trace.recorder import Row  # noqa: PLC0415
     from emulator.trace.schema import Table  # noqa: PLC0415
 
     def show(table: Table, row: Row) -> None:
-        line = event_line(table, row)
+        line = lines.line(table, row)
         if line is None:
             return
         try:
@@ -70,7 +70,9 @@ def up(spec: _SpecArgument, runs: _RunsOption = Path("runs")) -> None:
             signal.raise_signal(signal.SIGINT)
 
     with _one_line_errors():
-        run_scenario(load(spec), mode=TimeMode.LIVE, runs=runs, endless=True, listeners=(show,))
+        scenario = load(spec)
+        lines = EventLines(scenario)
+        run_scenario(scenario, mode=TimeMode.LIVE, runs=runs, endless=True, listeners=(show,))
 
 
 @app.command()

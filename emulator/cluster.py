@@ -5,6 +5,7 @@ from typing import Self
 
 import attrs
 
+from emulator.addressing import addresses
 from emulator.chance import named_stream
 from emulator.host import EmulatedHost, NodeFactory, PowerState, World
 from emulator.spec import BrokerSpec, ConsumerGroupSpec, ProducerSpec, Scenario
@@ -16,8 +17,6 @@ from nodes.protocol.model import TopicConfig
 
 NAMESERVER, BROKER, CONSUMER, PRODUCER = "nameserver", "broker", "consumer", "producer"
 _NS_PER_MS = 1_000_000
-_SUBNETS = {NAMESERVER: 1, BROKER: 2, CONSUMER: 10, PRODUCER: 100}
-_HOSTS_PER_SUBNET = 250
 
 
 class NodeCrashedError(Exception):
@@ -49,7 +48,8 @@ class Cluster:
         self.world = world
         self.scenario = scenario
         self.hosts: dict[str, EmulatedHost] = {}
-        self._counts: dict[str, int] = {}
+        self.addresses = addresses(scenario)
+        """Node -> IP address."""
 
     async def __aenter__(self) -> Self:
         """Start everything; returns when every node is ready."""
@@ -104,10 +104,7 @@ class Cluster:
                 await host.process.ready.wait()
 
     def _add(self, plan: _Plan) -> EmulatedHost:
-        ordinal = self._counts.get(plan.role, 0)
-        self._counts[plan.role] = ordinal + 1
-        subnet = _SUBNETS[plan.role] + ordinal // _HOSTS_PER_SUBNET
-        ip = f"127.1.{subnet}.{ordinal % _HOSTS_PER_SUBNET + 1}"
+        ip = self.addresses[plan.name]
         host = EmulatedHost(self.world, len(self.hosts), plan.name, plan.role, ip, plan.detail, plan.factory)
         self.hosts[plan.name] = host
         return host

@@ -117,11 +117,8 @@ def _control(report: Report, cut: FaultSpan) -> Iterator[str]:
     early = _before(report, cut.start_ns)
     if early:
         longest = max(early, key=_length_ns)
-        yield (
-            f"Longest: {_what(longest)} for {seconds(_length_ns(longest))}. The first heartbeat of a group creates its "
-            "retry topic; a consumer that asked for the route before that sees it at its next poll, 30 s later. "
-            + _ownership(report, cut.start_ns, 0)
-        )
+        yield f"Longest: {_what(longest)} for {seconds(_length_ns(longest))}."
+    yield _ownership(report, cut.start_ns, 0)
 
 
 def _half_seen(report: Report, cut: FaultSpan) -> Iterator[str]:

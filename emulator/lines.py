@@ -1,57 +1,110 @@
 """One aligned line per event, for people who watch a run."""
 
 import json
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
 
+from emulator.addressing import addresses
+from emulator.spec import Scenario
 from emulator.trace.recorder import Row
 from emulator.trace.schema import BELIEFS, FAULTS, LIFECYCLE, OWNERSHIP, Table
 from nodes.beliefs import BeliefKind, OwnershipEvent
+from nodes.protocol.model import RETRY_TOPIC_PREFIX
 
 _NS = 1_000_000_000
-_VALUE_CHARS = 90
+_VALUE_CHARS = 110
+_CLIENT_ID = re.compile(r"(127\.1\.\d+\.\d+)(@[0-9#]+|:\d+)?")
+_TIME_CHARS, _WHAT_CHARS = 10, 13
 
 
-def event_line(table: Table, row: Row) -> str | None:
-    """A row in one line; None for what happens too often to be read."""
-    fields = {column.name: value for column, value in zip(table.columns, row, strict=True)}
-    match table.name:
-        case FAULTS.name:
-            node, what, text = "", f"FAULT {fields['event']}", _fault(fields)
-        case LIFECYCLE.name:
-            node, what, text = str(fields["node"]), str(fields["event"]), str(fields["detail"])
-        case OWNERSHIP.name:
-            node, what, text = str(fields["node"]), str(fields["event"]), _queue(fields)
-        case BELIEFS.name if fields["kind"] != BeliefKind.ASSIGNMENT:
-            node, what, text = str(fields["node"]), str(fields["kind"]), _belief(fields)
-        case _:
+class EventLines:
+    """Puts rows of a run into words: nodes by their names, topics of the scenario only.
+
+    Args:
+        scenario: that is run.
+    """
+
+    def __init__(self, scenario: Scenario) -> None:
+        self._names = {ip: name for name, ip in addresses(scenario).items()}
+        self._node_chars = max(map(len, self._names.values()), default=0)
+        retry = (RETRY_TOPIC_PREFIX + group.group for group in scenario.consumers)
+        self._topics = dict.fromkeys([*(topic.name for topic in scenario.topics), *retry])
+
+    def line(self, table: Table, row: Row) -> str | None:
+        """A row in one line; None for what happens too often to be read, or concerns system topics."""
+        fields = {column.name: value for column, value in zip(table.columns, row, strict=True)}
+        describe = self._descriptions().get(table.name)
+        said = describe(fields) if describe is not None else None
+        if said is None:
             return None
-    return f"{int(fields['t_ns']) / _NS:10.3f}  {node:<12} {what:<13} {text}".rstrip()
+        what, text = said
+        node, time_s = str(fields.get("node", "")), int(fields["t_ns"]) / _NS
+        head = f"{time_s:{_TIME_CHARS}.3f}  {node:<{self._node_chars}}  {what:<{_WHAT_CHARS}}"
+        return f"{head} {self._named(text)}".rstrip()
+
+    def _descriptions(self) -> Mapping[str, Callable[[Mapping[str, int | str]], tuple[str, str] | None]]:
+        return {FAULTS.name: _fault, LIFECYCLE.name: _stage, OWNERSHIP.name: _queue, BELIEFS.name: self._belief}
+
+    def _belief(self, fields: Mapping[str, int | str]) -> tuple[str, str] | None:
+        kind, subject = str(fields["kind"]), str(fields["subject"])
+        if kind == BeliefKind.ASSIGNMENT or (kind == BeliefKind.ROUTE and subject not in self._topics):
+            return None
+        value = json.loads(str(fields["value"]))
+        text = "nothing any more" if value is None else _IN_WORDS.get(kind, _as_it_is)(value)
+        source = f" (from {fields['source']})" if fields["source"] else ""
+        text = self._named(text)
+        text = text if len(text) <= _VALUE_CHARS else text[: _VALUE_CHARS - 1] + "…"
+        return kind, f"{subject}: {text}{source}"
+
+    def _named(self, text: str) -> str:
+        """Client ids and addresses as names of nodes."""
+        return _CLIENT_ID.sub(lambda match: self._names.get(match[1], match[0]), text)
 
 
-def _fault(fields: Mapping[str, int | str]) -> str:
+def _fault(fields: Mapping[str, int | str]) -> tuple[str, str]:
     parameters = {k: v for k, v in json.loads(str(fields["parameters"])).items() if k != "one_way"}
     text = ", ".join(f"{name}={value}" for name, value in parameters.items())
-    return f"{fields['kind']} {fields['subject']}" + (f" ({text})" if text else "")
+    return f"FAULT {fields['event']}", f"{fields['kind']} {fields['subject']}" + (f" ({text})" if text else "")
 
 
-def _queue(fields: Mapping[str, int | str]) -> str:
-    queue = f"{fields['topic']}/{fields['broker_name']}/{fields['queue_id']}"
+def _stage(fields: Mapping[str, int | str]) -> tuple[str, str]:
+    return str(fields["event"]), str(fields["detail"])
+
+
+def _queue(fields: Mapping[str, int | str]) -> tuple[str, str]:
     at = f" from offset {fields['offset']}" if fields["event"] == OwnershipEvent.ACQUIRED else ""
-    return f"{queue}{at}"
+    return str(fields["event"]), f"{fields['topic']} {fields['broker_name']} q{fields['queue_id']}{at}"
 
 
-def _belief(fields: Mapping[str, int | str]) -> str:
-    value = json.loads(str(fields["value"]))
-    if fields["kind"] == BeliefKind.VIEW and value is not None:
-        text = f"{len(value['cids'])} members: {_members(value['cids'])}"
-    elif fields["kind"] == BeliefKind.CONSUMER_IDS and value is not None:
-        text = f"{len(value)} members: {_members(value)}"
-    else:
-        text = str(fields["value"]).replace('"', "")
-    source = f" (from {fields['source']})" if fields["source"] else ""
-    text = text if len(text) <= _VALUE_CHARS else text[: _VALUE_CHARS - 1] + "…"
-    return f"{fields['subject']}: {text}{source}"
+def _view(value: Any) -> str:
+    return f"{_members(value['cids'])}; {sum(value['queues'].values())} queues"
 
 
-def _members(client_ids: Iterable[str]) -> str:
-    return " ".join(client_id.partition("@")[0] for client_id in client_ids)
+def _members(client_ids: list[str]) -> str:
+    return f"{len(client_ids)} members: {' '.join(client_ids)}"
+
+
+def _route(value: Any) -> str:
+    return ", ".join(f"{name} ({_queues(*entry['queues'])})" for name, entry in value.items())
+
+
+def _queues(read: int, write: int, perm: int) -> str:
+    count = str(read) if read == write else f"{read} to read, {write} to write"
+    return f"{count} queues, perm {perm}"
+
+
+def _live(value: Any) -> str:
+    return ", ".join(f"id {broker_id} {address}" for broker_id, address in value.items())
+
+
+def _as_it_is(value: Any) -> str:
+    return json.dumps(value).replace('"', "")
+
+
+_IN_WORDS: Mapping[str, Callable[[Any], str]] = {
+    BeliefKind.VIEW: _view,
+    BeliefKind.CONSUMER_IDS: _members,
+    BeliefKind.ROUTE: _route,
+    BeliefKind.LIVE_BROKERS: _live,
+}

@@ -205,7 +205,7 @@ async def _main(
             outcome.ended = Ended.COMPLETE
     finally:
         outcome.crashes = cluster.crashes()
-        outcome.addresses = {host.ip: name for name, host in cluster.hosts.items()}
+        outcome.addresses = {ip: name for name, ip in cluster.addresses.items()}
         # What is still to be cancelled takes no part in the run: no row says when.
         outcome.end_ns = world.timeline.now_ns
 

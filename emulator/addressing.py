@@ -1,0 +1,25 @@
+"""Which emulated address each node of a scenario has: decided by its role and its place in the scenario."""
+
+from collections.abc import Iterable
+
+from emulator.spec import Scenario
+
+_NAMESERVERS, _BROKERS, _CONSUMERS, _PRODUCERS = 1, 2, 10, 100
+"""Third byte of the first address of a role."""
+_HOSTS_PER_SUBNET = 250
+
+
+def addresses(scenario: Scenario) -> dict[str, str]:
+    """Node -> IP address, 127.1.x.y, in the order of the scenario."""
+    consumers = (name for group in scenario.consumers for name in group.names)
+    return {
+        **_in_subnets(_NAMESERVERS, (spec.name for spec in scenario.nameservers)),
+        **_in_subnets(_BROKERS, (spec.name for spec in scenario.brokers)),
+        **_in_subnets(_CONSUMERS, consumers),
+        **_in_subnets(_PRODUCERS, (spec.name for spec in scenario.producers)),
+    }
+
+
+def _in_subnets(first: int, names: Iterable[str]) -> dict[str, str]:
+    places = (divmod(ordinal, _HOSTS_PER_SUBNET) for ordinal in range(1 << 16))
+    return {name: f"127.1.{first + subnet}.{host + 1}" for name, (subnet, host) in zip(names, places, strict=False)}
