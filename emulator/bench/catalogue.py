@@ -1,0 +1,67 @@
+"""All benchmarks by name, and what each is expected to reach."""
+
+from collections.abc import Callable
+from functools import partial
+
+import attrs
+
+from emulator.bench import rows
+from emulator.bench.figures import Floor, Judged, Row, Work
+from emulator.world import TimeMode
+
+
+@attrs.frozen
+class Benchmark:
+    """One name in `bench.json`."""
+
+    name: str
+    floor: Floor | None
+    """What the reference machine reaches; None: nobody has promised anything."""
+    measured: Callable[[str, Work], Row]
+
+    def measure(self, work: Work) -> Row:
+        """Run it."""
+        return self.measured(self.name, work)
+
+
+def _ratio(limit: float) -> Floor:
+    return Floor(Judged.RATIO, limit)
+
+
+def _value(limit: float) -> Floor:
+    return Floor(Judged.VALUE, limit)
+
+
+def _seconds(limit: float) -> Floor:
+    return Floor(Judged.VALUE, limit, at_most=True)
+
+
+def _rpc(connections: int, *, typed: bool = False) -> Callable[[str, Work], Row]:
+    return lambda name, work: rows.rpc(name, connections, work, typed=typed)
+
+
+def _speed(shape: rows.Shape, mode: TimeMode, window_s: int, rounds: int) -> Callable[[str, Work], Row]:
+    return partial(_measure_speed, shape, mode, window_s, rounds)
+
+
+def _measure_speed(shape: rows.Shape, mode: TimeMode, window_s: int, rounds: int, name: str, work: Work) -> Row:
+    return rows.emulated_s_per_s(name, shape, mode, work, window_s=window_s, rounds=rounds)
+
+
+_SMALL = rows.Shape(nameservers=3, brokers=17)
+_LARGE = rows.Shape(nameservers=3, brokers=30, consumers=300)
+
+BENCHMARKS = (
+    Benchmark("rpc_1", _ratio(0.85), _rpc(1)),
+    Benchmark("rpc_100_connections", _ratio(1.2), _rpc(100)),
+    Benchmark("rpc_typed", _ratio(1.0), _rpc(100, typed=True)),
+    Benchmark("rpc_traced", _ratio(0.5), lambda name, work: rows.rpc_traced(name, 100, work)),
+    Benchmark("emulated_s_per_s_20_nodes_fast", _value(150), _speed(_SMALL, TimeMode.FAST, 1_200, 5)),
+    Benchmark("emulated_s_per_s_20_nodes_sim", _value(400), _speed(_SMALL, TimeMode.SIM, 1_200, 5)),
+    Benchmark("emulated_s_per_s_333_nodes_fast", _value(30), _speed(_LARGE, TimeMode.FAST, 180, 3)),
+    Benchmark("emulated_s_per_s_333_nodes_sim", _value(60), _speed(_LARGE, TimeMode.SIM, 180, 3)),
+    Benchmark("demo_emulation_s", _seconds(15), rows.demo_emulation_s),
+    Benchmark("ready_s", _seconds(2), rows.ready_s),
+    Benchmark("memory_per_idle_consumer_kib", None, rows.memory_per_idle_consumer_kib),
+    Benchmark("idle_cpu_per_node_pct", None, rows.idle_cpu_per_node_pct),
+)

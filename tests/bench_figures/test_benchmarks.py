@@ -1,0 +1,164 @@
+"""Every benchmark, on next to nothing: what it measures is not judged here."""
+
+import json
+import math
+import os
+import subprocess
+import sys
+
+import pytest
+
+from emulator.bench import cluster_trials, rows
+from emulator.bench.catalogue import BENCHMARKS
+from emulator.bench.figures import Floor, Judged, Row, Sample, Work, interleave
+from emulator.bench.trial import TrialError, run_trial
+from emulator.world import TimeMode
+
+TINY = Work(size=0.002, rounds=0.1)
+SMALL = rows.Shape(nameservers=1, brokers=2, consumers=2)
+
+
+def expect_sane(row, name):
+    assert row.name == name
+    assert math.isfinite(row.value)
+    assert row.value > 0
+    assert row.unit
+    assert row.reference
+    assert row.plain()["name"] == name
+
+
+@pytest.mark.parametrize("typed", [False, True])
+def test_our_calls_are_measured_beside_two_rivals(typed):
+    row = rows.rpc("rpc", 2, TINY, typed=typed)
+
+    expect_sane(row, "rpc")
+    assert row.ratio > 0
+    assert row.ratio_2 > 0
+    assert "trio.socket" in row.reference
+    assert "asyncio" in row.reference_2
+
+
+def test_our_calls_are_measured_with_and_without_a_trace():
+    row = rows.rpc_traced("rpc_traced", 2, TINY)
+
+    expect_sane(row, "rpc_traced")
+    assert row.ratio > 0
+    assert "reference_2" not in row.plain()
+
+
+@pytest.mark.parametrize("mode", [TimeMode.FAST, TimeMode.SIM])
+def test_the_speed_of_virtual_time_is_its_own_ratio_to_real_time(mode):
+    row = rows.emulated_s_per_s("speed", SMALL, mode, TINY, window_s=10, rounds=1, settle_s=1)
+
+    expect_sane(row, "speed")
+    assert row.ratio == row.value
+
+
+def test_the_demonstration_is_timed_from_its_scenario_to_its_run(monkeypatch, tmp_path):
+    short = "[scenario]\nname='short'\nrun_for_s=2\n[[broker]]\nname='b'\n"
+    (tmp_path / "short.toml").write_text(short)
+    monkeypatch.setattr("emulator.demo.example", lambda _: tmp_path / "short.toml")
+
+    (wall_s,) = cluster_trials.demo_emulation_s()
+
+    assert wall_s > 0
+
+
+def test_a_cluster_is_ready_when_every_queue_has_one_owner():
+    expect_sane(rows.ready_s("ready_s", TINY), "ready_s")
+
+
+def test_a_consumer_that_owns_nothing_takes_memory():
+    row = rows.memory_per_idle_consumer_kib("memory", TINY, fewer=5, more=55, settle_s=2)
+
+    expect_sane(row, "memory")
+
+
+def test_a_cluster_that_is_left_alone_takes_little_of_a_core():
+    row = rows.idle_cpu_per_node_pct("idle", TINY, consumers=2, wall_s=1, settle_s=0)
+
+    expect_sane(row, "idle")
+    assert row.value < 100
+
+
+def test_the_names_are_those_that_were_promised():
+    assert [benchmark.name for benchmark in BENCHMARKS] == [
+        "rpc_1",
+        "rpc_100_connections",
+        "rpc_typed",
+        "rpc_traced",
+        "emulated_s_per_s_20_nodes_fast",
+        "emulated_s_per_s_20_nodes_sim",
+        "emulated_s_per_s_333_nodes_fast",
+        "emulated_s_per_s_333_nodes_sim",
+        "demo_emulation_s",
+        "ready_s",
+        "memory_per_idle_consumer_kib",
+        "idle_cpu_per_node_pct",
+    ]
+
+
+def test_sides_take_turns_and_keep_their_own_values():
+    told = []
+
+    def side(name, *values):
+        return lambda: told.append(name) or values
+
+    first, second = interleave((side("ours", 1.0, 5.0), side("theirs", 2.0)), 2)
+
+    assert told == ["ours", "theirs", "ours", "theirs"]
+    assert first == Sample((1.0, 5.0, 1.0, 5.0))
+    assert second == Sample((2.0, 2.0))
+
+
+def test_a_sample_tells_its_median_and_how_far_its_runs_are_apart():
+    sample = Sample((10.0, 8.0, 11.0))
+
+    assert (sample.median, sample.spread_pct) == (10.0, 30.0)
+
+
+@pytest.mark.parametrize(
+    ("floor", "met"),
+    [
+        (Floor(Judged.RATIO, 0.5), True),
+        (Floor(Judged.RATIO, 0.51), False),
+        (Floor(Judged.VALUE, 3.0), True),
+        (Floor(Judged.VALUE, 2.0, at_most=True), False),
+        (Floor(Judged.VALUE, 3.0, at_most=True), True),
+    ],
+)
+def test_a_floor_is_met_from_its_limit_on(floor, met):
+    assert floor.is_met(Row("x", 3.0, "s", 0.0, "rival", 0.5)) is met
+
+
+def test_a_floor_on_a_ratio_is_not_met_where_there_is_no_rival():
+    assert not Floor(Judged.RATIO, 0.0).is_met(Row("x", 3.0, "s", 0.0, "none", None))
+
+
+def test_a_run_that_fails_says_why():
+    with pytest.raises(TrialError, match=r"emulated_s_per_s: .*nameservers"):
+        run_trial(cluster_trials.emulated_s_per_s)
+
+
+def bench(*arguments, cwd):
+    command = [sys.executable, "-m", "emulator.bench", *arguments]
+    return subprocess.run(command, cwd=cwd, env=os.environ, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_the_command_writes_rows_prints_a_table_and_reports_progress(tmp_path):
+    done = bench("--quick", "--only", "ready_s", "--out", "rows.json", cwd=tmp_path)
+
+    assert done.returncode == 0
+    (row,) = json.loads((tmp_path / "rows.json").read_text())
+    assert {"name", "value", "unit", "reference", "ratio"} <= row.keys()
+    assert row["name"] == "ready_s"
+    assert "ready_s" in done.stdout
+    assert "[1/1] ready_s" in done.stderr
+
+
+def test_an_unknown_name_is_refused_with_those_that_exist(tmp_path):
+    done = bench("--only", "rpc_2", cwd=tmp_path)
+
+    assert done.returncode == 2
+    assert "no benchmark is called rpc_2; there are rpc_1, " in done.stderr
+    assert not (tmp_path / "bench.json").exists()
