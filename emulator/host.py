@@ -13,6 +13,7 @@ import trio
 
 from emulator.chance import named_stream
 from emulator.disk import EmulatedDisk
+from emulator.first_cause import first_cause
 from emulator.network.dial import Dial
 from emulator.network.endpoint import Endpoint
 from emulator.network.fabric import Fabric, Listener
@@ -212,8 +213,9 @@ class HostProcess:
     def crash(self, error: Exception) -> None:
         """The node's own code raised: the process is gone, the trace says why."""
         if self.alive:
-            self.error = error
-            self.record(Lifecycle(LifecycleEvent.CRASHED, f"{type(error).__name__}: {error}"))
+            cause_of_all = first_cause(error)
+            self.error = cause_of_all if isinstance(cause_of_all, Exception) else error
+            self.record(Lifecycle(LifecycleEvent.CRASHED, f"{type(self.error).__name__}: {self.error}"))
             self.die(silent=False)
 
     async def run(self, node: Node) -> None:

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 import trio
 
+from emulator.first_cause import first_cause
 from emulator.host import World
 from emulator.network.fabric import Fabric
 from emulator.network.loopback import LoopbackCarrier
@@ -85,7 +86,7 @@ def run_world(
             # Ctrl-C between a row's seq and the row itself would leave a gap: it waits until `main` waits.
             return trio.run(body, clock=clock, restrict_keyboard_interrupt_to_checkpoints=True)
     except BaseExceptionGroup as group:
-        raise _first_cause(group) from None
+        raise first_cause(group) from None
     finally:
         if isinstance(carrier, LoopbackCarrier):
             carrier.release()
@@ -102,13 +103,6 @@ def _rare_garbage_collection() -> Iterator[None]:
     finally:
         gc.set_threshold(*before)
         gc.unfreeze()
-
-
-def _first_cause(error: BaseException) -> BaseException:
-    """What really happened, out of the groups that nurseries wrap around it."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
 
 
 def _who_waits() -> str:

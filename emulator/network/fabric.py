@@ -101,10 +101,15 @@ class Fabric:
         if command.body is not None and len(command.body) > BODY_BYTES_MAX:
             self._break(endpoint, f"frame with a body of {len(command.body)} bytes; at most {BODY_BYTES_MAX} fit")
             return
-        fault_id, latency_ns = endpoint.link.verdict(may_be_lost=True)
-        if fault_id:
-            self.recorder.frame("dropped", endpoint, command, now_ns, fault_id)
-            return
+        link = endpoint.link
+        if link.plain:
+            link.frames += 1
+            latency_ns = link.delay_ns
+        else:
+            fault_id, latency_ns = link.verdict(may_be_lost=True)
+            if fault_id:
+                self.recorder.frame("dropped", endpoint, command, now_ns, fault_id)
+                return
         self._post(endpoint, command, now_ns, latency_ns)
 
     def close(self, endpoint: Endpoint) -> None:

@@ -14,7 +14,8 @@ from typing import Protocol
 import trio
 
 from emulator.network.endpoint import Endpoint
-from emulator.time.timeline import Timeline
+from emulator.time.timeline import Entry, Timeline
+from nodes.cause import NO_CAUSE
 from nodes.protocol.command import Command
 
 Arrival = tuple[Endpoint, Command | None, int]
@@ -42,6 +43,28 @@ class Carrier(Protocol):
         """Release what this end holds; called once per end."""
 
 
+class _Bucket(Entry):
+    """The frames that arrive at one instant, as one entry of the timeline."""
+
+    __slots__ = ("_due_ns", "_hub", "arrivals")
+
+    def __init__(self, hub: "Hub", due_ns: int) -> None:
+        super().__init__(_nothing, None, NO_CAUSE)
+        self._hub = hub
+        self._due_ns = due_ns
+        self.arrivals: list[Arrival] = []
+
+    def fire(self) -> None:
+        """Have them handed over."""
+        hub = self._hub
+        del hub._buckets[self._due_ns]  # noqa: SLF001 - a part of the hub
+        hub.ready.extend(self.arrivals)
+
+
+def _nothing() -> None:
+    """A bucket is not called."""
+
+
 class Hub:
     """Fires, carries and hands over, one turn at a time."""
 
@@ -49,7 +72,7 @@ class Hub:
         self.timeline = timeline
         self.ready: list[Arrival] = []
         """Frames that arrive now."""
-        self._buckets: dict[int, list[Arrival]] = {}
+        self._buckets: dict[int, _Bucket] = {}
         self._carrier = carrier
         self._hand_over = hand_over
         self._firing = False
@@ -64,10 +87,9 @@ class Hub:
             return
         bucket = self._buckets.get(due_ns)
         if bucket is None:
-            self._buckets[due_ns] = [arrival]
-            self.timeline.call_at(due_ns, lambda: self.ready.extend(self._buckets.pop(due_ns)))
-        else:
-            bucket.append(arrival)
+            bucket = self._buckets[due_ns] = _Bucket(self, due_ns)
+            self.timeline.add(due_ns, bucket)
+        bucket.arrivals.append(arrival)
 
     def turn(self) -> bool:
         """Do what is due; returns whether there was anything to do."""
@@ -105,7 +127,7 @@ class Hub:
 
     def in_flight(self) -> list[Arrival]:
         """Frames that have been sent and have not arrived, by the instant of their arrival."""
-        later = [a for due_ns in sorted(self._buckets) for a in self._buckets[due_ns]]
+        later = [a for due_ns in sorted(self._buckets) for a in self._buckets[due_ns].arrivals]
         return [*self.ready, *later]
 
     def _forget_guard(self, _: trio.lowlevel.RaiseCancelT) -> trio.lowlevel.Abort:

@@ -13,7 +13,6 @@ import errno
 import select
 import socket
 import struct
-from collections import deque
 from collections.abc import Callable
 
 import attrs
@@ -43,12 +42,10 @@ class LoopbackError(OSError):
 
 @attrs.define(eq=False)
 class _Wire:
-    """One end's socket and what has come out of it."""
+    """One end's socket, and what makes commands of its bytes."""
 
     socket: socket.socket
     decoder: Decoder
-    outgoing: list[bytes]
-    incoming: deque[Command]
 
 
 class LoopbackCarrier:
@@ -76,19 +73,22 @@ class LoopbackCarrier:
 
     def carry(self, arrivals: list[Arrival]) -> list[Arrival]:
         """Write every frame, read it at the other end; ends without a wire belong to `emulator.network.foreign`."""
-        senders: dict[Endpoint, None] = {}
-        for sender, command, _ in arrivals:
-            if command is not None and not sender.peer.closed and sender.wire is not None:
-                sender.wire.outgoing.append(encode(command))  # type: ignore[attr-defined]
-                senders[sender] = None
-        for sender in senders:
-            _transfer(sender.wire, sender.peer.wire)  # type: ignore[arg-type]
-        return [
-            (sender, sender.peer.wire.incoming.popleft(), sent_ns)  # type: ignore[attr-defined]
-            if command is not None and not sender.peer.closed and sender.wire is not None
-            else (sender, command, sent_ns)
-            for sender, command, sent_ns in arrivals
-        ]
+        payloads: dict[Endpoint, bytes] = {}
+        places: dict[Endpoint, list[int]] = {}
+        for place, (sender, command, _) in enumerate(arrivals):
+            if command is not None and sender.wire is not None and not sender.peer.closed:
+                frame = encode(command)
+                if sender in payloads:
+                    payloads[sender] += frame
+                    places[sender].append(place)
+                else:
+                    payloads[sender] = frame
+                    places[sender] = [place]
+        for sender, payload in payloads.items():
+            commands = _transfer(sender.wire, sender.peer.wire, payload)  # type: ignore[arg-type]
+            for place, command in zip(places[sender], commands, strict=True):
+                arrivals[place] = (sender, command, arrivals[place][2])
+        return arrivals
 
     def listen(self, ip: str, port: int) -> socket.socket:
         """A listening socket on the emulated address."""
@@ -131,7 +131,7 @@ class LoopbackCarrier:
         _tune(accepted)
         for endpoint, sock in ((client, dialing), (server, accepted)):
             self._open[sock] = None
-            endpoint.wire = _Wire(sock, Decoder(), [], deque())
+            endpoint.wire = _Wire(sock, Decoder(trusted=True))
         dialing.sendall(GREETING)
         _read_greeting(accepted)
 
@@ -160,15 +160,29 @@ def _turn_away(stranger: socket.socket, _: tuple[str, int]) -> None:
     stranger.close()
 
 
-def _transfer(source: _Wire, sink: _Wire) -> None:
-    """Bring what waits at the source to the sink, whole."""
-    outgoing = source.outgoing
-    payload = outgoing[0] if len(outgoing) == 1 else b"".join(outgoing)
-    outgoing.clear()
+def _transfer(source: _Wire, sink: _Wire, payload: bytes) -> list[Command]:
+    """Bring bytes from one end to the other; returns what they say there."""
     size = len(payload)
-    sent = received = 0
-    while received < size:
-        if sent < size:
+    chunk = b""
+    sent = 0
+    try:
+        sent = source.socket.send(payload)
+        if sent == size:
+            chunk = sink.socket.recv(min(size, _CHUNK_BYTES))
+            if len(chunk) == size:
+                return sink.decoder.feed(chunk)
+    except BlockingIOError:  # nothing was taken, or nothing has come out yet
+        pass
+    commands = sink.decoder.feed(chunk)
+    commands += _pump(source, sink, payload, sent, len(chunk))
+    return commands
+
+
+def _pump(source: _Wire, sink: _Wire, payload: bytes, sent: int, received: int) -> list[Command]:
+    """Go on where the buffers of the kernel did not take or give everything at once."""
+    commands: list[Command] = []
+    while received < len(payload):
+        if sent < len(payload):
             sent += _send(source.socket, payload, sent)
             if sent == received:
                 _wait(source.socket, select.POLLOUT)
@@ -182,7 +196,8 @@ def _transfer(source: _Wire, sink: _Wire) -> None:
             msg = "a loopback connection of the emulation was closed from outside"
             raise LoopbackError(errno.ECONNRESET, msg)
         received += len(chunk)
-        sink.incoming.extend(sink.decoder.feed(chunk))
+        commands += sink.decoder.feed(chunk)
+    return commands
 
 
 def _send(sock: socket.socket, payload: bytes, sent: int) -> int:

@@ -8,13 +8,16 @@ and if the hub has nothing to do either, to jump to the next instant.
 import math
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 
 import trio
 
+from emulator.time.determinism import runnable_tasks
 from emulator.time.timeline import NEVER_NS, Timeline
 
 _NS = 1_000_000_000
+_TURNS_PER_PASS = 64
+"""How often in a row the hub may have its turn without a look at the machine, where Ctrl-C arrives."""
 
 
 class EmulatedClock(trio.abc.Clock):
@@ -31,6 +34,7 @@ class EmulatedClock(trio.abc.Clock):
         self._anchor_ns = 0
         self._idle: deque[trio.lowlevel.Task] = deque()
         self._idle_woken = False
+        self._runnable: Sized = ()
         self.turn: Callable[[], bool] = lambda: False
         """Does what is due; returns whether there was anything to do. The hub's."""
         self.on_deadlock: Callable[[], None] = lambda: None
@@ -44,6 +48,7 @@ class EmulatedClock(trio.abc.Clock):
     def start_clock(self) -> None:
         """Anchor emulated time to the wall."""
         self._anchor_ns = time.perf_counter_ns()
+        self._runnable = runnable_tasks()
 
     def current_time(self) -> float:
         """Emulated seconds; trio asks once per pass, so a busy loop cannot starve the timeline."""
@@ -56,24 +61,33 @@ class EmulatedClock(trio.abc.Clock):
 
     def deadline_to_sleep_time(self, deadline: float) -> float:
         """Nothing can run: do what is due, else wake who waits for idleness, else go to the next instant."""
-        if self.turn():
-            return 0
-        if self._idle:
-            trio.lowlevel.reschedule(self._idle.popleft())
-            self._idle_woken = True
-            return 0
+        for _ in range(_TURNS_PER_PASS):
+            if self.turn():
+                if self._runnable:
+                    return 0
+                continue
+            if self._idle:
+                trio.lowlevel.reschedule(self._idle.popleft())
+                self._idle_woken = True
+                return 0
+            sleep_s = self._go_to_next_instant(deadline)
+            if sleep_s > 0 or self._runnable or self._timeline.now_ns >= deadline * _NS:
+                return sleep_s
+        return 0
+
+    def _go_to_next_instant(self, deadline: float) -> float:
+        """Jump there, or say how long the wall takes to get there."""
         timeline = self._timeline
         due_ns = timeline.next_due_ns()
         if deadline < due_ns / _NS:
             due_ns = math.ceil(deadline * _NS)
-        if self._rate is None:
-            if due_ns >= NEVER_NS:
-                self.on_deadlock()
-                return 0
+        if self._rate is not None:
+            return (due_ns - timeline.now_ns) / _NS / self._rate
+        if due_ns >= NEVER_NS:
+            self.on_deadlock()
+        else:
             timeline.now_ns = max(timeline.now_ns, due_ns)
-            self.turn()
-            return 0
-        return (due_ns - timeline.now_ns) / _NS / self._rate
+        return 0
 
     async def idle(self) -> None:
         """Wait until no task can run at this instant; several who wait are woken one after the other."""

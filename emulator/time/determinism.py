@@ -1,11 +1,11 @@
-"""The only place that touches trio's private scheduler hook.
+"""The only place that touches what trio keeps private: its scheduler hook and its queue of runnable tasks.
 
 trio reverses every batch of runnable tasks at random, so that nobody relies on
 an order. Reproducible runs need one: tasks of a batch run in the order in which
 they were created.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sized
 from contextlib import contextmanager
 from typing import Any
 
@@ -26,6 +26,12 @@ class _CreationOrder:
     @staticmethod
     def random() -> float:
         return 1.0
+
+
+def runnable_tasks() -> Sized:
+    """What trio will run in its next pass; to be asked for inside `trio.run`, and looked at ever after."""
+    tasks: Sized = trio_run.GLOBAL_RUN_CONTEXT.runner.runq
+    return tasks
 
 
 @contextmanager

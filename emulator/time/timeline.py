@@ -67,9 +67,13 @@ class Timeline:
     ) -> Entry:
         """Have `callback` called at `due_ns`, at once if that is past."""
         entry = Entry(callback, owner, cause_seq)
+        self.add(due_ns, entry)
+        return entry
+
+    def add(self, due_ns: int, entry: Entry) -> None:
+        """Have an entry fired at `due_ns`, at once if that is past."""
         self._created += 1
         heappush(self._heap, (due_ns, self._created, entry))
-        return entry
 
     def next_due_ns(self) -> int:
         """The next instant at which something falls due, `NEVER_NS` if nothing does."""

@@ -6,7 +6,9 @@ Sets travel as sorted lists.
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any, TypeVar, get_args
+from operator import itemgetter
+from types import UnionType
+from typing import Any, TypeVar, get_args, get_type_hints
 
 import attrs
 import msgpack
@@ -24,6 +26,7 @@ BODY_CACHE_ENTRIES = 4096
 _to_plain: dict[type, Callable[[Any], Any]] = {}
 _from_plain: dict[type, Callable[[Any, Any], Any]] = {}
 _converter = Converter(detailed_validation=False)
+_pack = msgpack.Packer().pack
 
 
 def encode_body(body: Any) -> bytes:
@@ -34,7 +37,7 @@ def encode_body(body: Any) -> bytes:
     to_plain = _to_plain.get(cls)
     if to_plain is None:
         to_plain = _to_plain[cls] = _converter.get_unstructure_hook(cls)
-    return msgpack.packb(to_plain(body))  # type: ignore[no-any-return]
+    return _pack(to_plain(body))  # type: ignore[no-any-return]
 
 
 def decode_body(cls: type[T], raw: bytes | None) -> T:
@@ -147,12 +150,42 @@ def _body_encoder(cls: type) -> Callable[[Any], Any]:
 
 
 def _body_decoder(cls: type) -> Callable[[Any, Any], Any]:
-    return make_dict_structure_fn(
+    decode: Callable[[Any, Any], Any] = make_dict_structure_fn(
         cls,
         _converter,
         _cattrs_detailed_validation=False,
         **_renames(cls),
     )
+    fields = attrs.fields(cls)
+    if len(fields) < 2 or not all(_is_flat(hint) for hint in get_type_hints(cls).values()):
+        return decode
+    return _flat_decoder(cls, decode, itemgetter(*(wire_name(cls, field) for field in fields)))
+
+
+def _flat_decoder(
+    cls: type, decode: Callable[[Any, Any], Any], values_of: Callable[[Any], tuple[Any, ...]]
+) -> Callable[[Any, Any], Any]:
+    """Decode by the types of the values: those that were accepted once are accepted again without a look at each."""
+    accepted: dict[tuple[type, ...], None] = {}
+
+    def decode_flat(plain: Any, _: Any) -> Any:
+        try:
+            values = values_of(plain)
+        except KeyError:
+            return decode(plain, cls)
+        types = tuple(map(type, values))
+        if types in accepted:
+            return cls(*values)
+        value = decode(plain, cls)
+        accepted[types] = None
+        return value
+
+    return decode_flat
+
+
+def _is_flat(annotation: Any) -> bool:
+    members = get_args(annotation) if isinstance(annotation, UnionType) else (annotation,)
+    return all(member in (str, int, bool, bytes, type(None)) for member in members)
 
 
 def _renames(cls: type) -> dict[str, Any]:

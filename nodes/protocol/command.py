@@ -9,6 +9,9 @@ from typing import Final, NamedTuple
 
 from nodes.cause import NO_CAUSE, cause
 
+VERSION: Final = 479
+"""RocketMQ's version ordinal; 479 is 5.3.3."""
+LANGUAGE: Final = "PYTHON"
 NO_FIELDS: Mapping[str, str] = {}
 """No header fields; never changed (a plain dict, because msgpack packs no other mapping)."""
 
@@ -36,9 +39,8 @@ class Command(NamedTuple):
     """Bits of `CommandFlag`."""
     opaque: int = 0
     """Chosen by the caller, unique among its open requests; a response repeats it."""
-    version: int = 479
-    """RocketMQ's version ordinal; 479 is 5.3.3."""
-    language: str = "PYTHON"
+    version: int = VERSION
+    language: str = LANGUAGE
     remark: str | None = None
     """What went wrong, for people."""
     ext_fields: Mapping[str, str] = NO_FIELDS
@@ -71,9 +73,11 @@ class Command(NamedTuple):
             code,
             CommandFlag.RESPONSE,
             self.opaque,
-            remark=remark,
-            ext_fields=ext_fields,
-            body=body,
-            cause=cause.get(),
-            request_code=self.code,
+            VERSION,
+            LANGUAGE,
+            remark,
+            ext_fields,
+            body,
+            cause.get(),
+            self.code,
         )

@@ -16,7 +16,7 @@ from nodes.beliefs import CallTimedOut
 from nodes.cause import cause
 from nodes.config import RemotingClientConfig
 from nodes.host import Channel, ChannelHandler, ConnectError, Host
-from nodes.protocol.command import NO_FIELDS, Command, CommandFlag
+from nodes.protocol.command import LANGUAGE, NO_FIELDS, VERSION, Command, CommandFlag
 from nodes.rpc.errors import RemotingConnectError, RemotingError, RemotingSendRequestError, RemotingTimeoutError
 from nodes.rpc.idle import IdleWatch
 
@@ -26,17 +26,30 @@ _NS_PER_MS = 1_000_000
 
 
 class _Pending:
-    """A call that waits for its answer."""
+    """A call that waits for its answer: a task of ours, or a callback."""
 
-    __slots__ = ("address", "callback", "cause", "channel", "closes_on_timeout", "code")
+    __slots__ = ("address", "callback", "cause", "channel", "closes_on_timeout", "code", "reply", "task")
 
-    def __init__(self, address: str, code: int, callback: ReplyCallback, *, closes_on_timeout: bool) -> None:
+    def __init__(self, address: str, code: int, callback: ReplyCallback | None, closes_on_timeout: bool) -> None:  # noqa: FBT001 - hot
         self.address = address
         self.code = code
         self.callback = callback
         self.closes_on_timeout = closes_on_timeout
         self.cause = cause.get()
+        """Of the call; once it has been settled, of its reply."""
         self.channel: Channel | None = None
+        self.task: trio.lowlevel.Task | None = None
+        self.reply: Reply | None = None
+
+    def settle(self, reply: Reply) -> None:
+        """Tell who waits."""
+        if self.callback is not None:
+            self.callback(reply)
+        elif self.task is not None:
+            self.reply = reply
+            self.cause = cause.get()
+            trio.lowlevel.reschedule(self.task)
+            self.task = None
 
 
 @attrs.define
@@ -76,11 +89,11 @@ class RpcClient:
         self._on_request = on_request
         self._on_channel_active = on_channel_active
         self._on_channel_closed = on_channel_closed
-        self._handler = _ClientHandler(self)
         self._idle_watch = IdleWatch(host, config.client_channel_max_idle_time_seconds, self._on_idle)
         self._channels: dict[str, Channel] = {}
         self._connecting: dict[str, list[Callable[[Channel | RemotingError], None]]] = {}
         self._pending: dict[int, _Pending] = {}
+        self._handler = _ClientHandler(self, self._pending)
         self._deadlines: dict[int, _Deadlines] = {}
         self._opaque = count(1)
 
@@ -105,32 +118,23 @@ class RpcClient:
             RemotingSendRequestError: the channel closed first.
             RemotingTimeoutError: no answer within `timeout_ms`, connecting included.
         """
-        task = trio.lowlevel.current_task()
-        waiting = True
-        got: tuple[Reply, int] | None = None
-
-        def wake(reply: Reply) -> None:
-            nonlocal waiting, got
-            if waiting:
-                waiting = False
-                got = reply, cause.get()
-                trio.lowlevel.reschedule(task)
-
-        opaque = self._begin(address, code, ext_fields, body, timeout_ms, wake, sync=True)
+        opaque = next(self._opaque)
+        pending = _Pending(address, code, None, self._config.client_close_socket_if_timeout)
+        pending.task = trio.lowlevel.current_task()
+        self._begin(opaque, pending, ext_fields, body, timeout_ms)
 
         def abort(_: trio.lowlevel.RaiseCancelT) -> trio.lowlevel.Abort:
-            nonlocal waiting
-            waiting = False
+            pending.task = None
             self._pending.pop(opaque, None)
             return trio.lowlevel.Abort.SUCCEEDED
 
         await trio.lowlevel.wait_task_rescheduled(abort)
-        assert got is not None
-        reply, answer_cause = got
-        cause.set(answer_cause)
-        if isinstance(reply, RemotingError):
-            raise reply
-        return reply
+        reply = pending.reply
+        cause.set(pending.cause)
+        if type(reply) is Command:
+            return reply
+        assert isinstance(reply, RemotingError)
+        raise reply
 
     def call_async(
         self,
@@ -143,7 +147,8 @@ class RpcClient:
         callback: ReplyCallback,
     ) -> None:
         """Ask; `callback` gets the answer or the error, never inside this call (`invokeAsync`)."""
-        self._begin(address, code, ext_fields, body, timeout_ms, callback, sync=False)
+        pending = _Pending(address, code, callback, False)
+        self._begin(next(self._opaque), pending, ext_fields, body, timeout_ms)
 
     def oneway(
         self, address: str, code: int, ext_fields: Mapping[str, str] = NO_FIELDS, body: bytes | None = None
@@ -167,29 +172,17 @@ class RpcClient:
             self.close(address)
 
     def _begin(
-        self,
-        address: str,
-        code: int,
-        ext_fields: Mapping[str, str],
-        body: bytes | None,
-        timeout_ms: int,
-        callback: ReplyCallback,
-        *,
-        sync: bool,
-    ) -> int:
-        opaque = next(self._opaque)
-        closes_on_timeout = sync and self._config.client_close_socket_if_timeout
-        pending = _Pending(address, code, callback, closes_on_timeout=closes_on_timeout)
+        self, opaque: int, pending: _Pending, ext_fields: Mapping[str, str], body: bytes | None, timeout_ms: int
+    ) -> None:
         self._pending[opaque] = pending
         self._expire_later(opaque, timeout_ms)
-        command = Command(code, 0, opaque, ext_fields=ext_fields, body=body, cause=pending.cause)
-        channel = self._channels.get(address)
+        command = Command(pending.code, 0, opaque, VERSION, LANGUAGE, None, ext_fields, body, pending.cause)
+        channel = self._channels.get(pending.address)
         if channel is not None and not channel.closed:
             pending.channel = channel
             channel.send(command)
         else:
-            self._with_channel(address, lambda got: self._send(opaque, command, got))
-        return opaque
+            self._with_channel(pending.address, lambda got: self._send(opaque, command, got))
 
     def _send(self, opaque: int, command: Command, got: Channel | RemotingError) -> None:
         pending = self._pending.get(opaque)
@@ -197,7 +190,7 @@ class RpcClient:
             return
         if isinstance(got, RemotingError):
             del self._pending[opaque]
-            pending.callback(got)
+            pending.settle(got)
         else:
             pending.channel = got
             got.send(command)
@@ -257,18 +250,12 @@ class RpcClient:
         self._host.record(CallTimedOut(channel_id, pending.address, pending.code, opaque))
         if pending.closes_on_timeout and pending.channel is self._channels.get(pending.address):
             self.close(pending.address)
-        pending.callback(RemotingTimeoutError(f"no answer from {pending.address} to request {pending.code}"))
+        pending.settle(RemotingTimeoutError(f"no answer from {pending.address} to request {pending.code}"))
 
     def _fail_calls(self, channel: Channel) -> None:
         for opaque in [o for o, p in self._pending.items() if p.channel is channel]:
             pending = self._pending.pop(opaque)
-            pending.callback(RemotingSendRequestError(f"the connection to {pending.address} was closed"))
-
-    def on_answer(self, command: Command) -> None:
-        """Wake who waits for this answer; a late one is dropped."""
-        pending = self._pending.pop(command.opaque, None)
-        if pending is not None:
-            pending.callback(command)
+            pending.settle(RemotingSendRequestError(f"the connection to {pending.address} was closed"))
 
     def on_peer_closed(self, channel: Channel) -> None:
         """The peer closed a channel that we opened."""
@@ -291,15 +278,18 @@ class RpcClient:
 class _ClientHandler(ChannelHandler):
     """Sorts what arrives into answers and requests."""
 
-    def __init__(self, client: RpcClient) -> None:
+    def __init__(self, client: RpcClient, pending: dict[int, _Pending]) -> None:
         self._client = client
+        self._pending = pending
 
     def on_open(self, channel: Channel) -> None:
         """Nobody connects to a client."""
 
     def on_command(self, channel: Channel, command: Command) -> None:
         if command.flag & CommandFlag.RESPONSE:
-            self._client.on_answer(command)
+            pending = self._pending.pop(command.opaque, None)
+            if pending is not None:  # else it comes too late
+                pending.settle(command)
         else:
             self._client.on_request(channel, command)
 
