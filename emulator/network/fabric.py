@@ -110,7 +110,7 @@ class Fabric:
             if fault_id:
                 self.recorder.frame("dropped", endpoint, command, now_ns, fault_id)
                 return
-        self._post(endpoint, command, now_ns, latency_ns)
+        self.hub.post(endpoint, command, now_ns, latency_ns)
 
     def close(self, endpoint: Endpoint) -> None:
         """Close one end; the FIN takes the link like a frame, though a kernel repeats it when it is lost."""
@@ -119,7 +119,7 @@ class Fabric:
         self.forget(endpoint)
         fault_id, latency_ns = endpoint.link.verdict(may_be_lost=False)
         if not fault_id:
-            self._post(endpoint, None, self.timeline.now_ns, latency_ns)
+            self.hub.post(endpoint, None, self.timeline.now_ns, latency_ns)
 
     def forget(self, endpoint: Endpoint) -> None:
         """Close one end in silence: no FIN leaves."""
@@ -144,13 +144,6 @@ class Fabric:
         """Handle arrivals, in order."""
         for arrival in arrivals:
             self._arrive(arrival)
-
-    def _post(self, endpoint: Endpoint, command: Command | None, now_ns: int, latency_ns: int) -> None:
-        due_ns = now_ns + latency_ns
-        if due_ns < endpoint.last_due_ns:  # noqa: PLR1730 - max() would be a call in the hottest path
-            due_ns = endpoint.last_due_ns
-        endpoint.last_due_ns = due_ns
-        self.hub.post((endpoint, command, now_ns), due_ns)
 
     def _arrive(self, arrival: Arrival) -> None:
         sender, command, sent_ns = arrival
@@ -180,7 +173,7 @@ class Fabric:
         now_ns = self.timeline.now_ns
         self.recorder.connection("malformed", endpoint.id, src, dst, now_ns, cause.get(), mistake)
         for end in (endpoint, endpoint.peer):
-            self._post(end, None, now_ns, end.link.delay_ns)
+            self.hub.post(end, None, now_ns, end.link.delay_ns)
 
     def _fin(self, sender: Endpoint, receiver: Endpoint, sent_ns: int) -> None:
         self.forget(receiver)
@@ -201,7 +194,7 @@ class Fabric:
         if ip in self.powered and not sender.closed:
             fault_id, latency_ns = receiver.link.verdict(may_be_lost=False)
             if not fault_id:
-                self._post(receiver, None, self.timeline.now_ns, latency_ns)
+                self.hub.post(receiver, None, self.timeline.now_ns, latency_ns)
 
     def _change_rules(self, rules: tuple[LinkRule, ...]) -> None:
         self._rules = rules

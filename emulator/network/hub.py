@@ -79,10 +79,15 @@ class Hub:
         self._error: Exception | None = None
         self._guard: trio.lowlevel.Task | None = None
 
-    def post(self, arrival: Arrival, due_ns: int) -> None:
-        """Have a frame arrive at `due_ns`."""
+    def post(self, sender: Endpoint, command: Command | None, now_ns: int, latency_ns: int) -> None:
+        """Have a frame, or None for a FIN, arrive `latency_ns` from now, behind those that `sender` sent before."""
+        due_ns = now_ns + latency_ns
+        if due_ns < sender.last_due_ns:  # noqa: PLR1730 - max() would be a call in the hottest path
+            due_ns = sender.last_due_ns
+        sender.last_due_ns = due_ns
+        arrival = (sender, command, now_ns)
         # While timers fire, an earlier frame may wait among them: what is sent now takes its turn there.
-        if due_ns <= self.timeline.now_ns and not self._firing:
+        if due_ns <= now_ns and not self._firing:
             self.ready.append(arrival)
             return
         bucket = self._buckets.get(due_ns)

@@ -21,7 +21,9 @@ from nodes.protocol.wire_names import wire_name
 
 T = TypeVar("T")
 BODY_CACHE_ENTRIES = 4096
-"""Decoded bodies kept by `decode_body_cached`."""
+"""Decoded bodies that are remembered: nobody changes them, and most are heard again and again."""
+SMALL_BODY_BYTES = 256
+"""Up to here, remembering costs less than decoding anew."""
 
 _to_plain: dict[type, Callable[[Any], Any]] = {}
 _from_plain: dict[type, Callable[[Any, Any], Any]] = {}
@@ -53,6 +55,12 @@ def decode_body(cls: type[T], raw: bytes | None) -> T:
     Raises:
         ProtocolError: the bytes are no msgpack, or not of the shape of `cls`.
     """
+    if raw is not None and len(raw) <= SMALL_BODY_BYTES:
+        return _decode_once(cls, raw)  # type: ignore[no-any-return, arg-type]
+    return _decode(cls, raw)
+
+
+def _decode(cls: type[T], raw: bytes | None) -> T:
     if cls is bytes:
         return raw or b""  # type: ignore[return-value]
     from_plain = _from_plain.get(cls)
@@ -68,7 +76,7 @@ def decode_body(cls: type[T], raw: bytes | None) -> T:
 
 @lru_cache(maxsize=BODY_CACHE_ENTRIES)
 def _decode_once(cls: type[Any], raw: bytes | None) -> Any:
-    return decode_body(cls, raw)
+    return _decode(cls, raw)
 
 
 def decode_body_cached(cls: type[T], raw: bytes | None) -> T:
@@ -173,7 +181,7 @@ def _flat_decoder(
             values = values_of(plain)
         except KeyError:
             return decode(plain, cls)
-        types = tuple(map(type, values))
+        types = (*map(type, values),)
         if types in accepted:
             return cls(*values)
         value = decode(plain, cls)

@@ -85,6 +85,7 @@ class RpcClient:
         on_channel_closed: Callable[[str], None] | None = None,
     ) -> None:
         self._host = host
+        self._now_ns = host.clock.monotonic_ns
         self._config = config = config or RemotingClientConfig()
         self._on_request = on_request
         self._on_channel_active = on_channel_active
@@ -226,7 +227,7 @@ class RpcClient:
         deadlines = self._deadlines.get(timeout_ms)
         if deadlines is None:
             deadlines = self._deadlines[timeout_ms] = _Deadlines()
-        deadlines.queue.append((self._host.clock.monotonic_ns() + timeout_ms * _NS_PER_MS, opaque))
+        deadlines.queue.append((self._now_ns() + timeout_ms * _NS_PER_MS, opaque))
         if not deadlines.armed:
             deadlines.armed = True
             self._host.call_later_ms(timeout_ms, lambda: self._sweep(deadlines))
