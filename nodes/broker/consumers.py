@@ -6,7 +6,7 @@ Mirrors:
     `org.apache.rocketmq.broker.client.ConsumerManager`, `ConsumerGroupInfo`.
 """
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -47,7 +47,7 @@ class ConsumerEvent(NamedTuple):
     members: tuple[ConsumerChannel, ...] = ()
     """CHANGE: all members now; the events of a client: that one."""
     topics: tuple[str, ...] = ()
-    """Sorted; only in the events of a client."""
+    """Sorted: what the heartbeat wants; of a client that leaves, what its group did."""
 
 
 class ConsumerUpdate(NamedTuple):
@@ -137,6 +137,7 @@ class ConsumerManager:
         self._groups: dict[str, ConsumerGroup] = {}
         self._compensation: dict[str, ConsumerGroup] = {}
         self._groups_of_channel: dict[Hashable, dict[str, None]] = {}
+        self._subscribed_once: dict[str, None] = {}
 
     # What it knows
 
@@ -167,6 +168,20 @@ class ConsumerManager:
             if info is not None and topic in info.subscriptions:
                 return info.subscriptions[topic]
         return None
+
+    def query_topic_consume_by_who(self, topic: str) -> tuple[str, ...]:
+        """What the index of topics holds for one: meant are its groups, but 5.3.3 enters the topic itself, for ever."""
+        return (topic,) if topic in self._subscribed_once else ()
+
+    @property
+    def topic_groups(self) -> Mapping[str, tuple[str, ...]]:
+        """The whole index, topic -> what `query_topic_consume_by_who` tells."""
+        return {topic: (topic,) for topic in self._subscribed_once}
+
+    @property
+    def compensations(self) -> Mapping[str, ConsumerGroup]:
+        """What pulls told: group -> what is known of it; not to be changed by the caller."""
+        return self._compensation
 
     def compensation(self, group: str) -> ConsumerGroup | None:
         """What pulls told about a group; not to be changed by the caller."""
@@ -201,15 +216,17 @@ class ConsumerManager:
         info = self._joined(group)
         member = ConsumerChannel(channel, client_id, now_ms)
         events: list[ConsumerEvent] = []
+        topics = tuple([subscription.topic for subscription in data.subscription_data_set])
         is_new = info.update_channel(member, data)
         if is_new:
-            topics = tuple(sorted(subscription.topic for subscription in data.subscription_data_set))
             events.append(ConsumerEvent(ConsumerGroupEvent.CLIENT_REGISTER, group, (member,), topics))
         resubscribed = update_subscription and info.update_subscription(data.subscription_data_set, now_ms)
         if is_new or resubscribed:
             events.extend(self._change(info, enabled=notify_enabled))
+        if resubscribed or not update_subscription:
+            self._subscribed_once.update(dict.fromkeys(topics))
         self._groups_of_channel.setdefault(channel, {})[group] = None
-        events.append(ConsumerEvent(ConsumerGroupEvent.REGISTER, group, (member,)))
+        events.append(ConsumerEvent(ConsumerGroupEvent.REGISTER, group, (member,), topics))
         return ConsumerUpdate(is_new or resubscribed, tuple(events))
 
     def register_consumer_without_sub(
@@ -293,13 +310,11 @@ class ConsumerManager:
         channels: list[Hashable] = []
         events: list[ConsumerEvent] = []
         for info in list(self._groups.values()):
-            for member in list(info.channels.values()):
-                if now_ms - member.last_update_ms > self._channel_expired_timeout_ms:
-                    info.remove(member.channel)
-                    channels.append(member.channel)
-                    events.append(
-                        ConsumerEvent(ConsumerGroupEvent.CLIENT_UNREGISTER, info.group, (member,), info.topics)
-                    )
+            latest_ms = now_ms - self._channel_expired_timeout_ms
+            for member in [member for member in info.channels.values() if member.last_update_ms < latest_ms]:
+                info.remove(member.channel)
+                channels.append(member.channel)
+                events.append(ConsumerEvent(ConsumerGroupEvent.CLIENT_UNREGISTER, info.group, (member,), info.topics))
             if not info.channels:
                 del self._groups[info.group]
         self._expire_compensation(now_ms)

@@ -23,16 +23,30 @@ class IdleWatch:
         self._host = host
         self._max_idle_ms = max_idle_s * _MS_PER_S
         self._on_idle = on_idle
+        self._channels: dict[Channel, None] = {}
+        self._armed = False
 
     def watch(self, channel: Channel) -> None:
         """Look after a channel until it is closed."""
-        idle_ms = (self._host.clock.monotonic_ns() - channel.last_used_ns) // _NS_PER_MS
-        if idle_ms < self._max_idle_ms:
-            self._host.call_later_ms(self._max_idle_ms - idle_ms, lambda: self._look(channel))
-        else:
-            self._host.begin_cause("allIdle")
-            self._on_idle(channel)
+        self._channels[channel] = None
+        if not self._armed:
+            self._armed = True
+            self._host.call_later_ms(self._max_idle_ms, self._look)
 
-    def _look(self, channel: Channel) -> None:
-        if not channel.closed:
-            self.watch(channel)
+    def _look(self) -> None:
+        """One timer for all channels: it fires when the one that was used longest ago may have become idle."""
+        now_ns = self._host.clock.monotonic_ns()
+        longest_ms = 0
+        for channel in list(self._channels):
+            idle_ms = (now_ns - channel.last_used_ns) // _NS_PER_MS
+            if channel.closed:
+                del self._channels[channel]
+            elif idle_ms < self._max_idle_ms:
+                longest_ms = max(longest_ms, idle_ms)
+            else:
+                del self._channels[channel]
+                self._host.begin_cause("allIdle")
+                self._on_idle(channel)
+        self._armed = bool(self._channels)
+        if self._armed:
+            self._host.call_later_ms(self._max_idle_ms - longest_ms, self._look)
