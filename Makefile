@@ -10,11 +10,11 @@ COVERAGE_LEAST := 90
 # What a caller's environment says about other checkouts must not reach the one that is tested.
 unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
 
-.PHONY: help setup demo test bench ledger clean
+.PHONY: help setup demo test conformance bench ledger clean
 .DEFAULT_GOAL := help
 
 help: ## print these lines
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
 
 setup: $(VENV)/installed ## make .venv and install the wheel into it, again only when sources changed
 
@@ -27,6 +27,9 @@ test: setup ## lint, types, import rules, and all tests against the installed wh
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/pytest -n 2 --cov --cov-branch --cov-report=term --cov-fail-under=$(COVERAGE_LEAST)
+
+conformance: setup ## compare with what the real classes answered, in tests/vectors or in VECTORS=folder
+	$(BIN)/pytest tests/conformance
 
 bench: setup ## measure, into bench.json
 	$(BIN)/python -m emulator.bench

@@ -77,7 +77,7 @@ def run_world(
             try:
                 result = await main(world)
             finally:
-                clock.turn = lambda: False  # trio still winds itself up; the world has ended
+                clock.turn = lambda: True  # trio still winds itself up; the world has ended
             nursery.cancel_scope.cancel()
         return result
 

@@ -166,6 +166,14 @@ class NameserverConfig(RemotingServerConfig):
     wait_seconds_for_service: int = _number(45, Unit.SECONDS)
     delete_topic_with_broker_registration: bool = _flag(default=False)
     """A registration takes away the topics that it does not mention."""
+    order_message_enable: bool = _flag(default=False)
+    """Tell clients which queues of an ordered topic they may use."""
+    return_order_topic_config_to_broker: bool = _flag(default=True)
+    """Tell brokers, when they register, which topics are ordered."""
+    enable_all_topic_list: bool = _flag(default=True)
+    """Answer who asks for all topics."""
+    enable_topic_list: bool = _flag(default=True)
+    """Answer who asks for the topics of a cluster, of the system or of units."""
 
 
 @attrs.frozen(slots=False, kw_only=True, field_transformer=_name_options)

@@ -97,24 +97,21 @@ class Hub:
         bucket.arrivals.append(arrival)
 
     def turn(self) -> bool:
-        """Do what is due; returns whether there was anything to do."""
-        timeline = self.timeline
-        if not self.ready and timeline.next_due_ns() > timeline.now_ns:
-            return False
+        """Do what is due; returns whether all is quiet, which a chain of answers may prevent for many turns."""
         try:
             for _ in range(_ROUNDS_PER_TURN):
                 self._firing = True
-                timeline.fire_due()
+                self.timeline.fire_due()
                 self._firing = False
                 if not self.ready:
-                    break
+                    return True
                 arrivals, self.ready = self.ready, []
                 hand_over = self._hand_over
                 for arrival in self._carrier.carry(arrivals):
                     hand_over(arrival)
         except Exception as error:  # noqa: BLE001 - trio must not meet it in the middle of its loop
             self.fail(error)
-        return True
+        return False
 
     def fail(self, error: Exception) -> None:
         """End the emulation with an error."""

@@ -35,8 +35,8 @@ class EmulatedClock(trio.abc.Clock):
         self._idle: deque[trio.lowlevel.Task] = deque()
         self._idle_woken = False
         self._runnable: Sized = ()
-        self.turn: Callable[[], bool] = lambda: False
-        """Does what is due; returns whether there was anything to do. The hub's."""
+        self.turn: Callable[[], bool] = lambda: True
+        """Does what is due; returns whether all is quiet. The hub's."""
         self.on_deadlock: Callable[[], None] = lambda: None
         """Called in virtual time when nothing will ever happen again."""
 
@@ -62,10 +62,8 @@ class EmulatedClock(trio.abc.Clock):
     def deadline_to_sleep_time(self, deadline: float) -> float:
         """Nothing can run: do what is due, else wake who waits for idleness, else go to the next instant."""
         for _ in range(_TURNS_PER_PASS):
-            if self.turn():
-                if self._runnable:
-                    return 0
-                continue
+            if not self.turn() or self._runnable:
+                return 0
             if self._idle:
                 trio.lowlevel.reschedule(self._idle.popleft())
                 self._idle_woken = True

@@ -6,10 +6,9 @@ Mirrors:
     `org.apache.rocketmq.broker.offset.ConsumerOffsetManager`.
 """
 
-import json
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
 
+from nodes.protocol.json_text import data_version_of, from_json, to_json
 from nodes.protocol.model import DataVersion
 
 TOPIC_GROUP_SEPARATOR = "@"
@@ -19,9 +18,17 @@ NO_OFFSET = -1
 class ConsumerOffsetManager:
     """The offsets of one broker, with their version."""
 
-    def __init__(self, *, now_ms: int, consumer_offset_update_version_step: int = 500) -> None:
+    def __init__(
+        self,
+        *,
+        now_ms: int,
+        consumer_offset_update_version_step: int = 500,
+        use_server_side_reset_offset: bool = True,
+    ) -> None:
         self._step = consumer_offset_update_version_step
+        self._resets_first = use_server_side_reset_offset
         self._offsets: dict[str, dict[int, int]] = {}
+        self._pull_offsets: dict[str, dict[int, int]] = {}
         self._reset_offsets: dict[str, dict[int, int]] = {}
         self._commits = 0
         self.data_version = DataVersion(timestamp=now_ms)
@@ -31,6 +38,11 @@ class ConsumerOffsetManager:
     def offsets(self) -> Mapping[str, Mapping[int, int]]:
         """`topic@group` -> queue id -> offset."""
         return self._offsets
+
+    @property
+    def pull_offsets(self) -> Mapping[str, Mapping[int, int]]:
+        """Where groups that proxies pull for go on reading: `topic@group` -> queue id -> offset; memory only."""
+        return self._pull_offsets
 
     @property
     def reset_offsets(self) -> Mapping[str, Mapping[int, int]]:
@@ -54,14 +66,71 @@ class ConsumerOffsetManager:
         return before
 
     def query_offset(self, group: str, topic: str, queue_id: int) -> int:
-        """A pending reset, else the stored offset, else -1."""
+        """A pending reset where the broker heeds them, else the stored offset, else -1."""
         key = f"{topic}{TOPIC_GROUP_SEPARATOR}{group}"
-        reset = self._reset_offsets.get(key, {}).get(queue_id)
+        reset = self._reset_offsets.get(key, {}).get(queue_id) if self._resets_first else None
         return self._offsets.get(key, {}).get(queue_id, NO_OFFSET) if reset is None else reset
 
     def query_offsets(self, group: str, topic: str) -> Mapping[int, int] | None:
         """Queue id -> offset; None where the group never committed to the topic."""
         return self._offsets.get(f"{topic}{TOPIC_GROUP_SEPARATOR}{group}")
+
+    def which_topic_by_consumer(self, group: str) -> tuple[str, ...]:
+        """The topics that a group has committed to."""
+        return tuple(topic for topic, who in self._keys() if who == group)
+
+    def which_group_by_topic(self, topic: str) -> tuple[str, ...]:
+        """The groups that have committed to a topic."""
+        return tuple(who for committed, who in self._keys() if committed == topic)
+
+    def group_topic_map(self) -> Mapping[str, tuple[str, ...]]:
+        """Group -> topics that it has committed to, sorted."""
+        topics: dict[str, list[str]] = {}
+        for topic, group in self._keys():
+            topics.setdefault(group, []).append(topic)
+        return {group: tuple(sorted(named)) for group, named in topics.items()}
+
+    def query_min_offset_in_all_group(
+        self, topic: str, filter_groups: str, min_offset: Callable[[str, int], int]
+    ) -> Mapping[int, int]:
+        """How far the slowest group is on each queue of a topic; the groups to leave out lose all their offsets.
+
+        Args:
+            topic: whose queues.
+            filter_groups: groups to leave out, separated by commas.
+            min_offset: first offset in the store of (topic, queue id); who is before it does not count.
+
+        Returns:
+            Queue id -> offset, ordered as the commits came.
+        """
+        unwanted = dict.fromkeys(filter_groups.split(",")) if filter_groups.strip() else {}
+        for key in [key for key in self._offsets if key.split(TOPIC_GROUP_SEPARATOR)[1] in unwanted]:
+            del self._offsets[key]
+        slowest: dict[int, int] = {}
+        for key, queues in self._offsets.items():
+            if key.split(TOPIC_GROUP_SEPARATOR)[0] == topic:
+                for queue_id, offset in queues.items():
+                    if offset >= min_offset(topic, queue_id):
+                        slowest[queue_id] = min(offset, slowest.get(queue_id, offset))
+        return slowest
+
+    def _keys(self) -> list[list[str]]:
+        return [parts for parts in map(_split, self._offsets) if parts]
+
+    # What proxies pull
+
+    def commit_pull_offset(self, group: str, topic: str, queue_id: int, offset: int) -> None:
+        """Note where a proxy goes on reading; no version steps."""
+        self._pull_offsets.setdefault(f"{topic}{TOPIC_GROUP_SEPARATOR}{group}", {})[queue_id] = offset
+
+    def query_pull_offset(self, group: str, topic: str, queue_id: int) -> int:
+        """Where a proxy goes on reading; where none has read, what `query_offset` says."""
+        offset = self._pull_offsets.get(f"{topic}{TOPIC_GROUP_SEPARATOR}{group}", {}).get(queue_id)
+        return self.query_offset(group, topic, queue_id) if offset is None else offset
+
+    def clear_pull_offset(self, group: str, topic: str) -> None:
+        """Forget where proxies go on reading."""
+        self._pull_offsets.pop(f"{topic}{TOPIC_GROUP_SEPARATOR}{group}", None)
 
     # Server-side reset
 
@@ -90,6 +159,7 @@ class ConsumerOffsetManager:
     def remove_offset(self, group: str) -> None:
         """Forget all of a group."""
         _drop_group(self._offsets, group)
+        _drop_group(self._pull_offsets, group)
         _drop_group(self._reset_offsets, group)
 
     def clean_offset_by_topic(self, topic: str) -> None:
@@ -97,42 +167,59 @@ class ConsumerOffsetManager:
         for key in [key for key in self._offsets if _split(key) and _split(key)[0] == topic]:
             del self._offsets[key]
 
+    def scan_unsubscribed_topic(
+        self, is_subscribed: Callable[[str, str], bool], min_offset: Callable[[str, int], int]
+    ) -> None:
+        """Forget what nobody subscribes to any more and the store has thrown away.
+
+        Args:
+            is_subscribed: whether a (group, topic) is known from a heartbeat or a pull.
+            min_offset: first offset in the store of (topic, queue id).
+        """
+        for key, queues in list(self._offsets.items()):
+            parts = _split(key)
+            if parts and queues and not is_subscribed(parts[1], parts[0]):
+                topic = parts[0]
+                if all(offset <= min_offset(topic, queue_id) for queue_id, offset in queues.items()):
+                    del self._offsets[key]
+
     # Copies
+
+    def clone_offset(self, src_group: str, dest_group: str, topic: str) -> None:
+        """Let a group start on a topic where another one is; nothing happens if that has not committed."""
+        queues = self._offsets.get(f"{topic}{TOPIC_GROUP_SEPARATOR}{src_group}")
+        if queues is not None:
+            self._offsets[f"{topic}{TOPIC_GROUP_SEPARATOR}{dest_group}"] = dict(queues)
 
     def put_all(self, offsets: Mapping[str, Mapping[int, int]], version: DataVersion) -> None:
         """Adopt the entries of another broker: each replaces its whole map of queues, others stay."""
         for key, queues in offsets.items():
             self._offsets[key] = dict(queues)
-        self.data_version = version
+        self.data_version = self.data_version.assign_new_one(version)
 
     def encode(self) -> bytes:
         """The file `consumerOffset.json`."""
-        version = self.data_version
         content = {
-            "dataVersion": {
-                "counter": version.counter,
-                "stateVersion": version.state_version,
-                "timestamp": version.timestamp,
-            },
+            "dataVersion": self.data_version,
+            "groupTopicMap": self.group_topic_map(),
             "offsetTable": {
-                key: {str(queue): queues[queue] for queue in sorted(queues)} for key, queues in self._offsets.items()
+                key: {queue: queues[queue] for queue in sorted(queues)} for key, queues in sorted(self._offsets.items())
             },
         }
-        return json.dumps(content, sort_keys=True, separators=(",", ":")).encode()
+        return to_json(content, standard=True).encode()
 
     def decode(self, content: bytes, *, now_ms: int) -> None:
-        """Replace offsets and version by those of a file; a file without version gives a new one."""
-        loaded: dict[str, Any] = json.loads(content)
+        """Replace offsets and version by those of a file; a file without version gives a new one.
+
+        Raises:
+            ValueError: the file is damaged.
+        """
+        loaded = from_json(content.decode())
         self._offsets = {
             key: {int(queue): int(offset) for queue, offset in queues.items()}
             for key, queues in loaded.get("offsetTable", {}).items()
         }
-        version = loaded.get("dataVersion")
-        self.data_version = (
-            DataVersion(version["stateVersion"], version["timestamp"], version["counter"])
-            if version
-            else DataVersion(timestamp=now_ms)
-        )
+        self.data_version = data_version_of(loaded.get("dataVersion") or {}, now_ms=now_ms)
 
 
 def _split(key: str) -> list[str]:

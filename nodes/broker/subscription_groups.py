@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 import attrs
 
+from nodes.broker.attributes import GROUP_ATTRIBUTES, alter_current_attributes
 from nodes.protocol.body_codec import decode_body, encode_body
 from nodes.protocol.model import DataVersion, SubscriptionGroupConfig
 
@@ -44,12 +45,18 @@ class SubscriptionGroupManager:
         self._auto_create = auto_create_subscription_group
         self._auto_create_system = enable_create_sys_group
         self._groups = {group: SubscriptionGroupConfig(group) for group in SYSTEM_GROUPS}
+        self._forbidden: dict[str, dict[str, int]] = {}
         self.data_version = DataVersion(timestamp=now_ms)
 
     @property
     def groups(self) -> Mapping[str, SubscriptionGroupConfig]:
         """Group -> config."""
         return self._groups
+
+    @property
+    def forbidden(self) -> Mapping[str, Mapping[str, int]]:
+        """Group -> topic -> bits of what the group must not do there."""
+        return self._forbidden
 
     def contains_subscription_group(self, group: str) -> bool:
         """Whether the group is there; never makes one."""
@@ -72,28 +79,79 @@ class SubscriptionGroupManager:
         if len(group) > GROUP_NAME_LENGTH_MAX or not _LEGAL_NAME.fullmatch(group):
             return None
         config = SubscriptionGroupConfig(group)
-        self.update_subscription_group_config(config, now_ms=now_ms, state_version=state_version)
+        self._put(config, now_ms, state_version)
         return config
 
     def update_subscription_group_config(
         self, config: SubscriptionGroupConfig, *, now_ms: int, state_version: int = 0
     ) -> None:
-        """Put a group; also an unchanged one makes a new version."""
-        self._groups[config.group_name] = config
-        self.data_version = self.data_version.next_version(now_ms, state_version)
+        """Put a group; also an unchanged one makes a new version.
+
+        Args:
+            config: the group; its attributes say what is to become of those that it has.
+            now_ms: wall clock of the broker.
+            state_version: the store's state machine version.
+
+        Raises:
+            AttributeRefusedError: these attributes cannot be; nothing was changed.
+        """
+        known = self._groups.get(config.group_name)
+        current = known.attributes if known else {}
+        attributes = alter_current_attributes(GROUP_ATTRIBUTES, current, config.attributes, create=known is None)
+        self._put(attrs.evolve(config, attributes=attributes), now_ms, state_version)
 
     def delete_subscription_group_config(self, group: str, *, now_ms: int, state_version: int = 0) -> None:
-        """Forget a group."""
+        """Forget a group and what it must not do; if there was only the latter, the version stays."""
+        self._forbidden.pop(group, None)
         if self._groups.pop(group, None) is not None:
             self.data_version = self.data_version.next_version(now_ms, state_version)
+
+    def drop(self, group: str) -> None:
+        """Forget a group without a new version, as a slave does with what its master does not know."""
+        self._groups.pop(group, None)
+        self._forbidden.pop(group, None)
 
     def disable_consume(self, group: str, *, now_ms: int, state_version: int = 0) -> None:
         """Refuse pulls of a group from now on."""
         config = self._groups.get(group)
         if config is not None:
-            self.update_subscription_group_config(
-                attrs.evolve(config, consume_enable=False), now_ms=now_ms, state_version=state_version
-            )
+            self._put(attrs.evolve(config, consume_enable=False), now_ms, state_version)
+
+    # What groups must not do
+
+    def get_forbidden(self, group: str, topic: str) -> int:
+        """The bits of a group on a topic; 0 where nothing is forbidden."""
+        return self._forbidden.get(group, {}).get(topic, 0)
+
+    def update_forbidden(
+        self, group: str, topic: str, index: int, *, forbid: bool, now_ms: int, state_version: int = 0
+    ) -> int:
+        """Set or clear one bit; clearing the last of a topic clears all topics of the group, without a version.
+
+        Args:
+            group: who.
+            topic: where.
+            index: number of the bit.
+            forbid: set it.
+            now_ms: wall clock of the broker.
+            state_version: the store's state machine version.
+
+        Returns:
+            The bits after it.
+        """
+        bit = 1 << index
+        known = self.get_forbidden(group, topic)
+        bits = known | bit if forbid else known & ~bit
+        if bits:
+            self._forbidden.setdefault(group, {})[topic] = bits
+            self.data_version = self.data_version.next_version(now_ms, state_version)
+        else:
+            self._forbidden.pop(group, None)
+        return bits
+
+    def _put(self, config: SubscriptionGroupConfig, now_ms: int, state_version: int) -> None:
+        self._groups[config.group_name] = config
+        self.data_version = self.data_version.next_version(now_ms, state_version)
 
     def encode(self) -> bytes:
         """The file of groups."""

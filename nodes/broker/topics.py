@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 
 import attrs
 
+from nodes.broker.attributes import TOPIC_ATTRIBUTES, alter_current_attributes
 from nodes.protocol.bodies import TopicConfigSerializeWrapper
 from nodes.protocol.body_codec import decode_body, encode_body
 from nodes.protocol.model import (
@@ -17,12 +18,16 @@ from nodes.protocol.model import (
     DataVersion,
     PermName,
     TopicConfig,
+    TopicSysFlag,
 )
 
 INHERITABLE = READ_WRITE | PermName.INHERIT
 SCHEDULE_TOPIC = "SCHEDULE_TOPIC_XXXX"
 SCHEDULE_QUEUE_NUMS = 18
 """One queue per delay level."""
+TRACE_TOPIC = "RMQ_SYS_TRACE_TOPIC"
+TRAN_CHECK_MAX_TIME_TOPIC = "TRANS_CHECK_MAX_TIME_TOPIC"
+"""Where half messages end that were checked too often."""
 
 
 @attrs.frozen
@@ -36,7 +41,19 @@ class TopicLookup:
 
 
 class TopicConfigManager:
-    """What topics a broker serves; every change makes a new version."""
+    """What topics a broker serves; every change makes a new version.
+
+    Args:
+        now_ms: wall clock of the broker, as everywhere here.
+        cluster: whose name is a topic.
+        broker_name: whose name is a topic.
+        auto_create_topic_enable: whether a send makes its topic.
+        default_topic_queue_nums: queues of the template for that.
+        cluster_topic_enable: whether the cluster's topic may be read and written.
+        broker_topic_enable: whether the broker's topic may be read and written.
+        trace_topic_enable: whether there is a topic for traces of messages.
+        enable_split_registration: whether registrations come in parts, each under a version of its own.
+    """
 
     def __init__(
         self,
@@ -46,14 +63,22 @@ class TopicConfigManager:
         broker_name: str,
         auto_create_topic_enable: bool = True,
         default_topic_queue_nums: int = 8,
+        cluster_topic_enable: bool = True,
+        broker_topic_enable: bool = True,
+        trace_topic_enable: bool = False,
+        enable_split_registration: bool = False,
     ) -> None:
         self._auto_create_topic_enable = auto_create_topic_enable
-        self._topics: dict[str, TopicConfig] = {
-            config.topic_name: config
-            for config in _system_topics(
-                cluster, broker_name, default_topic_queue_nums, auto_create=auto_create_topic_enable
-            )
-        }
+        self._enable_split_registration = enable_split_registration
+        template = TopicConfig(AUTO_CREATE_TOPIC, default_topic_queue_nums, default_topic_queue_nums, INHERITABLE)
+        system = (
+            *_system_topics(cluster, broker_name),
+            TopicConfig(cluster, perm=INHERITABLE if cluster_topic_enable else int(PermName.INHERIT)),
+            TopicConfig(broker_name, 1, 1, INHERITABLE if broker_topic_enable else int(PermName.INHERIT)),
+            *((template,) if auto_create_topic_enable else ()),
+            *((TopicConfig(TRACE_TOPIC, 1, 1),) if trace_topic_enable else ()),
+        )
+        self._topics = {config.topic_name: config for config in system}
         self.data_version = DataVersion(timestamp=now_ms)
 
     @property
@@ -66,14 +91,29 @@ class TopicConfigManager:
         return self._topics.get(topic)
 
     def update_topic_config(self, config: TopicConfig, *, now_ms: int, state_version: int = 0) -> None:
-        """Put a topic; also an unchanged one makes a new version."""
-        self._topics[config.topic_name] = config
-        self._step_version(now_ms, state_version)
+        """Put a topic; also an unchanged one makes a new version.
+
+        Args:
+            config: the topic; its attributes say what is to become of those that it has.
+            now_ms: wall clock of the broker.
+            state_version: the store's state machine version.
+
+        Raises:
+            AttributeRefusedError: these attributes cannot be; nothing was changed.
+        """
+        known = self._topics.get(config.topic_name)
+        current = known.attributes if known else {}
+        attributes = alter_current_attributes(TOPIC_ATTRIBUTES, current, config.attributes, create=known is None)
+        self._put(attrs.evolve(config, attributes=attributes), now_ms, state_version)
 
     def delete_topic_config(self, topic: str, *, now_ms: int, state_version: int = 0) -> None:
         """Forget a topic; the nameservers keep it."""
         if self._topics.pop(topic, None) is not None:
             self._step_version(now_ms, state_version)
+
+    def drop(self, topic: str) -> None:
+        """Forget a topic without a new version, as a slave does with what its master does not know."""
+        self._topics.pop(topic, None)
 
     def create_topic_in_send_message_method(
         self,
@@ -102,11 +142,36 @@ class TopicConfigManager:
         if template is None or not template.perm & PermName.INHERIT:
             return TopicLookup(None)
         if default_topic == AUTO_CREATE_TOPIC and not self._auto_create_topic_enable:
+            self._topics[default_topic] = attrs.evolve(template, perm=READ_WRITE)  # which goes without a version
             return TopicLookup(None)
         queue_nums = max(0, min(client_default_topic_queue_nums, template.write_queue_nums))
         config = TopicConfig(topic, queue_nums, queue_nums, int(template.perm & ~PermName.INHERIT), topic_sys_flag)
-        self.update_topic_config(config, now_ms=now_ms, state_version=state_version)
+        self._put(config, now_ms, state_version)
         return TopicLookup(config, created=True)
+
+    def create_topic_if_absent(
+        self, config: TopicConfig, *, now_ms: int, register: bool = True, state_version: int = 0
+    ) -> TopicLookup:
+        """Put a topic unless it is there.
+
+        Args:
+            config: the topic.
+            now_ms: wall clock of the broker.
+            register: whether the nameservers shall hear of a new one.
+            state_version: the store's state machine version.
+        """
+        known = self._topics.get(config.topic_name)
+        if known is not None:
+            return TopicLookup(known)
+        self._put(config, now_ms, state_version)
+        return TopicLookup(config, created=register)
+
+    def create_topic_of_tran_check_max_time(
+        self, queue_nums: int, perm: int, *, now_ms: int, state_version: int = 0
+    ) -> TopicLookup:
+        """The topic where half messages end that were checked too often."""
+        config = TopicConfig(TRAN_CHECK_MAX_TIME_TOPIC, queue_nums, queue_nums, perm)
+        return self.create_topic_if_absent(config, now_ms=now_ms, state_version=state_version)
 
     def create_topic_in_send_message_back_method(
         self,
@@ -133,12 +198,32 @@ class TopicConfigManager:
         known = self._topics.get(topic)
         if known is None:
             known = TopicConfig(topic, queue_nums, queue_nums, perm, topic_sys_flag, is_order)
-            self.update_topic_config(known, now_ms=now_ms, state_version=state_version)
+            self._put(known, now_ms, state_version)
             return TopicLookup(known, created=True)
         if known.order != is_order:
             known = attrs.evolve(known, order=is_order)
-            self.update_topic_config(known, now_ms=now_ms, state_version=state_version)
+            self._put(known, now_ms, state_version)
         return TopicLookup(known)
+
+    def update_topic_unit_flag(self, topic: str, *, unit: bool, now_ms: int, state_version: int = 0) -> bool:
+        """Say whether a topic belongs to a unit; returns whether it is there, and so has to be registered."""
+        return self._change_sys_flag(topic, TopicSysFlag.UNIT, wanted=unit, now_ms=now_ms, state_version=state_version)
+
+    def update_topic_unit_sub_flag(
+        self, topic: str, *, has_unit_sub: bool, now_ms: int, state_version: int = 0
+    ) -> bool:
+        """Say whether somebody of a unit subscribes to a topic; returns as `update_topic_unit_flag`."""
+        return self._change_sys_flag(
+            topic, TopicSysFlag.UNIT_SUB, wanted=has_unit_sub, now_ms=now_ms, state_version=state_version
+        )
+
+    def _change_sys_flag(self, topic: str, bit: TopicSysFlag, *, wanted: bool, now_ms: int, state_version: int) -> bool:
+        known = self._topics.get(topic)
+        if known is None:
+            return False
+        flag = known.topic_sys_flag | bit if wanted else known.topic_sys_flag & ~bit
+        self._put(attrs.evolve(known, topic_sys_flag=int(flag)), now_ms, state_version)
+        return True
 
     def update_order_topic_config(self, topics: Iterable[str], *, now_ms: int, state_version: int = 0) -> bool:
         """Mark topics as ordered, as the nameserver says; never unmarks. Returns whether anything changed."""
@@ -156,6 +241,12 @@ class TopicConfigManager:
         """All topics with their version, for a registration or a slave."""
         return TopicConfigSerializeWrapper(dict(self._topics), self.data_version)
 
+    def build_serialize_wrapper(self, topics: Mapping[str, TopicConfig], *, now_ms: int) -> TopicConfigSerializeWrapper:
+        """Some topics for a registration; where registrations are split, each part has a version of its own."""
+        if self._enable_split_registration:
+            self._step_version(now_ms, 0)
+        return TopicConfigSerializeWrapper(topics, self.data_version)
+
     def encode(self) -> bytes:
         """The file of topics."""
         return encode_body(self.wrapper())
@@ -170,20 +261,18 @@ class TopicConfigManager:
         self._topics.update(loaded.topic_config_table)
         self.data_version = loaded.data_version
 
+    def _put(self, config: TopicConfig, now_ms: int, state_version: int) -> None:
+        self._topics[config.topic_name] = config
+        self._step_version(now_ms, state_version)
+
     def _step_version(self, now_ms: int, state_version: int) -> None:
         self.data_version = self.data_version.next_version(now_ms, state_version)
 
 
-def _system_topics(
-    cluster: str, broker_name: str, default_queue_nums: int, *, auto_create: bool
-) -> tuple[TopicConfig, ...]:
-    template = (TopicConfig(AUTO_CREATE_TOPIC, default_queue_nums, default_queue_nums, INHERITABLE),)
+def _system_topics(cluster: str, broker_name: str) -> tuple[TopicConfig, ...]:
     return (
         TopicConfig("SELF_TEST_TOPIC", 1, 1),
-        *(template if auto_create else ()),
         TopicConfig("BenchmarkTest", 1024, 1024),
-        TopicConfig(cluster, perm=INHERITABLE),
-        TopicConfig(broker_name, 1, 1, INHERITABLE),
         TopicConfig("OFFSET_MOVED_EVENT", 1, 1),
         TopicConfig(SCHEDULE_TOPIC, SCHEDULE_QUEUE_NUMS, SCHEDULE_QUEUE_NUMS),
         TopicConfig(f"{cluster}_REPLY_TOPIC", 1, 1),

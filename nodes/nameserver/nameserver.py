@@ -7,19 +7,32 @@ import trio
 from nodes.beliefs import Belief, BeliefKind, Json, Lifecycle, LifecycleEvent
 from nodes.config import NameserverConfig
 from nodes.host import Channel, Host
-from nodes.nameserver.route_table import MinBrokerIdChange, RouteTable
+from nodes.nameserver.admin_requests import AdminRequests, Handler
+from nodes.nameserver.kv_config import KvConfigManager
+from nodes.nameserver.register_request import register_broker
+from nodes.nameserver.route_request import RouteRequests
+from nodes.nameserver.route_table import RouteTable
+from nodes.nameserver.route_values import MinBrokerIdChange
 from nodes.nameserver.unregistration import BatchUnregistration
 from nodes.protocol import headers
-from nodes.protocol.bodies import GetBrokerMemberGroupResponseBody, RegisterBrokerBody
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
 from nodes.protocol.model import DataVersion, QueueData
-from nodes.protocol.registry import decode_body_cached, decode_header, encode_body
+from nodes.protocol.registry import decode_body_cached, decode_header
 from nodes.protocol.route_brief import route_in_brief
 from nodes.rpc.client import RpcClient
 from nodes.rpc.server import RpcServer
 from nodes.rpc.typed import invoke_oneway, success
 from nodes.threads import ScheduledThread
+
+KV_CONFIG_FILE = "kvConfig.json"
+_CHANGES_KV_CONFIG = (RequestCode.PUT_KV_CONFIG, RequestCode.DELETE_KV_CONFIG)
+_CHANGES_ROUTES = (
+    RequestCode.WIPE_WRITE_PERM_OF_BROKER,
+    RequestCode.ADD_WRITE_PERM_OF_BROKER,
+    RequestCode.DELETE_TOPIC_IN_NAMESRV,
+    RequestCode.REGISTER_TOPIC_IN_NAMESRV,
+)
 
 
 class Nameserver:
@@ -46,8 +59,8 @@ class Nameserver:
         self._channels: dict[int, Channel] = {}
         self._believed: dict[tuple[BeliefKind, str], Json] = {}
         self._known_groups: dict[str, tuple[dict[int, str], dict[str, QueueData]]] = {}
-        self._route_bodies: dict[str, tuple[int, bytes | None]] = {}
-        self._started_ms = host.clock.now_ms()
+        self._kv_config = KvConfigManager()
+        self._route_requests = RouteRequests(self.routes, self._kv_config, config, started_ms=host.clock.now_ms())
         self._stopping = trio.Event()
         for code, handler in (
             (RequestCode.REGISTER_BROKER, self._register_broker),
@@ -55,13 +68,16 @@ class Nameserver:
             (RequestCode.BROKER_HEARTBEAT, self._broker_heartbeat),
             (RequestCode.QUERY_DATA_VERSION, self._query_data_version),
             (RequestCode.GET_ROUTEINFO_BY_TOPIC, self._get_route),
-            (RequestCode.GET_BROKER_MEMBER_GROUP, self._get_member_group),
-            (RequestCode.GET_BROKER_CLUSTER_INFO, self._get_cluster_info),
         ):
             self._server.register(code, handler)
+        for code, answer in AdminRequests(self.routes, self._kv_config, config).handlers().items():
+            self._server.register(code, partial(self._administer, answer))
 
     async def main(self) -> None:
         """Serve until asked to stop."""
+        kept = self._host.disk.read(KV_CONFIG_FILE)
+        if kept is not None:
+            self._kv_config.decode(kept)
         housekeeping = ScheduledThread(self._host, "NSScanScheduledThread")
         housekeeping.at_fixed_rate(
             "scanNotActiveBroker",
@@ -82,16 +98,19 @@ class Nameserver:
     # --- requests ---------------------------------------------------------------
 
     def _register_broker(self, channel: Channel, request: Command) -> Command:
-        header = decode_header(headers.RegisterBrokerRequestHeader, request.ext_fields)
-        body = decode_body_cached(RegisterBrokerBody, request.body)
-        now_ms = self._host.clock.now_ms()
-        registration = self.routes.register_broker(header, body, channel=channel.id, now_ms=now_ms)
-        if registration is None:
-            return request.answer(ResponseCode.SYSTEM_ERROR, "register broker failed")
-        self._channels[channel.id] = channel
-        self._believe_group(header.broker_name)
-        self._notify(registration.notifications)
-        return success(request, registration.response)
+        outcome = register_broker(
+            self.routes,
+            self._kv_config,
+            self._config,
+            request,
+            channel=channel.id,
+            now_ms=self._host.clock.now_ms(),
+        )
+        if outcome.registered is not None:
+            self._channels[channel.id] = channel
+            self._believe_group(outcome.registered.broker_name)
+            self._notify(outcome.notifications)
+        return outcome.answer
 
     def _unregister_broker(self, _channel: Channel, request: Command) -> Command:
         header = decode_header(headers.UnregisterBrokerRequestHeader, request.ext_fields)
@@ -115,31 +134,17 @@ class Nameserver:
         return success(request, headers.QueryDataVersionResponseHeader(changed), stored)
 
     def _get_route(self, _channel: Channel, request: Command) -> Command:
-        waited_ms = self._host.clock.now_ms() - self._started_ms
-        if self._config.need_wait_for_service and waited_ms < self._config.wait_seconds_for_service * 1_000:
-            return request.answer(ResponseCode.SYSTEM_ERROR, "name server not ready")
-        topic = decode_header(headers.GetRouteInfoRequestHeader, request.ext_fields).topic
-        body = self._route_body(topic)
-        if body is None:
-            return request.answer(ResponseCode.TOPIC_NOT_EXIST, f"no broker has registered topic {topic}")
-        return success(request, None, body)
+        return self._route_requests.answer(request, self._host.clock.now_ms())
 
-    def _route_body(self, topic: str) -> bytes | None:
-        """The route as bytes, made anew only when the table has changed: every client asks for it all the time."""
-        revision, body = self._route_bodies.get(topic, (-1, None))
-        if revision != self.routes.revision:
-            route = self.routes.pick_up_topic_route(topic)
-            body = None if route is None else encode_body(route)
-            self._route_bodies[topic] = (self.routes.revision, body)
-        return body
-
-    def _get_member_group(self, _channel: Channel, request: Command) -> Command:
-        header = decode_header(headers.GetBrokerMemberGroupRequestHeader, request.ext_fields)
-        group = self.routes.member_group(header.cluster_name, header.broker_name)
-        return success(request, None, GetBrokerMemberGroupResponseBody(group))
-
-    def _get_cluster_info(self, _channel: Channel, request: Command) -> Command:
-        return success(request, None, self.routes.cluster_info())
+    def _administer(self, answer: Handler, _channel: Channel, request: Command) -> Command:
+        """Answer, and record whatever that changed; the key-value configuration is on disk before the answer leaves."""
+        answered = answer(request)
+        if request.code in _CHANGES_ROUTES:
+            for name in self._known_groups:
+                self._believe_group(name)
+        elif request.code in _CHANGES_KV_CONFIG:
+            self._host.disk.write(KV_CONFIG_FILE, self._kv_config.encode())
+        return answered
 
     # --- brokers that go silent or away -------------------------------------------
 

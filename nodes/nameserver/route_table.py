@@ -7,11 +7,19 @@ Mirrors:
 """
 
 from collections.abc import Hashable, Iterable, Mapping
-from typing import NamedTuple
 
 import attrs
 
 from nodes.nameserver.route_answer import with_acting_master
+from nodes.nameserver.route_values import (
+    DEFAULT_HEARTBEAT_TIMEOUT_MS,
+    BrokerAddress,
+    BrokerLiveInfo,
+    ExpiredBroker,
+    Group,
+    MinBrokerIdChange,
+    Registration,
+)
 from nodes.protocol.bodies import BrokerMemberGroup, ClusterInfo, RegisterBrokerBody
 from nodes.protocol.headers import (
     NotifyMinBrokerIdChangeRequestHeader,
@@ -19,11 +27,11 @@ from nodes.protocol.headers import (
     RegisterBrokerResponseHeader,
     UnregisterBrokerRequestHeader,
 )
+from nodes.protocol.java_order import bucket_of, java_hash
 from nodes.protocol.model import (
     MASTER_ID,
     READ_WRITE,
     SYNC_BROKER_MEMBER_TOPIC_PREFIX,
-    BrokerData,
     DataVersion,
     PermName,
     QueueData,
@@ -32,66 +40,8 @@ from nodes.protocol.model import (
     TopicRouteData,
 )
 
-DEFAULT_HEARTBEAT_TIMEOUT_MS = 120_000
-"""Holds for a broker that did not say how long it may be silent."""
-
-
-class BrokerAddress(NamedTuple):
-    """How the nameserver tells brokers apart: by cluster and `ip:port`."""
-
-    cluster: str
-    address: str
-
-
-@attrs.define
-class BrokerLiveInfo:
-    """When a broker was last heard of, and over which channel it registered."""
-
-    last_update_ms: int
-    heartbeat_timeout_ms: int
-    data_version: DataVersion
-    channel: Hashable
-    ha_server_addr: str
-
-
-@attrs.frozen
-class MinBrokerIdChange:
-    """A oneway 905 to send."""
-
-    recipients: tuple[str, ...]
-    """Addresses, ordered by broker id."""
-    header: NotifyMinBrokerIdChangeRequestHeader
-
-
-@attrs.frozen
-class Registration:
-    """What a registration that was not refused leads to."""
-
-    response: RegisterBrokerResponseHeader
-    notifications: tuple[MinBrokerIdChange, ...] = ()
-
-
-@attrs.frozen
-class ExpiredBroker:
-    """A broker that a scan found silent for too long: close its channel, enqueue the request."""
-
-    broker: BrokerAddress
-    channel: Hashable
-    unregister: UnregisterBrokerRequestHeader | None
-    """None: its address stands in no group any more, so its live entry stays for ever."""
-
-
-@attrs.define
-class _Group:
-    cluster: str
-    broker_name: str
-    addrs: dict[int, str] = attrs.field(factory=dict)
-    zone_name: str | None = None
-    enable_acting_master: bool = False
-
-    def frozen(self) -> BrokerData:
-        addrs = {broker_id: self.addrs[broker_id] for broker_id in sorted(self.addrs)}
-        return BrokerData(self.cluster, self.broker_name, addrs, self.zone_name, self.enable_acting_master)
+_LIVE_TABLE_BUCKETS = 512
+"""RocketMQ makes its table of live brokers for 256 entries."""
 
 
 class RouteTable:
@@ -108,7 +58,7 @@ class RouteTable:
         self._notify_min_broker_id_changed = notify_min_broker_id_changed
         self._delete_topic_with_broker_registration = delete_topic_with_broker_registration
         self._topics: dict[str, dict[str, QueueData]] = {}
-        self._groups: dict[str, _Group] = {}
+        self._groups: dict[str, Group] = {}
         self._clusters: dict[str, dict[str, None]] = {}
         self._live: dict[BrokerAddress, BrokerLiveInfo] = {}
         self._filter_servers: dict[BrokerAddress, tuple[str, ...]] = {}
@@ -196,7 +146,7 @@ class RouteTable:
 
         self._clusters.setdefault(header.cluster_name, {})[name] = None
         register_first = name not in self._groups
-        group = self._groups.setdefault(name, _Group(header.cluster_name, name))
+        group = self._groups.setdefault(name, Group(header.cluster_name, name))
         group.enable_acting_master = bool(header.enable_acting_master)
         group.zone_name = header.zone_name
         min_changed = broker_id < min(group.addrs, default=MASTER_ID)
@@ -227,12 +177,12 @@ class RouteTable:
         )
         if body.filter_server_list:
             self._filter_servers[broker] = body.filter_server_list
-        else:
+        elif body.filter_server_list is not None:
             self._filter_servers.pop(broker, None)
         notifications = self._notify(group, None, header.ha_server_addr) if min_changed else ()
         return Registration(self._master_for(group, header), notifications)
 
-    def _is_outdated(self, group: _Group, broker: BrokerAddress, broker_id: int, version: DataVersion) -> bool:
+    def _is_outdated(self, group: Group, broker: BrokerAddress, broker_id: int, version: DataVersion) -> bool:
         """Whether the id belongs to another live address that knows a later state version."""
         holder = group.addrs.get(broker_id)
         if holder is None or holder == broker.address:
@@ -263,7 +213,7 @@ class RouteTable:
             name, config.read_queue_nums, config.write_queue_nums, int(perm), config.topic_sys_flag
         )
 
-    def _master_for(self, group: _Group, header: RegisterBrokerRequestHeader) -> RegisterBrokerResponseHeader:
+    def _master_for(self, group: Group, header: RegisterBrokerRequestHeader) -> RegisterBrokerResponseHeader:
         master = group.addrs.get(MASTER_ID)
         if header.broker_id == MASTER_ID or master is None:
             return RegisterBrokerResponseHeader()
@@ -272,7 +222,7 @@ class RouteTable:
             return RegisterBrokerResponseHeader()
         return RegisterBrokerResponseHeader(live.ha_server_addr, master)
 
-    def _notify(self, group: _Group, offline_addr: str | None, ha_addr: str | None) -> tuple[MinBrokerIdChange, ...]:
+    def _notify(self, group: Group, offline_addr: str | None, ha_addr: str | None) -> tuple[MinBrokerIdChange, ...]:
         if not self._notify_min_broker_id_changed or not group.addrs:
             return ()
         min_id = min(group.addrs)
@@ -393,11 +343,14 @@ class RouteTable:
         )
 
     def on_channel_destroy(self, channel: Hashable) -> UnregisterBrokerRequestHeader | None:
-        """The request to enqueue when a channel was closed: for the first broker that registered over it, if any."""
-        for broker, live in self._live.items():
-            if live.channel == channel:
-                return self._unregister_request(broker)
-        return None
+        """The request to enqueue when a channel was closed: for one broker that registered over it, if any.
+
+        Where several did, it is the one that RocketMQ finds first in its hash table.
+        """
+        brokers = [broker for broker, live in self._live.items() if live.channel == channel]
+        if not brokers:
+            return None
+        return self._unregister_request(min(brokers, key=_place_in_live_table))
 
     def _unregister_request(self, broker: BrokerAddress) -> UnregisterBrokerRequestHeader | None:
         for name, group in self._groups.items():
@@ -485,3 +438,7 @@ class RouteTable:
             queues[data.broker_name] = data
         if queues:
             self._topics[topic] = queues
+
+
+def _place_in_live_table(broker: BrokerAddress) -> int:
+    return bucket_of(java_hash(f"{broker.cluster}_{broker.address}"), _LIVE_TABLE_BUCKETS)

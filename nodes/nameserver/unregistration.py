@@ -3,12 +3,41 @@
 from collections import deque
 from collections.abc import Callable
 
-from nodes.cause import cause
+from nodes.cause import NO_CAUSE, cause
 from nodes.host import Host
 from nodes.protocol.headers import UnregisterBrokerRequestHeader
 from nodes.threads import WakeUp
 
 _FOR_EVER_MS = 1_000_000_000.0
+
+
+class UnregistrationQueue:
+    """Requests that wait, in the order in which they came; the same one twice counts twice."""
+
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        self._waiting: deque[tuple[UnregisterBrokerRequestHeader, int]] = deque()
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    @property
+    def waiting(self) -> tuple[UnregisterBrokerRequestHeader, ...]:
+        """The requests."""
+        return tuple(request for request, _ in self._waiting)
+
+    def submit(self, request: UnregisterBrokerRequestHeader, began: int = NO_CAUSE) -> bool:
+        """Queue a request with the cause that it has; False if the queue is full."""
+        if len(self._waiting) >= self._capacity:
+            return False
+        self._waiting.append((request, began))
+        return True
+
+    def drain(self) -> tuple[list[UnregisterBrokerRequestHeader], int]:
+        """Take all that wait, and the cause of the last; there must be one."""
+        batch, last = list(self.waiting), self._waiting[-1][1]
+        self._waiting.clear()
+        return batch, last
 
 
 class BatchUnregistration:
@@ -25,16 +54,14 @@ class BatchUnregistration:
         self, host: Host, capacity: int, carry_out: Callable[[list[UnregisterBrokerRequestHeader]], None]
     ) -> None:
         self._host = host
-        self._capacity = capacity
         self._carry_out = carry_out
-        self._waiting: deque[tuple[UnregisterBrokerRequestHeader, int]] = deque()
+        self._queue = UnregistrationQueue(capacity)
         self._wake_up = WakeUp(host)
 
     def submit(self, request: UnregisterBrokerRequestHeader) -> bool:
         """Queue a request; False if the queue is full."""
-        if len(self._waiting) >= self._capacity:
+        if not self._queue.submit(request, cause.get()):
             return False
-        self._waiting.append((request, cause.get()))
         self._wake_up.wake()
         return True
 
@@ -44,10 +71,9 @@ class BatchUnregistration:
 
     async def _run(self) -> None:
         while True:
-            if not self._waiting:
+            if not self._queue:
                 await self._wake_up.sleep_ms(_FOR_EVER_MS)
                 continue
-            batch = [request for request, _ in self._waiting]
-            cause.set(self._waiting[-1][1])
-            self._waiting.clear()
+            batch, began = self._queue.drain()
+            cause.set(began)
             self._carry_out(batch)

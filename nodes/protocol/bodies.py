@@ -36,12 +36,13 @@ class RegisterBrokerBody:
     """Body of REGISTER_BROKER (103)."""
 
     topic_config_serialize_wrapper: TopicConfigSerializeWrapper
-    filter_server_list: tuple[str, ...] = ()
+    filter_server_list: tuple[str, ...] | None = ()
+    """None: a broker before 3.0.11, which could not say."""
 
 
 @attrs.frozen
 class KvTable:
-    """Texts by key: the order configuration in the answer to 103."""
+    """Texts by key: the order configuration in the answer to 103, and the answer to 219."""
 
     table: Mapping[str, str]
 
@@ -70,6 +71,16 @@ class ClusterInfo:
     broker_addr_table: Mapping[str, BrokerData]
     cluster_addr_table: Mapping[str, tuple[str, ...]]
     """cluster -> broker names, sorted."""
+
+
+@attrs.frozen
+class TopicList:
+    """Body of the answers to 206, 224, 304 and 311 to 313."""
+
+    topic_list: tuple[str, ...]
+    """Sorted."""
+    broker_addr: str | None = None
+    """Only with system topics: some broker, whose own system topics the asker may want."""
 
 
 @attrs.frozen

@@ -362,3 +362,45 @@ class RegisterTopicRequestHeader:
     """Header of REGISTER_TOPIC_IN_NAMESRV (217)."""
 
     topic: str
+
+
+@attrs.frozen
+class PutKvConfigRequestHeader:
+    """Header of PUT_KV_CONFIG (100)."""
+
+    namespace: str | None = None
+    key: str | None = None
+    value: str | None = None
+
+
+@attrs.frozen
+class KvConfigRequestHeader:
+    """Which entry of the configuration: the header of 101 and of 102.
+
+    Mirrors:
+        `GetKVConfigRequestHeader`, `DeleteKVConfigRequestHeader`.
+    """
+
+    namespace: str
+    key: str
+
+
+@attrs.frozen
+class GetKvConfigResponseHeader:
+    """The value of an entry."""
+
+    value: str | None = None
+
+
+@attrs.frozen
+class GetKvListByNamespaceRequestHeader:
+    """Header of GET_KVLIST_BY_NAMESPACE (219)."""
+
+    namespace: str
+
+
+@attrs.frozen
+class GetTopicsByClusterRequestHeader:
+    """Header of GET_TOPICS_BY_CLUSTER (224)."""
+
+    cluster: str

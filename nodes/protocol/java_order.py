@@ -1,4 +1,4 @@
-"""Java's order of strings: by UTF-16 code unit, where Python goes by code point."""
+"""Java's orders of strings: the sorted one goes by UTF-16 code unit, the one of a hash table by bucket."""
 
 from collections.abc import Iterable
 
@@ -17,3 +17,37 @@ def java_sorted(texts: Iterable[str]) -> list[str]:
 
 def _utf_16(text: str) -> bytes:
     return text.encode("utf-16-be", "surrogatepass")
+
+
+def java_hash(text: str) -> int:
+    """The hash of a string, as 32 bits without sign.
+
+    Mirrors:
+        `java.lang.String#hashCode`.
+    """
+    units = _utf_16(text)
+    value = 0
+    for high, low in zip(units[::2], units[1::2], strict=True):
+        value = (value * 31 + (high << 8 | low)) & 0xFFFFFFFF
+    return value
+
+
+def hash_ordered(texts: Iterable[str], *, buckets: int = 16) -> list[str]:
+    """The order in which a table iterates that these were put into one after the other.
+
+    Args:
+        texts: the keys.
+        buckets: a power of two: how many the table begins with; it doubles when three quarters are used.
+
+    Mirrors:
+        `java.util.HashMap`, `java.util.concurrent.ConcurrentHashMap`.
+    """
+    listed = list(texts)
+    while len(listed) > buckets * 3 // 4:
+        buckets *= 2
+    return sorted(listed, key=lambda text: bucket_of(java_hash(text), buckets))
+
+
+def bucket_of(hashed: int, buckets: int) -> int:
+    """Where a key of this hash lies."""
+    return (hashed ^ hashed >> 16) & (buckets - 1)

@@ -35,6 +35,17 @@ class PermName(IntFlag):
     PRIORITY = 8
 
 
+class TopicSysFlag(IntFlag):
+    """Bits of a topic's system flag: whether it, or who subscribes to it, belongs to a unit.
+
+    Mirrors:
+        `org.apache.rocketmq.common.sysflag.TopicSysFlag`.
+    """
+
+    UNIT = 1
+    UNIT_SUB = 2
+
+
 READ_WRITE = 6
 """READ and WRITE."""
 
@@ -88,6 +99,15 @@ class MessageQueue:
         return f"MessageQueue [topic={self.topic}, brokerName={self.broker_name}, queueId={self.queue_id}]"
 
 
+class VersionWithoutCounterError(ValueError):
+    """A version whose counter a peer left out was to be stepped, compared or assigned."""
+
+    def __init__(self, left: "DataVersion") -> None:
+        super().__init__("a data version has no counter; its sender wrote null")
+        self.left = left
+        """What RocketMQ's version object holds after the failure: its other fields have changed already."""
+
+
 @attrs.frozen
 class DataVersion:
     """The version of a table that others copy.
@@ -102,7 +122,8 @@ class DataVersion:
     state_version: int = 0
     timestamp: int = 0
     """Milliseconds since 1970."""
-    counter: int = 0
+    counter: int | None = 0
+    """None: a peer wrote null; such a version equals its like and serves for nothing else."""
 
     def next_version(self, now_ms: int, state_version: int = 0) -> "DataVersion":
         """The version after one change.
@@ -110,13 +131,35 @@ class DataVersion:
         Args:
             now_ms: wall clock of the node that changes its table.
             state_version: the store's state machine version; 0 outside controller mode.
+
+        Raises:
+            VersionWithoutCounterError: there is no counter to step.
         """
+        if self.counter is None:
+            raise VersionWithoutCounterError(DataVersion(state_version, now_ms, None))
         return DataVersion(state_version, now_ms, self.counter + 1)
 
+    def assign_new_one(self, other: "DataVersion") -> "DataVersion":
+        """The version after adopting that of another table.
+
+        Raises:
+            VersionWithoutCounterError: one of the two has no counter.
+        """
+        if self.counter is None or other.counter is None:
+            raise VersionWithoutCounterError(attrs.evolve(other, counter=self.counter))
+        return other
+
     def compare(self, other: "DataVersion") -> int:
-        """-1, 0 or 1: older than, as old as, newer than `other`."""
-        mine = (self.state_version, self.counter, self.timestamp)
-        others = (other.state_version, other.counter, other.timestamp)
+        """-1, 0 or 1: older than, as old as, newer than `other`.
+
+        Raises:
+            VersionWithoutCounterError: the state versions are equal and one of the two has no counter.
+        """
+        if self.state_version != other.state_version:
+            return 1 if self.state_version > other.state_version else -1
+        if self.counter is None or other.counter is None:
+            raise VersionWithoutCounterError(self)
+        mine, others = (self.counter, self.timestamp), (other.counter, other.timestamp)
         return (mine > others) - (mine < others)
 
 
@@ -151,6 +194,10 @@ class TopicQueueMappingInfo:
     total_queues: int
     bname: str
     epoch: int
+    scope: str = "__global__"
+    curr_id_map: Mapping[int, int] = MappingProxyType({})
+    """Logical queue -> physical queue, for those that this broker serves now."""
+    dirty: bool = False
 
 
 @attrs.frozen

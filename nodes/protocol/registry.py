@@ -34,6 +34,7 @@ class Exchange:
 
 
 _C = RequestCode
+_LISTS_TOPICS = Exchange(headers.EmptyHeader, None, headers.EmptyHeader, bodies.TopicList)
 
 EXCHANGES: Mapping[RequestCode, Exchange] = MappingProxyType(
     {
@@ -79,6 +80,20 @@ EXCHANGES: Mapping[RequestCode, Exchange] = MappingProxyType(
             headers.GetRouteInfoRequestHeader, None, headers.EmptyHeader, model.TopicRouteData
         ),
         _C.GET_BROKER_CLUSTER_INFO: Exchange(headers.EmptyHeader, None, headers.EmptyHeader, bodies.ClusterInfo),
+        _C.PUT_KV_CONFIG: Exchange(headers.PutKvConfigRequestHeader),
+        _C.GET_KV_CONFIG: Exchange(headers.KvConfigRequestHeader, None, headers.GetKvConfigResponseHeader),
+        _C.DELETE_KV_CONFIG: Exchange(headers.KvConfigRequestHeader),
+        _C.GET_KVLIST_BY_NAMESPACE: Exchange(
+            headers.GetKvListByNamespaceRequestHeader, None, headers.EmptyHeader, bodies.KvTable
+        ),
+        _C.GET_ALL_TOPIC_LIST_FROM_NAMESERVER: _LISTS_TOPICS,
+        _C.GET_TOPICS_BY_CLUSTER: Exchange(
+            headers.GetTopicsByClusterRequestHeader, None, headers.EmptyHeader, bodies.TopicList
+        ),
+        _C.GET_SYSTEM_TOPIC_LIST_FROM_NS: _LISTS_TOPICS,
+        _C.GET_UNIT_TOPIC_LIST: _LISTS_TOPICS,
+        _C.GET_HAS_UNIT_SUB_TOPIC_LIST: _LISTS_TOPICS,
+        _C.GET_HAS_UNIT_SUB_UNUNIT_TOPIC_LIST: _LISTS_TOPICS,
         _C.WIPE_WRITE_PERM_OF_BROKER: Exchange(
             headers.WritePermRequestHeader, None, headers.WipeWritePermResponseHeader
         ),

@@ -1,0 +1,82 @@
+"""The request of a broker to be known, from its frame to the answer.
+
+Mirrors:
+    `org.apache.rocketmq.namesrv.processor.DefaultRequestProcessor#registerBroker`.
+"""
+
+import zlib
+from collections.abc import Hashable
+
+import attrs
+
+from nodes.config import NameserverConfig
+from nodes.nameserver.kv_config import ORDER_TOPIC_CONFIG, KvConfigManager
+from nodes.nameserver.route_table import RouteTable
+from nodes.nameserver.route_values import MinBrokerIdChange
+from nodes.protocol.bodies import KvTable, RegisterBrokerBody, TopicConfigSerializeWrapper
+from nodes.protocol.codes import ResponseCode
+from nodes.protocol.command import Command
+from nodes.protocol.headers import RegisterBrokerRequestHeader
+from nodes.protocol.model import DataVersion
+from nodes.protocol.registry import decode_body_cached, decode_header, encode_body, encode_header
+
+V3_0_11 = 37
+"""The version from which on the body carries filter servers as well."""
+_CRC_BITS = 0x7FFFFFFF
+
+
+@attrs.frozen
+class RegisterOutcome:
+    """What to answer, and whom to notify."""
+
+    answer: Command
+    registered: RegisterBrokerRequestHeader | None = None
+    """Who was taken in; None: the request was refused."""
+    notifications: tuple[MinBrokerIdChange, ...] = ()
+
+
+def register_broker(
+    routes: RouteTable,
+    kv_config: KvConfigManager,
+    config: NameserverConfig,
+    request: Command,
+    *,
+    channel: Hashable,
+    now_ms: int,
+) -> RegisterOutcome:
+    """Serve REGISTER_BROKER (103).
+
+    Raises:
+        ProtocolError: the body cannot be read.
+    """
+    header = decode_header(RegisterBrokerRequestHeader, request.ext_fields)
+    if header.body_crc32 and header.body_crc32 != body_crc32(request.body):
+        return RegisterOutcome(request.answer(ResponseCode.SYSTEM_ERROR, "crc32 not match"))
+    registration = routes.register_broker(header, _read_body(request), channel=channel, now_ms=now_ms)
+    if registration is None:
+        return RegisterOutcome(request.answer(ResponseCode.SYSTEM_ERROR, "register broker failed"))
+    ordered = kv_config.list_by_namespace(ORDER_TOPIC_CONFIG) if config.return_order_topic_config_to_broker else None
+    body = None if ordered is None else encode_body(KvTable(ordered))
+    answer = request.answer(ResponseCode.SUCCESS, None, encode_header(registration.response), body)
+    return RegisterOutcome(answer, header, registration.notifications)
+
+
+def body_crc32(body: bytes | None) -> int:
+    """The checksum of a body as the header carries it."""
+    return zlib.crc32(body or b"") & _CRC_BITS
+
+
+def _read_body(request: Command) -> RegisterBrokerBody:
+    if request.version < V3_0_11:
+        return RegisterBrokerBody(_read_wrapper(request.body), None)
+    if request.body is None:
+        return RegisterBrokerBody(TopicConfigSerializeWrapper({}, DataVersion()))
+    body = decode_body_cached(RegisterBrokerBody, request.body)
+    # Nobody can leave the list out on the wire: there a missing list is an empty one, and empties the table.
+    return body if body.filter_server_list is not None else attrs.evolve(body, filter_server_list=())
+
+
+def _read_wrapper(body: bytes | None) -> TopicConfigSerializeWrapper:
+    if body is None:
+        return TopicConfigSerializeWrapper({}, DataVersion())
+    return decode_body_cached(TopicConfigSerializeWrapper, body)

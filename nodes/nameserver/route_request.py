@@ -1,0 +1,59 @@
+"""The request of everybody for the route of a topic.
+
+Mirrors:
+    `org.apache.rocketmq.namesrv.processor.ClientRequestProcessor`.
+"""
+
+from nodes.config import NameserverConfig
+from nodes.nameserver.kv_config import ORDER_TOPIC_CONFIG, KvConfigManager
+from nodes.nameserver.route_answer import filter_by_zone
+from nodes.nameserver.route_table import RouteTable
+from nodes.protocol.codes import ResponseCode
+from nodes.protocol.command import NO_FIELDS, Command
+from nodes.protocol.headers import GetRouteInfoRequestHeader
+from nodes.protocol.model import TopicRouteData
+from nodes.protocol.registry import decode_header, encode_body
+
+_FAQ = "\nSee https://rocketmq.apache.org/docs/bestPractice/06FAQ for further details."
+
+
+class RouteRequests:
+    """Answers GET_ROUTEINFO_BY_TOPIC (105), from what was encoded already as long as no route can have changed."""
+
+    def __init__(
+        self, routes: RouteTable, kv_config: KvConfigManager, config: NameserverConfig, *, started_ms: int
+    ) -> None:
+        self._routes = routes
+        self._kv_config = kv_config
+        self._config = config
+        self._ready_ms = started_ms + config.wait_seconds_for_service * 1_000 if config.need_wait_for_service else 0
+        self._bodies: dict[str, tuple[int, bytes | None]] = {}
+
+    def answer(self, request: Command, now_ms: int) -> Command:
+        """Answer one request, unless the nameserver still waits for brokers to register."""
+        if now_ms < self._ready_ms:
+            return request.answer(ResponseCode.SYSTEM_ERROR, "name server not ready")
+        header = decode_header(GetRouteInfoRequestHeader, request.ext_fields)
+        body = self._zone_body(header) if header.zone_mode and header.zone_name else self._body(header.topic)
+        if body is None:
+            remark = f"No topic route info in name server for the topic: {header.topic}{_FAQ}"
+            return request.answer(ResponseCode.TOPIC_NOT_EXIST, remark)
+        return request.answer(ResponseCode.SUCCESS, None, NO_FIELDS, body)
+
+    def _body(self, topic: str) -> bytes | None:
+        revision, body = self._bodies.get(topic, (-1, None))
+        if revision != self._routes.revision:
+            route = self._route(topic)
+            body = None if route is None else encode_body(route)
+            self._bodies[topic] = (self._routes.revision, body)
+        return body
+
+    def _zone_body(self, header: GetRouteInfoRequestHeader) -> bytes | None:
+        route = self._route(header.topic)
+        return None if route is None else encode_body(filter_by_zone(route, header.zone_name or ""))
+
+    def _route(self, topic: str) -> TopicRouteData | None:
+        ordered = self._config.order_message_enable
+        return self._routes.pick_up_topic_route(
+            topic, self._kv_config.get(ORDER_TOPIC_CONFIG, topic) if ordered else None
+        )

@@ -1,0 +1,80 @@
+"""JSON as RocketMQ's own library writes and reads it, for its files and for peers that speak it.
+
+Fields stand in alphabetical order and what is None is left out. A map with
+numbers as keys is written with bare keys, which is no standard JSON and is
+what RocketMQ before 4.9.4 sends and everybody reads.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+from nodes.protocol.model import DataVersion
+from nodes.protocol.wire_names import wire_name
+
+V4_9_4 = 401
+"""The version from which on clients can read standard JSON."""
+_STRING_OR_BARE_KEY = re.compile(r'("(?:[^"\\]|\\.)*")|([{,]\s*)(-?\d+)(?=\s*:)')
+
+
+def to_json(value: Any, *, standard: bool = False) -> str:
+    """Write a value of attrs classes, mappings, sequences, texts, numbers and None.
+
+    Args:
+        value: what to write; entries of a map stay in their order.
+        standard: sort entries, and write numbers that are keys as texts, as every other JSON library expects; all
+            of it in ASCII.
+
+    Mirrors:
+        `org.apache.rocketmq.remoting.protocol.RemotingSerializable#toJson`.
+    """
+    if attrs.has(value.__class__):
+        named = {wire_name(value.__class__, field): getattr(value, field.name) for field in attrs.fields(type(value))}
+        value = {name: named[name] for name in sorted(named) if named[name] is not None}
+    if isinstance(value, Mapping):
+        items = sorted(value.items()) if standard else value.items()
+        entries = (f"{_key(key, standard=standard)}:{to_json(item, standard=standard)}" for key, item in items)
+        return "{" + ",".join(entries) + "}"
+    if isinstance(value, tuple | list):
+        return "[" + ",".join(to_json(item, standard=standard) for item in value) + "]"
+    return json.dumps(value, ensure_ascii=standard)
+
+
+def reads_standard(version: int, *, accept_standard_json_only: bool | None) -> bool:
+    """Whether a client gets its routes in standard JSON: it is new enough, or it says so."""
+    return version >= V4_9_4 or bool(accept_standard_json_only)
+
+
+def from_json(text: str) -> Any:
+    """Read JSON, bare numbers as keys included; all keys come back as texts.
+
+    Raises:
+        ValueError: it is no JSON of either kind.
+    """
+    return json.loads(_STRING_OR_BARE_KEY.sub(lambda found: found[1] or f'{found[2]}"{found[3]}"', text))
+
+
+def _key(key: Any, *, standard: bool) -> str:
+    return str(key) if isinstance(key, int) and not standard else json.dumps(str(key), ensure_ascii=standard)
+
+
+def data_version_from_json(text: str, *, now_ms: int) -> DataVersion:
+    """A version as JSON has it; what is missing is as in a new one.
+
+    Raises:
+        ValueError: it is no JSON.
+    """
+    return data_version_of(from_json(text), now_ms=now_ms)
+
+
+def data_version_of(read: Mapping[str, Any], *, now_ms: int) -> DataVersion:
+    """A version out of JSON that was read already."""
+    new = DataVersion(timestamp=now_ms)
+    return DataVersion(
+        read.get("stateVersion", new.state_version),
+        read.get("timestamp", new.timestamp),
+        read.get("counter", new.counter),
+    )

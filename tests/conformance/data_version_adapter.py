@@ -1,0 +1,51 @@
+"""Family data_version: `DataVersion`, kept in registers."""
+
+from playing import Adapter
+
+from nodes.protocol.body_codec import decode_body, encode_body
+from nodes.protocol.json_text import data_version_from_json
+from nodes.protocol.model import DataVersion, VersionWithoutCounterError
+
+NO_COUNTER = "NullPointerException"
+
+
+class DataVersions(Adapter):
+    def __init__(self):
+        self.registers = {}
+
+    def new(self, reg):
+        return self._put(reg, DataVersion(timestamp=self.at_ms))
+
+    def set(self, reg, value):
+        return self._put(reg, DataVersion(*value))
+
+    def next_version(self, reg, state_version):
+        given = () if state_version is None else (state_version,)
+        return self._change(reg, lambda version: version.next_version(self.at_ms, *given))
+
+    def assign_new_one(self, reg, from_):
+        return self._change(reg, lambda version: version.assign_new_one(self.registers[from_]))
+
+    def compare(self, a, b):
+        one, other = self.registers[a], self.registers[b]
+        out = {"equals": one == other, "equalsReverse": other == one, "sameHash": hash(one) == hash(other)}
+        try:
+            return out | {"compare": one.compare(other)}
+        except VersionWithoutCounterError:
+            return out | {"error": NO_COUNTER}
+
+    def encode_decode(self, reg, to):
+        return self._put(to, decode_body(DataVersion, encode_body(self.registers[reg])))
+
+    def from_json(self, json, to):
+        return self._put(to, data_version_from_json(json, now_ms=self.at_ms))
+
+    def _change(self, reg, change):
+        try:
+            return self._put(reg, change(self.registers[reg]))
+        except VersionWithoutCounterError as error:
+            return self._put(reg, error.left) | {"error": NO_COUNTER}
+
+    def _put(self, reg, version):
+        self.registers[reg] = version
+        return {"value": [version.state_version, version.timestamp, version.counter]}

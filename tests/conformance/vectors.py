@@ -1,0 +1,61 @@
+"""Reading known answers: files of cases, of which those that release 5.3.3 gave count."""
+
+import bz2
+import gzip
+import json
+import lzma
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TextIO
+
+import attrs
+
+RELEASE = "5.3.3"
+OTHER_RELEASES = "differs_"
+"""What a folder is called in which the answers of another release lie."""
+OPENERS: dict[str, Callable[..., TextIO]] = {
+    ".jsonl": open,
+    ".jsonl.gz": gzip.open,
+    ".jsonl.xz": lzma.open,
+    ".jsonl.bz2": bz2.open,
+}
+
+
+@attrs.frozen
+class Case:
+    """One sequence of steps that was run through a real class."""
+
+    family: str
+    name: str
+    config: dict[str, Any] = attrs.field(repr=False)
+    steps: list[dict[str, Any]] = attrs.field(repr=False)
+
+    def __str__(self) -> str:
+        return f"{self.family}-{self.name}"
+
+
+def read_cases(folder: Path) -> list[Case]:
+    """All cases of 5.3.3 below a folder, in the order of the files' paths and of their lines."""
+    cases = []
+    for path in sorted(folder.rglob("*")):
+        suffix = next((suffix for suffix in OPENERS if path.name.endswith(suffix)), None)
+        if suffix is None or any(part.startswith(OTHER_RELEASES) for part in path.relative_to(folder).parts):
+            continue
+        family = path.name.removesuffix(suffix)
+        with OPENERS[suffix](path, "rt", encoding="utf-8") as lines:
+            cases += [_case(family, entry) for entry in _entries(path, lines)]
+    return cases
+
+
+def _entries(path: Path, lines: TextIO) -> Iterator[dict[str, Any]]:
+    for number, line in enumerate(lines, 1):
+        try:
+            entry = json.loads(line)
+        except ValueError as error:
+            raise ValueError(f"{path}, line {number}: {error}") from None
+        if RELEASE in entry.get("releases", [RELEASE]):
+            yield entry
+
+
+def _case(family: str, entry: dict[str, Any]) -> Case:
+    return Case(family, entry["case"], entry["config"], entry["steps"])
