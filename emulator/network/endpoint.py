@@ -5,10 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from emulator.network.fabric import Fabric
     from emulator.network.link import Link
+    from emulator.time.timeline import Timeline
     from nodes.host import ChannelHandler
     from nodes.protocol.command import Command
+
+
+class Network(Protocol):
+    """What lies between two ends."""
+
+    timeline: Timeline
+
+    def send(self, endpoint: Endpoint, command: Command) -> None:
+        """Put a frame on its way."""
+
+    def close(self, endpoint: Endpoint) -> None:
+        """Close one end."""
 
 
 class Peer(Protocol):
@@ -32,12 +44,12 @@ class Endpoint:
     __slots__ = (
         "closed",
         "dialed",
-        "fabric",
         "handler",
         "id",
         "last_due_ns",
         "last_used_ns",
         "link",
+        "network",
         "peer",
         "process",
         "remote_address",
@@ -50,7 +62,7 @@ class Endpoint:
 
     def __init__(
         self,
-        fabric: Fabric,
+        network: Network,
         connection_id: int,
         process: Peer,
         handler: ChannelHandler,
@@ -59,7 +71,7 @@ class Endpoint:
         *,
         dialed: bool = False,
     ) -> None:
-        self.fabric = fabric
+        self.network = network
         self.id = connection_id
         self.process = process
         self.handler = handler
@@ -68,7 +80,7 @@ class Endpoint:
         """The direction in which this end sends."""
         self.dialed = dialed
         """Whether its process opened the connection, rather than accepted it."""
-        self.last_used_ns = fabric.timeline.now_ns
+        self.last_used_ns = network.timeline.now_ns
         self.last_due_ns = 0
         """When its latest frame arrives; a later frame never overtakes it."""
         self.closed = False
@@ -76,8 +88,8 @@ class Endpoint:
 
     def send(self, command: Command) -> None:
         """Hand one frame to the network."""
-        self.fabric.send(self, command)
+        self.network.send(self, command)
 
     def close(self) -> None:
         """Close this end; a FIN goes to the peer."""
-        self.fabric.close(self)
+        self.network.close(self)
