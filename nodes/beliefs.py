@@ -24,6 +24,26 @@ class BeliefKind(StrEnum):
     """Broker, client: the nameserver whose answers it follows. Subject: "pick-one"; value: address."""
     CONSUMER_IDS = "consumer_ids"
     """Broker: members of a consumer group. Subject: group; value: sorted client ids, one per channel."""
+    MEMBER_GROUP = "member_group"
+    """Broker: members of its own group. Subject: brokerName; value: broker id -> address; source: who told."""
+    MIN_BROKER = "min_broker"
+    """Broker: lowest member of its own group. Subject: brokerName; value: {"id", "address"}."""
+    SPECIAL_SERVICE = "special_service"
+    """Broker: whether it runs what one member of a group may run. Subject: brokerName; value: true or false."""
+    ONLINE_STAGE = "online_stage"
+    """Broker: how far it is on its way online. Subject: brokerName; value: `OnlineStage`, and with whom."""
+    MASTER_ADDR = "master_addr"
+    """Slave: whose metadata it copies. Subject: brokerName; value: address."""
+    DATA_VERSION = "data_version"
+    """Broker: version of one of its tables. Subject: `VersionedTable`; value: [stateVersion, timestamp, counter]."""
+    QUEUE_LOCKS = "queue_locks"
+    """Broker: who holds which queue in order. Subject: group; value: topic@brokerName@queueId -> client id."""
+    HA_STATE = "ha_state"
+    """Broker: state of a replication link, at either end.
+
+    Subject: "master" where it is the slave, else the slave's `ip:port`; value: {"state", and offsets of that moment};
+    source: the other end; null: the master has forgotten the connection.
+    """
     VIEW = "view"
     """Consumer: what a rebalance pass allocated from.
 

@@ -197,6 +197,14 @@ class BrokerConfig(RemotingServerConfig, RemotingClientConfig):
     """Heartbeat with QUERY_DATA_VERSION (322) instead of BROKER_HEARTBEAT (904)."""
     broker_heartbeat_interval: int = _period_millis(1_000)
     """Time between two heartbeats; sent only with `enable_slave_acting_master`."""
+    sync_broker_member_group_period: int = _period_millis(1_000)
+    """Time between two questions after the members of the own group; asked only with `enable_slave_acting_master`."""
+    total_replicas: int = _number(1, Unit.COUNT, least=1)
+    """Brokers of the group; more than one and `enable_slave_acting_master`: a broker starts isolated."""
+    skip_pre_online: bool = _flag(default=False)
+    """Go online without a look at the group."""
+    sync_master_flush_offset_when_startup: bool = _flag(default=False)
+    """A slave whose log knows nothing adopts how far the master's is flushed."""
     broker_not_active_timeout_millis: int = _millis(10_000)
     """Silence after which a nameserver forgets the broker; told only with `enable_slave_acting_master`, else 120 s."""
     channel_expired_timeout: int = _millis(120_000)
@@ -215,6 +223,12 @@ class BrokerConfig(RemotingServerConfig, RemotingClientConfig):
     """Time between two writes of the consumer offsets to disk; the first after 10 s."""
     consumer_offset_update_version_step: int = _number(500, Unit.COUNT, least=1)
     """Commits after which the version of the offset table steps."""
+    delay_offset_update_version_step: int = _number(200, Unit.COUNT, least=1)
+    """Updates after which the version of the delay offsets steps."""
+    timer_wheel_enable: bool = _flag(default=True)
+    """Have a timer, and so a check point of it to answer with and to copy."""
+    lock_in_strict_mode: bool = _flag(default=False)
+    """Lock a queue only if more than half of `total_replicas` do; else this broker alone decides."""
     long_polling_enable: bool = _flag(default=True)
     """Hold a pull that found nothing for as long as the client allows; else for `short_polling_time_mills`."""
     short_polling_time_mills: int = _millis(1_000)
@@ -222,6 +236,17 @@ class BrokerConfig(RemotingServerConfig, RemotingClientConfig):
     """Let a slave answer pulls."""
     max_transfer_count_on_message_in_memory: int = _number(32, Unit.COUNT, least=1)
     """Most messages in one pull answer."""
+
+    ha_send_heartbeat_interval: int = _period_millis(5_000)
+    """Silence after which either end of an HA link says something."""
+    ha_housekeeping_interval: int = _period_millis(20_000)
+    """Silence after which either end of an HA link drops it."""
+    ha_transfer_batch_size: int = _number(32 * 1024, Unit.COUNT, least=1)
+    """Bytes of the log in one frame to a slave; a single message may be longer."""
+    ha_max_gap_not_in_sync: int = _number(256 * 1024 * 1024, Unit.COUNT)
+    """Bytes that a slave may lag behind and still count as in sync."""
+    mapped_file_size_commit_log: int = _number(1024 * 1024 * 1024, Unit.COUNT, least=1)
+    """Bytes of one file of the log: an empty slave starts at the beginning of its master's last one."""
 
     @property
     def register_period_ms(self) -> int:

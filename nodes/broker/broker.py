@@ -8,21 +8,34 @@ from nodes.broker.commit_log import load_commit_log
 from nodes.broker.consumer_offsets import ConsumerOffsetManager
 from nodes.broker.consumers import ConsumerManager
 from nodes.broker.context import BrokerContext
+from nodes.broker.ha_service import HaService
+from nodes.broker.lock_batch import LockBatchMq
+from nodes.broker.member_group import VIP_PORT_DISTANCE, MemberGroup
+from nodes.broker.membership import GroupMembership
 from nodes.broker.message_store import MessageStore
+from nodes.broker.metadata_files import (
+    GROUP_FILE,
+    TOPIC_FILE,
+    load_progress_of_delays,
+    persist_delay_offsets,
+    persist_groups,
+    persist_timer_check_point,
+    persist_topics,
+)
+from nodes.broker.metadata_handlers import MetadataHandlers
 from nodes.broker.offset_manage import OffsetManage
+from nodes.broker.pre_online_service import BrokerPreOnlineService
 from nodes.broker.pull import PullMessage
 from nodes.broker.registration import Registration
 from nodes.broker.send import SendMessage
+from nodes.broker.slave_synchronize import SlaveSynchronize
 from nodes.broker.subscription_groups import SubscriptionGroupManager
 from nodes.broker.topics import TopicConfigManager
 from nodes.config import BrokerConfig
 from nodes.host import Channel, Host
-from nodes.protocol.model import TopicConfig
+from nodes.protocol.model import MASTER_ID, TopicConfig
 from nodes.rpc.client import RpcClient
 from nodes.rpc.server import RpcServer
-
-TOPIC_FILE = "topics"
-GROUP_FILE = "subscriptionGroups"
 
 
 class Broker:
@@ -73,26 +86,55 @@ class Broker:
         )
         for topic in topics:
             self.context.topics.update_topic_config(topic, now_ms=now_ms)
-        self._client = RpcClient(
-            host,
-            config,
-        )
+        self._client = RpcClient(host, config)
         self._server = RpcServer(host, config, on_channel_closed=self._on_channel_closed)
-        self._registration = Registration(self.context, self._client)
+        self._group = MemberGroup(
+            broker_id=broker_id,
+            address=self.context.address,
+            ha_address=self.context.ha_address,
+            enable_slave_acting_master=config.enable_slave_acting_master,
+            sync_master_flush_offset_when_startup=config.sync_master_flush_offset_when_startup,
+            isolated=config.enable_slave_acting_master and config.total_replicas > 1,
+        )
+        self._registration = Registration(self.context, self._client, self._group)
         self._clients = ClientManage(self.context, self._server, self._registration)
         self._offsets = OffsetManage(self.context, self._server)
         self._pulls = PullMessage(self.context, self._server, self._offsets)
-        self._sends = SendMessage(self.context, self._server, self._registration, self._pulls.on_message_arrived)
+        self._ha = HaService(self.context, self._pulls.on_message_arrived)
+        self._sends = SendMessage(self.context, self._server, self._registration, self._on_stored)
+        self._membership = GroupMembership(
+            self.context,
+            self._group,
+            self._client,
+            self._server,
+            self._registration,
+            self._ha,
+            self._pulls.on_master_online,
+        )
+        self._slave = SlaveSynchronize(self.context, self._client, self._group)
+        self._metadata = MetadataHandlers(self.context, self._server)
+        self._locks = LockBatchMq(self.context, self._client, self._server, self._group)
         self._stopping = trio.Event()
 
     async def main(self) -> None:
         """Load, serve, register; and the way back when asked to stop."""
+        config = self.context.config
         self._load()
-        self._host.listen(self.context.config.listen_port, self._server)
+        self._ha.start()
+        for port in self._ports():
+            self._host.listen(port, self._server)
         self._clients.start()
         self._offsets.start()
-        await self._registration.register_all(force=self.context.config.force_register)
+        if config.enable_slave_acting_master and not config.skip_pre_online:
+            BrokerPreOnlineService(self.context, self._membership, self._ha, self._slave).start()
+        if not self._group.isolated:
+            await self._membership.start_without_isolation()
+        if self.context.broker_id != MASTER_ID:
+            self._slave.start(self._registration.thread)
         self._registration.start_periodic()
+        self._membership.start()
+        if config.skip_pre_online:
+            await self._membership.start_service_without_condition()
         self._host.record(Lifecycle(LifecycleEvent.READY))
         await self._stopping.wait()
         await self._shutdown()
@@ -101,13 +143,24 @@ class Broker:
         """Begin the orderly stop."""
         self._stopping.set()
 
+    def _ports(self) -> tuple[int, ...]:
+        """The port that everybody knows, and the second one, which is for metadata."""
+        port = self.context.config.listen_port
+        return (port, port - VIP_PORT_DISTANCE)
+
+    def _on_stored(self, topic: str, queue_id: int) -> None:
+        self._pulls.on_message_arrived(topic, queue_id)
+        self._ha.on_stored()
+
     def _on_channel_closed(self, channel: Channel) -> None:
         self._clients.on_channel_closed(channel)
 
     async def _shutdown(self) -> None:
         """Farewells first: the port still answers while the nameservers forget this broker."""
         await self._registration.unregister_all()
-        self._host.close_listener(self.context.config.listen_port)
+        for port in self._ports():
+            self._host.close_listener(port)
+        self._ha.stop()
         self._client.close_all()
         self._offsets.persist()
         self._persist_metadata()
@@ -120,9 +173,13 @@ class Broker:
         if groups is not None:
             context.groups.decode(groups)
         self._offsets.load()
+        load_progress_of_delays(context)
         load_commit_log(disk, context.store)
         self._persist_metadata()
+        context.versions.believe()
 
     def _persist_metadata(self) -> None:
-        self._host.disk.write(TOPIC_FILE, self.context.topics.encode())
-        self._host.disk.write(GROUP_FILE, self.context.groups.encode())
+        persist_topics(self.context)
+        persist_groups(self.context)
+        persist_delay_offsets(self.context, self.context.delay_offsets.wrapper())
+        persist_timer_check_point(self.context)

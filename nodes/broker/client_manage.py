@@ -5,6 +5,7 @@ from collections.abc import Hashable, Iterable
 from nodes.beliefs import Belief, BeliefKind
 from nodes.broker.consumers import ConsumerEvent, ConsumerGroupEvent
 from nodes.broker.context import BrokerContext
+from nodes.broker.metadata_files import persist_groups, persist_topics
 from nodes.broker.registration import Registration
 from nodes.cause import cause
 from nodes.host import Channel
@@ -25,7 +26,7 @@ _DEFERRED_PERIOD_MS = 15_000
 
 
 class ClientManage:
-    """The membership of this broker's consumer groups.
+    """The membership of this broker's consumer and producer groups.
 
     Mirrors:
         `org.apache.rocketmq.broker.processor.ClientManageProcessor`, `ConsumerManageProcessor#getConsumerListByGroup`,
@@ -64,6 +65,7 @@ class ClientManage:
     def on_channel_closed(self, channel: Channel) -> None:
         """A client's connection is gone."""
         self._channels.pop(channel.id, None)
+        self._broker.producers.channel_close_event(channel.id)
         update = self._broker.consumers.channel_close_event(channel.id)
         self._handle(update.events)
 
@@ -72,20 +74,29 @@ class ClientManage:
         self._channels[channel.id] = channel
         for consumer in data.consumer_data_set:
             self._register_consumer(channel, data.client_id, consumer)
+        if data.producer_data_set:
+            now_ms = self._broker.host.clock.now_ms()
+            for producer in data.producer_data_set:
+                self._broker.producers.register_producer(producer.group_name, channel.id, data.client_id, now_ms)
         return success(request)
 
     def _register_consumer(self, channel: Channel, client_id: str, consumer: ConsumerData) -> None:
         broker = self._broker
         now_ms = broker.host.clock.now_ms()
+        group_version = broker.groups.data_version
         group = broker.groups.find_subscription_group_config(consumer.group_name, now_ms=now_ms)
         if group is None:
             return
+        if broker.groups.data_version is not group_version:
+            persist_groups(broker)
         retry_topic = RETRY_TOPIC_PREFIX + consumer.group_name
         lookup = broker.topics.create_topic_in_send_message_back_method(
             retry_topic, group.retry_queue_nums, READ_WRITE, 0, now_ms=now_ms
         )
         if lookup.created:
+            persist_topics(broker)
             self._registration.register_increment((retry_topic,))
+            broker.versions.believe()
         update = broker.consumers.register_consumer(
             channel.id, client_id, consumer, now_ms=now_ms, notify_enabled=group.notify_consumer_ids_changed_enable
         )
@@ -93,6 +104,8 @@ class ClientManage:
 
     def _unregister_client(self, channel: Channel, request: Command) -> Command:
         header = decode_header(headers.UnregisterClientRequestHeader, request.ext_fields)
+        if header.producer_group is not None:
+            self._broker.producers.unregister_producer(header.producer_group, channel.id, header.client_id)
         if header.consumer_group is not None:
             now_ms = self._broker.host.clock.now_ms()
             group = self._broker.groups.find_subscription_group_config(header.consumer_group, now_ms=now_ms)
@@ -123,12 +136,18 @@ class ClientManage:
         return body
 
     async def _scan_not_active_channels(self) -> None:
-        channel_ids, events = self._broker.consumers.scan_not_active_channels(self._broker.host.clock.now_ms())
+        now_ms = self._broker.host.clock.now_ms()
+        silent_producers, _ = self._broker.producers.scan_not_active_channels(now_ms)
+        self._close(silent_producers)
+        silent_consumers, events = self._broker.consumers.scan_not_active_channels(now_ms)
+        self._close(silent_consumers)
+        self._handle(events)
+
+    def _close(self, channel_ids: Iterable[Hashable]) -> None:
         for channel_id in channel_ids:
             channel = self._channels.pop(channel_id, None)
             if channel is not None:
                 channel.close()
-        self._handle(events)
 
     async def _notify_deferred(self) -> None:
         waiting, self._deferred = self._deferred, {}

@@ -1,4 +1,4 @@
-"""The messages of a broker on its disk: one file for each, named after where it begins, so each names the next.
+"""The messages of a broker on its disk: one file for each, named after where the log ended, so each names the next.
 
 A message is on the disk before its producer has the answer, as with `SYNC_FLUSH`:
 neither a kill nor a loss of power takes what was acknowledged. With the real
@@ -7,6 +7,8 @@ default, `ASYNC_FLUSH`, a loss of power takes the last half second.
 Mirrors:
     `org.apache.rocketmq.store.CommitLog`, its files and `#recoverNormally`.
 """
+
+from collections.abc import Iterable
 
 from nodes.broker.message_store import MessageStore
 from nodes.host import Disk
@@ -20,11 +22,23 @@ def write_commit_log(disk: Disk, stored: Message) -> None:
     disk.write(_file(stored.commit_log_offset), encode_body(PullMessageResponseBody((stored,))))
 
 
+def append_to_commit_log(disk: Disk, store: MessageStore, messages: Iterable[Message]) -> None:
+    """Take over messages of another log, with the offsets that they have there, and keep them.
+
+    Mirrors:
+        `org.apache.rocketmq.store.DefaultMessageStore#appendToCommitLog`.
+    """
+    for message in messages:
+        disk.write(_file(store.max_commit_log_offset), encode_body(PullMessageResponseBody((message,))))
+        store.restore(message)
+
+
 def load_commit_log(disk: Disk, store: MessageStore) -> None:
     """Fill an empty store with what an earlier process has kept."""
     while (content := disk.read(_file(store.max_commit_log_offset))) is not None:
         for message in decode_body(PullMessageResponseBody, content).messages:
             store.restore(message)
+    store.init_max_commit_log_offset = store.max_commit_log_offset
 
 
 def _file(commit_log_offset: int) -> str:

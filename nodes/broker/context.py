@@ -4,11 +4,44 @@ import attrs
 
 from nodes.broker.consumer_offsets import ConsumerOffsetManager
 from nodes.broker.consumers import ConsumerManager
+from nodes.broker.data_versions import DataVersionBeliefs, VersionedTable
+from nodes.broker.delay_offsets import DelayOffsets, TimerCheckPoint, TimerProgress
 from nodes.broker.message_store import MessageStore
+from nodes.broker.producers import ProducerManager
+from nodes.broker.queue_locks import RebalanceLockManager
 from nodes.broker.subscription_groups import SubscriptionGroupManager
 from nodes.broker.topics import TopicConfigManager
 from nodes.config import BrokerConfig
 from nodes.host import Host
+from nodes.protocol.model import DataVersion
+
+
+def _producers(broker: "BrokerContext") -> ProducerManager:
+    return ProducerManager(channel_expired_timeout_ms=broker.config.channel_expired_timeout)
+
+
+def _delay_offsets(broker: "BrokerContext") -> DelayOffsets:
+    step = broker.config.delay_offset_update_version_step
+    return DelayOffsets(now_ms=broker.host.clock.now_ms(), delay_offset_update_version_step=step)
+
+
+def _timer(broker: "BrokerContext") -> TimerProgress | None:
+    if not broker.config.timer_wheel_enable:
+        return None
+    return TimerProgress(TimerCheckPoint(data_version=DataVersion(timestamp=broker.host.clock.now_ms())))
+
+
+def _versions(broker: "BrokerContext") -> DataVersionBeliefs:
+    return DataVersionBeliefs(
+        broker.host,
+        {
+            VersionedTable.TOPICS: lambda: broker.topics.data_version,
+            VersionedTable.CONSUMER_OFFSETS: lambda: broker.offsets.data_version,
+            VersionedTable.SUBSCRIPTION_GROUPS: lambda: broker.groups.data_version,
+            VersionedTable.DELAY_OFFSETS: lambda: broker.delay_offsets.data_version,
+            VersionedTable.TIMER_CHECK_POINT: lambda: broker.timer_version,
+        },
+    )
 
 
 @attrs.frozen
@@ -26,6 +59,17 @@ class BrokerContext:
     consumers: ConsumerManager
     offsets: ConsumerOffsetManager
     store: MessageStore
+    locks: RebalanceLockManager = attrs.field(init=False, factory=RebalanceLockManager)
+    producers: ProducerManager = attrs.field(init=False, default=attrs.Factory(_producers, takes_self=True))
+    delay_offsets: DelayOffsets = attrs.field(init=False, default=attrs.Factory(_delay_offsets, takes_self=True))
+    timer: TimerProgress | None = attrs.field(init=False, default=attrs.Factory(_timer, takes_self=True))
+    """None: this broker has no timer."""
+    versions: DataVersionBeliefs = attrs.field(init=False, default=attrs.Factory(_versions, takes_self=True))
+
+    @property
+    def timer_version(self) -> DataVersion | None:
+        """The version of the timer's check point; None: there is no timer."""
+        return None if self.timer is None else self.timer.check_point.data_version
 
     @property
     def address(self) -> str:

@@ -7,6 +7,7 @@ Mirrors:
 from bisect import bisect_left
 from collections.abc import Callable
 from enum import StrEnum
+from itertools import islice
 
 import attrs
 
@@ -64,6 +65,15 @@ class GetMessageResult:
     messages: tuple[Message, ...] = ()
 
 
+@attrs.frozen
+class CommitLogData:
+    """A piece of the log."""
+
+    messages: tuple[Message, ...]
+    next_offset: int
+    """Where the piece ends, and the next one begins."""
+
+
 @attrs.define
 class _Queue:
     min_offset: int = 0
@@ -81,8 +91,12 @@ class MessageStore:
         self._store_host = store_host
         self._queues: dict[tuple[str, int], _Queue] = {}
         self._by_commit_log_offset: dict[int, Message] = {}
+        self._begins: list[int] = []
+        """Where messages begin in the log, ascending; also of those that were deleted since."""
         self.max_commit_log_offset = 0
         """Where the next message will begin."""
+        self.init_max_commit_log_offset = 0
+        """Where the log ended when the process had loaded it."""
 
     def put_message(self, message: Message, *, now_ms: int) -> Message:
         """Append a message.
@@ -105,10 +119,44 @@ class MessageStore:
         return stored
 
     def restore(self, stored: Message) -> None:
-        """Append a message with the offsets that it has: those that come next."""
-        self._queues.setdefault((stored.topic, stored.queue_id), _Queue()).messages.append(stored)
+        """Append a message with the offsets that it has: those that come next, unless another log is replicated over.
+
+        Such a log may leave a gap, and a message whose place in its queue is taken stays out of the queue.
+
+        Mirrors:
+            `DefaultMessageStore#appendToCommitLog`, `ConsumeQueue#putMessagePositionInfo`.
+        """
+        queue = self._queues.setdefault((stored.topic, stored.queue_id), _Queue())
+        if not queue.messages:
+            queue.min_offset = max(queue.min_offset, stored.queue_offset)
+        if stored.queue_offset >= queue.max_offset:
+            queue.messages.append(stored)
         self._by_commit_log_offset[stored.commit_log_offset] = stored
-        self.max_commit_log_offset += _size_bytes(stored)
+        self._begins.append(stored.commit_log_offset)
+        self.max_commit_log_offset = _end(stored)
+
+    def commit_log_data(self, offset: int, size_bytes_max: int) -> CommitLogData | None:
+        """Read the log from an offset on.
+
+        Args:
+            offset: the first message is the one that begins there, or the next one after it.
+            size_bytes_max: whole messages up to this size; the first one may be longer.
+
+        Returns:
+            None where no message begins at the offset or behind it.
+
+        Mirrors:
+            `CommitLog#getData`, which also gives the second half of a message.
+        """
+        found: list[Message] = []
+        for begin in islice(self._begins, bisect_left(self._begins, offset), None):
+            message = self._by_commit_log_offset.get(begin)
+            if message is None:
+                continue
+            if found and _end(message) - found[0].commit_log_offset > size_bytes_max:
+                break
+            found.append(message)
+        return CommitLogData(tuple(found), _end(found[-1])) if found else None
 
     def get_message(
         self,
@@ -199,6 +247,10 @@ class MessageStore:
 
 def _store_timestamp(message: Message) -> int:
     return message.store_timestamp
+
+
+def _end(message: Message) -> int:
+    return message.commit_log_offset + _size_bytes(message)
 
 
 def _size_bytes(message: Message) -> int:

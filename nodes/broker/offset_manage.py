@@ -3,6 +3,7 @@
 from nodes.beliefs import MessageEvent, MessageRecord
 from nodes.broker.consumer_offsets import NO_OFFSET
 from nodes.broker.context import BrokerContext
+from nodes.broker.metadata_files import OFFSET_FILE, persist_consumer_offsets
 from nodes.host import Channel
 from nodes.protocol import headers
 from nodes.protocol.codes import RequestCode, ResponseCode
@@ -12,7 +13,6 @@ from nodes.rpc.server import RpcServer
 from nodes.rpc.typed import success
 from nodes.threads import ScheduledThread
 
-OFFSET_FILE = "consumerOffset.json"
 _PERSIST_INITIAL_DELAY_MS = 10_000
 
 
@@ -47,12 +47,15 @@ class OffsetManage:
 
     def persist(self) -> None:
         """Write the whole table."""
-        self._broker.host.disk.write(OFFSET_FILE, self._broker.offsets.encode())
+        persist_consumer_offsets(self._broker)
 
     def commit(self, group: str, topic: str, queue_id: int, offset: int, client: str) -> None:
         """Overwrite an offset, whoever asks and whichever way it moves."""
         broker = self._broker
+        version = broker.offsets.data_version
         before = broker.offsets.commit_offset(group, topic, queue_id, offset, now_ms=broker.host.clock.now_ms())
+        if broker.offsets.data_version is not version:
+            broker.versions.believe()
         if before != offset:
             event = MessageEvent.COMMITTED
             broker.host.record(MessageRecord(event, group, topic, broker.broker_name, queue_id, offset, client))

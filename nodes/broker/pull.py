@@ -54,6 +54,11 @@ class PullMessage:
         for held in list(self._held.pop((topic, queue_id), ())):
             self._answer_held(held)
 
+    def on_master_online(self) -> None:
+        """Answer every pull that waits, of whatever queue."""
+        for topic, queue_id in list(self._held):
+            self.on_message_arrived(topic, queue_id)
+
     def _pull(self, channel: Channel, request: Command) -> Command | None:
         header = decode_header(headers.PullMessageRequestHeader, request.ext_fields)
         answer = self._answer(request, header)

@@ -1,10 +1,11 @@
 """How a broker makes itself known: registrations, heartbeats between them, and the farewell."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 
 import trio
 
 from nodes.broker.context import BrokerContext
+from nodes.broker.member_group import MemberGroup
 from nodes.cause import cause
 from nodes.protocol import headers
 from nodes.protocol.bodies import RegisterBrokerBody, TopicConfigSerializeWrapper
@@ -22,6 +23,14 @@ _QUERY_TIMEOUT_MS = 3_000
 _UNREGISTER_TIMEOUT_MS = 3_000
 
 
+RegisterResult = headers.RegisterBrokerResponseHeader | None
+OnRegistered = Callable[[list[RegisterResult]], Awaitable[None]]
+
+
+async def _nothing_follows(_: list[RegisterResult]) -> None:
+    """A broker without a group to mind."""
+
+
 class Registration:
     """Tells the nameservers about this broker.
 
@@ -30,20 +39,24 @@ class Registration:
         `org.apache.rocketmq.broker.out.BrokerOuterAPI`.
     """
 
-    def __init__(self, broker: BrokerContext, client: RpcClient) -> None:
+    def __init__(self, broker: BrokerContext, client: RpcClient, group: MemberGroup) -> None:
         self._broker = broker
         self._client = client
+        self._group = group
+        self.on_registered: OnRegistered = _nothing_follows
+        """Told the answers to each registration, the quickest first; None for a nameserver that gave none."""
         self._lock = trio.Lock()
-        self._periodic = ScheduledThread(broker.host, "BrokerControllerScheduledThread")
+        self.thread = ScheduledThread(broker.host, "BrokerControllerScheduledThread")
+        """Registers; a slave copies its master's metadata on it, too."""
         self._heartbeats = ScheduledThread(broker.host, "BrokerControllerHeartbeatScheduledThread")
 
     def start_periodic(self) -> None:
         """Begin the periodic registration, and heartbeats where the broker sends them."""
         config = self._broker.config
-        self._periodic.at_fixed_rate(
+        self.thread.at_fixed_rate(
             "registerBrokerAll", self._register_periodically, _REGISTER_INITIAL_DELAY_MS, config.register_period_ms
         )
-        self._periodic.start()
+        self.thread.start()
         if config.enable_slave_acting_master:
             self._heartbeats.at_fixed_rate(
                 "sendHeartbeat", self._send_heartbeat, _HEARTBEAT_INITIAL_DELAY_MS, config.broker_heartbeat_interval
@@ -58,7 +71,7 @@ class Registration:
         """
         async with self._lock:
             if force or await self._any_needs_registration():
-                await self._register_with_all(self._broker.topics.topics)
+                await self.on_registered(await self._register_with_all(self._broker.topics.topics))
 
     def register_increment(self, topics: tuple[str, ...]) -> None:
         """Tell the nameservers of new or changed topics alone; they ignore it from a broker they do not know."""
@@ -80,19 +93,26 @@ class Registration:
                 broker.host.log.warning("unregister failed", nameserver=address, error=str(error))
 
     async def _register_periodically(self) -> None:
-        await self.register_all(force=self._broker.config.force_register)
+        if not self._group.isolated:
+            await self.register_all(force=self._broker.config.force_register)
 
     async def _register_increment(self, table: Mapping[str, TopicConfig], began: int) -> None:
         cause.set(began)
         async with self._lock:
             await self._register_with_all(table)
 
-    async def _register_with_all(self, table: Mapping[str, TopicConfig]) -> None:
+    async def _register_with_all(self, table: Mapping[str, TopicConfig]) -> list[RegisterResult]:
+        results: list[RegisterResult] = []
+
+        async def register(nameserver: str) -> None:
+            results.append(await self._register(nameserver, table))
+
         async with trio.open_nursery() as nursery:
             for address in self._broker.nameservers:
-                nursery.start_soon(self._register, address, table)
+                nursery.start_soon(register, address)
+        return results
 
-    async def _register(self, nameserver: str, table: Mapping[str, TopicConfig]) -> None:
+    async def _register(self, nameserver: str, table: Mapping[str, TopicConfig]) -> RegisterResult:
         broker = self._broker
         config = broker.config
         acting = config.enable_slave_acting_master
@@ -117,9 +137,11 @@ class Registration:
             )
         except RemotingError as error:
             broker.host.log.warning("register failed", nameserver=nameserver, error=str(error))
-        else:
-            if answer.code != ResponseCode.SUCCESS:
-                broker.host.log.warning("register refused", nameserver=nameserver, remark=answer.remark)
+            return None
+        if answer.code != ResponseCode.SUCCESS:
+            broker.host.log.warning("register refused", nameserver=nameserver, remark=answer.remark)
+            return None
+        return decode_header(headers.RegisterBrokerResponseHeader, answer.ext_fields)
 
     async def _any_needs_registration(self) -> bool:
         needed: list[bool] = []
@@ -141,6 +163,8 @@ class Registration:
             needed.append(decode_header(headers.QueryDataVersionResponseHeader, answer.ext_fields).changed)
 
     async def _send_heartbeat(self) -> None:
+        if self._group.isolated:
+            return
         broker = self._broker
         version = encode_body(broker.topics.data_version)
         header = self._data_version_header()

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from nodes.beliefs import MessageEvent, MessageRecord
 from nodes.broker.commit_log import write_commit_log
 from nodes.broker.context import BrokerContext
+from nodes.broker.metadata_files import persist_topics
 from nodes.broker.registration import Registration
 from nodes.host import Channel
 from nodes.protocol import headers
@@ -89,5 +90,6 @@ class SendMessage:
             now_ms=self._broker.host.clock.now_ms(),
         )
         if lookup.created:
+            persist_topics(self._broker)
             self._registration.register_increment((header.topic,))
         return lookup.config

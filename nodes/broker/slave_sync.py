@@ -8,9 +8,9 @@ Mirrors:
     `org.apache.rocketmq.broker.slave.SlaveSynchronize`.
 """
 
-from nodes.broker.subscription_groups import SubscriptionGroupManager, SubscriptionGroupTable
+from nodes.broker.subscription_groups import SubscriptionGroupManager
 from nodes.broker.topics import TopicConfigManager
-from nodes.protocol.bodies import TopicConfigSerializeWrapper
+from nodes.protocol.bodies import SubscriptionGroupTable, TopicConfigSerializeWrapper
 
 
 def master_to_ask(master_addr: str | None, own_addr: str) -> str | None:

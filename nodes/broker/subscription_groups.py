@@ -10,6 +10,7 @@ from collections.abc import Mapping
 import attrs
 
 from nodes.broker.attributes import GROUP_ATTRIBUTES, alter_current_attributes
+from nodes.protocol.bodies import SubscriptionGroupTable
 from nodes.protocol.body_codec import decode_body, encode_body
 from nodes.protocol.model import DataVersion, SubscriptionGroupConfig
 
@@ -26,14 +27,6 @@ SYSTEM_GROUPS = (
 )
 GROUP_NAME_LENGTH_MAX = 255
 _LEGAL_NAME = re.compile(r"[%|a-zA-Z0-9_-]*")
-
-
-@attrs.frozen
-class SubscriptionGroupTable:
-    """What is written to disk and copied by slaves."""
-
-    subscription_group_table: Mapping[str, SubscriptionGroupConfig]
-    data_version: DataVersion
 
 
 class SubscriptionGroupManager:
@@ -153,9 +146,13 @@ class SubscriptionGroupManager:
         self._groups[config.group_name] = config
         self.data_version = self.data_version.next_version(now_ms, state_version)
 
+    def wrapper(self) -> SubscriptionGroupTable:
+        """All groups with their version, for a slave."""
+        return SubscriptionGroupTable(dict(self._groups), self.data_version)
+
     def encode(self) -> bytes:
         """The file of groups."""
-        return encode_body(SubscriptionGroupTable(dict(self._groups), self.data_version))
+        return encode_body(self.wrapper())
 
     def decode(self, content: bytes) -> None:
         """Add the groups of a file to the system groups, and adopt its version.

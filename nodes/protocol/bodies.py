@@ -14,6 +14,7 @@ from nodes.protocol.model import (
     Message,
     MessageQueue,
     SubscriptionData,
+    SubscriptionGroupConfig,
     TopicConfig,
     TopicQueueMappingInfo,
 )
@@ -29,6 +30,35 @@ class TopicConfigSerializeWrapper:
     data_version: DataVersion
     topic_queue_mapping_info_map: Mapping[str, TopicQueueMappingInfo] = attrs.field(factory=dict)
     """static topic -> mapping."""
+
+
+@attrs.frozen
+class SubscriptionGroupTable:
+    """A broker's consumer groups and their version: its file, and the answer to 201."""
+
+    subscription_group_table: Mapping[str, SubscriptionGroupConfig]
+    """group -> config."""
+    data_version: DataVersion
+
+
+@attrs.frozen
+class ConsumerOffsetSerializeWrapper:
+    """A broker's consumer offsets and their version: the answer to 43."""
+
+    offset_table: Mapping[str, Mapping[int, int]]
+    """topic@group -> queue id -> offset."""
+    data_version: DataVersion
+    group_topic_map: Mapping[str, tuple[str, ...]] = attrs.field(factory=dict)
+    """group -> topics, sorted; nobody reads it."""
+
+
+@attrs.frozen
+class DelayOffsetSerializeWrapper:
+    """How far a broker has delivered each delay level, and the version of that: its file, and the answer to 45."""
+
+    offset_table: Mapping[int, int]
+    """delay level -> offset."""
+    data_version: DataVersion
 
 
 @attrs.frozen

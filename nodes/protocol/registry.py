@@ -68,6 +68,11 @@ EXCHANGES: Mapping[RequestCode, Exchange] = MappingProxyType(
             headers.EmptyHeader, bodies.LockBatchRequestBody, headers.EmptyHeader, bodies.LockBatchResponseBody
         ),
         _C.UNLOCK_BATCH_MQ: Exchange(headers.EmptyHeader, bodies.LockBatchRequestBody),
+        _C.GET_ALL_TOPIC_CONFIG: Exchange(response_body=bodies.TopicConfigSerializeWrapper),
+        _C.GET_ALL_CONSUMER_OFFSET: Exchange(response_body=bodies.ConsumerOffsetSerializeWrapper),
+        _C.GET_ALL_DELAY_OFFSET: Exchange(response_body=bodies.DelayOffsetSerializeWrapper),
+        _C.GET_ALL_SUBSCRIPTIONGROUP_CONFIG: Exchange(response_body=bodies.SubscriptionGroupTable),
+        _C.GET_TIMER_CHECK_POINT: Exchange(response_body=bytes),
         _C.CHECK_CLIENT_CONFIG: Exchange(headers.EmptyHeader, bodies.CheckClientRequestBody),
         _C.REGISTER_BROKER: Exchange(
             headers.RegisterBrokerRequestHeader,

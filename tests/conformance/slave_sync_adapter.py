@@ -6,9 +6,9 @@ from topics_groups_adapter import BROKER_NAME, CLUSTER, shown_group, shown_topic
 
 from nodes.broker.consumer_offsets import ConsumerOffsetManager
 from nodes.broker.slave_sync import master_to_ask, sync_subscription_group_config, sync_topic_config
-from nodes.broker.subscription_groups import SubscriptionGroupManager, SubscriptionGroupTable
+from nodes.broker.subscription_groups import SubscriptionGroupManager
 from nodes.broker.topics import TopicConfigManager
-from nodes.protocol.bodies import TopicConfigSerializeWrapper
+from nodes.protocol.bodies import SubscriptionGroupTable, TopicConfigSerializeWrapper
 from nodes.protocol.model import DataVersion, SubscriptionGroupConfig, TopicConfig
 
 

@@ -1,0 +1,129 @@
+"""How far a broker has delivered what was delayed: the offset of each delay level, and where its timer stands.
+
+Mirrors:
+    `org.apache.rocketmq.broker.schedule.ScheduleMessageService`, its table of offsets;
+    `org.apache.rocketmq.store.timer.TimerCheckpoint`.
+"""
+
+import struct
+from collections.abc import Mapping
+
+import attrs
+
+from nodes.protocol.bodies import DelayOffsetSerializeWrapper
+from nodes.protocol.errors import ProtocolError
+from nodes.protocol.json_text import data_version_of, from_json, to_json
+from nodes.protocol.model import DataVersion
+
+_CHECK_POINT = struct.Struct(">7q")
+
+
+class DelayOffsets:
+    """The delay levels of one broker."""
+
+    def __init__(self, *, now_ms: int, delay_offset_update_version_step: int = 200) -> None:
+        self._step = delay_offset_update_version_step
+        self._offsets: dict[int, int] = {}
+        self._updates = 0
+        self.data_version = DataVersion(timestamp=now_ms)
+        """Steps with every n-th update since the process began, all levels together."""
+
+    @property
+    def offsets(self) -> Mapping[int, int]:
+        """Delay level -> next offset of its queue to deliver."""
+        return self._offsets
+
+    def update_offset(self, level: int, offset: int, *, now_ms: int, state_version: int = 0) -> None:
+        """Note how far a level is; an unchanged offset counts for the version, too."""
+        self._offsets[level] = offset
+        self._updates += 1
+        if self._updates % self._step == 0:
+            self.data_version = self.data_version.next_version(now_ms, state_version)
+
+    def put_all(self, other: DelayOffsetSerializeWrapper) -> None:
+        """Adopt the levels and the version of another broker; levels that it does not know stay.
+
+        Raises:
+            VersionWithoutCounterError: its version has no counter; the levels are adopted.
+        """
+        self._offsets.update(other.offset_table)
+        self.data_version = self.data_version.assign_new_one(other.data_version)
+
+    def wrapper(self) -> DelayOffsetSerializeWrapper:
+        """All levels with their version."""
+        return DelayOffsetSerializeWrapper(dict(self._offsets), self.data_version)
+
+    def decode(self, content: bytes, *, now_ms: int) -> None:
+        """Take in the file `delayOffset.json`.
+
+        Raises:
+            ValueError: the file is damaged.
+        """
+        loaded = from_json(content.decode())
+        offsets = {int(level): int(offset) for level, offset in loaded.get("offsetTable", {}).items()}
+        self.put_all(
+            DelayOffsetSerializeWrapper(offsets, data_version_of(loaded.get("dataVersion") or {}, now_ms=now_ms))
+        )
+
+
+def encode_delay_offsets(offsets: DelayOffsetSerializeWrapper) -> bytes:
+    """The file `delayOffset.json`."""
+    return to_json(offsets, standard=True).encode()
+
+
+@attrs.frozen
+class TimerCheckPoint:
+    """Where a timer stands; travels and lies on the disk as seven numbers of eight bytes."""
+
+    last_read_time_ms: int = 0
+    """Up to when it has looked for messages that are due."""
+    last_timer_log_flush_pos: int = 0
+    last_timer_queue_offset: int = 0
+    """Next message of the timer's topic to take in."""
+    master_timer_queue_offset: int = 0
+    """The same at the master."""
+    data_version: DataVersion = DataVersion()
+
+    def encode(self) -> bytes:
+        """Its 56 bytes."""
+        version = self.data_version
+        return _CHECK_POINT.pack(
+            self.last_read_time_ms,
+            self.last_timer_log_flush_pos,
+            self.last_timer_queue_offset,
+            self.master_timer_queue_offset,
+            version.state_version,
+            version.timestamp,
+            version.counter or 0,
+        )
+
+    @classmethod
+    def decode(cls, content: bytes | None) -> "TimerCheckPoint":
+        """Read 56 bytes.
+
+        Raises:
+            ProtocolError: they are more or fewer.
+        """
+        try:
+            read, flushed, taken, masters, *version = _CHECK_POINT.unpack(content or b"")
+        except struct.error as error:
+            raise ProtocolError(f"a timer check point has {_CHECK_POINT.size} bytes: {error}") from error
+        return cls(read, flushed, taken, masters, DataVersion(*version))
+
+
+@attrs.define
+class TimerProgress:
+    """The timer of one broker, as far as others copy it."""
+
+    check_point: TimerCheckPoint
+    should_running_dequeue: bool = False
+    """Whether this broker delivers what is due; who does copies nobody's check point."""
+
+    def follow(self, other: TimerCheckPoint) -> None:
+        """Adopt what of another broker's check point is not about its own files."""
+        self.check_point = attrs.evolve(
+            self.check_point,
+            last_read_time_ms=other.last_read_time_ms,
+            master_timer_queue_offset=other.master_timer_queue_offset,
+            data_version=self.check_point.data_version.assign_new_one(other.data_version),
+        )

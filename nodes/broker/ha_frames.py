@@ -1,0 +1,124 @@
+"""What the two ends of an HA link say to each other, and what each makes of it.
+
+RocketMQ writes bare numbers and bytes of its log to this connection, no commands. Here they travel as one-way
+commands whose codes are our own, far above RocketMQ's, so that faults and traces see them like any other frame.
+"""
+
+from enum import IntEnum, StrEnum
+
+import attrs
+
+from nodes.cause import cause
+from nodes.protocol.bodies import PullMessageResponseBody
+from nodes.protocol.command import LANGUAGE, VERSION, Command, CommandFlag
+from nodes.protocol.errors import ProtocolError
+from nodes.protocol.model import Message
+from nodes.protocol.registry import decode_body, encode_body
+
+_OFFSET = "offset"
+
+
+class HaFrame(IntEnum):
+    """Codes of the frames on an HA link."""
+
+    REPORT = 100_001
+    """Slave to master: where its log ends."""
+    TRANSFER = 100_002
+    """Master to slave: where a piece of the log begins, and the piece; without one it is a heartbeat."""
+
+
+class HAConnectionState(StrEnum):
+    """State of an end of an HA link; HANDSHAKE and SUSPEND belong to the auto-switch mode.
+
+    Mirrors:
+        `org.apache.rocketmq.store.ha.HAConnectionState`.
+    """
+
+    READY = "ready"
+    """The slave has no connection."""
+    TRANSFER = "transfer"
+    """There is a connection; it says nothing about the other end."""
+    SHUTDOWN = "shutdown"
+
+
+@attrs.frozen
+class Transfer:
+    """A piece of the master's log."""
+
+    ordinal: int
+    """How many of them the connection has carried before."""
+    master_phy_offset: int
+    """Where it begins."""
+    messages: tuple[Message, ...] = ()
+
+
+def encode_report(max_offset: int) -> Command:
+    """A slave's report."""
+    return _frame(HaFrame.REPORT, 0, max_offset, None)
+
+
+def parse_report(command: Command) -> int | None:
+    """The offset that a slave reports; None: this is no report."""
+    return _offset(command) if command.code == HaFrame.REPORT else None
+
+
+def encode_transfer(transfer: Transfer) -> Command:
+    """A piece of the log, or a heartbeat."""
+    body = encode_body(PullMessageResponseBody(transfer.messages)) if transfer.messages else None
+    return _frame(HaFrame.TRANSFER, transfer.ordinal, transfer.master_phy_offset, body)
+
+
+def parse_transfer(command: Command) -> Transfer | None:
+    """The piece of the log that a master sends; None: this is none."""
+    offset = _offset(command)
+    if command.code != HaFrame.TRANSFER or offset is None:
+        return None
+    if command.body is None:
+        return Transfer(command.opaque, offset)
+    try:
+        return Transfer(command.opaque, offset, decode_body(PullMessageResponseBody, command.body).messages)
+    except ProtocolError:
+        return None
+
+
+def refuse_transfer(transfer: Transfer | None, *, expected_ordinal: int, max_phy_offset: int) -> str | None:
+    """Why a slave drops the connection instead of taking over what came.
+
+    An empty log takes whatever comes first. A missing ordinal means that a fault took a frame out of the
+    connection; TCP would repeat it or give the connection up.
+
+    Returns:
+        The reason, for people; None: nothing is wrong.
+
+    Mirrors:
+        `org.apache.rocketmq.store.ha.DefaultHAClient#dispatchReadRequest`.
+    """
+    if transfer is None:
+        return "not a frame of a master"
+    if transfer.ordinal != expected_ordinal:
+        return "the network lost a frame"
+    if max_phy_offset not in (0, transfer.master_phy_offset):
+        return f"the master pushes offset {transfer.master_phy_offset}, the own log ends at {max_phy_offset}"
+    return None
+
+
+def start_position(slave_request_offset: int, *, max_phy_offset: int, mapped_file_size: int) -> int:
+    """Where a master begins to transfer: where the slave asks for, or at its last file if the slave has nothing.
+
+    Mirrors:
+        `org.apache.rocketmq.store.ha.DefaultHAConnection.WriteSocketService#run`.
+    """
+    return slave_request_offset or max_phy_offset - max_phy_offset % mapped_file_size
+
+
+def _frame(code: HaFrame, ordinal: int, offset: int, body: bytes | None) -> Command:
+    fields = {_OFFSET: str(offset)}
+    return Command(int(code), int(CommandFlag.ONEWAY), ordinal, VERSION, LANGUAGE, None, fields, body, cause.get())
+
+
+def _offset(command: Command) -> int | None:
+    try:
+        offset = int(command.ext_fields[_OFFSET])
+    except (KeyError, TypeError, ValueError):  # anybody may connect
+        return None
+    return offset if offset >= 0 else None

@@ -1,0 +1,166 @@
+"""Replication of the log inside a broker group: the HA port, the links to slaves, the link to the master."""
+
+from collections.abc import Callable
+
+from nodes.beliefs import Belief, BeliefKind
+from nodes.broker.commit_log import append_to_commit_log
+from nodes.broker.context import BrokerContext
+from nodes.broker.ha_client import HaClient
+from nodes.broker.ha_connection import HaConnection
+from nodes.broker.ha_wait import STATE_CHECK_PERIOD_MS, HaWait
+from nodes.host import Channel, ChannelHandler
+from nodes.protocol.command import Command
+from nodes.protocol.model import Message
+from nodes.threads import WakeUp
+
+_MASTER_ID = 0
+_NS_PER_MS = 1_000_000
+
+
+class HaService(ChannelHandler):
+    """A broker's HA service; implements `nodes.host.ChannelHandler` for its HA port.
+
+    Slaves listen, too: whoever connects is replicated to.
+
+    Args:
+        broker: whose log it is.
+        on_replicated: told topic and queue id of each message that the master sent, once it is stored.
+
+    Emits:
+        HA_STATE of every link; null when a master's end has been forgotten.
+
+    Mirrors:
+        `org.apache.rocketmq.store.ha.DefaultHAService`, `HAConnectionStateNotificationService`.
+    """
+
+    def __init__(self, broker: BrokerContext, on_replicated: Callable[[str, int], None]) -> None:
+        self._broker = broker
+        self._host = broker.host
+        self._on_replicated = on_replicated
+        self._port = int(broker.ha_address.rpartition(":")[2])
+        self._client: HaClient | None = None
+        self._connections: dict[Channel, HaConnection] = {}
+        self._started_ns = 0
+        self._wait: HaWait | None = None
+        self._wait_settled = WakeUp(broker.host)
+
+    def start(self) -> None:
+        """Listen; a slave also begins to look for its master.
+
+        Raises:
+            OSError: the HA port is taken.
+        """
+        broker = self._broker
+        self._started_ns = self._host.clock.monotonic_ns()
+        self._host.listen(self._port, self)
+        if broker.broker_id != _MASTER_ID:
+            self._client = HaClient(self._host, broker.config, broker.store, self._append)
+            self._client.start()
+
+    def stop(self) -> None:
+        """Close the port and every link."""
+        if self._client is not None:
+            self._client.shutdown()
+        self._host.close_listener(self._port)
+        for connection in list(self._connections.values()):
+            connection.shutdown("the HA service stops")
+
+    def update_master_address(self, address: str | None) -> None:
+        """Name the master to connect to the next time; a link that lives goes on, and without client nothing happens.
+
+        Mirrors:
+            `DefaultHAService#updateHaMasterAddress`.
+        """
+        if self._client is not None:
+            self._client.update_master_address(address)
+
+    def wake_up(self) -> None:
+        """Let a slave without link connect now instead of within 5 s."""
+        if self._client is not None:
+            self._client.wake_up()
+
+    def on_stored(self) -> None:
+        """The log has grown."""
+        for connection in self._connections.values():
+            connection.on_stored()
+
+    def in_sync_replicas(self, master_put_where: int) -> int:
+        """How many brokers have the log up to an offset, this one included; so do slaves that lag by less than a limit.
+
+        Mirrors:
+            `DefaultHAService#inSyncReplicasNums`; a slave that has not reported yet lags by the whole log.
+        """
+        limit = self._broker.config.ha_max_gap_not_in_sync
+        acks = [connection.slave_ack_offset for connection in self._connections.values()]
+        return 1 + sum(master_put_where - ack < limit for ack in acks)
+
+    # --- waiting for a link -------------------------------------------------------
+
+    async def wait_transfer(self, host: str) -> bool:
+        """Wait until a link with a host is in TRANSFER.
+
+        A master compares IP addresses and nothing else; a slave looks at its own client, whoever that is connected
+        to. Looked at once a second. It ends with False after 10 s in which there was nothing to wait for, when a
+        master loses a connection with that host, and when somebody else begins to wait.
+
+        Args:
+            host: IP address of the other end.
+        """
+        self._settle_wait(self._wait, result=False)
+        wait = self._wait = HaWait(host, self._host.clock.now_ms())
+        settled = self._wait_settled = WakeUp(self._host)
+        while wait.result is None:
+            await settled.sleep_ms(self._until_next_check_ms())
+            if wait.result is None:
+                self._check(wait)
+        return wait.result
+
+    def _until_next_check_ms(self) -> float:
+        """The thread of the real service sleeps for a second, always; its ticks count from its start."""
+        passed_ms = (self._host.clock.monotonic_ns() - self._started_ns) / _NS_PER_MS
+        return STATE_CHECK_PERIOD_MS - passed_ms % STATE_CHECK_PERIOD_MS
+
+    def _check(self, wait: HaWait) -> None:
+        now_ms = self._host.clock.now_ms()
+        if self._client is not None:
+            wait.check_client(self._client.state, now_ms)
+        else:
+            wait.check_connections([connection.remote_ip for connection in self._connections.values()], now_ms)
+
+    def _settle_wait(self, wait: HaWait | None, *, result: bool) -> None:
+        if wait is not None and wait.result is None:
+            wait.result = result
+            self._wait_settled.wake()
+
+    # --- the links ----------------------------------------------------------------
+
+    def on_open(self, channel: Channel) -> None:
+        """A slave has connected (`AcceptSocketService`)."""
+        broker = self._broker
+        connection = HaConnection(self._host, broker.config, broker.store, channel, self._remove_connection)
+        self._connections[channel] = connection
+        connection.start()
+
+    def on_command(self, channel: Channel, command: Command) -> None:
+        """A slave reports."""
+        connection = self._connections.get(channel)
+        if connection is not None:
+            connection.on_command(command)
+
+    def on_close(self, channel: Channel) -> None:
+        """A slave has closed its connection."""
+        connection = self._connections.get(channel)
+        if connection is not None:
+            connection.shutdown("the slave closed it")
+
+    def _remove_connection(self, connection: HaConnection) -> None:
+        if self._wait is not None and self._wait.remote_ip == connection.remote_ip:
+            self._settle_wait(self._wait, result=False)
+        del self._connections[connection.channel]
+        self._host.record(Belief(BeliefKind.HA_STATE, connection.channel.remote_address, None))
+
+    def _append(self, messages: tuple[Message, ...]) -> None:
+        append_to_commit_log(self._host.disk, self._broker.store, messages)
+        self.on_stored()
+        for message in messages:
+            self._on_replicated(message.topic, message.queue_id)
