@@ -48,7 +48,7 @@ def _measure_speed(shape: rows.Shape, mode: TimeMode, window_s: int, rounds: int
     return rows.emulated_s_per_s(name, shape, mode, work, window_s=window_s, rounds=rounds)
 
 
-_SMALL = rows.Shape(nameservers=3, brokers=17)
+_SMALL = rows.Shape(nameservers=3, brokers=17, acting=True)
 _LARGE = rows.Shape(nameservers=3, brokers=30, consumers=300)
 
 BENCHMARKS = (

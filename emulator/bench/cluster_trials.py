@@ -20,16 +20,17 @@ _QUEUES = 10
 
 
 def emulated_s_per_s(
-    *, nameservers: int, brokers: int, consumers: int, mode: str, settle_s: int, window_s: int
+    *, nameservers: int, brokers: int, consumers: int, acting: bool, mode: str, settle_s: int, window_s: int
 ) -> list[float]:
     """Emulated seconds per wall second of a settled cluster with its trace on.
 
     Args:
         consumers: of one group that subscribes one topic, which has 10 queues on each broker.
+        acting: whether brokers beat and ask for the members of their group once a second.
         settle_s: emulated seconds between the end of the start and the first that is timed.
         window_s: emulated seconds that are timed, enough of them for several segments of the trace to be written.
     """
-    scenario = _cluster(nameservers, brokers, consumers)
+    scenario = _cluster(nameservers, brokers, consumers, acting=acting)
 
     async def main(world: World) -> list[float]:
         async with Cluster(world, scenario):
@@ -60,7 +61,7 @@ def demo_emulation_s() -> list[float]:
         return [time.perf_counter() - begin]
 
 
-def _cluster(nameservers: int, brokers: int, consumers: int) -> Scenario:
+def _cluster(nameservers: int, brokers: int, consumers: int, *, acting: bool) -> Scenario:
     names = numbered("broker", brokers)
     group = ConsumerGroupSpec("order-processors", numbered("consumer", consumers), ("orders",))
     return Scenario(
@@ -69,7 +70,7 @@ def _cluster(nameservers: int, brokers: int, consumers: int) -> Scenario:
         start_spread_ms=_SPREAD_MS,
         network=Network(),
         nameservers=tuple(NameserverSpec(name) for name in numbered("ns", nameservers)),
-        brokers=tuple(BrokerSpec(name, config=BrokerConfig(enable_slave_acting_master=True)) for name in names),
+        brokers=tuple(BrokerSpec(name, config=BrokerConfig(enable_slave_acting_master=acting)) for name in names),
         topics=(TopicSpec("orders", names, _QUEUES),),
         consumers=(group,) if consumers else (),
     )

@@ -24,6 +24,8 @@ class Shape:
     nameservers: int
     brokers: int
     consumers: int = 0
+    acting: bool = False
+    """Brokers beat and ask for their group's members once a second (`enableSlaveActingMaster`), which is no default."""
 
 
 def rpc(name: str, connections: int, work: Work, *, typed: bool = False) -> Row:

@@ -77,13 +77,13 @@ class Dial:
     def _syn(self) -> None:
         if self._task is None or self._answered:
             return
-        target_node = self._fabric.powered.get(self._target[0])
+        target_node = self._fabric.node_at(self._target)
         if target_node is not None:
             self._travel(self._fabric.link(self._process.node, target_node), self._syn_arrives)
 
     def _syn_arrives(self) -> None:
         fabric = self._fabric
-        target_node = fabric.powered.get(self._target[0])
+        target_node = fabric.node_at(self._target)
         if target_node is None:
             return
         if self._client is None:
@@ -171,7 +171,7 @@ class Dial:
         return due_ns
 
     def _record(self, event: str, connection_id: int = 0) -> int:
-        target_node = self._fabric.powered.get(self._target[0], self._address)
+        target_node = self._fabric.node_at(self._target) or self._address
         return self._fabric.recorder.connection(
             event, connection_id, self._process.node, target_node, self._begun_ns, cause.get()
         )

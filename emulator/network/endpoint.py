@@ -50,6 +50,7 @@ class Endpoint:
         "last_used_ns",
         "link",
         "network",
+        "node",
         "peer",
         "process",
         "remote_address",
@@ -74,6 +75,7 @@ class Endpoint:
         self.network = network
         self.id = connection_id
         self.process = process
+        self.node = process.node
         self.handler = handler
         self.remote_address = remote_address
         self.link = link

@@ -78,6 +78,14 @@ class Fabric:
             self._links[src, dst] = link
         return link
 
+    def node_at(self, address: tuple[str, int]) -> str | None:
+        """The node behind an ip and a port; None where no machine answers.
+
+        Several nodes may have one ip: then who listens decides, and where nobody listens the machine itself answers.
+        """
+        listener = self.listeners.get(address)
+        return self.powered.get(address[0]) if listener is None else listener.process.node
+
     def add_rule(self, rule: LinkRule) -> None:
         """Begin a fault, also for the frames that are in flight."""
         self._change_rules((*self._rules, rule))

@@ -13,7 +13,13 @@ from nodes.protocol import headers
 from nodes.protocol.bodies import CheckClientRequestBody, GetConsumerListByGroupResponseBody
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command, CommandFlag
-from nodes.protocol.model import READ_WRITE, RETRY_TOPIC_PREFIX, ConsumerData, HeartbeatData
+from nodes.protocol.model import (
+    READ_WRITE,
+    RETRY_TOPIC_PREFIX,
+    ConsumerData,
+    HeartbeatData,
+    SubscriptionGroupConfig,
+)
 from nodes.protocol.registry import decode_body_cached, decode_header, encode_body, encode_header
 from nodes.rpc.server import RpcServer
 from nodes.rpc.typed import success
@@ -89,18 +95,26 @@ class ClientManage:
             return
         if broker.groups.data_version is not group_version:
             persist_groups(broker)
-        retry_topic = RETRY_TOPIC_PREFIX + consumer.group_name
-        lookup = broker.topics.create_topic_in_send_message_back_method(
-            retry_topic, group.retry_queue_nums, READ_WRITE, 0, now_ms=now_ms
-        )
-        if lookup.created:
-            persist_topics(broker)
-            self._registration.register_increment((retry_topic,))
             broker.versions.believe()
+        self._provide_retry_topic(group, now_ms)
         update = broker.consumers.register_consumer(
             channel.id, client_id, consumer, now_ms=now_ms, notify_enabled=group.notify_consumer_ids_changed_enable
         )
         self._handle(update.events)
+
+    def _provide_retry_topic(self, group: SubscriptionGroupConfig, now_ms: int) -> None:
+        broker = self._broker
+        topic = RETRY_TOPIC_PREFIX + group.group_name
+        known = broker.topics.select_topic_config(topic)
+        if known is not None and not known.order:  # nothing to create, nothing to change: nearly always
+            return
+        lookup = broker.topics.create_topic_in_send_message_back_method(
+            topic, group.retry_queue_nums, READ_WRITE, 0, now_ms=now_ms
+        )
+        persist_topics(broker)
+        broker.versions.believe()
+        if lookup.created:
+            self._registration.register_increment((topic,))
 
     def _unregister_client(self, channel: Channel, request: Command) -> Command:
         header = decode_header(headers.UnregisterClientRequestHeader, request.ext_fields)

@@ -223,7 +223,7 @@ class GroupMembership:
     async def _carry_out(self, effect: Effect) -> None:
         match effect:
             case ChangeSpecialService(running):
-                self._record(BeliefKind.SPECIAL_SERVICE, running)
+                self._change_special_service(running=running)
             case RegisterBrokerAll():
                 await self._registration.register_all(force=self._broker.config.force_register)
             case RetrieveHaInfo(address):
@@ -239,6 +239,11 @@ class GroupMembership:
                 self._on_master_online()
             case SetAliveReplicas() | UpdateMasterAddress() | SetMasterFlushedOffset():
                 pass  # what the store would know; nothing here asks it yet
+
+    def _change_special_service(self, *, running: bool) -> None:
+        if self._broker.timer is not None:
+            self._broker.timer.should_running_dequeue = running
+        self._record(BeliefKind.SPECIAL_SERVICE, running)
 
     async def _ask(self, header: headers.GetRouteInfoRequestHeader) -> Command:
         code = RequestCode.GET_ROUTEINFO_BY_TOPIC

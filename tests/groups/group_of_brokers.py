@@ -1,0 +1,126 @@
+"""Brokers of one group in a tiny world, as far as what they copy and lock goes.
+
+Nobody polls: a test says who is there.
+"""
+
+import json
+
+from tiny_world import MS, PORT, add_host, process_of
+
+from emulator.network.link import LinkEffect, LinkRule
+from nodes.broker.consumer_offsets import ConsumerOffsetManager
+from nodes.broker.consumers import ConsumerManager
+from nodes.broker.context import BrokerContext
+from nodes.broker.lock_batch import LockBatchMq
+from nodes.broker.member_group import MemberGroup
+from nodes.broker.message_store import MessageStore
+from nodes.broker.metadata_handlers import MetadataHandlers
+from nodes.broker.offset_manage import OffsetManage
+from nodes.broker.slave_synchronize import SlaveSynchronize
+from nodes.broker.subscription_groups import SubscriptionGroupManager
+from nodes.broker.topics import TopicConfigManager
+from nodes.config import BrokerConfig
+from nodes.protocol.registry import encode_body
+from nodes.rpc.client import RpcClient
+from nodes.rpc.server import RpcServer
+from nodes.threads import ScheduledThread
+
+BROKER_NAME, CLUSTER = "bk", "cluster"
+
+
+class Member:
+    """One broker: its tables, and the flows of this group of tests."""
+
+    def __init__(self, world, broker_id, config=None, *, master=None):
+        self.world = world
+        self.name = f"b{broker_id}"
+        self.machine = add_host(world, broker_id + 1, self.name)
+        self.host = process_of(self.machine)
+        config = config or BrokerConfig()
+        now_ms = self.host.clock.now_ms()
+        self.context = BrokerContext(
+            self.host,
+            config,
+            CLUSTER,
+            BROKER_NAME,
+            broker_id,
+            (),
+            TopicConfigManager(now_ms=now_ms, cluster=CLUSTER, broker_name=BROKER_NAME),
+            SubscriptionGroupManager(now_ms=now_ms),
+            ConsumerManager(),
+            ConsumerOffsetManager(
+                now_ms=now_ms, consumer_offset_update_version_step=config.consumer_offset_update_version_step
+            ),
+            MessageStore(f"{self.host.ip}:{PORT}"),
+        )
+        self.group = MemberGroup(
+            broker_id=broker_id,
+            address=self.context.address,
+            ha_address=self.context.ha_address,
+            enable_slave_acting_master=True,
+        )
+        self.group.slave_sync_master_addr = master
+        self.client = RpcClient(self.host, config)
+        self.server = RpcServer(self.host, config)
+        self.offset_manage = OffsetManage(self.context, self.server)
+        MetadataHandlers(self.context, self.server)
+        LockBatchMq(self.context, self.client, self.server, self.group)
+        self.slave = SlaveSynchronize(self.context, self.client, self.group)
+        self.thread = ScheduledThread(self.host, "BrokerControllerScheduledThread")
+        self.host.listen(PORT, self.server)
+        self.host.listen(PORT - 2, self.server)
+
+    def copy_from_master(self):
+        self.slave.start(self.thread)
+        self.thread.start()
+
+    def commit(self, offset, *, queue_id=0, group="g", topic="t"):
+        self.offset_manage.commit(group, topic, queue_id, offset, "client")
+
+    def offset(self, queue_id=0, group="g", topic="t"):
+        return self.context.offsets.query_offset(group, topic, queue_id)
+
+    @property
+    def now_ms(self):
+        return self.host.clock.now_ms()
+
+
+def know_each_other(*members):
+    """What a poll would tell each of them."""
+    addresses = {member.context.broker_id: member.context.address for member in members}
+    for member in members:
+        member.group.members = addresses
+
+
+def cut(world, one, other):
+    """Let nothing pass between two members until `heal`."""
+    pairs = [(one.name, other.name), (other.name, one.name)]
+    world.fabric.add_rule(LinkRule(one.name + other.name, LinkEffect.CUT, lambda src, dst: (src, dst) in pairs))
+
+
+def heal(world, one, other):
+    world.fabric.remove_rule(one.name + other.name)
+
+
+class Caller:
+    """A client of the group."""
+
+    def __init__(self, world):
+        self.world = world
+        self.client = RpcClient(process_of(add_host(world, 90, "client")))
+
+    async def ask(self, member, code, body=None, *, timeout_ms=3_000):
+        content = None if body is None else encode_body(body)
+        return await self.client.call(member.context.address, int(code), {}, content, timeout_ms=timeout_ms)
+
+
+def requests(played, src, code, event="delivered"):
+    """When requests of a code arrived, in whole ms."""
+    rows = played.trace.of("rpc", src=src, code=code, kind="request", event=event)
+    return [row["t_ns"] // MS for row in rows]
+
+
+def believed(played, node, kind, subject):
+    """What a node believed one after the other: (ms, value)."""
+    rows = played.trace.of("beliefs", node=node, kind=kind, subject=subject)
+    return [(row["t_ns"] // MS, json.loads(row["value"])) for row in rows]
