@@ -234,6 +234,8 @@ class BrokerConfig(RemotingServerConfig, RemotingClientConfig):
     short_polling_time_mills: int = _millis(1_000)
     slave_read_enable: bool = _flag(default=False)
     """Let a slave answer pulls."""
+    offset_check_in_slave: bool = _flag(default=False)
+    """A slave corrects a pull offset that it does not have; else it says to try again at once."""
     max_transfer_count_on_message_in_memory: int = _number(32, Unit.COUNT, least=1)
     """Most messages in one pull answer."""
 

@@ -13,7 +13,7 @@ from nodes.protocol import headers
 from nodes.protocol.bodies import PullMessageResponseBody
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
-from nodes.protocol.model import Message, MessageModel, SubscriptionData, is_readable
+from nodes.protocol.model import MASTER_ID, Message, MessageModel, SubscriptionData, is_readable
 from nodes.protocol.pull_flags import PullSysFlag
 from nodes.protocol.registry import decode_header
 from nodes.rpc.server import RpcServer
@@ -85,10 +85,18 @@ class PullMessage:
             header.queue_offset,
             min(header.max_msg_nums, broker.config.max_transfer_count_on_message_in_memory),
             matches=_matcher(self._subscription(header)),
+            correct_offset=not self._is_lenient,
         )
         code = pull_response_code(result.status, header.queue_offset)
+        if code is ResponseCode.PULL_OFFSET_MOVED and self._is_lenient:
+            code = ResponseCode.PULL_RETRY_IMMEDIATELY
         messages = result.messages if result.status is GetMessageStatus.FOUND else ()
         return self._compose(request, code, header, result.next_begin_offset, messages)
+
+    @property
+    def _is_lenient(self) -> bool:
+        """Whether a bad offset is not corrected: on a slave, whose log may lag behind."""
+        return self._broker.broker_id != MASTER_ID and not self._broker.config.offset_check_in_slave
 
     def _compose(
         self,
@@ -111,7 +119,7 @@ class PullMessage:
     def _refusal(self, header: headers.PullMessageRequestHeader) -> tuple[ResponseCode, str] | None:
         """The first check that fails, in RocketMQ's order; None if all pass."""
         broker, group = self._broker, header.consumer_group
-        if broker.broker_id != 0 and not broker.config.slave_read_enable:
+        if broker.broker_id != MASTER_ID and not broker.config.slave_read_enable:
             return ResponseCode.SYSTEM_BUSY, "this broker is a slave that does not serve reads"
         config = broker.groups.find_subscription_group_config(group, now_ms=broker.host.clock.now_ms())
         if config is None:

@@ -21,6 +21,7 @@ from nodes.rpc.errors import RemotingError
 from nodes.threads import WakeUp
 
 _FLOW_CONTROL_DELAY_MS = 50
+_SHORTEST_PULL_MS = 1
 _BROKER_FLOW_CONTROL_DELAY_MS = 20
 _FOR_EVER_MS = 1_000_000_000.0
 _PULL_SIZE_THRESHOLD_BYTES = 100 * 1024 * 1024
@@ -173,7 +174,7 @@ class PullMessageService:
                 request.next_offset = self._take_suggestion(request, answer).next_begin_offset
                 if request.process_queue.msg_count == 0:
                     self._offsets.memory.update(request.queue, request.next_offset, increase_only=True)
-                self.pull_now(request)
+                self._pull_again(request)
             case ResponseCode.PULL_OFFSET_MOVED:
                 request.next_offset = self._take_suggestion(request, answer).next_begin_offset
                 self._consumer.on_offset_illegal(request.queue, request.next_offset)
@@ -181,6 +182,13 @@ class PullMessageService:
                 self.pull_later(request, _BROKER_FLOW_CONTROL_DELAY_MS)
             case _:
                 self.pull_later(request, self._config.pull_time_delay_mills_when_exception)
+
+    def _pull_again(self, request: PullRequest) -> None:
+        """At once; but an answer that took no time at all would keep emulated time from passing."""
+        if request.process_queue.last_pull_ms == self._host.clock.now_ms():
+            self.pull_later(request, _SHORTEST_PULL_MS)
+        else:
+            self.pull_now(request)
 
     def _take_suggestion(self, request: PullRequest, answer: Command) -> headers.PullMessageResponseHeader:
         """Whom to ask next time; only successful answers say so."""
