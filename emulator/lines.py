@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from emulator.addressing import addresses
+from emulator.addressing import owners
 from emulator.spec import Scenario
 from emulator.trace.recorder import Row
 from emulator.trace.schema import BELIEFS, FAULTS, LIFECYCLE, OWNERSHIP, Table
@@ -15,7 +15,7 @@ from nodes.protocol.model import RETRY_TOPIC_PREFIX
 _NS = 1_000_000_000
 _VALUE_CHARS = 110
 _CLIENT_ID = re.compile(r"(127\.1\.\d+\.\d+)(@[0-9#]+|:\d+)?")
-_TIME_CHARS, _WHAT_CHARS = 10, 13
+_TIME_CHARS, _WHAT_CHARS = 10, 15
 
 
 class EventLines:
@@ -26,7 +26,7 @@ class EventLines:
     """
 
     def __init__(self, scenario: Scenario) -> None:
-        self._names = {ip: name for name, ip in addresses(scenario).items()}
+        self._names = owners(scenario)
         self._node_chars = max(map(len, self._names.values()), default=0)
         retry = (RETRY_TOPIC_PREFIX + group.group for group in scenario.consumers)
         self._topics = dict.fromkeys([*(topic.name for topic in scenario.topics), *retry])
@@ -48,7 +48,7 @@ class EventLines:
 
     def _belief(self, fields: Mapping[str, int | str]) -> tuple[str, str] | None:
         kind, subject = str(fields["kind"]), str(fields["subject"])
-        if kind == BeliefKind.ASSIGNMENT or (kind == BeliefKind.ROUTE and subject not in self._topics):
+        if kind in _TOO_OFTEN or (kind == BeliefKind.ROUTE and subject not in self._topics):
             return None
         value = json.loads(str(fields["value"]))
         text = "nothing any more" if value is None else _IN_WORDS.get(kind, _as_it_is)(value)
@@ -102,9 +102,26 @@ def _as_it_is(value: Any) -> str:
     return json.dumps(value).replace('"', "")
 
 
+def _minimum(value: Any) -> str:
+    return f"id {value['id']} {value['address'] or '(not seen yet)'}"
+
+
+def _state(value: Any) -> str:
+    return str(value["state"])
+
+
+def _switch(value: Any) -> str:
+    return "runs" if value else "stopped"
+
+
+_TOO_OFTEN = (BeliefKind.ASSIGNMENT, BeliefKind.DATA_VERSION)
 _IN_WORDS: Mapping[str, Callable[[Any], str]] = {
     BeliefKind.VIEW: _view,
     BeliefKind.CONSUMER_IDS: _members,
     BeliefKind.ROUTE: _route,
     BeliefKind.LIVE_BROKERS: _live,
+    BeliefKind.MEMBER_GROUP: _live,
+    BeliefKind.MIN_BROKER: _minimum,
+    BeliefKind.SPECIAL_SERVICE: _switch,
+    BeliefKind.HA_STATE: _state,
 }
