@@ -178,8 +178,8 @@ class HaClient(ChannelHandler):
             self._selector.wake()
             return
         self._last_read_ms = self._now_ms()
-        self._next_ordinal += 1
         if transfer.messages:
+            self._next_ordinal += 1
             self._on_messages(transfer.messages)
             self._reported_offset = self._store.max_commit_log_offset
             self._report(channel)

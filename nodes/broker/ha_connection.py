@@ -125,7 +125,7 @@ class HaConnection:
 
     def _transfer(self, messages: tuple[Message, ...]) -> None:
         self.channel.send(encode_transfer(Transfer(self._transfers, self._next_transfer_from_where, messages)))
-        self._transfers += 1
+        self._transfers += bool(messages)
         self._last_write_ms = self._now_ms()
 
     def _is_open(self) -> bool:

@@ -46,7 +46,7 @@ class Transfer:
     """A piece of the master's log."""
 
     ordinal: int
-    """How many of them the connection has carried before."""
+    """How many of them the connection has carried before, heartbeats not counted."""
     master_phy_offset: int
     """Where it begins."""
     messages: tuple[Message, ...] = ()
@@ -84,8 +84,8 @@ def parse_transfer(command: Command) -> Transfer | None:
 def refuse_transfer(transfer: Transfer | None, *, expected_ordinal: int, max_phy_offset: int) -> str | None:
     """Why a slave drops the connection instead of taking over what came.
 
-    An empty log takes whatever comes first. A missing ordinal means that a fault took a frame out of the
-    connection; TCP would repeat it or give the connection up.
+    An empty log takes whatever comes first. A missing ordinal means that a fault took a piece out of the
+    connection, where TCP would have repeated it: that a link loses a piece costs it a new connection here.
 
     Returns:
         The reason, for people; None: nothing is wrong.
@@ -96,7 +96,7 @@ def refuse_transfer(transfer: Transfer | None, *, expected_ordinal: int, max_phy
     if transfer is None:
         return "not a frame of a master"
     if transfer.ordinal != expected_ordinal:
-        return "the network lost a frame"
+        return "the network lost a piece"
     if max_phy_offset not in (0, transfer.master_phy_offset):
         return f"the master pushes offset {transfer.master_phy_offset}, the own log ends at {max_phy_offset}"
     return None

@@ -1,0 +1,116 @@
+"""Brokers that have a log and an HA service, and nothing else."""
+
+import json
+from collections.abc import Callable
+
+import attrs
+from tiny_world import MS, PORT, Ear, Played, add_host, process_of
+
+from emulator.host import EmulatedHost, World
+from nodes.broker.commit_log import load_commit_log, write_commit_log
+from nodes.broker.consumer_offsets import ConsumerOffsetManager
+from nodes.broker.consumers import ConsumerManager
+from nodes.broker.context import BrokerContext
+from nodes.broker.ha_service import HaService
+from nodes.broker.message_store import MessageStore
+from nodes.broker.subscription_groups import SubscriptionGroupManager
+from nodes.broker.topics import TopicConfigManager
+from nodes.config import BrokerConfig
+from nodes.host import Channel, Host
+from nodes.protocol.model import Message
+
+
+class HaBroker:
+    """A broker as far as its log and its HA links go."""
+
+    def __init__(self, host: Host, broker_id: int, config: BrokerConfig) -> None:
+        self.host = host
+        self.config = config
+        self.store = MessageStore(f"{host.ip}:{config.listen_port}")
+        context = BrokerContext(
+            host,
+            config,
+            "cluster",
+            "a",
+            broker_id,
+            (),
+            TopicConfigManager(now_ms=0, cluster="cluster", broker_name="a"),
+            SubscriptionGroupManager(now_ms=0),
+            ConsumerManager(),
+            ConsumerOffsetManager(now_ms=0),
+            self.store,
+        )
+        self.ha_address = context.ha_address
+        self.arrived: list[tuple[float, str, int]] = []
+        """(ms, topic, queue id) of every message that a master sent."""
+        self.ha = HaService(context, self._on_replicated)
+
+    def put(self, *bodies: bytes, topic: str = "t") -> None:
+        """Store messages, as a producer would have it do."""
+        for body in bodies:
+            message = Message(topic, 0, -1, -1, 0, -1, body)
+            stored = self.store.put_message(message, now_ms=self.host.clock.now_ms())
+            write_commit_log(self.host.disk, stored)
+            self.ha.on_stored()
+
+    def log(self) -> list[bytes]:
+        """The bodies in the log, in order."""
+        data = self.store.commit_log_data(0, 1 << 30)
+        return [] if data is None else [message.body for message in data.messages]
+
+    def _on_replicated(self, topic: str, queue_id: int) -> None:
+        self.arrived.append((self.host.clock.monotonic_ns() / MS, topic, queue_id))
+
+
+@attrs.define
+class Machine:
+    """A machine with a broker; each of its processes makes a new one."""
+
+    host: EmulatedHost
+    brokers: list[HaBroker] = attrs.field(factory=list)
+
+    @property
+    def broker(self) -> HaBroker:
+        return self.brokers[-1]
+
+
+def add_broker(
+    world: World,
+    number: int,
+    broker_id: int,
+    master: str | None = None,
+    *,
+    begin: Callable[[HaBroker], None] = lambda broker: None,
+    **options: int,
+) -> Machine:
+    """A machine whose broker starts now, follows `master`, and does what `begin` says."""
+
+    async def life(host: Host) -> None:
+        broker = HaBroker(host, broker_id, BrokerConfig(**{"listen_port": PORT, **options}))
+        machine.brokers.append(broker)
+        load_commit_log(host.disk, broker.store)
+        broker.ha.start()
+        broker.ha.update_master_address(master)
+        begin(broker)
+
+    machine = Machine(add_host(world, number, f"broker-{number}", life))
+    return machine
+
+
+async def dialed(machine: Machine, address: str) -> tuple[Channel, Ear]:
+    """A connection that is no HA client's, and what comes back over it."""
+    process = process_of(machine.host)
+    ear = Ear(process)
+    return await process.connect(address, ear, 10_000), ear
+
+
+def ha_address(number: int) -> str:
+    """Where the broker on a machine listens for slaves."""
+    return f"127.1.1.{number}:{PORT + 1}"
+
+
+def ha_states(played: Played, number: int, subject: str = "") -> list[tuple[float, str | None]]:
+    """(ms, state) as the broker on a machine believed it, of all links or of one subject's."""
+    rows = played.trace.of("beliefs", kind="ha_state", node=f"broker-{number}")
+    values = [(row["t_ns"] / MS, json.loads(row["value"])) for row in rows if subject in ("", row["subject"])]
+    return [(at_ms, None if value is None else value["state"]) for at_ms, value in values]
