@@ -2,16 +2,18 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 
+import attrs
 import trio
 
 from nodes.broker.context import BrokerContext
 from nodes.broker.member_group import MemberGroup
+from nodes.broker.metadata_files import persist_topics
 from nodes.cause import cause
 from nodes.protocol import headers
-from nodes.protocol.bodies import RegisterBrokerBody, TopicConfigSerializeWrapper
+from nodes.protocol.bodies import KvTable, RegisterBrokerBody, TopicConfigSerializeWrapper
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.model import TopicConfig
-from nodes.protocol.registry import decode_header, encode_body
+from nodes.protocol.registry import decode_body, decode_header, encode_body
 from nodes.rpc.client import RpcClient
 from nodes.rpc.errors import RemotingError
 from nodes.rpc.typed import invoke, invoke_oneway
@@ -25,6 +27,13 @@ _UNREGISTER_TIMEOUT_MS = 3_000
 
 RegisterResult = headers.RegisterBrokerResponseHeader | None
 OnRegistered = Callable[[list[RegisterResult]], Awaitable[None]]
+
+
+@attrs.frozen
+class _Answer:
+    header: headers.RegisterBrokerResponseHeader
+    order_conf: KvTable | None
+    """Topic -> order configuration; only the quickest answer's counts."""
 
 
 async def _nothing_follows(_: list[RegisterResult]) -> None:
@@ -102,17 +111,20 @@ class Registration:
             await self._register_with_all(table)
 
     async def _register_with_all(self, table: Mapping[str, TopicConfig]) -> list[RegisterResult]:
-        results: list[RegisterResult] = []
+        answers: list[_Answer | None] = []
 
         async def register(nameserver: str) -> None:
-            results.append(await self._register(nameserver, table))
+            answers.append(await self._register(nameserver, table))
 
         async with trio.open_nursery() as nursery:
             for address in self._broker.nameservers:
                 nursery.start_soon(register, address)
-        return results
+        first = next((answer for answer in answers if answer is not None), None)
+        if first is not None and first.order_conf is not None:
+            self._mark_order_topics(first.order_conf)
+        return [None if answer is None else answer.header for answer in answers]
 
-    async def _register(self, nameserver: str, table: Mapping[str, TopicConfig]) -> RegisterResult:
+    async def _register(self, nameserver: str, table: Mapping[str, TopicConfig]) -> "_Answer | None":
         broker = self._broker
         config = broker.config
         acting = config.enable_slave_acting_master
@@ -141,7 +153,17 @@ class Registration:
         if answer.code != ResponseCode.SUCCESS:
             broker.host.log.warning("register refused", nameserver=nameserver, remark=answer.remark)
             return None
-        return decode_header(headers.RegisterBrokerResponseHeader, answer.ext_fields)
+        return _Answer(
+            decode_header(headers.RegisterBrokerResponseHeader, answer.ext_fields),
+            decode_body(KvTable, answer.body) if answer.body else None,
+        )
+
+    def _mark_order_topics(self, order_conf: KvTable) -> None:
+        """Topics that the nameserver calls ordered become so here; the next registration says it."""
+        broker = self._broker
+        if broker.topics.update_order_topic_config(order_conf.table, now_ms=broker.host.clock.now_ms()):
+            persist_topics(broker)
+            broker.versions.believe()
 
     async def _any_needs_registration(self) -> bool:
         needed: list[bool] = []
