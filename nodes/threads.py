@@ -33,6 +33,8 @@ class ScheduledThread:
     def __init__(self, host: Host, name: str) -> None:
         self._host = host
         self._name = name
+        self.is_late = False
+        """Whether the running job was begun after its instant: the thread was busy, or the process frozen."""
         self._waiting: list[tuple[int, int, _Periodic]] = []
         self._order = 0
 
@@ -55,6 +57,7 @@ class ScheduledThread:
             if due_ns > now_ns():
                 await self._host.sleep_until_ns(due_ns)
             heappop(self._waiting)
+            self.is_late = due_ns < now_ns()
             self._host.begin_cause(periodic.name)
             await periodic.job()
             self._push((due_ns if periodic.fixed_rate else now_ns()) + periodic.period_ns, periodic)

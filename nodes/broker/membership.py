@@ -119,8 +119,8 @@ class GroupMembership:
 
     async def start_without_isolation(self) -> None:
         """Serve from the start on: a master what only one may run, everybody a registration."""
-        group = self.group
-        await self.carry_out((ChangeSpecialService(group.broker_id == MASTER_ID), RegisterBrokerAll()))
+        await self.carry_out((ChangeSpecialService(self.group.broker_id == MASTER_ID),))
+        await self._registration.register_all(force=True)
 
     async def start_service_without_condition(self) -> None:
         """Go online whatever the group is like."""
@@ -153,6 +153,9 @@ class GroupMembership:
         try:
             self._min_broker_lock.acquire_nowait()
         except trio.WouldBlock:
+            # Who acts is being decided elsewhere; who is there is known all the same.
+            self.group.members = None if members is None else dict(sorted(members.items()))
+            self.believe()
             return
         try:
             await self.carry_out(self.group.on_polled(members))

@@ -60,8 +60,9 @@ class BrokerPreOnlineService:
         self._stage: tuple[OnlineStage, str] | None = None
 
     def start(self) -> None:
-        """Begin."""
-        self._enter(OnlineStage.ISOLATED)
+        """Begin; a broker that is not isolated has nothing to prepare."""
+        if self._membership.group.isolated:
+            self._enter(OnlineStage.ISOLATED)
         self._broker.host.start_soon(self._run, name="BrokerPreOnlineService")
 
     async def _run(self) -> None:

@@ -21,6 +21,7 @@ from nodes.threads import ScheduledThread
 
 _REGISTER_INITIAL_DELAY_MS = 10_000
 _HEARTBEAT_INITIAL_DELAY_MS = 1_000
+_HAND_OVER_MS = 1
 _QUERY_TIMEOUT_MS = 3_000
 _UNREGISTER_TIMEOUT_MS = 3_000
 
@@ -55,6 +56,8 @@ class Registration:
         self.on_registered: OnRegistered = _nothing_follows
         """Told the answers to each registration, the quickest first; None for a nameserver that gave none."""
         self._lock = trio.Lock()
+        self._stopped = False
+        """It has begun to say farewell: nothing may bring it back."""
         self.thread = ScheduledThread(broker.host, "BrokerControllerScheduledThread")
         """Registers; a slave copies its master's metadata on it, too."""
         self._heartbeats = ScheduledThread(broker.host, "BrokerControllerHeartbeatScheduledThread")
@@ -80,7 +83,7 @@ class Registration:
         """
         async with self._lock:
             if force or await self._any_needs_registration():
-                await self.on_registered(await self._register_with_all(self._broker.topics.topics))
+                await self._register_with_all(self._broker.topics.topics)
 
     def register_increment(self, topics: tuple[str, ...]) -> None:
         """Tell the nameservers of new or changed topics alone; they ignore it from a broker they do not know."""
@@ -89,6 +92,7 @@ class Registration:
 
     async def unregister_all(self) -> None:
         """Say farewell to each nameserver in turn; one that does not answer costs its time-out."""
+        self._stopped = True
         broker = self._broker
         header = headers.UnregisterBrokerRequestHeader(
             broker.broker_name, broker.address, broker.cluster_name, broker.broker_id
@@ -103,6 +107,10 @@ class Registration:
 
     async def _register_periodically(self) -> None:
         if not self._group.isolated:
+            if self.thread.is_late:
+                # The real thread hands the call to a pool: a broker that was frozen has read by then which
+                # connections have ended, and registers over a new one.
+                await self._broker.host.sleep_ms(_HAND_OVER_MS)
             await self.register_all(force=self._broker.config.force_register)
 
     async def _register_increment(self, table: Mapping[str, TopicConfig], began: int) -> None:
@@ -110,7 +118,9 @@ class Registration:
         async with self._lock:
             await self._register_with_all(table)
 
-    async def _register_with_all(self, table: Mapping[str, TopicConfig]) -> list[RegisterResult]:
+    async def _register_with_all(self, table: Mapping[str, TopicConfig]) -> None:
+        if self._stopped:
+            return
         answers: list[_Answer | None] = []
 
         async def register(nameserver: str) -> None:
@@ -122,7 +132,7 @@ class Registration:
         first = next((answer for answer in answers if answer is not None), None)
         if first is not None and first.order_conf is not None:
             self._mark_order_topics(first.order_conf)
-        return [None if answer is None else answer.header for answer in answers]
+        await self.on_registered([None if answer is None else answer.header for answer in answers])
 
     async def _register(self, nameserver: str, table: Mapping[str, TopicConfig]) -> "_Answer | None":
         broker = self._broker

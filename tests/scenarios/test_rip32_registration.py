@@ -1,0 +1,107 @@
+"""When members of a group register, and what they do with the answers."""
+
+from grouped import BEFORE_MS, MASTER, S1, S2, a_group, acting, believed, instants, minimum, requests, slow
+from played import Stage, play
+
+from nodes.protocol.codes import RequestCode
+from nodes.protocol.model import TopicConfig
+
+REGISTER = RequestCode.REGISTER_BROKER
+HA_INFO = RequestCode.EXCHANGE_BROKER_HA_INFO
+
+
+def create_topic(stage, name, topic):
+    """What a broker does that creates a topic for whoever needs it."""
+    broker = stage.node(name)
+    broker.context.topics.update_topic_config(TopicConfig(topic), now_ms=broker.context.host.clock.now_ms())
+    broker._registration.register_increment((topic,))
+
+
+def test_a_topic_created_on_an_isolated_master_is_refused_and_becomes_visible_with_its_master():
+    async def script(stage: Stage) -> None:
+        await stage.at_ms(BEFORE_MS)
+        await stage.kill(MASTER)
+        await stage.for_ms(1_000)
+        stage.start(MASTER)
+        await stage.for_ms(2_000)
+        create_topic(stage, MASTER, "new")
+        await stage.for_ms(20_000)
+
+    trace = play(a_group(slaves=1), script)
+
+    refused, accepted, *_ = trace.select("rpc", dst=MASTER, code=int(REGISTER), kind="response", after=BEFORE_MS)
+    assert (refused.at_ms, refused.status, accepted.status) == (23_002, 1, 0)
+    (visible, *_) = trace.select("beliefs", node="ns-1", kind="route", subject="new")
+    (online, _), *_ = believed(trace, MASTER, "special_service", after=BEFORE_MS)
+    assert visible.at_ms == online + 1
+
+
+def test_a_topic_that_a_slave_makes_known_also_tells_it_who_the_master_is():
+    async def script(stage: Stage) -> None:
+        await stage.at_ms(BEFORE_MS)
+        await stage.kill(MASTER)
+        await stage.for_ms(1_000)
+        stage.start(MASTER)
+        await stage.at_ms(34_000)
+        create_topic(stage, S1, "new")
+        await stage.for_ms(1_000)
+
+    trace = play(a_group(slaves=1), script)
+
+    assert minimum(trace, S1)[-1][1] == 0
+    ((known, address),) = believed(trace, S1, "master_addr", after=21_000)
+    assert (known, address) == (34_002, "127.1.2.1:10911")
+
+
+def test_no_registration_slips_between_the_farewells():
+    async def script(stage: Stage) -> None:
+        await stage.at_ms(BEFORE_MS)
+        await stage.power_off("ns-2")
+        await stage.at_ms(39_000)
+        await stage.stop(MASTER)
+        await stage.for_ms(1_000)
+
+    # The farewell to a nameserver without power takes 3 s; at 40 s a registration is due.
+    trace = play(a_group(nameservers=2, slaves=1), script)
+
+    assert trace.select("lifecycle", node=MASTER, event="stopped")[0].at_ms == 42_000
+    assert [at_ms for at_ms in instants(requests(trace, MASTER, "ns-1", REGISTER)) if at_ms > 39_000] == []
+    assert len(requests(trace, MASTER, "ns-1", RequestCode.UNREGISTER_BROKER)) == 1
+
+
+def test_the_first_registration_of_a_broker_that_is_not_isolated_is_forced():
+    async def script(stage: Stage) -> None:
+        await stage.at_ms(BEFORE_MS)
+        await stage.power_off(MASTER)
+        await stage.for_ms(1_000)
+        stage.start(MASTER)
+        await stage.for_ms(25_000)
+
+    # The nameserver has not yet noticed: it holds the very topics that the new process would send.
+    trace = play(a_group(slaves=0, config=acting(total_replicas=1, force_register=False)), script)
+
+    assert [round(at_ms, -3) for at_ms in instants(requests(trace, MASTER, "ns-1", REGISTER))] == [0, 21_000]
+
+
+def test_the_members_are_known_while_another_thread_decides_who_acts():
+    async def script(stage: Stage) -> None:
+        await stage.at_ms(BEFORE_MS)
+        await stage.kill(MASTER)
+        await stage.for_ms(1_000)
+        stage.start(MASTER)
+        while stage.node(S1)._group.min_broker_id != 0:
+            await stage.for_ms(1)
+        slow(stage, MASTER, S1, 2_500)
+        await stage.kill(S2)
+        await stage.for_ms(5_000)
+
+    # With this option a slave that hears of its master asks it for its flushed offset, and holds the lock meanwhile.
+    trace = play(a_group(config=acting(sync_master_flush_offset_when_startup=True)), script)
+
+    told, lowest = minimum(trace, S1)[-1]
+    assert lowest == 0
+    answers = trace.select("rpc", src=MASTER, dst=S1, code=int(HA_INFO), kind="response", after=told)
+    assert [row.at_ms > told + 2_500 for row in answers] == [True]
+    ((seen, members),) = believed(trace, S1, "member_group", after=told)
+    assert sorted(members) == ["0", "1"]
+    assert seen < told + 1_100
