@@ -12,9 +12,10 @@ _HOSTS_PER_SUBNET = 250
 def addresses(scenario: Scenario) -> dict[str, str]:
     """Node -> IP address, 127.1.x.y, in the order of the scenario."""
     consumers = (name for group in scenario.consumers for name in group.names)
+    brokers = _in_subnets(_BROKERS, (spec.name for spec in scenario.brokers))
     return {
         **_in_subnets(_NAMESERVERS, (spec.name for spec in scenario.nameservers)),
-        **_in_subnets(_BROKERS, (spec.name for spec in scenario.brokers)),
+        **{spec.name: brokers[spec.address_of or spec.name] for spec in scenario.brokers},
         **_in_subnets(_CONSUMERS, consumers),
         **_in_subnets(_PRODUCERS, (spec.name for spec in scenario.producers)),
     }
@@ -23,3 +24,11 @@ def addresses(scenario: Scenario) -> dict[str, str]:
 def _in_subnets(first: int, names: Iterable[str]) -> dict[str, str]:
     places = (divmod(ordinal, _HOSTS_PER_SUBNET) for ordinal in range(1 << 16))
     return {name: f"127.1.{first + subnet}.{host + 1}" for name, (subnet, host) in zip(names, places, strict=False)}
+
+
+def owners(scenario: Scenario) -> dict[str, str]:
+    """IP address -> the node that it was given to: nodes that share it come later in the scenario."""
+    found: dict[str, str] = {}
+    for name, ip in addresses(scenario).items():
+        found.setdefault(ip, name)
+    return found

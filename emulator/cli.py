@@ -96,6 +96,20 @@ def run(
 
 
 @app.command()
+def check(spec: _SpecArgument) -> None:
+    """Warn about settings that RocketMQ accepts although they do harm; they run as they would in reality."""
+    from emulator.check import check as find  # noqa: PLC0415 - keeps `rmqemu --help` fast
+    from emulator.spec import load  # noqa: PLC0415
+
+    with _one_line_errors():
+        found = find(load(spec))
+        for setting in found:
+            print(f"warning: {setting.line()}")
+        if not found:
+            print("no warnings")
+
+
+@app.command()
 def analyze(run: _RunArgument, as_json: _JsonOption = False) -> None:
     """Tell from a run's trace who disagreed, and which queues had two owners or none; draws the picture, too."""
     from emulator.trace.reader import open_run  # noqa: PLC0415 - keeps `rmqemu --help` fast

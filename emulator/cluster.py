@@ -6,13 +6,16 @@ from typing import Self
 import attrs
 
 from emulator.addressing import addresses
-from emulator.chance import named_stream
+from emulator.boot import SlowBoot
 from emulator.host import EmulatedHost, NodeFactory, PowerState, World
 from emulator.spec import BrokerSpec, ConsumerGroupSpec, ProducerSpec, Scenario
+from emulator.starts import even_start_offsets_ms, start_offsets_ms
 from nodes.broker.broker import Broker
 from nodes.client.consumer import PushConsumer
 from nodes.client.producer import SteadyProducer
+from nodes.host import Host
 from nodes.nameserver.nameserver import Nameserver
+from nodes.node import Node
 from nodes.protocol.model import TopicConfig
 
 NAMESERVER, BROKER, CONSUMER, PRODUCER = "nameserver", "broker", "consumer", "producer"
@@ -37,7 +40,7 @@ class Cluster:
     """All hosts of a scenario in one world; an async context manager.
 
     Entering starts nameservers, then brokers, then clients, each kind when the
-    one before is ready; nodes of a kind start within `start_spread_ms` of each
+    one before is ready; nodes of a kind start within the scenario's spread of each
     other, at instants that the seed decides. Leaving ends every process.
 
     Raises:
@@ -48,6 +51,7 @@ class Cluster:
         self.world = world
         self.scenario = scenario
         self.hosts: dict[str, EmulatedHost] = {}
+        self._owners: dict[str, EmulatedHost] = {}
         self.addresses = addresses(scenario)
         """Node -> IP address."""
 
@@ -65,8 +69,13 @@ class Cluster:
             for name in group.names
         ]
         clients += [self._add(self._producer_plan(spec, addresses)) for spec in scenario.producers]
-        for kind, spread_ms in ((nameservers, 0), (brokers, 0), (clients, scenario.start_spread_ms)):
-            await self._start_all(kind, spread_ms)
+        offsets_ms = self._offsets_ms("start of nameservers", nameservers, scenario.nameserver_start_spread_ms)
+        await self._start_all(nameservers, offsets_ms, scenario.nameserver_start_spread_ms)
+        offsets_ms = self._offsets_ms("start of brokers", brokers, scenario.broker_start_spread_ms)
+        offsets_ms = [spec.start_after_ms + drawn for spec, drawn in zip(scenario.brokers, offsets_ms, strict=True)]
+        latest_ms = max((spec.start_after_ms for spec in scenario.brokers), default=0) + scenario.broker_start_spread_ms
+        await self._start_all(brokers, offsets_ms, latest_ms + scenario.broker_boot_spread_ms)
+        await self._start_all(clients, self._offsets_ms("start", clients, scenario.start_spread_ms), 0)
         return self
 
     async def __aexit__(
@@ -92,20 +101,31 @@ class Cluster:
         """Which nodes raised, and what: one line each."""
         return [f"{h.name}: {type(e).__name__}: {e}" for h in self.hosts.values() for e in h.errors]
 
-    async def _start_all(self, hosts: list[EmulatedHost], spread_ms: int) -> None:
+    def _offsets_ms(self, stream: str, hosts: list[EmulatedHost], spread_ms: int) -> list[int]:
+        if self.scenario.even_starts and hosts:
+            return even_start_offsets_ms(self.world.seed, stream, len(hosts), spread_ms, hosts[0].number)
+        return start_offsets_ms(self.world.seed, stream, len(hosts), spread_ms)
+
+    async def _start_all(self, hosts: list[EmulatedHost], offsets_ms: list[int], window_ms: int) -> None:
+        """Start nodes of a kind; the next kind may follow when all are ready and the window is over.
+
+        The end of the window keeps the instants of the next kind independent of those that were drawn for this one.
+        """
         begin_ns = self.world.timeline.now_ns
-        chance = named_stream(self.world.seed, "start")
-        offsets = [(chance.randrange(spread_ms + 1), i) for i in range(len(hosts))]
-        for offset_ms, i in sorted(offsets):
+        for offset_ms, i in sorted(zip(offsets_ms, range(len(hosts)), strict=True)):
             await self.world.sleep_until_ns(begin_ns + offset_ms * _NS_PER_MS)
             hosts[i].start()
         for host in hosts:
             if host.process is not None and host.power_state is PowerState.RUNNING:
                 await host.process.ready.wait()
+        if window_ms:
+            await self.world.sleep_until_ns(begin_ns + window_ms * _NS_PER_MS)
 
     def _add(self, plan: _Plan) -> EmulatedHost:
         ip = self.addresses[plan.name]
-        host = EmulatedHost(self.world, len(self.hosts), plan.name, plan.role, ip, plan.detail, plan.factory)
+        number, shares = len(self.hosts), self._owners.get(ip)
+        host = EmulatedHost(self.world, number, plan.name, plan.role, ip, plan.detail, plan.factory, shares)
+        self._owners.setdefault(ip, host)
         self.hosts[plan.name] = host
         return host
 
@@ -119,11 +139,9 @@ class Cluster:
             for topic in self.scenario.topics
             if spec.broker_name in topic.brokers
         )
-        return _Plan(
-            spec.name,
-            BROKER,
-            "",
-            lambda host: Broker(
+
+        def broker(host: Host) -> Node:
+            return Broker(
                 host,
                 spec.config,
                 cluster_name=spec.cluster,
@@ -131,8 +149,12 @@ class Cluster:
                 broker_id=spec.broker_id,
                 nameservers=nameservers,
                 topics=topics,
-            ),
-        )
+            )
+
+        boot_spread_ms = self.scenario.broker_boot_spread_ms
+        if not boot_spread_ms:
+            return _Plan(spec.name, BROKER, "", broker)
+        return _Plan(spec.name, BROKER, "", lambda host: SlowBoot(host, boot_spread_ms, broker))
 
     def _consumer_plan(self, spec: ConsumerGroupSpec, name: str, nameservers: tuple[str, ...]) -> _Plan:
         return _Plan(

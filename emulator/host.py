@@ -278,10 +278,19 @@ class EmulatedHost:
         number: position in the spec; pids and streams follow from it.
         role: nameserver, broker, consumer or producer.
         factory: makes the node for each new process.
+        shares: the host whose address, and so whose ephemeral ports, this one has, too.
     """
 
     def __init__(
-        self, world: World, number: int, name: str, role: str, ip: str, detail: str, factory: NodeFactory
+        self,
+        world: World,
+        number: int,
+        name: str,
+        role: str,
+        ip: str,
+        detail: str,
+        factory: NodeFactory,
+        shares: "EmulatedHost | None" = None,
     ) -> None:
         self.world = world
         self.number = number
@@ -294,6 +303,7 @@ class EmulatedHost:
         self.errors: list[Exception] = []
         self._detail = detail
         self._factory = factory
+        self._shares = shares
         self._incarnations = 0
         self._ports = _FIRST_PORT
         self._powered_off = False
@@ -309,6 +319,8 @@ class EmulatedHost:
 
     def next_port(self) -> int:
         """An ephemeral port, never the same twice before they run out."""
+        if self._shares is not None:
+            return self._shares.next_port()
         self._ports = self._ports + 1 if self._ports < 65_535 else _FIRST_PORT
         return self._ports
 
@@ -316,7 +328,7 @@ class EmulatedHost:
         """Begin a new process; a machine without power is switched on."""
         self._require(PowerState.DOWN, PowerState.POWERED_OFF, verb="start")
         self._powered_off = False
-        self.world.fabric.powered[self.ip] = self.name
+        self.world.fabric.powered.setdefault(self.ip, self.name)
         self._incarnations += 1
         process = HostProcess(self, self._incarnations)
         self.process = process

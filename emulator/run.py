@@ -9,6 +9,7 @@ from typing import Any
 
 import attrs
 
+from emulator.addressing import owners
 from emulator.cluster import Cluster, NodeCrashedError
 from emulator.host import World
 from emulator.log import open_log
@@ -205,7 +206,7 @@ async def _main(
             outcome.ended = Ended.COMPLETE
     finally:
         outcome.crashes = cluster.crashes()
-        outcome.addresses = {ip: name for name, ip in cluster.addresses.items()}
+        outcome.addresses = owners(scenario)
         # What is still to be cancelled takes no part in the run: no row says when.
         outcome.end_ns = world.timeline.now_ns
 

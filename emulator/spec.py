@@ -5,9 +5,10 @@ stand under RocketMQ's camelCase names; snake_case is understood, too.
 """
 
 import tomllib
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import attrs
 
@@ -22,22 +23,17 @@ from emulator.spec_model import (
     TopicSpec,
     numbered,
 )
-from emulator.spec_section import Section, SpecError, suggestion
-from nodes.config import (
-    BrokerConfig,
-    Config,
-    ConfigError,
-    ConsumerConfig,
-    NameserverConfig,
-    ProducerConfig,
-    options,
-)
+from emulator.spec_options import read_options, write_options
+from emulator.spec_presets import Preset
+from emulator.spec_section import Section, SpecError, expect_known
+from nodes.config import BrokerConfig, ConfigError, ConsumerConfig, NameserverConfig, ProducerConfig
 
 __all__ = [
     "BrokerSpec",
     "ConsumerGroupSpec",
     "NameserverSpec",
     "Network",
+    "Preset",
     "ProducerSpec",
     "Scenario",
     "SpecError",
@@ -48,8 +44,18 @@ __all__ = [
     "to_dict",
 ]
 
-_AnyConfig = TypeVar("_AnyConfig", bound=Config)
 _TOP = ("scenario", "network", "nameserver", "broker", "topic", "consumer", "producer", "fault")
+_HEAD = (
+    *("name", "seed", "preset", "run_for_s", "run_for_ms", "start_spread_s", "start_spread_ms"),
+    *("nameserver_start_spread_s", "nameserver_start_spread_ms", "broker_start_spread_s", "broker_start_spread_ms"),
+    *("even_starts", "broker_boot_spread_s", "broker_boot_spread_ms"),
+)
+_BROKER = (
+    *("name", "id", "replicas", "one_address", "node", "address_of", "cluster"),
+    *("start_after_s", "start_after_ms", "options"),
+)
+_PORTS_APART = 10
+"""Between the ports of replicas on one address."""
 
 
 def load(path: str | Path) -> Scenario:
@@ -108,19 +114,15 @@ def to_dict(scenario: Scenario) -> dict[str, Any]:
             "name": scenario.name,
             "seed": scenario.seed,
             "run_for_ms": scenario.run_for_ms,
+            "nameserver_start_spread_ms": scenario.nameserver_start_spread_ms,
+            "broker_start_spread_ms": scenario.broker_start_spread_ms,
+            "even_starts": scenario.even_starts,
+            "broker_boot_spread_ms": scenario.broker_boot_spread_ms,
             "start_spread_ms": scenario.start_spread_ms,
         },
         "network": attrs.asdict(scenario.network),
-        "nameserver": [{"name": it.name, "options": _write_options(it.config)} for it in scenario.nameservers],
-        "broker": [
-            {
-                "name": it.broker_name,
-                "id": it.broker_id,
-                "cluster": it.cluster,
-                "options": _write_options(it.config),
-            }
-            for it in scenario.brokers
-        ],
+        "nameserver": [{"name": it.name, "options": write_options(it.config)} for it in scenario.nameservers],
+        "broker": [_write_broker(it) for it in scenario.brokers],
         "topic": [{"name": it.name, "queues": it.queues, "brokers": list(it.brokers)} for it in scenario.topics],
         "consumer": [
             {
@@ -128,7 +130,7 @@ def to_dict(scenario: Scenario) -> dict[str, Any]:
                 "names": list(it.names),
                 "topics": list(it.topics),
                 "consume_ms": it.consume_ms,
-                "options": _write_options(it.config),
+                "options": write_options(it.config),
             }
             for it in scenario.consumers
         ],
@@ -138,7 +140,7 @@ def to_dict(scenario: Scenario) -> dict[str, Any]:
                 "group": it.group,
                 "topic": it.topic,
                 "rate_per_s": it.rate_per_s,
-                "options": _write_options(it.config),
+                "options": write_options(it.config),
             }
             for it in scenario.producers
         ],
@@ -146,18 +148,35 @@ def to_dict(scenario: Scenario) -> dict[str, Any]:
     }
 
 
+def _write_broker(broker: BrokerSpec) -> dict[str, Any]:
+    return {
+        "name": broker.broker_name,
+        "id": broker.broker_id,
+        **({} if broker.node is None else {"node": broker.node}),
+        **({} if broker.address_of is None else {"address_of": broker.address_of}),
+        "cluster": broker.cluster,
+        "start_after_ms": broker.start_after_ms,
+        "options": write_options(broker.config),
+    }
+
+
 def _read(root: Section) -> Scenario:
-    head = root.table("scenario", ("name", "seed", "run_for_s", "run_for_ms", "start_spread_s", "start_spread_ms"))
+    head = root.table("scenario", _HEAD)
     network = root.table("network", ("delay_ms", "jitter_ms"))
-    brokers = _read_brokers(root)
+    preset = _read_preset(head)
+    brokers = _read_brokers(root, preset)
     spread_ms = head.span_ms("start_spread")
     return Scenario(
         name=head.text("name"),
         seed=head.number("seed", 1),
         run_for_ms=head.needed_span_ms("run_for"),
+        nameserver_start_spread_ms=head.span_ms("nameserver_start_spread") or 0,
+        broker_start_spread_ms=head.span_ms("broker_start_spread") or 0,
+        even_starts=head.flag("even_starts", default=False),
+        broker_boot_spread_ms=head.span_ms("broker_boot_spread") or 0,
         start_spread_ms=1_000 if spread_ms is None else spread_ms,
         network=Network(network.number("delay_ms", 1), network.number("jitter_ms", 0)),
-        nameservers=_read_nameservers(root),
+        nameservers=_read_nameservers(root, preset),
         brokers=brokers,
         topics=_read_topics(root, tuple(dict.fromkeys(broker.broker_name for broker in brokers))),
         consumers=_read_consumers(root),
@@ -166,27 +185,67 @@ def _read(root: Section) -> Scenario:
     )
 
 
-def _read_nameservers(root: Section) -> tuple[NameserverSpec, ...]:
+def _read_preset(head: Section) -> Preset:
+    name = head.text("preset", Preset.CLASSIC)
+    expect_known(head.at("preset"), "preset", name, list(Preset))
+    return Preset(name)
+
+
+def _read_nameservers(root: Section, preset: Preset) -> tuple[NameserverSpec, ...]:
+    given = preset.nameserver_options()
     if isinstance(root.values.get("nameserver"), list):
         return tuple(
-            NameserverSpec(section.text("name"), _read_options(section, NameserverConfig))
+            NameserverSpec(section.text("name"), read_options(section, NameserverConfig, given))
             for section in root.tables("nameserver", ("name", "options"))
         )
     section = root.table("nameserver", ("count", "options"))
-    config = _read_options(section, NameserverConfig)
+    config = read_options(section, NameserverConfig, given)
     return tuple(NameserverSpec(name, config) for name in numbered("ns", section.number("count", 2, least=1)))
 
 
-def _read_brokers(root: Section) -> tuple[BrokerSpec, ...]:
+def _read_brokers(root: Section, preset: Preset) -> tuple[BrokerSpec, ...]:
+    sections = list(root.tables("broker", _BROKER))
+    members: Counter[str] = Counter()
+    for section in sections:
+        members[section.text("name")] += section.number("replicas", 1, least=1)
     return tuple(
-        BrokerSpec(
-            section.text("name"),
-            section.number("id", 0),
-            section.text("cluster", "DefaultCluster"),
-            _read_options(section, BrokerConfig),
-        )
-        for section in root.tables("broker", ("name", "id", "cluster", "options"))
+        broker
+        for section in sections
+        for broker in _read_replicas(section, preset.broker_options(members[section.text("name")]))
     )
+
+
+def _read_replicas(section: Section, preset: Mapping[str, Any]) -> Iterator[BrokerSpec]:
+    """The brokers of one table: one, or a master and its slaves that are alike."""
+    replicated = "replicas" in section.values
+    for key in ("id", "node", "address_of"):
+        if replicated and key in section.values:
+            raise SpecError(section.at(key), f"expected only one of {key} and replicas")
+    if not replicated and "one_address" in section.values:
+        raise SpecError(section.at("one_address"), "expected only beside replicas")
+    first = BrokerSpec(
+        section.text("name"),
+        section.number("id", 0),
+        section.text("cluster", "DefaultCluster"),
+        read_options(section, BrokerConfig, preset),
+        start_after_ms=section.span_ms("start_after") or 0,
+        address_of=section.text("address_of") if "address_of" in section.values else None,
+        node=section.text("node") if "node" in section.values else None,
+    )
+    yield first
+    for broker_id in range(1, section.number("replicas", 1, least=1)):
+        if section.flag("one_address", default=False):
+            config = _on_port(section, first.config, first.config.listen_port + broker_id * _PORTS_APART)
+            yield attrs.evolve(first, broker_id=broker_id, config=config, address_of=first.name)
+        else:
+            yield attrs.evolve(first, broker_id=broker_id)
+
+
+def _on_port(section: Section, config: BrokerConfig, listen_port: int) -> BrokerConfig:
+    try:
+        return attrs.evolve(config, listen_port=listen_port)
+    except ConfigError as error:
+        raise SpecError(section.at("replicas"), f"a port of a replica: expected {error.expected}") from None
 
 
 def _read_topics(root: Section, broker_names: tuple[str, ...]) -> tuple[TopicSpec, ...]:
@@ -210,7 +269,7 @@ def _read_consumers(root: Section) -> tuple[ConsumerGroupSpec, ...]:
                 section.text("group"),
                 names,
                 section.texts("topics"),
-                _read_options(section, ConsumerConfig),
+                read_options(section, ConsumerConfig),
                 section.number("consume_ms", 0),
             )
         )
@@ -224,41 +283,9 @@ def _read_producers(root: Section) -> tuple[ProducerSpec, ...]:
             section.text("group"),
             section.text("topic"),
             section.number("rate_per_s", 10, least=1),
-            _read_options(section, ProducerConfig),
+            read_options(section, ProducerConfig),
         )
         for number, section in enumerate(
             root.tables("producer", ("name", "group", "topic", "rate_per_s", "options")), start=1
         )
     )
-
-
-def _read_options(section: Section, config_class: type[_AnyConfig]) -> _AnyConfig:
-    known = options(config_class)
-    fields = {field.name: field for field in known.values()}
-    given = Section(section.at("options"), section.values.get("options", {}))
-    if not isinstance(given.values, Mapping):
-        raise SpecError(given.path, f"expected a table, not {given.values!r}")
-    config = config_class()
-    taken: dict[str, str] = {}
-    for key, value in given.values.items():
-        field = known.get(key) or fields.get(key)
-        if field is None:
-            raise SpecError(given.at(key), f"unknown option; {suggestion(key, list(known))}")
-        if field.name in taken:
-            raise SpecError(given.at(key), f"expected once, but {taken[field.name]} is there, too")
-        taken[field.name] = key
-        try:
-            config = attrs.evolve(config, **{field.name: value})
-        except ConfigError as error:
-            raise SpecError(given.at(key), f"expected {error.expected}") from None
-    return config
-
-
-def _write_options(config: Config) -> dict[str, Any]:
-    # TOML and JSON know texts, not enums; str() of a StrEnum is its plain text.
-    changed: dict[str, Any] = {}
-    for option, field in options(type(config)).items():
-        value = getattr(config, field.name)
-        if value != field.default:
-            changed[option] = str(value) if isinstance(value, str) else value
-    return changed

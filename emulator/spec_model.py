@@ -7,6 +7,7 @@ import attrs
 from emulator.spec_section import SpecError, expect_known
 from faults.link import Cut, Delay, Loss
 from faults.plan import Fault, Plan
+from faults.process import PowerOff
 from faults.scope import ANY
 from nodes.config import BrokerConfig, ConsumerConfig, NameserverConfig, ProducerConfig
 
@@ -36,10 +37,18 @@ class BrokerSpec:
     broker_id: int = 0
     cluster: str = "DefaultCluster"
     config: BrokerConfig = BrokerConfig()
+    start_after_ms: int = 0
+    """How long after the nameservers are ready it starts at the earliest."""
+    address_of: str | None = None
+    """Name of an earlier broker whose IP address it shares; None: it has one of its own."""
+    node: str | None = None
+    """Name of the node where its default will not do: two brokers of one brokerName and id."""
 
     @property
     def name(self) -> str:
-        """Name of the node: the brokerName for a master, else with the id: `broker-a-s1`."""
+        """Name of the node: `node`, else the brokerName for a master, else with the id: `broker-a-s1`."""
+        if self.node is not None:
+            return self.node
         return self.broker_name if self.broker_id == 0 else f"{self.broker_name}-s{self.broker_id}"
 
 
@@ -89,6 +98,14 @@ class Scenario:
     name: str
     seed: int = 1
     run_for_ms: int
+    nameserver_start_spread_ms: int = 0
+    """Nameservers start within this time of the beginning, at instants that the seed decides."""
+    broker_start_spread_ms: int = 0
+    """Brokers start within this time of each other, at instants that the seed decides."""
+    even_starts: bool = False
+    """Consecutive seeds spread the instants of starts evenly; else each seed draws them for itself."""
+    broker_boot_spread_ms: int = 0
+    """A broker's process takes up to this long from its start until it does anything; drawn for every process."""
     start_spread_ms: int = 1_000
     """Consumers and producers start within this time of each other, at instants that the seed decides."""
     network: Network = Network()
@@ -102,6 +119,7 @@ class Scenario:
     def __attrs_post_init__(self) -> None:
         _check_numbers(self)
         _check_names(self)
+        _check_addresses(self)
         _check_topics(self)
         _check_faults(self)
 
@@ -114,7 +132,7 @@ def _named_nodes(scenario: Scenario) -> Iterator[tuple[str, str]]:
     for i, nameserver in enumerate(scenario.nameservers):
         yield f"nameserver[{i}].name", nameserver.name
     for i, broker in enumerate(scenario.brokers):
-        yield f"broker[{i}].name", broker.name
+        yield f"broker[{i}].{'name' if broker.node is None else 'node'}", broker.name
     for i, consumers in enumerate(scenario.consumers):
         for j, name in enumerate(consumers.names):
             yield f"consumer[{i}].names[{j}]", name
@@ -124,12 +142,16 @@ def _named_nodes(scenario: Scenario) -> Iterator[tuple[str, str]]:
 
 def _check_numbers(scenario: Scenario) -> None:
     _expect_from("scenario.run_for_ms", scenario.run_for_ms, 1)
+    _expect_from("scenario.nameserver_start_spread_ms", scenario.nameserver_start_spread_ms, 0)
+    _expect_from("scenario.broker_start_spread_ms", scenario.broker_start_spread_ms, 0)
+    _expect_from("scenario.broker_boot_spread_ms", scenario.broker_boot_spread_ms, 0)
     _expect_from("scenario.start_spread_ms", scenario.start_spread_ms, 0)
     _expect_from("scenario.seed", scenario.seed, 0)
     _expect_from("network.delay_ms", scenario.network.delay_ms, 0)
     _expect_from("network.jitter_ms", scenario.network.jitter_ms, 0)
     for i, broker in enumerate(scenario.brokers):
         _expect_from(f"broker[{i}].id", broker.broker_id, 0)
+        _expect_from(f"broker[{i}].start_after_ms", broker.start_after_ms, 0)
     for i, topic in enumerate(scenario.topics):
         _expect_from(f"topic[{i}].queues", topic.queues, 1)
     for i, consumers in enumerate(scenario.consumers):
@@ -160,6 +182,25 @@ def _expect_unique(keyed_names: Iterator[tuple[str, str]], what: str) -> None:
         if name in taken:
             raise SpecError(key, f'expected a name of its own, "{name}" is already at {taken[name]}')
         taken[name] = key
+
+
+def _check_addresses(scenario: Scenario) -> None:
+    ports: dict[str, dict[int, str]] = {}
+    for i, broker in enumerate(scenario.brokers):
+        if broker.address_of is not None:
+            owners = [earlier.name for earlier in scenario.brokers[:i] if earlier.address_of is None]
+            expect_known(f"broker[{i}].address_of", "earlier broker", broker.address_of, owners)
+        taken = ports.setdefault(broker.address_of or broker.name, {})
+        listen_port = broker.config.listen_port
+        for port in (listen_port, listen_port + 1):  # the second one is that of replication
+            if port in taken:
+                key = f"broker[{i}].options.listenPort"
+                raise SpecError(key, f"expected ports of its own on a shared address, {port} belongs to {taken[port]}")
+            taken[port] = broker.name
+    shared = [broker.name for broker in scenario.brokers if len(ports[broker.address_of or broker.name]) > 2]
+    for i, timed in enumerate(scenario.faults.faults):
+        if isinstance(timed.fault, PowerOff) and any(timed.fault.scope.matches(name) for name in shared):
+            raise SpecError(f"fault[{i}].kind", "expected no loss of power where brokers share an address: use kill")
 
 
 def _check_topics(scenario: Scenario) -> None:

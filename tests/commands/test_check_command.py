@@ -1,0 +1,107 @@
+"""`rmqemu check`: settings that do harm are named with their consequence; they are no mistakes."""
+
+import pytest
+from typer.testing import CliRunner
+
+from emulator.check import check
+from emulator.cli import app
+from emulator.run import run_scenario
+from emulator.spec import loads
+
+HEAD = """
+[scenario]
+name = "harm"
+run_for_s = 60
+preset = "rip32"
+"""
+NAMESERVERS = "[nameserver]\ncount = 1\n"
+PAIR = '[[broker]]\nname = "ba"\nreplicas = 2\n'
+THREE = '[[broker]]\nname = "ba"\nreplicas = 3\n'
+MASTER, SLAVE = '[[broker]]\nname = "ba"\n', '[[broker]]\nname = "ba"\nid = 1\n'
+
+HARM = {
+    "two-brokers-of-one-id": (MASTER + MASTER + 'node = "twin"\n', "ba, twin", "messages end up in several logs"),
+    "one-name-in-two-clusters": (MASTER + SLAVE + 'cluster = "other"\n', "ba", "DefaultCluster and other"),
+    "acting-flag-on-some-members": (
+        MASTER + SLAVE + "options = { enableSlaveActingMaster = false }\n",
+        "ba",
+        "ba set enableSlaveActingMaster, ba-s1 not",
+    ),
+    "total-replicas-1-with-acting-master": (
+        PAIR + "options = { totalReplicas = 1 }\n",
+        "ba, ba-s1",
+        "consumer offsets roll back",
+    ),
+    "skip-pre-online-with-acting-master": (
+        PAIR + "options = { skipPreOnline = true }\n",
+        "ba, ba-s1",
+        "without comparing versions",
+    ),
+    "brokers-of-a-group-on-one-address": (PAIR + "one_address = true\n", "ba, ba-s1", "by IP address alone"),
+    "strict-lock-with-2-replicas": (
+        PAIR + "options = { lockInStrictMode = true }\n",
+        "ba, ba-s1",
+        "more than half of 2 is both",
+    ),
+    "version-step-with-several-slaves": (
+        THREE + "options = { consumerOffsetUpdateVersionStep = 500 }\n",
+        "ba, ba-s1, ba-s2",
+        "takes over the data of its last slave",
+    ),
+    "nameserver-without-acting-master": (
+        PAIR + NAMESERVERS + "options = { supportActingMaster = false }\n",
+        "ns-1",
+        "shows nobody as its master",
+    ),
+}
+
+
+@pytest.mark.parametrize(("name", "text", "where", "says"), [(name, *rest) for name, rest in HARM.items()], ids=HARM)
+def test_each_harmful_setting_is_warned_of_by_its_name_and_no_other_is(name, text, where, says):
+    (found,) = check(loads(HEAD + text, "x"))
+
+    assert (found.name, found.where) == (name, where)
+    assert says in found.consequence
+
+
+@pytest.mark.parametrize("text", [text for text, _, _ in HARM.values()], ids=HARM)
+def test_what_is_warned_of_runs_all_the_same(text, tmp_path):
+    manifest = run_scenario(loads(HEAD + text, "x"), runs=tmp_path).manifest
+
+    assert manifest["ended"] == "complete"
+    assert manifest["crashes"] == []
+
+
+@pytest.mark.parametrize("text", [PAIR, THREE, MASTER], ids=["two", "three", "a master alone"])
+def test_the_preset_itself_does_no_harm(text):
+    assert check(loads(HEAD + text, "x")) == ()
+
+
+def test_shipped_defaults_do_no_harm():
+    assert check(loads(HEAD.replace("rip32", "classic") + THREE, "x")) == ()
+
+
+def test_warnings_are_lines_and_no_failure(tmp_path):
+    (tmp_path / "harm.toml").write_text(HEAD + PAIR + "options = { totalReplicas = 1, skipPreOnline = true }\n")
+    done = CliRunner().invoke(app, ["check", str(tmp_path / "harm.toml")])
+
+    assert done.exit_code == 0
+    assert [line.split(": ")[:3] for line in done.stdout.splitlines()] == [
+        ["warning", "total-replicas-1-with-acting-master", "ba, ba-s1"],
+        ["warning", "skip-pre-online-with-acting-master", "ba, ba-s1"],
+    ]
+
+
+def test_nothing_to_warn_of_is_said(tmp_path):
+    (tmp_path / "calm.toml").write_text(HEAD + PAIR)
+    done = CliRunner().invoke(app, ["check", str(tmp_path / "calm.toml")])
+
+    assert (done.exit_code, done.stdout) == (0, "no warnings\n")
+
+
+def test_what_is_no_scenario_is_refused_as_everywhere(tmp_path):
+    (tmp_path / "wrong.toml").write_text(HEAD + "[[brokr]]\n")
+    done = CliRunner().invoke(app, ["check", str(tmp_path / "wrong.toml")])
+
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert len(done.stderr.splitlines()) == 1

@@ -1,0 +1,56 @@
+"""What becomes of an instant that was measured of a real cluster."""
+
+import pytest
+
+from emulator.demo import example
+from emulator.timelines.real import RealRun, Span, Verdict, judge, real_runs
+from emulator.timelines.seeds import spans
+
+
+def real(event, seconds, *, calm=False, late_s=0.0):
+    return RealRun(name="P1-x", scenario="p1_x", calm=calm, late_s=late_s, events={event: (seconds,)})
+
+
+def verdict(event, seconds, low, high, **known):
+    span = Span("p1_x", event, 2, low, (low + high) / 2, high)
+    (judged,) = judge(real(event, seconds, **known), {event: span})
+    return judged.verdict
+
+
+@pytest.mark.parametrize(("seconds", "expected"), [
+    (9.4, Verdict.INSIDE), (15.6, Verdict.INSIDE), (9.39, Verdict.OUTSIDE), (15.61, Verdict.OUTSIDE),
+])  # fmt: skip
+def test_an_instant_of_a_timer_may_be_0_6_s_beyond_our_extremes(seconds, expected):
+    assert verdict("ns_removed", seconds, 10.0, 15.0) is expected
+
+
+@pytest.mark.parametrize(("seconds", "calm", "expected"), [
+    (0.9, False, Verdict.MACHINE_LOAD), (0.9, True, Verdict.OUTSIDE), (1.1, False, Verdict.OUTSIDE),
+])  # fmt: skip
+def test_load_explains_less_than_a_second_where_no_timer_lies_between_and_the_machine_was_busy(seconds, calm, expected):
+    assert verdict("ns_removed", seconds, 0.001, 0.001, calm=calm) is expected
+
+
+def test_a_late_return_explains_what_follows_it_by_its_own_excess_and_no_more():
+    assert verdict("master_addr_s1", 40.0, 5.0, 36.0, late_s=4.0) is Verdict.MACHINE_LOAD
+    assert verdict("master_addr_s1", 41.0, 5.0, 36.0, late_s=4.0) is Verdict.OUTSIDE
+    assert verdict("master_addr_s1", 40.0, 5.0, 36.0) is Verdict.OUTSIDE
+    assert verdict("ns_removed", 18.0, 9.0, 15.0, late_s=4.0) is Verdict.OUTSIDE, "it came before the return"
+
+
+def test_an_event_that_never_happens_to_us_is_outside():
+    assert judge(real("route_acting", 10.0), {})[0].verdict is Verdict.OUTSIDE
+
+
+def test_extremes_and_median_are_over_all_seeds_and_nameservers():
+    found = spans("p2_x", [{"ns_removed": (10.0, 11.0)}, {"ns_removed": (14.0,), "s1_min": (14.1,)}])
+
+    assert found["ns_removed"] == Span("p2_x", "ns_removed", 3, 10.0, 11.0, 14.0)
+    assert found["s1_min"].n == 1
+
+
+def test_every_real_run_has_a_scenario_of_ours_that_plays_it():
+    ours = {path.stem for path in example("rip32").glob("*.toml")}
+
+    assert {run.scenario for run in real_runs()} <= ours
+    assert len(ours) == 12
