@@ -1,7 +1,8 @@
 """The ledger of fidelity: every trap of RocketMQ, and what this emulator makes of it.
 
 A trap is a behaviour that a re-implementation easily gets wrong: M1 to M72
-about membership, C1 to C50 about consumption. `fidelity_traps.toml` lists them
+about membership, C1 to C50 about consumption; Y1 to Y19 and X1 to X22 are what
+running the real system taught about either. `fidelity_traps.toml` lists them
 all, with a reason for each that is absent; `fidelity_ledger.json` holds what
 the marks of the tests say (`make ledger` writes it, a test compares the two).
 """
@@ -28,7 +29,7 @@ class Trap:
     """One behaviour in the catalogue."""
 
     id: str
-    """`M1`..`M72` or `C1`..`C50`."""
+    """`M1`..`M72`, `C1`..`C50`, `Y1`..`Y19` or `X1`..`X22`."""
     title: str
     absent: str
     """Why it is not reproduced, as long as no test names it."""
@@ -61,7 +62,7 @@ class LedgerRow:
 
 @cache
 def catalogue() -> tuple[Trap, ...]:
-    """All traps: M1 to M72, then C1 to C50."""
+    """All traps: M1 to M72, C1 to C50, Y1 to Y19, X1 to X22."""
     tables = tomllib.loads(_data("fidelity_traps.toml"))
     return tuple(Trap(trap, entry["title"], entry["absent"]) for trap, entry in tables.items())
 

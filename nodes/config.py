@@ -7,6 +7,7 @@ A field that ends in `_ms` is no option of RocketMQ but a constant or a
 system property of it.
 """
 
+import re
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, TypeVar
@@ -93,6 +94,15 @@ def _flag(*, default: bool) -> bool:
     return attrs.field(default=default, validator=_is_bool, metadata={"unit": Unit.NONE})
 
 
+def _is_text(_config: object, field: "attrs.Attribute[Any]", value: object) -> None:
+    if not isinstance(value, str):
+        raise ConfigError(field.metadata["option"], f"text, not {value!r}")
+
+
+def _text(default: str) -> str:
+    return attrs.field(default=default, validator=_is_text, metadata={"unit": Unit.NONE})
+
+
 def _choice(default: _Choice) -> _Choice:
     kind = type(default)
     known = [choice.value for choice in kind]
@@ -174,6 +184,23 @@ class NameserverConfig(RemotingServerConfig):
     """Answer who asks for all topics."""
     enable_topic_list: bool = _flag(default=True)
     """Answer who asks for the topics of a cluster, of the system or of units."""
+    knows_member_groups: bool = _flag(default=True)
+    """False: a nameserver of 4.x, as far as broker groups go; no option of RocketMQ but its release.
+
+    It leaves 901 and 904 without any answer, as it does with every code that it does not know, and 217 too. It reads
+    neither acting flag nor time-out nor zone of a registration, so only masters publish topics, nobody loses write
+    permission or is shown as master, and every broker may be silent for 120 s. It sends no 905. A nameserver of 4.9
+    scans every 10 s, which is `scan_not_active_broker_interval`; all else stays as in 5.3.3.
+    """
+
+
+class BrokerRole(StrEnum):
+    """What a master promises of a message that it has accepted."""
+
+    ASYNC_MASTER = "ASYNC_MASTER"
+    """Nothing about other replicas."""
+    SYNC_MASTER = "SYNC_MASTER"
+    """That enough replicas are in sync."""
 
 
 @attrs.frozen(slots=False, kw_only=True, field_transformer=_name_options)
@@ -191,6 +218,8 @@ class BrokerConfig(RemotingServerConfig, RemotingClientConfig):
     """How long a registration waits for each nameserver."""
     force_register: bool = _flag(default=True)
     """Register even where every nameserver already knows the current topics."""
+    compressed_register: bool = _flag(default=False)
+    """Compress the body of a registration, of which its header says nothing: every nameserver refuses it."""
     enable_slave_acting_master: bool = _flag(default=False)
     """Send the acting flag and `broker_not_active_timeout_millis` with registrations, and heartbeats between them."""
     compatible_with_old_name_srv: bool = _flag(default=True)
@@ -203,6 +232,16 @@ class BrokerConfig(RemotingServerConfig, RemotingClientConfig):
     """Brokers of the group; more than one and `enable_slave_acting_master`: a broker starts isolated."""
     skip_pre_online: bool = _flag(default=False)
     """Go online without a look at the group."""
+    broker_role: BrokerRole = _choice(BrokerRole.ASYNC_MASTER)
+    """Of a broker with id 0; every other one is a slave, whatever this says."""
+    in_sync_replicas: int = _number(1, Unit.COUNT, least=1)
+    """Replicas that a SYNC_MASTER wants a message on, itself included; see `nodes.broker.ha_in_sync`."""
+    min_in_sync_replicas: int = _number(1, Unit.COUNT, least=1)
+    """What `enable_auto_in_sync_replicas` does not go below."""
+    enable_auto_in_sync_replicas: bool = _flag(default=False)
+    """Be content with as many replicas as are in sync."""
+    slave_timeout: int = _millis(3_000)
+    """How long a SYNC_MASTER lets a sender wait for replicas before it says that they did not make it."""
     sync_master_flush_offset_when_startup: bool = _flag(default=False)
     """A slave whose log knows nothing adopts how far the master's is flushed."""
     broker_not_active_timeout_millis: int = _millis(10_000)
@@ -225,6 +264,14 @@ class BrokerConfig(RemotingServerConfig, RemotingClientConfig):
     """Commits after which the version of the offset table steps."""
     delay_offset_update_version_step: int = _number(200, Unit.COUNT, least=1)
     """Updates after which the version of the delay offsets steps."""
+    message_delay_level: str = _text("1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h")
+    """How long each delay level waits, the first one first."""
+    flush_delay_offset_interval: int = _period_millis(10_000)
+    """Time between two writes of the delay offsets to disk."""
+    enable_remote_escape: bool = _flag(default=False)
+    """A slave that acts as master may hand messages that are due to other brokers; else they stay where they are."""
+    load_balance_poll_name_server_interval: int = _period_millis(30_000)
+    """Time between two refreshes of the routes to other brokers."""
     timer_wheel_enable: bool = _flag(default=True)
     """Have a timer, and so a check point of it to answer with and to copy."""
     lock_in_strict_mode: bool = _flag(default=False)
@@ -239,6 +286,9 @@ class BrokerConfig(RemotingServerConfig, RemotingClientConfig):
     max_transfer_count_on_message_in_memory: int = _number(32, Unit.COUNT, least=1)
     """Most messages in one pull answer."""
 
+    ha_master_address: str = _text("")
+    """`ip:port` to replicate from. From 6 characters on it ends the tracking of the master's HA address, and does
+    nothing else: it is told to the HA client before there is one."""
     ha_send_heartbeat_interval: int = _period_millis(5_000)
     """Silence after which either end of an HA link says something."""
     ha_housekeeping_interval: int = _period_millis(20_000)
@@ -282,12 +332,36 @@ class ClientConfig(RemotingClientConfig):
     """Shortest time between two rebalance passes (`rocketmq.client.rebalance.minInterval`)."""
 
 
+def _list_of(entry: str, expected: str) -> str | None:
+    whole = re.compile(rf"\s*{entry}(\s*,\s*{entry})*\s*")
+
+    def check(_config: object, field: "attrs.Attribute[Any]", value: object) -> None:
+        if value is not None and not (isinstance(value, str) and (not value or whole.fullmatch(value))):
+            raise ConfigError(field.metadata["option"], f"{expected}, not {value!r}")
+
+    made: str | None = attrs.field(default=None, validator=check, metadata={"unit": Unit.NONE})
+    return made
+
+
+_QUEUE_TEXT = r"[^@,\s]+@[^,\s]+@[0-9]+"
+_ROOM_TEXT = r"[^=,\s]+=[^=,\s]+"
+
+
 class AllocateStrategy(StrEnum):
     """Which rule divides the queues of a topic among the members of a group."""
 
     AVG = "AVG"
+    """Neighbouring queues to each member."""
     AVG_BY_CIRCLE = "AVG_BY_CIRCLE"
+    """Queues dealt out one by one."""
+    CONFIG = "CONFIG"
+    """The queues of `message_queue_list`, whoever asks."""
+    MACHINE_ROOM = "MACHINE_ROOM"
+    """Only queues of the rooms in `consumeridcs`."""
+    MACHINE_ROOM_NEARBY = "MACHINE_ROOM_NEARBY"
+    """Queues of the own room in `machine_rooms`, divided by `inner_allocate_strategy`."""
     CONSISTENT_HASH = "CONSISTENT_HASH"
+    """Queues by their place on a ring of hashes."""
 
 
 @attrs.frozen(slots=False, kw_only=True, field_transformer=_name_options)
@@ -299,11 +373,32 @@ class ConsumerConfig(ClientConfig):
     """
 
     allocate_message_queue_strategy: AllocateStrategy = _choice(AllocateStrategy.AVG)
+    message_queue_list: str | None = _list_of(_QUEUE_TEXT, "topic@broker@queueId, ...")
+    """CONFIG: the queues of this consumer; None: never configured."""
+    consumeridcs: str | None = _list_of(r"[^,@]*", "room, ...")
+    """MACHINE_ROOM: the rooms, each of which stands before an `@` in the names of its brokers; None: never set."""
+    inner_allocate_strategy: AllocateStrategy = _choice(AllocateStrategy.AVG)
+    """MACHINE_ROOM_NEARBY: what divides the queues of one room."""
+    machine_rooms: str | None = _list_of(_ROOM_TEXT, "room=prefix, ...")
+    """MACHINE_ROOM_NEARBY: who is where: brokers and client ids (`ip@...`) by how they begin.
+
+    It stands for the resolver, a class that an application of RocketMQ brings along.
+    """
+    virtual_node_cnt: int = _number(10, Unit.COUNT)
+    """CONSISTENT_HASH: places of each member on the ring."""
     consume_from_where: ConsumeFromWhere = _choice(ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET)
     consume_thread_min: int = _number(20, Unit.COUNT, least=1)
     """Listeners that run at once."""
     consume_message_batch_max_size: int = _number(1, Unit.COUNT, least=1, most=1024)
     """Messages handed to one call of the listener."""
+    consume_orderly: bool = _flag(default=False)
+    """The listener is one for messages in order: a queue is consumed only while its lock at the broker is held."""
+    suspend_current_queue_time_millis: int = _millis(1_000)
+    """Pause of an ordered queue after its listener failed; clamped to 10..30,000 where it is used."""
+    max_time_consume_continuously_ms: int = _millis(60_000)
+    """A thread leaves an ordered queue after this long (`rocketmq.client.maxTimeConsumeContinuously`)."""
+    rebalance_lock_interval_ms: int = _period_millis(20_000)
+    """Time between two renewals of all locks of ordered queues (`rocketmq.client.rebalance.lockInterval`)."""
     max_reconsume_times: int = _number(-1, Unit.COUNT, least=-1)
     """Deliveries again before a message goes to the dead letters; -1 means 16."""
     pull_batch_size: int = _number(32, Unit.COUNT, least=1, most=1024)
@@ -321,6 +416,10 @@ class ConsumerConfig(ClientConfig):
     pull_max_idle_time_ms: int = _millis(120_000)
     """A queue that was not pulled for this long is dropped and taken again (`rocketmq.client.pull.pullMaxIdleTime`)."""
 
+    def __attrs_post_init__(self) -> None:
+        if self.inner_allocate_strategy is AllocateStrategy.MACHINE_ROOM_NEARBY:
+            raise ConfigError("innerAllocateStrategy", "a strategy that has no other inside")
+
 
 @attrs.frozen(slots=False, kw_only=True, field_transformer=_name_options)
 class ProducerConfig(ClientConfig):
@@ -334,5 +433,7 @@ class ProducerConfig(ClientConfig):
     """Budget of one send, its retries included."""
     retry_times_when_send_failed: int = _number(2, Unit.COUNT)
     """Attempts after the first of a synchronous send."""
+    send_latency_enable: bool = _flag(default=False)
+    """Avoid brokers that were slow or failed, for up to 30 s."""
     default_topic_queue_nums: int = _number(4, Unit.COUNT, least=1)
     """Queues that a topic created by a send is asked to have."""

@@ -9,6 +9,8 @@ from nodes.cause import cause
 from nodes.host import Host
 
 Job = Callable[[], Awaitable[None]]
+FOR_EVER_MS = 1_000_000_000.0
+"""Longer than any run."""
 _NS_PER_MS = 1_000_000
 
 

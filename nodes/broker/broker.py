@@ -8,6 +8,9 @@ from nodes.broker.commit_log import load_commit_log
 from nodes.broker.consumer_offsets import ConsumerOffsetManager
 from nodes.broker.consumers import ConsumerManager
 from nodes.broker.context import BrokerContext
+from nodes.broker.delay_levels import parse_delay_level
+from nodes.broker.escape import escape_way
+from nodes.broker.escape_bridge import EscapeBridge
 from nodes.broker.ha_service import HaService
 from nodes.broker.lock_batch import LockBatchMq
 from nodes.broker.member_group import VIP_PORT_DISTANCE, MemberGroup
@@ -24,17 +27,22 @@ from nodes.broker.metadata_files import (
 )
 from nodes.broker.metadata_handlers import MetadataHandlers
 from nodes.broker.offset_manage import OffsetManage
+from nodes.broker.outer_api import BrokerOuterApi
 from nodes.broker.pre_online_service import BrokerPreOnlineService
 from nodes.broker.pull import PullMessage
+from nodes.broker.put_message import PutMessage
 from nodes.broker.registration import Registration
+from nodes.broker.schedule_message import ScheduleMessageService
 from nodes.broker.send import SendMessage
 from nodes.broker.slave_synchronize import SlaveSynchronize
 from nodes.broker.subscription_groups import SubscriptionGroupManager
+from nodes.broker.topic_routes import TopicRouteInfoManager
 from nodes.broker.topics import TopicConfigManager
 from nodes.config import BrokerConfig
 from nodes.host import Channel, Host
 from nodes.protocol.model import MASTER_ID, TopicConfig
 from nodes.rpc.client import RpcClient
+from nodes.rpc.nameservers import Nameservers
 from nodes.rpc.server import RpcServer
 
 
@@ -100,8 +108,14 @@ class Broker:
         self._clients = ClientManage(self.context, self._server, self._registration)
         self._offsets = OffsetManage(self.context, self._server)
         self._pulls = PullMessage(self.context, self._server, self._offsets)
-        self._ha = HaService(self.context, self._pulls.on_message_arrived)
-        self._sends = SendMessage(self.context, self._server, self._registration, self._on_stored)
+        self._ha = HaService(self.context, self._on_arrived)
+        asked = Nameservers(host, self._client, nameservers)
+        self._routes = TopicRouteInfoManager(self.context, asked)
+        levels = parse_delay_level(config.message_delay_level)
+        messages = PutMessage(self.context, levels, self._on_stored)
+        escape = self._escape_bridge(asked, messages)
+        self._schedule = ScheduleMessageService(self.context, levels, escape.async_put_message)
+        self._sends = SendMessage(self.context, self._server, self._registration, self._ha, messages)
         self._membership = GroupMembership(
             self.context,
             self._group,
@@ -109,6 +123,8 @@ class Broker:
             self._server,
             self._registration,
             self._ha,
+            asked,
+            self._schedule,
             self._pulls.on_master_online,
         )
         self._slave = SlaveSynchronize(self.context, self._client, self._group)
@@ -125,6 +141,7 @@ class Broker:
             self._host.listen(port, self._server)
         self._clients.start()
         self._offsets.start()
+        self._routes.start()
         if config.enable_slave_acting_master and not config.skip_pre_online:
             BrokerPreOnlineService(self.context, self._membership, self._ha, self._slave).start()
         if not self._group.isolated:
@@ -148,8 +165,28 @@ class Broker:
         port = self.context.config.listen_port
         return (port, port - VIP_PORT_DISTANCE)
 
-    def _on_stored(self, topic: str, queue_id: int) -> None:
+    def _escape_bridge(self, nameservers: Nameservers, messages: PutMessage) -> EscapeBridge:
+        context = self.context
+        way = escape_way(
+            is_master=context.broker_id == MASTER_ID,
+            enable_slave_acting_master=context.config.enable_slave_acting_master,
+            enable_remote_escape=context.config.enable_remote_escape,
+        )
+        return EscapeBridge(
+            context.broker_name,
+            f"InnerProducerGroup_{context.broker_name}_{context.broker_id}",
+            way,
+            messages.put,
+            self._routes,
+            BrokerOuterApi(self._client, nameservers).send_message_to_specific_broker,
+        )
+
+    def _on_arrived(self, topic: str, queue_id: int) -> None:
         self._pulls.on_message_arrived(topic, queue_id)
+        self._schedule.on_message_arrived(topic, queue_id)
+
+    def _on_stored(self, topic: str, queue_id: int) -> None:
+        self._on_arrived(topic, queue_id)
         self._ha.on_stored()
 
     def _on_channel_closed(self, channel: Channel) -> None:

@@ -40,6 +40,10 @@ class DelayOffsets:
         if self._updates % self._step == 0:
             self.data_version = self.data_version.next_version(now_ms, state_version)
 
+    def correct_offset(self, level: int, offset: int) -> None:
+        """Bring a level's offset into its queue; that is no update."""
+        self._offsets[level] = offset
+
     def put_all(self, other: DelayOffsetSerializeWrapper) -> None:
         """Adopt the levels and the version of another broker; levels that it does not know stay.
 

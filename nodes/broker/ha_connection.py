@@ -54,6 +54,7 @@ class HaConnection:
         self._last_read_ms = self._last_write_ms = self._now_ms()
         self._reading = WakeUp(host)
         self._writing = WakeUp(host)
+        self._hurry = WakeUp(host)
 
     def start(self) -> None:
         """Begin to listen for reports; the writer begins with the first of them."""
@@ -79,6 +80,11 @@ class HaConnection:
 
     def on_stored(self) -> None:
         """There is more to send."""
+        self._writing.wake()
+
+    def transfer_now(self) -> None:
+        """There is more to send, and somebody waits for it: do not wait for the tick."""
+        self._hurry.wake()
         self._writing.wake()
 
     def shutdown(self, reason: str) -> None:
@@ -115,13 +121,13 @@ class HaConnection:
                 self._next_transfer_from_where = data.next_offset
 
     async def _wait_for_more(self, duration_ms: int) -> None:
-        """Wait for the first tick at which there is more to send, or for the time given to pass."""
+        """Wait for the first tick at which there is more to send, or hurry, or for the time given to pass."""
         now_ns = self._host.clock.monotonic_ns
         period_ns = POLL_PERIOD_MS * _NS_PER_MS
         idle_since_ns = now_ns()
         if await self._writing.sleep_ms(duration_ms) and self._is_open():
             waited_ns = now_ns() - idle_since_ns
-            await self._host.sleep_until_ns(now_ns() + -waited_ns % period_ns)
+            await self._hurry.sleep_ms(-waited_ns % period_ns / _NS_PER_MS)
 
     def _transfer(self, messages: tuple[Message, ...]) -> None:
         self.channel.send(encode_transfer(Transfer(self._transfers, self._next_transfer_from_where, messages)))

@@ -1,12 +1,14 @@
 """Replication of the log inside a broker group: the HA port, the links to slaves, the link to the master."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from nodes.beliefs import Belief, BeliefKind
 from nodes.broker.commit_log import append_to_commit_log
 from nodes.broker.context import BrokerContext
 from nodes.broker.ha_client import HaClient
 from nodes.broker.ha_connection import HaConnection
+from nodes.broker.ha_group_transfer import GroupTransferService
+from nodes.broker.ha_in_sync import ack_nums_to_wait_for, need_handle_ha
 from nodes.broker.ha_wait import STATE_CHECK_PERIOD_MS, HaWait
 from nodes.host import Channel, ChannelHandler
 from nodes.protocol.command import Command
@@ -43,6 +45,9 @@ class HaService(ChannelHandler):
         self._started_ns = 0
         self._wait: HaWait | None = None
         self._wait_settled = WakeUp(broker.host)
+        self._group_transfer = GroupTransferService(broker.host, self._slave_acks)
+        self.alive_replicas = broker.config.total_replicas
+        """Members of the group as last polled, this one included; before that, as many as there shall be."""
 
     def start(self) -> None:
         """Listen; a slave also begins to look for its master.
@@ -91,8 +96,36 @@ class HaService(ChannelHandler):
             `DefaultHAService#inSyncReplicasNums`; a slave that has not reported yet lags by the whole log.
         """
         limit = self._broker.config.ha_max_gap_not_in_sync
-        acks = [connection.slave_ack_offset for connection in self._connections.values()]
-        return 1 + sum(master_put_where - ack < limit for ack in acks)
+        return 1 + sum(master_put_where - ack < limit for ack in self._slave_acks())
+
+    def ack_nums_to_wait_for(self, properties: Mapping[str, str]) -> int | None:
+        """How many replicas must have a message before its sender is answered, this one included.
+
+        Args:
+            properties: of the message.
+
+        Returns:
+            None where too few replicas are in sync: the message is refused.
+        """
+        broker = self._broker
+        if not need_handle_ha(broker.config, broker.broker_id, properties):
+            return 1
+        linked = self.in_sync_replicas(broker.store.max_commit_log_offset)
+        return ack_nums_to_wait_for(broker.config, alive=self.alive_replicas, linked=linked)
+
+    async def wait_for_acks(self, next_offset: int, ack_nums: int) -> bool:
+        """Have the log sent now, and wait until so many replicas have it up to an offset; False: not in time.
+
+        Mirrors:
+            `CommitLog#handleHA`.
+        """
+        for connection in self._connections.values():
+            connection.transfer_now()
+        timeout_ms = self._broker.config.slave_timeout
+        return await self._group_transfer.wait_for_acks(next_offset, ack_nums, timeout_ms)
+
+    def _slave_acks(self) -> list[int]:
+        return [connection.slave_ack_offset for connection in self._connections.values()]
 
     # --- waiting for a link -------------------------------------------------------
 
@@ -146,6 +179,7 @@ class HaService(ChannelHandler):
         connection = self._connections.get(channel)
         if connection is not None:
             connection.on_command(command)
+            self._group_transfer.notify_transfer_some()
 
     def on_close(self, channel: Channel) -> None:
         """A slave has closed its connection."""

@@ -23,6 +23,7 @@ from nodes.broker.member_group import (
     WakeUpHaClient,
 )
 from nodes.broker.registration import RegisterResult, Registration
+from nodes.broker.schedule_message import ScheduleMessageService
 from nodes.cause import cause
 from nodes.host import Channel
 from nodes.protocol import headers
@@ -41,6 +42,7 @@ from nodes.threads import ScheduledThread
 _POLL_INITIAL_DELAY_MS = 1_000
 _ASK_TIMEOUT_MS = 3_000
 _HA_INFO_TIMEOUT_MS = 3_000
+_HA_ADDRESS_LENGTH_MIN = 6
 _NOTIFIED_LOCK_TIMEOUT_MS = 3_000
 
 
@@ -48,6 +50,8 @@ class GroupMembership:
     """What one broker does because of its group.
 
     Args:
+        nameservers: whom it asks after its members.
+        schedule: what one member of a group may run.
         on_master_online: looks again at the pulls that are held.
 
     Mirrors:
@@ -66,17 +70,24 @@ class GroupMembership:
         server: RpcServer,
         registration: Registration,
         ha: HaService,
+        nameservers: Nameservers,
+        schedule: ScheduleMessageService,
         on_master_online: Callable[[], None],
     ) -> None:
         self.group = group
-        # A slave without a static HA address follows what its registrations are answered.
-        group.update_master_ha_server_addr_periodically = broker.broker_id != MASTER_ID
+        # A slave without a static HA address follows what its registrations are answered. A static one comes to
+        # nothing: there is no HA client yet that could take it in.
+        has_static_address = len(broker.config.ha_master_address) >= _HA_ADDRESS_LENGTH_MIN
+        if broker.broker_id != MASTER_ID and has_static_address:
+            ha.update_master_address(broker.config.ha_master_address)
+        group.update_master_ha_server_addr_periodically = broker.broker_id != MASTER_ID and not has_static_address
         self._broker = broker
         self._client = client
         self._registration = registration
         self._ha = ha
         self._on_master_online = on_master_online
-        self._nameservers = Nameservers(broker.host, client, broker.nameservers)
+        self._nameservers = nameservers
+        self._schedule = schedule
         self._min_broker_lock = trio.Lock()
         self._believed: dict[BeliefKind, Json] = {}
         self._polling = ScheduledThread(broker.host, "BrokerControllerMemberGroupScheduledThread")
@@ -234,18 +245,26 @@ class GroupMembership:
             case CloseChannels(addresses):
                 for address in addresses:
                     self._client.close(address)
+            case UpdateHaMasterAddress() | WakeUpHaClient() | SetAliveReplicas():
+                self._tell_ha_service(effect)
+            case NotifyMasterOnline():
+                self._on_master_online()
+            case UpdateMasterAddress() | SetMasterFlushedOffset():
+                pass  # what the store would know; nothing here asks it yet
+
+    def _tell_ha_service(self, effect: UpdateHaMasterAddress | WakeUpHaClient | SetAliveReplicas) -> None:
+        match effect:
             case UpdateHaMasterAddress(address):
                 self._ha.update_master_address(address)
             case WakeUpHaClient():
                 self._ha.wake_up()
-            case NotifyMasterOnline():
-                self._on_master_online()
-            case SetAliveReplicas() | UpdateMasterAddress() | SetMasterFlushedOffset():
-                pass  # what the store would know; nothing here asks it yet
+            case SetAliveReplicas(count):
+                self._ha.alive_replicas = count
 
     def _change_special_service(self, *, running: bool) -> None:
         if self._broker.timer is not None:
             self._broker.timer.should_running_dequeue = running
+        self._schedule.change(running=running)
         self._record(BeliefKind.SPECIAL_SERVICE, running)
 
     async def _ask(self, header: headers.GetRouteInfoRequestHeader) -> Command:

@@ -37,11 +37,16 @@ def persist_timer_check_point(broker: BrokerContext) -> None:
         broker.host.disk.write(TIMER_CHECK_POINT_FILE, broker.timer.check_point.encode())
 
 
-def load_progress_of_delays(broker: BrokerContext) -> None:
-    """Read delay offsets and timer check point as an earlier process left them."""
-    disk = broker.host.disk
-    delays, check_point = disk.read(DELAY_OFFSET_FILE), disk.read(TIMER_CHECK_POINT_FILE)
+def load_delay_offsets(broker: BrokerContext) -> None:
+    """Read the delay offsets as they were last written."""
+    delays = broker.host.disk.read(DELAY_OFFSET_FILE)
     if delays is not None:
         broker.delay_offsets.decode(delays, now_ms=broker.host.clock.now_ms())
+
+
+def load_progress_of_delays(broker: BrokerContext) -> None:
+    """Read delay offsets and timer check point as an earlier process left them."""
+    load_delay_offsets(broker)
+    check_point = broker.host.disk.read(TIMER_CHECK_POINT_FILE)
     if check_point is not None and broker.timer is not None:
         broker.timer.check_point = TimerCheckPoint.decode(check_point)

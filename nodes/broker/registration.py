@@ -1,5 +1,6 @@
 """How a broker makes itself known: registrations, heartbeats between them, and the farewell."""
 
+import zlib
 from collections.abc import Awaitable, Callable, Mapping
 
 import attrs
@@ -147,7 +148,9 @@ class Registration:
             heartbeat_timeout_millis=config.broker_not_active_timeout_millis if acting else None,
             enable_acting_master=acting,
         )
-        body = RegisterBrokerBody(TopicConfigSerializeWrapper(table, broker.topics.data_version))
+        body = encode_body(RegisterBrokerBody(TopicConfigSerializeWrapper(table, broker.topics.data_version)))
+        if config.compressed_register:  # which the header does not say, as in BrokerOuterAPI#registerBrokerAll
+            body = zlib.compress(body, zlib.Z_BEST_COMPRESSION)
         try:
             answer = await invoke(
                 self._client,

@@ -8,9 +8,16 @@ Mirrors:
     `org.apache.rocketmq.broker.slave.SlaveSynchronize`.
 """
 
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Protocol, TypeVar
+
 from nodes.broker.subscription_groups import SubscriptionGroupManager
 from nodes.broker.topics import TopicConfigManager
 from nodes.protocol.bodies import SubscriptionGroupTable, TopicConfigSerializeWrapper
+from nodes.protocol.model import DataVersion
+
+T = TypeVar("T")
 
 
 def master_to_ask(master_addr: str | None, own_addr: str) -> str | None:
@@ -27,17 +34,14 @@ def sync_topic_config(
         AttributeRefusedError: a topic of the master has attributes. They are taken for orders to change some, which
             they are not: the topics before it are taken over, those after it are missing until the next attempt.
     """
-    if topics.data_version == master.data_version:
-        return False
-    topics.data_version = topics.data_version.assign_new_one(master.data_version)
-    for topic in list(topics.topics):
-        if topic in master.topic_config_table:
-            topics.delete_topic_config(topic, now_ms=now_ms, state_version=state_version)
-        else:
-            topics.drop(topic)
-    for config in master.topic_config_table.values():
-        topics.update_topic_config(config, now_ms=now_ms, state_version=state_version)
-    return True
+    return _take_over(
+        topics,
+        master.data_version,
+        list(topics.topics),
+        master.topic_config_table,
+        delete=partial(topics.delete_topic_config, now_ms=now_ms, state_version=state_version),
+        put=partial(topics.update_topic_config, now_ms=now_ms, state_version=state_version),
+    )
 
 
 def sync_subscription_group_config(
@@ -48,14 +52,40 @@ def sync_subscription_group_config(
     Raises:
         AttributeRefusedError: as `sync_topic_config`.
     """
-    if groups.data_version == master.data_version:
+    return _take_over(
+        groups,
+        master.data_version,
+        list(groups.groups),
+        master.subscription_group_table,
+        delete=partial(groups.delete_subscription_group_config, now_ms=now_ms, state_version=state_version),
+        put=partial(groups.update_subscription_group_config, now_ms=now_ms, state_version=state_version),
+    )
+
+
+class _CopiedTable(Protocol):
+    data_version: DataVersion
+
+    def drop(self, name: str, /) -> None: ...
+
+
+def _take_over(
+    table: _CopiedTable,
+    version: DataVersion,
+    local: list[str],
+    master: Mapping[str, T],
+    *,
+    delete: Callable[[str], None],
+    put: Callable[[T], None],
+) -> bool:
+    """Adopt the version, take everything out, put everything in; what the master does not know goes unnoticed."""
+    if table.data_version == version:
         return False
-    groups.data_version = groups.data_version.assign_new_one(master.data_version)
-    for group in list(groups.groups):
-        if group in master.subscription_group_table:
-            groups.delete_subscription_group_config(group, now_ms=now_ms, state_version=state_version)
+    table.data_version = table.data_version.assign_new_one(version)
+    for name in local:
+        if name in master:
+            delete(name)
         else:
-            groups.drop(group)
-    for config in master.subscription_group_table.values():
-        groups.update_subscription_group_config(config, now_ms=now_ms, state_version=state_version)
+            table.drop(name)
+    for config in master.values():
+        put(config)
     return True

@@ -26,6 +26,11 @@ from nodes.rpc.typed import invoke_oneway, success
 from nodes.threads import ScheduledThread
 
 KV_CONFIG_FILE = "kvConfig.json"
+_SINCE_5_0 = (
+    RequestCode.GET_BROKER_MEMBER_GROUP,
+    RequestCode.BROKER_HEARTBEAT,
+    RequestCode.REGISTER_TOPIC_IN_NAMESRV,
+)
 _CHANGES_KV_CONFIG = (RequestCode.PUT_KV_CONFIG, RequestCode.DELETE_KV_CONFIG)
 _CHANGES_ROUTES = (
     RequestCode.WIPE_WRITE_PERM_OF_BROKER,
@@ -50,7 +55,7 @@ class Nameserver:
         self._config = config
         self.routes = RouteTable(
             support_acting_master=config.support_acting_master,
-            notify_min_broker_id_changed=config.notify_min_broker_id_changed,
+            notify_min_broker_id_changed=config.notify_min_broker_id_changed and config.knows_member_groups,
             delete_topic_with_broker_registration=config.delete_topic_with_broker_registration,
         )
         self._unregistration = BatchUnregistration(host, config.un_register_broker_queue_capacity, self._unregister)
@@ -72,6 +77,9 @@ class Nameserver:
             self._server.register(code, handler)
         for code, answer in AdminRequests(self.routes, self._kv_config, config).handlers().items():
             self._server.register(code, partial(self._administer, answer))
+        if not config.knows_member_groups:
+            for unknown in _SINCE_5_0:
+                self._server.register(unknown, _leave_unanswered)
 
     async def main(self) -> None:
         """Serve until asked to stop."""
@@ -195,3 +203,7 @@ class Nameserver:
         if self._believed.get((kind, subject)) != value:
             self._believed[kind, subject] = value
             self._host.record(Belief(kind, subject, value))
+
+
+def _leave_unanswered(_channel: Channel, _request: Command) -> None:
+    """What a nameserver of 4.x does with a code that it does not know; one of 5.x answers that it does not."""

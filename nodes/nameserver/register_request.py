@@ -18,7 +18,7 @@ from nodes.protocol.codes import ResponseCode
 from nodes.protocol.command import Command
 from nodes.protocol.headers import RegisterBrokerRequestHeader
 from nodes.protocol.model import DataVersion
-from nodes.protocol.registry import decode_body_cached, decode_header, encode_body, encode_header
+from nodes.protocol.registry import ProtocolError, decode_body_cached, decode_header, encode_body, encode_header
 
 V3_0_11 = 37
 """The version from which on the body carries filter servers as well."""
@@ -46,18 +46,23 @@ def register_broker(
 ) -> RegisterOutcome:
     """Serve REGISTER_BROKER (103).
 
-    Raises:
-        ProtocolError: the body cannot be read.
+    A body that cannot be read is refused; so is a compressed one, because no broker's header ever says that it is.
     """
     header = decode_header(RegisterBrokerRequestHeader, request.ext_fields)
+    if not config.knows_member_groups:
+        header = attrs.evolve(header, heartbeat_timeout_millis=None, enable_acting_master=None, zone_name=None)
     if header.body_crc32 and header.body_crc32 != body_crc32(request.body):
         return RegisterOutcome(request.answer(ResponseCode.SYSTEM_ERROR, "crc32 not match"))
-    registration = routes.register_broker(header, _read_body(request), channel=channel, now_ms=now_ms)
+    try:
+        body = _read_body(request)
+    except ProtocolError:
+        return RegisterOutcome(request.answer(ResponseCode.SYSTEM_ERROR, "Failed to decode RegisterBrokerBody"))
+    registration = routes.register_broker(header, body, channel=channel, now_ms=now_ms)
     if registration is None:
         return RegisterOutcome(request.answer(ResponseCode.SYSTEM_ERROR, "register broker failed"))
     ordered = kv_config.list_by_namespace(ORDER_TOPIC_CONFIG) if config.return_order_topic_config_to_broker else None
-    body = None if ordered is None else encode_body(KvTable(ordered))
-    answer = request.answer(ResponseCode.SUCCESS, None, encode_header(registration.response), body)
+    content = None if ordered is None else encode_body(KvTable(ordered))
+    answer = request.answer(ResponseCode.SUCCESS, None, encode_header(registration.response), content)
     return RegisterOutcome(answer, header, registration.notifications)
 
 

@@ -75,6 +75,26 @@ class Group:
     zone_name: str | None = None
     enable_acting_master: bool = False
 
+    def drop(self, address: str, *, except_id: int | None = None) -> None:
+        """Forget an address under all ids that it has, or under all but one."""
+        for broker_id in [known for known, addr in self.addrs.items() if addr == address and known != except_id]:
+            del self.addrs[broker_id]
+
+    def min_broker_id_change(self, offline_addr: str | None, ha_addr: str | None) -> MinBrokerIdChange:
+        """Tell the members who is the lowest now; if nobody went, that one has no need to hear it."""
+        min_id = min(self.addrs)
+        only_others = offline_addr is None and len(self.addrs) > 1
+        recipients = tuple(
+            self.addrs[broker_id] for broker_id in sorted(self.addrs) if not (only_others and broker_id == min_id)
+        )
+        header = NotifyMinBrokerIdChangeRequestHeader(
+            min_broker_id=min_id,
+            min_broker_addr=self.addrs[min_id],
+            offline_broker_addr=offline_addr,
+            ha_broker_addr=ha_addr,
+        )
+        return MinBrokerIdChange(recipients, header)
+
     def frozen(self) -> BrokerData:
         """The group as it is told to others."""
         addrs = {broker_id: self.addrs[broker_id] for broker_id in sorted(self.addrs)}

@@ -12,10 +12,11 @@ def java_sorted(texts: Iterable[str]) -> list[str]:
     listed = list(texts)
     if "".join(listed).isascii():
         return sorted(listed)
-    return sorted(listed, key=_utf_16)
+    return sorted(listed, key=java_compare_key)
 
 
-def _utf_16(text: str) -> bytes:
+def java_compare_key(text: str) -> bytes:
+    """What to sort by so that strings come in Java's order: their UTF-16 code units."""
     return text.encode("utf-16-be", "surrogatepass")
 
 
@@ -25,7 +26,7 @@ def java_hash(text: str) -> int:
     Mirrors:
         `java.lang.String#hashCode`.
     """
-    units = _utf_16(text)
+    units = java_compare_key(text)
     value = 0
     for high, low in zip(units[::2], units[1::2], strict=True):
         value = (value * 31 + (high << 8 | low)) & 0xFFFFFFFF
@@ -51,3 +52,26 @@ def hash_ordered(texts: Iterable[str], *, buckets: int = 16) -> list[str]:
 def bucket_of(hashed: int, buckets: int) -> int:
     """Where a key of this hash lies."""
     return (hashed ^ hashed >> 16) & (buckets - 1)
+
+
+def java_compare(text: str, other: str) -> int:
+    """Below, at or above zero: `text` sorts before, like or after `other`.
+
+    Returns:
+        The difference of the first code units that differ, else that of the lengths.
+
+    Mirrors:
+        `java.lang.String#compareTo`.
+    """
+    mine, others = _units(text), _units(other)
+    return next((a - b for a, b in zip(mine, others, strict=False) if a != b), len(mine) - len(others))
+
+
+def _units(text: str) -> list[int]:
+    encoded = java_compare_key(text)
+    return [high << 8 | low for high, low in zip(encoded[::2], encoded[1::2], strict=True)]
+
+
+def as_int(value: int) -> int:
+    """A number as Java's `int` holds it: 32 bits with sign, the rest is lost."""
+    return (value + 0x8000_0000) % 0x1_0000_0000 - 0x8000_0000

@@ -1,6 +1,18 @@
-"""Message properties as the text that a send header carries."""
+"""Message properties: the names of RocketMQ's own, and all of them as the text that a send header carries.
+
+Mirrors:
+    `org.apache.rocketmq.common.message.MessageConst`.
+"""
 
 from collections.abc import Mapping
+
+DELAY_TIME_LEVEL = "DELAY"
+PRODUCER_GROUP = "PGROUP"
+REAL_QUEUE_ID = "REAL_QID"
+REAL_TOPIC = "REAL_TOPIC"
+TIMER_DELAY_SEC = "TIMER_DELAY_SEC"
+TIMER_DELIVER_MS = "TIMER_DELIVER_MS"
+WAIT_STORE_MSG_OK = "WAIT"
 
 _NAME_END = "\x01"
 _VALUE_END = "\x02"

@@ -40,7 +40,14 @@ class Nameservers:
         self.chosen: str | None = None
         """The one that this node follows, once it has asked."""
 
-    async def ask(self, code: RequestCode, header: "attrs.AttrsInstance | None" = None, *, timeout_ms: int) -> Command:
+    async def ask(
+        self,
+        code: RequestCode,
+        header: "attrs.AttrsInstance | None" = None,
+        body: "attrs.AttrsInstance | bytes | None" = None,
+        *,
+        timeout_ms: int,
+    ) -> Command:
         """Ask the nameserver that this node follows.
 
         A dead one is found out by the call that fails; the next call moves on.
@@ -48,7 +55,7 @@ class Nameservers:
         Raises:
             RemotingError: no answer.
         """
-        return await invoke(self._client, self._choose(), code, header, timeout_ms=timeout_ms)
+        return await invoke(self._client, self._choose(), code, header, body, timeout_ms=timeout_ms)
 
     def _choose(self) -> str:
         if self.chosen is not None and self._client.channel(self.chosen) is not None:

@@ -15,6 +15,7 @@ ALL = AdoptMetadata(consumer_offsets=True, delay_offsets=True, timer_check_point
 NEWER = DataVersion(0, 5, 6)
 
 
+@pytest.mark.trap("Y17")
 def test_a_member_is_asked_for_delay_offsets_consumer_offsets_and_check_point_in_this_order():
     async def main(world):
         master, member = Member(world, 0), Member(world, 1)

@@ -67,6 +67,7 @@ def test_the_tables_are_copied_one_after_the_other_and_topics_over_the_second_po
     assert second != main_port
 
 
+@pytest.mark.trap("Y5")
 def test_without_a_master_at_the_first_attempt_the_next_comes_only_after_another_minute():
     async def main(world):
         _, slave = a_master_and_its_slave(world, master=None)
@@ -111,6 +112,7 @@ def test_a_slave_never_gets_to_its_masters_topic_version_and_copies_all_topics_e
     assert [at for at, _ in believed(played, "b1", "data_version", "topics")][1:] == [61_000, 124_000, 187_000]
 
 
+@pytest.mark.trap("Y1")
 @pytest.mark.trap("M39")
 def test_a_slaves_newer_offsets_are_overwritten_whatever_the_versions_say():
     async def main(world):

@@ -277,6 +277,7 @@ def test_a_new_target_is_used_only_when_the_link_that_lives_has_died():
     assert sources[3][0] == sources[2][0] + 10, "a round trip later"
 
 
+@pytest.mark.trap("Y12")
 @modes
 def test_slaves_of_a_frozen_master_connect_anew_every_20_s_and_believe_in_a_transfer(mode):
     async def main(world):

@@ -10,8 +10,9 @@ from emulator.fidelity_scan import MarkError, dump, read_mark, scan
 TESTS = Path(__file__).parents[1]
 
 
-def test_the_catalogue_holds_72_traps_of_membership_and_50_of_consumption():
-    expected = [f"M{number}" for number in range(1, 73)] + [f"C{number}" for number in range(1, 51)]
+def test_the_catalogue_holds_72_traps_of_membership_50_of_consumption_and_what_running_corrected():
+    counts = {"M": 72, "C": 50, "Y": 19, "X": 22}
+    expected = [f"{letter}{number}" for letter, count in counts.items() for number in range(1, count + 1)]
 
     assert [trap.id for trap in catalogue()] == expected
 

@@ -45,6 +45,7 @@ def test_a_killed_broker_is_out_of_the_route_when_its_fin_arrives():
     assert "broker-b" in left.value
 
 
+@pytest.mark.trap("Y2")
 @pytest.mark.trap("M3")
 @pytest.mark.trap("M24")
 @pytest.mark.parametrize(("first_scan_ms", "removed_ms"), [(5, 160_005), (4_999, 164_999), (0, 165_000)])
@@ -190,6 +191,11 @@ def test_an_unregistration_removes_the_registration_that_came_after_it():
     assert live(trace, subject="broker-x")[-1][1] is False
 
 
+@pytest.mark.trap(
+    "Y13",
+    status="simplified",
+    note="port, HA service and process end together as soon as the last farewell is answered",
+)
 @pytest.mark.trap("M41")
 def test_a_broker_that_stops_leaves_every_nameserver_before_it_closes_its_port():
     answered = []

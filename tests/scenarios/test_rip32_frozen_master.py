@@ -37,6 +37,8 @@ def acting_at(trace, *names, after=-1):
     return found
 
 
+@pytest.mark.trap("Y8")
+@pytest.mark.trap("Y9")
 @pytest.mark.parametrize(("frozen_ms", "resumed_ms", "back_ms"), [(45_000, 63_000, 70_000), (30_000, 75_000, 75_000)])
 def test_a_frozen_master_returns_with_its_next_registration_and_without_a_stage(frozen_ms, resumed_ms, back_ms):
     async def script(stage: Stage) -> None:
@@ -56,6 +58,7 @@ def test_a_frozen_master_returns_with_its_next_registration_and_without_a_stage(
     assert back_ms < back < back_ms + 10
 
 
+@pytest.mark.trap("Y8")
 def test_acting_slave_and_resumed_master_both_run_the_special_services_until_the_next_registration():
     async def script(stage: Stage) -> None:
         await stage.at_ms(45_000)
@@ -71,6 +74,7 @@ def test_acting_slave_and_resumed_master_both_run_the_special_services_until_the
     assert 70_000 < off < 70_010
 
 
+@pytest.mark.trap("Y8")
 def test_what_was_committed_to_the_acting_slave_stays_there_until_the_resumed_master_overwrites_it():
     seen = []
 
@@ -117,6 +121,7 @@ def test_a_restarted_master_acts_from_before_its_registration_until_its_slave_he
     assert off - on == 2 * delay_ms
 
 
+@pytest.mark.trap("Y12")
 def test_slaves_of_a_frozen_master_connect_to_it_again_and_again_where_nobody_acts():
     async def script(stage: Stage) -> None:
         await stage.at_ms(BEFORE_MS)
@@ -135,6 +140,7 @@ def test_slaves_of_a_frozen_master_connect_to_it_again_and_again_where_nobody_ac
     assert all(20_000 <= later - earlier < 20_020 for earlier, later in itertools.pairwise(cuts))
 
 
+@pytest.mark.trap("Y14")
 def test_a_cold_start_is_a_chain_of_takeovers():
     async def script(stage: Stage) -> None:
         for name in (MASTER, S1, S2):

@@ -81,6 +81,7 @@ def test_a_nameserver_that_refuses_to_answer_makes_a_returning_master_believe_th
     assert len(online) == 1
 
 
+@pytest.mark.trap("Y1")
 @pytest.mark.trap("M29")
 @pytest.mark.trap("C31")
 @pytest.mark.parametrize(
@@ -116,6 +117,7 @@ def test_a_master_of_one_replica_returns_at_once_and_with_its_old_offsets(config
     assert bool(requests(trace, MASTER, S1, HA_INFO)) is isolated
 
 
+@pytest.mark.trap("Y7")
 def test_of_two_slaves_at_the_masters_version_the_later_stale_one_wins_and_offsets_are_rolled_back():
     seen = []
 
@@ -269,3 +271,32 @@ def test_a_member_without_timer_check_point_keeps_its_master_offline_for_ever():
     assert {b - a for a, b in itertools.pairwise(instants(rounds[0]))} == {2_000}
     assert registered(trace)[-1][1] == ["1"]
     assert "online" not in [stage for _, stage in stages(trace, MASTER, after=BEFORE_MS)]
+
+
+def test_a_master_that_skips_pre_online_returns_at_once_and_its_slaves_copy_its_old_offsets():
+    seen = []
+
+    async def script(stage: Stage) -> None:
+        probe = await stage.probe()
+        await stage.at_ms(30_000)
+        await commit(probe, MASTER, 100)
+        await stage.at_ms(COPIED_MS)
+        await stage.kill(MASTER)
+        await stage.for_ms(1_000)
+        await commit(probe, S1, 200)
+        await stage.at_ms(80_000)
+        stage.start(MASTER)
+        await stage.at_ms(200_000)
+        seen.extend((offset_of(stage, MASTER), offset_of(stage, S1)))
+
+    trace = play(a_group(slaves=1, config=acting(skip_pre_online=True)), script)
+
+    assert seen == [100, 100]
+    assert stages(trace, MASTER) == stages(trace, S1) == []
+    assert trace.select("rpc", code=int(HA_INFO), kind="request", src=MASTER) == []
+    (back, _), *_ = registered(trace, after=80_000)
+    ((acts, running),) = believed(trace, MASTER, "special_service", after=79_999)
+    assert running
+    assert acts <= back <= 80_005
+    # It came online without a look at the group, and so it remembers no address of the lowest member.
+    assert believed(trace, S1, "min_broker")[0][1] == {"id": 0, "address": None}

@@ -176,6 +176,7 @@ def test_two_slaves_that_follow_different_nameservers_both_act():
     assert max(at_ms for at_ms, _ in acting_since) < 41_100
 
 
+@pytest.mark.trap("Y10")
 def test_right_after_a_return_the_minimum_flaps_where_one_nameserver_knows_it_later_than_the_other():
     async def script(stage: Stage) -> None:
         await stage.at_ms(BEFORE_MS)

@@ -1,8 +1,23 @@
 """When members of a group register, and what they do with the answers."""
 
-from grouped import BEFORE_MS, MASTER, S1, S2, a_group, acting, believed, instants, minimum, requests, slow
+import pytest
+from grouped import (
+    BEFORE_MS,
+    MASTER,
+    S1,
+    S2,
+    a_group,
+    acting,
+    believed,
+    instants,
+    minimum,
+    registered,
+    requests,
+    slow,
+)
 from played import Stage, play
 
+from nodes.config import BrokerConfig
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.model import TopicConfig
 
@@ -17,6 +32,7 @@ def create_topic(stage, name, topic):
     broker._registration.register_increment((topic,))
 
 
+@pytest.mark.trap("Y14")
 def test_a_topic_created_on_an_isolated_master_is_refused_and_becomes_visible_with_its_master():
     async def script(stage: Stage) -> None:
         await stage.at_ms(BEFORE_MS)
@@ -105,3 +121,38 @@ def test_the_members_are_known_while_another_thread_decides_who_acts():
     ((seen, members),) = believed(trace, S1, "member_group", after=told)
     assert sorted(members) == ["0", "1"]
     assert seen < told + 1_100
+
+
+@pytest.mark.trap("M37")
+def test_every_nameserver_refuses_a_compressed_registration_and_its_broker_is_in_no_route():
+    trace = play(a_group(nameservers=2, slaves=0, config=BrokerConfig(compressed_register=True)), for_ms=50_000)
+
+    for nameserver in ("ns-1", "ns-2"):
+        answers = trace.select("rpc", src=nameserver, dst=MASTER, code=int(REGISTER), kind="response")
+        assert [row.status for row in answers] == [1, 1, 1]
+        assert registered(trace, nameserver) == []
+    assert trace.select("beliefs", kind="route") == []
+
+
+@pytest.mark.trap("M52")
+@pytest.mark.parametrize(
+    ("address", "links"),
+    [("", ["ready", "transfer"]), ("12345", ["ready", "transfer"]), ("127.1.2.1:10912", ["ready"])],
+    ids=["none", "too short to be one", "static"],
+)
+def test_a_slave_with_a_static_ha_address_never_connects_to_it(address, links):
+    config = BrokerConfig(ha_master_address=address)
+    trace = play(a_group(slaves=1, config=BrokerConfig(), of_slaves=config), for_ms=60_000)
+
+    # Each registration names the master; its address is even the one that was configured.
+    named = trace.select("rpc", src="ns-1", dst=S1, code=int(REGISTER), kind="response")
+    assert len(named) == 3
+    assert believed(trace, S1, "master_addr")[-1][1] == "127.1.2.1:10911"
+    assert [value["state"] for _, value in believed(trace, S1, "ha_state")] == links
+
+
+def test_where_slaves_may_act_the_address_comes_from_elsewhere_and_a_static_one_does_no_harm():
+    config = acting(ha_master_address="127.1.2.9:10912")
+    trace = play(a_group(slaves=1, config=acting(), of_slaves=config), for_ms=BEFORE_MS)
+
+    assert [value["state"] for _, value in believed(trace, S1, "ha_state")] == ["ready", "transfer"]

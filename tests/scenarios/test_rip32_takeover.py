@@ -27,6 +27,8 @@ PULL = RequestCode.PULL_MESSAGE
 HA_INFO = RequestCode.EXCHANGE_BROKER_HA_INFO
 
 
+@pytest.mark.trap("Y11")
+@pytest.mark.trap("X22")
 @pytest.mark.trap("M32")
 def test_a_slave_sends_nobody_back_to_its_returned_master_and_a_consumer_stays_until_its_route_poll():
     async def script(stage: Stage) -> None:
@@ -68,11 +70,6 @@ def test_an_acting_slave_refuses_pulls_unless_slaves_may_answer_them(slave_read_
     assert answers == ({19} if slave_read_enable else {2})
 
 
-@pytest.mark.trap(
-    "M66",
-    status="simplified",
-    note="the two clients are probes: consumers do not consume in order yet, so both holding the lock is shown",
-)
 def test_the_acting_slave_gives_away_what_is_still_locked_at_the_frozen_master():
     locks = []
 

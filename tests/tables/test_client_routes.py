@@ -35,6 +35,7 @@ def test_consumption_needs_read_permission_only():
     assert topic_subscribe_info("t", route({"a": {0: "x"}}, perm=2)) == ()
 
 
+@pytest.mark.trap("X9")
 def test_an_order_configuration_is_the_publish_list_whatever_the_route_says():
     info = topic_publish_info("t", route({"a": {1: "x"}}, perm=4, conf="ghost:2;a:1;"))
     assert (short(info.message_queues), info.order_topic) == ([("ghost", 0), ("ghost", 1), ("a", 0)], True)
@@ -61,6 +62,7 @@ def test_order_cluster_zone_and_acting_flag_are_no_change_of_a_route():
         assert topic_route_data_changed(old, other) is True
 
 
+@pytest.mark.trap("X14")
 def test_one_topics_route_takes_a_masters_address_away_from_all_topics():
     routes = ClientRoutes()
     with_master, without = route({"a": {0: "m", 1: "s"}}), route({"a": {1: "s"}})
@@ -82,6 +84,7 @@ def test_an_address_is_forgotten_only_when_no_route_shows_it():
     assert dict(routes.brokers["a"]) == {1: "s"}
 
 
+@pytest.mark.trap("X17")
 def test_a_missing_slave_is_replaced_by_the_next_id_then_by_any_replica():
     routes = ClientRoutes()
     routes.install("t", route({"a": {0: "m", 2: "s"}, "odd": {5: "five", 17: "seventeen"}}))

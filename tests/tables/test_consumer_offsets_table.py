@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nodes.broker.consumer_offsets import ConsumerOffsetManager
-from nodes.protocol.model import DataVersion
+from nodes.protocol.model import DataVersion, VersionWithoutCounterError
 
 
 @pytest.fixture
@@ -68,6 +68,24 @@ def test_another_brokers_entries_replace_whole_maps_and_leave_the_rest(table):
     table.put_all({"t@g": {0: 9}}, DataVersion(0, 5, 6))
     assert {key: dict(queues) for key, queues in table.offsets.items()} == {"t@g": {0: 9}, "t@local": {0: 3}}
     assert table.data_version == DataVersion(0, 5, 6)
+
+
+@pytest.mark.trap("Y19")
+def test_asking_for_the_slowest_group_deletes_the_offsets_of_those_that_it_leaves_out(table):
+    commit(table, 5, group="slow")
+    commit(table, 9)
+    assert table.query_min_offset_in_all_group("t", "slow", lambda topic, queue_id: 0) == {0: 9}
+    assert table.query_offset("slow", "t", 0) == -1
+
+
+@pytest.mark.trap("Y19")
+def test_a_version_without_counter_cannot_step_and_what_failed_has_changed_the_other_fields():
+    with pytest.raises(VersionWithoutCounterError) as failure:
+        DataVersion(0, 1, None).next_version(now_ms=7, state_version=3)
+    assert failure.value.left == DataVersion(3, 7, None)
+    with pytest.raises(VersionWithoutCounterError) as failure:
+        DataVersion(0, 1, 4).assign_new_one(DataVersion(3, 7, None))
+    assert failure.value.left == DataVersion(3, 7, 4)
 
 
 def test_groups_and_topics_are_removed_by_their_exact_name(table):

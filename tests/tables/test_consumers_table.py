@@ -42,6 +42,7 @@ def test_a_new_member_is_a_change_told_between_client_and_group_registration(tab
     assert kinds(heartbeat(table, "x2").events) == ["REGISTER"]
 
 
+@pytest.mark.trap("Y18")
 @pytest.mark.trap("C1")
 def test_expired_members_leave_without_a_change(table):
     heartbeat(table, "x1")
@@ -110,9 +111,11 @@ def test_a_closed_connection_leaves_all_groups(table):
     assert (table.client_ids("g"), table.client_ids("h")) == (("c-x2",), ("c-x2",))
 
 
+@pytest.mark.trap("Y18")
 def test_the_fast_close_path_misses_members_that_never_sent_subscriptions():
     table = ConsumerManager(enable_fast_channel_event_process=True)
-    table.register_consumer_without_sub("x1", "c1", data(), now_ms=0)
+    update = table.register_consumer_without_sub("x1", "c1", data(), now_ms=0)
+    assert kinds(update.events) == ["CHANGE"]
     assert table.channel_close_event("x1").changed is False
     assert table.client_ids("g") == ("c1",)
 
@@ -122,6 +125,14 @@ def test_the_fast_close_path_has_a_change_for_broadcasting_groups():
     heartbeat(table, "x1", model=MessageModel.BROADCASTING)
     heartbeat(table, "x2", model=MessageModel.BROADCASTING)
     assert kinds(table.channel_close_event("x1").events) == ["CLIENT_UNREGISTER", "CHANGE"]
+
+
+@pytest.mark.trap("Y18")
+def test_the_index_of_topics_holds_the_topic_itself_even_when_nobody_subscribes_to_it_any_more(table):
+    heartbeat(table, "x1", topics=("t", "u"))
+    heartbeat(table, "x1", topics=("t",), version=2)
+    assert table.group("g").topics == ("t",)
+    assert table.topic_groups == {"t": ("t",), "u": ("u",)}
 
 
 def test_what_pulls_tell_is_second_choice_and_no_member(table):

@@ -103,6 +103,7 @@ def test_a_master_and_a_broker_without_the_flag_track_no_minimum():
         assert broker.min_broker_id == 0
 
 
+@pytest.mark.trap("Y15")
 def test_a_push_without_a_flush_offset_fails_after_the_addresses_were_adopted():
     slave = group(1, sync_master_flush_offset_when_startup=True)
 
@@ -140,6 +141,7 @@ def play(attempt, *answers):
         answer = None if passive else waiting.pop(0)
 
 
+@pytest.mark.trap("Y7")
 def test_a_master_takes_back_from_each_slave_in_turn_what_is_not_older_and_a_tie_goes_to_the_slave():
     pre_online = PreOnline(group(0), init_max_offset=7)
     info = ExchangeHaInfoHeader(ha(0), 7, addr(0))
@@ -205,6 +207,7 @@ def test_a_slave_without_a_master_starts_below_the_lowest_other_member_even_if_i
     assert alone == [StartService(1, addr(1))]
 
 
+@pytest.mark.trap("Y4")
 def test_a_slave_never_reaches_its_masters_version_of_topics_and_groups():
     topics = TopicConfigManager(now_ms=0, cluster="c", broker_name="bk")
     groups = SubscriptionGroupManager(now_ms=0)

@@ -1,5 +1,7 @@
 """What a nameserver answers to operators: configuration, lists of topics, routes of a zone."""
 
+import zlib
+
 import pytest
 
 from nodes.config import NameserverConfig
@@ -126,3 +128,46 @@ def test_of_several_brokers_on_a_closed_channel_one_is_removed_and_the_order_of_
         found.append(nameserver.routes.on_channel_destroy("shared"))
 
     assert found[0] == found[1]
+
+
+def test_a_registration_with_a_body_that_cannot_be_read_is_refused_before_anything_changes():
+    nameserver = Nameserver()
+    header = RegisterBrokerRequestHeader("bk", "bk:10911", "c", "ha", 0)
+    body = zlib.compress(encode_body(RegisterBrokerBody(TopicConfigSerializeWrapper({}, DataVersion()))))
+    request = Command(RequestCode.REGISTER_BROKER, ext_fields=encode_header(header), body=body)
+
+    outcome = register_broker(nameserver.routes, nameserver.kv, nameserver.config, request, channel=1, now_ms=0)
+
+    assert (outcome.answer.code, outcome.registered) == (ResponseCode.SYSTEM_ERROR, None)
+    assert nameserver.routes.cluster_info().broker_addr_table == {}
+
+
+@pytest.mark.parametrize(("knows", "timeout_ms", "flag"), [(True, 10_000, True), (False, 120_000, False)])
+def test_an_old_nameserver_reads_neither_time_out_nor_acting_flag(knows, timeout_ms, flag):
+    nameserver = Nameserver(knows_member_groups=knows)
+    header = RegisterBrokerRequestHeader("bk", "bk:10911", "c", "ha", 1, 10_000, enable_acting_master=True)
+    topics = {topic: TopicConfig(topic) for topic in ("one", "two")}
+    body = encode_body(RegisterBrokerBody(TopicConfigSerializeWrapper(topics, DataVersion())))
+    request = Command(RequestCode.REGISTER_BROKER, ext_fields=encode_header(header), body=body)
+
+    register_broker(nameserver.routes, nameserver.kv, nameserver.config, request, channel=1, now_ms=0)
+
+    (live,) = nameserver.routes.live_brokers.values()
+    assert live.heartbeat_timeout_ms == timeout_ms
+    assert nameserver.routes.cluster_info().broker_addr_table["bk"].enable_acting_master is flag
+    # The lowest slave of a group without master publishes topics, unless the nameserver takes it for an old broker.
+    assert bool(nameserver.routes.topics) is knows
+
+
+@pytest.mark.trap("Y3")
+def test_a_registration_that_leaves_its_filter_servers_out_removes_those_that_the_broker_had():
+    nameserver, seen = Nameserver(), []
+    wrapper = TopicConfigSerializeWrapper({}, DataVersion())
+    header = RegisterBrokerRequestHeader("bk", "bk:10911", "c", "ha", 0)
+    for servers in (("fs:1",), None):
+        body = encode_body(RegisterBrokerBody(wrapper, servers))
+        request = Command(RequestCode.REGISTER_BROKER, ext_fields=encode_header(header), body=body)
+        register_broker(nameserver.routes, nameserver.kv, nameserver.config, request, channel=1, now_ms=0)
+        seen.append(tuple(nameserver.routes.filter_servers.values()))
+
+    assert seen == [(("fs:1",),), ()]

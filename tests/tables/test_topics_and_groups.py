@@ -29,6 +29,7 @@ def test_a_send_makes_no_topic_where_that_is_off_or_the_template_may_not_be_inhe
     assert send(topic_table(), "t", default="unknown").config is None
 
 
+@pytest.mark.trap("Y19")
 def test_a_retry_topic_is_made_once_and_later_only_its_order_changes():
     table = topic_table()
     make = table.create_topic_in_send_message_back_method
@@ -96,3 +97,22 @@ def test_every_change_of_a_group_is_a_version_and_survives_its_file():
     assert again.groups["g"] == SubscriptionGroupConfig("g", retry_queue_nums=2, consume_enable=False)
     again.delete_subscription_group_config("g", now_ms=5)
     assert (again.contains_subscription_group("g"), again.data_version.counter) == (False, 3)
+
+
+@pytest.mark.trap("Y6")
+def test_clearing_the_last_forbidden_bit_of_a_topic_clears_all_topics_of_the_group_without_a_version():
+    table = SubscriptionGroupManager(now_ms=0)
+    for topic, index in (("t", 0), ("t", 1), ("u", 1)):
+        table.update_forbidden("g", topic, index, forbid=True, now_ms=1)
+    assert table.update_forbidden("g", "t", 0, forbid=False, now_ms=2) == 2
+    assert (table.forbidden, table.data_version.counter) == ({"g": {"t": 2, "u": 2}}, 4)
+    assert table.update_forbidden("g", "t", 1, forbid=False, now_ms=3) == 0
+    assert (table.forbidden, table.data_version.counter) == ({}, 4)
+
+
+@pytest.mark.trap("Y6")
+def test_deleting_a_group_that_is_only_forbidden_things_is_no_version():
+    table = SubscriptionGroupManager(now_ms=0)
+    table.update_forbidden("ghost", "t", 0, forbid=True, now_ms=1)
+    table.delete_subscription_group_config("ghost", now_ms=2)
+    assert (table.forbidden, table.data_version.counter) == ({}, 1)

@@ -1,0 +1,65 @@
+"""What every message passes on its way into a broker's own log."""
+
+from collections.abc import Callable
+from enum import StrEnum
+
+import attrs
+
+from nodes.beliefs import MessageEvent, MessageRecord
+from nodes.broker.commit_log import write_commit_log
+from nodes.broker.context import BrokerContext
+from nodes.broker.delay_levels import DelayLevels
+from nodes.protocol.model import MASTER_ID, Message
+
+
+class PutMessageStatus(StrEnum):
+    """What became of a message; the names are RocketMQ's."""
+
+    PUT_OK = "PUT_OK"
+    FLUSH_DISK_TIMEOUT = "FLUSH_DISK_TIMEOUT"
+    FLUSH_SLAVE_TIMEOUT = "FLUSH_SLAVE_TIMEOUT"
+    SLAVE_NOT_AVAILABLE = "SLAVE_NOT_AVAILABLE"
+    SERVICE_NOT_AVAILABLE = "SERVICE_NOT_AVAILABLE"
+    PUT_TO_REMOTE_BROKER_FAIL = "PUT_TO_REMOTE_BROKER_FAIL"
+    UNKNOWN_ERROR = "UNKNOWN_ERROR"
+
+
+@attrs.frozen
+class PutMessageResult:
+    """What became of a message, and how it lies in this broker's log."""
+
+    status: PutMessageStatus
+    stored: Message | None = None
+    """None: not in this log."""
+
+
+class PutMessage:
+    """Puts messages into the log of this broker; one that asks for a delay goes where it waits.
+
+    Args:
+        on_stored: told topic and queue id of each message.
+
+    Mirrors:
+        `org.apache.rocketmq.store.DefaultMessageStore#putMessage`, with the hooks `HookUtils#checkBeforePutMessage`
+        and `#handleScheduleMessage`.
+
+    Emits:
+        STORED for each message.
+    """
+
+    def __init__(self, broker: BrokerContext, levels: DelayLevels, on_stored: Callable[[str, int], None]) -> None:
+        self._broker = broker
+        self._levels = levels
+        self._on_stored = on_stored
+
+    def put(self, message: Message) -> PutMessageResult:
+        """Append a message; a slave takes none."""
+        broker = self._broker
+        if broker.broker_id != MASTER_ID:
+            return PutMessageResult(PutMessageStatus.SERVICE_NOT_AVAILABLE)
+        stored = broker.store.put_message(self._levels.put_aside(message), now_ms=broker.host.clock.now_ms())
+        write_commit_log(broker.host.disk, stored)
+        topic, queue_id, offset = stored.topic, stored.queue_id, stored.queue_offset
+        broker.host.record(MessageRecord(MessageEvent.STORED, "", topic, broker.broker_name, queue_id, offset))
+        self._on_stored(topic, queue_id)
+        return PutMessageResult(PutMessageStatus.PUT_OK, stored)

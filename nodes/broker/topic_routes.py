@@ -1,0 +1,77 @@
+"""Keeps the routes to other brokers up to date."""
+
+import trio
+
+from nodes.broker.context import BrokerContext
+from nodes.broker.escape_routes import EscapeRoutes
+from nodes.client.routes import OrderTopicConfError
+from nodes.protocol import headers
+from nodes.protocol.codes import RequestCode, ResponseCode
+from nodes.protocol.model import MessageQueue, TopicRouteData
+from nodes.protocol.registry import decode_body_cached
+from nodes.rpc.errors import RemotingError
+from nodes.rpc.nameservers import Nameservers
+from nodes.threads import ScheduledThread
+
+_INITIAL_DELAY_MS = 1_000
+_GET_TOPIC_ROUTE_TIMEOUT_MS = 3_000
+_LOCK_TIMEOUT_MS = 3_000
+
+
+class TopicRouteInfoManager:
+    """The routes of the topics that a broker has written to elsewhere; up to 30 s old.
+
+    Mirrors:
+        `org.apache.rocketmq.broker.topic.TopicRouteInfoManager`.
+    """
+
+    def __init__(self, broker: BrokerContext, nameservers: Nameservers) -> None:
+        self._broker = broker
+        self._nameservers = nameservers
+        self._routes = EscapeRoutes(broker.host.rng("sendWhichQueue").randrange)
+        self._thread = ScheduledThread(broker.host, "TopicRouteInfoManagerScheduledThread")
+        self._lock = trio.Lock()
+
+    def start(self) -> None:
+        """Begin to refresh."""
+        period_ms = self._broker.config.load_balance_poll_name_server_interval
+        self._thread.at_fixed_rate("updateTopicRouteInfoFromNameServer", self._update_all, _INITIAL_DELAY_MS, period_ms)
+        self._thread.start()
+
+    async def try_to_find_queues(self, topic: str) -> tuple[MessageQueue, ...] | None:
+        """The queues to write to; the nameserver is asked only where none are known."""
+        if not self._routes.queues(topic):
+            await self._update(topic)
+        return self._routes.queues(topic)
+
+    def next_queue(self, topic: str, avoiding: str | None) -> MessageQueue:
+        """The next queue in turn, of another broker than `avoiding` if there is one."""
+        return self._routes.next_queue(topic, avoiding)
+
+    def find_broker_address_in_publish(self, broker_name: str) -> str | None:
+        """The address of a broker's master."""
+        return self._routes.find_broker_address_in_publish(broker_name)
+
+    async def _update_all(self) -> None:
+        for topic in self._routes.topics():
+            await self._update(topic)
+
+    async def _update(self, topic: str) -> None:
+        """Ask for one route; whatever goes wrong, the known one stays."""
+        log = self._broker.host.log
+        try:
+            with self._broker.host.timeout_ms(_LOCK_TIMEOUT_MS):
+                await self._lock.acquire()
+        except trio.TooSlowError:
+            return
+        try:
+            header = headers.GetRouteInfoRequestHeader(topic)
+            answer = await self._nameservers.ask(
+                RequestCode.GET_ROUTEINFO_BY_TOPIC, header, timeout_ms=_GET_TOPIC_ROUTE_TIMEOUT_MS
+            )
+            if answer.code == ResponseCode.SUCCESS:
+                self._routes.install(topic, decode_body_cached(TopicRouteData, answer.body))
+        except (RemotingError, OrderTopicConfError) as error:
+            log.warning("updateTopicRouteInfoFromNameServer failed", topic=topic, error=str(error))
+        finally:
+            self._lock.release()

@@ -1,0 +1,39 @@
+"""The id that a broker gives a message: its own address, and where the message lies in its log.
+
+Mirrors:
+    `org.apache.rocketmq.common.message.MessageDecoder#createMessageId`.
+"""
+
+import struct
+
+_PORT_AND_OFFSET = struct.Struct(">iq")
+
+
+def create_message_id(ip: bytes, port: int, offset: int) -> str:
+    """Write an id.
+
+    Args:
+        ip: 4 or 16 bytes.
+        offset: in the commit log, bytes.
+
+    Returns:
+        Hexadecimal digits, 32 or 56 of them.
+    """
+    return (ip + _PORT_AND_OFFSET.pack(port, offset)).hex().upper()
+
+
+def decode_message_id(message_id: str) -> tuple[bytes, int, int]:
+    """Read an id.
+
+    Returns:
+        Address, port and offset.
+
+    Raises:
+        ValueError: it is no id.
+    """
+    decoded = bytes.fromhex(message_id)
+    length = len(decoded) - _PORT_AND_OFFSET.size
+    if length not in (4, 16):
+        raise ValueError(f"{message_id!r} is no message id: an address has 4 or 16 bytes, not {length}")
+    port, offset = _PORT_AND_OFFSET.unpack_from(decoded, length)
+    return decoded[:length], port, offset
