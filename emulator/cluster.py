@@ -168,6 +168,7 @@ class Cluster:
                 topics=spec.topics,
                 nameservers=nameservers,
                 consume_ms=spec.consume_ms,
+                fail_times=spec.fail_times,
             ),
         )
 

@@ -54,6 +54,7 @@ _BROKER = (
     *("name", "id", "replicas", "one_address", "node", "address_of", "cluster"),
     *("start_after_s", "start_after_ms", "options"),
 )
+_CONSUMER = ("group", "count", "names", "topics", "options", "consume_ms", "fail_times")
 _PORTS_APART = 10
 """Between the ports of replicas on one address."""
 
@@ -124,16 +125,7 @@ def to_dict(scenario: Scenario) -> dict[str, Any]:
         "nameserver": [{"name": it.name, "options": write_options(it.config)} for it in scenario.nameservers],
         "broker": [_write_broker(it) for it in scenario.brokers],
         "topic": [{"name": it.name, "queues": it.queues, "brokers": list(it.brokers)} for it in scenario.topics],
-        "consumer": [
-            {
-                "group": it.group,
-                "names": list(it.names),
-                "topics": list(it.topics),
-                "consume_ms": it.consume_ms,
-                "options": write_options(it.config),
-            }
-            for it in scenario.consumers
-        ],
+        "consumer": [_write_consumers(it) for it in scenario.consumers],
         "producer": [
             {
                 "name": it.name,
@@ -157,6 +149,17 @@ def _write_broker(broker: BrokerSpec) -> dict[str, Any]:
         "cluster": broker.cluster,
         "start_after_ms": broker.start_after_ms,
         "options": write_options(broker.config),
+    }
+
+
+def _write_consumers(consumers: ConsumerGroupSpec) -> dict[str, Any]:
+    return {
+        "group": consumers.group,
+        "names": list(consumers.names),
+        "topics": list(consumers.topics),
+        "consume_ms": consumers.consume_ms,
+        **({"fail_times": consumers.fail_times} if consumers.fail_times else {}),
+        "options": write_options(consumers.config),
     }
 
 
@@ -258,7 +261,7 @@ def _read_topics(root: Section, broker_names: tuple[str, ...]) -> tuple[TopicSpe
 def _read_consumers(root: Section) -> tuple[ConsumerGroupSpec, ...]:
     groups: list[ConsumerGroupSpec] = []
     first = 1
-    for section in root.tables("consumer", ("group", "count", "names", "topics", "options", "consume_ms")):
+    for section in root.tables("consumer", _CONSUMER):
         if "names" in section.values and "count" in section.values:
             raise SpecError(section.at("count"), "expected only one of count and names")
         count = section.number("count", 1, least=1)
@@ -271,6 +274,7 @@ def _read_consumers(root: Section) -> tuple[ConsumerGroupSpec, ...]:
                 section.texts("topics"),
                 read_options(section, ConsumerConfig),
                 section.number("consume_ms", 0),
+                section.number("fail_times", 0),
             )
         )
     return tuple(groups)

@@ -74,6 +74,8 @@ class ConsumerGroupSpec:
     config: ConsumerConfig = ConsumerConfig()
     consume_ms: int = 0
     """How long the listener takes for one message."""
+    fail_times: int = 0
+    """How often the listener fails for each message before it succeeds; only with `consume_orderly`."""
 
 
 @attrs.frozen
@@ -156,6 +158,9 @@ def _check_numbers(scenario: Scenario) -> None:
         _expect_from(f"topic[{i}].queues", topic.queues, 1)
     for i, consumers in enumerate(scenario.consumers):
         _expect_from(f"consumer[{i}].consume_ms", consumers.consume_ms, 0)
+        _expect_from(f"consumer[{i}].fail_times", consumers.fail_times, 0)
+        if consumers.fail_times and not consumers.config.consume_orderly:
+            raise SpecError(f"consumer[{i}].fail_times", "expected only with the option consumeOrderly")
     for i, producer in enumerate(scenario.producers):
         _expect_from(f"producer[{i}].rate_per_s", producer.rate_per_s, 1)
 

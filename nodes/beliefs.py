@@ -73,7 +73,9 @@ class OwnershipEvent(StrEnum):
     DROPPED = "dropped"
     """Its process queue was marked dropped."""
     LOCKED = "locked"
+    """A broker granted its order lock; renewals are not told of."""
     UNLOCKED = "unlocked"
+    """It gave the order lock back, or a broker refused to renew it."""
 
 
 @attrs.frozen

@@ -8,6 +8,7 @@ import attrs
 from emulator.bench import rows
 from emulator.bench.figures import Floor, Judged, Row, Work
 from emulator.world import TimeMode
+from nodes.config import AllocateStrategy
 
 
 @attrs.frozen
@@ -48,6 +49,13 @@ def _measure_speed(shape: rows.Shape, mode: TimeMode, window_s: int, rounds: int
     return rows.emulated_s_per_s(name, shape, mode, work, window_s=window_s, rounds=rounds)
 
 
+def _allocation(strategy: AllocateStrategy) -> Benchmark:
+    # Less than proportional: what members cost does not grow with the queues.
+    growth = Floor(Judged.RATIO, 1.2, at_most=True)
+    name = f"allocation_{strategy.lower()}_s"
+    return Benchmark(name, growth, lambda name, work: rows.allocation_s(name, strategy, work))
+
+
 _SMALL = rows.Shape(nameservers=3, brokers=17, acting=True)
 _LARGE = rows.Shape(nameservers=3, brokers=30, consumers=300)
 
@@ -64,4 +72,5 @@ BENCHMARKS = (
     Benchmark("ready_s", _seconds(2), rows.ready_s),
     Benchmark("memory_per_idle_consumer_kib", None, rows.memory_per_idle_consumer_kib),
     Benchmark("idle_cpu_per_node_pct", None, rows.idle_cpu_per_node_pct),
+    *(_allocation(strategy) for strategy in AllocateStrategy),
 )

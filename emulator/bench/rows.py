@@ -6,10 +6,11 @@ from functools import partial
 
 import attrs
 
-from emulator.bench import cluster_trials, life_trials, rivals, rpc_trials
+from emulator.bench import allocation_trials, cluster_trials, life_trials, rivals, rpc_trials
 from emulator.bench.figures import Row, Sample, Work, interleave
 from emulator.bench.trial import run_trial
 from emulator.world import TimeMode
+from nodes.config import AllocateStrategy
 
 _RPC_ROUNDS = 5
 _CALLS = 30_000
@@ -114,6 +115,18 @@ def idle_cpu_per_node_pct(name: str, work: Work, *, consumers: int = 20, wall_s:
     )
     what = f"none: 1 nameserver, 2 brokers, {consumers} consumers over {duration_s} wall s"
     return Row(name, share.median, "% of a core", share.spread_pct, what, None)
+
+
+def allocation_s(name: str, strategy: AllocateStrategy, work: Work, *, consumers: int = 1_000) -> Row:
+    """How long a whole group takes to divide its queues; beside it, a queue's part of that among few and among many."""
+    few, usual, many = (work.sized(queues) for queues in (1_000, 10_000, 100_000))
+    group = partial(run_trial, allocation_trials.whole_group_s, strategy=strategy, consumers=consumers)
+    among_few, wall, among_many = interleave(
+        (lambda: group(queues=few), lambda: group(queues=usual), lambda: group(queues=many)), work.repeated(5)
+    )
+    each_of_few, each_of_many = among_few.median / few, among_many.median / many
+    what = f"a queue's part: {each_of_many * 1e6:.3g} us of {many:,}, {each_of_few * 1e6:.3g} us of {few:,}"
+    return Row(name, wall.median, "s", wall.spread_pct, what, each_of_many / each_of_few)
 
 
 def _alone(side: Callable[[], list[float]], rounds: int) -> Sample:

@@ -2,9 +2,9 @@
 
 from collections import deque
 
-from nodes.beliefs import MessageEvent, MessageRecord
 from nodes.cause import cause
 from nodes.client.instance import ClientInstance
+from nodes.client.listener import MessageListener
 from nodes.client.offset_store import RemoteBrokerOffsetStore
 from nodes.client.process_queue import ProcessQueue
 from nodes.client.rebalance import PullRequest
@@ -15,35 +15,32 @@ _Batch = tuple[PullRequest, tuple[Message, ...], int]
 
 
 class ConsumeMessageConcurrentlyService:
-    """Hands messages to the listener, which takes `consume_ms` for each batch and always succeeds.
+    """Hands messages to the listener; what it makes of them does not matter, they count as consumed.
 
     Mirrors:
         `org.apache.rocketmq.client.impl.consumer.ConsumeMessageConcurrentlyService`.
-
-    Emits:
-        CONSUMED for every message whose listener returned.
     """
 
     def __init__(
         self,
         instance: ClientInstance,
         config: ConsumerConfig,
-        group: str,
         offsets: RemoteBrokerOffsetStore,
-        consume_ms: int,
+        listener: MessageListener,
     ) -> None:
-        self._instance = instance
         self._host = instance.host
-        self._group = group
         self._offsets = offsets
-        self._consume_ms = consume_ms
+        self._listener = listener
         self._batch_max = config.consume_message_batch_max_size
         self._threads_max = config.consume_thread_min
         self._threads = 0
         self._waiting: deque[_Batch] = deque()
         self._stopped = False
 
-    def submit(self, request: PullRequest, messages: tuple[Message, ...]) -> None:
+    def start(self) -> None:
+        """Threads are started as messages come."""
+
+    def submit(self, request: PullRequest, messages: tuple[Message, ...], *, dispatch: bool) -> None:  # noqa: ARG002
         """Queue messages in batches; a thread of the pool takes them up."""
         for start in range(0, len(messages), self._batch_max):
             self._waiting.append((request, messages[start : start + self._batch_max], cause.get()))
@@ -51,7 +48,7 @@ class ConsumeMessageConcurrentlyService:
                 self._threads += 1
                 self._host.start_soon(self._work, name="ConsumeMessageThread")
 
-    def stop(self) -> None:
+    async def stop(self) -> None:
         """Take up nothing more; what the listener has is not waited for."""
         self._stopped = True
         self._waiting.clear()
@@ -72,22 +69,9 @@ class ConsumeMessageConcurrentlyService:
         if process_queue.dropped:
             return
         process_queue.start_consuming(messages, now_ms=self._host.clock.now_ms())
-        if self._consume_ms:
-            await self._host.sleep_ms(self._consume_ms)
-        queue = request.queue
-        for message in messages:
-            event = MessageRecord(
-                MessageEvent.CONSUMED,
-                self._group,
-                queue.topic,
-                queue.broker_name,
-                queue.queue_id,
-                message.queue_offset,
-                self._instance.client_id,
-            )
-            self._host.record(event)
+        await self._listener.consume_message(request.queue, messages)
         if self._is_void(process_queue):
             return
         offset = process_queue.remove_messages(messages, now_ms=self._host.clock.now_ms())
         if offset >= 0:
-            self._offsets.memory.update(queue, offset, increase_only=True)
+            self._offsets.memory.update(request.queue, offset, increase_only=True)

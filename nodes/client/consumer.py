@@ -1,22 +1,22 @@
 """A push consumer process: subscribes, rebalances, pulls and consumes for one group."""
 
-from collections.abc import Mapping
-from types import MappingProxyType
+from typing import Protocol
 
 import attrs
 import trio
 
-from nodes.allocation.averagely import allocate_averagely
-from nodes.allocation.strategy import AllocateMessageQueueStrategy
+from nodes.allocation.strategies import strategy_of
 from nodes.beliefs import Lifecycle, LifecycleEvent
 from nodes.client.consume_concurrently import ConsumeMessageConcurrentlyService
+from nodes.client.consume_orderly import ConsumeMessageOrderlyService
 from nodes.client.instance import ClientInstance
+from nodes.client.listener import MessageListener
 from nodes.client.offset_store import RemoteBrokerOffsetStore
 from nodes.client.pull import PullMessageService
 from nodes.client.rebalance import PullRequest, Rebalance
 from nodes.client.rebalance_service import RebalanceService
 from nodes.client.routes import topic_subscribe_info
-from nodes.config import AllocateStrategy, ConsumerConfig
+from nodes.config import ConsumerConfig
 from nodes.host import Host
 from nodes.protocol.model import (
     RETRY_TOPIC_PREFIX,
@@ -32,9 +32,19 @@ from nodes.protocol.model import (
 from nodes.rpc.errors import RemotingError
 
 INNER_PRODUCER_GROUP = "CLIENT_INNER_PRODUCER"
-STRATEGIES: Mapping[AllocateStrategy, AllocateMessageQueueStrategy] = MappingProxyType(
-    {AllocateStrategy.AVG: allocate_averagely}
-)
+
+
+class ConsumeMessageService(Protocol):
+    """Who hands messages to the listener."""
+
+    def start(self) -> None:
+        """Begin what is periodic."""
+
+    def submit(self, request: PullRequest, messages: tuple[Message, ...], *, dispatch: bool) -> None:
+        """Messages are cached; `dispatch`: nobody consumes their queue in order at present."""
+
+    async def stop(self) -> None:
+        """Hand out nothing more."""
 
 
 class PushConsumer:
@@ -43,6 +53,7 @@ class PushConsumer:
     Args:
         topics: subscribed with `*`; the group's retry topic comes by itself.
         consume_ms: how long the listener takes for a batch.
+        fail_times: how often the listener of an ordered consumer fails for each message before it succeeds.
 
     Mirrors:
         `org.apache.rocketmq.client.impl.consumer.DefaultMQPushConsumerImpl`.
@@ -57,6 +68,7 @@ class PushConsumer:
         topics: tuple[str, ...],
         nameservers: tuple[str, ...],
         consume_ms: int = 0,
+        fail_times: int = 0,
     ) -> None:
         self._host = host
         self._config = config
@@ -66,18 +78,22 @@ class PushConsumer:
         self._subscriptions = {topic: SubscriptionData(topic, sub_version=now_ms) for topic in subscribed}
         self.instance = ClientInstance(host, config, nameservers)
         self._offsets = RemoteBrokerOffsetStore(self.instance, group)
-        self.rebalance = Rebalance(
-            self.instance, config, group, STRATEGIES[config.allocate_message_queue_strategy], self._offsets, self
-        )
+        self.rebalance = Rebalance(self.instance, config, group, strategy_of(config), self._offsets, self)
         self._service = RebalanceService(host, config, self._do_rebalance)
         self._pulls = PullMessageService(self.instance, config, group, self._offsets, self)
-        self._consumption = ConsumeMessageConcurrentlyService(self.instance, config, group, self._offsets, consume_ms)
+        listener = MessageListener(self.instance, group, consume_ms, fail_times)
+        self._consumption: ConsumeMessageService = (
+            ConsumeMessageOrderlyService(self.instance, config, self._offsets, self.rebalance.locks, listener)
+            if config.consume_orderly
+            else ConsumeMessageConcurrentlyService(self.instance, config, self._offsets, listener)
+        )
         self._stopping = trio.Event()
 
     # --- life -------------------------------------------------------------------
 
     async def main(self) -> None:
         """Start in RocketMQ's order, consume, stop."""
+        self._consumption.start()
         self.instance.register(self)
         self.instance.on_consumer_ids_changed = self._service.wake
         self.instance.start()
@@ -101,8 +117,8 @@ class PushConsumer:
         self._stopping.set()
 
     async def _shutdown(self) -> None:
-        """Commit, say farewell, and only then let go of the queues."""
-        self._consumption.stop()
+        """Give locks back, commit, say farewell, and only then let go of the queues."""
+        await self._consumption.stop()
         self.persist_offsets()
         self._pulls.stop()
         await self.instance.unregister(self, self.group, is_consumer=True)
@@ -154,17 +170,23 @@ class PushConsumer:
 
         Until a broker has heard of it, it refuses pulls of the topic as not latest.
         """
-        subscription = self._subscriptions[topic]
+        subscription = self._subscriptions.get(topic)
+        if subscription is None:
+            return
         self._subscriptions[topic] = attrs.evolve(subscription, sub_version=self._host.clock.now_ms())
         await self.instance.heartbeat_all()
+
+    def unsubscribe(self, topic: str) -> None:
+        """Want a topic no more; its queues go with the next pass."""
+        self._subscriptions.pop(topic, None)
 
     def subscription(self, topic: str) -> SubscriptionData | None:
         """The present subscription of a topic."""
         return self._subscriptions.get(topic)
 
-    def consume(self, request: PullRequest, messages: tuple[Message, ...]) -> None:
+    def consume(self, request: PullRequest, messages: tuple[Message, ...], *, dispatch: bool) -> None:
         """Hand messages to the listener."""
-        self._consumption.submit(request, messages)
+        self._consumption.submit(request, messages, dispatch=dispatch)
 
     def on_offset_illegal(self, queue: MessageQueue, corrected: int) -> None:
         """Go on at the corrected offset, with a fresh queue after an immediate rebalance."""
@@ -172,8 +194,16 @@ class PushConsumer:
         if process_queue is None or process_queue.dropped:
             return
         self._offsets.memory.update_and_freeze(queue, corrected)
-        self.rebalance.remove_process_queue(queue)
+        self.rebalance.drop(queue)
+        self._host.start_soon(self._take_up_afresh, queue, name="PullMessageServiceScheduledThread")
+
+    async def _take_up_afresh(self, queue: MessageQueue) -> None:
+        await self.rebalance.remove_process_queue(queue)
         self._service.wake()
+
+    def rebalance_later(self, delay_ms: int) -> None:
+        """Rebalance a little later; no sooner than a second after the end of the pass before."""
+        self._host.call_later_ms(delay_ms, self._service.wake)
 
     async def _do_rebalance(self) -> bool:
         if not self.instance.serves(self):

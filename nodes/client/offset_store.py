@@ -9,7 +9,7 @@ from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
 from nodes.protocol.model import MASTER_ID, MessageQueue
 from nodes.protocol.registry import decode_header
-from nodes.rpc.errors import RemotingConnectError
+from nodes.rpc.errors import RemotingConnectError, RemotingError
 from nodes.rpc.typed import invoke, invoke_oneway, succeeded
 
 _QUERY_TIMEOUT_MS = 5_000
@@ -28,7 +28,9 @@ class RemoteBrokerOffsetStore:
         self.memory = OffsetTable()
 
     async def read_from_store(self, queue: MessageQueue) -> int | None:
-        """The offset that the broker has stored for the group.
+        """The offset that the broker has stored for the group; memory holds it from now on, unless it is frozen.
+
+        So the next commit tells the broker what it said itself, though nothing was consumed in between.
 
         Returns:
             None where it has none.
@@ -44,7 +46,9 @@ class RemoteBrokerOffsetStore:
         )
         if answer.code == ResponseCode.QUERY_NOT_FOUND:
             return None
-        return _offset(answer)
+        offset = _offset(answer)
+        self.memory.update(queue, offset, increase_only=False)
+        return offset
 
     async def max_offset(self, queue: MessageQueue) -> int:
         """One more than the offset of the queue's last message, as its master says.
@@ -67,9 +71,8 @@ class RemoteBrokerOffsetStore:
 
     def persist(self, queue: MessageQueue) -> None:
         """Commit what memory holds for one queue."""
-        offset = self.memory.read(queue)
-        if offset >= 0:
-            self._commit(queue, offset)
+        if queue in self.memory:
+            self._commit(queue, self.memory.read(queue))
 
     def persist_all(self, queues: Iterable[MessageQueue]) -> None:
         """Commit the queues of the process queue table; what memory holds of others is forgotten unsent."""
@@ -77,10 +80,26 @@ class RemoteBrokerOffsetStore:
             self._commit(queue, offset)
 
     def _commit(self, queue: MessageQueue, offset: int) -> None:
+        if not self._send_commit(queue, offset):
+            self._instance.host.start_soon(self._commit_by_new_route, queue, offset, name="updateConsumeOffsetToBroker")
+
+    async def _commit_by_new_route(self, queue: MessageQueue, offset: int) -> None:
+        # RocketMQ's thread waits for this one; ours goes on with the next queue.
+        try:
+            await self._instance.update_topic_route(queue.topic)
+        except RemotingError as error:
+            self._instance.host.log.warning("updateConsumeOffsetToBroker failed", queue=str(queue), error=str(error))
+            return
+        self._send_commit(queue, offset)
+
+    def _send_commit(self, queue: MessageQueue, offset: int) -> bool:
+        """Tell the broker; False where no address of it is known."""
         found = self._instance.routes.find_broker_address_in_subscribe(queue.broker_name, MASTER_ID)
-        if found is not None:
-            header = headers.UpdateConsumerOffsetRequestHeader(self._group, queue.topic, queue.queue_id, offset)
-            invoke_oneway(self._instance.rpc, found.address, RequestCode.UPDATE_CONSUMER_OFFSET, header)
+        if found is None:
+            return False
+        header = headers.UpdateConsumerOffsetRequestHeader(self._group, queue.topic, queue.queue_id, offset)
+        invoke_oneway(self._instance.rpc, found.address, RequestCode.UPDATE_CONSUMER_OFFSET, header)
+        return True
 
     async def _address_for_query(self, queue: MessageQueue) -> str:
         routes = self._instance.routes

@@ -30,6 +30,9 @@ class OffsetTable:
         """A copy of the table, in the order of the queues."""
         return {queue: self._offsets[queue].offset for queue in sorted(self._offsets)}
 
+    def __contains__(self, queue: MessageQueue) -> bool:
+        return queue in self._offsets
+
     def read(self, queue: MessageQueue) -> int:
         """The offset in memory, -1 where there is none."""
         entry = self._offsets.get(queue)

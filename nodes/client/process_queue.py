@@ -5,7 +5,9 @@ Mirrors:
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import trio
 
 from nodes.protocol.model import Message
 
@@ -13,6 +15,8 @@ REBALANCE_LOCK_MAX_LIVE_TIME_MS = 30_000
 PULL_MAX_IDLE_TIME_MS = 120_000
 NO_OFFSET = -1
 MAX_OFFSET_PROPERTY = "MAX_OFFSET"
+EXPIRED_AT_ONCE_MAX = 16
+"""Looks at the head in one run for listeners that take too long."""
 
 
 class NothingTakenError(LookupError):
@@ -40,6 +44,10 @@ class ProcessQueue:
         """Its results do not count any more."""
         self.locked = False
         """Set for every new queue, ordered or not: says nothing about the lock at the broker."""
+        self.consume_lock = trio.Lock()
+        """Held by the listener of an ordered queue while it has a batch, and by who lets go of the queue."""
+        self.try_unlock_times = 0
+        """How often an ordered queue could not be let go of because its listener had a batch."""
         self.last_pull_ms = now_ms
         self.last_consume_ms = now_ms
         self.last_lock_ms = now_ms
@@ -53,6 +61,11 @@ class ProcessQueue:
     def offsets(self) -> Sequence[int]:
         """Cached offsets, ascending; without those taken."""
         return self._keys
+
+    @property
+    def has_temp_message(self) -> bool:
+        """Whether a message is cached; those taken do not count."""
+        return bool(self._keys)
 
     @property
     def taken_offsets(self) -> tuple[int, ...]:
@@ -131,6 +144,25 @@ class ProcessQueue:
         if start_ms is None or now_ms - start_ms <= consume_timeout_ms:
             return None
         return self._messages[self._keys[0]]
+
+    def expired_heads(self, now_ms: Callable[[], int], consume_timeout_ms: int) -> Iterator[Message]:
+        """The messages to send back because their listeners take too long, one after the other.
+
+        Who asks sends a message back and calls `remove_messages` before the next: one that could not be sent
+        back stays the head and comes again, as long as the looks of this run last. Ordered queues are never asked.
+
+        Args:
+            now_ms: the wall clock, read anew for every look.
+            consume_timeout_ms: how long a listener may take.
+
+        Mirrors:
+            `ProcessQueue#cleanExpiredMsg`.
+        """
+        for _ in range(min(len(self._keys), EXPIRED_AT_ONCE_MAX)):
+            head = self.timed_out_head(now_ms(), consume_timeout_ms)
+            if head is None:
+                return
+            yield head
 
     # Ordered consumption
 

@@ -2,11 +2,14 @@
 
 from collections.abc import Mapping
 
+import attrs
 import trio
 
 from nodes.beliefs import Lifecycle, LifecycleEvent
 from nodes.client.instance import ClientInstance
+from nodes.client.latency_fault import MQFaultStrategy
 from nodes.client.routes import TopicPublishInfo, topic_publish_info
+from nodes.client.send_which_queue import SendWhichQueue
 from nodes.config import ProducerConfig
 from nodes.host import Host
 from nodes.protocol import headers
@@ -54,7 +57,8 @@ class SteadyProducer:
         self._rate_per_s = rate_per_s
         self.instance = ClientInstance(host, config, nameservers)
         self._publish: dict[str, TopicPublishInfo] = {}
-        self._index = host.rng("sendWhichQueue").randrange(_FIRST_INDEX_BOUND)
+        self._which = SendWhichQueue(host.rng("sendWhichQueue").randrange(_FIRST_INDEX_BOUND))
+        self._faults = MQFaultStrategy(send_latency_enable=config.send_latency_enable)
         self._sent = 0
         self._timer = ScheduledThread(host, "application")
         self._stopping = trio.Event()
@@ -96,7 +100,8 @@ class SteadyProducer:
     def update_topic_info(self, topic: str, route: TopicRouteData) -> None:
         """Take over the queues to send to."""
         if topic in self._publish:
-            self._publish[topic] = topic_publish_info(topic, route)
+            info = topic_publish_info(topic, route)
+            self._publish[topic] = attrs.evolve(info, have_topic_router_info=True)
 
     def persist_offsets(self) -> None:
         """A producer has none."""
@@ -127,19 +132,30 @@ class SteadyProducer:
             left_ms = (deadline_ns - self._host.clock.monotonic_ns()) // _NS_PER_MS
             if left_ms <= 0:
                 break
-            queue = self._select_queue(info, last_broker)
+            now_ms = self._host.clock.now_ms()
+            queue = self._faults.select_one_message_queue(info.message_queues, self._which, last_broker, now_ms)
             last_broker = queue.broker_name
             try:
                 await self._send_to(queue, body, left_ms)
             except RemotingError as failed:
+                self._tell_fault(last_broker, now_ms, isolation=True, reachable=True)
                 error = failed
             except BrokerError as refused:
+                # RocketMQ takes a broker that refuses for one that cannot be reached.
+                self._tell_fault(last_broker, now_ms, isolation=True, reachable=False)
                 if refused.code not in _RETRY_CODES:
                     raise
                 error = refused
             else:
+                self._tell_fault(last_broker, now_ms, isolation=False, reachable=True)
                 return
         raise error
+
+    def _tell_fault(self, broker_name: str, begin_ms: int, *, isolation: bool, reachable: bool) -> None:
+        now_ms = self._host.clock.now_ms()
+        self._faults.update_fault_item(
+            broker_name, now_ms - begin_ms, isolation=isolation, reachable=reachable, now_ms=now_ms
+        )
 
     async def _find_publish_info(self, topic: str) -> TopicPublishInfo:
         """The queues to send to; asks the nameserver where none is known."""
@@ -150,17 +166,6 @@ class SteadyProducer:
         if not info.ok:
             raise RemotingConnectError(f"No route info of this topic: {topic}")
         return info
-
-    def _select_queue(self, info: TopicPublishInfo, last_broker: str | None) -> MessageQueue:
-        """The next queue in turn, not on the broker of the attempt before if there is another."""
-        queues = info.message_queues
-        for _ in queues:
-            self._index += 1
-            queue = queues[self._index % len(queues)]
-            if queue.broker_name != last_broker:
-                return queue
-        self._index += 1
-        return queues[self._index % len(queues)]
 
     async def _send_to(self, queue: MessageQueue, body: bytes, timeout_ms: int) -> None:
         address = self.instance.routes.find_broker_address_in_publish(queue.broker_name)

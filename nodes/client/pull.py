@@ -7,6 +7,7 @@ from typing import Protocol
 from nodes.cause import cause
 from nodes.client.instance import ClientInstance
 from nodes.client.offset_store import RemoteBrokerOffsetStore
+from nodes.client.pull_from_where import compute_pull_from_where
 from nodes.client.rebalance import PullRequest
 from nodes.config import ConsumerConfig
 from nodes.protocol import headers
@@ -18,12 +19,12 @@ from nodes.protocol.pull_flags import PullSysFlag
 from nodes.protocol.registry import decode_body, decode_header, encode_header
 from nodes.rpc.client import Reply
 from nodes.rpc.errors import RemotingError
-from nodes.threads import WakeUp
+from nodes.rpc.typed import BrokerError
+from nodes.threads import FOR_EVER_MS, WakeUp
 
 _FLOW_CONTROL_DELAY_MS = 50
 _SHORTEST_PULL_MS = 1
 _BROKER_FLOW_CONTROL_DELAY_MS = 20
-_FOR_EVER_MS = 1_000_000_000.0
 _PULL_SIZE_THRESHOLD_BYTES = 100 * 1024 * 1024
 
 
@@ -33,8 +34,8 @@ class PullConsumer(Protocol):
     def subscription(self, topic: str) -> SubscriptionData | None:
         """The present subscription of a topic."""
 
-    def consume(self, request: PullRequest, messages: tuple[Message, ...]) -> None:
-        """Messages were found and cached."""
+    def consume(self, request: PullRequest, messages: tuple[Message, ...], *, dispatch: bool) -> None:
+        """Messages were found and cached; `dispatch`: nobody consumes the queue in order at present."""
 
     def on_offset_illegal(self, queue: MessageQueue, corrected: int) -> None:
         """The broker moved the offset; the queue is to be taken up afresh."""
@@ -87,7 +88,7 @@ class PullMessageService:
     async def _run(self) -> None:
         while True:
             if not self._waiting:
-                await self._wake_up.sleep_ms(_FOR_EVER_MS)
+                await self._wake_up.sleep_ms(FOR_EVER_MS)
                 continue
             request, began = self._waiting.popleft()
             cause.set(began)
@@ -101,6 +102,9 @@ class PullMessageService:
         process_queue.last_pull_ms = self._host.clock.now_ms()
         if self._is_flow_controlled(request):
             self.pull_later(request, _FLOW_CONTROL_DELAY_MS)
+            return
+        if self._config.consume_orderly and not await self._is_fit_in_order(request):
+            self.pull_later(request, self._config.pull_time_delay_mills_when_exception)
             return
         subscription = self._consumer.subscription(request.queue.topic)
         address = await self._address(request.queue)
@@ -122,8 +126,26 @@ class PullMessageService:
         return (
             pq.msg_count > config.pull_threshold_for_queue
             or pq.msg_size_bytes > _PULL_SIZE_THRESHOLD_BYTES
-            or pq.max_span > config.consume_concurrently_max_span
+            or (pq.max_span > config.consume_concurrently_max_span and not config.consume_orderly)
         )
+
+    async def _is_fit_in_order(self, request: PullRequest) -> bool:
+        """Whether an ordered queue may be pulled; the first time its offset is read again, while all others wait.
+
+        The one from the assignment may be of a time when somebody else still consumed the queue.
+        """
+        if not request.process_queue.locked:
+            return False
+        if request.previously_locked:
+            return True
+        try:
+            offset = await compute_pull_from_where(self._offsets, self._config.consume_from_where, request.queue)
+        except (RemotingError, BrokerError) as error:
+            self._host.log.warning("Failed to compute pull offset", queue=str(request.queue), error=str(error))
+            return False
+        request.previously_locked = True
+        request.next_offset = offset
+        return True
 
     async def _address(self, queue: MessageQueue) -> tuple[str, bool] | None:
         routes = self._instance.routes
@@ -201,8 +223,8 @@ class PullMessageService:
     ) -> None:
         request.next_offset = header.next_begin_offset
         if messages:
-            request.process_queue.put_messages(messages)
-            self._consumer.consume(request, messages)
+            dispatch = request.process_queue.put_messages(messages)
+            self._consumer.consume(request, messages, dispatch=dispatch)
         if self._config.pull_interval > 0 and messages:
             self.pull_later(request, self._config.pull_interval)
         else:

@@ -6,24 +6,31 @@ from functools import lru_cache
 from typing import Protocol
 
 import attrs
+import trio
 
 from nodes.allocation.strategy import AllocateMessageQueueStrategy, AllocationError
 from nodes.beliefs import Belief, BeliefKind, Json, Ownership, OwnershipEvent
 from nodes.client.instance import ClientInstance
 from nodes.client.offset_store import RemoteBrokerOffsetStore
+from nodes.client.order_locks import OrderLocks
 from nodes.client.process_queue import ProcessQueue
+from nodes.client.pull_from_where import compute_pull_from_where
 from nodes.config import ConsumerConfig
 from nodes.protocol import headers
 from nodes.protocol.bodies import GetConsumerListByGroupResponseBody
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.java_order import java_sorted
-from nodes.protocol.model import RETRY_TOPIC_PREFIX, ConsumeFromWhere, MessageQueue
+from nodes.protocol.model import RETRY_TOPIC_PREFIX, MessageQueue
 from nodes.protocol.registry import decode_body_cached
 from nodes.rpc.errors import RemotingError
 from nodes.rpc.typed import BrokerError, invoke
 
 PULL_DISPATCH_DELAY_MS = 500
 """Between the end of a pass and the first pulls of its new queues."""
+_REBALANCE_AFTER_REFUSAL_MS = 500
+_CONSUME_LOCK_WAIT_MS = 500
+_UNLOCK_DELAY_MS = 20_000
+"""After the last grant: then a dropped queue is unlocked while its listener still has a batch."""
 
 
 @attrs.define(eq=False)
@@ -33,6 +40,8 @@ class PullRequest:
     queue: MessageQueue
     process_queue: ProcessQueue
     next_offset: int
+    previously_locked: bool = False
+    """Of an ordered queue: its offset was read once more after the lock was there."""
 
 
 class RebalanceListener(Protocol):
@@ -43,6 +52,9 @@ class RebalanceListener(Protocol):
 
     async def message_queue_changed(self, topic: str) -> None:
         """The queues of a topic changed."""
+
+    def rebalance_later(self, delay_ms: int) -> None:
+        """Wake the rebalance thread after a while."""
 
 
 class Rebalance:
@@ -77,6 +89,8 @@ class Rebalance:
         self.subscribe_info: dict[str, tuple[MessageQueue, ...]] = {}
         """topic -> its queues, as the last route told; a topic without route is absent."""
         self.process_queues: dict[MessageQueue, ProcessQueue] = {}
+        """An ordered queue stays, dropped, until its listener lets go of it."""
+        self.locks = OrderLocks(instance, group, self.process_queues)
 
     async def do_rebalance(self, topics: tuple[str, ...]) -> bool:
         """One pass over the topics of the group; returns whether all of them are balanced."""
@@ -99,13 +113,16 @@ class Rebalance:
             self._drop(queue, process_queue)
         self.process_queues.clear()
 
-    def remove_process_queue(self, queue: MessageQueue) -> None:
-        """Let go of one queue: commit what memory holds, forget it."""
+    def drop(self, queue: MessageQueue) -> None:
+        """Mark a queue dropped: what is pulled and consumed of it counts no more."""
+        self._drop(queue, self.process_queues[queue])
+
+    async def remove_process_queue(self, queue: MessageQueue) -> None:
+        """Forget one queue and let go of it; an ordered one that cannot be let go of stays locked at the broker."""
         process_queue = self.process_queues.pop(queue, None)
         if process_queue is not None:
             self._drop(queue, process_queue)
-            self._offsets.persist(queue)
-            self._offsets.memory.remove(queue)
+            await self._remove_unnecessary(queue, process_queue)
 
     async def _rebalance_topic(self, topic: str) -> bool:
         queues = self.subscribe_info.get(topic)
@@ -164,60 +181,85 @@ class Rebalance:
         return _sorted_members(body.consumer_id_list), address
 
     async def _update_process_queues(self, topic: str, wanted: Mapping[MessageQueue, None]) -> bool:
-        released = self._release(topic, wanted)
-        requests = [
-            request
-            for queue in wanted
-            if queue not in self.process_queues and (request := await self._acquire(queue)) is not None
-        ]
+        released = await self._release(topic, wanted)
+        requests: list[PullRequest] = []
+        is_all_locked = True
+        for queue in wanted:
+            if queue in self.process_queues:
+                continue
+            if self._config.consume_orderly and not await self.locks.lock(queue):
+                self._host.log.warning("doRebalance, add a new mq failed, because lock failed", queue=str(queue))
+                is_all_locked = False
+            elif (request := await self._acquire(queue)) is not None:
+                requests.append(request)
+        if not is_all_locked:
+            self._listener.rebalance_later(_REBALANCE_AFTER_REFUSAL_MS)
         self._listener.dispatch_pulls(requests, PULL_DISPATCH_DELAY_MS)
         return released or bool(requests)
 
-    def _release(self, topic: str, wanted: Mapping[MessageQueue, None]) -> bool:
-        """Mark first, then commit and forget one by one; a queue that nobody pulled for long goes as well."""
+    async def _release(self, topic: str, wanted: Mapping[MessageQueue, None]) -> bool:
+        """Mark first, then commit and forget one by one; a queue that nobody pulled for long goes as well.
+
+        Returns:
+            Whether a queue has left the table; one that is marked and could not be let go of stays there, dropped.
+        """
         now_ms = self._host.clock.now_ms()
         leaving = [
-            queue
+            (queue, pq)
             for queue, pq in self.process_queues.items()
             if queue.topic == topic
             and (queue not in wanted or now_ms - pq.last_pull_ms > self._config.pull_max_idle_time_ms)
         ]
-        for queue in leaving:
-            self._drop(queue, self.process_queues[queue])
-        for queue in leaving:
-            self.remove_process_queue(queue)
-        return bool(leaving)
+        for queue, process_queue in leaving:
+            self._drop(queue, process_queue)
+        changed = False
+        for queue, process_queue in leaving:
+            if await self._remove_unnecessary(queue, process_queue):
+                self.process_queues.pop(queue, None)
+                changed = True
+        return changed
+
+    async def _remove_unnecessary(self, queue: MessageQueue, process_queue: ProcessQueue) -> bool:
+        """Commit what memory holds of a dropped queue; returns whether it could be let go of."""
+        self._offsets.persist(queue)
+        if self._config.consume_orderly:
+            return await self._try_remove_ordered(queue, process_queue)
+        self._offsets.memory.remove(queue)
+        return True
+
+    async def _try_remove_ordered(self, queue: MessageQueue, process_queue: ProcessQueue) -> bool:
+        """Unlock a dropped queue when its listener has no batch, or whatever it has when the lock grew old."""
+        forced = self._host.clock.now_ms() > process_queue.last_lock_ms + _UNLOCK_DELAY_MS
+        if not forced:
+            try:
+                with self._host.timeout_ms(_CONSUME_LOCK_WAIT_MS):
+                    await process_queue.consume_lock.acquire()
+            except trio.TooSlowError:
+                process_queue.try_unlock_times += 1
+                return False
+        self._offsets.persist(queue)
+        self._offsets.memory.remove(queue)
+        process_queue.locked = False
+        self.locks.unlock(queue)
+        if not forced:
+            process_queue.consume_lock.release()
+        return True
 
     async def _acquire(self, queue: MessageQueue) -> PullRequest | None:
         self._offsets.memory.remove(queue)
+        process_queue = ProcessQueue(now_ms=self._host.clock.now_ms())
+        process_queue.locked = True
         try:
-            offset = await self._compute_pull_from_where(queue)
+            offset = await compute_pull_from_where(self._offsets, self._config.consume_from_where, queue)
         except (RemotingError, BrokerError) as error:
             self._host.log.warning("doRebalance, compute offset failed", queue=str(queue), error=str(error))
             return None
-        process_queue = ProcessQueue(now_ms=self._host.clock.now_ms())
-        process_queue.locked = True
         self.process_queues[queue] = process_queue
         self._record(OwnershipEvent.ACQUIRED, queue, offset)
         return PullRequest(queue, process_queue, offset)
 
-    async def _compute_pull_from_where(self, queue: MessageQueue) -> int:
-        """Where to start: the stored offset, else what `consumeFromWhere` says.
-
-        Raises:
-            RemotingError, BrokerError: it could not be found out.
-        """
-        stored = await self._offsets.read_from_store(queue)
-        if stored is not None:
-            return stored
-        if queue.topic.startswith(RETRY_TOPIC_PREFIX):
-            return 0
-        if self._config.consume_from_where is ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET:
-            return 0
-        return await self._offsets.max_offset(queue)
-
     def _truncate_queues_not_mine(self, topics: tuple[str, ...]) -> None:
-        """Drop queues of topics that are no longer subscribed, without a last commit."""
+        """Drop queues of topics that are no longer subscribed, without a last commit and without unlocking."""
         for queue in [q for q in self.process_queues if q.topic not in topics]:
             self._drop(queue, self.process_queues.pop(queue))
 

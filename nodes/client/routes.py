@@ -4,10 +4,13 @@ Mirrors:
     `org.apache.rocketmq.client.impl.factory.MQClientInstance`, its route and address tables.
 """
 
+import re
 from collections.abc import Callable, Mapping
 
 import attrs
 
+from nodes.protocol.java_order import as_int, java_compare_key
+from nodes.protocol.java_split import java_split
 from nodes.protocol.model import (
     MASTER_ID,
     BrokerData,
@@ -17,7 +20,9 @@ from nodes.protocol.model import (
     is_readable,
     is_writeable,
 )
+from nodes.protocol.queue_order import sort_queues
 
+_INT = re.compile(r"[+-]?[0-9]+")
 _BUCKETS = 16
 """Of a Java HashMap of up to 12 entries."""
 
@@ -26,14 +31,19 @@ class OrderTopicConfError(ValueError):
     """An order configuration is not of the form `broker:queues;broker:queues`."""
 
 
+class OrderTopicNumberError(OrderTopicConfError):
+    """What stands for the number of queues in an order configuration is no number."""
+
+
 @attrs.frozen
 class TopicPublishInfo:
-    """Where a producer may send messages of a topic."""
+    """The queues that a producer may send to."""
 
     message_queues: tuple[MessageQueue, ...]
     """By broker name, then queue id."""
     order_topic: bool = False
-    have_topic_router_info: bool = True
+    have_topic_router_info: bool = False
+    """A route was seen, be it one without a queue to send to: then the topic's own route is all there is."""
 
     @property
     def ok(self) -> bool:
@@ -67,22 +77,28 @@ def topic_publish_info(topic: str, route: TopicRouteData) -> TopicPublishInfo:
     return TopicPublishInfo(
         tuple(
             MessageQueue(topic, data.broker_name, queue_id)
-            for data in sorted(route.queue_datas, key=_queue_data_name)
+            for data in _by_broker_name(route.queue_datas)
             if is_writeable(data.perm) and data.broker_name in with_master
             for queue_id in range(data.write_queue_nums)
         )
     )
 
 
+def _by_broker_name(queue_datas: tuple[QueueData, ...]) -> list[QueueData]:
+    """Queue data in the order of the brokers' names."""
+    return sorted(queue_datas, key=lambda data: java_compare_key(data.broker_name))
+
+
 def _ordered_queues(topic: str, conf: str) -> tuple[MessageQueue, ...]:
     queues: list[MessageQueue] = []
-    for part in conf.rstrip(";").split(";"):
-        name, separator, count = part.partition(":")
-        if not separator or not count.isdecimal():
-            raise OrderTopicConfError(
-                f"order configuration of {topic}: {part!r} is not broker:queues; correct the KV entry"
-            )
-        queues.extend(MessageQueue(topic, name, queue_id) for queue_id in range(int(count)))
+    for entry in java_split(conf, ";"):
+        parts = java_split(entry, ":")
+        advice = f"order configuration of {topic}: {entry!r} is not broker:queues; correct the KV entry"
+        if len(parts) < 2:
+            raise OrderTopicConfError(advice)
+        if not _INT.fullmatch(parts[1]) or as_int(int(parts[1])) != int(parts[1]):
+            raise OrderTopicNumberError(advice)
+        queues.extend(MessageQueue(topic, parts[0], queue_id) for queue_id in range(int(parts[1])))
     return tuple(queues)
 
 
@@ -98,7 +114,7 @@ def topic_subscribe_info(topic: str, route: TopicRouteData) -> tuple[MessageQueu
         if is_readable(data.perm)
         for queue_id in range(data.read_queue_nums)
     }
-    return tuple(sorted(queues))
+    return tuple(sort_queues(queues))
 
 
 def topic_route_data_changed(old: TopicRouteData | None, new: TopicRouteData) -> bool:
@@ -115,19 +131,27 @@ def topic_route_data_changed(old: TopicRouteData | None, new: TopicRouteData) ->
 def _comparable(route: TopicRouteData) -> tuple[object, ...]:
     return (
         route.order_topic_conf,
-        sorted(route.queue_datas, key=_queue_data_name),
+        _by_broker_name(route.queue_datas),
         [(data.broker_name, dict(data.broker_addrs)) for data in sorted(route.broker_datas, key=_broker_data_name)],
         dict(route.filter_server_table),
         route.topic_queue_mapping_by_broker,
     )
 
 
-def _queue_data_name(data: QueueData) -> str:
-    return data.broker_name
-
-
 def _broker_data_name(data: BrokerData) -> str:
     return data.broker_name
+
+
+def select_broker_addr(data: BrokerData, draw: Callable[[int], int]) -> str | None:
+    """The master's address, else that of any member; None where there is none, where RocketMQ stumbles.
+
+    Mirrors:
+        `BrokerData#selectBrokerAddr`.
+    """
+    addrs = data.broker_addrs
+    if MASTER_ID in addrs:
+        return addrs[MASTER_ID]
+    return list(addrs.values())[draw(len(addrs))] if addrs else None
 
 
 class ClientRoutes:
@@ -201,15 +225,12 @@ class ClientRoutes:
             An address; None without route.
 
         Mirrors:
-            `MQClientInstance#findBrokerAddrByTopic`, `BrokerData#selectBrokerAddr`.
+            `MQClientInstance#findBrokerAddrByTopic`.
         """
         route = self._routes.get(topic)
         if route is None or not route.broker_datas:
             return None
-        addrs = route.broker_datas[draw(len(route.broker_datas))].broker_addrs
-        if MASTER_ID in addrs:
-            return addrs[MASTER_ID]
-        return list(addrs.values())[draw(len(addrs))] if addrs else None
+        return select_broker_addr(route.broker_datas[draw(len(route.broker_datas))], draw)
 
     def find_broker_address_in_publish(self, broker_name: str) -> str | None:
         """The master's address: for sends, locks, and offsets other than the committed one."""

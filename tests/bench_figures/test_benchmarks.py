@@ -13,6 +13,7 @@ from emulator.bench.catalogue import BENCHMARKS
 from emulator.bench.figures import Floor, Judged, Row, Sample, Work, interleave
 from emulator.bench.trial import TrialError, run_trial
 from emulator.world import TimeMode
+from nodes.config import AllocateStrategy
 
 TINY = Work(size=0.002, rounds=0.1)
 SMALL = rows.Shape(nameservers=1, brokers=2, consumers=2)
@@ -81,6 +82,13 @@ def test_a_cluster_that_is_left_alone_takes_little_of_a_core():
     assert row.value < 100
 
 
+def test_dividing_queues_is_timed_for_a_whole_group_and_beside_how_it_grows():
+    row = rows.allocation_s("allocation", AllocateStrategy.CONSISTENT_HASH, TINY, consumers=3)
+
+    expect_sane(row, "allocation")
+    assert row.ratio > 0
+
+
 def test_the_names_are_those_that_were_promised():
     assert [benchmark.name for benchmark in BENCHMARKS] == [
         "rpc_1",
@@ -95,6 +103,12 @@ def test_the_names_are_those_that_were_promised():
         "ready_s",
         "memory_per_idle_consumer_kib",
         "idle_cpu_per_node_pct",
+        "allocation_avg_s",
+        "allocation_avg_by_circle_s",
+        "allocation_config_s",
+        "allocation_machine_room_s",
+        "allocation_machine_room_nearby_s",
+        "allocation_consistent_hash_s",
     ]
 
 

@@ -120,7 +120,8 @@ class Trace:
         """After every instant at which ownership changed: its end, and (topic, brokerName, queueId) -> owners."""
         held: dict[tuple[str, str, int], list[str]] = {}
         ends = ("killed", "powered_off", "stopped", "crashed")
-        rows = self.rows["ownership"] + [row for row in self.rows["lifecycle"] if row.event in ends]
+        changes = [row for row in self.rows["ownership"] if row.event in ("acquired", "dropped")]
+        rows = changes + [row for row in self.rows["lifecycle"] if row.event in ends]
         rows.sort(key=lambda row: row.seq)
         for row, following in zip(rows, [*rows[1:], None], strict=True):
             if row.event in ends:

@@ -1,0 +1,39 @@
+"""CONFIG: what somebody wrote down, whoever asks."""
+
+from collections.abc import Sequence
+
+import attrs
+
+from nodes.protocol.model import MessageQueue
+
+
+@attrs.frozen
+class AllocateByConfig:
+    """Give every member the configured queues.
+
+    Configured are q0 and q1 of topic t; the members are a, b::
+
+        topic t            a  q0 q1     b  q0 q1
+        any other topic    a  q0 q1     b  q0 q1
+
+    Nothing is checked, neither topic nor members, so two members consume the
+    same queues, and a pass over another topic (each group has its retry topic)
+    is handed queues that it can never own: it never counts as balanced.
+
+    Mirrors:
+        `org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueByConfig`.
+    """
+
+    message_queue_list: tuple[MessageQueue, ...] | None = None
+    """None: never configured, which is an allocation of nothing."""
+
+    def __call__(
+        self,
+        consumer_group: str,  # noqa: ARG002
+        current_cid: str,  # noqa: ARG002
+        mq_all: Sequence[MessageQueue],  # noqa: ARG002
+        cid_all: Sequence[str],  # noqa: ARG002
+        /,
+    ) -> list[MessageQueue]:
+        """The configured queues; the arguments are of no consequence."""
+        return list(self.message_queue_list or ())
