@@ -49,6 +49,10 @@ def _measure_speed(shape: rows.Shape, mode: TimeMode, window_s: int, rounds: int
     return rows.emulated_s_per_s(name, shape, mode, work, window_s=window_s, rounds=rounds)
 
 
+def _dying_masters(groups: int) -> Callable[[str, Work], Row]:
+    return lambda name, work: rows.dying_masters_s_per_s(name, groups, work)
+
+
 def _allocation(strategy: AllocateStrategy) -> Benchmark:
     # Less than proportional: what members cost does not grow with the queues.
     growth = Floor(Judged.RATIO, 1.2, at_most=True)
@@ -68,6 +72,9 @@ BENCHMARKS = (
     Benchmark("emulated_s_per_s_20_nodes_sim", _value(400), _speed(_SMALL, TimeMode.SIM, 1_200, 5)),
     Benchmark("emulated_s_per_s_333_nodes_fast", _value(30), _speed(_LARGE, TimeMode.FAST, 180, 3)),
     Benchmark("emulated_s_per_s_333_nodes_sim", _value(60), _speed(_LARGE, TimeMode.SIM, 180, 3)),
+    Benchmark("emulated_s_per_s_30_groups", _value(20), _dying_masters(30)),
+    # Linear: doubling the groups halves the speed, and costs no more.
+    Benchmark("emulated_s_per_s_60_groups", _ratio(0.85), _dying_masters(60)),
     Benchmark("demo_emulation_s", _seconds(15), rows.demo_emulation_s),
     Benchmark("ready_s", _seconds(2), rows.ready_s),
     Benchmark("memory_per_idle_consumer_kib", None, rows.memory_per_idle_consumer_kib),

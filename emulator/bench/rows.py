@@ -6,7 +6,7 @@ from functools import partial
 
 import attrs
 
-from emulator.bench import allocation_trials, cluster_trials, life_trials, rivals, rpc_trials
+from emulator.bench import allocation_trials, cluster_trials, group_trials, life_trials, rivals, rpc_trials
 from emulator.bench.figures import Row, Sample, Work, interleave
 from emulator.bench.trial import run_trial
 from emulator.world import TimeMode
@@ -81,6 +81,14 @@ def emulated_s_per_s(
         work.repeated(rounds),
     )
     return Row(name, speed.median, "emulated s/s", speed.spread_pct, REAL_TIME, speed.median)
+
+
+def dying_masters_s_per_s(name: str, groups: int, work: Work) -> Row:
+    """How fast virtual time passes while masters die; beside it half as many groups, and what doubling them costs."""
+    speed = partial(run_trial, group_trials.dying_masters_s_per_s, window_s=work.sized(600))
+    own, half = interleave((lambda: speed(groups=groups), lambda: speed(groups=groups // 2)), work.repeated(3))
+    what = f"twice the time of {groups // 2} groups: {half.median / 2:.1f}"
+    return Row(name, own.median, "emulated s/s", own.spread_pct, what, 2 * own.median / half.median)
 
 
 def demo_emulation_s(name: str, work: Work) -> Row:

@@ -8,29 +8,29 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from families import ADAPTERS, EXCEPTED
-from vectors import Case, read_cases
+from families import ADAPTERS, ANSWERERS, EXCEPTED
+from vectors import Case, Question, read_cases
 
 OURS = Path(__file__).parents[1] / "vectors"
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "case" in metafunc.fixturenames:
-        known = [case for case in _cases() if case.family in ADAPTERS]
+        known = [case for case in _cases() if case.family in ADAPTERS or case.family in ANSWERERS]
         metafunc.parametrize("case", [_parameter(case) for case in known])
     if "family" in metafunc.fixturenames:
         metafunc.parametrize("family", sorted({case.family: None for case in _cases()}))
 
 
 @pytest.fixture
-def cases() -> list[Case]:
+def cases() -> list[Case | Question]:
     return _cases()
 
 
-_read: dict[Path, list[Case]] = {}
+_read: dict[Path, list[Case | Question]] = {}
 
 
-def _cases() -> list[Case]:
+def _cases() -> list[Case | Question]:
     folder = Path(os.environ.get("VECTORS") or OURS)
     if folder not in _read:
         if not folder.is_dir():
@@ -41,7 +41,7 @@ def _cases() -> list[Case]:
     return _read[folder]
 
 
-def _parameter(case: Case) -> object:
+def _parameter(case: Case | Question) -> object:
     reason = EXCEPTED.get((case.family, case.name))
     marks = [pytest.mark.xfail(reason=reason, strict=True)] if reason else []
     return pytest.param(case, id=str(case), marks=marks)

@@ -34,7 +34,20 @@ class Case:
         return f"{self.family}-{self.name}"
 
 
-def read_cases(folder: Path) -> list[Case]:
+@attrs.frozen
+class Question:
+    """One question that a real class was asked, and its whole answer."""
+
+    family: str
+    name: str
+    asked: dict[str, Any] = attrs.field(repr=False)
+    out: dict[str, Any] = attrs.field(repr=False)
+
+    def __str__(self) -> str:
+        return f"{self.family}-{self.name}"
+
+
+def read_cases(folder: Path) -> list[Case | Question]:
     """All cases of 5.3.3 below a folder, in the order of the files' paths and of their lines."""
     cases = []
     for path in sorted(folder.rglob("*")):
@@ -43,19 +56,24 @@ def read_cases(folder: Path) -> list[Case]:
             continue
         family = path.name.removesuffix(suffix)
         with OPENERS[suffix](path, "rt", encoding="utf-8") as lines:
-            cases += [_case(family, entry) for entry in _entries(path, lines)]
+            cases += [_case(family, place, entry) for place, entry in _entries(path, lines)]
     return cases
 
 
-def _entries(path: Path, lines: TextIO) -> Iterator[dict[str, Any]]:
+def _entries(path: Path, lines: TextIO) -> Iterator[tuple[str, dict[str, Any]]]:
     for number, line in enumerate(lines, 1):
+        place = f"{path}, line {number}"
         try:
             entry = json.loads(line)
         except ValueError as error:
-            raise ValueError(f"{path}, line {number}: {error}") from None
+            raise ValueError(f"{place}: {error}") from None
         if RELEASE in entry.get("releases", [RELEASE]):
-            yield entry
+            yield place, entry
 
 
-def _case(family: str, entry: dict[str, Any]) -> Case:
-    return Case(family, entry["case"], entry["config"], entry["steps"])
+def _case(family: str, place: str, entry: dict[str, Any]) -> Case | Question:
+    if {"case", "config", "steps"} <= entry.keys():
+        return Case(family, entry["case"], entry["config"], entry["steps"])
+    if {"case", "in", "out"} <= entry.keys():
+        return Question(family, entry["case"], entry["in"], entry["out"])
+    raise ValueError(f"{place}: neither a sequence (case, config, steps) nor a question (case, in, out)")

@@ -98,11 +98,7 @@ def test_what_was_committed_to_the_acting_slave_stays_there_until_the_resumed_ma
     assert seen == [(100, 200), (100, 100)]
 
 
-@pytest.mark.trap(
-    "M55",
-    status="simplified",
-    note="both run the services for a while; delayed messages, which both would deliver, are not emulated yet",
-)
+@pytest.mark.trap("M55")
 @pytest.mark.parametrize("delay_ms", [1, 50])
 def test_a_restarted_master_acts_from_before_its_registration_until_its_slave_hears_of_it(delay_ms):
     async def script(stage: Stage) -> None:

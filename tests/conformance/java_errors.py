@@ -1,0 +1,15 @@
+"""Errors of ours as the answers tell those of Java."""
+
+
+def throwing(kinds, call, *arguments, tell=()):
+    """What a call returns, or the simple name of the Java exception that stands for what it raised.
+
+    Args:
+        kinds: error of ours -> its name in Java; the first that fits.
+        tell: errors whose texts are Java's, so that they are compared.
+    """
+    try:
+        return call(*arguments)
+    except tuple(kinds) as error:
+        kind = next(name for ours, name in kinds.items() if isinstance(error, ours))
+        return {"error": kind} | ({"message": str(error)} if tell and isinstance(error, tell) else {})

@@ -1,0 +1,159 @@
+"""Family names: what is made out of names, and which are refused."""
+
+from ipaddress import ip_address
+
+from java_errors import throwing
+
+from nodes.broker.delay_levels import parse_delay_level
+from nodes.client.client_id import build_mq_client_id, change_instance_name_to_pid
+from nodes.protocol import names, namespaces, perm_name, pop_names
+from nodes.protocol.message_id import create_message_id, decode_message_id
+from nodes.protocol.model import DLQ_TOPIC_PREFIX, RETRY_TOPIC_PREFIX, is_readable, is_writeable
+
+JAVA_KINDS = {
+    names.IllegalNameError: "MQClientException",
+    pop_names.NoRetryTopicError: "StringIndexOutOfBoundsException",
+}
+STORE_TIMESTAMP = 1_000_000
+SHOWN_LEVELS = (0, 1, 2, 3, 18, 19, -1)
+POLLED_QUEUE = 3
+
+
+def names_and_texts(asked):
+    return OPERATIONS[asked["op"]](asked)
+
+
+def client_id(asked):
+    streams = asked["enableStreamRequestType"]
+    made = build_mq_client_id(asked["clientIP"], asked["instanceName"], asked["unitName"], stream_request_type=streams)
+    return {"clientId": made}
+
+
+def instance_name(asked):
+    return {"instanceName": change_instance_name_to_pid(asked["instanceName"], 1, 1)}
+
+
+def one_name(asked):
+    name = asked["s"]
+    return {
+        "getRetryTopic": names.retry_topic(name),
+        "getDLQTopic": names.dlq_topic(name),
+        "withoutNamespace": namespaces.without_namespace(name),
+        "getNamespaceFromResource": namespaces.namespace_of(name),
+        "withOutRetryAndDLQ": namespaces.without_retry_and_dlq(name),
+        "isRetryTopic": name.startswith(RETRY_TOPIC_PREFIX),
+        "isDLQTopic": name.startswith(DLQ_TOPIC_PREFIX),
+        "isSystemTopic": names.is_system_topic(name),
+        "isSysConsumerGroup": names.is_sys_consumer_group(name),
+        "isPredefinedGroup": name in names.PREDEFINED_GROUPS,
+        "isLmq": name.startswith(names.LMQ_PREFIX),
+        "isPopRetryTopicV2": pop_names.is_pop_retry_topic_v2(name),
+        "parseNormalTopic1": pop_names.parse_normal_topic(name),
+        "parseGroup": throwing(JAVA_KINDS, pop_names.parse_group, name),
+        "perNamespace": [in_namespace(name, namespace) for namespace in asked["namespaces"]],
+    }
+
+
+def in_namespace(name, namespace):
+    return {
+        "ns": namespace,
+        "wrap": namespaces.wrap_namespace(namespace, name),
+        # To us, None asks for any namespace; to Java, null for none.
+        "without2": namespaces.without_namespace(name, namespace or ""),
+        "isAlready": namespaces.is_with_namespace(name, namespace),
+        "wrapAndRetry": namespaces.wrap_namespace_and_retry(namespace, name),
+    }
+
+
+def pop_retry(asked):
+    topic, group = asked["topic"], asked["group"]
+    v1, v2 = (pop_names.build_pop_retry_topic(topic, group, v2=v2) for v2 in (False, True))
+
+    def normal(retry):
+        return throwing(JAVA_KINDS, pop_names.parse_normal_topic, retry, group)
+
+    return {
+        "buildPopRetryTopicV1": v1,
+        "buildPopRetryTopicV2": v2,
+        "buildPopRetryTopic_default": pop_names.build_pop_retry_topic(topic, group),
+        "buildPopRetryTopic_v2false": v1,
+        "buildPopRetryTopic_v2true": v2,
+        "parseNormalTopic2": normal(topic),
+        "parseNormalTopic2_of_V1": normal(v1),
+        "parseNormalTopic2_of_V2": normal(v2),
+        "buildPollingKey": pop_names.build_polling_key(topic, group, POLLED_QUEUE),
+    }
+
+
+def validated(asked):
+    name = asked["name"]
+    found = names.validate_topic(name)
+    return {
+        "validateTopic": {"valid": found.valid, "remark": found.remark},
+        # 5.3.3 has no such check.
+        "validateGroup": None,
+        "clientCheckTopic": throwing(JAVA_KINDS, lambda: names.check_topic(name) or "ok"),
+        "clientCheckGroup": throwing(JAVA_KINDS, lambda: names.check_group(name) or "ok"),
+    }
+
+
+def perm(asked):
+    bits = asked["perm"]
+    return {
+        "perm2String": perm_name.perm_to_text(bits),
+        "readable": is_readable(bits),
+        "writeable": is_writeable(bits),
+        "inherited": perm_name.is_inherited(bits),
+        "valid": perm_name.is_valid(bits),
+        "priority": perm_name.is_priority(bits),
+        "accessible": perm_name.is_accessible(bits),
+    }
+
+
+def delay_levels(asked):
+    levels = parse_delay_level(asked["messageDelayLevel"])
+    due = [[level, levels.compute_deliver_timestamp(level, STORE_TIMESTAMP)] for level in SHOWN_LEVELS]
+    return {
+        "result": levels.valid,
+        "maxDelayLevel": levels.max_level,
+        "table": [list(entry) for entry in levels.delays_ms.items()],
+        "computeDeliverTimestamp_store1000000": due if levels.delays_ms else [],
+    }
+
+
+def message_id(asked):
+    made = create_message_id(ip_address(asked["ip"]).packed, asked["port"], asked["offset"])
+    ip, port, offset = decode_message_id(made)
+    return {
+        "msgId": made,
+        "socketAddressVariant": made,
+        "decodedOffset": offset,
+        "decodedPort": port,
+        "decodedIp": java_address(ip),
+    }
+
+
+def java_address(ip):
+    if len(ip) == 4:
+        return ".".join(map(str, ip))
+    return ":".join(f"{high << 8 | low:x}" for high, low in zip(ip[::2], ip[1::2], strict=True))
+
+
+OPERATIONS = {
+    "buildMQClientId": client_id,
+    # It has options that we do not, and we give none of them another default.
+    "ClientConfig_defaults": lambda _: {},
+    "changeInstanceNameToPID": instance_name,
+    "names": one_name,
+    "pop_retry": pop_retry,
+    "systemTopics": lambda _: {
+        "systemTopicSet": list(names.SYSTEM_TOPICS),
+        "notAllowedSendTopicSet": list(names.NOT_ALLOWED_SEND_TOPICS),
+    },
+    "getReplyTopic": lambda asked: {"topic": names.reply_topic(asked["cluster"])},
+    "validate": validated,
+    "perm": perm,
+    "brokerVIPChannel": lambda asked: {"addr": names.broker_vip_channel(asked["addr"], is_change=asked["isChange"])},
+    "parseDelayLevel": delay_levels,
+    "createMessageId": message_id,
+}

@@ -1,0 +1,145 @@
+"""Family offset_store: `RemoteBrokerOffsetStore` before pretended brokers, and the single offset inside it."""
+
+from types import SimpleNamespace
+
+import trio
+import trio.testing
+
+from nodes.client.offset_store import RemoteBrokerOffsetStore
+from nodes.client.offset_table import OffsetTable
+from nodes.client.routes import ClientRoutes
+from nodes.config import ClientConfig
+from nodes.protocol.codes import RequestCode, ResponseCode
+from nodes.protocol.command import Command
+from nodes.protocol.model import BrokerData, MessageQueue, TopicRouteData
+from nodes.rpc.errors import RemotingError, RemotingTimeoutError
+from nodes.rpc.typed import BrokerError
+
+NOT_FOUND, FAILED, NO_QUEUE = -1, -2, -3
+"""What Java's `readOffset` answers in place of an offset."""
+
+
+def offset_store(asked):
+    if asked.get("op") == "ControllableOffset":
+        return one_offset(asked)
+    return trio.run(remote, asked)
+
+
+def one_offset(asked):
+    queue, table = MessageQueue("T", "b", 0), OffsetTable()
+    table.update(queue, asked["initial"], increase_only=False)
+    after = []
+    for verb, *told in asked["steps"]:
+        if verb == "update":
+            offset, increase_only = (*told, False)[:2]
+            table.update(queue, offset, increase_only=increase_only)
+        elif verb == "updateAndFreeze":
+            table.update_and_freeze(queue, *told)
+        else:
+            assert verb == "getOffset"
+        after.append(table.read(queue))
+    return {"offsetAfterStep": after}
+
+
+async def remote(asked):
+    async with trio.open_nursery() as nursery:
+        played = Remote(asked, nursery)
+        results = []
+        for verb, *told in asked["steps"]:
+            played.rpcs.clear()
+            # Java's tables refuse a null queue without a word; ours has no such thing.
+            ret = await played.step(verb, *told)
+            await trio.testing.wait_all_tasks_blocked()
+            rpcs = sorted(played.rpcs, key=str) if verb == "persistAll" else list(played.rpcs)
+            results.append({"ret": ret, "rpcs": rpcs, "table": played.table()})
+    return {
+        "results": results,
+        "cloneTopicT": played.table(lambda topic: topic == "T"),
+        "cloneTopicBlank": played.table(),
+        "cloneTopicNone": [],
+    }
+
+
+class Remote:
+    """A store, and around it the answers that the case pretends."""
+
+    def __init__(self, asked, nursery):
+        self.stored = {MessageQueue(*queue): value for queue, value in asked["brokerStore"]}
+        self.rpcs = []
+        routes = ClientRoutes()
+        brokers = tuple(
+            BrokerData("C", name, {int(broker_id): address for broker_id, address in addrs.items()})
+            for name, addrs in asked["brokerAddrTable"].items()
+        )
+        routes.install("T", TopicRouteData((), brokers))
+        instance = SimpleNamespace(
+            routes=routes,
+            rpc=self,
+            config=ClientConfig(),
+            update_topic_route=self.update_topic_route,
+            host=SimpleNamespace(start_soon=lambda flow, *told, name: nursery.start_soon(flow, *told, name=name)),
+        )
+        self.store = RemoteBrokerOffsetStore(instance, "G")
+
+    async def update_topic_route(self, topic):
+        self.rpcs.append(["updateTopicRouteInfoFromNameServer", topic])
+
+    async def call(self, address, code, ext_fields, _body, *, timeout_ms):
+        assert code == RequestCode.QUERY_CONSUMER_OFFSET
+        topic, queue_id = ext_fields["topic"], int(ext_fields["queueId"])
+        self.rpcs.append(["queryConsumerOffset", address, topic, queue_id, timeout_ms])
+        match self.stored[MessageQueue(topic, self.name_of(address), queue_id)]:
+            case "timeout":
+                raise RemotingTimeoutError(address)
+            case "error":
+                return Command(ResponseCode.SYSTEM_ERROR)
+            case None | "notfound":
+                return Command(ResponseCode.QUERY_NOT_FOUND)
+            case offset:
+                return Command(ResponseCode.SUCCESS, ext_fields={"offset": str(offset)})
+
+    def oneway(self, address, code, ext_fields, _body):
+        assert code == RequestCode.UPDATE_CONSUMER_OFFSET
+        queue_id, offset = int(ext_fields["queueId"]), int(ext_fields["commitOffset"])
+        self.rpcs.append(["updateConsumerOffsetOneway", address, ext_fields["topic"], queue_id, offset])
+
+    def name_of(self, address):
+        return next(name for name, addrs in self.store._instance.routes.brokers.items() if address in addrs.values())
+
+    def table(self, wanted=lambda _: True):
+        offsets = self.store.memory.offsets
+        return [[[q.topic, q.broker_name, q.queue_id], offsets[q]] for q in offsets if wanted(q.topic)]
+
+    async def step(self, verb, queue, *told):
+        if verb == "persistAll":
+            self.store.persist_all(MessageQueue(*one) for one in queue or ())
+            return None
+        if queue is None:
+            return NO_QUEUE if verb == "read" else None
+        queue = MessageQueue(*queue)
+        match verb:
+            case "update":
+                offset, increase_only = told
+                self.store.memory.update(queue, offset, increase_only=increase_only)
+            case "freeze":
+                self.store.memory.update_and_freeze(queue, *told)
+            case "remove":
+                self.store.memory.remove(queue)
+            case "persist":
+                self.store.persist(queue)
+            case "broker":
+                (self.stored[queue],) = told
+            case "read":
+                return await self.read(queue, *told)
+            case _:
+                raise AssertionError(f"no step is called {verb}")
+        return None
+
+    async def read(self, queue, read_type):
+        if read_type == "READ_FROM_MEMORY" or (read_type == "MEMORY_FIRST_THEN_STORE" and queue in self.store.memory):
+            return self.store.memory.read(queue)
+        try:
+            found = await self.store.read_from_store(queue)
+        except (RemotingError, BrokerError):
+            return FAILED
+        return NOT_FOUND if found is None else found

@@ -1,0 +1,127 @@
+"""Family producer_select: whose turn it is among the queues, and which brokers are avoided."""
+
+from java_errors import throwing
+
+from nodes.client.latency_fault import (
+    LATENCY_MAX_MS,
+    NOT_AVAILABLE_DURATION_MS,
+    LatencyFaultTolerance,
+    MQFaultStrategy,
+    select_by_hash,
+)
+from nodes.client.send_which_queue import SendWhichQueue
+from nodes.config import ProducerConfig
+from nodes.protocol.java_order import as_int, java_hash
+from nodes.protocol.model import MessageQueue
+
+JAVA_KINDS = {ZeroDivisionError: "ArithmeticException"}
+NOW_MS = 1_000_000_000
+JAVA_TRUE_HASH, JAVA_FALSE_HASH = 1231, 1237
+
+
+def producer_select(asked):
+    return throwing(JAVA_KINDS, OPERATIONS[asked["op"]], asked)
+
+
+def queues_of(asked):
+    return tuple(MessageQueue("T", *queue) for queue in asked["mqs"])
+
+
+def in_turn(asked):
+    queues, which = queues_of(asked), SendWhichQueue(asked["startIndex"])
+    strategy = MQFaultStrategy(send_latency_enable=False)
+
+    def one(last):
+        return chosen(strategy.select_one_message_queue(queues, which, last, NOW_MS), which)
+
+    return {"results": [throwing(JAVA_KINDS, one, last) for last in asked["lastBrokerNames"]]}
+
+
+def chosen(queue, which):
+    return [[queue.broker_name, queue.queue_id], which.index]
+
+
+def avoiding(asked):
+    queues, which = queues_of(asked), SendWhichQueue(asked["startIndex"])
+    strategy = MQFaultStrategy(send_latency_enable=asked["sendLatencyFaultEnable"])
+    results = []
+    for verb, *told in asked["steps"]:
+        if verb == "fault":
+            broker, duration_ms, reachable = told
+            strategy.tolerance.update_fault_item(broker, 100, duration_ms, reachable=reachable, now_ms=NOW_MS)
+            results.append(None)
+        else:
+            assert verb == "select"
+            results.append(chosen(strategy.select_one_message_queue(queues, which, *told, NOW_MS), which))
+    return {"results": results}
+
+
+def of_no_queues(_asked):
+    return chosen(
+        MQFaultStrategy(send_latency_enable=False).select_one_message_queue((), SendWhichQueue(0), None, NOW_MS),
+        SendWhichQueue(0),
+    )
+
+
+def faults_told(asked):
+    strategy = MQFaultStrategy(send_latency_enable=asked["sendLatencyFaultEnable"])
+    results = []
+    for broker, latency_ms, isolation, reachable in asked["steps"]:
+        strategy.update_fault_item(broker, latency_ms, isolation=isolation, reachable=reachable, now_ms=NOW_MS)
+        results.append(held_against(strategy.tolerance, broker))
+    return {"results_after_step": results}
+
+
+def held_against(tolerance, broker):
+    item = tolerance.item(broker)
+    shown = {
+        "broker": broker,
+        "known": item is not None,
+        "isAvailable": tolerance.is_available(broker, NOW_MS),
+        "isReachable": tolerance.is_reachable(broker),
+    }
+    if item is None:
+        return shown
+    remaining_ms = max(0, item.start_timestamp - NOW_MS)
+    return shown | {"currentLatency": item.current_latency_ms, "remaining_ms_rounded_to_s": remaining_ms}
+
+
+def tables(_asked):
+    return {
+        "latencyMax": list(LATENCY_MAX_MS),
+        "notAvailableDuration": list(NOT_AVAILABLE_DURATION_MS),
+        "sendLatencyFaultEnable_default": ProducerConfig().send_latency_enable,
+    }
+
+
+def of_an_unknown_broker(_asked):
+    tolerance = LatencyFaultTolerance()
+    return {"isAvailable": tolerance.is_available("x", NOW_MS), "isReachable": tolerance.is_reachable("x")}
+
+
+def by_hash(asked):
+    hashed = java_object_hash(asked["argType"], asked["arg"])
+    sizes = [tuple(MessageQueue("T", "b", number) for number in range(size)) for size in asked["sizes"]]
+    return {"hashCode": hashed, "index": [select_by_hash(queues, hashed).queue_id for queues in sizes]}
+
+
+def java_object_hash(kind, argument):
+    if kind == "String":
+        return as_int(java_hash(argument))
+    if kind == "Boolean":
+        return JAVA_TRUE_HASH if argument else JAVA_FALSE_HASH
+    if kind == "Long":
+        return as_int(argument ^ argument >> 32)
+    assert kind == "Integer"
+    return argument
+
+
+OPERATIONS = {
+    "TopicPublishInfo.selectOneMessageQueue": in_turn,
+    "MQFaultStrategy.selectOneMessageQueue": avoiding,
+    "MQFaultStrategy.selectOneMessageQueue_empty": of_no_queues,
+    "MQFaultStrategy.updateFaultItem": faults_told,
+    "tables": tables,
+    "unknown_broker": of_an_unknown_broker,
+    "SelectMessageQueueByHash": by_hash,
+}

@@ -1,0 +1,83 @@
+"""Family subscription: expressions, and what passes the filters of broker and client."""
+
+import attrs
+from java_errors import throwing
+
+from nodes.protocol.filter_api import (
+    ExpressionMissingError,
+    SubscriptionError,
+    broker_matches,
+    build,
+    build_subscription_data,
+    client_keeps,
+    is_tag_type,
+    tags_code,
+)
+from nodes.protocol.model import SubscriptionData
+
+JAVA_KINDS = {SubscriptionError: "Exception", ExpressionMissingError: "IllegalArgumentException"}
+
+
+def subscription(asked):
+    return OPERATIONS[asked["op"]](asked)
+
+
+def shown(data):
+    return {
+        "topic": data.topic,
+        "subString": data.sub_string,
+        "expressionType": data.expression_type,
+        "classFilterMode": data.class_filter_mode,
+        "tagsSet": list(data.tags_set),
+        "codeSet": list(data.code_set),
+    }
+
+
+def built(asked):
+    topic, expression = asked["topic"], asked["expression"]
+    ways = {
+        "buildSubscriptionData": lambda: build_subscription_data(topic, expression),
+        "build_type_null": lambda: build(topic, expression, None),
+        "build_TAG": lambda: build(topic, expression, "TAG"),
+        "build_SQL92": lambda: build(topic, expression, "SQL92"),
+        "build3_TAG": lambda: build_subscription_data(topic, expression, "TAG"),
+        "build3_SQL92": lambda: build_subscription_data(topic, expression, "SQL92"),
+        "build3_blank": lambda: build_subscription_data(topic, expression, " "),
+    }
+    out = {name: throwing(JAVA_KINDS, lambda way=way: shown(way())) for name, way in ways.items()}
+    if "error" in out["buildSubscriptionData"]:
+        return out
+    data = build_subscription_data(topic, expression)
+    tags = asked["tags"]
+    return out | {
+        "tagsCode": [tags_code(tag) for tag in tags],
+        "brokerMatches": [broker_matches(data, tags_code(tag)) for tag in tags],
+        "clientKeeps": [client_keeps(data, tag) for tag in tags],
+        "brokerMatches_tagsCodeNull": broker_matches(data, None),
+    }
+
+
+def of_a_type(asked):
+    data = build("T", asked["expression"], asked["type"])
+    return {
+        "build": shown(data),
+        "isTagType": is_tag_type(asked["type"]),
+        "brokerMatches_a_z": [broker_matches(data, tags_code(tag)) for tag in ("a", "z")],
+    }
+
+
+def matched(asked):
+    data = attrs.evolve(build_subscription_data("T", asked["expression"]), class_filter_mode=asked["classFilterMode"])
+    return passing(data, asked["tag"]) | {"clientKeeps_nullTag": client_keeps(data, None)}
+
+
+def matched_by_hand(asked):
+    data = SubscriptionData("T", asked["subString"], tuple(asked["tagsSet"]), tuple(asked["codeSet"]))
+    return passing(data, asked["tag"])
+
+
+def passing(data, tag):
+    return {"brokerMatches": broker_matches(data, tags_code(tag)), "clientKeeps": client_keeps(data, tag)}
+
+
+OPERATIONS = {"build": built, "expressionType": of_a_type, "match": matched, "match_handmade": matched_by_hand}
