@@ -1,6 +1,7 @@
 """One run judged: what diverged, for how long, and whether that is more than every healthy rebalance shows."""
 
 import json
+from collections import Counter
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from emulator.analysis.rows import (
     Agreement,
     Camp,
     Divergence,
+    DutySpan,
     FaultSpan,
     Hold,
     LifeMark,
@@ -30,6 +32,7 @@ from emulator.analysis.rows import (
     Queue,
 )
 from emulator.analysis.session import session_for, spark_session
+from emulator.analysis.special_services import special_services
 from emulator.analysis.view import view_camps
 from emulator.trace.reader import RunDirectory, open_run
 from emulator.trace.schema import BELIEFS, OWNERSHIP
@@ -77,6 +80,8 @@ class Report:
     """Other beliefs that differed, for explanation; not judged."""
     agreement: tuple[Agreement, ...]
     phases: tuple[Phase, ...]
+    duties: tuple[DutySpan, ...]
+    """Of broker groups in which it changed; not judged."""
     holds: tuple[Hold, ...]
     faults: tuple[FaultSpan, ...]
     marks: tuple[LifeMark, ...]
@@ -160,6 +165,7 @@ def _collect(frames: Frames, round_ms: int) -> dict[str, tuple[Any, ...]]:
             _agreement(row) for row in agreement(disturbed, divergent, runs).orderBy("t_ns", "layer").collect()
         ),
         "phases": tuple(_phase(row) for row in _in_order(phases(disturbed, views, overlaps, orphans, runs))),
+        "duties": _changing(_in_order(special_services(frames.beliefs, life, runs), "subject")),
         "holds": tuple(_hold(row) for row in _in_order(held, *QUEUE, "node")),
         "faults": tuple(_fault(row) for row in _in_order(fault_spans(frames.faults, runs), "fault_id")),
         "marks": tuple(
@@ -207,6 +213,13 @@ def _agreement(row: Row) -> Agreement:
 
 def _phase(row: Row) -> Phase:
     return Phase(row.start_ns, row.end_ns, tuple(row.what), row.view_ns, row.overlap_ns, row.orphan_ns)
+
+
+def _changing(rows: list[Row]) -> tuple[DutySpan, ...]:
+    """The spans of groups that have more than one: a broker that runs them from its start to the end tells nothing."""
+    spans = [DutySpan(row.subject, row.kind, row.start_ns, row.end_ns, tuple(row.nodes), row.open) for row in rows]
+    of_group = Counter(span.broker_name for span in spans)
+    return tuple(span for span in spans if of_group[span.broker_name] > 1)
 
 
 def _hold(row: Row) -> Hold:

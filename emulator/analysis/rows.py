@@ -120,3 +120,16 @@ class LifeMark:
     t_ns: int
     node: str
     event: str
+
+
+@attrs.frozen
+class DutySpan:
+    """Who of a broker group ran the special services from one change to the next."""
+
+    broker_name: str
+    kind: str
+    """`one`, `two` or `nobody`."""
+    start_ns: int
+    end_ns: int
+    nodes: tuple[str, ...]
+    open: bool

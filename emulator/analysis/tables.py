@@ -12,6 +12,7 @@ from rich.text import Text
 from emulator.analysis.baseline import ROUTE_POLL_MS
 from emulator.analysis.report import Report, Verdict
 from emulator.analysis.rows import Camp, Divergence, Orphan, Overlap, Queue
+from emulator.analysis.special_services import Duty
 
 Row = TypeVar("Row")
 
@@ -19,6 +20,8 @@ ROWS_MAX = 12
 """Rows a table shows before it says how many more there are."""
 UNJUDGED_MAX = 5
 """The same for what explains but is not judged."""
+DUTIES_MAX = 30
+"""Changes of broker groups that are shown."""
 LACKING_MAX = 2
 """Members a camp lacks that are named; more are too many to read."""
 VALUE_CHARACTERS_MAX = 48
@@ -42,6 +45,7 @@ def render(report: Report) -> RenderableType:
         _views("Views that differed", report.views, report),
         _queues("Queues with two owners", report.overlaps),
         _queues("Queues without an owner", report.orphans),
+        _duties(report),
         _agreement(report),
         _phases(report),
         _views("Other beliefs that differed (not judged)", report.beliefs, report, UNJUDGED_MAX),
@@ -187,6 +191,26 @@ def _queues(title: str, rows: Sequence[Overlap] | Sequence[Orphan]) -> Renderabl
             _mark(row),
         )
     return _cut(table, len(ranked) - ROWS_MAX)
+
+
+def _duties(report: Report) -> RenderableType | None:
+    """Broker groups one after the other, each in order of time."""
+    if not report.duties:
+        return None
+    title = "Special services of broker groups (not judged)"
+    table = _table(title, "group", "from", "for", "who", right=("from", "for"))
+    in_order = sorted(report.duties, key=lambda span: (span.broker_name, span.start_ns))
+    for span in in_order[:DUTIES_MAX]:
+        table.add_row(
+            span.broker_name,
+            seconds(span.start_ns),
+            seconds(span.end_ns - span.start_ns, open=span.open),
+            " and ".join(span.nodes) or "nobody",
+            style={Duty.ONE: "", Duty.TWO: "red", Duty.NOBODY: "yellow"}[Duty(span.kind)],
+        )
+    left_out = len(in_order) - DUTIES_MAX
+    more = [Text(f"… and {left_out} more", style="dim")] if left_out > 0 else []
+    return Group("", table, *more)
 
 
 def _fate(row: Overlap | Orphan) -> tuple[int, int, str, str, str, tuple[str, ...]]:

@@ -89,6 +89,13 @@ def test_dividing_queues_is_timed_for_a_whole_group_and_beside_how_it_grows():
     assert row.ratio > 0
 
 
+def test_dying_masters_are_timed_beside_half_as_many_groups():
+    row = rows.dying_masters_s_per_s("groups", 2, Work(size=0.05, rounds=0.1))
+
+    expect_sane(row, "groups")
+    assert row.ratio > 0
+
+
 def test_the_names_are_those_that_were_promised():
     assert [benchmark.name for benchmark in BENCHMARKS] == [
         "rpc_1",
@@ -99,6 +106,8 @@ def test_the_names_are_those_that_were_promised():
         "emulated_s_per_s_20_nodes_sim",
         "emulated_s_per_s_333_nodes_fast",
         "emulated_s_per_s_333_nodes_sim",
+        "emulated_s_per_s_30_groups",
+        "emulated_s_per_s_60_groups",
         "demo_emulation_s",
         "ready_s",
         "memory_per_idle_consumer_kib",
