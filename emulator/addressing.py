@@ -12,11 +12,16 @@ _HOSTS_PER_SUBNET = 250
 def addresses(scenario: Scenario) -> dict[str, str]:
     """Node -> IP address, 127.1.x.y, in the order of the scenario."""
     consumers = (name for group in scenario.consumers for name in group.names)
+    given = _in_subnets(_CONSUMERS, consumers)
     brokers = _in_subnets(_BROKERS, (spec.name for spec in scenario.brokers))
     return {
         **_in_subnets(_NAMESERVERS, (spec.name for spec in scenario.nameservers)),
         **{spec.name: brokers[spec.address_of or spec.name] for spec in scenario.brokers},
-        **_in_subnets(_CONSUMERS, consumers),
+        **{
+            name: given[group.names[0] if group.one_address else name]
+            for group in scenario.consumers
+            for name in group.names
+        },
         **_in_subnets(_PRODUCERS, (spec.name for spec in scenario.producers)),
     }
 

@@ -12,6 +12,7 @@ from emulator.spec import BrokerSpec, ConsumerGroupSpec, ProducerSpec, Scenario
 from emulator.starts import even_start_offsets_ms, start_offsets_ms
 from nodes.broker.broker import Broker
 from nodes.client.consumer import PushConsumer
+from nodes.client.consumer_process import ConsumerOfProcess, ConsumerProcess
 from nodes.client.producer import SteadyProducer
 from nodes.host import Host
 from nodes.nameserver.nameserver import Nameserver
@@ -125,6 +126,9 @@ class Cluster:
         ip = self.addresses[plan.name]
         number, shares = len(self.hosts), self._owners.get(ip)
         host = EmulatedHost(self.world, number, plan.name, plan.role, ip, plan.detail, plan.factory, shares)
+        if plan.role == CONSUMER and shares is not None:
+            # Processes of one machine; brokers on one address stand for machines behind one, with disks of their own.
+            host.disk = shares.disk
         self._owners.setdefault(ip, host)
         self.hosts[plan.name] = host
         return host
@@ -157,6 +161,13 @@ class Cluster:
         return _Plan(spec.name, BROKER, "", lambda host: SlowBoot(host, boot_spread_ms, broker))
 
     def _consumer_plan(self, spec: ConsumerGroupSpec, name: str, nameservers: tuple[str, ...]) -> _Plan:
+        groups = [spec, *(it for it in self.scenario.consumers if it.share_process_with == spec.group)]
+        if len(groups) > 1:
+            consumers = tuple(
+                ConsumerOfProcess(it.group, it.topics, it.config, it.consume_ms, it.fail_times, it.expressions)
+                for it in groups
+            )
+            return _Plan(name, CONSUMER, spec.group, lambda host: ConsumerProcess(host, consumers, nameservers))
         return _Plan(
             name,
             CONSUMER,
@@ -169,6 +180,7 @@ class Cluster:
                 nameservers=nameservers,
                 consume_ms=spec.consume_ms,
                 fail_times=spec.fail_times,
+                expressions=spec.expressions,
             ),
         )
 
@@ -184,5 +196,6 @@ class Cluster:
                 topic=spec.topic,
                 nameservers=nameservers,
                 rate_per_s=spec.rate_per_s,
+                tags=spec.tags,
             ),
         )

@@ -54,7 +54,10 @@ _BROKER = (
     *("name", "id", "replicas", "one_address", "node", "address_of", "cluster"),
     *("start_after_s", "start_after_ms", "options"),
 )
-_CONSUMER = ("group", "count", "names", "topics", "options", "consume_ms", "fail_times")
+_CONSUMER = (
+    *("group", "count", "names", "topics", "options", "consume_ms", "fail_times", "expressions"),
+    *("share_process_with", "one_address"),
+)
 _PORTS_APART = 10
 """Between the ports of replicas on one address."""
 
@@ -132,6 +135,7 @@ def to_dict(scenario: Scenario) -> dict[str, Any]:
                 "group": it.group,
                 "topic": it.topic,
                 "rate_per_s": it.rate_per_s,
+                **({"tags": list(it.tags)} if it.tags else {}),
                 "options": write_options(it.config),
             }
             for it in scenario.producers
@@ -159,6 +163,9 @@ def _write_consumers(consumers: ConsumerGroupSpec) -> dict[str, Any]:
         "topics": list(consumers.topics),
         "consume_ms": consumers.consume_ms,
         **({"fail_times": consumers.fail_times} if consumers.fail_times else {}),
+        **({"expressions": dict(consumers.expressions)} if consumers.expressions else {}),
+        **({"share_process_with": consumers.share_process_with} if consumers.share_process_with else {}),
+        **({"one_address": True} if consumers.one_address else {}),
         "options": write_options(consumers.config),
     }
 
@@ -264,8 +271,11 @@ def _read_consumers(root: Section) -> tuple[ConsumerGroupSpec, ...]:
     for section in root.tables("consumer", _CONSUMER):
         if "names" in section.values and "count" in section.values:
             raise SpecError(section.at("count"), "expected only one of count and names")
-        count = section.number("count", 1, least=1)
-        names = section.texts("names") if "names" in section.values else numbered("consumer", count, first)
+        for key in ("names", "count"):
+            if section.values.get(key) and "share_process_with" in section.values:
+                raise SpecError(section.at(key), f"expected only one of {key} and share_process_with")
+        shared = section.text("share_process_with") if "share_process_with" in section.values else None
+        names = () if shared else _consumer_names(section, first)
         first += len(names)
         groups.append(
             ConsumerGroupSpec(
@@ -275,9 +285,18 @@ def _read_consumers(root: Section) -> tuple[ConsumerGroupSpec, ...]:
                 read_options(section, ConsumerConfig),
                 section.number("consume_ms", 0),
                 section.number("fail_times", 0),
+                section.text_map("expressions"),
+                shared,
+                section.flag("one_address", default=False),
             )
         )
     return tuple(groups)
+
+
+def _consumer_names(section: Section, first: int) -> tuple[str, ...]:
+    if "names" in section.values:
+        return section.texts("names")
+    return numbered("consumer", section.number("count", 1, least=1), first)
 
 
 def _read_producers(root: Section) -> tuple[ProducerSpec, ...]:
@@ -288,8 +307,9 @@ def _read_producers(root: Section) -> tuple[ProducerSpec, ...]:
             section.text("topic"),
             section.number("rate_per_s", 10, least=1),
             read_options(section, ProducerConfig),
+            section.texts("tags", ()),
         )
         for number, section in enumerate(
-            root.tables("producer", ("name", "group", "topic", "rate_per_s", "options")), start=1
+            root.tables("producer", ("name", "group", "topic", "rate_per_s", "tags", "options")), start=1
         )
     )

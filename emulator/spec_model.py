@@ -1,6 +1,7 @@
 """What a scenario is: the machines, what they hold and do, and what goes wrong, as frozen values."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 
 import attrs
 
@@ -10,6 +11,9 @@ from faults.plan import Fault, Plan
 from faults.process import PowerOff
 from faults.scope import ANY
 from nodes.config import BrokerConfig, ConsumerConfig, NameserverConfig, ProducerConfig
+from nodes.protocol.filter_api import SubscriptionError, build_subscription_data
+
+NO_EXPRESSIONS: Mapping[str, str] = MappingProxyType({})
 
 
 @attrs.frozen
@@ -69,13 +73,21 @@ class ConsumerGroupSpec:
 
     group: str
     names: tuple[str, ...]
-    """Names of their nodes."""
+    """Names of their nodes; none where they share the processes of another group."""
     topics: tuple[str, ...]
     config: ConsumerConfig = ConsumerConfig()
     consume_ms: int = 0
     """How long the listener takes for one message."""
     fail_times: int = 0
-    """How often the listener fails for each message before it succeeds; only with `consume_orderly`."""
+    """How often the listener fails for each message before it succeeds."""
+    expressions: Mapping[str, str] = NO_EXPRESSIONS
+    """Topic -> which tags are wanted of it, such as `a || b`; `*` where nothing is said."""
+    share_process_with: str | None = None
+    """An earlier group: each of its processes consumes for this group, too. What the two share beyond the process
+    depends on the option `instanceName`: with the same name they are one client, with one id and one thread each for
+    heartbeats and rebalance; as shipped, each consumer has a name of its own."""
+    one_address: bool = False
+    """All of them run on one machine's address; with the same `instanceName` brokers take them for one client."""
 
 
 @attrs.frozen
@@ -87,6 +99,8 @@ class ProducerSpec:
     topic: str
     rate_per_s: int = 10
     config: ProducerConfig = ProducerConfig()
+    tags: tuple[str, ...] = ()
+    """Tags of its messages, in turn; none: messages without tag."""
 
 
 @attrs.frozen(kw_only=True)
@@ -159,8 +173,6 @@ def _check_numbers(scenario: Scenario) -> None:
     for i, consumers in enumerate(scenario.consumers):
         _expect_from(f"consumer[{i}].consume_ms", consumers.consume_ms, 0)
         _expect_from(f"consumer[{i}].fail_times", consumers.fail_times, 0)
-        if consumers.fail_times and not consumers.config.consume_orderly:
-            raise SpecError(f"consumer[{i}].fail_times", "expected only with the option consumeOrderly")
     for i, producer in enumerate(scenario.producers):
         _expect_from(f"producer[{i}].rate_per_s", producer.rate_per_s, 1)
 
@@ -216,11 +228,41 @@ def _check_topics(scenario: Scenario) -> None:
             raise SpecError(f"topic[{i}].brokers", "expected at least one")
         for j, broker_name in enumerate(topic.brokers):
             expect_known(f"topic[{i}].brokers[{j}]", "broker", broker_name, broker_names)
+    _check_shared_processes(scenario)
     for i, consumers in enumerate(scenario.consumers):
         for j, topic_name in enumerate(consumers.topics):
             expect_known(f"consumer[{i}].topics[{j}]", "topic", topic_name, topic_names)
+        for topic_name, expression in consumers.expressions.items():
+            key = f"consumer[{i}].expressions.{topic_name}"
+            expect_known(key, "topic of the group", topic_name, list(consumers.topics))
+            _expect_expression(key, topic_name, expression)
     for i, producer in enumerate(scenario.producers):
         expect_known(f"producer[{i}].topic", "topic", producer.topic, topic_names)
+
+
+def _check_shared_processes(scenario: Scenario) -> None:
+    with_processes: list[str] = []
+    for i, consumers in enumerate(scenario.consumers):
+        other = consumers.share_process_with
+        if other is None:
+            with_processes.append(consumers.group)
+            continue
+        key = f"consumer[{i}].share_process_with"
+        expect_known(key, "earlier group with processes of its own", other, with_processes)
+        if consumers.names:
+            raise SpecError(f"consumer[{i}].names", f"expected none: they run in the processes of {other}")
+        if consumers.group == other or any(
+            (earlier.group, earlier.share_process_with) == (consumers.group, other)
+            for earlier in scenario.consumers[:i]
+        ):
+            raise SpecError(f"consumer[{i}].group", "expected another group: a process consumes once for each")
+
+
+def _expect_expression(key: str, topic: str, expression: str) -> None:
+    try:
+        build_subscription_data(topic, expression)
+    except SubscriptionError:
+        raise SpecError(key, f'expected tags such as "a || b", or "*", not {expression!r}') from None
 
 
 def _check_faults(scenario: Scenario) -> None:

@@ -88,6 +88,13 @@ class Section:
             raise SpecError(self.at(key), "expected at least one")
         return tuple(value)
 
+    def text_map(self, key: str) -> Mapping[str, str]:
+        """A table of texts, which may be empty ones; empty where there is none."""
+        value = self._get(key, {}, "a table of texts")
+        if not isinstance(value, Mapping) or not all(isinstance(item, str) for item in value.values()):
+            raise SpecError(self.at(key), f"expected a table of texts, not {value!r}")
+        return dict(value)
+
     def flag(self, key: str, *, default: bool) -> bool:
         """True or false."""
         value = self._get(key, default, "true or false")

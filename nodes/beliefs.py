@@ -50,7 +50,10 @@ class BeliefKind(StrEnum):
     Subject: group/topic; value: {"cids", "queues"}; source: who gave the ids.
     """
     ASSIGNMENT = "assignment"
-    """Consumer: the queues a pass gave it. Subject: group/topic; value: sorted [brokerName, queueId]."""
+    """Consumer: the queues a pass gave it.
+
+    Subject: group/topic; value: sorted [brokerName, queueId]; source: the broker that divided them, if one did.
+    """
 
 
 @attrs.frozen

@@ -9,15 +9,18 @@ system property of it.
 
 import re
 from collections.abc import Mapping
+from datetime import datetime
 from enum import StrEnum
 from typing import Any, TypeVar
 
 import attrs
 
-from nodes.protocol.model import ConsumeFromWhere
+from nodes.client.client_id import DEFAULT_INSTANCE_NAME
+from nodes.protocol.model import ConsumeFromWhere, MessageModel, MessageRequestMode
 
 _Choice = TypeVar("_Choice", bound=StrEnum)
 _ANY_MOST = 2**63 - 1
+CONSUME_TIMESTAMP_FORM = "%Y%m%d%H%M%S"
 
 
 class Unit(StrEnum):
@@ -246,6 +249,8 @@ class BrokerConfig(RemotingServerConfig, RemotingClientConfig):
     """A slave whose log knows nothing adopts how far the master's is flushed."""
     broker_not_active_timeout_millis: int = _millis(10_000)
     """Silence after which a nameserver forgets the broker; told only with `enable_slave_acting_master`, else 120 s."""
+    broker_permission: int = _number(6, Unit.NONE, most=7)
+    """What may be done here: 4 read, 2 write. Sends are refused only for ordered topics and by send-backs."""
     channel_expired_timeout: int = _millis(120_000)
     """Silence after which a client's channel is removed from the registries."""
     notify_consumer_ids_changed_enable: bool = _flag(default=True)
@@ -271,7 +276,13 @@ class BrokerConfig(RemotingServerConfig, RemotingClientConfig):
     enable_remote_escape: bool = _flag(default=False)
     """A slave that acts as master may hand messages that are due to other brokers; else they stay where they are."""
     load_balance_poll_name_server_interval: int = _period_millis(30_000)
-    """Time between two refreshes of the routes to other brokers."""
+    """Time between two refreshes of the routes to other brokers, and of the queues that are divided here."""
+    server_load_balancer_enable: bool = _flag(default=True)
+    """Divide the queues among the members that ask for their shares; else everybody gets all."""
+    default_message_request_mode: MessageRequestMode = _choice(MessageRequestMode.PULL)
+    """How members that ask for their shares get the messages of a topic for which nobody set a mode."""
+    default_pop_share_queue_num: int = _number(-1, Unit.COUNT, least=-1)
+    """With POP as default: the shares of how many following members one pops, too; -1 or 0: everybody pops all."""
     timer_wheel_enable: bool = _flag(default=True)
     """Have a timer, and so a check point of it to answer with and to copy."""
     lock_in_strict_mode: bool = _flag(default=False)
@@ -326,6 +337,11 @@ class ClientConfig(RemotingClientConfig):
     """Pause of a queue after a failed pull."""
     enable_heartbeat_channel_event_listener: bool = _flag(default=True)
     """Heartbeat a broker as soon as a connection to it is open."""
+    use_heartbeat_v2: bool = _flag(default=False)
+    """Leave the subscriptions out of heartbeats to brokers that know them by their hash."""
+    instance_name: str = _text(DEFAULT_INSTANCE_NAME)
+    """Behind the `@` of the client id; as long as it is the default one, each process of a clustering consumer or a
+    producer makes up one of its own. Two processes on one address with the same name are one client to brokers."""
     rebalance_wait_interval_ms: int = _period_millis(20_000)
     """Longest time between two rebalance passes (`rocketmq.client.rebalance.waitInterval`)."""
     rebalance_min_interval_ms: int = _period_millis(1_000)
@@ -341,6 +357,23 @@ def _list_of(entry: str, expected: str) -> str | None:
 
     made: str | None = attrs.field(default=None, validator=check, metadata={"unit": Unit.NONE})
     return made
+
+
+def _timestamp() -> str | None:
+    def check(_config: object, field: "attrs.Attribute[Any]", value: object) -> None:
+        if value is not None and not (isinstance(value, str) and _is_timestamp(value)):
+            raise ConfigError(field.metadata["option"], f"an instant as yyyyMMddHHmmss, not {value!r}")
+
+    made: str | None = attrs.field(default=None, validator=check, metadata={"unit": Unit.NONE})
+    return made
+
+
+def _is_timestamp(text: str) -> bool:
+    try:
+        datetime.strptime(text, CONSUME_TIMESTAMP_FORM)  # noqa: DTZ007 - only whether it is one
+    except ValueError:
+        return False
+    return True
 
 
 _QUEUE_TEXT = r"[^@,\s]+@[^,\s]+@[0-9]+"
@@ -386,7 +419,14 @@ class ConsumerConfig(ClientConfig):
     """
     virtual_node_cnt: int = _number(10, Unit.COUNT)
     """CONSISTENT_HASH: places of each member on the ring."""
+    message_model: MessageModel = _choice(MessageModel.CLUSTERING)
+    """BROADCASTING: every member consumes all queues, keeps its offsets on its own disk and retries nothing."""
+    client_rebalance: bool = _flag(default=True)
+    """Divide the queues here; else one broker of the topic is asked for this member's share, unless the consumer is
+    ordered or broadcasting. Queues that the broker assigns for popping are not consumed: popping is not emulated."""
     consume_from_where: ConsumeFromWhere = _choice(ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET)
+    consume_timestamp: str | None = _timestamp()
+    """CONSUME_FROM_TIMESTAMP: the instant, yyyyMMddHHmmss in UTC; None: half an hour before the consumer was made."""
     consume_thread_min: int = _number(20, Unit.COUNT, least=1)
     """Listeners that run at once."""
     consume_message_batch_max_size: int = _number(1, Unit.COUNT, least=1, most=1024)
@@ -407,6 +447,14 @@ class ConsumerConfig(ClientConfig):
     """Pause between a pull that found messages and the next."""
     pull_threshold_for_queue: int = _number(1_000, Unit.COUNT, least=1, most=65_535)
     """Cached messages of a queue above which pulling pauses."""
+    pull_threshold_size_for_queue: int = _number(100, Unit.COUNT, least=1, most=1_024)
+    """Cached MiB of a queue above which pulling pauses."""
+    pull_threshold_for_topic: int = _number(-1, Unit.COUNT, least=-1, most=6_553_500)
+    """Divided by the number of queues in the table it becomes `pull_threshold_for_queue`; -1: it does not."""
+    pull_threshold_size_for_topic: int = _number(-1, Unit.COUNT, least=-1, most=102_400)
+    """The same for `pull_threshold_size_for_queue`, MiB."""
+    consume_timeout: int = _number(15, Unit.MINUTES, least=1)
+    """How long a listener may have the first cached message before it is sent back; also how often that is checked."""
     consume_concurrently_max_span: int = _number(2_000, Unit.COUNT, least=1, most=65_535)
     """Distance between the first and the last cached offset above which pulling pauses."""
     broker_suspend_max_time_millis: int = _millis(15_000)
@@ -419,6 +467,9 @@ class ConsumerConfig(ClientConfig):
     def __attrs_post_init__(self) -> None:
         if self.inner_allocate_strategy is AllocateStrategy.MACHINE_ROOM_NEARBY:
             raise ConfigError("innerAllocateStrategy", "a strategy that has no other inside")
+        for option in ("pull_threshold_for_topic", "pull_threshold_size_for_topic"):
+            if getattr(self, option) == 0:
+                raise ConfigError(option_name(option), "-1 or a whole number >= 1, not 0")
 
 
 @attrs.frozen(slots=False, kw_only=True, field_transformer=_name_options)
@@ -433,6 +484,10 @@ class ProducerConfig(ClientConfig):
     """Budget of one send, its retries included."""
     retry_times_when_send_failed: int = _number(2, Unit.COUNT)
     """Attempts after the first of a synchronous send."""
+    send_msg_max_timeout_per_request: int = _number(-1, Unit.MILLISECONDS, least=-1)
+    """Longest that an attempt may take after which another could follow; -1: all that is left of the budget."""
+    retry_another_broker_when_not_store_ok: bool = _flag(default=False)
+    """Send again what a broker accepted but keeps less well than it promises, as when its slave is away."""
     send_latency_enable: bool = _flag(default=False)
     """Avoid brokers that were slow or failed, for up to 30 s."""
     default_topic_queue_nums: int = _number(4, Unit.COUNT, least=1)

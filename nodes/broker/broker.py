@@ -31,9 +31,11 @@ from nodes.broker.outer_api import BrokerOuterApi
 from nodes.broker.pre_online_service import BrokerPreOnlineService
 from nodes.broker.pull import PullMessage
 from nodes.broker.put_message import PutMessage
+from nodes.broker.query_assignment import QueryAssignment
 from nodes.broker.registration import Registration
 from nodes.broker.schedule_message import ScheduleMessageService
 from nodes.broker.send import SendMessage
+from nodes.broker.send_back import ConsumerSendMsgBack
 from nodes.broker.slave_synchronize import SlaveSynchronize
 from nodes.broker.subscription_groups import SubscriptionGroupManager
 from nodes.broker.topic_routes import TopicRouteInfoManager
@@ -111,11 +113,13 @@ class Broker:
         self._ha = HaService(self.context, self._on_arrived)
         asked = Nameservers(host, self._client, nameservers)
         self._routes = TopicRouteInfoManager(self.context, asked)
+        self._assignments = QueryAssignment(self.context, self._server, self._routes)
         levels = parse_delay_level(config.message_delay_level)
         messages = PutMessage(self.context, levels, self._on_stored)
         escape = self._escape_bridge(asked, messages)
         self._schedule = ScheduleMessageService(self.context, levels, escape.async_put_message)
         self._sends = SendMessage(self.context, self._server, self._registration, self._ha, messages)
+        self._send_backs = ConsumerSendMsgBack(self.context, self._server, self._registration, messages)
         self._membership = GroupMembership(
             self.context,
             self._group,
@@ -209,6 +213,7 @@ class Broker:
             context.topics.decode(topics)
         if groups is not None:
             context.groups.decode(groups)
+        self._assignments.load()
         self._offsets.load()
         load_progress_of_delays(context)
         load_commit_log(disk, context.store)

@@ -25,6 +25,8 @@ from nodes.rpc.server import RpcServer
 from nodes.rpc.typed import success
 from nodes.threads import ScheduledThread
 
+_SUB_CHANGED = encode_header(headers.HeartbeatResponseHeader(is_support_heart_beat_v2=True, is_sub_change=True))
+_SUB_UNCHANGED = encode_header(headers.HeartbeatResponseHeader(is_support_heart_beat_v2=True, is_sub_change=False))
 _SCAN_INITIAL_DELAY_MS = 10_000
 _SCAN_PERIOD_MS = 10_000
 _DEFERRED_INITIAL_DELAY_MS = 30_000
@@ -48,6 +50,8 @@ class ClientManage:
         self._channels: dict[Hashable, Channel] = {}
         self._deferred: dict[str, ConsumerEvent] = {}
         self._believed: dict[str, tuple[str, ...]] = {}
+        self._fingerprints: dict[str, int] = {}
+        """Group -> hash in its last heartbeat, whoever sent it; never cleaned, and gone with the process."""
         self._list_bodies: dict[str, tuple[tuple[str, ...], bytes]] = {}
         self._housekeeping = ScheduledThread(broker.host, "ClientHousekeepingScheduledThread")
         self._notifier = ScheduledThread(broker.host, "DefaultConsumerIdsChangeListener")
@@ -78,15 +82,21 @@ class ClientManage:
     def _heartbeat(self, channel: Channel, request: Command) -> Command:
         data = decode_body_cached(HeartbeatData, request.body)
         self._channels[channel.id] = channel
+        is_v2 = data.heartbeat_fingerprint != 0
+        is_sub_change = not is_v2
         for consumer in data.consumer_data_set:
-            self._register_consumer(channel, data.client_id, consumer)
+            known = self._fingerprints.get(consumer.group_name)
+            if is_v2 and known is not None and known != data.heartbeat_fingerprint:
+                is_sub_change = True
+            self._fingerprints[consumer.group_name] = data.heartbeat_fingerprint
+            self._register_consumer(channel, data, consumer)
         if data.producer_data_set:
             now_ms = self._broker.host.clock.now_ms()
             for producer in data.producer_data_set:
                 self._broker.producers.register_producer(producer.group_name, channel.id, data.client_id, now_ms)
-        return success(request)
+        return request.answer(ResponseCode.SUCCESS, None, _SUB_CHANGED if is_sub_change else _SUB_UNCHANGED)
 
-    def _register_consumer(self, channel: Channel, client_id: str, consumer: ConsumerData) -> None:
+    def _register_consumer(self, channel: Channel, data: HeartbeatData, consumer: ConsumerData) -> None:
         broker = self._broker
         now_ms = broker.host.clock.now_ms()
         group_version = broker.groups.data_version
@@ -97,9 +107,10 @@ class ClientManage:
             persist_groups(broker)
             broker.versions.believe()
         self._provide_retry_topic(group, now_ms)
-        update = broker.consumers.register_consumer(
-            channel.id, client_id, consumer, now_ms=now_ms, notify_enabled=group.notify_consumer_ids_changed_enable
-        )
+        consumers, enabled = broker.consumers, group.notify_consumer_ids_changed_enable
+        without_sub = data.without_sub and data.heartbeat_fingerprint != 0
+        register = consumers.register_consumer_without_sub if without_sub else consumers.register_consumer
+        update = register(channel.id, data.client_id, consumer, now_ms=now_ms, notify_enabled=enabled)
         self._handle(update.events)
 
     def _provide_retry_topic(self, group: SubscriptionGroupConfig, now_ms: int) -> None:

@@ -6,6 +6,7 @@ from nodes.broker.consumer_offsets import ConsumerOffsetManager
 from nodes.broker.consumers import ConsumerManager
 from nodes.broker.data_versions import DataVersionBeliefs, VersionedTable
 from nodes.broker.delay_offsets import DelayOffsets, TimerCheckPoint, TimerProgress
+from nodes.broker.message_request_mode import MessageRequestModeManager
 from nodes.broker.message_store import MessageStore
 from nodes.broker.producers import ProducerManager
 from nodes.broker.queue_locks import RebalanceLockManager
@@ -23,6 +24,11 @@ def _producers(broker: "BrokerContext") -> ProducerManager:
 def _delay_offsets(broker: "BrokerContext") -> DelayOffsets:
     step = broker.config.delay_offset_update_version_step
     return DelayOffsets(now_ms=broker.host.clock.now_ms(), delay_offset_update_version_step=step)
+
+
+def _request_modes(broker: "BrokerContext") -> MessageRequestModeManager:
+    config = broker.config
+    return MessageRequestModeManager(config.default_message_request_mode, config.default_pop_share_queue_num)
 
 
 def _timer(broker: "BrokerContext") -> TimerProgress | None:
@@ -62,6 +68,9 @@ class BrokerContext:
     locks: RebalanceLockManager = attrs.field(init=False, factory=RebalanceLockManager)
     producers: ProducerManager = attrs.field(init=False, default=attrs.Factory(_producers, takes_self=True))
     delay_offsets: DelayOffsets = attrs.field(init=False, default=attrs.Factory(_delay_offsets, takes_self=True))
+    request_modes: MessageRequestModeManager = attrs.field(
+        init=False, default=attrs.Factory(_request_modes, takes_self=True)
+    )
     timer: TimerProgress | None = attrs.field(init=False, default=attrs.Factory(_timer, takes_self=True))
     """None: this broker has no timer."""
     versions: DataVersionBeliefs = attrs.field(init=False, default=attrs.Factory(_versions, takes_self=True))

@@ -8,6 +8,7 @@ TOPIC_FILE = "topics"
 GROUP_FILE = "subscriptionGroups"
 OFFSET_FILE = "consumerOffset.json"
 DELAY_OFFSET_FILE = "delayOffset.json"
+MESSAGE_REQUEST_MODE_FILE = "messageRequestMode.json"
 TIMER_CHECK_POINT_FILE = "timercheckpoint"
 
 
@@ -29,6 +30,11 @@ def persist_consumer_offsets(broker: BrokerContext) -> None:
 def persist_delay_offsets(broker: BrokerContext, offsets: DelayOffsetSerializeWrapper) -> None:
     """Write delay offsets: the broker's own, or those that it has copied."""
     broker.host.disk.write(DELAY_OFFSET_FILE, encode_delay_offsets(offsets))
+
+
+def persist_message_request_modes(broker: BrokerContext) -> None:
+    """Write how groups get the messages of topics."""
+    broker.host.disk.write(MESSAGE_REQUEST_MODE_FILE, broker.request_modes.encode())
 
 
 def persist_timer_check_point(broker: BrokerContext) -> None:

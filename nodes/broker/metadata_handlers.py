@@ -13,7 +13,7 @@ class MetadataHandlers:
     """Answers whoever asks, whatever this broker's role.
 
     Mirrors:
-        `org.apache.rocketmq.broker.processor.AdminBrokerProcessor` for 21, 43, 45, 60 and 201.
+        `org.apache.rocketmq.broker.processor.AdminBrokerProcessor` for 21, 43, 45, 60, 201 and 402.
     """
 
     def __init__(self, broker: BrokerContext, server: RpcServer) -> None:
@@ -22,6 +22,7 @@ class MetadataHandlers:
         server.register(RequestCode.GET_ALL_CONSUMER_OFFSET, self._get_all_consumer_offset)
         server.register(RequestCode.GET_ALL_DELAY_OFFSET, self._get_all_delay_offset)
         server.register(RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG, self._get_all_subscription_group)
+        server.register(RequestCode.GET_ALL_MESSAGE_REQUEST_MODE, self._get_all_message_request_mode)
         server.register(RequestCode.GET_TIMER_CHECK_POINT, self._get_timer_check_point)
 
     def _get_all_topic_config(self, _channel: Channel, request: Command) -> Command:
@@ -37,6 +38,9 @@ class MetadataHandlers:
 
     def _get_all_subscription_group(self, _channel: Channel, request: Command) -> Command:
         return success(request, None, self._broker.groups.wrapper())
+
+    def _get_all_message_request_mode(self, _channel: Channel, request: Command) -> Command:
+        return success(request, None, self._broker.request_modes.wrapper())
 
     def _get_timer_check_point(self, _channel: Channel, request: Command) -> Command:
         timer = self._broker.timer

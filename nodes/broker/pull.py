@@ -13,7 +13,9 @@ from nodes.protocol import headers
 from nodes.protocol.bodies import PullMessageResponseBody
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
+from nodes.protocol.filter_api import SUB_ALL, broker_matches, tags_code
 from nodes.protocol.model import MASTER_ID, Message, MessageModel, SubscriptionData, is_readable
+from nodes.protocol.properties import TAGS
 from nodes.protocol.pull_flags import PullSysFlag
 from nodes.protocol.registry import decode_header
 from nodes.rpc.server import RpcServer
@@ -121,6 +123,8 @@ class PullMessage:
         broker, group = self._broker, header.consumer_group
         if broker.broker_id != MASTER_ID and not broker.config.slave_read_enable:
             return ResponseCode.SYSTEM_BUSY, "this broker is a slave that does not serve reads"
+        if not is_readable(broker.config.broker_permission):
+            return ResponseCode.NO_PERMISSION, f"the broker[{broker.host.ip}] pulling message is forbidden"
         config = broker.groups.find_subscription_group_config(group, now_ms=broker.host.clock.now_ms())
         if config is None:
             return ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"group {group} does not exist here"
@@ -189,8 +193,7 @@ class PullMessage:
 
 
 def _matcher(subscription: SubscriptionData | None) -> Callable[[Message], bool] | None:
-    """What lets through the messages of a subscription by tag; None: all of them."""
-    if subscription is None or not subscription.tags_set:
+    """What lets messages through by the hash codes of their tags; None: all of them."""
+    if subscription is None or subscription.sub_string == SUB_ALL:
         return None
-    tags = subscription.tags_set
-    return lambda message: message.properties.get("TAGS", "") in tags
+    return lambda message: broker_matches(subscription, tags_code(message.properties.get(TAGS)))

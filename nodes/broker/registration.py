@@ -13,7 +13,7 @@ from nodes.cause import cause
 from nodes.protocol import headers
 from nodes.protocol.bodies import KvTable, RegisterBrokerBody, TopicConfigSerializeWrapper
 from nodes.protocol.codes import RequestCode, ResponseCode
-from nodes.protocol.model import TopicConfig
+from nodes.protocol.model import READ_WRITE, TopicConfig
 from nodes.protocol.registry import decode_body, decode_header, encode_body
 from nodes.rpc.client import RpcClient
 from nodes.rpc.errors import RemotingError
@@ -123,9 +123,10 @@ class Registration:
         if self._stopped:
             return
         answers: list[_Answer | None] = []
+        told = _within_permission(table, self._broker.config.broker_permission)
 
         async def register(nameserver: str) -> None:
-            answers.append(await self._register(nameserver, table))
+            answers.append(await self._register(nameserver, told))
 
         async with trio.open_nursery() as nursery:
             for address in self._broker.nameservers:
@@ -215,3 +216,10 @@ class Registration:
         return headers.QueryDataVersionRequestHeader(
             broker.broker_name, broker.address, broker.cluster_name, broker.broker_id
         )
+
+
+def _within_permission(table: Mapping[str, TopicConfig], broker_permission: int) -> Mapping[str, TopicConfig]:
+    """The topics as a broker that may not read or not write tells of them."""
+    if broker_permission & READ_WRITE == READ_WRITE:
+        return table
+    return {name: attrs.evolve(config, perm=config.perm & broker_permission) for name, config in table.items()}

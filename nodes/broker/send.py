@@ -6,20 +6,22 @@ from nodes.broker.ha_service import HaService
 from nodes.broker.metadata_files import persist_topics
 from nodes.broker.put_message import PutMessage
 from nodes.broker.registration import Registration
+from nodes.broker.retry_topics import provide_dlq_topic, provide_topic
 from nodes.cause import cause
 from nodes.host import Channel
 from nodes.protocol import headers
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
-from nodes.protocol.model import MASTER_ID, Message, TopicConfig
-from nodes.protocol.properties import text_to_properties
+from nodes.protocol.model import MASTER_ID, RETRY_TOPIC_PREFIX, Message, TopicConfig, is_writeable
+from nodes.protocol.pop_names import parse_group
+from nodes.protocol.properties import DELAY_TIME_LEVEL, text_to_properties
 from nodes.protocol.registry import decode_header, encode_header
 from nodes.rpc.server import RpcServer
 from nodes.rpc.typed import success
 
 
 class SendMessage:
-    """Stores what producers send.
+    """Stores what producers send, and what consumers send to retry topics as producers do.
 
     Mirrors:
         `org.apache.rocketmq.broker.processor.SendMessageProcessor`, `AbstractSendMessageProcessor#msgCheck`.
@@ -52,13 +54,17 @@ class SendMessage:
         queue_id = self._queue_id(header)
         if not isinstance(queue_id, int):
             return request.answer(*queue_id)
-        properties = text_to_properties(header.properties)
+        addressed = self._handle_retry_and_dlq(header, queue_id, text_to_properties(header.properties))
+        if addressed is None:
+            remark = f"subscription group not exist, {parse_group(header.topic)}"
+            return request.answer(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, remark)
+        topic, stored_queue_id, properties = addressed
         ack_nums = self._ha.ack_nums_to_wait_for(properties)
         if ack_nums is None:
             return request.answer(ResponseCode.SYSTEM_ERROR, NOT_ENOUGH_REMARK)
         message = Message(
-            header.topic,
-            queue_id,
+            topic,
+            stored_queue_id,
             0,
             0,
             header.born_timestamp,
@@ -106,11 +112,15 @@ class SendMessage:
         broker = self._broker
         if broker.broker_id != MASTER_ID and not broker.config.enable_slave_acting_master:
             return ResponseCode.SYSTEM_BUSY, "this broker is a slave"
+        known = broker.topics.select_topic_config(header.topic)
+        if not is_writeable(broker.config.broker_permission) and known is not None and known.order:
+            # The only permission that a send is measured by; that of the topic is for who reads the route.
+            return ResponseCode.NO_PERMISSION, f"the broker[{broker.host.ip}] sending message is forbidden"
         config = self._topic_config(header)
         if config is None:
             return ResponseCode.TOPIC_NOT_EXIST, f"topic {header.topic} does not exist here"
         if header.queue_id >= max(config.write_queue_nums, config.read_queue_nums):
-            return ResponseCode.SYSTEM_ERROR, f"topic {header.topic} has no queue {header.queue_id}"
+            return ResponseCode.INVALID_PARAMETER, f"topic {header.topic} has no queue {header.queue_id}"
         return header.queue_id if header.queue_id >= 0 else self._chance.randrange(config.write_queue_nums)
 
     def _topic_config(self, header: headers.SendMessageRequestHeader) -> TopicConfig | None:
@@ -124,4 +134,29 @@ class SendMessage:
         if lookup.created:
             persist_topics(self._broker)
             self._registration.register_increment((header.topic,))
+        elif lookup.config is None and header.topic.startswith(RETRY_TOPIC_PREFIX):
+            return provide_topic(self._broker, self._registration, header.topic, 1)
         return lookup.config
+
+    def _handle_retry_and_dlq(
+        self, header: headers.SendMessageRequestHeader, queue_id: int, properties: dict[str, str]
+    ) -> tuple[str, int, dict[str, str]] | None:
+        """Topic, queue and properties to store a message under: a retry topic may turn out to be the dead letters.
+
+        A group of which anybody holds a lock is taken for one in order: what it sends there was tried often enough.
+
+        Returns:
+            None where the group of the retry topic does not exist.
+        """
+        if not header.topic.startswith(RETRY_TOPIC_PREFIX):
+            return header.topic, queue_id, properties
+        broker, group_name = self._broker, parse_group(header.topic)
+        now_ms = broker.host.clock.now_ms()
+        group = broker.groups.find_subscription_group_config(group_name, now_ms=now_ms)
+        if group is None:
+            return None
+        times_max = group.retry_max_times if header.max_reconsume_times is None else header.max_reconsume_times
+        if (header.reconsume_times or 0) <= times_max and broker.locks.is_lock_all_expired(group_name, now_ms):
+            return header.topic, queue_id, properties
+        topic = provide_dlq_topic(broker, self._registration, group_name)
+        return topic, 0, {**properties, DELAY_TIME_LEVEL: "-1"}

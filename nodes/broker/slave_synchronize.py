@@ -12,6 +12,7 @@ from nodes.broker.metadata_files import (
     persist_consumer_offsets,
     persist_delay_offsets,
     persist_groups,
+    persist_message_request_modes,
     persist_timer_check_point,
     persist_topics,
 )
@@ -20,6 +21,7 @@ from nodes.broker.slave_sync import master_to_ask, sync_subscription_group_confi
 from nodes.protocol.bodies import (
     ConsumerOffsetSerializeWrapper,
     DelayOffsetSerializeWrapper,
+    MessageRequestModeSerializeWrapper,
     SubscriptionGroupTable,
     TopicConfigSerializeWrapper,
 )
@@ -92,6 +94,7 @@ class SlaveSynchronize:
         await self._attempt("consumer offset", self._sync_consumer_offset)
         await self._attempt("delay offset", self._sync_delay_offset)
         await self._attempt("subscription group config", self._sync_subscription_group_config)
+        await self._attempt("message request mode", self._sync_message_request_mode)
 
     # What a master takes back
 
@@ -169,6 +172,13 @@ class SlaveSynchronize:
             found = await self._ask(master, code, SubscriptionGroupTable)
             if sync_subscription_group_config(self._broker.groups, found, now_ms=self._broker.host.clock.now_ms()):
                 persist_groups(self._broker)
+
+    async def _sync_message_request_mode(self) -> None:
+        master = self._master()
+        if master is not None:
+            code = RequestCode.GET_ALL_MESSAGE_REQUEST_MODE
+            self._broker.request_modes.adopt(await self._ask(master, code, MessageRequestModeSerializeWrapper))
+            persist_message_request_modes(self._broker)
 
     async def _sync_timer_check_point(self) -> None:
         master, timer = self._group.slave_sync_master_addr, self._broker.timer

@@ -4,10 +4,10 @@ import trio
 
 from nodes.broker.context import BrokerContext
 from nodes.broker.escape_routes import EscapeRoutes
-from nodes.client.routes import OrderTopicConfError
+from nodes.client.routes import OrderTopicConfError, topic_subscribe_info
 from nodes.protocol import headers
 from nodes.protocol.codes import RequestCode, ResponseCode
-from nodes.protocol.model import MessageQueue, TopicRouteData
+from nodes.protocol.model import RETRY_TOPIC_PREFIX, MessageQueue, TopicRouteData
 from nodes.protocol.registry import decode_body_cached
 from nodes.rpc.errors import RemotingError
 from nodes.rpc.nameservers import Nameservers
@@ -19,7 +19,9 @@ _LOCK_TIMEOUT_MS = 3_000
 
 
 class TopicRouteInfoManager:
-    """The routes of the topics that a broker has written to elsewhere; up to 30 s old.
+    """The routes of the topics that a broker has written to elsewhere or divides among members; up to 30 s old.
+
+    What it divides is kept apart from where it writes: a topic may be in both, in one or in none.
 
     Mirrors:
         `org.apache.rocketmq.broker.topic.TopicRouteInfoManager`.
@@ -29,6 +31,7 @@ class TopicRouteInfoManager:
         self._broker = broker
         self._nameservers = nameservers
         self._routes = EscapeRoutes(broker.host.rng("sendWhichQueue").randrange)
+        self._subscribe_info: dict[str, tuple[MessageQueue, ...]] = {}
         self._thread = ScheduledThread(broker.host, "TopicRouteInfoManagerScheduledThread")
         self._lock = trio.Lock()
 
@@ -41,8 +44,18 @@ class TopicRouteInfoManager:
     async def try_to_find_queues(self, topic: str) -> tuple[MessageQueue, ...] | None:
         """The queues to write to; the nameserver is asked only where none are known."""
         if not self._routes.queues(topic):
-            await self._update(topic)
+            await self._update(topic, publish=True)
         return self._routes.queues(topic)
+
+    async def topic_subscribe_info(self, topic: str) -> tuple[MessageQueue, ...] | None:
+        """The queues to divide, sorted; the nameserver is asked only where none are known.
+
+        Returns:
+            None where no topic of that name is known.
+        """
+        if not self._subscribe_info.get(topic):
+            await self._update(topic, subscribe=True)
+        return self._subscribe_info.get(topic)
 
     def next_queue(self, topic: str, avoiding: str | None) -> MessageQueue:
         """The next queue in turn, of another broker than `avoiding` if there is one."""
@@ -53,11 +66,17 @@ class TopicRouteInfoManager:
         return self._routes.find_broker_address_in_publish(broker_name)
 
     async def _update_all(self) -> None:
-        for topic in self._routes.topics():
-            await self._update(topic)
+        written = dict.fromkeys(self._routes.topics())
+        divided = dict.fromkeys(self._subscribe_info)
+        for topic in divided | written:
+            await self._update(topic, publish=topic in written, subscribe=topic in divided)
 
-    async def _update(self, topic: str) -> None:
-        """Ask for one route; whatever goes wrong, the known one stays."""
+    async def _update(self, topic: str, *, publish: bool = False, subscribe: bool = False) -> None:
+        """Ask for one route; if anything goes wrong, the known one stays.
+
+        Only what is divided is forgotten when the nameserver says that there is no such topic, unless it is a retry
+        topic.
+        """
         log = self._broker.host.log
         try:
             with self._broker.host.timeout_ms(_LOCK_TIMEOUT_MS):
@@ -70,7 +89,13 @@ class TopicRouteInfoManager:
                 RequestCode.GET_ROUTEINFO_BY_TOPIC, header, timeout_ms=_GET_TOPIC_ROUTE_TIMEOUT_MS
             )
             if answer.code == ResponseCode.SUCCESS:
-                self._routes.install(topic, decode_body_cached(TopicRouteData, answer.body))
+                route = decode_body_cached(TopicRouteData, answer.body)
+                if subscribe:
+                    self._subscribe_info[topic] = topic_subscribe_info(topic, route)
+                if publish:
+                    self._routes.install(topic, route)
+            elif answer.code == ResponseCode.TOPIC_NOT_EXIST and not topic.startswith(RETRY_TOPIC_PREFIX):
+                self._subscribe_info.pop(topic, None)
         except (RemotingError, OrderTopicConfError) as error:
             log.warning("updateTopicRouteInfoFromNameServer failed", topic=topic, error=str(error))
         finally:

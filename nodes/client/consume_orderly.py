@@ -9,13 +9,14 @@ from nodes.cause import cause
 from nodes.client.delayed_thread import DelayedThread
 from nodes.client.instance import ClientInstance
 from nodes.client.listener import MessageListener
-from nodes.client.offset_store import RemoteBrokerOffsetStore
+from nodes.client.offset_store import OffsetStore
 from nodes.client.order_locks import OrderLocks
 from nodes.client.orderly_steps import OrderlyStep, may_begin, next_step, suspend_ms
 from nodes.client.process_queue import NO_OFFSET
 from nodes.client.rebalance import PullRequest
+from nodes.client.send_message_back import SendMessageBack
 from nodes.config import ConsumerConfig
-from nodes.protocol.model import Message, MessageQueue
+from nodes.protocol.model import Message, MessageModel, MessageQueue
 
 _LOCK_INITIAL_DELAY_MS = 1_000
 _LOCK_BEFORE_BEGIN_MS, _LOCK_BETWEEN_BATCHES_MS = 100, 10
@@ -35,15 +36,18 @@ class ConsumeMessageOrderlyService:
         self,
         instance: ClientInstance,
         config: ConsumerConfig,
-        offsets: RemoteBrokerOffsetStore,
+        offsets: OffsetStore,
         locks: OrderLocks,
         listener: MessageListener,
+        send_backs: SendMessageBack,
     ) -> None:
         self._host = instance.host
         self._config = config
         self._offsets = offsets
         self._locks = locks
         self._listener = listener
+        self._send_backs = send_backs
+        self._needs_lock = config.message_model is MessageModel.CLUSTERING
         self._thread = DelayedThread(self._host, "ConsumeMessageScheduledThread")
         self._monitor = trio.Lock()
         self._turns: dict[MessageQueue, trio.Lock] = {}
@@ -54,7 +58,8 @@ class ConsumeMessageOrderlyService:
     def start(self) -> None:
         """Begin to renew locks."""
         lock_interval_ms = self._config.rebalance_lock_interval_ms
-        self._thread.at_fixed_rate("lockMQPeriodically", self._renew, _LOCK_INITIAL_DELAY_MS, lock_interval_ms)
+        if self._needs_lock:
+            self._thread.at_fixed_rate("lockMQPeriodically", self._renew, _LOCK_INITIAL_DELAY_MS, lock_interval_ms)
         self._thread.start()
 
     def submit(self, request: PullRequest, _messages: tuple[Message, ...], *, dispatch: bool) -> None:
@@ -67,8 +72,9 @@ class ConsumeMessageOrderlyService:
         self._stopped = True
         self._thread.stop()
         self._waiting.clear()
-        async with self._monitor:
-            await self._locks.unlock_all()
+        if self._needs_lock:
+            async with self._monitor:
+                await self._locks.unlock_all()
 
     def _submit(self, request: PullRequest) -> None:
         if self._stopped:
@@ -92,7 +98,7 @@ class ConsumeMessageOrderlyService:
         if process_queue.dropped:
             return
         async with self._turns.setdefault(request.queue, trio.Lock()):
-            if may_begin(process_queue, self._host.clock.now_ms()):
+            if may_begin(process_queue, self._host.clock.now_ms(), needs_lock=self._needs_lock):
                 await self._consume_batches(request)
             elif not process_queue.dropped:
                 self._lock_later_and_reconsume(request, _LOCK_BEFORE_BEGIN_MS)
@@ -103,7 +109,13 @@ class ConsumeMessageOrderlyService:
         continuously_ms_max = self._config.max_time_consume_continuously_ms
         going_on = True
         while going_on:
-            step = next_step(process_queue, began_ms=began_ms, now_ms=now_ms(), continuously_ms_max=continuously_ms_max)
+            step = next_step(
+                process_queue,
+                began_ms=began_ms,
+                now_ms=now_ms(),
+                continuously_ms_max=continuously_ms_max,
+                needs_lock=self._needs_lock,
+            )
             match step:
                 case OrderlyStep.CONSUME:
                     going_on = await self._consume_batch(request)
@@ -130,12 +142,12 @@ class ConsumeMessageOrderlyService:
         if self._stopped:
             # The real thread was interrupted: the listener has thrown.
             return False
-        return self._process_result(request, messages, succeeded=succeeded)
+        return await self._process_result(request, messages, succeeded=succeeded)
 
-    def _process_result(self, request: PullRequest, messages: tuple[Message, ...], *, succeeded: bool) -> bool:
+    async def _process_result(self, request: PullRequest, messages: tuple[Message, ...], *, succeeded: bool) -> bool:
         process_queue = request.process_queue
-        if not succeeded:
-            again = [attrs.evolve(it, reconsume_times=it.reconsume_times + 1) for it in messages]
+        again = () if succeeded else await self._check_reconsume_times(messages)
+        if again:
             process_queue.make_messages_to_consume_again(again)
             self._submit_later(request, self._config.suspend_current_queue_time_millis)
             return False
@@ -143,6 +155,23 @@ class ConsumeMessageOrderlyService:
         if offset > NO_OFFSET and not process_queue.dropped:
             self._offsets.memory.update(request.queue, offset, increase_only=False)
         return True
+
+    async def _check_reconsume_times(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
+        """Send those that failed too often to the retry topic, which the group's own locks turn into dead letters.
+
+        Returns:
+            The whole batch as long as one of it is to be tried again, also those that were sent away; else nothing.
+        """
+        counted: list[Message] = []
+        suspend = False
+        for message in messages:
+            is_over = message.reconsume_times >= self._send_backs.max_reconsume_times
+            if is_over and await self._send_backs.send_to_retry_topic(message):
+                counted.append(message)
+            else:
+                suspend = True
+                counted.append(attrs.evolve(message, reconsume_times=message.reconsume_times + 1))
+        return tuple(counted) if suspend else ()
 
     # --- the scheduled thread -------------------------------------------------------
 

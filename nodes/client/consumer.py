@@ -1,24 +1,35 @@
 """A push consumer process: subscribes, rebalances, pulls and consumes for one group."""
 
+from collections.abc import Mapping
 from typing import Protocol
 
 import attrs
 import trio
 
-from nodes.allocation.strategies import strategy_of
+from nodes.allocation.strategies import strategy_name, strategy_of
 from nodes.beliefs import Lifecycle, LifecycleEvent
+from nodes.client.assigner import BrokerAsker
+from nodes.client.client_id import change_instance_name_to_pid
 from nodes.client.consume_concurrently import ConsumeMessageConcurrentlyService
 from nodes.client.consume_orderly import ConsumeMessageOrderlyService
+from nodes.client.default_producer import DefaultProducer
 from nodes.client.instance import ClientInstance
 from nodes.client.listener import MessageListener
-from nodes.client.offset_store import RemoteBrokerOffsetStore
+from nodes.client.local_file_offset_store import LocalFileOffsetStore
+from nodes.client.offset_store import OffsetStore, RemoteBrokerOffsetStore
+from nodes.client.order_locks import OrderLocks
+from nodes.client.process_queue import ProcessQueue
 from nodes.client.pull import PullMessageService
 from nodes.client.rebalance import PullRequest, Rebalance
-from nodes.client.rebalance_service import RebalanceService
+from nodes.client.rebalance_beliefs import RebalanceBeliefs
+from nodes.client.rebalance_push import PushQueues
 from nodes.client.routes import topic_subscribe_info
-from nodes.config import ConsumerConfig
+from nodes.client.send_message_back import SendMessageBack
+from nodes.config import ConsumerConfig, ProducerConfig
 from nodes.host import Host
+from nodes.protocol.filter_api import build_subscription_data
 from nodes.protocol.model import (
+    NO_TEXTS,
     RETRY_TOPIC_PREFIX,
     ConsumerData,
     ConsumeType,
@@ -29,6 +40,8 @@ from nodes.protocol.model import (
     SubscriptionData,
     TopicRouteData,
 )
+from nodes.protocol.pop_names import build_pop_retry_topic
+from nodes.protocol.retries import MAX_RECONSUME_TIMES, NO_RECONSUME_LIMIT
 from nodes.rpc.errors import RemotingError
 
 INNER_PRODUCER_GROUP = "CLIENT_INNER_PRODUCER"
@@ -51,9 +64,11 @@ class PushConsumer:
     """One consumer of one group.
 
     Args:
-        topics: subscribed with `*`; the group's retry topic comes by itself.
+        topics: subscribed to; the group's retry topic comes by itself.
+        expressions: topic -> which tags are wanted of it; `*` where nothing is said.
         consume_ms: how long the listener takes for a batch.
-        fail_times: how often the listener of an ordered consumer fails for each message before it succeeds.
+        fail_times: how often the listener fails for each message before it succeeds.
+        instance: of another consumer of the same process and client id; None: it has one of its own.
 
     Mirrors:
         `org.apache.rocketmq.client.impl.consumer.DefaultMQPushConsumerImpl`.
@@ -69,61 +84,105 @@ class PushConsumer:
         nameservers: tuple[str, ...],
         consume_ms: int = 0,
         fail_times: int = 0,
+        instance: ClientInstance | None = None,
+        expressions: Mapping[str, str] = NO_TEXTS,
     ) -> None:
         self._host = host
         self._config = config
         self.group = group
         now_ms = host.clock.now_ms()
-        subscribed = (*topics, RETRY_TOPIC_PREFIX + group)
-        self._subscriptions = {topic: SubscriptionData(topic, sub_version=now_ms) for topic in subscribed}
-        self.instance = ClientInstance(host, config, nameservers)
-        self._offsets = RemoteBrokerOffsetStore(self.instance, group)
-        self.rebalance = Rebalance(self.instance, config, group, strategy_of(config), self._offsets, self)
-        self._service = RebalanceService(host, config, self._do_rebalance)
-        self._pulls = PullMessageService(self.instance, config, group, self._offsets, self)
-        listener = MessageListener(self.instance, group, consume_ms, fail_times)
-        self._consumption: ConsumeMessageService = (
-            ConsumeMessageOrderlyService(self.instance, config, self._offsets, self.rebalance.locks, listener)
-            if config.consume_orderly
-            else ConsumeMessageConcurrentlyService(self.instance, config, self._offsets, listener)
+        is_broadcasting = config.message_model is MessageModel.BROADCASTING
+        subscribed = topics if is_broadcasting else (*topics, RETRY_TOPIC_PREFIX + group)
+        self._subscriptions = {
+            topic: attrs.evolve(build_subscription_data(topic, expressions.get(topic)), sub_version=now_ms)
+            for topic in subscribed
+        }
+        self.instance = instance or ClientInstance(host, config, nameservers, instance_name(config, host))
+        self._offsets = self._offset_store()
+        process_queues: dict[MessageQueue, ProcessQueue] = {}
+        self._locks = OrderLocks(self.instance, group, process_queues)
+        self._queues = PushQueues(self.instance, config, self._offsets, self._locks)
+        self.rebalance = Rebalance(
+            host,
+            config,
+            group,
+            self.instance.client_id,
+            strategy_of(config),
+            BrokerAsker(self.instance, config, group, strategy_name(config)),
+            self._queues,
+            self,
+            RebalanceBeliefs(host, group, self._offsets.memory.read),
+            process_queues,
         )
+        self._paused = False
+        self._pulls = PullMessageService(self.instance, config, group, self._offsets, self)
+        self._producer = DefaultProducer(self.instance, ProducerConfig(), INNER_PRODUCER_GROUP)
+        self._consumption = self._consume_message_service(MessageListener(self.instance, group, consume_ms, fail_times))
         self._stopping = trio.Event()
+
+    def _consume_message_service(self, listener: MessageListener) -> ConsumeMessageService:
+        config, in_order = self._config, self._config.consume_orderly
+        times_max = config.max_reconsume_times
+        if times_max < 0:
+            times_max = NO_RECONSUME_LIMIT if in_order else MAX_RECONSUME_TIMES
+        send_backs = SendMessageBack(self.instance, self._producer, self.group, times_max)
+        if in_order:
+            return ConsumeMessageOrderlyService(self.instance, config, self._offsets, self._locks, listener, send_backs)
+        return ConsumeMessageConcurrentlyService(
+            self.instance,
+            config,
+            self._offsets,
+            self.rebalance.process_queues,
+            listener,
+            send_backs,
+            config.message_model,
+        )
+
+    def _offset_store(self) -> OffsetStore:
+        if self._config.message_model is MessageModel.CLUSTERING:
+            return RemoteBrokerOffsetStore(self.instance, self.group)
+        store = LocalFileOffsetStore(self.instance, self.group)
+        store.load()
+        return store
 
     # --- life -------------------------------------------------------------------
 
     async def main(self) -> None:
         """Start in RocketMQ's order, consume, stop."""
+        if await self.start():
+            await self._stopping.wait()
+            await self.shutdown()
+
+    async def start(self) -> bool:
+        """Begin to consume; returns whether that worked: an application without nameserver does not come up."""
         self._consumption.start()
-        self.instance.register(self)
-        self.instance.on_consumer_ids_changed = self._service.wake
+        self.instance.register_consumer(self)
         self.instance.start()
         self._pulls.start()
-        self._service.start()
+        self.instance.start_rebalance()
         try:
             for topic in self.topics():
                 await self.instance.update_topic_route(topic)
         except RemotingError as error:
-            # start() throws: an application without nameserver does not come up.
             self._host.record(Lifecycle(LifecycleEvent.STOPPING, f"start failed: {error}"))
-            return
+            return False
         if await self.instance.heartbeat_all():
-            self._service.wake()
+            self.instance.rebalance_immediately()
         self._host.record(Lifecycle(LifecycleEvent.READY, self.group))
-        await self._stopping.wait()
-        await self._shutdown()
+        return True
 
     def request_shutdown(self) -> None:
         """Begin the orderly stop."""
         self._stopping.set()
 
-    async def _shutdown(self) -> None:
+    async def shutdown(self) -> None:
         """Give locks back, commit, say farewell, and only then let go of the queues."""
         await self._consumption.stop()
         self.persist_offsets()
         self._pulls.stop()
         await self.instance.unregister(self, self.group, is_consumer=True)
         self.rebalance.drop_all()
-        self.instance.rpc.close_all()
+        self.instance.shutdown()
 
     # --- what the instance asks for ------------------------------------------------
 
@@ -136,21 +195,23 @@ class PushConsumer:
         return ConsumerData(
             self.group,
             ConsumeType.CONSUME_PASSIVELY,
-            MessageModel.CLUSTERING,
+            self._config.message_model,
             self._config.consume_from_where,
             tuple(self._subscriptions[topic] for topic in sorted(self._subscriptions)),
         )
 
     def producer_data(self) -> ProducerData:
         """The producer inside every consumer, which sends messages back."""
-        return ProducerData(INNER_PRODUCER_GROUP)
+        return self._producer.producer_data()
 
     def lacks_info(self, topic: str) -> bool:
-        """Whether a subscribed topic has no queues yet."""
-        return topic in self._subscriptions and topic not in self.rebalance.subscribe_info
+        """Whether a subscribed topic has no queues yet, or the producer inside could not send there."""
+        is_missing = topic in self._subscriptions and topic not in self.rebalance.subscribe_info
+        return is_missing or self._producer.lacks_info(topic)
 
     def update_topic_info(self, topic: str, route: TopicRouteData) -> None:
         """Take over the queues of a topic; no rebalance follows before its time."""
+        self._producer.update_topic_info(topic, route)
         if topic in self._subscriptions:
             self.rebalance.subscribe_info[topic] = topic_subscribe_info(topic, route)
 
@@ -165,7 +226,17 @@ class PushConsumer:
         for request in requests:
             self._pulls.pull_later(request, delay_ms)
 
-    async def message_queue_changed(self, topic: str) -> None:
+    def dispatch_pops(self, queues: list[MessageQueue], delay_ms: int) -> None:  # noqa: ARG002
+        """Popping is not emulated: nobody consumes what a broker assigned for it."""
+        for queue in queues:
+            self._host.log.warning("a queue was assigned for popping, which is not emulated", queue=str(queue))
+
+    async def message_queue_changed(
+        self,
+        topic: str,
+        mq_all: tuple[MessageQueue, ...] | None,  # noqa: ARG002
+        mq_divided: tuple[MessageQueue, ...],  # noqa: ARG002
+    ) -> None:
         """A new version of the subscription, told to every broker on this thread.
 
         Until a broker has heard of it, it refuses pulls of the topic as not latest.
@@ -174,7 +245,35 @@ class PushConsumer:
         if subscription is None:
             return
         self._subscriptions[topic] = attrs.evolve(subscription, sub_version=self._host.clock.now_ms())
-        await self.instance.heartbeat_all()
+        self._pulls.thresholds.divide(len(self.rebalance.process_queues))
+        await self.instance.heartbeat_all(is_rebalance=True)
+
+    def switch_pop_retry(self, topic: str, *, subscribe: bool) -> None:
+        """What failed after a pop lies in a retry topic of its own, which only who pulls has to subscribe to.
+
+        The subscription is a new one after every pass: until the next heartbeat brokers refuse pulls as not latest.
+        """
+        retry_topic = build_pop_retry_topic(topic, self.group)
+        if subscribe:
+            fresh = build_subscription_data(retry_topic, "*")
+            self._subscriptions[retry_topic] = attrs.evolve(fresh, sub_version=self._host.clock.now_ms())
+        else:
+            self._subscriptions.pop(retry_topic, None)
+
+    def suspend(self) -> None:
+        """Pause: pull nothing more and take part in no rebalance; brokers go on to count on this member."""
+        self._paused = True
+        self._pulls.paused = True
+
+    async def resume(self) -> None:
+        """Go on, with a pass at once, on the caller's thread: the rebalance thread may be in one of its own.
+
+        Mirrors:
+            `DefaultMQPushConsumerImpl#resume`.
+        """
+        self._paused = False
+        self._pulls.paused = False
+        await self.try_rebalance()
 
     def unsubscribe(self, topic: str) -> None:
         """Want a topic no more; its queues go with the next pass."""
@@ -199,13 +298,38 @@ class PushConsumer:
 
     async def _take_up_afresh(self, queue: MessageQueue) -> None:
         await self.rebalance.remove_process_queue(queue)
-        self._service.wake()
+        self.instance.rebalance_immediately()
+
+    async def compute_pull_from_where(self, queue: MessageQueue) -> int:
+        """Where the consumption of a queue starts.
+
+        Raises:
+            RemotingError, BrokerError: it could not be found out.
+        """
+        return await self._queues.compute_pull_from_where(queue)
 
     def rebalance_later(self, delay_ms: int) -> None:
         """Rebalance a little later; no sooner than a second after the end of the pass before."""
-        self._host.call_later_ms(delay_ms, self._service.wake)
+        self._host.call_later_ms(delay_ms, self.instance.rebalance_immediately)
 
-    async def _do_rebalance(self) -> bool:
+    async def try_rebalance(self) -> bool:
+        """One pass, unless the consumer is paused, which is not balanced; its queues stay its own meanwhile."""
         if not self.instance.serves(self):
             return True
-        return await self.rebalance.do_rebalance(self.topics())
+        return not self._paused and await self.rebalance.do_rebalance()
+
+
+def instance_name(config: ConsumerConfig, host: Host, ordinal: int = 0) -> str:
+    """Who gave itself no name gets one that nobody else has; a broadcasting consumer stays `DEFAULT`.
+
+    Args:
+        config: the name it gave itself, and whether it is broadcasting.
+        host: its machine.
+        ordinal: its place among the consumers of its process, which are all made within one nanosecond here.
+
+    Mirrors:
+        `DefaultMQPushConsumerImpl#start`.
+    """
+    if config.message_model is MessageModel.BROADCASTING:
+        return config.instance_name
+    return change_instance_name_to_pid(config.instance_name, host.pid, host.clock.monotonic_ns() + ordinal)

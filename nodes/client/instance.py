@@ -1,19 +1,22 @@
 """What all consumers and producers of one process share: connections, routes, heartbeats, one scheduler thread."""
 
-from collections.abc import Callable
 from typing import Protocol
 
 import trio
 
 from nodes.beliefs import Belief, BeliefKind
-from nodes.client.routes import ClientRoutes
+from nodes.client.client_id import build_mq_client_id, change_instance_name_to_pid
+from nodes.client.heartbeats import Heartbeats
+from nodes.client.rebalance_service import RebalanceService
+from nodes.client.routes import ClientRoutes, with_queue_nums_at_most
 from nodes.config import ClientConfig
 from nodes.host import Channel, Host
 from nodes.protocol import headers
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
-from nodes.protocol.model import ConsumerData, HeartbeatData, ProducerData, TopicRouteData
-from nodes.protocol.registry import decode_body_cached, encode_body
+from nodes.protocol.java_order import hash_ordered
+from nodes.protocol.model import AUTO_CREATE_TOPIC, ConsumerData, HeartbeatData, ProducerData, TopicRouteData
+from nodes.protocol.registry import decode_body_cached
 from nodes.protocol.route_brief import route_in_brief
 from nodes.rpc.client import RpcClient
 from nodes.rpc.errors import RemotingError
@@ -25,7 +28,6 @@ _ROUTE_INITIAL_DELAY_MS = 10
 _HEARTBEAT_INITIAL_DELAY_MS = 1_000
 _PERSIST_INITIAL_DELAY_MS = 10_000
 _LOCK_TIMEOUT_MS = 3_000
-_ONLY_MASTERS = (0,)
 
 
 class InstanceMember(Protocol):
@@ -50,11 +52,22 @@ class InstanceMember(Protocol):
         """Commit all offsets to the brokers."""
 
 
+class RebalancedMember(InstanceMember, Protocol):
+    """A consumer, as the rebalance thread of its instance sees it."""
+
+    async def try_rebalance(self) -> bool:
+        """One pass over its topics; returns whether all of them are balanced."""
+
+
 class ClientInstance:
-    """One client id.
+    """One client id: all consumers and producers of a process that go by the same one.
 
     Everything periodic runs on one thread, as in the real client: a call that
-    waits for a dead broker delays heartbeats and commits alike.
+    waits for a dead broker delays heartbeats and commits alike, those of every
+    group of the instance. All groups take turns on one rebalance thread, too.
+
+    Args:
+        instance_name: what stands behind the address in the client id; None: one that no other process has.
 
     Mirrors:
         `org.apache.rocketmq.client.impl.factory.MQClientInstance`.
@@ -63,10 +76,14 @@ class ClientInstance:
         ROUTE whenever it takes over a route, NAMESERVER.
     """
 
-    def __init__(self, host: Host, config: ClientConfig, nameservers: tuple[str, ...]) -> None:
+    def __init__(
+        self, host: Host, config: ClientConfig, nameservers: tuple[str, ...], instance_name: str | None = None
+    ) -> None:
         self.host = host
         self.config = config
-        self.client_id = f"{host.ip}@{host.pid}#{host.clock.monotonic_ns()}"
+        if instance_name is None:
+            instance_name = change_instance_name_to_pid(config.instance_name, host.pid, host.clock.monotonic_ns())
+        self.client_id = build_mq_client_id(host.ip, instance_name)
         self.routes = ClientRoutes()
         self.rpc = RpcClient(
             host,
@@ -75,23 +92,33 @@ class ClientInstance:
             on_channel_active=self._on_channel_active,
         )
         self.nameservers = Nameservers(host, self.rpc, nameservers)
-        self.on_consumer_ids_changed: Callable[[], None] = lambda: None
-        """Wakes the rebalance thread of the whole instance."""
         self._members: list[InstanceMember] = []
+        self._consumers: list[RebalancedMember] = []
         self._route_lock = trio.Lock()
-        self._heartbeat_lock = trio.Lock()
+        self._heartbeats = Heartbeats(host, config, self.rpc, self.routes, self._heartbeat_data)
         self._scheduler = ScheduledThread(host, "MQClientFactoryScheduledThread")
+        self._rebalance_service = RebalanceService(host, config, self._do_rebalance)
+        self._is_started = False
+        self._rebalances = False
 
     def register(self, member: InstanceMember) -> None:
         """Serve a consumer or producer."""
         self._members.append(member)
+
+    def register_consumer(self, consumer: RebalancedMember) -> None:
+        """Serve a consumer, and let it take part in every rebalance."""
+        self.register(consumer)
+        self._consumers.append(consumer)
 
     def serves(self, member: InstanceMember) -> bool:
         """Whether a consumer or producer has registered and not said farewell."""
         return member in self._members
 
     def start(self) -> None:
-        """Begin the periodic work."""
+        """Begin the periodic work, with the first member that starts."""
+        if self._is_started:
+            return
+        self._is_started = True
         config = self.config
         add = self._scheduler.at_fixed_rate
         add("updateTopicRouteInfo", self._refresh_routes, _ROUTE_INITIAL_DELAY_MS, config.poll_name_server_interval)
@@ -99,10 +126,32 @@ class ClientInstance:
         add("persistAllOffset", self._persist, _PERSIST_INITIAL_DELAY_MS, config.persist_consumer_offset_interval)
         self._scheduler.start()
 
+    # --- rebalance ----------------------------------------------------------------
+
+    def start_rebalance(self) -> None:
+        """Begin to rebalance, with the first consumer that starts; producers have nothing to rebalance."""
+        if not self._rebalances:
+            self._rebalances = True
+            self._rebalance_service.start()
+
+    def rebalance_immediately(self) -> None:
+        """Wake the rebalance thread: all groups get a pass, whichever is meant."""
+        self._rebalance_service.wake()
+
+    async def _do_rebalance(self) -> bool:
+        """Balanced is who has not a single group that is not."""
+        balanced = True
+        for consumer in tuple(self._consumers):
+            balanced = await consumer.try_rebalance() and balanced
+        return balanced
+
     # --- routes -----------------------------------------------------------------
 
-    async def update_topic_route(self, topic: str) -> bool:
+    async def update_topic_route(self, topic: str, *, default_queue_nums: int | None = None) -> bool:
         """Ask the nameserver for a route and take it over if it is news.
+
+        Args:
+            default_queue_nums: take the route of the template for new topics instead, with so many queues at most.
 
         Returns:
             Whether something changed; also False where the nameserver knows no
@@ -119,18 +168,20 @@ class ClientInstance:
         try:
             answer = await self.nameservers.ask(
                 RequestCode.GET_ROUTEINFO_BY_TOPIC,
-                headers.GetRouteInfoRequestHeader(topic),
+                headers.GetRouteInfoRequestHeader(topic if default_queue_nums is None else AUTO_CREATE_TOPIC),
                 timeout_ms=self.config.mq_client_api_timeout,
             )
-            return self._take_over(topic, answer)
+            return self._take_over(topic, answer, default_queue_nums)
         finally:
             self._route_lock.release()
 
-    def _take_over(self, topic: str, answer: Command) -> bool:
+    def _take_over(self, topic: str, answer: Command, default_queue_nums: int | None) -> bool:
         if answer.code != ResponseCode.SUCCESS:
             self.host.log.warning("no route", topic=topic, remark=answer.remark)
             return False
         route = decode_body_cached(TopicRouteData, answer.body)
+        if default_queue_nums is not None:
+            route = with_queue_nums_at_most(route, default_queue_nums)
         is_news = self.routes.is_news(topic, route)
         if not is_news and not any(member.lacks_info(topic) for member in self._members):
             return False
@@ -143,7 +194,8 @@ class ClientInstance:
         return True
 
     async def _refresh_routes(self) -> None:
-        topics = dict.fromkeys(topic for member in self._members for topic in member.topics())
+        # In the order of a hash set: it decides who is left out when one call fails.
+        topics = hash_ordered(dict.fromkeys(topic for member in self._members for topic in member.topics()))
         for topic in topics:
             try:
                 await self.update_topic_route(topic)
@@ -154,45 +206,18 @@ class ClientInstance:
 
     # --- heartbeats ---------------------------------------------------------------
 
-    async def heartbeat_all(self) -> bool:
-        """Tell every known broker that this client lives, one after the other.
-
-        Returns:
-            False only if a heartbeat is under way already or no broker is known;
-            True also if not a single broker answered.
-        """
-        try:
-            self._heartbeat_lock.acquire_nowait()
-        except trio.WouldBlock:
-            return False
-        try:
-            if not self.routes.brokers:
-                return False
-            data = self._heartbeat_data()
-            if not data.consumer_data_set and not data.producer_data_set:
-                return False
-            body = encode_body(data)
-            for name, addrs in sorted(self.routes.brokers.items()):
-                for broker_id, address in addrs.items():
-                    if data.consumer_data_set or broker_id in _ONLY_MASTERS:
-                        await self._heartbeat(name, address, body)
-            return True
-        finally:
-            self._heartbeat_lock.release()
-
-    async def _heartbeat(self, broker_name: str, address: str, body: bytes) -> bool:
-        timeout_ms = self.config.mq_client_api_timeout
-        try:
-            answer = await invoke(self.rpc, address, RequestCode.HEART_BEAT, None, body, timeout_ms=timeout_ms)
-        except RemotingError as error:
-            self.host.log.warning("heartbeat failed", broker=broker_name, error=str(error))
-            return False
-        return answer.code == ResponseCode.SUCCESS
+    async def heartbeat_all(self, *, is_rebalance: bool = False) -> bool:
+        """Tell every known broker that this client lives; see `Heartbeats.tell_all`."""
+        return await self._heartbeats.tell_all(is_rebalance=is_rebalance)
 
     def _heartbeat_data(self) -> HeartbeatData:
-        consumers = tuple(data for member in self._members if (data := member.consumer_data()) is not None)
-        producers = [member.producer_data() for member in self._members]
-        return HeartbeatData(self.client_id, tuple(data for data in producers if data is not None), consumers)
+        consumers = [member.consumer_data() for member in self._members]
+        producers = dict.fromkeys(member.producer_data() for member in self._members)
+        return HeartbeatData(
+            self.client_id,
+            tuple(data for data in producers if data is not None),
+            tuple(data for data in consumers if data is not None),
+        )
 
     async def _clean_and_heartbeat(self) -> None:
         self.routes.clean_offline_brokers()
@@ -205,18 +230,8 @@ class ClientInstance:
     async def _heartbeat_one(self, address: str) -> None:
         """A connection to a known broker has opened: heartbeat there, and rebalance if it worked."""
         broker_name = self._broker_name(address)
-        try:
-            self._heartbeat_lock.acquire_nowait()
-        except trio.WouldBlock:
-            return
-        try:
-            data = self._heartbeat_data()
-            if not data.consumer_data_set and not data.producer_data_set:
-                return
-            if broker_name is not None and await self._heartbeat(broker_name, address, encode_body(data)):
-                self.on_consumer_ids_changed()
-        finally:
-            self._heartbeat_lock.release()
+        if broker_name is not None and await self._heartbeats.tell_one(broker_name, address):
+            self.rebalance_immediately()
 
     def _broker_name(self, address: str) -> str | None:
         return next((name for name, addrs in self.routes.brokers.items() if address in addrs.values()), None)
@@ -229,6 +244,7 @@ class ClientInstance:
         The member is forgotten first: no heartbeat of these seconds may bring it back.
         """
         self._members.remove(member)
+        self._consumers = [consumer for consumer in self._consumers if consumer is not member]
         header = headers.UnregisterClientRequestHeader(
             self.client_id,
             producer_group=None if is_consumer else group,
@@ -247,10 +263,15 @@ class ClientInstance:
                 except RemotingError as error:
                     self.host.log.warning("unregister client failed", broker=address, error=str(error))
 
+    def shutdown(self) -> None:
+        """Close all connections, with the last member that goes."""
+        if not self._members:
+            self.rpc.close_all()
+
     async def _persist(self) -> None:
         for member in self._members:
             member.persist_offsets()
 
     def _on_request(self, _channel: Channel, command: Command) -> None:
         if command.code == RequestCode.NOTIFY_CONSUMER_IDS_CHANGED:
-            self.on_consumer_ids_changed()
+            self.rebalance_immediately()

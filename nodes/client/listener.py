@@ -8,6 +8,8 @@ from nodes.protocol.model import Message, MessageQueue
 class MessageListener:
     """Takes `consume_ms` for a batch, and fails for a message `fail_times` times before it succeeds.
 
+    A message counts how often it came again: in the cache of an ordered queue, or on its way over the retry topic.
+
     Mirrors:
         `org.apache.rocketmq.client.consumer.listener.MessageListener`.
 

@@ -1,6 +1,7 @@
 """A consumer group's offsets: in memory, and at the broker of each queue."""
 
 from collections.abc import Iterable
+from typing import Protocol
 
 from nodes.client.instance import ClientInstance
 from nodes.client.offset_table import OffsetTable
@@ -13,6 +14,29 @@ from nodes.rpc.errors import RemotingConnectError, RemotingError
 from nodes.rpc.typed import invoke, invoke_oneway, succeeded
 
 _QUERY_TIMEOUT_MS = 5_000
+
+
+class OffsetStore(Protocol):
+    """Where a group's offsets are kept.
+
+    Mirrors:
+        `org.apache.rocketmq.client.consumer.store.OffsetStore`.
+    """
+
+    memory: OffsetTable
+
+    async def read_from_store(self, queue: MessageQueue) -> int | None:
+        """The stored offset, which memory holds from now on unless it is frozen; None where there is none.
+
+        Raises:
+            RemotingError, BrokerError: it could not be read.
+        """
+
+    def persist(self, queue: MessageQueue) -> None:
+        """Store what memory holds for one queue."""
+
+    def persist_all(self, queues: Iterable[MessageQueue]) -> None:
+        """Store what memory holds for the queues of the process queue table."""
 
 
 class RemoteBrokerOffsetStore:
@@ -49,25 +73,6 @@ class RemoteBrokerOffsetStore:
         offset = _offset(answer)
         self.memory.update(queue, offset, increase_only=False)
         return offset
-
-    async def max_offset(self, queue: MessageQueue) -> int:
-        """One more than the offset of the queue's last message, as its master says.
-
-        Raises:
-            RemotingError: no answer, or no master is known.
-            BrokerError: the master refuses.
-        """
-        address = self._instance.routes.find_broker_address_in_publish(queue.broker_name)
-        if address is None:
-            await self._instance.update_topic_route(queue.topic)
-            address = self._instance.routes.find_broker_address_in_publish(queue.broker_name)
-        if address is None:
-            raise RemotingConnectError(f"no master of {queue.broker_name} is known")
-        header = headers.GetMaxOffsetRequestHeader(queue.topic, queue.queue_id)
-        timeout_ms = self._instance.config.mq_client_api_timeout
-        return _offset(
-            await invoke(self._instance.rpc, address, RequestCode.GET_MAX_OFFSET, header, timeout_ms=timeout_ms)
-        )
 
     def persist(self, queue: MessageQueue) -> None:
         """Commit what memory holds for one queue."""

@@ -24,21 +24,32 @@ class OrderlyStep(Enum):
     """The thread has had the queue for too long: come back behind the other queues."""
 
 
-def may_begin(process_queue: ProcessQueue, now_ms: int) -> bool:
-    """Whether a thread may begin with a queue: its lock is held and not too old."""
-    return process_queue.locked and not process_queue.is_lock_expired(now_ms)
+def may_begin(process_queue: ProcessQueue, now_ms: int, *, needs_lock: bool = True) -> bool:
+    """Whether a thread may begin with a queue: its lock is held and not too old, or it needs none.
+
+    Args:
+        process_queue: of the queue.
+        now_ms: wall clock.
+        needs_lock: False where every member consumes all queues.
+    """
+    return not needs_lock or (process_queue.locked and not process_queue.is_lock_expired(now_ms))
 
 
-def next_step(process_queue: ProcessQueue, *, began_ms: int, now_ms: int, continuously_ms_max: int) -> OrderlyStep:
+def next_step(
+    process_queue: ProcessQueue, *, began_ms: int, now_ms: int, continuously_ms_max: int, needs_lock: bool = True
+) -> OrderlyStep:
     """What to do before the next batch.
 
     Args:
+        process_queue: of the queue.
         began_ms: when the thread began with the queue.
+        now_ms: wall clock.
         continuously_ms_max: how long it may stay.
+        needs_lock: as `may_begin`.
     """
     if process_queue.dropped:
         return OrderlyStep.GIVE_UP
-    if not may_begin(process_queue, now_ms):
+    if not may_begin(process_queue, now_ms, needs_lock=needs_lock):
         return OrderlyStep.LOCK_FIRST
     if now_ms - began_ms > continuously_ms_max:
         return OrderlyStep.PAUSE

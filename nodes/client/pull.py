@@ -6,15 +6,17 @@ from typing import Protocol
 
 from nodes.cause import cause
 from nodes.client.instance import ClientInstance
-from nodes.client.offset_store import RemoteBrokerOffsetStore
-from nodes.client.pull_from_where import compute_pull_from_where
+from nodes.client.offset_store import OffsetStore
+from nodes.client.pull_thresholds import PullThresholds
 from nodes.client.rebalance import PullRequest
 from nodes.config import ConsumerConfig
 from nodes.protocol import headers
 from nodes.protocol.bodies import PullMessageResponseBody
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
-from nodes.protocol.model import MASTER_ID, Message, MessageQueue, SubscriptionData
+from nodes.protocol.filter_api import client_keeps
+from nodes.protocol.model import MASTER_ID, Message, MessageModel, MessageQueue, SubscriptionData
+from nodes.protocol.properties import TAGS
 from nodes.protocol.pull_flags import PullSysFlag
 from nodes.protocol.registry import decode_body, decode_header, encode_header
 from nodes.rpc.client import Reply
@@ -24,8 +26,8 @@ from nodes.threads import FOR_EVER_MS, WakeUp
 
 _FLOW_CONTROL_DELAY_MS = 50
 _SHORTEST_PULL_MS = 1
+_SUSPENDED_DELAY_MS = 1_000
 _BROKER_FLOW_CONTROL_DELAY_MS = 20
-_PULL_SIZE_THRESHOLD_BYTES = 100 * 1024 * 1024
 
 
 class PullConsumer(Protocol):
@@ -36,6 +38,13 @@ class PullConsumer(Protocol):
 
     def consume(self, request: PullRequest, messages: tuple[Message, ...], *, dispatch: bool) -> None:
         """Messages were found and cached; `dispatch`: nobody consumes the queue in order at present."""
+
+    async def compute_pull_from_where(self, queue: MessageQueue) -> int:
+        """Where the consumption of a queue starts.
+
+        Raises:
+            RemotingError, BrokerError: it could not be found out.
+        """
 
     def on_offset_illegal(self, queue: MessageQueue, corrected: int) -> None:
         """The broker moved the offset; the queue is to be taken up afresh."""
@@ -54,7 +63,7 @@ class PullMessageService:
         instance: ClientInstance,
         config: ConsumerConfig,
         group: str,
-        offsets: RemoteBrokerOffsetStore,
+        offsets: OffsetStore,
         consumer: PullConsumer,
     ) -> None:
         self._instance = instance
@@ -63,10 +72,14 @@ class PullMessageService:
         self._group = group
         self._offsets = offsets
         self._consumer = consumer
+        self.thresholds = PullThresholds(config)
+        """How much may be cached."""
         self._waiting: deque[tuple[PullRequest, int]] = deque()
         self._wake_up = WakeUp(self._host)
         self._suggested: dict[MessageQueue, int] = {}
         self._stopped = False
+        self.paused = False
+        """The application wants nothing more for now: queues are looked at every second and not pulled."""
 
     def start(self) -> None:
         """Begin."""
@@ -100,7 +113,10 @@ class PullMessageService:
         if process_queue.dropped:
             return
         process_queue.last_pull_ms = self._host.clock.now_ms()
-        if self._is_flow_controlled(request):
+        if self.paused:
+            self.pull_later(request, _SUSPENDED_DELAY_MS)
+            return
+        if self.thresholds.is_flow_controlled(process_queue):
             self.pull_later(request, _FLOW_CONTROL_DELAY_MS)
             return
         if self._config.consume_orderly and not await self._is_fit_in_order(request):
@@ -117,16 +133,7 @@ class PullMessageService:
             encode_header(self._header(request, subscription, is_slave=address[1])),
             None,
             timeout_ms=self._config.consumer_timeout_millis_when_suspend,
-            callback=self._on_reply(request),
-        )
-
-    def _is_flow_controlled(self, request: PullRequest) -> bool:
-        """Whether enough is cached; looked at before a pull, so a batch may overshoot."""
-        pq, config = request.process_queue, self._config
-        return (
-            pq.msg_count > config.pull_threshold_for_queue
-            or pq.msg_size_bytes > _PULL_SIZE_THRESHOLD_BYTES
-            or (pq.max_span > config.consume_concurrently_max_span and not config.consume_orderly)
+            callback=self._on_reply(request, subscription),
         )
 
     async def _is_fit_in_order(self, request: PullRequest) -> bool:
@@ -139,7 +146,7 @@ class PullMessageService:
         if request.previously_locked:
             return True
         try:
-            offset = await compute_pull_from_where(self._offsets, self._config.consume_from_where, request.queue)
+            offset = await self._consumer.compute_pull_from_where(request.queue)
         except (RemotingError, BrokerError) as error:
             self._host.log.warning("Failed to compute pull offset", queue=str(request.queue), error=str(error))
             return False
@@ -163,7 +170,7 @@ class PullMessageService:
         self, request: PullRequest, subscription: SubscriptionData, *, is_slave: bool
     ) -> headers.PullMessageRequestHeader:
         reached = max(0, self._offsets.memory.read(request.queue))
-        commits = reached > 0 and not is_slave
+        commits = reached > 0 and not is_slave and self._config.message_model is MessageModel.CLUSTERING
         return headers.PullMessageRequestHeader(
             self._group,
             request.queue.topic,
@@ -176,22 +183,24 @@ class PullMessageService:
             subscription.sub_version,
         )
 
-    def _on_reply(self, request: PullRequest) -> Callable[[Reply], None]:
+    def _on_reply(self, request: PullRequest, subscription: SubscriptionData) -> Callable[[Reply], None]:
         def on_reply(reply: Reply) -> None:
             if request.process_queue.dropped and isinstance(reply, RemotingError):
                 return
             if isinstance(reply, RemotingError):
                 self.pull_later(request, self._config.pull_time_delay_mills_when_exception)
             else:
-                self._handle(request, reply)
+                self._handle(request, subscription, reply)
 
         return on_reply
 
-    def _handle(self, request: PullRequest, answer: Command) -> None:
+    def _handle(self, request: PullRequest, subscription: SubscriptionData, answer: Command) -> None:
         match answer.code:
             case ResponseCode.SUCCESS:
                 header = self._take_suggestion(request, answer)
-                self._found(request, header, decode_body(PullMessageResponseBody, answer.body).messages)
+                found = decode_body(PullMessageResponseBody, answer.body).messages
+                kept = tuple(message for message in found if client_keeps(subscription, message.properties.get(TAGS)))
+                self._found(request, header, kept)
             case ResponseCode.PULL_NOT_FOUND | ResponseCode.PULL_RETRY_IMMEDIATELY:
                 request.next_offset = self._take_suggestion(request, answer).next_begin_offset
                 if request.process_queue.msg_count == 0:
@@ -221,11 +230,14 @@ class PullMessageService:
     def _found(
         self, request: PullRequest, header: headers.PullMessageResponseHeader, messages: tuple[Message, ...]
     ) -> None:
+        """Take messages in; if the filter has left none, the offset to commit stays where it is."""
         request.next_offset = header.next_begin_offset
-        if messages:
-            dispatch = request.process_queue.put_messages(messages)
-            self._consumer.consume(request, messages, dispatch=dispatch)
-        if self._config.pull_interval > 0 and messages:
+        if not messages:
+            self._pull_again(request)
+            return
+        dispatch = request.process_queue.put_messages(messages)
+        self._consumer.consume(request, messages, dispatch=dispatch)
+        if self._config.pull_interval > 0:
             self.pull_later(request, self._config.pull_interval)
         else:
             self.pull_now(request)

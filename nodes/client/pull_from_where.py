@@ -1,13 +1,69 @@
 """Where the consumption of a queue starts."""
 
-from nodes.client.offset_store import RemoteBrokerOffsetStore
+from datetime import UTC, datetime, timedelta
+from typing import Protocol
+
+from nodes.config import CONSUME_TIMESTAMP_FORM, ConsumerConfig
+from nodes.protocol.codes import ResponseCode
 from nodes.protocol.model import RETRY_TOPIC_PREFIX, ConsumeFromWhere, MessageQueue
+from nodes.rpc.typed import BrokerError
+
+_TIMESTAMP_AGE_MS = 30 * 60 * 1_000
+"""How far back a consumer goes that was told a timestamp but not which."""
+_MS = timedelta(milliseconds=1)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class StoredOffsets(Protocol):
+    """Where a group's offsets are kept."""
+
+    async def read_from_store(self, queue: MessageQueue) -> int | None:
+        """The stored offset; None where there is none."""
+
+
+class QueueOffsets(Protocol):
+    """Who knows the offsets of a queue's messages."""
+
+    async def max_offset(self, queue: MessageQueue) -> int:
+        """One more than the offset of the last message."""
+
+    async def search_offset(self, queue: MessageQueue, timestamp_ms: int) -> int:
+        """The offset of the first message that is not older."""
+
+
+def consume_timestamp_ms(config: ConsumerConfig, now_ms: int) -> int:
+    """The instant that CONSUME_FROM_TIMESTAMP means; a text is in UTC, where all emulated machines are.
+
+    Args:
+        config: says which.
+        now_ms: when the consumer is made.
+
+    Mirrors:
+        `DefaultMQPushConsumer#consumeTimestamp`: to the second.
+    """
+    if config.consume_timestamp is None:
+        return (now_ms - _TIMESTAMP_AGE_MS) // 1_000 * 1_000
+    return (datetime.strptime(config.consume_timestamp, CONSUME_TIMESTAMP_FORM).replace(tzinfo=UTC) - _EPOCH) // _MS
 
 
 async def compute_pull_from_where(
-    offsets: RemoteBrokerOffsetStore, consume_from_where: ConsumeFromWhere, queue: MessageQueue
+    offsets: StoredOffsets,
+    admin: QueueOffsets,
+    consume_from_where: ConsumeFromWhere,
+    timestamp_ms: int,
+    queue: MessageQueue,
 ) -> int:
-    """Where to start: the offset stored at the broker, else what `consumeFromWhere` says.
+    """Where to start: the offset that is stored, else what `consumeFromWhere` says.
+
+    A retry topic without stored offset starts at 0, but at its end where the group starts from a timestamp: such a
+    group can miss retries.
+
+    Args:
+        offsets: where the group's offsets are kept.
+        admin: whom to ask about the queue.
+        consume_from_where: what the group wants.
+        timestamp_ms: the instant of CONSUME_FROM_TIMESTAMP.
+        queue: of any topic.
 
     Raises:
         RemotingError, BrokerError: it could not be found out.
@@ -18,8 +74,16 @@ async def compute_pull_from_where(
     stored = await offsets.read_from_store(queue)
     if stored is not None:
         return stored
-    if queue.topic.startswith(RETRY_TOPIC_PREFIX):
-        return 0
-    if consume_from_where is ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET:
-        return 0
-    return await offsets.max_offset(queue)
+    is_retry = queue.topic.startswith(RETRY_TOPIC_PREFIX)
+    match consume_from_where:
+        case ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET:
+            return 0
+        case ConsumeFromWhere.CONSUME_FROM_TIMESTAMP if not is_retry:
+            found = await admin.search_offset(queue, timestamp_ms)
+        case ConsumeFromWhere.CONSUME_FROM_TIMESTAMP:
+            found = await admin.max_offset(queue)
+        case _:
+            found = 0 if is_retry else await admin.max_offset(queue)
+    if found < 0:
+        raise BrokerError(ResponseCode.SYSTEM_ERROR, f"Found unexpected result {found}")
+    return found

@@ -1,110 +1,88 @@
 """One pass of a consumer group's rebalance: who is there, what is there, what is mine."""
 
-from collections import Counter
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Protocol
-
-import attrs
-import trio
 
 from nodes.allocation.strategy import AllocateMessageQueueStrategy, AllocationError
-from nodes.beliefs import Belief, BeliefKind, Json, Ownership, OwnershipEvent
-from nodes.client.instance import ClientInstance
-from nodes.client.offset_store import RemoteBrokerOffsetStore
-from nodes.client.order_locks import OrderLocks
 from nodes.client.process_queue import ProcessQueue
-from nodes.client.pull_from_where import compute_pull_from_where
+from nodes.client.rebalance_beliefs import RebalanceBeliefs
+from nodes.client.rebalance_roles import Assigner, PopProcessQueue, PullRequest, QueueKeeper, RebalanceListener
 from nodes.config import ConsumerConfig
-from nodes.protocol import headers
-from nodes.protocol.bodies import GetConsumerListByGroupResponseBody
-from nodes.protocol.codes import RequestCode, ResponseCode
+from nodes.host import Host
 from nodes.protocol.java_order import java_sorted
-from nodes.protocol.model import RETRY_TOPIC_PREFIX, MessageQueue
-from nodes.protocol.registry import decode_body_cached
+from nodes.protocol.model import RETRY_TOPIC_PREFIX, MessageModel, MessageQueue, MessageRequestMode
 from nodes.rpc.errors import RemotingError
-from nodes.rpc.typed import BrokerError, invoke
+from nodes.rpc.typed import BrokerError
+
+__all__ = ["PULL_DISPATCH_DELAY_MS", "PullRequest", "Rebalance"]
 
 PULL_DISPATCH_DELAY_MS = 500
 """Between the end of a pass and the first pulls of its new queues."""
 _REBALANCE_AFTER_REFUSAL_MS = 500
-_CONSUME_LOCK_WAIT_MS = 500
-_UNLOCK_DELAY_MS = 20_000
-"""After the last grant: then a dropped queue is unlocked while its listener still has a batch."""
-
-
-@attrs.define(eq=False)
-class PullRequest:
-    """The one pull that is under way, or waits, for an owned queue."""
-
-    queue: MessageQueue
-    process_queue: ProcessQueue
-    next_offset: int
-    previously_locked: bool = False
-    """Of an ordered queue: its offset was read once more after the lock was there."""
-
-
-class RebalanceListener(Protocol):
-    """What a pass leads to."""
-
-    def dispatch_pulls(self, requests: list[PullRequest], delay_ms: int) -> None:
-        """Start to pull new queues."""
-
-    async def message_queue_changed(self, topic: str) -> None:
-        """The queues of a topic changed."""
-
-    def rebalance_later(self, delay_ms: int) -> None:
-        """Wake the rebalance thread after a while."""
 
 
 class Rebalance:
     """A group's share of queues, and how a pass changes it.
 
-    Mirrors:
-        `org.apache.rocketmq.client.impl.consumer.RebalanceImpl`, `RebalancePushImpl`.
+    Queues that a broker assigns for popping are kept in a table of their own; popping itself is not emulated, so
+    nobody consumes them.
 
-    Emits:
-        VIEW and ASSIGNMENT whenever they change; every acquired and dropped queue.
+    Mirrors:
+        `org.apache.rocketmq.client.impl.consumer.RebalanceImpl`.
     """
 
     def __init__(
         self,
-        instance: ClientInstance,
+        host: Host,
         config: ConsumerConfig,
         group: str,
+        client_id: str,
         allocate: AllocateMessageQueueStrategy,
-        offsets: RemoteBrokerOffsetStore,
+        assigner: Assigner,
+        keeper: QueueKeeper,
         listener: RebalanceListener,
+        beliefs: RebalanceBeliefs,
+        process_queues: dict[MessageQueue, ProcessQueue],
     ) -> None:
-        self._instance = instance
-        self._host = instance.host
+        self._host = host
         self._config = config
         self._group = group
+        self._client_id = client_id
         self._allocate = allocate
-        self._offsets = offsets
+        self._assigner = assigner
+        self._keeper = keeper
         self._listener = listener
-        self._draw = self._host.rng("findBrokerAddrByTopic").randrange
-        self._believed: dict[tuple[BeliefKind, str], Json] = {}
-        self._viewed: dict[str, tuple[tuple[str, ...], tuple[MessageQueue, ...]]] = {}
+        self._beliefs = beliefs
+        self._locks_queues = config.consume_orderly and config.message_model is MessageModel.CLUSTERING
         self.subscribe_info: dict[str, tuple[MessageQueue, ...]] = {}
         """topic -> its queues, as the last route told; a topic without route is absent."""
-        self.process_queues: dict[MessageQueue, ProcessQueue] = {}
+        self.process_queues = process_queues
         """An ordered queue stays, dropped, until its listener lets go of it."""
-        self.locks = OrderLocks(instance, group, self.process_queues)
+        self.pop_process_queues: dict[MessageQueue, PopProcessQueue] = {}
 
-    async def do_rebalance(self, topics: tuple[str, ...]) -> bool:
-        """One pass over the topics of the group; returns whether all of them are balanced."""
+    async def do_rebalance(self) -> bool:
+        """One pass over the topics of the group; returns whether all of them are balanced.
+
+        A topic that is subscribed meanwhile takes part if its turn is yet to come.
+        """
         balanced = True
-        for topic in topics:
+        waiting = self._listener.topics()
+        while waiting:
+            topic = waiting[0]
             try:
-                if not await self._rebalance_topic(topic):
-                    balanced = False
+                balanced = await self._pass(topic) and balanced
             except RemotingError as error:
                 # A normal topic without route whose nameserver is silent; a retry topic is forgiven.
                 self._host.log.warning("rebalance failed", topic=topic, error=str(error))
                 if not topic.startswith(RETRY_TOPIC_PREFIX):
                     balanced = False
-        self._truncate_queues_not_mine(topics)
+            present = self._listener.topics()
+            waiting = (
+                present[present.index(topic) + 1 :]
+                if topic in present
+                else tuple(other for other in waiting[1:] if other in present)
+            )
+        self._truncate_queues_not_mine(self._listener.topics())
         return balanced
 
     def drop_all(self) -> None:
@@ -112,6 +90,9 @@ class Rebalance:
         for queue, process_queue in self.process_queues.items():
             self._drop(queue, process_queue)
         self.process_queues.clear()
+        for popped in self.pop_process_queues.values():
+            popped.dropped = True
+        self.pop_process_queues.clear()
 
     def drop(self, queue: MessageQueue) -> None:
         """Mark a queue dropped: what is pulled and consumed of it counts no more."""
@@ -122,72 +103,90 @@ class Rebalance:
         process_queue = self.process_queues.pop(queue, None)
         if process_queue is not None:
             self._drop(queue, process_queue)
-            await self._remove_unnecessary(queue, process_queue)
+            await self._keeper.remove_unnecessary(queue, process_queue)
 
-    async def _rebalance_topic(self, topic: str) -> bool:
+    async def _pass(self, topic: str) -> bool:
+        if not self._keeper.client_rebalance:
+            return await self._rebalance_by_broker(topic)
+        if self._config.message_model is MessageModel.BROADCASTING:
+            return await self._rebalance_broadcasting(topic)
+        return await self._rebalance_by_topic(topic)
+
+    async def _rebalance_broadcasting(self, topic: str) -> bool:
+        queues = self.subscribe_info.get(topic)
+        if queues is None:
+            await self._listener.message_queue_changed(topic, (), ())
+            self._host.log.warning("doRebalance, but the topic not exist", topic=topic)
+            return True
+        self._beliefs.assignment(topic, queues)
+        return await self._take(topic, queues, queues)
+
+    async def _rebalance_by_topic(self, topic: str) -> bool:
         queues = self.subscribe_info.get(topic)
         # Asked for even without queues: that looks a missing route up, and the next pass has it.
-        found = await self._find_consumer_ids(topic)
+        found = await self._assigner.find_consumers(topic)
         if queues is None:
             if not topic.startswith(RETRY_TOPIC_PREFIX):
-                await self._listener.message_queue_changed(topic)
+                await self._listener.message_queue_changed(topic, (), ())
                 self._host.log.warning("doRebalance, but the topic not exist", topic=topic)
             return True
         if found is None:
             self._host.log.warning("doRebalance, get consumer id list failed", topic=topic)
             return True
-        client_ids, asked = found
-        self._believe_view(topic, client_ids, queues, asked)
+        client_ids = _sorted_members(found.client_ids)
+        self._beliefs.view(topic, client_ids, queues, found.asked)
         try:
-            mine = self._allocate(self._group, self._instance.client_id, queues, client_ids)
+            mine = self._allocate(self._group, self._client_id, queues, client_ids)
         except AllocationError as error:
             self._host.log.warning("allocate message queue exception", topic=topic, error=str(error))
             return False
-        self._believe(BeliefKind.ASSIGNMENT, topic, [[q.broker_name, q.queue_id] for q in sorted(mine)])
-        wanted = dict.fromkeys(mine)
-        if await self._update_process_queues(topic, wanted):
-            await self._listener.message_queue_changed(topic)
-        working = {q for q, pq in self.process_queues.items() if q.topic == topic and not pq.dropped}
-        return working == wanted.keys()
+        self._beliefs.assignment(topic, mine)
+        return await self._take(topic, queues, tuple(mine))
 
-    async def _find_consumer_ids(self, topic: str) -> tuple[tuple[str, ...], str] | None:
-        """Members of the group as one broker of the topic, drawn anew each time, lists them.
-
-        Returns:
-            Sorted client ids and the address asked; None where nobody answered with a list.
-
-        Raises:
-            RemotingError: there is no route, and the nameserver did not answer.
-        """
-        instance = self._instance
-        address = instance.routes.find_broker_addr_by_topic(topic, self._draw)
-        if address is None:
-            await instance.update_topic_route(topic)
-            address = instance.routes.find_broker_addr_by_topic(topic, self._draw)
-        if address is None:
-            return None
-        header = headers.ConsumerGroupRequestHeader(self._group)
-        timeout_ms = self._config.mq_client_api_timeout
-        try:
-            answer = await invoke(
-                instance.rpc, address, RequestCode.GET_CONSUMER_LIST_BY_GROUP, header, timeout_ms=timeout_ms
-            )
-        except RemotingError as error:
-            self._host.log.warning("getConsumerIdListByGroup failed", broker=address, error=str(error))
-            return None
-        if answer.code != ResponseCode.SUCCESS:
-            return None
-        body = decode_body_cached(GetConsumerListByGroupResponseBody, answer.body)
-        return _sorted_members(body.consumer_id_list), address
-
-    async def _update_process_queues(self, topic: str, wanted: Mapping[MessageQueue, None]) -> bool:
+    async def _take(self, topic: str, mq_all: tuple[MessageQueue, ...], mine: tuple[MessageQueue, ...]) -> bool:
+        wanted: dict[MessageQueue, None] = dict.fromkeys(mine)
         released = await self._release(topic, wanted)
+        if await self._add(wanted) or released:
+            await self._listener.message_queue_changed(topic, mq_all, tuple(wanted))
+        return self._working(topic) == wanted
+
+    async def _rebalance_by_broker(self, topic: str) -> bool:
+        try:
+            found = await self._assigner.query_assignment(topic)
+        except (RemotingError, BrokerError) as error:
+            self._host.log.warning("allocate message queue exception", topic=topic, error=str(error))
+            return False
+        if found is None or found.assignments is None:
+            return False
+        modes = [(each.message_queue, each.mode) for each in found.assignments if each.message_queue is not None]
+        pulled = {queue: None for queue, mode in modes if mode is not MessageRequestMode.POP}
+        popped = {queue: None for queue, mode in modes if mode is MessageRequestMode.POP}
+        mine = pulled | popped
+        self._beliefs.assignment(topic, mine, found.asked)
+        if bool(pulled) != bool(popped) and not topic.startswith(RETRY_TOPIC_PREFIX):
+            self._listener.switch_pop_retry(topic, subscribe=bool(pulled))
+        changed = await self._release(topic, pulled)
+        changed = self._release_popped(topic, popped) or changed
+        changed = await self._add(pulled) or changed
+        if self._add_popped(popped) or changed:
+            await self._listener.message_queue_changed(topic, None, tuple(mine))
+        return self._working(topic) == mine
+
+    def _working(self, topic: str) -> dict[MessageQueue, None]:
+        tables: tuple[Mapping[MessageQueue, ProcessQueue | PopProcessQueue], ...] = (
+            self.process_queues,
+            self.pop_process_queues,
+        )
+        return {q: None for table in tables for q, pq in table.items() if q.topic == topic and not pq.dropped}
+
+    async def _add(self, wanted: Mapping[MessageQueue, None]) -> bool:
+        """Take up the wanted queues that are not in the table; returns whether there were such."""
         requests: list[PullRequest] = []
         is_all_locked = True
         for queue in wanted:
             if queue in self.process_queues:
                 continue
-            if self._config.consume_orderly and not await self.locks.lock(queue):
+            if self._locks_queues and not await self._keeper.lock(queue):
                 self._host.log.warning("doRebalance, add a new mq failed, because lock failed", queue=str(queue))
                 is_all_locked = False
             elif (request := await self._acquire(queue)) is not None:
@@ -195,7 +194,7 @@ class Rebalance:
         if not is_all_locked:
             self._listener.rebalance_later(_REBALANCE_AFTER_REFUSAL_MS)
         self._listener.dispatch_pulls(requests, PULL_DISPATCH_DELAY_MS)
-        return released or bool(requests)
+        return bool(requests)
 
     async def _release(self, topic: str, wanted: Mapping[MessageQueue, None]) -> bool:
         """Mark first, then commit and forget one by one; a queue that nobody pulled for long goes as well.
@@ -214,75 +213,50 @@ class Rebalance:
             self._drop(queue, process_queue)
         changed = False
         for queue, process_queue in leaving:
-            if await self._remove_unnecessary(queue, process_queue):
+            if await self._keeper.remove_unnecessary(queue, process_queue):
                 self.process_queues.pop(queue, None)
                 changed = True
         return changed
 
-    async def _remove_unnecessary(self, queue: MessageQueue, process_queue: ProcessQueue) -> bool:
-        """Commit what memory holds of a dropped queue; returns whether it could be let go of."""
-        self._offsets.persist(queue)
-        if self._config.consume_orderly:
-            return await self._try_remove_ordered(queue, process_queue)
-        self._offsets.memory.remove(queue)
-        return True
-
-    async def _try_remove_ordered(self, queue: MessageQueue, process_queue: ProcessQueue) -> bool:
-        """Unlock a dropped queue when its listener has no batch, or whatever it has when the lock grew old."""
-        forced = self._host.clock.now_ms() > process_queue.last_lock_ms + _UNLOCK_DELAY_MS
-        if not forced:
-            try:
-                with self._host.timeout_ms(_CONSUME_LOCK_WAIT_MS):
-                    await process_queue.consume_lock.acquire()
-            except trio.TooSlowError:
-                process_queue.try_unlock_times += 1
-                return False
-        self._offsets.persist(queue)
-        self._offsets.memory.remove(queue)
-        process_queue.locked = False
-        self.locks.unlock(queue)
-        if not forced:
-            process_queue.consume_lock.release()
-        return True
-
     async def _acquire(self, queue: MessageQueue) -> PullRequest | None:
-        self._offsets.memory.remove(queue)
+        self._keeper.remove_dirty_offset(queue)
         process_queue = ProcessQueue(now_ms=self._host.clock.now_ms())
         process_queue.locked = True
         try:
-            offset = await compute_pull_from_where(self._offsets, self._config.consume_from_where, queue)
+            offset = await self._keeper.compute_pull_from_where(queue)
         except (RemotingError, BrokerError) as error:
             self._host.log.warning("doRebalance, compute offset failed", queue=str(queue), error=str(error))
             return None
         self.process_queues[queue] = process_queue
-        self._record(OwnershipEvent.ACQUIRED, queue, offset)
+        self._beliefs.acquired(queue, offset)
         return PullRequest(queue, process_queue, offset)
+
+    def _release_popped(self, topic: str, wanted: Mapping[MessageQueue, None]) -> bool:
+        leaving = [(q, pq) for q, pq in self.pop_process_queues.items() if q.topic == topic and q not in wanted]
+        for _, process_queue in leaving:
+            process_queue.dropped = True
+        gone = [queue for queue, pq in leaving if self._keeper.remove_unnecessary_pop(queue, pq)]
+        for queue in gone:
+            del self.pop_process_queues[queue]
+        return bool(gone)
+
+    def _add_popped(self, wanted: Mapping[MessageQueue, None]) -> bool:
+        new = [queue for queue in wanted if queue not in self.pop_process_queues]
+        self.pop_process_queues.update((queue, PopProcessQueue()) for queue in new)
+        self._listener.dispatch_pops(new, PULL_DISPATCH_DELAY_MS)
+        return bool(new)
 
     def _truncate_queues_not_mine(self, topics: tuple[str, ...]) -> None:
         """Drop queues of topics that are no longer subscribed, without a last commit and without unlocking."""
         for queue in [q for q in self.process_queues if q.topic not in topics]:
             self._drop(queue, self.process_queues.pop(queue))
+        for queue in [q for q in self.pop_process_queues if q.topic not in topics]:
+            self.pop_process_queues.pop(queue).dropped = True
 
     def _drop(self, queue: MessageQueue, process_queue: ProcessQueue) -> None:
         if not process_queue.dropped:
             process_queue.dropped = True
-            self._record(OwnershipEvent.DROPPED, queue, self._offsets.memory.read(queue))
-
-    def _record(self, event: OwnershipEvent, queue: MessageQueue, offset: int) -> None:
-        self._host.record(Ownership(event, self._group, queue.topic, queue.broker_name, queue.queue_id, offset))
-
-    def _believe_view(
-        self, topic: str, client_ids: tuple[str, ...], queues: tuple[MessageQueue, ...], asked: str
-    ) -> None:
-        if self._viewed.get(topic) != (client_ids, queues):
-            self._viewed[topic] = (client_ids, queues)
-            counts = Counter(queue.broker_name for queue in queues)
-            self._believe(BeliefKind.VIEW, topic, {"cids": list(client_ids), "queues": dict(counts)}, asked)
-
-    def _believe(self, kind: BeliefKind, topic: str, value: Json, source: str = "") -> None:
-        if self._believed.get((kind, topic)) != value:
-            self._believed[kind, topic] = value
-            self._host.record(Belief(kind, f"{self._group}/{topic}", value, source))
+            self._beliefs.dropped(queue)
 
 
 @lru_cache(maxsize=1_024)

@@ -117,6 +117,19 @@ def topic_subscribe_info(topic: str, route: TopicRouteData) -> tuple[MessageQueu
     return tuple(sort_queues(queues))
 
 
+def with_queue_nums_at_most(route: TopicRouteData, queue_nums: int) -> TopicRouteData:
+    """The template's route as a topic made from it would have it: no more queues than its first producer wishes.
+
+    Mirrors:
+        `MQClientInstance#updateTopicRouteInfoFromNameServer`, where it asks for the default topic.
+    """
+    datas = []
+    for data in route.queue_datas:
+        nums = min(queue_nums, data.read_queue_nums)
+        datas.append(attrs.evolve(data, read_queue_nums=nums, write_queue_nums=nums))
+    return attrs.evolve(route, queue_datas=tuple(datas))
+
+
 def topic_route_data_changed(old: TopicRouteData | None, new: TopicRouteData) -> bool:
     """Whether a route differs from the one before in anything but cluster, zone, acting flag and order.
 

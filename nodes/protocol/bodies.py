@@ -12,7 +12,9 @@ from nodes.protocol.model import (
     BrokerData,
     DataVersion,
     Message,
+    MessageModel,
     MessageQueue,
+    MessageRequestMode,
     SubscriptionData,
     SubscriptionGroupConfig,
     TopicConfig,
@@ -137,6 +139,51 @@ class LockBatchResponseBody:
 
     lock_ok_mq_set: tuple[MessageQueue, ...] = attrs.field(metadata=wire("lockOKMQSet"))
     """Sorted."""
+
+
+@attrs.frozen
+class QueryAssignmentRequestBody:
+    """Body of QUERY_ASSIGNMENT (400): a member asks for its share of a topic."""
+
+    topic: str
+    consumer_group: str
+    client_id: str
+    strategy_name: str
+    message_model: MessageModel
+
+
+@attrs.frozen
+class MessageQueueAssignment:
+    """One queue of a member's share; None: an entry that says nothing."""
+
+    message_queue: MessageQueue | None
+    mode: MessageRequestMode = MessageRequestMode.PULL
+
+
+@attrs.frozen
+class QueryAssignmentResponseBody:
+    """Body of the answer to 400."""
+
+    message_queue_assignments: tuple[MessageQueueAssignment, ...] | None
+    """Sorted; None: the broker cannot say, keep what you have; empty: you own nothing."""
+
+
+@attrs.frozen
+class SetMessageRequestModeRequestBody:
+    """Body of SET_MESSAGE_REQUEST_MODE (401): how a group gets the messages of a topic from now on."""
+
+    topic: str
+    consumer_group: str
+    mode: MessageRequestMode = MessageRequestMode.PULL
+    pop_share_queue_num: int = 0
+
+
+@attrs.frozen
+class MessageRequestModeSerializeWrapper:
+    """All request modes of a broker: its file, and the answer to 402."""
+
+    message_request_mode_map: Mapping[str, Mapping[str, SetMessageRequestModeRequestBody]]
+    """topic -> group -> mode."""
 
 
 @attrs.frozen

@@ -5,6 +5,7 @@ Sets travel as sorted lists.
 """
 
 from collections.abc import Callable, Mapping
+from enum import StrEnum
 from functools import lru_cache
 from operator import itemgetter
 from types import UnionType
@@ -95,6 +96,11 @@ def _exactly(kind: type) -> Callable[[Any, Any], Any]:
         return value
 
     return check
+
+
+def _choice(value: Any, kind: type[StrEnum]) -> StrEnum:
+    # Without this a choice would be read as any text: who compares it with `is` would never find it.
+    return kind(value)
 
 
 def _is_tuple(annotation: Any) -> bool:
@@ -227,6 +233,7 @@ def _row_to_message(row: Any, _: Any) -> Message:
 
 for _kind_of_value in (str, int, bool, bytes):
     _converter.register_structure_hook(_kind_of_value, _exactly(_kind_of_value))
+_converter.register_structure_hook(StrEnum, _choice)
 _converter.register_structure_hook_factory(attrs.has, _body_decoder)
 _converter.register_unstructure_hook_factory(attrs.has, _body_encoder)
 _converter.register_structure_hook_factory(_is_tuple, _list_decoder)

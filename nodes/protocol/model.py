@@ -81,6 +81,17 @@ class ConsumeFromWhere(StrEnum):
     CONSUME_FROM_LAST_OFFSET = "CONSUME_FROM_LAST_OFFSET"
     CONSUME_FROM_FIRST_OFFSET = "CONSUME_FROM_FIRST_OFFSET"
     CONSUME_FROM_TIMESTAMP = "CONSUME_FROM_TIMESTAMP"
+    CONSUME_FROM_LAST_OFFSET_AND_FROM_MIN_WHEN_BOOT_FIRST = "CONSUME_FROM_LAST_OFFSET_AND_FROM_MIN_WHEN_BOOT_FIRST"
+    """Deprecated, like the two that follow: all three mean CONSUME_FROM_LAST_OFFSET."""
+    CONSUME_FROM_MIN_OFFSET = "CONSUME_FROM_MIN_OFFSET"
+    CONSUME_FROM_MAX_OFFSET = "CONSUME_FROM_MAX_OFFSET"
+
+
+class MessageRequestMode(StrEnum):
+    """How a member gets the messages of a queue that a broker has assigned to it."""
+
+    PULL = "PULL"
+    POP = "POP"
 
 
 @attrs.frozen(order=True, cache_hash=True)

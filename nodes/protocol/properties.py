@@ -7,9 +7,13 @@ Mirrors:
 from collections.abc import Mapping
 
 DELAY_TIME_LEVEL = "DELAY"
+ORIGIN_MESSAGE_ID = "ORIGIN_MESSAGE_ID"
 PRODUCER_GROUP = "PGROUP"
 REAL_QUEUE_ID = "REAL_QID"
 REAL_TOPIC = "REAL_TOPIC"
+RETRY_TOPIC = "RETRY_TOPIC"
+"""The topic of a message before it was sent back for the first time."""
+TAGS = "TAGS"
 TIMER_DELAY_SEC = "TIMER_DELAY_SEC"
 TIMER_DELIVER_MS = "TIMER_DELIVER_MS"
 WAIT_STORE_MSG_OK = "WAIT"

@@ -73,6 +73,14 @@ EXCHANGES: Mapping[RequestCode, Exchange] = MappingProxyType(
         _C.GET_ALL_DELAY_OFFSET: Exchange(response_body=bodies.DelayOffsetSerializeWrapper),
         _C.GET_ALL_SUBSCRIPTIONGROUP_CONFIG: Exchange(response_body=bodies.SubscriptionGroupTable),
         _C.GET_TIMER_CHECK_POINT: Exchange(response_body=bytes),
+        _C.QUERY_ASSIGNMENT: Exchange(
+            headers.EmptyHeader,
+            bodies.QueryAssignmentRequestBody,
+            headers.EmptyHeader,
+            bodies.QueryAssignmentResponseBody,
+        ),
+        _C.SET_MESSAGE_REQUEST_MODE: Exchange(headers.EmptyHeader, bodies.SetMessageRequestModeRequestBody),
+        _C.GET_ALL_MESSAGE_REQUEST_MODE: Exchange(response_body=bodies.MessageRequestModeSerializeWrapper),
         _C.CHECK_CLIENT_CONFIG: Exchange(headers.EmptyHeader, bodies.CheckClientRequestBody),
         _C.REGISTER_BROKER: Exchange(
             headers.RegisterBrokerRequestHeader,

@@ -17,13 +17,18 @@ UNSTABLE = ("<now>", "<process counter>")
 _MISSING = object()
 
 
-def ask(question: Question, answerer: Answerer) -> None:
+def ask(question: Question, answerer: Answerer, normal: Callable[[Json], Json] = lambda out: out) -> None:
     """Compare an answer.
+
+    Args:
+        question: what is asked, and the expected answer.
+        answerer: who is asked.
+        normal: what makes two answers alike that say the same; applied to both.
 
     Raises:
         AssertionError: it differs; says where in the answer, what was expected and what came.
     """
-    differences = [*_differences("out", question.out, answerer(question.asked))]
+    differences = [*_differences("out", normal(question.out), normal(answerer(question.asked)))]
     if differences:
         raise AssertionError("\n  ".join([f"{question}: {question.asked.get('op', 'asked')}", *differences]))
 

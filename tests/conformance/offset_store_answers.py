@@ -1,10 +1,12 @@
-"""Family offset_store: `RemoteBrokerOffsetStore` before pretended brokers, and the single offset inside it."""
+"""Family offset_store: both stores, one of them before pretended brokers, and the single offset inside them."""
 
 from types import SimpleNamespace
 
+import attrs
 import trio
 import trio.testing
 
+from nodes.client.local_file_offset_store import LocalFileOffsetStore, decode_offsets
 from nodes.client.offset_store import RemoteBrokerOffsetStore
 from nodes.client.offset_table import OffsetTable
 from nodes.client.routes import ClientRoutes
@@ -22,6 +24,8 @@ NOT_FOUND, FAILED, NO_QUEUE = -1, -2, -3
 def offset_store(asked):
     if asked.get("op") == "ControllableOffset":
         return one_offset(asked)
+    if asked.get("op") == "LocalFileOffsetStore":
+        return trio.run(local, asked)
     return trio.run(remote, asked)
 
 
@@ -39,6 +43,42 @@ def one_offset(asked):
             assert verb == "getOffset"
         after.append(table.read(queue))
     return {"offsetAfterStep": after}
+
+
+def without_hash_order(out):
+    """The answers with offsets read out of the files: their text is in the order of a hash table."""
+    return {**out, "results": [one | ({"file": entries(one["file"])} if "file" in one else {}) for one in told(out)]}
+
+
+def told(out):
+    return out.get("results", ())
+
+
+def entries(text):
+    return text and sorted((attrs.astuple(queue), offset) for queue, offset in decode_offsets(text.encode()).items())
+
+
+async def local(asked):
+    played = Local()
+    results = []
+    for verb, *told in asked["steps"]:
+        ret = await played.step(verb, *told)
+        content = played.disk.read(played.store.path)
+        results.append({"ret": ret, "table": played.table(), "file": content and content.decode()})
+    return {"results": results}
+
+
+class Disk:
+    """Files in memory."""
+
+    def __init__(self):
+        self.files = {}
+
+    def read(self, name):
+        return self.files.get(name)
+
+    def write(self, name, content):
+        self.files[name] = content
 
 
 async def remote(asked):
@@ -60,7 +100,69 @@ async def remote(asked):
     }
 
 
-class Remote:
+class Stepped:
+    """The steps that both stores know."""
+
+    def table(self, wanted=lambda _: True):
+        offsets = self.store.memory.offsets
+        return [[[q.topic, q.broker_name, q.queue_id], offsets[q]] for q in offsets if wanted(q.topic)]
+
+    async def step(self, verb, queue=None, *told):
+        if verb == "persistAll":
+            self.store.persist_all(MessageQueue(*one) for one in queue or ())
+            return None
+        if queue is None:
+            return NO_QUEUE if verb == "read" else None
+        queue = MessageQueue(*queue)
+        match verb:
+            case "update":
+                offset, increase_only = told
+                self.store.memory.update(queue, offset, increase_only=increase_only)
+            case "freeze":
+                self.store.memory.update_and_freeze(queue, *told)
+            case "remove":
+                self.store.memory.remove(queue)
+            case "persist":
+                self.store.persist(queue)
+            case "broker":
+                (self.stored[queue],) = told
+            case "read":
+                return await self.read(queue, *told)
+            case _:
+                raise AssertionError(f"no step is called {verb}")
+        return None
+
+    async def read(self, queue, read_type):
+        if read_type == "READ_FROM_MEMORY" or (read_type == "MEMORY_FIRST_THEN_STORE" and queue in self.store.memory):
+            return self.store.memory.read(queue)
+        try:
+            found = await self.store.read_from_store(queue)
+        except (RemotingError, BrokerError):
+            return FAILED
+        return NOT_FOUND if found is None else found
+
+
+class Local(Stepped):
+    """A store on a machine of its own."""
+
+    def __init__(self):
+        self.disk = Disk()
+        self.begin()
+
+    def begin(self):
+        self.store = LocalFileOffsetStore(SimpleNamespace(client_id="c", host=SimpleNamespace(disk=self.disk)), "G")
+
+    async def step(self, verb, queue=None, *told):
+        if verb in ("load", "reload"):
+            self.begin()
+            self.store.load()
+            return None
+        if verb == "read" and queue is None:
+            return NOT_FOUND
+        return await super().step(verb, queue, *told)
+
+
+class Remote(Stepped):
     """A store, and around it the answers that the case pretends."""
 
     def __init__(self, asked, nursery):
@@ -105,41 +207,3 @@ class Remote:
 
     def name_of(self, address):
         return next(name for name, addrs in self.store._instance.routes.brokers.items() if address in addrs.values())
-
-    def table(self, wanted=lambda _: True):
-        offsets = self.store.memory.offsets
-        return [[[q.topic, q.broker_name, q.queue_id], offsets[q]] for q in offsets if wanted(q.topic)]
-
-    async def step(self, verb, queue, *told):
-        if verb == "persistAll":
-            self.store.persist_all(MessageQueue(*one) for one in queue or ())
-            return None
-        if queue is None:
-            return NO_QUEUE if verb == "read" else None
-        queue = MessageQueue(*queue)
-        match verb:
-            case "update":
-                offset, increase_only = told
-                self.store.memory.update(queue, offset, increase_only=increase_only)
-            case "freeze":
-                self.store.memory.update_and_freeze(queue, *told)
-            case "remove":
-                self.store.memory.remove(queue)
-            case "persist":
-                self.store.persist(queue)
-            case "broker":
-                (self.stored[queue],) = told
-            case "read":
-                return await self.read(queue, *told)
-            case _:
-                raise AssertionError(f"no step is called {verb}")
-        return None
-
-    async def read(self, queue, read_type):
-        if read_type == "READ_FROM_MEMORY" or (read_type == "MEMORY_FIRST_THEN_STORE" and queue in self.store.memory):
-            return self.store.memory.read(queue)
-        try:
-            found = await self.store.read_from_store(queue)
-        except (RemotingError, BrokerError):
-            return FAILED
-        return NOT_FOUND if found is None else found

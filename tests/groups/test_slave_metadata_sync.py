@@ -10,18 +10,19 @@ from nodes.broker.delay_offsets import TimerCheckPoint
 from nodes.broker.metadata_files import (
     DELAY_OFFSET_FILE,
     GROUP_FILE,
+    MESSAGE_REQUEST_MODE_FILE,
     OFFSET_FILE,
     TIMER_CHECK_POINT_FILE,
     TOPIC_FILE,
 )
 from nodes.config import BrokerConfig
-from nodes.protocol.bodies import SubscriptionGroupTable, TopicConfigSerializeWrapper
+from nodes.protocol.bodies import SetMessageRequestModeRequestBody, SubscriptionGroupTable, TopicConfigSerializeWrapper
 from nodes.protocol.codes import RequestCode
-from nodes.protocol.model import DataVersion, TopicConfig
+from nodes.protocol.model import DataVersion, MessageRequestMode, TopicConfig
 from nodes.protocol.registry import decode_body
 
 MASTER = "127.1.1.1:10911"
-TOPICS, OFFSETS, DELAYS, GROUPS, CHECK_POINT = 21, 43, 45, 201, 60
+TOPICS, OFFSETS, DELAYS, GROUPS, MODES, CHECK_POINT = 21, 43, 45, 201, 402, 60
 
 
 def a_master_and_its_slave(world, *, master=MASTER, **options):
@@ -61,10 +62,26 @@ def test_the_tables_are_copied_one_after_the_other_and_topics_over_the_second_po
 
     rows = played.trace.of("rpc", src="b1", dst="b0", kind="request", event="delivered")
     copied = [(row["code"], row["connection"]) for row in rows if row["t_ns"] > 61_000 * 10**6]
-    assert [code for code, _ in copied] == [TOPICS, OFFSETS, DELAYS, GROUPS, CHECK_POINT]
+    assert [code for code, _ in copied] == [TOPICS, OFFSETS, DELAYS, GROUPS, MODES, CHECK_POINT]
     second, main_port = copied[0][1], copied[1][1]
-    assert [connection for _, connection in copied] == [second, main_port, main_port, main_port, second]
+    assert [connection for _, connection in copied] == [second, *(main_port,) * 4, second]
     assert second != main_port
+
+
+def test_modes_of_groups_are_copied_whole_each_time_and_written_down():
+    async def main(world):
+        master, slave = a_master_and_its_slave(world)
+        master.context.request_modes.set_mode(SetMessageRequestModeRequestBody("t", "g", MessageRequestMode.POP, 2))
+        slave.context.request_modes.set_mode(SetMessageRequestModeRequestBody("gone", "g", MessageRequestMode.POP))
+        await until_ms(world, 62_000)
+        return slave.context
+
+    slave = play(main).result
+
+    copied = slave.request_modes.mode("t", "g")
+    assert (copied.mode, copied.pop_share_queue_num) == (MessageRequestMode.POP, 2)
+    assert slave.request_modes.mode("gone", "g").mode is MessageRequestMode.PULL
+    assert slave.host.disk.read(MESSAGE_REQUEST_MODE_FILE) == slave.request_modes.encode()
 
 
 @pytest.mark.trap("Y5")
@@ -155,13 +172,13 @@ def test_a_slave_keeps_trying_while_its_master_is_silent_and_is_slow_in_all_that
     played = play(main)
 
     assert played.result == (-1, 5)
-    # Four copies and a check point take 15 s from 61 s on; then what was due at 64 and 67 s comes before that of 70 s.
-    assert registered == [10_000, 40_000, 82_000, 112_000, 130_000]
+    # Five copies and a check point take 18 s from 61 s on; then what was due at 64 and 67 s comes before that of 70 s.
+    assert registered == [10_000, 40_000, 85_000, 115_000, 130_000]
     timed_out = requests(played, "b1", OFFSETS, "timed_out")
     delivered = requests(played, "b1", OFFSETS)
     assert timed_out == [67_000]
-    # 60 s after the end of the attempt at 61 s, which took 12 s.
-    assert 133_000 < delivered[-1] <= 136_000
+    # 60 s after the end of the attempt at 61 s, which took 15 s.
+    assert 136_000 < delivered[-1] <= 139_000
 
 
 def test_a_copy_that_fails_does_not_keep_the_next_from_being_made():

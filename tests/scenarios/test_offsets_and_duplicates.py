@@ -152,6 +152,7 @@ def test_a_consumer_with_no_queue_commits_nothing():
     assert trace.select("rpc", src="c1", code=15) != []
 
 
+@pytest.mark.trap("X20")
 def test_a_consumer_that_was_frozen_for_165_s_gets_its_queues_back_and_consumes_the_freeze_again():
     async def script(stage: Stage) -> None:
         await stage.at_ms(40_000)

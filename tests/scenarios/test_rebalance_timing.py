@@ -164,6 +164,7 @@ def test_each_pass_of_a_topic_without_route_heartbeats_all_brokers_and_looks_for
     assert [found + 1_000 < row.at_ms < found + 1_100 for row in taken] == [True, True]
 
 
+@pytest.mark.trap("X2")
 def test_a_topic_without_route_and_without_nameserver_makes_the_client_try_every_second():
     async def script(stage: Stage) -> None:
         await stage.kill("c1")
@@ -182,6 +183,7 @@ def test_a_topic_without_route_and_without_nameserver_makes_the_client_try_every
     assert trace.owners() == {("broker-a", i): ["c1"] for i in range(4)}
 
 
+@pytest.mark.trap("X1")
 def test_a_retry_topic_that_is_new_is_owned_with_the_pass_after_the_one_that_found_its_route():
     config = ConsumerConfig(poll_name_server_interval=3_600_000)
     trace = play(a_scenario(consumers=1, consumer=config, delay_ms=8), for_ms=45_000)

@@ -33,11 +33,11 @@ def test_a_group_consumes_concurrently_where_nothing_else_is_said():
     assert "fail_times" not in to_dict(scenario)["consumer"][0]
 
 
-def test_only_a_listener_for_messages_in_order_can_fail():
-    with pytest.raises(SpecError) as caught:
-        loads(TEXT + "fail_times = 2", "text")
+def test_a_listener_fails_as_often_as_asked_in_order_or_not():
+    scenario = loads(TEXT + "fail_times = 2", "text")
 
-    assert str(caught.value) == "text: consumer[0].fail_times: expected only with the option consumeOrderly"
+    assert scenario.consumers[0].fail_times == 2
+    assert from_dict(to_dict(scenario)) == scenario
 
 
 def test_a_listener_cannot_fail_less_than_never():

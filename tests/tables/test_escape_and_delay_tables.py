@@ -49,6 +49,13 @@ def test_a_message_without_level_is_not_put_aside() -> None:
     assert parse_delay_level("1s").put_aside(SENT) is SENT
 
 
+@pytest.mark.trap("X16")
+def test_a_message_of_a_level_that_the_broker_does_not_know_is_due_after_a_second() -> None:
+    levels = parse_delay_level("1s 5s")
+    assert levels.compute_deliver_timestamp(2, 100_000) == 105_000
+    assert levels.compute_deliver_timestamp(9, 100_000) == 101_000
+
+
 def test_a_message_that_would_wait_longer_than_its_level_is_due_now() -> None:
     levels = parse_delay_level("1s 5s")
     assert levels.correct_deliver_timestamp(2, 105_000, 100_000) == 105_000

@@ -2,6 +2,8 @@
 
 import itertools
 
+import pytest
+
 from nodes.client.process_queue import EXPIRED_AT_ONCE_MAX, ProcessQueue
 from nodes.protocol.model import Message
 
@@ -37,6 +39,7 @@ def test_at_most_16_go_in_one_run():
     assert looks(queue, TIMEOUT_MS + 1) == [16, 17, 18, 19]
 
 
+@pytest.mark.trap("X8")
 def test_a_head_that_cannot_be_sent_back_comes_again_until_the_looks_of_the_run_are_used_up():
     assert looks(begun(3), TIMEOUT_MS + 1, sends_back=False) == [0, 0, 0]
     assert len(looks(begun(40), TIMEOUT_MS + 1, sends_back=False)) == EXPIRED_AT_ONCE_MAX

@@ -32,11 +32,13 @@ def test_the_offset_to_commit_is_the_smallest_one_not_dealt_with(queue):
     assert remove(queue, 7) == 8
 
 
+@pytest.mark.trap("X6")
 def test_an_emptied_queue_commits_one_after_the_message_put_last(queue):
     queue.put_messages(batch(5, 3, 4))
     assert remove(queue, 3, 4, 5) == 5
 
 
+@pytest.mark.trap("X7")
 def test_a_commit_needs_a_message_taken(queue):
     queue.put_messages(batch(1, 2, 3))
     with pytest.raises(NothingTakenError):

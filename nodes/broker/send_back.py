@@ -1,0 +1,97 @@
+"""Messages that a consumer could not deal with: they come again later, or become dead letters."""
+
+import attrs
+
+from nodes.broker.context import BrokerContext
+from nodes.broker.put_message import PutMessage, PutMessageStatus
+from nodes.broker.registration import Registration
+from nodes.broker.retry_topics import provide_dlq_topic, provide_topic
+from nodes.host import Channel
+from nodes.protocol import headers
+from nodes.protocol.codes import RequestCode, ResponseCode
+from nodes.protocol.command import Command
+from nodes.protocol.model import MASTER_ID, Message, SubscriptionGroupConfig, is_writeable
+from nodes.protocol.names import retry_topic
+from nodes.protocol.properties import DELAY_TIME_LEVEL, WAIT_STORE_MSG_OK
+from nodes.protocol.registry import decode_header
+from nodes.protocol.retries import retry_delay_level, retry_properties
+from nodes.rpc.server import RpcServer
+from nodes.rpc.typed import success
+
+_Refusal = tuple[ResponseCode, str]
+
+
+class ConsumerSendMsgBack:
+    """Stores a copy of a message under its group's retry topic, where it waits for a delay level.
+
+    The copy is made from what this broker's log holds at the offset that the consumer names: how often the message
+    has been consumed is what is stored there, whatever the consumer has counted.
+
+    Mirrors:
+        `org.apache.rocketmq.broker.processor.AbstractSendMessageProcessor#consumerSendMsgBack`.
+
+    Emits:
+        STORED for the copy: in the delay topic at first.
+    """
+
+    def __init__(
+        self, broker: BrokerContext, server: RpcServer, registration: Registration, messages: PutMessage
+    ) -> None:
+        self._broker = broker
+        self._registration = registration
+        self._messages = messages
+        self._chance = broker.host.rng("retryQueue")
+        server.register(RequestCode.CONSUMER_SEND_MSG_BACK, self._send_back)
+
+    def _send_back(self, _channel: Channel, request: Command) -> Command:
+        header = decode_header(headers.ConsumerSendMsgBackRequestHeader, request.ext_fields)
+        broker = self._broker
+        if broker.broker_id != MASTER_ID and not broker.config.enable_slave_acting_master:
+            return request.answer(ResponseCode.SYSTEM_BUSY, "this broker is a slave")
+        if broker.broker_id != MASTER_ID:
+            return request.answer(ResponseCode.SYSTEM_ERROR, f"no master available along with {broker.host.ip}")
+        group = broker.groups.find_subscription_group_config(header.group, now_ms=broker.host.clock.now_ms())
+        if group is None:
+            remark = f"subscription group not exist, {header.group}"
+            return request.answer(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, remark)
+        if not is_writeable(broker.config.broker_permission):
+            remark = f"the broker[{broker.host.ip}] sending message is forbidden"
+            return request.answer(ResponseCode.NO_PERMISSION, remark)
+        if group.retry_queue_nums <= 0:
+            # The message is lost, and its consumer believes that it will come again.
+            return success(request)
+        refusal = self._store(header, group)
+        return success(request) if refusal is None else request.answer(*refusal)
+
+    def _store(
+        self, header: headers.ConsumerSendMsgBackRequestHeader, group: SubscriptionGroupConfig
+    ) -> _Refusal | None:
+        """Store the copy; returns why it could not be."""
+        broker, topic = self._broker, retry_topic(header.group)
+        queue_id = self._chance.randrange(group.retry_queue_nums)
+        config = provide_topic(broker, self._registration, topic, group.retry_queue_nums)
+        if config is None or not is_writeable(config.perm):
+            return ResponseCode.NO_PERMISSION, f"the topic[{topic}] sending message is forbidden"
+        message = broker.store.look_message(header.offset)
+        if message is None:
+            return ResponseCode.SYSTEM_ERROR, f"look message by offset failed, {header.offset}"
+        times_max = group.retry_max_times if header.max_reconsume_times is None else header.max_reconsume_times
+        level = header.delay_level
+        if message.reconsume_times >= times_max or level < 0:
+            topic, queue_id, level = provide_dlq_topic(broker, self._registration, header.group), 0, 0
+        elif level == 0:
+            level = retry_delay_level(message.reconsume_times)
+        status = self._messages.put(_copy(message, topic, queue_id, level)).status
+        return None if status is PutMessageStatus.PUT_OK else (ResponseCode.SYSTEM_ERROR, status.value)
+
+
+def _copy(message: Message, topic: str, queue_id: int, level: int) -> Message:
+    properties = retry_properties(message)
+    properties |= {WAIT_STORE_MSG_OK: "false", DELAY_TIME_LEVEL: str(level)}
+    return attrs.evolve(
+        message,
+        topic=topic,
+        queue_id=queue_id,
+        properties=properties,
+        reconsume_times=message.reconsume_times + 1,
+    )

@@ -1,0 +1,221 @@
+"""Sending: which queue, how often, and what is held against a broker that was slow or refused."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+import attrs
+
+from nodes.client.errors import BrokerNotExistError, ClientError, NoRouteInfoError
+from nodes.client.instance import ClientInstance
+from nodes.client.latency_fault import MQFaultStrategy
+from nodes.client.routes import TopicPublishInfo, topic_publish_info
+from nodes.client.send_which_queue import SendWhichQueue
+from nodes.config import ProducerConfig
+from nodes.protocol import headers
+from nodes.protocol.codes import RequestCode, ResponseCode
+from nodes.protocol.model import AUTO_CREATE_TOPIC, NO_TEXTS, MessageQueue, ProducerData, TopicRouteData
+from nodes.protocol.properties import properties_to_text
+from nodes.rpc.errors import RemotingError, RemotingTimeoutError
+from nodes.rpc.typed import BrokerError, invoke
+
+_NS_PER_MS = 1_000_000
+_FIRST_INDEX_BOUND = 1_000
+_INT_MAX = 2**31 - 1
+RETRY_RESPONSE_CODES = (
+    ResponseCode.TOPIC_NOT_EXIST,
+    ResponseCode.SERVICE_NOT_AVAILABLE,
+    ResponseCode.SYSTEM_ERROR,
+    ResponseCode.SYSTEM_BUSY,
+    ResponseCode.NO_PERMISSION,
+    ResponseCode.NO_BUYER_ID,
+    ResponseCode.NOT_IN_CURRENT_UNIT,
+    ResponseCode.GO_AWAY,
+)
+"""Refusals after which a send is tried at another broker."""
+
+_SendFailure = RemotingError | BrokerError | ClientError
+
+
+class SendStatus(StrEnum):
+    """How well a message is kept that a broker has accepted; the names are RocketMQ's."""
+
+    SEND_OK = "SEND_OK"
+    FLUSH_DISK_TIMEOUT = "FLUSH_DISK_TIMEOUT"
+    FLUSH_SLAVE_TIMEOUT = "FLUSH_SLAVE_TIMEOUT"
+    SLAVE_NOT_AVAILABLE = "SLAVE_NOT_AVAILABLE"
+
+
+_STATUS_OF_CODE: Mapping[int, SendStatus] = {
+    ResponseCode.SUCCESS: SendStatus.SEND_OK,
+    ResponseCode.FLUSH_DISK_TIMEOUT: SendStatus.FLUSH_DISK_TIMEOUT,
+    ResponseCode.FLUSH_SLAVE_TIMEOUT: SendStatus.FLUSH_SLAVE_TIMEOUT,
+    ResponseCode.SLAVE_NOT_AVAILABLE: SendStatus.SLAVE_NOT_AVAILABLE,
+}
+
+
+@attrs.frozen
+class OutgoingMessage:
+    """A message before any broker has it."""
+
+    topic: str
+    body: bytes
+    properties: Mapping[str, str] = NO_TEXTS
+    flag: int = 0
+    reconsume_times: int = 0
+    max_reconsume_times: int | None = None
+    """Of a message to a retry topic: how often it may be consumed again; None: what the broker has for the group."""
+
+
+class DefaultProducer:
+    """A producer group within a client instance.
+
+    Mirrors:
+        `org.apache.rocketmq.client.impl.producer.DefaultMQProducerImpl`.
+    """
+
+    def __init__(self, instance: ClientInstance, config: ProducerConfig, group: str) -> None:
+        self._instance = instance
+        self._host = instance.host
+        self._config = config
+        self._group = group
+        self._publish: dict[str, TopicPublishInfo] = {}
+        self._draw = self._host.rng("sendWhichQueue").randrange
+        self._which = SendWhichQueue(self._draw(_FIRST_INDEX_BOUND))
+        self.faults = MQFaultStrategy(send_latency_enable=config.send_latency_enable)
+        """What is held against brokers."""
+
+    # --- routes -----------------------------------------------------------------
+
+    def topics(self) -> tuple[str, ...]:
+        """Topics whose queues it knows or wants to know."""
+        return tuple(self._publish)
+
+    def producer_data(self) -> ProducerData:
+        """Its group."""
+        return ProducerData(self._group)
+
+    def lacks_info(self, topic: str) -> bool:
+        """Whether it knows no queue of the topic to send to; so one that nobody may write to is never settled."""
+        return topic not in self._publish or not self._publish[topic].ok
+
+    def update_topic_info(self, topic: str, route: TopicRouteData) -> None:
+        """Take over the queues to send to, also of a topic that it never sent to."""
+        self._publish[topic] = attrs.evolve(topic_publish_info(topic, route), have_topic_router_info=True)
+
+    async def _try_to_find_topic_publish_info(self, topic: str) -> TopicPublishInfo:
+        """The queues to send to, perhaps none; asks the nameserver where none is known.
+
+        An unknown topic gets the queues of the template from which a broker would create it, but only where the
+        nameserver itself has said that it is unknown.
+        """
+        info = self._publish.setdefault(topic, TopicPublishInfo(()))
+        if not info.ok:
+            await self._instance.update_topic_route(topic)
+            info = self._publish[topic]
+        if not info.ok and not info.have_topic_router_info:
+            await self._instance.update_topic_route(topic, default_queue_nums=self._config.default_topic_queue_nums)
+            info = self._publish[topic]
+        return info
+
+    # --- sending ----------------------------------------------------------------
+
+    async def send(self, message: OutgoingMessage) -> SendStatus:
+        """Send synchronously, on other brokers again if need be, within one time-out.
+
+        A timed-out attempt may have been stored, so a retry can double the message.
+
+        Returns:
+            How well the last broker that accepted it keeps it.
+
+        Raises:
+            RemotingError: no attempt was answered, or the nameserver did not answer.
+            BrokerError: the broker refused, and not in a way that another broker could cure.
+            ClientError: there is no queue to send to, or no master of it.
+        """
+        deadline_ns = self._host.clock.monotonic_ns() + self._config.send_msg_timeout * _NS_PER_MS
+        info = await self._try_to_find_topic_publish_info(message.topic)
+        if not info.ok:
+            raise NoRouteInfoError(message.topic)
+        failure: _SendFailure = RemotingTimeoutError(f"sending to {message.topic} took too long")
+        accepted: SendStatus | None = None
+        last_broker: str | None = None
+        for attempts_left in reversed(range(1 + self._config.retry_times_when_send_failed)):
+            left_ms = (deadline_ns - self._host.clock.monotonic_ns()) // _NS_PER_MS
+            if left_ms <= 0:
+                break
+            queue = self._select_one_message_queue(info, last_broker)
+            last_broker = queue.broker_name
+            outcome = await self._attempt(message, queue, self._attempt_timeout_ms(left_ms, attempts_left))
+            if isinstance(outcome, SendStatus):
+                accepted = outcome
+                if accepted is SendStatus.SEND_OK or not self._config.retry_another_broker_when_not_store_ok:
+                    return accepted
+            elif isinstance(outcome, BrokerError) and outcome.code not in RETRY_RESPONSE_CODES and accepted is None:
+                raise outcome
+            else:
+                failure = outcome
+        if accepted is not None:
+            return accepted
+        raise failure
+
+    def _select_one_message_queue(self, info: TopicPublishInfo, last_broker: str | None) -> MessageQueue:
+        if last_broker is not None and self.faults.send_latency_enable:
+            self._which.index = self._draw(_INT_MAX)
+        now_ms = self._host.clock.now_ms()
+        return self.faults.select_one_message_queue(info.message_queues, self._which, last_broker, now_ms)
+
+    def _attempt_timeout_ms(self, left_ms: int, attempts_left: int) -> int:
+        """How long one attempt may take: all that is left, unless others could follow and may have their share."""
+        most_ms = self._config.send_msg_max_timeout_per_request
+        return min(left_ms, most_ms) if most_ms >= 0 and attempts_left else left_ms
+
+    async def _attempt(
+        self, message: OutgoingMessage, queue: MessageQueue, timeout_ms: int
+    ) -> SendStatus | _SendFailure:
+        """One attempt; what becomes of it is held against the broker, or taken as a sign that all is well."""
+        begin_ms = self._host.clock.now_ms()
+        isolation, reachable = False, True
+        outcome: SendStatus | _SendFailure
+        try:
+            outcome = await self._send_kernel(message, queue, timeout_ms)
+        except ClientError as error:
+            outcome = error
+        except RemotingError as error:
+            outcome, isolation = error, True
+        except BrokerError as error:
+            # RocketMQ takes a broker that refuses for one that cannot be reached.
+            outcome, isolation, reachable = error, True, False
+        now_ms = self._host.clock.now_ms()
+        self.faults.update_fault_item(
+            queue.broker_name, now_ms - begin_ms, isolation=isolation, reachable=reachable, now_ms=now_ms
+        )
+        return outcome
+
+    async def _send_kernel(self, message: OutgoingMessage, queue: MessageQueue, timeout_ms: int) -> SendStatus:
+        find_address = self._instance.routes.find_broker_address_in_publish
+        address = find_address(queue.broker_name)
+        if address is None:
+            await self._try_to_find_topic_publish_info(queue.topic)
+            address = find_address(queue.broker_name)
+        if address is None:
+            raise BrokerNotExistError(queue.broker_name)
+        header = headers.SendMessageRequestHeaderV2(
+            self._group,
+            queue.topic,
+            AUTO_CREATE_TOPIC,
+            self._config.default_topic_queue_nums,
+            queue.queue_id,
+            0,
+            self._host.clock.now_ms(),
+            message.flag,
+            properties_to_text(message.properties) or None,
+            message.reconsume_times or None,
+            max_reconsume_times=message.max_reconsume_times,
+        )
+        answer = await invoke(
+            self._instance.rpc, address, RequestCode.SEND_MESSAGE_V2, header, message.body, timeout_ms=timeout_ms
+        )
+        status = _STATUS_OF_CODE.get(answer.code)
+        if status is None:
+            raise BrokerError(answer.code, answer.remark)
+        return status

@@ -1,0 +1,92 @@
+"""What a consumer does with messages that it could not deal with: back to the broker, or to any retry topic."""
+
+from nodes.client.default_producer import DefaultProducer, OutgoingMessage
+from nodes.client.errors import BrokerNotExistError, ClientError
+from nodes.client.instance import ClientInstance
+from nodes.protocol import headers
+from nodes.protocol.codes import RequestCode
+from nodes.protocol.model import Message
+from nodes.protocol.names import retry_topic
+from nodes.protocol.properties import DELAY_TIME_LEVEL, RETRY_TOPIC
+from nodes.protocol.retries import message_id, retry_delay_level, retry_properties
+from nodes.rpc.errors import RemotingError
+from nodes.rpc.typed import BrokerError, invoke, succeeded
+
+_TIMEOUT_MS = 5_000
+
+
+class SendMessageBack:
+    """Sends messages of a group back.
+
+    Args:
+        producer: the one inside the client instance.
+        max_reconsume_times: deliveries again before a message becomes a dead letter.
+
+    Mirrors:
+        `DefaultMQPushConsumerImpl#sendMessageBack`, `ConsumeMessageOrderlyService#sendMessageBack`.
+    """
+
+    def __init__(
+        self, instance: ClientInstance, producer: DefaultProducer, group: str, max_reconsume_times: int
+    ) -> None:
+        self._instance = instance
+        self._producer = producer
+        self._group = group
+        self.max_reconsume_times = max_reconsume_times
+
+    async def send_back(self, message: Message, delay_level: int, broker_name: str | None) -> bool:
+        """Send a message back to the broker that it came from; if that fails, to the retry topic of any broker.
+
+        The first try may have been stored though its answer was lost: then the message comes again twice.
+
+        Args:
+            delay_level: when it is to come again; 0: the broker decides.
+            broker_name: whose queue it came from; None: its store host is asked, whatever the routes say.
+
+        Returns:
+            Whether it will come again.
+        """
+        try:
+            await self._consumer_send_message_back(message, delay_level, broker_name)
+        except (RemotingError, BrokerError, ClientError) as error:
+            self._instance.host.log.warning("Failed to send message back", group=self._group, error=str(error))
+            return await self.send_to_retry_topic(message)
+        return True
+
+    async def send_to_retry_topic(self, message: Message) -> bool:
+        """Send a copy of a message to the group's retry topic as any producer would; returns whether that worked."""
+        level = str(retry_delay_level(message.reconsume_times))
+        copy = OutgoingMessage(
+            retry_topic(self._group),
+            message.body,
+            {**retry_properties(message), DELAY_TIME_LEVEL: level},
+            message.flag,
+            message.reconsume_times + 1,
+            self.max_reconsume_times,
+        )
+        try:
+            await self._producer.send(copy)
+        except (RemotingError, BrokerError, ClientError) as error:
+            self._instance.host.log.warning("sendMessageBack exception", group=self._group, error=str(error))
+            return False
+        return True
+
+    async def _consumer_send_message_back(self, message: Message, delay_level: int, broker_name: str | None) -> None:
+        address = message.store_host if broker_name is None else self._master(broker_name)
+        header = headers.ConsumerSendMsgBackRequestHeader(
+            message.commit_log_offset,
+            self._group,
+            delay_level,
+            message_id(message.store_host, message.commit_log_offset),
+            message.properties.get(RETRY_TOPIC, message.topic),
+            max_reconsume_times=self.max_reconsume_times,
+            bname=broker_name,
+        )
+        code = RequestCode.CONSUMER_SEND_MSG_BACK
+        succeeded(await invoke(self._instance.rpc, address, code, header, timeout_ms=_TIMEOUT_MS))
+
+    def _master(self, broker_name: str) -> str:
+        address = self._instance.routes.find_broker_address_in_publish(broker_name)
+        if address is None:
+            raise BrokerNotExistError(broker_name)
+        return address

@@ -1,0 +1,211 @@
+"""Family rebalance_push: what a push consumer does with queues that come and go."""
+
+from types import SimpleNamespace
+
+import attrs
+import trio
+
+from nodes.client.consumer import PushConsumer
+from nodes.client.offset_store import RemoteBrokerOffsetStore
+from nodes.client.order_locks import OrderLocks
+from nodes.client.process_queue import ProcessQueue
+from nodes.client.rebalance_push import PushQueues
+from nodes.client.routes import ClientRoutes
+from nodes.config import ConsumerConfig
+from nodes.protocol.bodies import LockBatchRequestBody
+from nodes.protocol.body_codec import decode_body
+from nodes.protocol.codes import RequestCode, ResponseCode
+from nodes.protocol.command import Command
+from nodes.protocol.model import BrokerData, MessageQueue, TopicRouteData
+from nodes.rpc.errors import RemotingError, RemotingTimeoutError
+from nodes.rpc.typed import BrokerError
+
+NOW_MS = 1_700_000_000_000
+UNLOCK_TIMEOUT_MS = 1_000
+"""What Java hands over, also where nobody waits."""
+NOWHERE = SimpleNamespace(warning=lambda *_, **__: None)
+FAILED = -1
+
+
+def rebalance_push(asked):
+    match asked["op"]:
+        case "computePullFromWhere":
+            return trio.run(compute, asked)
+        case "messageQueueChanged":
+            return trio.run(message_queue_changed, asked)
+        case "removeUnnecessaryMessageQueue":
+            return trio.run(remove, asked)
+        case "clientRebalance":
+            return {"ret": Told(asked).queues.client_rebalance}
+        case "DefaultMQPushConsumer_defaults":
+            return defaults()
+    raise AssertionError(f"no operation is called {asked['op']}")
+
+
+def without_pops(out):
+    """The answers but where a pop would start: pops are not emulated."""
+    return {key: value for key, value in out.items() if key != "initMode"}
+
+
+def config_of(asked):
+    options = {
+        "consume_from_where": asked.get("consumeFromWhere"),
+        "consume_timestamp": asked["consumeTimestamp"].split()[0] if "consumeTimestamp" in asked else None,
+        "consume_orderly": asked.get("consumeOrderly", asked.get("orderly")),
+        "message_model": asked.get("messageModel"),
+        "client_rebalance": asked.get("clientRebalance"),
+        "pull_threshold_for_topic": asked.get("pullThresholdForTopic"),
+        "pull_threshold_size_for_topic": asked.get("pullThresholdSizeForTopic"),
+    }
+    return ConsumerConfig(**{name: value for name, value in options.items() if value is not None})
+
+
+class Told:
+    """The queues of a consumer, and around them a broker that answers as the case says."""
+
+    def __init__(self, asked):
+        self.asked = asked
+        self.rpcs = []
+        self.routes = ClientRoutes()
+        self.clock = SimpleNamespace(now_ms=lambda: NOW_MS)
+        self.rpc, self.config, self.host = self, config_of(asked), self
+        self.log, self.record = NOWHERE, lambda _: None
+        self.client_id = "c1"
+        if asked.get("brokerStoredOffset") != "noaddr":
+            self.routes.install("T", TopicRouteData((), (BrokerData("C", "broker-a", {0: "a0"}),)))
+        self.store = RemoteBrokerOffsetStore(self, "G")
+        self.process_queues = {}
+        self.queues = PushQueues(self, self.config, self.store, OrderLocks(self, "G", self.process_queues))
+
+    @staticmethod
+    def timeout_ms(duration_ms):
+        return trio.fail_after(duration_ms / 1_000)
+
+    async def update_topic_route(self, topic):
+        self.rpcs.append(["updateTopicRouteInfoFromNameServer", topic])
+
+    async def call(self, address, code, ext_fields, _body, *, timeout_ms):
+        topic, queue_id = ext_fields["topic"], int(ext_fields["queueId"])
+        match code:
+            case RequestCode.QUERY_CONSUMER_OFFSET:
+                self.rpcs.append(["queryConsumerOffset", address, topic, queue_id, timeout_ms])
+                found = self.asked["brokerStoredOffset"]
+                if found == "notfound":
+                    return Command(ResponseCode.QUERY_NOT_FOUND)
+                if found == "error":
+                    return Command(ResponseCode.SYSTEM_ERROR)
+            case RequestCode.GET_MAX_OFFSET:
+                self.rpcs.append(["maxOffset", topic, "broker-a", queue_id])
+                found = self.asked["maxOffset"]
+            case RequestCode.SEARCH_OFFSET_BY_TIMESTAMP:
+                self.rpcs.append(["searchOffset", topic, "broker-a", queue_id, int(ext_fields["timestamp"])])
+                found = self.asked["searchOffset"]
+        if found is None:
+            raise RemotingTimeoutError(address)
+        return Command(ResponseCode.SUCCESS, ext_fields={"offset": str(found)})
+
+    def oneway(self, address, code, ext_fields, body):
+        if code == RequestCode.UNLOCK_BATCH_MQ:
+            unlocked = [attrs.astuple(queue) for queue in decode_body(LockBatchRequestBody, body).mq_set]
+            self.rpcs.append(["unlockBatchMQ", address, [list(queue) for queue in unlocked], UNLOCK_TIMEOUT_MS, True])
+        else:
+            assert code == RequestCode.UPDATE_CONSUMER_OFFSET
+            queue_id, offset = int(ext_fields["queueId"]), int(ext_fields["commitOffset"])
+            self.rpcs.append(["updateConsumerOffsetOneway", address, ext_fields["topic"], queue_id, offset])
+
+
+async def compute(asked):
+    told = Told(asked)
+    try:
+        offset = await told.queues.compute_pull_from_where(MessageQueue(asked["topic"], "broker-a", 0))
+    except (RemotingError, BrokerError):
+        return {"withException": {"error": "MQClientException"}, "plain": FAILED, "rpcs": told.rpcs}
+    return {"withException": offset, "plain": offset, "rpcs": told.rpcs}
+
+
+async def remove(asked):
+    told, queue = Told(asked), MessageQueue("T", "broker-a", 0)
+    process_queue = told.process_queues[queue] = ProcessQueue(now_ms=NOW_MS)
+    process_queue.locked = True
+    process_queue.dropped = asked["dropped"]
+    process_queue.last_lock_ms = NOW_MS - asked["lastLockAgeMs"]
+    if asked["localOffset"] is not None:
+        told.store.memory.update(queue, asked["localOffset"], increase_only=False)
+    if asked["listenerHoldsReadLock"]:
+        await process_queue.consume_lock.acquire()
+
+        async def somebody_else():
+            return await told.queues.remove_unnecessary(queue, process_queue)
+
+        ret = await in_a_task_of_its_own(somebody_else)
+    else:
+        ret = await told.queues.remove_unnecessary(queue, process_queue)
+    return {
+        "ret": ret,
+        "rpcs": told.rpcs,
+        "offsetStillInMemory": told.store.memory.read(queue),
+        "lockedFlag": process_queue.locked,
+        "tryUnlockTimes": process_queue.try_unlock_times,
+    }
+
+
+async def in_a_task_of_its_own(flow):
+    results = []
+
+    async def run():
+        results.append(await flow())
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(run)
+    return results[0]
+
+
+async def message_queue_changed(asked):
+    told = Told(asked)
+    heartbeats = []
+
+    async def heartbeat_all(*, is_rebalance=False):
+        heartbeats.append(["sendHeartbeatToAllBrokerWithLockV2", is_rebalance])
+
+    told.heartbeat_all = heartbeat_all
+    told.rng = lambda _: SimpleNamespace(randrange=lambda _: 0)
+    told.clock.monotonic_ns = lambda: 0
+    topics = ("T",) if asked["topicSubscribed"] else ()
+    consumer = PushConsumer(told, told.config, group="G", topics=topics, nameservers=(), instance=told)
+    for queue_id in range(asked["processQueueTableSize"]):
+        process_queue = ProcessQueue(now_ms=NOW_MS)
+        process_queue.dropped = queue_id < asked["ofWhichDropped"]
+        consumer.rebalance.process_queues[MessageQueue("T", "broker-a", queue_id)] = process_queue
+    told.clock.now_ms = lambda: NOW_MS + 1
+    await consumer.message_queue_changed("T", (), ())
+    subscription, thresholds = consumer.subscription("T"), consumer._pulls.thresholds
+    return {
+        # Java finds nothing to change and stumbles; ours looks first.
+        "ret": "ok" if subscription else {"error": "NullPointerException"},
+        "pullThresholdForQueue": thresholds.for_queue,
+        "pullThresholdSizeForQueue": thresholds.size_for_queue_mib,
+        "subVersionChanged": subscription is not None and subscription.sub_version == NOW_MS + 1,
+        "instanceEvents": heartbeats,
+    }
+
+
+def defaults():
+    config = ConsumerConfig()
+    return {
+        "clientRebalance": config.client_rebalance,
+        "messageModel": config.message_model,
+        "consumeFromWhere": config.consume_from_where,
+        "pullThresholdForQueue": config.pull_threshold_for_queue,
+        "pullThresholdSizeForQueue": config.pull_threshold_size_for_queue,
+        "pullThresholdForTopic": config.pull_threshold_for_topic,
+        "pullThresholdSizeForTopic": config.pull_threshold_size_for_topic,
+        "consumeConcurrentlyMaxSpan": config.consume_concurrently_max_span,
+        "pullInterval": config.pull_interval,
+        "pullBatchSize": config.pull_batch_size,
+        "consumeMessageBatchMaxSize": config.consume_message_batch_max_size,
+        "consumeTimeout": config.consume_timeout,
+        "maxReconsumeTimes": config.max_reconsume_times,
+        "suspendCurrentQueueTimeMillis": config.suspend_current_queue_time_millis,
+        "consumeThreadMin": config.consume_thread_min,
+        "strategy": config.allocate_message_queue_strategy,
+    }
