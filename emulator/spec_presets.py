@@ -34,6 +34,8 @@ class Preset(StrEnum):
             "enable_slave_acting_master": True,
             "total_replicas": replicas,
             "slave_read_enable": True,
+            # An acting slave cannot write: what was delayed and is due goes to another broker, or waits.
+            "enable_remote_escape": True,
             # With the shipped 500 and 200 a few commits leave versions equal, and a returning master
             # takes back what the last slave has, however old that is: at step 1 they cannot tie.
             "consumer_offset_update_version_step": 1,

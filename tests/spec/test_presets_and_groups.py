@@ -50,6 +50,7 @@ def test_rip32_sets_what_taking_over_and_handing_back_need():
     assert all(spec.config.notify_min_broker_id_changed for spec in scenario.nameservers)
     assert config.enable_slave_acting_master
     assert config.slave_read_enable
+    assert config.enable_remote_escape
     assert (config.consumer_offset_update_version_step, config.delay_offset_update_version_step) == (1, 1)
     assert [broker.config.total_replicas for broker in scenario.brokers] == [3, 3, 3, 1]
 
