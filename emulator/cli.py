@@ -51,19 +51,24 @@ def demo(runs: _RunsOption = Path("runs")) -> None:
 
 @app.command()
 def up(spec: _SpecArgument, runs: _RunsOption = Path("runs")) -> None:
-    """Run a cluster live and print what happens, one line per event, until Ctrl-C."""
+    """Run a cluster live and print what happens, one line per event, until Ctrl-C.
+
+    In a terminal it takes verbs meanwhile (`help` lists them); from elsewhere `rmqemu ctl` says them.
+    """
     from emulator.lines import EventLines  # noqa: PLC0415 - keeps `rmqemu --help` fast
-    from emulator.run import run_scenario  # noqa: PLC0415
+    from emulator.run import RunInterrupted, run_scenario  # noqa: PLC0415
     from emulator.spec import load  # noqa: PLC0415
     from emulator.trace.recorder import Row  # noqa: PLC0415
     from emulator.trace.schema import Table  # noqa: PLC0415
+    from emulator.verbs.console import Console as VerbConsole  # noqa: PLC0415
+    from emulator.verbs.control import serve_control  # noqa: PLC0415
 
     def show(table: Table, row: Row) -> None:
         line = lines.line(table, row)
         if line is None:
             return
         try:
-            print(line, flush=True)
+            console.print_above(line)
         except BrokenPipeError:
             # Nobody reads on (`| head`): that ends the run as Ctrl-C does, not the node that recorded the row.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -72,7 +77,42 @@ def up(spec: _SpecArgument, runs: _RunsOption = Path("runs")) -> None:
     with _one_line_errors():
         scenario = load(spec)
         lines = EventLines(scenario)
-        run_scenario(scenario, mode=TimeMode.LIVE, runs=runs, endless=True, listeners=(show,))
+        console = VerbConsole.of_this_terminal()
+        attendants = (serve_control, *console.attendants())
+        # Whoever ends it in an orderly way finds no fault, socket or task left.
+        signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+        try:
+            left = run_scenario(
+                scenario, mode=TimeMode.LIVE, runs=runs, endless=True, listeners=(show,), attendants=attendants
+            )
+        except RunInterrupted as interrupted:
+            _tell_how_to_replay(interrupted.path)
+            raise
+        _tell_how_to_replay(left.path)
+        print(left.path)
+
+
+@app.command(context_settings={"ignore_unknown_options": True})
+def ctl(
+    words: Annotated[list[str], typer.Argument(metavar="VERB...", help="A verb and its words; `help` lists them.")],
+    run: Annotated[
+        Path | None, typer.Option("--run", metavar="RUN", help="Directory of the run; the newest that listens.")
+    ] = None,
+    runs: _RunsOption = Path("runs"),
+) -> None:
+    """Say a verb to a cluster that runs in another terminal (`rmqemu up`)."""
+    import shlex  # noqa: PLC0415 - keeps `rmqemu --help` fast
+
+    from emulator.verbs.control import SOCKET_FILE, ask, newest_socket  # noqa: PLC0415
+
+    with _one_line_errors():
+        path = newest_socket(runs) if run is None else run / SOCKET_FILE
+        done, lines = ask(path, shlex.join(words))
+        if not done:
+            _complain(" ".join(lines))
+            raise typer.Exit(BAD_INPUT)
+        for line in lines:
+            print(line)
 
 
 @app.command()
@@ -160,6 +200,13 @@ def fidelity(as_json: _JsonOption = False) -> None:
     tables_console().print(render(rows))
 
 
+def _tell_how_to_replay(run: Path) -> None:
+    from emulator.run import BY_HAND_FILE  # noqa: PLC0415 - keeps `rmqemu --help` fast
+
+    if (run / BY_HAND_FILE).exists():
+        print(f"do again what was done by hand: {NAME} run {run / BY_HAND_FILE}", file=sys.stderr)
+
+
 @contextmanager
 def progress_bar(title: str) -> Iterator[Callable[[float], None]]:
     """A bar on stderr; yields the function that moves it to a share of the whole."""
@@ -182,11 +229,20 @@ def _one_line_errors() -> Iterator[None]:
     from emulator.run import RunError, RunInterrupted  # noqa: PLC0415
     from emulator.spec import SpecError  # noqa: PLC0415
     from emulator.trace.reader import NotARunError  # noqa: PLC0415
+    from emulator.verbs.control import ControlError  # noqa: PLC0415
     from emulator.verify import NotVerifiableError  # noqa: PLC0415
 
     try:
         yield
-    except (SpecError, RunError, NotARunError, NotVerifiableError, NodeCrashedError, JavaNotFoundError) as error:
+    except (
+        SpecError,
+        RunError,
+        ControlError,
+        NotARunError,
+        NotVerifiableError,
+        NodeCrashedError,
+        JavaNotFoundError,
+    ) as error:
         _complain(str(error))
         raise typer.Exit(BAD_INPUT) from None
     except RunInterrupted as interrupted:

@@ -2,12 +2,13 @@
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 import attrs
+import trio
 
 from emulator.addressing import owners
 from emulator.cluster import Cluster, NodeCrashedError
@@ -20,11 +21,18 @@ from emulator.trace.manifest import versions, write_manifest
 from emulator.trace.recorder import RowListener
 from emulator.trace.schema import SCHEMA_VERSION
 from emulator.trace.segments import SegmentWriter
+from emulator.verbs.desk import Desk
+from emulator.verbs.keeping import scenario_by_hand
 from emulator.world import DeadlockError, TimeMode, run_world
+from faults.plan import Plan
 
+BY_HAND_FILE = "by_hand.toml"
+"""In a run directory: a scenario that does again what was done by hand."""
 _NS = 1_000_000_000
 _NS_PER_MS = 1_000_000
 _PROGRESS_STEPS = 200
+Attendant = Callable[[Desk], Awaitable[None]]
+"""Sits at the desk of a run, from before its cluster starts until it ends."""
 Progress = Callable[[float], None]
 """Called with the share of emulated time that is over, 0..1."""
 
@@ -64,6 +72,7 @@ def run_scenario(
     endless: bool = False,
     progress: Progress | None = None,
     listeners: tuple[RowListener, ...] = (),
+    attendants: tuple[Attendant, ...] = (),
 ) -> RunResult:
     """Run a scenario and keep its trace.
 
@@ -71,9 +80,10 @@ def run_scenario(
         scenario: with the seed to use.
         mode: time mode.
         runs: directory of all runs; the new one is created in it.
-        endless: go on after the scenario's end until Ctrl-C (`live`).
+        endless: go on after the scenario's end until Ctrl-C, or until somebody at the desk leaves (`live`).
         progress: told how far the run is.
         listeners: told every row but those of rpc and causes, as it is recorded.
+        attendants: who says verbs to the cluster; what they do by hand is kept in the run's `by_hand.toml`.
 
     Raises:
         RunError: the run directory cannot be written.
@@ -87,7 +97,7 @@ def run_scenario(
             writer = SegmentWriter(path / "trace")
             try:
                 run_world(
-                    lambda world: _main(world, writer, outcome, progress, listeners, endless=endless),
+                    lambda world: _main(world, writer, outcome, progress, listeners, attendants, endless=endless),
                     mode=mode,
                     seed=scenario.seed,
                     delay_ms=scenario.network.delay_ms,
@@ -142,6 +152,7 @@ class _Outcome:
     mode: TimeMode
     begin: float
     world: World | None = None
+    desk: Desk | None = None
     end_ns: int = 0
     ended: Ended = Ended.INTERRUPTED
     crashes: list[str] = attrs.Factory(list)
@@ -171,8 +182,15 @@ class _Outcome:
             "versions": versions(),
             "scenario": to_dict(self.scenario),
         }
+        self._keep_what_was_done_by_hand()
         write_manifest(self.path, manifest)
         return manifest
+
+    def _keep_what_was_done_by_hand(self) -> None:
+        by_hand = self.desk.by_hand() if self.desk is not None else Plan()
+        if by_hand.faults:
+            replay = scenario_by_hand(self.scenario, by_hand, self.end_ns // _NS_PER_MS)
+            (self.path / BY_HAND_FILE).write_text(replay, encoding="utf-8")
 
 
 async def _main(
@@ -181,6 +199,7 @@ async def _main(
     outcome: _Outcome,
     progress: Progress | None,
     listeners: tuple[RowListener, ...],
+    attendants: tuple[Attendant, ...],
     *,
     endless: bool,
 ) -> None:
@@ -193,13 +212,24 @@ async def _main(
     if progress is not None:
         _report_progress(world, end_ns, progress)
     cluster = Cluster(world, scenario)
+    operator = Operator(cluster)
+    desk = Desk(cluster, operator, outcome.path)
+    outcome.desk = desk
+    if attendants:
+        world.recorder.listeners.append(desk.book.note)
+    for attendant in attendants:
+        world.nursery.start_soon(attendant, desk)
+    if attendants:
+        await trio.lowlevel.checkpoint()  # they sit down before the first node starts
     try:
         async with cluster:
-            operator = Operator(cluster)
-            await operator.follow(scenario.faults, scenario.run_for_ms)
-            await world.sleep_until_ns(end_ns)
-            while endless:
-                await world.sleep_until_ns(world.timeline.now_ns + 3_600 * _NS)
+            with trio.CancelScope() as until_left:
+                world.nursery.start_soon(_leave, desk, until_left)
+                await operator.follow(scenario.faults, scenario.run_for_ms)
+                await world.sleep_until_ns(end_ns)
+                while endless:
+                    await world.sleep_until_ns(world.timeline.now_ns + 3_600 * _NS)
+            await operator.heal_all()
             for sender, command, sent_ns in world.fabric.hub.in_flight():
                 if command is not None:
                     world.recorder.frame("in_flight", sender, command, sent_ns)
@@ -209,6 +239,11 @@ async def _main(
         outcome.addresses = owners(scenario)
         # What is still to be cancelled takes no part in the run: no row says when.
         outcome.end_ns = world.timeline.now_ns
+
+
+async def _leave(desk: Desk, until_left: trio.CancelScope) -> None:
+    await desk.leaving.wait()
+    until_left.cancel()
 
 
 def _report_progress(world: World, end_ns: int, progress: Progress) -> None:
@@ -221,4 +256,13 @@ def _report_progress(world: World, end_ns: int, progress: Progress) -> None:
     tick(0)
 
 
-__all__ = ["Ended", "Progress", "RunError", "RunInterrupted", "RunResult", "create_run_directory", "run_scenario"]
+__all__ = [
+    "BY_HAND_FILE",
+    "Ended",
+    "Progress",
+    "RunError",
+    "RunInterrupted",
+    "RunResult",
+    "create_run_directory",
+    "run_scenario",
+]

@@ -137,6 +137,10 @@ class LifecycleEvent(StrEnum):
     RESUMED = "resumed"
 
 
+PROCESS_ENDS = (LifecycleEvent.STOPPED, LifecycleEvent.CRASHED, LifecycleEvent.KILLED, LifecycleEvent.POWERED_OFF)
+"""After any of these a process believes, holds and owns nothing. A suspended process keeps all of it."""
+
+
 @attrs.frozen
 class Lifecycle:
     """The node reached a stage of its life."""

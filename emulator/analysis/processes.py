@@ -4,10 +4,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from emulator.analysis.sweep import running_levels
-from nodes.beliefs import LifecycleEvent
-
-ENDS = (LifecycleEvent.STOPPED, LifecycleEvent.CRASHED, LifecycleEvent.KILLED, LifecycleEvent.POWERED_OFF)
-"""After any of these a process believes, holds and owns nothing. A suspended process keeps all of it."""
+from nodes.beliefs import PROCESS_ENDS, LifecycleEvent
 
 PROCESS = ("run", "node", "incarnation")
 
@@ -19,7 +16,7 @@ def process_ends(lifecycle: DataFrame) -> DataFrame:
         run, node, incarnation, end_seq, ended_ns.
     """
     return (
-        lifecycle.where(F.col("event").isin([event.value for event in ENDS]))
+        lifecycle.where(F.col("event").isin([event.value for event in PROCESS_ENDS]))
         .groupBy(*PROCESS)
         .agg(F.min("seq").alias("end_seq"), F.min("t_ns").alias("ended_ns"))
     )

@@ -86,6 +86,11 @@ class Fabric:
         listener = self.listeners.get(address)
         return self.powered.get(address[0]) if listener is None else listener.process.node
 
+    @property
+    def rules(self) -> tuple[LinkRule, ...]:
+        """Faults of links, in the order in which they began."""
+        return self._rules
+
     def add_rule(self, rule: LinkRule) -> None:
         """Begin a fault, also for the frames that are in flight."""
         self._change_rules((*self._rules, rule))

@@ -1,0 +1,68 @@
+"""What everybody believes right now, kept from the rows of the trace as they are recorded."""
+
+from collections.abc import Mapping
+
+import attrs
+
+from emulator.trace.recorder import Row
+from emulator.trace.schema import BELIEFS, LIFECYCLE, Table
+from nodes.beliefs import PROCESS_ENDS
+
+_NOTHING = "null"
+
+
+@attrs.frozen
+class Held:
+    """One belief of one node."""
+
+    value: str
+    """JSON."""
+    since_ns: int
+
+
+class ViewBook:
+    """The newest belief of each node about each subject; a process that ended believes nothing."""
+
+    def __init__(self) -> None:
+        self._held: dict[tuple[str, str], dict[str, Held]] = {}
+        self._roles: dict[str, str] = {}
+
+    def note(self, table: Table, row: Row) -> None:
+        """Take in a row; a `RowListener`."""
+        if table is BELIEFS:
+            fields = {column.name: value for column, value in zip(table.columns, row, strict=True)}
+            node, value = str(fields["node"]), str(fields["value"])
+            self._roles[node] = str(fields["role"])
+            held = self._held.setdefault((str(fields["kind"]), str(fields["subject"])), {})
+            held.pop(node, None)
+            if value != _NOTHING:
+                held[node] = Held(value, int(fields["t_ns"]))
+        elif table is LIFECYCLE:
+            fields = {column.name: value for column, value in zip(table.columns, row, strict=True)}
+            if fields["event"] in PROCESS_ENDS:
+                for held in self._held.values():
+                    held.pop(str(fields["node"]), None)
+
+    def subjects(self) -> tuple[tuple[str, str], ...]:
+        """(kind, subject) of all that somebody believes, sorted."""
+        return tuple(sorted(key for key, held in self._held.items() if held))
+
+    def held(self, kind: str, subject: str) -> Mapping[str, Held]:
+        """Node -> what it believes about a subject."""
+        return self._held.get((kind, subject), {})
+
+    def camps(self, kind: str, subject: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """(value, nodes that hold it), the largest camp first; nodes of one role only agree or differ."""
+        nodes_of: dict[str, list[str]] = {}
+        for node, held in sorted(self.held(kind, subject).items()):
+            nodes_of.setdefault(held.value, []).append(node)
+        ranked = sorted(nodes_of.items(), key=lambda camp: (-len(camp[1]), camp[0]))
+        return tuple((value, tuple(nodes)) for value, nodes in ranked)
+
+    def differs(self, kind: str, subject: str) -> bool:
+        """Whether two nodes of one role hold different values."""
+        values: dict[str, str] = {}
+        return any(
+            values.setdefault(self._roles[node], held.value) != held.value
+            for node, held in self.held(kind, subject).items()
+        )

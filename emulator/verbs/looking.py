@@ -1,0 +1,102 @@
+"""Verbs that look, and change nothing."""
+
+from collections import Counter
+
+from emulator.network.link import LinkRule
+from emulator.verbs.desk import Desk
+from emulator.verbs.verb import Lines, Verb, VerbError, Words, nearest
+from nodes.beliefs import BeliefKind
+
+SHARED_KINDS = (
+    BeliefKind.VIEW,
+    BeliefKind.CONSUMER_IDS,
+    BeliefKind.ROUTE,
+    BeliefKind.LIVE_BROKERS,
+    BeliefKind.MEMBER_GROUP,
+    BeliefKind.MIN_BROKER,
+)
+"""Kinds about which healthy nodes of one role agree."""
+_VALUE_CHARS = 90
+_S = 1_000
+
+
+async def _status(desk: Desk, _words: Words) -> Lines:
+    states = Counter(host.power_state.value for host in desk.cluster.hosts.values())
+    nodes = ", ".join(f"{count} {state}" for state, count in states.items())
+    differing = [key for key in _shared(desk) if desk.book.differs(*key)]
+    lines = [f"{desk.now_ms / _S:.3f} s, nodes: {nodes}; {_count(len(desk.operator.active), 'active fault')}"]
+    lines += [f"they differ about {kind} {subject}" for kind, subject in differing]
+    return tuple(lines if differing else [*lines, "nodes of one role agree about everything they share"])
+
+
+async def _nodes(desk: Desk, _words: Words) -> Lines:
+    hosts = desk.cluster.hosts.values()
+    width = max(len(host.name) for host in hosts)
+    return tuple(f"{host.name:<{width}}  {host.role:<10}  {host.ip:<12}  {host.power_state.value}" for host in hosts)
+
+
+async def _views(desk: Desk, words: Words) -> Lines:
+    """Of a subject, who holds what; without one, what nodes of one role differ about."""
+    wanted = words[0] if words else None
+    keys = [key for key in _shared(desk) if (desk.book.differs(*key) if wanted is None else key[1] == wanted)]
+    if not keys and wanted is None:
+        return ("nodes of one role agree about everything they share; `views SUBJECT` shows one, agreed or not",)
+    if not keys:
+        raise VerbError(nearest("subject", str(wanted), tuple(dict.fromkeys(subject for _, subject in _shared(desk)))))
+    lines = []
+    for kind, subject in keys:
+        lines.append(f"{kind} {subject}")
+        lines += [f"  {', '.join(nodes)}: {_short(value)}" for value, nodes in desk.book.camps(kind, subject)]
+    return tuple(lines)
+
+
+async def _diff(desk: Desk, words: Words) -> Lines:
+    """All about which two nodes differ; what only one of them knows of is no difference."""
+    one, other = (desk.host(word).name for word in words)
+    lines = []
+    for kind, subject in desk.book.subjects():
+        held = desk.book.held(kind, subject)
+        if one in held and other in held and held[one].value != held[other].value:
+            lines.append(f"{kind} {subject}")
+            lines += [f"  {name}: {_short(held[name].value)}" for name in (one, other)]
+    return tuple(lines) or (f"{one} and {other} agree about everything that both know of",)
+
+
+async def _links(desk: Desk, _words: Words) -> Lines:
+    rules: tuple[LinkRule, ...] = desk.cluster.world.fabric.rules
+    names = tuple(desk.cluster.hosts)
+    lines = []
+    for src in names:
+        for dst in names:
+            on_it = [rule.fault_id for rule in rules if src != dst and rule.covers(src, dst)]
+            if on_it:
+                lines.append(f"{src} -> {dst}: {', '.join(on_it)}")
+    return tuple(lines) or ("every link is as the scenario says",)
+
+
+async def _faults(desk: Desk, _words: Words) -> Lines:
+    active = desk.operator.active.values()
+    lines = tuple(f"{timed.id}: {timed.fault.describe()}, since {timed.at_ms / _S:.3f} s" for timed in active)
+    return lines or ("no fault is active",)
+
+
+def _shared(desk: Desk) -> list[tuple[str, str]]:
+    return [key for key in desk.book.subjects() if key[0] in SHARED_KINDS]
+
+
+def _short(value: str) -> str:
+    return value if len(value) <= _VALUE_CHARS else value[: _VALUE_CHARS - 1] + "…"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+LOOKING = (
+    Verb("status", "", "how late it is, who runs, what is broken, who differs about what", _status),
+    Verb("nodes", "", "all nodes with their addresses and states", _nodes),
+    Verb("views", "[SUBJECT]", "who believes what; without a subject, all about which nodes differ", _views, 0, 1),
+    Verb("diff", "A B", "everything about which two nodes differ", _diff, 2, 2),
+    Verb("links", "", "links on which a fault is", _links),
+    Verb("faults", "", "active faults", _faults),
+)

@@ -1,0 +1,69 @@
+"""What a verb is, and how a line becomes one."""
+
+import shlex
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+import attrs
+
+if TYPE_CHECKING:
+    from emulator.verbs.desk import Desk
+
+Lines = tuple[str, ...]
+Words = Sequence[str]
+Act = Callable[["Desk", Words], Awaitable[Lines]]
+
+
+class VerbError(Exception):
+    """A line cannot be done; says why in one line, and nothing has changed."""
+
+
+@attrs.frozen
+class Verb:
+    """One thing that can be said to a cluster."""
+
+    name: str
+    usage: str
+    """Its words: capitals are filled in, brackets may be left out."""
+    summary: str
+    act: Act
+    least: int = 0
+    """Fewest words."""
+    most: int = 0
+    """Most words."""
+
+    def line(self) -> str:
+        """`cut A B [one-way]`."""
+        return f"{self.name} {self.usage}".rstrip()
+
+
+def nearest(what: str, wrong: str, known: Sequence[str]) -> str:
+    """`there is no node brokr-a; did you mean broker-a?`."""
+    near = get_close_matches(wrong, known, n=3)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(known) or 'none'}"
+    return f"there is no {what} {wrong}; {hint}"
+
+
+async def say(line: str, desk: "Desk", verbs: Mapping[str, Verb]) -> Lines:
+    """Do what a line says.
+
+    Returns:
+        What there is to tell.
+
+    Raises:
+        VerbError: it cannot be done.
+    """
+    try:
+        words = shlex.split(line, comments=True)
+    except ValueError as error:
+        raise VerbError(f"{line.strip()}: {str(error).lower()}") from None
+    if not words:
+        return ()
+    name, *rest = words
+    if name not in verbs:
+        raise VerbError(nearest("verb", name, tuple(verbs)))
+    verb = verbs[name]
+    if not verb.least <= len(rest) <= verb.most:
+        raise VerbError(f"expected: {verb.line()}")
+    return await verb.act(desk, rest)

@@ -1,0 +1,151 @@
+"""Breaking a cluster by hand: what is done, what is refused, and that it can be done again."""
+
+import attrs
+import pytest
+from at_a_desk import Somebody, sit
+from played import Trace, a_scenario
+
+from emulator.run import BY_HAND_FILE
+from emulator.spec import load
+from emulator.trace.reader import open_run
+from emulator.verbs.registry import VERBS
+from nodes.beliefs import BeliefKind
+
+
+def scenario(run_for_s=60, **given):
+    return attrs.evolve(a_scenario(consumers=2, nameservers=2, **given), run_for_ms=run_for_s * 1_000)
+
+
+def faults(trace: Trace) -> list[tuple[float, str, str, str]]:
+    return [(row.at_ms, row.event, row.kind, row.subject) for row in trace.select("faults")]
+
+
+def view_changes(trace: Trace) -> dict[tuple[str, str, str], list[str]]:
+    """(node, kind, subject) -> what it believed, one after the other."""
+    found: dict[tuple[str, str, str], list[str]] = {}
+    for row in trace.select("beliefs"):
+        found.setdefault((row.node, row.kind, row.subject), []).append(row.value)
+    return found
+
+
+def test_a_cut_begins_where_it_is_said_and_ends_where_it_is_healed(tmp_path):
+    async def sitting(me: Somebody) -> None:
+        await me.at_s(10)
+        assert await me.say("cut c1 broker-a one-way") == ("cut-1: cut c1 -> broker-a",)
+        assert await me.say("faults") == ("cut-1: cut c1 -> broker-a, since 10.000 s",)
+        assert await me.say("links") == ("c1 -> broker-a: cut-1",)
+        await me.at_s(20)
+        assert await me.say("heal cut-1") == ("healed cut-1: cut c1 -> broker-a",)
+        assert await me.say("faults") == ("no fault is active",)
+
+    _, trace = sit(scenario(), tmp_path, sitting)
+    assert faults(trace) == [(10_000, "begin", "cut", "c1 -> broker-a"), (20_000, "end", "cut", "c1 -> broker-a")]
+
+
+def test_whoever_leaves_finds_everything_healed(tmp_path):
+    async def sitting(me: Somebody) -> None:
+        await me.at_s(10)
+        for line in ("loss 20", "delay 50 c1 broker-a jitter 5", "suspend c2", "kill ns-2", "power-off ns-1"):
+            await me.say(line)
+        await me.at_s(30)
+        await me.say("quit")
+
+    path, trace = sit(scenario(), tmp_path, sitting)
+    assert open_run(path).end_ns == 30_000_000_000
+    begun = sorted(kind for _, event, kind, _ in faults(trace) if event == "begin")
+    assert len(begun) == 5
+    assert begun == sorted(kind for _, event, kind, _ in faults(trace) if event == "end")
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("cut c1 c1", "expected another node than c1: a node has no link to itself"),
+        ("cut c1 brokr-a", "there is no node brokr-a; did you mean broker-a?"),
+        ("cut c1", "expected: cut A B [one-way]"),
+        ("loss 120", "percent: expected a whole number of percent from 0 to 100, not 120"),
+        ("loss much", "expected a whole number of percent, not much"),
+        ("resume c1", "c1 is not suspended: there is nothing to resume"),
+        ("start c1", "c1 runs: there is nothing to start"),
+        ("heal cut-9", "there is no active fault cut-9; there are none"),
+        ("susspend c1", "there is no verb susspend; did you mean suspend?"),
+        ("views nobody", "there is no subject nobody; there are "),
+        ('cut "c1', 'cut "c1: no closing quotation'),
+    ],
+)
+def test_what_cannot_be_is_refused_in_one_line_and_changes_nothing(tmp_path, line, why):
+    async def sitting(me: Somebody) -> None:
+        await me.at_s(2)
+        told = await me.refused(line)
+        assert told.startswith(why)
+        assert "\n" not in told
+
+    path, trace = sit(scenario(5), tmp_path, sitting)
+    assert faults(trace) == []
+    assert not (path / BY_HAND_FILE).exists()
+
+
+def test_a_process_that_a_fault_has_hold_of_is_left_alone_until_it_is_healed(tmp_path):
+    async def sitting(me: Somebody) -> None:
+        await me.at_s(5)
+        await me.say("suspend c1")
+        assert await me.refused("kill c1") == "suspend c1 is under way: heal suspend-1 first"
+        await me.say("resume c1")
+        await me.say("kill c1")
+        assert "c1" in (await me.refused("suspend c1"))
+        assert await me.say("start c1") == ("healed kill-1: kill c1",)
+
+    sit(scenario(10), tmp_path, sitting)
+
+
+def test_what_was_done_by_hand_is_kept_and_gives_the_same_views_again(tmp_path):
+    async def sitting(me: Somebody) -> None:
+        afternoon = {15: "cut c1 broker-a", 30: "kill ns-1", 50: "heal all", 60: "suspend c2", 90: "resume c2"}
+        for at_s, line in afternoon.items():
+            await me.at_s(at_s)
+            await me.say(line)
+
+    first, by_hand = sit(scenario(300), tmp_path, sitting)
+
+    async def nobody(_me: Somebody) -> None: ...
+
+    _, again = sit(load(first / BY_HAND_FILE), tmp_path, nobody)
+    assert view_changes(by_hand) == view_changes(again)
+    assert len(view_changes(by_hand)) > 20
+
+
+def test_save_writes_a_scenario_that_can_be_read(tmp_path):
+    saved = tmp_path / "afternoon.toml"
+
+    async def sitting(me: Somebody) -> None:
+        await me.at_s(5)
+        await me.say("kill c1")
+        assert await me.say(f"save {saved}") == (f"saved; do it again with: rmqemu run {saved}",)
+        assert "No such file" in await me.refused(f"save {tmp_path / 'nowhere' / 'x.toml'}")
+
+    sit(scenario(10), tmp_path / "runs", sitting)
+    assert [timed.id for timed in load(saved).faults.faults] == ["kill-1"]
+
+
+def test_views_tell_who_believes_what_and_diff_about_what_two_differ(tmp_path):
+    async def sitting(me: Somebody) -> None:
+        await me.at_s(40)
+        assert "nodes of one role agree about everything they share" in await me.say("status")
+        assert (await me.say("diff ns-1 ns-2"))[0].startswith("ns-1 and ns-2 agree")
+        await me.say("cut broker-a ns-2")
+        await me.at_s(200)
+        kind = BeliefKind.LIVE_BROKERS
+        assert f"they differ about {kind} broker-a" not in await me.say("status")  # ns-2 believes nothing any more
+        assert (await me.say("views broker-a"))[0] == f"{kind} broker-a"
+        assert (await me.say("views broker-a"))[1].startswith("  ns-1: ")
+
+    sit(scenario(210), tmp_path, sitting)
+
+
+def test_every_verb_is_explained_by_help(tmp_path):
+    async def sitting(me: Somebody) -> None:
+        told = await me.say("help")
+        assert [line.split()[0] for line in told] == list(VERBS)
+        assert all(verb.summary in line for verb, line in zip(VERBS.values(), told, strict=True))
+
+    sit(scenario(2), tmp_path, sitting)

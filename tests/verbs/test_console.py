@@ -1,0 +1,86 @@
+"""The prompt of `rmqemu up` in a real terminal, and what stands in its place without one."""
+
+import os
+import sys
+
+import pexpect
+import pytest
+
+SCENARIO = """
+[scenario]
+name = "small"
+seed = 1
+run_for_s = 3600
+
+[nameserver]
+count = 1
+
+[[broker]]
+name = "broker-a"
+
+[[topic]]
+name = "orders"
+queues = 2
+
+[[consumer]]
+group = "g"
+topics = ["orders"]
+names = ["c1", "c2"]
+"""
+
+
+@pytest.fixture
+def terminal(tmp_path):
+    """A terminal in which `rmqemu up` runs."""
+    (tmp_path / "small.toml").write_text(SCENARIO)
+    spawned = pexpect.spawn(
+        sys.executable,
+        ["-m", "emulator.cli", "up", "small.toml"],
+        cwd=str(tmp_path),
+        env=dict(os.environ, TERM="xterm", PROMPT_TOOLKIT_NO_CPR="1"),
+        encoding="utf-8",
+        timeout=30,
+        dimensions=(40, 140),
+    )
+    yield spawned
+    spawned.close(force=True)
+
+
+def test_verbs_are_typed_below_the_events_and_the_prompt_counts_what_is_broken(terminal):
+    terminal.expect(r"\[0 faults active\]>")
+    terminal.expect("c2 +ready")
+    terminal.send("cut c1 broker-a\r")
+    terminal.expect("FAULT begin +cut c1 <-> broker-a")
+    terminal.expect("cut-1: cut c1 <-> broker-a")
+    terminal.expect(r"\[1 fault active\]>")
+    terminal.send("kill brokr-a\r")
+    terminal.expect("there is no node brokr-a; did you mean broker-a")
+    terminal.send("heal all\r")
+    terminal.expect("healed cut-1: cut c1 <-> broker-a")
+    terminal.expect(r"\[0 faults active\]>")
+    terminal.send("quit\r")
+    terminal.expect("leaving: every fault heals")
+    terminal.expect("do again what was done by hand: rmqemu run runs/small-live-seed1-1/by_hand.toml")
+    terminal.expect(pexpect.EOF)
+
+
+def test_a_verb_is_completed_and_the_last_line_comes_back(terminal):
+    terminal.expect("c2 +ready")
+    terminal.send("susp\t")
+    terminal.expect("suspend")
+    terminal.send(" c2\r")
+    terminal.expect("suspend-1: suspend c2")
+    terminal.send("resume c2\r")
+    terminal.expect("healed suspend-1")
+    terminal.send("\x1b[A\r")
+    terminal.expect("c2 is not suspended: there is nothing to resume")
+
+
+@pytest.mark.parametrize("key", ["\x03", "\x04"], ids=["Ctrl-C", "Ctrl-D"])
+def test_leaving_with_a_key_heals_everything(terminal, key):
+    terminal.expect("c2 +ready")
+    terminal.send("loss 50\r")
+    terminal.expect("loss-1: lose 50 % on all links")
+    terminal.send(key)
+    terminal.expect("FAULT end +loss all links")
+    terminal.expect(pexpect.EOF)

@@ -1,0 +1,179 @@
+"""The control socket of a live cluster: its answers, and those who mean it no good."""
+
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import msgpack
+import pytest
+
+from emulator.verbs.control import CLIENTS_MAX, REQUEST_BYTES_MAX, SOCKET_FILE, ask, newest_socket
+
+SCENARIO = """
+[scenario]
+name = "small"
+seed = 1
+run_for_s = 3600
+
+[nameserver]
+count = 1
+
+[[broker]]
+name = "broker-a"
+
+[[topic]]
+name = "orders"
+queues = 2
+"""
+
+
+def rmqemu(*arguments, cwd, **options):
+    return subprocess.Popen(
+        [sys.executable, "-m", "emulator.cli", *arguments],
+        cwd=cwd,
+        env=os.environ,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        **options,
+    )
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    """A live cluster without a terminal, and its control socket."""
+    (tmp_path / "small.toml").write_text(SCENARIO)
+    process = rmqemu("up", "small.toml", cwd=tmp_path)
+    assert process.stdout.readline()  # something happened: it runs
+    path = newest_socket(tmp_path / "runs")
+    assert ask(path, "status")[0]
+    yield path, process
+    process.kill()
+    process.communicate()
+
+
+def answer(connection):
+    length = int.from_bytes(connection.recv(4), "big")
+    content = b""
+    while len(content) < length:
+        content += connection.recv(length - len(content))
+    return msgpack.unpackb(content)
+
+
+def connect(path):
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    connection.settimeout(10)
+    connection.connect(str(path))
+    return connection
+
+
+def framed(content: bytes) -> bytes:
+    return len(content).to_bytes(4, "big") + content
+
+
+def test_verbs_are_done_and_told_and_refusals_are_one_line(cluster):
+    path, _ = cluster
+    assert ask(path, "cut ns-1 broker-a") == (True, ("cut-1: cut ns-1 <-> broker-a",))
+    assert ask(path, "heal cut-1") == (True, ("healed cut-1: cut ns-1 <-> broker-a",))
+    assert ask(path, "kill brokr-a") == (False, ("there is no node brokr-a; did you mean broker-a?",))
+
+
+def test_nobody_but_the_owner_may_connect(cluster):
+    path, _ = cluster
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        framed(b"\xc1"),
+        framed(msgpack.packb(["status"])),
+        framed(msgpack.packb({"line": 7})),
+        framed(b""),
+        (16 * 1024 * 1024).to_bytes(4, "big") + b"x" * 1_000,
+        (REQUEST_BYTES_MAX + 1).to_bytes(4, "big"),
+        framed(os.urandom(300)),
+    ],
+    ids=["no msgpack", "no map", "no text", "empty", "16 MiB", "one byte too long", "noise"],
+)
+def test_what_cannot_be_understood_gets_an_error_and_harms_nothing(cluster, sent):
+    path, _ = cluster
+    with connect(path) as connection:
+        connection.sendall(sent)
+        told = answer(connection)
+    assert told["ok"] is False
+    assert len(told["lines"]) == 1
+    assert ask(path, "faults") == (True, ("no fault is active",))
+
+
+def test_half_a_message_and_a_client_that_never_reads_keep_nobody_waiting(cluster):
+    path, _ = cluster
+    with connect(path) as half, connect(path) as deaf:
+        half.sendall(framed(msgpack.packb({"line": "status"}))[:7])
+        deaf.setblocking(False)
+        try:
+            while True:
+                deaf.send(framed(msgpack.packb({"line": "help"})) * 100)
+        except BlockingIOError:
+            pass
+        begin = time.monotonic()
+        assert ask(path, "status")[0]
+        assert time.monotonic() - begin < 5
+
+
+def test_who_is_one_too_many_is_told_so_and_room_comes_back(cluster):
+    path, _ = cluster
+    crowd = [connect(path) for _ in range(100)]
+    told = [answer(connection)["lines"] for connection in crowd[CLIENTS_MAX:]]
+    assert told == [[f"{CLIENTS_MAX} clients are connected already"]] * (100 - CLIENTS_MAX)
+    for connection in crowd:
+        connection.close()
+    deadline = time.monotonic() + 5
+    while not (done := ask(path, "status")[0]) and time.monotonic() < deadline:
+        pass
+    assert done
+
+
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+def test_an_ended_cluster_leaves_no_socket_and_says_how_to_do_it_again(cluster, ending):
+    path, process = cluster
+    assert ask(path, "kill broker-a")[0]
+    process.send_signal(ending)
+    _, told = process.communicate(timeout=30)
+    replay = path.parent / "by_hand.toml"
+    assert not path.exists()
+    assert f"do again what was done by hand: rmqemu run {replay.relative_to(path.parents[2])}" in told
+    assert 'id = "kill-1"' in replay.read_text()
+
+
+def test_ctl_says_a_verb_to_the_newest_run_and_fails_in_one_line(cluster):
+    path, _ = cluster
+    cwd: Path = path.parents[2]
+    done = rmqemu("ctl", "nodes", cwd=cwd)
+    told, _ = done.communicate(timeout=30)
+    assert done.returncode == 0
+    assert [line.split()[0] for line in told.splitlines()] == ["ns-1", "broker-a"]
+    refused = rmqemu("ctl", "cut", "ns-1", cwd=cwd)
+    _, why = refused.communicate(timeout=30)
+    assert refused.returncode == 2
+    assert why == "rmqemu: expected: cut A B [one-way]\n"
+
+
+def test_without_a_cluster_ctl_says_so(tmp_path):
+    alone = rmqemu("ctl", "status", cwd=tmp_path)
+    _, why = alone.communicate(timeout=30)
+    assert alone.returncode == 2
+    assert why == "rmqemu: runs: no cluster runs there; `rmqemu up SCENARIO` starts one\n"
+    (tmp_path / "runs" / "dead").mkdir(parents=True)
+    stale = socket.socket(socket.AF_UNIX)
+    stale.bind(str(tmp_path / "runs" / "dead" / SOCKET_FILE))
+    stale.close()
+    left = rmqemu("ctl", "status", cwd=tmp_path)
+    _, why = left.communicate(timeout=30)
+    assert "Connection refused; does the cluster run?" in why
