@@ -10,7 +10,7 @@ COVERAGE_LEAST := 90
 # What a caller's environment says about other checkouts must not reach the one that is tested.
 unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
 
-.PHONY: help setup demo test conformance bench timelines ledger clean
+.PHONY: help setup demo test conformance bench timelines sources ledger clean
 .DEFAULT_GOAL := help
 
 help: ## print these lines
@@ -34,14 +34,17 @@ conformance: setup ## compare with what the real classes answered, in tests/vect
 bench: setup ## measure, into bench.json
 	$(BIN)/python -m emulator.bench
 
-timelines: setup ## run the fail-overs with 30 seeds each, beside a real cluster's, into timelines.json
+timelines: setup ## run fail-overs and rebalances with 30 seeds each, beside a real cluster's, into timelines.json
 	$(BIN)/python -m emulator.timelines
+
+sources: setup ## play every source of disagreement beside its bound, into sources.json
+	$(BIN)/python -m emulator.sources
 
 ledger: setup ## write emulator/fidelity_ledger.json anew from the marks of the tests
 	$(BIN)/python -m emulator.fidelity_scan tests emulator/fidelity_ledger.json
 
 clean: ## remove .venv and all that was built or measured
-	rm -rf $(VENV) build dist runs bench.json timelines.json htmlcov .coverage .coverage.* \
+	rm -rf $(VENV) build dist runs bench.json timelines.json sources.json htmlcov .coverage .coverage.* \
 		.mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find emulator faults nodes tests -name __pycache__ -type d -prune -exec rm -rf {} +
 

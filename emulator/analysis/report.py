@@ -14,6 +14,7 @@ from emulator.analysis.agreement import agreement, layered
 from emulator.analysis.baseline import REBALANCE_ROUND_MS, with_violation
 from emulator.analysis.disturbances import disturbances, fault_spans, first_agreement, lifecycle_disturbances
 from emulator.analysis.frames import Frames, read_frames, segment_rows
+from emulator.analysis.invariants import invariants, judgements, limits
 from emulator.analysis.orphan import orphan
 from emulator.analysis.overlap import overlap
 from emulator.analysis.ownership import QUEUE, holds
@@ -31,6 +32,7 @@ from emulator.analysis.rows import (
     Phase,
     Queue,
 )
+from emulator.analysis.rows_messages import Invariants, Limits
 from emulator.analysis.session import session_for, spark_session
 from emulator.analysis.special_services import special_services
 from emulator.analysis.view import view_camps
@@ -76,6 +78,9 @@ class Report:
     """Judged."""
     orphans: tuple[Orphan, ...]
     """Judged."""
+    invariants: Invariants
+    """Judged."""
+    limits: Limits
     beliefs: tuple[Divergence, ...]
     """Other beliefs that differed, for explanation; not judged."""
     agreement: tuple[Agreement, ...]
@@ -140,7 +145,7 @@ def analyze(run_dir: Path | str, spark: SparkSession | None = None, *, round_ms:
     )
 
 
-def _collect(frames: Frames, round_ms: int) -> dict[str, tuple[Any, ...]]:
+def _collect(frames: Frames, round_ms: int) -> dict[str, Any]:
     runs, life = frames.runs, frames.lifecycle
     # Checkpoints: several questions are asked of each of these, and long plans cost more than their small results.
     every = view_camps(frames.beliefs, life, runs, BeliefKind.VIEW, *SHOWN_KINDS).localCheckpoint()
@@ -161,6 +166,8 @@ def _collect(frames: Frames, round_ms: int) -> dict[str, tuple[Any, ...]]:
         "beliefs": tuple(d for d in divergences if d.kind != BeliefKind.VIEW),
         "overlaps": tuple(_overlap(row) for row in judged(overlaps, *QUEUE)),
         "orphans": tuple(_orphan(row) for row in judged(orphans, *QUEUE)),
+        "invariants": invariants(frames, agreed, round_ms),
+        "limits": limits(frames, held),
         "agreement": tuple(
             _agreement(row) for row in agreement(disturbed, divergent, runs).orderBy("t_ns", "layer").collect()
         ),
@@ -230,7 +237,7 @@ def _fault(row: Row) -> FaultSpan:
     return FaultSpan(row.fault_id, row.kind, row.subject, row.start_ns, row.end_ns, row.open)
 
 
-def _violations(found: dict[str, tuple[Any, ...]], round_ms: int) -> list[str]:
+def _violations(found: dict[str, Any], round_ms: int) -> list[str]:
     limit = f"longer than a rebalance round ({round_ms / 1000:g} s)"
     sentences = []
     for table, one, many in (
@@ -241,7 +248,9 @@ def _violations(found: dict[str, tuple[Any, ...]], round_ms: int) -> list[str]:
         subjects = {row.subject if table == "views" else row.queue: None for row in found[table] if row.violation}
         if subjects:
             sentences.append(f"{len(subjects)} {one if len(subjects) == 1 else many} {limit}")
-    return sentences
+    told = ("V1", "V2", "V6")
+    broken = [one for one in judgements((), (), found["invariants"]) if one.violations and one.id not in told]
+    return sentences + [f"{one.id} is broken, {one.title}: {one.words}" for one in broken]
 
 
 def _broken_off(run: RunDirectory) -> list[str]:

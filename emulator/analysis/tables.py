@@ -13,6 +13,7 @@ from emulator.analysis.baseline import ROUTE_POLL_MS
 from emulator.analysis.report import Report, Verdict
 from emulator.analysis.rows import Camp, Divergence, Orphan, Overlap, Queue
 from emulator.analysis.special_services import Duty
+from emulator.analysis.tables_messages import render_invariants, render_limits
 
 Row = TypeVar("Row")
 
@@ -46,6 +47,8 @@ def render(report: Report) -> RenderableType:
         _queues("Queues with two owners", report.overlaps),
         _queues("Queues without an owner", report.orphans),
         _duties(report),
+        render_invariants(report),
+        render_limits(report),
         _agreement(report),
         _phases(report),
         _views("Other beliefs that differed (not judged)", report.beliefs, report, UNJUDGED_MAX),

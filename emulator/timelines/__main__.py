@@ -1,4 +1,4 @@
-"""`python -m emulator.timelines`: run the fail-overs, compare them with a real cluster's, write `timelines.json`."""
+"""`python -m emulator.timelines`: fail-overs and rebalances beside those of a real cluster, into `timelines.json`."""
 
 import json
 import sys
@@ -13,7 +13,7 @@ from rich.console import Console
 from emulator.cli import progress_bar
 from emulator.demo import example
 from emulator.timelines.real import Span, Verdict, judge, real_runs
-from emulator.timelines.seeds import play_all, spans
+from emulator.timelines.seeds import FOLDERS, play_all, spans
 from emulator.timelines.tables import render, render_excuses
 
 _OUTSIDE, _BAD_INPUT = 1, 2
@@ -23,8 +23,8 @@ _OutOption = Annotated[Path, typer.Option("--out", metavar="FILE", help="Where t
 
 
 def timelines(*, only: _OnlyOption = None, seeds: _SeedsOption = 30, out: _OutOption = Path("timelines.json")) -> None:
-    """Run every fail-over with many seeds and print when what happened, beside the values of real clusters."""
-    paths = tuple(sorted(example("rip32").glob("*.toml")))
+    """Run every fail-over and rebalance with many seeds and print what happened when, beside real clusters."""
+    paths = tuple(path for folder in FOLDERS for path in sorted(example(folder).glob("*.toml")))
     known = [path.stem for path in paths]
     for name in only or ():
         if name not in known:
@@ -50,7 +50,7 @@ def _report(found: Mapping[str, Mapping[str, Span]], out: Path) -> int:
     everything = [one for some in judged.values() for one in some]
     console = Console(width=None if sys.stdout.isatty() else 170)
     console.print(render(found, reals, judged))
-    excused = [one for one in everything if one.verdict is Verdict.MACHINE_LOAD]
+    excused = [one for one in everything if one.reason]
     if excused:
         console.print(render_excuses(excused))
     counts = {verdict: sum(one.verdict is verdict for one in everything) for verdict in Verdict}

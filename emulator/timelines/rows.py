@@ -31,18 +31,18 @@ def read_story(run: Path) -> Story:
     """Read what a run has left."""
     beliefs = [
         BeliefRow(row["t_ns"], row["node"], row["kind"], row["subject"], json.loads(row["value"]))
-        for row in _rows(run, BELIEFS, ("t_ns", "node", "kind", "subject", "value"), ("kind", "in", _KINDS))
+        for row in table_rows(run, BELIEFS, ("t_ns", "node", "kind", "subject", "value"), ("kind", "in", _KINDS))
     ]
-    calls = _rows(
+    calls = table_rows(
         run,
         RPC,
         ("sent_ns", "src", "dst", "kind", "event"),
         ("code", "==", int(RequestCode.GET_ALL_CONSUMER_OFFSET)),
     )
-    begins = _rows(run, FAULTS, ("t_ns",), ("event", "==", Phase.BEGIN.value))
+    begins = table_rows(run, FAULTS, ("t_ns",), ("event", "==", Phase.BEGIN.value))
     return Story(
         beliefs=tuple(beliefs),
-        lives=tuple(LifeRow(**row) for row in _rows(run, LIFECYCLE, ("t_ns", "node", "event"))),
+        lives=tuple(LifeRow(**row) for row in table_rows(run, LIFECYCLE, ("t_ns", "node", "event"))),
         offset_requests=tuple(
             CallRow(row["sent_ns"], row["src"], row["dst"])
             for row in calls
@@ -66,8 +66,9 @@ def cast_of(scenario: Scenario) -> Cast:
     )
 
 
-def _rows(
+def table_rows(
     run: Path, table: Table, columns: tuple[str, ...], *filters: tuple[str, str, object]
 ) -> Iterator[dict[str, Any]]:
+    """The rows of a table in order: column -> value; `filters` in Arrow's notation."""
     for segment in sorted((run / "trace" / table.name).glob("seg-*.parquet")):
         yield from pq.read_table(segment, columns=list(columns), filters=list(filters) or None).to_pylist()

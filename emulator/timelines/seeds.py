@@ -11,8 +11,9 @@ from pathlib import Path
 import attrs
 
 from emulator.run import run_scenario
-from emulator.spec import load
+from emulator.spec import Scenario, load
 from emulator.timelines.events import Instants, instants
+from emulator.timelines.hand_over import hand_over, read_hand_over
 from emulator.timelines.real import Span
 from emulator.timelines.rows import cast_of, read_story
 
@@ -22,7 +23,20 @@ def play(path: Path, seed: int) -> Instants:
     scenario = attrs.evolve(load(path), seed=seed)
     with tempfile.TemporaryDirectory() as runs:
         run = run_scenario(scenario, runs=Path(runs)).path
-        return instants(read_story(run), cast_of(scenario))
+        return _TELLERS[path.parent.name](run, scenario)
+
+
+def _fail_over(run: Path, scenario: Scenario) -> Instants:
+    return instants(read_story(run), cast_of(scenario))
+
+
+def _hand_over(run: Path, scenario: Scenario) -> Instants:
+    return hand_over(read_hand_over(run, scenario))
+
+
+_TELLERS: Mapping[str, Callable[[Path, Scenario], Instants]] = {"rip32": _fail_over, "rebalance": _hand_over}
+"""Folder of scenarios -> what reads their runs."""
+FOLDERS = tuple(_TELLERS)
 
 
 def play_all(

@@ -6,7 +6,7 @@ from rich.table import Table
 
 from emulator.timelines.real import Judged, RealRun, Span, Verdict
 
-_MARKS = {Verdict.INSIDE: "", Verdict.MACHINE_LOAD: "~", Verdict.OUTSIDE: "!"}
+_MARKS = {Verdict.INSIDE: "", Verdict.MACHINE_LOAD: "~", Verdict.REAL_THREADS: "~", Verdict.OUTSIDE: "!"}
 
 
 def render(
@@ -19,7 +19,9 @@ def render(
         reals: the real runs of these.
         judged: name of a real run -> its values.
     """
-    table = Table(box=None, caption="seconds; * on a calm machine, ~ explained by machine load, ! outside")
+    table = Table(
+        box=None, caption="seconds (consumed_twice: messages); * on a calm machine, ~ explained below, ! outside"
+    )
     for title in ("run", "event", "n", "minimum", "median", "maximum", "real", "verdict"):
         table.add_column(title, justify="right" if title in ("n", "minimum", "median", "maximum") else "left")
     for run, events in found.items():
@@ -33,8 +35,8 @@ def render(
 
 
 def render_excuses(excused: Sequence[Judged]) -> Table:
-    """The real values that only load explains, each with the reason."""
-    table = Table(box=None, title="explained by machine load", title_justify="left")
+    """The real values outside our range that something explains, each with the reason."""
+    table = Table(box=None, title="explained", title_justify="left")
     for title in ("real run", "event", "seconds", "reason"):
         table.add_column(title, justify="right" if title == "seconds" else "left")
     for one in excused:
@@ -54,4 +56,4 @@ def _listed(values: Sequence[tuple[Judged, bool]]) -> str:
 
 def _worst(values: Sequence[tuple[Judged, bool]]) -> str:
     verdicts = [one.verdict for one, _ in values]
-    return next((str(v) for v in (Verdict.OUTSIDE, Verdict.MACHINE_LOAD, Verdict.INSIDE) if v in verdicts), "")
+    return next((str(v) for v in reversed(Verdict) if v in verdicts), "")

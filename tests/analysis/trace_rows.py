@@ -8,7 +8,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from emulator.analysis.frames import Frames, table_ddl
-from emulator.trace.schema import BELIEFS, FAULTS, LIFECYCLE, OWNERSHIP, SCHEMA_VERSION, TABLES, ColumnType
+from emulator.trace.schema import (
+    BELIEFS,
+    FAULTS,
+    LIFECYCLE,
+    MESSAGES,
+    OWNERSHIP,
+    SCHEMA_VERSION,
+    TABLES,
+    ColumnType,
+)
 
 SECOND = 1_000_000_000
 GROUP = "g"
@@ -44,10 +53,40 @@ class HandMadeTrace:
         self.rows[BELIEFS.name].append(row)
         return self
 
-    def own(self, node, event, queue_id=0, topic=TOPIC, broker_name="broker-a", group=GROUP):
-        row = (*self._next(), *self._node(node), event, group, topic, broker_name, queue_id, -1, 0)
+    def own(self, node, event, queue_id=0, topic=TOPIC, broker_name="broker-a", group=GROUP, offset=-1):
+        row = (*self._next(), *self._node(node), event, group, topic, broker_name, queue_id, offset, 0)
         self.rows[OWNERSHIP.name].append(row)
         return self
+
+    def message(self, node, event, offset, queue_id=0, topic=TOPIC, group=GROUP, client_id=""):
+        group = "" if event == "stored" else group
+        row = (
+            *self._next(),
+            *self._node(node),
+            event,
+            group,
+            topic,
+            "broker-a",
+            queue_id,
+            offset,
+            client_id or node,
+            0,
+        )
+        self.rows[MESSAGES.name].append(row)
+        return self
+
+    def store(self, *offsets, queue_id=0, topic=TOPIC):
+        for offset in offsets:
+            self.message("broker-a", "stored", offset, queue_id, topic)
+        return self
+
+    def consume(self, node, *offsets, queue_id=0):
+        for offset in offsets:
+            self.message(node, "consumed", offset, queue_id)
+        return self
+
+    def commit(self, node, offset, queue_id=0):
+        return self.message("broker-a", "committed", offset, queue_id, client_id=node)
 
     def life(self, node, event, detail="", role=None):
         if role:

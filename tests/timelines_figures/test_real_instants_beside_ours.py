@@ -4,7 +4,7 @@ import pytest
 
 from emulator.demo import example
 from emulator.timelines.real import RealRun, Span, Verdict, judge, real_runs
-from emulator.timelines.seeds import spans
+from emulator.timelines.seeds import FOLDERS, spans
 
 
 def real(event, seconds, *, calm=False, late_s=0.0):
@@ -49,8 +49,31 @@ def test_extremes_and_median_are_over_all_seeds_and_nameservers():
     assert found["s1_min"].n == 1
 
 
+CLOSES_SLOWLY = ("member_close", "two_owners", 3.01, 0.0)
+TIMED_OUT = ("member_freeze60", "pause", 61.8, 60.05)
+STARTED_SLOWLY = ("member_join", "no_owner", 0.07, 0.99)
+
+
+@pytest.mark.parametrize(("case", "calm", "expected"), [
+    (CLOSES_SLOWLY, True, Verdict.REAL_THREADS), (TIMED_OUT, True, Verdict.REAL_THREADS),
+    (STARTED_SLOWLY, False, Verdict.MACHINE_LOAD), (STARTED_SLOWLY, True, Verdict.OUTSIDE),
+    (("member_kill", "two_owners", 3.01, 0.0), True, Verdict.OUTSIDE),
+    (("member_close", "two_owners", 4.2, 0.0), True, Verdict.OUTSIDE),
+    (("member_freeze60", "pause", 62.1, 60.05), True, Verdict.OUTSIDE),
+    (("member_join", "consumed_twice", 3.0, 2.0), False, Verdict.MACHINE_LOAD),
+    (("member_join", "consumed_twice", 3.0, 2.0), True, Verdict.OUTSIDE),
+], ids=str)  # fmt: skip
+def test_what_a_real_client_waits_for_is_named_and_excused_up_to_its_longest(case, calm, expected):
+    scenario, event, seconds, ours = case
+    run = RealRun(name="C-x", scenario=scenario, calm=calm, events={event: (seconds,)})
+    (judged,) = judge(run, {event: Span(scenario, event, 2, ours, ours, ours)})
+
+    assert judged.verdict is expected
+    assert bool(judged.reason) is (expected is not Verdict.OUTSIDE)
+
+
 def test_every_real_run_has_a_scenario_of_ours_that_plays_it():
-    ours = {path.stem for path in example("rip32").glob("*.toml")}
+    ours = {path.stem for folder in FOLDERS for path in example(folder).glob("*.toml")}
 
     assert {run.scenario for run in real_runs()} <= ours
-    assert len(ours) == 12
+    assert len(ours) == 12 + 5

@@ -1,0 +1,109 @@
+"""Oracles V4 `regress` and V5 `start`: offsets that moved back, and owners that began elsewhere.
+
+V4: commits of a group in a queue that a broker accepts never fall. V5: whoever
+takes a queue over starts at the last commit: earlier means that messages are
+replayed, later that some are skipped. A newcomer asks for the offset while
+commits are on their way, so a start that misses none but those of the last
+second is baseline; so are its first commits, which cannot be above it. All else
+is a violation.
+"""
+
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import Any
+
+import attrs
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from emulator.analysis.baseline import REBALANCE_ROUND_MS
+from emulator.analysis.ownership import QUEUE
+from emulator.analysis.sweep import Instants, sweep
+from nodes.beliefs import MessageEvent, OwnershipEvent
+
+SETTLED_MS = 1_000
+"""RocketMQ's minInterval between two passes: what was committed earlier, every newcomer finds."""
+_RESULT = "what STRING, t_ns BIGINT, who STRING, expected BIGINT, offset BIGINT, violation BOOLEAN"
+_COLUMNS = ["event", "who", "offset"]
+
+
+class OffsetFault(StrEnum):
+    """What went wrong with an offset."""
+
+    REGRESSED = "regressed"
+    """A commit below the one before (V4)."""
+    REPLAYS = "replays"
+    """A start below the last commit (V5)."""
+    SKIPS = "skips"
+    """A start above the last commit (V5)."""
+
+
+def offset_faults(ownership: DataFrame, messages: DataFrame) -> DataFrame:
+    """Commits that fell, and starts that were not where the last commit was.
+
+    Returns:
+        run, group, topic, broker_name, queue_id, what (`OffsetFault`), t_ns, who (node that started; address that
+        committed), expected (the last commit), offset, violation.
+    """
+    starts = ownership.where((F.col("event") == OwnershipEvent.ACQUIRED.value) & (F.col("offset") >= 0))
+    commits = messages.where(F.col("event") == MessageEvent.COMMITTED.value)
+    columns = [*QUEUE, "t_ns", "seq", "event"]
+    rows = starts.select(*columns, F.col("node").alias("who"), "offset").union(
+        commits.select(*columns, F.col("client_id").alias("who"), "offset")
+    )
+    return sweep(rows, QUEUE, _COLUMNS, _RESULT, faults_of_queue)
+
+
+@attrs.define
+class _Offsets:
+    """What is known of a queue's offset so far."""
+
+    last: int = -1
+    """The last commit, or before the first one where somebody started."""
+    settled: int = -1
+    recent: list[tuple[int, int]] = attrs.Factory(list)
+    start: int = -1
+    started_ns: int = -1
+    healthy_start: bool = False
+
+    def settle(self, t_ns: int) -> None:
+        while self.recent and self.recent[0][0] <= t_ns - SETTLED_MS * 1_000_000:
+            self.settled = self.recent.pop(0)[1]
+
+
+def faults_of_queue(instants: Instants) -> Iterator[tuple[Any, ...]]:
+    """The machine of `offset_faults`: rows of event, who, offset."""
+    known = _Offsets()
+    for t_ns, rows in instants:
+        known.settle(t_ns)
+        for event, who, offset in rows:
+            if event == OwnershipEvent.ACQUIRED:
+                yield from _start(known, t_ns, who, offset)
+            else:
+                if offset < known.last:
+                    yield (
+                        OffsetFault.REGRESSED.value,
+                        t_ns,
+                        who,
+                        known.last,
+                        offset,
+                        not _is_baseline(known, t_ns, offset),
+                    )
+                known.last = offset
+                known.recent.append((t_ns, offset))
+
+
+def _start(known: _Offsets, t_ns: int, who: str, offset: int) -> Iterator[tuple[Any, ...]]:
+    known.healthy_start = known.settled <= offset <= known.last or known.last < 0
+    if 0 <= known.last != offset:
+        what = OffsetFault.REPLAYS if offset < known.last else OffsetFault.SKIPS
+        yield what.value, t_ns, who, known.last, offset, not known.healthy_start
+    known.start, known.started_ns = offset, t_ns
+    if known.last < 0:
+        known.last = known.settled = offset
+
+
+def _is_baseline(known: _Offsets, t_ns: int, offset: int) -> bool:
+    """Whether the commit is one of a newcomer whose start was healthy."""
+    young = known.started_ns >= 0 and t_ns - known.started_ns <= REBALANCE_ROUND_MS * 1_000_000
+    return young and known.healthy_start and offset >= known.start

@@ -1,0 +1,93 @@
+"""What is lost and what is consumed again, against counting by hand, on many random traces in one Spark job."""
+
+import random
+
+import pytest
+from trace_rows import GROUP, TOPIC, HandMadeTrace, frames_of
+
+from emulator.analysis.hand_overs import duplicates
+from emulator.analysis.loss import lost
+from emulator.analysis.offsets import offset_faults
+
+TRACES, END_S = 40, 50
+
+
+def random_messages(seed):
+    """Messages of two queues, consumed with gaps and again, committed and taken over anywhere."""
+    chance = random.Random(seed)
+    trace = HandMadeTrace(f"run-{seed}")
+    trace.at(0).store(*range(20), queue_id=0).store(*range(20), queue_id=1)
+    for second in range(1, 40):
+        node, queue, offset = chance.choice("ab"), chance.choice((0, 1)), chance.randrange(20)
+        trace.at(second)
+        what = chance.random()
+        if what < 0.7:
+            trace.consume(node, offset, queue_id=queue)
+        elif what < 0.85:
+            trace.commit(node, offset, queue)
+        else:
+            trace.own(node, "acquired", queue, offset=offset)
+    return trace
+
+
+def rows_of(trace, table, event, queue):
+    return [row for row in trace.rows[table] if row[5] == event and row[9] == queue]
+
+
+def naive_lost(trace):
+    for queue in (0, 1):
+        starts = [row[10] for row in rows_of(trace, "ownership", "acquired", queue)]
+        commits = [row[10] for row in rows_of(trace, "messages", "committed", queue)]
+        consumed = [row[10] for row in rows_of(trace, "messages", "consumed", queue)]
+        if starts and commits:
+            found = [offset for offset in range(min(starts), max(commits)) if offset not in consumed]
+            if found:
+                skips = jumps(trace, queue)
+                skipped = sum(any(low <= offset < high for low, high in skips) for offset in found)
+                yield trace.run, GROUP, TOPIC, "broker-a", queue, found[0], found[-1], len(found), skipped
+
+
+def jumps(trace, queue):
+    """(last commit, start) of each start above what was committed, or first started at, before it."""
+    events = rows_of(trace, "ownership", "acquired", queue) + rows_of(trace, "messages", "committed", queue)
+    last, found = None, []
+    for row in sorted(events):
+        if row[5] == "committed" or last is None:
+            last = row[10]
+        elif row[10] > last:
+            found.append((last, row[10]))
+    return found
+
+
+def naive_duplicates(trace):
+    for queue in (0, 1):
+        consumed = [row[10] for row in rows_of(trace, "messages", "consumed", queue)]
+        if len(consumed) > len(set(consumed)):
+            yield trace.run, GROUP, TOPIC, "broker-a", queue, len(consumed) - len(set(consumed))
+
+
+@pytest.fixture(scope="module")
+def traces():
+    return [random_messages(seed) for seed in range(TRACES)]
+
+
+@pytest.fixture(scope="module")
+def frames(spark, traces):
+    return frames_of(spark, traces, END_S)
+
+
+def compare(frame, expected):
+    expected = sorted(expected)
+    assert len(expected) > TRACES / 2, "the random traces are too tame to prove anything"
+    assert sorted(tuple(row) for row in frame.collect()) == expected
+
+
+def test_losses_equal_brute_force(frames, traces):
+    faults = offset_faults(frames.ownership, frames.messages)
+    found = lost(frames.ownership, frames.messages, faults)
+    assert found.columns[-4:] == ["first_offset", "last_offset", "lost", "skipped"]
+    compare(found, [row for trace in traces for row in naive_lost(trace)])
+
+
+def test_duplicates_equal_brute_force(frames, traces):
+    compare(duplicates(frames.messages), [row for trace in traces for row in naive_duplicates(trace)])

@@ -1,0 +1,80 @@
+"""Every source of disagreement that can be played lasts as long as the timers allow, and no longer."""
+
+import json
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from emulator.sources.__main__ import sources
+from emulator.sources.catalogue import BY_ID, SOURCES, play
+from emulator.sources.source import Family, Measured, Source, Verdict, judge
+
+FAMILIES = {"a": 10, "b": 15, "c": 9, "d": 8, "e": 10}
+PLAYED = [source.id for source in SOURCES if source.scenario is not None]
+
+
+def test_the_sources_are_numbered_family_by_family():
+    assert list(BY_ID) == [f"{family}{n}" for family, count in FAMILIES.items() for n in range(1, count + 1)]
+    assert [len({s.family for s in SOURCES if s.id.startswith(family)}) for family in FAMILIES] == [1] * 5
+
+
+def test_what_is_not_played_says_why():
+    assert {source.id for source in SOURCES if source.absent} == {"c9", "d8", "e7", "e8"}
+    assert [source.id for source in SOURCES if bool(source.absent) is (source.scenario is not None)] == []
+
+
+@pytest.mark.parametrize("name", PLAYED)
+def test_a_source_is_produced_and_stays_inside_its_bound(name):
+    row = play(name)
+
+    assert row.verdict == Verdict.INSIDE, row
+    assert row.lasts is (BY_ID[name].bound_s is None)
+
+
+SECONDS_AT_LEAST = {
+    "a1": 10, "a2": 30, "a3": 119, "a4": 20, "a6": 5, "a8": 5, "b2": 2.9, "b3": 5, "b4": 90, "b5": 100, "b8": 30,
+    "b12": 10, "c5": 30, "c7": 119, "d1": 100, "d2": 5, "d4": 40, "d5": 40, "d6": 60, "d7": 60, "e3": 1, "e4": 10,
+    "e10": 1,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "seconds"), SECONDS_AT_LEAST.items())
+def test_where_a_timer_decides_it_is_felt(name, seconds):
+    assert play(name).measured_s >= seconds
+
+
+def a_source(bound_s, measured):
+    return Source(id="x", family=Family.LOCKS, title="", bound="", bound_s=bound_s, scenario=lambda: measured)
+
+
+@pytest.mark.parametrize(("bound_s", "measured", "verdict"), [
+    (5, Measured(5.6), Verdict.INSIDE),
+    (5, Measured(5.7), Verdict.OUTSIDE),
+    (5, Measured(4, lasts=True), Verdict.OUTSIDE),
+    (None, Measured(4, lasts=True), Verdict.INSIDE),
+    (5, Measured(0), Verdict.NOT_PRODUCED),
+])  # fmt: skip
+def test_a_duration_is_judged_by_its_bound(bound_s, measured, verdict):
+    assert judge(a_source(bound_s, measured)).verdict == verdict
+
+
+def test_the_command_writes_a_row_per_source_and_prints_it(tmp_path):
+    app = typer.Typer()
+    app.command()(sources)
+    out = tmp_path / "sources.json"
+    done = CliRunner().invoke(app, ["--only", "b2", "--only", "c9", "--out", str(out)])
+    rows = json.loads(out.read_text())
+
+    assert done.exit_code == 0, done.output
+    assert [(row["id"], row["verdict"]) for row in rows] == [("b2", "inside"), ("c9", "not produced")]
+    assert "2 sources: 1 inside, 0 outside, 1 not produced" in done.stdout
+
+
+def test_a_source_that_does_not_exist_is_refused(tmp_path):
+    app = typer.Typer()
+    app.command()(sources)
+    done = CliRunner().invoke(app, ["--only", "z9", "--out", str(tmp_path / "s.json")])
+
+    assert done.exit_code == 2
+    assert "no source is called z9" in done.stderr
