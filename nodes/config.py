@@ -292,6 +292,10 @@ class BrokerConfig(RemotingServerConfig, RemotingClientConfig):
     short_polling_time_mills: int = _millis(1_000)
     slave_read_enable: bool = _flag(default=False)
     """Let a slave answer pulls."""
+    access_message_in_memory_max_ratio: int = _number(40, Unit.COUNT, most=100)
+    """A consumer that lags by more than so many percent of `total_physical_memory_size` is sent to a slave."""
+    total_physical_memory_size: int = _number(16 * 1024 * 1024 * 1024, Unit.COUNT, least=1)
+    """Bytes of memory of the broker's machine."""
     offset_check_in_slave: bool = _flag(default=False)
     """A slave corrects a pull offset that it does not have; else it says to try again at once."""
     max_transfer_count_on_message_in_memory: int = _number(32, Unit.COUNT, least=1)

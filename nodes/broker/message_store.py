@@ -63,6 +63,8 @@ class GetMessageResult:
     max_offset: int
     """One more than the offset of the last message."""
     messages: tuple[Message, ...] = ()
+    fall_behind_bytes: int = 0
+    """From the last message that was looked at to the end of the log; 0 where none was."""
 
 
 @attrs.frozen
@@ -196,9 +198,10 @@ class MessageStore:
         if offset > high:
             return nothing(GetMessageStatus.OFFSET_OVERFLOW_BADLY, high)
         found: list[Message] = []
-        size_bytes = 0
+        size_bytes = fall_behind_bytes = 0
         next_offset = offset
         for message in queue.messages[offset - low :]:
+            fall_behind_bytes = self.max_commit_log_offset - message.commit_log_offset
             is_wanted = matches is None or matches(message)
             if is_wanted and found and size_bytes + _size_bytes(message) > PULL_BYTES_MAX:
                 break
@@ -209,7 +212,7 @@ class MessageStore:
                 if len(found) >= min(max_msg_nums, PULL_MESSAGES_MAX):
                     break
         status = GetMessageStatus.FOUND if found else GetMessageStatus.NO_MATCHED_MESSAGE
-        return GetMessageResult(status, next_offset, low, high, tuple(found))
+        return GetMessageResult(status, next_offset, low, high, tuple(found), fall_behind_bytes)
 
     def look_message(self, commit_log_offset: int) -> Message | None:
         """The message that begins at this commit log offset."""

@@ -80,7 +80,7 @@ class PullMessage:
         broker = self._broker
         reset = broker.offsets.query_then_erase_reset_offset(header.consumer_group, header.topic, header.queue_id)
         if reset is not None:
-            return self._compose(request, ResponseCode.PULL_OFFSET_MOVED, header, reset, ())
+            return self._compose(request, ResponseCode.PULL_OFFSET_MOVED, header, reset, (), MASTER_ID)
         result = broker.store.get_message(
             header.topic,
             header.queue_id,
@@ -93,7 +93,20 @@ class PullMessage:
         if code is ResponseCode.PULL_OFFSET_MOVED and self._is_lenient:
             code = ResponseCode.PULL_RETRY_IMMEDIATELY
         messages = result.messages if result.status is GetMessageStatus.FOUND else ()
-        return self._compose(request, code, header, result.next_begin_offset, messages)
+        suggested = self._suggested(header.consumer_group, result.fall_behind_bytes)
+        return self._compose(request, code, header, result.next_begin_offset, messages, suggested)
+
+    def _suggested(self, group: str, fall_behind_bytes: int) -> int:
+        """Which broker the consumer shall ask next: another one while it wants what has left the memory here."""
+        config = self._broker.config
+        if not config.slave_read_enable:
+            return MASTER_ID
+        settings = self._broker.groups.find_subscription_group_config(group, now_ms=self._broker.host.clock.now_ms())
+        if settings is None:
+            return MASTER_ID
+        memory_bytes = config.total_physical_memory_size * config.access_message_in_memory_max_ratio // 100
+        behind = fall_behind_bytes > memory_bytes
+        return settings.which_broker_when_consume_slowly if behind else settings.broker_id
 
     @property
     def _is_lenient(self) -> bool:
@@ -107,10 +120,11 @@ class PullMessage:
         header: headers.PullMessageRequestHeader,
         next_begin_offset: int,
         messages: tuple[Message, ...],
+        suggested: int,
     ) -> Command:
         store = self._broker.store
         answer_header = headers.PullMessageResponseHeader(
-            0,
+            suggested,
             next_begin_offset,
             store.min_offset(header.topic, header.queue_id),
             store.max_offset(header.topic, header.queue_id),
