@@ -13,7 +13,9 @@ from emulator.starts import even_start_offsets_ms, start_offsets_ms
 from nodes.broker.broker import Broker
 from nodes.client.consumer import PushConsumer
 from nodes.client.consumer_process import ConsumerOfProcess, ConsumerProcess
+from nodes.client.lite_pull import LitePullConsumer
 from nodes.client.producer import SteadyProducer
+from nodes.config import LitePullConsumerConfig
 from nodes.host import Host
 from nodes.nameserver.nameserver import Nameserver
 from nodes.node import Node
@@ -168,6 +170,22 @@ class Cluster:
                 for it in groups
             )
             return _Plan(name, CONSUMER, spec.group, lambda host: ConsumerProcess(host, consumers, nameservers))
+        config = spec.config
+        if isinstance(config, LitePullConsumerConfig):
+            return _Plan(
+                name,
+                CONSUMER,
+                spec.group,
+                lambda host: LitePullConsumer(
+                    host,
+                    config,
+                    group=spec.group,
+                    topics=spec.topics,
+                    nameservers=nameservers,
+                    consume_ms=spec.consume_ms,
+                    expressions=spec.expressions,
+                ),
+            )
         return _Plan(
             name,
             CONSUMER,

@@ -26,7 +26,14 @@ from emulator.spec_model import (
 from emulator.spec_options import read_options, write_options
 from emulator.spec_presets import Preset
 from emulator.spec_section import Section, SpecError, expect_known
-from nodes.config import BrokerConfig, ConfigError, ConsumerConfig, NameserverConfig, ProducerConfig
+from nodes.config import (
+    BrokerConfig,
+    ConfigError,
+    ConsumerConfig,
+    LitePullConsumerConfig,
+    NameserverConfig,
+    ProducerConfig,
+)
 
 __all__ = [
     "BrokerSpec",
@@ -56,7 +63,7 @@ _BROKER = (
 )
 _CONSUMER = (
     *("group", "count", "names", "topics", "options", "consume_ms", "fail_times", "expressions"),
-    *("share_process_with", "one_address"),
+    *("share_process_with", "one_address", "lite_pull"),
 )
 _PORTS_APART = 10
 """Between the ports of replicas on one address."""
@@ -166,6 +173,7 @@ def _write_consumers(consumers: ConsumerGroupSpec) -> dict[str, Any]:
         **({"expressions": dict(consumers.expressions)} if consumers.expressions else {}),
         **({"share_process_with": consumers.share_process_with} if consumers.share_process_with else {}),
         **({"one_address": True} if consumers.one_address else {}),
+        **({"lite_pull": True} if consumers.lite_pull else {}),
         "options": write_options(consumers.config),
     }
 
@@ -274,6 +282,7 @@ def _read_consumers(root: Section) -> tuple[ConsumerGroupSpec, ...]:
         for key in ("names", "count"):
             if section.values.get(key) and "share_process_with" in section.values:
                 raise SpecError(section.at(key), f"expected only one of {key} and share_process_with")
+        is_lite_pull = section.flag("lite_pull", default=False)
         shared = section.text("share_process_with") if "share_process_with" in section.values else None
         names = () if shared else _consumer_names(section, first)
         first += len(names)
@@ -282,7 +291,7 @@ def _read_consumers(root: Section) -> tuple[ConsumerGroupSpec, ...]:
                 section.text("group"),
                 names,
                 section.texts("topics"),
-                read_options(section, ConsumerConfig),
+                read_options(section, LitePullConsumerConfig if is_lite_pull else ConsumerConfig),
                 section.number("consume_ms", 0),
                 section.number("fail_times", 0),
                 section.text_map("expressions"),

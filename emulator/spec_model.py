@@ -10,7 +10,7 @@ from faults.link import Cut, Delay, Loss
 from faults.plan import Fault, Plan
 from faults.process import PowerOff
 from faults.scope import ANY
-from nodes.config import BrokerConfig, ConsumerConfig, NameserverConfig, ProducerConfig
+from nodes.config import BrokerConfig, ConsumerConfig, LitePullConsumerConfig, NameserverConfig, ProducerConfig
 from nodes.protocol.filter_api import SubscriptionError, build_subscription_data
 
 NO_EXPRESSIONS: Mapping[str, str] = MappingProxyType({})
@@ -76,8 +76,9 @@ class ConsumerGroupSpec:
     """Names of their nodes; none where they share the processes of another group."""
     topics: tuple[str, ...]
     config: ConsumerConfig = ConsumerConfig()
+    """Of a lite pull consumer where it is a `LitePullConsumerConfig`."""
     consume_ms: int = 0
-    """How long the listener takes for one message."""
+    """How long the listener takes for one message; of a lite pull consumer: its application for what a poll returns."""
     fail_times: int = 0
     """How often the listener fails for each message before it succeeds."""
     expressions: Mapping[str, str] = NO_EXPRESSIONS
@@ -88,6 +89,11 @@ class ConsumerGroupSpec:
     heartbeats and rebalance; as shipped, each consumer has a name of its own."""
     one_address: bool = False
     """All of them run on one machine's address; with the same `instanceName` brokers take them for one client."""
+
+    @property
+    def lite_pull(self) -> bool:
+        """Whether an application polls; else messages are pushed to a listener."""
+        return isinstance(self.config, LitePullConsumerConfig)
 
 
 @attrs.frozen
@@ -229,6 +235,7 @@ def _check_topics(scenario: Scenario) -> None:
         for j, broker_name in enumerate(topic.brokers):
             expect_known(f"topic[{i}].brokers[{j}]", "broker", broker_name, broker_names)
     _check_shared_processes(scenario)
+    _check_lite_pull(scenario)
     for i, consumers in enumerate(scenario.consumers):
         for j, topic_name in enumerate(consumers.topics):
             expect_known(f"consumer[{i}].topics[{j}]", "topic", topic_name, topic_names)
@@ -256,6 +263,17 @@ def _check_shared_processes(scenario: Scenario) -> None:
             for earlier in scenario.consumers[:i]
         ):
             raise SpecError(f"consumer[{i}].group", "expected another group: a process consumes once for each")
+
+
+def _check_lite_pull(scenario: Scenario) -> None:
+    sharing = [consumers.share_process_with for consumers in scenario.consumers]
+    for i, consumers in enumerate(scenario.consumers):
+        if not consumers.lite_pull:
+            continue
+        if consumers.fail_times:
+            raise SpecError(f"consumer[{i}].fail_times", "expected 0: a lite pull consumer sends nothing back")
+        if consumers.share_process_with is not None or consumers.group in sharing:
+            raise SpecError(f"consumer[{i}].lite_pull", "expected false in a process that consumes for several groups")
 
 
 def _expect_expression(key: str, topic: str, expression: str) -> None:

@@ -8,123 +8,44 @@ system property of it.
 """
 
 import re
-from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Any
 
 import attrs
 
 from nodes.client.client_id import DEFAULT_INSTANCE_NAME
+from nodes.config_options import Config, ConfigError, Unit, option_name, options
+from nodes.config_options import choice as _choice
+from nodes.config_options import flag as _flag
+from nodes.config_options import millis as _millis
+from nodes.config_options import name_options as _name_options
+from nodes.config_options import number as _number
+from nodes.config_options import period_millis as _period_millis
+from nodes.config_options import port as _port
+from nodes.config_options import text as _text
 from nodes.protocol.model import ConsumeFromWhere, MessageModel, MessageRequestMode
 
-_Choice = TypeVar("_Choice", bound=StrEnum)
-_ANY_MOST = 2**63 - 1
+__all__ = [
+    "CONSUME_TIMESTAMP_FORM",
+    "AllocateStrategy",
+    "BrokerConfig",
+    "BrokerRole",
+    "ClientConfig",
+    "Config",
+    "ConfigError",
+    "ConsumerConfig",
+    "LitePullConsumerConfig",
+    "NameserverConfig",
+    "ProducerConfig",
+    "RemotingClientConfig",
+    "RemotingServerConfig",
+    "Unit",
+    "option_name",
+    "options",
+]
+
 CONSUME_TIMESTAMP_FORM = "%Y%m%d%H%M%S"
-
-
-class Unit(StrEnum):
-    """What the number of an option counts."""
-
-    MILLISECONDS = "ms"
-    SECONDS = "s"
-    MINUTES = "min"
-    COUNT = "count"
-    PORT = "port"
-    NONE = ""
-    """A switch or a name."""
-
-
-class ConfigError(ValueError):
-    """An option was given a value that it cannot have."""
-
-    def __init__(self, option: str, expected: str) -> None:
-        super().__init__(f"{option}: expected {expected}")
-        self.option = option
-        """Its camelCase name."""
-        self.expected = expected
-
-
-def option_name(field_name: str) -> str:
-    """The camelCase name that RocketMQ gives the option behind a field."""
-    first, *rest = field_name.split("_")
-    return first + "".join(word.capitalize() for word in rest)
-
-
-def options(config_class: type["Config"]) -> Mapping[str, "attrs.Attribute[Any]"]:
-    """All options of a configuration class: camelCase name -> field, in the order of the class."""
-    return {field.metadata["option"]: field for field in attrs.fields(config_class)}
-
-
-def _name_options(_cls: type, fields: list["attrs.Attribute[Any]"]) -> list["attrs.Attribute[Any]"]:
-    return [field.evolve(metadata={"option": option_name(field.name), **field.metadata}) for field in fields]
-
-
-def _is_int_from(least: int, most: int) -> Any:
-    def check(_config: object, field: "attrs.Attribute[Any]", value: object) -> None:
-        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-            unit = field.metadata["unit"]
-            counted = f" {unit}" if unit in {"ms", "s", "min"} else ""
-            bounds = f">= {least}" if most == _ANY_MOST else f"from {least} to {most}"
-            raise ConfigError(field.metadata["option"], f"a whole number{counted} {bounds}, not {value!r}")
-
-    return check
-
-
-def _is_bool(_config: object, field: "attrs.Attribute[Any]", value: object) -> None:
-    if not isinstance(value, bool):
-        raise ConfigError(field.metadata["option"], f"true or false, not {value!r}")
-
-
-def _number(default: int, unit: Unit, least: int = 0, most: int = _ANY_MOST) -> int:
-    return attrs.field(default=default, validator=_is_int_from(least, most), metadata={"unit": unit})
-
-
-def _millis(default: int) -> int:
-    return _number(default, Unit.MILLISECONDS)
-
-
-def _period_millis(default: int) -> int:
-    # A fixed-rate task with period 0 would never let virtual time pass.
-    return _number(default, Unit.MILLISECONDS, least=1)
-
-
-def _port(default: int) -> int:
-    return _number(default, Unit.PORT, least=1, most=65535)
-
-
-def _flag(*, default: bool) -> bool:
-    return attrs.field(default=default, validator=_is_bool, metadata={"unit": Unit.NONE})
-
-
-def _is_text(_config: object, field: "attrs.Attribute[Any]", value: object) -> None:
-    if not isinstance(value, str):
-        raise ConfigError(field.metadata["option"], f"text, not {value!r}")
-
-
-def _text(default: str) -> str:
-    return attrs.field(default=default, validator=_is_text, metadata={"unit": Unit.NONE})
-
-
-def _choice(default: _Choice) -> _Choice:
-    kind = type(default)
-    known = [choice.value for choice in kind]
-
-    def convert(value: Any) -> Any:
-        # An unknown text is left for the validator, which knows the option's name.
-        return kind(value) if value in known else value
-
-    def check(_config: object, field: "attrs.Attribute[Any]", value: object) -> None:
-        if not isinstance(value, kind):
-            raise ConfigError(field.metadata["option"], f"one of {', '.join(known)}, not {value!r}")
-
-    made: _Choice = attrs.field(default=default, converter=convert, validator=check, metadata={"unit": Unit.NONE})
-    return made
-
-
-@attrs.frozen(slots=False, kw_only=True, field_transformer=_name_options)
-class Config:
-    """What every configuration is: a frozen set of options."""
 
 
 @attrs.frozen(slots=False, kw_only=True, field_transformer=_name_options)
@@ -474,6 +395,52 @@ class ConsumerConfig(ClientConfig):
         for option in ("pull_threshold_for_topic", "pull_threshold_size_for_topic"):
             if getattr(self, option) == 0:
                 raise ConfigError(option_name(option), "-1 or a whole number >= 1, not 0")
+
+
+_NEVER_MS = 1_000_000_000
+_NOT_IN_LITE_PULL = (
+    *("message_model", "client_rebalance", "consume_orderly", "consume_thread_min", "consume_message_batch_max_size"),
+    *("suspend_current_queue_time_millis", "max_time_consume_continuously_ms", "rebalance_lock_interval_ms"),
+    *("max_reconsume_times", "pull_interval", "pull_threshold_for_topic", "pull_threshold_size_for_topic"),
+    *("consume_timeout", "consume_concurrently_max_span", "pull_max_idle_time_ms"),
+)
+
+
+@attrs.frozen(slots=False, kw_only=True, field_transformer=_name_options)
+class LitePullConsumerConfig(ConsumerConfig):
+    """Options of a lite pull consumer; those that only a listener or a thread of it needs have no other value.
+
+    Broadcasting, which the real one can, is not emulated for it.
+
+    Mirrors:
+        `org.apache.rocketmq.client.consumer.DefaultLitePullConsumer`.
+    """
+
+    auto_commit: bool = _flag(default=True)
+    """Commit at polls what earlier polls have returned; else the application commits after each batch."""
+    auto_commit_interval_millis: int = _number(5_000, Unit.MILLISECONDS, least=1_000)
+    """Shortest time between two such commits; brokers hear of them at the next `persist_consumer_offset_interval`."""
+    broker_suspend_max_time_millis: int = _millis(20_000)
+    """How long a broker may hold a pull that finds nothing; a thread waits for it."""
+    consume_max_span: int = _number(2_000, Unit.COUNT, least=1)
+    """Distance between the first and the last cached offset above which pulling pauses."""
+    poll_timeout_millis: int = _period_millis(5_000)
+    """How long the application waits for messages in one poll."""
+    pull_batch_size: int = _number(10, Unit.COUNT, least=1, most=1024)
+    """Messages asked for in one pull; what a pull found is what a poll returns."""
+    pull_max_idle_time_ms: int = _period_millis(_NEVER_MS)
+    """A queue that nobody pulls for long stays."""
+    pull_thread_nums: int = _number(20, Unit.COUNT, least=1)
+    """Queues pulled at once."""
+    pull_threshold_for_all: int = _number(10_000, Unit.COUNT, least=1)
+    """Messages in batches that wait for a poll, each counted as a full one, above which pulling pauses."""
+
+    def __attrs_post_init__(self) -> None:
+        super().__attrs_post_init__()
+        shipped = attrs.fields_dict(LitePullConsumerConfig)
+        for name in _NOT_IN_LITE_PULL:
+            if getattr(self, name) != shipped[name].default:
+                raise ConfigError(option_name(name), "its default: a lite pull consumer has no other")
 
 
 @attrs.frozen(slots=False, kw_only=True, field_transformer=_name_options)

@@ -68,6 +68,7 @@ class ClientInstance:
 
     Args:
         instance_name: what stands behind the address in the client id; None: one that no other process has.
+        stream_request_type: its consumer pulls by itself, which the client id tells.
 
     Mirrors:
         `org.apache.rocketmq.client.impl.factory.MQClientInstance`.
@@ -77,13 +78,19 @@ class ClientInstance:
     """
 
     def __init__(
-        self, host: Host, config: ClientConfig, nameservers: tuple[str, ...], instance_name: str | None = None
+        self,
+        host: Host,
+        config: ClientConfig,
+        nameservers: tuple[str, ...],
+        instance_name: str | None = None,
+        *,
+        stream_request_type: bool = False,
     ) -> None:
         self.host = host
         self.config = config
         if instance_name is None:
             instance_name = change_instance_name_to_pid(config.instance_name, host.pid, host.clock.monotonic_ns())
-        self.client_id = build_mq_client_id(host.ip, instance_name)
+        self.client_id = build_mq_client_id(host.ip, instance_name, stream_request_type=stream_request_type)
         self.routes = ClientRoutes()
         self.rpc = RpcClient(
             host,

@@ -7,18 +7,16 @@ from typing import Protocol
 from nodes.cause import cause
 from nodes.client.instance import ClientInstance
 from nodes.client.offset_store import OffsetStore
+from nodes.client.pull_api_wrapper import PullAPIWrapper, kept_messages
 from nodes.client.pull_thresholds import PullThresholds
 from nodes.client.rebalance import PullRequest
 from nodes.config import ConsumerConfig
 from nodes.protocol import headers
-from nodes.protocol.bodies import PullMessageResponseBody
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
-from nodes.protocol.filter_api import client_keeps
-from nodes.protocol.model import MASTER_ID, Message, MessageModel, MessageQueue, SubscriptionData
-from nodes.protocol.properties import TAGS
+from nodes.protocol.model import Message, MessageModel, MessageQueue, SubscriptionData
 from nodes.protocol.pull_flags import PullSysFlag
-from nodes.protocol.registry import decode_body, decode_header, encode_header
+from nodes.protocol.registry import encode_header
 from nodes.rpc.client import Reply
 from nodes.rpc.errors import RemotingError
 from nodes.rpc.typed import BrokerError
@@ -54,8 +52,7 @@ class PullMessageService:
     """The pull thread of an instance.
 
     Mirrors:
-        `org.apache.rocketmq.client.impl.consumer.PullMessageService`,
-        `DefaultMQPushConsumerImpl#pullMessage`, `PullAPIWrapper`.
+        `org.apache.rocketmq.client.impl.consumer.PullMessageService`, `DefaultMQPushConsumerImpl#pullMessage`.
     """
 
     def __init__(
@@ -76,7 +73,7 @@ class PullMessageService:
         """How much may be cached."""
         self._waiting: deque[tuple[PullRequest, int]] = deque()
         self._wake_up = WakeUp(self._host)
-        self._suggested: dict[MessageQueue, int] = {}
+        self._wrapper = PullAPIWrapper(instance)
         self._stopped = False
         self.paused = False
         """The application wants nothing more for now: queues are looked at every second and not pulled."""
@@ -123,14 +120,14 @@ class PullMessageService:
             self.pull_later(request, self._config.pull_time_delay_mills_when_exception)
             return
         subscription = self._consumer.subscription(request.queue.topic)
-        address = await self._address(request.queue)
-        if subscription is None or address is None:
+        broker = await self._wrapper.find_broker(request.queue)
+        if subscription is None or broker is None:
             self.pull_later(request, self._config.pull_time_delay_mills_when_exception)
             return
         self._instance.rpc.call_async(
-            address[0],
+            broker.address,
             int(RequestCode.PULL_MESSAGE),
-            encode_header(self._header(request, subscription, is_slave=address[1])),
+            encode_header(self._header(request, subscription, is_slave=broker.is_slave)),
             None,
             timeout_ms=self._config.consumer_timeout_millis_when_suspend,
             callback=self._on_reply(request, subscription),
@@ -153,18 +150,6 @@ class PullMessageService:
         request.previously_locked = True
         request.next_offset = offset
         return True
-
-    async def _address(self, queue: MessageQueue) -> tuple[str, bool] | None:
-        routes = self._instance.routes
-        wanted = self._suggested.get(queue, MASTER_ID)
-        found = routes.find_broker_address_in_subscribe(queue.broker_name, wanted)
-        if found is None:
-            try:
-                await self._instance.update_topic_route(queue.topic)
-            except RemotingError:
-                return None
-            found = routes.find_broker_address_in_subscribe(queue.broker_name, wanted)
-        return None if found is None else (found.address, found.is_slave)
 
     def _header(
         self, request: PullRequest, subscription: SubscriptionData, *, is_slave: bool
@@ -197,17 +182,15 @@ class PullMessageService:
     def _handle(self, request: PullRequest, subscription: SubscriptionData, answer: Command) -> None:
         match answer.code:
             case ResponseCode.SUCCESS:
-                header = self._take_suggestion(request, answer)
-                found = decode_body(PullMessageResponseBody, answer.body).messages
-                kept = tuple(message for message in found if client_keeps(subscription, message.properties.get(TAGS)))
-                self._found(request, header, kept)
+                header = self._wrapper.take_suggestion(request.queue, answer)
+                self._found(request, header, kept_messages(answer, subscription))
             case ResponseCode.PULL_NOT_FOUND | ResponseCode.PULL_RETRY_IMMEDIATELY:
-                request.next_offset = self._take_suggestion(request, answer).next_begin_offset
+                request.next_offset = self._wrapper.take_suggestion(request.queue, answer).next_begin_offset
                 if request.process_queue.msg_count == 0:
                     self._offsets.memory.update(request.queue, request.next_offset, increase_only=True)
                 self._pull_again(request)
             case ResponseCode.PULL_OFFSET_MOVED:
-                request.next_offset = self._take_suggestion(request, answer).next_begin_offset
+                request.next_offset = self._wrapper.take_suggestion(request.queue, answer).next_begin_offset
                 self._consumer.on_offset_illegal(request.queue, request.next_offset)
             case ResponseCode.FLOW_CONTROL:
                 self.pull_later(request, _BROKER_FLOW_CONTROL_DELAY_MS)
@@ -220,12 +203,6 @@ class PullMessageService:
             self.pull_later(request, _SHORTEST_PULL_MS)
         else:
             self.pull_now(request)
-
-    def _take_suggestion(self, request: PullRequest, answer: Command) -> headers.PullMessageResponseHeader:
-        """Whom to ask next time; only successful answers say so."""
-        header = decode_header(headers.PullMessageResponseHeader, answer.ext_fields)
-        self._suggested[request.queue] = header.suggest_which_broker_id
-        return header
 
     def _found(
         self, request: PullRequest, header: headers.PullMessageResponseHeader, messages: tuple[Message, ...]

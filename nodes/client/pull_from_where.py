@@ -55,9 +55,6 @@ async def compute_pull_from_where(
 ) -> int:
     """Where to start: the offset that is stored, else what `consumeFromWhere` says.
 
-    A retry topic without stored offset starts at 0, but at its end where the group starts from a timestamp: such a
-    group can miss retries.
-
     Args:
         offsets: where the group's offsets are kept.
         admin: whom to ask about the queue.
@@ -74,6 +71,25 @@ async def compute_pull_from_where(
     stored = await offsets.read_from_store(queue)
     if stored is not None:
         return stored
+    return await pull_from_where_without_offset(admin, consume_from_where, timestamp_ms, queue)
+
+
+async def pull_from_where_without_offset(
+    admin: QueueOffsets, consume_from_where: ConsumeFromWhere, timestamp_ms: int, queue: MessageQueue
+) -> int:
+    """Where a group starts that has no offset of a queue.
+
+    A retry topic starts at 0, but at its end where the group starts from a timestamp: such a group can miss retries.
+
+    Args:
+        admin: whom to ask about the queue.
+        consume_from_where: what the group wants.
+        timestamp_ms: the instant of CONSUME_FROM_TIMESTAMP.
+        queue: of any topic.
+
+    Raises:
+        RemotingError, BrokerError: it could not be found out.
+    """
     is_retry = queue.topic.startswith(RETRY_TOPIC_PREFIX)
     match consume_from_where:
         case ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET:

@@ -77,7 +77,7 @@ class SendMessageResponseHeader:
 
 @attrs.frozen
 class PullMessageRequestHeader:
-    """Header of PULL_MESSAGE (11)."""
+    """Header of PULL_MESSAGE (11) and LITE_PULL_MESSAGE (361)."""
 
     consumer_group: str
     topic: str

@@ -34,18 +34,17 @@ class Exchange:
 
 
 _C = RequestCode
+_PULL = Exchange(
+    headers.PullMessageRequestHeader, None, headers.PullMessageResponseHeader, bodies.PullMessageResponseBody
+)
 _LISTS_TOPICS = Exchange(headers.EmptyHeader, None, headers.EmptyHeader, bodies.TopicList)
 
 EXCHANGES: Mapping[RequestCode, Exchange] = MappingProxyType(
     {
         _C.SEND_MESSAGE: Exchange(headers.SendMessageRequestHeader, bytes, headers.SendMessageResponseHeader),
         _C.SEND_MESSAGE_V2: Exchange(headers.SendMessageRequestHeaderV2, bytes, headers.SendMessageResponseHeader),
-        _C.PULL_MESSAGE: Exchange(
-            headers.PullMessageRequestHeader,
-            None,
-            headers.PullMessageResponseHeader,
-            bodies.PullMessageResponseBody,
-        ),
+        _C.PULL_MESSAGE: _PULL,
+        _C.LITE_PULL_MESSAGE: _PULL,
         _C.QUERY_CONSUMER_OFFSET: Exchange(
             headers.QueryConsumerOffsetRequestHeader, None, headers.OffsetResponseHeader
         ),

@@ -10,6 +10,7 @@ from nodes.config import (
     Config,
     ConfigError,
     ConsumerConfig,
+    LitePullConsumerConfig,
     NameserverConfig,
     ProducerConfig,
     Unit,
@@ -17,7 +18,10 @@ from nodes.config import (
     options,
 )
 
-ALL_CONFIGS = (NameserverConfig, BrokerConfig, ClientConfig, ConsumerConfig, ProducerConfig)
+ALL_CONFIGS = (
+    *(NameserverConfig, BrokerConfig, ClientConfig),
+    *(ConsumerConfig, LitePullConsumerConfig, ProducerConfig),
+)
 
 
 def test_the_first_nameserver_scan_comes_after_5_ms_and_the_next_after_5_s():
