@@ -50,12 +50,14 @@ def cluster(tmp_path):
     """A live cluster without a terminal, and its control socket."""
     (tmp_path / "small.toml").write_text(SCENARIO)
     process = rmqemu("up", "small.toml", cwd=tmp_path)
-    assert process.stdout.readline()  # something happened: it runs
-    path = newest_socket(tmp_path / "runs")
-    assert ask(path, "status")[0]
-    yield path, process
-    process.kill()
-    process.communicate()
+    try:
+        assert process.stdout.readline()  # something happened: it runs
+        path = newest_socket(tmp_path / "runs")
+        assert ask(path, "status")[0]
+        yield path, process
+    finally:
+        process.kill()
+        process.communicate()
 
 
 def answer(connection):
