@@ -143,10 +143,6 @@ _EXCUSES: tuple[tuple[Callable[[RealRun, str, float, Span], bool], Verdict, str]
     (_started_slowly, _LOAD, "the second after which a new client may rebalance went by while its process started"),
     (_joined_late, _LOAD, "the busy machine spread the passes of the members over up to a second more"),
     (_closes_slowly, _THREADS, "it keeps its table, and consumes nothing, while it waits for its threads to end"),
-    (
-        _timed_out_first,
-        _THREADS,
-        "its pull timed out before the answer was read that had come meanwhile: it is repeated after 1 s",
-    ),
+    (_timed_out_first, _THREADS, "it looks for timed-out pulls once a second: up to a second later than ours"),
 )
 """What explains a value that is outside; load never excuses a calm run."""

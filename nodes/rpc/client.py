@@ -28,7 +28,7 @@ _NS_PER_MS = 1_000_000
 class _Pending:
     """A call that waits for its answer: a task of ours, or a callback."""
 
-    __slots__ = ("address", "callback", "cause", "channel", "closes_on_timeout", "code", "reply", "task")
+    __slots__ = ("address", "callback", "cause", "channel", "closes_on_timeout", "code", "deadline_ns", "reply", "task")
 
     def __init__(self, address: str, code: int, callback: ReplyCallback | None, closes_on_timeout: bool) -> None:  # noqa: FBT001 - hot
         self.address = address
@@ -38,6 +38,7 @@ class _Pending:
         self.cause = cause.get()
         """Of the call; once it has been settled, of its reply."""
         self.channel: Channel | None = None
+        self.deadline_ns = 0
         self.task: trio.lowlevel.Task | None = None
         self.reply: Reply | None = None
 
@@ -176,7 +177,7 @@ class RpcClient:
         self, opaque: int, pending: _Pending, ext_fields: Mapping[str, str], body: bytes | None, timeout_ms: int
     ) -> None:
         self._pending[opaque] = pending
-        self._expire_later(opaque, timeout_ms)
+        pending.deadline_ns = self._expire_later(opaque, timeout_ms)
         command = Command(pending.code, 0, opaque, VERSION, LANGUAGE, None, ext_fields, body, pending.cause)
         channel = self._channels.get(pending.address)
         if channel is not None and not channel.closed:
@@ -223,14 +224,16 @@ class RpcClient:
         for use in waiting:
             use(got)
 
-    def _expire_later(self, opaque: int, timeout_ms: int) -> None:
+    def _expire_later(self, opaque: int, timeout_ms: int) -> int:
         deadlines = self._deadlines.get(timeout_ms)
         if deadlines is None:
             deadlines = self._deadlines[timeout_ms] = _Deadlines()
-        deadlines.queue.append((self._now_ns() + timeout_ms * _NS_PER_MS, opaque))
+        deadline_ns = self._now_ns() + timeout_ms * _NS_PER_MS
+        deadlines.queue.append((deadline_ns, opaque))
         if not deadlines.armed:
             deadlines.armed = True
             self._host.call_later_ms(timeout_ms, lambda: self._sweep(deadlines))
+        return deadline_ns
 
     def _sweep(self, deadlines: _Deadlines) -> None:
         now_ns = self._host.clock.monotonic_ns()
@@ -244,6 +247,13 @@ class RpcClient:
             self._host.call_later_ms((queue[0][0] - now_ns) / _NS_PER_MS, lambda: self._sweep(deadlines))
         else:
             deadlines.armed = False
+
+    def settle_async(self, opaque: int, pending: _Pending, answer: Command) -> None:
+        """Tell who asked; a process that was frozen looks for expired calls before it reads what has come meanwhile."""
+        if pending.deadline_ns < self._now_ns():
+            self._time_out(opaque, pending)
+        else:
+            pending.settle(answer)
 
     def _time_out(self, opaque: int, pending: _Pending) -> None:
         cause.set(pending.cause)
@@ -289,8 +299,12 @@ class _ClientHandler(ChannelHandler):
     def on_command(self, channel: Channel, command: Command) -> None:
         if command.flag & CommandFlag.RESPONSE:
             pending = self._pending.pop(command.opaque, None)
-            if pending is not None:  # else it comes too late
+            if pending is None:  # it comes too late
+                return
+            if pending.callback is None:
                 pending.settle(command)
+            else:
+                self._client.settle_async(command.opaque, pending, command)
         else:
             self._client.on_request(channel, command)
 
