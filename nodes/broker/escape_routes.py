@@ -7,6 +7,7 @@ Mirrors:
 from collections.abc import Callable, Mapping
 
 from nodes.client.routes import topic_publish_info, topic_route_data_changed
+from nodes.client.send_which_queue import SendWhichQueue
 from nodes.protocol.model import MASTER_ID, MessageQueue, TopicRouteData
 
 _INT_RANGE = 1 << 31
@@ -24,7 +25,7 @@ class EscapeRoutes:
 
     def __init__(self, draw: Callable[[int], int]) -> None:
         self._draw = draw
-        self._turns: dict[str, int] = {}
+        self._turns: dict[str, SendWhichQueue] = {}
         self._routes: dict[str, TopicRouteData] = {}
         self._queues: dict[str, tuple[MessageQueue, ...]] = {}
         self._brokers: dict[str, Mapping[int, str]] = {}
@@ -45,7 +46,7 @@ class EscapeRoutes:
             self._brokers[data.broker_name] = dict(data.broker_addrs)
         self._queues[topic] = topic_publish_info(topic, route).message_queues
         self._routes[topic] = route
-        self._turns[topic] = self._draw(_INT_RANGE)
+        self._turns[topic] = SendWhichQueue(self._draw(_INT_RANGE))
         return True
 
     def queues(self, topic: str) -> tuple[MessageQueue, ...] | None:
@@ -54,16 +55,9 @@ class EscapeRoutes:
 
     def next_queue(self, topic: str, avoiding: str | None) -> MessageQueue:
         """The next queue of a topic in turn, of another broker than `avoiding` if there is one."""
-        queues = self._queues[topic]
-        for _ in queues if avoiding is not None else ():
-            queue = self._next_in_turn(topic, queues)
-            if queue.broker_name != avoiding:
-                return queue
-        return self._next_in_turn(topic, queues)
-
-    def _next_in_turn(self, topic: str, queues: tuple[MessageQueue, ...]) -> MessageQueue:
-        self._turns[topic] = (self._turns[topic] + 1) % _INT_RANGE
-        return queues[self._turns[topic] % len(queues)]
+        queues, turns = self._queues[topic], self._turns[topic]
+        other = None if avoiding is None else turns.next_that(queues, lambda queue: queue.broker_name != avoiding)
+        return turns.next_of(queues) if other is None else other
 
     def find_broker_address_in_publish(self, broker_name: str) -> str | None:
         """The address of a broker's master."""

@@ -96,7 +96,7 @@ class Escape(Adapter):
     def message(self, topic, producer_group, queue_id_before, reply, store_host="", send_which_queue_before=0):
         self.reply = reply
         if self.routes.queues(topic) is not None:
-            self.routes._turns[topic] = send_which_queue_before
+            self.routes._turns[topic].index = send_which_queue_before
         properties = {"PGROUP": producer_group} if producer_group else {}
         host = store_host.removeprefix("/")
         return Message(topic, queue_id_before, 0, 0, 0, 0, b"", properties, store_host=host)
