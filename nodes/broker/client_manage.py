@@ -5,8 +5,9 @@ from collections.abc import Hashable, Iterable
 from nodes.beliefs import Belief, BeliefKind
 from nodes.broker.consumers import ConsumerEvent, ConsumerGroupEvent
 from nodes.broker.context import BrokerContext
-from nodes.broker.metadata_files import persist_groups, persist_topics
+from nodes.broker.metadata_files import persist_groups
 from nodes.broker.registration import Registration
+from nodes.broker.retry_topics import provide_topic
 from nodes.cause import cause
 from nodes.host import Channel
 from nodes.protocol import headers
@@ -14,7 +15,6 @@ from nodes.protocol.bodies import CheckClientRequestBody, GetConsumerListByGroup
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command, CommandFlag
 from nodes.protocol.model import (
-    READ_WRITE,
     RETRY_TOPIC_PREFIX,
     ConsumerData,
     HeartbeatData,
@@ -106,26 +106,18 @@ class ClientManage:
         if broker.groups.data_version is not group_version:
             persist_groups(broker)
             broker.versions.believe()
-        self._provide_retry_topic(group, now_ms)
+        self._provide_retry_topic(group)
         consumers, enabled = broker.consumers, group.notify_consumer_ids_changed_enable
         without_sub = data.without_sub and data.heartbeat_fingerprint != 0
         register = consumers.register_consumer_without_sub if without_sub else consumers.register_consumer
         update = register(channel.id, data.client_id, consumer, now_ms=now_ms, notify_enabled=enabled)
         self._handle(update.events)
 
-    def _provide_retry_topic(self, group: SubscriptionGroupConfig, now_ms: int) -> None:
-        broker = self._broker
+    def _provide_retry_topic(self, group: SubscriptionGroupConfig) -> None:
         topic = RETRY_TOPIC_PREFIX + group.group_name
-        known = broker.topics.select_topic_config(topic)
-        if known is not None and not known.order:  # nothing to create, nothing to change: nearly always
-            return
-        lookup = broker.topics.create_topic_in_send_message_back_method(
-            topic, group.retry_queue_nums, READ_WRITE, 0, now_ms=now_ms
-        )
-        persist_topics(broker)
-        broker.versions.believe()
-        if lookup.created:
-            self._registration.register_increment((topic,))
+        known = self._broker.topics.select_topic_config(topic)
+        if known is None or known.order:  # else there is nothing to create and nothing to change: nearly always
+            provide_topic(self._broker, self._registration, topic, group.retry_queue_nums)
 
     def _unregister_client(self, channel: Channel, request: Command) -> Command:
         header = decode_header(headers.UnregisterClientRequestHeader, request.ext_fields)

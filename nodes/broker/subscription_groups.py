@@ -13,8 +13,8 @@ from nodes.broker.attributes import GROUP_ATTRIBUTES, alter_current_attributes
 from nodes.protocol.bodies import SubscriptionGroupTable
 from nodes.protocol.body_codec import decode_body, encode_body
 from nodes.protocol.model import DataVersion, SubscriptionGroupConfig
+from nodes.protocol.names import is_sys_consumer_group
 
-SYSTEM_GROUP_PREFIX = "CID_RMQ_SYS_"
 SYSTEM_GROUPS = (
     "TOOLS_CONSUMER",
     "FILTERSRV_CONSUMER",
@@ -66,7 +66,7 @@ class SubscriptionGroupManager:
         config = self._groups.get(group)
         if config is not None:
             return config
-        is_system = group.startswith(SYSTEM_GROUP_PREFIX)
+        is_system = is_sys_consumer_group(group)
         if not self._auto_create and not (self._auto_create_system and is_system):
             return None
         if len(group) > GROUP_NAME_LENGTH_MAX or not _LEGAL_NAME.fullmatch(group):

@@ -6,10 +6,9 @@ import attrs
 
 from nodes.cause import cause
 from nodes.host import Host
-from nodes.threads import Job, WakeUp
+from nodes.threads import FOR_EVER_MS, Job, WakeUp
 
 _NS_PER_MS = 1_000_000
-_FOR_EVER_MS = 1_000_000_000.0
 
 
 @attrs.frozen
@@ -70,7 +69,7 @@ class DelayedThread:
 
     def _wait_ms(self) -> float:
         if not self._waiting:
-            return _FOR_EVER_MS
+            return FOR_EVER_MS
         return (self._waiting[0][0] - self._host.clock.monotonic_ns()) / _NS_PER_MS
 
     def _push(self, due_ns: int, entry: _Entry) -> None:
