@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from emulator.spec import Scenario
 
-_NAMESERVERS, _BROKERS, _CONSUMERS, _PRODUCERS = 1, 2, 10, 100
+_NAMESERVERS, _BROKERS, _CONSUMERS, _PRODUCERS, _NEWCOMERS = 1, 2, 10, 100, 200
 """Third byte of the first address of a role."""
 _HOSTS_PER_SUBNET = 250
 
@@ -29,6 +29,12 @@ def addresses(scenario: Scenario) -> dict[str, str]:
 def _in_subnets(first: int, names: Iterable[str]) -> dict[str, str]:
     places = (divmod(ordinal, _HOSTS_PER_SUBNET) for ordinal in range(1 << 16))
     return {name: f"127.1.{first + subnet}.{host + 1}" for name, (subnet, host) in zip(names, places, strict=False)}
+
+
+def newcomer_address(ordinal: int) -> str:
+    """The address of the `ordinal`-th consumer, from 0, that no scenario names: its group was made larger."""
+    subnet, host = divmod(ordinal, _HOSTS_PER_SUBNET)
+    return f"127.1.{_NEWCOMERS + subnet}.{host + 1}"
 
 
 def owners(scenario: Scenario) -> dict[str, str]:

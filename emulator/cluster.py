@@ -4,8 +4,9 @@ from types import TracebackType
 from typing import Self
 
 import attrs
+import trio
 
-from emulator.addressing import addresses
+from emulator.addressing import addresses, newcomer_address, owners
 from emulator.boot import SlowBoot
 from emulator.host import EmulatedHost, NodeFactory, PowerState, World
 from emulator.spec import BrokerSpec, ConsumerGroupSpec, ProducerSpec, Scenario
@@ -57,12 +58,19 @@ class Cluster:
         self._owners: dict[str, EmulatedHost] = {}
         self.addresses = addresses(scenario)
         """Node -> IP address."""
+        self.names = owners(scenario)
+        """IP address -> node."""
+        self._nameservers: tuple[str, ...] = ()
+        self._newcomers: dict[str, list[str]] = {}
+        """Group -> consumers that no scenario names, since it was made larger."""
+        self._retired: dict[str, None] = {}
+        """Consumers that left when their group became smaller."""
 
     async def __aenter__(self) -> Self:
         """Start everything; returns when every node is ready."""
         scenario = self.scenario
         nameservers = [self._add(self._nameserver_plan(i)) for i in range(len(scenario.nameservers))]
-        addresses = tuple(
+        self._nameservers = addresses = tuple(
             f"{host.ip}:{spec.config.listen_port}" for host, spec in zip(nameservers, scenario.nameservers, strict=True)
         )
         brokers = [self._add(self._broker_plan(spec, addresses)) for spec in scenario.brokers]
@@ -99,6 +107,48 @@ class Cluster:
             KeyError: there is no such node.
         """
         return self.hosts[name]
+
+    def members(self, group: str) -> tuple[str, ...]:
+        """Nodes of a consumer group as it is scaled now, in their order; none where there is no such group."""
+        spec = next((it for it in self.scenario.consumers if it.group == group), None)
+        known = () if spec is None else (*spec.names, *self._newcomers.get(group, ()))
+        return tuple(name for name in known if name not in self._retired)
+
+    def is_retired(self, name: str) -> bool:
+        """Whether a consumer has left because its group became smaller."""
+        return name in self._retired
+
+    async def scale(self, group: str, members: int | None) -> int:
+        """Give a consumer group another number of members; the last ones leave first, in good order.
+
+        Args:
+            members: None: as many as the scenario says.
+
+        Returns:
+            How many have come or gone.
+        """
+        spec = next(it for it in self.scenario.consumers if it.group == group)
+        wanted = spec.member_names(len(spec.names) if members is None else members)
+        leaving = [name for name in self.members(group) if name not in wanted]
+        self._retired |= dict.fromkeys(leaving)
+        coming = [name for name in wanted if name not in self.hosts or name in self._retired]
+        for name in coming:
+            self._retired.pop(name, None)
+            host = self.hosts.get(name) or self._add(self._newcomer(spec, name))
+            if host.power_state is PowerState.DOWN:
+                host.start()
+        async with trio.open_nursery() as nursery:
+            for name in leaving:
+                if self.hosts[name].power_state is PowerState.RUNNING:
+                    nursery.start_soon(self.hosts[name].shutdown)
+        return len(leaving) + len(coming)
+
+    def _newcomer(self, spec: ConsumerGroupSpec, name: str) -> _Plan:
+        ip = newcomer_address(sum(map(len, self._newcomers.values())))
+        self._newcomers.setdefault(spec.group, []).append(name)
+        self.addresses[name] = self.addresses[spec.names[0]] if spec.one_address else ip
+        self.names.setdefault(self.addresses[name], name)
+        return self._consumer_plan(spec, name, self._nameservers)
 
     def crashes(self) -> list[str]:
         """Which nodes raised, and what: one line each."""

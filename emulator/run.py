@@ -10,7 +10,6 @@ from typing import Any
 import attrs
 import trio
 
-from emulator.addressing import owners
 from emulator.cluster import Cluster, NodeCrashedError
 from emulator.host import World
 from emulator.log import open_log
@@ -23,6 +22,7 @@ from emulator.trace.schema import SCHEMA_VERSION
 from emulator.trace.segments import SegmentWriter
 from emulator.verbs.desk import Desk
 from emulator.verbs.keeping import scenario_by_hand
+from emulator.whereabouts import asks_for_owner
 from emulator.world import DeadlockError, TimeMode, run_world
 from faults.plan import Plan
 
@@ -212,11 +212,14 @@ async def _main(
     if progress is not None:
         _report_progress(world, end_ns, progress)
     cluster = Cluster(world, scenario)
+    plan = scenario.plan()
     operator = Operator(cluster)
     desk = Desk(cluster, operator, outcome.path)
     outcome.desk = desk
     if attendants:
         world.recorder.listeners.append(desk.book.note)
+    if attendants or any(asks_for_owner(timed.fault) for timed in plan.faults):
+        world.recorder.listeners.append(operator.owners.note)
     for attendant in attendants:
         world.nursery.start_soon(attendant, desk)
     if attendants:
@@ -225,18 +228,18 @@ async def _main(
         async with cluster:
             with trio.CancelScope() as until_left:
                 world.nursery.start_soon(_leave, desk, until_left)
-                await operator.follow(scenario.faults, scenario.run_for_ms)
+                await operator.follow(plan, scenario.run_for_ms)
                 await world.sleep_until_ns(end_ns)
                 while endless:
                     await world.sleep_until_ns(world.timeline.now_ns + 3_600 * _NS)
             await operator.heal_all()
-            for sender, command, sent_ns in world.fabric.hub.in_flight():
+            for sender, command, sent_ns in world.fabric.in_flight():
                 if command is not None:
                     world.recorder.frame("in_flight", sender, command, sent_ns)
             outcome.ended = Ended.COMPLETE
     finally:
         outcome.crashes = cluster.crashes()
-        outcome.addresses = owners(scenario)
+        outcome.addresses = cluster.names
         # What is still to be cancelled takes no part in the run: no row says when.
         outcome.end_ns = world.timeline.now_ns
 

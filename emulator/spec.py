@@ -12,7 +12,7 @@ from typing import Any
 
 import attrs
 
-from emulator.spec_faults import read_plan, write_plan
+from emulator.spec_faults import read_nemeses, read_plan, write_nemeses, write_plan
 from emulator.spec_model import (
     BrokerSpec,
     ConsumerGroupSpec,
@@ -51,7 +51,7 @@ __all__ = [
     "to_dict",
 ]
 
-_TOP = ("scenario", "network", "nameserver", "broker", "topic", "consumer", "producer", "fault")
+_TOP = ("scenario", "network", "nameserver", "broker", "topic", "consumer", "producer", "fault", "nemesis")
 _HEAD = (
     *("name", "seed", "preset", "run_for_s", "run_for_ms", "start_spread_s", "start_spread_ms"),
     *("nameserver_start_spread_s", "nameserver_start_spread_ms", "broker_start_spread_s", "broker_start_spread_ms"),
@@ -148,6 +148,7 @@ def to_dict(scenario: Scenario) -> dict[str, Any]:
             for it in scenario.producers
         ],
         "fault": write_plan(scenario.faults),
+        **({"nemesis": write_nemeses(scenario.nemeses)} if scenario.nemeses else {}),
     }
 
 
@@ -200,6 +201,7 @@ def _read(root: Section) -> Scenario:
         consumers=_read_consumers(root),
         producers=_read_producers(root),
         faults=read_plan(root),
+        nemeses=read_nemeses(root),
     )
 
 

@@ -1,88 +1,171 @@
-"""The `[[fault]]` tables of a scenario file, and faults written back as such tables."""
+"""The `[[fault]]` and `[[nemesis]]` tables of a scenario file, and faults written back as such tables.
+
+What can be said of a fault are the fields of its class and of its scope, so a new kind needs nothing here.
+"""
 
 from collections.abc import Mapping
 from typing import Any
 
-from emulator.spec_section import Section, SpecError, expect_known
-from faults.kind import FaultKind
-from faults.link import Cut, Delay, Loss
-from faults.plan import Fault, Plan, PlanError, TimedFault
-from faults.process import Kill, PowerOff, ProcessFault, Restart, Suspend
-from faults.scope import ANY, FaultError, LinkScope, NodeScope
+import attrs
 
-_TIMES = ("kind", "id", "at_s", "at_ms", "for_s", "for_ms")
-_LINK = ("from", "to", "one_way")
-_OWN_KEYS: Mapping[FaultKind, tuple[str, ...]] = {
-    FaultKind.CUT: _LINK,
-    FaultKind.LOSS: (*_LINK, "percent"),
-    FaultKind.DELAY: (*_LINK, "delay_ms", "jitter_ms"),
-    FaultKind.KILL: ("node",),
-    FaultKind.RESTART: ("node",),
-    FaultKind.POWER_OFF: ("node",),
-    FaultKind.SUSPEND: ("node",),
-}
-_PROCESS: Mapping[FaultKind, type[ProcessFault]] = {
-    FaultKind.KILL: Kill,
-    FaultKind.RESTART: Restart,
-    FaultKind.POWER_OFF: PowerOff,
-    FaultKind.SUSPEND: Suspend,
-}
-_ALL_KEYS = tuple(dict.fromkeys((*_TIMES, *(key for keys in _OWN_KEYS.values() for key in keys))))
-_FIELD_KEYS = {"src": "from", "dst": "to"}
-"""Where a key is not called like the field it fills: `from` is a word of Python."""
+from emulator.fault_words import WordsError, fault_of
+from emulator.spec_section import Section, SpecError, expect_known
+from emulator.spec_whom import KEYS
+from faults.catalogue import CHAOS_NAMES, FAULTS, fields_of, scope_of
+from faults.fault import Fault
+from faults.kind import FaultKind
+from faults.nemesis import Nemesis
+from faults.plan import Plan, PlanError, TimedFault
+from faults.whom import ANY, FaultError
+from nodes.protocol.codes import RequestCode
+
+_WHICH = ("kind", "do", "id")
+_TIMES = ("at_s", "at_ms", "for_s", "for_ms")
+_RATES = ("every_s", "every_ms", "least_s", "least_ms", "most_s", "most_ms", "from_s", "from_ms", "until_s", "until_ms")
+_EVERYBODY = {"src": ANY, "dst": ANY}
 
 
 def read_plan(root: Section) -> Plan:
     """All faults of a scenario file, in its order."""
-    timed = (_read_fault(section, number) for number, section in enumerate(root.tables("fault", _ALL_KEYS), start=1))
+    tables = root.tables("fault", (*_WHICH, *_TIMES, *_ALL_KEYS))
+    timed = tuple(_read_timed(section, number) for number, section in enumerate(tables, start=1))
     try:
-        return Plan(tuple(timed))
+        return Plan(timed)
     except PlanError as error:
         raise SpecError(f"fault[{error.index}].{error.field}", error.expected) from None
 
 
-def _read_fault(section: Section, number: int) -> TimedFault:
-    kind = section.text("kind")
-    expect_known(section.at("kind"), "kind of fault", kind, list(FaultKind))
-    # Once more, now that the kind is known: `percent` is a mistake in a cut.
-    section = Section.of(section.path, section.values, (*_TIMES, *_OWN_KEYS[FaultKind(kind)]))
+def read_nemeses(root: Section) -> tuple[Nemesis, ...]:
+    """All nemeses of a scenario file, in its order."""
+    tables = root.tables("nemesis", (*_WHICH, *_RATES, *_ALL_KEYS))
+    return tuple(_read_nemesis(section, number) for number, section in enumerate(tables, start=1))
+
+
+def _read_timed(section: Section, number: int) -> TimedFault:
     at_ms, for_ms = section.needed_span_ms("at"), section.span_ms("for")
+    fault = _read_fault(section, _TIMES)
     try:
-        return TimedFault(
-            id=section.text("id", f"{kind}-{number}"),
-            fault=_read_kind(FaultKind(kind), section),
-            at_ms=at_ms,
-            for_ms=for_ms,
+        return TimedFault(section.text("id", f"{_called(section, fault)}-{number}"), fault, at_ms, for_ms)
+    except FaultError as error:
+        raise SpecError(section.at(error.field), error.expected) from None
+
+
+def _read_nemesis(section: Section, number: int) -> Nemesis:
+    every_ms, least_ms = section.needed_span_ms("every"), section.needed_span_ms("least")
+    most_ms = section.span_ms("most")
+    if most_ms is not None and most_ms < least_ms:
+        raise SpecError(section.at("most_ms"), f"expected at least least_ms, which is {least_ms}")
+    fault = _read_fault(section, _RATES)
+    try:
+        return Nemesis(
+            section.text("id", f"nemesis-{_called(section, fault)}-{number}"),
+            fault,
+            every_ms,
+            least_ms,
+            least_ms if most_ms is None else most_ms,
+            section.span_ms("from") or 0,
+            section.span_ms("until"),
         )
     except FaultError as error:
-        raise SpecError(section.at(_FIELD_KEYS.get(error.field, error.field)), error.expected) from None
+        raise SpecError(section.at(error.field), error.expected) from None
 
 
-def _read_kind(kind: FaultKind, section: Section) -> Fault:
-    if kind in _PROCESS:
-        return _PROCESS[kind](NodeScope(section.text("node")))
-    scope = LinkScope(section.text("from", ANY), section.text("to", ANY), section.flag("one_way", default=False))
-    if kind is FaultKind.CUT:
-        return Cut(scope)
-    if kind is FaultKind.LOSS:
-        return Loss(scope, section.number("percent", most=100))
-    return Delay(scope, section.number("delay_ms"), section.number("jitter_ms", 0))
+def _called(section: Section, fault: Fault) -> str:
+    return str(section.values.get("kind", fault.kind.value))
+
+
+def _read_fault(section: Section, other_keys: tuple[str, ...]) -> Fault:
+    if "do" in section.values:
+        return _read_words(Section.of(section.path, section.values, ("do", "id", *other_keys)))
+    name = section.text("kind")
+    expect_known(section.at("kind"), "kind of fault", name, [*FaultKind, *CHAOS_NAMES])
+    kind, meant = CHAOS_NAMES[name] if name in CHAOS_NAMES else (FaultKind(name), {})
+    # Once more, now that the kind is known: `percent` is a mistake in a cut.
+    section = Section.of(section.path, section.values, ("kind", "id", *other_keys, *_keys_of(FAULTS[kind])))
+    return _build(FAULTS[kind], section, meant)
+
+
+def _read_words(section: Section) -> Fault:
+    try:
+        return fault_of(section.text("do"))
+    except WordsError as error:
+        raise SpecError(section.at("do"), str(error)) from None
+
+
+def _keys_of(fault: type[Fault]) -> tuple[str, ...]:
+    return tuple(_key(field) for part in (scope_of(fault), fault) for field in fields_of(part))
+
+
+def _key(field: "attrs.Attribute[Any]") -> str:
+    return KEYS.get(field.name, field.name)
+
+
+def _build(fault: type[Fault], section: Section, meant: Mapping[str, Any]) -> Fault:
+    try:
+        scope = scope_of(fault)(**_values(scope_of(fault), section, {**_EVERYBODY, **meant}))
+        return fault(scope=scope, **_values(fault, section, meant))  # type: ignore[call-arg]
+    except FaultError as error:
+        key = KEYS.get(error.field, error.field)
+        is_there = key in section.values
+        problem = error.expected if is_there else f"missing; {error.expected.removesuffix(', not None')}"
+        raise SpecError(section.at(key), problem) from None
+
+
+def _values(part: type, section: Section, meant: Mapping[str, Any]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for field in fields_of(part):
+        key = _key(field)
+        if key in section.values:
+            values[field.name] = _value(section, key)
+        elif field.name in meant:
+            values[field.name] = meant[field.name]
+        elif field.default is attrs.NOTHING:
+            values[field.name] = None  # refused, and told what was expected
+    return values
+
+
+def _value(section: Section, key: str) -> Any:
+    value = section.values[key]
+    if key == "code" and isinstance(value, str):
+        expect_known(section.at(key), "request code", value, [code.name for code in RequestCode])
+        return int(RequestCode[value])
+    return value
 
 
 def write_plan(plan: Plan) -> list[dict[str, Any]]:
     """The tables from which `read_plan` makes this plan again."""
-    return [_write_fault(timed) for timed in plan.faults]
+    return [_write_timed(timed) for timed in plan.faults]
 
 
-def _write_fault(timed: TimedFault) -> dict[str, Any]:
-    fault = timed.fault
-    table: dict[str, Any] = {"kind": fault.kind.value, "id": timed.id}
-    if isinstance(fault, Cut | Loss | Delay):
-        table |= {"from": fault.scope.src, "to": fault.scope.dst}
-    else:
-        table["node"] = fault.scope.node
-    table |= fault.parameters()
-    table["at_ms"] = timed.at_ms
-    if timed.for_ms is not None:
-        table["for_ms"] = timed.for_ms
+def _write_timed(timed: TimedFault) -> dict[str, Any]:
+    lasting = {} if timed.for_ms is None else {"for_ms": timed.for_ms}
+    return {"id": timed.id, **_write_fault(timed.fault), "at_ms": timed.at_ms, **lasting}
+
+
+def write_nemeses(nemeses: tuple[Nemesis, ...]) -> list[dict[str, Any]]:
+    """The tables from which `read_nemeses` makes them again."""
+    return [
+        {
+            "id": it.id,
+            **_write_fault(it.fault),
+            "every_ms": it.every_ms,
+            "least_ms": it.least_ms,
+            "most_ms": it.most_ms,
+            "from_ms": it.from_ms,
+            **({} if it.until_ms is None else {"until_ms": it.until_ms}),
+        }
+        for it in nemeses
+    ]
+
+
+def _write_fault(fault: Fault) -> dict[str, Any]:
+    table: dict[str, Any] = {"kind": fault.kind.value}
+    for part in (fault.scope, fault):
+        for field in fields_of(type(part)):
+            value = getattr(part, field.name)
+            if value is not None and (field.default is attrs.NOTHING or value != field.default):
+                table[_key(field)] = value
     return table
+
+
+_ALL_KEYS = tuple(dict.fromkeys(key for fault in FAULTS.values() for key in _keys_of(fault)))

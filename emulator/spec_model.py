@@ -5,11 +5,12 @@ from types import MappingProxyType
 
 import attrs
 
+from emulator.chance import named_stream
 from emulator.spec_section import SpecError, expect_known
-from faults.link import Cut, Delay, Loss
-from faults.plan import Fault, Plan
-from faults.process import PowerOff
-from faults.scope import ANY
+from emulator.spec_whom import check_fault
+from faults.nemesis import Nemesis, timelines
+from faults.plan import Plan
+from faults.whom import ANY
 from nodes.config import BrokerConfig, ConsumerConfig, LitePullConsumerConfig, NameserverConfig, ProducerConfig
 from nodes.protocol.filter_api import SubscriptionError, build_subscription_data
 
@@ -90,6 +91,11 @@ class ConsumerGroupSpec:
     one_address: bool = False
     """All of them run on one machine's address; with the same `instanceName` brokers take them for one client."""
 
+    def member_names(self, members: int) -> tuple[str, ...]:
+        """Names of its nodes if it has so many: `billing+4` is the fourth, where the scenario names three."""
+        more = (f"{self.group}+{number}" for number in range(len(self.names) + 1, members + 1))
+        return (*self.names[:members], *more)
+
     @property
     def lite_pull(self) -> bool:
         """Whether an application polls; else messages are pushed to a listener."""
@@ -137,6 +143,8 @@ class Scenario:
     consumers: tuple[ConsumerGroupSpec, ...] = ()
     producers: tuple[ProducerSpec, ...] = ()
     faults: Plan = Plan()
+    nemeses: tuple[Nemesis, ...] = ()
+    """Faults from rates, besides those of the plan; their instants come from the seed."""
 
     def __attrs_post_init__(self) -> None:
         _check_numbers(self)
@@ -144,6 +152,11 @@ class Scenario:
         _check_addresses(self)
         _check_topics(self)
         _check_faults(self)
+
+    def plan(self) -> Plan:
+        """All faults that this seed gives: those of the scenario, and those of its nemeses."""
+        drawn = timelines(self.nemeses, self.run_for_ms, lambda name: named_stream(self.seed, "nemesis", name))
+        return Plan((*self.faults.faults, *drawn))
 
     def node_names(self) -> tuple[str, ...]:
         """Names of all nodes: nameservers, brokers, consumers, producers, each in their order."""
@@ -220,10 +233,6 @@ def _check_addresses(scenario: Scenario) -> None:
                 key = f"broker[{i}].options.listenPort"
                 raise SpecError(key, f"expected ports of its own on a shared address, {port} belongs to {taken[port]}")
             taken[port] = broker.name
-    shared = [broker.name for broker in scenario.brokers if len(ports[broker.address_of or broker.name]) > 2]
-    for i, timed in enumerate(scenario.faults.faults):
-        if isinstance(timed.fault, PowerOff) and any(timed.fault.scope.matches(name) for name in shared):
-            raise SpecError(f"fault[{i}].kind", "expected no loss of power where brokers share an address: use kill")
 
 
 def _check_topics(scenario: Scenario) -> None:
@@ -284,20 +293,17 @@ def _expect_expression(key: str, topic: str, expression: str) -> None:
 
 
 def _check_faults(scenario: Scenario) -> None:
-    known = [*scenario.node_names(), ANY]
     for i, timed in enumerate(scenario.faults.faults):
-        for field, pattern in _patterns(timed.fault):
-            expect_known(f"fault[{i}].{field}", "node", pattern, known)
+        check_fault(scenario, f"fault[{i}]", timed.fault)
         if timed.at_ms >= scenario.run_for_ms:
             raise SpecError(f"fault[{i}].at_ms", f"expected an instant before the end at {scenario.run_for_ms} ms")
-
-
-def _patterns(fault: Fault) -> Iterator[tuple[str, str]]:
-    if isinstance(fault, Cut | Loss | Delay):
-        yield "from", fault.scope.src
-        yield "to", fault.scope.dst
-    else:
-        yield "node", fault.scope.node
+    taken = {timed.id: f"fault[{i}].id" for i, timed in enumerate(scenario.faults.faults)}
+    for i, nemesis in enumerate(scenario.nemeses):
+        check_fault(scenario, f"nemesis[{i}]", nemesis.fault)
+        for known, at in taken.items():
+            if known == nemesis.id or known.startswith(f"{nemesis.id}-"):
+                raise SpecError(f"nemesis[{i}].id", f"expected an id of its own, {nemesis.id} is taken by {at}")
+        taken[nemesis.id] = f"nemesis[{i}].id"
 
 
 def numbered(stem: str, count: int, start: int = 1) -> tuple[str, ...]:

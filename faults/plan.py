@@ -5,12 +5,9 @@ from enum import StrEnum
 
 import attrs
 
-from faults.kind import EFFECTS, Verb
-from faults.link import Cut, Delay, LinkFault, Loss
-from faults.process import ProcessFault
-from faults.scope import FaultError
-
-Fault = LinkFault | ProcessFault
+from faults.fault import Fault
+from faults.kind import EFFECTS, Action
+from faults.whom import FaultError
 
 
 class Phase(StrEnum):
@@ -47,11 +44,6 @@ class TimedFault:
         """When it ends, since the run began; None: when the run ends."""
         return None if self.for_ms is None else self.at_ms + self.for_ms
 
-    def meets(self, other: "TimedFault") -> bool:
-        """Whether both are under way at some instant; one that begins as the other ends does not meet it."""
-        starts_before_end = other.end_ms is None or self.at_ms < other.end_ms
-        return starts_before_end and (self.end_ms is None or other.at_ms < self.end_ms)
-
     def describe(self) -> str:
         """For people: `60000 ms +300000 ms: cut consumer-2 -> broker-b`."""
         lasting = "" if self.for_ms is None else f" +{self.for_ms} ms"
@@ -67,7 +59,7 @@ class Step:
     timed: TimedFault
 
     @property
-    def verb(self) -> Verb:
+    def action(self) -> Action:
         """What is to be done now."""
         effect = EFFECTS[self.timed.fault.kind]
         return effect.apply if self.phase is Phase.BEGIN else effect.heal
@@ -88,21 +80,20 @@ class PlanError(ValueError):
 class Plan:
     """All faults of a run, in the order in which they were written.
 
+    They may overlap, also on one node: each ends on its own, and what another one still holds down stays down.
+
     Raises:
-        PlanError: two faults have one id, or two process faults meet on a node.
+        PlanError: two faults have one id.
     """
 
     faults: tuple[TimedFault, ...] = ()
 
     def __attrs_post_init__(self) -> None:
+        taken: dict[str, None] = {}
         for index, timed in enumerate(self.faults):
-            for earlier in self.faults[:index]:
-                if earlier.id == timed.id:
-                    raise PlanError(index, "id", f"expected an id of its own, {timed.id} is taken")
-                if _hit_one_process(earlier, timed):
-                    raise PlanError(
-                        index, "at_ms", f"expected a time outside of {earlier.id}, which hits the same process"
-                    )
+            if timed.id in taken:
+                raise PlanError(index, "id", f"expected an id of its own, {timed.id} is taken")
+            taken[timed.id] = None
 
     def steps(self, run_for_ms: int) -> tuple[Step, ...]:
         """Expand into what is to be done when, in order.
@@ -121,11 +112,3 @@ class Plan:
                 end_ms = run_for_ms if timed.end_ms is None else min(timed.end_ms, run_for_ms)
                 yield Step(timed.at_ms, Phase.BEGIN, timed)
                 yield Step(end_ms, Phase.END, timed)
-
-
-def _hit_one_process(one: TimedFault, other: TimedFault) -> bool:
-    # Rules of links add up and heal one by one; a process has only one state, which the first heal would undo.
-    first, second = one.fault, other.fault
-    if isinstance(first, Cut | Loss | Delay) or isinstance(second, Cut | Loss | Delay):
-        return False
-    return first.scope.overlaps(second.scope) and one.meets(other)

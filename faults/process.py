@@ -1,10 +1,12 @@
-"""What can go wrong with the process or the machine of a node."""
+"""What can go wrong with the process of a node."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import attrs
 
+from faults.fault import parameters_of
+from faults.fields import whole
 from faults.kind import FaultKind
 from faults.scope import NodeScope
 
@@ -17,8 +19,8 @@ class _ProcessFault:
     scope: NodeScope
 
     def parameters(self) -> Mapping[str, Any]:
-        """Nothing, ready for JSON."""
-        return {}
+        """All that is said besides whom it hits, ready for JSON."""
+        return parameters_of(self)
 
     def describe(self) -> str:
         """For people: `suspend consumer-3`."""
@@ -53,4 +55,23 @@ class Suspend(_ProcessFault):
     kind: ClassVar[FaultKind] = FaultKind.SUSPEND
 
 
-ProcessFault = Kill | Restart | PowerOff | Suspend
+@attrs.frozen
+class SlowCpu(_ProcessFault):
+    """The process gets a turn of the CPU once in a while only, as under a cgroup's quota.
+
+    What arrives or falls due between two turns waits for the next one.
+    """
+
+    kind: ClassVar[FaultKind] = FaultKind.SLOW_CPU
+    turn_ms: int = attrs.field(validator=whole("milliseconds", 1))
+    """From one turn to the next."""
+
+    def describe(self) -> str:
+        """For people: `slow CPU of broker-a: a turn every 100 ms`."""
+        return f"slow CPU of {self.scope.describe()}: a turn every {self.turn_ms} ms"
+
+
+DOWN = (Kill, Restart, PowerOff)
+"""While one of these lasts, no process runs."""
+ProcessFault = Kill | Restart | PowerOff | Suspend | SlowCpu
+PROCESS_FAULTS = (*DOWN, Suspend, SlowCpu)

@@ -1,45 +1,59 @@
 """Which links and which nodes a fault hits."""
 
+from enum import StrEnum
+
 import attrs
 
-ANY = "*"
-"""The pattern that names every node."""
+from faults.whom import ANY, Cluster, Draws, FaultError, Lead, Names, Whom, covers, whom
 
 
-class FaultError(ValueError):
-    """A fault cannot be as it was asked for."""
-
-    def __init__(self, field: str, expected: str) -> None:
-        super().__init__(f"{field}: {expected}")
-        self.field = field
-        """Which of its fields is wrong."""
-        self.expected = expected
-        """What would have been right."""
-
-
-def _is_pattern(_scope: object, field: "attrs.Attribute[str]", value: object) -> None:
-    if not isinstance(value, str) or not value or (ANY in value and value != ANY):
+def _is_whom(_scope: object, field: "attrs.Attribute[str]", value: object) -> None:
+    if not isinstance(value, str) or not value:
         raise FaultError(field.name, f'expected the exact name of a node or "{ANY}", not {value!r}')
+    try:
+        whom(value)
+    except FaultError as error:
+        raise FaultError(field.name, error.expected) from None
 
 
-def _covers(pattern: str, name: str) -> bool:
-    return pattern in (ANY, name)
+def _names(text: str) -> tuple[str, ...]:
+    """Of a scope that was resolved, or always named its nodes."""
+    found = whom(text)
+    return found.names if isinstance(found, Names) else ()
+
+
+def _resolved(text: str, cluster: Cluster, chance: Draws) -> str:
+    return ", ".join(whom(text).find(cluster, chance))
+
+
+def _expect_somebody(field: str, asked: str, found: str) -> None:
+    if not found:
+        raise FaultError(field, f"expected somebody who is hit: nobody is {asked} now")
 
 
 @attrs.frozen
 class NodeScope:
-    """One node, or all of them."""
+    """Nodes, by name or by meaning (`faults.whom`)."""
 
-    node: str = attrs.field(validator=_is_pattern)
-    """Exact name, or `*`."""
+    node: str = attrs.field(validator=_is_whom)
 
     def matches(self, name: str) -> bool:
-        """Whether the node of this name is hit."""
-        return _covers(self.node, name)
+        """Whether the node of this name is hit; whoever is said by meaning must be resolved before."""
+        return covers(_names(self.node), name)
 
-    def overlaps(self, other: "NodeScope") -> bool:
-        """Whether a node can be hit by both."""
-        return _covers(self.node, other.node) or _covers(other.node, self.node)
+    def resolve(self, cluster: Cluster, chance: Draws) -> "NodeScope":
+        """The nodes that are meant now, by name.
+
+        Raises:
+            FaultError: nobody is.
+        """
+        found = _resolved(self.node, cluster, chance)
+        _expect_somebody("node", self.node, found)
+        return NodeScope(found)
+
+    def whoms(self) -> tuple[tuple[str, Whom], ...]:
+        """(field, whom) of all that is asked for."""
+        return (("node", whom(self.node)),)
 
     def describe(self) -> str:
         """For people: `broker-a`, or `all nodes`."""
@@ -48,27 +62,140 @@ class NodeScope:
 
 @attrs.frozen
 class LinkScope:
-    """The links from one node to another, in one direction or both."""
+    """The links from some nodes to others, in one direction or both."""
 
-    src: str = attrs.field(validator=_is_pattern)
-    """Exact name of the sender, or `*`."""
-    dst: str = attrs.field(validator=_is_pattern)
-    """Exact name of the receiver, or `*`."""
+    src: str = attrs.field(validator=_is_whom)
+    """Whose frames, by name or by meaning."""
+    dst: str = attrs.field(validator=_is_whom)
+    """To whom."""
     one_way: bool = False
     """Only frames from `src` to `dst`; else also those from `dst` to `src`."""
+    _src: tuple[str, ...] = attrs.field(init=False, eq=False, repr=False)
+    _dst: tuple[str, ...] = attrs.field(init=False, eq=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
-        if self.src == self.dst != ANY:
+        if self.src == self.dst != ANY and len(_names(self.src)) == 1:
             raise FaultError("dst", f"expected another node than {self.src}: a node has no link to itself")
+        # Every link asks whether it is meant, each time that a fault begins or ends.
+        object.__setattr__(self, "_src", _names(self.src))
+        object.__setattr__(self, "_dst", _names(self.dst))
 
     def matches(self, src: str, dst: str) -> bool:
         """Whether a frame that travels from `src` to `dst` is hit."""
-        forward = _covers(self.src, src) and _covers(self.dst, dst)
-        backward = _covers(self.src, dst) and _covers(self.dst, src)
+        forward = covers(self._src, src) and covers(self._dst, dst)
+        backward = covers(self._src, dst) and covers(self._dst, src)
         return forward or (backward and not self.one_way)
+
+    def resolve(self, cluster: Cluster, chance: Draws) -> "LinkScope":
+        """The links that are meant now, by name.
+
+        Raises:
+            FaultError: nobody is at one of the ends, or the same node is at both.
+        """
+        src, dst = (_resolved(end, cluster, chance) for end in (self.src, self.dst))
+        _expect_somebody("src", self.src, src)
+        _expect_somebody("dst", self.dst, dst)
+        return LinkScope(src, dst, self.one_way)
+
+    def whoms(self) -> tuple[tuple[str, Whom], ...]:
+        """(field, whom) of all that is asked for."""
+        return (("src", whom(self.src)), ("dst", whom(self.dst)))
 
     def describe(self) -> str:
         """For people: `consumer-1 -> broker-b`, `consumer-1 <-> broker-b`, or `all links`."""
-        if self.src == self.dst:
+        if self.src == self.dst == ANY:
             return "all links"
         return f"{self.src} {'->' if self.one_way else '<->'} {self.dst}"
+
+
+class Shape(StrEnum):
+    """How a partition divides nodes; the names are those of OpenMessaging-Chaos and Jepsen."""
+
+    ISOLATE = "isolate"
+    """Some nodes see each other, and nobody of the rest."""
+    RING = "majorities-ring"
+    """Each sees a majority, and no two see the same one: their neighbours on a ring."""
+    BRIDGE = "bridge"
+    """Two halves do not see each other; the node between them sees all."""
+
+
+_FEWEST = {Shape.ISOLATE: 2, Shape.RING: 4, Shape.BRIDGE: 3}
+
+
+def _shape(value: object) -> Shape:
+    try:
+        return Shape(value)  # type: ignore[arg-type]
+    except ValueError:
+        raise FaultError("shape", f"expected one of {', '.join(Shape)}, not {value!r}") from None
+
+
+@attrs.frozen
+class PartitionScope:
+    """A division of nodes; links to others than these are not hit."""
+
+    shape: Shape = attrs.field(converter=_shape)
+    among: str = attrs.field(default="servers", validator=_is_whom)
+    """Who is divided. A ring or a bridge of nodes by name keeps the order of the names; else it is drawn."""
+    node: str = attrs.field(default="random servers", validator=_is_whom)
+    """isolate: who is isolated from the rest of `among`."""
+
+    def matches(self, src: str, dst: str) -> bool:
+        """Whether a frame between two nodes is hit."""
+        among = _names(self.among)
+        if src not in among or dst not in among:
+            return False
+        if self.shape is Shape.ISOLATE:
+            alone = _names(self.node)
+            return (src in alone) != (dst in alone)
+        one, other = among.index(src), among.index(dst)
+        if self.shape is Shape.RING:
+            apart = abs(one - other)
+            return min(apart, len(among) - apart) > len(among) // 4
+        middle = len(among) // 2
+        return (one - middle) * (other - middle) < 0
+
+    def resolve(self, cluster: Cluster, chance: Draws) -> "PartitionScope":
+        """The division as it is now, by name.
+
+        Raises:
+            FaultError: there are too few nodes for it.
+        """
+        among = list(whom(self.among).find(cluster, chance))
+        among = list(cluster.pool("nodes")) if among == [ANY] else among
+        if len(among) < _FEWEST[self.shape]:
+            raise FaultError("among", f"expected {_FEWEST[self.shape]} nodes at least for {self.shape}: {self.among}")
+        if self.shape is not Shape.ISOLATE:
+            if not isinstance(whom(self.among), Names):
+                chance.shuffle(among)
+            return PartitionScope(self.shape, ", ".join(among))
+        alone = [name for name in whom(self.node).find(_Within(cluster, tuple(among)), chance) if name in among]
+        if len(alone) == len(among):
+            alone.pop()  # somebody must be left to be isolated from
+        _expect_somebody("node", self.node, ", ".join(alone))
+        return PartitionScope(self.shape, ", ".join(among), ", ".join(alone))
+
+    def whoms(self) -> tuple[tuple[str, Whom], ...]:
+        """(field, whom) of all that is asked for."""
+        return (("among", whom(self.among)), ("node", whom(self.node)))
+
+    def describe(self) -> str:
+        """For people: `isolate broker-a among broker-a, broker-b`."""
+        alone = f" {self.node}" if self.shape is Shape.ISOLATE else ""
+        return f"{self.shape}{alone} among {self.among}"
+
+
+@attrs.frozen
+class _Within:
+    """`nodes` means those that are divided."""
+
+    cluster: Cluster
+    among: tuple[str, ...]
+
+    def pool(self, pool: str) -> tuple[str, ...]:
+        return tuple(name for name in self.cluster.pool(pool) if name in self.among)
+
+    def leads(self, lead: Lead, of: str) -> tuple[str, ...]:
+        return self.cluster.leads(lead, of)
+
+
+__all__ = ["ANY", "FaultError", "LinkScope", "NodeScope", "PartitionScope", "Shape"]

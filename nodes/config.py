@@ -164,6 +164,8 @@ class BrokerConfig(RemotingServerConfig, RemotingClientConfig):
     """What `enable_auto_in_sync_replicas` does not go below."""
     enable_auto_in_sync_replicas: bool = _flag(default=False)
     """Be content with as many replicas as are in sync."""
+    sync_flush_timeout: int = _millis(5_000)
+    """How long a send waits for the disk, before it is answered FLUSH_DISK_TIMEOUT."""
     slave_timeout: int = _millis(3_000)
     """How long a SYNC_MASTER lets a sender wait for replicas before it says that they did not make it."""
     sync_master_flush_offset_when_startup: bool = _flag(default=False)

@@ -40,6 +40,9 @@ class Disk(Protocol):
     def read(self, name: str) -> bytes | None:
         """Content of the file, None where there is none."""
 
+    def busy_ms(self) -> float:
+        """How long until all that was written so far is on the disk; whoever must be sure of it sleeps so long."""
+
 
 class Channel(Protocol):
     """One end of a connection."""

@@ -164,7 +164,7 @@ class Dial:
     def _travel(self, link: Link, arrive: Callable[[], None]) -> int:
         """Send a segment; returns when it arrives, 0 if a fault takes it."""
         fault_id, latency_ns = link.verdict(may_be_lost=True)
-        if fault_id:
+        if fault_id or link.loses_segment():
             return 0
         due_ns = self._fabric.timeline.now_ns + latency_ns
         self._fabric.timeline.call_at(due_ns, lambda: None if link.cut_by else arrive(), None, cause.get())

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from emulator.network.link import Link
     from emulator.time.timeline import Timeline
+    from faults.link import Stage
     from nodes.host import ChannelHandler
     from nodes.protocol.command import Command
 
@@ -33,6 +34,9 @@ class Peer(Protocol):
     """What arrived while it was suspended, in order."""
     endpoints: dict[Endpoint, None]
     """Its open endpoints, in the order in which they were opened."""
+
+    def is_in(self, stage: Stage) -> bool:
+        """Whether it is in a stage of its life."""
 
     def crash(self, error: Exception) -> None:
         """Its own code raised while it handled an arrival."""

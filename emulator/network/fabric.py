@@ -4,9 +4,11 @@ from typing import Protocol
 
 import attrs
 
+from emulator.bites import Bites
 from emulator.network.endpoint import Endpoint, Peer
 from emulator.network.hub import Arrival, Carrier, Hub
 from emulator.network.link import Link, LinkRule
+from emulator.network.retransmission import Retransmission
 from emulator.time.timeline import Owner, Timeline
 from nodes.cause import NO_CAUSE, cause
 from nodes.host import ChannelHandler
@@ -62,18 +64,23 @@ class Fabric:
         self.listeners: dict[tuple[str, int], Listener] = {}
         self.powered: dict[str, str] = {}
         """ip -> node of every machine that has power."""
+        self.bites = Bites()
+        """How often each fault did something, here and on the machines."""
         self._seed = seed
         self._delay_ms = delay_ms
         self._jitter_ms = jitter_ms
         self._links: dict[tuple[str, str], Link] = {}
         self._rules: tuple[LinkRule, ...] = ()
         self._connections = 0
+        self._retransmission = Retransmission(
+            timeline, self._leave, lambda ip: ip in self.powered, self._give_up_connection
+        )
 
     def link(self, src: str, dst: str) -> Link:
         """The direction from node `src` to node `dst`."""
         link = self._links.get((src, dst))
         if link is None:
-            link = Link(self._seed, src, dst, self._delay_ms, self._jitter_ms)
+            link = Link(self._seed, src, dst, self._delay_ms, self._jitter_ms, self.bites)
             link.apply(tuple(r for r in self._rules if r.covers(src, dst)))
             self._links[src, dst] = link
         return link
@@ -117,22 +124,22 @@ class Fabric:
         link = endpoint.link
         if link.plain:
             link.frames += 1
-            latency_ns = link.delay_ns
-        else:
-            fault_id, latency_ns = link.verdict(may_be_lost=True)
-            if fault_id:
-                self.recorder.frame("dropped", endpoint, command, now_ns, fault_id)
-                return
-        self.hub.post(endpoint, command, now_ns, latency_ns)
+            self.hub.post(endpoint, command, now_ns, link.delay_ns)
+        elif not self._retransmission.takes(endpoint, command, now_ns):
+            self._leave(endpoint, command, now_ns)
 
     def close(self, endpoint: Endpoint) -> None:
         """Close one end; the FIN takes the link like a frame, though a kernel repeats it when it is lost."""
         if endpoint.closed:
             return
         self.forget(endpoint)
-        fault_id, latency_ns = endpoint.link.verdict(may_be_lost=False)
-        if not fault_id:
-            self.hub.post(endpoint, None, self.timeline.now_ns, latency_ns)
+        now_ns = self.timeline.now_ns
+        if endpoint.link.plain or not self._retransmission.takes(endpoint, None, now_ns):
+            self._leave(endpoint, None, now_ns)
+
+    def in_flight(self) -> list[Arrival]:
+        """Frames that have been sent and have not arrived; those that wait to be sent again come last."""
+        return [*self.hub.in_flight(), *self._retransmission.in_flight()]
 
     def forget(self, endpoint: Endpoint) -> None:
         """Close one end in silence: no FIN leaves."""
@@ -158,11 +165,20 @@ class Fabric:
         for arrival in arrivals:
             self._arrive(arrival)
 
+    def _leave(self, sender: Endpoint, command: Command | None, sent_ns: int) -> None:
+        """A frame, or a FIN, takes its link, if no fault takes it."""
+        fault_id, latency_ns = sender.link.verdict(may_be_lost=command is not None, sender=sender, command=command)
+        if not fault_id:
+            self.hub.post(sender, command, sent_ns, self.timeline.now_ns - sent_ns + latency_ns)
+        elif command is not None:
+            self.recorder.frame("dropped", sender, command, sent_ns, fault_id)
+
     def _arrive(self, arrival: Arrival) -> None:
         sender, command, sent_ns = arrival
         receiver = sender.peer
         process = receiver.process
         if sender.link.cut_by:
+            self.bites.bite(sender.link.cut_by)
             if command is not None:
                 self.recorder.frame("dropped", sender, command, sent_ns, sender.link.cut_by)
         elif receiver.closed:
@@ -187,6 +203,20 @@ class Fabric:
         self.recorder.connection("malformed", endpoint.id, src, dst, now_ns, cause.get(), mistake)
         for end in (endpoint, endpoint.peer):
             self.hub.post(end, None, now_ns, end.link.delay_ns)
+
+    def _give_up_connection(self, end: Endpoint, unacknowledged: list[tuple[Command | None, int]]) -> None:
+        """A kernel has repeated a segment long enough, or has lost its power: the other end is not told."""
+        for command, sent_ns in unacknowledged:
+            if command is not None:
+                self.recorder.frame("lost", end, command, sent_ns, "never acknowledged")
+        if end.closed:
+            return
+        now_ns = self.timeline.now_ns
+        self.recorder.connection("broken", end.id, end.process.node, end.peer.process.node, now_ns, NO_CAUSE)
+        if end.process.suspended:
+            end.process.inbox.append((end.peer, None, now_ns))
+        else:
+            self._fin(end.peer, end, now_ns)
 
     def _fin(self, sender: Endpoint, receiver: Endpoint, sent_ns: int) -> None:
         self.forget(receiver)

@@ -16,6 +16,7 @@ from emulator.network.endpoint import Endpoint, Peer
 from emulator.network.fabric import Fabric, Listener
 from emulator.network.loopback import LoopbackCarrier
 from emulator.time.timeline import Owner
+from faults.link import Stage
 from nodes.cause import NO_CAUSE
 from nodes.host import Channel, ChannelHandler
 from nodes.protocol.codes import ResponseCode
@@ -155,6 +156,10 @@ class Guest(Peer, ChannelHandler):
             if self._end is not None:
                 self._end.close()
             self._socket.close()
+
+    def is_in(self, stage: Stage) -> bool:  # noqa: ARG002 - nothing is known of its life
+        """Never: a program outside tells nobody what it is doing."""
+        return False
 
     def crash(self, error: Exception) -> None:
         """There is no node's code on this side: a bug of the emulator."""

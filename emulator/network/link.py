@@ -8,9 +8,13 @@ from enum import StrEnum
 
 import attrs
 
+from emulator.bites import Bites
 from emulator.chance import draw
+from emulator.network.endpoint import Endpoint
+from nodes.protocol.command import Command
 
 _NS_PER_MS = 1_000_000
+Means = Callable[[Endpoint, Command], bool]
 
 
 class LinkEffect(StrEnum):
@@ -18,7 +22,27 @@ class LinkEffect(StrEnum):
 
     CUT = "cut"
     LOSS = "loss"
+    TCP_LOSS = "tcp_loss"
     DELAY = "delay"
+    DROP = "drop"
+
+
+class Quota:
+    """Which of the frames that a fault means it takes: some pass, then it takes so many."""
+
+    def __init__(self, skip: int, most: int | None) -> None:
+        self._skip = skip
+        self._left = most
+
+    def takes(self) -> bool:
+        """Whether the next one is taken."""
+        if self._skip:
+            self._skip -= 1
+            return False
+        if self._left is None:
+            return True
+        self._left -= 1
+        return self._left >= 0
 
 
 @attrs.frozen
@@ -30,58 +54,92 @@ class LinkRule:
     covers: Callable[[str, str], bool]
     """(source node, destination node) -> whether the rule bites there."""
     loss: float = 0.0
-    """Share of frames that vanish, 0..1."""
+    """Share of frames or segments that vanish, 0..1."""
     delay_ms: int = 0
     """Added to the latency of the link."""
     jitter_ms: int = 0
     """Upper bound of a further, uniform delay."""
+    means: Means | None = None
+    """Which frames it is about; None: all, and what opens and closes connections."""
+    quota: Quota | None = None
+    """drop: which of those it takes, counted over all its links."""
+
+
+@attrs.frozen
+class _Rule:
+    """A rule on one link, with the names of its draws."""
+
+    rule: LinkRule
+    stream: str
+    jitter_stream: str
 
 
 class Link:
     """One direction between two nodes.
 
-    `plain` links (no loss, no jitter, no cut) are decided without a draw.
+    `plain` links (no fault, no jitter) are decided without a draw.
     """
 
     __slots__ = (
         "_base_delay_ns",
-        "_base_jitter_ms",
-        "_jitters",
+        "_bites",
+        "_delays",
+        "_jitter",
         "_losses",
         "_name",
         "_seed",
+        "_segment_losses",
         "cut_by",
         "delay_ns",
         "frames",
         "plain",
+        "segments",
     )
 
-    def __init__(self, seed: int, src: str, dst: str, delay_ms: int, jitter_ms: int) -> None:
+    def __init__(
+        self, seed: int, src: str, dst: str, delay_ms: int, jitter_ms: int, bites: Bites | None = None
+    ) -> None:
         self._name = f"link/{src}/{dst}"
         self._seed = seed
         self._base_delay_ns = delay_ms * _NS_PER_MS
-        self._base_jitter_ms = jitter_ms
+        self._jitter = (f"{self._name}/jitter", jitter_ms + 1)
+        self._bites = bites or Bites()
         self.frames = 0
+        self.segments = 0
         self.apply(())
 
     def apply(self, rules: tuple[LinkRule, ...]) -> None:
         """Take on exactly these rules, in the order in which their faults began."""
-        self.cut_by = next((r.fault_id for r in rules if r.effect is LinkEffect.CUT), "")
-        self._losses = tuple(
-            (r.fault_id, f"{self._name}/{r.fault_id}", r.loss) for r in rules if r.effect is LinkEffect.LOSS
-        )
-        delays = [r for r in rules if r.effect is LinkEffect.DELAY]
-        self.delay_ns = self._base_delay_ns + sum(r.delay_ms for r in delays) * _NS_PER_MS
-        jitters = [("jitter", self._base_jitter_ms), *((f"{r.fault_id}/jitter", r.jitter_ms) for r in delays)]
         # A stream for each: a fault that comes or goes shifts no draw of another.
-        self._jitters = tuple((f"{self._name}/{name}", bound_ms + 1) for name, bound_ms in jitters if bound_ms)
-        self.plain = not (self.cut_by or self._losses or self._jitters)
+        here = [_Rule(r, f"{self._name}/{r.fault_id}", f"{self._name}/{r.fault_id}/jitter") for r in rules]
+        self.cut_by = next((one.rule.fault_id for one in here if one.rule.effect is LinkEffect.CUT), "")
+        self._losses = tuple(one for one in here if one.rule.effect in (LinkEffect.LOSS, LinkEffect.DROP))
+        self._segment_losses = tuple(one for one in here if one.rule.effect is LinkEffect.TCP_LOSS)
+        self._delays = tuple(one for one in here if one.rule.effect is LinkEffect.DELAY)
+        self.delay_ns = self._base_delay_ns
+        self.plain = not here and self._jitter[1] == 1
 
-    def verdict(self, *, may_be_lost: bool) -> tuple[str, int]:
+    def loses_segment(self) -> bool:
+        """Whether a segment is lost on its way (the `tcp` model); its sender will repeat it."""
+        if not self._segment_losses:
+            return False
+        ordinal, self.segments = self.segments, self.segments + 1
+        for one in self._segment_losses:
+            if draw(self._seed, one.stream, ordinal) < one.rule.loss:
+                self._bites.bite(one.rule.fault_id)
+                return True
+        return False
+
+    def verdict(
+        self, *, may_be_lost: bool, sender: Endpoint | None = None, command: Command | None = None
+    ) -> tuple[str, int]:
         """Decide about the next frame.
 
         Args:
             may_be_lost: False for what a kernel would retransmit (FIN).
+            sender: the end that sends; None where there is no connection yet.
+            command: what is sent; None for what opens or closes a connection, which rules about certain
+                frames do not mean.
 
         Returns:
             Id of the fault that takes the frame ("" if none does), latency in ns on the 1 ms grid.
@@ -91,12 +149,41 @@ class Link:
         if self.plain:
             return "", self.delay_ns
         if self.cut_by:
+            self._bites.bite(self.cut_by)
             return self.cut_by, self.delay_ns
         if may_be_lost:
-            for fault_id, stream, loss in self._losses:
-                if draw(self._seed, stream, ordinal) < loss:
-                    return fault_id, self.delay_ns
+            for one in self._losses:
+                if self._takes(one, ordinal, sender, command):
+                    self._bites.bite(one.rule.fault_id)
+                    return one.rule.fault_id, self.delay_ns
+        return "", self._latency_ns(ordinal, sender, command)
+
+    def _takes(self, one: _Rule, ordinal: int, sender: Endpoint | None, command: Command | None) -> bool:
+        rule = one.rule
+        if not _means(rule, sender, command):
+            return False
+        if rule.effect is LinkEffect.DROP:
+            return rule.quota is None or rule.quota.takes()
+        return draw(self._seed, one.stream, ordinal) < rule.loss
+
+    def _latency_ns(self, ordinal: int, sender: Endpoint | None, command: Command | None) -> int:
         latency_ns = self.delay_ns
-        for stream, steps in self._jitters:
+        stream, steps = self._jitter
+        if steps > 1:
             latency_ns += int(draw(self._seed, stream, ordinal) * steps) * _NS_PER_MS
-        return "", latency_ns
+        for one in self._delays:
+            rule = one.rule
+            if not _means(rule, sender, command):
+                continue
+            self._bites.bite(rule.fault_id)
+            latency_ns += rule.delay_ms * _NS_PER_MS
+            if rule.jitter_ms:
+                latency_ns += int(draw(self._seed, one.jitter_stream, ordinal) * (rule.jitter_ms + 1)) * _NS_PER_MS
+        return latency_ns
+
+
+def _means(rule: LinkRule, sender: Endpoint | None, command: Command | None) -> bool:
+    if rule.means is None:
+        # Without a command it opens or closes a connection: no frame that one could count.
+        return command is not None or rule.effect is not LinkEffect.DROP
+    return sender is not None and command is not None and rule.means(sender, command)

@@ -128,9 +128,9 @@ class Recorder:
                     quiet=True,
                 )
 
-    def fault(self, event: str, fault_id: str, kind: str, subject: str, parameters: Json) -> int:
+    def fault(self, event: str, fault_id: str, kind: str, subject: str, parameters: Json, bites: int) -> int:
         """A fault begins or ends."""
-        return self._append(FAULTS, event, fault_id, kind, subject, canonical(parameters)[0], cause.get())
+        return self._append(FAULTS, event, fault_id, kind, subject, canonical(parameters)[0], bites, cause.get())
 
     def begin_cause(self, node: str, name: str) -> int:
         """A chain of causes begins; returns the seq of its row."""

@@ -15,7 +15,7 @@ from enum import StrEnum
 
 import attrs
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 class ColumnType(StrEnum):
@@ -95,7 +95,7 @@ RPC = Table(
         _text(
             "event",
             "delivered, dropped (by a fault), timed_out (the caller gave up), connected, refused, "
-            "connect_lost (no answer), closed, malformed, lost (its connection or receiver was gone), in_flight (when the run ended)",
+            "connect_lost (no answer), closed, malformed, broken (a kernel gave it up), lost (its connection or receiver was gone), in_flight (when the run ended)",
         ),
         _int("connection", "number of the connection; 0: none was opened"),
         _text("src", "node that sent"),
@@ -146,6 +146,7 @@ FAULTS = Table(
         _text("kind", "cut, loss, delay, suspend, kill, ..."),
         _text("subject", "what it hits, for people: `consumer-1 -> broker-b`"),
         _text("parameters", "JSON"),
+        _int("bites", "end: how often it did something to a frame, a process, a write or a reading of the clock"),
         _CAUSE,
     ),
 )

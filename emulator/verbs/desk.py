@@ -8,11 +8,15 @@ import trio
 from emulator.cluster import Cluster
 from emulator.host import EmulatedHost
 from emulator.operator import Operator
+from emulator.spec_section import SpecError
+from emulator.spec_whom import check_fault
 from emulator.verbs.book import ViewBook
+from emulator.verbs.possible import expect_possible
 from emulator.verbs.verb import VerbError, nearest
+from faults.fault import Fault
 from faults.kind import FaultKind
-from faults.plan import Fault, Phase, Plan, Step, TimedFault
-from faults.scope import FaultError, LinkScope, NodeScope
+from faults.plan import Phase, Plan, Step, TimedFault
+from faults.whom import ANY, FaultError, Names
 
 _NS_PER_MS = 1_000_000
 
@@ -55,26 +59,36 @@ class Desk:
     async def begin(self, fault: Fault) -> TimedFault:
         """Break something, until it is healed.
 
+        Returns:
+            The fault with the nodes that it hits by name.
+
         Raises:
-            VerbError: something else has hold of the same process.
+            VerbError: whom it is to hit is not there, or is in no state in which it could be hit.
         """
-        self.expect_free(fault)
+        self._expect_known(fault)
         await self._wait_for_an_instant_of_its_own()
-        timed = TimedFault(self._free_id(fault.kind), fault, self.now_ms)
-        await self.operator.do(Step(self.now_ms, Phase.BEGIN, timed))
+        asked = TimedFault(self._free_id(fault.kind), fault, self.now_ms)
+        expect_possible(self.cluster, self._resolved(asked).fault)
+        await self.operator.do(Step(self.now_ms, Phase.BEGIN, asked))
+        timed = self.operator.active[asked.id]
         self._done.append(timed)
         return timed
 
-    def expect_free(self, fault: Fault) -> None:
-        """Two faults cannot have hold of one process, since the first heal would undo both.
+    def _expect_known(self, fault: Fault) -> None:
+        for _, whom in fault.scope.whoms():
+            for name in whom.names if isinstance(whom, Names) else ():
+                if name != ANY:
+                    self.host(name)
+        try:
+            check_fault(self.cluster.scenario, "", fault)
+        except SpecError as error:
+            raise VerbError(error.problem) from None
 
-        Raises:
-            VerbError: another one has.
-        """
-        for active in self.operator.active.values():
-            one, other = fault.scope, active.fault.scope
-            if isinstance(one, NodeScope) and isinstance(other, NodeScope) and one.overlaps(other):
-                raise VerbError(f"{active.fault.describe()} is under way: heal {active.id} first")
+    def _resolved(self, asked: TimedFault) -> TimedFault:
+        try:
+            return self.operator.resolve(asked)
+        except FaultError as error:
+            raise VerbError(error.expected) from None
 
     async def heal(self, fault_id: str) -> TimedFault:
         """End a fault, whoever began it.
@@ -82,23 +96,28 @@ class Desk:
         Raises:
             VerbError: none of that id is active.
         """
-        active = self.operator.active
-        if fault_id not in active:
-            raise VerbError(nearest("active fault", fault_id, tuple(active)))
+        self.expect_active(fault_id)
         await self._wait_for_an_instant_of_its_own()
-        timed = active[fault_id]
+        self.expect_active(fault_id)  # somebody else may have been faster
+        timed = self.operator.active[fault_id]
         await self.operator.do(Step(self.now_ms, Phase.END, timed))
         lasted_ms = self.now_ms - timed.at_ms
         self._done = [attrs.evolve(one, for_ms=lasted_ms) if one is timed else one for one in self._done]
         return timed
 
-    def active_on(self, node: str, kind: FaultKind | None = None) -> TimedFault | None:
-        """The fault that has hold of a node's process, if one of that kind has."""
-        for timed in self.operator.active.values():
-            fault = timed.fault
-            if isinstance(fault.scope, NodeScope) and fault.scope.matches(node) and kind in (None, fault.kind):
-                return timed
-        return None
+    def expect_active(self, fault_id: str) -> None:
+        """Refuse to heal what is not broken.
+
+        Raises:
+            VerbError: no fault of that id is active.
+        """
+        if fault_id not in self.operator.active:
+            raise VerbError(nearest("active fault", fault_id, tuple(self.operator.active)))
+
+    def active_on(self, node: str, kinds: tuple[FaultKind, ...]) -> tuple[TimedFault, ...]:
+        """The active faults of some kinds that hit a node."""
+        faults = self.operator.active.values()
+        return tuple(timed for timed in faults if timed.fault.kind in kinds and timed.fault.scope.matches(node))
 
     def by_hand(self) -> Plan:
         """All that was done by hand so far; what is still active has no end."""
@@ -116,18 +135,3 @@ class Desk:
         while f"{kind.value}-{number}" in used:
             number += 1
         return f"{kind.value}-{number}"
-
-
-def link_scope(desk: Desk, src: str, dst: str, *, one_way: bool) -> LinkScope:
-    """The links between two nodes; `*` is everybody.
-
-    Raises:
-        VerbError: a node does not exist, or both are the same.
-    """
-    for name in (src, dst):
-        if name != "*":
-            desk.host(name)
-    try:
-        return LinkScope(src, dst, one_way)
-    except FaultError as error:
-        raise VerbError(error.expected) from None

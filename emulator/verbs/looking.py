@@ -23,7 +23,7 @@ _S = 1_000
 async def _status(desk: Desk, _words: Words) -> Lines:
     states = Counter(host.power_state.value for host in desk.cluster.hosts.values())
     nodes = ", ".join(f"{count} {state}" for state, count in states.items())
-    differing = [key for key in _shared(desk) if desk.book.differs(*key)]
+    differing = [key for key in shared_subjects(desk) if desk.book.differs(*key)]
     lines = [f"{desk.now_ms / _S:.3f} s, nodes: {nodes}; {_count(len(desk.operator.active), 'active fault')}"]
     lines += [f"they differ about {kind} {subject}" for kind, subject in differing]
     return tuple(lines if differing else [*lines, "nodes of one role agree about everything they share"])
@@ -38,11 +38,13 @@ async def _nodes(desk: Desk, _words: Words) -> Lines:
 async def _views(desk: Desk, words: Words) -> Lines:
     """Of a subject, who holds what; without one, what nodes of one role differ about."""
     wanted = words[0] if words else None
-    keys = [key for key in _shared(desk) if (desk.book.differs(*key) if wanted is None else key[1] == wanted)]
+    keys = [key for key in shared_subjects(desk) if (desk.book.differs(*key) if wanted is None else key[1] == wanted)]
     if not keys and wanted is None:
         return ("nodes of one role agree about everything they share; `views SUBJECT` shows one, agreed or not",)
     if not keys:
-        raise VerbError(nearest("subject", str(wanted), tuple(dict.fromkeys(subject for _, subject in _shared(desk)))))
+        raise VerbError(
+            nearest("subject", str(wanted), tuple(dict.fromkeys(subject for _, subject in shared_subjects(desk))))
+        )
     lines = []
     for kind, subject in keys:
         lines.append(f"{kind} {subject}")
@@ -80,7 +82,8 @@ async def _faults(desk: Desk, _words: Words) -> Lines:
     return lines or ("no fault is active",)
 
 
-def _shared(desk: Desk) -> list[tuple[str, str]]:
+def shared_subjects(desk: Desk) -> list[tuple[str, str]]:
+    """(kind, subject) of all about which healthy nodes of one role agree."""
     return [key for key in desk.book.subjects() if key[0] in SHARED_KINDS]
 
 

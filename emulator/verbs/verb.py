@@ -10,6 +10,8 @@ import attrs
 if TYPE_CHECKING:
     from emulator.verbs.desk import Desk
 
+WORDS_MOST = 64
+"""Of a verb that takes as many words as somebody has to say."""
 Lines = tuple[str, ...]
 Words = Sequence[str]
 Act = Callable[["Desk", Words], Awaitable[Lines]]

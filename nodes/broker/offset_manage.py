@@ -70,6 +70,9 @@ class OffsetManage:
 
     async def _persist(self) -> None:
         self.persist()
+        busy_ms = self._broker.host.disk.busy_ms()
+        if busy_ms:
+            await self._broker.host.sleep_ms(busy_ms)
 
     def _update_consumer_offset(self, channel: Channel, request: Command) -> Command:
         header = decode_header(headers.UpdateConsumerOffsetRequestHeader, request.ext_fields)

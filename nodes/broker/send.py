@@ -1,6 +1,7 @@
 """Sends: the topic they are for, the queue they go to, and who waits for them."""
 
 from nodes.broker.context import BrokerContext
+from nodes.broker.flush import Flush
 from nodes.broker.ha_in_sync import NOT_ENOUGH_REMARK
 from nodes.broker.ha_service import HaService
 from nodes.broker.metadata_files import persist_topics
@@ -83,27 +84,30 @@ class SendMessage:
             )
         msg_id = f"{broker.address}#{stored.commit_log_offset}"
         answer = headers.SendMessageResponseHeader(msg_id, queue_id, stored.queue_offset)
-        if ack_nums <= 1:
+        flush = Flush(broker)
+        if ack_nums <= 1 and flush.at_once:
             return success(request, answer)
-        end = broker.store.max_commit_log_offset
         broker.host.start_soon(
-            self._answer_when_acked, channel, request, answer, end, ack_nums, cause.get(), name="handleHA"
+            self._answer_when_safe, channel, request, answer, flush, ack_nums, cause.get(), name="handleDiskFlushAndHA"
         )
         return None
 
-    async def _answer_when_acked(
+    async def _answer_when_safe(
         self,
         channel: Channel,
         request: Command,
         header: headers.SendMessageResponseHeader,
-        end: int,
+        flush: Flush,
         ack_nums: int,
         began: int,
     ) -> None:
-        """Answer once enough logs reach `end`; a message that did not make it in time is stored all the same."""
+        """Answer once disk and enough logs have it; a message that did not make it in time is stored all the same."""
         cause.set(began)
-        acked = await self._ha.wait_for_acks(end, ack_nums)
-        code = ResponseCode.SUCCESS if acked else ResponseCode.FLUSH_SLAVE_TIMEOUT
+        end = self._broker.store.max_commit_log_offset
+        acked = ack_nums <= 1 or await self._ha.wait_for_acks(end, ack_nums)
+        code = ResponseCode.SUCCESS if await flush.wait() else ResponseCode.FLUSH_DISK_TIMEOUT
+        if not acked:
+            code = ResponseCode.FLUSH_SLAVE_TIMEOUT
         if not request.is_oneway and not channel.closed:
             channel.send(request.answer(code, None, encode_header(header)))
 

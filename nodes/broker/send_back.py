@@ -3,9 +3,11 @@
 import attrs
 
 from nodes.broker.context import BrokerContext
+from nodes.broker.flush import Flush
 from nodes.broker.put_message import PutMessage, PutMessageStatus
 from nodes.broker.registration import Registration
 from nodes.broker.retry_topics import provide_dlq_topic, provide_topic
+from nodes.cause import cause
 from nodes.host import Channel
 from nodes.protocol import headers
 from nodes.protocol.codes import RequestCode, ResponseCode
@@ -43,7 +45,7 @@ class ConsumerSendMsgBack:
         self._chance = broker.host.rng("retryQueue")
         server.register(RequestCode.CONSUMER_SEND_MSG_BACK, self._send_back)
 
-    def _send_back(self, _channel: Channel, request: Command) -> Command:
+    def _send_back(self, channel: Channel, request: Command) -> Command | None:
         header = decode_header(headers.ConsumerSendMsgBackRequestHeader, request.ext_fields)
         broker = self._broker
         if broker.broker_id != MASTER_ID and not broker.config.enable_slave_acting_master:
@@ -57,11 +59,35 @@ class ConsumerSendMsgBack:
         if not is_writeable(broker.config.broker_permission):
             remark = f"the broker[{broker.host.ip}] sending message is forbidden"
             return request.answer(ResponseCode.NO_PERMISSION, remark)
+        return self._store_and_answer(channel, request, header, group)
+
+    def _store_and_answer(
+        self,
+        channel: Channel,
+        request: Command,
+        header: headers.ConsumerSendMsgBackRequestHeader,
+        group: SubscriptionGroupConfig,
+    ) -> Command | None:
+        """The answer, or None where it waits for the disk."""
         if group.retry_queue_nums <= 0:
             # The message is lost, and its consumer believes that it will come again.
             return success(request)
         refusal = self._store(header, group)
-        return success(request) if refusal is None else request.answer(*refusal)
+        if refusal is not None:
+            return request.answer(*refusal)
+        flush = Flush(self._broker)
+        if flush.at_once:
+            return success(request)
+        begin = self._answer_when_flushed
+        self._broker.host.start_soon(begin, channel, request, flush, cause.get(), name="consumerSendMsgBack")
+        return None
+
+    async def _answer_when_flushed(self, channel: Channel, request: Command, flush: Flush, began: int) -> None:
+        cause.set(began)
+        late = ResponseCode.SYSTEM_ERROR, PutMessageStatus.FLUSH_DISK_TIMEOUT.value
+        answer = success(request) if await flush.wait() else request.answer(*late)
+        if not request.is_oneway and not channel.closed:
+            channel.send(answer)
 
     def _store(
         self, header: headers.ConsumerSendMsgBackRequestHeader, group: SubscriptionGroupConfig

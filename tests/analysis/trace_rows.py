@@ -98,7 +98,7 @@ class HandMadeTrace:
         return self
 
     def fault(self, event, fault_id, kind, subject):
-        self.rows[FAULTS.name].append((*self._next(), event, fault_id, kind, subject, "{}", 0))
+        self.rows[FAULTS.name].append((*self._next(), event, fault_id, kind, subject, "{}", 0, 0))
         return self
 
 

@@ -6,6 +6,7 @@ import pytest
 from ha_world import add_broker, dialed, ha_address, ha_states
 from tiny_world import MS, PORT, VIRTUAL, play, process_of, until_ms
 
+from emulator.bites import Bites
 from emulator.disk import EmulatedDisk
 from emulator.network.link import LinkEffect, LinkRule
 from emulator.world import TimeMode
@@ -309,7 +310,7 @@ def test_a_log_longer_than_its_masters_is_not_found_out_and_goes_on_inside_the_n
         master.broker.put(*counted(1, 3))
         await until_ms(world, 10_000)
         await master.host.kill()
-        master.host.disk = EmulatedDisk()
+        master.host.disk = EmulatedDisk(world.timeline, Bites())
         master.host.start()
         await until_ms(world, 20_000)
         master.broker.put(b"new 1", b"new 2")

@@ -56,7 +56,7 @@ def fill(recorder, events):
         if number % 50 == 0:
             recorder.begin_cause("c-1", f"timer-{number}")
         if number % 99 == 0:
-            recorder.fault("begin", f"f{number}", "cut", "a -> b", {"one_way": True})
+            recorder.fault("begin", f"f{number}", "cut", "a -> b", {"one_way": True}, 0)
 
 
 def read_back(directory):
@@ -155,7 +155,7 @@ def test_listeners_hear_every_row_but_those_of_rpc_and_causes():
     for event in EVENTS:
         recorder.event(NODE, event)
     recorder.begin_cause("c-1", "timer")
-    recorder.fault("end", "f1", "cut", "a -> b", {})
+    recorder.fault("end", "f1", "cut", "a -> b", {}, 3)
 
     assert heard == [
         (BELIEFS.name, 1), (BELIEFS.name, 2), ("ownership", 3), ("messages", 4), (LIFECYCLE.name, 5), ("faults", 8)

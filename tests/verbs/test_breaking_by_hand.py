@@ -62,8 +62,22 @@ def test_whoever_leaves_finds_everything_healed(tmp_path):
     [
         ("cut c1 c1", "expected another node than c1: a node has no link to itself"),
         ("cut c1 brokr-a", "there is no node brokr-a; did you mean broker-a?"),
-        ("cut c1", "expected: cut A B [one-way]"),
-        ("loss 120", "percent: expected a whole number of percent from 0 to 100, not 120"),
+        ("cut", "expected: cut A [B] [one-way]"),
+        ("cut c1 broker-a c2", "expected: cut A [B] [one-way]"),
+        ("kill nobody at all", "expected the exact name of a node"),
+        ("kill acting master of broker-b", 'unknown broker "broker-b"'),
+        ("kill minor members of nobody", 'unknown group "nobody"'),
+        ("scale nobody 3", 'unknown group "nobody"'),
+        ("scale g 2", "g has 2 members: there is nothing to scale"),
+        ("drop HEARTBEAT", "expected a request code, not HEARTBEAT; did you mean HEART_BEAT?"),
+        ("drop HEART_BEAT from c1 next", "expected something after next"),
+        ("drop HEART_BEAT during lunch", "expected one of starting, pre-online, stopping, not 'lunch'"),
+        ("skew broker-a 0", "expected another number than 0, which would do nothing"),
+        ("partition ring", "expected one of isolate, majorities-ring, bridge, not 'ring'"),
+        ("partition majorities-ring", "expected 4 nodes at least for majorities-ring: servers"),
+        ("chaos minr-kill", "expected one of minor-kill"),
+        ("slow-disk broker-a 0", "expected a whole number of milliseconds >= 1, not 0"),
+        ("loss 120", "expected a whole number of percent from 0 to 100, not 120"),
         ("loss much", "expected a whole number of percent, not much"),
         ("resume c1", "c1 is not suspended: there is nothing to resume"),
         ("start c1", "c1 runs: there is nothing to start"),
@@ -85,15 +99,18 @@ def test_what_cannot_be_is_refused_in_one_line_and_changes_nothing(tmp_path, lin
     assert not (path / BY_HAND_FILE).exists()
 
 
-def test_a_process_that_a_fault_has_hold_of_is_left_alone_until_it_is_healed(tmp_path):
+def test_faults_of_one_process_overlap_and_each_heals_on_its_own(tmp_path):
     async def sitting(me: Somebody) -> None:
         await me.at_s(5)
         await me.say("suspend c1")
-        assert await me.refused("kill c1") == "suspend c1 is under way: heal suspend-1 first"
-        await me.say("resume c1")
         await me.say("kill c1")
-        assert "c1" in (await me.refused("suspend c1"))
-        assert await me.say("start c1") == ("healed kill-1: kill c1",)
+        assert (await me.refused("suspend c1")) == "c1 is down: there is nothing to suspend"
+        assert await me.say("power-off c1") == ("power_off-1: power off c1",)
+        assert await me.say("heal kill-1") == ("healed kill-1: kill c1",)
+        assert me.desk.host("c1").power_state.value == "powered off"
+        assert await me.say("start c1") == ("healed power_off-1: power off c1",)
+        assert me.desk.host("c1").power_state.value == "running"
+        assert await me.say("resume c1") == ("healed suspend-1: suspend c1",)
 
     sit(scenario(10), tmp_path, sitting)
 

@@ -1,0 +1,69 @@
+"""A machine whose CPU is scarce: its process gets a turn now and then, as under a cgroup's quota."""
+
+from __future__ import annotations
+
+from contextvars import copy_context
+from typing import TYPE_CHECKING
+
+import trio
+
+if TYPE_CHECKING:
+    from emulator.host import EmulatedHost
+
+_NS_PER_MS = 1_000_000
+
+
+class CpuQuota:
+    """Gives the process of a machine its turns while a fault holds the CPU back.
+
+    Between two turns nothing of the process runs, as if it were stopped; the kernel goes on.
+    """
+
+    def __init__(self, host: EmulatedHost) -> None:
+        self._host = host
+        self._turns_ms: dict[str, int] = {}
+        """Fault -> from one turn to the next."""
+        self._until_healed = trio.CancelScope()
+
+    async def throttle(self, fault_id: str, turn_ms: int) -> None:
+        """Turns are so far apart from now on; of several faults the worst decides."""
+        self._turns_ms[fault_id] = turn_ms
+        if len(self._turns_ms) == 1:
+            self._until_healed = trio.CancelScope()
+            await self._host.world.clock.idle()
+            self._leave()
+            self._host.world.nursery.start_soon(self._take_turns, name=f"{self._host.name}/turns of the CPU")
+
+    async def unthrottle(self, fault_id: str) -> None:
+        """End a fault."""
+        self._turns_ms.pop(fault_id, None)
+        if not self._turns_ms:
+            self._until_healed.cancel()
+            await self._take()
+
+    async def _take_turns(self) -> None:
+        world = self._host.world
+        with self._until_healed:
+            while True:
+                turn_ns = max(self._turns_ms.values()) * _NS_PER_MS
+                await world.sleep_until_ns(world.timeline.now_ns + turn_ns)
+                await self._take()
+                await world.clock.idle()
+                self._leave()
+
+    def _leave(self) -> None:
+        process = self._host.process
+        if process is not None and process.alive and not process.stopped:
+            process.leave_cpu()
+
+    async def _take(self) -> None:
+        """Whatever has waited is done, in order."""
+        process, world = self._host.process, self._host.world
+        if process is None or not process.alive or process.stopped or not process.suspended:
+            return
+        for fault_id in self._turns_ms:
+            world.fabric.bites.bite(fault_id, process.waiting)
+        late = copy_context().run(process.take_cpu)  # what it handles sets causes that are not ours
+        if late:
+            await world.clock.idle()
+            copy_context().run(world.fabric.hand_over, late)

@@ -1,0 +1,36 @@
+"""Whether a fault could do anything now: who is down cannot be killed."""
+
+from emulator.cluster import Cluster
+from emulator.host import PowerState
+from emulator.verbs.verb import VerbError
+from faults.fault import Fault
+from faults.kind import FaultKind
+from faults.scale import Scale
+
+_RUNS = (PowerState.RUNNING,)
+_LIVES = (PowerState.RUNNING, PowerState.SUSPENDED)
+_NEEDS = {
+    FaultKind.SUSPEND: _RUNS,
+    FaultKind.RESTART: _RUNS,
+    FaultKind.KILL: _LIVES,
+    FaultKind.POWER_OFF: (*_LIVES, PowerState.DOWN),
+}
+
+
+def expect_possible(cluster: Cluster, fault: Fault) -> None:
+    """Refuse what would change nothing.
+
+    Args:
+        fault: with the nodes that it hits by name.
+
+    Raises:
+        VerbError: nobody whom it hits is in a state in which that makes sense.
+    """
+    if isinstance(fault, Scale) and len(cluster.members(fault.scope.group)) == fault.members:
+        raise VerbError(f"{fault.scope.group} has {fault.members} members: there is nothing to scale")
+    if fault.kind not in _NEEDS:
+        return
+    hit = [host for name, host in cluster.hosts.items() if fault.scope.matches(name)]
+    if not any(host.power_state in _NEEDS[fault.kind] for host in hit):
+        states = ", ".join(f"{host.name} is {host.power_state.value}" for host in hit)
+        raise VerbError(f"{states}: there is nothing to {fault.kind.value}")

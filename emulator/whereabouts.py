@@ -1,0 +1,58 @@
+"""Who is meant by `acting master of broker-a` or `minor members of billing`, in a cluster that runs."""
+
+from emulator.cluster import BROKER, CONSUMER, NAMESERVER, PRODUCER, Cluster
+from emulator.host import PowerState
+from emulator.queue_owners import QueueOwners
+from faults.fault import Fault
+from faults.whom import Lead, Leading, group_of
+from nodes.protocol.model import MASTER_ID
+
+_ROLES = {
+    "nodes": (NAMESERVER, BROKER, CONSUMER, PRODUCER),
+    "servers": (NAMESERVER, BROKER),
+    "nameservers": (NAMESERVER,),
+    "brokers": (BROKER,),
+    "consumers": (CONSUMER,),
+    "producers": (PRODUCER,),
+}
+
+
+def asks_for_owner(fault: Fault) -> bool:
+    """Whether one must know who holds a queue to say whom a fault hits."""
+    return any(isinstance(whom, Leading) and whom.lead is Lead.OWNER for _, whom in fault.scope.whoms())
+
+
+class Whereabouts:
+    """Implements `faults.whom.Cluster`.
+
+    Args:
+        owners: who holds which queue; it has to hear of every row.
+    """
+
+    def __init__(self, cluster: Cluster, owners: QueueOwners) -> None:
+        self._cluster = cluster
+        self._owners = owners
+
+    def pool(self, pool: str) -> tuple[str, ...]:
+        """Nodes of a role or a group, in the order of the cluster."""
+        group = group_of(pool)
+        if group is not None:
+            return self._cluster.members(group)
+        hosts = self._cluster.hosts.values()
+        return tuple(host.name for host in hosts if host.role in _ROLES.get(pool, ()))
+
+    def leads(self, lead: Lead, of: str) -> tuple[str, ...]:
+        """Who stands out now."""
+        if lead is Lead.OWNER:
+            return self._owners.of(of)
+        group = sorted((s.broker_id, s.name) for s in self._cluster.scenario.brokers if s.broker_name == of)
+        match lead:
+            case Lead.MASTER:
+                return tuple(name for broker_id, name in group if broker_id == MASTER_ID)
+            case Lead.SLAVES:
+                return tuple(name for broker_id, name in group if broker_id != MASTER_ID)
+            case Lead.ACTING_MASTER:
+                return tuple(name for _, name in group if self._runs(name))[:1]
+
+    def _runs(self, name: str) -> bool:
+        return self._cluster.hosts[name].power_state is PowerState.RUNNING

@@ -1,0 +1,70 @@
+"""A small busy cluster, what its trace says, and what is left of its faults when it ends."""
+
+from pathlib import Path
+
+import attrs
+from played import GROUP, TOPIC, Trace, a_scenario
+
+from emulator.cluster import Cluster
+from emulator.host import PowerState
+from emulator.run import run_scenario
+from emulator.spec_model import Scenario
+from emulator.trace.schema import Table
+from emulator.verbs.desk import Desk
+from emulator.verbs.looking import shared_subjects
+
+NS_PER_MS = 1_000_000
+__all__ = ["GROUP", "TOPIC", "Outcome", "busy_cluster", "play"]
+
+
+@attrs.frozen
+class Outcome:
+    """What a run was."""
+
+    trace: Trace
+    left: dict[str, str]
+    """Whatever is not as it was before any fault: what -> how."""
+    differ: tuple[tuple[str, str], ...]
+    """What nodes of one role disagree about in the end."""
+
+
+def busy_cluster(run_for_ms: int, *, consumers: int = 2, rate_per_s: int = 20) -> Scenario:
+    """Two nameservers, two brokers, a group and a producer."""
+    return a_scenario(
+        run_for_ms=run_for_ms,
+        nameservers=2,
+        brokers=("broker-a", "broker-b"),
+        consumers=consumers,
+        rate_per_s=rate_per_s,
+    )
+
+
+def play(scenario: Scenario, runs: Path) -> Outcome:
+    """Run a scenario and look at it a millisecond before its end."""
+    trace, seen = Trace(), {}
+
+    def note(table: Table, row: tuple[int | str, ...]) -> None:
+        trace.write(table, [row])
+
+    async def look(desk: Desk) -> None:
+        await desk.cluster.world.sleep_until_ns((scenario.run_for_ms - 1) * NS_PER_MS)
+        seen["left"] = left_of_faults(desk.cluster)
+        seen["differ"] = tuple(key for key in shared_subjects(desk) if desk.book.differs(*key))
+
+    run_scenario(scenario, runs=runs, listeners=(note,), attendants=(look,))
+    return Outcome(trace, seen["left"], seen["differ"])
+
+
+def left_of_faults(cluster: Cluster) -> dict[str, str]:
+    """Everything that a fault could have left behind."""
+    found = {rule.fault_id: rule.effect.value for rule in cluster.world.fabric.rules}
+    for name, host in cluster.hosts.items():
+        if host.power_state is not PowerState.RUNNING and not cluster.is_retired(name):
+            found[name] = host.power_state.value
+        if host.clock.wrong_by_ms:
+            found[f"clock of {name}"] = f"{host.clock.wrong_by_ms} ms"
+        if host.disk.busy_ms():
+            found[f"disk of {name}"] = f"busy for {host.disk.busy_ms()} ms"
+        if host.process is not None and host.process.suspended:
+            found[f"cpu of {name}"] = "not its turn"
+    return found
