@@ -171,7 +171,7 @@ def analyze(run: _RunArgument, as_json: _JsonOption = False) -> None:
         raise typer.Exit(report.exit_status)
 
 
-@app.command()
+@app.command(context_settings={"ignore_unknown_options": True})
 def why(
     run: _RunArgument,
     words: Annotated[

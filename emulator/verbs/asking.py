@@ -9,7 +9,10 @@ async def _why(desk: Desk, words: Words) -> Lines:
     from emulator.why.names import names_of  # noqa: PLC0415
     from emulator.why.question import WhyError  # noqa: PLC0415
 
-    desk.cluster.world.recorder.flush()
+    try:
+        desk.cluster.world.recorder.flush()
+    except OSError as error:
+        raise VerbError(f"the trace cannot be written: {error.strerror or error}") from None
     ips = {host.name: host.ip for host in desk.cluster.hosts.values()}
     try:
         return answer(words, desk.run_directory, names_of(ips, desk.cluster.scenario.brokers))

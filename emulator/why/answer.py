@@ -10,9 +10,9 @@ from emulator.spec import from_dict
 from emulator.trace.reader import RunDirectory
 from emulator.trace.schema import BELIEFS, LIFECYCLE, OWNERSHIP, RPC
 from emulator.why.behind import behind, view_of
-from emulator.why.chain import Link, LinkKind, walk, with_beliefs
+from emulator.why.chain import LINKS_MAX, Link, LinkKind, walk, with_beliefs
 from emulator.why.finding import find
-from emulator.why.hindrances import hindrance_lines, windows
+from emulator.why.hindrances import BEFORE_NS, Silence, hindrance_lines, last_sign_of_life, windows
 from emulator.why.names import Names, names_of
 from emulator.why.question import NodeQuestion, question
 from emulator.why.trace_rows import TraceRow, TraceRows
@@ -71,8 +71,7 @@ class _Telling:
     """Numbers of the rows that have been told of."""
     _instants_ns: list[int] = attrs.Factory(list)
     _nodes: dict[str, None] = attrs.Factory(dict)
-    _silent: dict[tuple[str, str], int] = attrs.Factory(dict)
-    """(node, who gave it up) -> when, in ns."""
+    _silences: dict[Silence, None] = attrs.Factory(dict)
 
     def tell(self, row: TraceRow) -> None:
         """The chain of a row, then what stands behind it."""
@@ -92,19 +91,26 @@ class _Telling:
         """What did not arrive, and why."""
         if self.at_ns is not None:
             self._instants_ns.append(min(self.at_ns, self.trace.end_ns()))
-        silent = [(node, listener, at_ns) for (node, listener), at_ns in self._silent.items()]
+        silences = tuple(self._silences)
+        spans_ns = [(max(0, instant_ns - BEFORE_NS), instant_ns) for instant_ns in self._instants_ns]
+        for silence in silences:
+            heard = last_sign_of_life(self.trace, silence)
+            if heard is not None:
+                spans_ns.append((heard.t_ns, silence.at_ns))
         self._paragraph()
         self.lines += hindrance_lines(
-            self.trace, self._title, windows(self._instants_ns), tuple(self._nodes), silent, self.names
+            self.trace, self._title, windows(spans_ns), tuple(self._nodes), silences, self.names
         )
 
     def _chain(self, row: TraceRow, title: str) -> None:
-        links = walk(self.trace, row)
-        links = with_beliefs(self.trace, links, *_told_on_the_way(row))
+        walked = walk(self.trace, row)
+        links = with_beliefs(self.trace, walked, *_told_on_the_way(row))
         self._paragraph()
         if title:
             self.lines.append(title)
         self.lines += chain_lines(self.trace, links, self.names)
+        if len(walked) == LINKS_MAX:
+            self.lines.append(f"(only the newest {LINKS_MAX} links of this chain were followed)")
         for link, older in zip(links, [*links[1:], None], strict=True):
             self._told[link.row.seq] = None
             if link.kind in (LinkKind.CONSEQUENCE, LinkKind.BELIEF):
@@ -122,7 +128,7 @@ class _Telling:
             if node != item:
                 self._nodes[node] = None
                 if by_timer:
-                    self._silent[node, row.text("node")] = row.t_ns
+                    self._silences[Silence(node, row.text("node"), row.t_ns)] = None
 
     def _tell_why_it_is_kept(self, row: TraceRow) -> None:
         """Who owns a queue has not been told otherwise since: from what it works now."""

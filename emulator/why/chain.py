@@ -19,7 +19,8 @@ _ENDS = tuple(event.value for event in PROCESS_ENDS)
 _LEAVING = (*_ENDS, LifecycleEvent.STOPPING.value)
 _CLOSING_TIMERS = ("allIdle", "scanNotActiveBroker", "scanExceptionChannel")
 """Timers that close connections; the end of such a chain says so at their instant."""
-_LINKS_MAX = 10_000
+LINKS_MAX = 2_000
+"""Longest chain that is walked: what a loop of pulls has led to has thousands of links of one kind."""
 
 
 class LinkKind(Enum):
@@ -75,10 +76,10 @@ _FRAMES = {
 
 
 def walk(trace: TraceRows, row: TraceRow) -> tuple[Link, ...]:
-    """The chain from a row to its root, the root last."""
+    """The chain from a row to its root, the root last; at most `LINKS_MAX` links of it."""
     links = [Link(LinkKind.CONSEQUENCE, row)]
     current: TraceRow | None = _before(trace, links[0])
-    while current is not None and len(links) < _LINKS_MAX:
+    while current is not None and len(links) < LINKS_MAX:
         links.append(_link(trace, current))
         current = _before(trace, links[-1])
     return tuple(links)
@@ -184,11 +185,11 @@ def _why_closed(trace: TraceRows, closed: TraceRow) -> TraceRow | None:
     )
     if gave_up is not None:
         return gave_up
-    timer = trace.newest(CAUSES, node=node, name=_CLOSING_TIMERS, after_ns=sent_ns - 1, until_ns=sent_ns)
-    if timer is not None:
-        return timer
+    # A process that ends closes everything; a timer of the same instant may have closed something else.
     stage = trace.newest(LIFECYCLE, node=node, until_ns=sent_ns)
-    return stage if stage is not None and stage.text("event") in _LEAVING else None
+    if stage is not None and stage.text("event") in _LEAVING:
+        return stage
+    return trace.newest(CAUSES, node=node, name=_CLOSING_TIMERS, after_ns=sent_ns - 1, until_ns=sent_ns)
 
 
 def _start_of(trace: TraceRows, row: TraceRow) -> TraceRow | None:

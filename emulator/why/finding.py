@@ -163,7 +163,7 @@ def _why_no_belief(trace: TraceRows, asked: BeliefQuestion, kind: BeliefKind) ->
     about = [row for row in rows if row.text("subject") == asked.subject]
     nodes = tuple(sorted(dict.fromkeys(row.text("node") for row in about)))
     if asked.node is not None and asked.node not in nodes:
-        return no_such(f"node that believed in {kind} {asked.subject}", asked.node, nodes)
+        return no_such(f"holder of {kind} {asked.subject} named", asked.node, nodes)
     first = next(row for row in about if asked.node in (None, row.text("node")))
     return f"nobody knew of {kind} {asked.subject} yet; {first.text('node')} was the first, at {seconds(first.t_ns)}"
 

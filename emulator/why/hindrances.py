@@ -16,7 +16,7 @@ from nodes.protocol.codes import RequestCode
 BEFORE_NS = 120 * 1_000_000_000
 """How far to look back: the longest silence that RocketMQ's scans forgive."""
 _SIGNS_OF_LIFE = (RequestCode.HEART_BEAT, RequestCode.REGISTER_BROKER, RequestCode.BROKER_HEARTBEAT)
-_TOLD_CODES_MAX = 6
+_TOLD_CODES_MAX = 4
 _TOLD_CALLS_MAX = 8
 _STAGES = tuple(event.value for event in LifecycleEvent if event not in (LifecycleEvent.READY, LifecycleEvent.STOPPING))
 
@@ -27,6 +27,16 @@ class Window:
 
     begin_ns: int
     end_ns: int
+
+
+@attrs.frozen
+class Silence:
+    """A node was given up, for nothing had come from it."""
+
+    node: str
+    listener: str
+    """Who gave it up."""
+    at_ns: int
 
 
 @attrs.frozen
@@ -47,16 +57,29 @@ class _Fault:
         return f"{fault_words(self.begin)}, from {seconds(self.begin.t_ns)}, {lasted}"
 
 
-def windows(instants_ns: Iterable[int]) -> tuple[Window, ...]:
-    """The time before each instant, overlaps merged, in order."""
+def windows(spans_ns: Iterable[tuple[int, int]]) -> tuple[Window, ...]:
+    """Spans of time, (begin, end), as windows in order; what overlaps is merged."""
     merged: list[Window] = []
-    for instant_ns in sorted(instants_ns):
-        begin_ns = max(0, instant_ns - BEFORE_NS)
+    for begin_ns, end_ns in sorted(spans_ns):
         if merged and begin_ns <= merged[-1].end_ns:
-            merged[-1] = Window(merged[-1].begin_ns, instant_ns)
+            merged[-1] = Window(merged[-1].begin_ns, max(end_ns, merged[-1].end_ns))
         else:
-            merged.append(Window(begin_ns, instant_ns))
+            merged.append(Window(begin_ns, end_ns))
     return tuple(merged)
+
+
+def last_sign_of_life(trace: TraceRows, silence: Silence) -> TraceRow | None:
+    """The last heartbeat or registration that arrived before a node was given up."""
+    codes = tuple(map(int, _SIGNS_OF_LIFE))
+    return trace.newest(
+        RPC,
+        event="delivered",
+        kind=("request", "oneway"),
+        code=codes,
+        src=silence.node,
+        dst=silence.listener,
+        until_ns=silence.at_ns,
+    )
 
 
 def hindrance_lines(
@@ -64,7 +87,7 @@ def hindrance_lines(
     title: str,
     when: Sequence[Window],
     nodes: Sequence[str],
-    silent: Sequence[tuple[str, str, int]],
+    silences: Sequence[Silence],
     names: Names,
 ) -> list[str]:
     """Faults, lost frames, calls without an answer, and ends of processes.
@@ -74,13 +97,13 @@ def hindrance_lines(
         title: of the first line.
         when: where to look.
         nodes: that are concerned.
-        silent: who was given up by whom, and when in ns.
+        silences: who was given up by whom.
         names: of the nodes.
     """
     spans = ", ".join(f"{seconds(window.begin_ns)} - {seconds(window.end_ns)}" for window in when)
     lines = [f"{title} ({spans}; {', '.join(nodes)}):"]
     lines += _faults(trace, when, nodes)
-    lines += _silences(trace, silent)
+    lines += _silences(trace, silences)
     lines += _processes(trace, when, nodes)
     lines += _calls(trace, when, nodes, names)
     return [lines[0], *(f"  {line}" for line in lines[1:])]
@@ -142,18 +165,14 @@ def _failure(row: TraceRow) -> str:
             return "connection not answered"
 
 
-def _silences(trace: TraceRows, silent: Sequence[tuple[str, str, int]]) -> list[str]:
-    """The last sign of life of who was given up."""
+def _silences(trace: TraceRows, silences: Sequence[Silence]) -> list[str]:
     lines = []
-    codes = tuple(map(int, _SIGNS_OF_LIFE))
-    for node, listener, at_ns in silent:
-        row = trace.newest(RPC, event="delivered", code=codes, src=node, dst=listener, until_ns=at_ns)
-        if row is not None and row.text("kind") != "response":
-            before_s = (at_ns - row.t_ns) / 1e9
-            sign = request_words(row.number("code"))
-            lines.append(
-                f"the last {sign} of {node} reached {listener} at {seconds(row.t_ns)}, {before_s:.1f} s before"
-            )
+    for silence in silences:
+        row = last_sign_of_life(trace, silence)
+        if row is not None:
+            sign, before_s = request_words(row.number("code")), (silence.at_ns - row.t_ns) / 1e9
+            reached = f"the last {sign} of {silence.node} reached {silence.listener} at {seconds(row.t_ns)}"
+            lines.append(f"{reached}, {before_s:.1f} s before")
     return lines
 
 

@@ -77,7 +77,7 @@ def question(words: Sequence[str]) -> Question:
             return NodeQuestion(name, at_ns)
         case [kind, subject] if kind in tuple(BeliefKind):
             return BeliefQuestion(BeliefKind(kind), subject, of, at_ns)
-        case [kind, _]:
+        case [kind, _] if kind != _NODE:
             nouns = (_QUEUE, _NODE, *(kind.value for kind in BeliefKind))
             raise WhyError(no_such("kind of belief", kind, nouns))
         case [subject] if subject not in (_QUEUE, _NODE):

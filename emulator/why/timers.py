@@ -23,7 +23,7 @@ TIMERS: Mapping[str, str] = MappingProxyType(
         "persistAllOffset": "the client's commit of its offsets",
         "lockMQPeriodically": "the renewal of order locks",
         "notifyConsumerChange": "the broker's deferred notice of a change of members",
-        "allIdle": "the closing of connections that carried nothing for long",
+        "allIdle": "the closing of connections that have been silent for too long",
     }
 )
 """Name -> what it is for; timers that explain themselves are not in here."""

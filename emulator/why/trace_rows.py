@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from emulator.trace.schema import BELIEFS, CAUSES, FAULTS, LIFECYCLE, MESSAGES, OWNERSHIP, RPC, ColumnType, Table
+from emulator.why.question import WhyError
 
 _LIKELY_FIRST = (RPC, CAUSES, BELIEFS, OWNERSHIP, LIFECYCLE, FAULTS, MESSAGES)
 """Where to look for a row by its number; messages, which lead to nothing, are read last, if ever."""
@@ -63,7 +64,11 @@ class TraceRows:
         self._seqs: dict[str, Any] = {}
 
     def row(self, seq: int) -> TraceRow | None:
-        """The row of a number; None if no closed segment has it."""
+        """The row of a number; None if no closed segment has it.
+
+        Raises:
+            WhyError: as in all that reads, a segment is not readable.
+        """
         for table in _LIKELY_FIRST:
             seqs = self._seqs_of(table)
             place = int(seqs.searchsorted(seq))
@@ -134,9 +139,16 @@ class TraceRows:
     def _read(self, table: Table) -> Any:
         if table.name not in self._tables:
             paths = sorted((self._directory / table.name).glob("seg-*.parquet"))
-            parts = [pq.ParquetFile(path, memory_map=True).read(use_threads=False) for path in paths]
+            parts = [_segment(path) for path in paths]
             self._tables[table.name] = pa.concat_tables(parts) if parts else _empty(table)
         return self._tables[table.name]
+
+
+def _segment(path: Path) -> Any:
+    try:
+        return pq.ParquetFile(path, memory_map=True).read(use_threads=False)
+    except pa.ArrowInvalid as error:
+        raise WhyError(f"{path} is not a readable segment: {error}") from None
 
 
 def _rows(table: Table, found: Any) -> Iterator[TraceRow]:

@@ -193,7 +193,8 @@ def _status(response: TraceRow) -> str:
     if status == ResponseCode.SUCCESS:
         return ""
     name = ResponseCode(status).name if status in tuple(ResponseCode) else "response code"
-    remark = f": {shortened(response.text('detail'))}" if response.text("detail") else ""
+    said = response.text("detail").partition("See http")[0]  # RocketMQ's remarks end with where to read more
+    remark = f": {shortened(said)}" if said else ""
     return f" with {name} ({status}){remark}"
 
 
