@@ -111,12 +111,12 @@ class _Telling:
         self.lines += chain_lines(self.trace, links, self.names)
         if len(walked) == LINKS_MAX:
             self.lines.append(f"(only the newest {LINKS_MAX} links of this chain were followed)")
+        self._instants_ns.append(row.t_ns)
+        self._nodes.update(dict.fromkeys(_near(row, links)))
         for link, older in zip(links, [*links[1:], None], strict=True):
             self._told[link.row.seq] = None
             if link.kind in (LinkKind.CONSEQUENCE, LinkKind.BELIEF):
                 self._note_who_is_gone(link.row, by_timer=older is not None and older.kind is LinkKind.TIMER)
-        self._instants_ns.append(row.t_ns)
-        self._nodes.update(dict.fromkeys(_near(row, links)))
 
     def _note_who_is_gone(self, row: TraceRow, *, by_timer: bool) -> None:
         """Whoever a belief speaks of no longer is concerned as well, and was silent if a timer found that out."""

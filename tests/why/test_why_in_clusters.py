@@ -6,6 +6,7 @@ from played import a_scenario
 
 from emulator.trace.reader import open_run
 from emulator.why.answer import answer_of_run
+from emulator.why.names import names_of
 from nodes.config import NameserverConfig
 
 
@@ -142,3 +143,10 @@ def test_brokers_that_share_an_address_are_told_apart(tmp_path):
     run = open_run(run_scenario(attrs.evolve(shared, run_for_ms=330_000), runs=tmp_path).path)
 
     assert has(answer_of_run(["live_brokers ba"], run), "live_brokers ba: id 1 ba-s1, id 2 ba-s2 (ba gone)")
+
+
+def test_a_client_id_that_could_be_of_several_nodes_is_left_as_it_is():
+    names = names_of({"c1": "127.1.10.1", "c2": "127.1.10.1", "c3": "127.1.10.2"}, ())
+
+    assert names.within("127.1.10.1@1401#7 127.1.10.2@1501#7") == "127.1.10.1@1401#7 c3"
+    assert (names.node("127.1.10.1@1401#7"), names.node("127.1.10.2:40000")) == ("127.1.10.1@1401#7", "c3")
