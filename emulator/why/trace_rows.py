@@ -146,7 +146,7 @@ class TraceRows:
 
 def _segment(path: Path) -> Any:
     try:
-        return pq.ParquetFile(path, memory_map=True).read(use_threads=False)
+        return pq.ParquetFile(path, memory_map=True, pre_buffer=False).read(use_threads=False)
     except pa.ArrowInvalid as error:
         raise WhyError(f"{path} is not a readable segment: {error}") from None
 

@@ -1,7 +1,10 @@
 """`rmqemu why`: a finished run is asked from the command line."""
 
+import subprocess
+from pathlib import Path
+
 import pytest
-from rmqemu_process import rmqemu, write_small
+from rmqemu_process import COMMAND, rmqemu, write_small
 from typer.testing import CliRunner
 
 from emulator.cli import app
@@ -55,6 +58,22 @@ def test_what_is_no_question_ends_with_one_line_and_status_2(run, words, problem
     assert done.stdout == ""
     assert done.stderr.startswith(problem)
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="threads are counted as Linux shows them")
+def test_reading_a_trace_starts_no_thread(run):
+    count = "len(os.listdir('/proc/self/task'))"
+    code = f"""
+import os
+from emulator.trace.reader import open_run
+from emulator.why.answer import answer_of_run
+before = {count}
+answer_of_run(["consumer_ids g"], open_run({str(run)!r}))
+print({count} - before)
+"""
+    done = subprocess.run([COMMAND[0], "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout == "0\n"
 
 
 def test_what_is_no_run_is_refused(tmp_path):
