@@ -171,6 +171,27 @@ def analyze(run: _RunArgument, as_json: _JsonOption = False) -> None:
         raise typer.Exit(report.exit_status)
 
 
+@app.command(context_settings={"ignore_unknown_options": True})
+def why(
+    run: _RunArgument,
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="WORDS...",
+            help="queue TOPIC/BROKER/ID [of GROUP] [at T], KIND SUBJECT [of NODE] [at T], or node NODE [at T].",
+            show_default=False,
+        ),
+    ],
+) -> None:
+    """Tell from a run's trace what led to a belief, or to who owned a queue, up to the fault or timer behind it."""
+    from emulator.trace.reader import open_run  # noqa: PLC0415 - keeps `rmqemu --help` fast
+    from emulator.why.answer import answer_of_run  # noqa: PLC0415
+
+    with _one_line_errors():
+        for line in answer_of_run(words, open_run(run)):
+            print(line)
+
+
 @app.command()
 def verify(run: _RunArgument) -> None:
     """Run a run again and say whether the trace is identical, row by row."""
@@ -231,6 +252,7 @@ def _one_line_errors() -> Iterator[None]:
     from emulator.trace.reader import NotARunError  # noqa: PLC0415
     from emulator.verbs.control import ControlError  # noqa: PLC0415
     from emulator.verify import NotVerifiableError  # noqa: PLC0415
+    from emulator.why.question import WhyError  # noqa: PLC0415
 
     try:
         yield
@@ -242,6 +264,7 @@ def _one_line_errors() -> Iterator[None]:
         NotVerifiableError,
         NodeCrashedError,
         JavaNotFoundError,
+        WhyError,
     ) as error:
         _complain(str(error))
         raise typer.Exit(BAD_INPUT) from None

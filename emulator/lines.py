@@ -51,7 +51,7 @@ class EventLines:
         if kind in _TOO_OFTEN or (kind == BeliefKind.ROUTE and subject not in self._topics):
             return None
         value = json.loads(str(fields["value"]))
-        text = "nothing any more" if value is None else _IN_WORDS.get(kind, _as_it_is)(value)
+        text = value_in_words(kind, value)
         source = f" (from {fields['source']})" if fields["source"] else ""
         text = self._named(text)
         text = text if len(text) <= _VALUE_CHARS else text[: _VALUE_CHARS - 1] + "…"
@@ -59,7 +59,27 @@ class EventLines:
 
     def _named(self, text: str) -> str:
         """Client ids and addresses as names of nodes."""
-        return _CLIENT_ID.sub(lambda match: self._names.get(match[1], match[0]), text)
+        return with_names(text, self._names)
+
+
+def value_in_words(kind: str, value: Any) -> str:
+    """What a node believes, for people.
+
+    Args:
+        kind: a `BeliefKind`.
+        value: as the trace has it, read from JSON.
+    """
+    return "nothing any more" if value is None else _IN_WORDS.get(kind, _as_it_is)(value)
+
+
+def with_names(text: str, names: Mapping[str, str]) -> str:
+    """Client ids and addresses as names of nodes.
+
+    Args:
+        text: of any kind.
+        names: IP address, or address with a port, -> node.
+    """
+    return _CLIENT_ID.sub(lambda match: names.get(match[0]) or names.get(match[1], match[0]), text)
 
 
 def _fault(fields: Mapping[str, int | str]) -> tuple[str, str]:

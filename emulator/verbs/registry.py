@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from emulator.verbs.asking import ASKING
 from emulator.verbs.breaking import BREAKING
 from emulator.verbs.desk import Desk
 from emulator.verbs.keeping import KEEPING
@@ -22,6 +23,7 @@ async def _quit(desk: Desk, _words: Words) -> Lines:
 
 _ALL = (
     *LOOKING,
+    *ASKING,
     *BREAKING,
     *KEEPING,
     Verb("help", "", "these lines", _help),

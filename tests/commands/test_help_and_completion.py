@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from emulator.cli import app
 
-COMMANDS = ("demo", "up", "run", "analyze", "verify", "fidelity")
+COMMANDS = ("demo", "up", "run", "analyze", "why", "verify", "fidelity")
 
 
 def test_the_help_lists_every_command_and_what_the_exit_status_means():

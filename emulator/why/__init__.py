@@ -1,0 +1,1 @@
+"""Why a node believes what it believes: the chain of causes in a trace, in RocketMQ's words."""

@@ -1,0 +1,171 @@
+"""The whole answer to a question: chains of causes, what stands behind them, what kept nodes from hearing."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import attrs
+
+from emulator.addressing import addresses
+from emulator.spec import from_dict
+from emulator.trace.reader import RunDirectory
+from emulator.trace.schema import BELIEFS, LIFECYCLE, OWNERSHIP, RPC
+from emulator.why.behind import behind, view_of
+from emulator.why.chain import LINKS_MAX, Link, LinkKind, walk, with_beliefs
+from emulator.why.finding import find
+from emulator.why.hindrances import BEFORE_NS, Silence, hindrance_lines, last_sign_of_life, windows
+from emulator.why.names import Names, names_of
+from emulator.why.question import NodeQuestion, question
+from emulator.why.trace_rows import TraceRow, TraceRows
+from emulator.why.values import change
+from emulator.why.words import chain_lines, previous, row_words, seconds
+from nodes.beliefs import BeliefKind, LifecycleEvent, OwnershipEvent
+
+_BEHIND_MAX = 3
+"""How many beliefs of other nodes stand behind one row."""
+_OF_CLIENTS = (BeliefKind.ROUTE, BeliefKind.CONSUMER_IDS, BeliefKind.VIEW)
+_OF_BROKERS = (BeliefKind.LIVE_BROKERS, BeliefKind.MEMBER_GROUP, BeliefKind.MIN_BROKER)
+"""Kinds that others read from a node, so that they are told of on the way to a belief of their sort."""
+_ABOUT_CLIENTS = (*_OF_CLIENTS, BeliefKind.ASSIGNMENT, BeliefKind.QUEUE_LOCKS)
+_BY_ADDRESS = (BeliefKind.LIVE_BROKERS, BeliefKind.CONSUMER_IDS, BeliefKind.VIEW, BeliefKind.MEMBER_GROUP)
+
+
+def answer(words: Sequence[str], run_directory: Path, names: Names) -> tuple[str, ...]:
+    """Why something is as it is, line by line.
+
+    Args:
+        words: of the question.
+        run_directory: of a run, finished or under way; only closed segments are read.
+        names: of its nodes.
+
+    Raises:
+        WhyError: the words are no question, or the trace has nothing about it.
+    """
+    asked = question(words)
+    trace = TraceRows(run_directory / "trace")
+    found = find(trace, asked)
+    title = "what was wrong around it" if isinstance(asked, NodeQuestion) else "what kept it from hearing otherwise"
+    telling = _Telling(trace, names, asked.at_ns, title)
+    telling.lines += found.headlines
+    for row in found.rows:
+        telling.tell(row)
+    telling.tell_hindrances()
+    return tuple(telling.lines)
+
+
+def answer_of_run(words: Sequence[str], run: RunDirectory) -> tuple[str, ...]:
+    """Why something was as it was in a finished run; see `answer`."""
+    scenario = from_dict(run.manifest["scenario"])
+    return answer(words, run.path, names_of(addresses(scenario), scenario.brokers))
+
+
+@attrs.define
+class _Telling:
+    """An answer as it grows."""
+
+    trace: TraceRows
+    names: Names
+    at_ns: int | None
+    _title: str
+    lines: list[str] = attrs.Factory(list)
+    _told: dict[int, None] = attrs.Factory(dict)
+    """Numbers of the rows that have been told of."""
+    _instants_ns: list[int] = attrs.Factory(list)
+    _nodes: dict[str, None] = attrs.Factory(dict)
+    _silences: dict[Silence, None] = attrs.Factory(dict)
+
+    def tell(self, row: TraceRow) -> None:
+        """The chain of a row, then what stands behind it."""
+        self._chain(row, "")
+        waiting = [row]
+        for _ in range(_BEHIND_MAX):
+            if not waiting:
+                break
+            for source in behind(self.trace, waiting.pop(0), self.names):
+                if source.row.seq not in self._told:
+                    self._chain(source.row, source.title)
+                    waiting.append(source.row)
+        if row.table is OWNERSHIP and row.text("event") == OwnershipEvent.ACQUIRED:
+            self._tell_why_it_is_kept(row)
+
+    def tell_hindrances(self) -> None:
+        """What did not arrive, and why."""
+        if self.at_ns is not None:
+            self._instants_ns.append(min(self.at_ns, self.trace.end_ns()))
+        silences = tuple(self._silences)
+        spans_ns = [(max(0, instant_ns - BEFORE_NS), instant_ns) for instant_ns in self._instants_ns]
+        for silence in silences:
+            heard = last_sign_of_life(self.trace, silence)
+            if heard is not None:
+                spans_ns.append((heard.t_ns, silence.at_ns))
+        self._paragraph()
+        self.lines += hindrance_lines(
+            self.trace, self._title, windows(spans_ns), tuple(self._nodes), silences, self.names
+        )
+
+    def _chain(self, row: TraceRow, title: str) -> None:
+        walked = walk(self.trace, row)
+        links = with_beliefs(self.trace, walked, *_told_on_the_way(row))
+        self._paragraph()
+        if title:
+            self.lines.append(title)
+        self.lines += chain_lines(self.trace, links, self.names)
+        if len(walked) == LINKS_MAX:
+            self.lines.append(f"(only the newest {LINKS_MAX} links of this chain were followed)")
+        self._instants_ns.append(row.t_ns)
+        self._nodes.update(dict.fromkeys(_near(row, links)))
+        for link, older in zip(links, [*links[1:], None], strict=True):
+            self._told[link.row.seq] = None
+            if link.kind in (LinkKind.CONSEQUENCE, LinkKind.BELIEF):
+                self._note_who_is_gone(link.row, by_timer=older is not None and older.kind is LinkKind.TIMER)
+
+    def _note_who_is_gone(self, row: TraceRow, *, by_timer: bool) -> None:
+        """Whoever a belief speaks of no longer is concerned as well, and was silent if a timer found that out."""
+        if row.table is not BELIEFS or row.text("kind") not in _BY_ADDRESS:
+            return
+        before = previous(self.trace, row)
+        for item in () if before is None else change(before, row).gone:
+            node = self.names.node(item)
+            if node != item:
+                self._nodes[node] = None
+                if by_timer:
+                    self._silences[Silence(node, row.text("node"), row.t_ns)] = None
+
+    def _tell_why_it_is_kept(self, row: TraceRow) -> None:
+        """Who owns a queue has not been told otherwise since: from what it works now."""
+        until_ns = self.trace.end_ns() if self.at_ns is None else self.at_ns
+        view = view_of(self.trace, row, until_ns)
+        keeps = f"{row.text('node')} keeps it:"
+        stage = self.trace.newest(LIFECYCLE, node=row.text("node"), until_ns=until_ns)
+        if stage is not None and stage.text("event") == LifecycleEvent.SUSPENDED:
+            self.lines.append(f"{keeps} it stands still since {seconds(stage.t_ns)}, and makes no pass")
+        elif view is None:
+            return
+        elif view.seq > row.seq:
+            said = row_words(self.trace, view, self.names)
+            self.lines.append(f"{keeps} since {seconds(view.t_ns)} it works from {said}")
+        else:
+            self.lines.append(f"{keeps} no pass since has seen other members or queues than at {seconds(view.t_ns)}")
+
+    def _paragraph(self) -> None:
+        if self.lines:
+            self.lines.append("")
+
+
+def _told_on_the_way(row: TraceRow) -> tuple[tuple[BeliefKind, ...], tuple[str, ...]]:
+    """Of what kind and about what beliefs on the way must be to be told of."""
+    if row.table is OWNERSHIP:
+        group, topic = row.text("group"), row.text("topic")
+        return _OF_CLIENTS, (group, topic, f"{group}/{topic}")
+    if row.table is not BELIEFS:
+        return (), ()
+    kind, subject = BeliefKind(row.text("kind")), row.text("subject")
+    return (_OF_CLIENTS if kind in _ABOUT_CLIENTS else _OF_BROKERS), (subject, *subject.split("/"))
+
+
+def _near(row: TraceRow, links: tuple[Link, ...]) -> list[str]:
+    """Who is concerned: the nodes of a chain, in order."""
+    nodes = [row.text("node")]
+    for link in links:
+        nodes += [link.row.text("src")] if link.row.table is RPC and link.kind is not LinkKind.TIMED_OUT else []
+        nodes += [link.node] if link.node else []
+    return nodes

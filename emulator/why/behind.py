@@ -1,0 +1,114 @@
+"""Behind a belief: what another node held when it gave the answer that was believed.
+
+The cause of a view is the answer to a question, and the cause of that is the timer of
+whoever asked. Why the answer was what it was, is a chain of its own: that of the
+belief from which the other node answered.
+"""
+
+import attrs
+
+from emulator.trace.schema import BELIEFS, OWNERSHIP, RPC
+from emulator.why.names import Names
+from emulator.why.trace_rows import TraceRow, TraceRows
+from emulator.why.values import change
+from emulator.why.words import previous, seconds
+from nodes.beliefs import BeliefKind
+
+_TELLERS_KINDS = {
+    BeliefKind.ROUTE.value: BeliefKind.ROUTE,
+    BeliefKind.MEMBER_GROUP.value: BeliefKind.LIVE_BROKERS,
+    BeliefKind.MIN_BROKER.value: BeliefKind.LIVE_BROKERS,
+    BeliefKind.ASSIGNMENT.value: BeliefKind.CONSUMER_IDS,
+}
+"""Kind of a belief -> the kind of belief from which the node that told it had answered."""
+
+
+@attrs.frozen
+class Source:
+    """A belief that another one was made from."""
+
+    row: TraceRow
+    title: str
+    """How the two hang together, as a line."""
+
+
+def view_of(trace: TraceRows, owned: TraceRow, until_ns: int | None = None) -> TraceRow | None:
+    """The view that a consumer worked from when it acquired or dropped a queue, or the newest of an instant."""
+    subject = f"{owned.text('group')}/{owned.text('topic')}"
+    until_seq = owned.seq if until_ns is None else None
+    return trace.newest(
+        BELIEFS,
+        kind=BeliefKind.VIEW.value,
+        subject=subject,
+        node=owned.text("node"),
+        incarnation=owned.number("incarnation"),
+        until_seq=until_seq,
+        until_ns=until_ns,
+    )
+
+
+def behind(trace: TraceRows, row: TraceRow, names: Names) -> tuple[Source, ...]:
+    """What a row was made from that another node, or an earlier pass, had told."""
+    if row.table is OWNERSHIP:
+        view = view_of(trace, row)
+        return () if view is None else _behind_view(trace, view, names)
+    if row.table is not BELIEFS:
+        return ()
+    if row.text("kind") == BeliefKind.VIEW:
+        return _behind_view(trace, row, names)
+    teller_kind = _TELLERS_KINDS.get(row.text("kind"))
+    if teller_kind is None or not row.text("source"):
+        return ()
+    return _told(trace, row, teller_kind, row.text("subject").partition("/")[0], names)
+
+
+def _behind_view(trace: TraceRows, view: TraceRow, names: Names) -> tuple[Source, ...]:
+    before = previous(trace, view)
+    if before is None:
+        return ()
+    group, _, topic = view.text("subject").partition("/")
+    different = change(before, view)
+    found: list[Source] = []
+    items = (*different.gone, *different.new)
+    if any("@" in item for item in items):
+        found += _members(trace, before, view, group, names)
+    if different.changed or any("@" not in item for item in items):
+        route = _held(trace, view.text("node"), BeliefKind.ROUTE, topic, view.seq)
+        if route is not None:
+            found.append(Source(route, f"the queues are those of the route that {view.text('node')} held:"))
+    return tuple(found)
+
+
+def _members(trace: TraceRows, before: TraceRow, view: TraceRow, group: str, names: Names) -> tuple[Source, ...]:
+    """The list that the members came from; where another broker was asked before, whichever list changed last."""
+    now, then = names.node(view.text("source")), names.node(before.text("source"))
+    if not view.text("source"):
+        return ()
+    held = _held(trace, now, BeliefKind.CONSUMER_IDS, group, _answered_at(trace, view))
+    if then != now and before.text("source"):
+        other = _held(trace, then, BeliefKind.CONSUMER_IDS, group, view.seq)
+        if other is not None and (held is None or other.seq > held.seq):
+            who = view.text("node")
+            said = f"{who} had its members from {now} this time, and from {then} before ({seconds(before.t_ns)});"
+            return (Source(other, f"{said} {then} held since:"),)
+    return () if held is None else (Source(held, f"{now} gave these members, which it held since:"),)
+
+
+def _told(trace: TraceRows, row: TraceRow, kind: BeliefKind, subject: str, names: Names) -> tuple[Source, ...]:
+    teller = names.node(row.text("source"))
+    held = _held(trace, teller, kind, subject, _answered_at(trace, row))
+    if held is None or teller == row.text("node"):
+        return ()
+    return (Source(held, f"{teller} told so, which held since:"),)
+
+
+def _held(trace: TraceRows, node: str, kind: BeliefKind, subject: str, until_seq: int) -> TraceRow | None:
+    return trace.newest(BELIEFS, kind=kind.value, subject=subject, node=node, until_seq=until_seq)
+
+
+def _answered_at(trace: TraceRows, believed: TraceRow) -> int:
+    """The number of the request whose answer was believed; the other node has read its tables right behind it."""
+    answer = trace.row(believed.cause) if believed.cause else None
+    if answer is not None and answer.table is RPC and answer.text("kind") == "response" and answer.cause:
+        return answer.cause
+    return believed.seq

@@ -1,0 +1,199 @@
+"""Walk from a row to what started it all: the chain of causes.
+
+Most steps are written in the trace. Four are found, since RocketMQ's processes are
+told nothing more than their machines know: why a peer closed a connection, which
+fault took the frame for want of which a call timed out, what the operator did, and
+the start of the process that did something with no other cause.
+"""
+
+from enum import Enum, auto
+from itertools import pairwise
+
+import attrs
+
+from emulator.trace.schema import BELIEFS, CAUSES, FAULTS, LIFECYCLE, RPC
+from emulator.why.trace_rows import TraceRow, TraceRows
+from nodes.beliefs import PROCESS_ENDS, BeliefKind, LifecycleEvent
+
+_ENDS = tuple(event.value for event in PROCESS_ENDS)
+_LEAVING = (*_ENDS, LifecycleEvent.STOPPING.value)
+_CLOSING_TIMERS = ("allIdle", "scanNotActiveBroker", "scanExceptionChannel")
+"""Timers that close connections; the end of such a chain says so at their instant."""
+LINKS_MAX = 2_000
+"""Longest chain that is walked: what a loop of pulls has led to has thousands of links of one kind."""
+
+
+class LinkKind(Enum):
+    """What led to the link before it."""
+
+    CONSEQUENCE = auto()
+    """The row that was asked about."""
+    ANSWER = auto()
+    REQUEST = auto()
+    CLOSED = auto()
+    TIMED_OUT = auto()
+    CONNECTED = auto()
+    TIMER = auto()
+    FAULT = auto()
+    LIFE = auto()
+    """A stage in the life of a process."""
+    BELIEF = auto()
+    """Not a cause, but what came of the next link at the same node."""
+
+
+_OF_THE_CALLER = (LinkKind.TIMED_OUT, LinkKind.CONNECTED)
+
+
+@attrs.frozen
+class Link:
+    """One step of a chain."""
+
+    kind: LinkKind
+    row: TraceRow
+    beside: TraceRow | None = None
+    """An answer's request; of a call that timed out, the frame that did not arrive."""
+
+    @property
+    def node(self) -> str:
+        """Where it happened; empty for the operator."""
+        if self.row.table is RPC:
+            return self.row.text("src" if self.kind in _OF_THE_CALLER else "dst")
+        return str(self.row.fields.get("node", ""))
+
+
+_KINDS = {
+    FAULTS.name: LinkKind.FAULT,
+    LIFECYCLE.name: LinkKind.LIFE,
+    CAUSES.name: LinkKind.TIMER,
+}
+_FATES = {"timed_out": LinkKind.TIMED_OUT, "connected": LinkKind.CONNECTED}
+_FRAMES = {
+    "connection": LinkKind.CLOSED,
+    "response": LinkKind.ANSWER,
+    "request": LinkKind.REQUEST,
+    "oneway": LinkKind.REQUEST,
+}
+
+
+def walk(trace: TraceRows, row: TraceRow) -> tuple[Link, ...]:
+    """The chain from a row to its root, the root last; at most `LINKS_MAX` links of it."""
+    links = [Link(LinkKind.CONSEQUENCE, row)]
+    current: TraceRow | None = _before(trace, links[0])
+    while current is not None and len(links) < LINKS_MAX:
+        links.append(_link(trace, current))
+        current = _before(trace, links[-1])
+    return tuple(links)
+
+
+def with_beliefs(
+    trace: TraceRows, links: tuple[Link, ...], kinds: tuple[BeliefKind, ...], subjects: tuple[str, ...]
+) -> tuple[Link, ...]:
+    """Put what nodes came to believe on the way into a chain.
+
+    Args:
+        trace: of the run.
+        links: of the chain.
+        kinds: of these beliefs.
+        subjects: of these beliefs.
+    """
+    causes = [link.row.seq for link in links]
+    rows = trace.select(BELIEFS, cause=causes, kind=kinds, subject=subjects, until_seq=links[0].row.seq - 1)
+    told: list[Link] = [links[0]]
+    for newer, link in pairwise(links):
+        beside = [
+            row
+            for row in rows
+            if row.cause == link.row.seq and row.seq < newer.row.seq and row.text("node") == link.node
+        ]
+        told += [Link(LinkKind.BELIEF, row) for row in reversed(beside)]
+        told.append(link)
+    return tuple(told)
+
+
+def _link(trace: TraceRows, row: TraceRow) -> Link:
+    kind = _KINDS.get(row.table.name) or _FATES.get(row.text("event")) or _FRAMES[row.text("kind")]
+    beside = None
+    if kind is LinkKind.ANSWER:
+        beside = _request_of(trace, row)
+    elif kind is LinkKind.TIMED_OUT:
+        beside = lost_frame(trace, row)
+    return Link(kind, row, beside)
+
+
+def _before(trace: TraceRows, link: Link) -> TraceRow | None:
+    """What led to a link; None: the chain ends."""
+    if link.kind is LinkKind.FAULT:
+        return None
+    if link.kind is LinkKind.TIMED_OUT and link.beside is not None and link.beside.text("event") == "dropped":
+        return fault_begin(trace, link.beside.text("detail"), link.row.seq)
+    row = link.beside if link.kind is LinkKind.ANSWER and link.beside is not None else link.row
+    return _written(trace, row.cause) if row.cause else _found(trace, link.kind, row)
+
+
+def _written(trace: TraceRows, seq: int) -> TraceRow | None:
+    """The cause that a row has; where the operator began or ended a fault, that fault."""
+    cause = trace.row(seq)
+    if cause is not None and cause.table is CAUSES and not cause.text("node"):
+        return trace.newest(FAULTS, cause=seq) or cause
+    return cause
+
+
+def _found(trace: TraceRows, kind: LinkKind, row: TraceRow) -> TraceRow | None:
+    """What led to a row that has no cause."""
+    if kind is LinkKind.TIMER:
+        return None
+    return _why_closed(trace, row) if kind is LinkKind.CLOSED else _start_of(trace, row)
+
+
+def fault_begin(trace: TraceRows, fault_id: str, until_seq: int) -> TraceRow | None:
+    """The row with which a fault began."""
+    return trace.newest(FAULTS, event="begin", fault_id=fault_id, until_seq=until_seq)
+
+
+def lost_frame(trace: TraceRows, timed_out: TraceRow) -> TraceRow | None:
+    """The request or the answer that never arrived, if the trace says what became of it."""
+    found = trace.select(
+        RPC,
+        event=("dropped", "lost"),
+        connection=timed_out.number("connection"),
+        opaque=timed_out.number("opaque"),
+        until_seq=timed_out.seq,
+    )
+    return (
+        next((row for row in found if row.text("kind") != "oneway"), None) if timed_out.number("connection") else None
+    )
+
+
+def _request_of(trace: TraceRows, response: TraceRow) -> TraceRow | None:
+    request = trace.row(response.cause)
+    if request is None or request.table is not RPC:
+        return None
+    same = all(request.number(column) == response.number(column) for column in ("connection", "opaque"))
+    return request if same else None
+
+
+def _why_closed(trace: TraceRows, closed: TraceRow) -> TraceRow | None:
+    """What the peer did at the instant at which it closed: gave up a call, ended, or tidied up."""
+    node, sent_ns = closed.text("src"), closed.number("sent_ns")
+    gave_up = trace.newest(
+        RPC,
+        event="timed_out",
+        src=node,
+        connection=closed.number("connection"),
+        after_ns=sent_ns - 1,
+        until_ns=sent_ns,
+    )
+    if gave_up is not None:
+        return gave_up
+    # A process that ends closes everything; a timer of the same instant may have closed something else.
+    stage = trace.newest(LIFECYCLE, node=node, until_ns=sent_ns)
+    if stage is not None and stage.text("event") in _LEAVING:
+        return stage
+    return trace.newest(CAUSES, node=node, name=_CLOSING_TIMERS, after_ns=sent_ns - 1, until_ns=sent_ns)
+
+
+def _start_of(trace: TraceRows, row: TraceRow) -> TraceRow | None:
+    """The start of the process that wrote or sent a row with no cause."""
+    node = row.text("src") if row.table is RPC else str(row.fields.get("node", ""))
+    started = trace.newest(LIFECYCLE, node=node, event=LifecycleEvent.STARTED.value, until_seq=row.seq - 1)
+    return started if row.fields.get("event") != LifecycleEvent.STARTED.value else None

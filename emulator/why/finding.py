@@ -1,0 +1,178 @@
+"""From a question to the rows that it is about."""
+
+from typing import Any
+
+import attrs
+
+from emulator.trace.schema import BELIEFS, LIFECYCLE, OWNERSHIP
+from emulator.why.question import BeliefQuestion, NodeQuestion, Question, QueueQuestion, WhyError, no_such
+from emulator.why.trace_rows import TraceRow, TraceRows
+from emulator.why.words import seconds
+from nodes.beliefs import PROCESS_ENDS, BeliefKind, OwnershipEvent
+
+_ENDS = tuple(event.value for event in PROCESS_ENDS)
+_HOLDS = (OwnershipEvent.ACQUIRED.value, OwnershipEvent.DROPPED.value)
+_OWNERS_MAX = 4
+
+
+@attrs.frozen
+class Finding:
+    """What a question is about."""
+
+    headlines: tuple[str, ...]
+    """The answer in short; may be empty."""
+    rows: tuple[TraceRow, ...]
+    """Each of them has a chain of causes."""
+
+
+@attrs.frozen
+class _Hold:
+    """What a consumer did last with a queue."""
+
+    row: TraceRow
+    ended: TraceRow | None
+    """The end of its process, if it held the queue until then."""
+
+    @property
+    def owns(self) -> bool:
+        return self.row.text("event") == OwnershipEvent.ACQUIRED and self.ended is None
+
+    @property
+    def newest(self) -> TraceRow:
+        return self.ended or self.row
+
+
+def find(trace: TraceRows, asked: Question) -> Finding:
+    """The rows that a question is about.
+
+    Raises:
+        WhyError: the trace has none; the line says what it has.
+    """
+    match asked:
+        case QueueQuestion():
+            return _queue(trace, asked)
+        case BeliefQuestion():
+            return _belief(trace, asked)
+        case NodeQuestion():
+            return _node(trace, asked)
+
+
+def _queue(trace: TraceRows, asked: QueueQuestion) -> Finding:
+    wanted = {} if asked.group is None else {"group": asked.group}
+    place: dict[str, Any] = {
+        "topic": asked.topic,
+        "broker_name": asked.broker_name,
+        "queue_id": asked.queue_id,
+        **wanted,
+    }
+    rows = trace.select(OWNERSHIP, event=_HOLDS, until_ns=asked.at_ns, **place)
+    if not rows:
+        raise WhyError(_why_no_queue(trace, asked, trace.select(OWNERSHIP, event=_HOLDS, **place)))
+    holds = _holds(trace, rows, asked.at_ns)
+    headlines: list[str] = []
+    found: list[TraceRow] = []
+    for group in dict.fromkeys(row.text("group") for row in rows):
+        of_group = [hold for hold in holds if hold.row.text("group") == group]
+        owners = [hold for hold in of_group if hold.owns]
+        headlines.append(_who_owns(asked, group, owners, of_group))
+        told = owners[-_OWNERS_MAX:] or [max(of_group, key=lambda hold: hold.newest.seq)]
+        found += [hold.newest for hold in reversed(told)]
+    return Finding(tuple(headlines), tuple(found))
+
+
+def _holds(trace: TraceRows, rows: list[TraceRow], at_ns: int | None) -> list[_Hold]:
+    """What each consumer did last, in order."""
+    newest: dict[tuple[str, str], TraceRow] = {}
+    for row in rows:
+        key = (row.text("group"), row.text("node"))
+        newest.pop(key, None)
+        newest[key] = row
+    nodes = tuple(node for _, node in newest)
+    ends = trace.select(LIFECYCLE, event=_ENDS, node=nodes, until_ns=at_ns)
+    return [_Hold(row, _end_after(ends, row)) for row in newest.values()]
+
+
+def _end_after(ends: list[TraceRow], row: TraceRow) -> TraceRow | None:
+    """The end of the process that acquired a queue."""
+    if row.text("event") != OwnershipEvent.ACQUIRED:
+        return None
+    process = (row.text("node"), row.number("incarnation"))
+    return next((end for end in ends if (end.text("node"), end.number("incarnation")) == process), None)
+
+
+def _who_owns(asked: QueueQuestion, group: str, owners: list[_Hold], holds: list[_Hold]) -> str:
+    when = "" if asked.at_ns is None else f"at {seconds(asked.at_ns)} "
+    queue = f"{when}queue {asked.queue} of group {group}"
+    if not owners:
+        last = max(holds, key=lambda hold: hold.newest.seq)
+        return f"{queue} has no owner: {last.row.text('node')} lost it last, at {seconds(last.newest.t_ns)}"
+    names = [f"{hold.row.text('node')} since {seconds(hold.row.t_ns)}" for hold in owners]
+    count = f"{len(owners)} owners" if len(owners) > 1 else "one owner"
+    listed = ", ".join(names[-_OWNERS_MAX:])
+    more = len(names) - _OWNERS_MAX
+    return f"{queue} has {count}: {listed}{f', and {more} more' if more > 0 else ''}"
+
+
+def _why_no_queue(trace: TraceRows, asked: QueueQuestion, later: list[TraceRow]) -> str:
+    if later:
+        return f"nobody had owned {asked.queue} yet; {later[0].text('node')} was the first, at {seconds(later[0].t_ns)}"
+    if asked.group is not None and asked.group not in trace.values(OWNERSHIP, "group"):
+        return no_such("group", asked.group, trace.values(OWNERSHIP, "group"))
+    if asked.topic not in trace.values(OWNERSHIP, "topic"):
+        return no_such("topic that was consumed", asked.topic, trace.values(OWNERSHIP, "topic"))
+    if asked.broker_name not in trace.values(OWNERSHIP, "broker_name"):
+        return no_such("brokerName", asked.broker_name, trace.values(OWNERSHIP, "broker_name"))
+    rows = trace.select(OWNERSHIP, topic=asked.topic, broker_name=asked.broker_name)
+    ids = sorted(dict.fromkeys(row.number("queue_id") for row in rows))
+    has = ", ".join(map(str, ids)) or "none"
+    of = f" of group {asked.group}" if asked.group is not None else ""
+    return f"nobody{of} ever owned {asked.queue}; owned queues of {asked.topic}/{asked.broker_name} are {has}"
+
+
+def _belief(trace: TraceRows, asked: BeliefQuestion) -> Finding:
+    kind = _kind_of(trace, asked)
+    wanted = {} if asked.node is None else {"node": asked.node}
+    row = trace.newest(BELIEFS, kind=kind.value, subject=asked.subject, until_ns=asked.at_ns, **wanted)
+    if row is None:
+        raise WhyError(_why_no_belief(trace, asked, kind))
+    ends = trace.select(LIFECYCLE, event=_ENDS, node=row.text("node"), until_ns=asked.at_ns)
+    end = next((end for end in ends if end.number("incarnation") == row.number("incarnation")), None)
+    headlines: tuple[str, ...] = ()
+    if end is not None:
+        said = f"{row.text('node')} believes nothing any more: its process ended at {seconds(end.t_ns)}"
+        headlines = (f"{said} ({end.text('event').replace('_', ' ')}); before that",)
+    return Finding(headlines, (row,))
+
+
+def _kind_of(trace: TraceRows, asked: BeliefQuestion) -> BeliefKind:
+    if asked.kind is not None:
+        return asked.kind
+    kinds = tuple(dict.fromkeys(row.text("kind") for row in trace.select(BELIEFS, subject=asked.subject)))
+    if not kinds:
+        raise WhyError(no_such("subject", asked.subject, trace.values(BELIEFS, "subject")))
+    if len(kinds) > 1:
+        raise WhyError(f"expected a kind before {asked.subject}, which has several: {', '.join(sorted(kinds))}")
+    return BeliefKind(kinds[0])
+
+
+def _why_no_belief(trace: TraceRows, asked: BeliefQuestion, kind: BeliefKind) -> str:
+    rows = trace.select(BELIEFS, kind=kind.value)
+    subjects = tuple(sorted(dict.fromkeys(row.text("subject") for row in rows)))
+    if asked.subject not in subjects:
+        return no_such(f"subject of {kind}", asked.subject, subjects)
+    about = [row for row in rows if row.text("subject") == asked.subject]
+    nodes = tuple(sorted(dict.fromkeys(row.text("node") for row in about)))
+    if asked.node is not None and asked.node not in nodes:
+        return no_such(f"holder of {kind} {asked.subject} named", asked.node, nodes)
+    first = next(row for row in about if asked.node in (None, row.text("node")))
+    return f"nobody knew of {kind} {asked.subject} yet; {first.text('node')} was the first, at {seconds(first.t_ns)}"
+
+
+def _node(trace: TraceRows, asked: NodeQuestion) -> Finding:
+    row = trace.newest(LIFECYCLE, node=asked.node, until_ns=asked.at_ns)
+    if row is not None:
+        return Finding((), (row,))
+    if asked.node not in trace.values(LIFECYCLE, "node"):
+        raise WhyError(no_such("node", asked.node, trace.values(LIFECYCLE, "node")))
+    first = trace.select(LIFECYCLE, node=asked.node)[0]
+    raise WhyError(f"{asked.node} had not started yet; it did at {seconds(first.t_ns)}")

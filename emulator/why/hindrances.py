@@ -1,0 +1,218 @@
+"""What kept nodes from hearing otherwise: the cause of something that did not arrive."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+import attrs
+
+from emulator.trace.schema import FAULTS, LIFECYCLE, RPC
+from emulator.why.names import Names
+from emulator.why.trace_rows import TraceRow, TraceRows
+from emulator.why.words import fault_words, request_words, seconds
+from nodes.beliefs import LifecycleEvent
+from nodes.protocol.codes import RequestCode
+
+BEFORE_NS = 120 * 1_000_000_000
+"""How far to look back: the longest silence that RocketMQ's scans forgive."""
+_SIGNS_OF_LIFE = (RequestCode.HEART_BEAT, RequestCode.REGISTER_BROKER, RequestCode.BROKER_HEARTBEAT)
+_TOLD_CODES_MAX = 4
+_TOLD_CALLS_MAX = 8
+_STAGES = tuple(event.value for event in LifecycleEvent if event not in (LifecycleEvent.READY, LifecycleEvent.STOPPING))
+
+
+@attrs.frozen
+class Window:
+    """A part of a run, up to an instant that somebody asks about."""
+
+    begin_ns: int
+    end_ns: int
+
+
+@attrs.frozen
+class Silence:
+    """A node was given up, for nothing had come from it."""
+
+    node: str
+    listener: str
+    """Who gave it up."""
+    at_ns: int
+
+
+@attrs.frozen
+class _Fault:
+    begin: TraceRow
+    end: TraceRow | None
+
+    @property
+    def id(self) -> str:
+        return self.begin.text("fault_id")
+
+    def touches(self, nodes: Sequence[str]) -> bool:
+        subject = self.begin.text("subject")
+        return subject.startswith("all ") or any(_names(subject, node) for node in nodes)
+
+    def words(self) -> str:
+        lasted = "still under way" if self.end is None else f"until {seconds(self.end.t_ns)}"
+        return f"{fault_words(self.begin)}, from {seconds(self.begin.t_ns)}, {lasted}"
+
+
+def windows(spans_ns: Iterable[tuple[int, int]]) -> tuple[Window, ...]:
+    """Spans of time, (begin, end), as windows in order; what overlaps is merged."""
+    merged: list[Window] = []
+    for begin_ns, end_ns in sorted(spans_ns):
+        if merged and begin_ns <= merged[-1].end_ns:
+            merged[-1] = Window(merged[-1].begin_ns, max(end_ns, merged[-1].end_ns))
+        else:
+            merged.append(Window(begin_ns, end_ns))
+    return tuple(merged)
+
+
+def last_sign_of_life(trace: TraceRows, silence: Silence) -> TraceRow | None:
+    """The last heartbeat or registration that arrived before a node was given up."""
+    codes = tuple(map(int, _SIGNS_OF_LIFE))
+    return trace.newest(
+        RPC,
+        event="delivered",
+        kind=("request", "oneway"),
+        code=codes,
+        src=silence.node,
+        dst=silence.listener,
+        until_ns=silence.at_ns,
+    )
+
+
+def hindrance_lines(
+    trace: TraceRows,
+    title: str,
+    when: Sequence[Window],
+    nodes: Sequence[str],
+    silences: Sequence[Silence],
+    names: Names,
+) -> list[str]:
+    """Faults, lost frames, calls without an answer, and ends of processes.
+
+    Args:
+        trace: of the run.
+        title: of the first line.
+        when: where to look.
+        nodes: that are concerned.
+        silences: who was given up by whom.
+        names: of the nodes.
+    """
+    spans = ", ".join(f"{seconds(window.begin_ns)} - {seconds(window.end_ns)}" for window in when)
+    lines = [f"{title} ({spans}; {', '.join(nodes)}):"]
+    lines += _faults(trace, when, nodes)
+    lines += _silences(trace, silences)
+    lines += _processes(trace, when, nodes)
+    lines += _calls(trace, when, nodes, names)
+    return [lines[0], *(f"  {line}" for line in lines[1:])]
+
+
+def _faults(trace: TraceRows, when: Sequence[Window], nodes: Sequence[str]) -> list[str]:
+    active = [fault for fault in _all_faults(trace) if any(_meets(fault, window) for window in when)]
+    if not active:
+        return ["no fault was active"]
+    taken = _taken(trace, when, nodes)
+    lines = []
+    for fault in active:
+        if fault.id in taken or fault.touches(nodes):
+            line = fault.words()
+            hit = [node for node in nodes if fault.begin.text("subject") in (node, "all nodes")]
+            line += f"; it hit {' and '.join(hit)} itself" if hit else ""
+            line += f"; it took {_counted(taken[fault.id])}" if fault.id in taken else ""
+            lines.append(line)
+    others = [fault.id for fault in active if fault.id not in taken and not fault.touches(nodes)]
+    if not lines:
+        return [f"no fault that touches them was active; elsewhere: {', '.join(others)}"]
+    return [*lines, f"elsewhere: {', '.join(others)}"] if others else lines
+
+
+def _taken(trace: TraceRows, when: Sequence[Window], nodes: Sequence[str]) -> dict[str, Counter[str]]:
+    """Fault id -> what of these nodes it took: name of the code -> frames."""
+    found: dict[str, Counter[str]] = {}
+    for window in when:
+        for row in _rows_of(trace, window, "dropped"):
+            if row.text("src") in nodes and row.text("dst") in nodes:
+                answer = "answer to " if row.text("kind") == "response" else ""
+                found.setdefault(row.text("detail"), Counter())[answer + request_words(row.number("code"))] += 1
+    return found
+
+
+def _calls(trace: TraceRows, when: Sequence[Window], nodes: Sequence[str], names: Names) -> list[str]:
+    """Calls that timed out, and connections that could not be made, between the nodes."""
+    calls: dict[tuple[str, str], Counter[str]] = {}
+    for window in when:
+        for row in _rows_of(trace, window, "timed_out", "refused", "connect_lost"):
+            src, dst = row.text("src"), names.node(row.text("dst"))
+            if src in nodes and dst in nodes:
+                calls.setdefault((src, dst), Counter())[_failure(row)] += 1
+    told = [
+        f"calls of {src} to {'its own machine' if src == dst else dst} that failed: {_counted(kinds)}"
+        for (src, dst), kinds in calls.items()
+    ]
+    more = len(told) - _TOLD_CALLS_MAX
+    return told if more <= 0 else [*told[:_TOLD_CALLS_MAX], f"failed calls between {more} more pairs of them"]
+
+
+def _failure(row: TraceRow) -> str:
+    match row.text("event"):
+        case "timed_out":
+            return f"{request_words(row.number('code'))} timed out"
+        case "refused":
+            return "connection refused"
+        case _:
+            return "connection not answered"
+
+
+def _silences(trace: TraceRows, silences: Sequence[Silence]) -> list[str]:
+    lines = []
+    for silence in silences:
+        row = last_sign_of_life(trace, silence)
+        if row is not None:
+            sign, before_s = request_words(row.number("code")), (silence.at_ns - row.t_ns) / 1e9
+            reached = f"the last {sign} of {silence.node} reached {silence.listener} at {seconds(row.t_ns)}"
+            lines.append(f"{reached}, {before_s:.1f} s before")
+    return lines
+
+
+def _processes(trace: TraceRows, when: Sequence[Window], nodes: Sequence[str]) -> list[str]:
+    """Stages in the lives of the nodes but the first start, with which nothing is wrong."""
+    lines = []
+    for window in when:
+        rows = trace.select(
+            LIFECYCLE, event=_STAGES, node=list(nodes), after_ns=window.begin_ns - 1, until_ns=window.end_ns
+        )
+        for row in rows:
+            if row.text("event") == LifecycleEvent.STARTED and row.number("incarnation") == 1:
+                continue
+            did = row.text("event").replace("_", " ")
+            was = "was " if row.text("event") not in ("started", "stopped", "crashed") else ""
+            lines.append(f"{row.text('node')} {was}{did} at {seconds(row.t_ns)}")
+    return lines
+
+
+def _all_faults(trace: TraceRows) -> list[_Fault]:
+    rows = trace.select(FAULTS)
+    ends = {row.text("fault_id"): row for row in rows if row.text("event") == "end"}
+    return [_Fault(row, ends.get(row.text("fault_id"))) for row in rows if row.text("event") == "begin"]
+
+
+def _meets(fault: _Fault, window: Window) -> bool:
+    ended_before = fault.end is not None and fault.end.t_ns < window.begin_ns
+    return fault.begin.t_ns <= window.end_ns and not ended_before
+
+
+def _rows_of(trace: TraceRows, window: Window, *events: str) -> list[TraceRow]:
+    return trace.select(RPC, event=events, after_ns=window.begin_ns - 1, until_ns=window.end_ns)
+
+
+def _counted(kinds: Counter[str]) -> str:
+    """`3 x HEART_BEAT (34), 1 x PULL_MESSAGE (11)`, the most frequent first."""
+    told = [f"{count} x {kind}" for kind, count in kinds.most_common(_TOLD_CODES_MAX)]
+    more = kinds.total() - sum(count for _, count in kinds.most_common(_TOLD_CODES_MAX))
+    return ", ".join([*told, f"{more} others"] if more else told)
+
+
+def _names(subject: str, node: str) -> bool:
+    return re.search(rf"(?<![\w.-]){re.escape(node)}(?![\w.-])", subject) is not None

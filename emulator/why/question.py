@@ -1,0 +1,124 @@
+"""What can be asked, and how words become a question."""
+
+import re
+from collections.abc import Sequence
+from decimal import Decimal
+from difflib import get_close_matches
+
+import attrs
+
+from emulator.verbs.verb import nearest
+from nodes.beliefs import BeliefKind
+
+_NS_PER_UNIT = {"ms": 10**6, "s": 10**9, "m": 60 * 10**9}
+_TIME = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m)")
+_QUEUE, _NODE, _OF, _AT = "queue", "node", "of", "at"
+_LISTED_MAX = 12
+FORMS = "queue TOPIC/BROKER/ID [of GROUP] [at T], KIND SUBJECT [of NODE] [at T], or node NODE [at T]"
+
+
+class WhyError(Exception):
+    """A question cannot be understood or answered; says in one line what was expected."""
+
+
+@attrs.frozen
+class QueueQuestion:
+    """Who owned a queue, and why."""
+
+    topic: str
+    broker_name: str
+    queue_id: int
+    group: str | None = None
+    """None: every group that has owned it."""
+    at_ns: int | None = None
+    """None: the newest that is known."""
+
+    @property
+    def queue(self) -> str:
+        """`orders/broker-a/3`."""
+        return f"{self.topic}/{self.broker_name}/{self.queue_id}"
+
+
+@attrs.frozen
+class BeliefQuestion:
+    """Why a node held something to be true."""
+
+    kind: BeliefKind | None
+    """None: the only kind that has this subject."""
+    subject: str
+    node: str | None = None
+    """None: whoever changed its belief last."""
+    at_ns: int | None = None
+
+
+@attrs.frozen
+class NodeQuestion:
+    """Why a process is at the stage of its life at which it is."""
+
+    node: str
+    at_ns: int | None = None
+
+
+Question = QueueQuestion | BeliefQuestion | NodeQuestion
+
+
+def question(words: Sequence[str]) -> Question:
+    """Understand words, or one text of words.
+
+    Raises:
+        WhyError: they are no question.
+    """
+    asked, at, of = _taken_apart([part for word in words for part in word.split()])
+    at_ns = None if at is None else instant_ns(at)
+    match asked:
+        case [noun, text] if noun == _QUEUE:
+            return _queue(text, of, at_ns)
+        case [noun, name] if noun == _NODE and of is None:
+            return NodeQuestion(name, at_ns)
+        case [kind, subject] if kind in tuple(BeliefKind):
+            return BeliefQuestion(BeliefKind(kind), subject, of, at_ns)
+        case [kind, _] if kind != _NODE:
+            nouns = (_QUEUE, _NODE, *(kind.value for kind in BeliefKind))
+            raise WhyError(no_such("kind of belief", kind, nouns))
+        case [subject] if subject not in (_QUEUE, _NODE):
+            return BeliefQuestion(None, subject, of, at_ns)
+        case _:
+            raise WhyError(f"expected: {FORMS}")
+
+
+def instant_ns(text: str) -> int:
+    """`31.2s`, `31200ms` or `2m` as nanoseconds since the run began.
+
+    Raises:
+        WhyError: it is no time.
+    """
+    match = _TIME.fullmatch(text)
+    if match is None:
+        raise WhyError(f"expected a time such as 31.2s, 31200ms or 2m, not {text}")
+    return int(Decimal(match[1]) * _NS_PER_UNIT[match[2]])
+
+
+def no_such(what: str, wrong: str, known: Sequence[str]) -> str:
+    """`there is no topic ordrs; did you mean orders?`; of many names, only some are told."""
+    if len(known) <= _LISTED_MAX or get_close_matches(wrong, known):
+        return nearest(what, wrong, known)
+    return f"there is no {what} {wrong}; some of {len(known)} are {', '.join(known[:_LISTED_MAX])}"
+
+
+def _taken_apart(words: list[str]) -> tuple[list[str], str | None, str | None]:
+    """What is asked about, and what stands behind `at` and `of`."""
+    behind: dict[str, str] = {}
+    while len(words) > 2 and words[-2] in (_AT, _OF) and words[-2] not in behind:
+        behind[words[-2]] = words[-1]
+        words = words[:-2]
+    if words[1:] and words[-1] in (_AT, _OF):
+        raise WhyError(f"expected {'a time' if words[-1] == _AT else 'a name'} behind {words[-1]}: {FORMS}")
+    return words, behind.get(_AT), behind.get(_OF)
+
+
+def _queue(text: str, group: str | None, at_ns: int | None) -> QueueQuestion:
+    match text.rsplit("/", 2):
+        case [topic, broker_name, number] if topic and broker_name and number.isdecimal():
+            return QueueQuestion(topic, broker_name, int(number), group, at_ns)
+        case _:
+            raise WhyError(f"expected a queue as TOPIC/BROKER/ID, such as orders/broker-a/3, not {text}")

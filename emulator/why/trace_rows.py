@@ -1,0 +1,170 @@
+"""Rows of a trace by number and by value; only what is asked for leaves Arrow.
+
+Reading uses no thread of Arrow's: a cluster may be running in virtual time around it.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from emulator.trace.schema import BELIEFS, CAUSES, FAULTS, LIFECYCLE, MESSAGES, OWNERSHIP, RPC, ColumnType, Table
+from emulator.why.question import WhyError
+
+_LIKELY_FIRST = (RPC, CAUSES, BELIEFS, OWNERSHIP, LIFECYCLE, FAULTS, MESSAGES)
+"""Where to look for a row by its number; messages, which lead to nothing, are read last, if ever."""
+_COLUMN_TYPES = {ColumnType.INT: pa.int64(), ColumnType.TEXT: pa.string()}
+
+
+@attrs.frozen
+class TraceRow:
+    """One row of one table."""
+
+    table: Table
+    fields: dict[str, Any]
+
+    @property
+    def seq(self) -> int:
+        """Its number among all rows."""
+        return int(self.fields["seq"])
+
+    @property
+    def t_ns(self) -> int:
+        """When it was written."""
+        return int(self.fields["t_ns"])
+
+    @property
+    def cause(self) -> int:
+        """The number of the row that led to it; 0: none."""
+        return int(self.fields.get("cause", 0))
+
+    def text(self, column: str) -> str:
+        """A column, as text."""
+        return str(self.fields[column])
+
+    def number(self, column: str) -> int:
+        """A column that holds a number."""
+        return int(self.fields[column])
+
+
+class TraceRows:
+    """The trace of a run, finished or under way; tables are read when they are first needed.
+
+    Args:
+        directory: with one folder of segments per table.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._tables: dict[str, Any] = {}
+        self._seqs: dict[str, Any] = {}
+
+    def row(self, seq: int) -> TraceRow | None:
+        """The row of a number; None if no closed segment has it.
+
+        Raises:
+            WhyError: as in all that reads, a segment is not readable.
+        """
+        for table in _LIKELY_FIRST:
+            seqs = self._seqs_of(table)
+            place = int(seqs.searchsorted(seq))
+            if place < len(seqs) and seqs[place] == seq:
+                return next(_rows(table, self._read(table).slice(place, 1)))
+        return None
+
+    def select(
+        self,
+        table: Table,
+        *,
+        until_seq: int | None = None,
+        after_ns: int = -1,
+        until_ns: int | None = None,
+        **wanted: str | int | Sequence[str] | Sequence[int],
+    ) -> list[TraceRow]:
+        """The rows with these values, in order.
+
+        Args:
+            table: to look in.
+            until_seq: highest number; None: any.
+            after_ns: only rows of later instants.
+            until_ns: latest instant; None: any.
+            wanted: column = value, or a list of values.
+        """
+        found = self._between(table, until_seq, after_ns, until_ns)
+        # Numbers are compared faster than texts, so they go first.
+        for column, value in sorted(wanted.items(), key=lambda item: isinstance(_first(item[1]), str)):
+            if found.num_rows:
+                found = found.filter(_is(found[column], value))
+        return list(_rows(table, found))
+
+    def newest(self, table: Table, **given: Any) -> TraceRow | None:
+        """The last row that `select` finds."""
+        found = self.select(table, **given)
+        return found[-1] if found else None
+
+    def values(self, table: Table, column: str) -> tuple[str, ...]:
+        """All different values of a column, sorted."""
+        return tuple(sorted(map(str, pc.unique(self._read(table)[column]).to_pylist())))
+
+    def end_ns(self) -> int:
+        """The instant of the newest row that is likely to matter."""
+        ends = [self._read(table)["t_ns"] for table in (RPC, CAUSES, BELIEFS)]
+        return max((times[-1].as_py() for times in ends if len(times)), default=0)
+
+    def _between(self, table: Table, until_seq: int | None, after_ns: int, until_ns: int | None) -> Any:
+        """All tables are sorted by number and by time, so a part of one is a slice."""
+        times = self._times_of(table)
+        begin = int(times.searchsorted(after_ns, side="right"))
+        end = len(times) if until_ns is None else int(times.searchsorted(until_ns, side="right"))
+        if until_seq is not None:
+            end = min(end, int(self._seqs_of(table).searchsorted(until_seq, side="right")))
+        return self._read(table).slice(begin, max(0, end - begin))
+
+    def _seqs_of(self, table: Table) -> Any:
+        return self._numbers(table, "seq")
+
+    def _times_of(self, table: Table) -> Any:
+        return self._numbers(table, "t_ns")
+
+    def _numbers(self, table: Table, column: str) -> Any:
+        key = f"{table.name}.{column}"
+        if key not in self._seqs:
+            self._seqs[key] = self._read(table)[column].to_numpy()
+        return self._seqs[key]
+
+    def _read(self, table: Table) -> Any:
+        if table.name not in self._tables:
+            paths = sorted((self._directory / table.name).glob("seg-*.parquet"))
+            parts = [_segment(path) for path in paths]
+            self._tables[table.name] = pa.concat_tables(parts) if parts else _empty(table)
+        return self._tables[table.name]
+
+
+def _segment(path: Path) -> Any:
+    try:
+        return pq.ParquetFile(path, memory_map=True, pre_buffer=False).read(use_threads=False)
+    except pa.ArrowInvalid as error:
+        raise WhyError(f"{path} is not a readable segment: {error}") from None
+
+
+def _rows(table: Table, found: Any) -> Iterator[TraceRow]:
+    for fields in found.to_pylist():
+        yield TraceRow(table, fields)
+
+
+def _is(column: Any, value: Any) -> Any:
+    if isinstance(value, str | int):
+        return pc.equal(column, value)
+    return pc.is_in(column, value_set=pa.array(list(value), type=column.type))
+
+
+def _first(value: object) -> object:
+    return next(iter(value), 0) if isinstance(value, Iterable) and not isinstance(value, str) else value
+
+
+def _empty(table: Table) -> Any:
+    return pa.schema([pa.field(c.name, _COLUMN_TYPES[c.type]) for c in table.columns]).empty_table()

@@ -1,0 +1,152 @@
+"""Whole clusters under virtual time: what is asked at the desk, and what of the finished run."""
+
+import attrs
+from at_a_desk import Somebody, sit
+from played import a_scenario
+
+from emulator.trace.reader import open_run
+from emulator.why.answer import answer_of_run
+from emulator.why.names import names_of
+from nodes.config import NameserverConfig
+
+
+def scenario(run_for_s, **given):
+    given = {"consumers": 2, "brokers": ("broker-a", "broker-b"), **given}
+    return attrs.evolve(a_scenario(**given), run_for_ms=run_for_s * 1_000)
+
+
+def has(lines, *parts):
+    """Whether one line has all these parts."""
+    return any(all(part in line for part in parts) for line in lines)
+
+
+def played(run, tmp_path, lines):
+    """The run directory and the trace of a cluster to which lines were said at instants in s."""
+
+    async def sitting(me: Somebody) -> None:
+        for at_s, line in lines.items():
+            await me.at_s(at_s)
+            await me.say(line)
+
+    return sit(run, tmp_path, sitting)
+
+
+def test_a_cut_between_a_consumer_and_a_broker_is_named_by_the_queue_that_got_a_second_owner(tmp_path):
+    path, trace = played(scenario(320), tmp_path, {15: "cut c2 broker-b one-way"})
+    doubled = [
+        (row.at_ms, row.topic, row.broker_name, row.queue_id)
+        for row in trace.select("ownership", event="acquired", node="c1", after=140_000)
+        if trace.owners(row.at_ms, row.topic)[row.broker_name, row.queue_id] == ["c1", "c2"]
+    ]
+    at_ms, topic, broker_name, queue_id = doubled[0]
+    told = answer_of_run([f"queue {topic}/{broker_name}/{queue_id} at {at_ms + 100:.0f}ms"], open_run(path))
+
+    assert "has 2 owners: c2 since" in told[0]
+    assert has(told, "c1  acquired queue")
+    assert has(told, "c1    came to hold view g/", "1 members: c1;", "(c2 gone), told by broker-b")
+    assert has(told, "c1    since broker-b answered GET_CONSUMER_LIST_BY_GROUP (38)")
+    assert "broker-b gave these members, which it held since:" in told
+    assert has(told, "broker-b    since its timer scanExceptionChannel")
+    assert has(told, "  cut-1 (cut c2 -> broker-b), from 15.000 s", "it took", "GET_CONSUMER_LIST_BY_GROUP (38)")
+    assert has(told, "the last HEART_BEAT (34) of c2 reached broker-b at")
+    assert has(told, "calls of c2 to broker-b that failed", "connection not answered", "timed out")
+    assert has(told, "c2 keeps it: no pass since has seen other members or queues")
+
+
+def test_a_killed_broker_leads_to_the_operator_by_its_closed_connection(tmp_path):
+    path, _ = played(scenario(100), tmp_path, {60: "kill broker-b"})
+    run = open_run(path)
+    told = answer_of_run(["live_brokers broker-b at 90s"], run)
+
+    assert has(told, "ns-1      live_brokers broker-b: nothing any more (broker-b gone)")
+    assert has(told, "since broker-b closed its connection")
+    assert has(told, "operator", "since the operator began kill-1 (kill broker-b)")
+    assert has(told, "kill-1 (kill broker-b), from 60.000 s", "it hit broker-b itself")
+
+    routed = answer_of_run(["route orders of c1 at 95s"], run)
+    assert has(routed, "c1  route orders: broker-a", "(broker-b gone), told by ns-1")
+    assert "ns-1 told so, which held since:" in routed
+    assert has(routed, "operator", "since the operator began kill-1 (kill broker-b)")
+
+
+def test_a_broker_without_power_is_found_by_the_expiry_scan_and_the_fault_is_named(tmp_path):
+    patient = NameserverConfig(server_channel_max_idle_time_seconds=3_600)
+    path, _ = played(scenario(260, nameserver=patient), tmp_path, {60: "power-off broker-b"})
+    told = answer_of_run(["live_brokers broker-b of ns-1 at 250s"], open_run(path))
+
+    assert has(told, "ns-1  live_brokers broker-b: nothing any more (broker-b gone)")
+    assert has(told, "ns-1    since its timer scanNotActiveBroker (the nameserver's scan for brokers")
+    assert has(told, "power_off-1 (power off broker-b), from 60.000 s", "it hit broker-b itself")
+    assert has(told, "broker-b was powered off at 60.000 s")
+    assert has(told, "the last REGISTER_BROKER (103) of broker-b reached ns-1 at")
+
+
+def test_a_broker_without_power_leads_to_the_idle_connection_where_that_is_found_first(tmp_path):
+    path, _ = played(scenario(260), tmp_path, {60: "power-off broker-b"})
+    told = answer_of_run(["live_brokers broker-b of ns-1 at 250s"], open_run(path))
+
+    assert has(told, "ns-1    since its timer allIdle (the closing of connections")
+    assert has(told, "power_off-1 (power off broker-b), from 60.000 s", "it hit broker-b itself")
+
+
+def test_a_suspended_consumer_that_was_given_up_is_named_behind_the_scan(tmp_path):
+    path, _ = played(scenario(260, brokers=("broker-a",)), tmp_path, {40: "suspend c2"})
+    run = open_run(path)
+    told = answer_of_run(["consumer_ids g at 250s"], run)
+
+    assert has(told, "broker-a  consumer_ids g: 1 members: c1 (c2 gone)")
+    assert has(told, "since its timer scanExceptionChannel")
+    assert has(told, "suspend-1 (suspend c2), from 40.000 s", "it hit c2 itself")
+    assert has(told, "the last HEART_BEAT (34) of c2 reached broker-a at")
+    assert has(answer_of_run(["queue orders/broker-a/3 at 250s"], run), "c2 keeps it: it stands still since 40.000 s")
+
+
+def test_a_calm_rebalance_leads_to_the_start_of_who_joined_and_no_fault(tmp_path):
+    path, trace = played(scenario(60, spread_ms=20_000), tmp_path, {})
+    first, second = sorted(trace.select("lifecycle", event="started", role="consumer"), key=lambda row: row.seq)
+    told = answer_of_run([f"view g/orders of {first.node} at 55s"], open_run(path))
+
+    assert has(told, f"{first.node}        view g/orders: 2 members: c1 c2") or has(
+        told, f"({second.node} new), told by"
+    )
+    assert has(told, f"since HEART_BEAT (34) of {second.node} arrived")
+    assert has(told, f"{second.node}", "since its process 1 started")
+    assert told[-1] == "  no fault was active"
+
+
+def test_a_running_cluster_answers_at_its_desk_and_its_trace_stays_the_same(tmp_path):
+    told = []
+
+    async def asking(me: Somebody) -> None:
+        for at_s in (5, 50, 51):
+            await me.at_s(at_s)
+            told.append(await me.say(f"why queue orders/broker-a/0 at {at_s}s"))
+        assert (await me.refused("why queue orders/broker-a")).startswith("expected a queue as TOPIC/BROKER/ID")
+        assert (await me.refused("why nobody")).startswith("there is no subject nobody; some of")
+        assert await me.refused("why") == "expected: why QUESTION"
+
+    path, _ = sit(scenario(60), tmp_path, asking)
+    untouched, _ = played(scenario(60), tmp_path, {})
+
+    assert told[1][0].startswith("at 50.000 s queue orders/broker-a/0 of group g has one owner: c1 since")
+    assert told[1][1:-2] == told[2][1:-2]
+    assert open_run(path).manifest["digest"] == open_run(untouched).manifest["digest"]
+
+
+def test_brokers_that_share_an_address_are_told_apart(tmp_path):
+    from pathlib import Path
+
+    from emulator.run import run_scenario
+    from emulator.spec import load
+
+    shared = load(Path(__file__).parents[2] / "examples" / "rip32" / "p1_kill.toml")
+    run = open_run(run_scenario(attrs.evolve(shared, run_for_ms=330_000), runs=tmp_path).path)
+
+    assert has(answer_of_run(["live_brokers ba"], run), "live_brokers ba: id 1 ba-s1, id 2 ba-s2 (ba gone)")
+
+
+def test_a_client_id_that_could_be_of_several_nodes_is_left_as_it_is():
+    names = names_of({"c1": "127.1.10.1", "c2": "127.1.10.1", "c3": "127.1.10.2"}, ())
+
+    assert names.within("127.1.10.1@1401#7 127.1.10.2@1501#7") == "127.1.10.1@1401#7 c3"
+    assert (names.node("127.1.10.1@1401#7"), names.node("127.1.10.2:40000")) == ("127.1.10.1@1401#7", "c3")
