@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import attrs
 import typer
@@ -18,6 +18,9 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
 from emulator.world import TimeMode
+
+if TYPE_CHECKING:
+    from emulator.spec import Scenario
 
 VIOLATED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 NAME = "rmqemu"
@@ -62,6 +65,10 @@ def up(spec: _SpecArgument, runs: _RunsOption = Path("runs")) -> None:
     from emulator.trace.schema import Table  # noqa: PLC0415
     from emulator.verbs.console import Console as VerbConsole  # noqa: PLC0415
     from emulator.verbs.control import serve_control  # noqa: PLC0415
+    from emulator.verbs.desk import Desk  # noqa: PLC0415
+
+    async def name_newcomers(desk: Desk) -> None:
+        lines.names = desk.cluster.names
 
     def show(table: Table, row: Row) -> None:
         line = lines.line(table, row)
@@ -78,7 +85,7 @@ def up(spec: _SpecArgument, runs: _RunsOption = Path("runs")) -> None:
         scenario = load(spec)
         lines = EventLines(scenario)
         console = VerbConsole.of_this_terminal()
-        attendants = (serve_control, *console.attendants())
+        attendants = (name_newcomers, serve_control, *console.attendants())
         # Whoever ends it in an orderly way finds no fault, socket or task left.
         signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
         try:
@@ -120,6 +127,10 @@ def run(
     scenario: _ScenarioArgument,
     mode: Annotated[TimeMode, typer.Option(help="How time passes and what carries frames.")] = TimeMode.SIM,
     seed: Annotated[int | None, typer.Option(min=0, help="Instead of the scenario's.", show_default=False)] = None,
+    script: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Verbs to do once all is ready, one a line.", show_default=False),
+    ] = None,
     runs: _RunsOption = Path("runs"),
 ) -> None:
     """Run a scenario; the last line printed is the run directory."""
@@ -130,9 +141,26 @@ def run(
         loaded = load(scenario)
         if seed is not None:
             loaded = attrs.evolve(loaded, seed=seed)
+        if script is not None:
+            _run_script(script, loaded, mode, runs)
+            return
         with progress_bar(f"{loaded.name} ({mode})") as progress:
             result = run_scenario(loaded, mode=mode, runs=runs, progress=progress)
         print(result.path)
+
+
+def _run_script(script: Path, scenario: "Scenario", mode: TimeMode, runs: Path) -> None:
+    """What is told takes the place of a bar."""
+    from emulator.run import run_scenario  # noqa: PLC0415
+    from emulator.verbs.script import ScriptedRun  # noqa: PLC0415
+
+    scripted = ScriptedRun(script, print)
+    result = run_scenario(scenario, mode=mode, runs=runs, endless=True, attendants=(scripted.attend,))
+    if scripted.error is not None:
+        _complain(str(scripted.error))
+    print(result.path)
+    if scripted.error is not None:
+        raise typer.Exit(BAD_INPUT)
 
 
 @app.command()

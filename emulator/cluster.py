@@ -60,6 +60,8 @@ class Cluster:
         """Node -> IP address."""
         self.names = owners(scenario)
         """IP address -> node."""
+        self.started = trio.Event()
+        """Every node of the scenario has become ready."""
         self._nameservers: tuple[str, ...] = ()
         self._newcomers: dict[str, list[str]] = {}
         """Group -> consumers that no scenario names, since it was made larger."""
@@ -87,6 +89,7 @@ class Cluster:
         latest_ms = max((spec.start_after_ms for spec in scenario.brokers), default=0) + scenario.broker_start_spread_ms
         await self._start_all(brokers, offsets_ms, latest_ms + scenario.broker_boot_spread_ms)
         await self._start_all(clients, self._offsets_ms("start", clients, scenario.start_spread_ms), 0)
+        self.started.set()
         return self
 
     async def __aexit__(

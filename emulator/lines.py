@@ -26,8 +26,9 @@ class EventLines:
     """
 
     def __init__(self, scenario: Scenario) -> None:
-        self._names = owners(scenario)
-        self._node_chars = max(map(len, self._names.values()), default=0)
+        self.names: Mapping[str, str] = owners(scenario)
+        """IP address -> node; those of a cluster grow when it does."""
+        self._node_chars = max(map(len, self.names.values()), default=0)
         retry = (RETRY_TOPIC_PREFIX + group.group for group in scenario.consumers)
         self._topics = dict.fromkeys([*(topic.name for topic in scenario.topics), *retry])
 
@@ -59,7 +60,7 @@ class EventLines:
 
     def _named(self, text: str) -> str:
         """Client ids and addresses as names of nodes."""
-        return with_names(text, self._names)
+        return with_names(text, self.names)
 
 
 def value_in_words(kind: str, value: Any) -> str:

@@ -22,6 +22,7 @@ from emulator.trace.schema import SCHEMA_VERSION
 from emulator.trace.segments import SegmentWriter
 from emulator.verbs.desk import Desk
 from emulator.verbs.keeping import scenario_by_hand
+from emulator.verbs.registry import VERBS
 from emulator.whereabouts import asks_for_owner
 from emulator.world import DeadlockError, TimeMode, run_world
 from faults.plan import Plan
@@ -214,7 +215,7 @@ async def _main(
     cluster = Cluster(world, scenario)
     plan = scenario.plan()
     operator = Operator(cluster)
-    desk = Desk(cluster, operator, outcome.path)
+    desk = Desk(cluster, operator, outcome.path, VERBS)
     outcome.desk = desk
     if attendants:
         world.recorder.listeners.append(desk.book.note)

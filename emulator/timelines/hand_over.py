@@ -12,7 +12,7 @@ import attrs
 
 from emulator.spec import Scenario
 from emulator.timelines.events import Instants
-from emulator.timelines.rows import table_rows
+from emulator.trace.reader import table_rows
 from emulator.trace.schema import FAULTS, LIFECYCLE, MESSAGES, OWNERSHIP
 from faults.plan import Phase
 from nodes.beliefs import LifecycleEvent, MessageEvent, OwnershipEvent

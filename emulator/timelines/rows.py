@@ -1,16 +1,13 @@
 """The rows of a run directory that tell the story of a fail-over."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
-
-import pyarrow.parquet as pq
 
 from emulator.addressing import addresses
 from emulator.spec import Scenario
 from emulator.timelines.events import BeliefRow, CallRow, Cast, LifeRow, Story
-from emulator.trace.schema import BELIEFS, FAULTS, LIFECYCLE, RPC, Table
+from emulator.trace.reader import table_rows
+from emulator.trace.schema import BELIEFS, FAULTS, LIFECYCLE, RPC
 from faults.plan import Phase
 from nodes.beliefs import BeliefKind
 from nodes.protocol.codes import RequestCode
@@ -64,11 +61,3 @@ def cast_of(scenario: Scenario) -> Cast:
         consumer=scenario.consumers[0].names[0],
         topic=scenario.topics[0].name,
     )
-
-
-def table_rows(
-    run: Path, table: Table, columns: tuple[str, ...], *filters: tuple[str, str, object]
-) -> Iterator[dict[str, Any]]:
-    """The rows of a table in order: column -> value; `filters` in Arrow's notation."""
-    for segment in sorted((run / "trace" / table.name).glob("seg-*.parquet")):
-        yield from pq.read_table(segment, columns=list(columns), filters=list(filters) or None).to_pylist()

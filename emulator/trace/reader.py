@@ -1,13 +1,14 @@
-"""Read a run directory back: whether it is one, and what its manifest says."""
+"""Read a run directory back: whether it is one, what its manifest says, and its rows."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import attrs
+import pyarrow.parquet as pq
 
-from emulator.trace.schema import SCHEMA_VERSION
+from emulator.trace.schema import SCHEMA_VERSION, Table
 
 MANIFEST_KEYS = ("run_id", "schema_version", "digest", "seed", "mode", "rows", "virtual_s", "wall_s", "scenario")
 
@@ -59,3 +60,11 @@ def open_run(path: Path | str) -> RunDirectory:
     if missing:
         raise NotARunError(f"{path} is not a complete run: manifest.json lacks {', '.join(missing)}")
     return RunDirectory(directory, manifest)
+
+
+def table_rows(
+    run: Path, table: Table, columns: tuple[str, ...], *filters: tuple[str, str, object]
+) -> Iterator[dict[str, Any]]:
+    """The rows of a table in order: column -> value; `filters` in Arrow's notation."""
+    for segment in sorted((run / "trace" / table.name).glob("seg-*.parquet")):
+        yield from pq.read_table(segment, columns=list(columns), filters=list(filters) or None).to_pylist()

@@ -6,9 +6,11 @@ import attrs
 
 from emulator.trace.recorder import Row
 from emulator.trace.schema import BELIEFS, LIFECYCLE, Table
-from nodes.beliefs import PROCESS_ENDS
+from nodes.beliefs import PROCESS_ENDS, BeliefKind
 
 _NOTHING = "null"
+_NAMESERVER = "nameserver"
+_KNOWN_TO_ALL_NAMESERVERS = (BeliefKind.LIVE_BROKERS, BeliefKind.ROUTE)
 
 
 @attrs.frozen
@@ -26,6 +28,7 @@ class ViewBook:
     def __init__(self) -> None:
         self._held: dict[tuple[str, str], dict[str, Held]] = {}
         self._roles: dict[str, str] = {}
+        self._alive: dict[str, None] = {}
 
     def note(self, table: Table, row: Row) -> None:
         """Take in a row; a `RowListener`."""
@@ -39,9 +42,13 @@ class ViewBook:
                 held[node] = Held(value, int(fields["t_ns"]))
         elif table is LIFECYCLE:
             fields = {column.name: value for column, value in zip(table.columns, row, strict=True)}
+            node = str(fields["node"])
+            self._roles[node] = str(fields["role"])
+            self._alive[node] = None
             if fields["event"] in PROCESS_ENDS:
+                del self._alive[node]
                 for held in self._held.values():
-                    held.pop(str(fields["node"]), None)
+                    held.pop(node, None)
 
     def subjects(self) -> tuple[tuple[str, str], ...]:
         """(kind, subject) of all that somebody believes, sorted."""
@@ -60,9 +67,19 @@ class ViewBook:
         return tuple((value, tuple(nodes)) for value, nodes in ranked)
 
     def differs(self, kind: str, subject: str) -> bool:
-        """Whether two nodes of one role hold different values."""
+        """Whether two nodes of one role hold different values.
+
+        Nameservers differ also where one of them holds nothing: each should know of every broker.
+        """
         values: dict[str, str] = {}
-        return any(
-            values.setdefault(self._roles[node], held.value) != held.value
-            for node, held in self.held(kind, subject).items()
-        )
+        held = self.held(kind, subject)
+        concerned = {node: held[node].value if node in held else _NOTHING for node in self.concerned(kind, subject)}
+        return any(values.setdefault(self._roles[node], value) != value for node, value in concerned.items())
+
+    def concerned(self, kind: str, subject: str) -> tuple[str, ...]:
+        """Who holds something about a subject, and the nameservers that should."""
+        held = self.held(kind, subject)
+        if not held or kind not in _KNOWN_TO_ALL_NAMESERVERS:
+            return tuple(held)
+        lacking = (node for node in self._alive if self._roles[node] == _NAMESERVER and node not in held)
+        return (*held, *lacking)

@@ -1,5 +1,6 @@
 """The desk at which somebody sits before a running cluster."""
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import attrs
@@ -7,12 +8,13 @@ import trio
 
 from emulator.cluster import Cluster
 from emulator.host import EmulatedHost
+from emulator.lines import EventLines
 from emulator.operator import Operator
 from emulator.spec_section import SpecError
 from emulator.spec_whom import check_fault
 from emulator.verbs.book import ViewBook
 from emulator.verbs.possible import expect_possible
-from emulator.verbs.verb import VerbError, nearest
+from emulator.verbs.verb import Verb, VerbError, nearest
 from faults.fault import Fault
 from faults.kind import FaultKind
 from faults.plan import Phase, Plan, Step, TimedFault
@@ -28,16 +30,23 @@ class Desk:
         cluster: that runs.
         operator: does to it what the scenario's plan says, too.
         run_directory: of this run.
+        verbs: all that can be said.
     """
 
-    def __init__(self, cluster: Cluster, operator: Operator, run_directory: Path) -> None:
+    def __init__(self, cluster: Cluster, operator: Operator, run_directory: Path, verbs: Mapping[str, Verb]) -> None:
+        self.verbs = verbs
         self.cluster = cluster
         self.operator = operator
         self.run_directory = run_directory
         self.book = ViewBook()
         """What everybody believes; it has to hear of every row."""
+        self.lines = EventLines(cluster.scenario)
+        self.lines.names = cluster.names
+        """Puts events into words."""
         self.leaving = trio.Event()
         """Somebody wants to leave."""
+        self.tellers: list[Callable[[str], None]] = []
+        """Who is told what comes of a verb that was to be done later."""
         self._done: list[TimedFault] = []
         self._next_ms = 0
 
@@ -45,6 +54,15 @@ class Desk:
     def now_ms(self) -> int:
         """Whole milliseconds since the run began."""
         return self.cluster.world.timeline.now_ns // _NS_PER_MS
+
+    async def pass_ms(self, duration_ms: int) -> None:
+        """Let emulated time pass."""
+        await self.cluster.world.sleep_until_ns(self.cluster.world.timeline.now_ns + duration_ms * _NS_PER_MS)
+
+    def tell(self, line: str) -> None:
+        """Tell everybody who watches."""
+        for teller in self.tellers:
+            teller(line)
 
     def host(self, name: str) -> EmulatedHost:
         """A node's host.

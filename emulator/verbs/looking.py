@@ -4,6 +4,7 @@ from collections import Counter
 
 from emulator.network.link import LinkRule
 from emulator.verbs.desk import Desk
+from emulator.verbs.matrix import Matrix, matrix
 from emulator.verbs.verb import Lines, Verb, VerbError, Words, nearest
 from nodes.beliefs import BeliefKind
 
@@ -16,6 +17,7 @@ SHARED_KINDS = (
     BeliefKind.MIN_BROKER,
 )
 """Kinds about which healthy nodes of one role agree."""
+ALL = "all"
 _VALUE_CHARS = 90
 _S = 1_000
 
@@ -36,20 +38,48 @@ async def _nodes(desk: Desk, _words: Words) -> Lines:
 
 
 async def _views(desk: Desk, words: Words) -> Lines:
-    """Of a subject, who holds what; without one, what nodes of one role differ about."""
+    """The matrix of a subject, or of all about which nodes of one role differ; below it, what the letters stand for."""
     wanted = words[0] if words else None
-    keys = [key for key in shared_subjects(desk) if (desk.book.differs(*key) if wanted is None else key[1] == wanted)]
-    if not keys and wanted is None:
-        return ("nodes of one role agree about everything they share; `views SUBJECT` shows one, agreed or not",)
-    if not keys:
-        raise VerbError(
-            nearest("subject", str(wanted), tuple(dict.fromkeys(subject for _, subject in shared_subjects(desk))))
-        )
-    lines = []
-    for kind, subject in keys:
-        lines.append(f"{kind} {subject}")
-        lines += [f"  {', '.join(nodes)}: {_short(value)}" for value, nodes in desk.book.camps(kind, subject)]
+    shown = seen(desk, wanted)
+    if not shown.subjects and wanted is None:
+        return ("nodes of one role agree about everything they share; `views all` shows all of it, agreed or not",)
+    names = [f"{it.kind} {it.subject}" for it in shown.subjects]
+    width = max(map(len, names))
+    lines = [" ".join([" " * width, *shown.nodes])]
+    for it, name in zip(shown.subjects, names, strict=True):
+        cells = (f"{it.cell(node):^{len(node)}}" for node in shown.nodes)
+        lines.append(" ".join([f"{name:<{width}}", *cells]).rstrip() + ("  they differ" if it.differs else ""))
+    for it in shown.subjects:
+        if it.differs or wanted not in (None, ALL):
+            lines += [f"{it.kind} {it.subject} {letter}: {_short(value)}" for letter, value in it.values.items()]
     return tuple(lines)
+
+
+def seen(desk: Desk, wanted: str | None) -> Matrix:
+    """The matrix of a subject, of `all` of them, or, with None, of those about which nodes of one role differ.
+
+    Raises:
+        VerbError: nobody knows of such a subject.
+    """
+    keys = shared_subjects(desk)
+    chosen = [key for key in keys if (desk.book.differs(*key) if wanted is None else wanted in (ALL, key[1]))]
+    if not chosen and wanted is not None:
+        known = tuple(dict.fromkeys(subject for _, subject in keys))
+        raise VerbError(nearest("subject", wanted, known))
+    return matrix(desk.book, chosen, tuple(desk.cluster.hosts))
+
+
+async def _owners(desk: Desk, words: Words) -> Lines:
+    """Who holds which queue; those of a topic, or all."""
+    topics = dict.fromkeys(topic for _, topic, _, _ in desk.operator.owners.held)
+    if words and words[0] not in topics:
+        raise VerbError(nearest("topic", words[0], tuple(topics)))
+    lines = []
+    for (group, topic, broker_name, queue_id), holders in sorted(desk.operator.owners.held.items()):
+        if not words or topic == words[0]:
+            remark = {0: "nobody", 1: ""}.get(len(holders), f"({len(holders)} owners)")
+            lines.append(" ".join([f"{group}  {topic}/{broker_name}/{queue_id}:", *holders, remark]).rstrip())
+    return tuple(lines) or ("no queue has had an owner yet",)
 
 
 async def _diff(desk: Desk, words: Words) -> Lines:
@@ -78,7 +108,11 @@ async def _links(desk: Desk, _words: Words) -> Lines:
 
 async def _faults(desk: Desk, _words: Words) -> Lines:
     active = desk.operator.active.values()
-    lines = tuple(f"{timed.id}: {timed.fault.describe()}, since {timed.at_ms / _S:.3f} s" for timed in active)
+    bites = desk.cluster.world.fabric.bites
+    lines = tuple(
+        f"{it.id}: {it.fault.describe()}, since {it.at_ms / _S:.3f} s, bit {_count(bites.of(it.id), 'time')}"
+        for it in active
+    )
     return lines or ("no fault is active",)
 
 
@@ -98,7 +132,8 @@ def _count(number: int, what: str) -> str:
 LOOKING = (
     Verb("status", "", "how late it is, who runs, what is broken, who differs about what", _status),
     Verb("nodes", "", "all nodes with their addresses and states", _nodes),
-    Verb("views", "[SUBJECT]", "who believes what; without a subject, all about which nodes differ", _views, 0, 1),
+    Verb("views", "[SUBJECT|all]", "who believes what; without a subject, all about which nodes differ", _views, 0, 1),
+    Verb("owners", "[TOPIC]", "who holds which queue", _owners, 0, 1),
     Verb("diff", "A B", "everything about which two nodes differ", _diff, 2, 2),
     Verb("links", "", "links on which a fault is", _links),
     Verb("faults", "", "active faults", _faults),

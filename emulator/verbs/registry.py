@@ -8,12 +8,16 @@ from emulator.verbs.breaking import BREAKING
 from emulator.verbs.desk import Desk
 from emulator.verbs.keeping import KEEPING
 from emulator.verbs.looking import LOOKING
-from emulator.verbs.verb import Lines, Verb, Words
+from emulator.verbs.script import SCRIPTING
+from emulator.verbs.timing import TIMING
+from emulator.verbs.verb import Lines, Verb, VerbError, Words, nearest
 
 
-async def _help(_desk: Desk, _words: Words) -> Lines:
-    width = max(len(verb.line()) for verb in VERBS.values())
-    return tuple(f"{verb.line():<{width}}  {verb.summary}" for verb in VERBS.values())
+async def _help(_desk: Desk, words: Words) -> Lines:
+    if words and words[0] not in VERBS:
+        raise VerbError(nearest("verb", words[0], tuple(VERBS)))
+    told = (VERBS[words[0]],) if words else tuple(VERBS.values())
+    return tuple(line for verb in told for line in (verb.line(), f"    {verb.summary}"))
 
 
 async def _quit(desk: Desk, _words: Words) -> Lines:
@@ -25,8 +29,10 @@ _ALL = (
     *LOOKING,
     *ASKING,
     *BREAKING,
+    *TIMING,
+    *SCRIPTING,
     *KEEPING,
-    Verb("help", "", "these lines", _help),
+    Verb("help", "[VERB]", "these lines, or that of a verb", _help, 0, 1),
     Verb("quit", "", "end the run", _quit),
 )
 VERBS: Mapping[str, Verb] = MappingProxyType({verb.name: verb for verb in _ALL})

@@ -47,6 +47,44 @@ def nearest(what: str, wrong: str, known: Sequence[str]) -> str:
     return f"there is no {what} {wrong}; {hint}"
 
 
+def split(line: str) -> list[str]:
+    """The words of a line, quoted ones whole, without what is a comment.
+
+    Raises:
+        VerbError: a quotation does not end.
+    """
+    try:
+        return shlex.split(line, comments=True)
+    except ValueError as error:
+        raise VerbError(f"{line.strip()}: {str(error).lower()}") from None
+
+
+def understood(words: Words, verbs: Mapping[str, Verb]) -> Verb:
+    """The verb that words begin with, if there are as many of them as it takes.
+
+    Raises:
+        VerbError: there is no such verb, or its words are too few or too many.
+    """
+    if words[0] not in verbs:
+        raise VerbError(nearest("verb", words[0], tuple(verbs)))
+    verb = verbs[words[0]]
+    if not verb.least <= len(words) - 1 <= verb.most:
+        raise VerbError(f"expected: {verb.line()}")
+    return verb
+
+
+async def do(words: Words, desk: "Desk", verbs: Mapping[str, Verb]) -> Lines:
+    """Do what words say; none say nothing.
+
+    Returns:
+        What there is to tell.
+
+    Raises:
+        VerbError: it cannot be done.
+    """
+    return await understood(words, verbs).act(desk, words[1:]) if words else ()
+
+
 async def say(line: str, desk: "Desk", verbs: Mapping[str, Verb]) -> Lines:
     """Do what a line says.
 
@@ -56,16 +94,4 @@ async def say(line: str, desk: "Desk", verbs: Mapping[str, Verb]) -> Lines:
     Raises:
         VerbError: it cannot be done.
     """
-    try:
-        words = shlex.split(line, comments=True)
-    except ValueError as error:
-        raise VerbError(f"{line.strip()}: {str(error).lower()}") from None
-    if not words:
-        return ()
-    name, *rest = words
-    if name not in verbs:
-        raise VerbError(nearest("verb", name, tuple(verbs)))
-    verb = verbs[name]
-    if not verb.least <= len(rest) <= verb.most:
-        raise VerbError(f"expected: {verb.line()}")
-    return await verb.act(desk, rest)
+    return await do(split(line), desk, verbs)

@@ -1,0 +1,26 @@
+"""What every node believed about every subject, one value after the other."""
+
+from pathlib import Path
+
+from emulator.trace.reader import table_rows
+from emulator.trace.schema import BELIEFS
+from nodes.beliefs import BeliefKind
+
+KINDS = (
+    BeliefKind.VIEW,
+    BeliefKind.ASSIGNMENT,
+    BeliefKind.CONSUMER_IDS,
+    BeliefKind.ROUTE,
+    BeliefKind.LIVE_BROKERS,
+)
+"""Those whose values say nothing of the instant at which they came to be held."""
+
+
+def view_changes(run: Path) -> dict[str, list[str]]:
+    """`node kind subject` -> the values that it took, in order."""
+    found: dict[str, list[str]] = {}
+    rows = table_rows(run, BELIEFS, ("seq", "node", "kind", "subject", "value"))
+    for row in sorted(rows, key=lambda row: row["seq"]):
+        if row["kind"] in list(KINDS):
+            found.setdefault(f"{row['node']} {row['kind']} {row['subject']}", []).append(row["value"])
+    return dict(sorted(found.items()))
