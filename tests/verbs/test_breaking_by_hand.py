@@ -153,6 +153,6 @@ def test_views_tell_who_believes_what_and_diff_about_what_two_differ(tmp_path):
         kind = BeliefKind.LIVE_BROKERS
         assert f"they differ about {kind} broker-a" in await me.say("status")  # ns-2 believes nothing any more
         rows = [line for line in await me.say("views broker-a") if line.startswith(f"{kind} broker-a ")]
-        assert rows[0].split()[2:] == ["A", "·", "they", "differ"]
+        assert rows[0].split()[2:] == ["A", "·", "·", "they", "differ"]
 
     sit(scenario(210), tmp_path, sitting)

@@ -1,0 +1,74 @@
+"""A first afternoon with a live cluster, typed at a terminal, and said over its control socket."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import pexpect
+import pytest
+from transcript import Exchange, example, read
+
+from emulator.run import BY_HAND_FILE
+from emulator.spec import load
+from emulator.trace.reader import open_run
+from emulator.verbs.control import SOCKET_FILE, ask, newest_socket
+
+UP = ["-m", "emulator.cli", "up", "first_afternoon.toml"]
+ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[=>]|\r")
+
+
+@pytest.fixture
+def place(tmp_path):
+    """A directory with the example in it."""
+    shutil.copy(example("first_afternoon.toml"), tmp_path)
+    return tmp_path
+
+
+def transcript() -> tuple[Exchange, ...]:
+    return read(example("first_afternoon.txt").read_text())
+
+
+def test_over_the_control_socket_every_line_is_told_as_in_the_transcript(place):
+    process = subprocess.Popen(
+        [sys.executable, *UP], cwd=place, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        process.stdout.readline()  # something happens: it runs
+        path = newest_socket(place / "runs")
+        for exchange in transcript():
+            _, told = ask(path, exchange.typed, timeout_s=120)
+            assert exchange.is_told(told), (exchange, told)
+        rest, _ = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    run = open_run(rest.splitlines()[-1] if rest.startswith("/") else place / rest.splitlines()[-1])
+    assert not (run.path / SOCKET_FILE).exists()
+    kinds = [timed.fault.kind.value for timed in load(run.path / BY_HAND_FILE).faults.faults]
+    assert kinds == ["kill", "cut", "delay", "drop", "clock_skew", "suspend", "scale", "kill"]
+    assert load(place / "afternoon.toml").faults.faults
+
+
+def test_at_the_prompt_every_line_is_told_as_in_the_transcript(place):
+    terminal = pexpect.spawn(
+        sys.executable,
+        UP,
+        cwd=str(place),
+        env=dict(os.environ, TERM="xterm", PROMPT_TOOLKIT_NO_CPR="1", XDG_STATE_HOME=str(place)),
+        encoding="utf-8",
+        timeout=60,
+        dimensions=(50, 200),
+    )
+    try:
+        terminal.expect(r"\[0 faults active\]>")
+        for exchange in transcript():
+            terminal.send(f"{exchange.typed}\r")
+            for line in exchange.told:
+                if line != "..." and not exchange.typed.startswith("views"):  # that one is painted
+                    terminal.expect(".*?".join(re.escape(part) for part in line.split("...")))
+        terminal.expect("do again what was done by hand: rmqemu run ")
+        terminal.expect(pexpect.EOF)
+    finally:
+        terminal.close(force=True)
+    assert (place / "rmqemu" / "history").read_text().count("+kill c2") == 1
