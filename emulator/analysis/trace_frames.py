@@ -55,5 +55,3 @@ class TraceFrames(Mapping[str, DataFrame]):
         )
         head = "<tr><th style='text-align:left'>table</th><th>rows</th><th style='text-align:left'>what</th></tr>"
         return {"text/plain": repr(self), "text/html": f"<table>{head}{rows}</table>"}
-
-

@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from emulator.handle.engine import Engine
+from emulator.handle.history import tell_history
 from emulator.handle.ownership import tell_ownership
 from emulator.handle.shown import SHOWN
 from emulator.handle.so_far import flushed
@@ -90,11 +91,20 @@ class ClusterHandle:
     @property
     def ownership(self) -> Told:
         """Which consumer owns which queue right now."""
-
         engine = self._engine
 
         async def act(desk: Desk) -> Told:
             return tell_ownership(engine.owners, tuple(desk.cluster.hosts))
+
+        return engine.call(act)
+
+    @property
+    def history(self) -> Told:
+        """The owners of all queues from the beginning until now, as a picture, with the faults above it."""
+        engine = self._engine
+
+        async def act(desk: Desk) -> Told:
+            return tell_history(engine.owners, tuple(desk.cluster.hosts), desk.cluster.world.timeline.now_ns)
 
         return engine.call(act)
 
@@ -111,9 +121,10 @@ class ClusterHandle:
         Raises:
             JavaNotFoundError: Spark has no Java to run on.
         """
-        from emulator.analysis.trace_frames import TraceFrames  # noqa: PLC0415 - Spark takes seconds to import
+        from emulator.analysis.notebook_session import notebook_session  # noqa: PLC0415 - Spark takes seconds to import
+        from emulator.analysis.trace_frames import TraceFrames  # noqa: PLC0415
 
-        return TraceFrames(flushed(self._engine))
+        return TraceFrames(flushed(self._engine), notebook_session())
 
     def report(self) -> "Report":
         """The judged report of what has happened so far; a notebook shows its tables and its picture.
@@ -121,9 +132,10 @@ class ClusterHandle:
         Raises:
             JavaNotFoundError: Spark has no Java to run on.
         """
-        from emulator.analysis.report import judge  # noqa: PLC0415 - as above
+        from emulator.analysis.notebook_session import notebook_session  # noqa: PLC0415 - as above
+        from emulator.analysis.report import judge  # noqa: PLC0415
 
-        return judge(flushed(self._engine))
+        return judge(flushed(self._engine), notebook_session())
 
     # --- the end ----------------------------------------------------------------
 
@@ -162,7 +174,7 @@ class ClusterHandle:
         if self._engine.ended:
             return {"text/plain": repr(self)}
         status = self.status()
-        return {"text/plain": repr(self), "text/html": status._repr_html_()}  # noqa: SLF001 - IPython's protocol
+        return {"text/plain": repr(self), "text/html": status._repr_html_()}
 
 
 def _word(word: object) -> str:

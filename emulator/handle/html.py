@@ -1,4 +1,4 @@
-"""Small pieces of HTML that read well on light and dark paper, with their style in them: notebooks strip style sheets."""
+"""Small pieces of HTML for light and dark paper, with their style in them: notebooks strip style sheets."""
 
 from collections.abc import Iterable, Sequence
 from html import escape

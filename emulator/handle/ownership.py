@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from itertools import groupby
 
-from emulator.analysis.palette import OWNER_COLOURS
+from emulator.analysis.palette import colour_of
 from emulator.handle.html import ALARM, QUIET, block, chip, table, text
 from emulator.handle.owner_book import OwnedQueue, OwnerBook
 from emulator.handle.told import Told
@@ -21,9 +21,13 @@ def tell_ownership(book: OwnerBook, nodes: tuple[str, ...]) -> Told:
     owners = book.owners()
     if not owners:
         return Told(("there is no queue that anybody could own",))
-    used = dict.fromkeys(name for names in owners.values() for name in names)
-    colours = {name: OWNER_COLOURS[nodes.index(name) % len(OWNER_COLOURS)] for name in used}
-    return Told((*_lines(owners), _summary(owners)), _page(owners, colours))
+    return Told((*_lines(owners), _summary(owners)), _page(owners, owner_colours(book, nodes)))
+
+
+def owner_colours(book: OwnerBook, nodes: tuple[str, ...]) -> dict[str, str]:
+    """The colour of everybody who has ever owned a queue; `nodes` is the order in which colours are given."""
+    ever = {name: None for queue in book.owners() for span in book.history(queue) for name in span.owners}
+    return colour_of(name for name in nodes if name in ever)
 
 
 def _sections(owners: Mapping[OwnedQueue, Owners]) -> Iterator[tuple[str, str, dict[str, dict[int, Owners]]]]:

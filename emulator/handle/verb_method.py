@@ -40,7 +40,7 @@ class VerbMethod:
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - IPython's
         if not self._shows_itself():
             return {"text/plain": repr(self)}
-        return self()._repr_mimebundle_()  # noqa: SLF001 - IPython's protocol
+        return self()._repr_mimebundle_()
 
     def _shows_itself(self) -> bool:
         return self._verb in LOOKING and self._verb.least == 0
