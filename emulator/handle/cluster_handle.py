@@ -58,9 +58,10 @@ class ClusterHandle:
         """
         if isinstance(duration_ms, bool) or duration_ms != int(duration_ms) or duration_ms < 0:
             raise ValueError(f"advance: expected whole milliseconds >= 0, not {duration_ms!r}")
-        begin_ms = self.now_ms if not self._engine.ended else 0
-        with WaitingLine(lambda: (self.now_ms - begin_ms) / max(duration_ms, 1)) as line:
-            self._engine.advance(int(duration_ms), line.look)
+        engine = self._engine
+        begin_ms = engine.reached_ms
+        with WaitingLine(lambda: (engine.reached_ms - begin_ms) / max(duration_ms, 1)) as line:
+            engine.advance(int(duration_ms), line.look)
 
     # --- verbs ------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ limit between calls, and only then a call is carried out: so the same calls give
 the same trace, however long the callers think. `live` time passes by itself.
 """
 
+import concurrent.futures.thread  # noqa: F401 - see `abandon`
 import math
 import threading
 from collections.abc import Awaitable, Callable
@@ -92,7 +93,16 @@ class Engine:
 
     @property
     def now_ms(self) -> int:
-        """Emulated time in whole milliseconds."""
+        """Emulated time in whole milliseconds; of a cluster that has ended, when it did."""
+        if self._result is not None:
+            return round(float(self._result.manifest["virtual_s"]) * 1_000)
+        if not self.stepped and not self.ended:
+            self.call(_nothing)  # its thread looks at the wall
+        return self.reached_ms
+
+    @property
+    def reached_ms(self) -> int:
+        """How far its thread has come, seen from outside while it is at work."""
         return _ceil_ms(self.desk.cluster.world.timeline.now_ns)
 
     @property
@@ -175,7 +185,11 @@ class Engine:
         return self._result
 
     def abandon(self) -> None:
-        """Close without a word: nobody is left to be told."""
+        """Close without a word: nobody is left to be told.
+
+        It may be while Python ends. Then pyarrow, which writes the last rows, could no longer import
+        `concurrent.futures.thread`: that is why it has been imported above.
+        """
         self._leave()
         if threading.current_thread() is not self._thread:  # the garbage collector may call from anywhere
             self._thread.join()
@@ -293,6 +307,10 @@ class Engine:
                 clock.limit_ns = _ceil_ms(timeline.now_ns) * _NS_PER_MS
                 with trio.CancelScope(shield=True):
                     await self._settle(desk)
+
+
+async def _nothing(_desk: Desk) -> None:
+    """To be asked is enough."""
 
 
 def _ceil_ms(instant_ns: int) -> int:
