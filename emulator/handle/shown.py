@@ -1,6 +1,7 @@
 """How a notebook shows what verbs tell; a verb that is not listed shows its lines."""
 
 from collections.abc import Callable, Mapping, Sequence
+from html import escape
 
 from emulator.analysis.palette import OWNER_COLOURS
 from emulator.handle.html import ALARM, QUIET, block, chip, table, text
@@ -14,6 +15,8 @@ from nodes.beliefs import BeliefKind
 Show = Callable[[Desk, Sequence[object]], str]
 _OF_BROKER_GROUPS = (BeliefKind.MEMBER_GROUP, BeliefKind.MIN_BROKER)
 _S = 1_000
+_ROLES = "font-weight:600;opacity:.75"
+"""Nodes of different roles hold different values: no disagreement, but worth seeing."""
 _POWER_COLOURS = {
     PowerState.RUNNING: "#1b7f4d",
     PowerState.SUSPENDED: "#e69f00",
@@ -60,23 +63,28 @@ def show_views(desk: Desk, words: Sequence[object]) -> str:
 
 def _row(desk: Desk, lines: EventLines, kind: str, subject: str) -> list[str]:
     held = desk.book.held(kind, subject)
-    camps = _camps(desk, held)
     differs = desk.book.differs(kind, subject)
+    camps = _camps(desk, held)
     cells = [text(kind, "" if differs else QUIET), text(subject, "font-weight:600" if differs else "")]
     for node in desk.cluster.hosts:
-        if node not in held:
-            cells.append("")
-        elif not differs:
-            cells.append(text("✓", QUIET))
-        else:
+        if node in held:
             about = f"{node}: {lines.value(kind, held[node].value)}\nsince {held[node].since_ns / 1e9:.3f} s"
-            cells.append(chip(*camps[held[node].value], about))
-    said = {value: lines.value(kind, value) for value in camps}
-    if differs:
-        cells.append("<br>".join(chip(*camps[value]) + text(words) for value, words in said.items()))
-    else:
-        cells.append("<br>".join(text(words, QUIET) for words in dict.fromkeys(said.values())))
-    return cells
+            cells.append(_mark(*camps[held[node].value], loud=differs, alone=len(camps) == 1, about=about))
+        else:
+            cells.append("")
+    said = (
+        (_mark(*camp, loud=True) + " " if differs else "" if len(camps) == 1 else text(f"{camp[0]} ", _ROLES))
+        + text(lines.value(kind, value), "" if differs else QUIET)
+        for value, camp in camps.items()
+    )
+    return [*cells, "<br>".join(said)]
+
+
+def _mark(letter: str, colour: str, *, loud: bool, alone: bool = False, about: str = "") -> str:
+    """Of a camp: loud where nodes of one role differ, a letter where roles do, a quiet tick where nobody does."""
+    if loud:
+        return chip(letter, colour, about)
+    return f'<span title="{escape(about)}" style="{QUIET if alone else _ROLES}">{"✓" if alone else letter}</span>'
 
 
 def _camps(desk: Desk, held: Mapping[str, Held]) -> dict[str, tuple[str, str]]:
@@ -95,12 +103,15 @@ def _node(host: EmulatedHost) -> str:
 
 
 def _differences(desk: Desk) -> str:
+    lines = EventLines(desk.cluster.scenario)
     found = [key for key in desk.book.subjects() if key[0] in SHARED_KINDS and desk.book.differs(*key)]
     if not found:
         return text("nodes of one role agree about everything they share", QUIET)
-    return text("they differ about ", "font-weight:600") + "".join(
-        chip(f"{kind} {subject}", ALARM) for kind, subject in found
-    )
+    told = [key for key in found if lines.shows(*key)]
+    chips = "".join(chip(f"{kind} {subject}", ALARM) for kind, subject in told)
+    rest = len(found) - len(told)
+    system = text(f" and {rest} system topic{'' if rest == 1 else 's'}", QUIET) if rest else ""
+    return text("they differ about ", "font-weight:600") + chips + system
 
 
 SHOWN: Mapping[str, Show] = {"status": show_status, "faults": show_faults, "views": show_views}
