@@ -10,7 +10,7 @@ from emulator.analysis.report import Report
 from emulator.analysis.tables import render
 
 _COLUMNS = 120
-_ROW_PX, _AROUND_PX = 23, 230
+_LINE_PX, _AROUND_PX = 20, 230
 
 
 def as_text(report: Report) -> str:
@@ -24,7 +24,9 @@ def as_text(report: Report) -> str:
 def as_html(report: Report) -> str:
     """The picture in a frame of its own, so that neither its style nor the notebook's reaches the other."""
     queues = {hold.queue: None for hold in report.holds}
-    height_px = _AROUND_PX + _ROW_PX * len(queues)
+    sections = {(queue.group, queue.topic): None for queue in queues}
+    lines = len(queues) + len(report.reasons) + 2 * len(sections) + len(report.faults)
+    height_px = _AROUND_PX + _LINE_PX * lines
     picture = (
         f'<iframe srcdoc="{escape(page(report))}" title="who owned which queue" '
         f'style="width:100%;height:{height_px}px;border:0"></iframe>'

@@ -10,6 +10,7 @@ QUIET = "opacity:.6"
 _FONT = "font:13px/1.45 system-ui,sans-serif;color:inherit"
 _EDGE = "border:1px solid rgba(128,128,128,.35)"
 _CELL = f"{_EDGE};padding:2px 8px;text-align:left;background:transparent;color:inherit"
+_HEAD = f"{_CELL};font-weight:600;white-space:nowrap"
 
 
 def text(content: str, style: str = "") -> str:
@@ -28,7 +29,7 @@ def chip(content: str, colour: str, about: str = "") -> str:
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A table of cells that are HTML already; the head is text."""
-    top = "".join(f'<th style="{_CELL};font-weight:600">{escape(name)}</th>' for name in head)
+    top = "".join(f'<th style="{_HEAD}">{escape(name)}</th>' for name in head)
     body = "".join("<tr>" + "".join(f'<td style="{_CELL}">{cell}</td>' for cell in row) + "</tr>" for row in rows)
     return f'<table style="border-collapse:collapse;{_FONT}"><tr>{top}</tr>{body}</table>'
 
