@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Self
 
 _SILENT_S = 2.0
+_REDRAWN_EVERY_S = 0.5
 _BAR_CHARS = 30
 
 
@@ -21,6 +22,7 @@ class WaitingLine:
         self._share = share
         self._begin_s = time.monotonic()
         self._shown = False
+        self._next_s = _SILENT_S
 
     def __enter__(self) -> Self:
         return self
@@ -28,7 +30,8 @@ class WaitingLine:
     def look(self) -> None:
         """Show how far it is, if it has lasted long enough."""
         lasted_s = time.monotonic() - self._begin_s
-        if lasted_s >= _SILENT_S:
+        if lasted_s >= self._next_s:
+            self._next_s = lasted_s + _REDRAWN_EVERY_S
             share = min(max(self._share(), 0.0), 1.0)
             full = round(share * _BAR_CHARS)
             bar = "━" * full + "·" * (_BAR_CHARS - full)

@@ -37,8 +37,8 @@ class EmulatedClock(trio.abc.Clock):
         self._idle_woken = False
         self._runnable: Sized = ()
         self._waits_for_limit: trio.lowlevel.Task | None = None
-        self.limit_ns = limit_ns
-        """Jumping time stands still here, before anything that is due at this instant; `NEVER_NS`: it never does."""
+        self._limit_ns = limit_ns
+        self._stands = timeline.now_ns >= limit_ns
         self.turn: Callable[[], bool] = lambda: True
         """Does what is due; returns whether all is quiet. The hub's."""
         self.on_deadlock: Callable[[], None] = lambda: None
@@ -48,6 +48,16 @@ class EmulatedClock(trio.abc.Clock):
     def follows_wall(self) -> bool:
         """Whether time passes by itself (`live`)."""
         return self._rate is not None
+
+    @property
+    def limit_ns(self) -> int:
+        """Jumping time stands still here, before anything that is due at this instant; `NEVER_NS`: it never does."""
+        return self._limit_ns
+
+    @limit_ns.setter
+    def limit_ns(self, limit_ns: int) -> None:
+        self._limit_ns = limit_ns
+        self._stands = self._timeline.now_ns >= limit_ns
 
     def start_clock(self) -> None:
         """Anchor emulated time to the wall."""
@@ -65,7 +75,7 @@ class EmulatedClock(trio.abc.Clock):
 
     def deadline_to_sleep_time(self, deadline: float) -> float:
         """Nothing can run: do what is due, else wake who waits for idleness, else go to the next instant."""
-        if self._timeline.now_ns >= self.limit_ns:
+        if self._stands:
             return self._stand_still()
         for _ in range(_TURNS_PER_PASS):
             if not self.turn() or self._runnable:
@@ -87,9 +97,10 @@ class EmulatedClock(trio.abc.Clock):
             due_ns = math.ceil(deadline * _NS)
         if self._rate is not None:
             return (due_ns - timeline.now_ns) / _NS / self._rate
-        if due_ns >= self.limit_ns:
-            if self.limit_ns < NEVER_NS:
-                timeline.now_ns = self.limit_ns
+        if due_ns >= self._limit_ns:
+            if self._limit_ns < NEVER_NS:
+                timeline.now_ns = self._limit_ns
+                self._stands = True
                 return self._stand_still()
             self.on_deadlock()
         else:
