@@ -1,0 +1,26 @@
+"""The world that emulated nodes live in, and `launch`, which starts a cluster in a notebook."""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from emulator.handle.launch import launch as launch
+    from emulator.verbs.verb import VerbError as VerbError
+
+__all__ = ["VerbError", "launch"]
+
+
+def __getattr__(name: str) -> Any:
+    # On demand: `import emulator` alone must stay fast.
+    if name == "launch":
+        from emulator.handle.launch import launch  # noqa: PLC0415
+
+        return launch
+    if name == "VerbError":
+        from emulator.verbs.verb import VerbError  # noqa: PLC0415
+
+        return VerbError
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

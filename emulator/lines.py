@@ -44,17 +44,23 @@ class EventLines:
         head = f"{time_s:{_TIME_CHARS}.3f}  {node:<{self._node_chars}}  {what:<{_WHAT_CHARS}}"
         return f"{head} {self._named(text)}".rstrip()
 
+    def value(self, kind: str, value: str) -> str:
+        """The value of a belief, JSON in the trace, in words."""
+        return self._named(value_in_words(kind, json.loads(value)))
+
+    def shows(self, kind: str, subject: str) -> bool:
+        """Whether people care for it: not for routes of system topics, nor for what changes all the time."""
+        return kind not in _TOO_OFTEN and (kind != BeliefKind.ROUTE or subject in self._topics)
+
     def _descriptions(self) -> Mapping[str, Callable[[Mapping[str, int | str]], tuple[str, str] | None]]:
         return {FAULTS.name: _fault, LIFECYCLE.name: _stage, OWNERSHIP.name: _queue, BELIEFS.name: self._belief}
 
     def _belief(self, fields: Mapping[str, int | str]) -> tuple[str, str] | None:
         kind, subject = str(fields["kind"]), str(fields["subject"])
-        if kind in _TOO_OFTEN or (kind == BeliefKind.ROUTE and subject not in self._topics):
+        if not self.shows(kind, subject):
             return None
-        value = json.loads(str(fields["value"]))
-        text = value_in_words(kind, value)
+        text = self.value(kind, str(fields["value"]))
         source = f" (from {fields['source']})" if fields["source"] else ""
-        text = self._named(text)
         text = text if len(text) <= _VALUE_CHARS else text[: _VALUE_CHARS - 1] + "…"
         return kind, f"{subject}: {text}{source}"
 

@@ -12,7 +12,7 @@ import trio
 
 from emulator.cluster import Cluster, NodeCrashedError
 from emulator.host import World
-from emulator.log import open_log
+from emulator.log import run_log
 from emulator.network.loopback import LoopbackError
 from emulator.operator import Operator
 from emulator.spec import Scenario, to_dict
@@ -71,6 +71,7 @@ def run_scenario(
     mode: TimeMode = TimeMode.SIM,
     runs: Path = Path("runs"),
     endless: bool = False,
+    stepped: bool = False,
     progress: Progress | None = None,
     listeners: tuple[RowListener, ...] = (),
     attendants: tuple[Attendant, ...] = (),
@@ -82,6 +83,7 @@ def run_scenario(
         mode: time mode.
         runs: directory of all runs; the new one is created in it.
         endless: go on after the scenario's end until Ctrl-C, or until somebody at the desk leaves (`live`).
+        stepped: virtual time stands still wherever nobody at the desk lets it go on, from the very beginning.
         progress: told how far the run is.
         listeners: told every row but those of rpc and causes, as it is recorded.
         attendants: who says verbs to the cluster; what they do by hand is kept in the run's `by_hand.toml`.
@@ -94,7 +96,7 @@ def run_scenario(
     path = create_run_directory(runs, f"{scenario.name}-{mode}-seed{scenario.seed}")
     outcome = _Outcome(path, scenario, mode, time.perf_counter())
     try:
-        with open_log(path / "log.jsonl"):
+        with run_log(path / "log.jsonl") as log:
             writer = SegmentWriter(path / "trace")
             try:
                 run_world(
@@ -104,6 +106,8 @@ def run_scenario(
                     delay_ms=scenario.network.delay_ms,
                     jitter_ms=scenario.network.jitter_ms,
                     writer=writer,
+                    stepped=stepped,
+                    log=log,
                 )
             except KeyboardInterrupt:
                 outcome.close()
@@ -226,18 +230,19 @@ async def _main(
     if attendants:
         await trio.lowlevel.checkpoint()  # they sit down before the first node starts
     try:
-        async with cluster:
-            with trio.CancelScope() as until_left:
-                world.nursery.start_soon(_leave, desk, until_left)
-                await operator.follow(plan, scenario.run_for_ms)
-                await world.sleep_until_ns(end_ns)
-                while endless:
-                    await world.sleep_until_ns(world.timeline.now_ns + 3_600 * _NS)
-            await operator.heal_all()
-            for sender, command, sent_ns in world.fabric.in_flight():
-                if command is not None:
-                    world.recorder.frame("in_flight", sender, command, sent_ns)
-            outcome.ended = Ended.COMPLETE
+        with trio.CancelScope() as until_started:
+            leave_by = [until_started]
+            world.nursery.start_soon(_leave, desk, leave_by)
+            async with cluster:
+                with trio.CancelScope() as until_left:
+                    leave_by.append(until_left)
+                    await operator.follow(plan, scenario.run_for_ms)
+                    await world.sleep_until_ns(end_ns)
+                    while endless:
+                        await world.sleep_until_ns(world.timeline.now_ns + 3_600 * _NS)
+                await _end(world, operator, outcome)
+        if until_started.cancelled_caught:  # somebody left before all nodes were ready
+            await _end(world, operator, outcome)
     finally:
         outcome.crashes = cluster.crashes()
         outcome.addresses = cluster.names
@@ -245,9 +250,18 @@ async def _main(
         outcome.end_ns = world.timeline.now_ns
 
 
-async def _leave(desk: Desk, until_left: trio.CancelScope) -> None:
+async def _end(world: World, operator: Operator, outcome: _Outcome) -> None:
+    await operator.heal_all()
+    for sender, command, sent_ns in world.fabric.in_flight():
+        if command is not None:
+            world.recorder.frame("in_flight", sender, command, sent_ns)
+    outcome.ended = Ended.COMPLETE
+
+
+async def _leave(desk: Desk, leave_by: list[trio.CancelScope]) -> None:
+    """Cancel the innermost scope that the run is in by then."""
     await desk.leaving.wait()
-    until_left.cancel()
+    leave_by[-1].cancel()
 
 
 def _report_progress(world: World, end_ns: int, progress: Progress) -> None:

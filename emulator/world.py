@@ -1,8 +1,7 @@
 """A world: one timeline, one network, one trace, in one of the three time modes."""
 
 import gc
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 from contextvars import Context
 from enum import StrEnum
 from functools import partial
@@ -15,11 +14,13 @@ from emulator.host import World
 from emulator.network.fabric import Fabric
 from emulator.network.loopback import LoopbackCarrier
 from emulator.network.memory import MemoryCarrier
+from emulator.process_wide import ProcessWide, Undo
 from emulator.time.clock import EmulatedClock
 from emulator.time.determinism import deterministic_scheduling
-from emulator.time.timeline import Timeline
+from emulator.time.timeline import NEVER_NS, Timeline
 from emulator.trace.recorder import Recorder
 from emulator.trace.segments import SegmentWriter
+from nodes.host import Logger
 
 T = TypeVar("T")
 _GARBAGE_THRESHOLD = 100_000
@@ -49,6 +50,8 @@ def run_world(
     delay_ms: int = 0,
     jitter_ms: int = 0,
     writer: SegmentWriter | None = None,
+    stepped: bool = False,
+    log: Logger | None = None,
 ) -> T:
     """Run `main` in a fresh world, to its end.
 
@@ -58,12 +61,14 @@ def run_world(
         delay_ms: latency of every link, one way.
         jitter_ms: upper bound of a uniform delay on top.
         writer: where the trace goes; None keeps its digest only.
+        stepped: virtual time stands still from the beginning until somebody moves the limit of the clock.
+        log: where nodes log to; None: what structlog has been told.
 
     Raises:
         DeadlockError: in virtual time, when everybody waits for nothing.
     """
     timeline = Timeline()
-    clock = EmulatedClock(timeline, rate=1.0 if mode is TimeMode.LIVE else None)
+    clock = EmulatedClock(timeline, rate=1.0 if mode is TimeMode.LIVE else None, limit_ns=0 if stepped else NEVER_NS)
     carrier = MemoryCarrier() if mode is TimeMode.SIM else LoopbackCarrier()
     recorder = Recorder(timeline, writer)
     fabric = Fabric(timeline, carrier, recorder, seed, delay_ms, jitter_ms)
@@ -73,7 +78,7 @@ def run_world(
     async def body() -> T:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(fabric.hub.guard, name="guard")
-            world = World(seed, timeline, clock, fabric, recorder, nursery)
+            world = World(seed, timeline, clock, fabric, recorder, nursery, **({} if log is None else {"log": log}))
             try:
                 result = await main(world)
             finally:
@@ -82,7 +87,7 @@ def run_world(
         return result
 
     try:
-        with deterministic_scheduling(), _rare_garbage_collection():
+        with deterministic_scheduling(), _RARE_GARBAGE_COLLECTION.held():
             # Ctrl-C between a row's seq and the row itself would leave a gap: it waits until `main` waits.
             return trio.run(body, clock=clock, restrict_keyboard_interrupt_to_checkpoints=True)
     except BaseExceptionGroup as group:
@@ -92,17 +97,20 @@ def run_world(
             carrier.release()
 
 
-@contextmanager
-def _rare_garbage_collection() -> Iterator[None]:
-    """Inside, the collector looks seldom: a big cluster holds much that lives long, and makes few cycles."""
+def _collect_garbage_rarely() -> Undo:
+    """Have the collector look seldom: a big cluster holds much that lives long, and makes few cycles."""
     before = gc.get_threshold()
     gc.freeze()
     gc.set_threshold(_GARBAGE_THRESHOLD, *before[1:])
-    try:
-        yield
-    finally:
+
+    def undo() -> None:
         gc.set_threshold(*before)
         gc.unfreeze()
+
+    return undo
+
+
+_RARE_GARBAGE_COLLECTION = ProcessWide(_collect_garbage_rarely)
 
 
 def _who_waits() -> str:

@@ -98,6 +98,12 @@ class Report:
         """0 valid, 1 invalid, 2 unknown."""
         return EXIT_STATUS[self.verdict]
 
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - IPython's
+        """How notebooks show it."""
+        from emulator.analysis.shown_report import as_html, as_text
+
+        return {"text/plain": as_text(self), "text/html": as_html(self)}
+
     def to_json(self) -> str:
         """The whole report as JSON; keys are the names of the attributes."""
         content = attrs.asdict(self) | {"exit_status": self.exit_status}
@@ -116,7 +122,11 @@ def analyze(run_dir: Path | str, spark: SparkSession | None = None, *, round_ms:
         NotARunError: the directory is not a run that this version can read, or a segment of it is damaged.
         JavaNotFoundError: Spark has no Java to run on.
     """
-    run = open_run(run_dir)
+    return judge(open_run(run_dir), spark, round_ms=round_ms)
+
+
+def judge(run: RunDirectory, spark: SparkSession | None = None, *, round_ms: int = REBALANCE_ROUND_MS) -> Report:
+    """As `analyze`, of a run that has been opened already, or still goes on."""
     counts = segment_rows(run)
     doubts = _doubts(run, counts)
     rows = sum(counts.values())

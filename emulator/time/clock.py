@@ -26,15 +26,19 @@ class EmulatedClock(trio.abc.Clock):
     Args:
         timeline: what falls due when; this clock moves its `now_ns`.
         rate: emulated seconds per wall second (1.0 in `live`); None jumps as fast as it can.
+        limit_ns: where jumping time stands still at first.
     """
 
-    def __init__(self, timeline: Timeline, rate: float | None) -> None:
+    def __init__(self, timeline: Timeline, rate: float | None, limit_ns: int = NEVER_NS) -> None:
         self._timeline = timeline
         self._rate = rate
         self._anchor_ns = 0
         self._idle: deque[trio.lowlevel.Task] = deque()
         self._idle_woken = False
         self._runnable: Sized = ()
+        self._waits_for_limit: trio.lowlevel.Task | None = None
+        self._limit_ns = limit_ns
+        self._stands = timeline.now_ns >= limit_ns
         self.turn: Callable[[], bool] = lambda: True
         """Does what is due; returns whether all is quiet. The hub's."""
         self.on_deadlock: Callable[[], None] = lambda: None
@@ -44,6 +48,16 @@ class EmulatedClock(trio.abc.Clock):
     def follows_wall(self) -> bool:
         """Whether time passes by itself (`live`)."""
         return self._rate is not None
+
+    @property
+    def limit_ns(self) -> int:
+        """Jumping time stands still here, before anything that is due at this instant; `NEVER_NS`: it never does."""
+        return self._limit_ns
+
+    @limit_ns.setter
+    def limit_ns(self, limit_ns: int) -> None:
+        self._limit_ns = limit_ns
+        self._stands = self._timeline.now_ns >= limit_ns
 
     def start_clock(self) -> None:
         """Anchor emulated time to the wall."""
@@ -61,6 +75,8 @@ class EmulatedClock(trio.abc.Clock):
 
     def deadline_to_sleep_time(self, deadline: float) -> float:
         """Nothing can run: do what is due, else wake who waits for idleness, else go to the next instant."""
+        if self._stands:
+            return self._stand_still()
         for _ in range(_TURNS_PER_PASS):
             if not self.turn() or self._runnable:
                 return 0
@@ -81,10 +97,32 @@ class EmulatedClock(trio.abc.Clock):
             due_ns = math.ceil(deadline * _NS)
         if self._rate is not None:
             return (due_ns - timeline.now_ns) / _NS / self._rate
-        if due_ns >= NEVER_NS:
+        if due_ns >= self._limit_ns:
+            if self._limit_ns < NEVER_NS:
+                timeline.now_ns = self._limit_ns
+                self._stands = True
+                return self._stand_still()
             self.on_deadlock()
         else:
             timeline.now_ns = max(timeline.now_ns, due_ns)
+        return 0
+
+    async def standstill(self) -> None:
+        """Wait until time stands still at its limit; one task at a time may."""
+        self._waits_for_limit = trio.lowlevel.current_task()
+
+        def abort(_: trio.lowlevel.RaiseCancelT) -> trio.lowlevel.Abort:
+            self._waits_for_limit = None
+            return trio.lowlevel.Abort.SUCCEEDED
+
+        await trio.lowlevel.wait_task_rescheduled(abort)
+
+    def _stand_still(self) -> float:
+        """Tell who waits for it; else sleep until somebody outside wakes trio."""
+        task, self._waits_for_limit = self._waits_for_limit, None
+        if task is None:
+            return math.inf
+        trio.lowlevel.reschedule(task)
         return 0
 
     async def idle(self) -> None:

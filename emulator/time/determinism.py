@@ -11,6 +11,8 @@ from typing import Any
 
 import trio._core._run as trio_run
 
+from emulator.process_wide import ProcessWide, Undo
+
 
 class SchedulerHookMissingError(RuntimeError):
     """This version of trio does not have the hook; runs would not be reproducible."""
@@ -46,9 +48,19 @@ def deterministic_scheduling() -> Iterator[None]:
     if missing:
         msg = f"trio lacks {', '.join(missing)}: install the trio version range that this package asks for"
         raise SchedulerHookMissingError(msg)
+    with _HOOK.held():
+        yield
+
+
+def _hook() -> Undo:
+    module: Any = trio_run
     before = (module._ALLOW_DETERMINISTIC_SCHEDULING, module._r)
     module._ALLOW_DETERMINISTIC_SCHEDULING, module._r = True, _CreationOrder
-    try:
-        yield
-    finally:
+
+    def undo() -> None:
         module._ALLOW_DETERMINISTIC_SCHEDULING, module._r = before
+
+    return undo
+
+
+_HOOK = ProcessWide(_hook)

@@ -1,0 +1,1 @@
+"""The notebook handle: a running cluster behind ordinary, synchronous calls."""

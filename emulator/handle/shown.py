@@ -1,0 +1,118 @@
+"""How a notebook shows what verbs tell; a verb that is not listed shows its lines."""
+
+from collections.abc import Callable, Mapping, Sequence
+from html import escape
+
+from emulator.analysis.palette import OWNER_COLOURS
+from emulator.handle.html import ALARM, QUIET, block, chip, table, text
+from emulator.host import EmulatedHost, PowerState
+from emulator.lines import EventLines
+from emulator.verbs.book import Held
+from emulator.verbs.desk import Desk
+from emulator.verbs.looking import SHARED_KINDS
+from nodes.beliefs import BeliefKind
+
+Show = Callable[[Desk, Sequence[object]], str]
+_OF_BROKER_GROUPS = (BeliefKind.MEMBER_GROUP, BeliefKind.MIN_BROKER)
+_S = 1_000
+_ROLES = "font-weight:600;opacity:.75"
+"""Nodes of different roles hold different values: no disagreement, but worth seeing."""
+_POWER_COLOURS = {
+    PowerState.RUNNING: "#1b7f4d",
+    PowerState.SUSPENDED: "#e69f00",
+    PowerState.DOWN: ALARM,
+    PowerState.POWERED_OFF: "#5a1a1a",
+}
+
+
+def show_status(desk: Desk, _words: Sequence[object]) -> str:
+    """The time, every node in the colour of its state, what is broken, and who differs."""
+    scenario = desk.cluster.scenario
+    head = text(scenario.name, "font-weight:600") + text(f"  at {desk.now_ms / _S:.3f} s", QUIET)
+    roles: dict[str, list[str]] = {}
+    for host in desk.cluster.hosts.values():
+        roles.setdefault(host.role, []).append(_node(host))
+    nodes = table(("role", "nodes"), ((text(f"{role}s"), "".join(chips)) for role, chips in roles.items()))
+    return block(head, nodes, show_faults(desk, ()), _differences(desk))
+
+
+def show_faults(desk: Desk, _words: Sequence[object]) -> str:
+    """Active faults as a table."""
+    active = desk.operator.active.values()
+    rows = [
+        (chip(timed.id, ALARM), text(timed.fault.describe()), text(f"{timed.at_ms / _S:.3f} s", QUIET))
+        for timed in active
+    ]
+    return table(("fault", "what", "since"), rows) if rows else block(text("no fault is active", QUIET))
+
+
+def show_views(desk: Desk, words: Sequence[object]) -> str:
+    """Subjects beside nodes: quiet where nodes of one role agree, a letter and a colour for each camp where not."""
+    lines = EventLines(desk.cluster.scenario)
+    rows = []
+    for kind, subject in desk.book.subjects():
+        held = desk.book.held(kind, subject)
+        lonely = kind in _OF_BROKER_GROUPS and len(held) < 2
+        wanted = subject == words[0] if words else lines.shows(kind, subject) and not lonely
+        if kind in SHARED_KINDS and wanted:
+            rows.append(_row(desk, lines, kind, subject))
+    if not rows:
+        return block(text("nobody believes anything yet", QUIET))
+    return table(("belief", "about", *desk.cluster.hosts, "what they hold"), rows)
+
+
+def _row(desk: Desk, lines: EventLines, kind: str, subject: str) -> list[str]:
+    held = desk.book.held(kind, subject)
+    differs = desk.book.differs(kind, subject)
+    camps = _camps(desk, held)
+    cells = [text(kind, "" if differs else QUIET), text(subject, "font-weight:600" if differs else "")]
+    for node in desk.cluster.hosts:
+        if node in held:
+            about = f"{node}: {lines.value(kind, held[node].value)}\nsince {held[node].since_ns / 1e9:.3f} s"
+            cells.append(_mark(*camps[held[node].value], loud=differs, alone=len(camps) == 1, about=about))
+        else:
+            cells.append("")
+    said = (
+        (_mark(*camp, loud=True) + " " if differs else "" if len(camps) == 1 else text(f"{camp[0]} ", _ROLES))
+        + text(lines.value(kind, value), "" if differs else QUIET)
+        for value, camp in camps.items()
+    )
+    return [*cells, "<br>".join(said)]
+
+
+def _mark(letter: str, colour: str, *, loud: bool, alone: bool = False, about: str = "") -> str:
+    """Of a camp: loud where nodes of one role differ, a letter where roles do, a quiet tick where nobody does."""
+    if loud:
+        return chip(letter, colour, about)
+    return f'<span title="{escape(about)}" style="{QUIET if alone else _ROLES}">{"✓" if alone else letter}</span>'
+
+
+def _camps(desk: Desk, held: Mapping[str, Held]) -> dict[str, tuple[str, str]]:
+    """Value -> its letter and its colour, in the order of the nodes."""
+    values = list(dict.fromkeys(held[node].value for node in desk.cluster.hosts if node in held))
+    return {
+        value: (chr(ord("A") + number % 26), OWNER_COLOURS[number % len(OWNER_COLOURS)])
+        for number, value in enumerate(values)
+    }
+
+
+def _node(host: EmulatedHost) -> str:
+    return chip(host.name, _POWER_COLOURS[host.power_state], f"{host.ip}, {host.power_state.value}") + (
+        "" if host.power_state is PowerState.RUNNING else text(f"{host.power_state.value} ", QUIET)
+    )
+
+
+def _differences(desk: Desk) -> str:
+    lines = EventLines(desk.cluster.scenario)
+    found = [key for key in desk.book.subjects() if key[0] in SHARED_KINDS and desk.book.differs(*key)]
+    if not found:
+        return text("nodes of one role agree about everything they share", QUIET)
+    told = [key for key in found if lines.shows(*key)]
+    chips = "".join(chip(f"{kind} {subject}", ALARM) for kind, subject in told)
+    rest = len(found) - len(told)
+    system = text(f" and {rest} system topic{'' if rest == 1 else 's'}", QUIET) if rest else ""
+    return text("they differ about ", "font-weight:600") + chips + system
+
+
+SHOWN: Mapping[str, Show] = {"status": show_status, "faults": show_faults, "views": show_views}
+"""Verb -> its HTML, made where the verb was carried out."""

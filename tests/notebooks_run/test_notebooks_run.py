@@ -1,0 +1,81 @@
+"""The notebooks run from top to bottom, without a screen, and give what is committed with them."""
+
+import asyncio
+import json
+import re
+import shutil
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+ROOT = Path(__file__).parents[2]
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+_CELL_TIMEOUT_S = 240
+
+
+def told(cell) -> dict[str, str]:
+    """What a cell shows, by kind; stderr is left out, because how far a long call has come depends on the machine."""
+    shown: dict[str, str] = {}
+    for output in cell.get("outputs", ()):
+        if output["output_type"] == "stream":
+            if output["name"] == "stdout":
+                shown["stdout"] = shown.get("stdout", "") + output["text"]
+        elif output["output_type"] == "error":
+            shown["error"] = output["evalue"]
+        else:
+            shown.update({kind: str(content) for kind, content in output["data"].items()})
+    return shown
+
+
+@pytest.fixture
+def own_jupyter(tmp_path, monkeypatch):
+    """No setting and no kernel of the user: `python3` is then the Python that runs this test."""
+    for name in ("JUPYTER_DATA_DIR", "JUPYTER_CONFIG_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR"):
+        monkeypatch.setenv(name, str(tmp_path / name.lower()))
+    monkeypatch.delenv("JUPYTER_PATH", raising=False)
+
+
+async def execute(path: Path, folder: Path):
+    notebook = nbformat.read(path, as_version=4)
+    (folder / "notebooks").mkdir(parents=True)
+    shutil.copytree(ROOT / "examples", folder / "examples")
+    resources = {"metadata": {"path": str(folder / "notebooks")}}
+    client = NotebookClient(
+        notebook, timeout=_CELL_TIMEOUT_S, kernel_name="python3", record_timing=False, resources=resources
+    )
+    return await client.async_execute()
+
+
+def test_notebooks_give_the_outputs_that_are_committed(tmp_path, own_jupyter):
+    async def both():
+        # To its end also where the other one fails, so that no kernel stays behind.
+        runs = (execute(path, tmp_path / path.stem) for path in NOTEBOOKS)
+        return await asyncio.gather(*runs, return_exceptions=True)
+
+    assert len(NOTEBOOKS) == 2
+    for path, fresh in zip(NOTEBOOKS, asyncio.run(both()), strict=True):
+        if isinstance(fresh, BaseException):
+            raise fresh
+        committed = nbformat.read(path, as_version=4)
+        for number, (before, now) in enumerate(zip(committed.cells, fresh.cells, strict=True)):
+            assert told(now) == told(before), f"{path.name}, cell {number}: execute it anew and commit its outputs"
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_is_committed_as_it_was_executed_in_one_go_and_names_no_place_of_a_machine(path):
+    notebook = nbformat.read(path, as_version=4)
+    nbformat.validate(notebook)
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
+    shown = json.dumps([told(cell) for cell in cells])
+    assert '"error"' not in shown
+    assert re.findall(r"(?<![\w.])/(?:home|root|tmp|work|Users|opt|var)\b[^\s\"]*", shown) == []
+    assert notebook.metadata.kernelspec.name == "python3"
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_uses_public_names_only(path):
+    code = "\n".join(cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code")
+    assert re.findall(r"\.\s*_\w+|import\s+_\w+", code) == []
