@@ -11,6 +11,7 @@ a framework would hand files to worker threads.
 """
 
 import json
+import math
 from collections.abc import Awaitable, Callable, Mapping
 from importlib.resources import files
 from types import MappingProxyType
@@ -32,6 +33,7 @@ Send = Callable[[Message], Awaitable[None]]
 BODY_BYTES_MAX = 64 * 1024
 _SENDS_WITHIN_S = 5
 _READS_WITHIN_S = 5
+_THE_END = encoded({"leaving": True})
 _JSON, _LINES = "application/json", "application/x-ndjson"
 _TYPES: Mapping[str, str] = MappingProxyType(
     {
@@ -105,14 +107,7 @@ class Dashboard:
     async def _events(self, receive: Receive, send: Send) -> None:
         try:
             with self._feed.watch() as messages:
-                await send(_start(200, _LINES))
-                async with trio.open_nursery() as nursery:
-                    nursery.start_soon(_cancel_when_gone, receive, nursery.cancel_scope)
-                    async for message in messages:
-                        if not await _sent(send, message, more=True):
-                            break
-                    nursery.cancel_scope.cancel()
-                await _sent(send, b"", more=False)
+                await _stream(messages, receive, send)
         except TooManyWatchersError as error:
             raise Refusal(503, str(error)) from None
 
@@ -122,7 +117,24 @@ class Dashboard:
             told = {"ok": True, "lines": await say(line, self._desk, VERBS)}
         except VerbError as error:
             told = {"ok": False, "lines": [str(error)]}
-        await _reply(send, 200, encoded(told), _JSON)
+        with trio.CancelScope(shield=True):  # the verb may have ended the run: whoever said it is told
+            await _reply(send, 200, encoded(told), _JSON)
+
+
+async def _stream(messages: trio.MemoryReceiveChannel[bytes], receive: Receive, send: Send) -> None:
+    """Send messages until they end, nobody takes them any more, or the run ends, which is the last message then."""
+    await send(_start(200, _LINES))
+    try:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(_cancel_when_gone, receive, nursery.cancel_scope)
+            async for message in messages:
+                if not await _sent(send, message, more=True):
+                    break
+            nursery.cancel_scope.cancel()
+    finally:
+        run_ends = trio.current_effective_deadline() == -math.inf
+        with trio.CancelScope(shield=True):
+            await _sent(send, _THE_END if run_ends else b"", more=False)
 
 
 async def _cancel_when_gone(receive: Receive, scope: trio.CancelScope) -> None:

@@ -4,6 +4,8 @@ The first line of a stream has all sections, every later one those entries that
 changed since the one before, `null` for what is gone. Each is one JSON object:
 
     {"now_ms": 61200, "faults": {"cut-1": {"what": "cut a <-> b", ...}}, "lines": ["   61.200  ..."]}
+
+When the run ends, the last one is `{"leaving": true}`.
 """
 
 import json
@@ -72,13 +74,11 @@ class Feed:
             self._look_at_views_of(str(row[_NODE]))
 
     async def push(self) -> None:
-        """Tell all watchers what changes, until cancelled; and at last that the run is about to end."""
-        while not self._desk.leaving.is_set():
+        """Tell all watchers what changes, until cancelled."""
+        while True:
             if self._watchers:
                 self._advance()
-            with trio.move_on_after(_PUSH_EVERY_S):
-                await self._desk.leaving.wait()
-        self._tell({"leaving": True})
+            await trio.sleep(_PUSH_EVERY_S)
 
     def whole(self) -> Entries:
         """All there is to see now."""

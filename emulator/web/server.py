@@ -19,7 +19,7 @@ from hypercorn.trio.worker_context import WorkerContext
 from hypercorn.typing import ConnectionState
 
 from emulator.verbs.desk import Desk
-from emulator.web.app import Dashboard
+from emulator.web.app import Dashboard, Receive, Scope, Send
 from emulator.web.feed import Feed, encoded
 from emulator.web.gate import Gate
 from emulator.web.port import LOOPBACK
@@ -27,6 +27,10 @@ from emulator.web.port import LOOPBACK
 CONNECTIONS_MAX = 128
 _TOKEN_BYTES = 32
 _READS_WITHIN_S = 4
+_ASKS_WITHIN_S = 8
+"""How long a connection may be open without a request; Hypercorn's own limit does not see all of HTTP/2."""
+_LAST_WORDS_S = 0.1
+"""The answer to `quit` gets out before everything is closed."""
 _FULL = encoded({"error": f"{CONNECTIONS_MAX} connections are open already"})
 _NO_ROOM = (
     b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nConnection: close\r\n"
@@ -54,9 +58,11 @@ async def serve_web(desk: Desk, listening: socket.socket, tell: Callable[[str], 
     try:
         async with listener, trio.open_nursery() as nursery:
             nursery.start_soon(feed.push)
+            nursery.start_soon(connections.sweep)
+            nursery.start_soon(connections.close_at_the_end)
             await trio.serve_listeners(connections.serve, [listener], handler_nursery=nursery)
     finally:
-        connections.close_all()
+        desk.cluster.world.recorder.listeners.remove(feed.note)
 
 
 class _Connections:
@@ -64,32 +70,62 @@ class _Connections:
 
     def __init__(self, desk: Desk, dashboard: Dashboard) -> None:
         self._log = desk.cluster.world.log
-        self._app = ASGIWrapper(cast("Any", dashboard))
+        self._dashboard = dashboard
+        self._app = ASGIWrapper(cast("Any", self._answer))
         self._config = _config()
         self._context = WorkerContext(None)
-        self._open: dict[_PatientStream, None] = {}
+        self._open: dict[tuple[str, int], _PatientStream] = {}
 
     async def serve(self, accepted: trio.SocketStream) -> None:
         """Answer one client until it goes."""
-        stream = _PatientStream(accepted)
-        self._open[stream] = None
+        try:
+            client = accepted.socket.getpeername()
+        except OSError:
+            accepted.socket.close()  # it has gone already
+            return
+        self._open[client] = stream = _PatientStream(accepted)
         try:
             if len(self._open) > CONNECTIONS_MAX:
                 await stream.send_all(_NO_ROOM)
             else:
-                await TCPServer(self._app, self._config, self._context, ConnectionState({}), cast("Any", stream)).run()
+                with stream.until_left:
+                    await TCPServer(
+                        self._app, self._config, self._context, ConnectionState({}), cast("Any", stream)
+                    ).run()
         except* (OSError, trio.BrokenResourceError, trio.ClosedResourceError):
             pass  # it has gone
         except* Exception as group:  # noqa: BLE001 - what a stranger sends must not end the cluster
             self._log.warning("dashboard", problem=repr(group.exceptions))
         finally:
-            self._open.pop(stream, None)
             stream.close()
+            if self._open.get(client) is stream:  # the next client may have got the same port
+                del self._open[client]
 
-    def close_all(self) -> None:
-        """Close every connection now, whatever is on its way."""
-        for stream in tuple(self._open):
-            stream.close()
+    async def sweep(self) -> None:
+        """Close connections that ask for nothing, until cancelled."""
+        while True:
+            await trio.sleep(1)
+            for stream in tuple(self._open.values()):
+                if not stream.requests and trio.current_time() - stream.idle_since > _ASKS_WITHIN_S:
+                    stream.close()
+
+    async def close_at_the_end(self) -> None:
+        """When cancelled, close every connection, whatever is on its way: Hypercorn's writes would outlast the run."""
+        try:
+            await trio.sleep_forever()
+        finally:
+            with trio.CancelScope(shield=True):
+                await trio.sleep(_LAST_WORDS_S)
+            for stream in tuple(self._open.values()):
+                stream.close()
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        stream = self._open[scope["client"]]
+        stream.begin_request()
+        try:
+            await self._dashboard(scope, receive, send)
+        finally:
+            stream.end_request()
 
 
 class _PatientStream(trio.abc.HalfCloseableStream):
@@ -99,6 +135,12 @@ class _PatientStream(trio.abc.HalfCloseableStream):
         self._stream = stream
         self.socket = stream.socket
         """Hypercorn asks it for its two addresses."""
+        self.requests = 0
+        """That are being answered."""
+        self.idle_since = trio.current_time()
+        self.until_left = trio.CancelScope()
+        """Ends when the client has gone and its last request is done: no verb stops half way."""
+        self._left = False
 
     async def send_all(self, data: bytes | bytearray | memoryview) -> None:
         """Send, or close the connection.
@@ -122,7 +164,14 @@ class _PatientStream(trio.abc.HalfCloseableStream):
 
     async def receive_some(self, max_bytes: int | None = None) -> bytes:
         """Whatever comes in."""
-        return bytes(await self._stream.receive_some(max_bytes))
+        try:
+            received = bytes(await self._stream.receive_some(max_bytes))
+        except trio.BrokenResourceError:
+            self._leave()
+            raise
+        if not received:
+            self._leave()
+        return received
 
     async def aclose(self) -> None:
         """Close both directions."""
@@ -131,6 +180,23 @@ class _PatientStream(trio.abc.HalfCloseableStream):
     def close(self) -> None:
         """Close both directions, without a wait; who waits for them is told."""
         self.socket.close()
+        self._leave()
+
+    def begin_request(self) -> None:
+        """The application answers one more."""
+        self.requests += 1
+
+    def end_request(self) -> None:
+        """The application has answered."""
+        self.requests -= 1
+        self.idle_since = trio.current_time()
+        if self._left and not self.requests:
+            self.until_left.cancel()
+
+    def _leave(self) -> None:
+        self._left = True
+        if not self.requests:
+            self.until_left.cancel()
 
 
 def _config() -> Config:

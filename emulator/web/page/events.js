@@ -25,6 +25,8 @@ export function setUp() {
 export function begin() {
   waiting = [];
   byId("events").replaceChildren();
+  const longest = Math.max(4, ...Object.keys(store.nodes).map((name) => name.length));
+  byId("events").style.setProperty("--name-chars", Math.min(longest, 18));
 }
 
 export function take(lines) {

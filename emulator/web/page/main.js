@@ -37,6 +37,7 @@ function render() {
   if (has("nodes", "views")) views.draw();
   if (has("queues")) queues.draw();
   if (has("faults")) drawFaults();
+  if (has("verbs")) prompt.drawVerbs();
   drawCounts();
   dirty.clear();
 }
@@ -59,7 +60,7 @@ function drawFaults() {
       "li",
       { class: "chip", "data-fault": id },
       el("b", {}, id),
-      el("span", {}, fault.what),
+      el("span", {}, fault.what.replaceAll("<->", "↔").replaceAll("->", "→")),
       el("span", { class: "hint" }, `since ${clock(fault.since_ms)}`),
       el("button", { type: "button", class: "quiet", "aria-label": `heal ${id}`, onclick: () => prompt.sayAndShow(`heal ${id}`) }, "Heal"),
     ),
@@ -72,10 +73,13 @@ function take(message) {
   if (message.leaving) leaving = true;
   if ("scenario" in message) {
     connection("live", "live");
-    events.begin();
     showBoard();
   }
   const changed = merge(message);
+  if ("scenario" in message) {
+    events.begin();
+    changed.push("verbs");
+  }
   if (message.lines) events.take(message.lines);
   soon("clock", ...changed);
 }
@@ -121,7 +125,7 @@ byId("token-form").addEventListener("submit", (event) => {
   stay();
 });
 byId("heal-all").addEventListener("click", () => prompt.sayAndShow("heal all"));
-new ResizeObserver(() => topology.drawWires()).observe(byId("stage"));
+new ResizeObserver(() => topology.drawWires()).observe(byId("scene"));
 selection.setUp(prompt.sayAndShow, () => soon("selection"));
 views.setUp();
 events.setUp();

@@ -68,6 +68,14 @@ function candidates() {
   return known.filter((name) => name.startsWith(word) && !before.slice(1).includes(name));
 }
 
+/** Before anything was said, the answers' place tells what can be. */
+export function drawVerbs() {
+  const rows = store.verbs.map((verb) =>
+    el("li", {}, el("button", { type: "button", class: "quiet", onclick: () => choose(verb.name) }, `${verb.name} ${verb.usage}`.trim()), el("span", { class: "hint" }, verb.summary)),
+  );
+  byId("verbs").replaceChildren(...rows);
+}
+
 /** Make the word longer as far as it is clear; returns whether it did. */
 function complete() {
   const input = byId("command");

@@ -23,13 +23,16 @@ export function draw() {
     blocks.get(name).push(queue);
   }
   const box = byId("queues");
+  const ordered = [...blocks.values()].sort((one, other) => isRetry(one[0]) - isRetry(other[0]));
   if (blocks.size === 0) box.replaceChildren(el("p", { class: "nothing" }, "No group consumes anything."));
-  else box.replaceChildren(...[...blocks.values()].map((queues) => block(queues, now)));
+  else box.replaceChildren(...ordered.map((queues) => block(queues, now)));
   const { two, none } = trouble();
-  const words = [two && `${count(two, "queue")} with two owners`, none && `${none} without`].filter(Boolean);
+  const words = [two && `${count(two, "queue")} with two owners`, none && `${count(none, "queue")} without an owner`].filter(Boolean);
   byId("queue-trouble").textContent = words.join(", ") || "every queue has one owner";
   byId("queue-trouble").dataset.loud = String(words.length > 0);
 }
+
+const isRetry = (queue) => Number(queue.topic.startsWith("%"));
 
 const byPlace = (one, other) => one.broker.localeCompare(other.broker) || one.queue - other.queue;
 
@@ -49,18 +52,18 @@ function block(queues, now) {
   const members = [...new Set([...(store.groups[group] ?? []), ...strangers])];
   const everybody = store.broadcasting.includes(group);
   const brokers = [...new Set(queues.map((queue) => queue.broker))];
-  const caption = el("caption", {}, el("b", {}, topic), el("span", { class: "hint" }, ` ${group}${everybody ? ", broadcasting" : ""}`));
+  const title = el("p", { class: "topic" }, el("b", {}, topic), el("span", { class: "hint" }, ` ${topic.endsWith(group) ? "" : group}${everybody ? ", broadcasting" : ""}`));
   const tops = brokers.map((broker) => el("th", { scope: "colgroup", class: "first", colspan: queues.filter((queue) => queue.broker === broker).length }, broker));
   const numbers = queues.map((queue) => el("th", { scope: "col", class: edge(queue) }, String(queue.queue)));
   const rows = members.map((name) => el("tr", {}, el("th", { scope: "row" }, name), queues.map((queue) => cell(queue, name, now))));
   const sums = el("tr", { class: "sums" }, el("th", { scope: "row" }, "owners"), queues.map((queue) => sum(queue, everybody)));
-  return el(
+  const table = el(
     "table",
-    { class: "ownership" },
-    caption,
+    { class: "ownership", "aria-label": `owners of ${topic} in ${group}` },
     el("thead", {}, el("tr", {}, el("td", {}), tops), el("tr", { class: "numbers" }, el("td", {}), numbers)),
     el("tbody", {}, rows, everybody ? null : sums),
   );
+  return el("div", {}, title, table);
 }
 
 const edge = (queue) => (queue.queue === 0 ? "first" : "");

@@ -61,7 +61,7 @@ function aboutTwo(one, other) {
   const delay = numberField("delay-ms", 200, 0, 60000, "ms");
   return [
     who,
-    el("label", { class: "switch" }, oneWay, ` only ${one} → ${other}`),
+    el("label", { class: "switch", title: `only what ${one} sends to ${other}` }, oneWay, " one way →"),
     verbButton("cut", () => `cut ${one} ${other}${way()}`),
     el("span", { class: "pair" }, verbButton("loss", () => `loss ${percent.value()} ${one} ${other}${way()}`), percent.field),
     el("span", { class: "pair" }, verbButton("delay", () => `delay ${delay.value()} ${one} ${other}${way()}`), delay.field),
@@ -82,7 +82,7 @@ function numberField(id, value, min, max, unit) {
 }
 
 function letGo() {
-  return el("button", { type: "button", class: "quiet let-go", onclick: clear }, "Deselect");
+  return el("button", { type: "button", class: "quiet", title: "Deselect", "aria-label": "deselect", onclick: clear }, "✕");
 }
 
 function known(verb) {

@@ -10,7 +10,6 @@ const BANDS = [
   ["consumer", "consumers"],
   ["producer", "producers"],
 ];
-const GLYPHS = { running: "●", suspended: "❙❙", down: "✕", "powered off": "⏻" };
 const HEALTHY_LINES_MAX = 90;
 const SMALL_FROM = 36;
 
@@ -37,9 +36,8 @@ function build(names) {
 
 function band(title, names) {
   if (names.length === 0) return null;
-  const groups = Object.groupBy
-    ? Object.groupBy(names, (name) => store.nodes[name].group)
-    : names.reduce((all, name) => ((all[store.nodes[name].group] ??= []).push(name), all), {});
+  const groups = {};
+  for (const name of names) (groups[store.nodes[name].group] ??= []).push(name);
   const many = names.length > SMALL_FROM;
   return el(
     "div",
@@ -71,7 +69,6 @@ function label(name) {
   const { state, role } = store.nodes[name];
   const made = buttons.get(name);
   made.dataset.state = state;
-  made.querySelector(".glyph").textContent = GLYPHS[state] ?? "?";
   made.querySelector(".state").textContent = state === "running" ? "" : state;
   made.setAttribute("aria-pressed", String(selected.includes(name)));
   made.setAttribute("aria-label", `${name}, ${role}, ${state}`);
@@ -80,7 +77,7 @@ function label(name) {
 
 /** All links anew; also when the window has another size. */
 export function drawWires() {
-  const stage = byId("stage").getBoundingClientRect();
+  const stage = byId("scene").getBoundingClientRect();
   const places = new Map();
   for (const [name, button] of buttons) places.set(name, place(button, stage));
   const wires = byId("wires");
@@ -142,8 +139,9 @@ function faultedWire(link, places) {
   if (!from || !to) return null;
   const { d, middle } = curve(from, to);
   const attributes = { class: "wire faulted", "data-link": `${link.src} ${link.dst}`, "data-effect": link.effects[0], d };
-  attributes["marker-end"] = "url(#arrow)";
-  if (link.both) attributes["marker-start"] = "url(#arrow)";
+  const arrow = link.effects[0] === "delay" ? "url(#arrow-delay)" : "url(#arrow)";
+  attributes["marker-end"] = arrow;
+  if (link.both) attributes["marker-start"] = arrow;
   const text = el("span", { class: "wire-label", "data-effect": link.effects[0] }, link.labels.join(", "));
   text.style.setProperty("--x", `${middle.x}px`);
   text.style.setProperty("--y", `${middle.y}px`);
@@ -179,7 +177,7 @@ function curve(from, to) {
 }
 
 function markers() {
-  const arrow = svg("path", { d: "M0,0 L8,4 L0,8 z", class: "arrow" });
-  const attributes = { id: "arrow", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 5, markerHeight: 5, orient: "auto-start-reverse" };
-  return svg("defs", {}, svg("marker", attributes, arrow));
+  const size = { viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 5, markerHeight: 5, orient: "auto-start-reverse" };
+  const arrow = (id) => svg("marker", { id, ...size }, svg("path", { d: "M0,0 L8,4 L0,8 z", class: id }));
+  return svg("defs", {}, arrow("arrow"), arrow("arrow-delay"));
 }

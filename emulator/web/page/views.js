@@ -27,8 +27,9 @@ export function draw() {
   const keys = Object.keys(store.views)
     .filter((key) => !only || store.views[key].differs)
     .sort((one, other) => rank(one) - rank(other) || one.localeCompare(other));
-  const holders = new Set(keys.flatMap((key) => campsOf(store.views[key]).flatMap((camp) => camp.nodes)));
-  const nodes = Object.keys(store.nodes).filter((name) => holders.has(name));
+  // Also nodes that are down: a column that comes and goes would move all others.
+  const roles = new Set(keys.flatMap((key) => Object.keys(store.views[key].roles)));
+  const nodes = Object.keys(store.nodes).filter((name) => roles.has(store.nodes[name].role));
   const box = byId("views");
   if (keys.length === 0) box.replaceChildren(el("p", { class: "nothing" }, nothing(only)));
   else box.replaceChildren(el("table", { class: "matrix" }, head(nodes), el("tbody", {}, keys.map((key) => row(key, nodes)))));
@@ -41,8 +42,6 @@ function nothing(only) {
 }
 
 const rank = (key) => Object.keys(IN_WORDS).indexOf(store.views[key].kind);
-
-const campsOf = (view) => Object.values(view.roles).flat();
 
 function head(nodes) {
   const cells = nodes.map((name, i) => {
@@ -74,7 +73,7 @@ function cell(view, name, first) {
   const edge = first ? " first" : "";
   if (at < 0) return el("td", { class: `none${edge}` });
   const loud = camps.length > 1;
-  const mark = el("span", { class: "mark", "data-camp": loud ? at % 6 : null, title: `${name}: ${named(camps[at].value)}` }, loud ? letter(at) : "·");
+  const mark = el("span", { class: "mark", "data-camp": loud ? at % 6 : null, title: `${name}: ${named(camps[at].value)}` }, loud ? letter(at) : "•");
   return el("td", { class: edge }, mark);
 }
 
@@ -97,7 +96,7 @@ function drawDetail() {
       el(
         "div",
         { class: "camp" },
-        el("span", { class: "mark", "data-camp": all.length > 1 ? at % 6 : null }, all.length > 1 ? letter(at) : "·"),
+        el("span", { class: "mark", "data-camp": all.length > 1 ? at % 6 : null }, all.length > 1 ? letter(at) : "•"),
         el("p", {}, el("b", {}, camp.nodes.join(", ")), el("span", { class: "hint" }, ` ${count(camp.nodes.length, role)}`)),
         el("code", {}, named(camp.value)),
       ),
