@@ -27,7 +27,7 @@ from nodes.beliefs import PROCESS_ENDS
 
 WATCHERS_MAX = 16
 LINES_MAX = 500
-_PUSH_EVERY_S = 0.2
+_PUSH_EVERY_NS = 200_000_000
 _WAITING_MAX = 25
 """Messages that wait for one watcher, 5 s of them: who reads no more is left behind, not waited for."""
 _NODE = LIFECYCLE.index("node")
@@ -53,7 +53,7 @@ class Feed:
         self._desk = desk
         self._owners = OwnerBook(expected_queues(desk.cluster.scenario))
         self._words = EventLines(desk.cluster.scenario)
-        self._rows: deque[tuple[Table, Row]] = deque(maxlen=2 * LINES_MAX)
+        self._rows: deque[tuple[Table, Row]] = deque(maxlen=LINES_MAX)
         self._lines: deque[str] = deque(maxlen=LINES_MAX)
         self._fixed = sections.fixed(desk)
         self._shown: dict[str, Entries] = {name: {} for name in ("nodes", "faults", "links", "views", "queues")}
@@ -74,11 +74,14 @@ class Feed:
             self._look_at_views_of(str(row[_NODE]))
 
     async def push(self) -> None:
-        """Tell all watchers what changes, until cancelled."""
+        """Tell all watchers what changes, until cancelled.
+
+        Without watchers, too: else the first one would make the cluster wait until all is put into words.
+        """
         while True:
-            if self._watchers:
-                self._advance()
-            await trio.sleep(_PUSH_EVERY_S)
+            self._advance()
+            world = self._desk.cluster.world
+            await world.sleep_until_ns(world.timeline.now_ns + _PUSH_EVERY_NS)
 
     def whole(self) -> Entries:
         """All there is to see now."""
@@ -144,7 +147,7 @@ class Feed:
         lines = [line for table, row in self._rows if (line := self._words.line(table, row)) is not None]
         self._rows.clear()
         self._lines.extend(lines)
-        return {"lines": lines[-LINES_MAX:]} if lines else {}
+        return {"lines": lines} if lines else {}
 
     def _tell(self, message: Entries) -> None:
         content = encoded(message) if self._watchers else b""

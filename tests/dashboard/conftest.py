@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
+_TESTS = Path(__file__).parents[1]
+sys.path[:0] = [str(Path(__file__).parent), str(_TESTS / "verbs"), str(_TESTS / "scenarios")]
 
 
 @contextmanager

@@ -44,7 +44,7 @@ export function draw() {
   const bar = byId("actions");
   bar.dataset.count = String(selected.length);
   if (selected.length === 0) bar.replaceChildren(el("p", { class: "hint" }, "Nothing is selected."));
-  else bar.replaceChildren(...(selected.length === 1 ? aboutOne(selected[0]) : aboutTwo(...selected)), letGo());
+  else bar.replaceChildren(letGo(), ...(selected.length === 1 ? aboutOne(selected[0]) : aboutTwo(...selected)));
 }
 
 function aboutOne(name) {

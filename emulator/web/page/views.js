@@ -82,6 +82,7 @@ const letter = (at) => LETTERS[at] ?? String(at);
 function show(key) {
   open = open === key ? null : key;
   draw();
+  for (const row of byId("views").querySelectorAll("tr")) if (row.dataset.view === open) row.scrollIntoView({ block: "nearest" });
 }
 
 function drawDetail() {
