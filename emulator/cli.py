@@ -7,8 +7,9 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,6 +22,7 @@ from emulator.world import TimeMode
 
 if TYPE_CHECKING:
     from emulator.spec import Scenario
+    from emulator.verbs.desk import Desk
 
 VIOLATED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 NAME = "rmqemu"
@@ -53,10 +55,18 @@ def demo(runs: _RunsOption = Path("runs")) -> None:
 
 
 @app.command()
-def up(spec: _SpecArgument, runs: _RunsOption = Path("runs")) -> None:
+def up(
+    spec: _SpecArgument,
+    runs: _RunsOption = Path("runs"),
+    web: Annotated[bool, typer.Option("--web", help="Show the cluster in a browser, too.")] = False,
+    web_port: Annotated[
+        int | None, typer.Option(min=0, max=65_535, help="Port of --web; a free one.", show_default=False)
+    ] = None,
+) -> None:
     """Run a cluster live and print what happens, one line per event, until Ctrl-C.
 
-    In a terminal it takes verbs meanwhile (`help` lists them); from elsewhere `rmqemu ctl` says them.
+    In a terminal it takes verbs meanwhile (`help` lists them); from elsewhere `rmqemu ctl` says them, and with
+    --web also a page that is for this machine only.
     """
     from emulator.lines import EventLines  # noqa: PLC0415 - keeps `rmqemu --help` fast
     from emulator.run import RunInterrupted, run_scenario  # noqa: PLC0415
@@ -85,7 +95,12 @@ def up(spec: _SpecArgument, runs: _RunsOption = Path("runs")) -> None:
         scenario = load(spec)
         lines = EventLines(scenario)
         console = VerbConsole.of_this_terminal()
-        attendants = (name_newcomers, serve_control, *console.attendants())
+        attendants = (
+            name_newcomers,
+            serve_control,
+            *console.attendants(),
+            *_dashboard(console.print_above, web_port, asked_for=web),
+        )
         # Whoever ends it in an orderly way finds no fault, socket or task left.
         signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
         try:
@@ -249,6 +264,18 @@ def fidelity(as_json: _JsonOption = False) -> None:
     tables_console().print(render(rows))
 
 
+def _dashboard(
+    tell: Callable[[str], None], port: int | None, *, asked_for: bool
+) -> "tuple[Callable[[Desk], Awaitable[None]], ...]":
+    """Who shows the cluster to a browser, if anybody; the port is taken now, before there is a run."""
+    if not asked_for and port is None:
+        return ()
+    from emulator.web.port import ANY_FREE_PORT, listen  # noqa: PLC0415 - keeps `rmqemu --help` fast
+    from emulator.web.server import serve_web  # noqa: PLC0415
+
+    return (partial(serve_web, listening=listen(port or ANY_FREE_PORT), tell=tell),)
+
+
 def _tell_how_to_replay(run: Path) -> None:
     from emulator.run import BY_HAND_FILE  # noqa: PLC0415 - keeps `rmqemu --help` fast
 
@@ -280,6 +307,7 @@ def _one_line_errors() -> Iterator[None]:
     from emulator.trace.reader import NotARunError  # noqa: PLC0415
     from emulator.verbs.control import ControlError  # noqa: PLC0415
     from emulator.verify import NotVerifiableError  # noqa: PLC0415
+    from emulator.web.port import DashboardError  # noqa: PLC0415
     from emulator.why.question import WhyError  # noqa: PLC0415
 
     try:
@@ -288,6 +316,7 @@ def _one_line_errors() -> Iterator[None]:
         SpecError,
         RunError,
         ControlError,
+        DashboardError,
         NotARunError,
         NotVerifiableError,
         NodeCrashedError,

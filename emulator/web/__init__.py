@@ -1,0 +1,1 @@
+"""The dashboard: one page that shows a live cluster, and says verbs to it."""

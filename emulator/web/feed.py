@@ -1,0 +1,176 @@
+"""What goes to every open page: first all there is to see, then what changed, a few times a second.
+
+The first line of a stream has all sections, every later one those entries that
+changed since the one before, `null` for what is gone. Each is one JSON object:
+
+    {"now_ms": 61200, "faults": {"cut-1": {"what": "cut a <-> b", ...}}, "lines": ["   61.200  ..."]}
+
+When the run ends, the last one is `{"leaving": true}`.
+"""
+
+import json
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import attrs
+import trio
+
+from emulator.lines import EventLines
+from emulator.trace.recorder import Row
+from emulator.trace.schema import BELIEFS, LIFECYCLE, MESSAGES, Table
+from emulator.verbs.desk import Desk
+from emulator.web import sections
+from emulator.web.owners import OwnerBook, expected_queues
+from emulator.web.sections import Entries
+from nodes.beliefs import PROCESS_ENDS
+
+WATCHERS_MAX = 16
+LINES_MAX = 500
+_PUSH_EVERY_NS = 200_000_000
+_WAITING_MAX = 25
+"""Messages that wait for one watcher, 5 s of them: who reads no more is left behind, not waited for."""
+_NODE = LIFECYCLE.index("node")
+_EVENT = LIFECYCLE.index("event")
+_KIND, _SUBJECT = BELIEFS.index("kind"), BELIEFS.index("subject")
+
+
+class TooManyWatchersError(Exception):
+    """As many pages are open as are served."""
+
+
+@attrs.define(eq=False)
+class _Watcher:
+    """One open page."""
+
+    messages: trio.MemorySendChannel[bytes]
+
+
+class Feed:
+    """Keeps what is shown, and tells those who watch what changed."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._owners = OwnerBook(expected_queues(desk.cluster.scenario))
+        self._words = EventLines(desk.cluster.scenario)
+        self._rows: deque[tuple[Table, Row]] = deque(maxlen=LINES_MAX)
+        self._lines: deque[str] = deque(maxlen=LINES_MAX)
+        self._fixed = sections.fixed(desk)
+        self._shown: dict[str, Entries] = {name: {} for name in ("nodes", "faults", "links", "views", "queues")}
+        self._views_to_look_at: dict[tuple[str, str], None] = {}
+        self._rules: object = None
+        self._nodes = 0
+        self._watchers: list[_Watcher] = []
+
+    def note(self, table: Table, row: Row) -> None:
+        """Take in a row; a `RowListener`, and as short as can be, for nodes wait for it."""
+        if table is MESSAGES:
+            return
+        self._rows.append((table, row))
+        self._owners.note(table, row)
+        if table is BELIEFS:
+            self._views_to_look_at[str(row[_KIND]), str(row[_SUBJECT])] = None
+        elif table is LIFECYCLE and row[_EVENT] in PROCESS_ENDS:
+            self._look_at_views_of(str(row[_NODE]))
+
+    async def push(self) -> None:
+        """Tell all watchers what changes, until cancelled.
+
+        Without watchers, too: else the first one would make the cluster wait until all is put into words.
+        """
+        while True:
+            self._advance()
+            world = self._desk.cluster.world
+            await world.sleep_until_ns(world.timeline.now_ns + _PUSH_EVERY_NS)
+
+    def whole(self) -> Entries:
+        """All there is to see now."""
+        self._advance()
+        return {"now_ms": self._desk.now_ms, **self._fixed, **self._shown, "lines": list(self._lines)}
+
+    @contextmanager
+    def watch(self) -> Iterator[trio.MemoryReceiveChannel[bytes]]:
+        """Messages, one line each; they end when whoever reads them is left behind.
+
+        Raises:
+            TooManyWatchersError: there is no room.
+        """
+        if len(self._watchers) >= WATCHERS_MAX:
+            raise TooManyWatchersError(f"{WATCHERS_MAX} pages are open already")
+        sender, receiver = trio.open_memory_channel[bytes](_WAITING_MAX)
+        sender.send_nowait(encoded(self.whole()))
+        watcher = _Watcher(sender)
+        self._watchers.append(watcher)
+        try:
+            yield receiver
+        finally:
+            self._leave_behind(watcher)
+            receiver.close()
+
+    def _advance(self) -> None:
+        """Bring what is shown up to date, and tell the difference."""
+        changes = {
+            "nodes": sections.difference(self._shown["nodes"], sections.nodes(self._desk)),
+            "faults": sections.difference(self._shown["faults"], sections.faults(self._desk)),
+            "links": self._changed_links(),
+            "views": self._changed_views(),
+            "queues": {queue.key: sections.queue(self._owners, queue) for queue in self._owners.take_changed()},
+        }
+        for name, entries in changes.items():
+            _put_over(self._shown[name], entries)
+        told = {name: entries for name, entries in changes.items() if entries}
+        self._tell({"now_ms": self._desk.now_ms, **told, **self._new_lines()})
+
+    def _changed_links(self) -> Entries:
+        # All pairs of nodes are many: they are gone through when a fault or a node came or went.
+        rules, count = self._desk.cluster.world.fabric.rules, len(self._desk.cluster.hosts)
+        if rules == self._rules and count == self._nodes:
+            return {}
+        self._rules, self._nodes = rules, count
+        return sections.difference(self._shown["links"], sections.links(self._desk))
+
+    def _changed_views(self) -> Entries:
+        shown, changed = self._shown["views"], {}
+        for kind, subject in self._views_to_look_at:
+            key, entry = f"{kind} {subject}", sections.view(self._desk, kind, subject)
+            if shown.get(key) != entry:
+                changed[key] = entry
+        self._views_to_look_at = {}
+        return changed
+
+    def _look_at_views_of(self, node: str) -> None:
+        for key, entry in self._shown["views"].items():
+            if any(node in camp["nodes"] for camps in entry["roles"].values() for camp in camps):
+                self._views_to_look_at[key.partition(" ")[0], entry["subject"]] = None
+
+    def _new_lines(self) -> Entries:
+        lines = [line for table, row in self._rows if (line := self._words.line(table, row)) is not None]
+        self._rows.clear()
+        self._lines.extend(lines)
+        return {"lines": lines} if lines else {}
+
+    def _tell(self, message: Entries) -> None:
+        content = encoded(message) if self._watchers else b""
+        for watcher in tuple(self._watchers):
+            try:
+                watcher.messages.send_nowait(content)
+            except trio.WouldBlock:
+                self._leave_behind(watcher)
+
+    def _leave_behind(self, watcher: _Watcher) -> None:
+        if watcher in self._watchers:
+            self._watchers.remove(watcher)
+        watcher.messages.close()
+
+
+def _put_over(shown: Entries, changes: Entries) -> None:
+    for key, entry in changes.items():
+        if entry is None:
+            shown.pop(key, None)
+        else:
+            shown[key] = entry
+
+
+def encoded(content: Entries) -> bytes:
+    """One line of JSON."""
+    return json.dumps(content, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "replace") + b"\n"

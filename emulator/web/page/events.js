@@ -1,0 +1,78 @@
+// The last events, newest at the bottom; can be paused and filtered.
+
+import { byId, el } from "./dom.js";
+import { store } from "./store.js";
+
+const LINES_MAX = 500;
+const LINE = /^\s*(\d+\.\d+) {2}(.*)$/;
+let waiting = [];
+let paused = false;
+
+export function setUp() {
+  byId("pause").addEventListener("click", () => {
+    paused = !paused;
+    byId("pause").setAttribute("aria-pressed", String(paused));
+    showPause();
+    if (!paused) flush();
+  });
+  byId("event-filter").addEventListener("input", () => {
+    for (const item of byId("events").children) filter(item);
+    toEnd();
+  });
+}
+
+/** A new stream begins with what the old one had. */
+export function begin() {
+  waiting = [];
+  byId("events").replaceChildren();
+  const longest = Math.max(4, ...Object.keys(store.nodes).map((name) => name.length));
+  byId("events").style.setProperty("--name-chars", Math.min(longest, 18));
+}
+
+export function take(lines) {
+  waiting = waiting.concat(lines).slice(-LINES_MAX);
+  if (paused) showPause();
+  else flush();
+}
+
+function showPause() {
+  byId("pause").textContent = paused ? (waiting.length ? `Resume (${waiting.length} new)` : "Resume") : "Pause";
+}
+
+function flush() {
+  const list = byId("events");
+  const atEnd = list.scrollTop + list.clientHeight >= list.scrollHeight - 40;
+  list.append(...waiting.map(item));
+  waiting = [];
+  while (list.childElementCount > LINES_MAX) list.firstElementChild.remove();
+  if (atEnd) toEnd();
+}
+
+function toEnd() {
+  byId("events").scrollTop = byId("events").scrollHeight;
+}
+
+function item(line) {
+  const made = el("li", {}, ...columns(line));
+  const text = line.toLowerCase();
+  made.dataset.text = text;
+  if (text.includes("fault begin")) made.className = "begin";
+  else if (text.includes("fault end")) made.className = "end";
+  filter(made);
+  return made;
+}
+
+function filter(made) {
+  made.hidden = !made.dataset.text.includes(byId("event-filter").value.trim().toLowerCase());
+}
+
+/** Time, node, what, and the rest; a line of another form stays in one piece. */
+function columns(line) {
+  const [, time, rest] = LINE.exec(line) ?? [null, "", line];
+  const words = rest.trim().split(/\s{2,}/);
+  const node = words[0].split(" ")[0] in store.nodes ? words[0].split(" ")[0] : "";
+  const said = node ? rest.trim().slice(node.length).trim() : rest.trim();
+  const [what, ...text] = said.split(/ {2,}| (?=\S+: )/);
+  return [el("span", { class: "t" }, time), el("span", { class: "n" }, node), el("span", { class: "w" }, what.replaceAll("_", " ")), el("span", { class: "x" }, text.join(" "))];
+}
+

@@ -1,0 +1,52 @@
+"""The helpers of this folder on the path, and live clusters with their dashboards."""
+
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+_TESTS = Path(__file__).parents[1]
+sys.path[:0] = [str(Path(__file__).parent), str(_TESTS / "verbs"), str(_TESTS / "scenarios")]
+
+
+@contextmanager
+def _up_and_shown(folder: Path) -> Iterator[object]:
+    """A live cluster that is complete, with a dashboard."""
+    from shown_cluster import Shown, up
+
+    process = up(folder, "--web")
+    try:
+        told = next(line for line in process.stdout if line.startswith("dashboard: "))
+        port, token = told.strip().removeprefix("dashboard: http://127.0.0.1:").split("/#")
+        for line in process.stdout:
+            if "consumer-2" in line and "acquired" in line:
+                break
+        # Whoever does not read its lines would make it wait in the end.
+        threading.Thread(target=process.stdout.read, daemon=True).start()
+        yield Shown(process, int(port), token, folder / "runs")
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture
+def fresh(tmp_path):
+    """A dashboard of a cluster of one's own."""
+    with _up_and_shown(tmp_path) as shown:
+        yield shown
+
+
+@pytest.fixture(scope="module")
+def _one_for_all(tmp_path_factory):
+    with _up_and_shown(tmp_path_factory.mktemp("shown")) as shown:
+        yield shown
+
+
+@pytest.fixture
+def shown(_one_for_all):
+    """A dashboard of a cluster that others meet, too: unhurt afterwards, or they will tell."""
+    yield _one_for_all
+    _one_for_all.say("heal all")

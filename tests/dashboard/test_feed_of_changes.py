@@ -1,0 +1,133 @@
+"""What watchers of a cluster are told, under virtual time."""
+
+import json
+
+import attrs
+import pytest
+import trio
+from at_a_desk import Somebody, sit
+from played import a_scenario
+
+from emulator.web.feed import WATCHERS_MAX, Feed, TooManyWatchersError
+
+
+def watched(tmp_path, sitting):
+    """Run a cluster of two brokers and two consumers with a feed; the sitting is given both."""
+
+    async def with_a_feed(me: Somebody) -> None:
+        feed = Feed(me.desk)
+        me.desk.cluster.world.recorder.listeners.append(feed.note)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(feed.push)
+            await sitting(me, feed)
+            nursery.cancel_scope.cancel()
+        done.append(True)
+
+    done = []
+    sit(
+        attrs.evolve(a_scenario(consumers=2, brokers=("broker-a", "broker-b")), run_for_ms=60_000),
+        tmp_path,
+        with_a_feed,
+    )
+    assert done
+
+
+def received(messages):
+    """What waits for a watcher."""
+    found = []
+    while True:
+        try:
+            found.append(json.loads(messages.receive_nowait()))
+        except trio.WouldBlock:
+            return found
+
+
+def test_a_new_watcher_sees_everything_and_then_only_what_changes(tmp_path):
+    async def sitting(me, feed):
+        await me.at_s(10)
+        with feed.watch() as messages:
+            (whole,) = received(messages)
+            assert whole["now_ms"] == 10_000
+            assert whole["nodes"]["c1"]["state"] == "running"
+            assert whole["queues"]
+            assert all(len(queue["owners"]) == 1 for queue in whole["queues"].values())
+            await me.at_s(11.1)
+            quiet = received(messages)
+            assert [message["now_ms"] for message in quiet] == [10_000, 10_200, 10_400, 10_600, 10_800, 11_000]
+            assert all("nodes" not in message and "links" not in message for message in quiet)
+            await me.say("kill c1")
+            await me.say("cut c2 broker-a")
+            await me.at_s(11.5)
+            changed, *_ = received(messages)
+            assert list(changed["nodes"]) == ["c1"]
+            assert list(changed["faults"]) == ["kill-1", "cut-1"]
+            assert sorted(changed["links"]["cut-1"]["pairs"]) == [["broker-a", "c2"], ["c2", "broker-a"]]
+            assert any("FAULT begin" in line for line in changed["lines"])
+            await me.say("heal all")
+            await me.at_s(12)
+            healed, *_ = received(messages)
+            assert healed["faults"] == {"kill-1": None, "cut-1": None}
+            assert healed["links"] == {"cut-1": None}
+
+    watched(tmp_path, sitting)
+
+
+def test_a_fault_on_all_links_is_told_as_one(tmp_path):
+    async def sitting(me, feed):
+        await me.at_s(10)
+        await me.say("loss 20")
+        link = feed.whole()["links"]["loss-1"]
+        assert (link["everywhere"], link["pairs"], link["label"]) == (True, [], "loss 20%")
+        await me.say("delay 40")
+        assert feed.whole()["links"]["delay-1"]["label"] == "delay 40 ms"
+
+    watched(tmp_path, sitting)
+
+
+def test_views_tell_who_differs_and_forget_the_dead(tmp_path):
+    async def sitting(me, feed):
+        await me.at_s(10)
+        view = next(view for view in feed.whole()["views"].values() if view["kind"] == "consumer_ids")
+        assert not view["differs"]
+        await me.say("cut c2 broker-a")
+        await me.say("kill c2")
+        await me.at_s(12)
+        view = next(view for view in feed.whole()["views"].values() if view["kind"] == "consumer_ids")
+        assert view["differs"]
+        assert [camp["nodes"] for camp in view["roles"]["broker"]] == [["broker-a"], ["broker-b"]]
+        assert '"c2"' not in json.dumps(feed.whole()["views"])
+
+    watched(tmp_path, sitting)
+
+
+def test_who_reads_nothing_is_left_behind_and_others_are_not(tmp_path):
+    async def sitting(me, feed):
+        await me.at_s(5)
+        with feed.watch() as deaf, feed.watch() as reading:
+            got = 0
+            for instant_s in range(6, 16):
+                await me.at_s(instant_s)
+                got += len(received(reading))
+            assert got > 45
+            waiting = []
+            with pytest.raises(trio.EndOfChannel):  # noqa: PT012 - after so many messages
+                while True:
+                    waiting.append(deaf.receive_nowait())
+            assert len(waiting) == 25
+
+    watched(tmp_path, sitting)
+
+
+def test_there_is_room_for_so_many_watchers_and_again_when_one_goes(tmp_path):
+    async def sitting(me, feed):
+        await me.at_s(1)
+        crowd = [feed.watch() for _ in range(WATCHERS_MAX)]
+        for one in crowd:
+            one.__enter__()
+        with pytest.raises(TooManyWatchersError, match="16 pages are open already"), feed.watch():
+            pass
+        crowd[0].__exit__(None, None, None)
+        with feed.watch():
+            pass
+
+    watched(tmp_path, sitting)

@@ -1,0 +1,43 @@
+"""Who owns which queue, told from rows."""
+
+from emulator.trace.schema import LIFECYCLE, OWNERSHIP
+from emulator.web.owners import GroupQueue, OwnerBook
+
+Q0, Q1 = (GroupQueue("buyers", "orders", "broker-a", queue_id) for queue_id in (0, 1))
+
+
+def told(book, node, event, queue):
+    place = (queue.group, queue.topic, queue.broker_name, queue.queue_id)
+    book.note(OWNERSHIP, (1, 0, node, "consumer", 1, event, *place, 0, 0))
+
+
+def ended(book, node, event):
+    book.note(LIFECYCLE, (1, 0, node, "consumer", 1, event, "", 0))
+
+
+def test_a_queue_belongs_to_all_who_took_it_until_they_drop_it():
+    book = OwnerBook()
+    told(book, "c1", "acquired", Q0)
+    told(book, "c2", "acquired", Q0)
+    told(book, "c2", "locked", Q0)
+    assert book.owners(Q0) == ("c1", "c2")
+    told(book, "c1", "dropped", Q0)
+    assert book.owners(Q0) == ("c2",)
+
+
+def test_a_process_that_ended_owns_nothing_and_one_that_is_suspended_keeps_all():
+    book = OwnerBook()
+    told(book, "c1", "acquired", Q0)
+    ended(book, "c1", "suspended")
+    assert book.owners(Q0) == ("c1",)
+    ended(book, "c1", "killed")
+    assert book.owners(Q0) == ()
+
+
+def test_queues_that_nobody_ever_took_are_there_and_changes_are_told_once():
+    book = OwnerBook((Q1, Q0))
+    assert book.take_changed() == (Q0, Q1)
+    assert book.take_changed() == ()
+    told(book, "c1", "acquired", Q1)
+    ended(book, "c2", "killed")
+    assert book.take_changed() == (Q1,)
