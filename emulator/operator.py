@@ -30,7 +30,7 @@ class Operator:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._world = cluster.world
-        self.owners = QueueOwners()
+        self.owners = QueueOwners(cluster.scenario)
         """Who holds which queue: has to hear of every row where a fault asks for an owner."""
         self._whereabouts = Whereabouts(cluster, self.owners)
         self.active: dict[str, TimedFault] = {}
