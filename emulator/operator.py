@@ -194,6 +194,20 @@ async def _change_cpu(action: Action, host: EmulatedHost, fault_id: str, fault: 
 
 async def _start(host: EmulatedHost) -> None:
     host.start()
+    await host.cpu.wait_for_turn()
+
+
+async def _resume(host: EmulatedHost) -> None:
+    await host.resume()
+    await host.cpu.wait_for_turn()
+
+
+async def _stop(host: EmulatedHost) -> None:
+    """A process hears of SIGTERM when it has its turn of the CPU."""
+    if host.process is not None and host.process.suspended:
+        await host.process.resumed.wait()
+    if host.power_state is PowerState.RUNNING:
+        await host.shutdown()
 
 
 _RUNS = (PowerState.RUNNING,)
@@ -201,10 +215,10 @@ _LIVES = (PowerState.RUNNING, PowerState.SUSPENDED)
 _IS_DOWN = (PowerState.DOWN, PowerState.POWERED_OFF)
 _BEGINS = tuple(effect.apply for effect in EFFECTS.values())
 _PROCESS: Mapping[Action, tuple[tuple[PowerState, ...], Callable[[EmulatedHost], Awaitable[None]]]] = {
-    Action.STOP: (_RUNS, EmulatedHost.shutdown),
+    Action.STOP: (_RUNS, _stop),
     Action.KILL: (_LIVES, EmulatedHost.kill),
     Action.POWER_OFF: ((*_LIVES, PowerState.DOWN), EmulatedHost.power_off),
     Action.SUSPEND: (_RUNS, EmulatedHost.suspend),
-    Action.RESUME: ((PowerState.SUSPENDED,), EmulatedHost.resume),
+    Action.RESUME: ((PowerState.SUSPENDED,), _resume),
     Action.START: (_IS_DOWN, _start),
 }
