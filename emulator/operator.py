@@ -128,6 +128,8 @@ class Operator:
             if action in _BEGINS:
                 self._world.fabric.bites.bite(fault_id)
             await act(host)
+            if action is Action.RESUME and self._cluster.is_retired(host.name):
+                await _stop(host)  # it could not hear that its group became smaller
 
     def _is_held_down(self, action: Action, name: str) -> bool:
         """Whether another fault still keeps a process from what the end of this one would have it do."""
@@ -141,6 +143,10 @@ class Operator:
         active = (timed.fault for timed in self.active.values())
         wanted = [it.members for it in active if isinstance(it, Scale) and it.scope.group == group]
         changed = await self._cluster.scale(group, wanted[-1] if wanted else None)
+        for host in (self._cluster.host(name) for name in self._cluster.members(group)):
+            # The power may have come back while it had no place in its group.
+            if host.power_state is PowerState.POWERED_OFF and not self._is_held_down(Action.START, host.name):
+                await _start(host)
         if action is Action.SCALE:
             self._world.fabric.bites.bite(fault_id, changed)
 
