@@ -208,6 +208,11 @@ async def _resume(host: EmulatedHost) -> None:
     await host.cpu.wait_for_turn()
 
 
+async def _power_off(host: EmulatedHost) -> None:
+    await host.power_off()
+    host.world.fabric.lose_power(host.ip)
+
+
 async def _stop(host: EmulatedHost) -> None:
     """A process hears of SIGTERM when it has its turn of the CPU."""
     if host.process is not None and host.process.suspended:
@@ -223,7 +228,7 @@ _BEGINS = tuple(effect.apply for effect in EFFECTS.values())
 _PROCESS: Mapping[Action, tuple[tuple[PowerState, ...], Callable[[EmulatedHost], Awaitable[None]]]] = {
     Action.STOP: (_RUNS, _stop),
     Action.KILL: (_LIVES, EmulatedHost.kill),
-    Action.POWER_OFF: ((*_LIVES, PowerState.DOWN), EmulatedHost.power_off),
+    Action.POWER_OFF: ((*_LIVES, PowerState.DOWN), _power_off),
     Action.SUSPEND: (_RUNS, EmulatedHost.suspend),
     Action.RESUME: ((PowerState.SUSPENDED,), _resume),
     Action.START: (_IS_DOWN, _start),

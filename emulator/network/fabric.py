@@ -106,6 +106,10 @@ class Fabric:
         """Heal a fault; does nothing if it is not there."""
         self._change_rules(tuple(r for r in self._rules if r.fault_id != fault_id))
 
+    def lose_power(self, ip: str) -> None:
+        """The kernel of a machine forgets what it had to repeat."""
+        self._retransmission.lose_power(ip)
+
     def next_connection(self) -> int:
         """The number of a new connection."""
         self._connections += 1

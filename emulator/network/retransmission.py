@@ -75,12 +75,19 @@ class Retransmission:
         """What waits: end, frame, when it was sent."""
         return [(end, *sent) for end, backlog in self.backlogs.items() for sent in backlog.unacknowledged]
 
+    def lose_power(self, ip: str) -> None:
+        """What the kernel of a machine had to repeat is gone, also when the machine has power again."""
+        for end in [end for end in self.backlogs if end.process.ip == ip]:
+            self._give_up(end, self.backlogs.pop(end).unacknowledged)
+
     def _wait(self, end: Endpoint, attempt: int) -> None:
         due_ns = self._timeline.now_ns + rto_ms(attempt) * _NS_PER_MS
         self._timeline.call_at(due_ns, lambda: self._repeat(end), None, cause.get())
 
     def _repeat(self, end: Endpoint) -> None:
-        backlog = self.backlogs[end]
+        backlog = self.backlogs.get(end)
+        if backlog is None:
+            return
         if not self._has_power(end.process.ip) or backlog.attempt > RETRIES_MOST:
             del self.backlogs[end]
             self._give_up(end, backlog.unacknowledged)

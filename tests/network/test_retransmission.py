@@ -203,6 +203,26 @@ def test_a_machine_without_power_repeats_nothing(mode):
 
 
 @modes
+@pytest.mark.parametrize("killed_before", [False, True])
+def test_a_machine_that_has_power_again_repeats_nothing_of_its_former_life(mode, killed_before):
+    async def main(world):
+        us = await pair(world)
+        lose(world)
+        us.channel.send(Command(1))
+        await until_ms(world, 10)
+        if killed_before:
+            await us.client.kill()
+        await us.client.power_off()
+        world.fabric.lose_power(us.client.ip)
+        us.client.start()
+        heal(world)
+        await until_ms(world, 5_000)
+        return us.heard_by_server.heard
+
+    assert play(main, mode=mode).result == []
+
+
+@modes
 def test_a_frame_that_comes_through_to_a_suspended_receiver_waits_in_its_buffer(mode):
     async def main(world):
         us = await pair(world)
