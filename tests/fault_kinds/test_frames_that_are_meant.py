@@ -27,7 +27,9 @@ def heart_beats(trace: Trace, src: str) -> list[tuple[float, str, str]]:
     return sorted((row.sent_ms, row.dst, row.event) for row in rows if BEGIN_MS <= row.sent_ms < END_MS)
 
 
-@pytest.mark.parametrize(("words", "fates"), [("next 1", "d.."), ("next 2", "dd."), ("skip 1 next 1", ".d."), ("", "ddd")])
+@pytest.mark.parametrize(
+    ("words", "fates"), [("next 1", "d.."), ("next 2", "dd."), ("skip 1 next 1", ".d."), ("", "ddd")]
+)
 def test_the_next_few_vanish_after_some_have_passed(words, fates):
     beats = heart_beats(played(f"drop HEART_BEAT from c1 to broker-a {words}"), "c1")
 

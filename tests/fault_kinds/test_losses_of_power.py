@@ -23,7 +23,9 @@ def test_a_loss_of_power_ends_what_the_kernel_had_to_repeat_at_its_instant():
     assert {row.at_ms for row in gone} == {26_500}
 
 
-@pytest.mark.parametrize("line", ["power-off c1", "power-off p1, c2", "power-off g+3", "power-off consumers", "power-off *"])
+@pytest.mark.parametrize(
+    "line", ["power-off c1", "power-off p1, c2", "power-off g+3", "power-off consumers", "power-off *"]
+)
 def test_consumers_that_share_a_machine_do_not_lose_its_power_one_by_one(line):
     scenario = busy_cluster(60_000)
     (group,) = scenario.consumers

@@ -1,5 +1,6 @@
 """Faults from rates: how often and how long, the same for a seed, and no other's business."""
 
+import itertools
 from statistics import fmean
 
 import attrs
@@ -26,7 +27,7 @@ def drawn(*nemeses, seed=1, run_for_ms=100_000_000):
 
 def test_whiles_are_as_long_on_average_as_was_asked_for_and_no_instant_is_more_likely():
     instants = [0, *(timed.at_ms for timed in drawn(KILLS))]
-    whiles = [later - earlier for earlier, later in zip(instants, instants[1:], strict=False)]
+    whiles = [later - earlier for earlier, later in itertools.pairwise(instants)]
 
     assert fmean(whiles) == pytest.approx(20_000, rel=0.05)
     # Of exponential whiles a share of 1/e is longer than their mean.

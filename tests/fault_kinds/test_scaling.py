@@ -18,7 +18,9 @@ BEGIN_MS, END_MS = 40_000, 100_000
 def runs(breaker):
     """Which consumers run."""
     cluster = breaker.stage.cluster
-    return [name for name, host in cluster.hosts.items() if host.role == "consumer" and breaker.state(name) == "running"]
+    return [
+        name for name, host in cluster.hosts.items() if host.role == "consumer" and breaker.state(name) == "running"
+    ]
 
 
 def members(breaker, broker="broker-a"):
@@ -110,7 +112,11 @@ def test_a_group_may_have_nobody_for_a_while():
 
 
 def test_a_fault_may_name_somebody_who_comes_later(tmp_path):
-    lines = {"up": ("scale g 3", 20_000, 60_000), "kill": ("kill g+3", 30_000, 10_000), "early": ("kill g+3", 5_000, 1_000)}
+    lines = {
+        "up": ("scale g 3", 20_000, 60_000),
+        "kill": ("kill g+3", 30_000, 10_000),
+        "early": ("kill g+3", 5_000, 1_000),
+    }
     plan = Plan(tuple(TimedFault(name, fault_of(line), at, lasting) for name, (line, at, lasting) in lines.items()))
     scenario = attrs.evolve(busy_cluster(100_000), faults=plan)
     outcome = play(scenario, tmp_path)
@@ -123,7 +129,9 @@ def test_a_fault_may_name_somebody_who_comes_later(tmp_path):
 
 
 def test_what_was_done_by_hand_to_a_newcomer_can_be_loaded_and_done_again(tmp_path):
-    by_hand = Plan((TimedFault("scale-1", fault_of("scale g 3"), 20_000), TimedFault("kill-1", fault_of("kill g+3"), 30_000)))
+    by_hand = Plan(
+        (TimedFault("scale-1", fault_of("scale g 3"), 20_000), TimedFault("kill-1", fault_of("kill g+3"), 30_000))
+    )
     text = scenario_by_hand(busy_cluster(100_000), by_hand, 50_000)
     again = loads(text, "by_hand.toml")
 

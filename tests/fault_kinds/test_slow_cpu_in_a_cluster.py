@@ -48,6 +48,8 @@ def test_a_process_is_not_freed_by_what_else_happens_to_it(line):
 
 def test_the_trace_is_the_same_in_memory_and_over_loopback():
     deeds = once("slow-cpu 'random nodes' 70", 5_000, 15_000)
-    digests = [broken(busy_cluster(1), deeds, for_ms=20_000, mode=mode).digest for mode in (TimeMode.SIM, TimeMode.FAST)]
+    digests = [
+        broken(busy_cluster(1), deeds, for_ms=20_000, mode=mode).digest for mode in (TimeMode.SIM, TimeMode.FAST)
+    ]
 
     assert digests[0] == digests[1]

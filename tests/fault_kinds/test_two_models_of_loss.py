@@ -17,9 +17,7 @@ def sends(trace):
         if BEGIN_MS <= row.sent_ms < END_MS and row.code in (10, 310)
     }
     answers = (row for row in trace.select("rpc", kind="response", dst="p1", event="delivered"))
-    return [
-        row.at_ms - asked[row.connection, row.opaque] for row in answers if (row.connection, row.opaque) in asked
-    ]
+    return [row.at_ms - asked[row.connection, row.opaque] for row in answers if (row.connection, row.opaque) in asked]
 
 
 @pytest.fixture(scope="module")

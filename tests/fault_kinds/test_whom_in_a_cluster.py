@@ -75,8 +75,7 @@ def drawn(seed, *fault_ids):
     seen = []
 
     async def deeds(breaker):
-        for fault_id in fault_ids:
-            seen.append(await breaker.begin(fault_id, "skew random nodes 5"))
+        seen.extend([await breaker.begin(fault_id, "skew random nodes 5") for fault_id in fault_ids])
 
     broken(attrs.evolve(busy_cluster(1, consumers=4), seed=seed), deeds)
     return dict(zip(fault_ids, seen, strict=True))

@@ -1,7 +1,7 @@
 """A process that gets a turn of the CPU now and then: between turns nothing of it runs."""
 
 import pytest
-from tiny_world import MS, PORT, VIRTUAL, add_host, connected, listening, play, process_of, until_ms
+from tiny_world import MS, PORT, VIRTUAL, add_host, connected, listening, play, until_ms
 
 from nodes.beliefs import Belief, BeliefKind
 from nodes.protocol.command import Command

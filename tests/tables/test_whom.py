@@ -136,7 +136,7 @@ def test_links_among_a_group_hit_each_pair_and_none_to_the_rest():
 
 @pytest.mark.parametrize("scope", [NodeScope("owner of t/a/0"), NodeScope("producers"), NodeScope("minor producers")])
 def test_nobody_is_told_by_name_of_the_field(scope):
-    with pytest.raises(FaultError, match="^node: expected somebody who is hit: nobody is .* now$"):
+    with pytest.raises(FaultError, match=r"^node: expected somebody who is hit: nobody is .* now$"):
         scope.resolve(Known(), Random(1))
 
 
