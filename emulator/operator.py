@@ -142,11 +142,9 @@ class Operator:
         """The newest of the active ones decides; without any it is the scenario."""
         active = (timed.fault for timed in self.active.values())
         wanted = [it.members for it in active if isinstance(it, Scale) and it.scope.group == group]
-        changed = await self._cluster.scale(group, wanted[-1] if wanted else None)
-        for host in (self._cluster.host(name) for name in self._cluster.members(group)):
-            # The power may have come back while it had no place in its group.
-            if host.power_state is PowerState.POWERED_OFF and not self._is_held_down(Action.START, host.name):
-                await _start(host)
+        changed = await self._cluster.scale(
+            group, wanted[-1] if wanted else None, lambda name: not self._is_held_down(Action.START, name)
+        )
         if action is Action.SCALE:
             self._world.fabric.bites.bite(fault_id, changed)
 
@@ -208,11 +206,6 @@ async def _resume(host: EmulatedHost) -> None:
     await host.cpu.wait_for_turn()
 
 
-async def _power_off(host: EmulatedHost) -> None:
-    await host.power_off()
-    host.world.fabric.lose_power(host.ip)
-
-
 async def _stop(host: EmulatedHost) -> None:
     """A process hears of SIGTERM when it has its turn of the CPU."""
     if host.process is not None and host.process.suspended:
@@ -228,7 +221,7 @@ _BEGINS = tuple(effect.apply for effect in EFFECTS.values())
 _PROCESS: Mapping[Action, tuple[tuple[PowerState, ...], Callable[[EmulatedHost], Awaitable[None]]]] = {
     Action.STOP: (_RUNS, _stop),
     Action.KILL: (_LIVES, EmulatedHost.kill),
-    Action.POWER_OFF: ((*_LIVES, PowerState.DOWN), _power_off),
+    Action.POWER_OFF: ((*_LIVES, PowerState.DOWN), EmulatedHost.power_off),
     Action.SUSPEND: (_RUNS, EmulatedHost.suspend),
     Action.RESUME: ((PowerState.SUSPENDED,), _resume),
     Action.START: (_IS_DOWN, _start),

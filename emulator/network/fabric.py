@@ -107,7 +107,8 @@ class Fabric:
         self._change_rules(tuple(r for r in self._rules if r.fault_id != fault_id))
 
     def lose_power(self, ip: str) -> None:
-        """The kernel of a machine forgets what it had to repeat."""
+        """A machine falls silent: its kernel forgets what it had to repeat."""
+        del self.powered[ip]
         self._retransmission.lose_power(ip)
 
     def next_connection(self) -> int:

@@ -160,3 +160,20 @@ def test_who_was_hit_when_the_group_became_smaller_is_away_as_long_as_either_las
     broken(busy_cluster(1), deeds)
 
     assert seen == [["c1"], ["c1", "c2"]]
+
+
+def test_who_was_killed_meanwhile_stays_dead_until_that_is_healed():
+    states = {}
+
+    async def deeds(breaker):
+        await breaker.stage.at_ms(BEGIN_MS)
+        await breaker.begin("kill", "kill c2")
+        await breaker.begin("scale", "scale g 1")
+        await breaker.stage.at_ms(BEGIN_MS + 1_000)
+        await breaker.end("scale")
+        states["after the scale"] = breaker.state("c2")
+        await breaker.end("kill")
+        states["after the kill"] = breaker.state("c2")
+
+    broken(busy_cluster(1), deeds, for_ms=60_000)
+    assert states == {"after the scale": "down", "after the kill": "running"}

@@ -213,7 +213,6 @@ def test_a_machine_that_has_power_again_repeats_nothing_of_its_former_life(mode,
         if killed_before:
             await us.client.kill()
         await us.client.power_off()
-        world.fabric.lose_power(us.client.ip)
         us.client.start()
         heal(world)
         await until_ms(world, 5_000)
