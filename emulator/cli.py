@@ -251,6 +251,15 @@ def verify(run: _RunArgument) -> None:
 
 
 @app.command()
+def verbs() -> None:
+    """List everything that can be said to a cluster that runs, at its prompt, by ctl, in scripts and notebooks."""
+    from emulator.verbs.registry import VERBS, explained  # noqa: PLC0415 - keeps `rmqemu --help` fast
+
+    for line in explained(tuple(VERBS.values())):
+        print(line)
+
+
+@app.command()
 def fidelity(as_json: _JsonOption = False) -> None:
     """List RocketMQ's traps and what the emulator makes of each."""
     from emulator.fidelity import brief, ledger  # noqa: PLC0415 - keeps `rmqemu --help` fast

@@ -51,7 +51,10 @@ async def _views(desk: Desk, words: Words) -> Lines:
         lines.append(" ".join([f"{name:<{width}}", *cells]).rstrip() + ("  they differ" if it.differs else ""))
     for it in shown.subjects:
         if it.differs or wanted not in (None, ALL):
-            lines += [f"{it.kind} {it.subject} {letter}: {_short(value)}" for letter, value in it.values.items()]
+            lines += [
+                f"{it.kind} {it.subject} {letter}: {_short(desk.lines.value(it.kind, value))}"
+                for letter, value in it.values.items()
+            ]
     return tuple(lines)
 
 
@@ -91,7 +94,7 @@ async def _diff(desk: Desk, words: Words) -> Lines:
         held = desk.book.held(kind, subject)
         if one in held and other in held and held[one].value != held[other].value:
             lines.append(f"{kind} {subject}")
-            lines += [f"  {name}: {_short(held[name].value)}" for name in (one, other)]
+            lines += [f"  {name}: {_short(desk.lines.value(kind, held[name].value))}" for name in (one, other)]
     return tuple(lines) or (f"{one} and {other} agree about everything that both know of",)
 
 
