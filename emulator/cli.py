@@ -68,7 +68,8 @@ def up(
     In a terminal it takes verbs meanwhile (`help` lists them); from elsewhere `rmqemu ctl` says them, and with
     --web also a page that is for this machine only.
     """
-    from emulator.lines import EventLines  # noqa: PLC0415 - keeps `rmqemu --help` fast
+    from emulator.guests import tells_namesrv_addr  # noqa: PLC0415 - keeps `rmqemu --help` fast
+    from emulator.lines import EventLines  # noqa: PLC0415
     from emulator.run import RunInterrupted, run_scenario  # noqa: PLC0415
     from emulator.spec import load  # noqa: PLC0415
     from emulator.trace.recorder import Row  # noqa: PLC0415
@@ -98,6 +99,7 @@ def up(
         attendants = (
             name_newcomers,
             serve_control,
+            tells_namesrv_addr(console.print_above),
             *console.attendants(),
             *_dashboard(console.print_above, web_port, asked_for=web),
         )
