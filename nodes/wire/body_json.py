@@ -69,10 +69,18 @@ def _plain(kind: Any, value: Any) -> Any:
         return {_key(key_kind, key): _plain(item_kind, item) for key, item in _of(dict, value).items()}
     if attrs.has(kind):
         fields = _of(dict, value)
-        return {name: _plain(hint, fields.get(name)) for name, _, hint in _fields(kind)}
+        return {
+            name: _plain(hint, fields[name]) if name in fields else _initial(field)
+            for name, field, hint in _fields(kind)
+        }
     if issubclass(kind, StrEnum):
         return _choice(kind, value)
     return _simple(kind, value)
+
+
+def _initial(field: "attrs.Attribute[Any]") -> Any:
+    """What a field holds that is not mentioned."""
+    return field.default if isinstance(field.default, str | int) else None
 
 
 def _of(kind: type, value: Any) -> Any:

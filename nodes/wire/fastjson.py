@@ -38,6 +38,12 @@ def read_json(text: str) -> Any:
     Raises:
         JsonError: it cannot be read.
     """
+    value = _read(text)
+    # Only an escape can make one half of a pair, which nobody could write down again.
+    return _without_halves(value) if "\\u" in text else value
+
+
+def _read(text: str) -> Any:
     try:
         return json.loads(text)
     except RecursionError as error:
@@ -48,6 +54,17 @@ def read_json(text: str) -> Any:
         return _Reader(text).whole()
     except ValueError as error:
         raise JsonError(str(error)) from error
+
+
+def _without_halves(value: Any) -> Any:
+    """Texts with the pairs of surrogates in them joined, and halves of pairs replaced."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, ObjectKey):
+        return ObjectKey((_without_halves(key), _without_halves(item)) for key, item in value)
+    if isinstance(value, dict):
+        return {_without_halves(key): _without_halves(item) for key, item in value.items()}
+    return [_without_halves(item) for item in value] if isinstance(value, list) else value
 
 
 def text_of(value: Any) -> str:
