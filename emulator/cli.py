@@ -80,6 +80,7 @@ def up(
     --web also a page that is for this machine only.
     """
     from emulator.guest_command import GuestCommand  # noqa: PLC0415 - keeps `rmqemu --help` fast
+    from emulator.guests import tells_namesrv_addr  # noqa: PLC0415
     from emulator.lines import EventLines  # noqa: PLC0415
     from emulator.run import RunInterrupted, run_scenario  # noqa: PLC0415
     from emulator.spec import load  # noqa: PLC0415
@@ -115,7 +116,7 @@ def up(
             serve_control,
             *console.attendants(),
             *_dashboard(console.print_above, web_port, asked_for=web),
-            *(() if guest is None else (guest.attend,)),
+            tells_namesrv_addr(console.print_above) if guest is None else guest.attend,
         )
         # Whoever ends it in an orderly way finds no fault, socket or task left.
         signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))

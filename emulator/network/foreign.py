@@ -7,6 +7,7 @@ Only the last step differs: the bytes of its end go through a socket that is not
 
 import errno
 import socket
+from collections.abc import Callable
 from functools import partial
 from typing import Protocol
 
@@ -14,6 +15,8 @@ import trio
 
 from emulator.network.endpoint import Endpoint, Peer
 from emulator.network.fabric import Fabric, Listener
+from emulator.network.guest_addresses import GuestAddresses
+from emulator.network.guest_speech import GuestSpeech, OwnSpeech, RemotingSpeech
 from emulator.network.loopback import LoopbackCarrier
 from emulator.time.timeline import Owner
 from faults.link import Stage
@@ -21,7 +24,8 @@ from nodes.cause import NO_CAUSE
 from nodes.host import Channel, ChannelHandler
 from nodes.protocol.codes import ResponseCode
 from nodes.protocol.command import Command, CommandFlag
-from nodes.rpc.codec import GREETING, Decoder, FrameError, encode
+from nodes.rpc.codec import GREETING, FrameError
+from nodes.wire.remoting_command import FIRST_BYTE
 
 GUEST = "guest"
 """Node name of every program outside."""
@@ -36,8 +40,10 @@ UNSENT_BYTES_MAX = 16 * 1024 * 1024
 _CHUNK_BYTES = 64 * 1024
 _PAUSE_NS = 100_000_000
 _INT32 = range(-(2**31), 2**31)
+SILENCE_MS_MAX = 120_000
+"""A connection over which nothing has come is closed after this, as by `serverChannelMaxIdleTimeSeconds`."""
 _LOOKS = (
-    (b"\x00", "RocketMQ's own framing, which is not served"),
+    (b"\x01\x00\x00", "a frame of RocketMQ's of more than 16 MiB"),
     (b"\x16", "TLS"),
     (b"\r\n\r\n\x00\r\nQUIT\n", "the PROXY protocol"),
     (b"PROXY ", "the PROXY protocol"),
@@ -72,6 +78,9 @@ class ForeignDoor:
         self._nursery = nursery
         self._socket = listener.wire
         self._connections = 0
+        self._silent: dict[Guest, None] = {}
+        """Those that have said nothing yet, the longest silent first."""
+        self._addresses = GuestAddresses(fabric.carrier.physical_ip)
         fabric.powered.setdefault(GUEST_IP, GUEST)
         fabric.carrier.admit_strangers(self._socket, self._take)
 
@@ -85,6 +94,7 @@ class ForeignDoor:
                 except OSError as error:
                     # The carrier was faster, the guest has gone, or there are no descriptors: all but the last pass.
                     if error.errno in (errno.EMFILE, errno.ENFILE):
+                        self._make_room()
                         await self._pause()
                     continue
                 self._take(accepted, address)
@@ -92,7 +102,7 @@ class ForeignDoor:
             pass
 
     def _take(self, accepted: socket.socket, address: tuple[str, int]) -> None:
-        if self._connections >= CONNECTIONS_MAX:
+        if self._connections >= CONNECTIONS_MAX and not self._make_room():
             accepted.close()
             detail = f"{address[0]}:{address[1]}: more than {CONNECTIONS_MAX} connections from outside"
             now_ns = self._fabric.timeline.now_ns
@@ -101,14 +111,33 @@ class ForeignDoor:
         accepted.setblocking(False)
         accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._connections += 1
-        guest = Guest(self._fabric, self._listener, self._process, accepted, f"{address[0]}:{address[1]}")
+        guest = Guest(
+            self._fabric,
+            self._listener,
+            self._process,
+            accepted,
+            f"{address[0]}:{address[1]}",
+            self._addresses,
+            lambda: self._silent.pop(guest, None),
+        )
+        self._silent[guest] = None
         self._nursery.start_soon(self._serve_one, guest, name=f"{self._process.node}/guest {guest.address}")
 
     async def _serve_one(self, guest: "Guest") -> None:
         try:
             await guest.serve()
         finally:
+            self._silent.pop(guest, None)
             self._connections -= 1
+
+    def _make_room(self) -> bool:
+        """Send away who has been silent for longest; False where everybody has said something."""
+        longest = next(iter(self._silent), None)
+        if longest is None:
+            return False
+        del self._silent[longest]
+        longest.send_away("said nothing, and others want to come in")
+        return True
 
     async def _pause(self) -> None:
         wake = trio.Event()
@@ -119,12 +148,24 @@ class ForeignDoor:
 class Guest(Peer, ChannelHandler):
     """One connection from outside, and the program behind it as the network sees it.
 
-    Error handling: bytes that are no frame of ours end the connection with one `malformed` row;
+    Args:
+        address: where it comes from.
+        addresses: how it can dial the nodes that it is told of.
+        has_spoken: called with its first byte.
+
+    Error handling: bytes that are no frame end the connection with one `malformed` row;
     frames that came before them are still handed to the node.
     """
 
     def __init__(
-        self, fabric: Fabric, listener: Listener, process: RunningProcess, accepted: socket.socket, address: str
+        self,
+        fabric: Fabric,
+        listener: Listener,
+        process: RunningProcess,
+        accepted: socket.socket,
+        address: str,
+        addresses: GuestAddresses,
+        has_spoken: Callable[[], object],
     ) -> None:
         self.node = GUEST
         self.ip = GUEST_IP
@@ -137,7 +178,9 @@ class Guest(Peer, ChannelHandler):
         self._process = process
         self._socket = accepted
         self._accepted_ns = fabric.timeline.now_ns
-        self._decoder = Decoder()
+        self._addresses = addresses
+        self._has_spoken = has_spoken
+        self._speech: GuestSpeech = OwnSpeech()
         self._end: Endpoint | None = None
         self._unsent = bytearray()
         self._draining = False
@@ -146,16 +189,28 @@ class Guest(Peer, ChannelHandler):
 
     async def serve(self) -> None:
         """Read until either side closes."""
+        due_ns = self._accepted_ns + SILENCE_MS_MAX * 1_000_000
+        silence = self._fabric.timeline.call_at(
+            due_ns, partial(self.send_away, f"said nothing for {SILENCE_MS_MAX} ms")
+        )
         try:
             async with trio.open_nursery() as self._nursery:
                 greeting = await self._read_greeting()
+                silence.cancel()
                 if greeting is not None:
                     await self._read_frames(greeting)
                 self._nursery.cancel_scope.cancel()
         finally:
+            silence.cancel()
             if self._end is not None:
                 self._end.close()
             self._socket.close()
+
+    def send_away(self, detail: str) -> None:
+        """Close a connection that nothing has come over; for who has just spoken it does nothing."""
+        if self._end is None:
+            self._malformed(detail)
+            self._hang_up()
 
     def is_in(self, stage: Stage) -> bool:  # noqa: ARG002 - nothing is known of its life
         """Never: a program outside tells nobody what it is doing."""
@@ -168,7 +223,7 @@ class Guest(Peer, ChannelHandler):
     # --- from the guest to the node ---------------------------------------------
 
     async def _read_greeting(self) -> bytes | None:
-        """The bytes behind the greeting; None where the connection is not ours."""
+        """The bytes behind the greeting, of which RocketMQ's programs have none; None where nobody speaks like that."""
         got = b""
         while len(got) < len(GREETING):
             chunk = await self._receive()
@@ -176,7 +231,11 @@ class Guest(Peer, ChannelHandler):
                 if got:
                     self._malformed("the stream ended inside the greeting")
                 return None
+            self._has_spoken()
             got += chunk
+            if got.startswith(FIRST_BYTE):
+                self._speech = RemotingSpeech(self._addresses)
+                return got
             if not got.startswith(GREETING[: len(got)]):
                 self._malformed(_looks_like(got))
                 return None
@@ -187,7 +246,7 @@ class Guest(Peer, ChannelHandler):
         while self._take(end, chunk):
             chunk = await self._receive()
             if not chunk:
-                if self._decoder.holds_partial_frame:
+                if self._speech.holds_partial_frame:
                     self._malformed("the stream ended inside a frame")
                 return
 
@@ -218,17 +277,14 @@ class Guest(Peer, ChannelHandler):
     def _take(self, end: Endpoint, chunk: bytes) -> bool:
         """Pass on what is complete; returns whether to read on."""
         try:
-            commands, mistake = tuple(self._decoder.feed(chunk)), ""
+            for command in self._speech.hear(chunk):
+                if not _fits(command):
+                    raise FrameError("not a command: a number is beyond 32 bits")  # noqa: TRY301 - one way out
+                end.send(_lenient(command))
         except FrameError as error:
-            commands, mistake = error.commands_before, str(error)
-        for command in commands:
-            if not _fits(command):
-                mistake = "not a command: a number is beyond 32 bits"
-                break
-            end.send(_lenient(command))
-        if mistake:
-            self._malformed(mistake)
-        return not mistake and not end.closed
+            self._malformed(str(error))
+            return False
+        return not end.closed
 
     def _malformed(self, detail: str) -> None:
         self._record("malformed", f"{self.address}: {detail}")
@@ -249,7 +305,7 @@ class Guest(Peer, ChannelHandler):
             self._hang_up()
             return
         try:
-            self._unsent += encode(command)
+            self._unsent += self._speech.say(command)
         except FrameError as error:
             self._malformed(f"an answer cannot be sent: {error}")
             self._hang_up()

@@ -12,6 +12,7 @@ import attrs
 from cattrs import Converter
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
 
+from nodes.protocol.errors import ProtocolError
 from nodes.protocol.headers import BoundaryType
 from nodes.protocol.wire_names import wire_name
 
@@ -41,6 +42,9 @@ def decode_header(cls: type[T], texts: Mapping[str, str]) -> T:
     Returns:
         The header; a missing field or a malformed number is None where the field may be None, else "", 0 or False.
 
+    Raises:
+        ProtocolError: a number is malformed in one of the headers (`FAST_CODES`) that RocketMQ reads field by field.
+
     Mirrors:
         `org.apache.rocketmq.remoting.protocol.RemotingCommand#decodeCommandCustomHeader`.
     """
@@ -66,7 +70,8 @@ def _text_to_int(text: str, _: Any = None) -> int:
 
 
 def _text_to_boundary(text: str, _: Any = None) -> BoundaryType:
-    return BoundaryType(text)
+    # Anything else is the lower one, as in `BoundaryType#getType`.
+    return BoundaryType.UPPER if text.upper() == BoundaryType.UPPER else BoundaryType.LOWER
 
 
 def _same(text: str, _: Any = None) -> str:
@@ -122,7 +127,9 @@ def _decode_damaged_header(cls: type[T], texts: Mapping[str, str]) -> T:
         try:
             values[field.name] = _DECODERS[kind](text) if text is not None else None
         except ValueError:
+            if getattr(cls, "FAST_CODES", False):
+                raise ProtocolError(f'For input string: "{text}"') from None
             values[field.name] = None
         if values[field.name] is None and not optional:
-            values[field.name] = kind()
+            values[field.name] = kind() if text is not None or field.default is attrs.NOTHING else field.default
     return cls(**values)

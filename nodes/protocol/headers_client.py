@@ -47,6 +47,7 @@ class SendMessageRequestHeader:
 class SendMessageRequestHeaderV2(SendMessageRequestHeader):
     """Header of SEND_MESSAGE_V2 (310): the same fields under one-letter names."""
 
+    FAST_CODES: ClassVar[bool] = True
     WIRE_NAMES: ClassVar[dict[str, str]] = {
         "producer_group": "a",
         "topic": "b",
@@ -78,6 +79,8 @@ class SendMessageResponseHeader:
 @attrs.frozen
 class PullMessageRequestHeader:
     """Header of PULL_MESSAGE (11) and LITE_PULL_MESSAGE (361)."""
+
+    FAST_CODES: ClassVar[bool] = True
 
     consumer_group: str
     topic: str

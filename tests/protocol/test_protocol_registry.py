@@ -106,7 +106,14 @@ def test_a_malformed_number_decodes_to_none_or_zero_and_spares_the_other_fields(
         headers.UpdateConsumerOffsetRequestHeader("g", "t", None, 5)
     )
     texts = {"topic": "t", "queueId": "", "timestamp": "7", "boundaryType": "MIDDLE"}
-    assert decode_header(headers.SearchOffsetRequestHeader, texts) == headers.SearchOffsetRequestHeader("t", 0, 7)
+    assert decode_header(headers.SearchOffsetRequestHeader, texts) == (
+        headers.SearchOffsetRequestHeader("t", 0, 7, headers.BoundaryType.LOWER)
+    )
+
+
+def test_a_malformed_number_of_a_send_or_a_pull_is_refused():
+    with pytest.raises(ProtocolError, match='For input string: "three"'):
+        decode_header(headers.PullMessageRequestHeader, {"consumerGroup": "g", "queueId": "three"})
 
 
 def test_unknown_fields_of_a_header_are_ignored():

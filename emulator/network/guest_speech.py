@@ -1,0 +1,134 @@
+"""What a program outside speaks: the emulator's framing, or RocketMQ's own; told apart by its first byte."""
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from emulator.network.guest_addresses import GuestAddresses
+from nodes.protocol.codes import RequestCode
+from nodes.protocol.command import Command, CommandFlag
+from nodes.protocol.errors import ProtocolError
+from nodes.rpc.codec import Decoder, FrameError, encode
+from nodes.wire import body_kinds
+from nodes.wire.remoting_command import (
+    RemotingCommand,
+    RemotingDecoder,
+    SerializeType,
+    encode_remoting,
+    from_command,
+)
+
+ASKED_MAX = 1_000
+"""Requests to a guest whose answers are awaited; of more the oldest are forgotten."""
+_SENDS = (RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE)
+
+
+class GuestSpeech(Protocol):
+    """Bytes of one connection to commands as nodes take them, and back."""
+
+    @property
+    def holds_partial_frame(self) -> bool:
+        """Whether the bytes so far end inside a frame."""
+        ...
+
+    def hear(self, chunk: bytes) -> Iterator[Command]:
+        """The commands that are complete now.
+
+        Raises:
+            FrameError: the next bytes are none; those before it have been given.
+        """
+        ...
+
+    def say(self, command: Command) -> bytes:
+        """One frame.
+
+        Raises:
+            FrameError: the command cannot be said.
+        """
+        ...
+
+
+class OwnSpeech:
+    """The emulator's msgpack frames, as they are."""
+
+    def __init__(self) -> None:
+        self._decoder = Decoder()
+
+    @property
+    def holds_partial_frame(self) -> bool:
+        """Whether the bytes so far end inside a frame."""
+        return self._decoder.holds_partial_frame
+
+    def hear(self, chunk: bytes) -> Iterator[Command]:
+        """The commands that are complete now."""
+        try:
+            yield from self._decoder.feed(chunk)
+        except FrameError as error:
+            yield from error.commands_before
+            raise
+
+    def say(self, command: Command) -> bytes:
+        """One frame."""
+        return encode(command)
+
+
+class RemotingSpeech:
+    """RocketMQ's own frames, with the bodies that its programs write and addresses that they can dial.
+
+    Answers are in the form of the request; a body that is not what its code promises is passed on as it came,
+    so that the node refuses it as it refuses any other.
+    """
+
+    def __init__(self, addresses: GuestAddresses) -> None:
+        self._addresses = addresses
+        self._decoder = RemotingDecoder()
+        self._serialize_type = SerializeType.JSON
+        self._asked: dict[int, int] = {}
+        """Opaque of a request to the guest -> its code."""
+
+    @property
+    def holds_partial_frame(self) -> bool:
+        """Whether the bytes so far end inside a frame."""
+        return self._decoder.holds_partial_frame
+
+    def hear(self, chunk: bytes) -> Iterator[Command]:
+        """The commands that are complete now."""
+        self._decoder.take(chunk)
+        while (heard := self._decoder.next()) is not None:
+            self._serialize_type = heard.serialize_type
+            yield self._understood(heard)
+
+    def say(self, command: Command) -> bytes:
+        """One frame."""
+        try:
+            said = self._answer(command) if command.is_response else self._request(command)
+        except ProtocolError as error:
+            raise FrameError(str(error)) from error
+        return encode_remoting(from_command(said, self._serialize_type))
+
+    def _understood(self, heard: RemotingCommand) -> Command:
+        is_response = bool(heard.flag & CommandFlag.RESPONSE)
+        code = self._asked.pop(heard.opaque, 0) if is_response else heard.code
+        command = heard.to_command(code if is_response else 0)
+        try:
+            if is_response:
+                return command._replace(body=body_kinds.response_from_wire(code, heard.body))
+            return command._replace(body=body_kinds.request_from_wire(code, command.ext_fields, heard.body))
+        except ProtocolError:
+            return command
+
+    def _answer(self, command: Command) -> Command:
+        code = command.request_code
+        body = body_kinds.response_to_wire(code, command.body, self._addresses.host)
+        if body is not None and body_kinds.is_json_answer(code):
+            body = self._addresses.in_json(body)
+        fields = command.ext_fields
+        if code in _SENDS and "msgId" in fields:
+            fields = {**fields, "msgId": self._addresses.message_ids(fields["msgId"])}
+        return command._replace(body=body, ext_fields=fields)
+
+    def _request(self, command: Command) -> Command:
+        if not command.is_oneway:
+            if len(self._asked) >= ASKED_MAX:
+                del self._asked[next(iter(self._asked))]
+            self._asked[command.opaque] = command.code
+        return command._replace(body=body_kinds.request_to_wire(command.code, command.body, self._addresses.host))

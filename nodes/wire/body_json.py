@@ -1,0 +1,166 @@
+"""Bodies in JSON: read as leniently as the library of real clients reads them, written so that all of them can read.
+
+What a text lacks is None or empty, a number may come as a text, a choice by its name in any case or by its place.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from functools import lru_cache
+from types import NoneType, UnionType
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+
+import attrs
+
+from nodes.protocol.errors import ProtocolError
+from nodes.protocol.json_text import to_json
+from nodes.protocol.wire_names import wire_name
+from nodes.wire.fastjson import JsonError, ObjectKey, read_json, text_of
+
+T = TypeVar("T")
+
+
+def encode_json_body(value: Any) -> bytes:
+    """A body of our classes as JSON: numbers that are keys as texts, which all clients read; objects as they are."""
+    return to_json(value, standard=True).encode()
+
+
+def decode_json_body(cls: type[T], raw: bytes | None) -> T:
+    """Read a body.
+
+    Raises:
+        ProtocolError: it is no JSON, or not of the shape of `cls`.
+    """
+    plain = plain_body(cls, raw)
+    if plain is None:
+        raise ProtocolError(f"a body is missing, expected JSON of a {cls.__name__}")
+    return _build(cls, plain)  # type: ignore[no-any-return]
+
+
+def plain_body(cls: type, raw: bytes | None) -> dict[str, Any] | None:
+    """What a body says under the wire names of a class: None is what it does not say, or what nobody knows.
+
+    Raises:
+        ProtocolError: it is no JSON, or not of the shape of `cls`.
+    """
+    if raw is None:
+        return None
+    try:
+        read = read_json(raw.decode("utf-8", "replace"))
+        plain: dict[str, Any] | None = _plain(cls, read)
+    except JsonError as error:
+        raise ProtocolError(f"body of {len(raw)} bytes is no JSON: {error}") from error
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise ProtocolError(f"body of {len(raw)} bytes is no {cls.__name__}: {error}") from error
+    return plain
+
+
+# --- from JSON to what a class names, without defaults -----------------------------------
+
+
+def _plain(kind: Any, value: Any) -> Any:
+    if value is None:
+        return None
+    kind = _without_none(kind)
+    origin = get_origin(kind)
+    if origin is tuple:
+        return [_plain(get_args(kind)[0], item) for item in _of(list, value)]
+    if origin is Mapping:
+        key_kind, item_kind = get_args(kind)
+        return {_key(key_kind, key): _plain(item_kind, item) for key, item in _of(dict, value).items()}
+    if attrs.has(kind):
+        fields = _of(dict, value)
+        return {
+            name: _plain(hint, fields[name]) if name in fields else _initial(field)
+            for name, field, hint in _fields(kind)
+        }
+    if issubclass(kind, StrEnum):
+        return _choice(kind, value)
+    return _simple(kind, value)
+
+
+def _initial(field: "attrs.Attribute[Any]") -> Any:
+    """What a field holds that is not mentioned."""
+    return field.default if isinstance(field.default, str | int) else None
+
+
+def _of(kind: type, value: Any) -> Any:
+    if isinstance(value, ObjectKey):
+        value = dict(value)
+    if not isinstance(value, kind):
+        raise TypeError(f"expected a {kind.__name__}, found {text_of(value)[:80]}")
+    return value
+
+
+def _key(kind: Any, key: Any) -> Any:
+    return ObjectKey(_plain(kind, key).items()) if attrs.has(kind) else _simple(kind, key)
+
+
+def _choice(kind: type[StrEnum], value: Any) -> str | None:
+    members = list(kind)
+    if isinstance(value, int):
+        return members[value] if 0 <= value < len(members) else None
+    return next((member for member in members if member.lower() == str(value).lower()), None)
+
+
+def _simple(kind: type, value: Any) -> Any:
+    if kind is str:
+        return text_of(value)
+    if kind is bool:
+        return value if isinstance(value, bool) else str(value).lower() in ("true", "1", "y", "t")
+    if kind is int:
+        return None if value in ("", "null") else int(value)
+    raise TypeError(f"nothing in JSON is a {kind.__name__}")
+
+
+# --- from there to a value, with defaults -------------------------------------------------
+
+
+def _build(kind: Any, plain: Any) -> Any:
+    """A value of `kind`; what is None becomes the field's default, or what is nothing of its kind."""
+    kind = _without_none(kind)
+    origin = get_origin(kind)
+    if origin is tuple:
+        return tuple(_build(get_args(kind)[0], item) for item in plain if item is not None)
+    if origin is Mapping:
+        key_kind, item_kind = get_args(kind)
+        return {
+            _build(key_kind, dict(key)) if attrs.has(key_kind) else key: _build(item_kind, item)
+            for key, item in plain.items()
+            if item is not None
+        }
+    if not attrs.has(kind):
+        return plain
+    values = {}
+    for name, field, hint in _fields(kind):
+        said = plain[name]
+        if said is not None:
+            values[field.name] = _build(hint, said)
+        elif field.default is attrs.NOTHING:
+            values[field.name] = _nothing(hint)
+    return kind(**values)
+
+
+def _nothing(kind: Any) -> Any:
+    """What stands for a field that was left out and may not be None."""
+    if _without_none(kind) is not kind:
+        return None
+    origin = get_origin(kind)
+    if origin is tuple:
+        return ()
+    if origin is Mapping:
+        return {}
+    if attrs.has(kind):
+        return _build(kind, {name: None for name, _, _ in _fields(kind)})
+    return next(iter(kind)) if issubclass(kind, StrEnum) else kind()
+
+
+def _without_none(kind: Any) -> Any:
+    if isinstance(kind, UnionType):
+        return next(member for member in get_args(kind) if member is not NoneType)
+    return kind
+
+
+@lru_cache(maxsize=1024)
+def _fields(cls: type) -> tuple[tuple[str, "attrs.Attribute[Any]", Any], ...]:
+    hints = get_type_hints(cls)
+    return tuple((wire_name(cls, field), field, hints[field.name]) for field in attrs.fields(cls))

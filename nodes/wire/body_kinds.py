@@ -1,0 +1,134 @@
+"""One table: how the bodies of each request and of its answer are written on RocketMQ's own wire.
+
+A node takes and gives bodies in the emulator's encoding (`nodes.protocol.body_codec`); this is what stands between.
+What a class says needs no entry: JSON, with objects as keys where its maps have them; messages as a store holds
+them, where a class holds messages.
+"""
+
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any
+
+import attrs
+
+from nodes.protocol.bodies import PullMessageResponseBody, RegisterBrokerBody
+from nodes.protocol.body_codec import decode_body, encode_body
+from nodes.protocol.registry import EXCHANGES
+from nodes.wire.body_json import decode_json_body, encode_json_body
+from nodes.wire.message_binary import decode_messages, encode_messages
+from nodes.wire.register_broker_body import decode_register_broker_body
+
+
+class BodyKind(StrEnum):
+    """How a body is written."""
+
+    JSON = "JSON"
+    MESSAGES = "messages as a store holds them, one behind the other"
+    REGISTRATION = "a broker's topics: JSON, or compressed if the header says so"
+    RELAY = "as it is: bytes of a message, lines of key=value, or what nobody but its receiver reads"
+
+
+@attrs.frozen
+class Bodies:
+    """How the bodies of a request and of its answer are written, and what they are here."""
+
+    request: BodyKind = BodyKind.RELAY
+    response: BodyKind = BodyKind.RELAY
+    request_class: type = bytes
+    response_class: type = bytes
+
+
+def _kind(cls: type | None) -> BodyKind:
+    if cls is None or cls is bytes:
+        return BodyKind.RELAY
+    if cls is PullMessageResponseBody:
+        return BodyKind.MESSAGES
+    return BodyKind.REGISTRATION if cls is RegisterBrokerBody else BodyKind.JSON
+
+
+BODIES: Mapping[int, Bodies] = MappingProxyType(
+    {
+        int(code): Bodies(
+            _kind(exchange.request_body),
+            _kind(exchange.response_body),
+            exchange.request_body or bytes,
+            exchange.response_body or bytes,
+        )
+        for code, exchange in EXCHANGES.items()
+    }
+)
+"""Request code -> bodies."""
+_UNKNOWN = Bodies()
+ShownHost = Callable[[str], str]
+
+
+def request_from_wire(code: int, fields: Mapping[str, str], raw: bytes | None) -> bytes | None:
+    """The body of a request, as a node takes it.
+
+    Raises:
+        ProtocolError: it is not what the code promises.
+    """
+    bodies = BODIES.get(code, _UNKNOWN)
+    if bodies.request is BodyKind.REGISTRATION:
+        compressed = fields.get("compressed") == "true"
+        return encode_body(decode_register_broker_body(raw or b"", compressed=compressed))
+    return _from_wire(bodies.request, bodies.request_class, raw)
+
+
+def request_to_wire(code: int, body: bytes | None, shown_host: ShownHost = str) -> bytes | None:
+    """The body of a request that a node makes.
+
+    Args:
+        shown_host: what to write for the `ip:port` of who made or stored a message.
+
+    Raises:
+        ProtocolError: it is not what the code promises.
+    """
+    bodies = BODIES.get(code, _UNKNOWN)
+    return _to_wire(bodies.request, bodies.request_class, body, shown_host)
+
+
+def response_from_wire(code: int, raw: bytes | None) -> bytes | None:
+    """The body of an answer to a request of this code, as a node takes it.
+
+    Raises:
+        ProtocolError: it is not what the code promises.
+    """
+    bodies = BODIES.get(code, _UNKNOWN)
+    return _from_wire(bodies.response, bodies.response_class, raw)
+
+
+def response_to_wire(code: int, body: bytes | None, shown_host: ShownHost = str) -> bytes | None:
+    """The body of an answer that a node gives.
+
+    Args:
+        shown_host: as above.
+
+    Raises:
+        ProtocolError: it is not what the code promises.
+    """
+    bodies = BODIES.get(code, _UNKNOWN)
+    return _to_wire(bodies.response, bodies.response_class, body, shown_host)
+
+
+def is_json_answer(code: int) -> bool:
+    """Whether the answer to a request of this code has a body in JSON."""
+    return BODIES.get(code, _UNKNOWN).response is BodyKind.JSON
+
+
+def _from_wire(kind: BodyKind, cls: type, raw: bytes | None) -> bytes | None:
+    if raw is None or kind is BodyKind.RELAY:
+        return raw
+    if kind is BodyKind.MESSAGES:
+        return encode_body(PullMessageResponseBody(decode_messages(raw)))
+    return encode_body(decode_json_body(cls, raw))
+
+
+def _to_wire(kind: BodyKind, cls: type, body: bytes | None, shown_host: ShownHost) -> bytes | None:
+    if body is None or kind is BodyKind.RELAY:
+        return body
+    value: Any = decode_body(cls, body)
+    if kind is BodyKind.MESSAGES:
+        return encode_messages(value.messages, shown_host)
+    return encode_json_body(value)

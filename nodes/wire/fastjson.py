@@ -1,0 +1,184 @@
+"""JSON as the library of real clients reads and writes it, which is more than JSON.
+
+Keys may be bare words, numbers or whole objects, texts may stand in single quotes, commas may be too many:
+
+    {"offsetTable":{{"brokerName":"b","queueId":0,"topic":"t"}:7}, 1:'one',}
+"""
+
+import json
+import re
+from typing import Any
+
+_SPACE = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
+_BARE = re.compile(r"[^\s,:{}\[\]\"']+")
+_NUMBER = re.compile(r"[+-]?\d+")
+_DECIMAL = re.compile(r"[+-]?\d*\.?\d+(?:[eE][+-]?\d+)?")
+_ESCAPED = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)", re.DOTALL)
+_ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "0": "\0"}
+_WORDS = {"true": True, "false": False, "null": None}
+_DEPTH_MAX = 256
+
+
+class JsonError(ValueError):
+    """A text is no JSON, not even of the lenient kind."""
+
+
+class ObjectKey(tuple[tuple[str, Any], ...]):
+    """An object that is the key of a map: its fields, in the order in which they were written."""
+
+    __slots__ = ()
+
+
+def read_json(text: str) -> Any:
+    """Read a value.
+
+    Returns:
+        Objects as dicts; a key that is an object itself is an `ObjectKey`, all others are texts.
+
+    Raises:
+        JsonError: it cannot be read.
+    """
+    value = _read(text)
+    # Only an escape can make one half of a pair, which nobody could write down again.
+    return _without_halves(value) if "\\u" in text else value
+
+
+def _read(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except RecursionError as error:
+        raise JsonError("nested too deeply") from error
+    except ValueError:
+        pass
+    try:
+        return _Reader(text).whole()
+    except ValueError as error:
+        raise JsonError(str(error)) from error
+
+
+def _without_halves(value: Any) -> Any:
+    """Texts with the pairs of surrogates in them joined, and halves of pairs replaced."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, ObjectKey):
+        return ObjectKey((_without_halves(key), _without_halves(item)) for key, item in value)
+    if isinstance(value, dict):
+        return {_without_halves(key): _without_halves(item) for key, item in value.items()}
+    return [_without_halves(item) for item in value] if isinstance(value, list) else value
+
+
+def text_of(value: Any) -> str:
+    """What such a library makes of a value where a text is wanted."""
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+class _Reader:
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+        self._depth = 0
+
+    def whole(self) -> Any:
+        value = self._value()
+        if self._peek():
+            raise JsonError(f"something follows the value, at character {self._at}")
+        return value
+
+    def _peek(self) -> str:
+        """The next character that says something; empty at the end."""
+        space = _SPACE.match(self._text, self._at)
+        if space is not None:
+            self._at = space.end()
+        return self._text[self._at : self._at + 1]
+
+    def _value(self) -> Any:
+        first = self._peek()
+        if first == "{":
+            return self._nested(self._object)
+        if first == "[":
+            return self._nested(self._list)
+        if first and first in "\"'":
+            return self._string(first)
+        word = self._bare()
+        if word in _WORDS:
+            return _WORDS[word]
+        if _NUMBER.fullmatch(word):
+            return int(word)
+        if _DECIMAL.fullmatch(word):
+            return float(word)
+        raise JsonError(f"expected a value, found {word!r} at character {self._at}")
+
+    def _nested(self, read: Any) -> Any:
+        self._depth += 1
+        if self._depth > _DEPTH_MAX:
+            raise JsonError("nested too deeply")
+        value = read()
+        self._depth -= 1
+        return value
+
+    def _object(self) -> dict[Any, Any]:
+        self._at += 1
+        entries: dict[Any, Any] = {}
+        while True:
+            first = self._peek()
+            if first == ",":
+                self._at += 1
+            elif first == "}":
+                self._at += 1
+                return entries
+            else:
+                key = self._key(first)
+                if self._peek() != ":":
+                    raise JsonError(f"expected a colon at character {self._at}")
+                self._at += 1
+                entries[key] = self._value()
+
+    def _key(self, first: str) -> Any:
+        if first == "{":
+            return ObjectKey(self._nested(self._object).items())
+        if first and first in "\"'":
+            return self._string(first)
+        return self._bare()
+
+    def _list(self) -> list[Any]:
+        self._at += 1
+        items: list[Any] = []
+        while True:
+            first = self._peek()
+            if first == ",":
+                self._at += 1
+            elif first == "]":
+                self._at += 1
+                return items
+            else:
+                items.append(self._value())
+
+    def _string(self, quote: str) -> str:
+        end = self._at + 1
+        while True:
+            end = self._text.find(quote, end)
+            if end < 0:
+                raise JsonError(f"a text that begins at character {self._at} does not end")
+            inside = self._text[self._at + 1 : end]
+            if (len(inside) - len(inside.rstrip("\\"))) % 2 == 0:
+                break
+            end += 1
+        self._at = end + 1
+        return _ESCAPED.sub(_unescaped, inside)
+
+    def _bare(self) -> str:
+        word = _BARE.match(self._text, self._at)
+        if word is None:
+            found = self._text[self._at : self._at + 1] or "the end"
+            raise JsonError(f"expected a value, found {found!r} at character {self._at}")
+        self._at = word.end()
+        return word[0]
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    said = found[1]
+    if len(said) > 1:
+        return chr(int(said[1:], 16))
+    return _ESCAPES.get(said, said)

@@ -1,0 +1,150 @@
+"""A message as it lies in a store, which is how pulls, queries and checks of transactions carry it.
+
+Mirrors:
+    `org.apache.rocketmq.common.message.MessageDecoder`, `org.apache.rocketmq.store.MessageExtEncoder`.
+"""
+
+import struct
+import zlib
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from ipaddress import ip_address
+
+from nodes.protocol.errors import ProtocolError
+from nodes.protocol.model import Message
+from nodes.protocol.properties import properties_to_text, text_to_properties
+
+MAGIC = 0xDAA320A7
+MAGIC_LONG_TOPIC = 0xDAA320AB
+"""The topic's length has two bytes."""
+BORN_HOST_V6, STORE_HOST_V6 = 0x10, 0x20
+"""Bits of a message's system flag."""
+TOPIC_BYTES_MAX = 127
+"""Of a topic whose length has one byte."""
+
+_HEAD = struct.Struct(">IIIiiqqiq")
+"""Size, magic, CRC, queue id, flag, queue offset, physical offset, system flag, born timestamp."""
+_TAIL = struct.Struct(">iqi")
+"""Reconsume times, prepared transaction offset, length of the body."""
+
+
+def encode_messages(messages: Iterable[Message], shown_host: Callable[[str], str] = str) -> bytes:
+    """Messages one behind the other, bodies and their compression as producers made them.
+
+    Args:
+        messages: to write.
+        shown_host: what to write for the `ip:port` of who made or stored one.
+    """
+    return b"".join(_encode_one(message, shown_host) for message in messages)
+
+
+def _encode_one(message: Message, shown_host: Callable[[str], str]) -> bytes:
+    born, born_is_v6 = _host_to_bytes(shown_host(message.born_host))
+    stored, stored_is_v6 = _host_to_bytes(shown_host(message.store_host))
+    sys_flag = message.sys_flag & ~(BORN_HOST_V6 | STORE_HOST_V6)
+    sys_flag |= (BORN_HOST_V6 if born_is_v6 else 0) | (STORE_HOST_V6 if stored_is_v6 else 0)
+    topic = message.topic.encode()
+    is_long = len(topic) > TOPIC_BYTES_MAX
+    properties = properties_to_text(message.properties).encode()
+    rest = b"".join(
+        (
+            born,
+            struct.pack(">q", message.store_timestamp),
+            stored,
+            _TAIL.pack(message.reconsume_times, 0, len(message.body)),
+            message.body,
+            struct.pack(">H" if is_long else ">B", len(topic)),
+            topic,
+            struct.pack(">H", len(properties)),
+            properties,
+        )
+    )
+    head = _HEAD.pack(
+        _HEAD.size + len(rest),
+        MAGIC_LONG_TOPIC if is_long else MAGIC,
+        zlib.crc32(message.body) & 0x7FFFFFFF,
+        message.queue_id,
+        message.flag,
+        message.queue_offset,
+        message.commit_log_offset,
+        sys_flag,
+        message.born_timestamp,
+    )
+    return head + rest
+
+
+def decode_messages(raw: bytes) -> tuple[Message, ...]:
+    """Messages that lie one behind the other.
+
+    Raises:
+        ProtocolError: the bytes are something else.
+    """
+    messages = []
+    at = 0
+    while at < len(raw):
+        try:
+            message, size = _decode_one(raw, at)
+        except (struct.error, ValueError) as error:
+            raise ProtocolError(f"no message at byte {at} of {len(raw)}: {error}") from error
+        messages.append(message)
+        at += size
+    return tuple(messages)
+
+
+def _decode_one(raw: bytes, start: int) -> tuple[Message, int]:
+    size, magic, _, queue_id, flag, queue_offset, offset, sys_flag, born_ms = _HEAD.unpack_from(raw, start)
+    if magic not in (MAGIC, MAGIC_LONG_TOPIC):
+        raise ValueError(f"magic {magic:#x}, expected {MAGIC:#x}")
+    if size > len(raw) - start:
+        raise ValueError(f"{size} bytes announced, {len(raw) - start} are there")
+    at = start + _HEAD.size
+    born_host, at = _bytes_to_host(raw, at, is_v6=bool(sys_flag & BORN_HOST_V6))
+    (stored_ms,) = struct.unpack_from(">q", raw, at)
+    store_host, at = _bytes_to_host(raw, at + 8, is_v6=bool(sys_flag & STORE_HOST_V6))
+    reconsume_times, _, body_length = _TAIL.unpack_from(raw, at)
+    body, at = _piece(raw, at + _TAIL.size, body_length)
+    topic_form = ">H" if magic == MAGIC_LONG_TOPIC else ">B"
+    (topic_length,) = struct.unpack_from(topic_form, raw, at)
+    topic, at = _piece(raw, at + struct.calcsize(topic_form), topic_length)
+    (properties_length,) = struct.unpack_from(">H", raw, at)
+    properties, at = _piece(raw, at + 2, properties_length)
+    if at != start + size:
+        raise ValueError(f"{size} bytes announced, its fields have {at - start}")
+    message = Message(
+        topic.decode(),
+        queue_id,
+        queue_offset,
+        offset,
+        born_ms,
+        stored_ms,
+        body,
+        text_to_properties(properties.decode()),
+        reconsume_times,
+        sys_flag,
+        flag,
+        born_host,
+        store_host,
+    )
+    return message, size
+
+
+def _piece(raw: bytes, at: int, length: int) -> tuple[bytes, int]:
+    if length < 0 or length > len(raw) - at:
+        raise ValueError(f"a field of {length} bytes where {len(raw) - at} are left")
+    return raw[at : at + length], at + length
+
+
+@lru_cache(maxsize=4096)
+def _host_to_bytes(host: str) -> tuple[bytes, bool]:
+    """`ip:port`; none at all is 0.0.0.0:0."""
+    ip, _, port = host.rpartition(":")
+    packed = ip_address(ip.strip("[]") or "0.0.0.0").packed  # noqa: S104 - nobody binds it
+    return packed + struct.pack(">i", int(port or 0)), len(packed) == 16
+
+
+def _bytes_to_host(raw: bytes, at: int, *, is_v6: bool) -> tuple[str, int]:
+    length = 16 if is_v6 else 4
+    packed, at = _piece(raw, at, length)
+    (port,) = struct.unpack_from(">i", raw, at)
+    ip = ip_address(packed)
+    return f"[{ip}]:{port}" if is_v6 else f"{ip}:{port}", at + 4

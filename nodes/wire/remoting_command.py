@@ -1,0 +1,347 @@
+"""RocketMQ's own frames: four bytes of length, a header in one of two forms, and a body.
+
+    length | form of the header, and its length in 24 bits | header | body
+
+What is read is what the real class would hold, nulls included; `to_command` makes of it what a node takes.
+
+Mirrors:
+    `org.apache.rocketmq.remoting.protocol.RemotingCommand`, `RocketMQSerializable`,
+    `org.apache.rocketmq.remoting.netty.NettyDecoder`.
+"""
+
+import json
+import struct
+from collections.abc import Mapping
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+from nodes.protocol.command import LANGUAGE, VERSION, Command
+from nodes.rpc.codec import FRAME_BYTES_MAX, FrameError
+from nodes.wire.fastjson import JsonError, read_json, text_of
+
+FIRST_BYTE = b"\x00"
+"""Of every frame that is short enough, so of every connection."""
+
+
+class SerializeType(IntEnum):
+    """The two forms of a header."""
+
+    JSON = 0
+    ROCKETMQ = 1
+
+
+class LanguageCode(IntEnum):
+    """What a program is written in.
+
+    Mirrors:
+        `org.apache.rocketmq.remoting.protocol.LanguageCode`.
+    """
+
+    JAVA = 0
+    CPP = 1
+    DOTNET = 2
+    PYTHON = 3
+    DELPHI = 4
+    ERLANG = 5
+    RUBY = 6
+    OTHER = 7
+    HTTP = 8
+    GO = 9
+    PHP = 10
+    OMS = 11
+    RUST = 12
+    NODE_JS = 13
+
+
+_LANGUAGES = {language.name: language for language in LanguageCode}
+_CODES = {int(language): language for language in LanguageCode}
+
+
+class HeaderError(FrameError):
+    """A whole frame arrived, but its header cannot be read."""
+
+
+class BadLengthError(HeaderError):
+    """A length inside the frame says more than it holds."""
+
+
+class EndsEarlyError(HeaderError):
+    """The header ends before its last field."""
+
+
+class NoHeaderError(HeaderError):
+    """There is nothing where the header should be, or it is of an unknown form."""
+
+
+class RemotingCommand(NamedTuple):
+    """One request or response as it is on the wire."""
+
+    code: int
+    language: LanguageCode | None = LanguageCode.PYTHON
+    """None: one that this version does not know."""
+    version: int = VERSION
+    opaque: int = 0
+    flag: int = 0
+    remark: str | None = None
+    ext_fields: Mapping[str | None, str | None] | None = None
+    body: bytes | None = None
+    serialize_type: SerializeType = SerializeType.JSON
+
+    def to_command(self, request_code: int) -> Command:
+        """What a node takes: fields without a name or a value are not there.
+
+        Args:
+            request_code: in a response, the code of the request that it answers.
+        """
+        fields = {name: value for name, value in (self.ext_fields or {}).items() if name and value is not None}
+        language = self.language.name if self.language is not None else LanguageCode.OTHER.name
+        return Command(
+            self.code,
+            self.flag,
+            self.opaque,
+            self.version,
+            language,
+            self.remark,
+            fields,
+            self.body,
+            request_code=request_code,
+        )
+
+
+def from_command(command: Command, serialize_type: SerializeType) -> RemotingCommand:
+    """What goes to a program that speaks so."""
+    return RemotingCommand(
+        command.code,
+        _LANGUAGES.get(command.language, _LANGUAGES[LANGUAGE]),
+        command.version,
+        command.opaque,
+        command.flag,
+        command.remark,
+        {name: value for name, value in command.ext_fields.items()} or None,  # noqa: C416 - a wider type of keys
+        command.body,
+        serialize_type,
+    )
+
+
+def encode_remoting(command: RemotingCommand) -> bytes:
+    """One frame.
+
+    Raises:
+        FrameError: it would be longer than anybody reads.
+    """
+    form = _json_header if command.serialize_type is SerializeType.JSON else _rocketmq_header
+    header, body = form(command), command.body or b""
+    length = 4 + len(header) + len(body)
+    if length + 4 > FRAME_BYTES_MAX:
+        raise FrameError(f"frame of {length + 4} bytes; at most {FRAME_BYTES_MAX} are allowed")
+    return struct.pack(">II", length, command.serialize_type << 24 | len(header)) + header + body
+
+
+def decode_remoting(content: bytes) -> RemotingCommand:
+    """The command in one frame, without its first length.
+
+    Raises:
+        HeaderError: it holds none.
+    """
+    if len(content) < 4:
+        raise EndsEarlyError(f"frame of {len(content)} bytes: too short for a header")
+    (marked,) = struct.unpack_from(">I", content)
+    form, length = marked >> 24, marked & 0xFFFFFF
+    if length > len(content) - 4:
+        raise BadLengthError(f"header of {length} bytes announced in a frame of {len(content)}")
+    if form == SerializeType.JSON:
+        read = _read_json_header(content[4 : 4 + length])
+        end = 4 + length
+    elif form == SerializeType.ROCKETMQ:
+        read, end = _Fields(content, length).command()
+    else:
+        raise NoHeaderError(f"header of unknown form {form}; 0 is JSON, 1 is ROCKETMQ")
+    body_length = len(content) - 4 - length
+    if len(content) - end < body_length:
+        raise EndsEarlyError(f"header of {length} bytes announced, it has {end - 4}")
+    return read._replace(body=content[end : end + body_length] or None)
+
+
+class RemotingDecoder:
+    """Splits the bytes of one connection into commands, whatever their packets were."""
+
+    __slots__ = ("_buffer",)
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+
+    @property
+    def holds_partial_frame(self) -> bool:
+        """Whether the bytes so far end inside a frame."""
+        return bool(self._buffer)
+
+    def take(self, chunk: bytes) -> None:
+        """Put bytes behind those that wait."""
+        self._buffer += chunk
+
+    def next(self) -> RemotingCommand | None:
+        """The next command; None where it is not complete yet.
+
+        Raises:
+            FrameError: what comes next is none; framing is lost.
+        """
+        buffer = self._buffer
+        if len(buffer) < 4:
+            return None
+        (length,) = struct.unpack_from(">I", buffer)
+        if length + 4 > FRAME_BYTES_MAX:
+            raise FrameError(f"frame of {length + 4} bytes announced; at most {FRAME_BYTES_MAX} are allowed")
+        if len(buffer) - 4 < length:
+            return None
+        content = bytes(buffer[4 : 4 + length])
+        del buffer[: 4 + length]
+        return decode_remoting(content)
+
+
+# --- the header as JSON -----------------------------------------------------------
+
+
+def _json_header(command: RemotingCommand) -> bytes:
+    header: dict[str, Any] = {"code": command.code}
+    if command.ext_fields is not None:
+        header["extFields"] = {name: value for name, value in command.ext_fields.items() if value is not None}
+    header["flag"] = command.flag
+    if command.language is not None:
+        header["language"] = command.language.name
+    header["opaque"] = command.opaque
+    if command.remark is not None:
+        header["remark"] = command.remark
+    header["serializeTypeCurrentRPC"] = command.serialize_type.name
+    header["version"] = command.version
+    return json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+
+
+def _read_json_header(raw: bytes) -> RemotingCommand:
+    if not raw:
+        raise NoHeaderError("no header")
+    try:
+        header = read_json(raw.decode("utf-8", "replace"))
+    except JsonError as error:
+        raise HeaderError(f"header is no JSON: {error}") from error
+    if header is None:
+        raise NoHeaderError("no header")
+    if not isinstance(header, dict):
+        raise HeaderError("header is no JSON object")
+    fields = header.get("extFields")
+    if fields is not None and not isinstance(fields, dict):
+        raise HeaderError("extFields of the header is no JSON object")
+    remark = header.get("remark")
+    return RemotingCommand(
+        _number(header, "code"),
+        _language(header.get("language", LanguageCode.JAVA.name)),
+        _number(header, "version"),
+        _number(header, "opaque"),
+        _number(header, "flag"),
+        None if remark is None else text_of(remark),
+        None if fields is None else {name: None if v is None else text_of(v) for name, v in fields.items()},
+    )
+
+
+def _number(header: Mapping[str, Any], name: str) -> int:
+    """As Java reads a field of 32 bits."""
+    value = header.get(name)
+    try:
+        number = int(value) if value not in (None, "") else 0
+    except (TypeError, ValueError, OverflowError) as error:
+        raise HeaderError(f"{name} of the header is no number: {value!r}") from error
+    if not -(2**31) <= number < 2**31:
+        raise HeaderError(f"{name} of the header is beyond 32 bits: {number}")
+    return number
+
+
+def _language(value: object) -> LanguageCode | None:
+    return _CODES.get(value) if isinstance(value, int) else _LANGUAGES.get(str(value))
+
+
+# --- the header as ROCKETMQ writes it ---------------------------------------------------
+
+_FIXED = struct.Struct(">hbhii")
+
+
+def _rocketmq_header(command: RemotingCommand) -> bytes:
+    """Codes and versions have 16 bits here: larger ones lose the others, as in the real class."""
+    language = command.language if command.language is not None else LanguageCode.OTHER
+    remark = (command.remark or "").encode("utf-8", "replace")
+    fields = b"".join(
+        _short_text(name) + _text(value)
+        for name, value in (command.ext_fields or {}).items()
+        if name is not None and value is not None
+    )
+    fixed = _FIXED.pack(_short(command.code), language, _short(command.version), command.opaque, command.flag)
+    return fixed + struct.pack(">i", len(remark)) + remark + struct.pack(">i", len(fields)) + fields
+
+
+def _short(number: int) -> int:
+    return (number + 0x8000) % 0x10000 - 0x8000
+
+
+def _short_text(text: str) -> bytes:
+    raw = text.encode("utf-8", "replace")
+    return struct.pack(">H", len(raw) & 0xFFFF) + raw
+
+
+def _text(text: str) -> bytes:
+    raw = text.encode("utf-8", "replace")
+    return struct.pack(">i", len(raw)) + raw
+
+
+class _Fields:
+    """Reads field after field; like the real class it looks at the header's length for single fields only."""
+
+    def __init__(self, content: bytes, header_length: int) -> None:
+        self._content = content
+        self._header_length = header_length
+        self._at = 4
+
+    def command(self) -> tuple[RemotingCommand, int]:
+        """The command, and where its header ends."""
+        code, language, version, opaque, flag = self._unpack(_FIXED)
+        remark = self._string(_INT, self._header_length)
+        (fields_length,) = self._unpack(_INT)
+        if fields_length > self._header_length:
+            raise BadLengthError(f"fields of {fields_length} bytes announced in a header of {self._header_length}")
+        fields: dict[str | None, str | None] | None = None
+        if fields_length > 0:
+            fields, end = {}, self._at + fields_length
+            while self._at < end:
+                name = self._string(_SHORT, fields_length)
+                fields[name] = self._string(_INT, fields_length)
+        read = RemotingCommand(
+            code,
+            _CODES.get(language),
+            version,
+            opaque,
+            flag,
+            remark,
+            fields,
+            serialize_type=SerializeType.ROCKETMQ,
+        )
+        return read, self._at
+
+    def _unpack(self, form: struct.Struct) -> tuple[Any, ...]:
+        if len(self._content) - self._at < form.size:
+            raise EndsEarlyError(f"the header ends inside a field, after {len(self._content) - 4} bytes")
+        values = form.unpack_from(self._content, self._at)
+        self._at += form.size
+        return values
+
+    def _string(self, form: struct.Struct, limit: int) -> str | None:
+        (length,) = self._unpack(form)
+        if length == 0:
+            return None
+        if length > limit:
+            raise BadLengthError(f"a text of {length} bytes announced where {limit} are left")
+        if length < 0 or len(self._content) - self._at < length:
+            raise EndsEarlyError(f"the header ends inside a text of {length} bytes")
+        raw = self._content[self._at : self._at + length]
+        self._at += length
+        return raw.decode("utf-8", "replace")
+
+
+_INT = struct.Struct(">i")
+_SHORT = struct.Struct(">h")

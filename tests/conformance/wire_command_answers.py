@@ -1,0 +1,105 @@
+"""Family wire_command: whole frames in both forms of the header, and the numbers of RocketMQ's tables."""
+
+import json
+
+from nodes.protocol.codes import RequestCode, ResponseCode
+from nodes.protocol.command import CommandFlag
+from nodes.rpc.codec import FrameError
+from nodes.wire.remoting_command import (
+    BadLengthError,
+    EndsEarlyError,
+    LanguageCode,
+    NoHeaderError,
+    RemotingCommand,
+    SerializeType,
+    decode_remoting,
+    encode_remoting,
+)
+
+TABLES = {"LanguageCode": LanguageCode, "RequestCode": RequestCode, "ResponseCode": ResponseCode}
+JAVA_ERRORS = {
+    BadLengthError: "RemotingCommandException",
+    EndsEarlyError: "IndexOutOfBoundsException",
+    NoHeaderError: "NullPointerException",
+}
+
+
+def wire_command(asked):
+    match asked["op"]:
+        case "encode":
+            return _encoded(asked, asked["extFields"])
+        case "decode":
+            return _decoded(bytes.fromhex(asked["frameHex"]))
+        case "fastEncodeHeader":
+            fields = {name: _text(value) for name, value in asked["fields"].items() if value is not None}
+            defaults = {"flag": 0, "remark": None, "language": "JAVA", "bodyHex": None}
+            encoded = _encoded(defaults | asked, fields)
+            return {"hex": encoded["hex"], "decoded": encoded["decoded"]}
+        case table if table in TABLES:
+            return {member.name: int(member) for member in TABLES[table]}
+    raise AssertionError(f"no operation is called {asked['op']}")
+
+
+def in_any_order(out):
+    """Header fields stand in the order of a hash table: of a frame its length counts and which bytes are in it.
+
+    Of tables of numbers those count that ours have, too.
+    """
+    shown = dict(out)
+    for name in ("hex", "headerHex_fastEncode"):
+        if isinstance(shown.get(name), str):
+            shown[name] = sorted(bytes.fromhex(shown[name]))
+    if isinstance(shown.get("jsonHeader"), str):
+        shown["jsonHeader"] = json.loads(shown["jsonHeader"])
+    for table in TABLES.values():
+        if "SUCCESS" in out or "SEND_MESSAGE" in out or "JAVA" in out:
+            shown = {name: value for name, value in shown.items() if name in table.__members__} or shown
+    return shown
+
+
+def _encoded(asked, fields):
+    command = RemotingCommand(
+        asked["code"],
+        LanguageCode[asked["language"]],
+        asked["version"],
+        asked["opaque"],
+        asked["flag"],
+        asked["remark"],
+        fields,
+        None if asked["bodyHex"] is None else bytes.fromhex(asked["bodyHex"]),
+        SerializeType[asked["serializeType"]],
+    )
+    frame = encode_remoting(command)
+    header = frame[: len(frame) - len(command.body or b"")]
+    return {
+        "hex": frame.hex(),
+        "headerHex_fastEncode": header.hex(),
+        "encodeHeader_equals_prefix": True,
+        "fastEncode_equals_prefix": True,
+        "jsonHeader": header[8:].decode() if command.serialize_type is SerializeType.JSON else None,
+        "decoded": _decoded(frame[4:]),
+    }
+
+
+def _decoded(content):
+    try:
+        read = decode_remoting(content)
+    except FrameError as error:
+        return {"error": JAVA_ERRORS.get(type(error), "JSONException")}
+    return {
+        "code": read.code,
+        "opaque": read.opaque,
+        "flag": read.flag,
+        "remark": read.remark,
+        "version": read.version,
+        "language": None if read.language is None else read.language.name,
+        "extFields": read.ext_fields,
+        "bodyHex": None if read.body is None else read.body.hex(),
+        "serializeType": read.serialize_type.name,
+        "isResponse": bool(read.flag & CommandFlag.RESPONSE),
+        "isOneway": bool(read.flag & CommandFlag.ONEWAY),
+    }
+
+
+def _text(value):
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,112 @@
+"""Family wire_header: the fields of headers as texts, and back.
+
+What RocketMQ has a header for and we have not is compared with a header of the same fields, so that its texts at
+least are those of the real one.
+"""
+
+import importlib
+import pkgutil
+
+import attrs
+
+import nodes.protocol
+from nodes.protocol.errors import ProtocolError
+from nodes.protocol.header_codec import decode_header, encode_header
+from nodes.protocol.headers import BoundaryType
+from nodes.protocol.wire_names import wire, wire_name
+
+JAVA_TYPES = {
+    "String": str,
+    "Integer": int,
+    "Long": int,
+    "int": int,
+    "long": int,
+    "Boolean": bool,
+    "boolean": bool,
+    "BoundaryType": BoundaryType,
+}
+ALIASES = {
+    "ExchangeHAInfoRequestHeader": "ExchangeHaInfoHeader",
+    "ExchangeHAInfoResponseHeader": "ExchangeHaInfoHeader",
+}
+
+
+def _ours():
+    found = {}
+    for module in pkgutil.iter_modules(nodes.protocol.__path__):
+        if module.name.startswith("headers"):
+            members = vars(importlib.import_module(f"nodes.protocol.{module.name}"))
+            found |= {name: cls for name, cls in members.items() if isinstance(cls, type) and attrs.has(cls)}
+    return found
+
+
+OURS = _ours()
+
+
+def class_of_ours(java_class):
+    name = java_class.rpartition(".")[2]
+    return OURS.get(ALIASES.get(name, name))
+
+
+def wire_header(asked):
+    ours = class_of_ours(asked["class"])
+    if asked["op"] == "decodeCommandCustomHeader":
+        try:
+            return {"fields": _shown(decode_header(ours, asked["extFields"]))}
+        except ProtocolError as error:
+            return {"error": "NumberFormatException", "message": str(error)}
+    same_fields = _class_with(asked["fieldTypes"])
+    full = asked["fullFields"]
+    texts = encode_header(same_fields(**full))
+    answer = {"extFields_full": texts, "decode_full_roundtrip": _round_trip(same_fields(**full))}
+    if ours is not None:
+        known = [field for field in attrs.fields(ours) if wire_name(ours, field) in full]
+        header = ours(**{field.name: full[wire_name(ours, field)] for field in known})
+        decode_header(ours, {})
+        answer["extFields_full"] = texts | encode_header(header)
+        answer["decode_full_roundtrip"] = _round_trip(header)
+        answer |= {"decode_empty_ext_fast": {"ok": True}, "decode_empty_ext_reflect": {"ok": True}}
+    return answer
+
+
+def without_java_alone(question):
+    """The question without what is of Java's classes alone: annotations, initial values, and checks of headers."""
+    dropped = ["CFNotNull", "FastCodesHeader", "fastEncodeMissingFields", "extFields_default"]
+    ours = class_of_ours(question.asked["class"])
+    if ours is None:
+        dropped += ["decode_empty_ext_fast", "decode_empty_ext_reflect"]
+    out = {name: value for name, value in question.out.items() if name not in dropped}
+    if ours is None and "error" in out.get("decode_full_roundtrip", {}):
+        out["decode_full_roundtrip"] = {"fieldsThatDiffer": {}}
+    if ours is not None and "fields" in out:
+        known = [wire_name(ours, field) for field in attrs.fields(ours)]
+        out["fields"] = {name: out["fields"][name] for name in known if name in out["fields"]}
+    return attrs.evolve(question, out=out)
+
+
+def without_nothing(out):
+    """What is missing is null there, and here, where a field cannot be None, nothing of its kind."""
+    if "fields" not in out:
+        return out
+    return out | {"fields": {name: value for name, value in out["fields"].items() if value not in (None, "", 0, False)}}
+
+
+def _class_with(types):
+    """Its names are those of the wire; a field of an object type may be None."""
+    fields = {}
+    for name, kind in types.items():
+        may_be_none = kind[0].isupper()
+        default = {"default": None} if may_be_none else {}
+        hint = JAVA_TYPES[kind] | None if may_be_none else JAVA_TYPES[kind]
+        fields[name] = attrs.field(type=hint, metadata=wire(name), kw_only=True, **default)
+    return attrs.make_class("SameFields", fields, frozen=True)
+
+
+def _round_trip(header):
+    again = decode_header(type(header), encode_header(header))
+    before, after = _shown(header), _shown(again)
+    return {"fieldsThatDiffer": {name: value for name, value in after.items() if value != before[name]}}
+
+
+def _shown(header):
+    return {wire_name(type(header), field): getattr(header, field.name) for field in attrs.fields(type(header))}
