@@ -1,6 +1,6 @@
 """An ordinary application under test, with the C++ client that the wheel `rocketmq` carries.
 
-pip install rocketmq
+pip install rocketmq==0.4.4
 rmqemu up examples/guests.toml --exec python examples/guests/python/survives.py
 """
 
@@ -8,7 +8,7 @@ import os
 import subprocess
 import time
 
-from rocketmq.client import ConsumeStatus, Message, Producer, PushConsumer
+from rocketmq.client import Message, Producer, PushConsumer
 
 TOPIC, ORDERS = "PythonOrders", 60
 
@@ -37,9 +37,8 @@ def main() -> None:
     """Every order is sent and consumed although a master dies and comes back."""
     consumed: dict[str, None] = {}
 
-    def listen(message) -> ConsumeStatus:
+    def listen(message) -> None:
         consumed[message.body.decode()] = None
-        return ConsumeStatus.CONSUME_SUCCESS
 
     producer = Producer("python-shop")
     producer.set_namesrv_addr(os.environ["NAMESRV_ADDR"])
