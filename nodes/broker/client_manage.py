@@ -72,6 +72,10 @@ class ClientManage:
             )
             self._notifier.start()
 
+    def channel(self, channel_id: Hashable) -> Channel | None:
+        """The connection behind a member of a group."""
+        return self._channels.get(channel_id)
+
     def on_channel_closed(self, channel: Channel) -> None:
         """A client's connection is gone."""
         self._channels.pop(channel.id, None)

@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 import attrs
 
-from nodes.protocol import bodies, headers, model
+from nodes.protocol import bodies, headers, headers_message, model
 from nodes.protocol.body_codec import decode_body, decode_body_cached, encode_body
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.errors import ProtocolError
@@ -43,6 +43,25 @@ EXCHANGES: Mapping[RequestCode, Exchange] = MappingProxyType(
     {
         _C.SEND_MESSAGE: Exchange(headers.SendMessageRequestHeader, bytes, headers.SendMessageResponseHeader),
         _C.SEND_MESSAGE_V2: Exchange(headers.SendMessageRequestHeaderV2, bytes, headers.SendMessageResponseHeader),
+        _C.SEND_BATCH_MESSAGE: Exchange(headers.SendMessageRequestHeaderV2, bytes, headers.SendMessageResponseHeader),
+        _C.QUERY_MESSAGE: Exchange(
+            headers_message.QueryMessageRequestHeader,
+            None,
+            headers_message.QueryMessageResponseHeader,
+            bodies.PullMessageResponseBody,
+        ),
+        _C.VIEW_MESSAGE_BY_ID: Exchange(
+            headers_message.ViewMessageRequestHeader, None, headers.EmptyHeader, bodies.PullMessageResponseBody
+        ),
+        _C.GET_EARLIEST_MSG_STORETIME: Exchange(
+            headers_message.GetEarliestMsgStoretimeRequestHeader,
+            None,
+            headers_message.GetEarliestMsgStoretimeResponseHeader,
+        ),
+        _C.CHECK_TRANSACTION_STATE: Exchange(
+            headers_message.CheckTransactionStateRequestHeader, bodies.PullMessageResponseBody
+        ),
+        _C.RESUME_CHECK_HALF_MESSAGE: Exchange(headers_message.ResumeCheckHalfMessageRequestHeader),
         _C.PULL_MESSAGE: _PULL,
         _C.LITE_PULL_MESSAGE: _PULL,
         _C.QUERY_CONSUMER_OFFSET: Exchange(
