@@ -5,12 +5,15 @@ Mirrors:
     `org.apache.rocketmq.broker.processor.EndTransactionProcessor#endMessageTransaction`.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 
 import attrs
 
+from nodes.protocol.java_order import as_long
 from nodes.protocol.model import Message
 from nodes.protocol.properties import (
+    DELAY_TIME_LEVEL,
     REAL_QUEUE_ID,
     REAL_TOPIC,
     TAGS,
@@ -29,14 +32,14 @@ TRANS_GROUP = "CID_RMQ_SYS_TRANS"
 REMOVE_TAG = "d"
 """Tag of a message that names half messages which have ended."""
 OFFSET_SEPARATOR = ","
-_DELAY_LEVEL_TEXT = "DELAY"
+_LONG = re.compile(r"[+-]?[0-9]+")
 
 
 def is_prepared(message: Message) -> bool:
     """Whether a message asks to be kept until its transaction has ended."""
     if message.properties.get(TRANSACTION_PREPARED, "").lower() != "true":
         return False
-    level = message.properties.get(_DELAY_LEVEL_TEXT, "0")
+    level = message.properties.get(DELAY_TIME_LEVEL, "0")
     return not (message.reconsume_times > 0 and level.isdecimal() and int(level) > 0)
 
 
@@ -131,11 +134,8 @@ def get_immunity_time(text: str | None, transaction_timeout_ms: int) -> int:
     Mirrors:
         `TransactionalMessageUtil#getImmunityTime`.
     """
-    try:
-        wanted_ms = int(text or "") * 1_000
-    except ValueError:
-        wanted_ms = 0
-    return max(wanted_ms, transaction_timeout_ms)
+    seconds = _java_long(text or "")
+    return max(as_long((seconds or 0) * 1_000), transaction_timeout_ms)
 
 
 def check_immunity_time(text: str, transaction_timeout_ms: int) -> int:
@@ -145,7 +145,7 @@ def check_immunity_time(text: str, transaction_timeout_ms: int) -> int:
         `TransactionalMessageServiceImpl#getImmunityTime`.
     """
     seconds = _number(text)
-    return transaction_timeout_ms if seconds == -1 else seconds * 1_000
+    return transaction_timeout_ms if seconds == -1 else as_long(seconds * 1_000)
 
 
 def prepared_queue_offset(properties: Mapping[str, str]) -> int | None:
@@ -156,7 +156,11 @@ def prepared_queue_offset(properties: Mapping[str, str]) -> int | None:
 
 def _number(text: str) -> int:
     """A number, or -1, as `getInt` and `getLong` of RocketMQ read it."""
-    try:
-        return int(text)
-    except ValueError:
-        return -1
+    number = _java_long(text)
+    return -1 if number is None else number
+
+
+def _java_long(text: str) -> int | None:
+    """What `Long.parseLong` reads; None where it throws."""
+    number = int(text) if _LONG.fullmatch(text) else None
+    return number if number is not None and as_long(number) == number else None

@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-import attrs
-
 from nodes.protocol import bodies, headers, headers_message, model
 from nodes.protocol.body_codec import decode_body, decode_body_cached, encode_body
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.errors import ProtocolError
+from nodes.protocol.exchange import Exchange
 from nodes.protocol.header_codec import decode_header, encode_header
+from nodes.protocol.registry_admin import ADMIN_EXCHANGES
 
 __all__ = [
     "EXCHANGES",
@@ -21,16 +21,6 @@ __all__ = [
     "encode_body",
     "encode_header",
 ]
-
-
-@attrs.frozen
-class Exchange:
-    """The four shapes of a request and its answer; None: there is none, `bytes`: the body is raw."""
-
-    request_header: type = headers.EmptyHeader
-    request_body: type | None = None
-    response_header: type = headers.EmptyHeader
-    response_body: type | None = None
 
 
 _C = RequestCode
@@ -146,6 +136,7 @@ EXCHANGES: Mapping[RequestCode, Exchange] = MappingProxyType(
         _C.BROKER_HEARTBEAT: Exchange(headers.BrokerHeartbeatRequestHeader),
         _C.NOTIFY_MIN_BROKER_ID_CHANGE: Exchange(headers.NotifyMinBrokerIdChangeRequestHeader),
         _C.EXCHANGE_BROKER_HA_INFO: Exchange(headers.ExchangeHaInfoHeader, None, headers.ExchangeHaInfoHeader),
+        **ADMIN_EXCHANGES,
     }
 )
 """Every request that the emulator speaks."""
