@@ -3,6 +3,12 @@
 import trio
 
 from nodes.beliefs import Lifecycle, LifecycleEvent
+from nodes.broker.admin_broker import AdminBroker
+from nodes.broker.admin_clients import AdminClients
+from nodes.broker.admin_groups import AdminGroups
+from nodes.broker.admin_offsets import AdminOffsets
+from nodes.broker.admin_progress import AdminProgress
+from nodes.broker.admin_topics import AdminTopics
 from nodes.broker.broker_to_client import BrokerToClient
 from nodes.broker.client_manage import ClientManage
 from nodes.broker.commit_log import load_commit_log
@@ -46,6 +52,7 @@ from nodes.broker.topics import TopicConfigManager
 from nodes.broker.transactions import Transactions
 from nodes.config import BrokerConfig
 from nodes.host import Channel, Host
+from nodes.live_config import with_kept_changes
 from nodes.protocol.model import MASTER_ID, TopicConfig
 from nodes.rpc.client import RpcClient
 from nodes.rpc.nameservers import Nameservers
@@ -73,6 +80,7 @@ class Broker:
         nameservers: tuple[str, ...],
         topics: tuple[TopicConfig, ...] = (),
     ) -> None:
+        config = with_kept_changes(host.disk, config)
         now_ms = host.clock.now_ms()
         self._host = host
         self.context = BrokerContext(
@@ -130,6 +138,12 @@ class Broker:
             self.context, self._server, self._registration, messages, self._to_clients, escape.put_message
         )
         self._queries = QueryMessage(self.context, self._server)
+        AdminTopics(self.context, self._server, self._registration)
+        AdminGroups(self.context, self._server)
+        AdminProgress(self.context, self._server)
+        AdminOffsets(self.context, self._server, self._to_clients)
+        AdminClients(self.context, self._server, self._clients, self._to_clients)
+        AdminBroker(self.context, self._server, self._registration, self._ha, lambda: self._special.is_running)
         self._special = SpecialServices(self._schedule, self._transactions.check_service)
         self._send_backs = ConsumerSendMsgBack(self.context, self._server, self._registration, messages)
         self._membership = GroupMembership(

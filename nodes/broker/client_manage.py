@@ -2,6 +2,8 @@
 
 from collections.abc import Hashable, Iterable
 
+import attrs
+
 from nodes.beliefs import Belief, BeliefKind
 from nodes.broker.consumers import ConsumerEvent, ConsumerGroupEvent
 from nodes.broker.context import BrokerContext
@@ -33,6 +35,18 @@ _DEFERRED_INITIAL_DELAY_MS = 30_000
 _DEFERRED_PERIOD_MS = 15_000
 
 
+@attrs.frozen
+class Speaker:
+    """A client as its connection shows it."""
+
+    address: str
+    language: str
+    version: int
+
+
+_GONE = Speaker("", "OTHER", 0)
+
+
 class ClientManage:
     """The membership of this broker's consumer and producer groups.
 
@@ -48,6 +62,7 @@ class ClientManage:
         self._broker = broker
         self._registration = registration
         self._channels: dict[Hashable, Channel] = {}
+        self._speakers: dict[Hashable, Speaker] = {}
         self._deferred: dict[str, ConsumerEvent] = {}
         self._believed: dict[str, tuple[str, ...]] = {}
         self._fingerprints: dict[str, int] = {}
@@ -76,16 +91,23 @@ class ClientManage:
         """The connection behind a member of a group."""
         return self._channels.get(channel_id)
 
+    def speaker(self, channel_id: Hashable) -> Speaker:
+        """Who sits behind a connection, as its first heartbeat told."""
+        return self._speakers.get(channel_id, _GONE)
+
     def on_channel_closed(self, channel: Channel) -> None:
         """A client's connection is gone."""
         self._channels.pop(channel.id, None)
+        self._speakers.pop(channel.id, None)
         self._broker.producers.channel_close_event(channel.id)
         update = self._broker.consumers.channel_close_event(channel.id)
         self._handle(update.events)
 
     def _heartbeat(self, channel: Channel, request: Command) -> Command:
         data = decode_body_cached(HeartbeatData, request.body)
-        self._channels[channel.id] = channel
+        if channel.id not in self._channels:
+            self._channels[channel.id] = channel
+            self._speakers[channel.id] = Speaker(channel.remote_address, request.language, request.version)
         is_v2 = data.heartbeat_fingerprint != 0
         is_sub_change = not is_v2
         for consumer in data.consumer_data_set:
@@ -167,6 +189,7 @@ class ClientManage:
     def _close(self, channel_ids: Iterable[Hashable]) -> None:
         for channel_id in channel_ids:
             channel = self._channels.pop(channel_id, None)
+            self._speakers.pop(channel_id, None)
             if channel is not None:
                 channel.close()
 

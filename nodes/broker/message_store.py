@@ -203,21 +203,27 @@ class MessageStore:
         if offset > high:
             return nothing(GetMessageStatus.OFFSET_OVERFLOW_BADLY, high)
         found: list[Message] = []
-        size_bytes = fall_behind_bytes = 0
+        found_bytes = fall_behind_bytes = 0
         next_offset = offset
         for message in queue.messages[offset - low :]:
             fall_behind_bytes = self.max_commit_log_offset - message.commit_log_offset
             is_wanted = matches is None or matches(message)
-            if is_wanted and found and size_bytes + _size_bytes(message) > PULL_BYTES_MAX:
+            if is_wanted and found and found_bytes + size_bytes(message) > PULL_BYTES_MAX:
                 break
             next_offset = message.queue_offset + 1
             if is_wanted:
                 found.append(message)
-                size_bytes += _size_bytes(message)
+                found_bytes += size_bytes(message)
                 if len(found) >= min(max_msg_nums, PULL_MESSAGES_MAX):
                     break
         status = GetMessageStatus.FOUND if found else GetMessageStatus.NO_MATCHED_MESSAGE
         return GetMessageResult(status, next_offset, low, high, tuple(found), fall_behind_bytes)
+
+    def messages(self, topic: str, queue_id: int, offset: int, count: int) -> tuple[Message, ...]:
+        """Up to so many messages of a queue, from an offset on."""
+        queue = self._queues.get((topic, queue_id), _Queue())
+        first = max(0, offset - queue.min_offset)
+        return tuple(queue.messages[first : first + max(0, count)])
 
     def look_message(self, commit_log_offset: int) -> Message | None:
         """The message that begins at this commit log offset."""
@@ -264,6 +270,12 @@ class MessageStore:
             return -1
         return queue.messages[offset - queue.min_offset].store_timestamp
 
+    @property
+    def earliest_message_time(self) -> int:
+        """When the first message of the log was stored that is still there; -1: there is none."""
+        first = next((self._by_commit_log_offset[at] for at in self._begins if at in self._by_commit_log_offset), None)
+        return -1 if first is None else first.store_timestamp
+
     def delete_topic(self, topic: str) -> None:
         """Forget the queues of a topic; what the log has stays there.
 
@@ -290,9 +302,10 @@ def _store_timestamp(message: Message) -> int:
 
 
 def _end(message: Message) -> int:
-    return message.commit_log_offset + _size_bytes(message)
+    return message.commit_log_offset + size_bytes(message)
 
 
-def _size_bytes(message: Message) -> int:
+def size_bytes(message: Message) -> int:
+    """What a message takes in the log."""
     properties = sum(len(name) + len(value) + 2 for name, value in message.properties.items())
     return FRAME_BYTES + len(message.body) + properties

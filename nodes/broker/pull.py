@@ -4,6 +4,8 @@ from collections.abc import Callable
 
 import attrs
 
+from nodes.broker.broker_stats import StatsName
+from nodes.broker.consumer_offsets import TOPIC_GROUP_SEPARATOR
 from nodes.broker.context import BrokerContext
 from nodes.broker.message_store import GetMessageStatus, pull_response_code
 from nodes.broker.offset_manage import OffsetManage
@@ -93,6 +95,9 @@ class PullMessage:
         if code is ResponseCode.PULL_OFFSET_MOVED and self._is_lenient:
             code = ResponseCode.PULL_RETRY_IMMEDIATELY
         messages = result.messages if result.status is GetMessageStatus.FOUND else ()
+        if messages:
+            key = f"{header.topic}{TOPIC_GROUP_SEPARATOR}{header.consumer_group}"
+            broker.stats.inc(StatsName.GROUP_GET_NUMS, key, len(messages), broker.host.clock.now_ms())
         suggested = self._suggested(header.consumer_group, result.fall_behind_bytes)
         return self._compose(request, code, header, result.next_begin_offset, messages, suggested)
 

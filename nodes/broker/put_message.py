@@ -6,6 +6,7 @@ from enum import StrEnum
 import attrs
 
 from nodes.beliefs import MessageEvent, MessageRecord
+from nodes.broker.broker_stats import StatsName
 from nodes.broker.commit_log import write_commit_log
 from nodes.broker.context import BrokerContext
 from nodes.broker.delay_levels import DelayLevels
@@ -77,8 +78,10 @@ class PutMessage:
 
     def _append(self, message: Message) -> Message:
         broker = self._broker
-        stored = broker.store.put_message(self._levels.put_aside(message), now_ms=broker.host.clock.now_ms())
+        now_ms = broker.host.clock.now_ms()
+        stored = broker.store.put_message(self._levels.put_aside(message), now_ms=now_ms)
         write_commit_log(broker.host.disk, stored)
         topic, queue_id, offset = stored.topic, stored.queue_id, stored.queue_offset
+        broker.stats.inc(StatsName.TOPIC_PUT_NUMS, topic, 1, now_ms)
         broker.host.record(MessageRecord(MessageEvent.STORED, "", topic, broker.broker_name, queue_id, offset))
         return stored
