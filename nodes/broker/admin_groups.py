@@ -3,6 +3,7 @@
 from nodes.broker.attributes import AttributeRefusedError
 from nodes.broker.context import BrokerContext
 from nodes.broker.metadata_files import persist_consumer_offsets, persist_groups
+from nodes.broker.subscription_groups import INDEX_PERM_READ
 from nodes.host import Channel
 from nodes.protocol import headers_admin as headers
 from nodes.protocol.bodies_admin import GroupForbidden, SubscriptionGroupList
@@ -12,8 +13,6 @@ from nodes.protocol.model import SubscriptionGroupConfig
 from nodes.protocol.registry import decode_body, decode_header
 from nodes.rpc.server import RpcServer
 from nodes.rpc.typed import success
-
-_INDEX_PERM_READ = 2
 
 
 class AdminGroups:
@@ -74,10 +73,9 @@ class AdminGroups:
         groups, group, topic = self._broker.groups, header.group, header.topic
         if header.readable is not None:
             now_ms = self._broker.host.clock.now_ms()
-            groups.update_forbidden(group, topic, _INDEX_PERM_READ, forbid=not header.readable, now_ms=now_ms)
+            groups.update_forbidden(group, topic, INDEX_PERM_READ, forbid=not header.readable, now_ms=now_ms)
             self._keep()
-        readable = not groups.get_forbidden(group, topic) & 1 << _INDEX_PERM_READ
-        return success(request, None, GroupForbidden(topic, group, readable))
+        return success(request, None, GroupForbidden(topic, group, not groups.is_read_forbidden(group, topic)))
 
     def _keep(self) -> None:
         persist_groups(self._broker)

@@ -7,6 +7,7 @@ import attrs
 from nodes.beliefs import Belief, BeliefKind
 from nodes.broker.consumers import ConsumerEvent, ConsumerGroupEvent
 from nodes.broker.context import BrokerContext
+from nodes.broker.message_filter import filter_refusal
 from nodes.broker.metadata_files import persist_groups
 from nodes.broker.registration import Registration
 from nodes.broker.retry_topics import provide_topic
@@ -160,8 +161,10 @@ class ClientManage:
         return success(request)
 
     def _check_client_config(self, _channel: Channel, request: Command) -> Command:
-        decode_body_cached(CheckClientRequestBody, request.body)
-        return success(request)
+        """Refuse a consumer that starts with a subscription that this broker cannot keep."""
+        subscription = decode_body_cached(CheckClientRequestBody, request.body).subscription_data
+        refusal = filter_refusal(subscription, enable_property_filter=self._broker.config.enable_property_filter)
+        return success(request) if refusal is None else request.answer(*refusal)
 
     def _get_consumer_list(self, _channel: Channel, request: Command) -> Command:
         group = decode_header(headers.ConsumerGroupRequestHeader, request.ext_fields).consumer_group
