@@ -130,5 +130,5 @@ class RemotingSpeech:
         if not command.is_oneway:
             if len(self._asked) >= ASKED_MAX:
                 del self._asked[next(iter(self._asked))]
-            self._asked[command.opaque] = command.code
+            self._asked[command.opaque] = int(command.code)
         return command._replace(body=body_kinds.request_to_wire(command.code, command.body, self._addresses.host))

@@ -72,7 +72,7 @@ class LoopbackCarrier:
         return f"{first}.{self._block}.{rest}"
 
     def carry(self, arrivals: list[Arrival]) -> list[Arrival]:
-        """Write every frame, read it at the other end; ends without a wire belong to `emulator.network.foreign`."""
+        """Write every frame, read it at the other end; ends without a wire belong to `emulator.network.guest`."""
         payloads: dict[Endpoint, bytes] = {}
         places: dict[Endpoint, list[int]] = {}
         for place, (sender, command, _) in enumerate(arrivals):

@@ -11,6 +11,7 @@ from typing import Any
 
 _SPACE = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _BARE = re.compile(r"[^\s,:{}\[\]\"']+")
+_STRINGS = {quote: re.compile(rf"{quote}((?:[^{quote}\\]|\\.)*){quote}", re.DOTALL) for quote in "\"'"}
 _NUMBER = re.compile(r"[+-]?\d+")
 _DECIMAL = re.compile(r"[+-]?\d*\.?\d+(?:[eE][+-]?\d+)?")
 _ESCAPED = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)", re.DOTALL)
@@ -156,17 +157,11 @@ class _Reader:
                 items.append(self._value())
 
     def _string(self, quote: str) -> str:
-        end = self._at + 1
-        while True:
-            end = self._text.find(quote, end)
-            if end < 0:
-                raise JsonError(f"a text that begins at character {self._at} does not end")
-            inside = self._text[self._at + 1 : end]
-            if (len(inside) - len(inside.rstrip("\\"))) % 2 == 0:
-                break
-            end += 1
-        self._at = end + 1
-        return _ESCAPED.sub(_unescaped, inside)
+        found = _STRINGS[quote].match(self._text, self._at)
+        if found is None:
+            raise JsonError(f"a text that begins at character {self._at} does not end")
+        self._at = found.end()
+        return _ESCAPED.sub(_unescaped, found[1])
 
     def _bare(self) -> str:
         word = _BARE.match(self._text, self._at)

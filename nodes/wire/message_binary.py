@@ -8,7 +8,6 @@ import struct
 import zlib
 from collections.abc import Callable, Iterable
 from functools import lru_cache
-from ipaddress import ip_address
 
 from nodes.protocol.errors import ProtocolError
 from nodes.protocol.model import Message
@@ -22,6 +21,8 @@ BORN_HOST_V6, STORE_HOST_V6 = 0x10, 0x20
 TOPIC_BYTES_MAX = 127
 """Of a topic whose length has one byte."""
 
+_GROUPS = 8
+"""Of 16 bits each in an address of IPv6."""
 _HEAD = struct.Struct(">IIIiiqqiq")
 """Size, magic, CRC, queue id, flag, queue offset, physical offset, system flag, born timestamp."""
 _TAIL = struct.Struct(">iqi")
@@ -136,15 +137,20 @@ def _piece(raw: bytes, at: int, length: int) -> tuple[bytes, int]:
 
 @lru_cache(maxsize=4096)
 def _host_to_bytes(host: str) -> tuple[bytes, bool]:
-    """`ip:port`; none at all is 0.0.0.0:0."""
+    """`ip:port`, or `[ip]:port` of IPv6; none at all is 0.0.0.0:0."""
     ip, _, port = host.rpartition(":")
-    packed = ip_address(ip.strip("[]") or "0.0.0.0").packed  # noqa: S104 - nobody binds it
-    return packed + struct.pack(">i", int(port or 0)), len(packed) == 16
+    number = struct.pack(">i", int(port or 0))
+    if not ip.startswith("["):
+        return bytes(map(int, ip.split("."))) + number if ip else bytes(4) + number, False
+    head, gap, tail = ip[1:-1].partition("::")
+    before, after = head.split(":") if head else [], tail.split(":") if tail else []
+    zeros = ["0"] * (_GROUPS - len(before) - len(after)) if gap else []
+    return struct.pack(">8H", *(int(group, 16) for group in (*before, *zeros, *after))) + number, True
 
 
 def _bytes_to_host(raw: bytes, at: int, *, is_v6: bool) -> tuple[str, int]:
-    length = 16 if is_v6 else 4
-    packed, at = _piece(raw, at, length)
+    packed, at = _piece(raw, at, 2 * _GROUPS if is_v6 else 4)
     (port,) = struct.unpack_from(">i", raw, at)
-    ip = ip_address(packed)
-    return f"[{ip}]:{port}" if is_v6 else f"{ip}:{port}", at + 4
+    if is_v6:
+        return "[" + ":".join(f"{group:x}" for group in struct.unpack(">8H", packed)) + f"]:{port}", at + 4
+    return ".".join(map(str, packed)) + f":{port}", at + 4

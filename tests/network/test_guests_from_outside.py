@@ -8,6 +8,7 @@ import trio
 from tiny_world import MS, PORT, add_host, play, process_of
 
 from emulator.network import foreign
+from emulator.network import guest as one_guest
 from emulator.network.link import LinkEffect, LinkRule
 from emulator.world import TimeMode
 from nodes.protocol.bodies import RegisterBrokerBody
@@ -131,7 +132,7 @@ def test_bytes_that_arrive_one_at_a_time_are_one_request():
 @pytest.mark.parametrize(
     ("first_bytes", "look"),
     [
-        (b"\x00\x00\x00\x40{}", "RocketMQ's own framing"),
+        (b"\x01\x00\x00\x01", "a frame of RocketMQ's of more than 16 MiB"),
         (b"\x16\x03\x01\x02\x00", "TLS"),
         (b"GET / HTTP/1.1\r\n\r\n", "HTTP"),
         (b"PROXY TCP4 1.2.3.4", "the PROXY protocol"),
@@ -242,7 +243,7 @@ def test_mistakes_inside_a_good_frame_are_answered():
 
 
 def test_a_guest_that_never_reads_is_cut_off_and_the_others_are_served(monkeypatch):
-    monkeypatch.setattr(foreign, "UNSENT_BYTES_MAX", 2_000_000)
+    monkeypatch.setattr(one_guest, "UNSENT_BYTES_MAX", 2_000_000)
 
     async def scene(stage):
         guest = await stage.dial()
@@ -269,7 +270,7 @@ def test_a_slow_reader_gets_every_byte():
 
 
 def test_requests_that_the_node_holds_are_bounded_per_connection(monkeypatch):
-    monkeypatch.setattr(foreign, "IN_FLIGHT_MAX", 3)
+    monkeypatch.setattr(one_guest, "IN_FLIGHT_MAX", 3)
 
     async def scene(stage):
         guest = await stage.dial()
@@ -289,8 +290,11 @@ def test_connections_from_outside_are_bounded_per_listener(monkeypatch):
     monkeypatch.setattr(foreign, "CONNECTIONS_MAX", 2)
 
     async def scene(stage):
-        first, second, third = [await stage.dial() for _ in range(3)]
-        turned_away = await third.answer()
+        first, second = [await stage.dial() for _ in range(2)]
+        for guest in (first, second):
+            await guest.ask(Command(ECHO, 0, 1))
+            await guest.answer()
+        turned_away = await (await stage.dial()).answer()
         first.sock.close()
         await second.ask(Command(ECHO, 0, 2))
         return turned_away, (await second.answer()).opaque, await stage.all_is_well()

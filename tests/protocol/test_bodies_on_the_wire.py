@@ -47,7 +47,9 @@ longs = st.integers(-(2**63), 2**63 - 1)
 ints = st.integers(-(2**31), 2**31 - 1)
 ports = st.integers(0, 65_535)
 hosts = st.builds("{}:{}".format, st.ip_addresses(v=4).map(str), ports) | st.builds(
-    "[{}]:{}".format, st.ip_addresses(v=6).map(str), ports
+    "[{}]:{}".format,
+    st.lists(st.integers(0, 0xFFFF), min_size=8, max_size=8).map(lambda groups: ":".join(f"{g:x}" for g in groups)),
+    ports,
 )
 words = st.text(st.characters(codec="utf-8", exclude_characters="\x01\x02"), min_size=1, max_size=12)
 messages = st.builds(
@@ -82,6 +84,12 @@ def test_messages_that_end_in_the_middle_are_refused(message, length):
     raw = encode_messages([message])
     with pytest.raises(ProtocolError, match="no message at byte 0"):
         decode_messages(raw[: 1 + length % (len(raw) - 1)])
+
+
+def test_the_zeros_of_an_address_of_ipv6_may_be_left_out():
+    (found,) = decode_messages(encode_messages([Message("t", 0, 0, 0, 0, 0, b"", born_host="[fd00::1]:5")]))
+
+    assert found.born_host == "[fd00:0:0:0:0:0:0:1]:5"
 
 
 def test_a_long_topic_has_two_bytes_of_length():

@@ -1,0 +1,335 @@
+"""Programs that speak RocketMQ's own framing dial a node's port in live mode, well-behaved or not."""
+
+import contextlib
+import socket
+import struct
+
+import pytest
+import trio
+from tiny_world import MS, PORT, add_host, play, process_of
+
+from emulator.network import foreign
+from emulator.network import guest as one_guest
+from emulator.network.link import LinkEffect, LinkRule
+from emulator.world import TimeMode
+from nodes.protocol.bodies import ClusterInfo, PullMessageResponseBody
+from nodes.protocol.codes import RequestCode
+from nodes.protocol.command import Command, CommandFlag
+from nodes.protocol.message_id import create_message_id, decode_message_id
+from nodes.protocol.model import BrokerData, HeartbeatData, Message
+from nodes.protocol.registry import decode_body, encode_body
+from nodes.rpc.client import RpcClient
+from nodes.rpc.server import RpcServer
+from nodes.wire.body_json import decode_json_body
+from nodes.wire.message_binary import decode_messages, encode_messages
+from nodes.wire.remoting_command import (
+    LanguageCode,
+    RemotingCommand,
+    RemotingDecoder,
+    SerializeType,
+    encode_remoting,
+)
+
+ECHO, HOLD = 4_711, 4_712
+PATIENCE_S = 10
+
+
+def request(code, opaque, *, flag=0, fields=None, body=None, form=SerializeType.JSON):
+    return RemotingCommand(code, LanguageCode.GO, 317, opaque, flag, None, fields, body, form)
+
+
+class Program:
+    """A program of somebody else's: a socket, and RocketMQ's frames."""
+
+    def __init__(self, sock):
+        self.sock = sock
+        self._decoder = RemotingDecoder()
+
+    async def say(self, raw):
+        with trio.fail_after(PATIENCE_S):
+            while raw:
+                raw = raw[await self.sock.send(raw) :]
+
+    async def ask(self, *commands):
+        await self.say(b"".join(map(encode_remoting, commands)))
+
+    async def answer(self):
+        """The next frame; None where the connection has ended."""
+        with trio.fail_after(PATIENCE_S):
+            while (command := self._decoder.next()) is None:
+                try:
+                    chunk = await self.sock.recv(65_536)
+                except ConnectionResetError:
+                    return None
+                if not chunk:
+                    return None
+                self._decoder.take(chunk)
+        return command
+
+
+class Stage:
+    """A served node in a live world, and programs that dial it."""
+
+    def __init__(self, world):
+        self.world = world
+        self.sockets = []
+        self.node = add_host(world, 1, "node")
+        self.physical = world.fabric.carrier.physical_ip(self.node.ip)
+        self.held, self.seen = [], []
+        process = process_of(self.node)
+        self.server = RpcServer(process)
+        self.server.register(ECHO, lambda _c, r: r.answer(0, None, r.ext_fields, r.body))
+        self.server.register(HOLD, lambda channel, r: self.held.append((channel, r)))
+        self.server.register(RequestCode.HEART_BEAT, self._heartbeat)
+        self.server.register(RequestCode.GET_BROKER_CLUSTER_INFO, self._cluster_info)
+        self.server.register(RequestCode.PULL_MESSAGE, self._pull)
+        self.server.register(RequestCode.SEND_MESSAGE_V2, self._send)
+        process.listen(PORT, self.server)
+
+    def _heartbeat(self, _channel, asked):
+        self.seen.append((asked, decode_body(HeartbeatData, asked.body)))
+        return asked.answer()
+
+    def _cluster_info(self, _channel, asked):
+        data = BrokerData("c", "b", {0: f"{self.node.ip}:{PORT}", 1: "10.0.0.1:10911"})
+        return asked.answer(body=encode_body(ClusterInfo({"b": data}, {"c": ("b",)})))
+
+    def _pull(self, _channel, asked):
+        message = Message("t", 0, 0, 0, 0, 0, b"x", born_host="127.0.0.1:5", store_host=f"{self.node.ip}:{PORT}")
+        return asked.answer(body=encode_body(PullMessageResponseBody((message,))))
+
+    def _send(self, _channel, asked):
+        packed = bytes(map(int, self.node.ip.split(".")))
+        return asked.answer(0, None, {"msgId": create_message_id(packed, PORT, 7)}, None)
+
+    async def dial(self):
+        sock = trio.socket.socket()
+        self.sockets.append(sock)
+        await sock.connect((self.physical, PORT))
+        return Program(sock)
+
+    async def until(self, there):
+        with trio.fail_after(PATIENCE_S):
+            while not there():
+                await self.world.clock.idle()
+
+    async def all_is_well(self):
+        """Whether an emulated client is served all the same."""
+        client = RpcClient(process_of(add_host(self.world, 9, "client")))
+        await self.world.clock.idle()
+        answer = await client.call(f"{self.node.ip}:{PORT}", ECHO, timeout_ms=5_000)
+        return answer.code == 0 and self.node.power_state == "running"
+
+
+def live(scene):
+    async def main(world):
+        stage = Stage(world)
+        try:
+            return await scene(stage)
+        finally:
+            for sock in stage.sockets:
+                sock.close()
+
+    return play(main, mode=TimeMode.LIVE)
+
+
+def malformed(played):
+    return [r["detail"].partition(": ")[2] for r in played.trace.of("rpc", event="malformed")]
+
+
+@pytest.mark.parametrize("form", SerializeType)
+def test_requests_in_flight_are_answered_in_their_form_and_traced(form):
+    async def scene(stage):
+        program = await stage.dial()
+        await program.ask(*(request(ECHO, n, fields={"n": str(n)}, body=b"b", form=form) for n in range(20)))
+        return [await program.answer() for _ in range(20)]
+
+    played = live(scene)
+
+    assert [(a.opaque, a.ext_fields, a.body, a.serialize_type) for a in played.result] == [
+        (n, {"n": str(n)}, b"b", form) for n in range(20)
+    ]
+    requests = played.trace.of("rpc", event="delivered", kind="request")
+    answers = played.trace.of("rpc", event="delivered", kind="response")
+    assert [(r["src"], r["dst"], r["opaque"]) for r in requests] == [("guest", "node", n) for n in range(20)]
+    assert [(r["src"], r["dst"], r["cause"]) for r in answers] == [("node", "guest", r["seq"]) for r in requests]
+
+
+def test_a_oneway_is_taken_and_not_answered_and_an_unknown_code_is_answered_with_3():
+    async def scene(stage):
+        program = await stage.dial()
+        await program.ask(request(HOLD, 1, flag=CommandFlag.ONEWAY), request(9_999, 2))
+        answer = await program.answer()
+        return len(stage.held), answer.opaque, answer.code, answer.remark
+
+    assert live(scene).result == (1, 2, 3, "request type 9999 not supported")
+
+
+def test_a_node_sees_who_asks_and_a_body_of_its_own_kind():
+    async def scene(stage):
+        program = await stage.dial()
+        await program.ask(
+            request(RequestCode.HEART_BEAT, 1, body=b'{"clientID":"c@1","producerDataSet":[{groupName:"p"}]}')
+        )
+        await program.answer()
+        ((asked, heartbeat),) = stage.seen
+        return asked.language, asked.version, heartbeat.client_id, [p.group_name for p in heartbeat.producer_data_set]
+
+    assert live(scene).result == ("GO", 317, "c@1", ["p"])
+
+
+def test_a_body_that_is_none_is_answered_as_an_error_of_that_request_alone():
+    async def scene(stage):
+        program = await stage.dial()
+        await program.ask(request(RequestCode.HEART_BEAT, 1, body=b"{broken"), request(ECHO, 2))
+        refused, echoed = await program.answer(), await program.answer()
+        return refused.opaque, refused.code, refused.remark.partition(":")[0], echoed.opaque
+
+    played = live(scene)
+
+    assert played.result == (1, 1, "ProtocolError", 2)
+    assert malformed(played) == []
+
+
+def test_what_a_program_is_told_it_can_dial():
+    async def scene(stage):
+        program = await stage.dial()
+        await program.ask(*(request(code, code) for code in (106, 11, 310)))
+        cluster, pulled, sent = [await program.answer() for _ in range(3)]
+        addresses = decode_json_body(ClusterInfo, cluster.body).broker_addr_table["b"].broker_addrs
+        (message,) = decode_messages(pulled.body)
+        packed, port, offset = decode_message_id(sent.ext_fields["msgId"])
+        return stage.physical, addresses, message, (".".join(map(str, packed)), port, offset)
+
+    # Emulated addresses are the machine's where the first block was free; here it is not.
+    with socket.socket() as neighbour:
+        with contextlib.suppress(OSError):
+            neighbour.bind(("127.1.255.254", 9_875))
+        physical, addresses, message, message_id = live(scene).result
+    assert not physical.startswith("127.1.")
+    assert addresses == {0: f"{physical}:{PORT}", 1: "10.0.0.1:10911"}
+    assert (message.store_host, message.born_host) == (f"{physical}:{PORT}", "127.0.0.1:5")
+    assert message_id == (physical, PORT, 7)
+
+
+def test_a_node_asks_a_program_and_gets_its_answer():
+    async def scene(stage):
+        program = await stage.dial()
+        await program.ask(request(HOLD, 1))
+        await stage.until(lambda: stage.held)
+        channel, _ = stage.held[0]
+        heard = []
+        stage.server.on_command = lambda _channel, command: heard.append(command)
+        channel.send(
+            Command(RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, CommandFlag.ONEWAY, ext_fields={"consumerGroup": "g"})
+        )
+        channel.send(Command(RequestCode.GET_CONSUMER_RUNNING_INFO, 0, 5, ext_fields={"clientId": "c"}, body=None))
+        channel.send(
+            Command(
+                RequestCode.CONSUME_MESSAGE_DIRECTLY, 0, 6, body=encode_messages([Message("t", 0, 0, 0, 0, 0, b"m")])
+            )
+        )
+        notice, running, directly = [await program.answer() for _ in range(3)]
+        info = b'{"mqTable":{{"brokerName":"b","queueId":0,"topic":"t"}:{}}}'
+        await program.ask(request(0, 5, flag=CommandFlag.RESPONSE, body=info))
+        await stage.until(lambda: heard)
+        return notice, running, directly, heard[0]
+
+    notice, running, directly, answer = live(scene).result
+
+    assert (notice.code, notice.flag, notice.ext_fields) == (40, CommandFlag.ONEWAY, {"consumerGroup": "g"})
+    assert (running.code, running.opaque, running.ext_fields) == (307, 5, {"clientId": "c"})
+    assert decode_messages(directly.body)[0].body == b"m"
+    assert (answer.is_response, answer.opaque, answer.request_code) == (True, 5, 307)
+    assert answer.body.startswith(b'{"mqTable":{{')
+
+
+BAD = [
+    (struct.pack(">I", 16 * 1024 * 1024 - 3), "frame of 16777217 bytes announced"),
+    (struct.pack(">II", 8, 100) + b"abcd", "header of 100 bytes announced"),
+    (struct.pack(">I", 0), "too short for a header"),
+    (struct.pack(">II", 6, 2) + b"[]", "header is no JSON object"),
+    (struct.pack(">II", 4, 7 << 24), "header of unknown form 7"),
+]
+
+
+@pytest.mark.parametrize(("bad", "reason"), BAD)
+def test_a_bad_frame_ends_its_connection_with_one_row_and_harms_nobody_else(bad, reason):
+    async def scene(stage):
+        neighbour, program = await stage.dial(), await stage.dial()
+        await program.say(encode_remoting(request(HOLD, 1)) + bad + encode_remoting(request(HOLD, 2)))
+        ended = await program.answer()
+        await neighbour.ask(request(ECHO, 7))
+        return ended, (await neighbour.answer()).opaque, await stage.all_is_well(), [r.opaque for _, r in stage.held]
+
+    played = live(scene)
+
+    assert played.result == (None, 7, True, [1])
+    assert len(malformed(played)) == 1
+    assert reason in malformed(played)[0]
+
+
+def test_half_a_frame_and_then_the_end_is_one_row():
+    async def scene(stage):
+        program = await stage.dial()
+        await program.say(encode_remoting(request(ECHO, 1))[:-1])
+        program.sock.shutdown(trio.socket.SHUT_WR)
+        return await program.answer()
+
+    played = live(scene)
+
+    assert played.result is None
+    assert malformed(played) == ["the stream ended inside a frame"]
+
+
+def test_who_says_nothing_is_sent_away_in_the_end_with_one_row_each(monkeypatch):
+    monkeypatch.setattr(one_guest, "SILENCE_MS_MAX", 50)
+
+    async def scene(stage):
+        silent = [await stage.dial() for _ in range(20)]
+        speaking = await stage.dial()
+        await speaking.ask(request(ECHO, 1))
+        await speaking.answer()
+        ended = [await program.answer() for program in silent]
+        await speaking.ask(request(ECHO, 2))
+        return ended, (await speaking.answer()).opaque
+
+    played = live(scene)
+
+    assert played.result == ([None] * 20, 2)
+    assert malformed(played) == ["said nothing for 50 ms"] * 20
+
+
+def test_the_silent_make_room_for_those_who_speak(monkeypatch):
+    monkeypatch.setattr(foreign, "CONNECTIONS_MAX", 3)
+
+    async def scene(stage):
+        speaking = await stage.dial()
+        await speaking.ask(request(ECHO, 1))
+        await speaking.answer()
+        silent = [await stage.dial() for _ in range(4)]
+        ended = [await program.answer() for program in silent[:2]]
+        await speaking.ask(request(ECHO, 2))
+        await silent[3].ask(request(ECHO, 3))
+        return ended, (await speaking.answer()).opaque, (await silent[3].answer()).opaque
+
+    played = live(scene)
+
+    assert played.result == ([None, None], 2, 3)
+    assert malformed(played) == ["said nothing, and others want to come in"] * 2
+
+
+def test_a_program_meets_the_faults_of_its_links():
+    async def scene(stage):
+        program = await stage.dial()
+        stage.world.fabric.add_rule(LinkRule("f1", LinkEffect.CUT, lambda s, d: (s, d) == ("guest", "node")))
+        await program.ask(request(ECHO, 1))
+        await stage.world.sleep_until_ns(stage.world.timeline.now_ns + 100 * MS)
+        stage.world.fabric.remove_rule("f1")
+        await program.ask(request(ECHO, 2))
+        return (await program.answer()).opaque
+
+    played = live(scene)
+
+    assert played.result == 2
+    assert [(r["opaque"], r["detail"]) for r in played.trace.of("rpc", event="dropped")] == [(1, "f1")]
