@@ -206,7 +206,7 @@ class Broker:
             context.broker_name,
             f"InnerProducerGroup_{context.broker_name}_{context.broker_id}",
             way,
-            messages.put,
+            messages.put_due,
             self._routes,
             BrokerOuterApi(self._client, nameservers).send_message_to_specific_broker,
         )

@@ -58,6 +58,11 @@ class PutMessage:
         (result,) = self.put_all((message,))
         return result
 
+    def put_due(self, message: Message) -> PutMessageResult:
+        """Append a message that has waited as long as it asks for, or asks for nothing."""
+        (result,) = self._put_all((message,))
+        return result
+
     def put_as(self, message: Message, topic: str, queue_id: int, properties: Mapping[str, str]) -> PutMessageResult:
         """Append a copy of a message to another queue, with other properties."""
         return self.put(attrs.evolve(message, topic=topic, queue_id=queue_id, properties=properties))
@@ -68,6 +73,9 @@ class PutMessage:
         Mirrors:
             `org.apache.rocketmq.store.DefaultMessageStore#putMessages`.
         """
+        return self._put_all([self._levels.put_aside(message) for message in messages])
+
+    def _put_all(self, messages: Sequence[Message]) -> tuple[PutMessageResult, ...]:
         broker = self._broker
         if broker.broker_id != MASTER_ID:
             return tuple(PutMessageResult(PutMessageStatus.SERVICE_NOT_AVAILABLE) for _ in messages)
@@ -79,7 +87,7 @@ class PutMessage:
     def _append(self, message: Message) -> Message:
         broker = self._broker
         now_ms = broker.host.clock.now_ms()
-        stored = broker.store.put_message(self._levels.put_aside(message), now_ms=now_ms)
+        stored = broker.store.put_message(message, now_ms=now_ms)
         write_commit_log(broker.host.disk, stored)
         topic, queue_id, offset = stored.topic, stored.queue_id, stored.queue_offset
         broker.stats.inc(StatsName.TOPIC_PUT_NUMS, topic, 1, now_ms)

@@ -119,7 +119,7 @@ class PushConsumer:
         self._pulls = PullMessageService(self.instance, config, group, self._offsets, self)
         self._producer = DefaultProducer(self.instance, ProducerConfig(), INNER_PRODUCER_GROUP)
         self._consumption = self._consume_message_service(MessageListener(self.instance, group, consume_ms, fail_times))
-        inspected = InspectedConsumer(
+        self._inspected = InspectedConsumer(
             self.consumer_data,
             process_queues,
             self._offsets.memory.read,
@@ -128,7 +128,6 @@ class PushConsumer:
             nameservers,
             now_ms,
         )
-        self.instance.requests.inspect(inspected)
         self._stopping = trio.Event()
 
     def _consume_message_service(self, listener: MessageListener) -> ConsumeMessageService:
@@ -168,6 +167,7 @@ class PushConsumer:
         """Begin to consume; returns whether that worked: an application without nameserver does not come up."""
         self._consumption.start()
         self.instance.register_consumer(self)
+        self.instance.requests.inspect(self._inspected)
         self.instance.start()
         self._pulls.start()
         self.instance.start_rebalance()

@@ -131,3 +131,20 @@ def test_a_question_by_key_gets_the_newest_64_messages_and_within_its_time() -> 
 
     play(a_scenario(queues=1, topics=(TopicSpec("orders", (BROKER,), 1),)), script)
     assert counts == [(64, 6, 69), 32, 0]
+
+
+def test_a_delayed_message_still_says_how_long_it_waited_and_where_it_was_for() -> None:
+    found = []
+
+    async def script(stage: Stage) -> None:
+        guest = await a_guest(stage)
+        await guest.send(BROKER, UNIQ_KEY="U", DELAY="2", REAL="own")
+        found.append(await guest.query(BROKER, "U"))
+        await stage.for_ms(6_000)
+        found.append(await guest.query(BROKER, "U"))
+
+    play(a_scenario(queues=1), script)
+    before, (message,) = found
+    assert (before, message.queue_offset) == ([], 0)
+    waited = {"DELAY": "2", "REAL_TOPIC": "orders", "REAL_QID": "0"}
+    assert message.properties == {"UNIQ_KEY": "U", "REAL": "own", "CLUSTER": "DefaultCluster", **waited}
