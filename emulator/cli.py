@@ -60,6 +60,10 @@ def demo(runs: _RunsOption = Path("runs")) -> None:
 def up(
     spec: _SpecArgument,
     runs: _RunsOption = Path("runs"),
+    guest: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="A program outside with a name, for faults of its links; may be repeated."),
+    ] = None,
     command: Annotated[
         str | None,
         typer.Option(
@@ -106,17 +110,18 @@ def up(
 
     with _one_line_errors():
         scenario = load(spec)
+        scenario = attrs.evolve(scenario, guests=(*scenario.guests, *(guest or ())))
         lines = EventLines(scenario)
-        guest = None if command is None else GuestCommand(command)
+        beside = None if command is None else GuestCommand(command)
         # A command gets the terminal for itself: no prompt, and no events.
-        console = VerbConsole.of_this_terminal() if guest is None else VerbConsole(interactive=False)
-        listeners = (show,) if guest is None else ()
+        console = VerbConsole.of_this_terminal() if beside is None else VerbConsole(interactive=False)
+        listeners = (show,) if beside is None else ()
         attendants = (
             name_newcomers,
             serve_control,
             *console.attendants(),
             *_dashboard(console.print_above, web_port, asked_for=web),
-            tells_namesrv_addr(console.print_above) if guest is None else guest.attend,
+            tells_namesrv_addr(console.print_above) if beside is None else beside.attend,
         )
         # Whoever ends it in an orderly way finds no fault, socket or task left.
         signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
@@ -127,8 +132,8 @@ def up(
         except RunInterrupted as interrupted:
             _tell_how_to_replay(interrupted.path)
             raise
-        if guest is not None:
-            _end_as(guest)
+        if beside is not None:
+            _end_as(beside)
         _tell_how_to_replay(left.path)
         print(left.path)
 

@@ -17,8 +17,8 @@ _NOT_FOUND, _NOT_EXECUTABLE = 127, 126
 class GuestCommand:
     """Runs a command once all nodes are ready, with the cluster's address in its environment; an attendant of a run.
 
-    The command finds `NAMESRV_ADDR`, which RocketMQ's own clients read, too; `RMQEMU_RUN`, for
-    `rmqemu ctl --run "$RMQEMU_RUN" kill broker-a`; and `rmqemu` on its PATH.
+    The command finds `NAMESRV_ADDR`, which RocketMQ's own clients read, too (that of the first named guest);
+    `RMQEMU_RUN`, for `rmqemu ctl --run "$RMQEMU_RUN" kill broker-a`; and `rmqemu` on its PATH.
 
     Args:
         line: the command and its words.
@@ -36,7 +36,7 @@ class GuestCommand:
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
         surroundings = {
             **os.environ,
-            "NAMESRV_ADDR": namesrv_addr(desk.cluster),
+            "NAMESRV_ADDR": namesrv_addr(desk.cluster, next(iter(desk.cluster.scenario.guests), None)),
             "RMQEMU_RUN": str(desk.run_directory.resolve()),
             "PATH": path,
         }

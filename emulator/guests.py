@@ -11,6 +11,10 @@ def tells_namesrv_addr(tell: Callable[[str], None]) -> Callable[[Desk], Awaitabl
 
     async def attend(desk: Desk) -> None:
         await desk.cluster.started.wait()
-        tell(f"namesrvAddr={namesrv_addr(desk.cluster)}")
+        names = desk.cluster.scenario.guests
+        for name in names:
+            tell(f"{'' if len(names) == 1 else f'{name}: '}namesrvAddr={namesrv_addr(desk.cluster, name)}")
+        if not names:
+            tell(f"namesrvAddr={namesrv_addr(desk.cluster)}")
 
     return attend

@@ -15,7 +15,7 @@ from emulator.first_cause import first_cause
 from emulator.network.dial import Dial
 from emulator.network.endpoint import Endpoint
 from emulator.network.fabric import Listener
-from emulator.network.foreign import ForeignDoor
+from emulator.network.foreign import Doors
 from emulator.network.hub import Arrival
 from emulator.time.timeline import Entry
 from emulator.time.waiting import GiveWaker, wait_until
@@ -65,6 +65,7 @@ class HostProcess:
         self._stopping = False
         self._pre_online = False
         self._ports: dict[int, Listener] = {}
+        self._doors: dict[int, Doors] = {}
         self._cancel = trio.CancelScope()
         self._nursery: trio.Nursery | None = None
         self._not_yet_begun: list[tuple[Callable[[], Awaitable[object]], str]] = []
@@ -126,14 +127,16 @@ class HostProcess:
         fabric.listeners[self.ip, port] = listener
         self._ports[port] = listener
         if self._world.clock.follows_wall:
-            door = ForeignDoor(fabric, listener, self, self._world.nursery)
-            self._world.nursery.start_soon(door.serve, name=f"{self.name}/guests of {port}")
+            self._doors[port] = Doors(fabric, listener, self, self._world.nursery, port)
 
     def close_listener(self, port: int) -> None:
         """Stop accepting on a port."""
         listener = self._ports.pop(port, None)
         if listener is not None:
             del self._world.fabric.listeners[self.ip, port]
+            doors = self._doors.pop(port, None)
+            if doors is not None:
+                doors.close()
             self._world.fabric.carrier.close_listener(listener.wire)
 
     async def connect(self, address: str, handler: ChannelHandler, timeout_ms: float) -> Channel:

@@ -8,8 +8,11 @@ class NoAddressError(Exception):
     """No program outside could reach the cluster; says why in one line."""
 
 
-def namesrv_addr(cluster: Cluster) -> str:
+def namesrv_addr(cluster: Cluster, guest: str | None = None) -> str:
     """`HOST:PORT;HOST:PORT`, as RocketMQ's clients take it: from an option, or from `NAMESRV_ADDR`.
+
+    Args:
+        guest: whose address it is to be; None: of whoever has no name.
 
     Raises:
         NoAddressError: time jumps, so programs outside cannot take part.
@@ -17,7 +20,8 @@ def namesrv_addr(cluster: Cluster) -> str:
     carrier = cluster.world.fabric.carrier
     if not cluster.world.clock.follows_wall or not isinstance(carrier, LoopbackCarrier):
         raise NoAddressError("programs outside live in real time: only a cluster in mode live has an address for them")
+    named = {host.node: host.dialable for host in cluster.world.fabric.guests.named}
+    dialable = carrier.physical_ip if guest is None else named[guest]
     return ";".join(
-        f"{carrier.physical_ip(cluster.addresses[spec.name])}:{spec.config.listen_port}"
-        for spec in cluster.scenario.nameservers
+        f"{dialable(cluster.addresses[spec.name])}:{spec.config.listen_port}" for spec in cluster.scenario.nameservers
     )

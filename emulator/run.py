@@ -13,6 +13,7 @@ import trio
 from emulator.cluster import Cluster, NodeCrashedError
 from emulator.host import World
 from emulator.log import run_log
+from emulator.network.guest_hosts import GuestHosts
 from emulator.network.loopback import LoopbackError
 from emulator.operator import Operator
 from emulator.spec import Scenario, to_dict
@@ -93,6 +94,8 @@ def run_scenario(
         NodeCrashedError: a node's own code raised.
         RunInterrupted: Ctrl-C, the only end of an endless run; what was traced has been written.
     """
+    if scenario.guests and mode is not TimeMode.LIVE:
+        raise RunError(f"{scenario.name}: its guests live in real time: it runs in mode live only, not in {mode}")
     path = create_run_directory(runs, f"{scenario.name}-{mode}-seed{scenario.seed}")
     outcome = _Outcome(path, scenario, mode, time.perf_counter())
     try:
@@ -209,6 +212,7 @@ async def _main(
     endless: bool,
 ) -> None:
     outcome.world = world
+    world.fabric.guests = GuestHosts(outcome.scenario.guests)
     # A full disk ends the run; raised where a row is recorded, it would pass for a crash of the node that recorded it.
     writer.on_error = world.fabric.hub.fail
     world.recorder.listeners.extend(listeners)

@@ -55,7 +55,7 @@ _TOP = ("scenario", "network", "nameserver", "broker", "topic", "consumer", "pro
 _HEAD = (
     *("name", "seed", "preset", "run_for_s", "run_for_ms", "start_spread_s", "start_spread_ms"),
     *("nameserver_start_spread_s", "nameserver_start_spread_ms", "broker_start_spread_s", "broker_start_spread_ms"),
-    *("even_starts", "broker_boot_spread_s", "broker_boot_spread_ms"),
+    *("even_starts", "broker_boot_spread_s", "broker_boot_spread_ms", "guests"),
 )
 _BROKER = (
     *("name", "id", "replicas", "one_address", "node", "address_of", "cluster"),
@@ -130,6 +130,7 @@ def to_dict(scenario: Scenario) -> dict[str, Any]:
             "even_starts": scenario.even_starts,
             "broker_boot_spread_ms": scenario.broker_boot_spread_ms,
             "start_spread_ms": scenario.start_spread_ms,
+            **({"guests": list(scenario.guests)} if scenario.guests else {}),
         },
         "network": attrs.asdict(scenario.network),
         "nameserver": [{"name": it.name, "options": write_options(it.config)} for it in scenario.nameservers],
@@ -200,6 +201,7 @@ def _read(root: Section) -> Scenario:
         topics=_read_topics(root, tuple(dict.fromkeys(broker.broker_name for broker in brokers))),
         consumers=_read_consumers(root),
         producers=_read_producers(root),
+        guests=head.texts("guests", ()),
         faults=read_plan(root),
         nemeses=read_nemeses(root),
     )

@@ -142,6 +142,8 @@ class Scenario:
     topics: tuple[TopicSpec, ...] = ()
     consumers: tuple[ConsumerGroupSpec, ...] = ()
     producers: tuple[ProducerSpec, ...] = ()
+    guests: tuple[str, ...] = ()
+    """Programs outside that are hosts with names of their own; they live in real time."""
     faults: Plan = Plan()
     nemeses: tuple[Nemesis, ...] = ()
     """Faults from rates, besides those of the plan; their instants come from the seed."""
@@ -160,7 +162,7 @@ class Scenario:
 
     def node_names(self) -> tuple[str, ...]:
         """Names of all nodes: nameservers, brokers, consumers, producers, each in their order."""
-        return tuple(name for _, name in _named_nodes(self))
+        return tuple(name for _, name in _named_nodes(self) if name not in self.guests)
 
 
 def _named_nodes(scenario: Scenario) -> Iterator[tuple[str, str]]:
@@ -173,6 +175,8 @@ def _named_nodes(scenario: Scenario) -> Iterator[tuple[str, str]]:
             yield f"consumer[{i}].names[{j}]", name
     for i, producer in enumerate(scenario.producers):
         yield f"producer[{i}].name", producer.name
+    for i, guest in enumerate(scenario.guests):
+        yield f"scenario.guests[{i}]", guest
 
 
 def _check_numbers(scenario: Scenario) -> None:

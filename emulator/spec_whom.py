@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from emulator.network.guest_hosts import GUEST
 from emulator.spec_section import SpecError, expect_known
 from faults.fault import Fault
 from faults.process import PowerOff
 from faults.scale import MEMBERS_MOST, Scale
+from faults.scope import LinkScope
 from faults.whom import ANY, Lead, Leading, Names, Pool, Whom, group_of
 
 if TYPE_CHECKING:
@@ -26,20 +28,21 @@ def check_fault(scenario: Scenario, key: str, fault: Fault) -> None:
     Raises:
         SpecError: whom it names is not in the scenario, or must not be hit so.
     """
+    guests = (GUEST, *scenario.guests) if isinstance(fault.scope, LinkScope) else ()
     for field, whom in fault.scope.whoms():
-        _check_whom(scenario, f"{key}.{KEYS.get(field, field)}", whom)
+        _check_whom(scenario, f"{key}.{KEYS.get(field, field)}", whom, guests)
     if isinstance(fault, Scale) and not _names_of(scenario, fault.scope.group):
         raise SpecError(f"{key}.group", f"expected a group with processes of its own: {fault.scope.group} has none")
     if isinstance(fault, PowerOff):
         _check_power(scenario, key, fault)
 
 
-def _check_whom(scenario: Scenario, key: str, whom: Whom) -> None:
+def _check_whom(scenario: Scenario, key: str, whom: Whom, guests: tuple[str, ...]) -> None:
     match whom:
         case Names():
             for name in whom.names:
                 if name not in _newcomers(scenario, name):
-                    expect_known(key, "node", name, [*scenario.node_names(), ANY])
+                    expect_known(key, "node", name, [*scenario.node_names(), *guests, ANY])
         case Pool():
             group = group_of(whom.pool)
             if group is not None:

@@ -1,7 +1,7 @@
 """Programs outside the emulation that dial a node's port, in `live` mode.
 
-To the network such a program is a process named `guest` on a machine of its own: its frames meet the
-faults of its links, get their rows in the trace, and wait while the node is suspended.
+To the network such a program is a process on a machine of its own, named `guest` if it has no other name: its frames
+meet the faults of its links, get their rows in the trace, and wait while the node is suspended.
 Only the last step differs: the bytes of its end go through a socket that is not ours.
 """
 
@@ -11,8 +11,8 @@ import socket
 import trio
 
 from emulator.network.fabric import Fabric, Listener
-from emulator.network.guest import GUEST, GUEST_IP, Guest, RunningProcess
-from emulator.network.guest_addresses import GuestAddresses
+from emulator.network.guest import Guest, RunningProcess
+from emulator.network.guest_hosts import GUEST, GUEST_IP, GuestHost
 from emulator.network.loopback import LoopbackCarrier
 from nodes.cause import NO_CAUSE
 
@@ -30,21 +30,30 @@ class ForeignDoor:
 
     Args:
         nursery: for the connections, which outlive the listener.
+        host: whose door it is.
+        wire: the socket at which that program knocks.
     """
 
-    def __init__(self, fabric: Fabric, listener: Listener, process: RunningProcess, nursery: trio.Nursery) -> None:
+    def __init__(
+        self,
+        fabric: Fabric,
+        listener: Listener,
+        process: RunningProcess,
+        nursery: trio.Nursery,
+        host: GuestHost,
+        wire: socket.socket,
+    ) -> None:
         assert isinstance(fabric.carrier, LoopbackCarrier)
-        assert isinstance(listener.wire, socket.socket)
         self._fabric = fabric
         self._listener = listener
         self._process = process
         self._nursery = nursery
-        self._socket = listener.wire
+        self._host = host
+        self._socket = wire
         self._connections = 0
         self._silent: dict[Guest, None] = {}
         """Those that have said nothing yet, the longest silent first."""
-        self._addresses = GuestAddresses(fabric.carrier.physical_ip)
-        fabric.powered.setdefault(GUEST_IP, GUEST)
+        fabric.powered.setdefault(host.ip, host.node)
         fabric.carrier.admit_strangers(self._socket, self._take)
 
     async def serve(self) -> None:
@@ -69,7 +78,9 @@ class ForeignDoor:
             accepted.close()
             detail = f"{address[0]}:{address[1]}: more than {CONNECTIONS_MAX} connections from outside"
             now_ns = self._fabric.timeline.now_ns
-            self._fabric.recorder.connection("refused", 0, GUEST, self._process.node, now_ns, NO_CAUSE, detail)
+            self._fabric.recorder.connection(
+                "refused", 0, self._host.node, self._process.node, now_ns, NO_CAUSE, detail
+            )
             return
         accepted.setblocking(False)
         accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -80,7 +91,7 @@ class ForeignDoor:
             self._process,
             accepted,
             f"{address[0]}:{address[1]}",
-            self._addresses,
+            self._host,
             lambda: self._silent.pop(guest, None),
         )
         self._silent[guest] = None
@@ -106,3 +117,33 @@ class ForeignDoor:
         wake = trio.Event()
         self._fabric.timeline.call_at(self._fabric.timeline.now_ns + _PAUSE_NS, wake.set)
         await wake.wait()
+
+
+class Doors:
+    """The doors of one listener: one for programs without a name, one for each that has one.
+
+    Args:
+        port: of the listener.
+    """
+
+    def __init__(
+        self, fabric: Fabric, listener: Listener, process: RunningProcess, nursery: trio.Nursery, port: int
+    ) -> None:
+        carrier = fabric.carrier
+        assert isinstance(carrier, LoopbackCarrier)
+        assert isinstance(listener.wire, socket.socket)
+        self._carrier = carrier
+        self._own: list[socket.socket] = []
+        wires = [(GuestHost(GUEST, GUEST_IP, carrier.physical_ip), listener.wire)]
+        for host in fabric.guests.named:
+            wire = carrier.listen_at(host.dialable(process.ip), port)
+            self._own.append(wire)
+            wires.append((host, wire))
+        for host, wire in wires:
+            door = ForeignDoor(fabric, listener, process, nursery, host, wire)
+            nursery.start_soon(door.serve, name=f"{process.node}/{host.node} at {port}")
+
+    def close(self) -> None:
+        """Close those that are not the listener's own."""
+        for wire in self._own:
+            self._carrier.close_listener(wire)

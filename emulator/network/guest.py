@@ -10,6 +10,7 @@ import trio
 from emulator.network.endpoint import Endpoint, Peer
 from emulator.network.fabric import Fabric, Listener
 from emulator.network.guest_addresses import GuestAddresses
+from emulator.network.guest_hosts import GuestHost
 from emulator.network.guest_speech import GuestSpeech, OwnSpeech, RemotingSpeech
 from emulator.time.timeline import Owner
 from faults.link import Stage
@@ -20,9 +21,6 @@ from nodes.protocol.command import Command, CommandFlag
 from nodes.rpc.codec import GREETING, FrameError
 from nodes.wire.remoting_command import FIRST_BYTE
 
-GUEST = "guest"
-"""Node name of every program outside."""
-GUEST_IP = "127.0.0.1"
 IN_FLIGHT_MAX = 1_000
 """Requests of one connection that the node has taken and not answered; more are answered SYSTEM_BUSY."""
 UNSENT_BYTES_MAX = 16 * 1024 * 1024
@@ -54,7 +52,7 @@ class Guest(Peer, ChannelHandler):
 
     Args:
         address: where it comes from.
-        addresses: how it can dial the nodes that it is told of.
+        host: whose program it is.
         has_spoken: called with its first byte.
 
     Error handling: bytes that are no frame end the connection with one `malformed` row;
@@ -68,11 +66,11 @@ class Guest(Peer, ChannelHandler):
         process: RunningProcess,
         accepted: socket.socket,
         address: str,
-        addresses: GuestAddresses,
+        host: GuestHost,
         has_spoken: Callable[[], object],
     ) -> None:
-        self.node = GUEST
-        self.ip = GUEST_IP
+        self.node = host.node
+        self.ip = host.ip
         self.suspended = False
         self.inbox = []
         self.endpoints = {}
@@ -82,7 +80,7 @@ class Guest(Peer, ChannelHandler):
         self._process = process
         self._socket = accepted
         self._accepted_ns = fabric.timeline.now_ns
-        self._addresses = addresses
+        self._addresses = GuestAddresses(host.dialable)
         self._has_spoken = has_spoken
         self._speech: GuestSpeech = OwnSpeech()
         self._end: Endpoint | None = None
@@ -172,8 +170,8 @@ class Guest(Peer, ChannelHandler):
     def _open(self) -> Endpoint:
         fabric, process = self._fabric, self._process
         number = fabric.next_connection()
-        end = Endpoint(fabric, number, self, self, process.ip, fabric.link(GUEST, process.node))
-        node_end = _NodeEnd(fabric, number, process, self._handler, self.address, fabric.link(process.node, GUEST))
+        end = Endpoint(fabric, number, self, self, process.ip, fabric.link(self.node, process.node))
+        node_end = _NodeEnd(fabric, number, process, self._handler, self.address, fabric.link(process.node, self.node))
         end.peer, node_end.peer = node_end, end
         self.endpoints[end] = None
         process.endpoints[node_end] = None
@@ -198,7 +196,9 @@ class Guest(Peer, ChannelHandler):
 
     def _record(self, event: str, detail: str = "") -> None:
         number = self._end.id if self._end is not None else 0
-        self._fabric.recorder.connection(event, number, GUEST, self._process.node, self._accepted_ns, NO_CAUSE, detail)
+        self._fabric.recorder.connection(
+            event, number, self.node, self._process.node, self._accepted_ns, NO_CAUSE, detail
+        )
 
     # --- from the node to the guest ---------------------------------------------
 

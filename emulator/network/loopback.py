@@ -92,14 +92,18 @@ class LoopbackCarrier:
 
     def listen(self, ip: str, port: int) -> socket.socket:
         """A listening socket on the emulated address."""
+        return self.listen_at(self.physical_ip(ip), port)
+
+    def listen_at(self, ip: str, port: int) -> socket.socket:
+        """A listening socket on an address of the machine."""
         listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            listener.bind((self.physical_ip(ip), port))
+            listener.bind((ip, port))
             listener.listen(4096)
         except OSError as error:
             listener.close()
-            msg = f"cannot listen on {self.physical_ip(ip)}:{port}: {error.strerror}"
+            msg = f"cannot listen on {ip}:{port}: {error.strerror}"
             raise LoopbackError(error.errno, msg) from error
         listener.setblocking(False)
         self._open[listener] = None

@@ -9,6 +9,7 @@ import trio
 from emulator.cluster import Cluster
 from emulator.host import EmulatedHost
 from emulator.lines import EventLines
+from emulator.network.guest_hosts import GUEST
 from emulator.operator import Operator
 from emulator.spec_section import SpecError
 from emulator.spec_whom import check_fault
@@ -18,6 +19,7 @@ from emulator.verbs.verb import Verb, VerbError, nearest
 from faults.fault import Fault
 from faults.kind import FaultKind
 from faults.plan import Phase, Plan, Step, TimedFault
+from faults.scope import LinkScope
 from faults.whom import ANY, FaultError, Names
 
 _NS_PER_MS = 1_000_000
@@ -93,9 +95,10 @@ class Desk:
         return timed
 
     def _expect_known(self, fault: Fault) -> None:
+        guests = (GUEST, *self.cluster.scenario.guests)
         for _, whom in fault.scope.whoms():
             for name in whom.names if isinstance(whom, Names) else ():
-                if name != ANY:
+                if name != ANY and not (isinstance(fault.scope, LinkScope) and name in guests):
                     self.host(name)
         try:
             check_fault(self.cluster.scenario, "", fault)

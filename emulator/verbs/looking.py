@@ -100,7 +100,7 @@ async def _diff(desk: Desk, words: Words) -> Lines:
 
 async def _links(desk: Desk, _words: Words) -> Lines:
     rules: tuple[LinkRule, ...] = desk.cluster.world.fabric.rules
-    names = tuple(desk.cluster.hosts)
+    names = (*desk.cluster.hosts, *desk.cluster.scenario.guests)
     lines = []
     for src in names:
         for dst in names:

@@ -21,7 +21,7 @@ from nodes.protocol.registry import decode_body, encode_body
 from nodes.rpc.client import RpcClient
 from nodes.rpc.server import RpcServer
 from nodes.wire.body_json import decode_json_body
-from nodes.wire.message_binary import decode_messages, encode_messages
+from nodes.wire.message_binary import decode_messages
 from nodes.wire.remoting_command import (
     LanguageCode,
     RemotingCommand,
@@ -226,7 +226,10 @@ def test_a_node_asks_a_program_and_gets_its_answer():
         channel.send(Command(RequestCode.GET_CONSUMER_RUNNING_INFO, 0, 5, ext_fields={"clientId": "c"}, body=None))
         channel.send(
             Command(
-                RequestCode.CONSUME_MESSAGE_DIRECTLY, 0, 6, body=encode_messages([Message("t", 0, 0, 0, 0, 0, b"m")])
+                RequestCode.CONSUME_MESSAGE_DIRECTLY,
+                0,
+                6,
+                body=encode_body(PullMessageResponseBody((Message("t", 0, 0, 0, 0, 0, b"m"),))),
             )
         )
         notice, running, directly = [await program.answer() for _ in range(3)]

@@ -1,0 +1,101 @@
+"""Programs outside that are hosts with names: told apart by the address that they dial."""
+
+import contextlib
+import socket
+
+import pytest
+
+from emulator.network.guest_hosts import GuestHosts
+
+
+def test_each_name_has_a_block_of_its_own_and_each_node_a_place_in_it():
+    shop, mail = GuestHosts(("shop", "mail")).named
+    assert [shop.dialable("127.1.1.1"), shop.dialable("127.1.2.1")] == ["127.9.1.1", "127.9.1.2"]
+    assert [mail.dialable("127.1.2.1"), mail.dialable("127.1.1.1")] == ["127.9.2.2", "127.9.2.1"]
+    assert (shop.node, mail.node) == ("shop", "mail")
+    assert shop.ip != mail.ip
+
+
+def test_only_so_many_nodes_have_a_place():
+    (shop,) = GuestHosts(("shop",)).named
+    for number in range(254):
+        shop.dialable(f"127.1.2.{number}")
+    with pytest.raises(ValueError, match="254 nodes at most"):
+        shop.dialable("127.1.3.1")
+
+
+SCENARIO = """
+[scenario]
+name = "named"
+run_for_s = 3600
+guests = ["shop", "mail"]
+
+[nameserver]
+count = 1
+
+[[broker]]
+name = "broker-a"
+
+[[fault]]
+do = "cut mail broker-a"
+at_s = 0
+"""
+
+
+def test_a_fault_of_one_guest_leaves_the_other_alone_and_the_trace_names_both(tmp_path):
+    import emulator
+    from emulator.spec import loads
+    from emulator.trace.schema import RPC
+    from emulator.trace.table_rows import table_rows
+
+    scenario = loads(SCENARIO, "named")
+    with emulator.launch(scenario, mode="live", runs=tmp_path) as cluster:
+        cluster.until("agree", "within", "60s")
+        assert cluster.links().lines == ("broker-a -> mail: cut-1", "mail -> broker-a: cut-1")
+        asked = b'{"code":26,"flag":0,"opaque":7,"extFields":{}}'
+        frame = (4 + len(asked)).to_bytes(4, "big") + len(asked).to_bytes(4, "big") + asked
+        answered = {}
+        for number, name in enumerate(("shop", "mail"), start=1):
+            with socket.create_connection((f"127.9.{number}.2", 10_911), 5) as connection:
+                connection.settimeout(1)
+                connection.sendall(frame)
+                with contextlib.suppress(TimeoutError):
+                    answered[name] = b'"opaque":7' in connection.recv(65_536)
+        path = cluster.path
+    assert answered == {"shop": True}
+    frames = [(row["src"], row["event"]) for row in table_rows(path, RPC, ("src", "event", "code"), ("code", "==", 26))]
+    assert ("shop", "delivered") in frames
+    assert ("mail", "dropped") in frames
+
+
+def test_guests_live_in_real_time(tmp_path):
+    from emulator.run import RunError, run_scenario
+    from emulator.spec import loads
+
+    with pytest.raises(RunError, match="its guests live in real time: it runs in mode live only, not in sim"):
+        run_scenario(loads(SCENARIO, "named"), runs=tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ('guests = ["broker-a"]', '"broker-a" is already at'),
+        ('guests = ["a", "a"]', '"a" is already at'),
+        ("guests = [1]", "expected a list of texts"),
+        ('guests = ["shop"]', 'unknown node "mail"'),
+    ],
+)
+def test_a_mistake_in_the_names_is_one_line(change, problem):
+    from emulator.spec import SpecError, loads
+
+    with pytest.raises(SpecError) as caught:
+        loads(SCENARIO.replace('guests = ["shop", "mail"]', change), "named")
+    assert problem in str(caught.value)
+
+
+def test_the_process_of_a_guest_is_not_ours_to_kill():
+    from emulator.spec import SpecError, loads
+
+    with pytest.raises(SpecError, match='unknown node "mail"'):
+        loads(SCENARIO.replace("cut mail broker-a", "kill mail"), "named")
