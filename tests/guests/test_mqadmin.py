@@ -34,7 +34,8 @@ def answers(tmp_path_factory, need):
         (scratch / "lines").write_text("".join(f"{filled(line)}\n" for line, _ in SUBCOMMANDS))
         run = ["java", f"-Drocketmq.home.dir={scratch}", "-cp", classpath.read_text().strip()]
         run += [str(HERE / "java" / "Mqadmin.java"), str(scratch / "lines")]
-        done = subprocess.run(run, check=False, capture_output=True, text=True, timeout=_JVM_WITHIN_S)
+        # Some of them write files where they are.
+        done = subprocess.run(run, check=False, cwd=scratch, capture_output=True, text=True, timeout=_JVM_WITHIN_S)
     told = dict(part.split("\n", 1) for part in re.split(r"(?m)^> ", done.stdout)[1:])
     return {line: (told.get(filled(line), done.stderr), broker) for line, _ in SUBCOMMANDS}
 

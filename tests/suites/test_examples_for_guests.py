@@ -1,0 +1,39 @@
+"""The scenarios beside which applications are run: each can be read, and breaks what its first line says."""
+
+from pathlib import Path
+
+import pytest
+
+from emulator.spec import load
+from emulator.world import TimeMode
+from faults.kind import FaultKind
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+SCENARIOS = {
+    "half_cut": [FaultKind.CUT],
+    "frozen_nameserver": [FaultKind.SUSPEND],
+    "slow_broker": [FaultKind.SLOW_DISK, FaultKind.DELAY],
+    "death_in_order": [FaultKind.KILL],
+    "storm_after_a_freeze": [FaultKind.SUSPEND],
+}
+
+
+def test_none_is_forgotten():
+    assert sorted(path.stem for path in (EXAMPLES / "guests").glob("*.toml")) == sorted(SCENARIOS)
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_a_scenario_begins_with_a_sentence_and_runs_without_a_guest_too(name, tmp_path):
+    from emulator.run import run_scenario
+
+    path = EXAMPLES / "guests" / f"{name}.toml"
+    assert path.read_text().startswith("# ")
+    scenario = load(path)
+    assert [timed.fault.kind for timed in scenario.faults.faults] == SCENARIOS[name]
+    result = run_scenario(scenario, mode=TimeMode.SIM, runs=tmp_path)
+    assert result.manifest["rows"]["faults"] == 2 * len(SCENARIOS[name])
+
+
+def test_the_cluster_of_the_readme_has_three_masters_and_nobody_else():
+    scenario = load(EXAMPLES / "guests.toml")
+    assert scenario.node_names() == ("ns-1", "broker-a", "broker-b", "broker-c")
