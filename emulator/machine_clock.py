@@ -5,8 +5,6 @@ import attrs
 from emulator.bites import Bites
 from emulator.time.timeline import Timeline
 
-EPOCH_MS = 1_735_689_600_000
-"""Wall clock at the beginning of every run: 2025-01-01T00:00:00Z."""
 SLEW_PPM = 83_333
 """How fast a clock is led back without a step: chrony's `maxslewrate`, a twelfth."""
 _NS_PER_MS = 1_000_000
@@ -47,7 +45,7 @@ class MachineClock:
     def now_ms(self) -> int:
         """Wall clock, ms since 1970."""
         now_ns = self._timeline.now_ns
-        now_ms = EPOCH_MS + now_ns // _NS_PER_MS
+        now_ms = self._timeline.epoch_ms + now_ns // _NS_PER_MS
         return now_ms + self._error_ms(now_ns) if self._errors else now_ms
 
     def monotonic_ns(self) -> int:
