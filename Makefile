@@ -10,7 +10,7 @@ COVERAGE_LEAST := 90
 # What a caller's environment says about other checkouts must not reach the one that is tested.
 unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
 
-.PHONY: help setup demo test conformance bench timelines sources session ledger clean
+.PHONY: help setup demo test conformance bench timelines sources guests notebooks session ledger clean
 .DEFAULT_GOAL := help
 
 help: ## print these lines
@@ -39,6 +39,12 @@ timelines: setup ## run fail-overs and rebalances with 30 seeds each, beside a r
 
 sources: setup ## play every source of disagreement beside its bound, into sources.json
 	$(BIN)/python -m emulator.sources
+
+guests: setup ## run applications and mqadmin, with RocketMQ's own clients, against the emulator
+	PATH="$(CURDIR)/$(BIN):$(PATH)" $(BIN)/pytest -m guests tests/guests
+
+notebooks: setup ## execute the notebooks, and write their outputs
+	$(BIN)/python tests/notebooks_run/executing.py
 
 session: setup ## sit at a live console for ten minutes, and keep what the tests play again
 	$(BIN)/python tests/sessions/play_console_session.py tests/sessions/recorded

@@ -18,9 +18,11 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
+from emulator.with_command import OPTION, WithCommand
 from emulator.world import TimeMode
 
 if TYPE_CHECKING:
+    from emulator.guest_command import GuestCommand
     from emulator.spec import Scenario
     from emulator.verbs.desk import Desk
 
@@ -54,10 +56,19 @@ def demo(runs: _RunsOption = Path("runs")) -> None:
         raise typer.Exit(show(runs, tables_console(), progress_bar))
 
 
-@app.command()
+@app.command(cls=WithCommand)
 def up(
     spec: _SpecArgument,
     runs: _RunsOption = Path("runs"),
+    command: Annotated[
+        str | None,
+        typer.Option(
+            OPTION,
+            metavar="COMMAND...",
+            help="Run a command with NAMESRV_ADDR set, and end with its exit status; must come last.",
+            show_default=False,
+        ),
+    ] = None,
     web: Annotated[bool, typer.Option("--web", help="Show the cluster in a browser, too.")] = False,
     web_port: Annotated[
         int | None, typer.Option(min=0, max=65_535, help="Port of --web; a free one.", show_default=False)
@@ -68,7 +79,8 @@ def up(
     In a terminal it takes verbs meanwhile (`help` lists them); from elsewhere `rmqemu ctl` says them, and with
     --web also a page that is for this machine only.
     """
-    from emulator.guests import tells_namesrv_addr  # noqa: PLC0415 - keeps `rmqemu --help` fast
+    from emulator.guest_command import GuestCommand  # noqa: PLC0415 - keeps `rmqemu --help` fast
+    from emulator.guests import tells_namesrv_addr  # noqa: PLC0415
     from emulator.lines import EventLines  # noqa: PLC0415
     from emulator.run import RunInterrupted, run_scenario  # noqa: PLC0415
     from emulator.spec import load  # noqa: PLC0415
@@ -95,25 +107,36 @@ def up(
     with _one_line_errors():
         scenario = load(spec)
         lines = EventLines(scenario)
-        console = VerbConsole.of_this_terminal()
+        guest = None if command is None else GuestCommand(command)
+        # A command gets the terminal for itself: no prompt, and no events.
+        console = VerbConsole.of_this_terminal() if guest is None else VerbConsole(interactive=False)
+        listeners = (show,) if guest is None else ()
         attendants = (
             name_newcomers,
             serve_control,
-            tells_namesrv_addr(console.print_above),
             *console.attendants(),
             *_dashboard(console.print_above, web_port, asked_for=web),
+            tells_namesrv_addr(console.print_above) if guest is None else guest.attend,
         )
         # Whoever ends it in an orderly way finds no fault, socket or task left.
         signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
         try:
             left = run_scenario(
-                scenario, mode=TimeMode.LIVE, runs=runs, endless=True, listeners=(show,), attendants=attendants
+                scenario, mode=TimeMode.LIVE, runs=runs, endless=True, listeners=listeners, attendants=attendants
             )
         except RunInterrupted as interrupted:
             _tell_how_to_replay(interrupted.path)
             raise
+        if guest is not None:
+            _end_as(guest)
         _tell_how_to_replay(left.path)
         print(left.path)
+
+
+def _end_as(guest: "GuestCommand") -> None:
+    if guest.problem:
+        _complain(guest.problem)
+    raise typer.Exit(guest.exit_status)
 
 
 @app.command(context_settings={"ignore_unknown_options": True})
@@ -250,6 +273,15 @@ def verify(run: _RunArgument) -> None:
             return
         print(describe(difference))
         raise typer.Exit(VIOLATED)
+
+
+@app.command()
+def verbs() -> None:
+    """List everything that can be said to a cluster that runs, at its prompt, by ctl, in scripts and notebooks."""
+    from emulator.verbs.registry import VERBS, explained  # noqa: PLC0415 - keeps `rmqemu --help` fast
+
+    for line in explained(tuple(VERBS.values())):
+        print(line)
 
 
 @app.command()

@@ -1,5 +1,6 @@
 """A cluster: the hosts of a scenario, started in order and healed and stopped at the end."""
 
+from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
@@ -121,11 +122,12 @@ class Cluster:
         """Whether a consumer has left because its group became smaller."""
         return name in self._retired
 
-    async def scale(self, group: str, members: int | None) -> int:
+    async def scale(self, group: str, members: int | None, may_start: Callable[[str], bool]) -> int:
         """Give a consumer group another number of members; the last ones leave first, in good order.
 
         Args:
             members: None: as many as the scenario says.
+            may_start: whether nothing else keeps a member down that comes back.
 
         Returns:
             How many have come or gone.
@@ -138,7 +140,7 @@ class Cluster:
         for name in coming:
             self._retired.pop(name, None)
             host = self.hosts.get(name) or self._add(self._newcomer(spec, name))
-            if host.power_state is PowerState.DOWN:
+            if host.power_state in (PowerState.DOWN, PowerState.POWERED_OFF) and may_start(name):
                 host.start()
         async with trio.open_nursery() as nursery:
             for name in leaving:

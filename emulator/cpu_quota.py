@@ -29,10 +29,10 @@ class CpuQuota:
         """Turns are so far apart from now on; of several faults the worst decides."""
         self._turns_ms[fault_id] = turn_ms
         if len(self._turns_ms) == 1:
-            self._until_healed = trio.CancelScope()
-            await self._host.world.clock.idle()
-            self._leave()
-            self._host.world.nursery.start_soon(self._take_turns, name=f"{self._host.name}/turns of the CPU")
+            until_healed = self._until_healed = trio.CancelScope()
+            await self.wait_for_turn()
+            name = f"{self._host.name}/turns of the CPU"
+            self._host.world.nursery.start_soon(self._take_turns, until_healed, name=name)
 
     async def unthrottle(self, fault_id: str) -> None:
         """End a fault."""
@@ -41,9 +41,16 @@ class CpuQuota:
             self._until_healed.cancel()
             await self._take()
 
-    async def _take_turns(self) -> None:
+    async def wait_for_turn(self) -> None:
+        """A process that has just begun, or runs on after SIGCONT, has had its turn: it waits for the next one."""
+        if self._turns_ms:
+            await self._host.world.clock.idle()
+        if self._turns_ms:  # it may have been healed meanwhile
+            self._leave()
+
+    async def _take_turns(self, until_healed: trio.CancelScope) -> None:
         world = self._host.world
-        with self._until_healed:
+        with until_healed:
             while True:
                 turn_ns = max(self._turns_ms.values()) * _NS_PER_MS
                 await world.sleep_until_ns(world.timeline.now_ns + turn_ns)

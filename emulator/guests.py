@@ -2,19 +2,8 @@
 
 from collections.abc import Awaitable, Callable
 
-from emulator.cluster import Cluster
-from emulator.network.loopback import LoopbackCarrier
+from emulator.namesrv_addr import namesrv_addr
 from emulator.verbs.desk import Desk
-
-
-def namesrv_addr(cluster: Cluster) -> str:
-    """What a client's option of that name takes: the nameservers as this machine's programs dial them."""
-    carrier = cluster.world.fabric.carrier
-    assert isinstance(carrier, LoopbackCarrier)
-    return ";".join(
-        f"{carrier.physical_ip(cluster.addresses[spec.name])}:{spec.config.listen_port}"
-        for spec in cluster.scenario.nameservers
-    )
 
 
 def tells_namesrv_addr(tell: Callable[[str], None]) -> Callable[[Desk], Awaitable[None]]:

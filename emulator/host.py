@@ -132,7 +132,7 @@ class EmulatedHost:
         if self.power_state is not PowerState.DOWN:
             await self._end("power off", LifecycleEvent.POWERED_OFF, silent=True)
         self._powered_off = True
-        del self.world.fabric.powered[self.ip]
+        self.world.fabric.lose_power(self.ip)
         self.disk.lose_power()
 
     async def restart(self) -> None:

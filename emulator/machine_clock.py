@@ -5,8 +5,8 @@ import attrs
 from emulator.bites import Bites
 from emulator.time.timeline import Timeline
 
-SLEW_PPM = 83_333
-"""How fast a clock is led back without a step: chrony's `maxslewrate`, a twelfth."""
+SLEW_PARTS = 12
+"""How fast a clock is led back without a step: chrony's `maxslewrate`, a twelfth of the time that passes."""
 _NS_PER_MS = 1_000_000
 _MILLION = 1_000_000
 
@@ -17,19 +17,18 @@ class ClockError:
 
     fault_id: str
     begin_ns: int
-    offset_ms: int = 0
+    offset_ns: int = 0
     ppm: int = 0
     slewing: bool = False
     """It is led back to the right time, and right once the offset is used up."""
 
-    def at_ms(self, now_ns: int) -> int:
-        """Milliseconds that the clock is ahead."""
+    def at_ns(self, now_ns: int) -> int:
+        """Nanoseconds that the clock is ahead."""
         passed_ns = now_ns - self.begin_ns
         if not self.slewing:
-            return self.offset_ms + passed_ns * self.ppm // _MILLION // _NS_PER_MS
-        led_back_ms = passed_ns * SLEW_PPM // _MILLION // _NS_PER_MS
-        left_ms = max(0, abs(self.offset_ms) - led_back_ms)
-        return left_ms if self.offset_ms > 0 else -left_ms
+            return self.offset_ns + passed_ns * self.ppm // _MILLION
+        left_ns = max(0, abs(self.offset_ns) - passed_ns // SLEW_PARTS)
+        return left_ns if self.offset_ns > 0 else -left_ns
 
 
 class MachineClock:
@@ -45,8 +44,8 @@ class MachineClock:
     def now_ms(self) -> int:
         """Wall clock, ms since 1970."""
         now_ns = self._timeline.now_ns
-        now_ms = self._timeline.epoch_ms + now_ns // _NS_PER_MS
-        return now_ms + self._error_ms(now_ns) if self._errors else now_ms
+        # Errors are added before anything is rounded: a slow clock would now and then show the last millisecond again.
+        return self._timeline.epoch_ms + (now_ns + self._error_ns(now_ns) if self._errors else now_ns) // _NS_PER_MS
 
     def monotonic_ns(self) -> int:
         """Nanoseconds since the run began."""
@@ -55,11 +54,12 @@ class MachineClock:
     @property
     def wrong_by_ms(self) -> int:
         """How far the wall clock is ahead."""
-        return sum(error.at_ms(self._timeline.now_ns) for error in self._errors)
+        wrong_by_ns = sum(error.at_ns(self._timeline.now_ns) for error in self._errors)
+        return _whole_ms(wrong_by_ns)
 
     def misset(self, fault_id: str, *, offset_ms: int = 0, ppm: int = 0) -> None:
         """It goes wrong, besides what is wrong already."""
-        self._errors = (*self._errors, ClockError(fault_id, self._timeline.now_ns, offset_ms, ppm))
+        self._errors = (*self._errors, ClockError(fault_id, self._timeline.now_ns, offset_ms * _NS_PER_MS, ppm))
 
     def set_right(self, fault_id: str) -> None:
         """What a fault made wrong is right at once."""
@@ -69,15 +69,20 @@ class MachineClock:
         """What a fault made wrong is led back to the right time."""
         now_ns = self._timeline.now_ns
         self._errors = tuple(
-            ClockError(fault_id, now_ns, error.at_ms(now_ns), slewing=True) if error.fault_id == fault_id else error
+            ClockError(fault_id, now_ns, error.at_ns(now_ns), slewing=True) if error.fault_id == fault_id else error
             for error in self._errors
         )
 
-    def _error_ms(self, now_ns: int) -> int:
-        error_ms = 0
+    def _error_ns(self, now_ns: int) -> int:
+        error_ns = 0
         for error in self._errors:
-            wrong_by_ms = error.at_ms(now_ns)
-            if wrong_by_ms:
+            wrong_by_ns = error.at_ns(now_ns)
+            if _whole_ms(wrong_by_ns):
                 self._bites.bite(error.fault_id)
-                error_ms += wrong_by_ms
-        return error_ms
+            error_ns += wrong_by_ns
+        return error_ns
+
+
+def _whole_ms(duration_ns: int) -> int:
+    """Rounded towards zero: less than a millisecond does not show."""
+    return duration_ns // _NS_PER_MS if duration_ns > 0 else -(-duration_ns // _NS_PER_MS)

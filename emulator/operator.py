@@ -30,7 +30,7 @@ class Operator:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._world = cluster.world
-        self.owners = QueueOwners()
+        self.owners = QueueOwners(cluster.scenario)
         """Who holds which queue: has to hear of every row where a fault asks for an owner."""
         self._whereabouts = Whereabouts(cluster, self.owners)
         self.active: dict[str, TimedFault] = {}
@@ -128,6 +128,8 @@ class Operator:
             if action in _BEGINS:
                 self._world.fabric.bites.bite(fault_id)
             await act(host)
+            if action is Action.RESUME and self._cluster.is_retired(host.name):
+                await _stop(host)  # it could not hear that its group became smaller
 
     def _is_held_down(self, action: Action, name: str) -> bool:
         """Whether another fault still keeps a process from what the end of this one would have it do."""
@@ -140,7 +142,9 @@ class Operator:
         """The newest of the active ones decides; without any it is the scenario."""
         active = (timed.fault for timed in self.active.values())
         wanted = [it.members for it in active if isinstance(it, Scale) and it.scope.group == group]
-        changed = await self._cluster.scale(group, wanted[-1] if wanted else None)
+        changed = await self._cluster.scale(
+            group, wanted[-1] if wanted else None, lambda name: not self._is_held_down(Action.START, name)
+        )
         if action is Action.SCALE:
             self._world.fabric.bites.bite(fault_id, changed)
 
@@ -194,6 +198,20 @@ async def _change_cpu(action: Action, host: EmulatedHost, fault_id: str, fault: 
 
 async def _start(host: EmulatedHost) -> None:
     host.start()
+    await host.cpu.wait_for_turn()
+
+
+async def _resume(host: EmulatedHost) -> None:
+    await host.resume()
+    await host.cpu.wait_for_turn()
+
+
+async def _stop(host: EmulatedHost) -> None:
+    """A process hears of SIGTERM when it has its turn of the CPU."""
+    if host.process is not None and host.process.suspended:
+        await host.process.resumed.wait()
+    if host.power_state is PowerState.RUNNING:
+        await host.shutdown()
 
 
 _RUNS = (PowerState.RUNNING,)
@@ -201,10 +219,10 @@ _LIVES = (PowerState.RUNNING, PowerState.SUSPENDED)
 _IS_DOWN = (PowerState.DOWN, PowerState.POWERED_OFF)
 _BEGINS = tuple(effect.apply for effect in EFFECTS.values())
 _PROCESS: Mapping[Action, tuple[tuple[PowerState, ...], Callable[[EmulatedHost], Awaitable[None]]]] = {
-    Action.STOP: (_RUNS, EmulatedHost.shutdown),
+    Action.STOP: (_RUNS, _stop),
     Action.KILL: (_LIVES, EmulatedHost.kill),
     Action.POWER_OFF: ((*_LIVES, PowerState.DOWN), EmulatedHost.power_off),
     Action.SUSPEND: (_RUNS, EmulatedHost.suspend),
-    Action.RESUME: ((PowerState.SUSPENDED,), EmulatedHost.resume),
+    Action.RESUME: ((PowerState.SUSPENDED,), _resume),
     Action.START: (_IS_DOWN, _start),
 }

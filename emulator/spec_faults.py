@@ -55,6 +55,9 @@ def _read_nemesis(section: Section, number: int) -> Nemesis:
     most_ms = section.span_ms("most")
     if most_ms is not None and most_ms < least_ms:
         raise SpecError(section.at("most_ms"), f"expected at least least_ms, which is {least_ms}")
+    from_ms, until_ms = section.span_ms("from") or 0, section.span_ms("until")
+    if until_ms is not None and until_ms <= from_ms:
+        raise SpecError(section.at("until_ms"), f"expected an instant after from_ms, which is {from_ms}")
     fault = _read_fault(section, _RATES)
     try:
         return Nemesis(
@@ -63,8 +66,8 @@ def _read_nemesis(section: Section, number: int) -> Nemesis:
             every_ms,
             least_ms,
             least_ms if most_ms is None else most_ms,
-            section.span_ms("from") or 0,
-            section.span_ms("until"),
+            from_ms,
+            until_ms,
         )
     except FaultError as error:
         raise SpecError(section.at(error.field), error.expected) from None

@@ -76,6 +76,9 @@ def _check_queue(scenario: Scenario, key: str, text: str) -> None:
 def _check_power(scenario: Scenario, key: str, fault: PowerOff) -> None:
     owners = [spec.address_of for spec in scenario.brokers if spec.address_of is not None]
     shared = [spec.name for spec in scenario.brokers if spec.name in owners or spec.address_of is not None]
-    by_name = all(isinstance(whom, Names) for _, whom in fault.scope.whoms())
-    if shared and (not by_name or any(fault.scope.matches(name) for name in shared)):
-        raise SpecError(f"{key}.kind", "expected no loss of power where brokers share an address: use kill")
+    shared += [name for spec in scenario.consumers if spec.one_address for name in spec.names]
+    groups = [spec.group for spec in scenario.consumers if spec.one_address]
+    hit = [whom.names if isinstance(whom, Names) else (ANY,) for _, whom in fault.scope.whoms()]
+    shared += [name for names in hit for name in names if name.rpartition("+")[0] in groups]
+    if any(name in shared or (shared and name == ANY) for names in hit for name in names):
+        raise SpecError(f"{key}.kind", "expected no loss of power where nodes share an address: use kill")

@@ -36,6 +36,11 @@ def _is_stage(_fault: object, field: "attrs.Attribute[Any]", value: object) -> N
         raise FaultError(field.name, f"expected one of {', '.join(Stage)}, not {value!r}")
 
 
+def _is_code(_fault: object, field: "attrs.Attribute[Any]", value: object) -> None:
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
+        raise FaultError(field.name, f"expected a request code, not {value!r}")
+
+
 @attrs.frozen(kw_only=True)
 class _Meant:
     """Which frames of its links a fault means; nothing said means all of them.
@@ -44,7 +49,7 @@ class _Meant:
     header of a request, and an answer has neither.
     """
 
-    code: int | None = attrs.field(default=None, validator=whole("a request code", 0, optional=True))
+    code: int | None = attrs.field(default=None, validator=_is_code)
     """RocketMQ's request code."""
     group: str | None = attrs.field(default=None, validator=a_text)
     """Consumer or producer group."""

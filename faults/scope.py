@@ -150,7 +150,7 @@ class PartitionScope:
         one, other = among.index(src), among.index(dst)
         if self.shape is Shape.RING:
             apart = abs(one - other)
-            return min(apart, len(among) - apart) > len(among) // 4
+            return min(apart, len(among) - apart) > _neighbours(len(among))
         middle = len(among) // 2
         return (one - middle) * (other - middle) < 0
 
@@ -182,6 +182,12 @@ class PartitionScope:
         """For people: `isolate broker-a among broker-a, broker-b`."""
         alone = f" {self.node}" if self.shape is Shape.ISOLATE else ""
         return f"{self.shape}{alone} among {self.among}"
+
+
+def _neighbours(nodes: int) -> int:
+    """How many on either side make a majority with the one between them."""
+    majority = nodes // 2 + 1
+    return majority // 2
 
 
 @attrs.frozen

@@ -196,6 +196,26 @@ class BrokerConfig(RemotingServerConfig, RemotingClientConfig):
     """How long each delay level waits, the first one first."""
     flush_delay_offset_interval: int = _period_millis(10_000)
     """Time between two writes of the delay offsets to disk."""
+    max_message_size: int = _number(4 * 1024 * 1024, Unit.COUNT, least=1)
+    """Bytes that the body of a message may have."""
+    file_reserved_time: int = _number(72, Unit.COUNT, least=1)
+    """Hours after which a half message is given up."""
+    reject_transaction_message: bool = _flag(default=False)
+    """Refuse half messages."""
+    transaction_time_out: int = _millis(6_000)
+    """Age below which nobody asks the producer of a half message."""
+    transaction_check_interval: int = _period_millis(30_000)
+    """Time between two checks of half messages."""
+    transaction_check_max: int = _number(15, Unit.COUNT, least=1)
+    """Checks after which a half message is put aside."""
+    transaction_op_batch_interval: int = _period_millis(3_000)
+    """Time between two messages that tell which half messages have ended."""
+    transaction_op_msg_max_size: int = _number(4_096, Unit.COUNT, least=1)
+    """Bytes from which on such a message is written at once."""
+    enable_property_filter: bool = _flag(default=False)
+    """Let consumers filter by SQL92 over properties; else they are refused when they start."""
+    use_server_side_reset_offset: bool = _flag(default=True)
+    """Reset offsets here, for whoever pulls next; else clients are told to, and who is away is not reset."""
     enable_remote_escape: bool = _flag(default=False)
     """A slave that acts as master may hand messages that are due to other brokers; else they stay where they are."""
     load_balance_poll_name_server_interval: int = _period_millis(30_000)

@@ -14,6 +14,7 @@ from emulator.handle.so_far import flushed
 from emulator.handle.told import Told
 from emulator.handle.verb_method import VerbMethod
 from emulator.handle.waiting import WaitingLine
+from emulator.namesrv_addr import namesrv_addr
 from emulator.verbs.desk import Desk
 from emulator.verbs.registry import VERBS
 from emulator.verbs.verb import Verb, VerbError, say
@@ -108,6 +109,19 @@ class ClusterHandle:
             return tell_history(engine.owners, tuple(desk.cluster.hosts), desk.cluster.world.timeline.now_ns)
 
         return engine.call(act)
+
+    @property
+    def namesrv_addr(self) -> str:
+        """`HOST:PORT;...` for programs outside, as RocketMQ's clients take it.
+
+        Raises:
+            NoAddressError: time does not pass by itself (`mode="live"`).
+        """
+
+        async def act(desk: Desk) -> str:
+            return namesrv_addr(desk.cluster)
+
+        return self._engine.call(act)
 
     # --- the trace --------------------------------------------------------------
 

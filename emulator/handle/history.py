@@ -5,9 +5,10 @@ from collections.abc import Iterator, Mapping
 from emulator.analysis.canvas import Axis, band, element, label_lanes, text, titled
 from emulator.handle.html import ALARM, block, chip
 from emulator.handle.html import text as words
-from emulator.handle.owner_book import FaultSpan, OwnedQueue, OwnedSpan, OwnerBook
+from emulator.handle.owner_book import FaultSpan, OwnedSpan, OwnerBook
 from emulator.handle.ownership import owner_colours
 from emulator.handle.told import Told
+from emulator.queue_owners import GroupQueue
 
 _WIDTH, _LEFT, _RIGHT = 960, 190, 14
 _ROW_PX, _LANE_PX, _AXIS_PX = 17, 15, 18
@@ -31,17 +32,17 @@ def tell_history(book: OwnerBook, nodes: tuple[str, ...], now_ns: int) -> Told:
     return Told(tuple(_lines(book, queues)), block(f"{legend} {note}", _svg(book, queues, colours, now_ns)))
 
 
-def _lines(book: OwnerBook, queues: list[OwnedQueue]) -> Iterator[str]:
+def _lines(book: OwnerBook, queues: list[GroupQueue]) -> Iterator[str]:
     for queue in queues:
         said = (f"{' and '.join(s.owners) or 'nobody'} from {s.start_ns / _NS:.1f} s" for s in book.history(queue))
         yield f"{_name(queue)}: {', '.join(said)}"
 
 
-def _name(queue: OwnedQueue) -> str:
+def _name(queue: GroupQueue) -> str:
     return f"{queue.topic} {queue.broker_name} q{queue.queue_id}"
 
 
-def _svg(book: OwnerBook, queues: list[OwnedQueue], colours: Mapping[str, str], now_ns: int) -> str:
+def _svg(book: OwnerBook, queues: list[GroupQueue], colours: Mapping[str, str], now_ns: int) -> str:
     axis = Axis(_LEFT, _WIDTH - _RIGHT, now_ns)
     faults, top = _faults(book.faults(), axis, now_ns)
     bottom = top + _AXIS_PX + _ROW_PX * len(queues)
@@ -61,7 +62,7 @@ def _svg(book: OwnerBook, queues: list[OwnedQueue], colours: Mapping[str, str], 
 
 
 def _bars(
-    queue: OwnedQueue, spans: tuple[OwnedSpan, ...], axis: Axis, y: int, colours: Mapping[str, str], now_ns: int
+    queue: GroupQueue, spans: tuple[OwnedSpan, ...], axis: Axis, y: int, colours: Mapping[str, str], now_ns: int
 ) -> Iterator[str]:
     """One bar per span; several owners share its height."""
     ends_ns = [*(span.start_ns for span in spans[1:]), now_ns]

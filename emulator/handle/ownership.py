@@ -5,8 +5,9 @@ from itertools import groupby
 
 from emulator.analysis.palette import colour_of
 from emulator.handle.html import ALARM, QUIET, block, chip, table, text
-from emulator.handle.owner_book import OwnedQueue, OwnerBook
+from emulator.handle.owner_book import OwnerBook
 from emulator.handle.told import Told
+from emulator.queue_owners import GroupQueue
 
 _NOBODY = "nobody"
 Owners = tuple[str, ...]
@@ -30,7 +31,7 @@ def owner_colours(book: OwnerBook, nodes: tuple[str, ...]) -> dict[str, str]:
     return colour_of(name for name in nodes if name in ever)
 
 
-def _sections(owners: Mapping[OwnedQueue, Owners]) -> Iterator[tuple[str, str, dict[str, dict[int, Owners]]]]:
+def _sections(owners: Mapping[GroupQueue, Owners]) -> Iterator[tuple[str, str, dict[str, dict[int, Owners]]]]:
     """Group, topic, and broker -> queue id -> owners."""
     for (group, topic), queues in groupby(owners, key=lambda queue: (queue.group, queue.topic)):
         brokers: dict[str, dict[int, Owners]] = {}
@@ -39,7 +40,7 @@ def _sections(owners: Mapping[OwnedQueue, Owners]) -> Iterator[tuple[str, str, d
         yield group, topic, brokers
 
 
-def _lines(owners: Mapping[OwnedQueue, Owners]) -> Iterator[str]:
+def _lines(owners: Mapping[GroupQueue, Owners]) -> Iterator[str]:
     for group, topic, brokers in _sections(owners):
         yield f"{topic} (group {group})"
         for broker_name, queues in brokers.items():
@@ -47,7 +48,7 @@ def _lines(owners: Mapping[OwnedQueue, Owners]) -> Iterator[str]:
             yield f"  {broker_name}: {', '.join(said)}"
 
 
-def _summary(owners: Mapping[OwnedQueue, Owners]) -> str:
+def _summary(owners: Mapping[GroupQueue, Owners]) -> str:
     two, none = (_queues(sum(map(bad, owners.values()))) for bad in (lambda n: len(n) > 1, lambda n: not n))
     return f"{two} two owners or more, {none} none"
 
@@ -56,7 +57,7 @@ def _queues(count: int) -> str:
     return f"{count or 'no'} queue{' has' if count in (0, 1) else 's have'}"
 
 
-def _page(owners: Mapping[OwnedQueue, Owners], colours: Mapping[str, str]) -> str:
+def _page(owners: Mapping[GroupQueue, Owners], colours: Mapping[str, str]) -> str:
     parts = []
     for group, topic, brokers in _sections(owners):
         parts.append(text(topic, "font-weight:600") + text(f"  group {group}", QUIET))

@@ -106,6 +106,11 @@ class Fabric:
         """Heal a fault; does nothing if it is not there."""
         self._change_rules(tuple(r for r in self._rules if r.fault_id != fault_id))
 
+    def lose_power(self, ip: str) -> None:
+        """A machine falls silent: its kernel forgets what it had to repeat."""
+        del self.powered[ip]
+        self._retransmission.lose_power(ip)
+
     def next_connection(self) -> int:
         """The number of a new connection."""
         self._connections += 1
@@ -122,7 +127,7 @@ class Fabric:
             self._break(endpoint, f"frame with a body of {len(command.body)} bytes; at most {BODY_BYTES_MAX} fit")
             return
         link = endpoint.link
-        if link.plain:
+        if link.plain and not self._retransmission.backlogs:
             link.frames += 1
             self.hub.post(endpoint, command, now_ns, link.delay_ns)
         elif not self._retransmission.takes(endpoint, command, now_ns):
@@ -134,7 +139,7 @@ class Fabric:
             return
         self.forget(endpoint)
         now_ns = self.timeline.now_ns
-        if endpoint.link.plain or not self._retransmission.takes(endpoint, None, now_ns):
+        if not self._retransmission.takes(endpoint, None, now_ns):
             self._leave(endpoint, None, now_ns)
 
     def in_flight(self) -> list[Arrival]:

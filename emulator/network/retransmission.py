@@ -22,7 +22,7 @@ def rto_ms(attempt: int) -> int:
 
 
 @attrs.define
-class _Backlog:
+class Backlog:
     """What one end has sent and its kernel still has to bring over, the lost segment first."""
 
     unacknowledged: list[tuple[Command | None, int]]
@@ -56,37 +56,45 @@ class Retransmission:
         self._leave = leave
         self._has_power = has_power
         self._give_up = give_up
-        self._backlogs: dict[Endpoint, _Backlog] = {}
+        self.backlogs: dict[Endpoint, Backlog] = {}
+        """Ends that have something to repeat, also on links that are well again."""
 
     def takes(self, end: Endpoint, command: Command | None, now_ns: int) -> bool:
         """Whether a frame has to wait for a repetition: its own, or that of one before it."""
-        backlog = self._backlogs.get(end)
+        backlog = self.backlogs.get(end)
         if backlog is not None:
             backlog.unacknowledged.append((command, now_ns))
             return True
         if not end.link.loses_segment():
             return False
-        self._backlogs[end] = _Backlog([(command, now_ns)])
+        self.backlogs[end] = Backlog([(command, now_ns)])
         self._wait(end, 1)
         return True
 
     def in_flight(self) -> list[tuple[Endpoint, Command | None, int]]:
         """What waits: end, frame, when it was sent."""
-        return [(end, *sent) for end, backlog in self._backlogs.items() for sent in backlog.unacknowledged]
+        return [(end, *sent) for end, backlog in self.backlogs.items() for sent in backlog.unacknowledged]
+
+    def lose_power(self, ip: str) -> None:
+        """What the kernel of a machine had to repeat is gone, also when the machine has power again."""
+        for end in [end for end in self.backlogs if end.process.ip == ip]:
+            self._give_up(end, self.backlogs.pop(end).unacknowledged)
 
     def _wait(self, end: Endpoint, attempt: int) -> None:
         due_ns = self._timeline.now_ns + rto_ms(attempt) * _NS_PER_MS
         self._timeline.call_at(due_ns, lambda: self._repeat(end), None, cause.get())
 
     def _repeat(self, end: Endpoint) -> None:
-        backlog = self._backlogs[end]
+        backlog = self.backlogs.get(end)
+        if backlog is None:
+            return
         if not self._has_power(end.process.ip) or backlog.attempt > RETRIES_MOST:
-            del self._backlogs[end]
+            del self.backlogs[end]
             self._give_up(end, backlog.unacknowledged)
         elif end.link.loses_segment():
             backlog.attempt += 1
             self._wait(end, backlog.attempt)
         else:
-            del self._backlogs[end]
+            del self.backlogs[end]
             for command, sent_ns in backlog.unacknowledged:
                 self._leave(end, command, sent_ns)

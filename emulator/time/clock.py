@@ -85,7 +85,7 @@ class EmulatedClock(trio.abc.Clock):
                 self._idle_woken = True
                 return 0
             sleep_s = self._go_to_next_instant(deadline)
-            if sleep_s > 0 or self._runnable or self._timeline.now_ns >= deadline * _NS:
+            if sleep_s > 0 or self._runnable or self._timeline.now_ns / _NS >= deadline:
                 return sleep_s
         return 0
 
@@ -94,7 +94,7 @@ class EmulatedClock(trio.abc.Clock):
         timeline = self._timeline
         due_ns = timeline.next_due_ns()
         if deadline < due_ns / _NS:
-            due_ns = math.ceil(deadline * _NS)
+            due_ns = _first_instant_at(deadline)
         if self._rate is not None:
             return (due_ns - timeline.now_ns) / _NS / self._rate
         if due_ns >= self._limit_ns:
@@ -139,3 +139,11 @@ class EmulatedClock(trio.abc.Clock):
     def _follow_wall(self, rate: float) -> None:
         elapsed_ns = time.perf_counter_ns() - self._anchor_ns
         self._timeline.now_ns = max(self._timeline.now_ns, int(elapsed_ns * rate))
+
+
+def _first_instant_at(deadline: float) -> int:
+    """The first nanosecond that trio, which counts in seconds, takes for `deadline` or later."""
+    instant_ns = math.ceil(deadline * _NS)
+    while instant_ns / _NS < deadline:
+        instant_ns += 1
+    return instant_ns

@@ -12,8 +12,8 @@ import attrs
 
 from emulator.spec import Scenario
 from emulator.timelines.events import Instants
-from emulator.trace.reader import table_rows
 from emulator.trace.schema import FAULTS, LIFECYCLE, MESSAGES, OWNERSHIP
+from emulator.trace.table_rows import table_rows
 from faults.plan import Phase
 from nodes.beliefs import LifecycleEvent, MessageEvent, OwnershipEvent
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from emulator.addressing import addresses
 from emulator.spec import Scenario
 from emulator.timelines.events import BeliefRow, CallRow, Cast, LifeRow, Story
-from emulator.trace.reader import table_rows
 from emulator.trace.schema import BELIEFS, FAULTS, LIFECYCLE, RPC
+from emulator.trace.table_rows import table_rows
 from faults.plan import Phase
 from nodes.beliefs import BeliefKind
 from nodes.protocol.codes import RequestCode

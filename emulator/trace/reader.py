@@ -1,14 +1,13 @@
-"""Read a run directory back: whether it is one, what its manifest says, and its rows."""
+"""Read a run directory back: whether it is one, and what its manifest says."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import attrs
-import pyarrow.parquet as pq
 
-from emulator.trace.schema import SCHEMA_VERSION, Table
+from emulator.trace.schema import SCHEMA_VERSION
 
 MANIFEST_KEYS = ("run_id", "schema_version", "digest", "seed", "mode", "rows", "virtual_s", "wall_s", "scenario")
 
@@ -60,11 +59,3 @@ def open_run(path: Path | str) -> RunDirectory:
     if missing:
         raise NotARunError(f"{path} is not a complete run: manifest.json lacks {', '.join(missing)}")
     return RunDirectory(directory, manifest)
-
-
-def table_rows(
-    run: Path, table: Table, columns: tuple[str, ...], *filters: tuple[str, str, object]
-) -> Iterator[dict[str, Any]]:
-    """The rows of a table in order: column -> value; `filters` in Arrow's notation."""
-    for segment in sorted((run / "trace" / table.name).glob("seg-*.parquet")):
-        yield from pq.read_table(segment, columns=list(columns), filters=list(filters) or None).to_pylist()

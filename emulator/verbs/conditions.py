@@ -49,7 +49,9 @@ def condition(desk: Desk, words: Words) -> Condition:
 def _agreement(desk: Desk, subject: str | None, *, wanted: bool) -> Condition:
     def holds() -> bool:
         keys = [key for key in shared_subjects(desk) if subject in (None, key[1])]
-        return bool(keys) and wanted != any(desk.book.differs(*key) for key in keys)
+        # Who has not started yet neither agrees nor differs.
+        has_begun = bool(keys) and (not wanted or desk.cluster.started.is_set())
+        return has_begun and wanted != any(desk.book.differs(*key) for key in keys)
 
     return holds
 

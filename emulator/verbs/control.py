@@ -14,6 +14,8 @@ is dropped, and so is who would be one too many.
 
 import os
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +32,10 @@ CLIENTS_MAX = 16
 _LENGTH_BYTES = 4
 _BACKLOG = 256
 _READS_WITHIN_S = 5
+_CONNECTS_WITHIN_S = 10
+_ADDRESS_BYTES_MAX = 100
+"""A little less than what any system has room for."""
+_OPEN_FILES = Path("/proc/self/fd")
 
 
 class ControlError(Exception):
@@ -55,6 +61,19 @@ async def serve_control(desk: Desk) -> None:
         _remove(path)
 
 
+@contextmanager
+def _short(path: Path) -> Iterator[str]:
+    """A name of a socket that fits into its address, however deep the directory lies."""
+    if len(os.fsencode(path)) < _ADDRESS_BYTES_MAX or not _OPEN_FILES.exists():
+        yield str(path)
+        return
+    directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        yield str(_OPEN_FILES / str(directory) / path.name)
+    finally:
+        os.close(directory)
+
+
 def _remove(path: Path) -> None:
     path.unlink(missing_ok=True)
 
@@ -64,7 +83,8 @@ def _listen(path: Path) -> trio.socket.SocketType:
     made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     mask = os.umask(0o177)
     try:
-        made.bind(str(path))
+        with _short(path) as name:
+            made.bind(name)
     except OSError as error:
         made.close()
         raise ControlError(f"{path}: no control socket can be made: {error.strerror or error}") from None
@@ -161,8 +181,11 @@ def newest_socket(runs: Path) -> Path:
     return found[-1]
 
 
-def ask(path: Path, line: str, timeout_s: float = 10) -> tuple[bool, Lines]:
+def ask(path: Path, line: str, timeout_s: float | None = None) -> tuple[bool, Lines]:
     """Say a verb over a control socket and wait for what it tells.
+
+    Args:
+        timeout_s: for the answer; None: as long as the verb takes, since some let time pass.
 
     Returns:
         Whether it was done, and the lines.
@@ -171,9 +194,11 @@ def ask(path: Path, line: str, timeout_s: float = 10) -> tuple[bool, Lines]:
         ControlError: nobody listens there, or there is no answer.
     """
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-        connection.settimeout(timeout_s)
+        connection.settimeout(_CONNECTS_WITHIN_S)
         try:
-            connection.connect(str(path))
+            with _short(path) as name:
+                connection.connect(name)
+            connection.settimeout(timeout_s)
             connection.sendall(_framed({"line": line}))
             length = int.from_bytes(_read(connection, _LENGTH_BYTES), "big")
             answer = msgpack.unpackb(_read(connection, length))

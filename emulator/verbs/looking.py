@@ -51,7 +51,10 @@ async def _views(desk: Desk, words: Words) -> Lines:
         lines.append(" ".join([f"{name:<{width}}", *cells]).rstrip() + ("  they differ" if it.differs else ""))
     for it in shown.subjects:
         if it.differs or wanted not in (None, ALL):
-            lines += [f"{it.kind} {it.subject} {letter}: {_short(value)}" for letter, value in it.values.items()]
+            lines += [
+                f"{it.kind} {it.subject} {letter}: {_short(desk.lines.value(it.kind, value))}"
+                for letter, value in it.values.items()
+            ]
     return tuple(lines)
 
 
@@ -71,15 +74,16 @@ def seen(desk: Desk, wanted: str | None) -> Matrix:
 
 async def _owners(desk: Desk, words: Words) -> Lines:
     """Who holds which queue; those of a topic, or all."""
-    topics = dict.fromkeys(topic for _, topic, _, _ in desk.operator.owners.held)
+    owners = desk.operator.owners.owners()
+    topics = dict.fromkeys(queue.topic for queue in owners)
     if words and words[0] not in topics:
         raise VerbError(nearest("topic", words[0], tuple(topics)))
     lines = []
-    for (group, topic, broker_name, queue_id), holders in sorted(desk.operator.owners.held.items()):
-        if not words or topic == words[0]:
+    for queue, holders in owners.items():
+        if not words or queue.topic == words[0]:
             remark = {0: "nobody", 1: ""}.get(len(holders), f"({len(holders)} owners)")
-            lines.append(" ".join([f"{group}  {topic}/{broker_name}/{queue_id}:", *holders, remark]).rstrip())
-    return tuple(lines) or ("no queue has had an owner yet",)
+            lines.append(" ".join([f"{queue.group}  {queue.name}:", *holders, remark]).rstrip())
+    return tuple(lines) or ("no group consumes anything",)
 
 
 async def _diff(desk: Desk, words: Words) -> Lines:
@@ -90,7 +94,7 @@ async def _diff(desk: Desk, words: Words) -> Lines:
         held = desk.book.held(kind, subject)
         if one in held and other in held and held[one].value != held[other].value:
             lines.append(f"{kind} {subject}")
-            lines += [f"  {name}: {_short(held[name].value)}" for name in (one, other)]
+            lines += [f"  {name}: {_short(desk.lines.value(kind, held[name].value))}" for name in (one, other)]
     return tuple(lines) or (f"{one} and {other} agree about everything that both know of",)
 
 

@@ -16,8 +16,12 @@ from emulator.verbs.verb import Lines, Verb, VerbError, Words, nearest
 async def _help(_desk: Desk, words: Words) -> Lines:
     if words and words[0] not in VERBS:
         raise VerbError(nearest("verb", words[0], tuple(VERBS)))
-    told = (VERBS[words[0]],) if words else tuple(VERBS.values())
-    return tuple(line for verb in told for line in (verb.line(), f"    {verb.summary}"))
+    return explained((VERBS[words[0]],) if words else tuple(VERBS.values()))
+
+
+def explained(verbs: tuple[Verb, ...]) -> Lines:
+    """Two lines for each verb: how it is said, and what it does."""
+    return tuple(line for verb in verbs for line in (verb.line(), f"    {verb.summary}"))
 
 
 async def _quit(desk: Desk, _words: Words) -> Lines:

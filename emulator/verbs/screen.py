@@ -29,7 +29,7 @@ def views_in_colour(desk: Desk, wanted: str | None) -> str:
     console.print(_table(shown))
     for subject in shown.subjects:
         if subject.differs or wanted is not None:
-            _print_values(console, subject)
+            _print_values(console, desk, subject)
     return into.getvalue()
 
 
@@ -44,9 +44,10 @@ def _table(shown: Matrix) -> Table:
     return table
 
 
-def _print_values(console: Console, subject: Subject) -> None:
+def _print_values(console: Console, desk: Desk, subject: Subject) -> None:
     for letter, value in subject.values.items():
-        line = Text.assemble(f"{subject.kind} {subject.subject} ", (letter, _style(subject, letter)), f": {value}")
+        held = desk.lines.value(subject.kind, value)
+        line = Text.assemble(f"{subject.kind} {subject.subject} ", (letter, _style(subject, letter)), f": {held}")
         console.print(line, overflow="ellipsis", no_wrap=True)
 
 

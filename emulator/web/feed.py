@@ -21,7 +21,7 @@ from emulator.trace.recorder import Row
 from emulator.trace.schema import BELIEFS, LIFECYCLE, MESSAGES, Table
 from emulator.verbs.desk import Desk
 from emulator.web import sections
-from emulator.web.owners import OwnerBook, expected_queues
+from emulator.web.owners import ChangedOwners
 from emulator.web.sections import Entries
 from nodes.beliefs import PROCESS_ENDS
 
@@ -51,8 +51,9 @@ class Feed:
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
-        self._owners = OwnerBook(expected_queues(desk.cluster.scenario))
+        self._owners = ChangedOwners(desk.cluster.scenario)
         self._words = EventLines(desk.cluster.scenario)
+        self._words.names = desk.cluster.names
         self._rows: deque[tuple[Table, Row]] = deque(maxlen=LINES_MAX)
         self._lines: deque[str] = deque(maxlen=LINES_MAX)
         self._fixed = sections.fixed(desk)
@@ -114,7 +115,10 @@ class Feed:
             "faults": sections.difference(self._shown["faults"], sections.faults(self._desk)),
             "links": self._changed_links(),
             "views": self._changed_views(),
-            "queues": {queue.key: sections.queue(self._owners, queue) for queue in self._owners.take_changed()},
+            "queues": {
+                f"{queue.group}/{queue.name}": sections.queue(self._owners, queue)
+                for queue in self._owners.take_changed()
+            },
         }
         for name, entries in changes.items():
             _put_over(self._shown[name], entries)

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from emulator.network.link import LinkRule
+from emulator.queue_owners import GroupQueue, QueueOwners
 from emulator.spec import Scenario
 from emulator.verbs.desk import Desk
 from emulator.verbs.looking import SHARED_KINDS
 from emulator.verbs.registry import VERBS
-from emulator.web.owners import GroupQueue, OwnerBook
 from nodes.beliefs import BeliefKind
 from nodes.config import ConsumerConfig
 from nodes.protocol.model import RETRY_TOPIC_PREFIX, MessageModel
@@ -99,14 +99,14 @@ def view(desk: Desk, kind: str, subject: str) -> Entries | None:
     return {"kind": str(kind), "subject": subject, "differs": differs, "roles": roles}
 
 
-def queue(book: OwnerBook, one: GroupQueue) -> Entries:
+def queue(owners: QueueOwners, one: GroupQueue) -> Entries:
     """Who owns one queue."""
     return {
         "group": one.group,
         "topic": one.topic,
         "broker": one.broker_name,
         "queue": one.queue_id,
-        "owners": list(book.owners(one)),
+        "owners": list(owners.owners_of(one)),
     }
 
 

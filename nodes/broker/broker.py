@@ -3,6 +3,13 @@
 import trio
 
 from nodes.beliefs import Lifecycle, LifecycleEvent
+from nodes.broker.admin_broker import AdminBroker
+from nodes.broker.admin_clients import AdminClients
+from nodes.broker.admin_groups import AdminGroups
+from nodes.broker.admin_offsets import AdminOffsets
+from nodes.broker.admin_progress import AdminProgress
+from nodes.broker.admin_topics import AdminTopics
+from nodes.broker.broker_to_client import BrokerToClient
 from nodes.broker.client_manage import ClientManage
 from nodes.broker.commit_log import load_commit_log
 from nodes.broker.consumer_offsets import ConsumerOffsetManager
@@ -32,16 +39,20 @@ from nodes.broker.pre_online_service import BrokerPreOnlineService
 from nodes.broker.pull import PullMessage
 from nodes.broker.put_message import PutMessage
 from nodes.broker.query_assignment import QueryAssignment
+from nodes.broker.query_message import QueryMessage
 from nodes.broker.registration import Registration
 from nodes.broker.schedule_message import ScheduleMessageService
 from nodes.broker.send import SendMessage
 from nodes.broker.send_back import ConsumerSendMsgBack
 from nodes.broker.slave_synchronize import SlaveSynchronize
+from nodes.broker.special_services import SpecialServices
 from nodes.broker.subscription_groups import SubscriptionGroupManager
 from nodes.broker.topic_routes import TopicRouteInfoManager
 from nodes.broker.topics import TopicConfigManager
+from nodes.broker.transactions import Transactions
 from nodes.config import BrokerConfig
 from nodes.host import Channel, Host
+from nodes.live_config import with_kept_changes
 from nodes.protocol.model import MASTER_ID, TopicConfig
 from nodes.rpc.client import RpcClient
 from nodes.rpc.nameservers import Nameservers
@@ -69,6 +80,7 @@ class Broker:
         nameservers: tuple[str, ...],
         topics: tuple[TopicConfig, ...] = (),
     ) -> None:
+        config = with_kept_changes(host.disk, config)
         now_ms = host.clock.now_ms()
         self._host = host
         self.context = BrokerContext(
@@ -90,7 +102,9 @@ class Broker:
             ),
             ConsumerManager(channel_expired_timeout_ms=config.channel_expired_timeout),
             ConsumerOffsetManager(
-                now_ms=now_ms, consumer_offset_update_version_step=config.consumer_offset_update_version_step
+                now_ms=now_ms,
+                consumer_offset_update_version_step=config.consumer_offset_update_version_step,
+                use_server_side_reset_offset=config.use_server_side_reset_offset,
             ),
             MessageStore(f"{host.ip}:{config.listen_port}"),
         )
@@ -119,6 +133,18 @@ class Broker:
         escape = self._escape_bridge(asked, messages)
         self._schedule = ScheduleMessageService(self.context, levels, escape.async_put_message)
         self._sends = SendMessage(self.context, self._server, self._registration, self._ha, messages)
+        self._to_clients = BrokerToClient(self.context, self._server.calls, self._clients.channel)
+        self._transactions = Transactions(
+            self.context, self._server, self._registration, messages, self._to_clients, escape.put_message
+        )
+        self._queries = QueryMessage(self.context, self._server)
+        AdminTopics(self.context, self._server, self._registration)
+        AdminGroups(self.context, self._server)
+        AdminProgress(self.context, self._server)
+        AdminOffsets(self.context, self._server, self._to_clients)
+        AdminClients(self.context, self._server, self._clients, self._to_clients)
+        AdminBroker(self.context, self._server, self._registration, self._ha, lambda: self._special.is_running)
+        self._special = SpecialServices(self._schedule, self._transactions.check_service)
         self._send_backs = ConsumerSendMsgBack(self.context, self._server, self._registration, messages)
         self._membership = GroupMembership(
             self.context,
@@ -128,7 +154,7 @@ class Broker:
             self._registration,
             self._ha,
             asked,
-            self._schedule,
+            self._special,
             self._pulls.on_master_online,
         )
         self._slave = SlaveSynchronize(self.context, self._client, self._group)
@@ -180,7 +206,7 @@ class Broker:
             context.broker_name,
             f"InnerProducerGroup_{context.broker_name}_{context.broker_id}",
             way,
-            messages.put,
+            messages.put_due,
             self._routes,
             BrokerOuterApi(self._client, nameservers).send_message_to_specific_broker,
         )
@@ -188,6 +214,7 @@ class Broker:
     def _on_arrived(self, topic: str, queue_id: int) -> None:
         self._pulls.on_message_arrived(topic, queue_id)
         self._schedule.on_message_arrived(topic, queue_id)
+        self._transactions.check_service.on_message_arrived(topic, queue_id)
 
     def _on_stored(self, topic: str, queue_id: int) -> None:
         self._on_arrived(topic, queue_id)

@@ -2,9 +2,12 @@
 
 from collections.abc import Hashable, Iterable
 
+import attrs
+
 from nodes.beliefs import Belief, BeliefKind
 from nodes.broker.consumers import ConsumerEvent, ConsumerGroupEvent
 from nodes.broker.context import BrokerContext
+from nodes.broker.message_filter import filter_refusal
 from nodes.broker.metadata_files import persist_groups
 from nodes.broker.registration import Registration
 from nodes.broker.retry_topics import provide_topic
@@ -33,6 +36,18 @@ _DEFERRED_INITIAL_DELAY_MS = 30_000
 _DEFERRED_PERIOD_MS = 15_000
 
 
+@attrs.frozen
+class Speaker:
+    """A client as its connection shows it."""
+
+    address: str
+    language: str
+    version: int
+
+
+_GONE = Speaker("", "OTHER", 0)
+
+
 class ClientManage:
     """The membership of this broker's consumer and producer groups.
 
@@ -48,6 +63,7 @@ class ClientManage:
         self._broker = broker
         self._registration = registration
         self._channels: dict[Hashable, Channel] = {}
+        self._speakers: dict[Hashable, Speaker] = {}
         self._deferred: dict[str, ConsumerEvent] = {}
         self._believed: dict[str, tuple[str, ...]] = {}
         self._fingerprints: dict[str, int] = {}
@@ -72,16 +88,27 @@ class ClientManage:
             )
             self._notifier.start()
 
+    def channel(self, channel_id: Hashable) -> Channel | None:
+        """The connection behind a member of a group."""
+        return self._channels.get(channel_id)
+
+    def speaker(self, channel_id: Hashable) -> Speaker:
+        """Who sits behind a connection, as its first heartbeat told."""
+        return self._speakers.get(channel_id, _GONE)
+
     def on_channel_closed(self, channel: Channel) -> None:
         """A client's connection is gone."""
         self._channels.pop(channel.id, None)
+        self._speakers.pop(channel.id, None)
         self._broker.producers.channel_close_event(channel.id)
         update = self._broker.consumers.channel_close_event(channel.id)
         self._handle(update.events)
 
     def _heartbeat(self, channel: Channel, request: Command) -> Command:
         data = decode_body_cached(HeartbeatData, request.body)
-        self._channels[channel.id] = channel
+        if channel.id not in self._channels:
+            self._channels[channel.id] = channel
+            self._speakers[channel.id] = Speaker(channel.remote_address, request.language, request.version)
         is_v2 = data.heartbeat_fingerprint != 0
         is_sub_change = not is_v2
         for consumer in data.consumer_data_set:
@@ -134,8 +161,10 @@ class ClientManage:
         return success(request)
 
     def _check_client_config(self, _channel: Channel, request: Command) -> Command:
-        decode_body_cached(CheckClientRequestBody, request.body)
-        return success(request)
+        """Refuse a consumer that starts with a subscription that this broker cannot keep."""
+        subscription = decode_body_cached(CheckClientRequestBody, request.body).subscription_data
+        refusal = filter_refusal(subscription, enable_property_filter=self._broker.config.enable_property_filter)
+        return success(request) if refusal is None else request.answer(*refusal)
 
     def _get_consumer_list(self, _channel: Channel, request: Command) -> Command:
         group = decode_header(headers.ConsumerGroupRequestHeader, request.ext_fields).consumer_group
@@ -163,6 +192,7 @@ class ClientManage:
     def _close(self, channel_ids: Iterable[Hashable]) -> None:
         for channel_id in channel_ids:
             channel = self._channels.pop(channel_id, None)
+            self._speakers.pop(channel_id, None)
             if channel is not None:
                 channel.close()
 

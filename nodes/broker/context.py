@@ -2,6 +2,7 @@
 
 import attrs
 
+from nodes.broker.broker_stats import BrokerStatsManager
 from nodes.broker.consumer_offsets import ConsumerOffsetManager
 from nodes.broker.consumers import ConsumerManager
 from nodes.broker.data_versions import DataVersionBeliefs, VersionedTable
@@ -50,12 +51,13 @@ def _versions(broker: "BrokerContext") -> DataVersionBeliefs:
     )
 
 
-@attrs.frozen
+@attrs.define
 class BrokerContext:
     """A broker's identity and its tables."""
 
     host: Host
     config: BrokerConfig
+    """Another one after an operator has changed an option; all else stays for the life of the process."""
     cluster_name: str
     broker_name: str
     broker_id: int
@@ -65,6 +67,7 @@ class BrokerContext:
     consumers: ConsumerManager
     offsets: ConsumerOffsetManager
     store: MessageStore
+    stats: BrokerStatsManager = attrs.field(init=False, factory=BrokerStatsManager)
     locks: RebalanceLockManager = attrs.field(init=False, factory=RebalanceLockManager)
     producers: ProducerManager = attrs.field(init=False, default=attrs.Factory(_producers, takes_self=True))
     delay_offsets: DelayOffsets = attrs.field(init=False, default=attrs.Factory(_delay_offsets, takes_self=True))

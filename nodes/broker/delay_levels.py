@@ -85,12 +85,12 @@ def queue_id_of(level: int) -> int:
 
 
 def take_out(waiting: Message) -> Message:
-    """The message that is due, for the topic and queue that it was sent to.
+    """The message that is due, for the topic and queue that it was sent to; it still says how long it has waited.
 
     Mirrors:
         `ScheduleMessageService#messageTimeUp`.
     """
-    dropped = (DELAY_TIME_LEVEL, TIMER_DELIVER_MS, TIMER_DELAY_SEC)
+    dropped = (TIMER_DELIVER_MS, TIMER_DELAY_SEC)
     properties = {name: value for name, value in waiting.properties.items() if name not in dropped}
     return attrs.evolve(
         waiting,

@@ -13,7 +13,7 @@ from nodes.broker.put_message import PutMessageStatus
 from nodes.protocol.codes import ResponseCode
 from nodes.protocol.java_order import java_hash
 from nodes.protocol.model import Message, MessageQueue
-from nodes.protocol.properties import PRODUCER_GROUP, WAIT_STORE_MSG_OK
+from nodes.protocol.properties import DELAY_TIME_LEVEL, PRODUCER_GROUP, WAIT_STORE_MSG_OK
 
 _STATUS_OF_CODE: Mapping[int | None, PutMessageStatus] = {
     ResponseCode.SUCCESS: PutMessageStatus.PUT_OK,
@@ -62,6 +62,12 @@ def specific_queue(queues: Sequence[MessageQueue], topic: str, store_host: str) 
 def producer_group(message: Message, inner: str) -> str:
     """In whose name a message is sent on: its producer's where it says so, else the broker's own."""
     return message.properties.get(PRODUCER_GROUP) or inner
+
+
+def due_now(message: Message) -> Message:
+    """The message as it escapes once it has waited: another broker shall not let it wait again."""
+    properties = {name: value for name, value in message.properties.items() if name != DELAY_TIME_LEVEL}
+    return attrs.evolve(message, properties=properties)
 
 
 def not_waited_for(message: Message) -> Message:

@@ -5,7 +5,7 @@ from typing import Protocol
 
 import attrs
 
-from nodes.broker.escape import EscapeWay, not_waited_for, producer_group, put_status, specific_queue
+from nodes.broker.escape import EscapeWay, due_now, not_waited_for, producer_group, put_status, specific_queue
 from nodes.broker.put_message import PutMessageResult, PutMessageStatus
 from nodes.protocol.model import Message, MessageQueue
 from nodes.rpc.errors import RemotingError
@@ -76,7 +76,7 @@ class EscapeBridge:
             return PutMessageStatus.PUT_TO_REMOTE_BROKER_FAIL
         try:
             return put_status(
-                await self._send_to(self._routes.next_queue(message.topic, None), not_waited_for(message))
+                await self._send_to(self._routes.next_queue(message.topic, None), due_now(not_waited_for(message)))
             )
         except (RemotingError, BrokerError):
             return PutMessageStatus.PUT_TO_REMOTE_BROKER_FAIL

@@ -64,6 +64,11 @@ class HaClient(ChannelHandler):
         """Whom to connect to the next time."""
         self._master_address = address
 
+    @property
+    def master_address(self) -> str | None:
+        """Whom it connects to the next time."""
+        return self._master_address
+
     def wake_up(self) -> None:
         """End the pause before the next attempt to connect."""
         self._running.wake()

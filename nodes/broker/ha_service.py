@@ -7,6 +7,7 @@ from nodes.broker.commit_log import append_to_commit_log
 from nodes.broker.context import BrokerContext
 from nodes.broker.ha_client import HaClient
 from nodes.broker.ha_connection import HaConnection
+from nodes.broker.ha_frames import HAConnectionState
 from nodes.broker.ha_group_transfer import GroupTransferService
 from nodes.broker.ha_in_sync import ack_nums_to_wait_for, need_handle_ha
 from nodes.broker.ha_wait import STATE_CHECK_PERIOD_MS, HaWait
@@ -123,6 +124,21 @@ class HaService(ChannelHandler):
             connection.transfer_now()
         timeout_ms = self._broker.config.slave_timeout
         return await self._group_transfer.wait_for_acks(next_offset, ack_nums, timeout_ms)
+
+    @property
+    def acks(self) -> tuple[tuple[str, int], ...]:
+        """Of each link to a slave: its `ip:port`, and where the slave's log ends."""
+        return tuple((link.channel.remote_address, link.slave_ack_offset) for link in self._connections.values())
+
+    @property
+    def master_address(self) -> str | None:
+        """Where a slave replicates from."""
+        return None if self._client is None else self._client.master_address
+
+    @property
+    def is_linked(self) -> bool:
+        """Whether a slave has a link to its master."""
+        return self._client is not None and self._client.state is HAConnectionState.TRANSFER
 
     def _slave_acks(self) -> list[int]:
         return [connection.slave_ack_offset for connection in self._connections.values()]

@@ -23,7 +23,7 @@ from nodes.broker.member_group import (
     WakeUpHaClient,
 )
 from nodes.broker.registration import RegisterResult, Registration
-from nodes.broker.schedule_message import ScheduleMessageService
+from nodes.broker.special_services import SpecialServices
 from nodes.cause import cause
 from nodes.host import Channel
 from nodes.protocol import headers
@@ -51,7 +51,7 @@ class GroupMembership:
 
     Args:
         nameservers: whom it asks after its members.
-        schedule: what one member of a group may run.
+        special: what one member of a group may run.
         on_master_online: looks again at the pulls that are held.
 
     Mirrors:
@@ -71,7 +71,7 @@ class GroupMembership:
         registration: Registration,
         ha: HaService,
         nameservers: Nameservers,
-        schedule: ScheduleMessageService,
+        special: SpecialServices,
         on_master_online: Callable[[], None],
     ) -> None:
         self.group = group
@@ -87,7 +87,7 @@ class GroupMembership:
         self._ha = ha
         self._on_master_online = on_master_online
         self._nameservers = nameservers
-        self._schedule = schedule
+        self._special = special
         self._min_broker_lock = trio.Lock()
         self._believed: dict[BeliefKind, Json] = {}
         self._polling = ScheduledThread(broker.host, "BrokerControllerMemberGroupScheduledThread")
@@ -264,7 +264,7 @@ class GroupMembership:
     def _change_special_service(self, *, running: bool) -> None:
         if self._broker.timer is not None:
             self._broker.timer.should_running_dequeue = running
-        self._schedule.change(running=running)
+        self._special.change(running=running)
         self._record(BeliefKind.SPECIAL_SERVICE, running)
 
     async def _ask(self, header: headers.GetRouteInfoRequestHeader) -> Command:

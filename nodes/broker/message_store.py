@@ -4,14 +4,16 @@ Mirrors:
     `org.apache.rocketmq.store.DefaultMessageStore`.
 """
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from enum import StrEnum
 from itertools import islice
 
 import attrs
 
+from nodes.broker.message_index import MessageIndex
 from nodes.protocol.codes import ResponseCode
+from nodes.protocol.headers_client import BoundaryType
 from nodes.protocol.model import Message
 
 PULL_MESSAGES_MAX = 32
@@ -95,6 +97,8 @@ class MessageStore:
         self._by_commit_log_offset: dict[int, Message] = {}
         self._begins: list[int] = []
         """Where messages begin in the log, ascending; also of those that were deleted since."""
+        self.index = MessageIndex()
+        """What finds messages by key."""
         self.max_commit_log_offset = 0
         """Where the next message will begin."""
         self.init_max_commit_log_offset = 0
@@ -136,6 +140,7 @@ class MessageStore:
         self._by_commit_log_offset[stored.commit_log_offset] = stored
         self._begins.append(stored.commit_log_offset)
         self.max_commit_log_offset = _end(stored)
+        self.index.build(stored)
 
     def commit_log_data(self, offset: int, size_bytes_max: int) -> CommitLogData | None:
         """Read the log from an offset on.
@@ -198,21 +203,27 @@ class MessageStore:
         if offset > high:
             return nothing(GetMessageStatus.OFFSET_OVERFLOW_BADLY, high)
         found: list[Message] = []
-        size_bytes = fall_behind_bytes = 0
+        found_bytes = fall_behind_bytes = 0
         next_offset = offset
         for message in queue.messages[offset - low :]:
             fall_behind_bytes = self.max_commit_log_offset - message.commit_log_offset
             is_wanted = matches is None or matches(message)
-            if is_wanted and found and size_bytes + _size_bytes(message) > PULL_BYTES_MAX:
+            if is_wanted and found and found_bytes + size_bytes(message) > PULL_BYTES_MAX:
                 break
             next_offset = message.queue_offset + 1
             if is_wanted:
                 found.append(message)
-                size_bytes += _size_bytes(message)
+                found_bytes += size_bytes(message)
                 if len(found) >= min(max_msg_nums, PULL_MESSAGES_MAX):
                     break
         status = GetMessageStatus.FOUND if found else GetMessageStatus.NO_MATCHED_MESSAGE
         return GetMessageResult(status, next_offset, low, high, tuple(found), fall_behind_bytes)
+
+    def messages(self, topic: str, queue_id: int, offset: int, count: int) -> tuple[Message, ...]:
+        """Up to so many messages of a queue, from an offset on."""
+        queue = self._queues.get((topic, queue_id), _Queue())
+        first = max(0, offset - queue.min_offset)
+        return tuple(queue.messages[first : first + max(0, count)])
 
     def look_message(self, commit_log_offset: int) -> Message | None:
         """The message that begins at this commit log offset."""
@@ -231,10 +242,48 @@ class MessageStore:
         queue = self._queues.get((topic, queue_id))
         return queue is not None and queue.min_offset <= offset < queue.max_offset
 
-    def offset_by_time(self, topic: str, queue_id: int, timestamp_ms: int) -> int:
-        """Offset of the first message stored at that time or later; the end of the queue where there is none."""
+    def offset_by_time(
+        self, topic: str, queue_id: int, timestamp_ms: int, boundary: BoundaryType = BoundaryType.LOWER
+    ) -> int:
+        """Offset of a message by the time at which it was stored.
+
+        Args:
+            topic: of the queue.
+            queue_id: of the queue.
+            timestamp_ms: wall clock of the broker.
+            boundary: LOWER: the first message of that time or later, or the end of the queue; UPPER: the last one of
+                that time or before, or 0.
+
+        Mirrors:
+            `org.apache.rocketmq.store.ConsumeQueue#binarySearchInQueueByTime`.
+        """
         queue = self._queues.get((topic, queue_id), _Queue())
-        return queue.min_offset + bisect_left(queue.messages, timestamp_ms, key=_store_timestamp)
+        if boundary is BoundaryType.LOWER:
+            return queue.min_offset + bisect_left(queue.messages, timestamp_ms, key=_store_timestamp)
+        later = bisect_right(queue.messages, timestamp_ms, key=_store_timestamp)
+        return queue.min_offset + later - 1 if later else 0
+
+    def store_timestamp(self, topic: str, queue_id: int, offset: int) -> int:
+        """When the message at an offset was stored, wall clock in ms; -1 where there is none."""
+        queue = self._queues.get((topic, queue_id))
+        if queue is None or not queue.min_offset <= offset < queue.max_offset:
+            return -1
+        return queue.messages[offset - queue.min_offset].store_timestamp
+
+    @property
+    def earliest_message_time(self) -> int:
+        """When the first message of the log was stored that is still there; -1: there is none."""
+        first = next((self._by_commit_log_offset[at] for at in self._begins if at in self._by_commit_log_offset), None)
+        return -1 if first is None else first.store_timestamp
+
+    def delete_topic(self, topic: str) -> None:
+        """Forget the queues of a topic; what the log has stays there.
+
+        Mirrors:
+            `DefaultMessageStore#deleteTopics`.
+        """
+        for key in [key for key in self._queues if key[0] == topic]:
+            del self._queues[key]
 
     def delete_before(self, topic: str, queue_id: int, offset: int) -> None:
         """Forget the messages below an offset, as the real store does with expired files."""
@@ -253,9 +302,10 @@ def _store_timestamp(message: Message) -> int:
 
 
 def _end(message: Message) -> int:
-    return message.commit_log_offset + _size_bytes(message)
+    return message.commit_log_offset + size_bytes(message)
 
 
-def _size_bytes(message: Message) -> int:
+def size_bytes(message: Message) -> int:
+    """What a message takes in the log."""
     properties = sum(len(name) + len(value) + 2 for name, value in message.properties.items())
     return FRAME_BYTES + len(message.body) + properties

@@ -8,6 +8,7 @@ from nodes.host import Channel
 from nodes.protocol import headers
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
+from nodes.protocol.headers import BoundaryType
 from nodes.protocol.registry import decode_header
 from nodes.rpc.server import RpcServer
 from nodes.rpc.typed import success
@@ -112,5 +113,6 @@ class OffsetManage:
 
     def _search_offset(self, _channel: Channel, request: Command) -> Command:
         header = decode_header(headers.SearchOffsetRequestHeader, request.ext_fields)
-        offset = self._broker.store.offset_by_time(header.topic, header.queue_id, header.timestamp)
+        boundary = header.boundary_type or BoundaryType.LOWER
+        offset = self._broker.store.offset_by_time(header.topic, header.queue_id, header.timestamp, boundary)
         return success(request, headers.OffsetResponseHeader(offset))

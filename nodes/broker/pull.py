@@ -4,7 +4,10 @@ from collections.abc import Callable
 
 import attrs
 
+from nodes.broker.broker_stats import StatsName
+from nodes.broker.consumer_offsets import TOPIC_GROUP_SEPARATOR
 from nodes.broker.context import BrokerContext
+from nodes.broker.message_filter import carried_subscription, filter_refusal, matcher
 from nodes.broker.message_store import GetMessageStatus, pull_response_code
 from nodes.broker.offset_manage import OffsetManage
 from nodes.cause import cause
@@ -13,9 +16,7 @@ from nodes.protocol import headers
 from nodes.protocol.bodies import PullMessageResponseBody
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
-from nodes.protocol.filter_api import SUB_ALL, broker_matches, tags_code
 from nodes.protocol.model import MASTER_ID, Message, MessageModel, SubscriptionData, is_readable
-from nodes.protocol.properties import TAGS
 from nodes.protocol.pull_flags import PullSysFlag
 from nodes.protocol.registry import decode_header
 from nodes.rpc.server import RpcServer
@@ -86,13 +87,16 @@ class PullMessage:
             header.queue_id,
             header.queue_offset,
             min(header.max_msg_nums, broker.config.max_transfer_count_on_message_in_memory),
-            matches=_matcher(self._subscription(header)),
+            matches=matcher(self._subscription(header)),
             correct_offset=not self._is_lenient,
         )
         code = pull_response_code(result.status, header.queue_offset)
         if code is ResponseCode.PULL_OFFSET_MOVED and self._is_lenient:
             code = ResponseCode.PULL_RETRY_IMMEDIATELY
         messages = result.messages if result.status is GetMessageStatus.FOUND else ()
+        if messages:
+            key = f"{header.topic}{TOPIC_GROUP_SEPARATOR}{header.consumer_group}"
+            broker.stats.inc(StatsName.GROUP_GET_NUMS, key, len(messages), broker.host.clock.now_ms())
         suggested = self._suggested(header.consumer_group, result.fall_behind_bytes)
         return self._compose(request, code, header, result.next_begin_offset, messages, suggested)
 
@@ -163,20 +167,37 @@ class PullMessage:
         self, header: headers.PullMessageRequestHeader, *, broadcast_allowed: bool
     ) -> tuple[ResponseCode, str] | None:
         if header.sys_flag & PullSysFlag.SUBSCRIPTION:
-            return None
+            return self._carried_refusal(header)
         info = self._broker.consumers.group(header.consumer_group)
         if info is None:
             return ResponseCode.SUBSCRIPTION_NOT_EXIST, "the group has no member here"
         if not broadcast_allowed and info.message_model is MessageModel.BROADCASTING:
             return ResponseCode.NO_PERMISSION, f"group {header.consumer_group} may not broadcast"
-        known = info.subscriptions.get(header.topic)
+        if self._broker.groups.is_read_forbidden(header.consumer_group, header.topic):
+            return ResponseCode.NO_PERMISSION, f"group {header.consumer_group} may not read topic {header.topic}"
+        return self._known_refusal(header, info.subscriptions.get(header.topic))
+
+    def _carried_refusal(self, header: headers.PullMessageRequestHeader) -> tuple[ResponseCode, str] | None:
+        try:
+            carried = carried_subscription(header)
+        except ValueError:
+            return ResponseCode.SUBSCRIPTION_PARSE_FAILED, "parse the consumer's subscription failed"
+        return filter_refusal(carried, enable_property_filter=self._broker.config.enable_property_filter)
+
+    def _known_refusal(
+        self, header: headers.PullMessageRequestHeader, known: SubscriptionData | None
+    ) -> tuple[ResponseCode, str] | None:
         if known is None:
             return ResponseCode.SUBSCRIPTION_NOT_EXIST, "the group has not subscribed to the topic here"
         if known.sub_version < header.sub_version:
             return ResponseCode.SUBSCRIPTION_NOT_LATEST, "the group's subscription here is older than the caller's"
-        return None
+        by_properties = self._broker.config.enable_property_filter
+        return filter_refusal(known, enable_property_filter=by_properties, is_known=True)
 
     def _subscription(self, header: headers.PullMessageRequestHeader) -> SubscriptionData | None:
+        """What the pull asks for: what it carries itself, or what the group's heartbeats have told."""
+        if header.sys_flag & PullSysFlag.SUBSCRIPTION:
+            return carried_subscription(header)
         return self._broker.consumers.find_subscription(header.consumer_group, header.topic)
 
     # --- long polling -----------------------------------------------------------
@@ -204,10 +225,3 @@ class PullMessage:
             held.expiry.cancel()
         if not held.channel.closed:
             held.channel.send(self._answer(held.request, held.header))
-
-
-def _matcher(subscription: SubscriptionData | None) -> Callable[[Message], bool] | None:
-    """What lets messages through by the hash codes of their tags; None: all of them."""
-    if subscription is None or subscription.sub_string == SUB_ALL:
-        return None
-    return lambda message: broker_matches(subscription, tags_code(message.properties.get(TAGS)))

@@ -1,5 +1,15 @@
 """Sends: the topic they are for, the queue they go to, and who waits for them."""
 
+import attrs
+
+from nodes.broker.accepted_message import (
+    accepted_batch,
+    accepted_message,
+    accepted_properties,
+    batch_refusal,
+    is_too_large,
+    too_large_remark,
+)
 from nodes.broker.context import BrokerContext
 from nodes.broker.flush import Flush
 from nodes.broker.ha_in_sync import NOT_ENOUGH_REMARK
@@ -8,17 +18,29 @@ from nodes.broker.metadata_files import persist_topics
 from nodes.broker.put_message import PutMessage
 from nodes.broker.registration import Registration
 from nodes.broker.retry_topics import provide_dlq_topic, provide_topic
+from nodes.broker.transaction_messages import half_message, is_prepared
 from nodes.cause import cause
 from nodes.host import Channel
 from nodes.protocol import headers
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
+from nodes.protocol.message_id import offset_message_id
 from nodes.protocol.model import MASTER_ID, RETRY_TOPIC_PREFIX, Message, TopicConfig, is_writeable
+from nodes.protocol.names import NOT_ALLOWED_SEND_TOPICS, validate_topic
 from nodes.protocol.pop_names import parse_group
-from nodes.protocol.properties import DELAY_TIME_LEVEL, text_to_properties
+from nodes.protocol.properties import DELAY_TIME_LEVEL, UNIQ_KEY, text_to_properties
 from nodes.protocol.registry import decode_header, encode_header
 from nodes.rpc.server import RpcServer
 from nodes.rpc.typed import success
+
+
+class _RefusedError(Exception):
+    """A send comes to nothing, and its sender is told why."""
+
+    def __init__(self, code: ResponseCode, remark: str) -> None:
+        super().__init__(remark)
+        self.code = code
+        self.remark = remark
 
 
 class SendMessage:
@@ -43,6 +65,7 @@ class SendMessage:
         self._chance = broker.host.rng("sendQueue")
         server.register(RequestCode.SEND_MESSAGE, self._send)
         server.register(RequestCode.SEND_MESSAGE_V2, self._send_v2)
+        server.register(RequestCode.SEND_BATCH_MESSAGE, self._send_v2)
 
     def _send(self, channel: Channel, request: Command) -> Command | None:
         return self._store(channel, request, decode_header(headers.SendMessageRequestHeader, request.ext_fields))
@@ -52,38 +75,22 @@ class SendMessage:
 
     def _store(self, channel: Channel, request: Command, header: headers.SendMessageRequestHeader) -> Command | None:
         broker = self._broker
-        queue_id = self._queue_id(header)
-        if not isinstance(queue_id, int):
-            return request.answer(*queue_id)
-        addressed = self._handle_retry_and_dlq(header, queue_id, text_to_properties(header.properties))
-        if addressed is None:
-            remark = f"subscription group not exist, {parse_group(header.topic)}"
-            return request.answer(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, remark)
-        topic, stored_queue_id, properties = addressed
-        ack_nums = self._ha.ack_nums_to_wait_for(properties)
+        try:
+            queue_id = self._queue_id(header)
+            messages = self._accepted(channel, header, queue_id, request.body or b"")
+        except _RefusedError as refusal:
+            return request.answer(refusal.code, refusal.remark)
+        ack_nums = self._ha.ack_nums_to_wait_for(messages[0].properties)
         if ack_nums is None:
             return request.answer(ResponseCode.SYSTEM_ERROR, NOT_ENOUGH_REMARK)
-        message = Message(
-            topic,
-            stored_queue_id,
-            0,
-            0,
-            header.born_timestamp,
-            0,
-            request.body or b"",
-            properties,
-            header.reconsume_times or 0,
-            header.sys_flag,
-            header.flag,
-            born_host=channel.remote_address,
-        )
-        stored = self._messages.put(message).stored
-        if stored is None:
+        stored = [result.stored for result in self._messages.put_all(messages) if result.stored is not None]
+        if not stored:
             return request.answer(
                 ResponseCode.SERVICE_NOT_AVAILABLE, "this broker is a slave: its log takes no message"
             )
-        msg_id = f"{broker.address}#{stored.commit_log_offset}"
-        answer = headers.SendMessageResponseHeader(msg_id, queue_id, stored.queue_offset)
+        msg_ids = ",".join(offset_message_id(broker.address, message.commit_log_offset) for message in stored)
+        unique = messages[0].properties.get(UNIQ_KEY)
+        answer = headers.SendMessageResponseHeader(msg_ids, queue_id, stored[0].queue_offset, unique)
         flush = Flush(broker)
         if ack_nums <= 1 and flush.at_once:
             return success(request, answer)
@@ -111,20 +118,63 @@ class SendMessage:
         if not request.is_oneway and not channel.closed:
             channel.send(request.answer(code, None, encode_header(header)))
 
-    def _queue_id(self, header: headers.SendMessageRequestHeader) -> int | tuple[ResponseCode, str]:
-        """The queue that a message goes to, or why it goes nowhere."""
+    def _accepted(
+        self, channel: Channel, header: headers.SendMessageRequestHeader, queue_id: int, body: bytes
+    ) -> tuple[Message, ...]:
+        """What is to be stored: one message, those of a batch, or a half message."""
+        messages = self._batch(header, queue_id, body) if header.batch else (self._single(header, queue_id, body),)
+        size_max = self._broker.config.max_message_size
+        if any(is_too_large(message, size_max) for message in messages) or (header.batch and len(body) > size_max):
+            raise _RefusedError(ResponseCode.MESSAGE_ILLEGAL, too_large_remark(size_max))
+        messages = tuple([attrs.evolve(message, born_host=channel.remote_address) for message in messages])
+        if header.batch or not is_prepared(messages[0]):
+            return messages
+        if self._broker.config.reject_transaction_message:
+            remark = f"the broker[{self._broker.host.ip}] sending transaction message is forbidden"
+            raise _RefusedError(ResponseCode.NO_PERMISSION, remark)
+        return (half_message(messages[0]),)
+
+    def _single(self, header: headers.SendMessageRequestHeader, queue_id: int, body: bytes) -> Message:
+        properties = accepted_properties(text_to_properties(header.properties), self._broker.cluster_name)
+        topic, stored_queue_id, properties = self._handle_retry_and_dlq(header, queue_id, properties)
+        return accepted_message(header, topic, stored_queue_id, properties, body)
+
+    def _batch(self, header: headers.SendMessageRequestHeader, queue_id: int, body: bytes) -> tuple[Message, ...]:
+        refusal = batch_refusal(header.topic)
+        if refusal is not None:
+            raise _RefusedError(ResponseCode.MESSAGE_ILLEGAL, refusal)
+        messages = accepted_batch(header, queue_id, body, self._broker.cluster_name)
+        if not messages:
+            raise _RefusedError(ResponseCode.MESSAGE_ILLEGAL, "the batch has no message in it")
+        return messages
+
+    def _queue_id(self, header: headers.SendMessageRequestHeader) -> int:
+        """The queue that a message goes to.
+
+        Raises:
+            _RefusedError: it goes nowhere.
+        """
         broker = self._broker
         if broker.broker_id != MASTER_ID and not broker.config.enable_slave_acting_master:
-            return ResponseCode.SYSTEM_BUSY, "this broker is a slave"
+            raise _RefusedError(ResponseCode.SYSTEM_BUSY, "this broker is a slave")
         known = broker.topics.select_topic_config(header.topic)
         if not is_writeable(broker.config.broker_permission) and known is not None and known.order:
             # The only permission that a send is measured by; that of the topic is for who reads the route.
-            return ResponseCode.NO_PERMISSION, f"the broker[{broker.host.ip}] sending message is forbidden"
+            remark = f"the broker[{broker.host.ip}] sending message is forbidden"
+            raise _RefusedError(ResponseCode.NO_PERMISSION, remark)
+        if known is None:
+            valid = validate_topic(header.topic)
+            if not valid.valid:
+                raise _RefusedError(ResponseCode.INVALID_PARAMETER, valid.remark)
+        if header.topic in NOT_ALLOWED_SEND_TOPICS:
+            remark = f"Sending message to topic[{header.topic}] is forbidden."
+            raise _RefusedError(ResponseCode.NO_PERMISSION, remark)
         config = self._topic_config(header)
         if config is None:
-            return ResponseCode.TOPIC_NOT_EXIST, f"topic {header.topic} does not exist here"
+            raise _RefusedError(ResponseCode.TOPIC_NOT_EXIST, f"topic {header.topic} does not exist here")
         if header.queue_id >= max(config.write_queue_nums, config.read_queue_nums):
-            return ResponseCode.INVALID_PARAMETER, f"topic {header.topic} has no queue {header.queue_id}"
+            remark = f"topic {header.topic} has no queue {header.queue_id}"
+            raise _RefusedError(ResponseCode.INVALID_PARAMETER, remark)
         return header.queue_id if header.queue_id >= 0 else self._chance.randrange(config.write_queue_nums)
 
     def _topic_config(self, header: headers.SendMessageRequestHeader) -> TopicConfig | None:
@@ -144,13 +194,13 @@ class SendMessage:
 
     def _handle_retry_and_dlq(
         self, header: headers.SendMessageRequestHeader, queue_id: int, properties: dict[str, str]
-    ) -> tuple[str, int, dict[str, str]] | None:
+    ) -> tuple[str, int, dict[str, str]]:
         """Topic, queue and properties to store a message under: a retry topic may turn out to be the dead letters.
 
         A group of which anybody holds a lock is taken for one in order: what it sends there was tried often enough.
 
-        Returns:
-            None where the group of the retry topic does not exist.
+        Raises:
+            _RefusedError: the group of the retry topic does not exist.
         """
         if not header.topic.startswith(RETRY_TOPIC_PREFIX):
             return header.topic, queue_id, properties
@@ -158,7 +208,8 @@ class SendMessage:
         now_ms = broker.host.clock.now_ms()
         group = broker.groups.find_subscription_group_config(group_name, now_ms=now_ms)
         if group is None:
-            return None
+            remark = f"subscription group not exist, {group_name}"
+            raise _RefusedError(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, remark)
         times_max = group.retry_max_times if header.max_reconsume_times is None else header.max_reconsume_times
         if (header.reconsume_times or 0) <= times_max and broker.locks.is_lock_all_expired(group_name, now_ms):
             return header.topic, queue_id, properties

@@ -26,6 +26,8 @@ SYSTEM_GROUPS = (
     "CID_RMQ_SYS_TRANS",
 )
 GROUP_NAME_LENGTH_MAX = 255
+INDEX_PERM_READ = 2
+"""Number of the bit that forbids to read."""
 _LEGAL_NAME = re.compile(r"[%|a-zA-Z0-9_-]*")
 
 
@@ -115,6 +117,10 @@ class SubscriptionGroupManager:
     def get_forbidden(self, group: str, topic: str) -> int:
         """The bits of a group on a topic; 0 where nothing is forbidden."""
         return self._forbidden.get(group, {}).get(topic, 0)
+
+    def is_read_forbidden(self, group: str, topic: str) -> bool:
+        """Whether a group must not read a topic."""
+        return bool(self._forbidden) and bool(self.get_forbidden(group, topic) & 1 << INDEX_PERM_READ)
 
     def update_forbidden(
         self, group: str, topic: str, index: int, *, forbid: bool, now_ms: int, state_version: int = 0

@@ -261,6 +261,10 @@ class TopicConfigManager:
         self._topics.update(loaded.topic_config_table)
         self.data_version = loaded.data_version
 
+    def step_version(self, *, now_ms: int, state_version: int = 0) -> None:
+        """Make a new version although no topic has changed: what is told of them has."""
+        self._step_version(now_ms, state_version)
+
     def _put(self, config: TopicConfig, now_ms: int, state_version: int) -> None:
         self._topics[config.topic_name] = config
         self._step_version(now_ms, state_version)

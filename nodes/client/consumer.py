@@ -10,6 +10,7 @@ from nodes.allocation.strategies import strategy_name, strategy_of
 from nodes.beliefs import Lifecycle, LifecycleEvent
 from nodes.client.assigner import BrokerAsker
 from nodes.client.client_id import change_instance_name_to_pid
+from nodes.client.client_requests import InspectedConsumer
 from nodes.client.consume_concurrently import ConsumeMessageConcurrentlyService
 from nodes.client.consume_orderly import ConsumeMessageOrderlyService
 from nodes.client.default_producer import DefaultProducer
@@ -118,6 +119,15 @@ class PushConsumer:
         self._pulls = PullMessageService(self.instance, config, group, self._offsets, self)
         self._producer = DefaultProducer(self.instance, ProducerConfig(), INNER_PRODUCER_GROUP)
         self._consumption = self._consume_message_service(MessageListener(self.instance, group, consume_ms, fail_times))
+        self._inspected = InspectedConsumer(
+            self.consumer_data,
+            process_queues,
+            self._offsets.memory.read,
+            config.consume_orderly,
+            config.consume_thread_min,
+            nameservers,
+            now_ms,
+        )
         self._stopping = trio.Event()
 
     def _consume_message_service(self, listener: MessageListener) -> ConsumeMessageService:
@@ -157,6 +167,7 @@ class PushConsumer:
         """Begin to consume; returns whether that worked: an application without nameserver does not come up."""
         self._consumption.start()
         self.instance.register_consumer(self)
+        self.instance.requests.inspect(self._inspected)
         self.instance.start()
         self._pulls.start()
         self.instance.start_rebalance()

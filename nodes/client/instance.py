@@ -6,6 +6,7 @@ import trio
 
 from nodes.beliefs import Belief, BeliefKind
 from nodes.client.client_id import build_mq_client_id, change_instance_name_to_pid
+from nodes.client.client_requests import ClientRequests
 from nodes.client.heartbeats import Heartbeats
 from nodes.client.rebalance_service import RebalanceService
 from nodes.client.routes import ClientRoutes, with_queue_nums_at_most
@@ -92,6 +93,8 @@ class ClientInstance:
             instance_name = change_instance_name_to_pid(config.instance_name, host.pid, host.clock.monotonic_ns())
         self.client_id = build_mq_client_id(host.ip, instance_name, stream_request_type=stream_request_type)
         self.routes = ClientRoutes()
+        self.requests = ClientRequests()
+        """What brokers are told who ask."""
         self.rpc = RpcClient(
             host,
             config,
@@ -279,6 +282,8 @@ class ClientInstance:
         for member in self._members:
             member.persist_offsets()
 
-    def _on_request(self, _channel: Channel, command: Command) -> None:
+    def _on_request(self, channel: Channel, command: Command) -> None:
         if command.code == RequestCode.NOTIFY_CONSUMER_IDS_CHANGED:
             self.rebalance_immediately()
+        elif not command.is_oneway:
+            channel.send(self.requests.answer(command))

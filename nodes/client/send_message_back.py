@@ -5,10 +5,11 @@ from nodes.client.errors import BrokerNotExistError, ClientError
 from nodes.client.instance import ClientInstance
 from nodes.protocol import headers
 from nodes.protocol.codes import RequestCode
+from nodes.protocol.message_id import offset_message_id
 from nodes.protocol.model import Message
 from nodes.protocol.names import retry_topic
 from nodes.protocol.properties import DELAY_TIME_LEVEL, RETRY_TOPIC
-from nodes.protocol.retries import message_id, retry_delay_level, retry_properties
+from nodes.protocol.retries import retry_delay_level, retry_properties
 from nodes.rpc.errors import RemotingError
 from nodes.rpc.typed import BrokerError, invoke, succeeded
 
@@ -77,7 +78,7 @@ class SendMessageBack:
             message.commit_log_offset,
             self._group,
             delay_level,
-            message_id(message.store_host, message.commit_log_offset),
+            offset_message_id(message.store_host, message.commit_log_offset),
             message.properties.get(RETRY_TOPIC, message.topic),
             max_reconsume_times=self.max_reconsume_times,
             bname=broker_name,

@@ -26,7 +26,7 @@ class AdminRequests:
     def __init__(self, routes: RouteTable, kv_config: KvConfigManager, config: NameserverConfig) -> None:
         self._routes = routes
         self._kv_config = kv_config
-        self._config = config
+        self.config = config
 
     def handlers(self) -> Mapping[RequestCode, Handler]:
         """Request code -> who answers it."""
@@ -119,7 +119,7 @@ class AdminRequests:
         return request.answer()
 
     def _get_all_topics(self, request: Command) -> Command:
-        if not self._config.enable_all_topic_list:
+        if not self.config.enable_all_topic_list:
             return request.answer(ResponseCode.SYSTEM_ERROR, "disable")
         return _with_body(request, topic_lists.all_topics(self._routes))
 
@@ -129,7 +129,7 @@ class AdminRequests:
 
     def _lister(self, listed: Callable[[RouteTable], TopicList]) -> Handler:
         def answer(request: Command) -> Command:
-            if not self._config.enable_topic_list:
+            if not self.config.enable_topic_list:
                 return request.answer(ResponseCode.SYSTEM_ERROR, "disable")
             return _with_body(request, listed(self._routes))
 

@@ -7,7 +7,9 @@ import trio
 from nodes.beliefs import Belief, BeliefKind, Json, Lifecycle, LifecycleEvent
 from nodes.config import NameserverConfig
 from nodes.host import Channel, Host
+from nodes.live_config import LiveConfig, with_kept_changes
 from nodes.nameserver.admin_requests import AdminRequests, Handler
+from nodes.nameserver.config_requests import ConfigRequests
 from nodes.nameserver.kv_config import KvConfigManager
 from nodes.nameserver.register_request import register_broker
 from nodes.nameserver.route_request import RouteRequests
@@ -51,6 +53,7 @@ class Nameserver:
     """
 
     def __init__(self, host: Host, config: NameserverConfig) -> None:
+        config = with_kept_changes(host.disk, config)
         self._host = host
         self._config = config
         self.routes = RouteTable(
@@ -75,7 +78,9 @@ class Nameserver:
             (RequestCode.GET_ROUTEINFO_BY_TOPIC, self._get_route),
         ):
             self._server.register(code, handler)
-        for code, answer in AdminRequests(self.routes, self._kv_config, config).handlers().items():
+        self._admin_requests = AdminRequests(self.routes, self._kv_config, config)
+        ConfigRequests(self._server, LiveConfig(host, config, self._apply_config))
+        for code, answer in self._admin_requests.handlers().items():
             self._server.register(code, partial(self._administer, answer))
         if not config.knows_member_groups:
             for unknown in _SINCE_5_0:
@@ -153,6 +158,11 @@ class Nameserver:
         elif request.code in _CHANGES_KV_CONFIG:
             self._host.disk.write(KV_CONFIG_FILE, self._kv_config.encode())
         return answered
+
+    def _apply_config(self, config: NameserverConfig) -> None:
+        """Go on with other options; what the table of routes was made with stays."""
+        self._config = self._admin_requests.config = self._route_requests.config = config
+        self.routes.revision += 1
 
     # --- brokers that go silent or away -------------------------------------------
 

@@ -25,7 +25,7 @@ class RouteRequests:
     ) -> None:
         self._routes = routes
         self._kv_config = kv_config
-        self._config = config
+        self.config = config
         self._ready_ms = started_ms + config.wait_seconds_for_service * 1_000 if config.need_wait_for_service else 0
         self._bodies: dict[str, tuple[int, bytes | None]] = {}
 
@@ -53,7 +53,7 @@ class RouteRequests:
         return None if route is None else encode_body(filter_by_zone(route, header.zone_name or ""))
 
     def _route(self, topic: str) -> TopicRouteData | None:
-        ordered = self._config.order_message_enable
+        ordered = self.config.order_message_enable
         return self._routes.pick_up_topic_route(
             topic, self._kv_config.get(ORDER_TOPIC_CONFIG, topic) if ordered else None
         )

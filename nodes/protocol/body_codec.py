@@ -1,6 +1,6 @@
 """Bodies to msgpack and back, through functions that cattrs generates once per class.
 
-Map keys must be texts in msgpack: a mapping from ids travels as sorted pairs.
+Map keys must be texts in msgpack: a mapping from ids or queues travels as sorted pairs.
 Sets travel as sorted lists.
 """
 
@@ -17,7 +17,7 @@ from cattrs import Converter
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
 
 from nodes.protocol.errors import ProtocolError
-from nodes.protocol.model import Message
+from nodes.protocol.model import Message, MessageQueue
 from nodes.protocol.wire_names import wire_name
 
 T = TypeVar("T")
@@ -111,6 +111,10 @@ def _is_int_mapping(annotation: Any) -> bool:
     return getattr(annotation, "__origin__", None) is Mapping and get_args(annotation)[0] is int
 
 
+def _is_queue_mapping(annotation: Any) -> bool:
+    return getattr(annotation, "__origin__", None) is Mapping and get_args(annotation)[0] is MessageQueue
+
+
 def _is_text_mapping(annotation: Any) -> bool:
     return getattr(annotation, "__origin__", None) is Mapping and get_args(annotation)[0] is str
 
@@ -155,6 +159,26 @@ def _pairs_encoder(annotation: Any) -> Callable[[Any], Any]:
 
     def encode(value: Mapping[int, Any]) -> list[list[Any]]:
         return [[key, hook(value[key])] for key in sorted(value)]
+
+    return encode
+
+
+def _queue_pairs_decoder(annotation: Any) -> Callable[[Any, Any], Any]:
+    element = get_args(annotation)[1]
+    key_hook, hook = _converter.get_structure_hook(MessageQueue), _converter.get_structure_hook(element)
+
+    def decode(value: Any, _: Any) -> dict[MessageQueue, Any]:
+        return {key_hook(key, MessageQueue): hook(item, element) for key, item in value}
+
+    return decode
+
+
+def _queue_pairs_encoder(annotation: Any) -> Callable[[Any], Any]:
+    key_hook = _converter.get_unstructure_hook(MessageQueue)
+    hook = _converter.get_unstructure_hook(get_args(annotation)[1])
+
+    def encode(value: Mapping[MessageQueue, Any]) -> list[list[Any]]:
+        return [[key_hook(key), hook(value[key])] for key in sorted(value)]
 
     return encode
 
@@ -240,5 +264,7 @@ _converter.register_structure_hook_factory(_is_tuple, _list_decoder)
 _converter.register_structure_hook_factory(_is_text_mapping, _text_mapping_decoder)
 _converter.register_structure_hook_factory(_is_int_mapping, _pairs_decoder)
 _converter.register_unstructure_hook_factory(_is_int_mapping, _pairs_encoder)
+_converter.register_structure_hook_factory(_is_queue_mapping, _queue_pairs_decoder)
+_converter.register_unstructure_hook_factory(_is_queue_mapping, _queue_pairs_encoder)
 _converter.register_structure_hook(Message, _row_to_message)
 _converter.register_unstructure_hook(Message, _message_to_row)

@@ -75,3 +75,8 @@ def _units(text: str) -> list[int]:
 def as_int(value: int) -> int:
     """A number as Java's `int` holds it: 32 bits with sign, the rest is lost."""
     return (value + 0x8000_0000) % 0x1_0000_0000 - 0x8000_0000
+
+
+def as_long(value: int) -> int:
+    """A number as Java's `long` holds it: 64 bits with sign, the rest is lost."""
+    return (value + 2**63) % 2**64 - 2**63

@@ -37,3 +37,14 @@ def decode_message_id(message_id: str) -> tuple[bytes, int, int]:
         raise ValueError(f"{message_id!r} is no message id: an address has 4 or 16 bytes, not {length}")
     port, offset = _PORT_AND_OFFSET.unpack_from(decoded, length)
     return decoded[:length], port, offset
+
+
+def offset_message_id(store_host: str, commit_log_offset: int) -> str:
+    """The id of a stored message.
+
+    Args:
+        store_host: `ip:port` of the broker that stored it, IPv4.
+        commit_log_offset: where it begins in that broker's log.
+    """
+    ip, port = store_host.rsplit(":", 1)
+    return create_message_id(bytes(map(int, ip.split("."))), int(port), commit_log_offset)

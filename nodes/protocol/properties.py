@@ -6,7 +6,12 @@ Mirrors:
 
 from collections.abc import Mapping
 
+CHECK_IMMUNITY_TIME_IN_SECONDS = "CHECK_IMMUNITY_TIME_IN_SECONDS"
+"""How long nobody asks the producer of a half message what became of it."""
+CLUSTER = "CLUSTER"
 DELAY_TIME_LEVEL = "DELAY"
+KEYS = "KEYS"
+KEY_SEPARATOR = " "
 ORIGIN_MESSAGE_ID = "ORIGIN_MESSAGE_ID"
 PRODUCER_GROUP = "PGROUP"
 REAL_QUEUE_ID = "REAL_QID"
@@ -14,8 +19,15 @@ REAL_TOPIC = "REAL_TOPIC"
 RETRY_TOPIC = "RETRY_TOPIC"
 """The topic of a message before it was sent back for the first time."""
 TAGS = "TAGS"
+TRANSACTION_CHECK_TIMES = "TRANSACTION_CHECK_TIMES"
+TRANSACTION_ID = "__transactionId__"
+TRANSACTION_PREPARED = "TRAN_MSG"
+TRANSACTION_PREPARED_QUEUE_OFFSET = "TRAN_PREPARED_QUEUE_OFFSET"
+"""Of a half message that was put back because it was immune: where it lay first."""
 TIMER_DELAY_SEC = "TIMER_DELAY_SEC"
 TIMER_DELIVER_MS = "TIMER_DELIVER_MS"
+UNIQ_KEY = "UNIQ_KEY"
+"""The id that a producer gives a message."""
 WAIT_STORE_MSG_OK = "WAIT"
 
 _NAME_END = "\x01"

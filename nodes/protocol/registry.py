@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-import attrs
-
-from nodes.protocol import bodies, headers, model
+from nodes.protocol import bodies, headers, headers_message, model
 from nodes.protocol.body_codec import decode_body, decode_body_cached, encode_body
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.errors import ProtocolError
+from nodes.protocol.exchange import Exchange
 from nodes.protocol.header_codec import decode_header, encode_header
+from nodes.protocol.registry_admin import ADMIN_EXCHANGES
 
 __all__ = [
     "EXCHANGES",
@@ -23,16 +23,6 @@ __all__ = [
 ]
 
 
-@attrs.frozen
-class Exchange:
-    """The four shapes of a request and its answer; None: there is none, `bytes`: the body is raw."""
-
-    request_header: type = headers.EmptyHeader
-    request_body: type | None = None
-    response_header: type = headers.EmptyHeader
-    response_body: type | None = None
-
-
 _C = RequestCode
 _PULL = Exchange(
     headers.PullMessageRequestHeader, None, headers.PullMessageResponseHeader, bodies.PullMessageResponseBody
@@ -43,6 +33,25 @@ EXCHANGES: Mapping[RequestCode, Exchange] = MappingProxyType(
     {
         _C.SEND_MESSAGE: Exchange(headers.SendMessageRequestHeader, bytes, headers.SendMessageResponseHeader),
         _C.SEND_MESSAGE_V2: Exchange(headers.SendMessageRequestHeaderV2, bytes, headers.SendMessageResponseHeader),
+        _C.SEND_BATCH_MESSAGE: Exchange(headers.SendMessageRequestHeaderV2, bytes, headers.SendMessageResponseHeader),
+        _C.QUERY_MESSAGE: Exchange(
+            headers_message.QueryMessageRequestHeader,
+            None,
+            headers_message.QueryMessageResponseHeader,
+            bodies.PullMessageResponseBody,
+        ),
+        _C.VIEW_MESSAGE_BY_ID: Exchange(
+            headers_message.ViewMessageRequestHeader, None, headers.EmptyHeader, bodies.PullMessageResponseBody
+        ),
+        _C.GET_EARLIEST_MSG_STORETIME: Exchange(
+            headers_message.GetEarliestMsgStoretimeRequestHeader,
+            None,
+            headers_message.GetEarliestMsgStoretimeResponseHeader,
+        ),
+        _C.CHECK_TRANSACTION_STATE: Exchange(
+            headers_message.CheckTransactionStateRequestHeader, bodies.PullMessageResponseBody
+        ),
+        _C.RESUME_CHECK_HALF_MESSAGE: Exchange(headers_message.ResumeCheckHalfMessageRequestHeader),
         _C.PULL_MESSAGE: _PULL,
         _C.LITE_PULL_MESSAGE: _PULL,
         _C.QUERY_CONSUMER_OFFSET: Exchange(
@@ -127,6 +136,7 @@ EXCHANGES: Mapping[RequestCode, Exchange] = MappingProxyType(
         _C.BROKER_HEARTBEAT: Exchange(headers.BrokerHeartbeatRequestHeader),
         _C.NOTIFY_MIN_BROKER_ID_CHANGE: Exchange(headers.NotifyMinBrokerIdChangeRequestHeader),
         _C.EXCHANGE_BROKER_HA_INFO: Exchange(headers.ExchangeHaInfoHeader, None, headers.ExchangeHaInfoHeader),
+        **ADMIN_EXCHANGES,
     }
 )
 """Every request that the emulator speaks."""

@@ -4,6 +4,7 @@ Mirrors:
     `DefaultMQPushConsumerImpl#sendMessageBack`, `AbstractSendMessageProcessor#consumerSendMsgBack`.
 """
 
+from nodes.protocol.message_id import offset_message_id
 from nodes.protocol.model import Message
 from nodes.protocol.properties import ORIGIN_MESSAGE_ID, RETRY_TOPIC
 
@@ -25,10 +26,5 @@ def retry_properties(message: Message) -> dict[str, str]:
     """The properties of the copy that goes to a retry topic: those of the message, and where it came from first."""
     properties = dict(message.properties)
     properties.setdefault(RETRY_TOPIC, message.topic)
-    properties.setdefault(ORIGIN_MESSAGE_ID, message_id(message.store_host, message.commit_log_offset))
+    properties.setdefault(ORIGIN_MESSAGE_ID, offset_message_id(message.store_host, message.commit_log_offset))
     return properties
-
-
-def message_id(store_host: str, commit_log_offset: int) -> str:
-    """The id of a stored message: who stored it, and where in its log it begins."""
-    return f"{store_host}#{commit_log_offset}"

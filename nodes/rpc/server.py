@@ -7,6 +7,7 @@ from nodes.host import Channel, Host
 from nodes.protocol.codes import ResponseCode
 from nodes.protocol.command import Command, CommandFlag
 from nodes.rpc.idle import IdleWatch
+from nodes.rpc.server_calls import ServerCalls
 
 Handler = Callable[[Channel, Command], Command | None]
 AsyncHandler = Callable[[Channel, Command], Awaitable[Command | None]]
@@ -37,6 +38,8 @@ class RpcServer:
         self._idle_watch = IdleWatch(
             host, (config or RemotingServerConfig()).server_channel_max_idle_time_seconds, self._on_idle
         )
+        self.calls = ServerCalls(host)
+        """Asks those who have connected."""
         self._handlers: dict[int, Handler] = {}
         self._async_handlers: dict[int, AsyncHandler] = {}
         self._on_channel_closed = on_channel_closed
@@ -57,6 +60,7 @@ class RpcServer:
         """A frame arrived."""
         flag = command.flag
         if flag & CommandFlag.RESPONSE:
+            self.calls.on_response(channel, command)
             return
         handler = self._handlers.get(command.code)
         if handler is None:
@@ -71,6 +75,7 @@ class RpcServer:
 
     def on_close(self, channel: Channel) -> None:
         """The peer closed the channel, or it broke."""
+        self.calls.on_closed(channel)
         if self._on_channel_closed is not None:
             self._on_channel_closed(channel)
 

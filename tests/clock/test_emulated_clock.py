@@ -4,6 +4,8 @@ import time
 
 import pytest
 import trio
+from hypothesis import example, given
+from hypothesis import strategies as st
 from tiny_world import MS, VIRTUAL, add_host, play, process_of
 
 from emulator.time.clock import EmulatedClock
@@ -180,3 +182,15 @@ def test_in_live_time_nothing_falls_due_before_who_waited_for_idleness_has_acted
     trio.run(main, clock, timeline, clock=clock)
 
     assert order == ["idle", "due"]
+
+
+@given(now_ns=st.integers(0, 10**15), sleep_s=st.floats(1e-6, 1e4))
+@example(now_ns=3_000_000_049, sleep_s=0.2)
+def test_a_deadline_of_trio_is_reached_by_one_jump(now_ns, sleep_s):
+    timeline = Timeline()
+    timeline.now_ns = now_ns
+    clock = EmulatedClock(timeline, rate=None)
+    deadline = clock.current_time() + sleep_s
+    clock.deadline_to_sleep_time(deadline)
+    assert clock.current_time() >= deadline
+    assert timeline.now_ns - now_ns <= sleep_s * 1e9 + 1_000

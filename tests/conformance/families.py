@@ -24,6 +24,7 @@ from query_assignment_adapter import QueryAssignments, alloc4pop, with_callers
 from queue_locks_adapter import QueueLocks
 from route_answers import broker_addr, route
 from route_table_adapter import NameserverTables
+from schedule_adapter import Schedule
 from slave_sync_adapter import SlaveSync
 from subscription_answers import subscription
 from topics_groups_adapter import TopicsAndGroups
@@ -44,6 +45,7 @@ ADAPTERS: dict[str, type[Adapter]] = {
     "query_assignment": QueryAssignments,
     "queue_locks": QueueLocks,
     "route_table": NameserverTables,
+    "schedule": Schedule,
     "slave_sync": SlaveSync,
     "topics_groups": TopicsAndGroups,
     "wire_json": WireJson,
@@ -93,7 +95,6 @@ NORMAL_FORMS: dict[str, Callable[[Json], Json]] = {
 WAITING: dict[str, str] = {
     "pop": "there is no pop consumption yet",
     "pop_util": "there is no pop consumption yet",
-    "schedule": "there are no delayed messages yet",
     "timer_wheel": "there are no timed messages yet",
 }
 """Family -> what our side lacks."""

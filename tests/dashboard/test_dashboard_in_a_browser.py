@@ -149,7 +149,7 @@ def test_the_command_line_completes_remembers_and_answers(shown, open_page):
     command.press("Tab")
     assert command.input_value() == "suspend "
     command.press_sequentially("broker-")
-    text(page, "#command-hint", "suspend NODE.*broker-a.*broker-b")
+    text(page, "#command-hint", "suspend NODES.*broker-a.*broker-b")
     command.press_sequentially("b")
     command.press("Tab")
     command.press("Enter")
@@ -182,9 +182,10 @@ def test_events_can_be_filtered_and_paused(shown, open_page):
 
 def test_nodes_can_be_worked_with_the_keyboard(shown, open_page):
     page = open_page(f"{shown.address}#{shown.token}")
+    page.locator("#events li").first.wait_for()  # everything is drawn
     page.locator('[data-node="broker-a"]').focus()
     page.keyboard.press("Enter")
-    assert page.locator('[data-node="broker-a"]').get_attribute("aria-pressed") == "true"
+    page.locator('[data-node="broker-a"][aria-pressed="true"]').wait_for()
     page.locator('#actions [data-verb="suspend"]').focus()
     page.keyboard.press("Space")
     text(page, '[data-node="broker-a"]', "suspended")

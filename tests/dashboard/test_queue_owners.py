@@ -1,9 +1,28 @@
 """Who owns which queue, told from rows."""
 
+from emulator.queue_owners import GroupQueue, QueueOwners
+from emulator.spec import loads
 from emulator.trace.schema import LIFECYCLE, OWNERSHIP
-from emulator.web.owners import GroupQueue, OwnerBook
+from emulator.web.owners import ChangedOwners
 
 Q0, Q1 = (GroupQueue("buyers", "orders", "broker-a", queue_id) for queue_id in (0, 1))
+
+SCENARIO = """
+[scenario]
+name = "two queues"
+run_for_s = 1
+
+[[broker]]
+name = "broker-a"
+
+[[topic]]
+name = "orders"
+queues = 2
+
+[[consumer]]
+group = "buyers"
+topics = ["orders"]
+"""
 
 
 def told(book, node, event, queue):
@@ -16,26 +35,26 @@ def ended(book, node, event):
 
 
 def test_a_queue_belongs_to_all_who_took_it_until_they_drop_it():
-    book = OwnerBook()
+    book = QueueOwners()
     told(book, "c1", "acquired", Q0)
     told(book, "c2", "acquired", Q0)
     told(book, "c2", "locked", Q0)
-    assert book.owners(Q0) == ("c1", "c2")
+    assert book.owners_of(Q0) == ("c1", "c2")
     told(book, "c1", "dropped", Q0)
-    assert book.owners(Q0) == ("c2",)
+    assert book.owners_of(Q0) == ("c2",)
 
 
 def test_a_process_that_ended_owns_nothing_and_one_that_is_suspended_keeps_all():
-    book = OwnerBook()
+    book = QueueOwners()
     told(book, "c1", "acquired", Q0)
     ended(book, "c1", "suspended")
-    assert book.owners(Q0) == ("c1",)
+    assert book.owners_of(Q0) == ("c1",)
     ended(book, "c1", "killed")
-    assert book.owners(Q0) == ()
+    assert book.owners_of(Q0) == ()
 
 
 def test_queues_that_nobody_ever_took_are_there_and_changes_are_told_once():
-    book = OwnerBook((Q1, Q0))
+    book = ChangedOwners(loads(SCENARIO, "here"))
     assert book.take_changed() == (Q0, Q1)
     assert book.take_changed() == ()
     told(book, "c1", "acquired", Q1)

@@ -112,8 +112,8 @@ def test_verbs_act_at_whole_milliseconds_of_their_own(tmp_path):
         cluster.cut("c1", "broker-a")
         cluster.cut("c2", "broker-a")
         assert cluster.faults().lines == (
-            "cut-1: cut c1 <-> broker-a, since 5.000 s",
-            "cut-2: cut c2 <-> broker-a, since 5.001 s",
+            "cut-1: cut c1 <-> broker-a, since 5.000 s, bit 0 times",
+            "cut-2: cut c2 <-> broker-a, since 5.001 s, bit 0 times",
         )
         assert cluster.now_ms == 5_001
 

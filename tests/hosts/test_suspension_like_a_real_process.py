@@ -8,10 +8,13 @@ import subprocess
 import sys
 
 import msgpack
+import pytest
 import trio
-from tiny_world import PORT, add_host, play, process_of
+from tiny_world import MS, PORT, VIRTUAL, add_host, play, process_of
 
 from emulator.world import TimeMode
+from nodes.host import ChannelHandler
+from nodes.protocol.command import Command
 from nodes.rpc.server import RpcServer
 
 ECHO = 11
@@ -134,8 +137,71 @@ def of_an_emulated_node():
     return play(main, mode=TimeMode.LIVE).result
 
 
-def test_a_peer_cannot_tell_a_suspended_node_from_a_stopped_process():
-    real = of_a_real_process()
+class Answers(ChannelHandler):
+    """What an emulated peer hears."""
 
-    assert real == [1, "silence", "connected", "silence", "silence", 2, 3, 4, 5, 6, 7]
-    assert of_an_emulated_node() == real
+    def __init__(self):
+        self.heard = []
+
+    def on_command(self, channel, command):
+        self.heard.append(command.opaque)
+
+    def on_close(self, channel):
+        self.heard.append("FIN")
+
+
+def of_an_emulated_node_as_another_one_sees_it(mode):
+    """The same deeds as in `observe`, by a node of the same world."""
+
+    async def main(world):
+        server, client = add_host(world, 1, "node"), add_host(world, 2, "client")
+        rpc = RpcServer(process_of(server))
+        rpc.register(ECHO, lambda _channel, request: request.answer())
+        process_of(server).listen(PORT, rpc)
+        seen = []
+
+        async def dial():
+            answers = Answers()
+            return await process_of(client).connect(f"{server.ip}:{PORT}", answers, PATIENCE_S * 1_000), answers.heard
+
+        def ask(channel, *opaques):
+            for opaque in opaques:
+                channel.send(Command(ECHO, opaque=opaque))
+
+        async def hear(heard):
+            await world.sleep_until_ns(world.timeline.now_ns + int(SILENCE_S * 1_000) * MS)
+            seen.extend(heard or ["silence"])
+            heard.clear()
+
+        old, from_old = await dial()
+        ask(old, 1)
+        await hear(from_old)
+        await server.suspend()
+        ask(old, 2, 3, 4)
+        await hear(from_old)
+        new, from_new = await dial()
+        seen.append("connected")
+        ask(new, 5, 6)
+        await hear(from_new)
+        await hear(from_old)
+        await server.resume()
+        await hear(from_old)
+        await hear(from_new)
+        ask(old, 7)
+        await hear(from_old)
+        return seen
+
+    return play(main, mode=mode, delay_ms=1).result
+
+
+SEEN = [1, "silence", "connected", "silence", "silence", 2, 3, 4, 5, 6, 7]
+
+
+def test_a_peer_cannot_tell_a_suspended_node_from_a_stopped_process():
+    assert of_a_real_process() == SEEN
+    assert of_an_emulated_node() == SEEN
+
+
+@pytest.mark.parametrize("mode", VIRTUAL)
+def test_a_node_sees_of_a_suspended_one_what_a_peer_sees_of_a_stopped_process(mode):
+    assert of_an_emulated_node_as_another_one_sees_it(mode) == SEEN

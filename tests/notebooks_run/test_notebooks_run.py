@@ -3,16 +3,10 @@
 import asyncio
 import json
 import re
-import shutil
-from pathlib import Path
 
 import nbformat
 import pytest
-from nbclient import NotebookClient
-
-ROOT = Path(__file__).parents[2]
-NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
-_CELL_TIMEOUT_S = 240
+from executing import NOTEBOOKS, execute
 
 
 def told(cell) -> dict[str, str]:
@@ -37,17 +31,6 @@ def own_jupyter(tmp_path, monkeypatch):
     monkeypatch.delenv("JUPYTER_PATH", raising=False)
 
 
-async def execute(path: Path, folder: Path):
-    notebook = nbformat.read(path, as_version=4)
-    (folder / "notebooks").mkdir(parents=True)
-    shutil.copytree(ROOT / "examples", folder / "examples")
-    resources = {"metadata": {"path": str(folder / "notebooks")}}
-    client = NotebookClient(
-        notebook, timeout=_CELL_TIMEOUT_S, kernel_name="python3", record_timing=False, resources=resources
-    )
-    return await client.async_execute()
-
-
 def test_notebooks_give_the_outputs_that_are_committed(tmp_path, own_jupyter):
     async def both():
         # To its end also where the other one fails, so that no kernel stays behind.
@@ -60,7 +43,7 @@ def test_notebooks_give_the_outputs_that_are_committed(tmp_path, own_jupyter):
             raise fresh
         committed = nbformat.read(path, as_version=4)
         for number, (before, now) in enumerate(zip(committed.cells, fresh.cells, strict=True)):
-            assert told(now) == told(before), f"{path.name}, cell {number}: execute it anew and commit its outputs"
+            assert told(now) == told(before), f"{path.name}, cell {number}: `make notebooks`, and commit its outputs"
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

@@ -27,6 +27,7 @@ PLAIN = {
     str: TEXTS,
     int: st.integers(-(2**63), 2**63 - 1),
     bool: st.booleans(),
+    float: st.floats(allow_nan=False),
     bytes: st.binary(max_size=4),
 }
 
@@ -173,6 +174,7 @@ def test_a_raw_body_stays_as_it_is():
 
 def test_the_registry_speaks_what_the_control_plane_needs():
     needed = (10, 11, 14, 15, 29, 30, 31, 34, 35, 36, 37, 38, 40, 41, 42, 46, 103, 104, 105, 106, 310, 322)
+    needed += (12, 17, 25, 26, 28, 32, 33, 39, 200, 202, 203, 204, 207, 208, 215, 220, 221, 222, 307, 309, 320)
     assert [code for code in (*needed, 901, 904, 905, 906) if RequestCode(code) not in EXCHANGES] == []
 
 

@@ -127,7 +127,7 @@ def test_starts_and_boots_of_servers_are_spread_as_the_file_says():
         ),
         (
             HEAD + GROUP + 'one_address = true\n[[fault]]\nkind = "power_off"\nnode = "ba-s1"\nat_s = 1',
-            "fault[0].kind: expected no loss of power where brokers share an address: use kill",
+            "fault[0].kind: expected no loss of power where nodes share an address: use kill",
         ),
     ],
 )

@@ -35,14 +35,14 @@ def test_levels_are_read_up_to_the_first_that_is_none(text: str, levels: DelayLe
 
 
 @given(st.integers(1, 40), st.integers(0, 7))
-def test_a_message_comes_out_as_it_was_put_aside_but_without_its_level(level: int, queue_id: int) -> None:
+def test_a_message_comes_out_as_it_was_put_aside_and_still_says_its_level(level: int, queue_id: int) -> None:
     levels = parse_delay_level("1s 5s 10s")
     sent = attrs.evolve(SENT, queue_id=queue_id, properties={**SENT.properties, "DELAY": str(level)})
     waiting = levels.put_aside(sent)
     assert (waiting.topic, waiting.queue_id) == ("SCHEDULE_TOPIC_XXXX", min(level, 3) - 1)
     out = take_out(waiting)
     assert (out.topic, out.queue_id) == ("orders", queue_id)
-    assert "DELAY" not in out.properties
+    assert out.properties["DELAY"] == str(min(level, 3))
 
 
 def test_a_message_without_level_is_not_put_aside() -> None:

@@ -49,7 +49,7 @@ class TracedByHand:
 
     def fault(self, event, fault_id, kind, subject, parameters=None):
         cause = self._row(CAUSES, "", f"{event} {fault_id}")
-        self._row(FAULTS, event, fault_id, kind, subject, json.dumps(parameters or {}), cause)
+        self._row(FAULTS, event, fault_id, kind, subject, json.dumps(parameters or {}), 0, cause)
         return cause
 
     def life(self, node, event, cause=0, incarnation=1, detail=""):

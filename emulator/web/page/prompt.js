@@ -61,8 +61,9 @@ function candidates() {
   if (before.length === 0) return store.verbs.map((verb) => verb.name).filter((name) => name.startsWith(word));
   const usage = store.verbs.find((verb) => verb.name === before[0])?.usage ?? "";
   const known = [];
-  if (/\bNODE\b|\bA\b|\bB\b/.test(usage)) known.push(...Object.keys(store.nodes));
+  if (/\bNODES?\b|\bA\b|\bB\b/.test(usage)) known.push(...Object.keys(store.nodes));
   if (/FAULT/.test(usage)) known.push("all", ...Object.keys(store.faults));
+  if (/\bGROUP\b/.test(usage)) known.push(...new Set(Object.values(store.queues ?? {}).map((queue) => queue.group)));
   if (/SUBJECT/.test(usage)) known.push(...new Set(Object.values(store.views).map((view) => view.subject)));
   known.push(...(usage.match(/\b[a-z][a-z-]+\b/g) ?? []).filter((literal) => !known.includes(literal)));
   return known.filter((name) => name.startsWith(word) && !before.slice(1).includes(name));

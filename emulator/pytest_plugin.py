@@ -1,0 +1,41 @@
+"""Live clusters for test suites: the fixture `rocketmq_cluster`.
+
+def test_my_application(rocketmq_cluster):
+cluster = rocketmq_cluster("cluster.toml")
+application = start_it(namesrv_addr=cluster.namesrv_addr)
+cluster.kill("broker-a")
+...
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from emulator.handle.cluster_handle import ClusterHandle
+    from emulator.spec import Scenario
+
+_READY_WITHIN = "60s"
+
+
+@pytest.fixture
+def rocketmq_cluster(tmp_path: Path) -> "Iterator[Callable[[Scenario | str | Path], ClusterHandle]]":
+    """Starts live clusters: a scenario or its file in, a handle out, with `namesrv_addr` and every verb as a method.
+
+    It returns when every node is ready. After the test every cluster is healed and ended.
+    """
+    from emulator.handle.launch import launch  # noqa: PLC0415 - suites that ask for no cluster wait for nothing
+
+    clusters: list[ClusterHandle] = []
+
+    def start(spec: "Scenario | str | Path") -> "ClusterHandle":
+        cluster = launch(spec, mode="live", runs=tmp_path / "rmqemu")
+        clusters.append(cluster)
+        cluster.until("agree", "within", _READY_WITHIN)
+        return cluster
+
+    yield start
+    for cluster in reversed(clusters):
+        cluster.close()

@@ -1,0 +1,73 @@
+"""The body of a batch: several messages of one topic, one behind the other, each with flag, body and properties.
+
+Mirrors:
+    `org.apache.rocketmq.common.message.MessageDecoder#encodeMessages`, `#decodeMessages`.
+"""
+
+import struct
+from collections.abc import Iterable
+
+import attrs
+
+from nodes.protocol.errors import ProtocolError
+
+_HEAD = struct.Struct(">iiiii")
+"""Total size, magic code and checksum, which nobody reads, flag, length of the body."""
+_PROPERTIES_LENGTH = struct.Struct(">h")
+
+
+@attrs.frozen
+class BatchedMessage:
+    """One message of a batch."""
+
+    body: bytes
+    properties: str = ""
+    """As the text of a send header."""
+    flag: int = 0
+
+
+def encode_messages(messages: Iterable[BatchedMessage]) -> bytes:
+    """Write the body of a batch."""
+    parts = []
+    for message in messages:
+        properties = message.properties.encode()
+        size = _HEAD.size + len(message.body) + _PROPERTIES_LENGTH.size + len(properties)
+        parts += [_HEAD.pack(size, 0, 0, message.flag, len(message.body)), message.body]
+        parts += [_PROPERTIES_LENGTH.pack(len(properties)), properties]
+    return b"".join(parts)
+
+
+def decode_messages(body: bytes) -> tuple[BatchedMessage, ...]:
+    """Read the body of a batch; the total sizes in it are not believed.
+
+    Raises:
+        ProtocolError: it ends in the middle of a message, or a length is negative.
+    """
+    messages = []
+    at = 0
+    while at < len(body):
+        try:
+            *_, flag, length = _HEAD.unpack_from(body, at)
+            begin = at + _HEAD.size
+            (properties_length,) = _PROPERTIES_LENGTH.unpack_from(body, begin + _checked(length))
+        except struct.error:
+            raise _damaged(body, at) from None
+        except ValueError:
+            raise _damaged(body, at) from None
+        properties_at = begin + length + _PROPERTIES_LENGTH.size
+        at, started = properties_at + properties_length, at
+        if properties_length < 0 or at > len(body):
+            raise _damaged(body, started)
+        properties = body[properties_at:at].decode(errors="replace")
+        messages.append(BatchedMessage(body[begin : begin + length], properties, flag))
+    return tuple(messages)
+
+
+def _checked(length: int) -> int:
+    if length < 0:
+        raise ValueError(length)
+    return length
+
+
+def _damaged(body: bytes, at: int) -> ProtocolError:
+    return ProtocolError(f"batch of {len(body)} bytes: no whole message begins at byte {at}")

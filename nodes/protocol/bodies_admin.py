@@ -1,0 +1,296 @@
+"""Bodies of what operators and their tools ask brokers.
+
+Mirrors:
+    `org.apache.rocketmq.remoting.protocol.admin.*`, `org.apache.rocketmq.remoting.protocol.body.*`.
+"""
+
+from collections.abc import Mapping
+
+import attrs
+
+from nodes.protocol.model import (
+    ConsumeFromWhere,
+    ConsumeType,
+    MessageModel,
+    MessageQueue,
+    SubscriptionData,
+    SubscriptionGroupConfig,
+    TopicConfig,
+)
+from nodes.protocol.wire_names import wire
+
+# Topics and groups
+
+
+@attrs.frozen
+class CreateTopicListRequestBody:
+    """Body of UPDATE_AND_CREATE_TOPIC_LIST (18)."""
+
+    topic_config_list: tuple[TopicConfig, ...]
+
+
+@attrs.frozen
+class SubscriptionGroupList:
+    """Body of UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST (225)."""
+
+    group_config_list: tuple[SubscriptionGroupConfig, ...]
+
+
+@attrs.frozen
+class GroupList:
+    """Body of the answer to 300."""
+
+    group_list: tuple[str, ...]
+    """Sorted."""
+
+
+@attrs.frozen
+class GroupForbidden:
+    """Body of the answer to 353: what a group may do with a topic."""
+
+    topic: str
+    group: str
+    readable: bool
+
+
+@attrs.frozen
+class QuerySubscriptionResponseBody:
+    """Body of the answer to 345."""
+
+    group: str
+    topic: str
+    subscription_data: SubscriptionData | None = None
+
+
+# Progress
+
+
+@attrs.frozen
+class TopicOffset:
+    """The ends of a queue."""
+
+    min_offset: int
+    max_offset: int
+    last_update_timestamp: int
+    """When its last message was stored; 0: never."""
+
+
+@attrs.frozen
+class TopicStatsTable:
+    """Body of the answer to 202."""
+
+    topic_put_tps: float
+    offset_table: Mapping[MessageQueue, TopicOffset]
+
+
+@attrs.frozen
+class OffsetWrapper:
+    """How far a group is on a queue."""
+
+    broker_offset: int
+    consumer_offset: int
+    pull_offset: int
+    last_timestamp: int
+    """When the message before the group's offset was stored; 0: there is none."""
+
+
+@attrs.frozen
+class ConsumeStats:
+    """Body of the answer to 208."""
+
+    offset_table: Mapping[MessageQueue, OffsetWrapper]
+    consume_tps: float
+
+    @property
+    def total_diff(self) -> int:
+        """How many messages wait for the group."""
+        return sum(at.broker_offset - at.consumer_offset for at in self.offset_table.values())
+
+    @property
+    def inflight_total_diff(self) -> int:
+        """How many messages the group has fetched and not committed."""
+        return sum(at.pull_offset - at.consumer_offset for at in self.offset_table.values())
+
+
+@attrs.frozen
+class ConsumeStatsList:
+    """Body of the answer to 317."""
+
+    consume_stats_list: tuple[Mapping[str, tuple[ConsumeStats, ...]], ...]
+    """For each group: its name -> one for each topic."""
+    broker_addr: str
+    total_diff: int
+    total_inflight_diff: int
+
+
+@attrs.frozen
+class QueueTimeSpan:
+    """From when to when a queue has messages, and how late a group is on it."""
+
+    message_queue: MessageQueue
+    min_time_stamp: int
+    max_time_stamp: int
+    consume_time_stamp: int
+    delay_time: int
+
+
+@attrs.frozen
+class QueryConsumeTimeSpanBody:
+    """Body of the answer to 303."""
+
+    consume_time_span_set: tuple[QueueTimeSpan, ...]
+
+
+@attrs.frozen
+class QueryCorrectionOffsetBody:
+    """Body of the answer to 308."""
+
+    correction_offsets: Mapping[int, int]
+
+
+@attrs.frozen
+class ResetOffsetBody:
+    """Body of the answer to 222, and of request 220."""
+
+    offset_table: Mapping[MessageQueue, int]
+
+
+@attrs.frozen
+class GetConsumerStatusBody:
+    """Body of the answers to 221 and 223."""
+
+    message_queue_table: Mapping[MessageQueue, int] = attrs.field(factory=dict)
+    """Of one client: its offsets."""
+    consumer_table: Mapping[str, Mapping[MessageQueue, int]] = attrs.field(factory=dict)
+    """Client id -> its offsets."""
+
+
+@attrs.frozen
+class ConsumeQueueData:
+    """One entry of a queue."""
+
+    physic_offset: int
+    physic_size: int
+    tags_code: int
+    extend_data_json: str | None = None
+    bit_map: str | None = None
+    eval: bool = False
+    msg: str | None = None
+
+
+@attrs.frozen
+class QueryConsumeQueueResponseBody:
+    """Body of the answer to 321."""
+
+    queue_data: tuple[ConsumeQueueData, ...]
+    max_queue_index: int
+    min_queue_index: int
+    subscription_data: SubscriptionData | None = None
+    filter_data: str | None = None
+
+
+# Clients
+
+
+@attrs.frozen
+class Connection:
+    """One client."""
+
+    client_id: str
+    client_addr: str
+    language: str
+    version: int
+
+
+@attrs.frozen
+class ConsumerConnection:
+    """Body of the answer to 203."""
+
+    connection_set: tuple[Connection, ...]
+    subscription_table: Mapping[str, SubscriptionData]
+    consume_type: ConsumeType
+    message_model: MessageModel
+    consume_from_where: ConsumeFromWhere
+
+
+@attrs.frozen
+class ProducerConnection:
+    """Body of the answer to 204."""
+
+    connection_set: tuple[Connection, ...]
+
+
+@attrs.frozen
+class ProducerInfo:
+    """One producer."""
+
+    client_id: str
+    remote_ip: str = attrs.field(metadata=wire("remoteIP"))
+    language: str
+    version: int
+    last_update_timestamp: int
+
+
+@attrs.frozen
+class ProducerTableInfo:
+    """Body of the answer to 328."""
+
+    data: Mapping[str, tuple[ProducerInfo, ...]]
+    """Group -> members."""
+
+
+# The broker itself
+
+
+@attrs.frozen
+class BrokerStatsItem:
+    """What was counted in a span of time."""
+
+    sum: int
+    tps: float
+    avgpt: float
+
+
+@attrs.frozen
+class BrokerStatsData:
+    """Body of the answer to 315."""
+
+    stats_minute: BrokerStatsItem
+    stats_hour: BrokerStatsItem
+    stats_day: BrokerStatsItem
+
+
+@attrs.frozen
+class HAConnectionRuntimeInfo:
+    """A master's end of one link."""
+
+    addr: str
+    slave_ack_offset: int
+    diff: int
+    in_sync: bool
+    transferred_byte_in_second: int
+    transfer_from_where: int
+
+
+@attrs.frozen
+class HAClientRuntimeInfo:
+    """A slave's end of its link."""
+
+    master_addr: str | None = None
+    transferred_byte_in_second: int = 0
+    max_offset: int = 0
+    last_read_timestamp: int = 0
+    last_write_timestamp: int = 0
+    master_flush_offset: int = 0
+    activated: bool = False
+
+
+@attrs.frozen
+class HARuntimeInfo:
+    """Body of the answer to 907."""
+
+    master: bool
+    master_commit_log_max_offset: int
+    in_sync_slave_nums: int
+    ha_connection_info: tuple[HAConnectionRuntimeInfo, ...]
+    ha_client_runtime_info: HAClientRuntimeInfo

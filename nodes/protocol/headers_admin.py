@@ -1,0 +1,145 @@
+"""What operators and their tools ask brokers.
+
+The rules of `nodes.protocol.headers` hold.
+"""
+
+import attrs
+
+
+@attrs.frozen
+class CreateTopicRequestHeader:
+    """Header of UPDATE_AND_CREATE_TOPIC (17)."""
+
+    topic: str
+    default_topic: str
+    read_queue_nums: int
+    write_queue_nums: int
+    perm: int
+    topic_filter_type: str
+    topic_sys_flag: int | None = None
+    order: bool = False
+    attributes: str | None = None
+    """`+key=value,-key`: see `nodes.broker.attributes`."""
+    force: bool | None = None
+
+
+@attrs.frozen
+class TopicHeader:
+    """A topic: the header of 202, 215, 300 and 351.
+
+    Mirrors:
+        `GetTopicStatsInfoRequestHeader`, `DeleteTopicRequestHeader`, `QueryTopicConsumeByWhoRequestHeader`,
+        `GetTopicConfigRequestHeader`.
+    """
+
+    topic: str
+
+
+@attrs.frozen
+class GroupHeader:
+    """A consumer group: the header of 343 and 352.
+
+    Mirrors:
+        `QueryTopicsByConsumerRequestHeader`, `GetSubscriptionGroupConfigRequestHeader`.
+    """
+
+    group: str
+
+
+@attrs.frozen
+class GroupAndTopicHeader:
+    """A consumer group and a topic: the header of 303 and 345.
+
+    Mirrors:
+        `QueryConsumeTimeSpanRequestHeader`, `QuerySubscriptionByConsumerRequestHeader`.
+    """
+
+    group: str
+    topic: str
+
+
+@attrs.frozen
+class DeleteSubscriptionGroupRequestHeader:
+    """Header of DELETE_SUBSCRIPTIONGROUP (207)."""
+
+    group_name: str
+    clean_offset: bool = False
+
+
+@attrs.frozen
+class UpdateGroupForbiddenRequestHeader:
+    """Header of UPDATE_AND_GET_GROUP_FORBIDDEN (353)."""
+
+    group: str
+    topic: str
+    readable: bool | None = None
+    """None: only ask."""
+
+
+@attrs.frozen
+class GetConsumeStatsRequestHeader:
+    """Header of GET_CONSUME_STATS (208)."""
+
+    consumer_group: str
+    topic: str | None = None
+    topic_list: str | None = None
+    """Separated by semicolons; whoever subscribes to what."""
+
+
+@attrs.frozen
+class ProducerGroupHeader:
+    """Header of GET_PRODUCER_CONNECTION_LIST (204)."""
+
+    producer_group: str
+
+
+@attrs.frozen
+class GetConsumeStatsInBrokerHeader:
+    """Header of GET_BROKER_CONSUME_STATS (317)."""
+
+    is_order: bool
+
+
+@attrs.frozen
+class QueryCorrectionOffsetHeader:
+    """Header of QUERY_CORRECTION_OFFSET (308)."""
+
+    compare_group: str
+    topic: str
+    filter_groups: str | None = None
+
+
+@attrs.frozen
+class CloneGroupOffsetRequestHeader:
+    """Header of CLONE_GROUP_OFFSET (314)."""
+
+    src_group: str
+    dest_group: str
+    topic: str | None = None
+    offline: bool = False
+
+
+@attrs.frozen
+class QueryConsumeQueueRequestHeader:
+    """Header of QUERY_CONSUME_QUEUE (321)."""
+
+    topic: str
+    queue_id: int
+    index: int
+    count: int
+    consumer_group: str | None = None
+
+
+@attrs.frozen
+class ViewBrokerStatsDataRequestHeader:
+    """Header of VIEW_BROKER_STATS_DATA (315)."""
+
+    stats_name: str
+    stats_key: str
+
+
+@attrs.frozen
+class GetBrokerConfigResponseHeader:
+    """The version of a broker's configuration, as JSON."""
+
+    version: str

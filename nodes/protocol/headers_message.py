@@ -1,0 +1,124 @@
+"""Asking for single messages, and asking clients about theirs.
+
+The rules of `nodes.protocol.headers` hold.
+"""
+
+import attrs
+
+from nodes.protocol.wire_names import wire
+
+
+@attrs.frozen
+class QueryMessageRequestHeader:
+    """Header of QUERY_MESSAGE (12)."""
+
+    topic: str
+    key: str
+    max_num: int
+    begin_timestamp: int
+    end_timestamp: int
+    unique_key_query: bool | None = attrs.field(default=None, metadata=wire("_UNIQUE_KEY_QUERY"))
+    """Whether the key is the one id of a message."""
+    bname: str | None = None
+
+
+@attrs.frozen
+class QueryMessageResponseHeader:
+    """How far the index has come that was asked."""
+
+    index_last_update_timestamp: int
+    index_last_update_phyoffset: int
+
+
+@attrs.frozen
+class ViewMessageRequestHeader:
+    """Header of VIEW_MESSAGE_BY_ID (33)."""
+
+    offset: int
+    """In the commit log."""
+    topic: str | None = None
+
+
+@attrs.frozen
+class GetEarliestMsgStoretimeRequestHeader:
+    """Header of GET_EARLIEST_MSG_STORETIME (32)."""
+
+    topic: str
+    queue_id: int
+    bname: str | None = None
+
+
+@attrs.frozen
+class GetEarliestMsgStoretimeResponseHeader:
+    """When the first message of a queue was stored; -1: there is none."""
+
+    timestamp: int
+
+
+@attrs.frozen
+class CheckTransactionStateRequestHeader:
+    """Header of CHECK_TRANSACTION_STATE (39), a broker's question to a producer."""
+
+    tran_state_table_offset: int
+    commit_log_offset: int
+    topic: str | None = None
+    """RocketMQ puts the topic of half messages here; the message in the body has the real one."""
+    msg_id: str | None = None
+    transaction_id: str | None = None
+    offset_msg_id: str | None = None
+    bname: str | None = None
+
+
+@attrs.frozen
+class ResumeCheckHalfMessageRequestHeader:
+    """Header of RESUME_CHECK_HALF_MESSAGE (323)."""
+
+    msg_id: str
+    topic: str | None = None
+
+
+@attrs.frozen
+class GetConsumerRunningInfoRequestHeader:
+    """Header of GET_CONSUMER_RUNNING_INFO (307), to a broker and from there to the client."""
+
+    consumer_group: str
+    client_id: str
+    jstack_enable: bool = False
+
+
+@attrs.frozen
+class ConsumeMessageDirectlyResultRequestHeader:
+    """Header of CONSUME_MESSAGE_DIRECTLY (309), to a broker and from there to the client."""
+
+    consumer_group: str
+    client_id: str | None = None
+    msg_id: str | None = None
+    broker_name: str | None = None
+    topic: str | None = None
+    topic_sys_flag: int | None = None
+    group_sys_flag: int | None = None
+
+
+@attrs.frozen
+class ResetOffsetRequestHeader:
+    """Header of INVOKE_BROKER_TO_RESET_OFFSET (222) and RESET_CONSUMER_CLIENT_OFFSET (220)."""
+
+    group: str
+    topic: str
+    queue_id: int | None = None
+    """None or -1: all queues."""
+    offset: int | None = None
+    """None or -1: by time."""
+    timestamp: int = 0
+    """-1: the end of each queue."""
+    is_force: bool = False
+
+
+@attrs.frozen
+class GetConsumerStatusRequestHeader:
+    """Header of INVOKE_BROKER_TO_GET_CONSUMER_STATUS (223) and GET_CONSUMER_STATUS_FROM_CLIENT (221)."""
+
+    topic: str
+    group: str
+    client_addr: str | None = None
+    """A client id; None: all clients of the group."""

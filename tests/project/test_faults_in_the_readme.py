@@ -1,0 +1,36 @@
+"""What the README says of faults can be said."""
+
+import re
+import tomllib
+from pathlib import Path
+
+from emulator.fault_words import fault_of
+from faults.catalogue import CHAOS_NAMES, FAULTS
+
+README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+SECTION = README.partition("\n## Faults\n")[2].partition("\n## ")[0]
+
+
+def test_the_table_names_every_kind_with_a_verb_that_says_it():
+    rows = re.findall(r"^\| `(\w+)` \|.*\| `([^`]+)` \|$", SECTION, re.MULTILINE)
+
+    assert [kind for kind, _ in rows] == [kind.value for kind in FAULTS]
+    assert [fault_of(line).kind.value for _, line in rows] == [kind for kind, _ in rows]
+
+
+def test_the_example_says_faults():
+    (example,) = re.findall(r"```toml\n(.*?)```", SECTION, re.DOTALL)
+    tables = tomllib.loads(example)
+
+    assert [fault_of(table["do"]).kind.value for table in (tables["fault"][0], *tables["nemesis"])] == [
+        "kill",
+        "suspend",
+    ]
+
+
+def test_the_names_of_openmessaging_chaos_are_all_there():
+    said = SECTION.partition("**OpenMessaging-Chaos**")[2]
+
+    assert [
+        name for name in CHAOS_NAMES if name.partition("-")[0] not in said or name.rpartition("-")[2] not in said
+    ] == []

@@ -1,0 +1,274 @@
+"""Faults in scenario files: as keys or in words, there and back for every kind, and one line for each mistake."""
+
+import json
+import tomllib
+
+import attrs
+import pytest
+import tomli_w
+
+from emulator.fault_words import WORDS, WordsError, fault_of
+from emulator.spec import SpecError, from_dict, loads, to_dict
+from faults.catalogue import CHAOS_NAMES, FAULTS
+from faults.kind import FaultKind
+from faults.link import Drop, Stage
+from faults.nemesis import Nemesis
+from faults.plan import Plan, TimedFault
+from faults.scope import LinkScope
+from nodes.protocol.codes import RequestCode
+
+CLUSTER = """
+[scenario]
+name = "faults"
+run_for_s = 60
+[nameserver]
+count = 2
+[[broker]]
+name = "broker-a"
+[[broker]]
+name = "broker-b"
+[[topic]]
+name = "orders"
+[[consumer]]
+group = "g"
+names = ["c1", "c2"]
+topics = ["orders"]
+"""
+# In words and as keys; several of a kind where it has several forms.
+SAID = {
+    "cut c1 broker-a one-way": {"kind": "cut", "from": "c1", "to": "broker-a", "one_way": True},
+    "cut c1": {"kind": "cut", "from": "c1"},
+    "partition bridge": {"kind": "partition", "shape": "bridge"},
+    "partition isolate minor brokers among servers": {
+        "kind": "partition",
+        "shape": "isolate",
+        "node": "minor brokers",
+        "among": "servers",
+    },
+    "loss 20": {"kind": "loss", "percent": 20},
+    "loss 20 c1 code HEART_BEAT during starting": {
+        "kind": "loss",
+        "percent": 20,
+        "from": "c1",
+        "code": "HEART_BEAT",
+        "during": "starting",
+    },
+    "tcp-loss 30 c1 'acting master of broker-a'": {
+        "kind": "tcp_loss",
+        "percent": 30,
+        "from": "c1",
+        "to": "acting master of broker-a",
+    },
+    "delay 40 jitter 5 group g": {"kind": "delay", "delay_ms": 40, "jitter_ms": 5, "group": "g"},
+    "drop 34 from c1 to brokers next 3 skip 1 topic orders": {
+        "kind": "drop",
+        "from": "c1",
+        "to": "brokers",
+        "one_way": True,
+        "code": 34,
+        "next": 3,
+        "skip": 1,
+        "topic": "orders",
+    },
+    "drop during pre-online": {"kind": "drop", "during": "pre-online"},
+    "kill random brokers": {"kind": "kill", "node": "random brokers"},
+    "stop c1, c2": {"kind": "restart", "node": "c1, c2"},
+    "power-off acting master of broker-a": {"kind": "power_off", "node": "acting master of broker-a"},
+    "suspend owner of orders/broker-a/0": {"kind": "suspend", "node": "owner of orders/broker-a/0"},
+    "slow-cpu * 100": {"kind": "slow_cpu", "node": "*", "turn_ms": 100},
+    "skew members of g -5": {"kind": "clock_skew", "node": "members of g", "offset_ms": -5},
+    "drift broker-a +200": {"kind": "clock_drift", "node": "broker-a", "ppm": 200},
+    "jump broker-a 130000": {"kind": "clock_jump", "node": "broker-a", "by_ms": 130_000},
+    "slow-disk broker-a 50": {"kind": "slow_disk", "node": "broker-a", "flush_ms": 50},
+    "lost-writes broker-a": {"kind": "lost_writes", "node": "broker-a"},
+    "scale g 4": {"kind": "scale", "group": "g", "members": 4},
+    "chaos minor-kill": {"kind": "minor-kill"},
+    "chaos fixed-suspend broker-a": {"kind": "fixed-suspend", "node": "broker-a"},
+    "chaos bridge": {"kind": "bridge"},
+    "chaos random-loss": {"kind": "random-loss"},
+    "chaos random-delay c1": {"kind": "random-delay", "from": "c1"},
+}
+
+
+def read(**table):
+    """The only fault of a scenario."""
+    said = tomli_w.dumps({"fault": [{"id": "it", "at_s": 1, "for_s": 5, **table}]})
+    (timed,) = loads(said + CLUSTER, "faults.toml").faults.faults
+    return timed
+
+
+def mistake(text):
+    with pytest.raises(SpecError) as error:
+        loads(text + CLUSTER, "faults.toml")
+    told = str(error.value)
+    assert "\n" not in told
+    return told.removeprefix("faults.toml: ")
+
+
+@pytest.mark.parametrize("line", SAID)
+def test_words_say_the_same_as_keys(line):
+    assert read(do=line) == read(**SAID[line]) == TimedFault("it", fault_of(line), 1_000, 5_000)
+
+
+@pytest.mark.parametrize("line", SAID)
+def test_a_fault_that_is_written_is_read_again_as_it_was(line):
+    scenario = loads(CLUSTER, "faults.toml")
+    plan = Plan((TimedFault("it", fault_of(line), 1_000, 5_000), TimedFault("on and on", fault_of(line), 0)))
+    scenario = attrs.evolve(scenario, faults=plan)
+
+    assert from_dict(to_dict(scenario)) == scenario
+    assert from_dict(json.loads(json.dumps(to_dict(scenario)))) == scenario
+    assert from_dict(tomllib.loads(tomli_w.dumps(to_dict(scenario)))) == scenario
+
+
+def test_no_kind_and_no_verb_is_forgotten_above():
+    assert list(dict.fromkeys(fault_of(line).kind for line in SAID)) == list(FaultKind)
+    assert sorted(dict.fromkeys(line.split()[0] for line in SAID)) == sorted(WORDS)
+
+
+@pytest.mark.parametrize("kind", list(FaultKind))
+def test_a_parameter_that_is_missing_is_named(kind):
+    needed = [field.name for field in attrs.fields(FAULTS[kind]) if field.default is attrs.NOTHING and field.init]
+    table = next(dict(keys) for keys in SAID.values() if keys["kind"] == kind.value)
+    for name in (name for name in needed if name != "scope"):
+        del table[name]
+        told = mistake(tomli_w.dumps({"fault": [{"at_s": 1, **table}]}))
+        assert told.startswith(f"fault[0].{name}: missing; expected a ")
+        assert "None" not in told
+
+
+@pytest.mark.parametrize("kind", list(FaultKind))
+def test_a_parameter_of_another_kind_is_refused(kind):
+    table = next(dict(keys) for keys in SAID.values() if keys["kind"] == kind.value)
+    other = "percent" if "percent" not in table else "turn_ms"
+    told = mistake(tomli_w.dumps({"fault": [{"at_s": 1, **table, other: 5}]}))
+
+    assert told.startswith(f"fault[0].{other}: unknown key")
+
+
+@pytest.mark.parametrize(
+    ("table", "told"),
+    [
+        ('kind = "cutt"\nat_s = 1', 'fault[0].kind: unknown kind of fault "cutt"; did you mean "cut"?'),
+        ("at_s = 1", "fault[0].kind: missing; expected a text"),
+        ('kind = "cut"', "fault[0].at_s: missing; expected"),
+        ('kind = "kill"\nat_s = 1', "fault[0].node: missing; expected the exact name of a node"),
+        ('kind = "fixed-kill"\nat_s = 1', "fault[0].node: missing; expected the exact name of a node"),
+        (
+            'kind = "loss"\npercent = 120\nat_s = 1',
+            "fault[0].percent: expected a whole number of percent from 0 to 100",
+        ),
+        ('kind = "loss"\npercent = "20"\nat_s = 1', "fault[0].percent: expected a whole number of percent from 0 to"),
+        ('kind = "drop"\ncode = "HEARTBEAT"\nat_s = 1', 'fault[0].code: unknown request code "HEARTBEAT"'),
+        ('kind = "drop"\ncode = -1\nat_s = 1', "fault[0].code: expected a request code, not -1"),
+        ('kind = "drop"\nnext = 0\nat_s = 1', "fault[0].next: expected a whole number of frames >= 1, not 0"),
+        (
+            'kind = "drop"\nduring = "lunch"\nat_s = 1',
+            "fault[0].during: expected one of starting, pre-online, stopping",
+        ),
+        ('kind = "drop"\ngroup = ""\nat_s = 1', "fault[0].group: expected a text, not ''"),
+        ('kind = "cut"\nfrom = "c1"\nto = "c1"\nat_s = 1', "fault[0].to: expected another node than c1"),
+        ('kind = "cut"\nfrom = "c9"\nat_s = 1', 'fault[0].from: unknown node "c9"'),
+        ('kind = "kill"\nnode = "members of h"\nat_s = 1', 'fault[0].node: unknown group "h"'),
+        ('kind = "kill"\nnode = "master of broker-c"\nat_s = 1', 'fault[0].node: unknown broker "broker-c"'),
+        ('kind = "kill"\nnode = "owner of orders"\nat_s = 1', "fault[0].node: expected owner of TOPIC/BROKER/QUEUE"),
+        ('kind = "kill"\nnode = "owner of bills/broker-a/0"\nat_s = 1', 'fault[0].node: unknown topic "bills"'),
+        ('kind = "kill"\nnode = "g+2"\nat_s = 1', 'fault[0].node: unknown node "g+2"'),
+        ('kind = "partition"\nat_s = 1', "fault[0].shape: missing; expected one of isolate, majorities-ring, bridge"),
+        ('kind = "scale"\ngroup = "h"\nmembers = 3\nat_s = 1', 'fault[0].group: unknown group "h"'),
+        (
+            'kind = "scale"\ngroup = "g"\nmembers = 2000\nat_s = 1',
+            "fault[0].members: expected a whole number of members",
+        ),
+        (
+            'kind = "clock_skew"\nnode = "c1"\noffset_ms = 0\nat_s = 1',
+            "fault[0].offset_ms: expected another number than 0",
+        ),
+        ('do = "kil c1"\nat_s = 1', 'fault[0].do: "kil" breaks nothing; did you mean kill?'),
+        ('do = "loss"\nat_s = 1', "fault[0].do: expected: loss PERCENT"),
+        ('do = "kill c9"\nat_s = 1', 'fault[0].node: unknown node "c9"'),
+        ('do = "kill c1"\nkind = "kill"\nat_s = 1', "fault[0].kind: unknown key"),
+        ('do = "loss 5"\npercent = 5\nat_s = 1', "fault[0].percent: unknown key"),
+        ("do = 3\nat_s = 1", "fault[0].do: expected a text, not 3"),
+    ],
+)
+def test_a_mistake_is_told_in_one_line_with_its_key(table, told):
+    assert mistake(f"[[fault]]\n{table}\n").startswith(told)
+
+
+@pytest.mark.parametrize("line", ["", " ", "loss", "drop from", "chaos", "chaos fixed-kill", "scale g", "cut 'c1"])
+def test_words_that_say_nothing_are_refused_in_one_line(line):
+    with pytest.raises(WordsError) as error:
+        fault_of(line)
+    assert "\n" not in str(error.value)
+
+
+def test_a_chaos_name_is_what_it_says():
+    assert {kind for kind, _ in CHAOS_NAMES.values()} == {
+        *(FaultKind.KILL, FaultKind.SUSPEND, FaultKind.PARTITION, FaultKind.LOSS, FaultKind.DELAY),
+    }
+    for name in CHAOS_NAMES:
+        node = {"node": "broker-a"} if name.startswith("fixed-") else {}
+        assert read(kind=name, **node).fault == fault_of(f"chaos {name} {node.get('node', '')}")
+
+
+def test_a_request_code_may_be_a_number_or_a_name_and_a_stage_is_no_bare_text():
+    by_name, by_number = (read(kind="drop", code=code, during="starting") for code in ("HEART_BEAT", 34))
+
+    assert by_name == by_number
+    drop = Drop(LinkScope("*", "*"), code=int(RequestCode.HEART_BEAT), during=Stage.STARTING)
+    assert by_name.fault == drop
+    assert isinstance(by_name.fault.during, Stage)
+
+
+NEMESIS = {"kind": "kill", "node": "random brokers", "every_s": 20, "least_s": 1, "most_s": 3}
+
+
+def nemesis(**said):
+    text = tomli_w.dumps({"nemesis": [{**NEMESIS, **said}]})
+    return loads(text + CLUSTER, "faults.toml")
+
+
+def test_a_nemesis_is_read_with_its_rates():
+    (it,) = nemesis(id="n", from_s=5, until_s=50).nemeses
+
+    assert it == Nemesis("n", fault_of("kill random brokers"), 20_000, 1_000, 3_000, 5_000, 50_000)
+    assert nemesis().nemeses[0].id == "nemesis-kill-1"
+    said = {name: value for name, value in NEMESIS.items() if name not in ("kind", "node", "most_s")}
+    text = tomli_w.dumps({"nemesis": [{"do": "chaos random-kill", **said}]})
+    (words,) = loads(text + CLUSTER, "faults.toml").nemeses
+    assert (words.fault, words.least_ms, words.most_ms) == (it.fault, 1_000, 1_000)
+
+
+def test_a_nemesis_that_is_written_is_read_again_as_it_was():
+    for scenario in (nemesis(), nemesis(id="n", from_s=5, until_s=50)):
+        assert from_dict(tomllib.loads(tomli_w.dumps(to_dict(scenario)))) == scenario
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ({"every_s": 0}, "nemesis[0].every_ms: expected a whole number of milliseconds >= 1, not 0"),
+        ({"every_s": None}, "nemesis[0].every_s: missing; expected"),
+        ({"least_s": None}, "nemesis[0].least_s: missing; expected"),
+        ({"least_s": 0}, "nemesis[0].least_ms: expected a whole number of milliseconds >= 1, not 0"),
+        ({"most_s": 0.5}, "nemesis[0].most_ms: expected at least least_ms, which is 1000"),
+        ({"from_s": 10, "until_s": 10}, "nemesis[0].until_ms: expected an instant after from_ms, which is 10000"),
+        ({"at_s": 1}, "nemesis[0].at_s: unknown key"),
+        ({"node": "broker-c"}, 'nemesis[0].node: unknown node "broker-c"'),
+        ({"kind": "kil"}, 'nemesis[0].kind: unknown kind of fault "kil"; did you mean "kill"?'),
+        ({"id": ""}, "nemesis[0].id: expected a text, not ''"),
+    ],
+)
+def test_a_mistake_in_a_nemesis_is_told_in_one_line(said, told):
+    table = {name: value for name, value in {**NEMESIS, **said}.items() if value is not None}
+    assert mistake(tomli_w.dumps({"nemesis": [table]})).startswith(told)
+
+
+def test_no_fault_and_no_other_nemesis_may_have_the_id_of_one():
+    one = {**NEMESIS, "id": "n"}
+    twice = mistake(tomli_w.dumps({"nemesis": [one, one]}))
+    assert twice == "nemesis[1].id: expected an id of its own, n is taken by nemesis[0].id"
+    fault = {"kind": "cut", "from": "c1", "at_s": 1, "id": "n-3"}
+    taken = mistake(tomli_w.dumps({"fault": [fault], "nemesis": [one]}))
+    assert taken == "nemesis[0].id: expected an id of its own, n is taken by fault[0].id"
