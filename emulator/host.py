@@ -11,10 +11,10 @@ import trio
 from emulator.cpu_quota import CpuQuota
 from emulator.disk import EmulatedDisk
 from emulator.host_process import HostProcess
-from emulator.machine_clock import EPOCH_MS, MachineClock
+from emulator.machine_clock import MachineClock
 from emulator.network.fabric import Fabric
 from emulator.time.clock import EmulatedClock
-from emulator.time.timeline import Timeline
+from emulator.time.timeline import EPOCH_MS, Timeline
 from emulator.time.waiting import wait_until
 from emulator.trace.recorder import Recorder
 from nodes.beliefs import Lifecycle, LifecycleEvent

@@ -5,8 +5,6 @@ import attrs
 from emulator.bites import Bites
 from emulator.time.timeline import Timeline
 
-EPOCH_MS = 1_735_689_600_000
-"""Wall clock at the beginning of every run: 2025-01-01T00:00:00Z."""
 SLEW_PARTS = 12
 """How fast a clock is led back without a step: chrony's `maxslewrate`, a twelfth of the time that passes."""
 _NS_PER_MS = 1_000_000
@@ -47,7 +45,7 @@ class MachineClock:
         """Wall clock, ms since 1970."""
         now_ns = self._timeline.now_ns
         # Errors are added before anything is rounded: a slow clock would now and then show the last millisecond again.
-        return EPOCH_MS + (now_ns + self._error_ns(now_ns) if self._errors else now_ns) // _NS_PER_MS
+        return self._timeline.epoch_ms + (now_ns + self._error_ns(now_ns) if self._errors else now_ns) // _NS_PER_MS
 
     def monotonic_ns(self) -> int:
         """Nanoseconds since the run began."""

@@ -1,6 +1,7 @@
 """A world: one timeline, one network, one trace, in one of the three time modes."""
 
 import gc
+import time
 from collections.abc import Awaitable, Callable
 from contextvars import Context
 from enum import StrEnum
@@ -23,6 +24,7 @@ from emulator.trace.segments import SegmentWriter
 from nodes.host import Logger
 
 T = TypeVar("T")
+_NS_PER_MS = 1_000_000
 _GARBAGE_THRESHOLD = 100_000
 """Objects allocated more than freed; Python's own choice costs a third of the start of 300 consumers."""
 
@@ -67,7 +69,8 @@ def run_world(
     Raises:
         DeadlockError: in virtual time, when everybody waits for nothing.
     """
-    timeline = Timeline()
+    # Programs from outside have the machine's clock, and ask by its time for what was stored when.
+    timeline = Timeline(time.time_ns() // _NS_PER_MS) if mode is TimeMode.LIVE else Timeline()
     clock = EmulatedClock(timeline, rate=1.0 if mode is TimeMode.LIVE else None, limit_ns=0 if stepped else NEVER_NS)
     carrier = MemoryCarrier() if mode is TimeMode.SIM else LoopbackCarrier()
     recorder = Recorder(timeline, writer)

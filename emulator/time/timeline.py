@@ -24,6 +24,10 @@ class Owner(Protocol):
         """Its own code raised when the timer fired."""
 
 
+EPOCH_MS = 1_735_689_600_000
+"""Wall clock at the beginning of every run in virtual time: 2025-01-01T00:00:00Z."""
+
+
 class Entry:
     """One call that will happen, in the order of (instant, order of creation)."""
 
@@ -53,11 +57,16 @@ class Entry:
 
 
 class Timeline:
-    """The instants at which something falls due, and the present one."""
+    """The instants at which something falls due, and the present one.
 
-    __slots__ = ("_created", "_heap", "now_ns")
+    Args:
+        epoch_ms: what wall clocks show at its beginning, milliseconds since 1970.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_created", "_heap", "epoch_ms", "now_ns")
+
+    def __init__(self, epoch_ms: int = EPOCH_MS) -> None:
+        self.epoch_ms = epoch_ms
         self.now_ns = 0
         self._heap: list[tuple[int, int, Entry]] = []
         self._created = 0

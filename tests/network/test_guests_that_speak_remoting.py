@@ -76,15 +76,20 @@ class Stage:
         self.node = add_host(world, 1, "node")
         self.physical = world.fabric.carrier.physical_ip(self.node.ip)
         self.held, self.seen = [], []
+        self.holds = trio.Event()
         process = process_of(self.node)
         self.server = RpcServer(process)
         self.server.register(ECHO, lambda _c, r: r.answer(0, None, r.ext_fields, r.body))
-        self.server.register(HOLD, lambda channel, r: self.held.append((channel, r)))
+        self.server.register(HOLD, self._hold)
         self.server.register(RequestCode.HEART_BEAT, self._heartbeat)
         self.server.register(RequestCode.GET_BROKER_CLUSTER_INFO, self._cluster_info)
         self.server.register(RequestCode.PULL_MESSAGE, self._pull)
         self.server.register(RequestCode.SEND_MESSAGE_V2, self._send)
         process.listen(PORT, self.server)
+
+    def _hold(self, channel, asked):
+        self.held.append((channel, asked))
+        self.holds.set()
 
     def _heartbeat(self, _channel, asked):
         self.seen.append((asked, decode_body(HeartbeatData, asked.body)))
@@ -107,11 +112,6 @@ class Stage:
         self.sockets.append(sock)
         await sock.connect((self.physical, PORT))
         return Program(sock)
-
-    async def until(self, there):
-        with trio.fail_after(PATIENCE_S):
-            while not there():
-                await self.world.clock.idle()
 
     async def all_is_well(self):
         """Whether an emulated client is served all the same."""
@@ -216,10 +216,16 @@ def test_a_node_asks_a_program_and_gets_its_answer():
     async def scene(stage):
         program = await stage.dial()
         await program.ask(request(HOLD, 1))
-        await stage.until(lambda: stage.held)
+        with trio.fail_after(PATIENCE_S):
+            await stage.holds.wait()
         channel, _ = stage.held[0]
-        heard = []
-        stage.server.on_command = lambda _channel, command: heard.append(command)
+        heard, answered = [], trio.Event()
+
+        def hear(_channel, command):
+            heard.append(command)
+            answered.set()
+
+        stage.server.on_command = hear
         channel.send(
             Command(RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, CommandFlag.ONEWAY, ext_fields={"consumerGroup": "g"})
         )
@@ -235,7 +241,8 @@ def test_a_node_asks_a_program_and_gets_its_answer():
         notice, running, directly = [await program.answer() for _ in range(3)]
         info = b'{"mqTable":{{"brokerName":"b","queueId":0,"topic":"t"}:{}}}'
         await program.ask(request(0, 5, flag=CommandFlag.RESPONSE, body=info))
-        await stage.until(lambda: heard)
+        with trio.fail_after(PATIENCE_S):
+            await answered.wait()
         return notice, running, directly, heard[0]
 
     notice, running, directly, answer = live(scene).result

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from emulator.bites import Bites
-from emulator.machine_clock import EPOCH_MS, MachineClock
-from emulator.time.timeline import Timeline
+from emulator.machine_clock import MachineClock
+from emulator.time.timeline import EPOCH_MS, Timeline
 
 MS = 1_000_000
 

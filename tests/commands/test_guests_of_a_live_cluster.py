@@ -1,0 +1,77 @@
+"""`rmqemu up`: a program that speaks RocketMQ's own framing finds the cluster, sends, and pulls what it has sent."""
+
+import signal
+import socket
+from pathlib import Path
+
+import pytest
+from rmqemu_process import started
+
+from nodes.protocol.model import TopicRouteData
+from nodes.wire.body_json import decode_json_body
+from nodes.wire.message_binary import decode_messages
+from nodes.wire.remoting_command import LanguageCode, RemotingCommand, RemotingDecoder, encode_remoting
+
+GUESTS = Path(__file__).parents[2] / "examples" / "guests.toml"
+PATIENCE_S = 20
+
+
+class Program:
+    """Asks one thing after the other, each over a connection of its own."""
+
+    def ask(self, address, code, fields, body=None):
+        ip, port = address.split(":")
+        decoder = RemotingDecoder()
+        with socket.create_connection((ip, int(port)), PATIENCE_S) as sock:
+            sock.sendall(encode_remoting(RemotingCommand(code, LanguageCode.JAVA, 479, 1, 0, None, fields, body)))
+            while (answer := decoder.next()) is None:
+                chunk = sock.recv(65_536)
+                assert chunk, "the connection was closed"
+                decoder.take(chunk)
+        return answer
+
+
+@pytest.fixture(scope="module")
+def namesrv_addr(tmp_path_factory):
+    process = started("up", GUESTS, cwd=tmp_path_factory.mktemp("guests"))
+    address = next(line for line in process.stdout if line.startswith("namesrvAddr=")).strip().partition("=")[2]
+    yield address
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=PATIENCE_S)
+
+
+def test_the_address_is_printed_on_a_line_of_its_own_once_all_brokers_are_there(namesrv_addr):
+    answer = Program().ask(namesrv_addr, 105, {"topic": "TBW102"})
+
+    route = decode_json_body(TopicRouteData, answer.body)
+    assert sorted(data.broker_name for data in route.broker_datas) == ["broker-a", "broker-b", "broker-c"]
+    assert {data.cluster for data in route.broker_datas} == {"DefaultCluster"}
+
+
+def test_a_message_for_a_topic_that_nobody_made_comes_back_from_the_broker_that_took_it(namesrv_addr):
+    program = Program()
+    route = decode_json_body(TopicRouteData, program.ask(namesrv_addr, 105, {"topic": "TBW102"}).body)
+    broker = route.broker_datas[0].broker_addrs[0]
+    send = dict(zip("abcdefghi", ["p", "news", "TBW102", "4", "0", "0", "1", "0", "TAGS\x01x\x02"], strict=True))
+    sent = program.ask(broker, 310, send, b"hello")
+    pull = {
+        "consumerGroup": "g",
+        "topic": "news",
+        "queueId": "0",
+        "queueOffset": "0",
+        "maxMsgNums": "32",
+        "sysFlag": "4",
+        "commitOffset": "0",
+        "suspendTimeoutMillis": "0",
+        "subVersion": "0",
+        "subscription": "*",
+    }
+    pulled = program.ask(broker, 11, pull)
+
+    assert (sent.code, sent.ext_fields["queueOffset"]) == (0, "0")
+    assert {"suggestWhichBrokerId", "nextBeginOffset", "minOffset", "maxOffset"} <= pulled.ext_fields.keys()
+    (message,) = decode_messages(pulled.body)
+    assert (message.topic, message.body, message.properties["TAGS"]) == ("news", b"hello", "x")
+    assert message.store_host == broker
+    again = decode_json_body(TopicRouteData, program.ask(namesrv_addr, 105, {"topic": "news"}).body)
+    assert [(q.broker_name, q.read_queue_nums) for q in again.queue_datas] == [(route.broker_datas[0].broker_name, 4)]
