@@ -49,6 +49,8 @@ class World:
     recorder: Recorder
     nursery: trio.Nursery
     log: Logger = attrs.Factory(structlog.get_logger)
+    epoch_ms: int = EPOCH_MS
+    """What right wall clocks show at the beginning, ms since 1970."""
 
     async def sleep_until_ns(self, instant_ns: int) -> None:
         """Sleep until an emulated instant."""
@@ -83,7 +85,7 @@ class EmulatedHost:
         self.ip = ip
         bites = world.fabric.bites
         self.disk = EmulatedDisk(world.timeline, bites)
-        self.clock = MachineClock(world.timeline, bites)
+        self.clock = MachineClock(world.timeline, bites, world.epoch_ms)
         self.cpu = CpuQuota(self)
         self.process: HostProcess | None = None
         self.node: Node | None = None

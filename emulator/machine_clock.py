@@ -6,7 +6,7 @@ from emulator.bites import Bites
 from emulator.time.timeline import Timeline
 
 EPOCH_MS = 1_735_689_600_000
-"""Wall clock at the beginning of every run: 2025-01-01T00:00:00Z."""
+"""Wall clock at the beginning of every run in virtual time: 2025-01-01T00:00:00Z."""
 SLEW_PARTS = 12
 """How fast a clock is led back without a step: chrony's `maxslewrate`, a twelfth of the time that passes."""
 _NS_PER_MS = 1_000_000
@@ -34,20 +34,25 @@ class ClockError:
 
 
 class MachineClock:
-    """The two clocks of a machine; implements `nodes.host.Clock`."""
+    """The two clocks of a machine; implements `nodes.host.Clock`.
 
-    __slots__ = ("_bites", "_errors", "_timeline")
+    Args:
+        epoch_ms: what a right wall clock shows at the beginning of the run, ms since 1970.
+    """
 
-    def __init__(self, timeline: Timeline, bites: Bites) -> None:
+    __slots__ = ("_bites", "_epoch_ms", "_errors", "_timeline")
+
+    def __init__(self, timeline: Timeline, bites: Bites, epoch_ms: int = EPOCH_MS) -> None:
         self._timeline = timeline
         self._bites = bites
+        self._epoch_ms = epoch_ms
         self._errors: tuple[ClockError, ...] = ()
 
     def now_ms(self) -> int:
         """Wall clock, ms since 1970."""
         now_ns = self._timeline.now_ns
         # Errors are added before anything is rounded: a slow clock would now and then show the last millisecond again.
-        return EPOCH_MS + (now_ns + self._error_ns(now_ns) if self._errors else now_ns) // _NS_PER_MS
+        return self._epoch_ms + (now_ns + self._error_ns(now_ns) if self._errors else now_ns) // _NS_PER_MS
 
     def monotonic_ns(self) -> int:
         """Nanoseconds since the run began."""

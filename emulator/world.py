@@ -1,6 +1,7 @@
 """A world: one timeline, one network, one trace, in one of the three time modes."""
 
 import gc
+import time
 from collections.abc import Awaitable, Callable
 from contextvars import Context
 from enum import StrEnum
@@ -10,7 +11,7 @@ from typing import TypeVar
 import trio
 
 from emulator.first_cause import first_cause
-from emulator.host import World
+from emulator.host import EPOCH_MS, World
 from emulator.network.fabric import Fabric
 from emulator.network.loopback import LoopbackCarrier
 from emulator.network.memory import MemoryCarrier
@@ -31,7 +32,7 @@ class TimeMode(StrEnum):
     """How time passes and what carries frames."""
 
     LIVE = "live"
-    """Real time, loopback TCP."""
+    """Real time, loopback TCP; wall clocks show what this machine's does, for guests compare the two."""
     FAST = "fast"
     """Virtual time, loopback TCP."""
     SIM = "sim"
@@ -78,7 +79,9 @@ def run_world(
     async def body() -> T:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(fabric.hub.guard, name="guard")
-            world = World(seed, timeline, clock, fabric, recorder, nursery, **({} if log is None else {"log": log}))
+            epoch_ms = time.time_ns() // 1_000_000 if mode is TimeMode.LIVE else EPOCH_MS
+            own_log = {} if log is None else {"log": log}
+            world = World(seed, timeline, clock, fabric, recorder, nursery, epoch_ms=epoch_ms, **own_log)
             try:
                 result = await main(world)
             finally:

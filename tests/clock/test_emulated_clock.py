@@ -8,6 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tiny_world import MS, VIRTUAL, add_host, play, process_of
 
+from emulator.host import EPOCH_MS
 from emulator.time.clock import EmulatedClock
 from emulator.time.timeline import NEVER_NS, Timeline
 from emulator.world import DeadlockError, TimeMode
@@ -58,6 +59,22 @@ def test_live_time_follows_the_wall():
 
     assert emulated_ns >= 100 * MS
     assert abs(emulated_ns - wall_ns) < 50 * MS
+
+
+async def wall_clock_of_a_machine(world):
+    return add_host(world, 1, "node").clock.now_ms()
+
+
+def test_in_live_mode_machines_show_the_wall_clock_of_this_one():
+    before_ms = time.time_ns() // MS
+    shown_ms = play(wall_clock_of_a_machine, mode=TimeMode.LIVE).result
+
+    assert before_ms <= shown_ms <= time.time_ns() // MS
+
+
+@modes
+def test_in_virtual_time_every_run_begins_on_the_same_day(mode):
+    assert play(wall_clock_of_a_machine, mode=mode).result == EPOCH_MS
 
 
 def test_at_a_rate_emulated_time_runs_faster_than_the_wall():
