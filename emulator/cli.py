@@ -123,7 +123,10 @@ def up(
             *_dashboard(console.print_above, web_port, asked_for=web),
             tells_namesrv_addr(console.print_above) if beside is None else beside.attend,
         )
-        # Whoever ends it in an orderly way finds no fault, socket or task left.
+        # Whoever ends it in an orderly way finds no fault, socket or task left; also a script that has it in the
+        # background, where shells have SIGINT ignored, and with it what a SIGTERM becomes.
+        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
         try:
             left = run_scenario(

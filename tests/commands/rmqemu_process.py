@@ -68,10 +68,15 @@ def rmqemu(*arguments, cwd, before=None, **environment):
     )
 
 
-def started(*arguments, cwd):
+def started(*arguments, cwd, before=None):
     """The command while it runs."""
     return subprocess.Popen(
-        [*COMMAND, *map(str, arguments)], cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*COMMAND, *map(str, arguments)],
+        cwd=cwd,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=before,  # noqa: PLW1509 - the tests have no threads
     )
 
 

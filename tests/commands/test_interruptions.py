@@ -63,6 +63,22 @@ def test_a_live_cluster_prints_one_aligned_line_per_event_until_ctrl_c(tmp_path)
     assert manifest_of(run)["ended"] == "interrupted"
 
 
+def test_a_script_ends_the_live_cluster_that_it_has_in_the_background(tmp_path):
+    def as_shells_begin_background_jobs():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    process = started("up", write_small(tmp_path), cwd=tmp_path, before=as_shells_begin_background_jobs)
+    process.stdout.readline()
+    process.terminate()
+    try:
+        process.communicate(timeout=30)
+    finally:
+        process.kill()
+
+    assert process.returncode == 130
+    assert manifest_of(tmp_path / "runs" / "small-live-seed1-1")["ended"] == "interrupted"
+
+
 def test_a_reader_who_goes_away_ends_a_live_cluster(tmp_path):
     process = started("up", write_small(tmp_path), cwd=tmp_path)
     process.stdout.readline()
