@@ -123,11 +123,7 @@ def up(
             *_dashboard(console.print_above, web_port, asked_for=web),
             tells_namesrv_addr(console.print_above) if beside is None else beside.attend,
         )
-        # Whoever ends it in an orderly way finds no fault, socket or task left; also a script that has it in the
-        # background, where shells have SIGINT ignored, and with it what a SIGTERM becomes.
-        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-        signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+        _end_in_good_order()
         try:
             left = run_scenario(
                 scenario, mode=TimeMode.LIVE, runs=runs, endless=True, listeners=listeners, attendants=attendants
@@ -139,6 +135,25 @@ def up(
             _end_as(beside)
         _tell_how_to_replay(left.path)
         print(left.path)
+
+
+def _end_in_good_order() -> None:
+    """Whoever ends it by a signal finds no fault, socket or task left, as after Ctrl-C."""
+    # A script has it in the background, where shells have SIGINT ignored, and with it what the others become.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # `nohup` wants it to go on
+        signal.signal(signal.SIGHUP, lambda *_: _lose_the_terminal())
+
+
+def _lose_the_terminal() -> None:
+    """Its window was closed: nobody reads on, and to write there would be an error of whoever does."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in (sys.__stdin__, sys.__stdout__, sys.__stderr__):  # the prompt has proxies in the others' place
+        if stream is not None:
+            os.dup2(nowhere, stream.fileno())
+    signal.raise_signal(signal.SIGINT)
 
 
 def _end_as(guest: "GuestCommand") -> None:

@@ -6,6 +6,12 @@ import sys
 import pexpect
 import pytest
 
+from emulator.run import BY_HAND_FILE
+from emulator.trace.reader import open_run
+from emulator.trace.schema import FAULTS
+from emulator.trace.table_rows import table_rows
+from emulator.verbs.control import SOCKET_FILE
+
 SCENARIO = """
 [scenario]
 name = "small"
@@ -43,7 +49,8 @@ def terminal(tmp_path):
         dimensions=(40, 140),
     )
     yield spawned
-    spawned.close(force=True)
+    if spawned.isalive():  # else its window may be closed already
+        spawned.close(force=True)
 
 
 def test_verbs_are_typed_below_the_events_and_the_prompt_counts_what_is_broken(terminal):
@@ -84,3 +91,18 @@ def test_leaving_with_a_key_heals_everything(terminal, key):
     terminal.send(key)
     terminal.expect("FAULT end +loss all links")
     terminal.expect(pexpect.EOF)
+
+
+def test_a_console_whose_window_is_closed_leaves_no_socket_and_keeps_what_was_done(terminal, tmp_path):
+    terminal.expect(r"\[0 faults active\]>")
+    terminal.send("cut c1 broker-a\r")
+    terminal.expect("cut-1: cut c1 <-> broker-a")
+    (run,) = (tmp_path / "runs").iterdir()
+    assert (run / SOCKET_FILE).exists()
+    os.close(terminal.child_fd)  # the kernel sends SIGHUP to who sat there
+    assert terminal.wait() == 130
+    assert not (run / SOCKET_FILE).exists()
+    assert 'id = "cut-1"' in (run / BY_HAND_FILE).read_text()
+    ended = [row["event"] for row in table_rows(run, FAULTS, ("event",))]
+    assert ended[0] == "begin"
+    assert open_run(run).manifest["ended"] == "interrupted"
