@@ -4,10 +4,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from emulator.trace.columns import int_array, text_array
 from emulator.trace.schema import TABLES, ColumnType, Table
 
 SEGMENT_ROWS = 40_000
 _DELTA = "DELTA_BINARY_PACKED"
+_ARRAYS: dict[ColumnType, Callable[[Any, Any], Any]] = {ColumnType.INT: int_array, ColumnType.TEXT: text_array}
 
 
 class SegmentWriter:
@@ -35,7 +37,7 @@ class SegmentWriter:
         """Take rows; writes a segment when enough have come together."""
         columns = zip(*rows, strict=True)
         schema = self._schemas[table.name]
-        arrays = [self._pa.array(column, type=field.type) for column, field in zip(columns, schema, strict=True)]
+        arrays = [_ARRAYS[column.type](self._pa, v) for column, v in zip(table.columns, columns, strict=True)]
         self._batches[table.name].append(self._pa.record_batch(arrays, schema=schema))
         self._waiting[table.name] += len(rows)
         if self._waiting[table.name] >= SEGMENT_ROWS:
