@@ -5,12 +5,12 @@ from collections.abc import Callable
 
 import attrs
 
-from nodes.protocol.message_id import create_message_id, decode_message_id
+from nodes.protocol.message_id import ADDRESS_DIGITS, address_digits, message_id_address
 
 _EMULATED = re.compile(rb"\b127\.1\.\d{1,3}\.\d{1,3}(?=:\d)")
 
 
-@attrs.frozen
+@attrs.define
 class GuestAddresses:
     """What one program outside is told.
 
@@ -19,6 +19,7 @@ class GuestAddresses:
     """
 
     dialable: Callable[[str], str]
+    _shown_digits: dict[str, str] = attrs.field(factory=dict, init=False, eq=False)
 
     def host(self, address: str) -> str:
         """An `ip:port`, or an empty text."""
@@ -30,16 +31,16 @@ class GuestAddresses:
         return _EMULATED.sub(lambda found: self.dialable(found[0].decode()).encode(), body)
 
     def message_ids(self, ids: str) -> str:
-        """Ids of messages, joined by commas: each begins with its broker, whom tools dial by it."""
+        """Ids that brokers gave to messages, joined by commas: each begins with its broker, whom tools dial by it."""
         return ",".join(map(self._message_id, ids.split(",")))
 
     def _message_id(self, message_id: str) -> str:
-        try:
-            packed, port, offset = decode_message_id(message_id)
-        except ValueError:  # one of its producer's making
-            return message_id
-        shown = self._ip(".".join(map(str, packed))) if len(packed) == 4 else ""
-        return create_message_id(bytes(map(int, shown.split("."))), port, offset) if shown else message_id
+        """Its first half is an address, one of few; the other is a place in a log."""
+        digits = message_id[:ADDRESS_DIGITS]
+        shown = self._shown_digits.get(digits)
+        if shown is None:
+            shown = self._shown_digits[digits] = address_digits(self.host(message_id_address(digits)))
+        return shown + message_id[ADDRESS_DIGITS:]
 
     def _ip(self, ip: str) -> str:
         return self.dialable(ip) if ip.startswith("127.1.") else ip

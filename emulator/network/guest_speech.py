@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from emulator.network.guest_addresses import GuestAddresses
+from nodes.cause import NO_CAUSE
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.command import Command, CommandFlag
 from nodes.protocol.errors import ProtocolError
@@ -19,6 +20,7 @@ from nodes.wire.remoting_command import (
 
 ASKED_MAX = 1_000
 """Requests to a guest whose answers are awaited; of more the oldest are forgotten."""
+_INT32_MIN, _INT32_MAX = -(2**31), 2**31 - 1
 _SENDS = (RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE)
 
 
@@ -61,10 +63,11 @@ class OwnSpeech:
     def hear(self, chunk: bytes) -> Iterator[Command]:
         """The commands that are complete now."""
         try:
-            yield from self._decoder.feed(chunk)
+            heard = self._decoder.feed(chunk)
         except FrameError as error:
-            yield from error.commands_before
+            yield from map(_lenient, error.commands_before)
             raise
+        yield from map(_lenient, heard)
 
     def say(self, command: Command) -> bytes:
         """One frame."""
@@ -111,10 +114,12 @@ class RemotingSpeech:
         command = heard.to_command(code if is_response else 0)
         try:
             if is_response:
-                return command._replace(body=body_kinds.response_from_wire(code, heard.body))
-            return command._replace(body=body_kinds.request_from_wire(code, command.ext_fields, heard.body))
+                body = body_kinds.response_from_wire(code, heard.body)
+            else:
+                body = body_kinds.request_from_wire(code, command.ext_fields, heard.body)
         except ProtocolError:
             return command
+        return command if body is command.body else command._replace(body=body)
 
     def _answer(self, command: Command) -> Command:
         code = command.request_code
@@ -132,3 +137,27 @@ class RemotingSpeech:
                 del self._asked[next(iter(self._asked))]
             self._asked[command.opaque] = int(command.code)
         return command._replace(body=body_kinds.request_to_wire(command.code, command.body, self._addresses.host))
+
+
+def _fits(command: Command) -> bool:
+    numbers = (command.code, command.flag, command.opaque, command.version, command.request_code)
+    return all(_INT32_MIN <= number <= _INT32_MAX for number in numbers)
+
+
+def _lenient(command: Command) -> Command:
+    """The command as a node may rely on it: a header from text to text, and no claim about our trace.
+
+    Raises:
+        FrameError: a number is longer than RocketMQ's.
+    """
+    if not _fits(command):
+        raise FrameError("not a command: a number is beyond 32 bits")
+    texts = {_text(name): _text(value) for name, value in command.ext_fields.items()}
+    return command._replace(ext_fields=texts, cause=NO_CAUSE)
+
+
+def _text(value: object) -> str:
+    """As RocketMQ reads what should have been text in a header."""
+    if isinstance(value, str):
+        return value
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -72,6 +72,8 @@ class Hub:
         self.timeline = timeline
         self.ready: list[Arrival] = []
         """Frames that arrive now."""
+        self.outlets: list[Callable[[], None]] = []
+        """Called once, when the turn is over: by them leaves together what arrived for a program outside."""
         self._buckets: dict[int, _Bucket] = {}
         self._carrier = carrier
         self._hand_over = hand_over
@@ -99,18 +101,28 @@ class Hub:
     def turn(self) -> bool:
         """Do what is due; returns whether all is quiet, which a chain of answers may prevent for many turns."""
         try:
-            for _ in range(_ROUNDS_PER_TURN):
-                self._firing = True
-                self.timeline.fire_due()
-                self._firing = False
-                if not self.ready:
-                    return True
-                arrivals, self.ready = self.ready, []
-                hand_over = self._hand_over
-                for arrival in self._carrier.carry(arrivals):
-                    hand_over(arrival)
+            quiet = self._rounds()
+            if self.outlets:
+                outlets, self.outlets = self.outlets, []
+                for leave in outlets:
+                    leave()
+                quiet = quiet and not self.ready
         except Exception as error:  # noqa: BLE001 - trio must not meet it in the middle of its loop
             self.fail(error)
+            return False
+        return quiet
+
+    def _rounds(self) -> bool:
+        for _ in range(_ROUNDS_PER_TURN):
+            self._firing = True
+            self.timeline.fire_due()
+            self._firing = False
+            if not self.ready:
+                return True
+            arrivals, self.ready = self.ready, []
+            hand_over = self._hand_over
+            for arrival in self._carrier.carry(arrivals):
+                hand_over(arrival)
         return False
 
     def fail(self, error: Exception) -> None:

@@ -13,7 +13,14 @@ from nodes.protocol import headers
 from nodes.protocol.batch_body import decode_messages
 from nodes.protocol.model import RETRY_TOPIC_PREFIX, Message
 from nodes.protocol.names import TOPIC_MAX_LENGTH
-from nodes.protocol.properties import CLUSTER, UNIQ_KEY, WAIT_STORE_MSG_OK, properties_to_text, text_to_properties
+from nodes.protocol.properties import (
+    CLUSTER,
+    UNIQ_KEY,
+    WAIT_STORE_MSG_OK,
+    properties_length,
+    properties_to_text,
+    text_to_properties,
+)
 
 PROPERTIES_BYTES_MAX = 32_767
 """Their length is a signed 16 bit number where they are stored."""
@@ -33,9 +40,14 @@ def accepted_properties(properties: dict[str, str], cluster: str) -> dict[str, s
 
 
 def accepted_message(
-    header: headers.SendMessageRequestHeader, topic: str, queue_id: int, properties: Mapping[str, str], body: bytes
+    header: headers.SendMessageRequestHeader,
+    topic: str,
+    queue_id: int,
+    properties: Mapping[str, str],
+    body: bytes,
+    born_host: str,
 ) -> Message:
-    """One message of a send, without whence it comes."""
+    """One message of a send."""
     return Message(
         topic,
         queue_id,
@@ -48,11 +60,12 @@ def accepted_message(
         header.reconsume_times or 0,
         header.sys_flag,
         header.flag,
+        born_host,
     )
 
 
 def accepted_batch(
-    header: headers.SendMessageRequestHeader, queue_id: int, body: bytes, cluster: str
+    header: headers.SendMessageRequestHeader, queue_id: int, body: bytes, cluster: str, born_host: str
 ) -> tuple[Message, ...]:
     """The messages of a batch; properties of the batch itself are for messages that lack them.
 
@@ -63,7 +76,8 @@ def accepted_batch(
     found = []
     for one in decode_messages(body):
         properties = {**batch_properties, **text_to_properties(one.properties)}
-        message = accepted_message(header, header.topic, queue_id, accepted_properties(properties, cluster), one.body)
+        stored_properties = accepted_properties(properties, cluster)
+        message = accepted_message(header, header.topic, queue_id, stored_properties, one.body, born_host)
         found.append(attrs.evolve(message, flag=one.flag))
     return tuple(found)
 
@@ -81,8 +95,7 @@ def is_too_large(message: Message, max_message_size: int) -> bool:
     """Whether body or properties are longer than a stored message may have them."""
     if len(message.body) > max_message_size:
         return True
-    characters = sum(len(name) + len(value) + 2 for name, value in message.properties.items())
-    if characters * 4 <= PROPERTIES_BYTES_MAX:
+    if properties_length(message.properties) * 4 <= PROPERTIES_BYTES_MAX:
         return False
     return len(properties_to_text(message.properties).encode()) > PROPERTIES_BYTES_MAX
 

@@ -1,7 +1,5 @@
 """Sends: the topic they are for, the queue they go to, and who waits for them."""
 
-import attrs
-
 from nodes.broker.accepted_message import (
     accepted_batch,
     accepted_message,
@@ -122,11 +120,14 @@ class SendMessage:
         self, channel: Channel, header: headers.SendMessageRequestHeader, queue_id: int, body: bytes
     ) -> tuple[Message, ...]:
         """What is to be stored: one message, those of a batch, or a half message."""
-        messages = self._batch(header, queue_id, body) if header.batch else (self._single(header, queue_id, body),)
+        born_host = channel.remote_address
+        if header.batch:
+            messages = self._batch(header, queue_id, body, born_host)
+        else:
+            messages = (self._single(header, queue_id, body, born_host),)
         size_max = self._broker.config.max_message_size
         if any(is_too_large(message, size_max) for message in messages) or (header.batch and len(body) > size_max):
             raise _RefusedError(ResponseCode.MESSAGE_ILLEGAL, too_large_remark(size_max))
-        messages = tuple([attrs.evolve(message, born_host=channel.remote_address) for message in messages])
         if header.batch or not is_prepared(messages[0]):
             return messages
         if self._broker.config.reject_transaction_message:
@@ -134,16 +135,18 @@ class SendMessage:
             raise _RefusedError(ResponseCode.NO_PERMISSION, remark)
         return (half_message(messages[0]),)
 
-    def _single(self, header: headers.SendMessageRequestHeader, queue_id: int, body: bytes) -> Message:
+    def _single(self, header: headers.SendMessageRequestHeader, queue_id: int, body: bytes, born_host: str) -> Message:
         properties = accepted_properties(text_to_properties(header.properties), self._broker.cluster_name)
         topic, stored_queue_id, properties = self._handle_retry_and_dlq(header, queue_id, properties)
-        return accepted_message(header, topic, stored_queue_id, properties, body)
+        return accepted_message(header, topic, stored_queue_id, properties, body, born_host)
 
-    def _batch(self, header: headers.SendMessageRequestHeader, queue_id: int, body: bytes) -> tuple[Message, ...]:
+    def _batch(
+        self, header: headers.SendMessageRequestHeader, queue_id: int, body: bytes, born_host: str
+    ) -> tuple[Message, ...]:
         refusal = batch_refusal(header.topic)
         if refusal is not None:
             raise _RefusedError(ResponseCode.MESSAGE_ILLEGAL, refusal)
-        messages = accepted_batch(header, queue_id, body, self._broker.cluster_name)
+        messages = accepted_batch(header, queue_id, body, self._broker.cluster_name, born_host)
         if not messages:
             raise _RefusedError(ResponseCode.MESSAGE_ILLEGAL, "the batch has no message in it")
         return messages

@@ -5,7 +5,12 @@ Mirrors:
 """
 
 import struct
+from functools import lru_cache
+from typing import Final
 
+ADDRESS_DIGITS: Final = 16
+"""Of an id that begins with an IPv4 address: those before the place in the log."""
+_ADDRESSES_MAX = 1_024
 _PORT_AND_OFFSET = struct.Struct(">iq")
 
 
@@ -46,5 +51,17 @@ def offset_message_id(store_host: str, commit_log_offset: int) -> str:
         store_host: `ip:port` of the broker that stored it, IPv4.
         commit_log_offset: where it begins in that broker's log.
     """
-    ip, port = store_host.rsplit(":", 1)
-    return create_message_id(bytes(map(int, ip.split("."))), int(port), commit_log_offset)
+    return f"{address_digits(store_host)}{commit_log_offset:016X}"
+
+
+@lru_cache(maxsize=_ADDRESSES_MAX)
+def address_digits(address: str) -> str:
+    """How the id of a message says `ip:port`, IPv4: its first 16 digits."""
+    ip, port = address.rsplit(":", 1)
+    return (bytes(map(int, ip.split("."))) + int(port).to_bytes(4)).hex().upper()
+
+
+def message_id_address(digits: str) -> str:
+    """The `ip:port` that these 16 digits say."""
+    packed = bytes.fromhex(digits)
+    return f"{'.'.join(map(str, packed[:4]))}:{int.from_bytes(packed[4:])}"

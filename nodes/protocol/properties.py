@@ -43,6 +43,11 @@ def properties_to_text(properties: Mapping[str, str]) -> str:
     return "".join(f"{name}{_NAME_END}{value}{_VALUE_END}" for name, value in properties.items())
 
 
+def properties_length(properties: Mapping[str, str]) -> int:
+    """How many characters that text has."""
+    return sum(map(len, properties)) + sum(map(len, properties.values())) + 2 * len(properties)
+
+
 def text_to_properties(text: str | None) -> dict[str, str]:
     """Split the text of a send header; entries without name or value are skipped, the last of equal names wins.
 

@@ -17,6 +17,7 @@ _DECIMAL = re.compile(r"[+-]?\d*\.?\d+(?:[eE][+-]?\d+)?")
 _ESCAPED = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)", re.DOTALL)
 _ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "0": "\0"}
 _WORDS = {"true": True, "false": False, "null": None}
+_HALF = re.compile(r"\\u[dD]")
 _DEPTH_MAX = 256
 
 
@@ -41,7 +42,7 @@ def read_json(text: str) -> Any:
     """
     value = _read(text)
     # Only an escape can make one half of a pair, which nobody could write down again.
-    return _without_halves(value) if "\\u" in text else value
+    return _without_halves(value) if _HALF.search(text) else value
 
 
 def _read(text: str) -> Any:

@@ -53,6 +53,7 @@ class LanguageCode(IntEnum):
     NODE_JS = 13
 
 
+_to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _LANGUAGES = {language.name: language for language in LanguageCode}
 _CODES = {int(language): language for language in LanguageCode}
 
@@ -213,7 +214,7 @@ def _json_header(command: RemotingCommand) -> bytes:
         header["remark"] = command.remark
     header["serializeTypeCurrentRPC"] = command.serialize_type.name
     header["version"] = command.version
-    return json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+    return _to_json(header).encode("utf-8", "replace")
 
 
 def _read_json_header(raw: bytes) -> RemotingCommand:
@@ -238,7 +239,9 @@ def _read_json_header(raw: bytes) -> RemotingCommand:
         _number(header, "opaque"),
         _number(header, "flag"),
         None if remark is None else text_of(remark),
-        None if fields is None else {name: None if v is None else text_of(v) for name, v in fields.items()},
+        None
+        if fields is None
+        else {name: v if v is None or v.__class__ is str else text_of(v) for name, v in fields.items()},
     )
 
 
