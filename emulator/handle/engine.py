@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 import attrs
+import pyarrow.parquet  # noqa: F401 - as above
 import trio
 
 from emulator.cluster import NodeCrashedError
@@ -187,8 +188,8 @@ class Engine:
     def abandon(self) -> None:
         """Close without a word: nobody is left to be told.
 
-        It may be while Python ends. Then pyarrow, which writes the last rows, could no longer import
-        `concurrent.futures.thread`: that is why it has been imported above.
+        It may be while Python ends. Then neither pyarrow, which writes the last rows, nor the
+        `concurrent.futures.thread` that it asks for could be imported any more: that is why they are above.
         """
         self._leave()
         if threading.current_thread() is not self._thread:  # the garbage collector may call from anywhere

@@ -20,11 +20,7 @@ class SegmentWriter:
     """
 
     def __init__(self, directory: Path) -> None:
-        import pyarrow as pa  # noqa: PLC0415 - only runs that write need it; `import emulator` stays fast
-
-        self._pa: Any = pa
         self._directory = directory
-        self._schemas = {t.name: _arrow_schema(pa, t) for t in TABLES}
         self._batches: dict[str, list[Any]] = {t.name: [] for t in TABLES}
         self._waiting: dict[str, int] = {t.name: 0 for t in TABLES}
         self._segments: dict[str, int] = {t.name: 0 for t in TABLES}
@@ -35,10 +31,10 @@ class SegmentWriter:
 
     def write(self, table: Table, rows: list[tuple[int | str, ...]]) -> None:
         """Take rows; writes a segment when enough have come together."""
-        columns = zip(*rows, strict=True)
-        schema = self._schemas[table.name]
-        arrays = [_ARRAYS[column.type](self._pa, v) for column, v in zip(table.columns, columns, strict=True)]
-        self._batches[table.name].append(self._pa.record_batch(arrays, schema=schema))
+        import pyarrow as pa  # noqa: PLC0415 - a third of the memory and of the start of a small cluster
+
+        arrays = [_ARRAYS[column.type](pa, v) for column, v in zip(table.columns, zip(*rows, strict=True), strict=True)]
+        self._batches[table.name].append(pa.record_batch(arrays, schema=_arrow_schema(pa, table)))
         self._waiting[table.name] += len(rows)
         if self._waiting[table.name] >= SEGMENT_ROWS:
             try:
@@ -59,13 +55,14 @@ class SegmentWriter:
                 self._close_segment(table)
 
     def _close_segment(self, table: Table) -> None:
+        import pyarrow as pa  # noqa: PLC0415 - as above
         import pyarrow.parquet as pq  # noqa: PLC0415 - as above
 
         folder = self._directory / table.name
         number = self._segments[table.name]
         hidden = folder / f".seg-{number:06d}.tmp"
         texts = [c.name for c in table.columns if c.type is ColumnType.TEXT]
-        content: Any = self._pa.Table.from_batches(self._batches[table.name], schema=self._schemas[table.name])
+        content: Any = pa.Table.from_batches(self._batches[table.name])
         try:
             pq.write_table(
                 content,
