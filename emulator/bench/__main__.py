@@ -12,6 +12,7 @@ from rich.console import Console
 
 from emulator.bench.catalogue import BENCHMARKS
 from emulator.bench.figures import FULL, QUICK
+from emulator.bench.guest_java import NotHereError
 from emulator.bench.table import render
 from emulator.bench.trial import TrialError
 
@@ -35,6 +36,9 @@ def bench(*, only: _OnlyOption = None, quick: _QuickOption = False, out: _OutOpt
         begin = time.perf_counter()
         try:
             row = benchmark.measure(QUICK if quick else FULL)
+        except NotHereError as missing:
+            typer.echo(f"    left out: {missing}", err=True)
+            continue
         except TrialError as error:
             _complain(str(error))
             raise typer.Exit(_FAILED) from None

@@ -5,7 +5,7 @@ from functools import partial
 
 import attrs
 
-from emulator.bench import rows
+from emulator.bench import guest_rows, rows
 from emulator.bench.figures import Floor, Judged, Row, Work
 from emulator.world import TimeMode
 from nodes.config import AllocateStrategy
@@ -27,6 +27,10 @@ class Benchmark:
 
 def _ratio(limit: float) -> Floor:
     return Floor(Judged.RATIO, limit)
+
+
+def _ratio_at_most(limit: float) -> Floor:
+    return Floor(Judged.RATIO, limit, at_most=True)
 
 
 def _value(limit: float) -> Floor:
@@ -53,9 +57,13 @@ def _dying_masters(groups: int) -> Callable[[str, Work], Row]:
     return lambda name, work: rows.dying_masters_s_per_s(name, groups, work)
 
 
+def _guest(figure: Callable[[str, int, Work], Row], threads: int) -> Callable[[str, Work], Row]:
+    return lambda name, work: figure(name, threads, work)
+
+
 def _allocation(strategy: AllocateStrategy) -> Benchmark:
     # Less than proportional: what members cost does not grow with the queues.
-    growth = Floor(Judged.RATIO, 1.2, at_most=True)
+    growth = _ratio_at_most(1.2)
     name = f"allocation_{strategy.lower()}_s"
     return Benchmark(name, growth, lambda name, work: rows.allocation_s(name, strategy, work))
 
@@ -80,4 +88,10 @@ BENCHMARKS = (
     Benchmark("memory_per_idle_consumer_kib", None, rows.memory_per_idle_consumer_kib),
     Benchmark("idle_cpu_per_node_pct", None, rows.idle_cpu_per_node_pct),
     *(_allocation(strategy) for strategy in AllocateStrategy),
+    Benchmark("guest_sends_1_thread", _ratio(1.1), _guest(guest_rows.sends_per_s, 1)),
+    Benchmark("guest_p99_ms_1_thread", _ratio_at_most(1.0), _guest(guest_rows.p99_ms, 1)),
+    Benchmark("guest_sends_4_threads", _ratio(1.1), _guest(guest_rows.sends_per_s, 4)),
+    Benchmark("guest_p99_ms_4_threads", _ratio_at_most(1.0), _guest(guest_rows.p99_ms, 4)),
+    Benchmark("guest_first_message_s", _ratio_at_most(1 / 3), guest_rows.first_message_s),
+    Benchmark("guest_memory_mib", _ratio_at_most(0.1), guest_rows.memory_mib),
 )

@@ -118,6 +118,12 @@ def test_the_names_are_those_that_were_promised():
         "allocation_machine_room_s",
         "allocation_machine_room_nearby_s",
         "allocation_consistent_hash_s",
+        "guest_sends_1_thread",
+        "guest_p99_ms_1_thread",
+        "guest_sends_4_threads",
+        "guest_p99_ms_4_threads",
+        "guest_first_message_s",
+        "guest_memory_mib",
     ]
 
 
@@ -163,9 +169,10 @@ def test_a_run_that_fails_says_why():
         run_trial(cluster_trials.emulated_s_per_s)
 
 
-def bench(*arguments, cwd):
+def bench(*arguments, cwd, **environment):
     command = [sys.executable, "-m", "emulator.bench", *arguments]
-    return subprocess.run(command, cwd=cwd, env=os.environ, capture_output=True, text=True, timeout=60, check=False)
+    env = {**os.environ, **environment}
+    return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, timeout=60, check=False)
 
 
 def test_the_command_writes_rows_prints_a_table_and_reports_progress(tmp_path):
@@ -185,3 +192,11 @@ def test_an_unknown_name_is_refused_with_those_that_exist(tmp_path):
     assert done.returncode == 2
     assert "no benchmark is called rpc_2; there are rpc_1, " in done.stderr
     assert not (tmp_path / "bench.json").exists()
+
+
+def test_what_needs_java_is_left_out_with_the_reason_where_there_is_none(tmp_path):
+    done = bench("--quick", "--only", "guest_memory_mib", "--out", "rows.json", cwd=tmp_path, PATH=str(tmp_path))
+
+    assert done.returncode == 0
+    assert json.loads((tmp_path / "rows.json").read_text()) == []
+    assert "left out: java, mvn not found on this machine" in done.stderr

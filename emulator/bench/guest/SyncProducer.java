@@ -1,0 +1,115 @@
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.util.Arrays;
+import java.util.concurrent.CountDownLatch;
+import org.apache.rocketmq.client.producer.DefaultMQProducer;
+import org.apache.rocketmq.common.message.Message;
+
+/**
+ * A producer that is told by lines what to do, and answers each with one line:
+ *
+ *   first ADDRESS                        -> wall clock in ms when its first message was accepted
+ *   send ADDRESS THREADS WARM_S RUN_S    -> how long each send of RUN_S took, in us, sorted, behind their number
+ */
+public final class SyncProducer {
+    private static final String TOPIC = "bench";
+    private static final byte[] BODY = new byte[100];
+    private static final int SENDS_MAX = 1 << 21;
+
+    public static void main(String[] arguments) throws Exception {
+        Arrays.fill(BODY, (byte) 'x');
+        loadClasses();
+        System.out.println("ready");
+        BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
+        for (String line = in.readLine(); line != null; line = in.readLine()) {
+            String[] words = line.split(" ");
+            if (words[0].equals("first")) {
+                System.out.println(first(words[1]));
+            } else {
+                send(words[1], Integer.parseInt(words[2]), Long.parseLong(words[3]), Long.parseLong(words[4]));
+            }
+        }
+        System.exit(0);
+    }
+
+    /** Nobody is there: what a first send loads is loaded, so that only the cluster is waited for. */
+    private static void loadClasses() throws Exception {
+        DefaultMQProducer producer = started("nobody", "127.0.0.1:1");
+        try {
+            producer.send(new Message(TOPIC, BODY));
+        } catch (Exception expected) {
+            producer.shutdown();
+        }
+    }
+
+    private static long first(String address) throws Exception {
+        DefaultMQProducer producer = started("first", address);
+        sendUntilAccepted(producer);
+        long at = System.currentTimeMillis();
+        producer.shutdown();
+        return at;
+    }
+
+    private static void send(String address, int threads, long warmS, long runS) throws Exception {
+        DefaultMQProducer producer = started("sends", address);
+        sendUntilAccepted(producer);
+        long begin = System.nanoTime() + warmS * 1_000_000_000L;
+        long end = begin + runS * 1_000_000_000L;
+        long[][] found = new long[threads][];
+        Exception[] failed = new Exception[1];
+        CountDownLatch running = new CountDownLatch(threads);
+        for (int i = 0; i < threads; i++) {
+            int number = i;
+            new Thread(() -> {
+                try {
+                    found[number] = sendUntil(producer, begin, end);
+                } catch (Exception e) {
+                    failed[0] = e;
+                }
+                running.countDown();
+            }).start();
+        }
+        running.await();
+        if (failed[0] != null) {
+            throw failed[0];
+        }
+        long[] all = Arrays.stream(found).flatMapToLong(Arrays::stream).sorted().toArray();
+        StringBuilder line = new StringBuilder().append(all.length);
+        for (long us : all) {
+            line.append(' ').append(us);
+        }
+        System.out.println(line);
+        producer.shutdown();
+    }
+
+    private static long[] sendUntil(DefaultMQProducer producer, long begin, long end) throws Exception {
+        long[] took = new long[SENDS_MAX];
+        int count = 0;
+        for (long before = System.nanoTime(); before < end; before = System.nanoTime()) {
+            producer.send(new Message(TOPIC, BODY));
+            if (before >= begin) {
+                took[count++] = (System.nanoTime() - before) / 1_000;
+            }
+        }
+        return Arrays.copyOf(took, count);
+    }
+
+    private static void sendUntilAccepted(DefaultMQProducer producer) throws Exception {
+        while (true) {
+            try {
+                producer.send(new Message(TOPIC, BODY));
+                return;
+            } catch (Exception notYet) {
+                Thread.sleep(20);
+            }
+        }
+    }
+
+    private static DefaultMQProducer started(String group, String address) throws Exception {
+        DefaultMQProducer producer = new DefaultMQProducer(group);
+        producer.setNamesrvAddr(address);
+        producer.setInstanceName(group + System.nanoTime());
+        producer.start();
+        return producer;
+    }
+}
