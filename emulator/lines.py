@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from emulator.addressing import owners
+from emulator.shorten import shortened
 from emulator.spec import Scenario
 from emulator.trace.recorder import Row
 from emulator.trace.schema import BELIEFS, FAULTS, LIFECYCLE, OWNERSHIP, Table
@@ -31,12 +32,20 @@ class EventLines:
         self._node_chars = max(map(len, self.names.values()), default=0)
         retry = (RETRY_TOPIC_PREFIX + group.group for group in scenario.consumers)
         self._topics = dict.fromkeys([*(topic.name for topic in scenario.topics), *retry])
+        self._descriptions: Mapping[str, Callable[[Mapping[str, int | str]], tuple[str, str] | None]] = {
+            FAULTS.name: _fault,
+            LIFECYCLE.name: _stage,
+            OWNERSHIP.name: _queue,
+            BELIEFS.name: self._belief,
+        }
 
     def line(self, table: Table, row: Row) -> str | None:
         """A row in one line; None for what happens too often to be read, or concerns system topics."""
+        describe = self._descriptions.get(table.name)
+        if describe is None:
+            return None
         fields = {column.name: value for column, value in zip(table.columns, row, strict=True)}
-        describe = self._descriptions().get(table.name)
-        said = describe(fields) if describe is not None else None
+        said = describe(fields)
         if said is None:
             return None
         what, text = said
@@ -52,17 +61,13 @@ class EventLines:
         """Whether people care for it: not for routes of system topics, nor for what changes all the time."""
         return kind not in _TOO_OFTEN and (kind != BeliefKind.ROUTE or subject in self._topics)
 
-    def _descriptions(self) -> Mapping[str, Callable[[Mapping[str, int | str]], tuple[str, str] | None]]:
-        return {FAULTS.name: _fault, LIFECYCLE.name: _stage, OWNERSHIP.name: _queue, BELIEFS.name: self._belief}
-
     def _belief(self, fields: Mapping[str, int | str]) -> tuple[str, str] | None:
         kind, subject = str(fields["kind"]), str(fields["subject"])
         if not self.shows(kind, subject):
             return None
         text = self.value(kind, str(fields["value"]))
         source = f" (from {fields['source']})" if fields["source"] else ""
-        text = text if len(text) <= _VALUE_CHARS else text[: _VALUE_CHARS - 1] + "…"
-        return kind, f"{subject}: {text}{source}"
+        return kind, f"{subject}: {shortened(text, _VALUE_CHARS)}{source}"
 
     def _named(self, text: str) -> str:
         """Client ids and addresses as names of nodes."""

@@ -14,6 +14,7 @@ from emulator.analysis.report import Report, Verdict
 from emulator.analysis.rows import Camp, Divergence, Orphan, Overlap, Queue
 from emulator.analysis.special_services import Duty
 from emulator.analysis.tables_messages import render_invariants, render_limits
+from emulator.shorten import shortened
 
 Row = TypeVar("Row")
 
@@ -85,7 +86,7 @@ def describe_camps(camps: Sequence[Camp], names: Mapping[str, str] | None = None
     values = [json.loads(camp.value) for camp in camps]
     members = [cids for cids in map(_members, values) if cids is not None]
     if len(members) < len(camps):
-        return [f"{_names(camp)}: {_shortened(camp.value)}" for camp in camps]
+        return [f"{_names(camp)}: {shortened(camp.value, VALUE_CHARACTERS_MAX)}" for camp in camps]
     everybody = sorted({cid: None for cids in members for cid in cids})
     lines = []
     for camp, cids, value in zip(camps, members, values, strict=True):
@@ -117,10 +118,6 @@ def _names(camp: Camp) -> str:
 
 def _queue_count(queues: dict[str, int] | list[object]) -> int:
     return sum(queues.values()) if isinstance(queues, dict) else len(queues)
-
-
-def _shortened(value: str) -> str:
-    return value if len(value) <= VALUE_CHARACTERS_MAX else value[: VALUE_CHARACTERS_MAX - 1] + "…"
 
 
 def _headline(report: Report) -> RenderableType:

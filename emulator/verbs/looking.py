@@ -3,6 +3,7 @@
 from collections import Counter
 
 from emulator.network.link import LinkRule
+from emulator.shorten import shortened
 from emulator.verbs.desk import Desk
 from emulator.verbs.matrix import Matrix, matrix
 from emulator.verbs.verb import Lines, Verb, VerbError, Words, nearest
@@ -52,7 +53,7 @@ async def _views(desk: Desk, words: Words) -> Lines:
     for it in shown.subjects:
         if it.differs or wanted not in (None, ALL):
             lines += [
-                f"{it.kind} {it.subject} {letter}: {_short(desk.lines.value(it.kind, value))}"
+                f"{it.kind} {it.subject} {letter}: {shortened(desk.lines.value(it.kind, value), _VALUE_CHARS)}"
                 for letter, value in it.values.items()
             ]
     return tuple(lines)
@@ -94,7 +95,10 @@ async def _diff(desk: Desk, words: Words) -> Lines:
         held = desk.book.held(kind, subject)
         if one in held and other in held and held[one].value != held[other].value:
             lines.append(f"{kind} {subject}")
-            lines += [f"  {name}: {_short(desk.lines.value(kind, held[name].value))}" for name in (one, other)]
+            lines += [
+                f"  {name}: {shortened(desk.lines.value(kind, held[name].value), _VALUE_CHARS)}"
+                for name in (one, other)
+            ]
     return tuple(lines) or (f"{one} and {other} agree about everything that both know of",)
 
 
@@ -123,10 +127,6 @@ async def _faults(desk: Desk, _words: Words) -> Lines:
 def shared_subjects(desk: Desk) -> list[tuple[str, str]]:
     """(kind, subject) of all about which healthy nodes of one role agree."""
     return [key for key in desk.book.subjects() if key[0] in SHARED_KINDS]
-
-
-def _short(value: str) -> str:
-    return value if len(value) <= _VALUE_CHARS else value[: _VALUE_CHARS - 1] + "…"
 
 
 def _count(number: int, what: str) -> str:

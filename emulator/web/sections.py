@@ -5,6 +5,7 @@ from typing import Any
 
 from emulator.network.link import LinkRule
 from emulator.queue_owners import GroupQueue, QueueOwners
+from emulator.shorten import shortened
 from emulator.spec import Scenario
 from emulator.verbs.desk import Desk
 from emulator.verbs.looking import SHARED_KINDS
@@ -91,7 +92,7 @@ def view(desk: Desk, kind: str, subject: str) -> Entries | None:
         for node in holders:
             by_role.setdefault(desk.cluster.hosts[node].role, []).append(node)
         for role, named in by_role.items():
-            roles.setdefault(role, []).append({"value": _short(value), "nodes": named})
+            roles.setdefault(role, []).append({"value": shortened(value, VALUE_CHARS_MAX), "nodes": named})
     if not roles:
         return None
     for camps in roles.values():
@@ -138,7 +139,3 @@ def _groups_of_nodes(scenario: Scenario) -> dict[str, str]:
         **{name: group.group for group in scenario.consumers for name in group.names},
         **{spec.name: spec.group for spec in scenario.producers},
     }
-
-
-def _short(value: str) -> str:
-    return value if len(value) <= VALUE_CHARS_MAX else value[: VALUE_CHARS_MAX - 1] + "…"

@@ -7,6 +7,7 @@ from typing import Any
 import attrs
 
 from emulator.lines import value_in_words
+from emulator.shorten import shortened
 from emulator.why.names import Names
 from emulator.why.trace_rows import TraceRow
 from nodes.beliefs import BeliefKind
@@ -42,7 +43,7 @@ def value_of(row: TraceRow) -> Any:
 
 def value_words(row: TraceRow, names: Names) -> str:
     """The value of a belief, as long as can be read."""
-    return shortened(names.within(value_in_words(row.text("kind"), value_of(row))))
+    return in_one_line(names.within(value_in_words(row.text("kind"), value_of(row))))
 
 
 def change(before: TraceRow, after: TraceRow) -> Change:
@@ -56,10 +57,9 @@ def change(before: TraceRow, after: TraceRow) -> Change:
     )
 
 
-def shortened(text: str) -> str:
+def in_one_line(text: str) -> str:
     """A text of one line that can be read."""
-    text = " ".join(text.split())
-    return text if len(text) <= _VALUE_CHARS else text[: _VALUE_CHARS - 1] + "…"
+    return shortened(" ".join(text.split()), _VALUE_CHARS)
 
 
 def _items(kind: str, value: Any) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from emulator.why.chain import Link, LinkKind
 from emulator.why.names import Names
 from emulator.why.timers import TIMERS
 from emulator.why.trace_rows import TraceRow, TraceRows
-from emulator.why.values import change, shortened, value_words
+from emulator.why.values import change, in_one_line, value_words
 from nodes.beliefs import LifecycleEvent, OwnershipEvent
 from nodes.broker.ha_frames import HaFrame
 from nodes.protocol.codes import RequestCode, ResponseCode
@@ -159,7 +159,7 @@ def _stage(row: TraceRow) -> str:
         case LifecycleEvent.READY:
             return f"its {process} is ready"
         case LifecycleEvent.CRASHED:
-            return f"its {process} crashed: {shortened(row.text('detail'))}"
+            return f"its {process} crashed: {in_one_line(row.text('detail'))}"
         case LifecycleEvent.STOPPED:
             return f"its {process} stopped in good order"
         case event:
@@ -194,7 +194,7 @@ def _status(response: TraceRow) -> str:
         return ""
     name = ResponseCode(status).name if status in tuple(ResponseCode) else "response code"
     said = response.text("detail").partition("See http")[0]  # RocketMQ's remarks end with where to read more
-    remark = f": {shortened(said)}" if said else ""
+    remark = f": {in_one_line(said)}" if said else ""
     return f" with {name} ({status}){remark}"
 
 
