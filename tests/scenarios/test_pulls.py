@@ -74,6 +74,22 @@ def test_a_message_of_an_unwanted_tag_wakes_no_pull_but_the_next_look_ends_its_w
     assert [at_ms for at_ms in skipped if at_ms > 5_000] == [5_002 + 5_000 * i for i in range(7)]
 
 
+def test_a_message_of_an_unwanted_tag_ends_the_wait_of_a_pull_whose_time_is_up():
+    async def script(stage: Stage) -> None:
+        await stage.at_ms(3_000)
+        await stage.kill("p1")
+        await stage.at_ms(22_000)
+        stage.start("p1")
+        await stage.at_ms(24_000)
+
+    trace = play(only("a", ("b",)), script)
+
+    # Its pull has been there since 5 s, so that the look of 20.001 s came 2 ms too early for it.
+    arrived = trace.select("messages", event="stored", after=22_000)[0].at_ms
+    (skipped,) = answers(trace, status=int(ResponseCode.PULL_RETRY_IMMEDIATELY), after=6_000, until=arrived + 100)
+    assert skipped.at_ms - arrived == 1
+
+
 def test_a_message_of_a_wanted_tag_wakes_a_pull_that_slept_through_others():
     trace = play(only("a", ("b", "b", "b", "a")), for_ms=40_000)
 
