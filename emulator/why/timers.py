@@ -22,6 +22,7 @@ TIMERS: Mapping[str, str] = MappingProxyType(
         "updateTopicRouteInfoFromNameServer": "the broker's poll of routes",
         "persistAllOffset": "the client's commit of its offsets",
         "lockMQPeriodically": "the renewal of order locks",
+        "PullRequestHoldService": "the broker's look at pulls that wait, every 5 s",
         "notifyConsumerChange": "the broker's deferred notice of a change of members",
         "allIdle": "the closing of connections that have been silent for too long",
     }

@@ -155,7 +155,7 @@ class Broker:
             self._ha,
             asked,
             self._special,
-            self._pulls.on_master_online,
+            self._pulls.hold.on_master_online,
         )
         self._slave = SlaveSynchronize(self.context, self._client, self._group)
         self._metadata = MetadataHandlers(self.context, self._server)
@@ -169,6 +169,7 @@ class Broker:
         self._ha.start()
         for port in self._ports():
             self._host.listen(port, self._server)
+        self._pulls.hold.start()
         self._clients.start()
         self._offsets.start()
         self._routes.start()
@@ -212,7 +213,7 @@ class Broker:
         )
 
     def _on_arrived(self, topic: str, queue_id: int) -> None:
-        self._pulls.on_message_arrived(topic, queue_id)
+        self._pulls.hold.on_message_arrived(topic, queue_id)
         self._schedule.on_message_arrived(topic, queue_id)
         self._transactions.check_service.on_message_arrived(topic, queue_id)
 

@@ -1,8 +1,4 @@
-"""Pulls: the checks before them, and the ones that are held until a message arrives."""
-
-from collections.abc import Callable
-
-import attrs
+"""Pulls: the checks before them, and what they find."""
 
 from nodes.broker.broker_stats import StatsName
 from nodes.broker.consumer_offsets import TOPIC_GROUP_SEPARATOR
@@ -10,8 +6,8 @@ from nodes.broker.context import BrokerContext
 from nodes.broker.message_filter import carried_subscription, filter_refusal, matcher
 from nodes.broker.message_store import GetMessageStatus, pull_response_code
 from nodes.broker.offset_manage import OffsetManage
-from nodes.cause import cause
-from nodes.host import Channel, Timer
+from nodes.broker.pull_request_hold import HeldPull, PullRequestHoldService
+from nodes.host import Channel
 from nodes.protocol import headers
 from nodes.protocol.bodies import PullMessageResponseBody
 from nodes.protocol.codes import RequestCode, ResponseCode
@@ -23,44 +19,20 @@ from nodes.rpc.server import RpcServer
 from nodes.rpc.typed import success
 
 
-@attrs.define(eq=False)
-class _Held:
-    """A pull that waits for a message."""
-
-    channel: Channel
-    request: Command
-    header: headers.PullMessageRequestHeader
-    cause: int
-    expiry: Timer | None = None
-
-
 class PullMessage:
     """Answers pulls; never asks whether the caller owns the queue or holds its lock.
 
-    A held pull expires at the instant that its client allows. The real broker
-    looks every 5 s, so its answers to idle pulls come up to 5 s later.
-
     Mirrors:
-        `org.apache.rocketmq.broker.processor.PullMessageProcessor`,
-        `org.apache.rocketmq.broker.longpolling.PullRequestHoldService`.
+        `org.apache.rocketmq.broker.processor.PullMessageProcessor`.
     """
 
     def __init__(self, broker: BrokerContext, server: RpcServer, offsets: OffsetManage) -> None:
         self._broker = broker
         self._offsets = offsets
-        self._held: dict[tuple[str, int], dict[_Held, None]] = {}
+        self.hold = PullRequestHoldService(broker, self._answer_held)
+        """Those that wait."""
         server.register(RequestCode.PULL_MESSAGE, self._pull)
         server.register(RequestCode.LITE_PULL_MESSAGE, self._pull)
-
-    def on_message_arrived(self, topic: str, queue_id: int) -> None:
-        """Answer every pull that waits on the queue; one that finds nothing is answered, too."""
-        for held in list(self._held.pop((topic, queue_id), ())):
-            self._answer_held(held)
-
-    def on_master_online(self) -> None:
-        """Answer every pull that waits, of whatever queue."""
-        for topic, queue_id in list(self._held):
-            self.on_message_arrived(topic, queue_id)
 
     def _pull(self, channel: Channel, request: Command) -> Command | None:
         header = decode_header(headers.PullMessageRequestHeader, request.ext_fields)
@@ -70,7 +42,7 @@ class PullMessage:
                 header.consumer_group, header.topic, header.queue_id, header.commit_offset, channel.remote_address
             )
         if answer.code == ResponseCode.PULL_NOT_FOUND and header.sys_flag & PullSysFlag.SUSPEND:
-            self._hold(channel, request, header)
+            self.hold.suspend(channel, request, header, matcher(self._subscription(header)))
             return None
         return answer
 
@@ -200,28 +172,7 @@ class PullMessage:
             return carried_subscription(header)
         return self._broker.consumers.find_subscription(header.consumer_group, header.topic)
 
-    # --- long polling -----------------------------------------------------------
-
-    def _hold(self, channel: Channel, request: Command, header: headers.PullMessageRequestHeader) -> None:
-        config = self._broker.config
-        hold_ms = header.suspend_timeout_millis if config.long_polling_enable else config.short_polling_time_mills
-        held = _Held(channel, request, header, cause.get())
-        key = (header.topic, header.queue_id)
-        self._held.setdefault(key, {})[held] = None
-        held.expiry = self._broker.host.call_later_ms(hold_ms, self._expire(key, held))
-
-    def _expire(self, key: tuple[str, int], held: _Held) -> Callable[[], None]:
-        def expire() -> None:
-            waiting = self._held.get(key)
-            if waiting is not None and held in waiting:
-                del waiting[held]
-                self._answer_held(held)
-
-        return expire
-
-    def _answer_held(self, held: _Held) -> None:
+    def _answer_held(self, held: HeldPull) -> None:
         """Look again, with no further suspension; over a channel that has closed nothing is sent."""
-        if held.expiry is not None:
-            held.expiry.cancel()
         if not held.channel.closed:
             held.channel.send(self._answer(held.request, held.header))

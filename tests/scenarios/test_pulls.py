@@ -2,6 +2,7 @@
 
 import itertools
 
+import attrs
 import pytest
 from played import GROUP, TOPIC, Stage, a_scenario, play
 
@@ -16,24 +17,85 @@ def answers(trace, node="c1", **wanted):
     return trace.select("rpc", dst=node, code=11, kind="response", event="delivered", **wanted)
 
 
-def test_a_pull_that_finds_nothing_is_held_for_15_s_and_repeated_at_once():
-    trace = play(a_scenario(consumers=1, queues=1), for_ms=60_000)
-
+def held_ms(trace):
+    """How long after each pull of c1 its answer came, by the instant of the answer."""
     sent = {row.opaque: row.sent_ms for row in trace.select("rpc", src="c1", code=11, kind="request")}
-    held = [(row.status, row.at_ms - sent[row.opaque]) for row in answers(trace)]
-    assert len(held) >= 3
-    assert set(held) == {(ResponseCode.PULL_NOT_FOUND, 15_002)}
-    ends = [row.at_ms for row in answers(trace)]
-    assert sorted(ends) == sorted(instant for instant in sent.values() if instant > 10_000)
+    return {row.at_ms: row.at_ms - sent[row.opaque] for row in answers(trace)}
 
 
-def test_without_long_polling_a_pull_is_held_for_a_second():
+def test_a_pull_that_finds_nothing_is_held_until_the_broker_looks_after_15_s_and_is_repeated_at_once():
+    trace = play(a_scenario(consumers=1, queues=1), for_ms=90_000)
+
+    held = held_ms(trace)
+    assert len(held) == 4
+    assert {row.status for row in answers(trace)} == {ResponseCode.PULL_NOT_FOUND}
+    # The broker looks every 5 s, and its answer takes 1 ms.
+    assert [at_ms % 5_000 for at_ms in held] == [2] * 4
+    first, *others = held.values()
+    assert 15_002 < first < 20_000
+    # A pull that is sent when a look has ended the one before misses the third look after that by its way there.
+    assert others == [20_000] * 3
+    requests = [row.sent_ms for row in trace.select("rpc", src="c1", code=11, kind="request", after=10_000)]
+    assert set(held) == {at_ms for at_ms in requests if at_ms < 90_000}
+
+
+def test_without_long_polling_the_broker_looks_every_second():
     trace = play(a_scenario(consumers=1, queues=1, broker=BrokerConfig(long_polling_enable=False)), for_ms=10_000)
 
-    sent = {row.opaque: row.sent_ms for row in trace.select("rpc", src="c1", code=11, kind="request")}
-    held = [row.at_ms - sent[row.opaque] for row in answers(trace)]
-    assert len(held) >= 8
-    assert set(held) == {1_002}
+    held = list(held_ms(trace).values())
+    assert len(held) >= 4
+    assert 1_002 < held[0] < 2_000
+    assert set(held[2:]) == {2_000}
+
+
+def test_without_long_polling_a_message_waits_for_the_look():
+    broker = BrokerConfig(long_polling_enable=False)
+    trace = play(a_scenario(consumers=1, queues=1, broker=broker, rate_per_s=3), for_ms=20_000)
+
+    found = [row.at_ms for row in answers(trace, status=0) if row.at_ms > 5_000]
+    assert len(found) == 15
+    assert {at_ms % 1_000 for at_ms in found} == {2}
+
+
+def only(expression, tags):
+    """One queue, a producer of these tags in turn, a message a second, and a consumer of some of them."""
+    scenario = a_scenario(consumers=1, queues=1, rate_per_s=1)
+    consumers = tuple(attrs.evolve(it, expressions={TOPIC: expression}) for it in scenario.consumers)
+    return attrs.evolve(
+        scenario, consumers=consumers, producers=tuple(attrs.evolve(it, tags=tags) for it in scenario.producers)
+    )
+
+
+def test_a_message_of_an_unwanted_tag_wakes_no_pull_but_the_next_look_ends_its_wait():
+    trace = play(only("a", ("b",)), for_ms=40_000)
+
+    skipped = [row.at_ms for row in answers(trace, status=int(ResponseCode.PULL_RETRY_IMMEDIATELY))]
+    # Those of the first second or two are found by the first pulls.
+    assert [at_ms for at_ms in skipped if at_ms > 5_000] == [5_002 + 5_000 * i for i in range(7)]
+
+
+def test_a_message_of_an_unwanted_tag_ends_the_wait_of_a_pull_whose_time_is_up():
+    async def script(stage: Stage) -> None:
+        await stage.at_ms(3_000)
+        await stage.kill("p1")
+        await stage.at_ms(22_000)
+        stage.start("p1")
+        await stage.at_ms(24_000)
+
+    trace = play(only("a", ("b",)), script)
+
+    # Its pull has been there since 5 s, so that the look of 20.001 s came 2 ms too early for it.
+    arrived = trace.select("messages", event="stored", after=22_000)[0].at_ms
+    (skipped,) = answers(trace, status=int(ResponseCode.PULL_RETRY_IMMEDIATELY), after=6_000, until=arrived + 100)
+    assert skipped.at_ms - arrived == 1
+
+
+def test_a_message_of_a_wanted_tag_wakes_a_pull_that_slept_through_others():
+    trace = play(only("a", ("b", "b", "b", "a")), for_ms=40_000)
+
+    stored = {row.offset: row.at_ms for row in trace.select("messages", event="stored")}
+    waited = {row.at_ms - stored[row.offset] for row in trace.select("messages", event="consumed", after=5_000)}
+    assert waited == {1}
 
 
 def test_a_message_wakes_the_pull_that_waits_for_it():

@@ -67,5 +67,5 @@ def test_a_dead_slave_is_pulled_on_until_its_address_has_left_the_route() -> Non
 
 
 def retry_pulls(until_ms: float) -> int:
-    """Pulls of the retry topic, of which nothing was ever late: one held for 15 s after the other."""
+    """Pulls of the retry topic, of which nothing was ever late: one held for at least 15 s after the other."""
     return int((until_ms - SUGGESTED_BY_MS) / 15_000) + 1
