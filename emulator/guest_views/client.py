@@ -161,7 +161,7 @@ class GuestClient:
 
     def pull(self, queue: GroupQueue, asked: Hashable, offset: int, now_ms: int) -> None:
         """It asks for messages; `asked` tells this pull from all others."""
-        if self.holds.pull(queue, asked, now_ms):
+        if self.holds.pull(queue, asked, offset, now_ms):
             self._own(OwnershipEvent.ACQUIRED, queue, offset, self._divided_by.get(queue.group, NO_CAUSE))
 
     def unlock(self, queue: GroupQueue) -> None:
