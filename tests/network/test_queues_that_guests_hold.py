@@ -102,6 +102,15 @@ def test_a_queue_that_is_left_out_of_a_round_of_commits_is_given_up_although_its
     assert ONE not in holds.silent(21_000, 21_000)
 
 
+def test_the_commits_of_one_round_may_come_one_after_the_other():
+    holds = held(ONE, OTHER)
+    for at_ms in (5_000, 10_000, 15_000):
+        holds.commit(OTHER, 7, at_ms)
+        holds.commit(ONE, 7, at_ms + ROUND_SPREAD_MS - 200)
+
+    assert [at for at in range(15_000, 20_000, 100) if holds.silent(at, at)] == []
+
+
 def test_of_a_client_that_commits_what_is_new_only_an_old_offset_means_nothing():
     holds = held(ONE, OTHER)
     for at_ms in (5_000, 10_000, 15_000):

@@ -270,6 +270,24 @@ def test_a_queue_that_is_not_pulled_any_more_is_dropped_while_its_owner_goes_on(
     assert PULL_AGAIN_MS <= dropped["t_ns"] / 1e6 <= PULL_AGAIN_MS + LOOK_EVERY_MS
 
 
+def test_a_queue_of_a_connection_that_ends_is_dropped_unless_it_is_pulled_over_another_one():
+    async def scene(stage):
+        broker, again, other = stage.member("c@1"), stage.member("c@1"), stage.dial("broker-b")
+        broker.pull(0)
+        broker.pull(1)
+        broker.end()
+        again.pull(1)
+        for _ in range(20):
+            other.heartbeat("c@1", consumer())
+            await stage.after(1_000)
+
+    run = played(scene)
+
+    assert owned(run) == [("shop", "acquired", 0), ("shop", "acquired", 1), ("shop", "dropped", 0)]
+    (dropped,) = run.trace.of("ownership", event="dropped")
+    assert PULL_AGAIN_MS <= dropped["t_ns"] / 1e6 <= PULL_AGAIN_MS + LOOK_EVERY_MS
+
+
 def test_two_who_pull_one_queue_both_hold_it_until_one_is_silent():
     async def scene(stage):
         shop, mail = stage.member("c@1"), stage.member("c@2", "mail")

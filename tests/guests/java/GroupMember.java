@@ -6,7 +6,17 @@ import org.apache.rocketmq.client.consumer.listener.MessageListenerOrderly;
 
 /** A member of a group, from its start until its input ends: `java GroupMember NAMESRV GROUP TOPIC [orderly]`. */
 public class GroupMember {
-    public static void main(String[] words) throws Exception {
+    public static void main(String[] words) {
+        try {
+            live(words);
+            Runtime.getRuntime().halt(0);
+        } catch (Exception failed) {
+            failed.printStackTrace();
+            Runtime.getRuntime().halt(1);
+        }
+    }
+
+    private static void live(String[] words) throws Exception {
         DefaultMQPushConsumer consumer = new DefaultMQPushConsumer(words[1]);
         consumer.setNamesrvAddr(words[0]);
         consumer.subscribe(words[2], "*");
@@ -23,6 +33,5 @@ public class GroupMember {
             // It lives as long as somebody holds its input open.
         }
         consumer.shutdown();
-        Runtime.getRuntime().halt(0);
     }
 }
