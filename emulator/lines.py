@@ -16,6 +16,7 @@ from nodes.protocol.model import RETRY_TOPIC_PREFIX
 _NS = 1_000_000_000
 _VALUE_CHARS = 110
 _CLIENT_ID = re.compile(r"(127\.1\.\d+\.\d+)(@[0-9#]+|:\d+)?")
+_CLIENT_ID_OUTSIDE = re.compile(r"[^\s,;\"'\[\](){}]+@[^\s,;\"'\[\](){}]+")
 _TIME_CHARS, _WHAT_CHARS = 10, 15
 
 
@@ -89,9 +90,10 @@ def with_names(text: str, names: Mapping[str, str]) -> str:
 
     Args:
         text: of any kind.
-        names: IP address, or address with a port, -> node.
+        names: IP address, address with a port, or client id of a program outside, -> node.
     """
-    return _CLIENT_ID.sub(lambda match: names.get(match[0]) or names.get(match[1], match[0]), text)
+    text = _CLIENT_ID.sub(lambda match: names.get(match[0]) or names.get(match[1], match[0]), text)
+    return _CLIENT_ID_OUTSIDE.sub(lambda match: names.get(match[0], match[0]), text) if "@" in text else text
 
 
 def _fault(fields: Mapping[str, int | str]) -> tuple[str, str]:

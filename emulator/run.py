@@ -11,6 +11,7 @@ import attrs
 import trio
 
 from emulator.cluster import Cluster, NodeCrashedError
+from emulator.guest_views.views import GuestViews
 from emulator.host import World
 from emulator.log import run_log
 from emulator.network.guest_hosts import GuestHosts
@@ -221,6 +222,8 @@ async def _main(
     if progress is not None:
         _report_progress(world, end_ns, progress)
     cluster = Cluster(world, scenario)
+    broker_names = {spec.name: spec.broker_name for spec in scenario.brokers}
+    world.fabric.watch_guest = GuestViews(world, broker_names, cluster.names).watch
     plan = scenario.plan()
     operator = Operator(cluster)
     desk = Desk(cluster, operator, outcome.path, VERBS)

@@ -1,6 +1,7 @@
 """Who is meant by `acting master of broker-a` or `minor members of billing`, in a cluster that runs."""
 
 from emulator.cluster import BROKER, CONSUMER, NAMESERVER, PRODUCER, Cluster
+from emulator.guest_views.names import program_of
 from emulator.host import PowerState
 from emulator.queue_owners import QueueOwners
 from faults.fault import Fault
@@ -44,7 +45,8 @@ class Whereabouts:
     def leads(self, lead: Lead, of: str) -> tuple[str, ...]:
         """Who stands out now."""
         if lead is Lead.OWNER:
-            return self._owners.of(of)
+            # A fault can hit a client outside only where its program meets the network.
+            return tuple(dict.fromkeys(map(program_of, self._owners.of(of))))
         group = sorted((s.broker_id, s.name) for s in self._cluster.scenario.brokers if s.broker_name == of)
         match lead:
             case Lead.MASTER:

@@ -5,7 +5,8 @@ first offset at which one of its members started. What is stored below the
 highest commit and was never consumed is lost: skipped, where a new owner
 started above the last commit, or passed over. What lies above the highest
 commit still waits and is no loss. A dead letter was consumed, in vain; they
-are counted apart.
+are counted apart. What programs outside consume is not seen: what one of them has
+committed counts as consumed.
 """
 
 from pyspark.sql import DataFrame
@@ -16,6 +17,8 @@ from emulator.analysis.ownership import QUEUE
 from nodes.beliefs import MessageEvent, OwnershipEvent
 
 DEAD_LETTER_PREFIX = "%DLQ%"
+_OUTSIDE = r"^(?!127\.1\.)\d+\.\d+\.\d+\.\d+:\d+$"
+"""Addresses of who commits from outside; those of emulated nodes begin with 127.1."""
 _OF_TOPIC = ["run", "topic", "broker_name", "queue_id"]
 
 
@@ -33,12 +36,17 @@ def lost(ownership: DataFrame, messages: DataFrame, faults: DataFrame) -> DataFr
         .groupBy(*QUEUE)
         .agg(F.min("offset").alias("first"))
     )
-    passed = _of(messages, MessageEvent.COMMITTED).groupBy(*QUEUE).agg(F.max("offset").alias("passed"))
+    by_guests = F.max(F.when(F.col("client_id").rlike(_OUTSIDE), F.col("offset")))
+    passed = (
+        _of(messages, MessageEvent.COMMITTED)
+        .groupBy(*QUEUE)
+        .agg(F.max("offset").alias("passed"), F.coalesce(by_guests, F.lit(-1)).alias("acknowledged"))
+    )
     stored = _of(messages, MessageEvent.STORED).select(*_OF_TOPIC, "offset").distinct()
     consumed = _of(messages, MessageEvent.CONSUMED).select(*QUEUE, "offset").distinct()
     missing = (
         stored.join(F.broadcast(owed.join(passed, QUEUE)), _OF_TOPIC)
-        .where("offset >= first AND offset < passed")
+        .where("offset >= first AND offset >= acknowledged AND offset < passed")
         .join(consumed, [*QUEUE, "offset"], "left_anti")
     )
     jumps = faults.where(F.col("what") == OffsetFault.SKIPS.value).select(

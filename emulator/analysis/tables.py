@@ -103,8 +103,8 @@ def _count(number: int, what: str) -> str:
 
 
 def _member(cid: str, names: Mapping[str, str]) -> str:
-    """A client id begins with the address of its machine."""
-    return names.get(cid.partition("@")[0], cid)
+    """A client id begins with the address of its machine; of one outside the whole of it is known."""
+    return names.get(cid) or names.get(cid.partition("@")[0], cid)
 
 
 def _members(value: object) -> list[str] | None:

@@ -96,7 +96,7 @@ class ClusterHandle:
         engine = self._engine
 
         async def act(desk: Desk) -> Told:
-            return tell_ownership(engine.owners, tuple(desk.cluster.hosts))
+            return tell_ownership(engine.owners, desk.nodes)
 
         return engine.call(act)
 
@@ -106,7 +106,7 @@ class ClusterHandle:
         engine = self._engine
 
         async def act(desk: Desk) -> Told:
-            return tell_history(engine.owners, tuple(desk.cluster.hosts), desk.cluster.world.timeline.now_ns)
+            return tell_history(engine.owners, desk.nodes, desk.cluster.world.timeline.now_ns)
 
         return engine.call(act)
 

@@ -58,7 +58,7 @@ def show_views(desk: Desk, words: Sequence[object]) -> str:
             rows.append(_row(desk, lines, kind, subject))
     if not rows:
         return block(text("nobody believes anything yet", QUIET))
-    return table(("belief", "about", *desk.cluster.hosts, "what they hold"), rows)
+    return table(("belief", "about", *desk.nodes, "what they hold"), rows)
 
 
 def _row(desk: Desk, lines: EventLines, kind: str, subject: str) -> list[str]:
@@ -66,7 +66,7 @@ def _row(desk: Desk, lines: EventLines, kind: str, subject: str) -> list[str]:
     differs = desk.book.differs(kind, subject)
     camps = _camps(desk, held)
     cells = [text(kind, "" if differs else QUIET), text(subject, "font-weight:600" if differs else "")]
-    for node in desk.cluster.hosts:
+    for node in desk.nodes:
         if node in held:
             about = f"{node}: {lines.value(kind, held[node].value)}\nsince {held[node].since_ns / 1e9:.3f} s"
             cells.append(_mark(*camps[held[node].value], loud=differs, alone=len(camps) == 1, about=about))
@@ -89,7 +89,7 @@ def _mark(letter: str, colour: str, *, loud: bool, alone: bool = False, about: s
 
 def _camps(desk: Desk, held: Mapping[str, Held]) -> dict[str, tuple[str, str]]:
     """Value -> its letter and its colour, in the order of the nodes."""
-    values = list(dict.fromkeys(held[node].value for node in desk.cluster.hosts if node in held))
+    values = list(dict.fromkeys(held[node].value for node in desk.nodes if node in held))
     return {
         value: (chr(ord("A") + number % 26), OWNER_COLOURS[number % len(OWNER_COLOURS)])
         for number, value in enumerate(values)

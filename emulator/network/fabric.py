@@ -7,6 +7,7 @@ import attrs
 from emulator.bites import Bites
 from emulator.network.endpoint import Endpoint, Peer
 from emulator.network.guest_hosts import GuestHosts
+from emulator.network.guest_watch import WatchGuest, unwatched
 from emulator.network.hub import Arrival, Carrier, Hub
 from emulator.network.link import Link, LinkRule
 from emulator.network.retransmission import Retransmission
@@ -69,6 +70,8 @@ class Fabric:
         """How often each fault did something, here and on the machines."""
         self.guests = GuestHosts(())
         """Programs outside that have names."""
+        self.watch_guest: WatchGuest = unwatched
+        """Who keeps what programs outside believe."""
         self._seed = seed
         self._delay_ms = delay_ms
         self._jitter_ms = jitter_ms

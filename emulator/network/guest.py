@@ -12,6 +12,7 @@ from emulator.network.fabric import Fabric, Listener
 from emulator.network.guest_addresses import GuestAddresses
 from emulator.network.guest_hosts import GuestHost
 from emulator.network.guest_speech import GuestSpeech, OwnSpeech, RemotingSpeech
+from emulator.network.guest_watch import SAID, TOLD
 from emulator.time.timeline import Owner
 from faults.link import Stage
 from nodes.cause import NO_CAUSE
@@ -81,6 +82,7 @@ class Guest(Peer, ChannelHandler):
         self._accepted_ns = fabric.timeline.now_ns
         self._addresses = GuestAddresses(host.dialable)
         self._has_spoken = has_spoken
+        self._watch = fabric.watch_guest(self.node, listener)
         self._speech: GuestSpeech = OwnSpeech()
         self._end: Endpoint | None = None
         self._unsent = bytearray()
@@ -105,6 +107,7 @@ class Guest(Peer, ChannelHandler):
                 self._nursery.cancel_scope.cancel()
         finally:
             silence.cancel()
+            self._watch.ended(by_node=self._node_closed)
             if self._end is not None:
                 self._end.close()
             self._socket.close()
@@ -181,7 +184,7 @@ class Guest(Peer, ChannelHandler):
         """Pass on what is complete; returns whether to read on."""
         try:
             for command in self._speech.hear(chunk):
-                end.send(command)
+                end.send(self._watch.said(command) if command.code in SAID else command)
         except FrameError as error:
             self._malformed(str(error))
             return False
@@ -203,6 +206,8 @@ class Guest(Peer, ChannelHandler):
 
     def on_command(self, channel: Channel, command: Command) -> None:  # noqa: ARG002 - there is one channel
         """A frame of the node has arrived: into the socket, or behind what waits there."""
+        if (command.request_code or command.code) in TOLD:
+            self._watch.told(command)
         if len(self._unsent) > UNSENT_BYTES_MAX:
             self._malformed(f"cut off: it has not read {len(self._unsent)} bytes")
             self._hang_up()

@@ -11,6 +11,8 @@ import attrs
 GUEST = "guest"
 """Node name of every program outside that has none of its own."""
 GUEST_IP = "127.0.0.1"
+GUESTS_BLOCK = 9
+"""Second byte of all addresses of named guests; no emulation takes it for its nodes."""
 _PLACES_MAX = 254
 
 
@@ -38,7 +40,9 @@ class GuestHosts:
         self.named = tuple(self._host(name, number) for number, name in enumerate(names, start=1))
 
     def _host(self, name: str, number: int) -> GuestHost:
-        return GuestHost(name, f"127.9.{number}.255", lambda ip: f"127.9.{number}.{self._place(ip)}")
+        return GuestHost(
+            name, f"127.{GUESTS_BLOCK}.{number}.255", lambda ip: f"127.{GUESTS_BLOCK}.{number}.{self._place(ip)}"
+        )
 
     def _place(self, ip: str) -> int:
         place = self._places.setdefault(ip, len(self._places) + 1)

@@ -19,12 +19,13 @@ import attrs
 import trio
 
 from emulator.network.endpoint import Endpoint
+from emulator.network.guest_hosts import GUESTS_BLOCK
 from emulator.network.hub import Arrival
 from nodes.protocol.command import Command
 from nodes.rpc.codec import GREETING, Decoder, encode
 
 _GUARD_PORT = 9_875
-_BLOCKS = range(1, 251)
+_BLOCKS = tuple(block for block in range(1, 251) if block != GUESTS_BLOCK)
 _CHUNK_BYTES = 64 * 1024
 """Larger buffers cost a system call each to allocate."""
 _RST_ON_CLOSE = struct.pack("ii", 1, 0)
@@ -250,5 +251,5 @@ def _claim_block() -> tuple[int, socket.socket]:
             guard.close()
         else:
             return block, guard
-    msg = f"no free loopback block 127.{_BLOCKS.start}.x.y to 127.{_BLOCKS.stop - 1}.x.y: end other emulations"
+    msg = f"no free loopback block 127.{_BLOCKS[0]}.x.y to 127.{_BLOCKS[-1]}.x.y: end other emulations"
     raise LoopbackError(errno.EADDRINUSE, msg)

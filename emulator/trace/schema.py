@@ -161,7 +161,10 @@ LIFECYCLE = Table(
             "event",
             "nodes.beliefs.LifecycleEvent: started, ready, stopping, stopped, crashed, killed, powered_off, suspended, resumed",
         ),
-        _text("detail", "consumers: their groups, comma separated; crashed: the error"),
+        _text(
+            "detail",
+            "consumers: their groups, comma separated; started, of a program outside: its client id; crashed: the error",
+        ),
         _CAUSE,
     ),
 )

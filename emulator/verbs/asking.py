@@ -15,7 +15,7 @@ async def _why(desk: Desk, words: Words) -> Lines:
         raise VerbError(f"the trace cannot be written: {error.strerror or error}") from None
     ips = {host.name: host.ip for host in desk.cluster.hosts.values()}
     try:
-        return answer(words, desk.run_directory, names_of(ips, desk.cluster.scenario.brokers))
+        return answer(words, desk.run_directory, names_of(ips, desk.cluster.scenario.brokers, desk.cluster.names))
     except WhyError as error:
         raise VerbError(str(error)) from None
 

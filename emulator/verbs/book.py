@@ -50,6 +50,18 @@ class ViewBook:
                 for held in self._held.values():
                     held.pop(node, None)
 
+    def nodes(self) -> tuple[str, ...]:
+        """Everybody who was ever heard of, in the order of the first row."""
+        return tuple(self._roles)
+
+    def role(self, node: str) -> str:
+        """The role in which somebody was last heard of."""
+        return self._roles[node]
+
+    def is_alive(self, node: str) -> bool:
+        """Whether its process has begun and not ended."""
+        return node in self._alive
+
     def subjects(self) -> tuple[tuple[str, str], ...]:
         """(kind, subject) of all that somebody believes, sorted."""
         return tuple(sorted(key for key, held in self._held.items() if held))

@@ -64,5 +64,5 @@ def _ownership(desk: Desk, queue: str, who: str) -> Condition:
         return lambda: len(owners.of(queue)) == _OWNED[who]
     if who == _SEVERAL:
         return lambda: len(owners.of(queue)) > 1
-    name = desk.host(who).name
+    name = desk.node(who)
     return lambda: owners.of(queue) == (name,)

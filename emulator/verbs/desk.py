@@ -66,6 +66,26 @@ class Desk:
         for teller in self.tellers:
             teller(line)
 
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """Names of all nodes in the order of the cluster, then of the clients of programs outside as they came."""
+        return tuple(dict.fromkeys([*self.cluster.hosts, *self.book.nodes()]))
+
+    def outside(self) -> dict[str, str]:
+        """Node -> client id of every client of a program outside that is there now."""
+        found = {node: client_id for client_id, node in self.cluster.names.items() if node not in self.cluster.hosts}
+        return {node: client_id for node, client_id in found.items() if self.book.is_alive(node)}
+
+    def node(self, name: str) -> str:
+        """The name of a node, or of a client outside.
+
+        Raises:
+            VerbError: there is none of that name.
+        """
+        if name not in self.nodes:
+            raise VerbError(nearest("node", name, self.nodes))
+        return name
+
     def host(self, name: str) -> EmulatedHost:
         """A node's host.
 

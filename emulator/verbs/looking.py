@@ -34,8 +34,10 @@ async def _status(desk: Desk, _words: Words) -> Lines:
 
 async def _nodes(desk: Desk, _words: Words) -> Lines:
     hosts = desk.cluster.hosts.values()
-    width = max(len(host.name) for host in hosts)
-    return tuple(f"{host.name:<{width}}  {host.role:<10}  {host.ip:<12}  {host.power_state.value}" for host in hosts)
+    rows = [(host.name, host.role, host.ip, host.power_state.value) for host in hosts]
+    rows += [(node, desk.book.role(node), client_id, "outside") for node, client_id in desk.outside().items()]
+    width = max(len(name) for name, *_ in rows)
+    return tuple(f"{name:<{width}}  {role:<10}  {at:<12}  {state}" for name, role, at, state in rows)
 
 
 async def _views(desk: Desk, words: Words) -> Lines:
@@ -70,7 +72,7 @@ def seen(desk: Desk, wanted: str | None) -> Matrix:
     if not chosen and wanted is not None:
         known = tuple(dict.fromkeys(subject for _, subject in keys))
         raise VerbError(nearest("subject", wanted, known))
-    return matrix(desk.book, chosen, tuple(desk.cluster.hosts))
+    return matrix(desk.book, chosen, desk.nodes)
 
 
 async def _owners(desk: Desk, words: Words) -> Lines:
@@ -89,7 +91,7 @@ async def _owners(desk: Desk, words: Words) -> Lines:
 
 async def _diff(desk: Desk, words: Words) -> Lines:
     """All about which two nodes differ; what only one of them knows of is no difference."""
-    one, other = (desk.host(word).name for word in words)
+    one, other = (desk.node(word) for word in words)
     lines = []
     for kind, subject in desk.book.subjects():
         held = desk.book.held(kind, subject)

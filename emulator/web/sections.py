@@ -18,6 +18,8 @@ Entries = dict[str, Any]
 """Key -> what is shown there, ready for JSON."""
 VALUE_CHARS_MAX = 4_000
 """A belief that is longer is shown as far as this."""
+_OUTSIDE = "outside"
+"""What is shown for the state of a client of a program that is not ours."""
 PAIRS_MAX = 500
 """Links of one fault that are drawn; a page with more lines is a black one."""
 
@@ -37,10 +39,13 @@ def fixed(desk: Desk) -> Entries:
 
 def nodes(desk: Desk) -> Entries:
     """Every node with its role, its group and the state of its process."""
-    groups = _groups_of_nodes(desk.cluster.scenario)
+    groups, book = _groups_of_nodes(desk.cluster.scenario), desk.book
     return {
         name: {"role": host.role, "group": groups.get(name, ""), "ip": host.ip, "state": host.power_state.value}
         for name, host in desk.cluster.hosts.items()
+    } | {
+        name: {"role": book.role(name), "group": "", "ip": client_id, "state": _OUTSIDE}
+        for name, client_id in desk.outside().items()
     }
 
 
@@ -90,7 +95,7 @@ def view(desk: Desk, kind: str, subject: str) -> Entries | None:
     for value, holders in desk.book.camps(kind, subject):
         by_role: dict[str, list[str]] = {}
         for node in holders:
-            by_role.setdefault(desk.cluster.hosts[node].role, []).append(node)
+            by_role.setdefault(desk.book.role(node), []).append(node)
         for role, named in by_role.items():
             roles.setdefault(role, []).append({"value": shortened(value, VALUE_CHARS_MAX), "nodes": named})
     if not roles:

@@ -6,6 +6,7 @@ from pathlib import Path
 import attrs
 
 from emulator.addressing import addresses
+from emulator.guest_views.names import program_of
 from emulator.spec import from_dict
 from emulator.trace.reader import RunDirectory
 from emulator.trace.schema import BELIEFS, LIFECYCLE, OWNERSHIP, RPC
@@ -55,7 +56,7 @@ def answer(words: Sequence[str], run_directory: Path, names: Names) -> tuple[str
 def answer_of_run(words: Sequence[str], run: RunDirectory) -> tuple[str, ...]:
     """Why something was as it was in a finished run; see `answer`."""
     scenario = from_dict(run.manifest["scenario"])
-    return answer(words, run.path, names_of(addresses(scenario), scenario.brokers))
+    return answer(words, run.path, names_of(addresses(scenario), scenario.brokers, run.manifest.get("addresses", {})))
 
 
 @attrs.define
@@ -164,7 +165,7 @@ def _told_on_the_way(row: TraceRow) -> tuple[tuple[BeliefKind, ...], tuple[str, 
 
 def _near(row: TraceRow, links: tuple[Link, ...]) -> list[str]:
     """Who is concerned: the nodes of a chain, in order."""
-    nodes = [row.text("node")]
+    nodes = [row.text("node"), program_of(row.text("node"))]
     for link in links:
         nodes += [link.row.text("src")] if link.row.table is RPC and link.kind is not LinkKind.TIMED_OUT else []
         nodes += [link.node] if link.node else []

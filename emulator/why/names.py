@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 import attrs
 
@@ -26,15 +27,19 @@ class Names:
         return self.by_address.get(address) or self.by_address.get(ip, address)
 
 
-def names_of(ips: Mapping[str, str], brokers: Iterable[BrokerSpec]) -> Names:
+def names_of(
+    ips: Mapping[str, str], brokers: Iterable[BrokerSpec], known: Mapping[str, str] = MappingProxyType({})
+) -> Names:
     """The names of the nodes of a run.
 
     Args:
         ips: node -> IP address.
         brokers: of its scenario; several may share an address, on which each has ports of its own.
+        known: address or client id -> node; of these, the client ids of programs outside are taken.
     """
     nodes_at = Counter(ips.values())
-    by_address = {ip: node for node, ip in ips.items() if nodes_at[ip] == 1}
+    by_address = {name: node for name, node in known.items() if "@" in name}
+    by_address |= {ip: node for node, ip in ips.items() if nodes_at[ip] == 1}
     for broker in brokers:
         if broker.name in ips:
             by_address[f"{ips[broker.name]}:{broker.config.listen_port}"] = broker.name

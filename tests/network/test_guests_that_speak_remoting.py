@@ -6,6 +6,7 @@ import struct
 
 import pytest
 import trio
+from remoting_program import PATIENCE_S, Program, request
 from tiny_world import MS, PORT, add_host, play, process_of
 
 from emulator.network import foreign
@@ -23,48 +24,11 @@ from nodes.rpc.server import RpcServer
 from nodes.wire.body_json import decode_json_body
 from nodes.wire.message_binary import decode_messages
 from nodes.wire.remoting_command import (
-    LanguageCode,
-    RemotingCommand,
-    RemotingDecoder,
     SerializeType,
     encode_remoting,
 )
 
 ECHO, HOLD = 4_711, 4_712
-PATIENCE_S = 10
-
-
-def request(code, opaque, *, flag=0, fields=None, body=None, form=SerializeType.JSON):
-    return RemotingCommand(code, LanguageCode.GO, 317, opaque, flag, None, fields, body, form)
-
-
-class Program:
-    """A program of somebody else's: a socket, and RocketMQ's frames."""
-
-    def __init__(self, sock):
-        self.sock = sock
-        self._decoder = RemotingDecoder()
-
-    async def say(self, raw):
-        with trio.fail_after(PATIENCE_S):
-            while raw:
-                raw = raw[await self.sock.send(raw) :]
-
-    async def ask(self, *commands):
-        await self.say(b"".join(map(encode_remoting, commands)))
-
-    async def answer(self):
-        """The next frame; None where the connection has ended."""
-        with trio.fail_after(PATIENCE_S):
-            while (command := self._decoder.next()) is None:
-                try:
-                    chunk = await self.sock.recv(65_536)
-                except ConnectionResetError:
-                    return None
-                if not chunk:
-                    return None
-                self._decoder.take(chunk)
-        return command
 
 
 class Stage:

@@ -39,5 +39,6 @@ export function merge(message) {
 export function named(text) {
   const names = {};
   for (const [name, node] of Object.entries(store.nodes)) names[node.ip] ??= name;
+  for (const [name, node] of Object.entries(store.nodes)) if (node.state === "outside") text = text.replaceAll(node.ip, name);
   return text.replace(/(127\.1\.\d+\.\d+)(@[0-9#]+|:\d+)?/g, (all, ip) => names[ip] ?? all);
 }

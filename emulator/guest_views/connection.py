@@ -1,0 +1,228 @@
+"""One connection of a program outside, watched: by the code of each frame, what it says of the program's views."""
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, TypeVar
+
+import attrs
+
+from emulator.guest_views.client import GuestClient, queue_of
+from emulator.queue_owners import GroupQueue
+from nodes.cause import NO_CAUSE, cause
+from nodes.protocol import bodies, headers
+from nodes.protocol.codes import RequestCode, ResponseCode
+from nodes.protocol.command import Command
+from nodes.protocol.errors import ProtocolError
+from nodes.protocol.model import RETRY_TOPIC_PREFIX, HeartbeatData, TopicRouteData
+from nodes.protocol.registry import decode_body_cached, decode_header
+
+if TYPE_CHECKING:
+    from emulator.guest_views.views import GuestViews
+
+T = TypeVar("T")
+IN_FLIGHT_MAX = 1_000
+"""Requests whose answers are awaited; of more the oldest are forgotten."""
+_NOT_RETRY = len(RETRY_TOPIC_PREFIX)
+
+
+@attrs.frozen
+class ToldRoute:
+    """A route as a nameserver told it."""
+
+    route: TopicRouteData
+    source: str
+    cause: int
+    """Row of the answer."""
+
+
+class WatchedConnection:
+    """What passes between one program and one node.
+
+    A frame that is no proper one is left to the node, which refuses it: it says nothing of anybody's views.
+
+    Args:
+        program: node name of the program.
+        node: whom it has dialled.
+        address: of that node.
+        broker_name: of that node; empty for a nameserver.
+    """
+
+    def __init__(self, views: "GuestViews", program: str, node: str, address: str, broker_name: str) -> None:
+        self.program = program
+        self.node = node
+        self.broker_name = broker_name
+        self.client: GuestClient | None = None
+        """Who speaks, once that is known."""
+        self.routes: dict[str, ToldRoute] = {}
+        self.unsettled: dict[str, None] = {}
+        """Topics whose routes nobody believes yet, for it is not known who was told."""
+        self.retry_groups: dict[str, None] = {}
+        """Consumer groups whose retry topics it asked for: that is what tells connections to a nameserver apart."""
+        self._views = views
+        self._address = address
+        self._pulls: dict[int, GroupQueue] = {}
+        self._asked: dict[int, str] = {}
+        """Opaque -> group, or topic, that was asked for."""
+        self._locks: dict[int, tuple[GroupQueue, ...]] = {}
+        self._on_said: Mapping[int, Callable[[Command], int]] = {
+            RequestCode.PULL_MESSAGE: self._pull,
+            RequestCode.LITE_PULL_MESSAGE: self._pull,
+            RequestCode.UPDATE_CONSUMER_OFFSET: self._commit,
+            RequestCode.HEART_BEAT: self._heartbeat,
+            RequestCode.UNREGISTER_CLIENT: self._unregister,
+            RequestCode.GET_CONSUMER_LIST_BY_GROUP: self._ask_members,
+            RequestCode.LOCK_BATCH_MQ: self._lock,
+            RequestCode.UNLOCK_BATCH_MQ: self._unlock,
+            RequestCode.GET_ROUTEINFO_BY_TOPIC: self._ask_route,
+        }
+        """Code -> what it says; each gives the row that led to the request, where that is known."""
+        self._on_told: Mapping[int, Callable[[Command], None]] = {
+            RequestCode.PULL_MESSAGE: self._pulled,
+            RequestCode.LITE_PULL_MESSAGE: self._pulled,
+            RequestCode.GET_CONSUMER_LIST_BY_GROUP: self._members,
+            RequestCode.NOTIFY_CONSUMER_IDS_CHANGED: self._changed,
+            RequestCode.LOCK_BATCH_MQ: self._locked,
+            RequestCode.GET_ROUTEINFO_BY_TOPIC: self._route,
+        }
+
+    def said(self, command: Command) -> Command:
+        """A request of the program."""
+        if command.is_response or command.code not in self._on_said:
+            return command
+        try:
+            led = self._on_said[command.code](command)
+        except ProtocolError:
+            return command
+        if self.client is not None:
+            self.client.said_ms = self._views.now_ms
+        return command._replace(cause=led) if led else command
+
+    def told(self, command: Command) -> None:
+        """An answer, or a request of the node."""
+        hear = self._on_told.get(command.request_code or command.code)
+        if hear is not None:
+            with suppress(ProtocolError):
+                hear(command)
+
+    def ended(self, *, by_node: bool) -> None:
+        """It is over; whoever still wants a queue of this broker dials anew."""
+        if self.client is not None:
+            for opaque, queue in self._pulls.items():
+                self.client.holds.answered(queue, (self, opaque), self._views.now_ms, with_messages=False)
+        self._views.ended(self, by_node=by_node)
+
+    # --- what it says -------------------------------------------------------------
+
+    def _heartbeat(self, command: Command) -> int:
+        data = decode_body_cached(HeartbeatData, command.body)
+        self._views.introduce(self, data.client_id, is_new=True)
+        if self.client is not None:
+            self.client.heartbeat(data)
+        self._views.settle_routes(self.program)
+        return NO_CAUSE
+
+    def _unregister(self, command: Command) -> int:
+        header = decode_header(headers.UnregisterClientRequestHeader, command.ext_fields)
+        self._views.introduce(self, header.client_id)
+        if self.client is not None:
+            self.client.unregister(header.producer_group, header.consumer_group)
+        return NO_CAUSE
+
+    def _pull(self, command: Command) -> int:
+        header = decode_header(headers.PullMessageRequestHeader, command.ext_fields)
+        client = self._speaker(header.consumer_group)
+        if client is not None and client.owns_of(header.consumer_group, header.topic):
+            queue = self._queue(header)
+            _keep(self._pulls, command.opaque, queue)
+            client.pull(queue, (self, command.opaque), header.queue_offset, self._views.now_ms)
+        return NO_CAUSE
+
+    def _commit(self, command: Command) -> int:
+        header = decode_header(headers.UpdateConsumerOffsetRequestHeader, command.ext_fields)
+        client = self._speaker(header.consumer_group)
+        if client is not None and header.queue_id is not None and header.commit_offset is not None:
+            client.holds.commit(self._queue(header), header.commit_offset, self._views.now_ms)
+        return NO_CAUSE
+
+    def _ask_members(self, command: Command) -> int:
+        group = decode_header(headers.ConsumerGroupRequestHeader, command.ext_fields).consumer_group
+        _keep(self._asked, command.opaque, group)
+        client = self._speaker(group)
+        return NO_CAUSE if client is None else client.cause_of_pass(group, self._views.now_ms)
+
+    def _lock(self, command: Command) -> int:
+        body = decode_body_cached(bodies.LockBatchRequestBody, command.body)
+        self._views.introduce(self, body.client_id)
+        queues = tuple(queue_of(body.consumer_group, queue) for queue in body.mq_set)
+        _keep(self._locks, command.opaque, queues)
+        if self.client is not None:
+            for queue in queues:
+                self.client.holds.lock(queue, self._views.now_ms)
+        return NO_CAUSE
+
+    def _unlock(self, command: Command) -> int:
+        body = decode_body_cached(bodies.LockBatchRequestBody, command.body)
+        self._views.introduce(self, body.client_id)
+        if self.client is not None:
+            for queue in body.mq_set:
+                self.client.unlock(queue_of(body.consumer_group, queue))
+        return NO_CAUSE
+
+    def _ask_route(self, command: Command) -> int:
+        topic = decode_header(headers.GetRouteInfoRequestHeader, command.ext_fields).topic
+        _keep(self._asked, command.opaque, topic)
+        if topic.startswith(RETRY_TOPIC_PREFIX):
+            self.retry_groups[topic[_NOT_RETRY:]] = None
+        return NO_CAUSE
+
+    # --- what it is told ------------------------------------------------------------
+
+    def _pulled(self, command: Command) -> None:
+        queue = self._pulls.pop(command.opaque, None)
+        if queue is not None and self.client is not None:
+            found = command.code == ResponseCode.SUCCESS
+            self.client.holds.answered(queue, (self, command.opaque), self._views.now_ms, with_messages=found)
+
+    def _members(self, command: Command) -> None:
+        group = self._asked.pop(command.opaque, None)
+        if group is not None and self.client is not None and command.code == ResponseCode.SUCCESS:
+            listed = decode_body_cached(bodies.GetConsumerListByGroupResponseBody, command.body)
+            self.client.told_members(group, listed.consumer_id_list, self._address, cause.get())
+
+    def _changed(self, command: Command) -> None:
+        group = decode_header(headers.ConsumerGroupRequestHeader, command.ext_fields).consumer_group
+        if self.client is not None:
+            self.client.told_change(group, cause.get(), self._views.now_ms)
+
+    def _locked(self, command: Command) -> None:
+        asked = self._locks.pop(command.opaque, None)
+        if asked and self.client is not None and command.code == ResponseCode.SUCCESS:
+            granted = decode_body_cached(bodies.LockBatchResponseBody, command.body).lock_ok_mq_set
+            self.client.told_locks(asked, (queue_of(asked[0].group, queue) for queue in granted), cause.get())
+
+    def _route(self, command: Command) -> None:
+        topic = self._asked.pop(command.opaque, None)
+        if topic is not None and command.code == ResponseCode.SUCCESS:
+            route = decode_body_cached(TopicRouteData, command.body)
+            self.unsettled[topic] = None
+            self.routes[topic] = ToldRoute(route, self._address, cause.get())
+            self._views.settle_routes(self.program)
+
+    def _speaker(self, group: str) -> GuestClient | None:
+        """Who speaks for a group here: pulls and commits do not say it."""
+        if self.client is None:
+            self._views.guess_speaker(self, group)
+        return self.client
+
+    def _queue(
+        self, header: headers.PullMessageRequestHeader | headers.UpdateConsumerOffsetRequestHeader
+    ) -> GroupQueue:
+        # Clients of 4.x do not name the broker; a slave bears the name of its group.
+        broker_name = header.bname or self.broker_name
+        return GroupQueue(header.consumer_group, header.topic, broker_name, header.queue_id or 0)
+
+
+def _keep(table: dict[int, T], opaque: int, what: T) -> None:
+    if len(table) >= IN_FLIGHT_MAX:
+        del table[next(iter(table))]
+    table[opaque] = what

@@ -1,0 +1,173 @@
+"""Programs outside in the analysis of a run: they own, overlap and differ as the members that they are."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "network"))
+
+import emulator
+from emulator.analysis.frames import read_frames
+from emulator.analysis.loss import lost
+from emulator.analysis.offsets import offset_faults
+from emulator.analysis.orphan import orphan
+from emulator.analysis.overlap import overlap
+from emulator.analysis.view import view_camps
+from emulator.spec import loads
+from emulator.trace.reader import open_run
+from emulator.trace.schema import LIFECYCLE
+from emulator.trace.table_rows import table_rows
+from nodes.beliefs import BeliefKind
+from nodes.protocol import headers
+from nodes.protocol.codes import RequestCode, ResponseCode
+from nodes.protocol.model import (
+    ConsumeFromWhere,
+    ConsumerData,
+    ConsumeType,
+    HeartbeatData,
+    MessageModel,
+    SubscriptionData,
+)
+
+SCENARIO = """
+[scenario]
+name = "members-outside"
+run_for_s = 3600
+
+[network]
+delay_ms = 0
+
+[nameserver]
+count = 1
+
+[[broker]]
+name = "broker-a"
+
+[[broker]]
+name = "broker-b"
+
+[[topic]]
+name = "orders"
+queues = 2
+
+[[producer]]
+group = "till"
+topic = "orders"
+rate_per_s = 20
+
+[[consumer]]
+group = "audit"
+topics = ["orders"]
+names = ["c1"]
+options = { pollNameServerInterval = 1000 }
+"""
+
+
+class Member:
+    """A consumer outside, one call after the other."""
+
+    def __init__(self, namesrv_addr, client_id):
+        from remoting_program import Caller
+
+        self.client_id = client_id
+        self.nameserver = Caller(*namesrv_addr.split(":"))
+        self.broker = Caller(namesrv_addr.replace(".1.1:9876", ".2.1"), 10911)
+
+    def ask_route(self):
+        asked = headers.GetRouteInfoRequestHeader("orders")
+        return self.nameserver.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, asked)
+
+    def beat(self):
+        subscriptions = (SubscriptionData("orders"),)
+        where = ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET
+        group = ConsumerData("billing", ConsumeType.CONSUME_PASSIVELY, MessageModel.CLUSTERING, where, subscriptions)
+        self.broker.ask(RequestCode.HEART_BEAT, None, HeartbeatData(self.client_id, (), (group,)))
+
+    def rebalance(self):
+        self.broker.ask(RequestCode.GET_CONSUMER_LIST_BY_GROUP, headers.ConsumerGroupRequestHeader("billing"))
+
+    def pull(self, queue_id):
+        header = headers.PullMessageRequestHeader("billing", "orders", queue_id, 0, 32, 4, 0, 0, 0, "*", "TAG")
+        return self.broker.ask(RequestCode.PULL_MESSAGE, header)
+
+    def commit(self, queue_id, offset):
+        header = headers.UpdateConsumerOffsetRequestHeader("billing", "orders", queue_id, offset)
+        return self.broker.ask(RequestCode.UPDATE_CONSUMER_OFFSET, header)
+
+    def close(self):
+        self.nameserver.close()
+        self.broker.close()
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """Two members that pull one queue, have an old route, and do not know of each other; one ends without farewell."""
+    with emulator.launch(loads(SCENARIO, "spec"), mode="live", runs=tmp_path_factory.mktemp("runs")) as cluster:
+        cluster.until("agree", "within", "60s")
+        cluster.run_for("1s")
+        shop, mail = (Member(cluster.namesrv_addr, client_id) for client_id in ("10.0.0.1@shop", "10.0.0.2@mail"))
+        for member in (shop, mail):
+            member.ask_route()
+            member.beat()
+            member.rebalance()
+        found = [member.pull(queue_id).code for member, queue_id in ((shop, 0), (shop, 1), (mail, 1))]
+        shop.commit(0, 3)
+        cluster.kill("broker-b")
+        cluster.run_for("2s")
+        told = {verb: getattr(cluster, verb)().lines for verb in ("owners", "nodes", "views")}
+        why = cluster.why("queue orders/broker-a/1 of billing").lines
+        mail.close()
+        cluster.run_for("1s")
+        path = cluster.path
+        shop.close()
+    return path, found, told, why
+
+
+@pytest.fixture(scope="module")
+def frames(run, spark):
+    return read_frames(spark, [open_run(run[0])])
+
+
+def test_a_queue_that_two_guests_pull_has_two_owners_until_one_of_them_is_gone(run, frames):
+    assert run[1] == [ResponseCode.SUCCESS] * 3
+    (found,) = overlap(frames.ownership, frames.lifecycle, frames.runs).collect()
+    assert (found.topic, found.broker_name, found.queue_id) == ("orders", "broker-a", 1)
+    assert found.owners == ["guest", "guest/2"]
+    of_mail = (("node", "==", "guest/2"), ("event", "==", "killed"))
+    assert [row["t_ns"] for row in table_rows(run[0], LIFECYCLE, ("t_ns",), *of_mail)] == [found.end_ns]
+
+
+def test_no_queue_of_theirs_is_an_orphan_while_one_of_them_pulls_it(frames):
+    found = orphan(frames.ownership, frames.lifecycle, frames.runs)
+    assert found.where("group = 'billing'").collect() == []
+
+
+def test_who_was_told_an_old_route_or_an_old_list_differs_from_who_was_told_the_new_one(frames):
+    kinds = (BeliefKind.VIEW, BeliefKind.ROUTE)
+    found = view_camps(frames.beliefs, frames.lifecycle, frames.runs, *kinds).where("role = 'consumer'").collect()
+    routes = [row.camps for row in found if (row.kind, row.subject) == (BeliefKind.ROUTE, "orders")]
+    assert {tuple(it.nodes): "broker-b" in it.value for camps in routes for it in camps} == {
+        ("guest",): True,
+        ("c1",): False,
+    }
+    (members,) = [row.camps for row in found if (row.kind, row.subject) == (BeliefKind.VIEW, "billing/orders")]
+    assert {tuple(it.nodes): it.value.count("@") for it in members} == {("guest",): 1, ("guest/2",): 2}
+
+
+def test_what_a_guest_has_committed_is_not_lost_although_nobody_saw_it_consumed(frames):
+    slips = offset_faults(frames.ownership, frames.messages)
+    assert lost(frames.ownership, frames.messages, slips).where("group = 'billing'").collect() == []
+
+
+def test_the_verbs_that_look_show_them_like_others(run):
+    _, _, told, why = run
+    assert "billing  orders/broker-a/1: guest guest/2 (2 owners)" in told["owners"]
+    assert [line.split() for line in told["nodes"]][-2:] == [
+        ["guest", "consumer", "10.0.0.1@shop", "outside"],
+        ["guest/2", "consumer", "10.0.0.2@mail", "outside"],
+    ]
+    assert told["views"][0].split()[-2:] == ["guest", "guest/2"]
+    assert any(line.startswith("view billing/orders") and line.endswith("they differ") for line in told["views"])
+    assert "has 2 owners: guest since" in why[0]
+    assert any("broker-a answered GET_CONSUMER_LIST_BY_GROUP (38)" in line for line in why)

@@ -1,0 +1,84 @@
+"""A program of somebody else's that speaks RocketMQ's own framing, played from Python."""
+
+import socket
+from itertools import count
+
+import trio
+
+from nodes.protocol.command import Command
+from nodes.protocol.registry import encode_header
+from nodes.wire.body_json import encode_json_body
+from nodes.wire.remoting_command import (
+    LanguageCode,
+    RemotingCommand,
+    RemotingDecoder,
+    SerializeType,
+    encode_remoting,
+)
+
+PATIENCE_S = 10
+
+
+def request(code, opaque, *, flag=0, fields=None, body=None, form=SerializeType.JSON):
+    return RemotingCommand(code, LanguageCode.GO, 317, opaque, flag, None, fields, body, form)
+
+
+class Program:
+    """A program of somebody else's: a socket, and RocketMQ's frames."""
+
+    def __init__(self, sock):
+        self.sock = sock
+        self._decoder = RemotingDecoder()
+
+    async def say(self, raw):
+        with trio.fail_after(PATIENCE_S):
+            while raw:
+                raw = raw[await self.sock.send(raw) :]
+
+    async def ask(self, *commands):
+        await self.say(b"".join(map(encode_remoting, commands)))
+
+    async def answer(self):
+        """The next frame; None where the connection has ended."""
+        with trio.fail_after(PATIENCE_S):
+            while (command := self._decoder.next()) is None:
+                try:
+                    chunk = await self.sock.recv(65_536)
+                except ConnectionResetError:
+                    return None
+                if not chunk:
+                    return None
+                self._decoder.take(chunk)
+        return command
+
+
+class Caller:
+    """The same from a thread of its own: asks, and waits for what it is answered."""
+
+    def __init__(self, ip, port):
+        self._socket = socket.create_connection((ip, port), PATIENCE_S)
+        self._decoder = RemotingDecoder()
+        self._opaques = count(1)
+
+    def say(self, code, header=None, body=None):
+        """Sends a request; returns its number."""
+        opaque = next(self._opaques)
+        fields = None if header is None else dict(encode_header(header))
+        raw = None if body is None else encode_json_body(body)
+        self._socket.sendall(encode_remoting(request(code, opaque, fields=fields, body=raw)))
+        return opaque
+
+    def ask(self, code, header=None, body=None) -> Command:
+        """Sends a request and returns its answer; what comes before it is dropped."""
+        opaque = self.say(code, header, body)
+        while True:
+            heard = self._decoder.next()
+            if heard is None:
+                chunk = self._socket.recv(65_536)
+                assert chunk, "the connection has ended"
+                self._decoder.take(chunk)
+            elif heard.opaque == opaque:
+                return heard
+
+    def close(self):
+        self._socket.close()
