@@ -7,14 +7,18 @@ from typing import TYPE_CHECKING
 from emulator.network.guest_hosts import GUEST
 from emulator.spec_section import SpecError, expect_known
 from faults.fault import Fault
+from faults.permission import Permission
 from faults.process import PowerOff
 from faults.scale import MEMBERS_MOST, Scale
 from faults.scope import LinkScope
 from faults.whom import ANY, Lead, Leading, Names, Pool, Whom, group_of
+from nodes.protocol.model import MASTER_ID
+from nodes.protocol.names import is_system_topic
 
 if TYPE_CHECKING:
     from emulator.spec_model import Scenario
 
+_WITH_BROKERS = ("nodes", "servers", "brokers")
 KEYS = {"src": "from", "dst": "to"}
 """Where a key of a file is not called like the field it fills: `from` is a word of Python."""
 
@@ -33,6 +37,8 @@ def check_fault(scenario: Scenario, key: str, fault: Fault) -> None:
         _check_whom(scenario, f"{key}.{KEYS.get(field, field)}", whom, guests)
     if isinstance(fault, Scale) and not _names_of(scenario, fault.scope.group):
         raise SpecError(f"{key}.group", f"expected a group with processes of its own: {fault.scope.group} has none")
+    if isinstance(fault, Permission):
+        _check_permission(scenario, key, fault)
     if isinstance(fault, PowerOff):
         _check_power(scenario, key, fault)
 
@@ -74,6 +80,23 @@ def _check_queue(scenario: Scenario, key: str, text: str) -> None:
     expect_known(key, "broker", broker_name, [spec.broker_name for spec in scenario.brokers])
     if group:
         expect_known(key, "group", group, [spec.group for spec in scenario.consumers])
+
+
+def _check_permission(scenario: Scenario, key: str, fault: Permission) -> None:
+    topic, (_, whom) = fault.topic, fault.scope.whoms()[0]
+    if topic is not None and is_system_topic(topic):
+        raise SpecError(f"{key}.topic", f"expected a topic that is not RocketMQ's own: no broker changes {topic}")
+    brokers = {spec.name: spec for spec in scenario.brokers}
+    may = isinstance(whom, Names) and all(name == ANY or name in brokers for name in whom.names)
+    may |= isinstance(whom, Pool) and whom.pool in _WITH_BROKERS
+    may |= isinstance(whom, Leading) and whom.lead is not Lead.OWNER
+    if not may:
+        raise SpecError(f"{key}.node", f"expected brokers, not {fault.scope.describe()}: nobody else has a permission")
+    slaves = whom.names if isinstance(whom, Names) else ()
+    slaves = tuple(name for name in slaves if name in brokers and brokers[name].broker_id != MASTER_ID)
+    if topic is not None and (slaves or (isinstance(whom, Leading) and whom.lead is Lead.SLAVES)):
+        who = ", ".join(slaves) or fault.scope.describe()
+        raise SpecError(f"{key}.node", f"expected masters, not {who}: slaves copy the topics of their master")
 
 
 def _check_power(scenario: Scenario, key: str, fault: PowerOff) -> None:
