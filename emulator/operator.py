@@ -1,6 +1,7 @@
 """The operator: does to a running cluster what a plan says, and heals all of it."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from contextvars import copy_context
 
 import attrs
 
@@ -11,6 +12,7 @@ from emulator.host import EmulatedHost, PowerState
 from emulator.network.link import LinkEffect, LinkRule, Quota
 from emulator.permissions import Permissions
 from emulator.queue_owners import QueueOwners
+from emulator.spec_whom import outside
 from emulator.whereabouts import Whereabouts
 from faults.fault import Fault
 from faults.kind import EFFECTS, Action
@@ -104,6 +106,19 @@ class Operator:
             for name, host in list(self._cluster.hosts.items()):
                 if fault.scope.matches(name):
                     await self._change_host(action, host, fault_id, fault)
+            if isinstance(fault, Suspend):
+                self._suspend_outside(action, fault_id, fault)
+
+    def _suspend_outside(self, action: Action, fault_id: str, fault: Suspend) -> None:
+        for name in outside(self._cluster.scenario):
+            program = self._world.fabric.guests.program(name)
+            if not fault.scope.names(name) or self._is_held_down(action, name):
+                continue
+            if action is Action.RESUME:
+                copy_context().run(program.resume, self._world.fabric)  # what it handles sets causes that are not ours
+            elif not program.suspended:
+                self._world.fabric.bites.bite(fault_id)
+                program.suspend()
 
     async def _change_host(self, action: Action, host: EmulatedHost, fault_id: str, fault: Fault) -> None:
         match fault:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from emulator.network.guest_hosts import GUEST
 from emulator.spec_section import SpecError, expect_known
 from faults.fault import Fault
+from faults.link import LINK_FAULTS
 from faults.permission import Permission
-from faults.process import PowerOff
+from faults.process import PowerOff, Suspend
 from faults.scale import MEMBERS_MOST, Scale
-from faults.scope import LinkScope
 from faults.whom import ANY, Lead, Leading, Names, Pool, Whom, group_of
 from nodes.protocol.model import MASTER_ID
 from nodes.protocol.names import is_system_topic
@@ -32,9 +32,11 @@ def check_fault(scenario: Scenario, key: str, fault: Fault) -> None:
     Raises:
         SpecError: whom it names is not in the scenario, or must not be hit so.
     """
-    guests = (GUEST, *scenario.guests) if isinstance(fault.scope, LinkScope) else ()
     for field, whom in fault.scope.whoms():
-        _check_whom(scenario, f"{key}.{KEYS.get(field, field)}", whom, guests)
+        at = f"{key}.{KEYS.get(field, field)}"
+        _check_whom(scenario, at, whom)
+        if not isinstance(fault, (*LINK_FAULTS, Suspend)):
+            _refuse_outside(scenario, at, whom, fault)
     if isinstance(fault, Scale) and not _names_of(scenario, fault.scope.group):
         raise SpecError(f"{key}.group", f"expected a group with processes of its own: {fault.scope.group} has none")
     if isinstance(fault, Permission):
@@ -43,12 +45,26 @@ def check_fault(scenario: Scenario, key: str, fault: Fault) -> None:
         _check_power(scenario, key, fault)
 
 
-def _check_whom(scenario: Scenario, key: str, whom: Whom, guests: tuple[str, ...]) -> None:
+def outside(scenario: Scenario) -> tuple[str, ...]:
+    """Names of programs outside: they have links, and can stand still, but their processes are not ours."""
+    return (GUEST, *scenario.guests)
+
+
+def _refuse_outside(scenario: Scenario, key: str, whom: Whom, fault: Fault) -> None:
+    names = [name for name in whom.names if name in outside(scenario)] if isinstance(whom, Names) else []
+    if names:
+        kind = fault.kind.value.replace("_", " ")
+        raise SpecError(
+            key, f"expected a node: {names[0]} is a program outside, of which links and suspend can be had, not {kind}"
+        )
+
+
+def _check_whom(scenario: Scenario, key: str, whom: Whom) -> None:
     match whom:
         case Names():
             for name in whom.names:
                 if name not in _newcomers(scenario, name):
-                    expect_known(key, "node", name, [*scenario.node_names(), *guests, ANY])
+                    expect_known(key, "node", name, [*scenario.node_names(), *outside(scenario), ANY])
         case Pool():
             group = group_of(whom.pool)
             if group is not None:

@@ -3,6 +3,7 @@
 from emulator.cluster import Cluster
 from emulator.host import PowerState
 from emulator.permissions import perm_of
+from emulator.spec_whom import outside
 from emulator.verbs.verb import VerbError
 from faults.fault import Fault
 from faults.kind import FaultKind
@@ -34,10 +35,17 @@ def expect_possible(cluster: Cluster, fault: Fault) -> None:
         _expect_something_to_restrict(cluster, fault)
     if fault.kind not in _NEEDS:
         return
-    hit = [host for name, host in cluster.hosts.items() if fault.scope.matches(name)]
-    if not any(host.power_state in _NEEDS[fault.kind] for host in hit):
-        states = ", ".join(f"{host.name} is {host.power_state.value}" for host in hit)
-        raise VerbError(f"{states}: there is nothing to {fault.kind.value}")
+    states = {name: host.power_state for name, host in cluster.hosts.items() if fault.scope.matches(name)}
+    states |= _states_outside(cluster, fault)
+    if not any(state in _NEEDS[fault.kind] for state in states.values()):
+        told = ", ".join(f"{name} is {state.value}" for name, state in states.items())
+        raise VerbError(f"{told}: there is nothing to {fault.kind.value}")
+
+
+def _states_outside(cluster: Cluster, fault: Fault) -> dict[str, PowerState]:
+    guests = cluster.world.fabric.guests
+    names = [name for name in outside(cluster.scenario) if fault.scope.names(name)]
+    return {name: PowerState.SUSPENDED if guests.program(name).suspended else PowerState.RUNNING for name in names}
 
 
 def _expect_something_to_restrict(cluster: Cluster, fault: Permission) -> None:
