@@ -15,7 +15,7 @@ class JavaApplication:
     """Runs until its block is left.
 
     Args:
-        words: `produce NAMESRV TOPIC PER_SECOND ROUTE_MS` or `consume NAMESRV TOPIC INSTANCE`.
+        words: `produce NAMESRV TOPIC PER_SECOND ROUTE_MS` or `consume NAMESRV TOPIC HEARTBEAT_MS`.
     """
 
     def __init__(self, class_path: str, *words: object) -> None:
@@ -54,7 +54,8 @@ class JavaApplication:
         """The first lines that begin so; fails with what was told where they do not come."""
         deadline_s = time.monotonic() + within_s
         while len(found := self.told(begin, since_s)) < count:
-            assert time.monotonic() < deadline_s, f"no {count} x {begin!r} in {within_s} s: {self.lines[-5:]}"
+            told = [line for _, line in self.lines[:30]]
+            assert time.monotonic() < deadline_s, f"no {count} x {begin!r} in {within_s} s: {told}"
             time.sleep(0.05)
         return found[:count]
 

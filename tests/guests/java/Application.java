@@ -16,7 +16,7 @@ public class Application {
         if (role.equals("produce")) {
             produce(namesrvAddr, topic, Integer.parseInt(words[3]), Integer.parseInt(words[4]));
         } else {
-            consume(namesrvAddr, topic, words[3]);
+            consume(namesrvAddr, topic, Integer.parseInt(words[3]));
         }
     }
 
@@ -39,10 +39,10 @@ public class Application {
         }
     }
 
-    private static void consume(String namesrvAddr, String topic, String instance) throws Exception {
+    private static void consume(String namesrvAddr, String topic, int heartbeatMs) throws Exception {
         DefaultMQPushConsumer consumer = new DefaultMQPushConsumer("billing");
         consumer.setNamesrvAddr(namesrvAddr);
-        consumer.setInstanceName(instance);
+        consumer.setHeartbeatBrokerInterval(heartbeatMs);
         consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
         consumer.subscribe(topic, "*");
         consumer.registerMessageListener((MessageListenerConcurrently) (messages, context) -> {
