@@ -35,6 +35,8 @@ public class Application {
                 System.out.println("sent " + result.getMessageQueue().getBrokerName() + " " + result.getSendStatus());
             } catch (MQClientException error) {
                 System.out.println("failed " + error.getResponseCode() + " " + error.getErrorMessage());
+            } catch (Exception error) {
+                System.out.println("failed " + error.getMessage());
             }
         }
     }
