@@ -270,5 +270,6 @@ class Cluster:
                 nameservers=nameservers,
                 rate_per_s=spec.rate_per_s,
                 tags=spec.tags,
+                transactions=spec.transactions,
             ),
         )

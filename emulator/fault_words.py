@@ -18,6 +18,7 @@ from faults.fault import Fault
 from faults.kind import FaultKind
 from faults.link import Cut, Delay, Drop, Loss, Partition, TcpLoss
 from faults.machine import ClockDrift, ClockJump, ClockSkew, LostWrites, SlowDisk
+from faults.permission import Permission
 from faults.process import Kill, PowerOff, Restart, SlowCpu, Suspend
 from faults.scale import GroupScope, Scale
 from faults.scope import LinkScope, NodeScope, PartitionScope
@@ -140,6 +141,14 @@ def _on_nodes_by(kind: type[Any], unit: str) -> Callable[[Words], Fault]:
         return fault
 
     return read
+
+
+def _permission(words: Words) -> Fault:
+    rest, said = _options(words, ("topic",))
+    if len(rest) < 2:
+        raise WordsError(f"expected: {WORDS['permission'].line()}")
+    perm: Any = int(rest[-1]) if rest[-1].isdecimal() else rest[-1]
+    return Permission(NodeScope(" ".join(rest[:-1])), perm, said.get("topic"))
 
 
 def _scale(words: Words) -> Fault:
@@ -282,6 +291,13 @@ _ALL = (
         "acknowledge syncs, do none: power-off takes the writes",
         _on_nodes(LostWrites),
         1,
+    ),
+    FaultWords(
+        "permission",
+        "NODES PERM [topic T]",
+        "let brokers, or one topic of theirs, be read only (4) or written only (2)",
+        _permission,
+        2,
     ),
     FaultWords("scale", "GROUP N", "give a consumer group N members", _scale, 2),
     FaultWords("chaos", "NAME [NODES]", f"as OpenMessaging-Chaos calls it: {', '.join(CHAOS_NAMES)}", _chaos, 1),

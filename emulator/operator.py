@@ -1,6 +1,7 @@
 """The operator: does to a running cluster what a plan says, and heals all of it."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from contextvars import copy_context
 
 import attrs
 
@@ -9,12 +10,15 @@ from emulator.cluster import Cluster
 from emulator.frame_filter import frames_meant
 from emulator.host import EmulatedHost, PowerState
 from emulator.network.link import LinkEffect, LinkRule, Quota
+from emulator.permissions import Permissions
 from emulator.queue_owners import QueueOwners
+from emulator.spec_whom import outside
 from emulator.whereabouts import Whereabouts
 from faults.fault import Fault
 from faults.kind import EFFECTS, Action
 from faults.link import LINK_FAULTS, Cut, Delay, Drop, LinkFault, Loss, Partition, TcpLoss
 from faults.machine import ClockDrift, ClockFault, ClockJump, ClockSkew, DiskFault, LostWrites, SlowDisk
+from faults.permission import Permission
 from faults.plan import Phase, Plan, Step, TimedFault
 from faults.process import DOWN, SlowCpu, Suspend
 from faults.scale import Scale
@@ -32,6 +36,7 @@ class Operator:
         self._world = cluster.world
         self.owners = QueueOwners(cluster.scenario)
         """Who holds which queue: has to hear of every row where a fault asks for an owner."""
+        self._permissions = Permissions(cluster.world, cluster.scenario)
         self._whereabouts = Whereabouts(cluster, self.owners)
         self.active: dict[str, TimedFault] = {}
         """Faults that have begun and not ended, by id, with the nodes that they hit by name."""
@@ -101,6 +106,19 @@ class Operator:
             for name, host in list(self._cluster.hosts.items()):
                 if fault.scope.matches(name):
                     await self._change_host(action, host, fault_id, fault)
+            if isinstance(fault, Suspend):
+                self._suspend_outside(action, fault_id, fault)
+
+    def _suspend_outside(self, action: Action, fault_id: str, fault: Suspend) -> None:
+        for name in outside(self._cluster.scenario):
+            program = self._world.fabric.guests.program(name)
+            if not fault.scope.names(name) or self._is_held_down(action, name):
+                continue
+            if action is Action.RESUME:
+                copy_context().run(program.resume, self._world.fabric)  # what it handles sets causes that are not ours
+            elif not program.suspended:
+                self._world.fabric.bites.bite(fault_id)
+                program.suspend()
 
     async def _change_host(self, action: Action, host: EmulatedHost, fault_id: str, fault: Fault) -> None:
         match fault:
@@ -108,11 +126,19 @@ class Operator:
                 _change_clock(action, host, fault_id, fault)
             case SlowDisk() | LostWrites():
                 _change_disk(action, host, fault_id, fault)
+            case Permission():
+                await self._change_permission(action, host, fault_id, fault)
             case SlowCpu():
                 await _change_cpu(action, host, fault_id, fault)
             case _:
                 if not self._is_held_down(action, host.name):
                     await self._change_process(action, host, fault_id)
+
+    async def _change_permission(self, action: Action, host: EmulatedHost, fault_id: str, fault: Permission) -> None:
+        if action is Action.RESTRICT:
+            await self._permissions.restrict(fault_id, host, fault)
+        else:
+            await self._permissions.unrestrict(fault_id, host, fault)
 
     def _change_links(self, action: Action, fault_id: str, fault: LinkFault) -> None:
         fabric = self._world.fabric

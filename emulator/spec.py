@@ -26,6 +26,7 @@ from emulator.spec_model import (
 from emulator.spec_options import read_options, write_options
 from emulator.spec_presets import Preset
 from emulator.spec_section import Section, SpecError, expect_known
+from emulator.spec_transactions import TRANSACTION_KEYS, read_transactions, write_transactions
 from nodes.config import (
     BrokerConfig,
     ConfigError,
@@ -144,6 +145,7 @@ def to_dict(scenario: Scenario) -> dict[str, Any]:
                 "topic": it.topic,
                 "rate_per_s": it.rate_per_s,
                 **({"tags": list(it.tags)} if it.tags else {}),
+                **write_transactions(it.transactions),
                 "options": write_options(it.config),
             }
             for it in scenario.producers
@@ -321,8 +323,10 @@ def _read_producers(root: Section) -> tuple[ProducerSpec, ...]:
             section.number("rate_per_s", 10, least=1),
             read_options(section, ProducerConfig),
             section.texts("tags", ()),
+            read_transactions(section),
         )
         for number, section in enumerate(
-            root.tables("producer", ("name", "group", "topic", "rate_per_s", "tags", "options")), start=1
+            root.tables("producer", ("name", "group", "topic", "rate_per_s", "tags", "options", *TRANSACTION_KEYS)),
+            start=1,
         )
     )

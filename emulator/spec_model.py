@@ -11,6 +11,7 @@ from emulator.spec_whom import check_fault
 from faults.nemesis import Nemesis, timelines
 from faults.plan import Plan
 from faults.whom import ANY
+from nodes.client.local_transactions import LocalTransactions
 from nodes.config import BrokerConfig, ConsumerConfig, LitePullConsumerConfig, NameserverConfig, ProducerConfig
 from nodes.protocol.filter_api import SubscriptionError, build_subscription_data
 
@@ -113,6 +114,8 @@ class ProducerSpec:
     config: ProducerConfig = ProducerConfig()
     tags: tuple[str, ...] = ()
     """Tags of its messages, in turn; none: messages without tag."""
+    transactions: LocalTransactions | None = None
+    """None: its messages are ordinary ones."""
 
 
 @attrs.frozen(kw_only=True)
@@ -198,6 +201,8 @@ def _check_numbers(scenario: Scenario) -> None:
         _expect_from(f"consumer[{i}].fail_times", consumers.fail_times, 0)
     for i, producer in enumerate(scenario.producers):
         _expect_from(f"producer[{i}].rate_per_s", producer.rate_per_s, 1)
+        if producer.transactions is not None:
+            _expect_from(f"producer[{i}].local_transaction_ms", producer.transactions.duration_ms, 0)
 
 
 def _expect_from(key: str, value: object, least: int) -> None:

@@ -10,11 +10,12 @@ from faults.fault import Fault, Scope
 from faults.kind import FaultKind
 from faults.link import LINK_FAULTS
 from faults.machine import CLOCK_FAULTS, DISK_FAULTS
+from faults.permission import Permission
 from faults.process import PROCESS_FAULTS
 from faults.scale import Scale
 
 FAULTS: Mapping[FaultKind, type[Fault]] = MappingProxyType(
-    {fault.kind: fault for fault in (*LINK_FAULTS, *PROCESS_FAULTS, *CLOCK_FAULTS, *DISK_FAULTS, Scale)}
+    {fault.kind: fault for fault in (*LINK_FAULTS, *PROCESS_FAULTS, *CLOCK_FAULTS, *DISK_FAULTS, Permission, Scale)}
 )
 """Kind -> its class."""
 

@@ -1,6 +1,6 @@
 """What the fields of faults may hold; each check tells what it expected in one line."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import attrs
@@ -28,6 +28,21 @@ def _bounds(least: int | None, most: int | None) -> str:
     if least is not None and most is not None:
         return f" from {least} to {most}"
     return "" if least is None else f" >= {least}"
+
+
+def one_of(noun: str, values: Mapping[int, str]) -> Check:
+    """One of some numbers.
+
+    Args:
+        values: each with what it means.
+    """
+    expected = " or ".join(f"{value} ({meaning})" for value, meaning in values.items())
+
+    def check(_fault: object, field: "attrs.Attribute[Any]", value: object) -> None:
+        if isinstance(value, bool) or value not in values:
+            raise FaultError(field.name, f"expected a {noun} of {expected}, not {value}")
+
+    return check
 
 
 def other_than_zero(_fault: object, field: "attrs.Attribute[Any]", value: object) -> None:

@@ -26,6 +26,7 @@ class FaultKind(StrEnum):
     CLOCK_JUMP = "clock_jump"
     SLOW_DISK = "slow_disk"
     LOST_WRITES = "lost_writes"
+    PERMISSION = "permission"
     SCALE = "scale"
 
 
@@ -58,6 +59,9 @@ class Action(StrEnum):
     """It is led back to the right time little by little, without a step."""
     HURT_DISK = "hurt_disk"
     HEAL_DISK = "heal_disk"
+    RESTRICT = "restrict"
+    """Brokers may only be read, or only be written, wholly or in one topic."""
+    UNRESTRICT = "unrestrict"
     SCALE = "scale"
     """A consumer group gets another number of members."""
     SCALE_BACK = "scale_back"
@@ -93,6 +97,7 @@ EFFECTS: Mapping[FaultKind, Effect] = MappingProxyType(
         FaultKind.CLOCK_JUMP: Effect(Action.MISSET_CLOCK, Action.SLEW_CLOCK),
         FaultKind.SLOW_DISK: Effect(Action.HURT_DISK, Action.HEAL_DISK),
         FaultKind.LOST_WRITES: Effect(Action.HURT_DISK, Action.HEAL_DISK),
+        FaultKind.PERMISSION: Effect(Action.RESTRICT, Action.UNRESTRICT),
         FaultKind.SCALE: Effect(Action.SCALE, Action.SCALE_BACK),
     }
 )

@@ -41,6 +41,10 @@ class NodeScope:
         """Whether the node of this name is hit; whoever is said by meaning must be resolved before."""
         return covers(_names(self.node), name)
 
+    def names(self, name: str) -> bool:
+        """Whether it says this name itself, not only `*`: of programs outside only those are hit."""
+        return name in _names(self.node)
+
     def resolve(self, cluster: Cluster, chance: Draws) -> "NodeScope":
         """The nodes that are meant now, by name.
 

@@ -6,7 +6,7 @@ Mirrors:
     `org.apache.rocketmq.remoting.Configuration`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Generic, TypeVar
 
 from nodes.config_options import Config
@@ -58,7 +58,7 @@ class LiveConfig(Generic[_Config]):
         if any(name in changes for name in BLACK_LIST):
             raise PermissionError("Can not update config in black list.")
         self._config = updated(self._config, changes)
-        self._host.disk.write(CONFIG_FILE, to_lines(_kept(self._host.disk) | changes).encode())
+        keep_changes(self._host.disk, changes)
         self.data_version = self.data_version.next_version(self._host.clock.now_ms())
         self._apply(self._config)
         return tuple(changes)
@@ -67,6 +67,11 @@ class LiveConfig(Generic[_Config]):
 def with_kept_changes(disk: Disk, config: _Config) -> _Config:
     """The options of a node that begins: those of its set-up, and what was changed while earlier processes ran."""
     return updated(config, _kept(disk))
+
+
+def keep_changes(disk: Disk, changes: Mapping[str, str]) -> None:
+    """Have later processes of a node begin with these options."""
+    disk.write(CONFIG_FILE, to_lines({**_kept(disk), **changes}).encode())
 
 
 def _kept(disk: Disk) -> dict[str, str]:

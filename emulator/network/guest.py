@@ -71,7 +71,8 @@ class Guest(Peer, ChannelHandler):
     ) -> None:
         self.node = host.node
         self.ip = host.ip
-        self.suspended = False
+        self._program = fabric.guests.program(host.node)
+        self.suspended = self._program.suspended
         self.inbox = []
         self.endpoints = {}
         self.address = address
@@ -92,6 +93,20 @@ class Guest(Peer, ChannelHandler):
 
     async def serve(self) -> None:
         """Read until either side closes."""
+        self._program.connections[self] = None
+        try:
+            if self._program.suspended:  # who stands still has not dialed yet
+                await self._program.resumed.wait()
+                self._accepted_ns = self._fabric.timeline.now_ns
+            await self._serve()
+        finally:
+            del self._program.connections[self]
+            self._watch.ended(by_node=self._node_closed)
+            if self._end is not None:
+                self._end.close()
+            self._socket.close()
+
+    async def _serve(self) -> None:
         due_ns = self._accepted_ns + SILENCE_MS_MAX * 1_000_000
         silence = self._fabric.timeline.call_at(
             due_ns, partial(self.send_away, f"said nothing for {SILENCE_MS_MAX} ms")
@@ -107,10 +122,6 @@ class Guest(Peer, ChannelHandler):
                 self._nursery.cancel_scope.cancel()
         finally:
             silence.cancel()
-            self._watch.ended(by_node=self._node_closed)
-            if self._end is not None:
-                self._end.close()
-            self._socket.close()
 
     def send_away(self, detail: str) -> None:
         """Close a connection that nothing has come over; for who has just spoken it does nothing."""
@@ -157,10 +168,12 @@ class Guest(Peer, ChannelHandler):
                 return
 
     async def _receive(self) -> bytes:
-        """The next bytes, b"" at the end; while the node is suspended they wait in the kernel."""
+        """The next bytes, b"" at the end; while one of the two is suspended they wait in the kernel."""
         while True:
             await trio.lowlevel.wait_readable(self._socket)
-            await self._process.resumed.wait()
+            while self._process.suspended or self._program.suspended:
+                await self._process.resumed.wait()
+                await self._program.resumed.wait()
             try:
                 return self._socket.recv(_CHUNK_BYTES)
             except BlockingIOError:
@@ -239,6 +252,7 @@ class Guest(Peer, ChannelHandler):
     async def _drain(self) -> None:
         while self._unsent:
             await trio.lowlevel.wait_writable(self._socket)
+            await self._program.resumed.wait()
             self._flush()
         if self._node_closed:
             self._hang_up()

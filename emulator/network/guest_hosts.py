@@ -8,6 +8,8 @@ from collections.abc import Callable
 
 import attrs
 
+from emulator.network.guest_program import GuestProgram
+
 GUEST = "guest"
 """Node name of every program outside that has none of its own."""
 GUEST_IP = "127.0.0.1"
@@ -37,7 +39,12 @@ class GuestHosts:
 
     def __init__(self, names: tuple[str, ...]) -> None:
         self._places: dict[str, int] = {}
+        self._programs: dict[str, GuestProgram] = {}
         self.named = tuple(self._host(name, number) for number, name in enumerate(names, start=1))
+
+    def program(self, name: str) -> GuestProgram:
+        """All that connects under a name; `guest` has every program that has none of its own."""
+        return self._programs.setdefault(name, GuestProgram())
 
     def _host(self, name: str, number: int) -> GuestHost:
         return GuestHost(

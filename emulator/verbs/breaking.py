@@ -44,10 +44,10 @@ async def _start(desk: Desk, words: Words) -> Lines:
 
 
 async def _undo(desk: Desk, node: str, kinds: tuple[FaultKind, ...], otherwise: str) -> Lines:
-    name = desk.host(node).name
-    active = desk.active_on(name, kinds)
+    desk.expect_known(node)
+    active = desk.active_on(node, kinds)
     if not active:
-        raise VerbError(f"{name} {otherwise}")
+        raise VerbError(f"{node} {otherwise}")
     return await _heal_all(desk, [timed.id for timed in active])
 
 

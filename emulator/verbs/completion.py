@@ -37,6 +37,7 @@ def _offered(desk: Desk, name: str) -> Iterable[str]:
 def _filling(desk: Desk, word: str) -> Iterable[str]:
     if word in _NODES:
         yield from desk.cluster.hosts
+        yield from desk.cluster.scenario.guests
         yield from ROLES if word == "NODES" else ()
     elif word == "FAULT":
         yield from desk.operator.active

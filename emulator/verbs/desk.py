@@ -9,17 +9,15 @@ import trio
 from emulator.cluster import Cluster
 from emulator.host import EmulatedHost
 from emulator.lines import EventLines
-from emulator.network.guest_hosts import GUEST
 from emulator.operator import Operator
 from emulator.spec_section import SpecError
-from emulator.spec_whom import check_fault
+from emulator.spec_whom import check_fault, outside
 from emulator.verbs.book import ViewBook
 from emulator.verbs.possible import expect_possible
 from emulator.verbs.verb import Verb, VerbError, nearest
 from faults.fault import Fault
 from faults.kind import FaultKind
 from faults.plan import Phase, Plan, Step, TimedFault
-from faults.scope import LinkScope
 from faults.whom import ANY, FaultError, Names
 
 _NS_PER_MS = 1_000_000
@@ -96,6 +94,15 @@ class Desk:
             raise VerbError(nearest("node", name, tuple(self.cluster.hosts)))
         return self.cluster.hosts[name]
 
+    def expect_known(self, name: str) -> None:
+        """Refuse whom nobody knows.
+
+        Raises:
+            VerbError: there is neither a node nor a program outside of that name.
+        """
+        if name not in outside(self.cluster.scenario):
+            self.host(name)
+
     async def begin(self, fault: Fault) -> TimedFault:
         """Break something, until it is healed.
 
@@ -115,11 +122,10 @@ class Desk:
         return timed
 
     def _expect_known(self, fault: Fault) -> None:
-        guests = (GUEST, *self.cluster.scenario.guests)
         for _, whom in fault.scope.whoms():
             for name in whom.names if isinstance(whom, Names) else ():
-                if name != ANY and not (isinstance(fault.scope, LinkScope) and name in guests):
-                    self.host(name)
+                if name != ANY:
+                    self.expect_known(name)
         try:
             check_fault(self.cluster.scenario, "", fault)
         except SpecError as error:

@@ -2,9 +2,12 @@
 
 from emulator.cluster import Cluster
 from emulator.host import PowerState
+from emulator.permissions import perm_of
+from emulator.spec_whom import outside
 from emulator.verbs.verb import VerbError
 from faults.fault import Fault
 from faults.kind import FaultKind
+from faults.permission import Permission
 from faults.scale import Scale
 
 _RUNS = (PowerState.RUNNING,)
@@ -28,9 +31,27 @@ def expect_possible(cluster: Cluster, fault: Fault) -> None:
     """
     if isinstance(fault, Scale) and len(cluster.members(fault.scope.group)) == fault.members:
         raise VerbError(f"{fault.scope.group} has {fault.members} members: there is nothing to scale")
+    if isinstance(fault, Permission):
+        _expect_something_to_restrict(cluster, fault)
     if fault.kind not in _NEEDS:
         return
-    hit = [host for name, host in cluster.hosts.items() if fault.scope.matches(name)]
-    if not any(host.power_state in _NEEDS[fault.kind] for host in hit):
-        states = ", ".join(f"{host.name} is {host.power_state.value}" for host in hit)
-        raise VerbError(f"{states}: there is nothing to {fault.kind.value}")
+    states = {name: host.power_state for name, host in cluster.hosts.items() if fault.scope.matches(name)}
+    states |= _states_outside(cluster, fault)
+    if not any(state in _NEEDS[fault.kind] for state in states.values()):
+        told = ", ".join(f"{name} is {state.value}" for name, state in states.items())
+        raise VerbError(f"{told}: there is nothing to {fault.kind.value}")
+
+
+def _states_outside(cluster: Cluster, fault: Fault) -> dict[str, PowerState]:
+    guests = cluster.world.fabric.guests
+    names = [name for name in outside(cluster.scenario) if fault.scope.names(name)]
+    return {name: PowerState.SUSPENDED if guests.program(name).suspended else PowerState.RUNNING for name in names}
+
+
+def _expect_something_to_restrict(cluster: Cluster, fault: Permission) -> None:
+    hit = [spec for spec in cluster.scenario.brokers if fault.scope.matches(spec.name)]
+    perms = [perm_of(cluster.hosts[spec.name], spec, fault.topic) for spec in hit]
+    if all(perm is None for perm in perms):
+        raise VerbError(f"no master among {fault.scope.describe()} has a topic {fault.topic}: nothing to restrict")
+    if all(perm in (None, fault.perm) for perm in perms):
+        raise VerbError(f"{fault.describe()} already: there is nothing to restrict")

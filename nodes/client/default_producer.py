@@ -13,8 +13,11 @@ from nodes.client.send_which_queue import SendWhichQueue
 from nodes.config import ProducerConfig
 from nodes.protocol import headers
 from nodes.protocol.codes import RequestCode, ResponseCode
+from nodes.protocol.command import Command
 from nodes.protocol.model import AUTO_CREATE_TOPIC, NO_TEXTS, MessageQueue, ProducerData, TopicRouteData
-from nodes.protocol.properties import properties_to_text
+from nodes.protocol.properties import TRANSACTION_PREPARED, properties_to_text
+from nodes.protocol.registry import decode_header
+from nodes.protocol.sys_flags import MessageSysFlag
 from nodes.rpc.errors import RemotingError, RemotingTimeoutError
 from nodes.rpc.typed import BrokerError, invoke
 
@@ -64,6 +67,19 @@ class OutgoingMessage:
     reconsume_times: int = 0
     max_reconsume_times: int | None = None
     """Of a message to a retry topic: how often it may be consumed again; None: what the broker has for the group."""
+
+
+@attrs.frozen
+class SendResult:
+    """What became of a message that a broker has accepted."""
+
+    status: SendStatus
+    queue: MessageQueue
+    answer: Command
+
+    def header(self) -> headers.SendMessageResponseHeader:
+        """Where the broker has stored it."""
+        return decode_header(headers.SendMessageResponseHeader, self.answer.ext_fields)
 
 
 class DefaultProducer:
@@ -120,12 +136,20 @@ class DefaultProducer:
     # --- sending ----------------------------------------------------------------
 
     async def send(self, message: OutgoingMessage) -> SendStatus:
+        """Send as `send_for_result` does.
+
+        Returns:
+            How well the last broker that accepted it keeps it.
+        """
+        return (await self.send_for_result(message)).status
+
+    async def send_for_result(self, message: OutgoingMessage) -> SendResult:
         """Send synchronously, on other brokers again if need be, within one time-out.
 
         A timed-out attempt may have been stored, so a retry can double the message.
 
         Returns:
-            How well the last broker that accepted it keeps it.
+            How well the last broker that accepted it keeps it, and where.
 
         Raises:
             RemotingError: no attempt was answered, or the nameserver did not answer.
@@ -137,7 +161,7 @@ class DefaultProducer:
         if not info.ok:
             raise NoRouteInfoError(message.topic)
         failure: _SendFailure = RemotingTimeoutError(f"sending to {message.topic} took too long")
-        accepted: SendStatus | None = None
+        accepted: SendResult | None = None
         last_broker: str | None = None
         for attempts_left in reversed(range(1 + self._config.retry_times_when_send_failed)):
             left_ms = (deadline_ns - self._host.clock.monotonic_ns()) // _NS_PER_MS
@@ -146,9 +170,9 @@ class DefaultProducer:
             queue = self._select_one_message_queue(info, last_broker)
             last_broker = queue.broker_name
             outcome = await self._attempt(message, queue, self._attempt_timeout_ms(left_ms, attempts_left))
-            if isinstance(outcome, SendStatus):
+            if isinstance(outcome, SendResult):
                 accepted = outcome
-                if accepted is SendStatus.SEND_OK or not self._config.retry_another_broker_when_not_store_ok:
+                if accepted.status is SendStatus.SEND_OK or not self._config.retry_another_broker_when_not_store_ok:
                     return accepted
             elif isinstance(outcome, BrokerError) and outcome.code not in RETRY_RESPONSE_CODES and accepted is None:
                 raise outcome
@@ -171,11 +195,11 @@ class DefaultProducer:
 
     async def _attempt(
         self, message: OutgoingMessage, queue: MessageQueue, timeout_ms: int
-    ) -> SendStatus | _SendFailure:
+    ) -> SendResult | _SendFailure:
         """One attempt; what becomes of it is held against the broker, or taken as a sign that all is well."""
         begin_ms = self._host.clock.now_ms()
         isolation, reachable = False, True
-        outcome: SendStatus | _SendFailure
+        outcome: SendResult | _SendFailure
         try:
             outcome = await self._send_kernel(message, queue, timeout_ms)
         except ClientError as error:
@@ -191,7 +215,7 @@ class DefaultProducer:
         )
         return outcome
 
-    async def _send_kernel(self, message: OutgoingMessage, queue: MessageQueue, timeout_ms: int) -> SendStatus:
+    async def _send_kernel(self, message: OutgoingMessage, queue: MessageQueue, timeout_ms: int) -> SendResult:
         find_address = self._instance.routes.find_broker_address_in_publish
         address = find_address(queue.broker_name)
         if address is None:
@@ -205,7 +229,7 @@ class DefaultProducer:
             AUTO_CREATE_TOPIC,
             self._config.default_topic_queue_nums,
             queue.queue_id,
-            0,
+            MessageSysFlag.TRANSACTION_PREPARED_TYPE if TRANSACTION_PREPARED in message.properties else 0,
             self._host.clock.now_ms(),
             message.flag,
             properties_to_text(message.properties) or None,
@@ -218,4 +242,4 @@ class DefaultProducer:
         status = _STATUS_OF_CODE.get(answer.code)
         if status is None:
             raise BrokerError(answer.code, answer.remark)
-        return status
+        return SendResult(status, queue, answer)

@@ -1,5 +1,6 @@
 """What all consumers and producers of one process share: connections, routes, heartbeats, one scheduler thread."""
 
+from collections.abc import Callable
 from typing import Protocol
 
 import trio
@@ -95,6 +96,8 @@ class ClientInstance:
         self.routes = ClientRoutes()
         self.requests = ClientRequests()
         """What brokers are told who ask."""
+        self.on_check_transaction_state: Callable[[Channel, Command], None] | None = None
+        """Told when a broker asks what became of a transaction; None: no producer here has any."""
         self.rpc = RpcClient(
             host,
             config,
@@ -285,5 +288,7 @@ class ClientInstance:
     def _on_request(self, channel: Channel, command: Command) -> None:
         if command.code == RequestCode.NOTIFY_CONSUMER_IDS_CHANGED:
             self.rebalance_immediately()
+        elif command.code == RequestCode.CHECK_TRANSACTION_STATE and self.on_check_transaction_state is not None:
+            self.on_check_transaction_state(channel, command)
         elif not command.is_oneway:
             channel.send(self.requests.answer(command))

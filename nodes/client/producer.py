@@ -6,6 +6,8 @@ from nodes.beliefs import Lifecycle, LifecycleEvent
 from nodes.client.default_producer import DefaultProducer, OutgoingMessage, SendStatus
 from nodes.client.errors import ClientError
 from nodes.client.instance import ClientInstance
+from nodes.client.local_transactions import LocalTransactions, LocalTransactionState
+from nodes.client.transactions import TransactionProducer
 from nodes.config import ProducerConfig
 from nodes.host import Host
 from nodes.protocol.model import ConsumerData, ProducerData, TopicRouteData
@@ -15,6 +17,20 @@ from nodes.rpc.typed import BrokerError
 from nodes.threads import ScheduledThread
 
 
+class _SteadyListener:
+    def __init__(self, host: Host, does: LocalTransactions) -> None:
+        self._host = host
+        self._does = does
+
+    async def execute_local_transaction(self) -> LocalTransactionState:
+        if self._does.duration_ms:
+            await self._host.sleep_ms(self._does.duration_ms)
+        return self._does.state
+
+    async def check_local_transaction(self) -> LocalTransactionState:
+        return self._does.check_state or self._does.state
+
+
 class SteadyProducer:
     """Sends a message to a topic every `1 / rate_per_s` seconds.
 
@@ -22,9 +38,10 @@ class SteadyProducer:
 
     Args:
         tags: tags of the messages, in turn; none: messages without tag.
+        transactions: each message is the half of one, and the next waits for its end; None: they are ordinary ones.
 
     Mirrors:
-        `org.apache.rocketmq.client.producer.DefaultMQProducer` under an application's timer.
+        `org.apache.rocketmq.client.producer.DefaultMQProducer`, `TransactionMQProducer` under an application's timer.
     """
 
     def __init__(
@@ -37,6 +54,7 @@ class SteadyProducer:
         nameservers: tuple[str, ...],
         rate_per_s: int,
         tags: tuple[str, ...] = (),
+        transactions: LocalTransactions | None = None,
     ) -> None:
         self._host = host
         self._group = group
@@ -45,6 +63,11 @@ class SteadyProducer:
         self._tags = tags
         self.instance = ClientInstance(host, config, nameservers)
         self.producer = DefaultProducer(self.instance, config, group)
+        self._send = self.producer.send
+        if transactions is not None:
+            listener = _SteadyListener(host, transactions)
+            transactional = TransactionProducer(self.instance, self.producer, group, listener)
+            self._send = transactional.send_message_in_transaction
         self._sent = 0
         self._timer = ScheduledThread(host, "application")
         self._stopping = trio.Event()
@@ -97,7 +120,7 @@ class SteadyProducer:
         properties = {TAGS: self._tags[(self._sent - 1) % len(self._tags)]} if self._tags else {}
         message = OutgoingMessage(self._topic, str(self._sent).encode(), properties)
         try:
-            status = await self.producer.send(message)
+            status = await self._send(message)
         except (RemotingError, BrokerError, ClientError) as error:
             self._host.log.warning("send failed", topic=self._topic, error=str(error))
         else:

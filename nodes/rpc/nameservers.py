@@ -8,7 +8,7 @@ from nodes.protocol.codes import RequestCode
 from nodes.protocol.command import Command
 from nodes.rpc.client import RpcClient
 from nodes.rpc.errors import RemotingConnectError
-from nodes.rpc.typed import invoke
+from nodes.rpc.typed import invoke, invoke_oneway
 
 _FIRST_INDEX_BOUND = 999
 
@@ -56,6 +56,14 @@ class Nameservers:
             RemotingError: no answer.
         """
         return await invoke(self._client, self._choose(), code, header, body, timeout_ms=timeout_ms)
+
+    def tell(self, code: RequestCode, header: "attrs.AttrsInstance | None" = None) -> None:
+        """Tell the nameserver that this node follows something, and forget it.
+
+        Raises:
+            RemotingError: none is configured.
+        """
+        invoke_oneway(self._client, self._choose(), code, header)
 
     def _choose(self) -> str:
         if self.chosen is not None and self._client.channel(self.chosen) is not None:

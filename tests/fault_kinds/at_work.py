@@ -12,6 +12,8 @@ from emulator.spec_model import Scenario
 from emulator.trace.schema import Table
 from emulator.verbs.desk import Desk
 from emulator.verbs.looking import shared_subjects
+from nodes.broker.broker import Broker
+from nodes.broker.context import BrokerContext
 
 NS_PER_MS = 1_000_000
 __all__ = ["GROUP", "TOPIC", "Outcome", "busy_cluster", "play"]
@@ -63,8 +65,17 @@ def left_of_faults(cluster: Cluster) -> dict[str, str]:
             found[name] = host.power_state.value
         if host.clock.wrong_by_ms:
             found[f"clock of {name}"] = f"{host.clock.wrong_by_ms} ms"
+        if isinstance(host.node, Broker):
+            found |= restricted(name, host.node.context)
         if host.disk.busy_ms():
             found[f"disk of {name}"] = f"busy for {host.disk.busy_ms()} ms"
         if host.process is not None and host.process.suspended:
             found[f"cpu of {name}"] = "not its turn"
     return found
+
+
+def restricted(name: str, broker: BrokerContext) -> dict[str, str]:
+    """What clients may not do with a broker and the topic."""
+    config = broker.topics.select_topic_config(TOPIC)
+    perms = {f"broker {name}": broker.config.broker_permission, f"{TOPIC} of {name}": config.perm if config else 6}
+    return {what: f"permission {perm}" for what, perm in perms.items() if perm != 6}

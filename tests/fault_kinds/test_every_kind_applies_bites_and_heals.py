@@ -27,6 +27,7 @@ EXAMPLES: dict[FaultKind, tuple[str, ...]] = {
     FaultKind.CLOCK_JUMP: ("jump broker-a 1000",),
     FaultKind.SLOW_DISK: ("slow-disk broker-a 20",),
     FaultKind.LOST_WRITES: ("lost-writes broker-a", "power-off broker-a"),
+    FaultKind.PERMISSION: ("permission broker-a 4 topic orders",),
     FaultKind.SCALE: ("scale g 4",),
 }
 BEGIN_MS, FOR_MS, END_MS = 40_000, 30_000, 150_000

@@ -1,6 +1,7 @@
 """The helpers of this folder on the path; what is missing on this machine is the reason of a skip."""
 
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -19,3 +20,14 @@ def need():
             pytest.skip(f"{', '.join(missing)} not found on this machine")
 
     return of
+
+
+@pytest.fixture(scope="session")
+def class_path(tmp_path_factory, need) -> str:
+    """Of RocketMQ's own client and tools."""
+    need("mvn", "java")
+    found = tmp_path_factory.mktemp("java") / "classpath"
+    project = str(Path(__file__).parent / "java")
+    build = ["mvn", "-q", "-f", project, "dependency:build-classpath", f"-Dmdep.outputFile={found}"]
+    subprocess.run(build, check=True, capture_output=True, timeout=900)
+    return found.read_text().strip()

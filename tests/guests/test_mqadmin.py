@@ -15,13 +15,9 @@ _JVM_WITHIN_S = 900
 
 
 @pytest.fixture(scope="module")
-def answers(tmp_path_factory, need):
+def answers(tmp_path_factory, class_path):
     """Line of a subcommand -> what it printed; one JVM for all of them."""
-    need("mvn", "java")
     scratch = tmp_path_factory.mktemp("mqadmin")
-    classpath = scratch / "classpath"
-    build = ["mvn", "-q", "-f", str(HERE / "java"), "dependency:build-classpath", f"-Dmdep.outputFile={classpath}"]
-    subprocess.run(build, check=True, capture_output=True, timeout=_JVM_WITHIN_S)
     with emulator.launch(HERE / "cluster.toml", mode="live", runs=scratch) as cluster:
         cluster.until("agree", "within", "60s")
         cluster.run_for("3s")  # something has been sent and consumed
@@ -32,7 +28,7 @@ def answers(tmp_path_factory, need):
             return line.replace("NS", nameserver).replace("BROKER", broker).replace("SCRATCH", str(scratch / "exports"))
 
         (scratch / "lines").write_text("".join(f"{filled(line)}\n" for line, _ in SUBCOMMANDS))
-        run = ["java", f"-Drocketmq.home.dir={scratch}", "-cp", classpath.read_text().strip()]
+        run = ["java", f"-Drocketmq.home.dir={scratch}", "-cp", class_path]
         run += [str(HERE / "java" / "Mqadmin.java"), str(scratch / "lines")]
         # Some of them write files where they are.
         done = subprocess.run(run, check=False, cwd=scratch, capture_output=True, text=True, timeout=_JVM_WITHIN_S)

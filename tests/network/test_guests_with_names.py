@@ -97,5 +97,5 @@ def test_a_mistake_in_the_names_is_one_line(change, problem):
 def test_the_process_of_a_guest_is_not_ours_to_kill():
     from emulator.spec import SpecError, loads
 
-    with pytest.raises(SpecError, match='unknown node "mail"'):
+    with pytest.raises(SpecError, match="expected a node: mail is a program outside"):
         loads(SCENARIO.replace("cut mail broker-a", "kill mail"), "named")

@@ -81,6 +81,13 @@ SAID = {
     "jump broker-a 130000": {"kind": "clock_jump", "node": "broker-a", "by_ms": 130_000},
     "slow-disk broker-a 50": {"kind": "slow_disk", "node": "broker-a", "flush_ms": 50},
     "lost-writes broker-a": {"kind": "lost_writes", "node": "broker-a"},
+    "permission brokers 4": {"kind": "permission", "node": "brokers", "perm": 4},
+    "permission broker-a, broker-b 2 topic orders": {
+        "kind": "permission",
+        "node": "broker-a, broker-b",
+        "perm": 2,
+        "topic": "orders",
+    },
     "scale g 4": {"kind": "scale", "group": "g", "members": 4},
     "chaos minor-kill": {"kind": "minor-kill"},
     "chaos fixed-suspend broker-a": {"kind": "fixed-suspend", "node": "broker-a"},

@@ -15,6 +15,7 @@ SCENARIOS = {
     "slow_broker": [FaultKind.SLOW_DISK, FaultKind.DELAY],
     "death_in_order": [FaultKind.KILL],
     "storm_after_a_freeze": [FaultKind.SUSPEND],
+    "read_only_topic": [FaultKind.PERMISSION],
 }
 
 

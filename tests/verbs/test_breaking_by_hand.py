@@ -76,6 +76,20 @@ def test_whoever_leaves_finds_everything_healed(tmp_path):
         ("partition majorities-ring", "expected 4 nodes at least for majorities-ring: servers"),
         ("chaos minr-kill", "expected one of minor-kill"),
         ("slow-disk broker-a 0", "expected a whole number of milliseconds >= 1, not 0"),
+        ("permission broker-a", "expected: permission NODES PERM [topic T]"),
+        ("permission broker-a 6", "expected a permission of 4 (read only) or 2 (write only), not 6"),
+        ("permission broker-a r", "expected a permission of 4 (read only) or 2 (write only), not r"),
+        ("permission c1 4", "expected brokers, not c1: nobody else has a permission"),
+        ("permission owner of orders/broker-a/0 4", "expected brokers, not owner of orders/broker-a/0"),
+        ("permission brokers 4 topic nothing", "no master among broker-a has a topic nothing: nothing to restrict"),
+        ("permission brokers 4 topic TBW102", "expected a topic that is not RocketMQ's own"),
+        ("kill guest", "expected a node: guest is a program outside, of which links and suspend can be had, not kill"),
+        ("power-off guest", "expected a node: guest is a program outside"),
+        ("skew guest 5", "expected a node: guest is a program outside"),
+        ("slow-cpu c1, guest 100", "expected a node: guest is a program outside"),
+        ("slow-disk guest 100", "expected a node: guest is a program outside"),
+        ("permission guest 4", "expected a node: guest is a program outside"),
+        ("resume guest", "guest is not suspended: there is nothing to resume"),
         ("loss 120", "expected a whole number of percent from 0 to 100, not 120"),
         ("loss much", "expected a whole number of percent, not much"),
         ("resume c1", "c1 is not suspended: there is nothing to resume"),
@@ -156,3 +170,25 @@ def test_views_tell_who_believes_what_and_diff_about_what_two_differ(tmp_path):
         assert rows[0].split()[2:] == ["A", "·", "·", "they", "differ"]
 
     sit(scenario(210), tmp_path, sitting)
+
+
+def test_a_program_outside_stands_still_until_the_last_of_its_suspensions_ends(tmp_path):
+    async def sitting(me: Somebody) -> None:
+        program = me.desk.cluster.world.fabric.guests.program("guest")
+        await me.at_s(5)
+        assert await me.say("suspend guest") == ("suspend-1: suspend guest",)
+        assert program.suspended
+        assert await me.refused("suspend guest") == "guest is suspended: there is nothing to suspend"
+        assert await me.say("suspend c1, guest") == ("suspend-2: suspend c1, guest",)
+        await me.say("heal suspend-1")
+        assert program.suspended
+        assert await me.say("faults") == ("suspend-2: suspend c1, guest, since 5.002 s, bit 1 time",)
+        await me.say("resume guest")
+        assert not program.suspended
+        await me.say("suspend *")
+        assert not program.suspended  # which are all nodes
+        await me.say("heal all")
+        await me.say("suspend guest")
+
+    _, trace = sit(scenario(10), tmp_path, sitting)
+    assert [(event, subject) for _, event, _, subject in faults(trace)][-2:] == [("begin", "guest"), ("end", "guest")]

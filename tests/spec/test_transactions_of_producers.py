@@ -1,0 +1,62 @@
+"""Transactions of producers, as scenario files describe them."""
+
+import pytest
+
+from emulator.spec import SpecError, from_dict, loads, to_dict
+from nodes.client.local_transactions import LocalTransactions, LocalTransactionState
+
+TEXT = """
+[scenario]
+name = "transactions"
+run_for_s = 60
+[[broker]]
+name = "broker-a"
+[[topic]]
+name = "orders"
+[[producer]]
+group = "shop"
+topic = "orders"
+"""
+COMMIT, ROLLBACK, UNKNOWN = LocalTransactionState
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("", None),
+        ('local_transaction = "rollback"', LocalTransactions(ROLLBACK)),
+        ('local_transaction = "commit"\nlocal_transaction_s = 1.5', LocalTransactions(COMMIT, 1_500)),
+        (
+            'local_transaction = "unknown"\nlocal_transaction_ms = 7\ncheck_local_transaction = "commit"',
+            LocalTransactions(UNKNOWN, 7, COMMIT),
+        ),
+    ],
+)
+def test_a_producer_says_how_its_transactions_end_and_what_it_answers(said, expected):
+    scenario = loads(TEXT + said, "text")
+
+    assert scenario.producers[0].transactions == expected
+    assert from_dict(to_dict(scenario)) == scenario
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ('local_transaction = "perhaps"', "local_transaction: expected one of commit, rollback, unknown, not"),
+        (
+            'local_transaction = "commit"\nlocal_transaction_ms = -1',
+            "producer[0].local_transaction_ms: expected a whole number >= 0",
+        ),
+        ("local_transaction = true", "producer[0].local_transaction: expected a text"),
+        (
+            'check_local_transaction = "commit"',
+            "producer[0].check_local_transaction: expected local_transaction beside it: this producer has no",
+        ),
+        ("local_transaction_s = 1", "producer[0].local_transaction_s: expected local_transaction beside it"),
+    ],
+)
+def test_a_mistake_is_told_in_one_line(said, told):
+    with pytest.raises(SpecError) as caught:
+        loads(TEXT + said, "text")
+    assert told in str(caught.value)
+    assert "\n" not in str(caught.value)
