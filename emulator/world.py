@@ -76,6 +76,7 @@ def run_world(
     recorder = Recorder(timeline, writer)
     fabric = Fabric(timeline, carrier, recorder, seed, delay_ms, jitter_ms)
     clock.turn = partial(Context().run, fabric.hub.turn)  # no cause leaks from one world into the next
+    fabric.hub.on_left = clock.linger
     clock.on_deadlock = lambda: fabric.hub.fail(DeadlockError(_who_waits()))
 
     async def body() -> T:

@@ -74,6 +74,8 @@ class Hub:
         """Frames that arrive now."""
         self.outlets: list[Callable[[], None]] = []
         """Called once, when the turn is over: by them leaves together what arrived for a program outside."""
+        self.on_left: Callable[[], None] = lambda: None
+        """Called when it has left."""
         self._buckets: dict[int, _Bucket] = {}
         self._carrier = carrier
         self._hand_over = hand_over
@@ -106,6 +108,7 @@ class Hub:
                 outlets, self.outlets = self.outlets, []
                 for leave in outlets:
                     leave()
+                self.on_left()
                 quiet = quiet and not self.ready
         except Exception as error:  # noqa: BLE001 - trio must not meet it in the middle of its loop
             self.fail(error)

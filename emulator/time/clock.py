@@ -16,6 +16,8 @@ from emulator.time.determinism import runnable_tasks
 from emulator.time.timeline import NEVER_NS, Timeline
 
 _NS = 1_000_000_000
+_LINGER_NS = 250_000
+"""How long somebody who has had an answer is expected to ask again at once."""
 _TURNS_PER_PASS = 64
 """How often in a row the hub may have its turn without a look at the machine, where Ctrl-C arrives."""
 
@@ -33,6 +35,7 @@ class EmulatedClock(trio.abc.Clock):
         self._timeline = timeline
         self._rate = rate
         self._anchor_ns = 0
+        self._lingers_until_ns = 0
         self._idle: deque[trio.lowlevel.Task] = deque()
         self._idle_woken = False
         self._runnable: Sized = ()
@@ -85,6 +88,8 @@ class EmulatedClock(trio.abc.Clock):
                 self._idle_woken = True
                 return 0
             sleep_s = self._go_to_next_instant(deadline)
+            if sleep_s > 0 and self._lingers_until_ns and time.perf_counter_ns() < self._lingers_until_ns:
+                return 0
             if sleep_s > 0 or self._runnable or self._timeline.now_ns / _NS >= deadline:
                 return sleep_s
         return 0
@@ -106,6 +111,13 @@ class EmulatedClock(trio.abc.Clock):
         else:
             timeline.now_ns = max(timeline.now_ns, due_ns)
         return 0
+
+    def linger(self) -> None:
+        """Somebody outside was answered just now: look for what they say next for a moment before falling asleep.
+
+        To sleep and be woken takes a machine about as long as a request takes us.
+        """
+        self._lingers_until_ns = time.perf_counter_ns() + _LINGER_NS
 
     async def standstill(self) -> None:
         """Wait until time stands still at its limit; one task at a time may."""

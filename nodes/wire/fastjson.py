@@ -9,6 +9,8 @@ import json
 import re
 from typing import Any
 
+import orjson
+
 _SPACE = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _BARE = re.compile(r"[^\s,:{}\[\]\"']+")
 _STRINGS = {quote: re.compile(rf"{quote}((?:[^{quote}\\]|\\.)*){quote}", re.DOTALL) for quote in "\"'"}
@@ -43,6 +45,28 @@ def read_json(text: str) -> Any:
     value = _read(text)
     # Only an escape can make one half of a pair, which nobody could write down again.
     return _without_halves(value) if _HALF.search(text) else value
+
+
+def read_json_bytes(raw: bytes) -> Any:
+    """Read a value as `read_json` does, in a fraction of the time if it is JSON and no more.
+
+    A whole number of more than 64 bits comes as a float.
+
+    Raises:
+        JsonError: it cannot be read.
+    """
+    try:
+        return orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        return read_json(raw.decode("utf-8", "replace"))
+
+
+def write_json_bytes(value: Any) -> bytes:
+    """A value of plain Python as JSON without spaces; half of a pair of surrogates becomes a question mark."""
+    try:
+        return orjson.dumps(value)
+    except orjson.JSONEncodeError:
+        return text_of(value).encode("utf-8", "replace")
 
 
 def _read(text: str) -> Any:

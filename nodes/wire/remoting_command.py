@@ -9,7 +9,6 @@ Mirrors:
     `org.apache.rocketmq.remoting.netty.NettyDecoder`.
 """
 
-import json
 import struct
 from collections.abc import Mapping
 from enum import IntEnum
@@ -17,7 +16,7 @@ from typing import Any, NamedTuple
 
 from nodes.protocol.command import LANGUAGE, VERSION, Command
 from nodes.rpc.codec import FRAME_BYTES_MAX, FrameError
-from nodes.wire.fastjson import JsonError, read_json, text_of
+from nodes.wire.fastjson import JsonError, read_json_bytes, text_of, write_json_bytes
 
 FIRST_BYTE = b"\x00"
 """Of every frame that is short enough, so of every connection."""
@@ -53,7 +52,6 @@ class LanguageCode(IntEnum):
     NODE_JS = 13
 
 
-_to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _LANGUAGES = {language.name: language for language in LanguageCode}
 _CODES = {int(language): language for language in LanguageCode}
 
@@ -214,14 +212,14 @@ def _json_header(command: RemotingCommand) -> bytes:
         header["remark"] = command.remark
     header["serializeTypeCurrentRPC"] = command.serialize_type.name
     header["version"] = command.version
-    return _to_json(header).encode("utf-8", "replace")
+    return write_json_bytes(header)
 
 
 def _read_json_header(raw: bytes) -> RemotingCommand:
     if not raw:
         raise NoHeaderError("no header")
     try:
-        header = read_json(raw.decode("utf-8", "replace"))
+        header = read_json_bytes(raw)
     except JsonError as error:
         raise HeaderError(f"header is no JSON: {error}") from error
     if header is None:
