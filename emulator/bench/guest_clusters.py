@@ -1,7 +1,6 @@
 """One nameserver and one broker for programs from outside: emulated, and RocketMQ's own."""
 
 import os
-import signal
 import socket
 import subprocess
 import sys
@@ -37,8 +36,8 @@ mappedFileSizeConsumeQueue=600000
 maxHashSlotNum=50000
 maxIndexNum=200000
 """
+_PORTS, _BROKER_PORTS = (20_000, 30_000), 4
 _ADDRESS_LINE = "namesrvAddr="
-_STOP_S_MAX = 30
 
 
 @attrs.frozen
@@ -73,7 +72,7 @@ def real_cluster() -> Iterator[GuestCluster]:
     """
     jars = class_path()
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
-        namesrv_port, listen_port = _free_port(), _free_port()
+        namesrv_port, listen_port = _free_ports()
         address = f"127.0.0.1:{namesrv_port}"
         (Path(folder) / "namesrv.conf").write_text(f"listenPort={namesrv_port}\n", encoding="utf-8")
         (Path(folder) / "broker.conf").write_text(
@@ -96,7 +95,7 @@ def real_cluster() -> Iterator[GuestCluster]:
 
 @contextmanager
 def _child(command: list[str], folder: str, stdout: int) -> "Iterator[subprocess.Popen[str]]":
-    """A process that is stopped in the end, by force if it does not listen."""
+    """A process that is killed in the end: nobody needs what it has written."""
     environment = {**os.environ, "ROCKETMQ_HOME": folder}
     process = subprocess.Popen(
         command, cwd=folder, env=environment, stdout=stdout, stderr=subprocess.DEVNULL, text=True
@@ -105,11 +104,7 @@ def _child(command: list[str], folder: str, stdout: int) -> "Iterator[subprocess
         try:
             yield process
         finally:
-            process.send_signal(signal.SIGTERM)
-            try:
-                process.wait(_STOP_S_MAX)
-            except subprocess.TimeoutExpired:
-                process.kill()
+            process.kill()
 
 
 def _said_namesrv_addr(process: "subprocess.Popen[str]") -> str:
@@ -127,7 +122,14 @@ def _pss_kib(pid: int) -> int:
     raise TrialError(f"the kernel does not tell what process {pid} takes")
 
 
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port: int = taken.getsockname()[1]
-        return port
+def _free_ports() -> tuple[int, int]:
+    """One for a nameserver, and one for a broker, which also listens two below and one above."""
+    for port in range(*_PORTS, _BROKER_PORTS + 1):
+        try:
+            with ExitStack() as stack:
+                for number in range(port, port + _BROKER_PORTS + 1):
+                    stack.enter_context(socket.create_server(("127.0.0.1", number)))
+        except OSError:
+            continue
+        return port, port + 3
+    raise TrialError(f"no ports are free between {_PORTS[0]} and {_PORTS[1]}")

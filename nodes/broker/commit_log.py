@@ -12,14 +12,13 @@ from collections.abc import Iterable
 
 from nodes.broker.message_store import MessageStore
 from nodes.host import Disk
-from nodes.protocol.bodies import PullMessageResponseBody
 from nodes.protocol.model import Message
 from nodes.protocol.registry import decode_body, encode_body
 
 
 def write_commit_log(disk: Disk, stored: Message) -> None:
     """Keep a stored message."""
-    disk.write(_file(stored.commit_log_offset), encode_body(PullMessageResponseBody((stored,))))
+    disk.write(_file(stored.commit_log_offset), encode_body(stored))
 
 
 def append_to_commit_log(disk: Disk, store: MessageStore, messages: Iterable[Message]) -> None:
@@ -29,15 +28,14 @@ def append_to_commit_log(disk: Disk, store: MessageStore, messages: Iterable[Mes
         `org.apache.rocketmq.store.DefaultMessageStore#appendToCommitLog`.
     """
     for message in messages:
-        disk.write(_file(store.max_commit_log_offset), encode_body(PullMessageResponseBody((message,))))
+        disk.write(_file(store.max_commit_log_offset), encode_body(message))
         store.restore(message)
 
 
 def load_commit_log(disk: Disk, store: MessageStore) -> None:
     """Fill an empty store with what an earlier process has kept."""
     while (content := disk.read(_file(store.max_commit_log_offset))) is not None:
-        for message in decode_body(PullMessageResponseBody, content).messages:
-            store.restore(message)
+        store.restore(decode_body(Message, content))
     store.init_max_commit_log_offset = store.max_commit_log_offset
 
 

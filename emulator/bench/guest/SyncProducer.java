@@ -15,8 +15,19 @@ public final class SyncProducer {
     private static final String TOPIC = "bench";
     private static final byte[] BODY = new byte[100];
     private static final int SENDS_MAX = 1 << 21;
+    private static final long PATIENCE_NS = 90_000_000_000L;
 
-    public static void main(String[] arguments) throws Exception {
+    public static void main(String[] arguments) {
+        try {
+            serve();
+            System.exit(0);
+        } catch (Exception e) {
+            e.printStackTrace();
+            System.exit(1); // the client's threads would keep it alive
+        }
+    }
+
+    private static void serve() throws Exception {
         Arrays.fill(BODY, (byte) 'x');
         loadClasses();
         System.out.println("ready");
@@ -29,7 +40,6 @@ public final class SyncProducer {
                 send(words[1], Integer.parseInt(words[2]), Long.parseLong(words[3]), Long.parseLong(words[4]));
             }
         }
-        System.exit(0);
     }
 
     /** Nobody is there: what a first send loads is loaded, so that only the cluster is waited for. */
@@ -95,11 +105,15 @@ public final class SyncProducer {
     }
 
     private static void sendUntilAccepted(DefaultMQProducer producer) throws Exception {
+        long latest = System.nanoTime() + PATIENCE_NS;
         while (true) {
             try {
                 producer.send(new Message(TOPIC, BODY));
                 return;
             } catch (Exception notYet) {
+                if (System.nanoTime() > latest) {
+                    throw notYet;
+                }
                 Thread.sleep(20);
             }
         }
