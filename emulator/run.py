@@ -15,7 +15,7 @@ from emulator.guest_views.views import GuestViews
 from emulator.host import World
 from emulator.log import run_log
 from emulator.network.guest_hosts import GuestHosts
-from emulator.network.loopback import LoopbackError
+from emulator.network.loopback import LoopbackCarrier, LoopbackError
 from emulator.operator import Operator
 from emulator.spec import Scenario, to_dict
 from emulator.trace.manifest import versions, write_manifest
@@ -213,7 +213,9 @@ async def _main(
     endless: bool,
 ) -> None:
     outcome.world = world
-    world.fabric.guests = GuestHosts(outcome.scenario.guests)
+    carrier = world.fabric.carrier
+    if outcome.scenario.guests and isinstance(carrier, LoopbackCarrier):
+        world.fabric.guests = GuestHosts(outcome.scenario.guests, carrier.claim_guests_block())
     # A full disk ends the run; raised where a row is recorded, it would pass for a crash of the node that recorded it.
     writer.on_error = world.fabric.hub.fail
     world.recorder.listeners.extend(listeners)

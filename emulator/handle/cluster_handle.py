@@ -123,6 +123,18 @@ class ClusterHandle:
 
         return self._engine.call(act)
 
+    def namesrv_addr_of(self, guest: str) -> str:
+        """The same for the program of this name, one of the scenario's `guests`: who dials these addresses is it.
+
+        Raises:
+            NoAddressError: time does not pass by itself, or the scenario has no such guest.
+        """
+
+        async def act(desk: Desk) -> str:
+            return namesrv_addr(desk.cluster, guest)
+
+        return self._engine.call(act)
+
     # --- the trace --------------------------------------------------------------
 
     @property

@@ -1,7 +1,8 @@
 """Programs outside as hosts with names: each has addresses of its own for the nodes, so who dials tells who it is.
 
-The n-th named guest dials 127.9.n.x, where x is the place of the node; whoever dials
-a node's ordinary address is `guest`. Only loopback is listened on.
+The n-th named guest dials 127.9.n.x, where x is the place of the node, or 127.19.n.x and so on where guests of
+another emulation on the machine have those; whoever dials a node's ordinary address is `guest`. Only loopback is
+listened on.
 """
 
 from collections.abc import Callable
@@ -14,7 +15,7 @@ GUEST = "guest"
 """Node name of every program outside that has none of its own."""
 GUEST_IP = "127.0.0.1"
 GUESTS_BLOCK = 9
-"""Second byte of all addresses of named guests; no emulation takes it for its nodes."""
+"""Second byte of the addresses of named guests."""
 _PLACES_MAX = 254
 
 
@@ -35,9 +36,11 @@ class GuestHosts:
 
     Args:
         names: in their order; the block of each follows from its place.
+        block: of the machine's addresses in which they dial.
     """
 
-    def __init__(self, names: tuple[str, ...]) -> None:
+    def __init__(self, names: tuple[str, ...], block: int = GUESTS_BLOCK) -> None:
+        self._block = block
         self._places: dict[str, int] = {}
         self._programs: dict[str, GuestProgram] = {}
         self.named = tuple(self._host(name, number) for number, name in enumerate(names, start=1))
@@ -48,7 +51,7 @@ class GuestHosts:
 
     def _host(self, name: str, number: int) -> GuestHost:
         return GuestHost(
-            name, f"127.{GUESTS_BLOCK}.{number}.255", lambda ip: f"127.{GUESTS_BLOCK}.{number}.{self._place(ip)}"
+            name, f"127.{GUESTS_BLOCK}.{number}.255", lambda ip: f"127.{self._block}.{number}.{self._place(ip)}"
         )
 
     def _place(self, ip: str) -> int:

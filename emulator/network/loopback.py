@@ -25,7 +25,8 @@ from nodes.protocol.command import Command
 from nodes.rpc.codec import GREETING, Decoder, encode
 
 _GUARD_PORT = 9_875
-_BLOCKS = tuple(block for block in range(1, 251) if block != GUESTS_BLOCK)
+_GUESTS_BLOCKS = tuple(range(GUESTS_BLOCK, 251, 10))
+_BLOCKS = tuple(block for block in range(1, 251) if block not in _GUESTS_BLOCKS)
 _CHUNK_BYTES = 64 * 1024
 """Larger buffers cost a system call each to allocate."""
 _RST_ON_CLOSE = struct.pack("ii", 1, 0)
@@ -53,7 +54,8 @@ class LoopbackCarrier:
     """Carries frames as bytes through the kernel."""
 
     def __init__(self) -> None:
-        self._block, self._guard = _claim_block()
+        self._block, guard = _claim_block(_BLOCKS)
+        self._guards = [guard]
         self._open: dict[socket.socket, None] = {}
         self._doors: dict[socket.socket, TakeStranger] = {}
 
@@ -61,7 +63,18 @@ class LoopbackCarrier:
         """Close what is still open and give the address block back."""
         for left_open in self._open:
             left_open.close()
-        self._guard.close()
+        for guard in self._guards:
+            guard.close()
+
+    def claim_guests_block(self) -> int:
+        """A block for what named guests dial: `GUESTS_BLOCK`, unless another emulation's guests have it.
+
+        Raises:
+            LoopbackError: all are taken.
+        """
+        block, guard = _claim_block(_GUESTS_BLOCKS)
+        self._guards.append(guard)
+        return block
 
     def admit_strangers(self, listener: socket.socket, take: TakeStranger) -> None:
         """Let programs outside the emulation in; else their connections are closed."""
@@ -240,9 +253,9 @@ def _tune(accepted: socket.socket) -> None:
     accepted.setblocking(False)
 
 
-def _claim_block() -> tuple[int, socket.socket]:
-    """The first address block that no other emulation holds; the guard socket holds it for us."""
-    for block in _BLOCKS:
+def _claim_block(blocks: tuple[int, ...]) -> tuple[int, socket.socket]:
+    """The first of some address blocks that no other emulation holds; the guard socket holds it for us."""
+    for block in blocks:
         guard = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         try:
             guard.bind((f"127.{block}.255.254", _GUARD_PORT))
@@ -251,5 +264,5 @@ def _claim_block() -> tuple[int, socket.socket]:
             guard.close()
         else:
             return block, guard
-    msg = f"no free loopback block 127.{_BLOCKS[0]}.x.y to 127.{_BLOCKS[-1]}.x.y: end other emulations"
+    msg = f"no free loopback block 127.{blocks[0]}.x.y to 127.{blocks[-1]}.x.y: end other emulations"
     raise LoopbackError(errno.EADDRINUSE, msg)

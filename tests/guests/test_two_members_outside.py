@@ -56,8 +56,8 @@ def report(tmp_path_factory, need):
     try:
         with emulator.launch(loads(SCENARIO, "two members"), mode="live", runs=scratch) as cluster:
             cluster.until("agree", "within", "60s")
-            for number in (1, 2):
-                words = [f"127.9.{number}.1:9876", "billing", "orders"]
+            for name in ("shop", "mail"):
+                words = [cluster.namesrv_addr_of(name), "billing", "orders"]
                 members.append(subprocess.Popen([*java, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE))
                 assert members[-1].stdout.readline() == b"started\n"
             cluster.run_for("45s")

@@ -42,6 +42,32 @@ at_s = 0
 """
 
 
+def broker_for(guest, cluster):
+    """Where a guest finds broker-a, the second node of its block."""
+    return cluster.namesrv_addr_of(guest).partition(":")[0].removesuffix(".1") + ".2"
+
+
+def test_clusters_side_by_side_have_guests_of_the_same_names_at_addresses_of_their_own(tmp_path):
+    import emulator
+    from emulator.namesrv_addr import NoAddressError
+    from emulator.spec import loads
+
+    scenario = loads(SCENARIO, "named")
+    with (
+        emulator.launch(scenario, mode="live", runs=tmp_path) as one,
+        emulator.launch(scenario, mode="live", runs=tmp_path) as other,
+    ):
+        for cluster in (one, other):
+            cluster.until("agree", "within", "60s")
+        addresses = [cluster.namesrv_addr_of(name) for cluster in (one, other) for name in ("shop", "mail")]
+        for address in addresses:
+            host, _, port = address.partition(":")
+            socket.create_connection((host, int(port)), 5).close()
+        with pytest.raises(NoAddressError, match="no guest is called shap; the scenario has shop, mail"):
+            one.namesrv_addr_of("shap")
+    assert len(dict.fromkeys(addresses)) == 4
+
+
 def test_a_fault_of_one_guest_leaves_the_other_alone_and_the_trace_names_both(tmp_path):
     import emulator
     from emulator.spec import loads
@@ -55,8 +81,8 @@ def test_a_fault_of_one_guest_leaves_the_other_alone_and_the_trace_names_both(tm
         asked = b'{"code":26,"flag":0,"opaque":7,"extFields":{}}'
         frame = (4 + len(asked)).to_bytes(4, "big") + len(asked).to_bytes(4, "big") + asked
         answered = {}
-        for number, name in enumerate(("shop", "mail"), start=1):
-            with socket.create_connection((f"127.9.{number}.2", 10_911), 5) as connection:
+        for name in ("shop", "mail"):
+            with socket.create_connection((broker_for(name, cluster), 10_911), 5) as connection:
                 connection.settimeout(1)
                 connection.sendall(frame)
                 with contextlib.suppress(TimeoutError):
