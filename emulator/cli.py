@@ -132,7 +132,7 @@ def up(
             _tell_how_to_replay(interrupted.path)
             raise
         if beside is not None:
-            _end_as(beside)
+            _end_as(beside, left.path)
         _tell_how_to_replay(left.path)
         print(left.path)
 
@@ -156,9 +156,11 @@ def _lose_the_terminal() -> None:
     signal.raise_signal(signal.SIGINT)
 
 
-def _end_as(guest: "GuestCommand") -> None:
+def _end_as(guest: "GuestCommand", run: Path) -> None:
     if guest.problem:
         _complain(guest.problem)
+    else:
+        print(f"what happened: {NAME} analyze {run}", file=sys.stderr)
     raise typer.Exit(guest.exit_status)
 
 

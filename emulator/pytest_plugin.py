@@ -7,7 +7,7 @@ cluster.kill("broker-a")
 ...
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,10 +18,13 @@ if TYPE_CHECKING:
     from emulator.spec import Scenario
 
 _READY_WITHIN = "60s"
+_RUNS: pytest.StashKey[list[Path]] = pytest.StashKey()
 
 
 @pytest.fixture
-def rocketmq_cluster(tmp_path: Path) -> "Iterator[Callable[[Scenario | str | Path], ClusterHandle]]":
+def rocketmq_cluster(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> "Iterator[Callable[[Scenario | str | Path], ClusterHandle]]":
     """Starts live clusters: a scenario or its file in, a handle out, with `namesrv_addr` and every verb as a method.
 
     It returns when every node is ready. After the test every cluster is healed and ended.
@@ -33,9 +36,20 @@ def rocketmq_cluster(tmp_path: Path) -> "Iterator[Callable[[Scenario | str | Pat
     def start(spec: "Scenario | str | Path") -> "ClusterHandle":
         cluster = launch(spec, mode="live", runs=tmp_path / "rmqemu")
         clusters.append(cluster)
+        request.node.stash.setdefault(_RUNS, []).append(cluster.path)
         cluster.until("agree", "within", _READY_WITHIN)
         return cluster
 
     yield start
     for cluster in reversed(clusters):
         cluster.close()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Below a test that failed, say where its clusters have left their traces."""
+    report = yield
+    runs = item.stash.get(_RUNS, [])
+    if report.failed and runs:
+        report.sections.append(("rmqemu", "\n".join(f"what happened: rmqemu analyze {run}" for run in runs)))
+    return report

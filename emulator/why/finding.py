@@ -149,6 +149,8 @@ def _kind_of(trace: TraceRows, asked: BeliefQuestion) -> BeliefKind:
         return asked.kind
     kinds = tuple(dict.fromkeys(row.text("kind") for row in trace.select(BELIEFS, subject=asked.subject)))
     if not kinds:
+        if asked.subject in trace.values(BELIEFS, "node"):
+            raise WhyError(f"{asked.subject} is a node: ask for `node {asked.subject}`")
         raise WhyError(no_such("subject", asked.subject, trace.values(BELIEFS, "subject")))
     if len(kinds) > 1:
         raise WhyError(f"expected a kind before {asked.subject}, which has several: {', '.join(sorted(kinds))}")

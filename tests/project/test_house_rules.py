@@ -14,7 +14,7 @@ PURE_STDLIB = (
     "types", "typing", "zlib",
 )  # fmt: skip
 ALLOWED = {
-    "nodes": (*PURE_STDLIB, "attrs", "cattrs", "msgpack", "nodes", "structlog", "trio"),
+    "nodes": (*PURE_STDLIB, "attrs", "cattrs", "msgpack", "orjson", "nodes", "structlog", "trio"),
     "faults": (*PURE_STDLIB, "attrs", "cattrs", "faults", "random"),
 }
 

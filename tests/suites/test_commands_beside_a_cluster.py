@@ -57,6 +57,15 @@ def test_a_command_finds_the_nameservers_and_ends_the_cluster_with_its_own_statu
     assert run == next((tmp_path / "runs").iterdir())
     assert (run / "manifest.json").exists()
     assert not (run / "ctl.sock").exists()
+    assert f"what happened: rmqemu analyze runs/{run.name}\n" in done.stderr
+
+
+def test_each_guest_has_an_address_in_the_environment(up, tmp_path):
+    (tmp_path / "small.toml").write_text(SCENARIO.replace("run_for_s", 'guests = ["shop", "e-mail"]\nrun_for_s'))
+    done = up("sh", "-c", 'echo "$NAMESRV_ADDR"; echo "$NAMESRV_ADDR_SHOP"; echo "$NAMESRV_ADDR_E_MAIL"')
+    first, shop, mail = done.stdout.splitlines()
+    assert first == shop
+    assert mail not in ("", shop)
 
 
 def test_a_command_breaks_the_cluster_by_ctl(up, tmp_path):

@@ -49,6 +49,30 @@ def test_a_suite_gets_healthy_clusters_and_leaves_none_behind(tmp_path):
     assert all((run / "manifest.json").exists() and not (run / "ctl.sock").exists() for run in runs)
 
 
+FAILS = """
+def test_it_fails(rocketmq_cluster):
+    rocketmq_cluster("small.toml")
+    assert False
+"""
+
+
+def test_below_a_test_that_failed_stands_where_its_trace_is(tmp_path):
+    (tmp_path / "small.toml").write_text(SCENARIO)
+    (tmp_path / "test_suite.py").write_text(FAILS)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "emulator.pytest_plugin", "--basetemp", "left"],
+        check=False,
+        cwd=tmp_path,
+        env=dict(os.environ, PYTEST_DISABLE_PLUGIN_AUTOLOAD="1"),
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 1
+    (line,) = [line for line in done.stdout.splitlines() if line.startswith("what happened: rmqemu analyze ")]
+    assert (tmp_path / "left" / line.partition("/left/")[2] / "manifest.json").exists()
+
+
 def test_only_a_live_cluster_has_an_address(tmp_path):
     import pytest
 
