@@ -10,7 +10,7 @@ COVERAGE_LEAST := 90
 # What a caller's environment says about other checkouts must not reach the one that is tested.
 unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
 
-.PHONY: help setup demo test conformance bench timelines sources guests notebooks session ledger clean
+.PHONY: help setup demo test coverage conformance bench timelines sources guests notebooks session ledger clean
 .DEFAULT_GOAL := help
 
 help: ## print these lines
@@ -26,6 +26,9 @@ test: setup ## lint, types, import rules, and all tests against the installed wh
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/pytest -n 2
+
+coverage: setup ## all tests once more, under the tracer, which doubles their time
 	$(BIN)/pytest -n 2 --cov --cov-branch --cov-report=term --cov-fail-under=$(COVERAGE_LEAST)
 
 conformance: setup ## compare with what the real classes answered, in tests/vectors or in VECTORS=folder
