@@ -35,25 +35,25 @@ conformance: setup ## compare with what the real classes answered, in tests/vect
 	$(BIN)/pytest tests/conformance
 
 bench: setup ## measure, into bench.json
-	$(BIN)/python -m emulator.bench
+	PYTHONPATH=tests $(BIN)/python -m studies.bench
 
 timelines: setup ## run fail-overs and rebalances with 30 seeds each, beside a real cluster's, into timelines.json
-	$(BIN)/python -m emulator.timelines
+	PYTHONPATH=tests $(BIN)/python -m studies.timelines
 
 sources: setup ## play every source of disagreement beside its bound, into sources.json
-	$(BIN)/python -m emulator.sources
+	PYTHONPATH=tests $(BIN)/python -m studies.sources
 
 guests: setup ## run applications and mqadmin, with RocketMQ's own clients, against the emulator
 	PATH="$(CURDIR)/$(BIN):$(PATH)" $(BIN)/pytest -m guests tests/guests
 
 notebooks: setup ## execute the notebooks, and write their outputs
-	$(BIN)/python tests/notebooks_run/executing.py
+	PYTHONPATH=tests $(BIN)/python -m notebooks_run.executing
 
 session: setup ## sit at a live console for ten minutes, and keep what the tests play again
-	$(BIN)/python tests/sessions/play_console_session.py tests/sessions/recorded
+	PYTHONPATH=tests $(BIN)/python -m sessions.play_console_session tests/sessions/recorded
 
-ledger: setup ## write emulator/fidelity_ledger.json anew from the marks of the tests
-	$(BIN)/python -m emulator.fidelity_scan tests emulator/fidelity_ledger.json
+ledger: setup ## write emulator/fidelity/ledger.json anew from the marks of the tests
+	$(BIN)/pytest --collect-only -qq --ledger=emulator/fidelity/ledger.json
 
 clean: ## remove .venv and all that was built or measured
 	rm -rf $(VENV) build dist runs bench.json timelines.json sources.json htmlcov .coverage .coverage.* \

@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from emulator.handle.launch import launch as launch
-    from emulator.verbs.verb import VerbError as VerbError
+    from emulator.console.verb import VerbError as VerbError
+    from emulator.notebook.handle import launch as launch
 
 __all__ = ["VerbError", "launch"]
 
@@ -12,11 +12,11 @@ __all__ = ["VerbError", "launch"]
 def __getattr__(name: str) -> Any:
     # On demand: `import emulator` alone must stay fast.
     if name == "launch":
-        from emulator.handle.launch import launch  # noqa: PLC0415
+        from emulator.notebook.handle import launch  # noqa: PLC0415
 
         return launch
     if name == "VerbError":
-        from emulator.verbs.verb import VerbError  # noqa: PLC0415
+        from emulator.console.verb import VerbError  # noqa: PLC0415
 
         return VerbError
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

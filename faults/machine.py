@@ -1,35 +1,36 @@
 """What can go wrong with the clock and the disk of a machine."""
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar, Self
 
 import attrs
 
-from faults.fault import parameters_of
-from faults.fields import other_than_zero, whole
-from faults.kind import FaultKind
+from faults.process import NodeFault
 from faults.scope import NodeScope
+from faults.words import Wording, Words, number
+from nodes.fields import Rule, checked, whole, whole_rule
 
 _PPM_MOST = 500_000
 
 
-@attrs.frozen
-class _MachineFault:
-    kind: ClassVar[FaultKind]
-    scope: NodeScope
-
-    def parameters(self) -> Mapping[str, Any]:
-        """All that is said besides whom it hits, ready for JSON."""
-        return parameters_of(self)
+def _other_than_zero(rule: Rule) -> int:
+    """A number that is not 0, which would do nothing."""
+    made: int = checked(Rule(f"{rule.expected} other than 0", lambda value: rule.holds(value) and value != 0))
+    return made
 
 
 @attrs.frozen
-class ClockSkew(_MachineFault):
+class ClockSkew(NodeFault):
     """The wall clock is wrong by so much; healed, it steps to the right time, if need be back."""
 
-    kind: ClassVar[FaultKind] = FaultKind.CLOCK_SKEW
-    offset_ms: int = attrs.field(validator=[whole("milliseconds"), other_than_zero])
+    kind: ClassVar[str] = "clock_skew"
+    wording: ClassVar[Wording] = Wording("skew", "NODES MS", "set a wall clock wrong; healed, it steps back", 2)
+    offset_ms: int = _other_than_zero(whole_rule("milliseconds"))
     """Positive: it is ahead."""
+
+    @classmethod
+    def from_words(cls, words: Words) -> Self:
+        """`skew NODES MS`."""
+        return cls(NodeScope(" ".join(words[:-1])), number("milliseconds", words[-1]))
 
     def describe(self) -> str:
         """For people: `clock of broker-a wrong by +5000 ms`."""
@@ -37,12 +38,18 @@ class ClockSkew(_MachineFault):
 
 
 @attrs.frozen
-class ClockDrift(_MachineFault):
+class ClockDrift(NodeFault):
     """The wall clock runs fast or slow; healed, it steps to the right time."""
 
-    kind: ClassVar[FaultKind] = FaultKind.CLOCK_DRIFT
-    ppm: int = attrs.field(validator=[whole("parts per million", -_PPM_MOST, _PPM_MOST), other_than_zero])
+    kind: ClassVar[str] = "clock_drift"
+    wording: ClassVar[Wording] = Wording("drift", "NODES PPM", "let a wall clock gain or lose microseconds a second", 2)
+    ppm: int = _other_than_zero(whole_rule("parts per million", -_PPM_MOST, _PPM_MOST))
     """Positive: it gains so many microseconds a second."""
+
+    @classmethod
+    def from_words(cls, words: Words) -> Self:
+        """`drift NODES PPM`."""
+        return cls(NodeScope(" ".join(words[:-1])), number("parts per million", words[-1]))
 
     def describe(self) -> str:
         """For people: `clock of broker-a drifts by +200 ppm`."""
@@ -50,15 +57,23 @@ class ClockDrift(_MachineFault):
 
 
 @attrs.frozen
-class ClockJump(_MachineFault):
+class ClockJump(NodeFault):
     """The wall clock jumps, as when a time server errs; healed, it is slewed back: no instant comes twice.
 
     It loses or gains a twelfth of the time that passes until it is right, which is the most that chrony does.
     """
 
-    kind: ClassVar[FaultKind] = FaultKind.CLOCK_JUMP
-    by_ms: int = attrs.field(validator=[whole("milliseconds"), other_than_zero])
+    kind: ClassVar[str] = "clock_jump"
+    wording: ClassVar[Wording] = Wording(
+        "jump", "NODES MS", "let a wall clock jump; healed, it is led back without a step", 2
+    )
+    by_ms: int = _other_than_zero(whole_rule("milliseconds"))
     """Positive: forward."""
+
+    @classmethod
+    def from_words(cls, words: Words) -> Self:
+        """`jump NODES MS`."""
+        return cls(NodeScope(" ".join(words[:-1])), number("milliseconds", words[-1]))
 
     def describe(self) -> str:
         """For people: `clock of broker-a jumps by +5000 ms`."""
@@ -66,11 +81,17 @@ class ClockJump(_MachineFault):
 
 
 @attrs.frozen
-class SlowDisk(_MachineFault):
+class SlowDisk(NodeFault):
     """A flush takes so long, and what is written meanwhile goes with the next one; a thread waits for its own."""
 
-    kind: ClassVar[FaultKind] = FaultKind.SLOW_DISK
-    flush_ms: int = attrs.field(validator=whole("milliseconds", 1))
+    kind: ClassVar[str] = "slow_disk"
+    wording: ClassVar[Wording] = Wording("slow-disk", "NODES MS", "let each flush take MS", 2)
+    flush_ms: int = whole(unit="milliseconds", least=1)
+
+    @classmethod
+    def from_words(cls, words: Words) -> Self:
+        """`slow-disk NODES MS`."""
+        return cls(NodeScope(" ".join(words[:-1])), number("milliseconds", words[-1]))
 
     def describe(self) -> str:
         """For people: `slow disk of broker-a: 50 ms a flush`."""
@@ -78,17 +99,17 @@ class SlowDisk(_MachineFault):
 
 
 @attrs.frozen
-class LostWrites(_MachineFault):
+class LostWrites(NodeFault):
     """Syncs are acknowledged although nothing is on the disk yet: a loss of power takes what was written meanwhile."""
 
-    kind: ClassVar[FaultKind] = FaultKind.LOST_WRITES
+    kind: ClassVar[str] = "lost_writes"
+    wording: ClassVar[Wording] = Wording(
+        "lost-writes", "NODES", "acknowledge syncs, do none: power-off takes the writes"
+    )
 
     def describe(self) -> str:
         """For people: `disk of broker-a acknowledges what it has not written`."""
         return f"disk of {self.scope.describe()} acknowledges what it has not written"
 
 
-ClockFault = ClockSkew | ClockDrift | ClockJump
-DiskFault = SlowDisk | LostWrites
-CLOCK_FAULTS = (ClockSkew, ClockDrift, ClockJump)
-DISK_FAULTS = (SlowDisk, LostWrites)
+MACHINE_FAULTS = (ClockSkew, ClockDrift, ClockJump, SlowDisk, LostWrites)

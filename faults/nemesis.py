@@ -7,11 +7,8 @@ from typing import Protocol
 import attrs
 
 from faults.fault import Fault
-from faults.fields import a_text, whole
 from faults.plan import TimedFault
-
-_is_time = whole("milliseconds", 0)
-_is_span = whole("milliseconds", 1)
+from nodes.fields import TEXT, check_rule, whole
 
 
 class Chance(Protocol):
@@ -28,18 +25,18 @@ class Chance(Protocol):
 class Nemesis:
     """One fault, again and again: begins after random whiles, lasts a random while."""
 
-    id: str = attrs.field(validator=a_text)
+    id: str = attrs.field(validator=check_rule, metadata={"rule": TEXT})
     """Its faults are called `<id>-1`, `<id>-2`, ..."""
     fault: Fault
-    every_ms: int = attrs.field(validator=_is_span)
+    every_ms: int = whole(unit="milliseconds", least=1)
     """From one begin to the next, on average; the whiles are exponential, so that no instant is more likely."""
-    least_ms: int = attrs.field(validator=_is_span)
+    least_ms: int = whole(unit="milliseconds", least=1)
     """How long each lasts at least,"""
-    most_ms: int = attrs.field(validator=_is_span)
+    most_ms: int = whole(unit="milliseconds", least=1)
     """and at most; every length between is as likely."""
-    from_ms: int = attrs.field(default=0, validator=_is_time)
+    from_ms: int = whole(0, unit="milliseconds", least=0)
     """When the first while begins."""
-    until_ms: int | None = attrs.field(default=None, validator=whole("milliseconds", 1, optional=True))
+    until_ms: int | None = whole(None, unit="milliseconds", least=1)
     """None begins later; None: the end of the run."""
 
     def timeline(self, run_for_ms: int, chance: Chance) -> Iterator[TimedFault]:

@@ -6,8 +6,7 @@ from enum import StrEnum
 import attrs
 
 from faults.fault import Fault
-from faults.kind import EFFECTS, Action
-from faults.whom import FaultError
+from nodes.fields import whole
 
 
 class Phase(StrEnum):
@@ -17,16 +16,6 @@ class Phase(StrEnum):
     END = "end"
 
 
-def _is_instant(_timed: object, field: "attrs.Attribute[int]", value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise FaultError(field.name, f"expected a whole number of milliseconds >= 0, not {value!r}")
-
-
-def _is_duration(_timed: object, field: "attrs.Attribute[int | None]", value: object) -> None:
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value <= 0):
-        raise FaultError(field.name, f"expected a whole number of milliseconds > 0, not {value!r}")
-
-
 @attrs.frozen
 class TimedFault:
     """A fault with its name and its time."""
@@ -34,9 +23,9 @@ class TimedFault:
     id: str
     """Unique in its plan; the trace calls the fault by it."""
     fault: Fault
-    at_ms: int = attrs.field(validator=_is_instant)
+    at_ms: int = whole(unit="milliseconds", least=0)
     """When it begins, since the run began."""
-    for_ms: int | None = attrs.field(default=None, validator=_is_duration)
+    for_ms: int | None = whole(None, unit="milliseconds", least=1)
     """How long it lasts; None: until the run ends."""
 
     @property
@@ -57,12 +46,6 @@ class Step:
     at_ms: int
     phase: Phase
     timed: TimedFault
-
-    @property
-    def action(self) -> Action:
-        """What is to be done now."""
-        effect = EFFECTS[self.timed.fault.kind]
-        return effect.apply if self.phase is Phase.BEGIN else effect.heal
 
 
 class PlanError(ValueError):

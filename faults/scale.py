@@ -1,34 +1,28 @@
 """Another number of consumers: no fault, but it begins, ends and moves queues like one."""
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar, Self
 
 import attrs
 
-from faults.fault import parameters_of
-from faults.fields import a_text, whole
-from faults.kind import FaultKind
-from faults.whom import Cluster, Draws, FaultError, Pool, Whom
+from faults.fault import Fault, Needs
+from faults.target import Chance, Cluster, Pool, Target
+from faults.words import Wording, Words, number
+from nodes.fields import text, whole
 
 MEMBERS_MOST = 1_000
-
-
-def _is_there(_scope: object, field: "attrs.Attribute[Any]", value: object) -> None:
-    if value is None:
-        raise FaultError(field.name, "expected a text, not None")
 
 
 @attrs.frozen
 class GroupScope:
     """A consumer group."""
 
-    group: str = attrs.field(validator=[a_text, _is_there])
+    group: str = text()
 
-    def resolve(self, cluster: Cluster, chance: Draws) -> "GroupScope":  # noqa: ARG002 - one signature for all
+    def resolve(self, cluster: Cluster, chance: Chance) -> "GroupScope":  # noqa: ARG002 - one signature for all
         """The same."""
         return self
 
-    def whoms(self) -> tuple[tuple[str, Whom], ...]:
+    def targets(self) -> tuple[tuple[str, Target], ...]:
         """The members of the group."""
         return (("group", Pool(f"members of {self.group}")),)
 
@@ -38,16 +32,21 @@ class GroupScope:
 
 
 @attrs.frozen
-class Scale:
+class Scale(Fault):
     """A consumer group has so many members while it lasts; the last ones leave first, in good order."""
 
-    kind: ClassVar[FaultKind] = FaultKind.SCALE
+    kind: ClassVar[str] = "scale"
+    wording: ClassVar[Wording] = Wording("scale", "GROUP N", "give a consumer group N members", 2)
+    needs: ClassVar[Needs | None] = Needs.GROUP_WITH_PROCESSES
     scope: GroupScope
-    members: int = attrs.field(validator=whole("members", 0, MEMBERS_MOST))
+    members: int = whole(unit="members", least=0, most=MEMBERS_MOST)
 
-    def parameters(self) -> Mapping[str, Any]:
-        """How many, ready for JSON."""
-        return parameters_of(self)
+    @classmethod
+    def from_words(cls, words: Words) -> Self:
+        """`scale GROUP N`."""
+        if len(words) != 2:
+            raise cls.wording.mistake()
+        return cls(GroupScope(words[0]), number("members", words[1]))
 
     def describe(self) -> str:
         """For people: `scale billing to 5`."""

@@ -4,38 +4,39 @@ from enum import StrEnum
 
 import attrs
 
-from faults.whom import ANY, Cluster, Draws, FaultError, Lead, Names, Whom, covers, whom
+from faults.target import ANY, Chance, Cluster, Lead, Names, Target, covers, target
+from nodes.fields import FieldError
 
 
-def _is_whom(_scope: object, field: "attrs.Attribute[str]", value: object) -> None:
+def _is_target(_scope: object, field: "attrs.Attribute[str]", value: object) -> None:
     if not isinstance(value, str) or not value:
-        raise FaultError(field.name, f'expected the exact name of a node or "{ANY}", not {value!r}')
+        raise FieldError(field.name, f'expected the exact name of a node or "{ANY}", not {value!r}')
     try:
-        whom(value)
-    except FaultError as error:
-        raise FaultError(field.name, error.expected) from None
+        target(value)
+    except FieldError as error:
+        raise FieldError(field.name, error.problem) from None
 
 
 def _names(text: str) -> tuple[str, ...]:
     """Of a scope that was resolved, or always named its nodes."""
-    found = whom(text)
+    found = target(text)
     return found.names if isinstance(found, Names) else ()
 
 
-def _resolved(text: str, cluster: Cluster, chance: Draws) -> str:
-    return ", ".join(whom(text).find(cluster, chance))
+def _resolved(text: str, cluster: Cluster, chance: Chance) -> str:
+    return ", ".join(target(text).find(cluster, chance))
 
 
 def _expect_somebody(field: str, asked: str, found: str) -> None:
     if not found:
-        raise FaultError(field, f"expected somebody who is hit: nobody is {asked} now")
+        raise FieldError(field, f"expected somebody who is hit: nobody is {asked} now")
 
 
 @attrs.frozen
 class NodeScope:
-    """Nodes, by name or by meaning (`faults.whom`)."""
+    """Nodes, by name or by meaning (`faults.target`)."""
 
-    node: str = attrs.field(validator=_is_whom)
+    node: str = attrs.field(validator=_is_target)
 
     def matches(self, name: str) -> bool:
         """Whether the node of this name is hit; whoever is said by meaning must be resolved before."""
@@ -45,19 +46,19 @@ class NodeScope:
         """Whether it says this name itself, not only `*`: of programs outside only those are hit."""
         return name in _names(self.node)
 
-    def resolve(self, cluster: Cluster, chance: Draws) -> "NodeScope":
+    def resolve(self, cluster: Cluster, chance: Chance) -> "NodeScope":
         """The nodes that are meant now, by name.
 
         Raises:
-            FaultError: nobody is.
+            FieldError: nobody is.
         """
         found = _resolved(self.node, cluster, chance)
         _expect_somebody("node", self.node, found)
         return NodeScope(found)
 
-    def whoms(self) -> tuple[tuple[str, Whom], ...]:
+    def targets(self) -> tuple[tuple[str, Target], ...]:
         """(field, whom) of all that is asked for."""
-        return (("node", whom(self.node)),)
+        return (("node", target(self.node)),)
 
     def describe(self) -> str:
         """For people: `broker-a`, or `all nodes`."""
@@ -68,9 +69,9 @@ class NodeScope:
 class LinkScope:
     """The links from some nodes to others, in one direction or both."""
 
-    src: str = attrs.field(validator=_is_whom)
+    src: str = attrs.field(validator=_is_target)
     """Whose frames, by name or by meaning."""
-    dst: str = attrs.field(validator=_is_whom)
+    dst: str = attrs.field(validator=_is_target)
     """To whom."""
     one_way: bool = False
     """Only frames from `src` to `dst`; else also those from `dst` to `src`."""
@@ -79,7 +80,7 @@ class LinkScope:
 
     def __attrs_post_init__(self) -> None:
         if self.src == self.dst != ANY and len(_names(self.src)) == 1:
-            raise FaultError("dst", f"expected another node than {self.src}: a node has no link to itself")
+            raise FieldError("dst", f"expected another node than {self.src}: a node has no link to itself")
         # Every link asks whether it is meant, each time that a fault begins or ends.
         object.__setattr__(self, "_src", _names(self.src))
         object.__setattr__(self, "_dst", _names(self.dst))
@@ -90,20 +91,20 @@ class LinkScope:
         backward = covers(self._src, dst) and covers(self._dst, src)
         return forward or (backward and not self.one_way)
 
-    def resolve(self, cluster: Cluster, chance: Draws) -> "LinkScope":
+    def resolve(self, cluster: Cluster, chance: Chance) -> "LinkScope":
         """The links that are meant now, by name.
 
         Raises:
-            FaultError: nobody is at one of the ends, or the same node is at both.
+            FieldError: nobody is at one of the ends, or the same node is at both.
         """
         src, dst = (_resolved(end, cluster, chance) for end in (self.src, self.dst))
         _expect_somebody("src", self.src, src)
         _expect_somebody("dst", self.dst, dst)
         return LinkScope(src, dst, self.one_way)
 
-    def whoms(self) -> tuple[tuple[str, Whom], ...]:
+    def targets(self) -> tuple[tuple[str, Target], ...]:
         """(field, whom) of all that is asked for."""
-        return (("src", whom(self.src)), ("dst", whom(self.dst)))
+        return (("src", target(self.src)), ("dst", target(self.dst)))
 
     def describe(self) -> str:
         """For people: `consumer-1 -> broker-b`, `consumer-1 <-> broker-b`, or `all links`."""
@@ -130,7 +131,7 @@ def _shape(value: object) -> Shape:
     try:
         return Shape(value)  # type: ignore[arg-type]
     except ValueError:
-        raise FaultError("shape", f"expected one of {', '.join(Shape)}, not {value!r}") from None
+        raise FieldError("shape", f"expected one of {', '.join(Shape)}, not {value!r}") from None
 
 
 @attrs.frozen
@@ -138,9 +139,9 @@ class PartitionScope:
     """A division of nodes; links to others than these are not hit."""
 
     shape: Shape = attrs.field(converter=_shape)
-    among: str = attrs.field(default="servers", validator=_is_whom)
+    among: str = attrs.field(default="servers", validator=_is_target)
     """Who is divided. A ring or a bridge of nodes by name keeps the order of the names; else it is drawn."""
-    node: str = attrs.field(default="random servers", validator=_is_whom)
+    node: str = attrs.field(default="random servers", validator=_is_target)
     """isolate: who is isolated from the rest of `among`."""
 
     def matches(self, src: str, dst: str) -> bool:
@@ -158,29 +159,29 @@ class PartitionScope:
         middle = len(among) // 2
         return (one - middle) * (other - middle) < 0
 
-    def resolve(self, cluster: Cluster, chance: Draws) -> "PartitionScope":
+    def resolve(self, cluster: Cluster, chance: Chance) -> "PartitionScope":
         """The division as it is now, by name.
 
         Raises:
-            FaultError: there are too few nodes for it.
+            FieldError: there are too few nodes for it.
         """
-        among = list(whom(self.among).find(cluster, chance))
+        among = list(target(self.among).find(cluster, chance))
         among = list(cluster.pool("nodes")) if among == [ANY] else among
         if len(among) < _FEWEST[self.shape]:
-            raise FaultError("among", f"expected {_FEWEST[self.shape]} nodes at least for {self.shape}: {self.among}")
+            raise FieldError("among", f"expected {_FEWEST[self.shape]} nodes at least for {self.shape}: {self.among}")
         if self.shape is not Shape.ISOLATE:
-            if not isinstance(whom(self.among), Names):
+            if not isinstance(target(self.among), Names):
                 chance.shuffle(among)
             return PartitionScope(self.shape, ", ".join(among))
-        alone = [name for name in whom(self.node).find(_Within(cluster, tuple(among)), chance) if name in among]
+        alone = [name for name in target(self.node).find(_Within(cluster, tuple(among)), chance) if name in among]
         if len(alone) == len(among):
             alone.pop()  # somebody must be left to be isolated from
         _expect_somebody("node", self.node, ", ".join(alone))
         return PartitionScope(self.shape, ", ".join(among), ", ".join(alone))
 
-    def whoms(self) -> tuple[tuple[str, Whom], ...]:
+    def targets(self) -> tuple[tuple[str, Target], ...]:
         """(field, whom) of all that is asked for."""
-        return (("among", whom(self.among)), ("node", whom(self.node)))
+        return (("among", target(self.among)), ("node", target(self.node)))
 
     def describe(self) -> str:
         """For people: `isolate broker-a among broker-a, broker-b`."""
@@ -208,4 +209,4 @@ class _Within:
         return self.cluster.leads(lead, of)
 
 
-__all__ = ["ANY", "FaultError", "LinkScope", "NodeScope", "PartitionScope", "Shape"]
+__all__ = ["ANY", "FieldError", "LinkScope", "NodeScope", "PartitionScope", "Shape"]

@@ -1,7 +1,7 @@
-"""What a node writes about itself: beliefs, ownership, messages, life, and the causes it starts itself.
+"""Records of a node about itself: beliefs, ownership, messages, lifecycle, expired calls.
 
-Every value is frozen and says nothing about time, node or cause: the host adds
-those. Kinds and events are enums, because analyses select on them.
+Every value is frozen and has neither time nor node nor cause: the host adds
+them. Kinds and events are enums, because analyses select by them.
 """
 
 from enum import StrEnum
@@ -10,47 +10,47 @@ from typing import Any
 import attrs
 
 Json = Any
-"""What JSON can say without floats: None, bool, int, str, sequences, and mappings with text keys."""
+"""JSON without floats: None, bool, int, str, sequences, and mappings with text keys."""
 
 
 class BeliefKind(StrEnum):
-    """What a belief is about; the subject's form is given behind each."""
+    """Kinds of beliefs, each with its subject and value."""
 
     ROUTE = "route"
     """Nameserver, client: route of a topic. Subject: topic."""
     LIVE_BROKERS = "live_brokers"
     """Nameserver: addresses it holds for a broker name. Subject: brokerName; value: broker id -> address."""
     NAMESERVER = "nameserver"
-    """Broker, client: the nameserver whose answers it follows. Subject: "pick-one"; value: address."""
+    """Broker, client: the nameserver that it uses. Subject: "pick-one"; value: address."""
     CONSUMER_IDS = "consumer_ids"
     """Broker: members of a consumer group. Subject: group; value: sorted client ids, one per channel."""
     MEMBER_GROUP = "member_group"
-    """Broker: members of its own group. Subject: brokerName; value: broker id -> address; source: who told."""
+    """Broker: members of its own group. Subject: brokerName; value: broker id -> address; source: the nameserver."""
     MIN_BROKER = "min_broker"
     """Broker: lowest member of its own group. Subject: brokerName; value: {"id", "address"}."""
     SPECIAL_SERVICE = "special_service"
-    """Broker: whether it runs what one member of a group may run. Subject: brokerName; value: true or false."""
+    """Broker: whether its special services run. Subject: brokerName; value: true or false."""
     ONLINE_STAGE = "online_stage"
-    """Broker: how far it is on its way online. Subject: brokerName; value: `OnlineStage`, and with whom."""
+    """Broker: stage of pre-online. Subject: brokerName; value: `OnlineStage`, and the peer."""
     MASTER_ADDR = "master_addr"
-    """Slave: whose metadata it copies. Subject: brokerName; value: address."""
+    """Slave: the broker whose metadata it copies. Subject: brokerName; value: address."""
     DATA_VERSION = "data_version"
     """Broker: version of one of its tables. Subject: `VersionedTable`; value: [stateVersion, timestamp, counter]."""
     QUEUE_LOCKS = "queue_locks"
-    """Broker: who holds which queue in order. Subject: group; value: topic@brokerName@queueId -> client id."""
+    """Broker: locks of ordered queues. Subject: group; value: topic@brokerName@queueId -> client id."""
     HA_STATE = "ha_state"
     """Broker: state of a replication link, at either end.
 
     Subject: "master" where it is the slave, else the slave's `ip:port`; value: {"state", and offsets of that moment};
-    source: the other end; null: the master has forgotten the connection.
+    source: the other end; null: the master has removed the connection.
     """
     VIEW = "view"
-    """Consumer: what a rebalance pass allocated from.
+    """Consumer: the input of a rebalance pass.
 
-    Subject: group/topic; value: {"cids", "queues"}; source: who gave the ids.
+    Subject: group/topic; value: {"cids", "queues"}; source: the broker that listed the members.
     """
     ASSIGNMENT = "assignment"
-    """Consumer: the queues a pass gave it.
+    """Consumer: the queues that a pass assigned to it.
 
     Subject: group/topic; value: sorted [brokerName, queueId]; source: the broker that divided them, if one did.
     """
@@ -58,14 +58,14 @@ class BeliefKind(StrEnum):
 
 @attrs.frozen
 class Belief:
-    """What the node now holds to be true about `subject`; recorded only when it changed."""
+    """What the node now believes about `subject`; recorded only when it changes."""
 
     kind: BeliefKind
     subject: str
     value: Json
-    """None: it holds nothing about the subject any more."""
+    """None: the node believes nothing about the subject any more."""
     source: str = ""
-    """Who told it: a host address, or empty where it found out by itself."""
+    """The address that it came from; empty if the node found out by itself."""
 
 
 class OwnershipEvent(StrEnum):
@@ -76,9 +76,9 @@ class OwnershipEvent(StrEnum):
     DROPPED = "dropped"
     """Its process queue was marked dropped."""
     LOCKED = "locked"
-    """A broker granted its order lock; renewals are not told of."""
+    """A broker granted the lock of the queue; renewals are not recorded."""
     UNLOCKED = "unlocked"
-    """It gave the order lock back, or a broker refused to renew it."""
+    """The consumer released the lock of the queue, or a broker refused to renew it."""
 
 
 @attrs.frozen
@@ -91,7 +91,7 @@ class Ownership:
     broker_name: str
     queue_id: int
     offset: int = -1
-    """acquired: where it will start to pull; else the next offset it would have committed; -1 unknown."""
+    """acquired: start of the pulls; else the next offset to commit; -1 unknown."""
 
 
 class MessageEvent(StrEnum):
@@ -100,7 +100,7 @@ class MessageEvent(StrEnum):
     STORED = "stored"
     """Broker: appended to the queue."""
     CONSUMED = "consumed"
-    """Consumer: the listener returned, whatever became of the result."""
+    """Consumer: the listener returned, with either result."""
     COMMITTED = "committed"
     """Broker: a group's offset of the queue was set; offset = the new value."""
 
@@ -117,7 +117,7 @@ class MessageRecord:
     queue_id: int
     offset: int
     client_id: str = ""
-    """consumed: by whom; committed: who asked for it where known."""
+    """consumed: the consumer; committed: the client of the request, if known."""
 
 
 class LifecycleEvent(StrEnum):
@@ -130,7 +130,7 @@ class LifecycleEvent(StrEnum):
     STOPPED = "stopped"
     """An orderly shutdown ended."""
     CRASHED = "crashed"
-    """The node's own code raised."""
+    """The node's code raised an exception."""
     KILLED = "killed"
     POWERED_OFF = "powered_off"
     SUSPENDED = "suspended"
@@ -138,7 +138,7 @@ class LifecycleEvent(StrEnum):
 
 
 PROCESS_ENDS = (LifecycleEvent.STOPPED, LifecycleEvent.CRASHED, LifecycleEvent.KILLED, LifecycleEvent.POWERED_OFF)
-"""After any of these a process believes, holds and owns nothing. A suspended process keeps all of it."""
+"""After any of these a process has no beliefs, locks or queues. A suspended process keeps them."""
 
 
 @attrs.frozen

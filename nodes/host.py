@@ -1,7 +1,7 @@
-"""What a node may ask of its machine: time, network, disk, chance, and a place to record what it believes.
+"""The interface between a node and its machine.
 
-Protocol classes only. The emulator implements them once for every time mode
-and transport; a node never touches trio's clock, a socket, a file or `random`.
+Protocol classes only. The emulator implements the host for every time mode and transport; a node never uses trio's
+clock, a socket, a file or `random` itself.
 """
 
 from collections.abc import Awaitable, Callable, MutableSequence
@@ -23,7 +23,7 @@ class Clock(Protocol):
 
 
 class RandomStream(Protocol):
-    """A named, seeded stream of chance (`random.Random` fits)."""
+    """A named, seeded random generator (`random.Random` fits)."""
 
     def random(self) -> float: ...
     def randrange(self, stop: int, /) -> int: ...
@@ -33,7 +33,7 @@ class RandomStream(Protocol):
 class Disk(Protocol):
     """Named files that survive a kill.
 
-    A file holds what was last written; power loss takes what was not synced.
+    A file has the content of the last write; power loss removes writes that were not synced.
     """
 
     def write(self, name: str, content: bytes, *, sync: bool = True) -> None: ...
@@ -41,7 +41,7 @@ class Disk(Protocol):
         """Content of the file, None where there is none."""
 
     def busy_ms(self) -> float:
-        """How long until all that was written so far is on the disk; whoever must be sure of it sleeps so long."""
+        """How long until everything written so far is on the disk; a node that must be sure sleeps that long."""
 
 
 class Channel(Protocol):
@@ -53,20 +53,20 @@ class Channel(Protocol):
     """`ip:port` of the other end; for an accepted channel the port is the peer's ephemeral one."""
     closed: bool
     last_used_ns: int
-    """When a frame was last sent or arrived at this end, as `Clock.monotonic_ns` tells it."""
+    """When a frame was last sent or received at this end, by `Clock.monotonic_ns`."""
 
     def send(self, command: Command) -> None:
-        """Hand one frame to the network, in order; never waits. On a closed channel the frame is dropped."""
+        """Send a frame, in order, without waiting. On a closed channel the frame is dropped."""
 
     def close(self) -> None:
-        """Close this end; the peer learns it when the FIN arrives. Its own handler is not told."""
+        """Close this end; the peer notices when the FIN arrives. The handler of this end is not called."""
 
 
 class ChannelHandler(Protocol):
-    """Who is told what arrives on a channel; the calls are synchronous and must not raise."""
+    """Callbacks of a channel; they are synchronous and must not raise."""
 
     def on_open(self, channel: Channel) -> None:
-        """A connection was accepted; who opens one gets it from `Host.connect`."""
+        """A connection was accepted; one that this node opens is returned by `Host.connect`."""
 
     def on_command(self, channel: Channel, command: Command) -> None:
         """A frame arrived; the running cause is its delivery."""
@@ -76,10 +76,10 @@ class ChannelHandler(Protocol):
 
 
 class Timer(Protocol):
-    """A call that has not happened yet."""
+    """A scheduled call."""
 
     def cancel(self) -> None:
-        """Forget the call; does nothing once it has happened."""
+        """Cancel the call; does nothing once it was made."""
 
 
 class Logger(Protocol):
@@ -101,13 +101,13 @@ class Host(Protocol):
     log: Logger
 
     async def sleep_ms(self, duration_ms: float) -> None:
-        """Sleep; a suspended host sleeps on until it is resumed."""
+        """Sleep; on a suspended host until it is resumed, at least."""
 
     async def sleep_until_ns(self, instant_ns: int) -> None:
-        """Sleep until `clock.monotonic_ns()` has reached `instant_ns`; returns at once where it has."""
+        """Sleep until `clock.monotonic_ns()` has reached `instant_ns`; returns at once if it has."""
 
     async def sleep_or_call_ms(self, duration_ms: float, give_waker: Callable[[Callable[[], None]], None]) -> None:
-        """Sleep for `duration_ms`, or until somebody calls the waker handed to `give_waker`."""
+        """Sleep for `duration_ms`, or until the waker that is passed to `give_waker` is called."""
 
     def call_later_ms(self, delay_ms: float, callback: Callable[[], None]) -> Timer:
         """Call `callback` once after `delay_ms`."""
@@ -116,7 +116,7 @@ class Host(Protocol):
         """Cancel what runs inside after `duration_ms`, raising `trio.TooSlowError`."""
 
     def start_soon(self, flow: Callable[..., Awaitable[object]], *args: object, name: str) -> None:
-        """Run a flow as a task of this process; it ends with the process at the latest."""
+        """Run a flow as a task of this process; the end of the process cancels it."""
 
     def listen(self, port: int, handler: ChannelHandler) -> None:
         """Accept connections on `ip:port` until the process ends or `close_listener`.
@@ -139,11 +139,26 @@ class Host(Protocol):
         """The stream `name` of this host: the same seed and name give the same draws."""
 
     def begin_cause(self, name: str) -> None:
-        """Start a new chain of causes here: the timer or flow `name` acts by itself."""
+        """Start a new chain of causes, for a timer or flow that acts by itself."""
 
     def record(self, event: Event) -> None:
-        """Write what the node believes or did into the trace, with the running cause."""
+        """Write a belief or an event into the trace, with the running cause."""
 
 
 class ConnectError(Exception):
-    """A connection could not be opened; says to whom and why."""
+    """A connection could not be opened; the text says to which address, and why."""
+
+
+class Node(Protocol):
+    """One RocketMQ process.
+
+    The host runs `main` as the process's first task. It ends when
+    `request_shutdown` was called and the orderly shutdown is done; a kill
+    cancels it at any point.
+    """
+
+    async def main(self) -> None:
+        """Start, serve and shut down, in RocketMQ's order."""
+
+    def request_shutdown(self) -> None:
+        """SIGTERM: start the orderly shutdown."""

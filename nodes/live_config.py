@@ -1,6 +1,6 @@
-"""A node's options, changed while it runs.
+"""Options of a node that operators change while it runs.
 
-Whatever a part looks up when it needs it changes at once; what a part was made with waits for the next start.
+A part that reads an option on each use sees the change at once; options read at the start wait for the next start.
 
 Mirrors:
     `org.apache.rocketmq.remoting.Configuration`.
@@ -9,24 +9,24 @@ Mirrors:
 from collections.abc import Callable, Mapping
 from typing import Generic, TypeVar
 
-from nodes.config_options import Config
-from nodes.config_text import from_lines, to_lines, updated, values_of
+from nodes.config.options import Config
+from nodes.config.text import from_lines, to_lines, updated, values_of
 from nodes.host import Disk, Host
 from nodes.protocol.model import DataVersion
 
 _Config = TypeVar("_Config", bound=Config)
 CONFIG_FILE = "changed.properties"
 BLACK_LIST = ("brokerConfigPath", "configBlackList", "configStorePath", "kvConfigPath", "rocketmqHome", "listenPort")
-"""RocketMQ's own, and the port, which an address would follow that nobody listens on."""
+"""RocketMQ's own list, and the port, because the node would advertise an address on which it does not listen."""
 
 
 class LiveConfig(Generic[_Config]):
     """The options of one node.
 
     Args:
-        host: on whose disk changes are kept.
-        config: as they are now.
-        apply: hands changed ones to the parts of the node.
+        host: stores changes on its disk.
+        config: the present options.
+        apply: passes changed options to the parts of the node.
     """
 
     def __init__(self, host: Host, config: _Config, apply: Callable[[_Config], None]) -> None:
@@ -34,24 +34,24 @@ class LiveConfig(Generic[_Config]):
         self._config = config
         self._apply = apply
         self.data_version = DataVersion(timestamp=host.clock.now_ms())
-        """Steps with every change."""
+        """Incremented with every change."""
 
     def values(self) -> dict[str, object]:
         """All options that have a value, by name."""
         return values_of(self._config)
 
     def update(self, text: str) -> tuple[str, ...]:
-        """Change options, for the next processes of this node, too.
+        """Change options, for this process and later ones of this node.
 
         Args:
-            text: lines of `name=value`; unknown names are passed over.
+            text: lines of `name=value`; unknown names are ignored.
 
         Returns:
-            The names that were given.
+            The names in the text.
 
         Raises:
             PermissionError: one of them may not be changed.
-            ConfigError: one of them cannot have its value.
+            FieldError: one of the values is invalid.
             ValueError: the text is no list of options.
         """
         changes = from_lines(text)
@@ -65,12 +65,12 @@ class LiveConfig(Generic[_Config]):
 
 
 def with_kept_changes(disk: Disk, config: _Config) -> _Config:
-    """The options of a node that begins: those of its set-up, and what was changed while earlier processes ran."""
+    """The options at the start of a node: those of its set-up, with the changes of earlier processes."""
     return updated(config, _kept(disk))
 
 
 def keep_changes(disk: Disk, changes: Mapping[str, str]) -> None:
-    """Have later processes of a node begin with these options."""
+    """Store changed options for later processes of a node."""
     disk.write(CONFIG_FILE, to_lines({**_kept(disk), **changes}).encode())
 
 

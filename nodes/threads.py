@@ -1,5 +1,6 @@
-"""RocketMQ's single-thread schedulers, each as one task: slow work delays whatever shares the thread."""
+"""RocketMQ's schedulers and threads as tasks: a slow job delays the other jobs of its thread."""
 
+from collections import deque
 from collections.abc import Awaitable, Callable
 from heapq import heappop, heappush
 
@@ -36,7 +37,7 @@ class ScheduledThread:
         self._host = host
         self._name = name
         self.is_late = False
-        """Whether the running job was begun after its instant: the thread was busy, or the process frozen."""
+        """Whether the running job was started late: the thread was busy, or the process frozen."""
         self._waiting: list[tuple[int, int, _Periodic]] = []
         self._order = 0
 
@@ -49,7 +50,7 @@ class ScheduledThread:
         self._add(initial_delay_ms, _Periodic(name, job, int(delay_ms * _NS_PER_MS), fixed_rate=False))
 
     def start(self) -> None:
-        """Begin; jobs are added before."""
+        """Start the thread; jobs are added before."""
         self._host.start_soon(self._run, name=self._name)
 
     async def _run(self) -> None:
@@ -73,10 +74,10 @@ class ScheduledThread:
 
 
 class WakeUp:
-    """RocketMQ's `ServiceThread#waitForRunning`: sleep, unless or until somebody calls `wake`.
+    """RocketMQ's `ServiceThread#waitForRunning`: sleep until `wake` is called.
 
-    Wake-ups while the thread works are kept and coalesced into one; the thread
-    goes on with the cause of the first.
+    Wake-ups while the thread works are coalesced into one, which ends the next
+    sleep; the thread continues with the cause of the first one.
     """
 
     def __init__(self, host: Host) -> None:
@@ -85,21 +86,21 @@ class WakeUp:
         self._waiter: Callable[[], None] | None = None
 
     def wake(self) -> None:
-        """End the present or the next sleep."""
+        """End the running or the next sleep."""
         if self._woken_by is None:
             self._woken_by = cause.get()
         if self._waiter is not None:
             self._waiter()
 
     async def sleep_ms(self, duration_ms: float) -> bool:
-        """Sleep until woken, at most for `duration_ms`; returns whether somebody woke it."""
+        """Sleep until `wake` is called, at most for `duration_ms`; returns whether it was called."""
         if self._woken_by is None:
             await self._host.sleep_or_call_ms(duration_ms, self._take_waker)
         self._waiter = None
         return self._consume()
 
     async def sleep_through_ms(self, duration_ms: float) -> bool:
-        """Sleep for the whole of `duration_ms`; returns whether somebody called `wake` by then."""
+        """Sleep for the whole of `duration_ms`; returns whether `wake` was called by then."""
         await self._host.sleep_ms(duration_ms)
         return self._consume()
 
@@ -112,3 +113,113 @@ class WakeUp:
 
     def _take_waker(self, waker: Callable[[], None]) -> None:
         self._waiter = waker
+
+
+@attrs.frozen
+class _Entry:
+    job: Job
+    cause: int
+    name: str = ""
+    period_ns: int = 0
+    """0: the job runs once."""
+
+
+class DelayedThread:
+    """Delayed and periodic jobs that take turns on one thread, and may be added while it runs.
+
+    Mirrors:
+        `java.util.concurrent.ScheduledThreadPoolExecutor` with one thread.
+    """
+
+    def __init__(self, host: Host, name: str) -> None:
+        self._host = host
+        self._name = name
+        self._waiting: list[tuple[int, int, _Entry]] = []
+        self._order = 0
+        self._wake_up = WakeUp(host)
+        self._stopped = False
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._host.start_soon(self._run, name=self._name)
+
+    def stop(self) -> None:
+        """Stop periodic jobs; delayed ones still run."""
+        self._stopped = True
+
+    def after_ms(self, delay_ms: float, job: Job) -> None:
+        """Run `job` once, with the cause of the caller (`schedule`)."""
+        self._push(self._host.clock.monotonic_ns() + int(delay_ms * _NS_PER_MS), _Entry(job, cause.get()))
+
+    def at_fixed_rate(self, name: str, job: Job, initial_delay_ms: float, period_ms: float) -> None:
+        """Run `job` at initial delay, + period, + 2 periods ... (`scheduleAtFixedRate`)."""
+        entry = _Entry(job, cause.get(), name, int(period_ms * _NS_PER_MS))
+        self._push(self._host.clock.monotonic_ns() + int(initial_delay_ms * _NS_PER_MS), entry)
+
+    async def _run(self) -> None:
+        while True:
+            wait_ms = self._wait_ms()
+            if wait_ms > 0:
+                await self._wake_up.sleep_ms(wait_ms)
+                continue
+            due_ns, _, entry = heappop(self._waiting)
+            if not entry.period_ns:
+                cause.set(entry.cause)
+                await entry.job()
+            elif not self._stopped:
+                self._host.begin_cause(entry.name)
+                await entry.job()
+                self._push(due_ns + entry.period_ns, entry)
+
+    def _wait_ms(self) -> float:
+        if not self._waiting:
+            return FOR_EVER_MS
+        return (self._waiting[0][0] - self._host.clock.monotonic_ns()) / _NS_PER_MS
+
+    def _push(self, due_ns: int, entry: _Entry) -> None:
+        self._order += 1
+        heappush(self._waiting, (due_ns, self._order, entry))
+        self._wake_up.wake()
+
+
+class ScheduledPool:
+    """A pool of threads for delayed jobs; a job that is due while all threads are busy waits for a thread.
+
+    Mirrors:
+        `java.util.concurrent.ScheduledThreadPoolExecutor` with several threads and jobs that are not periodic.
+    """
+
+    def __init__(self, host: Host, name: str, threads_max: int) -> None:
+        self._host = host
+        self._name = name
+        self._threads_max = threads_max
+        self._threads = 0
+        self._waiting: deque[tuple[Job, int]] = deque()
+        self._stopped = False
+
+    def schedule(self, job: Job, delay_ms: int) -> None:
+        """Run a job once, with the cause of this call."""
+        if delay_ms:
+            self._host.call_later_ms(delay_ms, lambda: self._submit(job))
+        else:
+            self._submit(job)
+
+    def stop(self) -> None:
+        """Start no further job."""
+        self._stopped = True
+        self._waiting.clear()
+
+    def _submit(self, job: Job) -> None:
+        if self._stopped:
+            return
+        self._waiting.append((job, cause.get()))
+        if self._threads < self._threads_max:
+            self._threads += 1
+            self._host.start_soon(self._work, name=self._name)
+
+    async def _work(self) -> None:
+        while self._waiting:
+            job, began = self._waiting.popleft()
+            cause.set(began)
+            await job()
+        self._threads -= 1

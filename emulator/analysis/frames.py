@@ -1,8 +1,10 @@
 """The tables of runs as Spark DataFrames."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
+from html import escape
 from pathlib import Path
+from typing import Any
 
 import attrs
 import pyarrow as pa
@@ -10,7 +12,8 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from emulator.trace.reader import NotARunError, RunDirectory
+from emulator.analysis.spark import session_for, spark_session
+from emulator.trace.run_directory import NotARunError, RunDirectory
 from emulator.trace.schema import (
     BELIEFS,
     CAUSES,
@@ -23,6 +26,7 @@ from emulator.trace.schema import (
     ColumnType,
     Table,
 )
+from emulator.trace.segments import segment_paths
 
 _SQL_TYPE = {ColumnType.INT: "BIGINT", ColumnType.TEXT: "STRING"}
 
@@ -70,11 +74,7 @@ def segment_rows(run: RunDirectory) -> dict[str, int]:
     Raises:
         NotARunError: a segment is damaged.
     """
-    return {table.name: sum(_rows_in(segment) for segment in _segments(run, table)) for table in TABLES}
-
-
-def _segments(run: RunDirectory, table: Table) -> list[Path]:
-    return sorted((run.path / "trace" / table.name).glob("seg-*.parquet"))
+    return {table.name: sum(_rows_in(segment) for segment in segment_paths(run.path, table)) for table in TABLES}
 
 
 def _rows_in(segment: Path) -> int:
@@ -97,6 +97,51 @@ def _read(spark: SparkSession, runs: Sequence[RunDirectory], table: Table) -> Da
 def _read_one(spark: SparkSession, run: RunDirectory, table: Table) -> DataFrame:
     ddl = table_ddl(table)
     folder = run.path / "trace" / table.name
-    written = bool(_segments(run, table))
+    written = bool(segment_paths(run.path, table))
     rows = spark.read.schema(ddl).parquet(f"file://{folder}") if written else spark.createDataFrame([], ddl)
     return rows.select(F.lit(run.run).alias("run"), "*")
+
+
+class TraceFrames(Mapping[str, DataFrame]):
+    """The tables of a run as it was when this was made: `trace.beliefs` or `trace["beliefs"]`.
+
+    Args:
+        run: the run.
+        spark: session to use; one is started on this machine where there is none.
+    """
+
+    def __init__(self, run: RunDirectory, spark: SparkSession | None = None) -> None:
+        self._rows = segment_rows(run)
+        self._run = run.run
+        frames = read_frames(session_for(spark or spark_session(), sum(self._rows.values())), [run])
+        self._frames: dict[str, DataFrame] = {table.name: getattr(frames, table.name).drop("run") for table in TABLES}
+
+    def __getitem__(self, table: str) -> DataFrame:
+        return self._frames[table]
+
+    def __getattr__(self, table: str) -> DataFrame:
+        if table.startswith("_") or table not in self._frames:
+            raise AttributeError(f"a trace has no table {table}; it has {', '.join(t.name for t in TABLES)}")
+        return self._frames[table]
+
+    def __dir__(self) -> list[str]:
+        return sorted([*super().__dir__(), *self._frames])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._frames)
+
+    def __len__(self) -> int:
+        return len(self._frames)
+
+    def __repr__(self) -> str:
+        width = max(len(table.name) for table in TABLES)
+        return "\n".join(f"{t.name:<{width}}  {self._rows[t.name]:>8,} rows  {t.doc}" for t in TABLES)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - IPython's
+        rows = "".join(
+            f"<tr><td style='text-align:left'><code>{escape(t.name)}</code></td><td>{self._rows[t.name]:,}</td>"
+            f"<td style='text-align:left'>{escape(t.doc)}</td></tr>"
+            for t in TABLES
+        )
+        head = "<tr><th style='text-align:left'>table</th><th>rows</th><th style='text-align:left'>what</th></tr>"
+        return {"text/plain": repr(self), "text/html": f"<table>{head}{rows}</table>"}

@@ -9,12 +9,10 @@ from pyspark.sql import functions as F
 from emulator.analysis.baseline import with_violation
 from emulator.analysis.frames import Frames
 from emulator.analysis.hand_overs import duplicates, hand_overs
-from emulator.analysis.loss import dead_letters, lost
-from emulator.analysis.offsets import OffsetFault, offset_faults
+from emulator.analysis.offsets import OffsetFault, dead_letters, lost, offset_faults
 from emulator.analysis.order import order
 from emulator.analysis.ownership import QUEUE
-from emulator.analysis.rows import Orphan, Overlap, Queue
-from emulator.analysis.rows_messages import (
+from emulator.analysis.rows import (
     DeadLetters,
     Disorder,
     Duplicates,
@@ -25,10 +23,13 @@ from emulator.analysis.rows_messages import (
     Limits,
     Loss,
     OffsetSlip,
+    Orphan,
+    Overlap,
+    Queue,
     Skew,
 )
 from emulator.analysis.shares import idle, shares, skew
-from emulator.analysis.view_parts import ViewPart, view_parts
+from emulator.analysis.views import ViewPart, view_parts
 
 
 @attrs.frozen

@@ -16,6 +16,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from emulator.base.errors import UserError
+
 JAVA_MAJORS = (17, 21, 25)
 """Major versions of Java that Spark was tried on."""
 
@@ -31,7 +33,7 @@ exec "{{java}}" "$@"
 """
 
 
-class JavaNotFoundError(Exception):
+class JavaNotFoundError(UserError):
     """No Java that Spark accepts; says what to install."""
 
 

@@ -16,7 +16,7 @@ import attrs
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from emulator.analysis.processes import with_ends
+from emulator.analysis.ownership import with_ends
 from emulator.analysis.sweep import Instants, sweep
 from nodes.beliefs import BeliefKind, MessageEvent
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import attrs
 
 from emulator.analysis.canvas import CHARACTER_PX, Axis, band, element, label_lanes, text, titled
+from emulator.analysis.findings import Report
 from emulator.analysis.palette import STYLE, colour_of, highlight_rules, is_dark
-from emulator.analysis.report import Report
 from emulator.analysis.rows import Divergence, Hold, Orphan, Overlap, Queue
 from emulator.analysis.tables import describe_camps, seconds
 

@@ -1,24 +1,26 @@
 """One run judged: what diverged, for how long, and whether that is more than every healthy rebalance shows."""
 
-import json
 from collections import Counter
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-import attrs
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
-from emulator.analysis.agreement import agreement, layered
 from emulator.analysis.baseline import REBALANCE_ROUND_MS, with_violation
-from emulator.analysis.disturbances import disturbances, fault_spans, first_agreement, lifecycle_disturbances
+from emulator.analysis.findings import Report, Verdict
 from emulator.analysis.frames import Frames, read_frames, segment_rows
 from emulator.analysis.invariants import invariants, judgements, limits
-from emulator.analysis.orphan import orphan
-from emulator.analysis.overlap import overlap
-from emulator.analysis.ownership import QUEUE, holds
-from emulator.analysis.phases import phases
+from emulator.analysis.ownership import QUEUE, holds, orphan, overlap
+from emulator.analysis.phases import (
+    agreement,
+    disturbances,
+    fault_spans,
+    first_agreement,
+    layered,
+    lifecycle_disturbances,
+    phases,
+)
 from emulator.analysis.rows import (
     Agreement,
     Camp,
@@ -32,82 +34,16 @@ from emulator.analysis.rows import (
     Phase,
     Queue,
 )
-from emulator.analysis.rows_messages import Invariants, Limits
-from emulator.analysis.session import session_for, spark_session
+from emulator.analysis.shown_report import ShownReport
+from emulator.analysis.spark import session_for, spark_session
 from emulator.analysis.special_services import special_services
-from emulator.analysis.view import view_camps
-from emulator.trace.reader import RunDirectory, open_run
+from emulator.analysis.views import view_camps
+from emulator.trace.run_directory import RunDirectory, open_run
 from emulator.trace.schema import BELIEFS, OWNERSHIP
 from nodes.beliefs import BeliefKind
 
 SHOWN_KINDS = (BeliefKind.CONSUMER_IDS, BeliefKind.ROUTE, BeliefKind.LIVE_BROKERS)
 """Kinds that nodes share and may disagree on; the remaining ones differ between healthy nodes."""
-
-
-class Verdict(StrEnum):
-    """What a run proved."""
-
-    VALID = "valid"
-    """Nothing diverged for longer than a rebalance round."""
-    INVALID = "invalid"
-    UNKNOWN = "unknown"
-    """The trace is incomplete, or holds nothing to judge."""
-
-
-EXIT_STATUS = {Verdict.VALID: 0, Verdict.INVALID: 1, Verdict.UNKNOWN: 2}
-
-
-@attrs.frozen
-class Report:
-    """What the analysis of one run found; all rows in order of time."""
-
-    run_id: str
-    scenario: str
-    seed: int
-    mode: str
-    digest: str
-    end_ns: int
-    round_ms: int
-    """What lasts no longer than this is baseline."""
-    verdict: Verdict
-    reasons: tuple[str, ...]
-    """Why it is not valid, one sentence each; empty where it is."""
-    views: tuple[Divergence, ...]
-    """Consumers that allocated from different views: judged."""
-    overlaps: tuple[Overlap, ...]
-    """Judged."""
-    orphans: tuple[Orphan, ...]
-    """Judged."""
-    invariants: Invariants
-    """Judged."""
-    limits: Limits
-    beliefs: tuple[Divergence, ...]
-    """Other beliefs that differed, for explanation; not judged."""
-    agreement: tuple[Agreement, ...]
-    phases: tuple[Phase, ...]
-    duties: tuple[DutySpan, ...]
-    """Of broker groups in which it changed; not judged."""
-    holds: tuple[Hold, ...]
-    faults: tuple[FaultSpan, ...]
-    marks: tuple[LifeMark, ...]
-    names: dict[str, str]
-    """Address -> node, to tell people who a client id is."""
-
-    @property
-    def exit_status(self) -> int:
-        """0 valid, 1 invalid, 2 unknown."""
-        return EXIT_STATUS[self.verdict]
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - IPython's
-        """How notebooks show it."""
-        from emulator.analysis.shown_report import as_html, as_text
-
-        return {"text/plain": as_text(self), "text/html": as_html(self)}
-
-    def to_json(self) -> str:
-        """The whole report as JSON; keys are the names of the attributes."""
-        content = attrs.asdict(self) | {"exit_status": self.exit_status}
-        return json.dumps(content, indent=1)
 
 
 def analyze(run_dir: Path | str, spark: SparkSession | None = None, *, round_ms: int = REBALANCE_ROUND_MS) -> Report:
@@ -140,7 +76,7 @@ def judge(run: RunDirectory, spark: SparkSession | None = None, *, round_ms: int
     verdict = Verdict.INVALID if reasons else Verdict.UNKNOWN if doubts else Verdict.VALID
     if broken_off:
         verdict = Verdict.UNKNOWN
-    return Report(
+    return ShownReport(
         run_id=run.run,
         scenario=str(manifest["scenario"]["scenario"]["name"]),
         seed=int(manifest["seed"]),

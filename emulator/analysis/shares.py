@@ -9,7 +9,7 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from emulator.analysis.processes import PROCESS, process_ends
+from emulator.analysis.ownership import PROCESS, process_ends
 from nodes.beliefs import LifecycleEvent
 from nodes.protocol.model import RETRY_TOPIC_PREFIX
 

@@ -2,15 +2,25 @@
 
 from html import escape
 from io import StringIO
+from typing import Any
 
+import attrs
 from rich.console import Console
 
+from emulator.analysis.findings import Report
 from emulator.analysis.picture import page
-from emulator.analysis.report import Report
 from emulator.analysis.tables import render
 
 _COLUMNS = 120
 _LINE_PX, _AROUND_PX = 20, 230
+
+
+@attrs.frozen
+class ShownReport(Report):
+    """A report that a notebook shows."""
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - IPython's
+        return {"text/plain": as_text(self), "text/html": as_html(self)}
 
 
 def as_text(report: Report) -> str:

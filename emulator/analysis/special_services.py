@@ -11,7 +11,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from emulator.analysis.processes import with_ends
+from emulator.analysis.ownership import with_ends
 from emulator.analysis.sweep import Instants, close_at_end, sweep
 from nodes.beliefs import BeliefKind
 

@@ -5,17 +5,16 @@ from collections.abc import Callable, Hashable, Iterable
 
 import attrs
 
-from emulator.cluster import CONSUMER, PRODUCER
 from emulator.guest_views.holds import Holds
-from emulator.guest_views.names import ClientName
-from emulator.queue_owners import GroupQueue
+from emulator.spec.model import CONSUMER, PRODUCER
+from emulator.state.client_names import ClientName
+from emulator.state.owners import GroupQueue
 from emulator.trace.recorder import Source
 from nodes.beliefs import Belief, BeliefKind, Event, Json, Lifecycle, LifecycleEvent, Ownership, OwnershipEvent
 from nodes.cause import NO_CAUSE
-from nodes.client.routes import topic_subscribe_info
-from nodes.protocol.java_order import java_sorted
+from nodes.protocol.java import java_sorted
 from nodes.protocol.model import ConsumerData, ConsumeType, HeartbeatData, MessageModel, MessageQueue, TopicRouteData
-from nodes.protocol.route_brief import route_in_brief
+from nodes.routes import route_in_brief, topic_subscribe_info
 
 NOTICE_LEADS_MS = 2_000
 """A pass follows a notice at once, or as much later as passes are kept apart (1 s)."""

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, TypeVar
+from typing import Protocol, TypeVar
 
 import attrs
 
 from emulator.guest_views.client import GuestClient, queue_of
-from emulator.queue_owners import GroupQueue
+from emulator.state.owners import GroupQueue
 from nodes.cause import NO_CAUSE, cause
 from nodes.protocol import bodies, headers
 from nodes.protocol.codes import RequestCode, ResponseCode
@@ -15,9 +15,6 @@ from nodes.protocol.command import Command
 from nodes.protocol.errors import ProtocolError
 from nodes.protocol.model import RETRY_TOPIC_PREFIX, HeartbeatData, TopicRouteData
 from nodes.protocol.registry import decode_body_cached, decode_header
-
-if TYPE_CHECKING:
-    from emulator.guest_views.views import GuestViews
 
 T = TypeVar("T")
 IN_FLIGHT_MAX = 1_000
@@ -35,6 +32,26 @@ class ToldRoute:
     """Row of the answer."""
 
 
+class Clients(Protocol):
+    """All clients of all guests, as far as one connection needs them."""
+
+    @property
+    def now_ms(self) -> int:
+        """Milliseconds since the run began."""
+
+    def introduce(self, connection: "WatchedConnection", client_id: str, *, is_new: bool = False) -> None:
+        """A connection says whose it is."""
+
+    def guess_speaker(self, connection: "WatchedConnection", group: str) -> None:
+        """Bind a connection that has not said whose it is, if only one client can have dialled there."""
+
+    def settle_routes(self, program: str) -> None:
+        """Have clients believe what nameservers told, as soon as it is known who they are."""
+
+    def ended(self, connection: "WatchedConnection", *, by_node: bool) -> None:
+        """A connection is over."""
+
+
 class WatchedConnection:
     """What passes between one program and one node.
 
@@ -47,7 +64,7 @@ class WatchedConnection:
         broker_name: of that node; empty for a nameserver.
     """
 
-    def __init__(self, views: "GuestViews", program: str, node: str, address: str, broker_name: str) -> None:
+    def __init__(self, clients: Clients, program: str, node: str, address: str, broker_name: str) -> None:
         self.program = program
         self.node = node
         self.broker_name = broker_name
@@ -58,7 +75,7 @@ class WatchedConnection:
         """Topics whose routes nobody believes yet, for it is not known who was told."""
         self.retry_groups: dict[str, None] = {}
         """Consumer groups whose retry topics it asked for: that is what tells connections to a nameserver apart."""
-        self._views = views
+        self._clients = clients
         self._address = address
         self._pulls: dict[int, GroupQueue] = {}
         self._asked: dict[int, str] = {}
@@ -94,7 +111,7 @@ class WatchedConnection:
         except ProtocolError:
             return command
         if self.client is not None:
-            self.client.said_ms = self._views.now_ms
+            self.client.said_ms = self._clients.now_ms
         return command._replace(cause=led) if led else command
 
     def told(self, command: Command) -> None:
@@ -108,22 +125,22 @@ class WatchedConnection:
         """It is over; whoever still wants a queue of this broker dials anew."""
         if self.client is not None:
             for opaque, queue in self._pulls.items():
-                self.client.holds.answered(queue, (self, opaque), self._views.now_ms, with_messages=False)
-        self._views.ended(self, by_node=by_node)
+                self.client.holds.answered(queue, (self, opaque), self._clients.now_ms, with_messages=False)
+        self._clients.ended(self, by_node=by_node)
 
     # --- what it says -------------------------------------------------------------
 
     def _heartbeat(self, command: Command) -> int:
         data = decode_body_cached(HeartbeatData, command.body)
-        self._views.introduce(self, data.client_id, is_new=True)
+        self._clients.introduce(self, data.client_id, is_new=True)
         if self.client is not None:
             self.client.heartbeat(data)
-        self._views.settle_routes(self.program)
+        self._clients.settle_routes(self.program)
         return NO_CAUSE
 
     def _unregister(self, command: Command) -> int:
         header = decode_header(headers.UnregisterClientRequestHeader, command.ext_fields)
-        self._views.introduce(self, header.client_id)
+        self._clients.introduce(self, header.client_id)
         if self.client is not None:
             self.client.unregister(header.producer_group, header.consumer_group)
         return NO_CAUSE
@@ -134,35 +151,35 @@ class WatchedConnection:
         if client is not None and client.owns_of(header.consumer_group, header.topic):
             queue = self._queue(header)
             _keep(self._pulls, command.opaque, queue)
-            client.pull(queue, (self, command.opaque), header.queue_offset, self._views.now_ms)
+            client.pull(queue, (self, command.opaque), header.queue_offset, self._clients.now_ms)
         return NO_CAUSE
 
     def _commit(self, command: Command) -> int:
         header = decode_header(headers.UpdateConsumerOffsetRequestHeader, command.ext_fields)
         client = self._speaker(header.consumer_group)
         if client is not None and header.queue_id is not None and header.commit_offset is not None:
-            client.holds.commit(self._queue(header), header.commit_offset, self._views.now_ms)
+            client.holds.commit(self._queue(header), header.commit_offset, self._clients.now_ms)
         return NO_CAUSE
 
     def _ask_members(self, command: Command) -> int:
         group = decode_header(headers.ConsumerGroupRequestHeader, command.ext_fields).consumer_group
         _keep(self._asked, command.opaque, group)
         client = self._speaker(group)
-        return NO_CAUSE if client is None else client.cause_of_pass(group, self._views.now_ms)
+        return NO_CAUSE if client is None else client.cause_of_pass(group, self._clients.now_ms)
 
     def _lock(self, command: Command) -> int:
         body = decode_body_cached(bodies.LockBatchRequestBody, command.body)
-        self._views.introduce(self, body.client_id)
+        self._clients.introduce(self, body.client_id)
         queues = tuple(queue_of(body.consumer_group, queue) for queue in body.mq_set)
         _keep(self._locks, command.opaque, queues)
         if self.client is not None:
             for queue in queues:
-                self.client.holds.lock(queue, self._views.now_ms)
+                self.client.holds.lock(queue, self._clients.now_ms)
         return NO_CAUSE
 
     def _unlock(self, command: Command) -> int:
         body = decode_body_cached(bodies.LockBatchRequestBody, command.body)
-        self._views.introduce(self, body.client_id)
+        self._clients.introduce(self, body.client_id)
         if self.client is not None:
             for queue in body.mq_set:
                 self.client.unlock(queue_of(body.consumer_group, queue))
@@ -181,7 +198,7 @@ class WatchedConnection:
         queue = self._pulls.pop(command.opaque, None)
         if queue is not None and self.client is not None:
             found = command.code == ResponseCode.SUCCESS
-            self.client.holds.answered(queue, (self, command.opaque), self._views.now_ms, with_messages=found)
+            self.client.holds.answered(queue, (self, command.opaque), self._clients.now_ms, with_messages=found)
 
     def _members(self, command: Command) -> None:
         group = self._asked.pop(command.opaque, None)
@@ -192,7 +209,7 @@ class WatchedConnection:
     def _changed(self, command: Command) -> None:
         group = decode_header(headers.ConsumerGroupRequestHeader, command.ext_fields).consumer_group
         if self.client is not None:
-            self.client.told_change(group, cause.get(), self._views.now_ms)
+            self.client.told_change(group, cause.get(), self._clients.now_ms)
 
     def _locked(self, command: Command) -> None:
         asked = self._locks.pop(command.opaque, None)
@@ -206,12 +223,12 @@ class WatchedConnection:
             route = decode_body_cached(TopicRouteData, command.body)
             self.unsettled[topic] = None
             self.routes[topic] = ToldRoute(route, self._address, cause.get())
-            self._views.settle_routes(self.program)
+            self._clients.settle_routes(self.program)
 
     def _speaker(self, group: str) -> GuestClient | None:
         """Who speaks for a group here: pulls and commits do not say it."""
         if self.client is None:
-            self._views.guess_speaker(self, group)
+            self._clients.guess_speaker(self, group)
         return self.client
 
     def _queue(

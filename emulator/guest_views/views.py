@@ -7,9 +7,9 @@ import attrs
 
 from emulator.guest_views.client import GuestClient
 from emulator.guest_views.connection import WatchedConnection
-from emulator.guest_views.names import ClientNames
-from emulator.host import World
-from emulator.network.fabric import Listener
+from emulator.machine.world import World
+from emulator.network.endpoint import Listener
+from emulator.state.client_names import ClientNames
 from emulator.trace.recorder import Source
 from nodes.beliefs import Event, LifecycleEvent
 from nodes.cause import cause

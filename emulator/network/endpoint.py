@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-if TYPE_CHECKING:
-    from emulator.network.link import Link
-    from emulator.time.timeline import Timeline
-    from faults.link import Stage
-    from nodes.host import ChannelHandler
-    from nodes.protocol.command import Command
+import attrs
+
+from emulator.network.link import Link
+from emulator.time.timeline import Owner, Timeline
+from faults.link import Stage
+from nodes.host import ChannelHandler
+from nodes.protocol.command import Command
 
 
 class Network(Protocol):
@@ -40,6 +41,19 @@ class Peer(Protocol):
 
     def crash(self, error: Exception) -> None:
         """Its own code raised while it handled an arrival."""
+
+
+class ListeningProcess(Peer, Owner, Protocol):
+    """The process that holds a port."""
+
+
+@attrs.define
+class Listener:
+    """An open port of a process."""
+
+    process: ListeningProcess
+    handler: ChannelHandler
+    wire: object
 
 
 class Endpoint:
@@ -91,6 +105,10 @@ class Endpoint:
         """When its latest frame arrives; a later frame never overtakes it."""
         self.closed = False
         self.wire = None
+
+    def is_in(self, stage: Stage) -> bool:
+        """Whether the process at one of the two ends is in a stage of its life."""
+        return self.process.is_in(stage) or self.peer.process.is_in(stage)
 
     def send(self, command: Command) -> None:
         """Hand one frame to the network."""

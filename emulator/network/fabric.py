@@ -2,18 +2,15 @@
 
 from typing import Protocol
 
-import attrs
-
-from emulator.bites import Bites
-from emulator.network.endpoint import Endpoint, Peer
-from emulator.network.guest_hosts import GuestHosts
-from emulator.network.guest_watch import WatchGuest, unwatched
+from emulator.base.hits import Hits
+from emulator.network.endpoint import Endpoint, Listener, Peer
+from emulator.network.guests.hosts import GuestHosts
+from emulator.network.guests.watch import WatchGuest, unwatched
 from emulator.network.hub import Arrival, Carrier, Hub
 from emulator.network.link import Link, LinkRule
 from emulator.network.retransmission import Retransmission
-from emulator.time.timeline import Owner, Timeline
+from emulator.time.timeline import Timeline
 from nodes.cause import NO_CAUSE, cause
-from nodes.host import ChannelHandler
 from nodes.protocol.command import Command
 from nodes.rpc.codec import FRAME_BYTES_MAX
 
@@ -32,19 +29,6 @@ class FrameRecorder(Protocol):
 
 BODY_BYTES_MAX = FRAME_BYTES_MAX - 64 * 1024
 """What a frame may carry beside its header; longer ones are refused by whoever reads them."""
-
-
-class ListeningProcess(Peer, Owner, Protocol):
-    """The process that holds a port."""
-
-
-@attrs.define
-class Listener:
-    """An open port of a process."""
-
-    process: ListeningProcess
-    handler: ChannelHandler
-    wire: object
 
 
 class Fabric:
@@ -66,7 +50,7 @@ class Fabric:
         self.listeners: dict[tuple[str, int], Listener] = {}
         self.powered: dict[str, str] = {}
         """ip -> node of every machine that has power."""
-        self.bites = Bites()
+        self.hits = Hits()
         """How often each fault did something, here and on the machines."""
         self.guests = GuestHosts(())
         """Programs outside that have names."""
@@ -86,7 +70,7 @@ class Fabric:
         """The direction from node `src` to node `dst`."""
         link = self._links.get((src, dst))
         if link is None:
-            link = Link(self._seed, src, dst, self._delay_ms, self._jitter_ms, self.bites)
+            link = Link(self._seed, src, dst, self._delay_ms, self._jitter_ms, self.hits)
             link.apply(tuple(r for r in self._rules if r.covers(src, dst)))
             self._links[src, dst] = link
         return link
@@ -189,7 +173,7 @@ class Fabric:
         receiver = sender.peer
         process = receiver.process
         if sender.link.cut_by:
-            self.bites.bite(sender.link.cut_by)
+            self.hits.count(sender.link.cut_by)
             if command is not None:
                 self.recorder.frame("dropped", sender, command, sent_ns, sender.link.cut_by)
         elif receiver.closed:
@@ -202,10 +186,20 @@ class Fabric:
                 return
             receiver.last_used_ns = self.timeline.now_ns
             cause.set(self.recorder.frame("delivered", sender, command, sent_ns))
+            if sender.link.refusals and self._refuse(sender, command):
+                return
             try:
                 receiver.handler.on_command(receiver, command)
             except Exception as error:  # noqa: BLE001 - a node that raises must not take the network with it
                 process.crash(error)
+
+    def _refuse(self, sender: Endpoint, command: Command) -> bool:
+        """Answer a request in place of its receiver, where a fault refuses it; returns whether one does."""
+        rule = sender.link.refusal(sender, command)
+        if rule is None:
+            return False
+        sender.peer.send(command.answer(rule.response, f"refused by fault {rule.fault_id}"))
+        return True
 
     def _break(self, endpoint: Endpoint, mistake: str) -> None:
         """The receiver cannot read what `endpoint` sends: framing is lost, and both ends are told of the close."""

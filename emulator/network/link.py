@@ -5,16 +5,26 @@ Pure: the router asks for a verdict per frame, and knows the time itself.
 
 from collections.abc import Callable
 from enum import StrEnum
+from typing import Protocol
 
 import attrs
 
-from emulator.bites import Bites
-from emulator.chance import draw
-from emulator.network.endpoint import Endpoint
+from emulator.base.chance import draw
+from emulator.base.hits import Hits
+from faults.link import Stage
 from nodes.protocol.command import Command
 
 _NS_PER_MS = 1_000_000
-Means = Callable[[Endpoint, Command], bool]
+
+
+class Sender(Protocol):
+    """The end that sends a frame, as far as faults ask for it."""
+
+    def is_in(self, stage: Stage) -> bool:
+        """Whether the process at one of the two ends is in a stage of its life."""
+
+
+Matches = Callable[[Sender, Command], bool]
 
 
 class LinkEffect(StrEnum):
@@ -25,6 +35,7 @@ class LinkEffect(StrEnum):
     TCP_LOSS = "tcp_loss"
     DELAY = "delay"
     DROP = "drop"
+    REFUSE = "refuse"
 
 
 class Quota:
@@ -52,17 +63,19 @@ class LinkRule:
     fault_id: str
     effect: LinkEffect
     covers: Callable[[str, str], bool]
-    """(source node, destination node) -> whether the rule bites there."""
+    """(source node, destination node) -> whether the rule holds there."""
     loss: float = 0.0
     """Share of frames or segments that vanish, 0..1."""
     delay_ms: int = 0
     """Added to the latency of the link."""
     jitter_ms: int = 0
     """Upper bound of a further, uniform delay."""
-    means: Means | None = None
-    """Which frames it is about; None: all, and what opens and closes connections."""
+    matches: Matches | None = None
+    """Which frames it hits; None: all, and what opens and closes connections."""
     quota: Quota | None = None
-    """drop: which of those it takes, counted over all its links."""
+    """drop, refuse: which of those it takes, counted over all its links."""
+    response: int = 0
+    """refuse: the response code."""
 
 
 @attrs.frozen
@@ -82,8 +95,8 @@ class Link:
 
     __slots__ = (
         "_base_delay_ns",
-        "_bites",
         "_delays",
+        "_hits",
         "_jitter",
         "_losses",
         "_name",
@@ -93,17 +106,16 @@ class Link:
         "delay_ns",
         "frames",
         "plain",
+        "refusals",
         "segments",
     )
 
-    def __init__(
-        self, seed: int, src: str, dst: str, delay_ms: int, jitter_ms: int, bites: Bites | None = None
-    ) -> None:
+    def __init__(self, seed: int, src: str, dst: str, delay_ms: int, jitter_ms: int, hits: Hits | None = None) -> None:
         self._name = f"link/{src}/{dst}"
         self._seed = seed
         self._base_delay_ns = delay_ms * _NS_PER_MS
         self._jitter = (f"{self._name}/jitter", jitter_ms + 1)
-        self._bites = bites or Bites()
+        self._hits = hits or Hits()
         self.frames = 0
         self.segments = 0
         self.apply(())
@@ -116,8 +128,25 @@ class Link:
         self._losses = tuple(one for one in here if one.rule.effect in (LinkEffect.LOSS, LinkEffect.DROP))
         self._segment_losses = tuple(one for one in here if one.rule.effect is LinkEffect.TCP_LOSS)
         self._delays = tuple(one for one in here if one.rule.effect is LinkEffect.DELAY)
+        self.refusals = tuple(one.rule for one in here if one.rule.effect is LinkEffect.REFUSE)
+        """Rules that answer requests in place of the receiver."""
         self.delay_ns = self._base_delay_ns
         self.plain = not here and self._jitter[1] == 1
+
+    def refusal(self, sender: Sender, command: Command) -> LinkRule | None:
+        """The rule that refuses a request which arrives, if one does; counts it."""
+        if command.is_response or command.is_oneway:
+            return None
+        for rule in self.refusals:
+            if (
+                rule.matches is not None
+                and rule.matches(sender, command)
+                and rule.quota is not None
+                and rule.quota.takes()
+            ):
+                self._hits.count(rule.fault_id)
+                return rule
+        return None
 
     def loses_segment(self) -> bool:
         """Whether a segment is lost on its way (the `tcp` model); its sender will repeat it."""
@@ -126,12 +155,12 @@ class Link:
         ordinal, self.segments = self.segments, self.segments + 1
         for one in self._segment_losses:
             if draw(self._seed, one.stream, ordinal) < one.rule.loss:
-                self._bites.bite(one.rule.fault_id)
+                self._hits.count(one.rule.fault_id)
                 return True
         return False
 
     def verdict(
-        self, *, may_be_lost: bool, sender: Endpoint | None = None, command: Command | None = None
+        self, *, may_be_lost: bool, sender: Sender | None = None, command: Command | None = None
     ) -> tuple[str, int]:
         """Decide about the next frame.
 
@@ -139,7 +168,7 @@ class Link:
             may_be_lost: False for what a kernel would retransmit (FIN).
             sender: the end that sends; None where there is no connection yet.
             command: what is sent; None for what opens or closes a connection, which rules about certain
-                frames do not mean.
+                frames do not match.
 
         Returns:
             Id of the fault that takes the frame ("" if none does), latency in ns on the 1 ms grid.
@@ -149,41 +178,41 @@ class Link:
         if self.plain:
             return "", self.delay_ns
         if self.cut_by:
-            self._bites.bite(self.cut_by)
+            self._hits.count(self.cut_by)
             return self.cut_by, self.delay_ns
         if may_be_lost:
             for one in self._losses:
                 if self._takes(one, ordinal, sender, command):
-                    self._bites.bite(one.rule.fault_id)
+                    self._hits.count(one.rule.fault_id)
                     return one.rule.fault_id, self.delay_ns
         return "", self._latency_ns(ordinal, sender, command)
 
-    def _takes(self, one: _Rule, ordinal: int, sender: Endpoint | None, command: Command | None) -> bool:
+    def _takes(self, one: _Rule, ordinal: int, sender: Sender | None, command: Command | None) -> bool:
         rule = one.rule
-        if not _means(rule, sender, command):
+        if not _matches(rule, sender, command):
             return False
         if rule.effect is LinkEffect.DROP:
             return rule.quota is None or rule.quota.takes()
         return draw(self._seed, one.stream, ordinal) < rule.loss
 
-    def _latency_ns(self, ordinal: int, sender: Endpoint | None, command: Command | None) -> int:
+    def _latency_ns(self, ordinal: int, sender: Sender | None, command: Command | None) -> int:
         latency_ns = self.delay_ns
         stream, steps = self._jitter
         if steps > 1:
             latency_ns += int(draw(self._seed, stream, ordinal) * steps) * _NS_PER_MS
         for one in self._delays:
             rule = one.rule
-            if not _means(rule, sender, command):
+            if not _matches(rule, sender, command):
                 continue
-            self._bites.bite(rule.fault_id)
+            self._hits.count(rule.fault_id)
             latency_ns += rule.delay_ms * _NS_PER_MS
             if rule.jitter_ms:
                 latency_ns += int(draw(self._seed, one.jitter_stream, ordinal) * (rule.jitter_ms + 1)) * _NS_PER_MS
         return latency_ns
 
 
-def _means(rule: LinkRule, sender: Endpoint | None, command: Command | None) -> bool:
-    if rule.means is None:
+def _matches(rule: LinkRule, sender: Sender | None, command: Command | None) -> bool:
+    if rule.matches is None:
         # Without a command it opens or closes a connection: no frame that one could count.
         return command is not None or rule.effect is not LinkEffect.DROP
-    return sender is not None and command is not None and rule.means(sender, command)
+    return sender is not None and command is not None and rule.matches(sender, command)

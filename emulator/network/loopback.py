@@ -19,7 +19,7 @@ import attrs
 import trio
 
 from emulator.network.endpoint import Endpoint
-from emulator.network.guest_hosts import GUESTS_BLOCK
+from emulator.network.guests.hosts import GUESTS_BLOCK
 from emulator.network.hub import Arrival
 from nodes.protocol.command import Command
 from nodes.rpc.codec import GREETING, Decoder, encode
@@ -86,7 +86,7 @@ class LoopbackCarrier:
         return f"{first}.{self._block}.{rest}"
 
     def carry(self, arrivals: list[Arrival]) -> list[Arrival]:
-        """Write every frame, read it at the other end; ends without a wire belong to `emulator.network.guest`."""
+        """Write every frame, read it at the other end; ends without a wire are guests'."""
         payloads: dict[Endpoint, bytes] = {}
         places: dict[Endpoint, list[int]] = {}
         for place, (sender, command, _) in enumerate(arrivals):

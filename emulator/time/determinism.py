@@ -11,7 +11,7 @@ from typing import Any
 
 import trio._core._run as trio_run
 
-from emulator.process_wide import ProcessWide, Undo
+from emulator.base.process_wide import ProcessWide, Undo
 
 
 class SchedulerHookMissingError(RuntimeError):

@@ -7,10 +7,10 @@ Parquet, digest) happens a batch at a time.
 import json
 from collections.abc import Callable
 from hashlib import blake2b
+from typing import Protocol, Self
 
 import msgpack
 
-from emulator.network.endpoint import Endpoint
 from emulator.time.timeline import Timeline
 from emulator.trace.schema import BELIEFS, CAUSES, FAULTS, LIFECYCLE, MESSAGES, OWNERSHIP, RPC, TABLES, Table
 from emulator.trace.segments import SegmentWriter
@@ -21,6 +21,22 @@ from nodes.protocol.command import Command
 Row = tuple[int | str, ...]
 RowListener = Callable[[Table, Row], None]
 _BATCH_ROWS = 4_000
+
+
+class End(Protocol):
+    """The end of a connection that sent a frame."""
+
+    @property
+    def id(self) -> int:
+        """Number of the connection."""
+
+    @property
+    def node(self) -> str:
+        """Whose end it is."""
+
+    @property
+    def peer(self) -> Self:
+        """The other end."""
 
 
 class Source:
@@ -53,7 +69,7 @@ class Recorder:
         self.listeners: list[RowListener] = []
         """Called with every row but those of `rpc` and `causes`, as it is recorded."""
 
-    def frame(self, event: str, endpoint: Endpoint, command: Command, sent_ns: int, detail: str = "") -> int:
+    def frame(self, event: str, endpoint: End, command: Command, sent_ns: int, detail: str = "") -> int:
         """The fate of a frame that `endpoint` sent; returns the seq of its row."""
         self._seq = seq = self._seq + 1
         flag = command.flag
@@ -128,9 +144,9 @@ class Recorder:
                     quiet=True,
                 )
 
-    def fault(self, event: str, fault_id: str, kind: str, subject: str, parameters: Json, bites: int) -> int:
+    def fault(self, event: str, fault_id: str, kind: str, subject: str, parameters: Json, hits: int) -> int:
         """A fault begins or ends."""
-        return self._append(FAULTS, event, fault_id, kind, subject, canonical(parameters)[0], bites, cause.get())
+        return self._append(FAULTS, event, fault_id, kind, subject, canonical(parameters)[0], hits, cause.get())
 
     def begin_cause(self, node: str, name: str) -> int:
         """A chain of causes begins; returns the seq of its row."""

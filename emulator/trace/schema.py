@@ -15,7 +15,7 @@ from enum import StrEnum
 
 import attrs
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 
 class ColumnType(StrEnum):
@@ -146,7 +146,7 @@ FAULTS = Table(
         _text("kind", "cut, loss, delay, suspend, kill, ..."),
         _text("subject", "what it hits, for people: `consumer-1 -> broker-b`"),
         _text("parameters", "JSON"),
-        _int("bites", "end: how often it did something to a frame, a process, a write or a reading of the clock"),
+        _int("hits", "end: how often it did something to a frame, a process, a write or a reading of the clock"),
         _CAUSE,
     ),
 )

@@ -1,33 +1,59 @@
-"""Rolling Parquet segments: written under a hidden name, then renamed, so readers see whole ones or none."""
+"""Rolling Parquet segments: written under a hidden name, then renamed, so readers see whole ones or none.
 
-from collections.abc import Callable
+Arrow arrays are made from their buffers: `pyarrow.array` would import pandas to find out that a tuple is none of its
+series, seconds in which a live cluster stands still, and more memory than the cluster takes.
+"""
+
+from array import array
+from collections.abc import Callable, Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from emulator.trace.columns import int_array, text_array
 from emulator.trace.schema import TABLES, ColumnType, Table
 
 SEGMENT_ROWS = 40_000
+_FOLDER = "trace"
 _DELTA = "DELTA_BINARY_PACKED"
+
+
+def int_array(pa: Any, values: Sequence[int]) -> Any:
+    """64 bit numbers, none of them null."""
+    return pa.Array.from_buffers(pa.int64(), len(values), [None, pa.py_buffer(array("q", values))])
+
+
+def text_array(pa: Any, values: Sequence[str]) -> Any:
+    """Texts in UTF-8, none of them null."""
+    content = "".join(values).encode()
+    encoded = values if len(content) == sum(map(len, values)) else [value.encode() for value in values]
+    ends = array("i", accumulate(map(len, encoded), initial=0))
+    return pa.Array.from_buffers(pa.string(), len(values), [None, pa.py_buffer(ends), pa.py_buffer(content)])
+
+
 _ARRAYS: dict[ColumnType, Callable[[Any, Any], Any]] = {ColumnType.INT: int_array, ColumnType.TEXT: text_array}
 
 
+def segment_paths(run: Path, table: Table) -> list[Path]:
+    """The closed segments of a table in a run directory, in the order of their rows."""
+    return sorted((run / _FOLDER / table.name).glob("seg-*.parquet"))
+
+
 class SegmentWriter:
-    """Writes the segments of one run under `directory/<table>/`.
+    """Writes the segments of one run directory.
 
     Rows wait as Arrow batches until they fill a segment of `SEGMENT_ROWS`, or
     until `close_segments`.
     """
 
-    def __init__(self, directory: Path) -> None:
-        self._directory = directory
+    def __init__(self, run: Path) -> None:
+        self._directory = run / _FOLDER
         self._batches: dict[str, list[Any]] = {t.name: [] for t in TABLES}
         self._waiting: dict[str, int] = {t.name: 0 for t in TABLES}
         self._segments: dict[str, int] = {t.name: 0 for t in TABLES}
         self.on_error: Callable[[OSError], None] | None = None
         """Told when a segment cannot be written while rows come in; without it, the error is raised there."""
         for table in TABLES:
-            (directory / table.name).mkdir(parents=True, exist_ok=True)
+            (self._directory / table.name).mkdir(parents=True, exist_ok=True)
 
     def write(self, table: Table, rows: list[tuple[int | str, ...]]) -> None:
         """Take rows; writes a segment when enough have come together."""

@@ -16,12 +16,10 @@ from contextlib import contextmanager
 import attrs
 import trio
 
-from emulator.lines import EventLines
+from emulator.console.session import Session
 from emulator.trace.recorder import Row
 from emulator.trace.schema import BELIEFS, LIFECYCLE, MESSAGES, Table
-from emulator.verbs.desk import Desk
 from emulator.web import sections
-from emulator.web.owners import ChangedOwners
 from emulator.web.sections import Entries
 from nodes.beliefs import PROCESS_ENDS
 
@@ -49,14 +47,12 @@ class _Watcher:
 class Feed:
     """Keeps what is shown, and tells those who watch what changed."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
-        self._owners = ChangedOwners(desk.cluster.scenario)
-        self._words = EventLines(desk.cluster.scenario)
-        self._words.names = desk.cluster.names
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._owners_mark = -1
         self._rows: deque[tuple[Table, Row]] = deque(maxlen=LINES_MAX)
         self._lines: deque[str] = deque(maxlen=LINES_MAX)
-        self._fixed = sections.fixed(desk)
+        self._fixed = sections.fixed(session)
         self._shown: dict[str, Entries] = {name: {} for name in ("nodes", "faults", "links", "views", "queues")}
         self._views_to_look_at: dict[tuple[str, str], None] = {}
         self._rules: object = None
@@ -68,7 +64,6 @@ class Feed:
         if table is MESSAGES:
             return
         self._rows.append((table, row))
-        self._owners.note(table, row)
         if table is BELIEFS:
             self._views_to_look_at[str(row[_KIND]), str(row[_SUBJECT])] = None
         elif table is LIFECYCLE and row[_EVENT] in PROCESS_ENDS:
@@ -81,13 +76,13 @@ class Feed:
         """
         while True:
             self._advance()
-            world = self._desk.cluster.world
+            world = self._session.cluster.world
             await world.sleep_until_ns(world.timeline.now_ns + _PUSH_EVERY_NS)
 
     def whole(self) -> Entries:
         """All there is to see now."""
         self._advance()
-        return {"now_ms": self._desk.now_ms, **self._fixed, **self._shown, "lines": list(self._lines)}
+        return {"now_ms": self._session.now_ms, **self._fixed, **self._shown, "lines": list(self._lines)}
 
     @contextmanager
     def watch(self) -> Iterator[trio.MemoryReceiveChannel[bytes]]:
@@ -111,32 +106,34 @@ class Feed:
     def _advance(self) -> None:
         """Bring what is shown up to date, and tell the difference."""
         changes = {
-            "nodes": sections.difference(self._shown["nodes"], sections.nodes(self._desk)),
-            "faults": sections.difference(self._shown["faults"], sections.faults(self._desk)),
+            "nodes": sections.difference(self._shown["nodes"], sections.nodes(self._session)),
+            "faults": sections.difference(self._shown["faults"], sections.faults(self._session)),
             "links": self._changed_links(),
             "views": self._changed_views(),
-            "queues": {
-                f"{queue.group}/{queue.name}": sections.queue(self._owners, queue)
-                for queue in self._owners.take_changed()
-            },
+            "queues": self._changed_queues(),
         }
         for name, entries in changes.items():
             _put_over(self._shown[name], entries)
         told = {name: entries for name, entries in changes.items() if entries}
-        self._tell({"now_ms": self._desk.now_ms, **told, **self._new_lines()})
+        self._tell({"now_ms": self._session.now_ms, **told, **self._new_lines()})
+
+    def _changed_queues(self) -> Entries:
+        owners = self._session.state.owners
+        changed, self._owners_mark = owners.changed_since(self._owners_mark)
+        return {f"{queue.group}/{queue.name}": sections.queue(owners, queue) for queue in changed}
 
     def _changed_links(self) -> Entries:
         # All pairs of nodes are many: they are gone through when a fault or a node came or went.
-        rules, count = self._desk.cluster.world.fabric.rules, len(self._desk.cluster.hosts)
+        rules, count = self._session.cluster.world.fabric.rules, len(self._session.cluster.hosts)
         if rules == self._rules and count == self._nodes:
             return {}
         self._rules, self._nodes = rules, count
-        return sections.difference(self._shown["links"], sections.links(self._desk))
+        return sections.difference(self._shown["links"], sections.links(self._session))
 
     def _changed_views(self) -> Entries:
         shown, changed = self._shown["views"], {}
         for kind, subject in self._views_to_look_at:
-            key, entry = f"{kind} {subject}", sections.view(self._desk, kind, subject)
+            key, entry = f"{kind} {subject}", sections.view(self._session, kind, subject)
             if shown.get(key) != entry:
                 changed[key] = entry
         self._views_to_look_at = {}
@@ -148,7 +145,7 @@ class Feed:
                 self._views_to_look_at[key.partition(" ")[0], entry["subject"]] = None
 
     def _new_lines(self) -> Entries:
-        lines = [line for table, row in self._rows if (line := self._words.line(table, row)) is not None]
+        lines = [line for table, row in self._rows if (line := self._session.lines.line(table, row)) is not None]
         self._rows.clear()
         self._lines.extend(lines)
         return {"lines": lines} if lines else {}

@@ -1,40 +1,41 @@
-"""Who may pass: a request has to come from our own page, and to bring the token.
-
-A page of another origin, or of a name that was made to point at this machine,
-can send requests here; it can read no answer and knows no token.
-"""
+"""The port of the dashboard: on this machine only, taken before the run begins."""
 
 import hmac
-from collections.abc import Iterable, Mapping
-from types import MappingProxyType
+import socket
 
 import attrs
 
-from emulator.web.port import LOOPBACK
+from emulator.base.errors import UserError
+from emulator.web.http import Headers, Refusal
 
-Headers = Iterable[tuple[bytes, bytes]]
-SAFE_HEADERS: Mapping[str, str] = MappingProxyType(
-    {
-        "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
-        "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-        "X-Content-Type-Options": "nosniff",
-        "X-Frame-Options": "DENY",
-        "Referrer-Policy": "no-referrer",
-        "Cross-Origin-Resource-Policy": "same-origin",
-        "Cross-Origin-Opener-Policy": "same-origin",
-        "Cache-Control": "no-store",
-    }
-)
-"""On every answer."""
+LOOPBACK = "127.0.0.1"
+ANY_FREE_PORT = 0
+_BACKLOG = 128
 
 
-@attrs.frozen
-class Refusal(Exception):  # noqa: N818 - an answer, not an accident
-    """A request is not served."""
+class DashboardError(UserError):
+    """The dashboard cannot listen; says why in one line."""
 
-    status: int
-    problem: str
-    """One line."""
+
+def listen(port: int = ANY_FREE_PORT) -> socket.socket:
+    """A socket that listens on the loopback address.
+
+    Args:
+        port: 0 takes one that is free.
+
+    Raises:
+        DashboardError: the port cannot be had.
+    """
+    made = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        made.bind((LOOPBACK, port))
+        made.listen(_BACKLOG)
+    except OSError as error:
+        made.close()
+        why = error.strerror or error
+        raise DashboardError(f"--web-port {port}: no dashboard can listen there: {why}") from None
+    return made
 
 
 @attrs.frozen

@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
+from emulator.base.text import shortened
+from emulator.console.looking import SHARED_KINDS
+from emulator.console.registry import VERBS
+from emulator.console.session import Session
 from emulator.network.link import LinkRule
-from emulator.queue_owners import GroupQueue, QueueOwners
-from emulator.shorten import shortened
 from emulator.spec import Scenario
-from emulator.verbs.desk import Desk
-from emulator.verbs.looking import SHARED_KINDS
-from emulator.verbs.registry import VERBS
+from emulator.state.owners import GroupQueue, QueueOwners
 from nodes.beliefs import BeliefKind
 from nodes.config import ConsumerConfig
 from nodes.protocol.model import RETRY_TOPIC_PREFIX, MessageModel
@@ -24,46 +24,46 @@ PAIRS_MAX = 500
 """Links of one fault that are drawn; a page with more lines is a black one."""
 
 
-def fixed(desk: Desk) -> Entries:
+def fixed(session: Session) -> Entries:
     """What does not change while a run is under way."""
-    scenario = desk.cluster.scenario
+    scenario = session.cluster.scenario
     return {
         "scenario": scenario.name,
         "seed": scenario.seed,
-        "run": desk.run_directory.name,
+        "run": session.run_directory.name,
         "verbs": [{"name": v.name, "usage": v.usage, "summary": v.summary} for v in VERBS.values()],
         "groups": {group.group: _members(scenario, group.group) for group in scenario.consumers},
         "broadcasting": [group.group for group in scenario.consumers if _broadcasts(group.config)],
     }
 
 
-def nodes(desk: Desk) -> Entries:
+def nodes(session: Session) -> Entries:
     """Every node with its role, its group and the state of its process."""
-    groups, book = _groups_of_nodes(desk.cluster.scenario), desk.book
+    groups, book = _groups_of_nodes(session.cluster.scenario), session.state.beliefs
     return {
         name: {"role": host.role, "group": groups.get(name, ""), "ip": host.ip, "state": host.power_state.value}
-        for name, host in desk.cluster.hosts.items()
+        for name, host in session.cluster.hosts.items()
     } | {
         name: {"role": book.role(name), "group": "", "ip": client_id, "state": _OUTSIDE}
-        for name, client_id in desk.outside().items()
+        for name, client_id in session.outside().items()
     }
 
 
-def faults(desk: Desk) -> Entries:
+def faults(session: Session) -> Entries:
     """Every active fault in words."""
     return {
-        timed.id: {"kind": timed.fault.kind.value, "what": timed.fault.describe(), "since_ms": timed.at_ms}
-        for timed in desk.operator.active.values()
+        timed.id: {"kind": timed.fault.kind, "what": timed.fault.describe(), "since_ms": timed.at_ms}
+        for timed in session.operator.active.values()
     }
 
 
-def links(desk: Desk) -> Entries:
-    """Every active fault of links with the links that it bites: [from, to], or all of them."""
-    names = tuple(desk.cluster.hosts)
-    return {rule.fault_id: _bitten(rule, names) for rule in desk.cluster.world.fabric.rules}
+def links(session: Session) -> Entries:
+    """Every active fault of links with the links that it hits: [from, to], or all of them."""
+    names = tuple(session.cluster.hosts)
+    return {rule.fault_id: _hit_links(rule, names) for rule in session.cluster.world.fabric.rules}
 
 
-def _bitten(rule: LinkRule, names: tuple[str, ...]) -> Entries:
+def _hit_links(rule: LinkRule, names: tuple[str, ...]) -> Entries:
     pairs = [[src, dst] for src in names for dst in names if src != dst and rule.covers(src, dst)]
     everywhere = len(pairs) == len(names) * (len(names) - 1)
     return {
@@ -84,18 +84,18 @@ def _label(rule: LinkRule) -> str:
     return " ".join(words)
 
 
-def view(desk: Desk, kind: str, subject: str) -> Entries | None:
+def view(session: Session, kind: str, subject: str) -> Entries | None:
     """Who believes what about one subject, camp by camp for each role; None: not shown, or nobody believes anything."""
     if kind not in SHARED_KINDS:
         return None
-    differs = desk.book.differs(kind, subject)
-    if kind == BeliefKind.ROUTE and not differs and subject not in _topics(desk.cluster.scenario):
+    differs = session.state.beliefs.differs(kind, subject)
+    if kind == BeliefKind.ROUTE and not differs and subject not in _topics(session.cluster.scenario):
         return None  # routes of system topics say something only where nodes differ
     roles: dict[str, list[Entries]] = {}
-    for value, holders in desk.book.camps(kind, subject):
+    for value, holders in session.state.beliefs.camps(kind, subject):
         by_role: dict[str, list[str]] = {}
         for node in holders:
-            by_role.setdefault(desk.book.role(node), []).append(node)
+            by_role.setdefault(session.state.beliefs.role(node), []).append(node)
         for role, named in by_role.items():
             roles.setdefault(role, []).append({"value": shortened(value, VALUE_CHARS_MAX), "nodes": named})
     if not roles:

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import attrs
 
-from emulator.addressing import addresses
-from emulator.guest_views.names import program_of
 from emulator.spec import from_dict
-from emulator.trace.reader import RunDirectory
+from emulator.spec.addresses import addresses
+from emulator.state.client_names import program_of
+from emulator.trace.run_directory import RunDirectory
 from emulator.trace.schema import BELIEFS, LIFECYCLE, OWNERSHIP, RPC
 from emulator.why.behind import behind, view_of
 from emulator.why.chain import LINKS_MAX, Link, LinkKind, walk, with_beliefs
@@ -42,7 +42,7 @@ def answer(words: Sequence[str], run_directory: Path, names: Names) -> tuple[str
         WhyError: the words are no question, or the trace has nothing about it.
     """
     asked = question(words)
-    trace = TraceRows(run_directory / "trace")
+    trace = TraceRows(run_directory)
     found = find(trace, asked)
     title = "what was wrong around it" if isinstance(asked, NodeQuestion) else "what kept it from hearing otherwise"
     telling = _Telling(trace, names, asked.at_ns, title)

@@ -6,8 +6,8 @@ from types import MappingProxyType
 
 import attrs
 
-from emulator.lines import with_names
-from emulator.spec_model import BrokerSpec
+from emulator.spec.model import BrokerSpec
+from emulator.state.event_lines import with_names
 
 
 @attrs.frozen

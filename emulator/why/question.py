@@ -7,7 +7,8 @@ from difflib import get_close_matches
 
 import attrs
 
-from emulator.verbs.verb import nearest
+from emulator.base.errors import UserError
+from emulator.base.text import nearest
 from nodes.beliefs import BeliefKind
 
 _NS_PER_UNIT = {"ms": 10**6, "s": 10**9, "m": 60 * 10**9}
@@ -17,7 +18,7 @@ _LISTED_MAX = 12
 FORMS = "queue TOPIC/BROKER/ID [of GROUP] [at T], KIND SUBJECT [of NODE] [at T], or node NODE [at T]"
 
 
-class WhyError(Exception):
+class WhyError(UserError):
     """A question cannot be understood or answered; says in one line what was expected."""
 
 

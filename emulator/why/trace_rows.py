@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from emulator.trace.schema import BELIEFS, CAUSES, FAULTS, LIFECYCLE, MESSAGES, OWNERSHIP, RPC, ColumnType, Table
+from emulator.trace.segments import segment_paths
 from emulator.why.question import WhyError
 
 _LIKELY_FIRST = (RPC, CAUSES, BELIEFS, OWNERSHIP, LIFECYCLE, FAULTS, MESSAGES)
@@ -55,11 +56,11 @@ class TraceRows:
     """The trace of a run, finished or under way; tables are read when they are first needed.
 
     Args:
-        directory: with one folder of segments per table.
+        run: its directory.
     """
 
-    def __init__(self, directory: Path) -> None:
-        self._directory = directory
+    def __init__(self, run: Path) -> None:
+        self._run = run
         self._tables: dict[str, Any] = {}
         self._seqs: dict[str, Any] = {}
 
@@ -138,8 +139,7 @@ class TraceRows:
 
     def _read(self, table: Table) -> Any:
         if table.name not in self._tables:
-            paths = sorted((self._directory / table.name).glob("seg-*.parquet"))
-            parts = [_segment(path) for path in paths]
+            parts = [_segment(path) for path in segment_paths(self._run, table)]
             self._tables[table.name] = pa.concat_tables(parts) if parts else _empty(table)
         return self._tables[table.name]
 

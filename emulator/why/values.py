@@ -6,8 +6,8 @@ from typing import Any
 
 import attrs
 
-from emulator.lines import value_in_words
-from emulator.shorten import shortened
+from emulator.base.text import shortened
+from emulator.state.event_lines import value_in_words
 from emulator.why.names import Names
 from emulator.why.trace_rows import TraceRow
 from nodes.beliefs import BeliefKind

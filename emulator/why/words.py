@@ -1,18 +1,19 @@
 """One line for each link of a chain, in RocketMQ's words."""
 
 import json
+from collections.abc import Mapping
 from itertools import groupby
+from types import MappingProxyType
 
 import attrs
 
 from emulator.trace.schema import BELIEFS, LIFECYCLE, OWNERSHIP
 from emulator.why.chain import Link, LinkKind
 from emulator.why.names import Names
-from emulator.why.timers import TIMERS
 from emulator.why.trace_rows import TraceRow, TraceRows
 from emulator.why.values import change, in_one_line, value_words
 from nodes.beliefs import LifecycleEvent, OwnershipEvent
-from nodes.broker.ha_frames import HaFrame
+from nodes.broker.tables.ha_frames import HaFrame
 from nodes.protocol.codes import RequestCode, ResponseCode
 
 _NS = 1_000_000_000
@@ -216,3 +217,30 @@ def _timed_out(link: Link, names: Names) -> str:
 
 def _timer(name: str) -> str:
     return f"{name} ({TIMERS[name]})" if name in TIMERS else name
+
+
+TIMERS: Mapping[str, str] = MappingProxyType(
+    {
+        "scanNotActiveBroker": "the nameserver's scan for brokers whose last registration or heartbeat is too old",
+        "scanExceptionChannel": "the broker's scan for clients whose last heartbeat is too old",
+        "registerBrokerAll": "the broker's periodic registration with all nameservers",
+        "syncBrokerMemberGroup": "the broker's poll of the members of its group",
+        "slaveSynchronize": "the slave's copy of its master's metadata",
+        "BrokerPreOnlineService": "the broker's way online",
+        "HAClient": "the slave's connecting to its master",
+        "HAClient report": "the slave's report of its offset",
+        "HAClient housekeeping": "the slave's look whether its master is silent",
+        "HAConnection heartbeat": "the master's heartbeat to a slave",
+        "HAConnection housekeeping": "the master's look whether a slave is silent",
+        "RebalanceService": "the pass of every interval, for which nobody woke it",
+        "sendHeartbeat": "its periodic heartbeat",
+        "updateTopicRouteInfo": "the client's poll of its routes",
+        "updateTopicRouteInfoFromNameServer": "the broker's poll of routes",
+        "persistAllOffset": "the client's commit of its offsets",
+        "lockMQPeriodically": "the renewal of order locks",
+        "PullRequestHoldService": "the broker's look at pulls that wait, every 5 s",
+        "notifyConsumerChange": "the broker's deferred notice of a change of members",
+        "allIdle": "the closing of connections that have been silent for too long",
+    }
+)
+"""Name -> what it is for; timers that explain themselves are not in here."""

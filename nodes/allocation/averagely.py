@@ -20,17 +20,17 @@ def allocate_averagely(
         q0 q1 q2 | q3 q4 q5 | q6 q7
         a          b          c
 
-    A member listed twice stands where it is listed first, but both entries
-    count: with a, a, b the run q3 q4 q5 belongs to nobody.
+    A member listed twice has the position of its first entry, but both entries
+    count: with a, a, b the run q3 q4 q5 has no owner.
 
     Args:
-        consumer_group: of no consequence.
+        consumer_group: not used.
         current_cid: the member that asks.
         mq_all: all queues of one topic, sorted.
         cid_all: all members, sorted.
 
     Returns:
-        The run of `current_cid`; empty for one that is no member or comes too late.
+        The run of `current_cid`; empty for a client that is no member, and for members in excess of the queues.
 
     Raises:
         AllocationError: an argument is empty.

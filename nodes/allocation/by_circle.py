@@ -21,17 +21,16 @@ def allocate_by_circle(
         b  q1  q4  q7
         c  q2  q5
 
-    With a, a, b the turns of the second a fall to nobody: q1, q4 and q7 have
-    no owner.
+    With a, a, b the queues of the second a have no owner: q1, q4 and q7.
 
     Args:
-        consumer_group: of no consequence.
+        consumer_group: not used.
         current_cid: the member that asks.
         mq_all: all queues of one topic, sorted.
         cid_all: all members, sorted.
 
     Returns:
-        The queues of `current_cid`; empty for one that is no member or comes too late.
+        The queues of `current_cid`; empty for a client that is no member, and for members in excess of the queues.
 
     Raises:
         AllocationError: an argument is empty.

@@ -1,4 +1,4 @@
-"""CONFIG: what somebody wrote down, whoever asks."""
+"""CONFIG: the configured queues, for every member."""
 
 from collections.abc import Sequence
 
@@ -16,16 +16,16 @@ class AllocateByConfig:
         topic t            a  q0 q1     b  q0 q1
         any other topic    a  q0 q1     b  q0 q1
 
-    Nothing is checked, neither topic nor members, so two members consume the
-    same queues, and a pass over another topic (each group has its retry topic)
-    is handed queues that it can never own: it never counts as balanced.
+    Neither topic nor members are checked, so two members consume the same
+    queues, and a pass over another topic (each group has its retry topic) gets
+    queues that it can never own: it never counts as balanced.
 
     Mirrors:
         `org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueByConfig`.
     """
 
     message_queue_list: tuple[MessageQueue, ...] | None = None
-    """None: never configured, which is an allocation of nothing."""
+    """None: not configured; then no queue is allocated."""
 
     def __call__(
         self,
@@ -35,5 +35,5 @@ class AllocateByConfig:
         cid_all: Sequence[str],  # noqa: ARG002
         /,
     ) -> list[MessageQueue]:
-        """The configured queues; the arguments are of no consequence."""
+        """The configured queues; the arguments are not used."""
         return list(self.message_queue_list or ())

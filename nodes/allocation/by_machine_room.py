@@ -1,28 +1,27 @@
-"""MACHINE_ROOM: only queues of some rooms, which stand in front of the broker's name."""
+"""MACHINE_ROOM: only queues of configured rooms, which are a prefix of the broker's name."""
 
 from collections.abc import Mapping, Sequence
 
 import attrs
 
-from nodes.allocation.shares import Divisions
-from nodes.allocation.strategy import AllocationError, is_member
-from nodes.protocol.java_split import java_split
+from nodes.allocation.strategy import AllocationError, Divisions, is_member
+from nodes.protocol.java import java_split
 from nodes.protocol.model import MessageQueue
 
 _Shares = Mapping[str, Sequence[MessageQueue]]
 
 
 class RoomsNotSetError(AllocationError):
-    """Rooms were never configured, and there is a broker that has one.
+    """No rooms are configured, and there is a broker with a room.
 
-    RocketMQ stumbles over its null there, and over nothing where no broker's
-    name has a room: then every member is given nothing.
+    RocketMQ fails with a null pointer there; if no broker has a room, every
+    member gets no queue.
     """
 
 
 @attrs.frozen
 class AllocateByMachineRoom:
-    """Cut the queues of the configured rooms into runs, and deal out what is left over.
+    """Cut the queues of the configured rooms into runs, and deal out the rest.
 
     Rooms {r1, r2}; brokers r1@x and r2@y with four queues each, z with two; members a, b, c::
 
@@ -31,15 +30,15 @@ class AllocateByMachineRoom:
         b                 x2 x3              y3
         c                         y0 y1
 
-    The members' own rooms play no part. A room counts only in a name of exactly two parts, as Java splits: `r1@` has
-    one, `@x` has an empty room.
+    The rooms of members do not matter. Only a name of exactly two parts, as Java splits, has a room: `r1@` has one
+    part, `@x` has an empty room.
 
     Mirrors:
         `org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueByMachineRoom`.
     """
 
     consumeridcs: tuple[str, ...] | None = None
-    """The rooms; None: never configured."""
+    """The rooms; None: not configured."""
     _shares: Divisions[_Shares] = attrs.field(init=False, eq=False, repr=False)
 
     @_shares.default
@@ -72,7 +71,7 @@ class AllocateByMachineRoom:
         shares: dict[str, Sequence[MessageQueue]] = {}
         for index, cid in enumerate(cid_all):
             extra = kept[dealt + index : dealt + index + 1] if index < left_over else []
-            # A member listed twice stands where it is listed first.
+            # A member listed twice has the position of its first entry.
             shares.setdefault(cid, kept[index * size : (index + 1) * size] + extra)
         return shares
 

@@ -1,14 +1,87 @@
-"""CONSISTENT_HASH: when a member leaves, only its queues move."""
+"""CONSISTENT_HASH: members on a ring of hashes; when one leaves, only its queues move."""
 
-from collections.abc import Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from hashlib import md5
 
 import attrs
 
-from nodes.allocation.consistent_hash_router import ConsistentHashRouter
-from nodes.allocation.shares import Divisions
-from nodes.allocation.strategy import is_member
+from nodes.allocation.strategy import Divisions, is_member
 from nodes.protocol.model import MessageQueue
+
+
+def md5_hash(key: str) -> int:
+    """The first four bytes of a text's MD5, as a number without sign.
+
+    A lone surrogate counts as `?`, as in Java's UTF-8.
+    """
+    digest = md5(key.encode("utf-8", "replace"), usedforsecurity=False).digest()
+    return int.from_bytes(digest[:4], "big")
+
+
+class ConsistentHashRouter:
+    """The ring.
+
+    With one place each for a, b, c, whose places `a-0`, `b-0`, `c-0` hash to
+    30, 10 and 20::
+
+        10 b   20 c   30 a        a key that hashes to 5 or 10 is b's, 11 is c's, 25 is a's, 31 is b's again
+
+    Args:
+        nodes: in the order in which they are added; a node that is added again gets further places.
+        virtual_node_count: places of each node.
+
+    Raises:
+        ValueError: the count is negative.
+    """
+
+    def __init__(self, nodes: Iterable[str] = (), virtual_node_count: int = 0) -> None:
+        self._ring: dict[int, str] = {}
+        self._replicas: dict[str, int] = {}
+        """Places that a node has on the ring."""
+        self._sorted: list[int] | None = None
+        for node in nodes:
+            self.add_node(node, virtual_node_count)
+
+    @property
+    def ring_keys(self) -> list[int]:
+        """The occupied places, ascending."""
+        if self._sorted is None:
+            self._sorted = sorted(self._ring)
+        return self._sorted
+
+    def add_node(self, node: str, virtual_node_count: int) -> None:
+        """Give a node further places; a place that is taken goes to the new node.
+
+        Raises:
+            ValueError: the count is negative.
+        """
+        if virtual_node_count < 0:
+            raise ValueError(f"illegal virtual node counts :{virtual_node_count}")
+        existing = self._replicas.get(node, 0)
+        for replica in range(existing, existing + virtual_node_count):
+            key = md5_hash(f"{node}-{replica}")
+            if key in self._ring:
+                self._replicas[self._ring[key]] -= 1
+            self._ring[key] = node
+            self._replicas[node] = self._replicas.get(node, 0) + 1
+        self._sorted = None
+
+    def remove_node(self, node: str) -> None:
+        """Remove a node with all its places."""
+        if self._replicas.pop(node, 0):
+            self._ring = {key: owner for key, owner in self._ring.items() if owner != node}
+            self._sorted = None
+
+    def route_node(self, key: str) -> str | None:
+        """The node that a key belongs to; None on an empty ring."""
+        keys = self.ring_keys
+        if not keys:
+            return None
+        place = bisect_left(keys, md5_hash(key))
+        return self._ring[keys[place % len(keys)]]
+
 
 VIRTUAL_NODE_COUNT = 10
 """Places of a member on the ring, as shipped."""
@@ -18,7 +91,7 @@ _Shares = Mapping[str, Sequence[MessageQueue]]
 
 @lru_cache(maxsize=_RINGS_REMEMBERED)
 def _router(cid_all: tuple[str, ...], virtual_node_count: int) -> ConsistentHashRouter:
-    """The ring of a group; nobody changes it."""
+    """The cached ring of a group; it is never changed."""
     return ConsistentHashRouter(cid_all, virtual_node_count)
 
 
@@ -31,14 +104,14 @@ class AllocateConsistentHash:
         members c1 c2 c3     c1  0 4 5 7     c2  1 6     c3  2 3
         members c1 c3        c1  0 4 5 7                 c3  1 2 3 6
 
-    Nothing sees to it that shares are of one size: a member may get nothing. One listed twice has twice the places.
+    Shares differ in size: a member may get no queue. A member listed twice has twice the places.
 
     Mirrors:
         `org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueConsistentHash`.
     """
 
     virtual_node_count: int = attrs.field(default=VIRTUAL_NODE_COUNT)
-    """Places of a member; 0: nobody owns anything."""
+    """Places of a member; 0: no queue has an owner."""
     _shares: Divisions[_Shares] = attrs.field(init=False, eq=False, repr=False)
 
     @virtual_node_count.validator

@@ -1,4 +1,4 @@
-"""Dividing queues among members that pop: they may share queues, so that nobody waits for a slow one."""
+"""Allocation for members that pop: they may share queues, so that a slow member delays no queue."""
 
 from collections.abc import Sequence
 
@@ -24,12 +24,12 @@ def allocate_for_pop(
     b; nothing is checked then, not even whether it is a member.
 
     Args:
-        allocate: what divides the queues where there are enough.
+        allocate: divides the queues if there are enough.
         consumer_group: only for messages.
         current_cid: the member that asks.
         mq_all: all queues of one topic, sorted by the caller.
         cid_all: all members, sorted by the caller.
-        pop_share_queue_num: of how many following members, in a circle, one gets the queues, too.
+        pop_share_queue_num: a member also gets the queues of this many following members, in a circle.
 
     Raises:
         AllocationError: an argument is empty.
@@ -50,7 +50,7 @@ def allocate_for_pop(
 
 
 def _one_each(current_cid: str, mq_all: Sequence[MessageQueue], cid_all: Sequence[str]) -> list[MessageQueue]:
-    """With more members than queues: everybody gets a queue, so some queues have several members."""
+    """With more members than queues: every member gets a queue, so some queues have several members."""
     if not current_cid.strip():
         raise AllocationError("currentCID is empty")
     if not mq_all:

@@ -1,20 +1,19 @@
-"""MACHINE_ROOM_NEARBY: the queues of the own room, and a part of those of rooms where nobody lives."""
+"""MACHINE_ROOM_NEARBY: the queues of the own room, and a share of those of rooms without members."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
 import attrs
 
-from nodes.allocation.shares import Divisions
-from nodes.allocation.strategy import AllocateMessageQueueStrategy, AllocationError, is_member
-from nodes.protocol.java_order import java_sorted
+from nodes.allocation.strategy import AllocateMessageQueueStrategy, AllocationError, Divisions, is_member
+from nodes.protocol.java import java_sorted
 from nodes.protocol.model import MessageQueue
 
 _Item = TypeVar("_Item")
 
 
 class MachineRoomResolver(Protocol):
-    """Says in which room somebody is; an empty text where it does not know.
+    """Returns the room of a broker or a member; an empty text if it is unknown.
 
     Mirrors:
         `AllocateMachineRoomNearby.MachineRoomResolver`.
@@ -36,16 +35,16 @@ class _Rooms:
 
 @attrs.frozen
 class AllocateMachineRoomNearby:
-    """Let another strategy divide each room's queues among the members there, or among all where there are none.
+    """Let another strategy divide each room's queues among its members, or among all members if it has none.
 
-    Rooms r1, r2, r3 with four queues x, y, z each; a and b live in r1, c in r2; the inner strategy is AVG::
+    Rooms r1, r2, r3 with four queues x, y, z each; a and b are in r1, c in r2; the inner strategy is AVG::
 
-              own room       r3, where nobody lives
+              own room       r3, without members
         a     x0 x1          z0 z1
         b     x2 x3          z2
         c     y0 y1 y2 y3    z3
 
-    Each empty room is divided for itself, so what does not come out even goes to the same first members every time.
+    Each empty room is divided separately, so the rest of a division goes to the same first members every time.
 
     Mirrors:
         `org.apache.rocketmq.client.consumer.rebalance.AllocateMachineRoomNearby`.

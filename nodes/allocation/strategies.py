@@ -19,7 +19,7 @@ _STRATEGIES_REMEMBERED = 256
 
 @attrs.frozen
 class RoomsByPrefix:
-    """Rooms of brokers and members, by how their names or client ids begin; the first that fits counts."""
+    """Rooms of brokers and members by prefix of broker name or client id; the first match counts."""
 
     rooms: tuple[tuple[str, str], ...]
     """Prefix and room."""
@@ -37,7 +37,7 @@ class RoomsByPrefix:
 
 
 def strategy_of(config: ConsumerConfig) -> AllocateMessageQueueStrategy:
-    """The strategy of a consumer; consumers that are configured alike share one, and what it remembers."""
+    """The strategy of a consumer; consumers with equal configuration share one, and its cache."""
     return _strategy(
         config.allocate_message_queue_strategy,
         config.inner_allocate_strategy,
@@ -49,7 +49,7 @@ def strategy_of(config: ConsumerConfig) -> AllocateMessageQueueStrategy:
 
 
 def strategy_name(config: ConsumerConfig) -> str:
-    """The name that RocketMQ's strategy object gives itself.
+    """The name of RocketMQ's strategy class.
 
     Mirrors:
         `AllocateMessageQueueStrategy#getName`.

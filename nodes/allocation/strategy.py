@@ -1,21 +1,23 @@
-"""What every allocation strategy is, and what it refuses.
+"""The interface of allocation strategies, their common checks, and a cache for strategies that inspect each queue.
 
 Mirrors:
     `org.apache.rocketmq.client.consumer.AllocateMessageQueueStrategy` and its abstract base.
 """
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from typing import Generic, Protocol, TypeVar
+
+import attrs
 
 from nodes.protocol.model import MessageQueue
 
 
 class AllocationError(ValueError):
-    """A strategy was given nothing to work with; the caller keeps the queues it has."""
+    """A strategy was called without client id, queues or members; the caller keeps its queues."""
 
 
 class AllocateMessageQueueStrategy(Protocol):
-    """A pure function from what all members see to what one of them gets."""
+    """A pure function from all queues and members to the queues of one member."""
 
     def __call__(
         self, consumer_group: str, current_cid: str, mq_all: Sequence[MessageQueue], cid_all: Sequence[str], /
@@ -23,10 +25,10 @@ class AllocateMessageQueueStrategy(Protocol):
         """The queues of one member.
 
         Args:
-            consumer_group: only for messages.
+            consumer_group: only for error messages.
             current_cid: the member that asks.
             mq_all: all queues of one topic, sorted by the caller.
-            cid_all: all members, sorted by the caller; doubles count.
+            cid_all: all members, sorted by the caller, with duplicates.
 
         Raises:
             AllocationError: an argument is empty.
@@ -34,7 +36,7 @@ class AllocateMessageQueueStrategy(Protocol):
 
 
 def is_member(current_cid: str, mq_all: Sequence[MessageQueue], cid_all: Sequence[str]) -> bool:
-    """Whether there is something to allocate to the member that asks.
+    """Whether the client is a member.
 
     Raises:
         AllocationError: the member, the queues or the members are empty.
@@ -46,3 +48,34 @@ def is_member(current_cid: str, mq_all: Sequence[MessageQueue], cid_all: Sequenc
     if not cid_all:
         raise AllocationError("cidAll is null or cidAll empty")
     return current_cid in cid_all
+
+
+_Division = TypeVar("_Division")
+_REMEMBERED_MAX = 32
+"""Topics times views that many consumers divide at the same time."""
+
+
+@attrs.define
+class Divisions(Generic[_Division]):
+    """A cache of the last divisions of queues among members.
+
+    Lists are compared, not hashed: members mostly pass the very same queues,
+    and comparing those takes one pass over two arrays.
+    """
+
+    divide: Callable[[Sequence[MessageQueue], Sequence[str]], _Division]
+    """The division itself: a pure function."""
+    _known: list[tuple[list[MessageQueue], list[str], _Division]] = attrs.field(factory=list, init=False)
+
+    def of(self, mq_all: Sequence[MessageQueue], cid_all: Sequence[str]) -> _Division:
+        """The division of these queues among these members."""
+        queues, members = list(mq_all), list(cid_all)
+        for place, known in enumerate(self._known):
+            if known[1] == members and known[0] == queues:
+                if place:
+                    self._known.insert(0, self._known.pop(place))
+                return known[2]
+        division = self.divide(queues, members)
+        self._known.insert(0, (queues, members, division))
+        del self._known[_REMEMBERED_MAX:]
+        return division

@@ -1,69 +1,65 @@
-"""A broker process: what it is made of, and the order in which it starts and stops."""
+"""A broker process: its parts, and the order in which they start and stop."""
 
 import trio
 
 from nodes.beliefs import Lifecycle, LifecycleEvent
-from nodes.broker.admin_broker import AdminBroker
-from nodes.broker.admin_clients import AdminClients
-from nodes.broker.admin_groups import AdminGroups
-from nodes.broker.admin_offsets import AdminOffsets
-from nodes.broker.admin_progress import AdminProgress
-from nodes.broker.admin_topics import AdminTopics
-from nodes.broker.broker_to_client import BrokerToClient
-from nodes.broker.client_manage import ClientManage
-from nodes.broker.commit_log import load_commit_log
-from nodes.broker.consumer_offsets import ConsumerOffsetManager
-from nodes.broker.consumers import ConsumerManager
+from nodes.broker.admin.broker import AdminBroker
+from nodes.broker.admin.clients import AdminClients
+from nodes.broker.admin.groups import AdminGroups
+from nodes.broker.admin.offsets import AdminOffsets
+from nodes.broker.admin.progress import AdminProgress
+from nodes.broker.admin.topics import AdminTopics
+from nodes.broker.clients.broker_to_client import BrokerToClient
+from nodes.broker.clients.client_manage import ClientManage
+from nodes.broker.clients.lock_batch import LockBatchMq
+from nodes.broker.clients.offset_manage import OffsetManage
+from nodes.broker.clients.query_assignment import QueryAssignment
 from nodes.broker.context import BrokerContext
-from nodes.broker.delay_levels import parse_delay_level
-from nodes.broker.escape import escape_way
-from nodes.broker.escape_bridge import EscapeBridge
-from nodes.broker.ha_service import HaService
-from nodes.broker.lock_batch import LockBatchMq
-from nodes.broker.member_group import VIP_PORT_DISTANCE, MemberGroup
-from nodes.broker.membership import GroupMembership
-from nodes.broker.message_store import MessageStore
-from nodes.broker.metadata_files import (
+from nodes.broker.files import (
     GROUP_FILE,
     TOPIC_FILE,
-    load_progress_of_delays,
+    load_commit_log,
+    load_delay_progress,
     persist_delay_offsets,
     persist_groups,
     persist_timer_check_point,
     persist_topics,
 )
-from nodes.broker.metadata_handlers import MetadataHandlers
-from nodes.broker.offset_manage import OffsetManage
-from nodes.broker.outer_api import BrokerOuterApi
-from nodes.broker.pre_online_service import BrokerPreOnlineService
-from nodes.broker.pull import PullMessage
-from nodes.broker.put_message import PutMessage
-from nodes.broker.query_assignment import QueryAssignment
-from nodes.broker.query_message import QueryMessage
-from nodes.broker.registration import Registration
-from nodes.broker.schedule_message import ScheduleMessageService
-from nodes.broker.send import SendMessage
-from nodes.broker.send_back import ConsumerSendMsgBack
-from nodes.broker.slave_synchronize import SlaveSynchronize
-from nodes.broker.special_services import SpecialServices
-from nodes.broker.subscription_groups import SubscriptionGroupManager
-from nodes.broker.topic_routes import TopicRouteInfoManager
-from nodes.broker.topics import TopicConfigManager
-from nodes.broker.transactions import Transactions
+from nodes.broker.group.membership import GroupMembership, SpecialServices, member_group
+from nodes.broker.group.pre_online_service import BrokerPreOnlineService
+from nodes.broker.group.slave_synchronize import MetadataHandlers, SlaveSynchronize
+from nodes.broker.ha.service import HaService
+from nodes.broker.messages.escape_bridge import BrokerOuterApi, escape_bridge
+from nodes.broker.messages.pull import PullMessage
+from nodes.broker.messages.put_message import MessageArrivals, PutMessage
+from nodes.broker.messages.query_message import QueryMessage
+from nodes.broker.messages.schedule_message import ScheduleMessageService
+from nodes.broker.messages.send import SendMessage
+from nodes.broker.messages.send_back import ConsumerSendMsgBack
+from nodes.broker.registration.registration import Registration
+from nodes.broker.registration.topic_routes import TopicRouteInfoManager
+from nodes.broker.tables.consumer_offsets import ConsumerOffsetManager
+from nodes.broker.tables.consumers import ConsumerManager
+from nodes.broker.tables.delay_levels import parse_delay_level
+from nodes.broker.tables.member_group import VIP_PORT_DISTANCE
+from nodes.broker.tables.message_store import MessageStore
+from nodes.broker.tables.subscription_groups import SubscriptionGroupManager
+from nodes.broker.tables.topics import TopicConfigManager
+from nodes.broker.transactions.transactions import Transactions
 from nodes.config import BrokerConfig
-from nodes.host import Channel, Host
+from nodes.host import Host
 from nodes.live_config import with_kept_changes
 from nodes.protocol.model import MASTER_ID, TopicConfig
 from nodes.rpc.client import RpcClient
 from nodes.rpc.nameservers import Nameservers
-from nodes.rpc.server import RpcServer
+from nodes.rpc.server import Handlers, RpcServer
 
 
 class Broker:
     """One broker.
 
     Args:
-        topics: that it serves from its first start on; later starts read its files.
+        topics: served from the first start on; later starts read them from the broker's files.
 
     Mirrors:
         `org.apache.rocketmq.broker.BrokerController`.
@@ -80,90 +76,56 @@ class Broker:
         nameservers: tuple[str, ...],
         topics: tuple[TopicConfig, ...] = (),
     ) -> None:
-        config = with_kept_changes(host.disk, config)
-        now_ms = host.clock.now_ms()
         self._host = host
-        self.context = BrokerContext(
-            host,
-            config,
-            cluster_name,
-            broker_name,
-            broker_id,
-            nameservers,
-            TopicConfigManager(
-                now_ms=now_ms,
-                cluster=cluster_name,
-                broker_name=broker_name,
-                auto_create_topic_enable=config.auto_create_topic_enable,
-                default_topic_queue_nums=config.default_topic_queue_nums,
-            ),
-            SubscriptionGroupManager(
-                now_ms=now_ms, auto_create_subscription_group=config.auto_create_subscription_group
-            ),
-            ConsumerManager(channel_expired_timeout_ms=config.channel_expired_timeout),
-            ConsumerOffsetManager(
-                now_ms=now_ms,
-                consumer_offset_update_version_step=config.consumer_offset_update_version_step,
-                use_server_side_reset_offset=config.use_server_side_reset_offset,
-            ),
-            MessageStore(f"{host.ip}:{config.listen_port}"),
-        )
-        for topic in topics:
-            self.context.topics.update_topic_config(topic, now_ms=now_ms)
-        self._client = RpcClient(host, config)
-        self._server = RpcServer(host, config, on_channel_closed=self._on_channel_closed)
-        self._group = MemberGroup(
-            broker_id=broker_id,
-            address=self.context.address,
-            ha_address=self.context.ha_address,
-            enable_slave_acting_master=config.enable_slave_acting_master,
-            sync_master_flush_offset_when_startup=config.sync_master_flush_offset_when_startup,
-            isolated=config.enable_slave_acting_master and config.total_replicas > 1,
-        )
-        self._registration = Registration(self.context, self._client, self._group)
-        self._clients = ClientManage(self.context, self._server, self._registration)
-        self._offsets = OffsetManage(self.context, self._server)
-        self._pulls = PullMessage(self.context, self._server, self._offsets)
-        self._ha = HaService(self.context, self._on_arrived)
-        asked = Nameservers(host, self._client, nameservers)
-        self._routes = TopicRouteInfoManager(self.context, asked)
-        self._assignments = QueryAssignment(self.context, self._server, self._routes)
+        self._stopping = trio.Event()
+        config = with_kept_changes(host.disk, config)
+        self.context = broker = _new_context(host, config, cluster_name, broker_name, broker_id, nameservers, topics)
         levels = parse_delay_level(config.message_delay_level)
-        messages = PutMessage(self.context, levels, self._on_stored)
-        escape = self._escape_bridge(asked, messages)
-        self._schedule = ScheduleMessageService(self.context, levels, escape.async_put_message)
-        self._sends = SendMessage(self.context, self._server, self._registration, self._ha, messages)
-        self._to_clients = BrokerToClient(self.context, self._server.calls, self._clients.channel)
-        self._transactions = Transactions(
-            self.context, self._server, self._registration, messages, self._to_clients, escape.put_message
-        )
-        self._queries = QueryMessage(self.context, self._server)
-        AdminTopics(self.context, self._server, self._registration)
-        AdminGroups(self.context, self._server)
-        AdminProgress(self.context, self._server)
-        AdminOffsets(self.context, self._server, self._to_clients)
-        AdminClients(self.context, self._server, self._clients, self._to_clients)
-        AdminBroker(self.context, self._server, self._registration, self._ha, lambda: self._special.is_running)
-        self._special = SpecialServices(self._schedule, self._transactions.check_service)
-        self._send_backs = ConsumerSendMsgBack(self.context, self._server, self._registration, messages)
+        arrivals = MessageArrivals()
+
+        self._client = RpcClient(host, config)
+        followed = Nameservers(host, self._client, nameservers)
+        self._routes = TopicRouteInfoManager(broker, followed)
+        self._group = member_group(broker)
+        self._registration = Registration(broker, self._client, self._group)
+        self._ha = HaService(broker, arrivals.notify)
+        self._slave = SlaveSynchronize(broker, self._client, self._group)
+
+        self._clients = ClientManage(broker, self._registration)
+        self._server = RpcServer(host, config, on_channel_closed=self._clients.on_channel_closed)
+        to_clients = BrokerToClient(broker, self._server.calls, self._clients.channel)
+        self._offsets = OffsetManage(broker)
+        self._assignments = QueryAssignment(broker, self._routes)
+        self._pulls = PullMessage(broker, self._offsets)
+
+        messages = PutMessage(broker, levels, arrivals, self._ha.on_stored)
+        send_out = BrokerOuterApi(self._client, followed).send_message_to_specific_broker
+        escape = escape_bridge(broker, messages.put_due, self._routes, send_out)
+        schedule = ScheduleMessageService(broker, levels, escape.async_put_message)
+        transactions = Transactions(broker, self._registration, messages, to_clients, escape.put_message)
+        special = SpecialServices(schedule, transactions.check_service)
         self._membership = GroupMembership(
-            self.context,
+            broker,
             self._group,
             self._client,
-            self._server,
             self._registration,
             self._ha,
-            asked,
-            self._special,
+            followed,
+            special,
             self._pulls.hold.on_master_online,
         )
-        self._slave = SlaveSynchronize(self.context, self._client, self._group)
-        self._metadata = MetadataHandlers(self.context, self._server)
-        self._locks = LockBatchMq(self.context, self._client, self._server, self._group)
-        self._stopping = trio.Event()
+
+        # Callbacks to parts that are made later than their callers.
+        self._registration.on_registered = self._membership.on_registered
+        arrivals.listen(
+            self._pulls.hold.on_message_arrived,
+            schedule.on_message_arrived,
+            transactions.check_service.on_message_arrived,
+        )
+        self._server.serve(*self._handlers(messages, transactions, to_clients, special))
 
     async def main(self) -> None:
-        """Load, serve, register; and the way back when asked to stop."""
+        """Load the files, serve, register; then wait for the stop and shut down."""
         config = self.context.config
         self._load()
         self._ha.start()
@@ -188,44 +150,40 @@ class Broker:
         await self._shutdown()
 
     def request_shutdown(self) -> None:
-        """Begin the orderly stop."""
+        """Start the orderly shutdown."""
         self._stopping.set()
 
     def _ports(self) -> tuple[int, ...]:
-        """The port that everybody knows, and the second one, which is for metadata."""
+        """The listen port, and the VIP port, over which slaves fetch metadata."""
         port = self.context.config.listen_port
         return (port, port - VIP_PORT_DISTANCE)
 
-    def _escape_bridge(self, nameservers: Nameservers, messages: PutMessage) -> EscapeBridge:
-        context = self.context
-        way = escape_way(
-            is_master=context.broker_id == MASTER_ID,
-            enable_slave_acting_master=context.config.enable_slave_acting_master,
-            enable_remote_escape=context.config.enable_remote_escape,
+    def _handlers(
+        self, messages: PutMessage, transactions: Transactions, to_clients: BrokerToClient, special: SpecialServices
+    ) -> tuple[Handlers, ...]:
+        broker = self.context
+        return (
+            self._clients.handlers(),
+            self._offsets.handlers(),
+            self._assignments.handlers(),
+            self._pulls.handlers(),
+            self._membership.handlers(),
+            transactions.handlers(),
+            LockBatchMq(broker, self._client, self._group).handlers(),
+            SendMessage(broker, self._registration, self._ha, messages).handlers(),
+            ConsumerSendMsgBack(broker, self._registration, messages).handlers(),
+            QueryMessage(broker).handlers(),
+            MetadataHandlers(broker).handlers(),
+            AdminTopics(broker, self._registration).handlers(),
+            AdminGroups(broker).handlers(),
+            AdminProgress(broker).handlers(),
+            AdminOffsets(broker, to_clients).handlers(),
+            AdminClients(broker, self._clients, to_clients).handlers(),
+            AdminBroker(broker, self._registration, self._ha, special).handlers(),
         )
-        return EscapeBridge(
-            context.broker_name,
-            f"InnerProducerGroup_{context.broker_name}_{context.broker_id}",
-            way,
-            messages.put_due,
-            self._routes,
-            BrokerOuterApi(self._client, nameservers).send_message_to_specific_broker,
-        )
-
-    def _on_arrived(self, topic: str, queue_id: int) -> None:
-        self._pulls.hold.on_message_arrived(topic, queue_id)
-        self._schedule.on_message_arrived(topic, queue_id)
-        self._transactions.check_service.on_message_arrived(topic, queue_id)
-
-    def _on_stored(self, topic: str, queue_id: int) -> None:
-        self._on_arrived(topic, queue_id)
-        self._ha.on_stored()
-
-    def _on_channel_closed(self, channel: Channel) -> None:
-        self._clients.on_channel_closed(channel)
 
     async def _shutdown(self) -> None:
-        """Farewells first: the port still answers while the nameservers forget this broker."""
+        """Unregister first: the port still answers while the nameservers remove this broker."""
         await self._registration.unregister_all()
         for port in self._ports():
             self._host.close_listener(port)
@@ -243,7 +201,7 @@ class Broker:
             context.groups.decode(groups)
         self._assignments.load()
         self._offsets.load()
-        load_progress_of_delays(context)
+        load_delay_progress(context)
         load_commit_log(disk, context.store)
         self._persist_metadata()
         context.versions.believe()
@@ -253,3 +211,42 @@ class Broker:
         persist_groups(self.context)
         persist_delay_offsets(self.context, self.context.delay_offsets.wrapper())
         persist_timer_check_point(self.context)
+
+
+def _new_context(
+    host: Host,
+    config: BrokerConfig,
+    cluster_name: str,
+    broker_name: str,
+    broker_id: int,
+    nameservers: tuple[str, ...],
+    topics: tuple[TopicConfig, ...],
+) -> BrokerContext:
+    """The identity of a new broker, and its tables as configured."""
+    now_ms = host.clock.now_ms()
+    context = BrokerContext(
+        host,
+        config,
+        cluster_name,
+        broker_name,
+        broker_id,
+        nameservers,
+        TopicConfigManager(
+            now_ms=now_ms,
+            cluster=cluster_name,
+            broker_name=broker_name,
+            auto_create_topic_enable=config.auto_create_topic_enable,
+            default_topic_queue_nums=config.default_topic_queue_nums,
+        ),
+        SubscriptionGroupManager(now_ms=now_ms, auto_create_subscription_group=config.auto_create_subscription_group),
+        ConsumerManager(channel_expired_timeout_ms=config.channel_expired_timeout),
+        ConsumerOffsetManager(
+            now_ms=now_ms,
+            consumer_offset_update_version_step=config.consumer_offset_update_version_step,
+            use_server_side_reset_offset=config.use_server_side_reset_offset,
+        ),
+        MessageStore(f"{host.ip}:{config.listen_port}"),
+    )
+    for topic in topics:
+        context.topics.update_topic_config(topic, now_ms=now_ms)
+    return context

@@ -1,21 +1,59 @@
-"""What the parts of one broker share."""
+"""What the parts of one broker share: its identity, its tables, and the versions of these."""
+
+from collections.abc import Callable, Mapping
+from enum import StrEnum
 
 import attrs
 
-from nodes.broker.broker_stats import BrokerStatsManager
-from nodes.broker.consumer_offsets import ConsumerOffsetManager
-from nodes.broker.consumers import ConsumerManager
-from nodes.broker.data_versions import DataVersionBeliefs, VersionedTable
-from nodes.broker.delay_offsets import DelayOffsets, TimerCheckPoint, TimerProgress
-from nodes.broker.message_request_mode import MessageRequestModeManager
-from nodes.broker.message_store import MessageStore
-from nodes.broker.producers import ProducerManager
-from nodes.broker.queue_locks import RebalanceLockManager
-from nodes.broker.subscription_groups import SubscriptionGroupManager
-from nodes.broker.topics import TopicConfigManager
+from nodes.beliefs import Belief, BeliefKind
+from nodes.broker.tables.assignments import MessageRequestModeManager
+from nodes.broker.tables.broker_stats import BrokerStatsManager
+from nodes.broker.tables.consumer_offsets import ConsumerOffsetManager
+from nodes.broker.tables.consumers import ConsumerManager
+from nodes.broker.tables.delay_offsets import DelayOffsets, TimerCheckPoint, TimerProgress
+from nodes.broker.tables.message_store import MessageStore
+from nodes.broker.tables.producers import ProducerManager
+from nodes.broker.tables.queue_locks import RebalanceLockManager
+from nodes.broker.tables.subscription_groups import SubscriptionGroupManager
+from nodes.broker.tables.topics import TopicConfigManager
 from nodes.config import BrokerConfig
 from nodes.host import Host
 from nodes.protocol.model import DataVersion
+
+
+class VersionedTable(StrEnum):
+    """The tables that other brokers copy; each has its own version."""
+
+    TOPICS = "topics"
+    CONSUMER_OFFSETS = "consumer_offsets"
+    SUBSCRIPTION_GROUPS = "subscription_groups"
+    DELAY_OFFSETS = "delay_offsets"
+    TIMER_CHECK_POINT = "timer_check_point"
+
+
+class DataVersionBeliefs:
+    """Records changed versions.
+
+    Args:
+        versions: table -> function that returns its version; None: the broker has no such table.
+
+    Emits:
+        DATA_VERSION for each version that has changed since the last call.
+    """
+
+    def __init__(self, host: Host, versions: Mapping[VersionedTable, Callable[[], DataVersion | None]]) -> None:
+        self._host = host
+        self._versions = versions
+        self._believed: dict[VersionedTable, DataVersion] = {}
+
+    def believe(self) -> None:
+        """Record changed versions; to be called after a table may have changed."""
+        for table, version_of in self._versions.items():
+            version, believed = version_of(), self._believed.get(table)
+            if version is not None and version is not believed and version != believed:
+                self._believed[table] = version
+                value = [version.state_version, version.timestamp, version.counter]
+                self._host.record(Belief(BeliefKind.DATA_VERSION, table.value, value))
 
 
 def _producers(broker: "BrokerContext") -> ProducerManager:
@@ -57,7 +95,7 @@ class BrokerContext:
 
     host: Host
     config: BrokerConfig
-    """Another one after an operator has changed an option; all else stays for the life of the process."""
+    """Replaced when an operator changes an option; nothing else here is ever replaced."""
     cluster_name: str
     broker_name: str
     broker_id: int
@@ -75,7 +113,7 @@ class BrokerContext:
         init=False, default=attrs.Factory(_request_modes, takes_self=True)
     )
     timer: TimerProgress | None = attrs.field(init=False, default=attrs.Factory(_timer, takes_self=True))
-    """None: this broker has no timer."""
+    """None: the timer wheel is disabled."""
     versions: DataVersionBeliefs = attrs.field(init=False, default=attrs.Factory(_versions, takes_self=True))
 
     @property
@@ -85,7 +123,7 @@ class BrokerContext:
 
     @property
     def address(self) -> str:
-        """`ip:port` under which clients and other brokers know it."""
+        """`ip:port` for clients and other brokers."""
         return f"{self.host.ip}:{self.config.listen_port}"
 
     @property

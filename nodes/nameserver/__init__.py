@@ -1,1 +1,4 @@
-"""The nameserver: who is alive, and where topics are."""
+"""A nameserver: `nameserver.py` is the process, `unregistration.py` its queue, the others are kinds of requests.
+
+Requests are answered at once, from `tables`.
+"""

@@ -1,27 +1,79 @@
-"""What operators, their tools and brokers ask a nameserver besides registering and routes.
+"""Requests of operators and their tools, among them the lists of topics.
 
 Mirrors:
-    `org.apache.rocketmq.namesrv.processor.DefaultRequestProcessor`.
+    `org.apache.rocketmq.namesrv.processor.DefaultRequestProcessor`;
+    `org.apache.rocketmq.namesrv.routeinfo.RouteInfoManager#getTopicsByCluster`, `#getSystemTopicList`,
+    `#getUnitTopics`, `#getHasUnitSubTopicList`, `#getHasUnitSubUnUnitTopicList`.
 """
 
 from collections.abc import Callable, Mapping
 
 from nodes.config import NameserverConfig
-from nodes.nameserver import topic_lists
-from nodes.nameserver.kv_config import KvConfigManager
-from nodes.nameserver.route_table import RouteTable
+from nodes.nameserver.tables.kv_config import KvConfigManager
+from nodes.nameserver.tables.route_table import RouteTable
 from nodes.protocol import headers
 from nodes.protocol.bodies import GetBrokerMemberGroupResponseBody, KvTable, TopicList
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import NO_FIELDS, Command
-from nodes.protocol.model import TopicRouteData
+from nodes.protocol.java import hash_ordered
+from nodes.protocol.model import TopicRouteData, TopicSysFlag
 from nodes.protocol.registry import decode_body_cached, decode_header, encode_body, encode_header
+
+_GROUP_TABLE_BUCKETS = 256
+"""RocketMQ creates its table of broker names for 128 entries."""
+
+
+def all_topics(routes: RouteTable) -> TopicList:
+    """Answer 206."""
+    return TopicList(tuple(sorted(routes.topics)))
+
+
+def topics_by_cluster(routes: RouteTable, cluster: str) -> TopicList:
+    """Answer 224: the topics of the broker names of a cluster; none for an unknown cluster."""
+    names = routes.cluster_info().cluster_addr_table.get(cluster, ())
+    topics = (topic for topic, queues in routes.topics.items() if any(name in queues for name in names))
+    return TopicList(tuple(sorted(topics)))
+
+
+def system_topics(routes: RouteTable) -> TopicList:
+    """Answer 304: the names of clusters and brokers, which are system topics, and the address of one broker."""
+    info = routes.cluster_info()
+    names = [*info.cluster_addr_table, *(name for names in info.cluster_addr_table.values() for name in names)]
+    groups = (
+        info.broker_addr_table[name] for name in hash_ordered(info.broker_addr_table, buckets=_GROUP_TABLE_BUCKETS)
+    )
+    some = next((data.broker_addrs[min(data.broker_addrs)] for data in groups if data.broker_addrs), None)
+    return TopicList(tuple(sorted(dict.fromkeys(names))), some)
+
+
+def unit_topics(routes: RouteTable) -> TopicList:
+    """Answer 311: topics of a unit."""
+    return TopicList(tuple(topic for topic in sorted(routes.topics) if _flag(routes, topic) & TopicSysFlag.UNIT))
+
+
+def unit_sub_topics(routes: RouteTable, *, of_no_unit: bool = False) -> TopicList:
+    """Answer 312: topics with subscribers in a unit; and 313: those of them that do not belong to a unit."""
+    flags = {topic: _flag(routes, topic) for topic in sorted(routes.topics)}
+    return TopicList(
+        tuple(
+            topic
+            for topic, flag in flags.items()
+            if flag & TopicSysFlag.UNIT_SUB and not (of_no_unit and flag & TopicSysFlag.UNIT)
+        )
+    )
+
+
+def _flag(routes: RouteTable, topic: str) -> int:
+    """The system flag of a topic at one broker name: the first in RocketMQ's hash table."""
+    queues = routes.topics[topic]
+    return queues[hash_ordered(queues)[0]].topic_sys_flag
+
 
 Handler = Callable[[Command], Command]
 
 
 class AdminRequests:
-    """One handler per request code; each answers at once, and changes nothing but the two tables."""
+    """One handler per request code; a handler changes only the two tables."""
 
     def __init__(self, routes: RouteTable, kv_config: KvConfigManager, config: NameserverConfig) -> None:
         self._routes = routes
@@ -29,7 +81,7 @@ class AdminRequests:
         self.config = config
 
     def handlers(self) -> Mapping[RequestCode, Handler]:
-        """Request code -> who answers it."""
+        """Request code -> handler."""
         return {
             RequestCode.PUT_KV_CONFIG: self._put_kv_config,
             RequestCode.GET_KV_CONFIG: self._get_kv_config,
@@ -43,11 +95,11 @@ class AdminRequests:
             RequestCode.REGISTER_TOPIC_IN_NAMESRV: self._register_topic,
             RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER: self._get_all_topics,
             RequestCode.GET_TOPICS_BY_CLUSTER: self._get_topics_by_cluster,
-            RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_NS: self._lister(topic_lists.system_topics),
-            RequestCode.GET_UNIT_TOPIC_LIST: self._lister(topic_lists.unit_topics),
-            RequestCode.GET_HAS_UNIT_SUB_TOPIC_LIST: self._lister(topic_lists.unit_sub_topics),
+            RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_NS: self._lister(system_topics),
+            RequestCode.GET_UNIT_TOPIC_LIST: self._lister(unit_topics),
+            RequestCode.GET_HAS_UNIT_SUB_TOPIC_LIST: self._lister(unit_sub_topics),
             RequestCode.GET_HAS_UNIT_SUB_UNUNIT_TOPIC_LIST: self._lister(
-                lambda routes: topic_lists.unit_sub_topics(routes, of_no_unit=True)
+                lambda routes: unit_sub_topics(routes, of_no_unit=True)
             ),
         }
 
@@ -91,7 +143,7 @@ class AdminRequests:
     def _get_member_group(self, request: Command) -> Command:
         header = decode_header(headers.GetBrokerMemberGroupRequestHeader, request.ext_fields)
         group = self._routes.member_group(header.cluster_name, header.broker_name)
-        # RocketMQ forgets to clear what it writes into an answer before it knows how the request ends.
+        # RocketMQ does not clear the remark that it sets before it knows the result.
         return _with_body(request, GetBrokerMemberGroupResponseBody(group), "not set any response code")
 
     def _wipe_write_perm(self, request: Command) -> Command:
@@ -121,11 +173,11 @@ class AdminRequests:
     def _get_all_topics(self, request: Command) -> Command:
         if not self.config.enable_all_topic_list:
             return request.answer(ResponseCode.SYSTEM_ERROR, "disable")
-        return _with_body(request, topic_lists.all_topics(self._routes))
+        return _with_body(request, all_topics(self._routes))
 
     def _get_topics_by_cluster(self, request: Command) -> Command:
         header = decode_header(headers.GetTopicsByClusterRequestHeader, request.ext_fields)
-        return self._lister(lambda routes: topic_lists.topics_by_cluster(routes, header.cluster))(request)
+        return self._lister(lambda routes: topics_by_cluster(routes, header.cluster))(request)
 
     def _lister(self, listed: Callable[[RouteTable], TopicList]) -> Handler:
         def answer(request: Command) -> Command:

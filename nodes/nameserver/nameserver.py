@@ -1,4 +1,4 @@
-"""A nameserver process: its port, its scan for silent brokers, and its answers."""
+"""A nameserver process: requests, the scan for silent brokers, its configuration, its beliefs."""
 
 from functools import partial
 
@@ -6,26 +6,53 @@ import trio
 
 from nodes.beliefs import Belief, BeliefKind, Json, Lifecycle, LifecycleEvent
 from nodes.config import NameserverConfig
+from nodes.config.text import to_lines
 from nodes.host import Channel, Host
 from nodes.live_config import LiveConfig, with_kept_changes
 from nodes.nameserver.admin_requests import AdminRequests, Handler
-from nodes.nameserver.config_requests import ConfigRequests
-from nodes.nameserver.kv_config import KvConfigManager
 from nodes.nameserver.register_request import register_broker
 from nodes.nameserver.route_request import RouteRequests
-from nodes.nameserver.route_table import RouteTable
-from nodes.nameserver.route_values import MinBrokerIdChange
+from nodes.nameserver.tables.broker_groups import MinBrokerIdChange
+from nodes.nameserver.tables.kv_config import KvConfigManager
+from nodes.nameserver.tables.route_table import RouteTable
 from nodes.nameserver.unregistration import BatchUnregistration
 from nodes.protocol import headers
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
 from nodes.protocol.model import DataVersion, QueueData
 from nodes.protocol.registry import decode_body_cached, decode_header
-from nodes.protocol.route_brief import route_in_brief
+from nodes.routes import route_in_brief
 from nodes.rpc.client import RpcClient
-from nodes.rpc.server import RpcServer
+from nodes.rpc.server import Handlers, RpcServer
 from nodes.rpc.typed import invoke_oneway, success
 from nodes.threads import ScheduledThread
+
+
+class ConfigRequests:
+    """Answers UPDATE_NAMESRV_CONFIG (318) and GET_NAMESRV_CONFIG (319)."""
+
+    def __init__(self, config: LiveConfig[NameserverConfig]) -> None:
+        self._config = config
+
+    def handlers(self) -> Handlers:
+        """Both requests for the configuration."""
+        return {
+            RequestCode.GET_NAMESRV_CONFIG: self._get_config,
+            RequestCode.UPDATE_NAMESRV_CONFIG: self._update_config,
+        }
+
+    def _get_config(self, _channel: Channel, request: Command) -> Command:
+        return success(request, None, to_lines(self._config.values()).encode())
+
+    def _update_config(self, _channel: Channel, request: Command) -> Command:
+        try:
+            self._config.update((request.body or b"").decode(errors="replace"))
+        except PermissionError as error:
+            return request.answer(ResponseCode.NO_PERMISSION, str(error))
+        except ValueError as error:
+            return request.answer(ResponseCode.SYSTEM_ERROR, str(error))
+        return success(request)
+
 
 KV_CONFIG_FILE = "kvConfig.json"
 _SINCE_5_0 = (
@@ -43,7 +70,7 @@ _CHANGES_ROUTES = (
 
 
 class Nameserver:
-    """One nameserver; it keeps everything in memory and knows no other nameserver.
+    """A nameserver; it keeps everything but the key-value configuration in memory, and knows no other nameserver.
 
     Mirrors:
         `org.apache.rocketmq.namesrv.NamesrvController`, `DefaultRequestProcessor`, `ClientRequestProcessor`.
@@ -70,24 +97,19 @@ class Nameserver:
         self._kv_config = KvConfigManager()
         self._route_requests = RouteRequests(self.routes, self._kv_config, config, started_ms=host.clock.now_ms())
         self._stopping = trio.Event()
-        for code, handler in (
-            (RequestCode.REGISTER_BROKER, self._register_broker),
-            (RequestCode.UNREGISTER_BROKER, self._unregister_broker),
-            (RequestCode.BROKER_HEARTBEAT, self._broker_heartbeat),
-            (RequestCode.QUERY_DATA_VERSION, self._query_data_version),
-            (RequestCode.GET_ROUTEINFO_BY_TOPIC, self._get_route),
-        ):
-            self._server.register(code, handler)
         self._admin_requests = AdminRequests(self.routes, self._kv_config, config)
-        ConfigRequests(self._server, LiveConfig(host, config, self._apply_config))
-        for code, answer in self._admin_requests.handlers().items():
-            self._server.register(code, partial(self._administer, answer))
-        if not config.knows_member_groups:
-            for unknown in _SINCE_5_0:
-                self._server.register(unknown, _leave_unanswered)
+        config_requests = ConfigRequests(LiveConfig(host, config, self._apply_config))
+        unknown = () if config.knows_member_groups else _SINCE_5_0
+        self._server.serve(
+            dict.fromkeys(unknown, _leave_unanswered),
+            *(
+                {code: handler for code, handler in table.items() if code not in unknown}
+                for table in (self._handlers(), self._admin_handlers(), config_requests.handlers())
+            ),
+        )
 
     async def main(self) -> None:
-        """Serve until asked to stop."""
+        """Serve until a shutdown is requested."""
         kept = self._host.disk.read(KV_CONFIG_FILE)
         if kept is not None:
             self._kv_config.decode(kept)
@@ -105,10 +127,23 @@ class Nameserver:
         await self._stopping.wait()
 
     def request_shutdown(self) -> None:
-        """Stop; a nameserver has nobody to tell."""
+        """Start the shutdown, which is only the end of the process."""
         self._stopping.set()
 
     # --- requests ---------------------------------------------------------------
+
+    def _handlers(self) -> Handlers:
+        return {
+            RequestCode.REGISTER_BROKER: self._register_broker,
+            RequestCode.UNREGISTER_BROKER: self._unregister_broker,
+            RequestCode.BROKER_HEARTBEAT: self._broker_heartbeat,
+            RequestCode.QUERY_DATA_VERSION: self._query_data_version,
+            RequestCode.GET_ROUTEINFO_BY_TOPIC: self._get_route,
+        }
+
+    def _admin_handlers(self) -> Handlers:
+        answers = self._admin_requests.handlers()
+        return {code: partial(self._administer, answer) for code, answer in answers.items()}
 
     def _register_broker(self, channel: Channel, request: Command) -> Command:
         outcome = register_broker(
@@ -142,7 +177,7 @@ class Nameserver:
         changed, stored = self.routes.query_data_version(
             header.cluster_name, header.broker_addr, version, self._host.clock.now_ms()
         )
-        if request.is_oneway:  # a heartbeat of an old kind: nobody waits for the answer
+        if request.is_oneway:  # a heartbeat of old brokers, without an answer
             return None
         return success(request, headers.QueryDataVersionResponseHeader(changed), stored)
 
@@ -150,7 +185,7 @@ class Nameserver:
         return self._route_requests.answer(request, self._host.clock.now_ms())
 
     def _administer(self, answer: Handler, _channel: Channel, request: Command) -> Command:
-        """Answer, and record whatever that changed; the key-value configuration is on disk before the answer leaves."""
+        """Answer, and record changes; the key-value configuration is written to disk before the answer is sent."""
         answered = answer(request)
         if request.code in _CHANGES_ROUTES:
             for name in self._known_groups:
@@ -160,11 +195,11 @@ class Nameserver:
         return answered
 
     def _apply_config(self, config: NameserverConfig) -> None:
-        """Go on with other options; what the table of routes was made with stays."""
+        """Apply changed options; options of the route table take effect with the next start."""
         self._config = self._admin_requests.config = self._route_requests.config = config
         self.routes.revision += 1
 
-    # --- brokers that go silent or away -------------------------------------------
+    # --- silent and unregistered brokers ------------------------------------------
 
     async def _scan_not_active_brokers(self) -> None:
         for expired in self.routes.scan_not_active_brokers(self._host.clock.now_ms()):
@@ -192,10 +227,10 @@ class Nameserver:
             for address in change.recipients:
                 invoke_oneway(self._client, address, RequestCode.NOTIFY_MIN_BROKER_ID_CHANGE, change.header)
 
-    # --- what it believes -----------------------------------------------------------
+    # --- beliefs ------------------------------------------------------------------
 
     def _believe_group(self, broker_name: str) -> None:
-        """Record what is new about a broker name; registrations that change nothing cost little."""
+        """Record changes of a broker name; a registration without changes is cheap."""
         addrs = dict(self.routes.member_group("", broker_name).broker_addrs)
         queues = {t: by_name[broker_name] for t, by_name in self.routes.topics.items() if broker_name in by_name}
         known_addrs, known_queues = self._known_groups.get(broker_name, ({}, {}))
@@ -216,4 +251,4 @@ class Nameserver:
 
 
 def _leave_unanswered(_channel: Channel, _request: Command) -> None:
-    """What a nameserver of 4.x does with a code that it does not know; one of 5.x answers that it does not."""
+    """Do not answer, as a nameserver of 4.x with an unknown code; one of 5.x answers that it is not supported."""

@@ -1,4 +1,4 @@
-"""The request of a broker to be known, from its frame to the answer.
+"""Registrations of brokers: checks of the request, decoding of the body, the answer.
 
 Mirrors:
     `org.apache.rocketmq.namesrv.processor.DefaultRequestProcessor#registerBroker`.
@@ -10,9 +10,9 @@ from collections.abc import Hashable
 import attrs
 
 from nodes.config import NameserverConfig
-from nodes.nameserver.kv_config import ORDER_TOPIC_CONFIG, KvConfigManager
-from nodes.nameserver.route_table import RouteTable
-from nodes.nameserver.route_values import MinBrokerIdChange
+from nodes.nameserver.tables.broker_groups import MinBrokerIdChange
+from nodes.nameserver.tables.kv_config import ORDER_TOPIC_CONFIG, KvConfigManager
+from nodes.nameserver.tables.route_table import RouteTable
 from nodes.protocol.bodies import KvTable, RegisterBrokerBody, TopicConfigSerializeWrapper
 from nodes.protocol.codes import ResponseCode
 from nodes.protocol.command import Command
@@ -21,17 +21,17 @@ from nodes.protocol.model import DataVersion
 from nodes.protocol.registry import ProtocolError, decode_body_cached, decode_header, encode_body, encode_header
 
 V3_0_11 = 37
-"""The version from which on the body carries filter servers as well."""
+"""The first version whose body contains filter servers."""
 _CRC_BITS = 0x7FFFFFFF
 
 
 @attrs.frozen
 class RegisterOutcome:
-    """What to answer, and whom to notify."""
+    """The answer, and the notifications to send."""
 
     answer: Command
     registered: RegisterBrokerRequestHeader | None = None
-    """Who was taken in; None: the request was refused."""
+    """The header of an accepted registration; None: it was refused."""
     notifications: tuple[MinBrokerIdChange, ...] = ()
 
 
@@ -44,9 +44,9 @@ def register_broker(
     channel: Hashable,
     now_ms: int,
 ) -> RegisterOutcome:
-    """Serve REGISTER_BROKER (103).
+    """Answer REGISTER_BROKER (103).
 
-    A body that cannot be read is refused; so is a compressed one, because no broker's header ever says that it is.
+    A malformed body is refused; so is a compressed one, because no broker sets the flag in the header.
     """
     header = decode_header(RegisterBrokerRequestHeader, request.ext_fields)
     if not config.knows_member_groups:
@@ -67,7 +67,7 @@ def register_broker(
 
 
 def body_crc32(body: bytes | None) -> int:
-    """The checksum of a body as the header carries it."""
+    """The checksum of a body, as in the header."""
     return zlib.crc32(body or b"") & _CRC_BITS
 
 
@@ -77,7 +77,7 @@ def _read_body(request: Command) -> RegisterBrokerBody:
     if request.body is None:
         return RegisterBrokerBody(TopicConfigSerializeWrapper({}, DataVersion()))
     body = decode_body_cached(RegisterBrokerBody, request.body)
-    # Nobody can leave the list out on the wire: there a missing list is an empty one, and empties the table.
+    # On the wire a missing list is an empty one, which clears the table.
     return body if body.filter_server_list is not None else attrs.evolve(body, filter_server_list=())
 
 

@@ -1,13 +1,13 @@
-"""The request of everybody for the route of a topic.
+"""Requests for the route of a topic.
 
 Mirrors:
     `org.apache.rocketmq.namesrv.processor.ClientRequestProcessor`.
 """
 
 from nodes.config import NameserverConfig
-from nodes.nameserver.kv_config import ORDER_TOPIC_CONFIG, KvConfigManager
-from nodes.nameserver.route_answer import filter_by_zone
-from nodes.nameserver.route_table import RouteTable
+from nodes.nameserver.tables.kv_config import ORDER_TOPIC_CONFIG, KvConfigManager
+from nodes.nameserver.tables.route_answer import filter_by_zone
+from nodes.nameserver.tables.route_table import RouteTable
 from nodes.protocol.codes import ResponseCode
 from nodes.protocol.command import NO_FIELDS, Command
 from nodes.protocol.headers import GetRouteInfoRequestHeader
@@ -18,7 +18,7 @@ _FAQ = "\nSee https://rocketmq.apache.org/docs/bestPractice/06FAQ for further de
 
 
 class RouteRequests:
-    """Answers GET_ROUTEINFO_BY_TOPIC (105), from what was encoded already as long as no route can have changed."""
+    """Answers GET_ROUTEINFO_BY_TOPIC (105); encoded routes are cached until a route may have changed."""
 
     def __init__(
         self, routes: RouteTable, kv_config: KvConfigManager, config: NameserverConfig, *, started_ms: int
@@ -30,7 +30,7 @@ class RouteRequests:
         self._bodies: dict[str, tuple[int, bytes | None]] = {}
 
     def answer(self, request: Command, now_ms: int) -> Command:
-        """Answer one request, unless the nameserver still waits for brokers to register."""
+        """Answer a request; refuse it while the nameserver waits for brokers to register."""
         if now_ms < self._ready_ms:
             return request.answer(ResponseCode.SYSTEM_ERROR, "name server not ready")
         header = decode_header(GetRouteInfoRequestHeader, request.ext_fields)

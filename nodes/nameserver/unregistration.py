@@ -1,4 +1,4 @@
-"""Unregistrations wait in a queue and are carried out in batches, unchecked."""
+"""The queue of unregistrations, which are carried out in batches without further checks."""
 
 from collections import deque
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from nodes.threads import FOR_EVER_MS, WakeUp
 
 
 class UnregistrationQueue:
-    """Requests that wait, in the order in which they came; the same one twice counts twice."""
+    """Waiting requests in order of arrival, including duplicates."""
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
@@ -21,27 +21,27 @@ class UnregistrationQueue:
 
     @property
     def waiting(self) -> tuple[UnregisterBrokerRequestHeader, ...]:
-        """The requests."""
+        """The waiting requests."""
         return tuple(request for request, _ in self._waiting)
 
     def submit(self, request: UnregisterBrokerRequestHeader, began: int = NO_CAUSE) -> bool:
-        """Queue a request with the cause that it has; False if the queue is full."""
+        """Queue a request with its cause; False if the queue is full."""
         if len(self._waiting) >= self._capacity:
             return False
         self._waiting.append((request, began))
         return True
 
     def drain(self) -> tuple[list[UnregisterBrokerRequestHeader], int]:
-        """Take all that wait, and the cause of the last; there must be one."""
+        """Remove and return all requests, and the cause of the last one; the queue must not be empty."""
         batch, last = list(self.waiting), self._waiting[-1][1]
         self._waiting.clear()
         return batch, last
 
 
 class BatchUnregistration:
-    """Takes requests, and hands all that wait to the route table in one go.
+    """Carries out all waiting unregistrations at once.
 
-    Nothing is looked at again when a batch runs: a request that was queued
+    Requests are not checked again when a batch runs: one that was queued
     before a newer registration of the same broker removes that registration.
 
     Mirrors:
@@ -64,7 +64,7 @@ class BatchUnregistration:
         return True
 
     def start(self) -> None:
-        """Begin to carry out."""
+        """Start the thread."""
         self._host.start_soon(self._run, name="BatchUnregistrationService")
 
     async def _run(self) -> None:

@@ -1,1 +1,4 @@
-"""What travels between nodes: the remoting command, its codes, headers, bodies and nouns."""
+"""The protocol between nodes: the remoting command, its codes, headers and bodies, and RocketMQ's values.
+
+Pure; may import `nodes.cause` alone.
+"""

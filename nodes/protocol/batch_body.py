@@ -1,4 +1,4 @@
-"""The body of a batch: several messages of one topic, one behind the other, each with flag, body and properties.
+"""The body of a batch: messages of one topic, each with flag, body and properties.
 
 Mirrors:
     `org.apache.rocketmq.common.message.MessageDecoder#encodeMessages`, `#decodeMessages`.
@@ -12,7 +12,7 @@ import attrs
 from nodes.protocol.errors import ProtocolError
 
 _HEAD = struct.Struct(">iiiii")
-"""Total size, magic code and checksum, which nobody reads, flag, length of the body."""
+"""Total size, magic code and checksum, which are never read, flag, length of the body."""
 _PROPERTIES_LENGTH = struct.Struct(">h")
 
 
@@ -38,7 +38,7 @@ def encode_messages(messages: Iterable[BatchedMessage]) -> bytes:
 
 
 def decode_messages(body: bytes) -> tuple[BatchedMessage, ...]:
-    """Read the body of a batch; the total sizes in it are not believed.
+    """Read the body of a batch; the total sizes in it are ignored.
 
     Raises:
         ProtocolError: it ends in the middle of a message, or a length is negative.

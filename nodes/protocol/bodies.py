@@ -51,12 +51,12 @@ class ConsumerOffsetSerializeWrapper:
     """topic@group -> queue id -> offset."""
     data_version: DataVersion
     group_topic_map: Mapping[str, tuple[str, ...]] = attrs.field(factory=dict)
-    """group -> topics, sorted; nobody reads it."""
+    """group -> topics, sorted; never read."""
 
 
 @attrs.frozen
 class DelayOffsetSerializeWrapper:
-    """How far a broker has delivered each delay level, and the version of that: its file, and the answer to 45."""
+    """The offset of each delay level, and their version: the broker's file, and the answer to 45."""
 
     offset_table: Mapping[int, int]
     """delay level -> offset."""
@@ -69,7 +69,7 @@ class RegisterBrokerBody:
 
     topic_config_serialize_wrapper: TopicConfigSerializeWrapper
     filter_server_list: tuple[str, ...] | None = ()
-    """None: a broker before 3.0.11, which could not say."""
+    """None: a broker before 3.0.11."""
 
 
 @attrs.frozen
@@ -98,7 +98,7 @@ class GetBrokerMemberGroupResponseBody:
 
 @attrs.frozen
 class ClusterInfo:
-    """Body of the answer to 106: who is in which cluster, under true ids."""
+    """Body of the answer to 106: the brokers of each cluster, under true ids."""
 
     broker_addr_table: Mapping[str, BrokerData]
     cluster_addr_table: Mapping[str, tuple[str, ...]]
@@ -112,7 +112,7 @@ class TopicList:
     topic_list: tuple[str, ...]
     """Sorted."""
     broker_addr: str | None = None
-    """Only with system topics: some broker, whose own system topics the asker may want."""
+    """Only with system topics: the address of one broker, which has further system topics."""
 
 
 @attrs.frozen
@@ -143,7 +143,7 @@ class LockBatchResponseBody:
 
 @attrs.frozen
 class QueryAssignmentRequestBody:
-    """Body of QUERY_ASSIGNMENT (400): a member asks for its share of a topic."""
+    """Body of QUERY_ASSIGNMENT (400): a member requests its queues of a topic."""
 
     topic: str
     consumer_group: str
@@ -154,7 +154,7 @@ class QueryAssignmentRequestBody:
 
 @attrs.frozen
 class MessageQueueAssignment:
-    """One queue of a member's share; None: an entry that says nothing."""
+    """One assigned queue; None: an entry without queue."""
 
     message_queue: MessageQueue | None
     mode: MessageRequestMode = MessageRequestMode.PULL
@@ -165,12 +165,12 @@ class QueryAssignmentResponseBody:
     """Body of the answer to 400."""
 
     message_queue_assignments: tuple[MessageQueueAssignment, ...] | None
-    """Sorted; None: the broker cannot say, keep what you have; empty: you own nothing."""
+    """Sorted; None: the broker has no answer, the member keeps its queues; empty: the member drops all queues."""
 
 
 @attrs.frozen
 class SetMessageRequestModeRequestBody:
-    """Body of SET_MESSAGE_REQUEST_MODE (401): how a group gets the messages of a topic from now on."""
+    """Body of SET_MESSAGE_REQUEST_MODE (401): the mode of a topic and a group."""
 
     topic: str
     consumer_group: str
@@ -198,6 +198,6 @@ class CheckClientRequestBody:
 
 @attrs.frozen
 class PullMessageResponseBody:
-    """The messages that a pull found, in queue order."""
+    """The messages of a pull, in queue order."""
 
     messages: tuple[Message, ...]

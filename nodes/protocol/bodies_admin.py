@@ -1,4 +1,4 @@
-"""Bodies of what operators and their tools ask brokers.
+"""Bodies of requests of operators and their tools to brokers.
 
 Mirrors:
     `org.apache.rocketmq.remoting.protocol.admin.*`, `org.apache.rocketmq.remoting.protocol.body.*`.
@@ -46,7 +46,7 @@ class GroupList:
 
 @attrs.frozen
 class GroupForbidden:
-    """Body of the answer to 353: what a group may do with a topic."""
+    """Body of the answer to 353: the permissions of a group for a topic."""
 
     topic: str
     group: str
@@ -72,7 +72,7 @@ class TopicOffset:
     min_offset: int
     max_offset: int
     last_update_timestamp: int
-    """When its last message was stored; 0: never."""
+    """Store time of its last message; 0: it has none."""
 
 
 @attrs.frozen
@@ -85,13 +85,13 @@ class TopicStatsTable:
 
 @attrs.frozen
 class OffsetWrapper:
-    """How far a group is on a queue."""
+    """Progress of a group in a queue."""
 
     broker_offset: int
     consumer_offset: int
     pull_offset: int
     last_timestamp: int
-    """When the message before the group's offset was stored; 0: there is none."""
+    """Store time of the message before the group's offset; 0: there is none."""
 
 
 @attrs.frozen
@@ -103,12 +103,12 @@ class ConsumeStats:
 
     @property
     def total_diff(self) -> int:
-        """How many messages wait for the group."""
+        """Number of messages that the group has not committed."""
         return sum(at.broker_offset - at.consumer_offset for at in self.offset_table.values())
 
     @property
     def inflight_total_diff(self) -> int:
-        """How many messages the group has fetched and not committed."""
+        """Number of messages that the group has pulled and not committed."""
         return sum(at.pull_offset - at.consumer_offset for at in self.offset_table.values())
 
 
@@ -117,7 +117,7 @@ class ConsumeStatsList:
     """Body of the answer to 317."""
 
     consume_stats_list: tuple[Mapping[str, tuple[ConsumeStats, ...]], ...]
-    """For each group: its name -> one for each topic."""
+    """For each group: name -> statistics of each topic."""
     broker_addr: str
     total_diff: int
     total_inflight_diff: int
@@ -125,7 +125,7 @@ class ConsumeStatsList:
 
 @attrs.frozen
 class QueueTimeSpan:
-    """From when to when a queue has messages, and how late a group is on it."""
+    """Store times of the first and the last message of a queue, and the delay of a group."""
 
     message_queue: MessageQueue
     min_time_stamp: int
@@ -244,7 +244,7 @@ class ProducerTableInfo:
 
 @attrs.frozen
 class BrokerStatsItem:
-    """What was counted in a span of time."""
+    """The counts of a period of time."""
 
     sum: int
     tps: float

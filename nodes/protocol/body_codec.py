@@ -22,9 +22,9 @@ from nodes.protocol.wire_names import wire_name
 
 T = TypeVar("T")
 BODY_CACHE_ENTRIES = 4096
-"""Decoded bodies that are remembered: nobody changes them, and most are heard again and again."""
+"""Decoded bodies in the cache: they are never changed, and most are received again and again."""
 SMALL_BODY_BYTES = 256
-"""Up to here, remembering costs less than decoding anew."""
+"""Bodies up to this size are always cached: hashing them is cheaper than decoding them."""
 
 _to_plain: dict[type, Callable[[Any], Any]] = {}
 _from_plain: dict[type, Callable[[Any, Any], Any]] = {}
@@ -51,10 +51,10 @@ def decode_body(cls: type[T], raw: bytes | None) -> T:
         raw: `Command.body`.
 
     Returns:
-        A value made of tuples and of mappings that nobody may change.
+        A value of tuples and read-only mappings.
 
     Raises:
-        ProtocolError: the bytes are no msgpack, or not of the shape of `cls`.
+        ProtocolError: the bytes are not msgpack, or do not match `cls`.
     """
     if raw is not None and len(raw) <= SMALL_BODY_BYTES:
         return _decode_once(cls, raw)  # type: ignore[no-any-return, arg-type]
@@ -81,10 +81,10 @@ def _decode_once(cls: type[Any], raw: bytes | None) -> Any:
 
 
 def decode_body_cached(cls: type[T], raw: bytes | None) -> T:
-    """As `decode_body`, remembering what was read: for big bodies that many nodes receive or that hardly change.
+    """As `decode_body`, with a cache: for big bodies that many nodes receive or that hardly change.
 
     Raises:
-        ProtocolError: as `decode_body`; a refusal is not remembered.
+        ProtocolError: as `decode_body`; errors are not cached.
     """
     return _decode_once(cls, raw)  # type: ignore[no-any-return, arg-type]
 
@@ -99,7 +99,7 @@ def _exactly(kind: type) -> Callable[[Any, Any], Any]:
 
 
 def _choice(value: Any, kind: type[StrEnum]) -> StrEnum:
-    # Without this a choice would be read as any text: who compares it with `is` would never find it.
+    # Without this an enum would be read as a plain text, and comparisons with `is` would fail.
     return kind(value)
 
 
@@ -203,7 +203,7 @@ def _body_decoder(cls: type) -> Callable[[Any, Any], Any]:
 def _flat_decoder(
     cls: type, decode: Callable[[Any, Any], Any], values_of: Callable[[Any], tuple[Any, ...]]
 ) -> Callable[[Any, Any], Any]:
-    """Decode by the types of the values: those that were accepted once are accepted again without a look at each."""
+    """Decode by the types of the values; a combination of types that was valid once is not checked again."""
     accepted: dict[tuple[type, ...], None] = {}
 
     def decode_flat(plain: Any, _: Any) -> Any:

@@ -1,10 +1,10 @@
-"""The numbers of RocketMQ's wire: what is asked, and what comes back."""
+"""RocketMQ's codes of requests and responses."""
 
 from enum import IntEnum
 
 
 class RequestCode(IntEnum):
-    """What a request asks for.
+    """The kind of a request.
 
     Mirrors:
         `org.apache.rocketmq.remoting.protocol.RequestCode`.
@@ -127,7 +127,7 @@ class RequestCode(IntEnum):
 
 
 class ResponseCode(IntEnum):
-    """How a request ended.
+    """The result of a request.
 
     Mirrors:
         `org.apache.rocketmq.remoting.protocol.ResponseCode`.

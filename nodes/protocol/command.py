@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from nodes.cause import NO_CAUSE, cause
 
 VERSION: Final = 479
-"""RocketMQ's version ordinal; 479 is 5.3.3."""
+"""Ordinal of RocketMQ's version; 479 is 5.3.3."""
 LANGUAGE: Final = "PYTHON"
 NO_FIELDS: Mapping[str, str] = {}
 """No header fields; never changed (a plain dict, because msgpack packs no other mapping)."""
@@ -42,12 +42,12 @@ class Command(NamedTuple):
     version: int = VERSION
     language: str = LANGUAGE
     remark: str | None = None
-    """What went wrong, for people."""
+    """The reason of an error, for people."""
     ext_fields: Mapping[str, str] = NO_FIELDS
     """The header, text to text, under RocketMQ's camelCase names."""
     body: bytes | None = None
     cause: int = NO_CAUSE
-    """Trace field, none of RocketMQ's: seq of the trace row that led to this frame."""
+    """Trace field, not RocketMQ's: seq of the trace row that led to this frame."""
     request_code: int = 0
     """Trace field: in a response, the code of the request that it answers."""
 
@@ -58,7 +58,7 @@ class Command(NamedTuple):
 
     @property
     def is_oneway(self) -> bool:
-        """Whether the caller wants no answer."""
+        """Whether the caller expects no answer."""
         return bool(self.flag & CommandFlag.ONEWAY)
 
     def answer(

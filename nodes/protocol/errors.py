@@ -1,5 +1,5 @@
-"""What can be wrong with a frame."""
+"""Errors of malformed frames."""
 
 
 class ProtocolError(Exception):
-    """Bytes that a peer sent are not what their request code promises."""
+    """The bytes of a peer do not match their request code."""

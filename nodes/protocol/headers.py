@@ -1,94 +1,410 @@
 """Request and response headers, one class per RocketMQ header class.
 
 A field with a default of None may be absent. The other fields are always sent;
-should one be missing all the same, it decodes to "", 0 or False.
+if one is missing, it decodes to "", 0 or False. Headers of
+tools are in `headers_admin`, those about single messages in `headers_message`.
 
 Mirrors:
     `org.apache.rocketmq.remoting.protocol.header.**`.
 """
 
-from nodes.protocol.headers_client import (
-    BoundaryType,
-    ConsumerGroupRequestHeader,
-    ConsumerSendMsgBackRequestHeader,
-    EmptyHeader,
-    EndTransactionRequestHeader,
-    GetMaxOffsetRequestHeader,
-    GetMinOffsetRequestHeader,
-    HeartbeatResponseHeader,
-    OffsetResponseHeader,
-    PullMessageRequestHeader,
-    PullMessageResponseHeader,
-    QueryConsumerOffsetRequestHeader,
-    SearchOffsetRequestHeader,
-    SendMessageRequestHeader,
-    SendMessageRequestHeaderV2,
-    SendMessageResponseHeader,
-    UnregisterClientRequestHeader,
-    UpdateConsumerOffsetRequestHeader,
-)
-from nodes.protocol.headers_group import (
-    BrokerHeartbeatRequestHeader,
-    ExchangeHaInfoHeader,
-    GetBrokerMemberGroupRequestHeader,
-    NotifyMinBrokerIdChangeRequestHeader,
-    QueryDataVersionRequestHeader,
-    QueryDataVersionResponseHeader,
-    RegisterBrokerRequestHeader,
-    RegisterBrokerResponseHeader,
-    UnregisterBrokerRequestHeader,
-)
-from nodes.protocol.headers_namesrv import (
-    AddWritePermResponseHeader,
-    DeleteTopicFromNamesrvRequestHeader,
-    GetKvConfigResponseHeader,
-    GetKvListByNamespaceRequestHeader,
-    GetRouteInfoRequestHeader,
-    GetTopicsByClusterRequestHeader,
-    KvConfigRequestHeader,
-    PutKvConfigRequestHeader,
-    RegisterTopicRequestHeader,
-    WipeWritePermResponseHeader,
-    WritePermRequestHeader,
-)
+from enum import StrEnum
+from typing import ClassVar
 
-__all__ = [
-    "AddWritePermResponseHeader",
-    "BoundaryType",
-    "BrokerHeartbeatRequestHeader",
-    "ConsumerGroupRequestHeader",
-    "ConsumerSendMsgBackRequestHeader",
-    "DeleteTopicFromNamesrvRequestHeader",
-    "EmptyHeader",
-    "EndTransactionRequestHeader",
-    "ExchangeHaInfoHeader",
-    "GetBrokerMemberGroupRequestHeader",
-    "GetKvConfigResponseHeader",
-    "GetKvListByNamespaceRequestHeader",
-    "GetMaxOffsetRequestHeader",
-    "GetMinOffsetRequestHeader",
-    "GetRouteInfoRequestHeader",
-    "GetTopicsByClusterRequestHeader",
-    "HeartbeatResponseHeader",
-    "KvConfigRequestHeader",
-    "NotifyMinBrokerIdChangeRequestHeader",
-    "OffsetResponseHeader",
-    "PullMessageRequestHeader",
-    "PullMessageResponseHeader",
-    "PutKvConfigRequestHeader",
-    "QueryConsumerOffsetRequestHeader",
-    "QueryDataVersionRequestHeader",
-    "QueryDataVersionResponseHeader",
-    "RegisterBrokerRequestHeader",
-    "RegisterBrokerResponseHeader",
-    "RegisterTopicRequestHeader",
-    "SearchOffsetRequestHeader",
-    "SendMessageRequestHeader",
-    "SendMessageRequestHeaderV2",
-    "SendMessageResponseHeader",
-    "UnregisterBrokerRequestHeader",
-    "UnregisterClientRequestHeader",
-    "UpdateConsumerOffsetRequestHeader",
-    "WipeWritePermResponseHeader",
-    "WritePermRequestHeader",
-]
+import attrs
+
+from nodes.protocol.wire_names import wire
+
+
+class BoundaryType(StrEnum):
+    """Which of several messages with the same time a search returns."""
+
+    LOWER = "LOWER"
+    UPPER = "UPPER"
+
+
+@attrs.frozen
+class EmptyHeader:
+    """A header without fields."""
+
+
+@attrs.frozen
+class SendMessageRequestHeader:
+    """Header of SEND_MESSAGE (10); the frame's body is the message body itself."""
+
+    producer_group: str
+    topic: str
+    default_topic: str
+    default_topic_queue_nums: int
+    queue_id: int
+    sys_flag: int
+    born_timestamp: int
+    flag: int
+    properties: str | None = None
+    reconsume_times: int | None = None
+    unit_mode: bool | None = None
+    batch: bool | None = None
+    max_reconsume_times: int | None = None
+    bname: str | None = None
+
+
+@attrs.frozen
+class SendMessageRequestHeaderV2(SendMessageRequestHeader):
+    """Header of SEND_MESSAGE_V2 (310): the same fields under one-letter names."""
+
+    FAST_CODES: ClassVar[bool] = True
+    WIRE_NAMES: ClassVar[dict[str, str]] = {
+        "producer_group": "a",
+        "topic": "b",
+        "default_topic": "c",
+        "default_topic_queue_nums": "d",
+        "queue_id": "e",
+        "sys_flag": "f",
+        "born_timestamp": "g",
+        "flag": "h",
+        "properties": "i",
+        "reconsume_times": "j",
+        "unit_mode": "k",
+        "max_reconsume_times": "l",
+        "batch": "m",
+        "bname": "n",
+    }
+
+
+@attrs.frozen
+class SendMessageResponseHeader:
+    """Where the message was stored."""
+
+    msg_id: str
+    queue_id: int
+    queue_offset: int
+    transaction_id: str | None = None
+
+
+@attrs.frozen
+class PullMessageRequestHeader:
+    """Header of PULL_MESSAGE (11) and LITE_PULL_MESSAGE (361)."""
+
+    FAST_CODES: ClassVar[bool] = True
+
+    consumer_group: str
+    topic: str
+    queue_id: int
+    queue_offset: int
+    max_msg_nums: int
+    sys_flag: int
+    """Bits: 1 commit offset, 2 suspend, 4 subscription, 8 class filter, 16 lite pull."""
+    commit_offset: int
+    suspend_timeout_millis: int
+    sub_version: int
+    subscription: str | None = None
+    expression_type: str | None = None
+    max_msg_bytes: int | None = None
+    bname: str | None = None
+
+
+@attrs.frozen
+class PullMessageResponseHeader:
+    """The offset and the broker of the next pull."""
+
+    suggest_which_broker_id: int
+    next_begin_offset: int
+    min_offset: int
+    max_offset: int
+
+
+@attrs.frozen
+class QueryConsumerOffsetRequestHeader:
+    """Header of QUERY_CONSUMER_OFFSET (14)."""
+
+    consumer_group: str
+    topic: str
+    queue_id: int
+    set_zero_if_not_found: bool | None = None
+    bname: str | None = None
+
+
+@attrs.frozen
+class OffsetResponseHeader:
+    """One offset: the answer to 14, 29, 30 and 31."""
+
+    offset: int
+
+
+@attrs.frozen
+class UpdateConsumerOffsetRequestHeader:
+    """Header of UPDATE_CONSUMER_OFFSET (15); the handler checks for missing queue and offset."""
+
+    consumer_group: str
+    topic: str
+    queue_id: int | None = None
+    commit_offset: int | None = None
+    bname: str | None = None
+
+
+@attrs.frozen
+class SearchOffsetRequestHeader:
+    """Header of SEARCH_OFFSET_BY_TIMESTAMP (29)."""
+
+    topic: str
+    queue_id: int
+    timestamp: int
+    boundary_type: BoundaryType | None = None
+    bname: str | None = None
+
+
+@attrs.frozen
+class GetMaxOffsetRequestHeader:
+    """Header of GET_MAX_OFFSET (30)."""
+
+    topic: str
+    queue_id: int
+    committed: bool = True
+    bname: str | None = None
+
+
+@attrs.frozen
+class GetMinOffsetRequestHeader:
+    """Header of GET_MIN_OFFSET (31)."""
+
+    topic: str
+    queue_id: int
+    bname: str | None = None
+
+
+@attrs.frozen
+class HeartbeatResponseHeader:
+    """A broker's answer to heartbeats of version 2."""
+
+    is_support_heart_beat_v2: bool | None = attrs.field(default=None, metadata=wire("IS_SUPPORT_HEART_BEAT_V2"))
+    is_sub_change: bool | None = attrs.field(default=None, metadata=wire("IS_SUB_CHANGE"))
+
+
+@attrs.frozen
+class UnregisterClientRequestHeader:
+    """Header of UNREGISTER_CLIENT (35)."""
+
+    client_id: str = attrs.field(metadata=wire("clientID"))
+    producer_group: str | None = None
+    consumer_group: str | None = None
+
+
+@attrs.frozen
+class ConsumerSendMsgBackRequestHeader:
+    """Header of CONSUMER_SEND_MSG_BACK (36)."""
+
+    offset: int
+    """Commit log offset of the message."""
+    group: str
+    delay_level: int
+    origin_msg_id: str | None = None
+    origin_topic: str | None = None
+    unit_mode: bool | None = None
+    max_reconsume_times: int | None = None
+    bname: str | None = None
+
+
+@attrs.frozen
+class EndTransactionRequestHeader:
+    """Header of END_TRANSACTION (37)."""
+
+    producer_group: str
+    tran_state_table_offset: int
+    commit_log_offset: int
+    commit_or_rollback: int
+    """8 commit, 12 rollback, 0 unknown."""
+    from_transaction_check: bool = False
+    msg_id: str | None = None
+    transaction_id: str | None = None
+    topic: str | None = None
+    bname: str | None = None
+
+
+@attrs.frozen
+class ConsumerGroupRequestHeader:
+    """A consumer group: the header of 38 and of 40.
+
+    Mirrors:
+        `GetConsumerListByGroupRequestHeader`, `NotifyConsumerIdsChangedRequestHeader`.
+    """
+
+    consumer_group: str
+
+
+@attrs.frozen
+class RegisterBrokerRequestHeader:
+    """Header of REGISTER_BROKER (103)."""
+
+    broker_name: str
+    broker_addr: str
+    cluster_name: str
+    ha_server_addr: str
+    broker_id: int
+    heartbeat_timeout_millis: int | None = None
+    enable_acting_master: bool | None = None
+    """None: a broker too old to know the flag."""
+    compressed: bool = False
+    body_crc32: int = 0
+    zone_name: str | None = attrs.field(default=None, metadata=wire("__ZONE_NAME"))
+    zone_mode: bool | None = attrs.field(default=None, metadata=wire("__ZONE_MODE"))
+
+
+@attrs.frozen
+class RegisterBrokerResponseHeader:
+    """The master of the group, for a slave."""
+
+    ha_server_addr: str | None = None
+    master_addr: str | None = None
+
+
+@attrs.frozen
+class UnregisterBrokerRequestHeader:
+    """Header of UNREGISTER_BROKER (104)."""
+
+    broker_name: str
+    broker_addr: str
+    cluster_name: str
+    broker_id: int
+
+
+@attrs.frozen
+class QueryDataVersionRequestHeader:
+    """Header of QUERY_DATA_VERSION (322)."""
+
+    broker_name: str
+    broker_addr: str
+    cluster_name: str
+    broker_id: int
+
+
+@attrs.frozen
+class QueryDataVersionResponseHeader:
+    """Whether the nameserver has another version."""
+
+    changed: bool
+
+
+@attrs.frozen
+class BrokerHeartbeatRequestHeader:
+    """Header of BROKER_HEARTBEAT (904) to a nameserver."""
+
+    cluster_name: str
+    broker_addr: str
+    broker_name: str
+    broker_id: int | None = None
+
+
+@attrs.frozen
+class GetBrokerMemberGroupRequestHeader:
+    """Header of GET_BROKER_MEMBER_GROUP (901)."""
+
+    cluster_name: str
+    broker_name: str
+
+
+@attrs.frozen
+class NotifyMinBrokerIdChangeRequestHeader:
+    """Header of NOTIFY_MIN_BROKER_ID_CHANGE (905); RocketMQ's nameserver never sets the broker name."""
+
+    min_broker_id: int | None = None
+    broker_name: str | None = None
+    min_broker_addr: str | None = None
+    offline_broker_addr: str | None = None
+    ha_broker_addr: str | None = None
+
+
+@attrs.frozen
+class ExchangeHaInfoHeader:
+    """Header of EXCHANGE_BROKER_HA_INFO (906), both ways."""
+
+    master_ha_address: str | None = None
+    master_flush_offset: int | None = None
+    master_address: str | None = None
+
+
+@attrs.frozen
+class GetRouteInfoRequestHeader:
+    """Header of GET_ROUTEINFO_BY_TOPIC (105)."""
+
+    topic: str
+    accept_standard_json_only: bool | None = None
+    zone_name: str | None = attrs.field(default=None, metadata=wire("__ZONE_NAME"))
+    zone_mode: bool | None = attrs.field(default=None, metadata=wire("__ZONE_MODE"))
+
+
+@attrs.frozen
+class WritePermRequestHeader:
+    """Header of WIPE_WRITE_PERM_OF_BROKER (205) and ADD_WRITE_PERM_OF_BROKER (327)."""
+
+    broker_name: str
+
+
+@attrs.frozen
+class WipeWritePermResponseHeader:
+    """How many topics lost the WRITE bit."""
+
+    wipe_topic_count: int
+
+
+@attrs.frozen
+class AddWritePermResponseHeader:
+    """How many topics were made readable and writeable."""
+
+    add_topic_count: int
+
+
+@attrs.frozen
+class DeleteTopicFromNamesrvRequestHeader:
+    """Header of DELETE_TOPIC_IN_NAMESRV (216)."""
+
+    topic: str
+    cluster_name: str | None = None
+
+
+@attrs.frozen
+class RegisterTopicRequestHeader:
+    """Header of REGISTER_TOPIC_IN_NAMESRV (217)."""
+
+    topic: str
+
+
+@attrs.frozen
+class PutKvConfigRequestHeader:
+    """Header of PUT_KV_CONFIG (100)."""
+
+    namespace: str | None = None
+    key: str | None = None
+    value: str | None = None
+
+
+@attrs.frozen
+class KvConfigRequestHeader:
+    """An entry of the configuration: the header of 101 and 102.
+
+    Mirrors:
+        `GetKVConfigRequestHeader`, `DeleteKVConfigRequestHeader`.
+    """
+
+    namespace: str
+    key: str
+
+
+@attrs.frozen
+class GetKvConfigResponseHeader:
+    """The value of an entry."""
+
+    value: str | None = None
+
+
+@attrs.frozen
+class GetKvListByNamespaceRequestHeader:
+    """Header of GET_KVLIST_BY_NAMESPACE (219)."""
+
+    namespace: str
+
+
+@attrs.frozen
+class GetTopicsByClusterRequestHeader:
+    """Header of GET_TOPICS_BY_CLUSTER (224)."""
+
+    cluster: str

@@ -1,4 +1,4 @@
-"""What operators and their tools ask brokers.
+"""Headers of requests of operators and their tools to brokers.
 
 The rules of `nodes.protocol.headers` hold.
 """
@@ -19,7 +19,7 @@ class CreateTopicRequestHeader:
     topic_sys_flag: int | None = None
     order: bool = False
     attributes: str | None = None
-    """`+key=value,-key`: see `nodes.broker.attributes`."""
+    """`+key=value,-key`: see `nodes.broker.tables.attributes`."""
     force: bool | None = None
 
 
@@ -73,7 +73,7 @@ class UpdateGroupForbiddenRequestHeader:
     group: str
     topic: str
     readable: bool | None = None
-    """None: only ask."""
+    """None: only query."""
 
 
 @attrs.frozen
@@ -83,7 +83,7 @@ class GetConsumeStatsRequestHeader:
     consumer_group: str
     topic: str | None = None
     topic_list: str | None = None
-    """Separated by semicolons; whoever subscribes to what."""
+    """Separated by semicolons; regardless of subscriptions."""
 
 
 @attrs.frozen

@@ -1,4 +1,4 @@
-"""Asking for single messages, and asking clients about theirs.
+"""Headers of queries for single messages, and of requests of brokers to clients.
 
 The rules of `nodes.protocol.headers` hold.
 """
@@ -18,13 +18,13 @@ class QueryMessageRequestHeader:
     begin_timestamp: int
     end_timestamp: int
     unique_key_query: bool | None = attrs.field(default=None, metadata=wire("_UNIQUE_KEY_QUERY"))
-    """Whether the key is the one id of a message."""
+    """Whether the key is the unique id of a message."""
     bname: str | None = None
 
 
 @attrs.frozen
 class QueryMessageResponseHeader:
-    """How far the index has come that was asked."""
+    """Progress of the index."""
 
     index_last_update_timestamp: int
     index_last_update_phyoffset: int
@@ -50,19 +50,19 @@ class GetEarliestMsgStoretimeRequestHeader:
 
 @attrs.frozen
 class GetEarliestMsgStoretimeResponseHeader:
-    """When the first message of a queue was stored; -1: there is none."""
+    """Store time of the first message of a queue; -1: there is none."""
 
     timestamp: int
 
 
 @attrs.frozen
 class CheckTransactionStateRequestHeader:
-    """Header of CHECK_TRANSACTION_STATE (39), a broker's question to a producer."""
+    """Header of CHECK_TRANSACTION_STATE (39), from a broker to a producer."""
 
     tran_state_table_offset: int
     commit_log_offset: int
     topic: str | None = None
-    """RocketMQ puts the topic of half messages here; the message in the body has the real one."""
+    """RocketMQ sets the topic of half messages here; the message in the body has the real one."""
     msg_id: str | None = None
     transaction_id: str | None = None
     offset_msg_id: str | None = None

@@ -1,8 +1,8 @@
-"""JSON as RocketMQ's own library writes and reads it, for its files and for peers that speak it.
+"""JSON as RocketMQ's library writes and reads it, for its files and for peers that use it.
 
-Fields stand in alphabetical order and what is None is left out. A map with
-numbers as keys is written with bare keys, which is no standard JSON and is
-what RocketMQ before 4.9.4 sends and everybody reads.
+Fields are in alphabetical order, and None is omitted. A map with numbers as
+keys is written with bare keys, which is not standard JSON; RocketMQ before 4.9.4
+sends it, and all versions read it.
 """
 
 import json
@@ -16,7 +16,7 @@ from nodes.protocol.model import DataVersion
 from nodes.protocol.wire_names import wire_name
 
 V4_9_4 = 401
-"""The version from which on clients can read standard JSON."""
+"""The first version whose clients read standard JSON."""
 _STRING_OR_BARE_KEY = re.compile(r'("(?:[^"\\]|\\.)*")|([{,]\s*)(-?\d+)(?=\s*:)')
 
 
@@ -24,9 +24,9 @@ def to_json(value: Any, *, standard: bool = False) -> str:
     """Write a value of attrs classes, mappings, sequences, texts, numbers and None.
 
     Args:
-        value: what to write; entries of a map stay in their order.
-        standard: sort entries, and write numbers that are keys as texts, as every other JSON library expects; all
-            of it in ASCII.
+        value: the value; entries of a map stay in their order.
+        standard: sort entries, and write numbers that are keys as texts, as every other JSON library expects, in
+            ASCII.
 
     Mirrors:
         `org.apache.rocketmq.remoting.protocol.RemotingSerializable#toJson`.
@@ -44,7 +44,7 @@ def to_json(value: Any, *, standard: bool = False) -> str:
 
 
 def reads_standard(version: int, *, accept_standard_json_only: bool | None) -> bool:
-    """Whether a client gets its routes in standard JSON: it is new enough, or it says so."""
+    """Whether a client gets routes in standard JSON: it is new enough, or its header says so."""
     return version >= V4_9_4 or bool(accept_standard_json_only)
 
 
@@ -52,19 +52,19 @@ def from_json(text: str) -> Any:
     """Read JSON, bare numbers as keys included; all keys come back as texts.
 
     Raises:
-        ValueError: it is no JSON of either kind.
+        ValueError: it is not JSON of either kind.
     """
     return json.loads(_STRING_OR_BARE_KEY.sub(lambda found: found[1] or f'{found[2]}"{found[3]}"', text))
 
 
 def _key(key: Any, *, standard: bool) -> str:
-    if attrs.has(key.__class__):  # an object, written as one: newer clients read nothing else there
+    if attrs.has(key.__class__):  # an object: newer clients read nothing else there
         return to_json(key, standard=standard)
     return str(key) if isinstance(key, int) and not standard else json.dumps(str(key), ensure_ascii=standard)
 
 
 def data_version_from_json(text: str, *, now_ms: int) -> DataVersion:
-    """A version as JSON has it; what is missing is as in a new one.
+    """A version from JSON; missing fields are as in a new version.
 
     Raises:
         ValueError: it is no JSON.
@@ -73,7 +73,7 @@ def data_version_from_json(text: str, *, now_ms: int) -> DataVersion:
 
 
 def data_version_of(read: Mapping[str, Any], *, now_ms: int) -> DataVersion:
-    """A version out of JSON that was read already."""
+    """A version from JSON that was read already."""
     new = DataVersion(timestamp=now_ms)
     return DataVersion(
         read.get("stateVersion", new.state_version),

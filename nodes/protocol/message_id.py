@@ -1,4 +1,4 @@
-"""The id that a broker gives a message: its own address, and where the message lies in its log.
+"""The id that a broker gives a message: its own address, and the message's offset in its log.
 
 Mirrors:
     `org.apache.rocketmq.common.message.MessageDecoder#createMessageId`.
@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Final
 
 ADDRESS_DIGITS: Final = 16
-"""Of an id that begins with an IPv4 address: those before the place in the log."""
+"""Digits of an IPv4 address and port in an id, before the offset."""
 _ADDRESSES_MAX = 1_024
 _PORT_AND_OFFSET = struct.Struct(">iq")
 
@@ -49,19 +49,19 @@ def offset_message_id(store_host: str, commit_log_offset: int) -> str:
 
     Args:
         store_host: `ip:port` of the broker that stored it, IPv4.
-        commit_log_offset: where it begins in that broker's log.
+        commit_log_offset: its offset in that broker's log.
     """
     return f"{address_digits(store_host)}{commit_log_offset:016X}"
 
 
 @lru_cache(maxsize=_ADDRESSES_MAX)
 def address_digits(address: str) -> str:
-    """How the id of a message says `ip:port`, IPv4: its first 16 digits."""
+    """The first 16 digits of a message's id, which encode `ip:port` (IPv4)."""
     ip, port = address.rsplit(":", 1)
     return (bytes(map(int, ip.split("."))) + int(port).to_bytes(4)).hex().upper()
 
 
 def message_id_address(digits: str) -> str:
-    """The `ip:port` that these 16 digits say."""
+    """The `ip:port` in these 16 digits."""
     packed = bytes.fromhex(digits)
     return f"{'.'.join(map(str, packed[:4]))}:{int.from_bytes(packed[4:])}"

@@ -1,4 +1,4 @@
-"""The nouns of RocketMQ that travel between nodes, frozen.
+"""RocketMQ's values that are exchanged between nodes, frozen.
 
 Mirrors:
     `org.apache.rocketmq.common.*` and `org.apache.rocketmq.remoting.protocol.{route,heartbeat,subscription}.*`.
@@ -36,7 +36,7 @@ class PermName(IntFlag):
 
 
 class TopicSysFlag(IntFlag):
-    """Bits of a topic's system flag: whether it, or who subscribes to it, belongs to a unit.
+    """Bits of a topic's system flag: whether it, or its subscribers, belong to a unit.
 
     Mirrors:
         `org.apache.rocketmq.common.sysflag.TopicSysFlag`.
@@ -61,14 +61,14 @@ def is_writeable(perm: int) -> bool:
 
 
 class MessageModel(StrEnum):
-    """Whether the members of a group share the queues or each read all."""
+    """Whether the members of a group share the queues, or each consumes all."""
 
     BROADCASTING = "BROADCASTING"
     CLUSTERING = "CLUSTERING"
 
 
 class ConsumeType(StrEnum):
-    """How messages reach a consumer: it pulls, it is pushed to, it pops."""
+    """How a consumer gets messages: pull, push or pop."""
 
     CONSUME_ACTIVELY = "CONSUME_ACTIVELY"
     CONSUME_PASSIVELY = "CONSUME_PASSIVELY"
@@ -111,17 +111,17 @@ class MessageQueue:
 
 
 class VersionWithoutCounterError(ValueError):
-    """A version whose counter a peer left out was to be stepped, compared or assigned."""
+    """A version without counter was to be incremented, compared or assigned."""
 
     def __init__(self, left: "DataVersion") -> None:
         super().__init__("a data version has no counter; its sender wrote null")
         self.left = left
-        """What RocketMQ's version object holds after the failure: its other fields have changed already."""
+        """RocketMQ's version object after the failure: its other fields have changed already."""
 
 
 @attrs.frozen
 class DataVersion:
-    """The version of a table that others copy.
+    """The version of a table that other nodes copy.
 
     Equality looks at all three fields; `compare` looks at state version, then
     counter, then timestamp.
@@ -134,7 +134,7 @@ class DataVersion:
     timestamp: int = 0
     """Milliseconds since 1970."""
     counter: int | None = 0
-    """None: a peer wrote null; such a version equals its like and serves for nothing else."""
+    """None: a peer sent null; such a version can only be compared for equality."""
 
     def next_version(self, now_ms: int, state_version: int = 0) -> "DataVersion":
         """The version after one change.
@@ -144,7 +144,7 @@ class DataVersion:
             state_version: the store's state machine version; 0 outside controller mode.
 
         Raises:
-            VersionWithoutCounterError: there is no counter to step.
+            VersionWithoutCounterError: there is no counter to increment.
         """
         if self.counter is None:
             raise VersionWithoutCounterError(DataVersion(state_version, now_ms, None))
@@ -199,7 +199,7 @@ class BrokerData:
 
 @attrs.frozen
 class TopicQueueMappingInfo:
-    """What the nameserver keeps of a static topic on one broker."""
+    """The mapping of a static topic on one broker, as a nameserver has it."""
 
     topic: str
     total_queues: int
@@ -266,7 +266,7 @@ class SubscriptionGroupConfig:
 
 @attrs.frozen
 class SubscriptionData:
-    """What a group wants of a topic.
+    """A group's subscription to a topic.
 
     Mirrors:
         `org.apache.rocketmq.remoting.protocol.heartbeat.SubscriptionData`.
@@ -279,7 +279,7 @@ class SubscriptionData:
     code_set: tuple[int, ...] = ()
     """Sorted hash codes of the tags."""
     sub_version: int = 0
-    """Wall clock of the client in milliseconds; the larger one wins."""
+    """Wall clock of the client in milliseconds; the larger version wins."""
     expression_type: str = "TAG"
     class_filter_mode: bool = False
 
@@ -306,7 +306,7 @@ class ProducerData:
 
 @attrs.frozen
 class HeartbeatData:
-    """What a client instance tells every broker it knows."""
+    """Body of a heartbeat from a client instance."""
 
     client_id: str = attrs.field(metadata=wire("clientID"))
     producer_data_set: tuple[ProducerData, ...] = ()
@@ -317,9 +317,9 @@ class HeartbeatData:
 
 @attrs.frozen
 class Message:
-    """A stored message, as small as the control plane needs it.
+    """A stored message, with the fields that the control plane needs.
 
-    Travels as a row, not as a map: a pull answer holds up to 32 of them.
+    Encoded as a row, not as a map: the answer to a pull has up to 32 of them.
 
     Mirrors:
         `org.apache.rocketmq.common.message.MessageExt`.
@@ -340,3 +340,29 @@ class Message:
     flag: int = 0
     born_host: str = ""
     store_host: str = ""
+
+
+def is_inherited(perm: int) -> bool:
+    """Whether the INHERIT bit is set."""
+    return bool(perm & PermName.INHERIT)
+
+
+def is_priority(perm: int) -> bool:
+    """Whether the PRIORITY bit is set."""
+    return bool(perm & PermName.PRIORITY)
+
+
+def is_accessible(perm: int) -> bool:
+    """Whether the READ or the WRITE bit is set."""
+    return is_readable(perm) or is_writeable(perm)
+
+
+def is_valid(perm: int) -> bool:
+    """Whether a request may set this permission: not with the PRIORITY bit."""
+    return 0 <= perm < PermName.PRIORITY
+
+
+def perm_to_text(perm: int) -> str:
+    """A letter for each of the bits READ, WRITE and INHERIT, `-` if it is not set: `RW-`."""
+    bits = ((is_readable(perm), "R"), (is_writeable(perm), "W"), (is_inherited(perm), "X"))
+    return "".join(letter if is_set else "-" for is_set, letter in bits)

@@ -1,13 +1,15 @@
-"""Names that RocketMQ makes out of others, keeps for itself, or refuses.
+"""Names that RocketMQ derives, reserves or refuses: topics, groups, client ids.
 
 Mirrors:
-    `org.apache.rocketmq.common.MixAll`, `org.apache.rocketmq.common.topic.TopicValidator`.
+    `org.apache.rocketmq.common.MixAll`, `org.apache.rocketmq.common.topic.TopicValidator`,
+    `org.apache.rocketmq.common.KeyBuilder`, `org.apache.rocketmq.client.ClientConfig#buildMQClientId`.
 """
 
 import re
 
 import attrs
 
+from nodes.protocol.java import java_split
 from nodes.protocol.model import AUTO_CREATE_TOPIC, DLQ_TOPIC_PREFIX, RETRY_TOPIC_PREFIX
 
 SYSTEM_TOPIC_PREFIX = "rmq_sys_"
@@ -58,30 +60,30 @@ _ALLOWED = "allowing only ^[%|a-zA-Z0-9_-]+$"
 
 
 class IllegalNameError(ValueError):
-    """A client was given the name of a topic or a group that RocketMQ does not take."""
+    """The name of a topic or a group is not allowed for clients."""
 
 
 @attrs.frozen
 class ValidateTopicResult:
-    """Whether a broker takes a topic's name."""
+    """Result of the check of a topic's name by a broker."""
 
     valid: bool
     remark: str = ""
-    """Why not."""
+    """The reason of a refusal."""
 
 
 def retry_topic(consumer_group: str) -> str:
-    """Where a group's messages go that are to be consumed again."""
+    """The retry topic of a group."""
     return RETRY_TOPIC_PREFIX + consumer_group
 
 
 def dlq_topic(consumer_group: str) -> str:
-    """Where a group's messages go that were consumed in vain too often."""
+    """The dead letter topic of a group."""
     return DLQ_TOPIC_PREFIX + consumer_group
 
 
 def reply_topic(cluster: str) -> str:
-    """Where the answers to requests between clients go."""
+    """The topic of replies to requests between clients."""
     return f"{cluster}_REPLY_TOPIC"
 
 
@@ -96,7 +98,7 @@ def is_sys_consumer_group(group: str) -> bool:
 
 
 def broker_vip_channel(address: str, *, is_change: bool) -> str:
-    """The address of a broker's second port for requests that are not to queue up; the first one, where unwanted."""
+    """The VIP address of a broker, or its normal one if the VIP channel is disabled."""
     if not is_change:
         return address
     ip, port = address.rsplit(":", 1)
@@ -104,7 +106,7 @@ def broker_vip_channel(address: str, *, is_change: bool) -> str:
 
 
 def validate_topic(topic: str | None) -> ValidateTopicResult:
-    """Whether a broker creates a topic of this name.
+    """Check the name of a topic, as a broker does before it creates one.
 
     Mirrors:
         `org.apache.rocketmq.common.topic.TopicValidator#validateTopic`.
@@ -119,7 +121,7 @@ def validate_topic(topic: str | None) -> ValidateTopicResult:
 
 
 def check_topic(topic: str | None) -> None:
-    """Let a client go on with the name of a topic.
+    """Check the name of a topic, as a client does.
 
     Raises:
         IllegalNameError: it is blank, too long, or has a character that is not allowed.
@@ -131,7 +133,7 @@ def check_topic(topic: str | None) -> None:
 
 
 def check_group(group: str | None) -> None:
-    """Let a client go on with the name of a group.
+    """Check the name of a group, as a client does.
 
     Raises:
         IllegalNameError: it is blank, too long, or has a character that is not allowed.
@@ -153,3 +155,80 @@ def _check(what: str, name: str | None, length_max: int) -> None:
 
 def _is_blank(name: str | None) -> bool:
     return name is None or not name or name.isspace()
+
+
+_SEPARATOR_V1 = "_"
+_SEPARATOR_V2 = "+"
+
+
+class NoRetryTopicError(ValueError):
+    """A text is too short for a retry topic."""
+
+
+def build_pop_retry_topic(topic: str, group: str, *, v2: bool = False) -> str:
+    """The pop retry topic; in the old form group and topic cannot be separated again."""
+    return f"{RETRY_TOPIC_PREFIX}{group}{_SEPARATOR_V2 if v2 else _SEPARATOR_V1}{topic}"
+
+
+def is_pop_retry_topic_v2(topic: str) -> bool:
+    """Whether a topic looks like a retry topic of the new form."""
+    return topic.startswith(RETRY_TOPIC_PREFIX) and _SEPARATOR_V2 in topic
+
+
+def parse_normal_topic(topic: str, group: str | None = None) -> str:
+    """The topic of a pop retry topic; other topics are returned unchanged.
+
+    Args:
+        group: of the retry topic; None: unknown, so that only the new form can be read.
+
+    Raises:
+        NoRetryTopicError: it is too short for this group.
+    """
+    if group is None:
+        parts = java_split(topic, _SEPARATOR_V2) if is_pop_retry_topic_v2(topic) else ()
+        return parts[1] if len(parts) == 2 else topic
+    if not topic.startswith(RETRY_TOPIC_PREFIX):
+        return topic
+    # Both forms have the same length; the separator is not checked.
+    return _behind(topic, len(build_pop_retry_topic("", group)))
+
+
+def parse_group(retry_topic: str) -> str:
+    """The group in a retry topic of the new form; of any other text everything after the length of the prefix.
+
+    Raises:
+        NoRetryTopicError: it is shorter than the prefix.
+    """
+    parts = java_split(retry_topic, _SEPARATOR_V2) if is_pop_retry_topic_v2(retry_topic) else ()
+    return _behind(parts[0] if len(parts) == 2 else retry_topic, len(RETRY_TOPIC_PREFIX))
+
+
+def build_polling_key(topic: str, group: str, queue_id: int) -> str:
+    """The key of pops that a broker holds."""
+    return f"{topic}@{group}@{queue_id}"
+
+
+def _behind(text: str, length: int) -> str:
+    if len(text) < length:
+        raise NoRetryTopicError(f"{text!r} is no retry topic: it has less than {length} characters")
+    return text[length:]
+
+
+DEFAULT_INSTANCE_NAME = "DEFAULT"
+
+
+def build_mq_client_id(
+    client_ip: str, instance_name: str, unit_name: str | None = None, *, stream_request_type: bool = False
+) -> str:
+    """The client id: `ip@instance`, then `@unit` and `@STREAM` where they apply; members of a group sort by it."""
+    unit = f"@{unit_name}" if unit_name and not unit_name.isspace() else ""
+    return f"{client_ip}@{instance_name}{unit}{'@STREAM' if stream_request_type else ''}"
+
+
+def change_instance_name_to_pid(instance_name: str, pid: int, nano_time: int) -> str:
+    """The instance name of a clustering consumer or a producer: a unique one, unless the application has set one.
+
+    Args:
+        nano_time: monotonic clock, nanoseconds.
+    """
+    return f"{pid}#{nano_time}" if instance_name == DEFAULT_INSTANCE_NAME else instance_name

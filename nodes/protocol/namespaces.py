@@ -16,7 +16,7 @@ def without_retry_and_dlq(resource: str) -> str:
 
 
 def namespace_of(resource: str) -> str:
-    """The namespace in a name; empty where there is none, and for what is RocketMQ's own.
+    """The namespace in a name; empty if there is none, and for RocketMQ's own names.
 
     Mirrors:
         `NamespaceUtil#getNamespaceFromResource`.
@@ -31,7 +31,7 @@ def without_namespace(resource: str, namespace: str | None = None) -> str:
     """A name without its namespace.
 
     Args:
-        namespace: take away this one only; None: whichever it is; empty: none.
+        namespace: remove only this one; None: any; empty: none.
     """
     if namespace is not None and not is_with_namespace(resource, namespace, even_system=True):
         return resource
@@ -45,7 +45,7 @@ def is_with_namespace(resource: str, namespace: str | None, *, even_system: bool
     """Whether a name has this namespace.
 
     Args:
-        even_system: also look at what is RocketMQ's own.
+        even_system: also check RocketMQ's own names.
 
     Mirrors:
         `NamespaceUtil#isAlreadyWithNamespace`.

@@ -1,4 +1,4 @@
-"""Message properties: the names of RocketMQ's own, and all of them as the text that a send header carries.
+"""Message properties: RocketMQ's names, and their encoding as the text of a send header.
 
 Mirrors:
     `org.apache.rocketmq.common.message.MessageConst`.
@@ -7,7 +7,7 @@ Mirrors:
 from collections.abc import Mapping
 
 CHECK_IMMUNITY_TIME_IN_SECONDS = "CHECK_IMMUNITY_TIME_IN_SECONDS"
-"""How long nobody asks the producer of a half message what became of it."""
+"""How long a half message is not checked."""
 CLUSTER = "CLUSTER"
 DELAY_TIME_LEVEL = "DELAY"
 KEYS = "KEYS"
@@ -23,11 +23,11 @@ TRANSACTION_CHECK_TIMES = "TRANSACTION_CHECK_TIMES"
 TRANSACTION_ID = "__transactionId__"
 TRANSACTION_PREPARED = "TRAN_MSG"
 TRANSACTION_PREPARED_QUEUE_OFFSET = "TRAN_PREPARED_QUEUE_OFFSET"
-"""Of a half message that was put back because it was immune: where it lay first."""
+"""First offset of a half message that was put back during its immunity."""
 TIMER_DELAY_SEC = "TIMER_DELAY_SEC"
 TIMER_DELIVER_MS = "TIMER_DELIVER_MS"
 UNIQ_KEY = "UNIQ_KEY"
-"""The id that a producer gives a message."""
+"""The unique id that a producer gives a message."""
 WAIT_STORE_MSG_OK = "WAIT"
 
 _NAME_END = "\x01"
@@ -35,7 +35,7 @@ _VALUE_END = "\x02"
 
 
 def properties_to_text(properties: Mapping[str, str]) -> str:
-    """Join properties into one text; an empty value does not survive the way back.
+    """Join properties into one text; an entry with an empty value is lost when it is split again.
 
     Mirrors:
         `org.apache.rocketmq.common.message.MessageDecoder#messageProperties2String`.
@@ -44,7 +44,7 @@ def properties_to_text(properties: Mapping[str, str]) -> str:
 
 
 def properties_length(properties: Mapping[str, str]) -> int:
-    """How many characters that text has."""
+    """The length of that text."""
     return sum(map(len, properties)) + sum(map(len, properties.values())) + 2 * len(properties)
 
 

@@ -1,6 +1,20 @@
-"""The bits of a message's `sysFlag`."""
+"""The bits of the `sysFlag` of pulls and of messages."""
 
 from typing import Final
+
+
+class PullSysFlag:
+    """Plain integers, as `CommandFlag`, for the same reason.
+
+    Mirrors:
+        `org.apache.rocketmq.common.sysflag.PullSysFlag`.
+    """
+
+    COMMIT_OFFSET: Final = 1
+    SUSPEND: Final = 2
+    SUBSCRIPTION: Final = 4
+    CLASS_FILTER: Final = 8
+    LITE_PULL: Final = 16
 
 
 class MessageSysFlag:
@@ -17,10 +31,10 @@ class MessageSysFlag:
 
     @staticmethod
     def transaction_value(flag: int) -> int:
-        """What a flag says of a transaction."""
+        """The transaction bits of a flag."""
         return flag & MessageSysFlag.TRANSACTION_ROLLBACK_TYPE
 
     @staticmethod
     def reset_transaction_value(flag: int, kind: int) -> int:
-        """The flag with another word on the transaction."""
+        """The flag with other transaction bits."""
         return flag & ~MessageSysFlag.TRANSACTION_ROLLBACK_TYPE | kind

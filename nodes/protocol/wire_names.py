@@ -1,4 +1,4 @@
-"""How our field names and RocketMQ's are told apart: snake_case here, camelCase on the wire.
+"""Wire names of fields: snake_case here, camelCase on the wire.
 
 A field whose wire name is not the plain camelCase of its own (`clientID`)
 carries it in its metadata; a class that shares fields with another but spells
@@ -13,12 +13,12 @@ WIRE_NAME = "wire_name"
 
 
 def wire(name: str) -> dict[str, str]:
-    """The metadata of a field that has its own wire name."""
+    """Metadata of a field with an irregular wire name."""
     return {WIRE_NAME: name}
 
 
 def wire_name(cls: type, field: "attrs.Attribute[Any]") -> str:
-    """The name under which a field travels."""
+    """The wire name of a field."""
     own: dict[str, str] = getattr(cls, "WIRE_NAMES", {})
     if field.name in own:
         return own[field.name]

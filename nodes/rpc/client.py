@@ -43,7 +43,7 @@ class _Pending:
         self.reply: Reply | None = None
 
     def settle(self, reply: Reply) -> None:
-        """Tell who waits."""
+        """Wake the caller with the reply or the error."""
         if self.callback is not None:
             self.callback(reply)
         elif self.task is not None:
@@ -69,8 +69,8 @@ class RpcClient:
     channel if `clientCloseSocketIfTimeout`.
 
     Args:
-        on_request: takes what the peer asks over a channel that we opened.
-        on_channel_active: told the address whenever a channel has been opened.
+        on_request: handles requests of the peer over a channel that this side has opened.
+        on_channel_active: called with the address whenever a channel was opened.
 
     Mirrors:
         `org.apache.rocketmq.remoting.netty.NettyRemotingClient`.
@@ -100,7 +100,7 @@ class RpcClient:
         self._opaque = count(1)
 
     def channel(self, address: str) -> Channel | None:
-        """The open channel to an address, None where there is none."""
+        """The open channel to an address, None if there is none."""
         found = self._channels.get(address)
         return found if found is not None and not found.closed else None
 
@@ -113,7 +113,7 @@ class RpcClient:
         *,
         timeout_ms: int,
     ) -> Command:
-        """Ask and wait for the answer (`invokeSync`).
+        """Send a request and wait for the answer (`invokeSync`).
 
         Raises:
             RemotingConnectError: no channel could be opened.
@@ -148,14 +148,14 @@ class RpcClient:
         timeout_ms: int,
         callback: ReplyCallback,
     ) -> None:
-        """Ask; `callback` gets the answer or the error, never inside this call (`invokeAsync`)."""
+        """Send a request; `callback` gets the answer or the error, never inside this call (`invokeAsync`)."""
         pending = _Pending(address, code, callback, False)
         self._begin(next(self._opaque), pending, ext_fields, body, timeout_ms)
 
     def oneway(
         self, address: str, code: int, ext_fields: Mapping[str, str] = NO_FIELDS, body: bytes | None = None
     ) -> None:
-        """Send and forget (`invokeOneway`); a channel is opened if there is none."""
+        """Send a oneway request (`invokeOneway`); a channel is opened if there is none."""
         command = Command(
             code, CommandFlag.ONEWAY, next(self._opaque), ext_fields=ext_fields, body=body, cause=cause.get()
         )
@@ -249,7 +249,7 @@ class RpcClient:
             deadlines.armed = False
 
     def settle_async(self, opaque: int, pending: _Pending, answer: Command) -> None:
-        """Tell who asked; a process that was frozen looks for expired calls before it reads what has come meanwhile."""
+        """Call the callback; a process that was frozen handles expired calls before frames that arrived meanwhile."""
         if pending.deadline_ns < self._now_ns():
             self._time_out(opaque, pending)
         else:
@@ -269,7 +269,7 @@ class RpcClient:
             pending.settle(RemotingSendRequestError(f"the connection to {pending.address} was closed"))
 
     def on_peer_closed(self, channel: Channel) -> None:
-        """The peer closed a channel that we opened."""
+        """Handle the end of a channel that this side has opened."""
         if self._channels.get(channel.remote_address) is channel:
             del self._channels[channel.remote_address]
         self._fail_calls(channel)
@@ -281,25 +281,25 @@ class RpcClient:
         self.on_peer_closed(channel)
 
     def on_request(self, channel: Channel, command: Command) -> None:
-        """The peer asks something over a channel that we opened."""
+        """Handle a request of the peer over a channel that this side has opened."""
         if self._on_request is not None:
             self._on_request(channel, command)
 
 
 class _ClientHandler(ChannelHandler):
-    """Sorts what arrives into answers and requests."""
+    """Dispatches frames: answers to their calls, requests to the handler."""
 
     def __init__(self, client: RpcClient, pending: dict[int, _Pending]) -> None:
         self._client = client
         self._pending = pending
 
     def on_open(self, channel: Channel) -> None:
-        """Nobody connects to a client."""
+        """Never called: a client accepts no connection."""
 
     def on_command(self, channel: Channel, command: Command) -> None:
         if command.flag & CommandFlag.RESPONSE:
             pending = self._pending.pop(command.opaque, None)
-            if pending is None:  # it comes too late
+            if pending is None:  # the call has timed out
                 return
             if pending.callback is None:
                 pending.settle(command)

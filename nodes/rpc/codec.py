@@ -1,4 +1,4 @@
-"""Our own frames: a greeting, then 4-byte big-endian lengths and one msgpack value each.
+"""The emulator's frames: a greeting, then 4-byte big-endian lengths and one msgpack value each.
 
 The greeting's first byte never begins a msgpack value nor a frame of RocketMQ's
 own protocol (0x00), so both can arrive on one port.
@@ -21,14 +21,14 @@ _FIELDS = len(Command._fields)
 _pack = msgpack.Packer(use_bin_type=True).pack
 _unpack = msgpack.unpackb
 _new: Any = tuple.__new__
-"""Makes a named tuple of a tuple without counting its fields."""
+"""Creates a named tuple from a tuple without checking the number of fields."""
 
 
 class FrameError(Exception):
-    """The byte stream is not ours; framing is lost and the connection must be closed."""
+    """The byte stream is malformed; framing is lost and the connection must be closed."""
 
     commands_before: tuple[Command, ...] = ()
-    """From `Decoder.feed`: what was complete before the bad frame."""
+    """From `Decoder.feed`: the commands before the bad frame."""
 
 
 def encode(command: Command) -> bytes:
@@ -66,12 +66,12 @@ def decode(content: bytes | memoryview) -> Command:
 
 
 def decode_trusted(content: bytes | memoryview) -> Command:
-    """As `decode`, for bytes that `encode` has made: nothing is checked."""
+    """As `decode`, for bytes from `encode`, without checks."""
     return _new(Command, _unpack(content, use_list=False))  # type: ignore[no-any-return]
 
 
 class Decoder:
-    """Splits the bytes of one connection into commands, whatever their packets were.
+    """Splits the byte stream of one connection into commands.
 
     Args:
         trusted: the bytes come from `encode`, in this process.

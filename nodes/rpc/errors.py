@@ -1,4 +1,4 @@
-"""What can become of a call; the names follow RocketMQ's remoting exceptions."""
+"""Errors of calls; the names follow RocketMQ's remoting exceptions."""
 
 
 class RemotingError(Exception):
@@ -10,7 +10,7 @@ class RemotingConnectError(RemotingError):
 
 
 class RemotingSendRequestError(RemotingError):
-    """The connection went away before the answer came."""
+    """The connection was closed before the answer arrived."""
 
 
 class RemotingTimeoutError(RemotingError):

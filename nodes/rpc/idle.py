@@ -1,4 +1,4 @@
-"""Connections that carry nothing for long are closed."""
+"""Detection of idle connections."""
 
 from collections.abc import Callable
 
@@ -9,11 +9,11 @@ _NS_PER_MS = 1_000_000
 
 
 class IdleWatch:
-    """Tells when a channel has carried nothing in either direction for too long.
+    """Detects channels that were idle in both directions for too long.
 
     Args:
-        max_idle_s: how long that is.
-        on_idle: what to do about it, once per channel.
+        max_idle_s: the limit.
+        on_idle: called once per idle channel.
 
     Mirrors:
         `io.netty.handler.timeout.IdleStateHandler` with an all-idle time.
@@ -27,14 +27,14 @@ class IdleWatch:
         self._armed = False
 
     def watch(self, channel: Channel) -> None:
-        """Look after a channel until it is closed."""
+        """Watch a channel until it is closed."""
         self._channels[channel] = None
         if not self._armed:
             self._armed = True
-            self._host.call_later_ms(self._max_idle_ms, self._look)
+            self._host.call_later_ms(self._max_idle_ms, self._check)
 
-    def _look(self) -> None:
-        """One timer for all channels: it fires when the one that was used longest ago may have become idle."""
+    def _check(self) -> None:
+        """The one timer for all channels: it fires when the least recently used channel may have become idle."""
         now_ns = self._host.clock.monotonic_ns()
         longest_ms = 0
         for channel in list(self._channels):
@@ -49,4 +49,4 @@ class IdleWatch:
                 self._on_idle(channel)
         self._armed = bool(self._channels)
         if self._armed:
-            self._host.call_later_ms(self._max_idle_ms - longest_ms, self._look)
+            self._host.call_later_ms(self._max_idle_ms - longest_ms, self._check)

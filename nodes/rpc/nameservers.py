@@ -1,4 +1,4 @@
-"""Which nameserver a node asks: sticky while its channel lives, else the next one, tried once."""
+"""The choice of the nameserver: the same while its channel is open, else the next one, tried once."""
 
 import attrs
 
@@ -14,10 +14,10 @@ _FIRST_INDEX_BOUND = 999
 
 
 class Nameservers:
-    """The configured nameservers and the one whose answers this node follows.
+    """The configured nameservers, and the one that this node uses.
 
     The order is shuffled once and the start is random, so nodes with the same
-    configuration follow different nameservers.
+    configuration use different nameservers.
 
     Mirrors:
         `org.apache.rocketmq.remoting.netty.NettyRemotingClient#getAndCreateNameserverChannelAsync`,
@@ -31,16 +31,16 @@ class Nameservers:
         self._host = host
         self._client = client
         self.configured = addresses
-        """As configured; registrations go to all of them."""
+        """In the configured order; registrations go to all of them."""
         chance = host.rng("nameservers")
         shuffled = list(addresses)
         chance.shuffle(shuffled)
         self._shuffled = tuple(shuffled)
         self._index = chance.randrange(_FIRST_INDEX_BOUND)
         self.chosen: str | None = None
-        """The one that this node follows, once it has asked."""
+        """The nameserver in use; None before the first request."""
 
-    async def ask(
+    async def call(
         self,
         code: RequestCode,
         header: "attrs.AttrsInstance | None" = None,
@@ -48,17 +48,17 @@ class Nameservers:
         *,
         timeout_ms: int,
     ) -> Command:
-        """Ask the nameserver that this node follows.
+        """Send a request to the nameserver in use.
 
-        A dead one is found out by the call that fails; the next call moves on.
+        A dead nameserver fails the call; the next call uses the next one.
 
         Raises:
             RemotingError: no answer.
         """
         return await invoke(self._client, self._choose(), code, header, body, timeout_ms=timeout_ms)
 
-    def tell(self, code: RequestCode, header: "attrs.AttrsInstance | None" = None) -> None:
-        """Tell the nameserver that this node follows something, and forget it.
+    def oneway(self, code: RequestCode, header: "attrs.AttrsInstance | None" = None) -> None:
+        """Send a oneway request to the nameserver in use.
 
         Raises:
             RemotingError: none is configured.

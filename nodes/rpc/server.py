@@ -1,24 +1,44 @@
-"""The serving side: request codes to handlers, errors to RocketMQ's answers."""
+"""The server: dispatch of requests to handlers, answers for errors, and requests to connected clients."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from itertools import count
 
+import attrs
+import trio
+
+from nodes.cause import cause
 from nodes.config import RemotingServerConfig
 from nodes.host import Channel, Host
-from nodes.protocol.codes import ResponseCode
-from nodes.protocol.command import Command, CommandFlag
+from nodes.protocol.codes import RequestCode, ResponseCode
+from nodes.protocol.command import LANGUAGE, NO_FIELDS, VERSION, Command, CommandFlag
+from nodes.rpc.errors import RemotingError, RemotingSendRequestError, RemotingTimeoutError
 from nodes.rpc.idle import IdleWatch
-from nodes.rpc.server_calls import ServerCalls
 
 Handler = Callable[[Channel, Command], Command | None]
-AsyncHandler = Callable[[Channel, Command], Awaitable[Command | None]]
-"""Handlers return the answer, or None where they answer later or never."""
+"""Returns the answer, or None if it answers later or never; called when the request arrives, without a task."""
+
+
+@attrs.frozen
+class InTask:
+    """An async handler: each request runs in its own task, so a handler that waits blocks no other request."""
+
+    handle: Callable[[Channel, Command], Awaitable[Command | None]]
+
+
+Handlers = Mapping[RequestCode, Handler | InTask]
+"""Request code -> handler; a node passes the tables of all its parts to `RpcServer.serve`."""
+
+
+class HandlerExistsError(ValueError):
+    """A request code has two handlers."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(f"request code {code} has a handler already; remove one of the two")
+        self.code = code
 
 
 class RpcServer:
     """Answers requests; implements `nodes.host.ChannelHandler`.
-
-    A plain handler runs inline with the arrival of its frame; an async one in a
-    task of its own, so a held request blocks nobody.
 
     Error handling: an exception of a handler becomes a SYSTEM_ERROR answer with
     its text, as RocketMQ answers the exceptions of its processors; it is logged.
@@ -39,18 +59,33 @@ class RpcServer:
             host, (config or RemotingServerConfig()).server_channel_max_idle_time_seconds, self._on_idle
         )
         self.calls = ServerCalls(host)
-        """Asks those who have connected."""
+        """Sends requests to connected clients."""
         self._handlers: dict[int, Handler] = {}
-        self._async_handlers: dict[int, AsyncHandler] = {}
+        self._handlers_in_tasks: dict[int, InTask] = {}
         self._on_channel_closed = on_channel_closed
 
-    def register(self, code: int, handler: Handler) -> None:
-        """Have `handler` answer requests of a code, inline."""
-        self._handlers[code] = handler
+    def serve(self, *tables: Handlers) -> None:
+        """Add the handlers of all tables.
 
-    def register_async(self, code: int, handler: AsyncHandler) -> None:
-        """Have `handler` answer requests of a code, each in a task of its own."""
-        self._async_handlers[code] = handler
+        Raises:
+            HandlerExistsError: a code has two handlers.
+        """
+        for table in tables:
+            for code, handler in table.items():
+                self.register(code, handler)
+
+    def register(self, code: int, handler: Handler | InTask) -> None:
+        """Add the handler of a request code.
+
+        Raises:
+            HandlerExistsError: the code has one already.
+        """
+        if code in self._handlers or code in self._handlers_in_tasks:
+            raise HandlerExistsError(code)
+        if isinstance(handler, InTask):
+            self._handlers_in_tasks[code] = handler
+        else:
+            self._handlers[code] = handler
 
     def on_open(self, channel: Channel) -> None:
         """A connection was accepted."""
@@ -84,15 +119,16 @@ class RpcServer:
         self.on_close(channel)
 
     def _dispatch_rare(self, channel: Channel, command: Command) -> None:
-        if command.code in self._async_handlers:
-            self._host.start_soon(self._run_async, channel, command, name=f"request {command.code}")
+        handler = self._handlers_in_tasks.get(command.code)
+        if handler is not None:
+            self._host.start_soon(self._run_in_task, handler, channel, command, name=f"request {command.code}")
         elif not command.is_oneway:
             remark = f"request type {command.code} not supported"
             channel.send(command.answer(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, remark))
 
-    async def _run_async(self, channel: Channel, command: Command) -> None:
+    async def _run_in_task(self, handler: InTask, channel: Channel, command: Command) -> None:
         try:
-            answer = await self._async_handlers[command.code](channel, command)
+            answer = await handler.handle(channel, command)
         except Exception as error:  # noqa: BLE001 - as above
             answer = self._failed(command, error)
         if answer is not None and not command.is_oneway:
@@ -102,3 +138,79 @@ class RpcServer:
         text = f"{type(error).__name__}: {error}"
         self._host.log.warning("request failed", code=command.code, error=text)
         return command.answer(ResponseCode.SYSTEM_ERROR, text)
+
+
+@attrs.define(eq=False)
+class _Waiting:
+    """A call that waits for its answer."""
+
+    channel: Channel
+    answered: trio.Event = attrs.field(factory=trio.Event)
+    reply: Command | None = None
+    cause: int = 0
+
+
+class ServerCalls:
+    """Sends requests to connected clients; they are rare, so each call has its own event."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._opaque = count(1)
+        self._waiting: dict[tuple[int, int], _Waiting] = {}
+
+    async def call(
+        self,
+        channel: Channel,
+        code: int,
+        ext_fields: Mapping[str, str] = NO_FIELDS,
+        body: bytes | None = None,
+        *,
+        timeout_ms: int,
+    ) -> Command:
+        """Send a request and wait for the answer, whatever its code.
+
+        Raises:
+            RemotingSendRequestError: the channel is closed, or closed first.
+            RemotingTimeoutError: no answer within `timeout_ms`; the channel stays open.
+        """
+        if channel.closed:
+            raise _closed(channel)
+        opaque = next(self._opaque)
+        waiting = self._waiting[channel.id, opaque] = _Waiting(channel)
+        channel.send(Command(code, 0, opaque, VERSION, LANGUAGE, None, ext_fields, body, cause.get()))
+        try:
+            with self._host.timeout_ms(timeout_ms):
+                await waiting.answered.wait()
+        except trio.TooSlowError:
+            remark = f"wait response on the channel <{channel.remote_address}> timeout, {timeout_ms}(ms)"
+            raise RemotingTimeoutError(remark) from None
+        finally:
+            self._waiting.pop((channel.id, opaque), None)
+        if waiting.reply is None:
+            raise _closed(channel)
+        cause.set(waiting.cause)
+        return waiting.reply
+
+    def oneway(
+        self, channel: Channel, code: int, ext_fields: Mapping[str, str] = NO_FIELDS, body: bytes | None = None
+    ) -> None:
+        """Send a oneway request; a closed channel drops it."""
+        opaque = next(self._opaque)
+        channel.send(Command(code, CommandFlag.ONEWAY, opaque, ext_fields=ext_fields, body=body, cause=cause.get()))
+
+    def on_response(self, channel: Channel, answer: Command) -> None:
+        """Handle an answer; one without waiting call is ignored."""
+        waiting = self._waiting.pop((channel.id, answer.opaque), None)
+        if waiting is not None:
+            waiting.reply = answer
+            waiting.cause = cause.get()
+            waiting.answered.set()
+
+    def on_closed(self, channel: Channel) -> None:
+        """Fail the calls that wait on a closed channel."""
+        for key in [key for key in self._waiting if key[0] == channel.id]:
+            self._waiting.pop(key).answered.set()
+
+
+def _closed(channel: Channel) -> RemotingError:
+    return RemotingSendRequestError(f"send request to <{channel.remote_address}> failed: the connection is closed")

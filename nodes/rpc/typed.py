@@ -11,7 +11,7 @@ from nodes.rpc.client import RpcClient
 
 
 class BrokerError(Exception):
-    """The other side answered with an error code; the names follow `MQBrokerException`."""
+    """The answer has an error code; the names follow `MQBrokerException`."""
 
     def __init__(self, code: int, remark: str | None) -> None:
         super().__init__(f"CODE: {code} DESC: {remark}")
@@ -28,7 +28,7 @@ async def invoke(
     *,
     timeout_ms: int,
 ) -> Command:
-    """Ask and wait (`invokeSync`).
+    """Send a request and wait for the answer (`invokeSync`).
 
     Args:
         body: a value of the registry, or bytes: one that is encoded already, or a raw one.
@@ -51,13 +51,13 @@ def invoke_oneway(
     header: "attrs.AttrsInstance | None" = None,
     body: "attrs.AttrsInstance | bytes | None" = None,
 ) -> None:
-    """Send and forget (`invokeOneway`)."""
+    """Send a oneway request (`invokeOneway`)."""
     fields = NO_FIELDS if header is None else encode_header(header)
     client.oneway(address, int(code), fields, None if body is None else encode_body(body))
 
 
 def succeeded(answer: Command) -> Command:
-    """The answer, if its code is SUCCESS.
+    """Return the answer if its code is SUCCESS.
 
     Raises:
         BrokerError: it is not.

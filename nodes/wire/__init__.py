@@ -1,1 +1,4 @@
-"""RocketMQ's own wire, for programs that are not ours: frames, headers and bodies as real clients write them."""
+"""RocketMQ's remoting protocol, for guests: frames, headers and bodies as RocketMQ's own programs write them.
+
+May import `nodes.rpc` and `nodes.protocol`.
+"""

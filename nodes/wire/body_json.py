@@ -1,6 +1,6 @@
-"""Bodies in JSON: read as leniently as the library of real clients reads them, written so that all of them can read.
+"""Bodies in JSON, read as leniently as RocketMQ's clients read them, and written so that all of them can read them.
 
-What a text lacks is None or empty, a number may come as a text, a choice by its name in any case or by its place.
+Missing fields are None or empty, a number may be a text, an enum its name in any case or its position.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 def encode_json_body(value: Any) -> bytes:
-    """A body of our classes as JSON: numbers that are keys as texts, which all clients read; objects as they are."""
+    """A body as JSON: keys that are numbers become texts, which all clients read; keys that are objects stay."""
     return to_json(value, standard=True).encode()
 
 
@@ -28,7 +28,7 @@ def decode_json_body(cls: type[T], raw: bytes | None) -> T:
     """Read a body.
 
     Raises:
-        ProtocolError: it is no JSON, or not of the shape of `cls`.
+        ProtocolError: it is not JSON, or does not match `cls`.
     """
     plain = plain_body(cls, raw)
     if plain is None:
@@ -37,10 +37,10 @@ def decode_json_body(cls: type[T], raw: bytes | None) -> T:
 
 
 def plain_body(cls: type, raw: bytes | None) -> dict[str, Any] | None:
-    """What a body says under the wire names of a class: None is what it does not say, or what nobody knows.
+    """The fields of a body by the wire names of a class; None: missing, or unknown.
 
     Raises:
-        ProtocolError: it is no JSON, or not of the shape of `cls`.
+        ProtocolError: it is not JSON, or does not match `cls`.
     """
     if raw is None:
         return None
@@ -54,7 +54,7 @@ def plain_body(cls: type, raw: bytes | None) -> dict[str, Any] | None:
     return plain
 
 
-# --- from JSON to what a class names, without defaults -----------------------------------
+# --- from JSON to the fields of a class, without defaults -------------------------------
 
 
 def _plain(kind: Any, value: Any) -> Any:
@@ -79,7 +79,7 @@ def _plain(kind: Any, value: Any) -> Any:
 
 
 def _initial(field: "attrs.Attribute[Any]") -> Any:
-    """What a field holds that is not mentioned."""
+    """The value of a missing field."""
     return field.default if isinstance(field.default, str | int) else None
 
 
@@ -112,11 +112,11 @@ def _simple(kind: type, value: Any) -> Any:
     raise TypeError(f"nothing in JSON is a {kind.__name__}")
 
 
-# --- from there to a value, with defaults -------------------------------------------------
+# --- from fields to a value, with defaults -----------------------------------------------
 
 
 def _build(kind: Any, plain: Any) -> Any:
-    """A value of `kind`; what is None becomes the field's default, or what is nothing of its kind."""
+    """A value of `kind`; None becomes the field's default, or the empty value of its type."""
     kind = _without_none(kind)
     origin = get_origin(kind)
     if origin is tuple:
@@ -141,7 +141,7 @@ def _build(kind: Any, plain: Any) -> Any:
 
 
 def _nothing(kind: Any) -> Any:
-    """What stands for a field that was left out and may not be None."""
+    """The value of a missing field that may not be None."""
     if _without_none(kind) is not kind:
         return None
     origin = get_origin(kind)

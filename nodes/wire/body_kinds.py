@@ -1,8 +1,8 @@
-"""One table: how the bodies of each request and of its answer are written on RocketMQ's own wire.
+"""The table of encodings: how the bodies of each request and of its answer are written in the remoting protocol.
 
-A node takes and gives bodies in the emulator's encoding (`nodes.protocol.body_codec`); this is what stands between.
-What a class says needs no entry: JSON, with objects as keys where its maps have them; messages as a store holds
-them, where a class holds messages.
+Nodes use the emulator's encoding (`nodes.protocol.body_codec`); this module converts between the two.
+By default a class is JSON, with objects as keys if its maps have them; a class of messages is a sequence of stored
+messages.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,7 +21,7 @@ from nodes.wire.register_broker_body import decode_register_broker_body
 
 
 class BodyKind(StrEnum):
-    """How a body is written."""
+    """The encoding of a body."""
 
     JSON = "JSON"
     MESSAGES = "messages as a store holds them, one behind the other"
@@ -31,7 +31,7 @@ class BodyKind(StrEnum):
 
 @attrs.frozen
 class Bodies:
-    """How the bodies of a request and of its answer are written, and what they are here."""
+    """Encodings and classes of the bodies of a request and of its answer."""
 
     request: BodyKind = BodyKind.RELAY
     response: BodyKind = BodyKind.RELAY
@@ -64,10 +64,10 @@ ShownHost = Callable[[str], str]
 
 
 def request_from_wire(code: int, fields: Mapping[str, str], raw: bytes | None) -> bytes | None:
-    """The body of a request, as a node takes it.
+    """Convert the body of a request from the remoting protocol.
 
     Raises:
-        ProtocolError: it is not what the code promises.
+        ProtocolError: it does not match the code.
     """
     bodies = BODIES.get(code, _UNKNOWN)
     if bodies.request is BodyKind.REGISTRATION:
@@ -77,36 +77,36 @@ def request_from_wire(code: int, fields: Mapping[str, str], raw: bytes | None) -
 
 
 def request_to_wire(code: int, body: bytes | None, shown_host: ShownHost = str) -> bytes | None:
-    """The body of a request that a node makes.
+    """Convert the body of a request to the remoting protocol.
 
     Args:
-        shown_host: what to write for the `ip:port` of who made or stored a message.
+        shown_host: returns the address to write for the `ip:port` of a message's producer or broker.
 
     Raises:
-        ProtocolError: it is not what the code promises.
+        ProtocolError: it does not match the code.
     """
     bodies = BODIES.get(code, _UNKNOWN)
     return _to_wire(bodies.request, bodies.request_class, body, shown_host)
 
 
 def response_from_wire(code: int, raw: bytes | None) -> bytes | None:
-    """The body of an answer to a request of this code, as a node takes it.
+    """Convert the body of an answer to a request of this code from the remoting protocol.
 
     Raises:
-        ProtocolError: it is not what the code promises.
+        ProtocolError: it does not match the code.
     """
     bodies = BODIES.get(code, _UNKNOWN)
     return _from_wire(bodies.response, bodies.response_class, raw)
 
 
 def response_to_wire(code: int, body: bytes | None, shown_host: ShownHost = str) -> bytes | None:
-    """The body of an answer that a node gives.
+    """Convert the body of an answer to the remoting protocol.
 
     Args:
         shown_host: as above.
 
     Raises:
-        ProtocolError: it is not what the code promises.
+        ProtocolError: it does not match the code.
     """
     bodies = BODIES.get(code, _UNKNOWN)
     return _to_wire(bodies.response, bodies.response_class, body, shown_host)

@@ -1,6 +1,6 @@
-"""JSON as the library of real clients reads and writes it, which is more than JSON.
+"""JSON as RocketMQ's library reads and writes it, which is a superset of JSON.
 
-Keys may be bare words, numbers or whole objects, texts may stand in single quotes, commas may be too many:
+Keys may be bare words, numbers or whole objects, texts may have single quotes, and extra commas are allowed:
 
     {"offsetTable":{{"brokerName":"b","queueId":0,"topic":"t"}:7}, 1:'one',}
 """
@@ -24,11 +24,11 @@ _DEPTH_MAX = 256
 
 
 class JsonError(ValueError):
-    """A text is no JSON, not even of the lenient kind."""
+    """A text is malformed, even as lenient JSON."""
 
 
 class ObjectKey(tuple[tuple[str, Any], ...]):
-    """An object that is the key of a map: its fields, in the order in which they were written."""
+    """An object that is the key of a map: its fields, in their order."""
 
     __slots__ = ()
 
@@ -43,14 +43,14 @@ def read_json(text: str) -> Any:
         JsonError: it cannot be read.
     """
     value = _read(text)
-    # Only an escape can make one half of a pair, which nobody could write down again.
+    # Only an escape can result in half of a surrogate pair, which could not be encoded again.
     return _without_halves(value) if _HALF.search(text) else value
 
 
 def read_json_bytes(raw: bytes) -> Any:
-    """Read a value as `read_json` does, in a fraction of the time if it is JSON and no more.
+    """Read a value as `read_json` does, in a fraction of the time if it is standard JSON.
 
-    A whole number of more than 64 bits comes as a float.
+    A whole number of more than 64 bits becomes a float.
 
     Raises:
         JsonError: it cannot be read.
@@ -62,7 +62,7 @@ def read_json_bytes(raw: bytes) -> Any:
 
 
 def write_json_bytes(value: Any) -> bytes:
-    """A value of plain Python as JSON without spaces; half of a pair of surrogates becomes a question mark."""
+    """A value of plain Python as JSON without spaces; half of a surrogate pair becomes a question mark."""
     try:
         return orjson.dumps(value)
     except orjson.JSONEncodeError:
@@ -83,7 +83,7 @@ def _read(text: str) -> Any:
 
 
 def _without_halves(value: Any) -> Any:
-    """Texts with the pairs of surrogates in them joined, and halves of pairs replaced."""
+    """Texts with surrogate pairs joined, and halves of pairs replaced."""
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, ObjectKey):
@@ -94,7 +94,7 @@ def _without_halves(value: Any) -> Any:
 
 
 def text_of(value: Any) -> str:
-    """What such a library makes of a value where a text is wanted."""
+    """The text of a value, as RocketMQ's library converts it."""
     if isinstance(value, str):
         return value
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
@@ -113,7 +113,7 @@ class _Reader:
         return value
 
     def _peek(self) -> str:
-        """The next character that says something; empty at the end."""
+        """The next character that is not blank; empty at the end."""
         space = _SPACE.match(self._text, self._at)
         if space is not None:
             self._at = space.end()

@@ -1,4 +1,4 @@
-"""A message as it lies in a store, which is how pulls, queries and checks of transactions carry it.
+"""Stored messages in RocketMQ's binary form, as in the bodies of pulls, queries and checks of transactions.
 
 Mirrors:
     `org.apache.rocketmq.common.message.MessageDecoder`, `org.apache.rocketmq.store.MessageExtEncoder`.
@@ -19,10 +19,10 @@ MAGIC_LONG_TOPIC = 0xDAA320AB
 BORN_HOST_V6, STORE_HOST_V6 = 0x10, 0x20
 """Bits of a message's system flag."""
 TOPIC_BYTES_MAX = 127
-"""Of a topic whose length has one byte."""
+"""Most bytes of a topic whose length has one byte."""
 
 _GROUPS = 8
-"""Of 16 bits each in an address of IPv6."""
+"""Groups of 16 bits in an IPv6 address."""
 _HEAD = struct.Struct(">IIIiiqqiq")
 """Size, magic, CRC, queue id, flag, queue offset, physical offset, system flag, born timestamp."""
 _TAIL = struct.Struct(">iqi")
@@ -30,11 +30,11 @@ _TAIL = struct.Struct(">iqi")
 
 
 def encode_messages(messages: Iterable[Message], shown_host: Callable[[str], str] = str) -> bytes:
-    """Messages one behind the other, bodies and their compression as producers made them.
+    """Encode a sequence of messages; bodies and their compression stay as their producers made them.
 
     Args:
-        messages: to write.
-        shown_host: what to write for the `ip:port` of who made or stored one.
+        messages: to encode.
+        shown_host: returns the address to write for the `ip:port` of a message's producer or broker.
     """
     return b"".join(_encode_one(message, shown_host) for message in messages)
 
@@ -75,10 +75,10 @@ def _encode_one(message: Message, shown_host: Callable[[str], str]) -> bytes:
 
 
 def decode_messages(raw: bytes) -> tuple[Message, ...]:
-    """Messages that lie one behind the other.
+    """Decode a sequence of messages.
 
     Raises:
-        ProtocolError: the bytes are something else.
+        ProtocolError: the bytes are malformed.
     """
     messages = []
     at = 0
@@ -137,7 +137,7 @@ def _piece(raw: bytes, at: int, length: int) -> tuple[bytes, int]:
 
 @lru_cache(maxsize=4096)
 def _host_to_bytes(host: str) -> tuple[bytes, bool]:
-    """`ip:port`, or `[ip]:port` of IPv6; none at all is 0.0.0.0:0."""
+    """`ip:port`, or `[ip]:port` for IPv6; an empty text is 0.0.0.0:0."""
     ip, _, port = host.rpartition(":")
     number = struct.pack(">i", int(port or 0))
     if not ip.startswith("["):

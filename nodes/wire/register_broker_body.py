@@ -1,4 +1,4 @@
-"""The body with which a real broker registers: JSON, or parts behind their lengths, compressed.
+"""The body of a real broker's registration: JSON, or a compressed sequence of parts with lengths.
 
 Mirrors:
     `org.apache.rocketmq.remoting.protocol.body.RegisterBrokerBody`, `org.apache.rocketmq.common.TopicConfig#encode`.
@@ -17,7 +17,7 @@ from nodes.wire.body_json import decode_json_body
 from nodes.wire.fastjson import JsonError, read_json
 
 INFLATED_BYTES_MAX = 64 * 1024 * 1024
-"""What a compressed body may become."""
+"""Most bytes of a decompressed body."""
 FILTER_TYPES = ("SINGLE_TAG", "MULTI_TAG")
 _COMPRESSION_LEVEL = 9
 _LENGTH = struct.Struct(">i")
@@ -27,7 +27,7 @@ def decode_register_broker_body(raw: bytes, *, compressed: bool) -> RegisterBrok
     """Read the body of a registration.
 
     Raises:
-        ProtocolError: it is none.
+        ProtocolError: it is malformed.
     """
     if not compressed:
         return decode_json_body(RegisterBrokerBody, raw)
@@ -46,7 +46,7 @@ def decode_register_broker_body(raw: bytes, *, compressed: bool) -> RegisterBrok
 
 
 def encode_register_broker_body(body: RegisterBrokerBody) -> bytes:
-    """Write the body of a registration, compressed; order and system flag of topics are lost, as in the real class."""
+    """Write the body of a registration, compressed; order and system flag of topics are lost, as in RocketMQ."""
     wrapper = body.topic_config_serialize_wrapper
     topics = wrapper.topic_config_table.values()
     mappings = wrapper.topic_queue_mapping_info_map.values()
@@ -69,12 +69,12 @@ def encode_topic_config(topic: TopicConfig) -> str:
 
 
 def decode_topic_config(text: str) -> TopicConfig | None:
-    """A topic from its line; None where it has fewer than five words.
+    """A topic from its line; None if it has fewer than five words.
 
-    Attributes that cannot be read are none, since a blank inside them cuts them off.
+    Malformed attributes count as none, since a blank inside cuts them off.
 
     Raises:
-        ValueError: a number is none, or the filter type is unknown.
+        ValueError: a number is malformed, or the filter type is unknown.
     """
     words = text.rstrip(" ").split(" ")
     if len(words) < 5:

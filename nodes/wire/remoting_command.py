@@ -1,8 +1,8 @@
-"""RocketMQ's own frames: four bytes of length, a header in one of two forms, and a body.
+"""Frames of RocketMQ's remoting protocol: four bytes of length, a header in one of two encodings, a body.
 
-    length | form of the header, and its length in 24 bits | header | body
+    length | encoding of the header, and its length in 24 bits | header | body
 
-What is read is what the real class would hold, nulls included; `to_command` makes of it what a node takes.
+A decoded frame has the values of RocketMQ's class, including nulls; `to_command` converts it for nodes.
 
 Mirrors:
     `org.apache.rocketmq.remoting.protocol.RemotingCommand`, `RocketMQSerializable`,
@@ -19,18 +19,18 @@ from nodes.rpc.codec import FRAME_BYTES_MAX, FrameError
 from nodes.wire.fastjson import JsonError, read_json_bytes, text_of, write_json_bytes
 
 FIRST_BYTE = b"\x00"
-"""Of every frame that is short enough, so of every connection."""
+"""First byte of every frame within the size limit, and so of every connection."""
 
 
 class SerializeType(IntEnum):
-    """The two forms of a header."""
+    """The two encodings of a header."""
 
     JSON = 0
     ROCKETMQ = 1
 
 
 class LanguageCode(IntEnum):
-    """What a program is written in.
+    """The language of a program.
 
     Mirrors:
         `org.apache.rocketmq.remoting.protocol.LanguageCode`.
@@ -61,7 +61,7 @@ class HeaderError(FrameError):
 
 
 class BadLengthError(HeaderError):
-    """A length inside the frame says more than it holds."""
+    """A length inside the frame exceeds the frame."""
 
 
 class EndsEarlyError(HeaderError):
@@ -69,15 +69,15 @@ class EndsEarlyError(HeaderError):
 
 
 class NoHeaderError(HeaderError):
-    """There is nothing where the header should be, or it is of an unknown form."""
+    """The header is missing, or has an unknown encoding."""
 
 
 class RemotingCommand(NamedTuple):
-    """One request or response as it is on the wire."""
+    """One request or response of the remoting protocol."""
 
     code: int
     language: LanguageCode | None = LanguageCode.PYTHON
-    """None: one that this version does not know."""
+    """None: unknown to this version."""
     version: int = VERSION
     opaque: int = 0
     flag: int = 0
@@ -87,7 +87,7 @@ class RemotingCommand(NamedTuple):
     serialize_type: SerializeType = SerializeType.JSON
 
     def to_command(self, request_code: int) -> Command:
-        """What a node takes: fields without a name or a value are not there.
+        """Convert to the command of a node; fields without name or value are dropped.
 
         Args:
             request_code: in a response, the code of the request that it answers.
@@ -108,7 +108,7 @@ class RemotingCommand(NamedTuple):
 
 
 def from_command(command: Command, serialize_type: SerializeType) -> RemotingCommand:
-    """What goes to a program that speaks so."""
+    """Convert the command of a node for the remoting protocol."""
     return RemotingCommand(
         command.code,
         _LANGUAGES.get(command.language, _LANGUAGES[LANGUAGE]),
@@ -126,7 +126,7 @@ def encode_remoting(command: RemotingCommand) -> bytes:
     """One frame.
 
     Raises:
-        FrameError: it would be longer than anybody reads.
+        FrameError: it would exceed the size limit.
     """
     form = _json_header if command.serialize_type is SerializeType.JSON else _rocketmq_header
     header, body = form(command), command.body or b""
@@ -140,7 +140,7 @@ def decode_remoting(content: bytes) -> RemotingCommand:
     """The command in one frame, without its first length.
 
     Raises:
-        HeaderError: it holds none.
+        HeaderError: it contains no valid command.
     """
     if len(content) < 4:
         raise EndsEarlyError(f"frame of {len(content)} bytes: too short for a header")
@@ -162,7 +162,7 @@ def decode_remoting(content: bytes) -> RemotingCommand:
 
 
 class RemotingDecoder:
-    """Splits the bytes of one connection into commands, whatever their packets were."""
+    """Splits the byte stream of one connection into commands."""
 
     __slots__ = ("_buffer",)
 
@@ -175,14 +175,14 @@ class RemotingDecoder:
         return bool(self._buffer)
 
     def take(self, chunk: bytes) -> None:
-        """Put bytes behind those that wait."""
+        """Append received bytes."""
         self._buffer += chunk
 
     def next(self) -> RemotingCommand | None:
-        """The next command; None where it is not complete yet.
+        """The next command; None if it is not complete yet.
 
         Raises:
-            FrameError: what comes next is none; framing is lost.
+            FrameError: the next bytes are no frame; framing is lost.
         """
         buffer = self._buffer
         if len(buffer) < 4:
@@ -244,7 +244,7 @@ def _read_json_header(raw: bytes) -> RemotingCommand:
 
 
 def _number(header: Mapping[str, Any], name: str) -> int:
-    """As Java reads a field of 32 bits."""
+    """A number as Java reads a field of 32 bits."""
     value = header.get(name)
     try:
         number = int(value) if value not in (None, "") else 0
@@ -259,13 +259,13 @@ def _language(value: object) -> LanguageCode | None:
     return _CODES.get(value) if isinstance(value, int) else _LANGUAGES.get(str(value))
 
 
-# --- the header as ROCKETMQ writes it ---------------------------------------------------
+# --- the header in the encoding ROCKETMQ -----------------------------------------------
 
 _FIXED = struct.Struct(">hbhii")
 
 
 def _rocketmq_header(command: RemotingCommand) -> bytes:
-    """Codes and versions have 16 bits here: larger ones lose the others, as in the real class."""
+    """Encode a header; codes and versions have 16 bits: larger ones are truncated, as in RocketMQ."""
     language = command.language if command.language is not None else LanguageCode.OTHER
     remark = (command.remark or "").encode("utf-8", "replace")
     fields = b"".join(
@@ -292,7 +292,7 @@ def _text(text: str) -> bytes:
 
 
 class _Fields:
-    """Reads field after field; like the real class it looks at the header's length for single fields only."""
+    """Reads field after field; like RocketMQ it checks the length of the header only for single fields."""
 
     def __init__(self, content: bytes, header_length: int) -> None:
         self._content = content
@@ -300,7 +300,7 @@ class _Fields:
         self._at = 4
 
     def command(self) -> tuple[RemotingCommand, int]:
-        """The command, and where its header ends."""
+        """The command, and the end of its header."""
         code, language, version, opaque, flag = self._unpack(_FIXED)
         remark = self._string(_INT, self._header_length)
         (fields_length,) = self._unpack(_INT)

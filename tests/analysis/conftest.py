@@ -1,11 +1,6 @@
-"""One Spark session for the whole test run, and the helpers of this folder on the path."""
-
-import sys
-from pathlib import Path
+"""One Spark session for the whole test run."""
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
 
 FOR_TINY_FRAMES = {
     "spark.sql.shuffle.partitions": "2",
@@ -18,7 +13,7 @@ FOR_TINY_FRAMES = {
 
 @pytest.fixture(scope="session")
 def spark():
-    from emulator.analysis.session import spark_session
+    from emulator.analysis.spark import spark_session
 
     session = spark_session("local[2]", app_name="rmqemu-tests", settings=FOR_TINY_FRAMES)
     yield session

@@ -1,6 +1,6 @@
 """A trace such as the emulator leaves: start-up, a one-sided partition, a kill, a restart, a suspension."""
 
-from trace_rows import HandMadeTrace
+from analysis.trace_rows import HandMadeTrace
 
 GROUP = "orders-group"
 TOPIC = "OrderTopic"

@@ -11,5 +11,5 @@ def frames_of_played(spark, traces):
         kept = [] if table.name in ("rpc", "causes") else traces.items()
         rows = [(run, *row.values()) for run, trace in kept for row in trace.rows[table.name]]
         frames[table.name] = spark.createDataFrame(rows, "run STRING, " + table_ddl(table))
-    ends = [(run, round(trace.end_s * 1e9)) for run, trace in traces.items()]
+    ends = [(run, round(trace.end_ms * 1e6)) for run, trace in traces.items()]
     return Frames(runs=spark.createDataFrame(ends, "run STRING, end_ns BIGINT"), **frames)

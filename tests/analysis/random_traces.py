@@ -2,7 +2,7 @@
 
 import random
 
-from trace_rows import HandMadeTrace
+from analysis.trace_rows import HandMadeTrace
 
 END_S = 40
 ENDS = ("stopped", "crashed", "killed", "powered_off")

@@ -1,84 +1,81 @@
 """Each invariant is broken once by a cluster that lacks what protects it, and by none that is merely busy."""
 
 import pytest
-from played_frames import frames_of_played
 
-from emulator.analysis.agreement import layered
+from analysis.played_frames import frames_of_played
 from emulator.analysis.baseline import with_violation
-from emulator.analysis.disturbances import first_agreement
-from emulator.analysis.loss import lost
-from emulator.analysis.offsets import offset_faults
+from emulator.analysis.offsets import lost, offset_faults
 from emulator.analysis.order import order
-from emulator.analysis.orphan import orphan
-from emulator.analysis.overlap import overlap
-from emulator.analysis.view import view
-from emulator.analysis.view_parts import view_parts
-from emulator.sources.stage import GROUP, TOPIC, play, scenario
+from emulator.analysis.ownership import orphan, overlap
+from emulator.analysis.phases import first_agreement, layered
+from emulator.analysis.views import view, view_parts
+from emulator.testing import GROUP, TOPIC, play
 from nodes.config import AllocateStrategy, BrokerConfig, ConsumerConfig
 from nodes.protocol import headers
 from nodes.protocol.codes import RequestCode
+from studies.sources.source import scenario
 
 ORDERED = ConsumerConfig(consume_orderly=True)
 AB = {"broker-a": BrokerConfig(), "broker-b": BrokerConfig()}
 
 
 async def a_member_dies_and_returns(stage):
-    await stage.at(60)
-    await stage.host("c2").kill()
-    await stage.at(75)
-    stage.host("c2").start()
-    await stage.at(90)
-    await stage.host("c1").shutdown()
-    await stage.at(100)
+    await stage.at_ms(60_000)
+    await stage.kill("c2")
+    await stage.at_ms(75_000)
+    stage.start("c2")
+    await stage.at_ms(90_000)
+    await stage.stop("c1")
+    await stage.at_ms(100_000)
 
 
 async def nothing_happens(stage):
-    await stage.at(80)
+    await stage.at_ms(80_000)
 
 
 async def the_owner_is_cut_off_with_a_batch(stage):
-    await stage.at(30)
+    await stage.at_ms(30_000)
     stage.cut("c1", "broker-a")
-    await stage.at(230)
+    await stage.at_ms(230_000)
 
 
 def a_stranger_commits(offset, *, owner_is_dead):
     async def script(stage):
-        await stage.at(60)
+        await stage.at_ms(60_000)
         if owner_is_dead:
-            await stage.host("c1").kill()
+            await stage.kill("c1")
         header = headers.UpdateConsumerOffsetRequestHeader(GROUP, TOPIC, 0, offset)
-        await stage.ask("broker-a", RequestCode.UPDATE_CONSUMER_OFFSET, header)
-        await stage.at(63)
+        await (await stage.probe()).ask("broker-a", RequestCode.UPDATE_CONSUMER_OFFSET, header)
+        await stage.at_ms(63_000)
         if owner_is_dead:
-            stage.host("c1").start()
-        await stage.at(80)
+            stage.start("c1")
+        await stage.at_ms(80_000)
 
     return script
 
 
 async def the_master_dies_with_what_its_slave_has_not_copied(stage):
-    await stage.at(110)
-    await stage.host("c1").kill()
-    await stage.host("broker-a").kill()
-    await stage.at(115)
-    stage.host("c1").start()
-    await stage.at(150)
+    await stage.at_ms(110_000)
+    await stage.kill("c1")
+    await stage.kill("broker-a")
+    await stage.at_ms(115_000)
+    stage.start("c1")
+    await stage.at_ms(150_000)
 
 
 async def a_broker_hears_one_member_no_more(stage):
-    await stage.at(60)
+    await stage.at_ms(60_000)
     stage.cut("c2", "broker-b", one_way=True)
-    await stage.at(260)
+    await stage.at_ms(260_000)
 
 
 async def a_dead_queue_comes_back(stage):
-    await stage.host("c2").kill()
-    await stage.at(25)
-    stage.host("c2").start()
-    await stage.at(29)
-    await stage.host("c2").kill()
-    await stage.at(160)
+    await stage.kill("c2")
+    await stage.at_ms(25_000)
+    stage.start("c2")
+    await stage.at_ms(29_000)
+    await stage.kill("c2")
+    await stage.at_ms(160_000)
 
 
 def two_strategies():

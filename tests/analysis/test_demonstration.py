@@ -6,14 +6,14 @@ from io import StringIO
 
 import attrs
 import pytest
-from demo_trace import END_S, demo_trace
 from rich.console import Console
-from trace_rows import HandMadeTrace, write_run
 from typer.testing import CliRunner
 
+from analysis.demo_trace import END_S, demo_trace
+from analysis.trace_rows import HandMadeTrace, write_run
 from emulator.analysis.report import analyze
-from emulator.cli import app
-from emulator.demo import missing, show, timeline
+from emulator.cli.demo import missing, show, timeline
+from emulator.cli.main import app
 
 
 @contextmanager

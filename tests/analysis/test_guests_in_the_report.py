@@ -1,23 +1,15 @@
 """Programs outside in the analysis of a run: they own, overlap and differ as the members that they are."""
 
-import sys
-from pathlib import Path
-
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "network"))
 
 import emulator
 from emulator.analysis.frames import read_frames
-from emulator.analysis.loss import lost
-from emulator.analysis.offsets import offset_faults
-from emulator.analysis.orphan import orphan
-from emulator.analysis.overlap import overlap
-from emulator.analysis.view import view_camps
+from emulator.analysis.offsets import lost, offset_faults
+from emulator.analysis.ownership import orphan, overlap
+from emulator.analysis.views import view_camps
 from emulator.spec import loads
-from emulator.trace.reader import open_run
+from emulator.trace.run_directory import open_run, table_rows
 from emulator.trace.schema import LIFECYCLE
-from emulator.trace.table_rows import table_rows
 from nodes.beliefs import BeliefKind
 from nodes.protocol import headers
 from nodes.protocol.codes import RequestCode, ResponseCode
@@ -68,7 +60,7 @@ class Member:
     """A consumer outside, one call after the other."""
 
     def __init__(self, namesrv_addr, client_id):
-        from remoting_program import Caller
+        from support.remoting_program import Caller
 
         self.client_id = client_id
         self.nameserver = Caller(*namesrv_addr.split(":"))

@@ -1,16 +1,12 @@
 """Each oracle on a trace small enough to check by eye."""
 
 import pytest
-from trace_rows import GROUP, SECOND, TOPIC, HandMadeTrace, frames_of
 
-from emulator.analysis.agreement import agreement, layered
+from analysis.trace_rows import GROUP, SECOND, TOPIC, HandMadeTrace, frames_of
 from emulator.analysis.baseline import with_violation
-from emulator.analysis.disturbances import disturbances, fault_spans, first_agreement
-from emulator.analysis.orphan import orphan
-from emulator.analysis.overlap import overlap
-from emulator.analysis.ownership import holds
-from emulator.analysis.phases import phases
-from emulator.analysis.view import view, view_camps
+from emulator.analysis.ownership import holds, orphan, overlap
+from emulator.analysis.phases import agreement, disturbances, fault_spans, first_agreement, layered, phases
+from emulator.analysis.views import view, view_camps
 from nodes.beliefs import BeliefKind
 
 END_S = 100

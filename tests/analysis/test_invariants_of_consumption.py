@@ -1,15 +1,14 @@
 """V3 to V7 and the limits of rebalancing, on traces small enough to check by eye."""
 
 import pytest
-from trace_rows import GROUP, SECOND, TOPIC, HandMadeTrace, frames_of
 
+from analysis.trace_rows import GROUP, SECOND, TOPIC, HandMadeTrace, frames_of
 from emulator.analysis.hand_overs import duplicates, hand_overs
-from emulator.analysis.loss import dead_letters, lost
-from emulator.analysis.offsets import offset_faults
+from emulator.analysis.offsets import dead_letters, lost, offset_faults
 from emulator.analysis.order import order
 from emulator.analysis.ownership import holds
 from emulator.analysis.shares import idle, shares, skew
-from emulator.analysis.view_parts import view_parts
+from emulator.analysis.views import view_parts
 
 END_S = 100
 LOCK = f"{TOPIC}@broker-a@0"

@@ -68,6 +68,8 @@ def test_workers_run_this_python_and_spark_stays_on_this_machine(machine):
 
 
 def test_importing_the_emulator_imports_neither_spark_nor_arrow():
-    check = "import sys, emulator, emulator.trace.reader; print(sorted({'pyspark', 'pyarrow'} & set(sys.modules)))"
+    check = (
+        "import sys, emulator, emulator.trace.run_directory; print(sorted({'pyspark', 'pyarrow'} & set(sys.modules)))"
+    )
     output = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True).stdout
     assert output == "[]\n"

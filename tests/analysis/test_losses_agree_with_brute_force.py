@@ -3,11 +3,10 @@
 import random
 
 import pytest
-from trace_rows import GROUP, TOPIC, HandMadeTrace, frames_of
 
+from analysis.trace_rows import GROUP, TOPIC, HandMadeTrace, frames_of
 from emulator.analysis.hand_overs import duplicates
-from emulator.analysis.loss import lost
-from emulator.analysis.offsets import offset_faults
+from emulator.analysis.offsets import lost, offset_faults
 
 TRACES, END_S = 40, 50
 

@@ -1,16 +1,13 @@
 """Each oracle against the naive version of itself, on many random traces in one Spark job."""
 
 import pytest
-from naive_oracles import NaiveRun
-from random_traces import END_S, random_trace
-from trace_rows import SECOND, frames_of
 
-from emulator.analysis.agreement import agreement, layered
-from emulator.analysis.disturbances import disturbances, first_agreement
-from emulator.analysis.orphan import orphan
-from emulator.analysis.overlap import overlap
-from emulator.analysis.phases import phases
-from emulator.analysis.view import view, view_camps
+from analysis.naive_oracles import NaiveRun
+from analysis.random_traces import END_S, random_trace
+from analysis.trace_rows import SECOND, frames_of
+from emulator.analysis.ownership import orphan, overlap
+from emulator.analysis.phases import agreement, disturbances, first_agreement, layered, phases
+from emulator.analysis.views import view, view_camps
 from nodes.beliefs import BeliefKind
 
 TRACES = 60

@@ -6,10 +6,10 @@ from xml.etree import ElementTree as ET
 
 import attrs
 import pytest
-from demo_trace import END_S, demo_trace
 from rich.console import Console
-from trace_rows import HandMadeTrace, write_run
 
+from analysis.demo_trace import END_S, demo_trace
+from analysis.trace_rows import HandMadeTrace, write_run
 from emulator.analysis.picture import draw, page
 from emulator.analysis.report import Verdict, analyze
 from emulator.analysis.rows import Camp, Orphan, Queue

@@ -3,10 +3,10 @@
 import json
 
 import pytest
-from trace_rows import SECOND, HandMadeTrace, write_run
 
+from analysis.trace_rows import SECOND, HandMadeTrace, write_run
 from emulator.analysis.frames import read_frames, segment_rows
-from emulator.trace.reader import NotARunError, open_run
+from emulator.trace.run_directory import NotARunError, open_run
 
 
 def test_all_segments_are_read_and_rows_bear_the_name_of_their_run(spark, tmp_path):

@@ -4,8 +4,8 @@ from io import StringIO
 
 import pytest
 from rich.console import Console
-from trace_rows import SECOND, HandMadeTrace, frames_of, write_run
 
+from analysis.trace_rows import SECOND, HandMadeTrace, frames_of, write_run
 from emulator.analysis.report import analyze
 from emulator.analysis.special_services import special_services
 from emulator.analysis.tables import render

@@ -5,16 +5,18 @@ import math
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from emulator.bench import cluster_trials, rows
-from emulator.bench.catalogue import BENCHMARKS
-from emulator.bench.figures import Floor, Judged, Row, Sample, Work, interleave
-from emulator.bench.trial import TrialError, run_trial
-from emulator.world import TimeMode
+from emulator.time.mode import TimeMode
 from nodes.config import AllocateStrategy
+from studies.bench import cluster_trials, rows
+from studies.bench.catalogue import BENCHMARKS
+from studies.bench.figures import Floor, Judged, Row, Sample, Work, interleave
+from studies.bench.trial import TrialError, run_trial
 
+TESTS = Path(__file__).parents[1]
 TINY = Work(size=0.002, rounds=0.1)
 SMALL = rows.Shape(nameservers=1, brokers=2, consumers=2)
 
@@ -58,7 +60,7 @@ def test_the_speed_of_virtual_time_is_its_own_ratio_to_real_time(mode):
 def test_the_demonstration_is_timed_from_its_scenario_to_its_run(monkeypatch, tmp_path):
     short = "[scenario]\nname='short'\nrun_for_s=2\n[[broker]]\nname='b'\n"
     (tmp_path / "short.toml").write_text(short)
-    monkeypatch.setattr("emulator.demo.example", lambda _: tmp_path / "short.toml")
+    monkeypatch.setattr("emulator.cli.demo.example", lambda _: tmp_path / "short.toml")
 
     (wall_s,) = cluster_trials.demo_emulation_s()
 
@@ -170,8 +172,8 @@ def test_a_run_that_fails_says_why():
 
 
 def bench(*arguments, cwd, **environment):
-    command = [sys.executable, "-m", "emulator.bench", *arguments]
-    env = {**os.environ, **environment}
+    command = [sys.executable, "-m", "studies.bench", *arguments]
+    env = {**os.environ, "PYTHONPATH": str(TESTS), **environment}
     return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, timeout=60, check=False)
 
 

@@ -3,8 +3,8 @@
 import threading
 
 import trio
-from tiny_world import MS
 
+from emulator.testing.worlds import MS
 from emulator.time.clock import EmulatedClock
 from emulator.time.timeline import Timeline
 from emulator.time.waiting import wait_until

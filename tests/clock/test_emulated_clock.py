@@ -6,11 +6,12 @@ import pytest
 import trio
 from hypothesis import example, given
 from hypothesis import strategies as st
-from tiny_world import MS, VIRTUAL, add_host, play, process_of
 
+from emulator.machine.world import DeadlockError
+from emulator.testing.worlds import MS, VIRTUAL, add_host, play_world, process_of
 from emulator.time.clock import EmulatedClock
+from emulator.time.mode import TimeMode
 from emulator.time.timeline import NEVER_NS, Timeline
-from emulator.world import DeadlockError, TimeMode
 
 modes = pytest.mark.parametrize("mode", VIRTUAL)
 
@@ -34,7 +35,7 @@ def test_nobody_is_late_in_virtual_time(mode):
         await world.sleep_until_ns(40 * MS)
         return woken
 
-    assert play(main, mode=mode).result == [0] * 20 * 29
+    assert play_world(main, mode=mode).result == [0] * 20 * 29
 
 
 @modes
@@ -44,7 +45,7 @@ def test_a_year_of_sleep_is_one_jump(mode):
         await world.sleep_until_ns(365 * 86_400 * 1_000 * MS)
         return time.perf_counter() - begin
 
-    assert play(main, mode=mode).result < 5
+    assert play_world(main, mode=mode).result < 5
 
 
 def test_live_time_follows_the_wall():
@@ -54,7 +55,7 @@ def test_live_time_follows_the_wall():
             await world.sleep_until_ns(world.timeline.now_ns + 20 * MS)
         return world.timeline.now_ns - begin_ns, time.perf_counter_ns() - begin_wall_ns
 
-    emulated_ns, wall_ns = play(main, mode=TimeMode.LIVE).result
+    emulated_ns, wall_ns = play_world(main, mode=TimeMode.LIVE).result
 
     assert emulated_ns >= 100 * MS
     assert abs(emulated_ns - wall_ns) < 50 * MS
@@ -85,7 +86,7 @@ def test_a_deadlock_says_who_waits(mode):
         await trio.sleep_forever()
 
     with pytest.raises(DeadlockError, match=r"these tasks wait: .*broker-a/process.*guard"):
-        play(main, mode=mode)
+        play_world(main, mode=mode)
 
 
 @modes
@@ -103,7 +104,7 @@ def test_idle_waits_for_all_work_of_the_instant_and_for_no_later_one(mode):
         await world.clock.idle()
         return done, world.timeline.now_ns
 
-    assert play(main, mode=mode).result == (list(range(50)), 0)
+    assert play_world(main, mode=mode).result == (list(range(50)), 0)
 
 
 @modes
@@ -126,7 +127,7 @@ def test_several_who_wait_for_idleness_go_one_after_the_other(mode):
         await world.sleep_until_ns(MS)
         return order
 
-    assert play(main, mode=mode).result == ["a begins", "a ends", "b begins", "b ends"]
+    assert play_world(main, mode=mode).result == ["a begins", "a ends", "b begins", "b ends"]
 
 
 def test_who_gives_up_waiting_for_idleness_is_forgotten():
@@ -137,7 +138,7 @@ def test_who_gives_up_waiting_for_idleness_is_forgotten():
         await world.sleep_until_ns(MS)
         return scope.cancelled_caught, world.timeline.now_ns
 
-    assert play(main).result == (True, MS)
+    assert play_world(main).result == (True, MS)
 
 
 def test_a_timeline_fires_by_instant_then_by_creation_and_what_falls_due_meanwhile():

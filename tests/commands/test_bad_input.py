@@ -4,10 +4,10 @@ import os
 import resource
 
 import pytest
-from rmqemu_process import SMALL, rmqemu, write_small
 from typer.testing import CliRunner
 
-from emulator.cli import app
+from emulator.cli.main import app
+from support.rmqemu_process import SMALL, rmqemu, write_small
 
 MISTAKES = {
     "an unknown key": (
@@ -22,7 +22,10 @@ MISTAKES = {
         "[[broker]]\nname = 'broker-a'",
         'broker[2].name: expected a name of its own, "broker-a" is already at broker[0].name',
     ),
-    "a topic on no broker": ("[[topic]]\nname = 't'\nbrokers = []", "topic[1].brokers: expected at least one"),
+    "a topic on no broker": (
+        "[[topic]]\nname = 't'\nbrokers = []",
+        "topic[1].brokers: expected a list of one text or more",
+    ),
     "a fault on a link that does not exist": (
         "[[fault]]\nkind = 'cut'\nfrom = 'consumer-9'\nto = 'broker-b'\nat_s = 1",
         'fault[2].from: unknown node "consumer-9"; did you mean',

@@ -3,10 +3,10 @@
 import pytest
 from typer.testing import CliRunner
 
-from emulator.check import check
-from emulator.cli import app
+from emulator.cli.main import app
 from emulator.run import run_scenario
 from emulator.spec import loads
+from emulator.spec.checks import check
 
 HEAD = """
 [scenario]

@@ -6,8 +6,8 @@ from collections import Counter
 
 from typer.testing import CliRunner
 
-from emulator.cli import app
-from emulator.fidelity import catalogue, ledger
+from emulator.cli.main import app
+from emulator.fidelity.ledger import catalogue, ledger
 
 
 def test_the_ledger_as_json_has_one_row_per_trap_with_four_keys():

@@ -5,12 +5,12 @@ import socket
 from pathlib import Path
 
 import pytest
-from rmqemu_process import started
 
 from nodes.protocol.model import TopicRouteData
 from nodes.wire.body_json import decode_json_body
 from nodes.wire.message_binary import decode_messages
 from nodes.wire.remoting_command import LanguageCode, RemotingCommand, RemotingDecoder, encode_remoting
+from support.rmqemu_process import started
 
 GUESTS = Path(__file__).parents[2] / "examples" / "guests.toml"
 PATIENCE_S = 20

@@ -4,10 +4,10 @@ import os
 import subprocess
 
 import pytest
-from rmqemu_process import COMMAND, rmqemu
 from typer.testing import CliRunner
 
-from emulator.cli import app
+from emulator.cli.main import app
+from support.rmqemu_process import COMMAND, rmqemu
 
 COMMANDS = ("demo", "up", "run", "analyze", "why", "verify", "fidelity")
 
@@ -57,7 +57,7 @@ def test_a_shell_is_offered_the_commands_that_fit():
 
 
 def test_help_does_not_wait_for_spark(tmp_path):
-    code = "import sys, emulator.cli; sys.exit('pyspark' in sys.modules or 'pyarrow' in sys.modules)"
+    code = "import sys, emulator.cli.main; sys.exit('pyspark' in sys.modules or 'pyarrow' in sys.modules)"
     done = subprocess.run([COMMAND[0], "-c", code], cwd=tmp_path, check=False)
 
     assert done.returncode == 0

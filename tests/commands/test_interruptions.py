@@ -7,7 +7,8 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
-from rmqemu_process import manifest_of, rmqemu, seqs_of, started, write_small
+
+from support.rmqemu_process import manifest_of, rmqemu, seqs_of, started, write_small
 
 ENDLESS = {"run_for_s = 70": "run_for_s = 500_000"}
 

@@ -1,7 +1,8 @@
 """`rmqemu run`: what it prints, what it leaves, and that one seed gives one trace."""
 
 import pytest
-from rmqemu_process import manifest_of, rmqemu, seqs_of, write_small
+
+from support.rmqemu_process import manifest_of, rmqemu, seqs_of, write_small
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@
 
 import os
 
-from rmqemu_process import rmqemu, write_small
+from support.rmqemu_process import rmqemu, write_small
 
 PLANTED = """
 import nodes.allocation.averagely as strategy

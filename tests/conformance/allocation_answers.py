@@ -3,14 +3,12 @@
 from functools import reduce
 from operator import xor
 
-from java_errors import throwing
-
+from conformance.java_errors import throwing
 from nodes.allocation.averagely import allocate_averagely
 from nodes.allocation.by_circle import allocate_by_circle
 from nodes.allocation.by_config import AllocateByConfig
 from nodes.allocation.by_machine_room import AllocateByMachineRoom, RoomsNotSetError
-from nodes.allocation.consistent_hash import AllocateConsistentHash
-from nodes.allocation.consistent_hash_router import ConsistentHashRouter, md5_hash
+from nodes.allocation.consistent_hash import AllocateConsistentHash, ConsistentHashRouter, md5_hash
 from nodes.allocation.machine_room_nearby import AllocateMachineRoomNearby
 from nodes.allocation.strategies import strategy_name
 from nodes.allocation.strategy import AllocationError

@@ -8,7 +8,7 @@ compared only if the answerer tells one, for a text of ours seldom is Java's.
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from vectors import Question
+from conformance.vectors import Question
 
 Json = Any
 Answerer = Callable[[dict[str, Json]], Json]

@@ -1,6 +1,6 @@
 """What all registries of channels have in common in the sequences."""
 
-from playing import Adapter
+from conformance.playing import Adapter
 
 LEFT = "CLIENT_UNREGISTER"
 

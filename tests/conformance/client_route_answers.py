@@ -4,20 +4,20 @@ from random import Random
 from types import SimpleNamespace
 
 import trio
-from rebalance_answers import Consumer as RecordingConsumer
-from rebalance_answers import tables as rebalance_tables
-from rebalance_answers import without_hash_order
-from route_answers import route_of
 
-from nodes.client.assigner import BrokerAsker
-from nodes.client.default_producer import DefaultProducer
-from nodes.client.instance import ClientInstance
-from nodes.client.routes import TopicPublishInfo, topic_subscribe_info
+from conformance.rebalance_answers import Consumer as RecordingConsumer
+from conformance.rebalance_answers import tables as rebalance_tables
+from conformance.rebalance_answers import without_hash_order
+from conformance.route_answers import route_of
+from nodes.client.instance.client_instance import ClientInstance
+from nodes.client.producer.default_producer import DefaultProducer
+from nodes.client.rebalance.assigner import BrokerAssigner
 from nodes.config import ConsumerConfig, ProducerConfig
 from nodes.protocol.bodies import GetConsumerListByGroupResponseBody
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
 from nodes.protocol.registry import encode_body
+from nodes.routes import TopicPublishInfo, topic_subscribe_info
 from nodes.rpc.errors import RemotingError, RemotingTimeoutError
 
 SILENT = "timeout"
@@ -34,7 +34,7 @@ HOST = SimpleNamespace(
 
 
 def client_route(asked):
-    return trio.run(play, asked)
+    return trio.run(results_of, asked)
 
 
 def without_order_in_passes(out):
@@ -44,7 +44,7 @@ def without_order_in_passes(out):
     return {"results": [told or one for told, one in zip(sorted_passes, out["results"], strict=True)]}
 
 
-async def play(asked):
+async def results_of(asked):
     played = Passes(asked) if "op" in asked else Routes(asked)
     return {"results": [await played.step(*step) for step in asked["steps"]]}
 
@@ -58,7 +58,7 @@ class Nameserver:
         self.calls = calls
         self.answers = {}
 
-    async def ask(self, code, header, *, timeout_ms):
+    async def call(self, code, header, *, timeout_ms):
         assert (code, timeout_ms) == (RequestCode.GET_ROUTEINFO_BY_TOPIC, 3_000)
         self.calls.append(header.topic)
         match self.answers.get(header.topic):
@@ -179,7 +179,7 @@ class Passes:
         self.consumer = RecordingConsumer({**asked, "op": "doRebalance_client", "isOrder": False})
         self.consumer.subscribed = dict.fromkeys(asked["subscribed"])
         self.consumer.told = {"lockRefused": (), "offsetFails": (), "releaseRefused": ()}
-        asker = BrokerAsker(self.instance, ConsumerConfig(), asked["group"], asked["strategy"])
+        asker = BrokerAssigner(self.instance, ConsumerConfig(), asked["group"], asked["strategy"])
         self.consumer.find_consumers = asker.find_consumers
         self.subscriber = Subscriber(self.consumer.subscribed)
         self.subscriber.queues = self.consumer.rebalance.subscribe_info

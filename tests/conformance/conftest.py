@@ -1,15 +1,12 @@
 """Which sequences are played: those in `tests/vectors`, or in the folder that VECTORS names."""
 
 import os
-import sys
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from families import ADAPTERS, ANSWERERS, EXCEPTED
-from vectors import Case, Question, read_cases
+from conformance.families import ADAPTERS, ANSWERERS, EXCEPTED
+from conformance.vectors import Case, Question, read_cases
 
 OURS = Path(__file__).parents[1] / "vectors"
 

@@ -1,8 +1,7 @@
 """Family consumers: `ConsumerManager` and `ConsumerGroupInfo`."""
 
-from client_channels import ClientChannels
-
-from nodes.broker.consumers import ConsumerGroupEvent, ConsumerManager
+from conformance.client_channels import ClientChannels
+from nodes.broker.tables.consumers import ConsumerGroupEvent, ConsumerManager
 from nodes.protocol.model import (
     ConsumeFromWhere,
     ConsumerData,

@@ -1,7 +1,6 @@
 """Family data_version: `DataVersion`, kept in registers."""
 
-from playing import Adapter
-
+from conformance.playing import Adapter
 from nodes.protocol.body_codec import decode_body, encode_body
 from nodes.protocol.json_text import data_version_from_json
 from nodes.protocol.model import DataVersion, VersionWithoutCounterError

@@ -1,11 +1,9 @@
 """Family escape: `EscapeBridge` over routes that are set; what other brokers answer is given in advance."""
 
-from playing import Adapter
-
-from nodes.broker.escape import escape_way
-from nodes.broker.escape_bridge import EscapeBridge
-from nodes.broker.escape_routes import EscapeRoutes
-from nodes.broker.put_message import PutMessageResult, PutMessageStatus
+from conformance.playing import Adapter
+from nodes.broker.messages.escape_bridge import EscapeBridge
+from nodes.broker.tables.escape import EscapeRoutes, escape_way
+from nodes.broker.tables.message_store import PutMessageResult, PutMessageStatus
 from nodes.protocol.codes import ResponseCode
 from nodes.protocol.model import BrokerData, Message, QueueData, TopicRouteData
 from nodes.rpc.errors import RemotingTimeoutError

@@ -2,37 +2,34 @@
 
 from collections.abc import Callable
 
-import client_route_answers
-import offset_store_answers
-import rebalance_answers
-import rebalance_push_answers
-from allocation_answers import allocate, ring
-from asking import Answerer, Json
-from consumers_adapter import Consumers
-from data_version_adapter import DataVersions
-from escape_adapter import Escape
-from lock_rpc_adapter import LockRpc
-from membership_adapter import Membership
-from names_answers import names_and_texts
-from offsets_adapter import Offsets
-from ordering_answers import ordering, properties
-from playing import Adapter
-from process_queue_adapter import pq_clean_expired, process_queue
-from producer_answers import producer_select
-from producers_adapter import Producers
-from query_assignment_adapter import QueryAssignments, alloc4pop, with_callers
-from queue_locks_adapter import QueueLocks
-from route_answers import broker_addr, route
-from route_table_adapter import NameserverTables
-from schedule_adapter import Schedule
-from slave_sync_adapter import SlaveSync
-from subscription_answers import subscription
-from topics_groups_adapter import TopicsAndGroups
-from vectors import Question
-from wire_body_answers import absent_is_nothing, wire_body
-from wire_command_answers import in_any_order, wire_command
-from wire_header_answers import wire_header, without_java_alone, without_nothing
-from wire_json_adapter import WireJson
+from conformance import client_route_answers, offset_store_answers, rebalance_answers, rebalance_push_answers
+from conformance.allocation_answers import allocate, ring
+from conformance.asking import Answerer, Json
+from conformance.consumers_adapter import Consumers
+from conformance.data_version_adapter import DataVersions
+from conformance.escape_adapter import Escape
+from conformance.lock_rpc_adapter import LockRpc
+from conformance.membership_adapter import Membership
+from conformance.names_answers import names_and_texts
+from conformance.offsets_adapter import Offsets
+from conformance.ordering_answers import ordering, properties
+from conformance.playing import Adapter
+from conformance.process_queue_adapter import pq_clean_expired, process_queue
+from conformance.producer_answers import producer_select
+from conformance.producers_adapter import Producers
+from conformance.query_assignment_adapter import QueryAssignments, alloc4pop, with_callers
+from conformance.queue_locks_adapter import QueueLocks
+from conformance.route_answers import broker_addr, route
+from conformance.route_table_adapter import NameserverTables
+from conformance.schedule_adapter import Schedule
+from conformance.slave_sync_adapter import SlaveSync
+from conformance.subscription_answers import subscription
+from conformance.topics_groups_adapter import TopicsAndGroups
+from conformance.vectors import Question
+from conformance.wire_body_answers import absent_is_nothing, wire_body
+from conformance.wire_command_answers import in_any_order, wire_command
+from conformance.wire_header_answers import wire_header, without_java_alone, without_nothing
+from conformance.wire_json_adapter import WireJson
 
 ADAPTERS: dict[str, type[Adapter]] = {
     "consumers": Consumers,

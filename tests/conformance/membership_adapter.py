@@ -1,13 +1,13 @@
 """Family membership: what a broker believes of its group, and how it goes online."""
 
 import attrs
-from playing import Adapter
-from pretended_time import ORIGIN_MS, shown_version
 
-from nodes.broker import member_group as effects
-from nodes.broker.consumer_offsets import ConsumerOffsetManager
-from nodes.broker.member_group import MemberGroup, MissingFlushOffsetError
-from nodes.broker.pre_online import MetadataVersions, PreOnline
+from conformance.playing import Adapter
+from conformance.pretended_time import ORIGIN_MS, shown_version
+from nodes.broker.tables import member_group as effects
+from nodes.broker.tables.consumer_offsets import ConsumerOffsetManager
+from nodes.broker.tables.member_group import MemberGroup, MissingFlushOffsetError
+from nodes.broker.tables.pre_online import MetadataVersions, PreOnline
 from nodes.protocol.codes import ResponseCode
 from nodes.protocol.headers import (
     ExchangeHaInfoHeader,

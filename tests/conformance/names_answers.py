@@ -2,17 +2,16 @@
 
 from ipaddress import ip_address
 
-from java_errors import throwing
-
-from nodes.broker.delay_levels import parse_delay_level
-from nodes.client.client_id import build_mq_client_id, change_instance_name_to_pid
-from nodes.protocol import names, namespaces, perm_name, pop_names
+from conformance.java_errors import throwing
+from nodes.broker.tables.delay_levels import parse_delay_level
+from nodes.protocol import model, names, namespaces
 from nodes.protocol.message_id import create_message_id, decode_message_id
 from nodes.protocol.model import DLQ_TOPIC_PREFIX, RETRY_TOPIC_PREFIX, is_readable, is_writeable
+from nodes.protocol.names import build_mq_client_id, change_instance_name_to_pid
 
 JAVA_KINDS = {
     names.IllegalNameError: "MQClientException",
-    pop_names.NoRetryTopicError: "StringIndexOutOfBoundsException",
+    names.NoRetryTopicError: "StringIndexOutOfBoundsException",
 }
 STORE_TIMESTAMP = 1_000_000
 SHOWN_LEVELS = (0, 1, 2, 3, 18, 19, -1)
@@ -47,9 +46,9 @@ def one_name(asked):
         "isSysConsumerGroup": names.is_sys_consumer_group(name),
         "isPredefinedGroup": name in names.PREDEFINED_GROUPS,
         "isLmq": name.startswith(names.LMQ_PREFIX),
-        "isPopRetryTopicV2": pop_names.is_pop_retry_topic_v2(name),
-        "parseNormalTopic1": pop_names.parse_normal_topic(name),
-        "parseGroup": throwing(JAVA_KINDS, pop_names.parse_group, name),
+        "isPopRetryTopicV2": names.is_pop_retry_topic_v2(name),
+        "parseNormalTopic1": names.parse_normal_topic(name),
+        "parseGroup": throwing(JAVA_KINDS, names.parse_group, name),
         "perNamespace": [in_namespace(name, namespace) for namespace in asked["namespaces"]],
     }
 
@@ -67,21 +66,21 @@ def in_namespace(name, namespace):
 
 def pop_retry(asked):
     topic, group = asked["topic"], asked["group"]
-    v1, v2 = (pop_names.build_pop_retry_topic(topic, group, v2=v2) for v2 in (False, True))
+    v1, v2 = (names.build_pop_retry_topic(topic, group, v2=v2) for v2 in (False, True))
 
     def normal(retry):
-        return throwing(JAVA_KINDS, pop_names.parse_normal_topic, retry, group)
+        return throwing(JAVA_KINDS, names.parse_normal_topic, retry, group)
 
     return {
         "buildPopRetryTopicV1": v1,
         "buildPopRetryTopicV2": v2,
-        "buildPopRetryTopic_default": pop_names.build_pop_retry_topic(topic, group),
+        "buildPopRetryTopic_default": names.build_pop_retry_topic(topic, group),
         "buildPopRetryTopic_v2false": v1,
         "buildPopRetryTopic_v2true": v2,
         "parseNormalTopic2": normal(topic),
         "parseNormalTopic2_of_V1": normal(v1),
         "parseNormalTopic2_of_V2": normal(v2),
-        "buildPollingKey": pop_names.build_polling_key(topic, group, POLLED_QUEUE),
+        "buildPollingKey": names.build_polling_key(topic, group, POLLED_QUEUE),
     }
 
 
@@ -100,13 +99,13 @@ def validated(asked):
 def perm(asked):
     bits = asked["perm"]
     return {
-        "perm2String": perm_name.perm_to_text(bits),
+        "perm2String": model.perm_to_text(bits),
         "readable": is_readable(bits),
         "writeable": is_writeable(bits),
-        "inherited": perm_name.is_inherited(bits),
-        "valid": perm_name.is_valid(bits),
-        "priority": perm_name.is_priority(bits),
-        "accessible": perm_name.is_accessible(bits),
+        "inherited": model.is_inherited(bits),
+        "valid": model.is_valid(bits),
+        "priority": model.is_priority(bits),
+        "accessible": model.is_accessible(bits),
     }
 
 

@@ -6,10 +6,9 @@ import attrs
 import trio
 import trio.testing
 
-from nodes.client.local_file_offset_store import LocalFileOffsetStore, decode_offsets
-from nodes.client.offset_store import RemoteBrokerOffsetStore
-from nodes.client.offset_table import OffsetTable
-from nodes.client.routes import ClientRoutes
+from nodes.client.offsets.offset_store import LocalFileOffsetStore, RemoteBrokerOffsetStore, decode_offsets
+from nodes.client.tables.client_routes import ClientRoutes
+from nodes.client.tables.offset_table import OffsetTable
 from nodes.config import ClientConfig
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command

@@ -3,10 +3,9 @@
 import json
 import re
 
-from playing import Adapter
-from pretended_time import ORIGIN_MS, shown_version
-
-from nodes.broker.consumer_offsets import ConsumerOffsetManager
+from conformance.playing import Adapter
+from conformance.pretended_time import ORIGIN_MS, shown_version
+from nodes.broker.tables.consumer_offsets import ConsumerOffsetManager
 from nodes.protocol.model import DataVersion
 
 

@@ -1,9 +1,9 @@
 """Families ordering and properties: queues and texts in Java's order, and properties as one text."""
 
-from nodes.protocol.java_order import as_int, java_hash, java_sorted
+from nodes.protocol.java import as_int, java_hash, java_sorted
 from nodes.protocol.model import MessageQueue
 from nodes.protocol.properties import properties_to_text, text_to_properties
-from nodes.protocol.queue_order import compare_queues, queue_hash, sort_queues
+from nodes.routes import compare_queues, queue_hash, sort_queues
 
 
 def ordering(asked):

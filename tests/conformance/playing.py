@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from vectors import Case
+from conformance.vectors import Case
 
 Json = Any
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -41,7 +41,7 @@ class Adapter:
         return out
 
 
-def play(case: Case, adapter_class: type[Adapter]) -> None:
+def play_case(case: Case, adapter_class: type[Adapter]) -> None:
     """Run a case.
 
     Raises:

@@ -1,6 +1,6 @@
 """Families process_queue and pq_clean_expired: `ProcessQueue`."""
 
-from nodes.client.process_queue import EXPIRED_AT_ONCE_MAX, NothingTakenError, ProcessQueue
+from nodes.client.tables.process_queue import EXPIRED_AT_ONCE_MAX, NothingTakenError, ProcessQueue
 from nodes.protocol.model import Message
 
 NOW_MS = 1_000_000_000

@@ -1,18 +1,17 @@
 """Family producer_select: whose turn it is among the queues, and which brokers are avoided."""
 
-from java_errors import throwing
-
-from nodes.client.latency_fault import (
+from conformance.java_errors import throwing
+from nodes.client.tables.latency_fault import (
     LATENCY_MAX_MS,
     NOT_AVAILABLE_DURATION_MS,
     LatencyFaultTolerance,
     MQFaultStrategy,
     select_by_hash,
 )
-from nodes.client.send_which_queue import SendWhichQueue
 from nodes.config import ProducerConfig
-from nodes.protocol.java_order import as_int, java_hash
+from nodes.protocol.java import as_int, java_hash
 from nodes.protocol.model import MessageQueue
+from nodes.routes import SendWhichQueue
 
 JAVA_KINDS = {ZeroDivisionError: "ArithmeticException"}
 NOW_MS = 1_000_000_000

@@ -1,8 +1,7 @@
 """Family producers: `ProducerManager`."""
 
-from client_channels import ClientChannels
-
-from nodes.broker.producers import ProducerManager
+from conformance.client_channels import ClientChannels
+from nodes.broker.tables.producers import ProducerManager
 
 
 class Producers(ClientChannels):

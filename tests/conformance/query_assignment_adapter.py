@@ -4,18 +4,17 @@ from types import SimpleNamespace
 
 import attrs
 import trio
-from java_errors import throwing
-from playing import Adapter
-from queue_texts import queues, text
 
+from conformance.java_errors import throwing
+from conformance.playing import Adapter
+from conformance.queue_texts import queues, text
 from nodes.allocation.for_pop import allocate_for_pop
 from nodes.allocation.strategy import AllocationError
-from nodes.broker.consumers import ConsumerManager
-from nodes.broker.load_balance import STRATEGIES
-from nodes.broker.message_request_mode import MessageRequestModeManager
-from nodes.broker.query_assignment import QueryAssignment
-from nodes.broker.subscription_groups import SubscriptionGroupManager
-from nodes.broker.topics import TopicConfigManager
+from nodes.broker.clients.query_assignment import QueryAssignment
+from nodes.broker.tables.assignments import STRATEGIES, MessageRequestModeManager
+from nodes.broker.tables.consumers import ConsumerManager
+from nodes.broker.tables.subscription_groups import SubscriptionGroupManager
+from nodes.broker.tables.topics import TopicConfigManager
 from nodes.config import BrokerConfig
 from nodes.protocol.bodies import (
     QueryAssignmentRequestBody,
@@ -67,7 +66,6 @@ class QueryAssignments(Adapter):
     ):
         self.calls = []
         self.routes = {}
-        self.handlers = {}
         consumers = ConsumerManager()
         self.broker = SimpleNamespace(
             config=BrokerConfig(server_load_balancer_enable=server_load_balancer_enable),
@@ -83,14 +81,9 @@ class QueryAssignments(Adapter):
                 log=SimpleNamespace(warning=lambda *_, **__: None),
             ),
         )
-        QueryAssignment(self.broker, self, self)
+        self.handlers = QueryAssignment(self.broker, self).handlers()
 
     # What the handlers are given
-
-    def register(self, code, handler):
-        self.handlers[code] = handler
-
-    register_async = register
 
     async def topic_subscribe_info(self, topic):
         if not self.routes.get(topic):
@@ -128,7 +121,7 @@ class QueryAssignments(Adapter):
         self.calls.clear()
         body = QueryAssignmentRequestBody(topic, group, client, strategy, MessageModel(model))
         request = Command(RequestCode.QUERY_ASSIGNMENT, body=encode_body(body))
-        answer = trio.run(self.handlers[RequestCode.QUERY_ASSIGNMENT], None, request)
+        answer = trio.run(self.handlers[RequestCode.QUERY_ASSIGNMENT].handle, None, request)
         found = decode_body(QueryAssignmentResponseBody, answer.body).message_queue_assignments
         assignments = found and [f"{text(each.message_queue)} {each.mode}" for each in found]
         called = {"calls": [*self.calls]} if self.calls else {}

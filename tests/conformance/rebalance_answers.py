@@ -12,14 +12,13 @@ from nodes.allocation.averagely import allocate_averagely
 from nodes.allocation.by_circle import allocate_by_circle
 from nodes.allocation.by_config import AllocateByConfig
 from nodes.allocation.by_machine_room import AllocateByMachineRoom
-from nodes.client.rebalance import Rebalance
-from nodes.client.rebalance_beliefs import RebalanceBeliefs
-from nodes.client.rebalance_roles import FoundAssignment, FoundConsumers
+from nodes.client.rebalance.rebalance import Rebalance, RebalanceBeliefs
+from nodes.client.rebalance.roles import FoundAssignment, FoundConsumers
 from nodes.config import ConsumerConfig
 from nodes.protocol.bodies import MessageQueueAssignment
-from nodes.protocol.java_order import hash_ordered
+from nodes.protocol.java import hash_ordered
 from nodes.protocol.model import MessageQueue, MessageRequestMode
-from nodes.protocol.pop_names import build_pop_retry_topic
+from nodes.protocol.names import build_pop_retry_topic
 from nodes.rpc.errors import RemotingConnectError
 from nodes.rpc.typed import BrokerError
 
@@ -41,7 +40,7 @@ def rebalance(asked):
 
 async def passes(asked):
     consumer = Consumer(asked)
-    return {"results": [await consumer.play(one) for one in asked["passes"]]}
+    return {"results": [await consumer.make_pass(one) for one in asked["passes"]]}
 
 
 def triple(queue):
@@ -77,7 +76,7 @@ class Consumer:
             {},
         )
 
-    async def play(self, one):
+    async def make_pass(self, one):
         self.told = one
         self.events, self.instance_events = [], []
         if self.client_rebalance:

@@ -5,12 +5,12 @@ from types import SimpleNamespace
 import attrs
 import trio
 
-from nodes.client.consumer import PushConsumer
-from nodes.client.offset_store import RemoteBrokerOffsetStore
-from nodes.client.order_locks import OrderLocks
-from nodes.client.process_queue import ProcessQueue
-from nodes.client.rebalance_push import PushQueues
-from nodes.client.routes import ClientRoutes
+from nodes.client.consumer.push_consumer import PushConsumer
+from nodes.client.offsets.offset_store import RemoteBrokerOffsetStore
+from nodes.client.rebalance.order_locks import OrderLocks
+from nodes.client.rebalance.queue_keepers import PushQueues
+from nodes.client.tables.client_routes import ClientRoutes
+from nodes.client.tables.process_queue import ProcessQueue
 from nodes.config import ConsumerConfig
 from nodes.protocol.bodies import LockBatchRequestBody
 from nodes.protocol.body_codec import decode_body

@@ -1,17 +1,15 @@
 """Families route and broker_addr: what a client makes of a route, and whom it then asks."""
 
-from java_errors import throwing
-
-from nodes.client.routes import (
-    ClientRoutes,
+from conformance.java_errors import throwing
+from nodes.client.tables.client_routes import ClientRoutes, select_broker_addr
+from nodes.protocol.model import BrokerData, QueueData, TopicRouteData
+from nodes.routes import (
     OrderTopicConfError,
     OrderTopicNumberError,
-    select_broker_addr,
     topic_publish_info,
     topic_route_data_changed,
     topic_subscribe_info,
 )
-from nodes.protocol.model import BrokerData, QueueData, TopicRouteData
 
 JAVA_KINDS = {
     OrderTopicNumberError: "NumberFormatException",

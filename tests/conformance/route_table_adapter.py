@@ -2,9 +2,8 @@
 
 import json
 
-from client_channels import ClientChannels
-from nameserver_requests import NameserverRequests, registration
-
+from conformance.client_channels import ClientChannels
+from conformance.nameserver_requests import NameserverRequests, registration
 from nodes.nameserver.unregistration import UnregistrationQueue
 from nodes.protocol.bodies import KvTable
 from nodes.protocol.codes import RequestCode, ResponseCode

@@ -1,13 +1,12 @@
 """Family slave_sync: `SlaveSynchronize` with a scripted master."""
 
-from playing import Adapter
-from pretended_time import ORIGIN_MS, shown_version
-from topics_groups_adapter import BROKER_NAME, CLUSTER, shown_group, shown_topic
-
-from nodes.broker.consumer_offsets import ConsumerOffsetManager
-from nodes.broker.slave_sync import master_to_ask, sync_subscription_group_config, sync_topic_config
-from nodes.broker.subscription_groups import SubscriptionGroupManager
-from nodes.broker.topics import TopicConfigManager
+from conformance.playing import Adapter
+from conformance.pretended_time import ORIGIN_MS, shown_version
+from conformance.topics_groups_adapter import BROKER_NAME, CLUSTER, shown_group, shown_topic
+from nodes.broker.tables.consumer_offsets import ConsumerOffsetManager
+from nodes.broker.tables.slave_sync import master_to_ask, sync_subscription_group_config, sync_topic_config
+from nodes.broker.tables.subscription_groups import SubscriptionGroupManager
+from nodes.broker.tables.topics import TopicConfigManager
 from nodes.protocol.bodies import SubscriptionGroupTable, TopicConfigSerializeWrapper
 from nodes.protocol.model import DataVersion, SubscriptionGroupConfig, TopicConfig
 

@@ -1,9 +1,9 @@
 """Family subscription: expressions, and what passes the filters of broker and client."""
 
 import attrs
-from java_errors import throwing
 
-from nodes.protocol.filter_api import (
+from conformance.java_errors import throwing
+from nodes.filter.filter_api import (
     ExpressionMissingError,
     SubscriptionError,
     broker_matches,

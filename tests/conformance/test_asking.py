@@ -4,9 +4,10 @@ import json
 import lzma
 
 import pytest
-from asking import ask
-from families import ADAPTERS, ANSWERERS, EXCEPTED, WAITING
-from vectors import Case, Question, read_cases
+
+from conformance.asking import ask
+from conformance.families import ADAPTERS, ANSWERERS, EXCEPTED, WAITING
+from conformance.vectors import Case, Question, read_cases
 
 
 def asked(out, answer):

@@ -1,10 +1,11 @@
 """Our tables answer what the real classes of 5.3.3 answered: sequences step by step, questions whole."""
 
 import pytest
-from asking import ask
-from families import ADAPTERS, ANSWERERS, COMPLETED, EXCEPTED, NORMAL_FORMS, WAITING
-from playing import play
-from vectors import Question
+
+from conformance.asking import ask
+from conformance.families import ADAPTERS, ANSWERERS, COMPLETED, EXCEPTED, NORMAL_FORMS, WAITING
+from conformance.playing import play_case
+from conformance.vectors import Question
 
 
 def test_the_case_gives_the_answers_of_the_real_class(case):
@@ -12,7 +13,7 @@ def test_the_case_gives_the_answers_of_the_real_class(case):
         question = COMPLETED.get(case.family, lambda asked: asked)(case)
         ask(question, ANSWERERS[case.family], NORMAL_FORMS.get(case.family, lambda out: out))
     else:
-        play(case, ADAPTERS[case.family])
+        play_case(case, ADAPTERS[case.family])
 
 
 def test_the_family_is_compared_or_waits_for_a_reason(family, cases):

@@ -4,9 +4,10 @@ import json
 import lzma
 
 import pytest
-from families import ADAPTERS, WAITING
-from playing import play
-from vectors import Case, read_cases
+
+from conformance.families import ADAPTERS, WAITING
+from conformance.playing import play_case
+from conformance.vectors import Case, read_cases
 
 LOCK = {"at_ms": 0, "op": "tryLock", "in": {"group": "g", "client": "a", "mq": "t@bk@0"}}
 LOCKED = {"result": True, "state": {"locks": {"g": {"t@bk@0": ["a", 0]}}}}
@@ -17,7 +18,7 @@ def a_case(*steps, **config):
 
 
 def play_locks(case):
-    play(case, ADAPTERS["queue_locks"])
+    play_case(case, ADAPTERS["queue_locks"])
 
 
 def test_a_right_answer_passes():

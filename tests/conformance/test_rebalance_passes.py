@@ -2,7 +2,8 @@
 
 import pytest
 import trio
-from rebalance_answers import Consumer
+
+from conformance.rebalance_answers import Consumer
 
 GROUP, TOPIC, RETRY = "G", "T", "%RETRY%G"
 QUEUES = [[TOPIC, "b", queue_id] for queue_id in range(4)]
@@ -15,16 +16,16 @@ def passes(*told, **asked):
         {"op": "doRebalance_client", "clientId": "c1", "group": GROUP, "isOrder": False, "passes": (), **asked}
     )
 
-    async def play():
+    async def all_passes():
         results = []
         for one in told:
             topics = [*one["routes"]]
-            result = await consumer.play({**NOTHING, "subscribed": topics, **one})
+            result = await consumer.make_pass({**NOTHING, "subscribed": topics, **one})
             events = [event[0] for event in result["events"]]
             results.append((result["balanced"], events, len(consumer.rebalance.process_queues)))
         return results
 
-    return trio.run(play)
+    return trio.run(all_passes)
 
 
 FULL = {"routes": {TOPIC: QUEUES}, "cids": {TOPIC: ["c1"]}}

@@ -1,12 +1,12 @@
 """Family topics_groups: `TopicConfigManager` and `SubscriptionGroupManager`."""
 
 import attrs
-from playing import Adapter
-from pretended_time import ORIGIN_MS, shown_version
 
-from nodes.broker.attributes import AttributeRefusedError
-from nodes.broker.subscription_groups import SubscriptionGroupManager
-from nodes.broker.topics import TopicConfigManager
+from conformance.playing import Adapter
+from conformance.pretended_time import ORIGIN_MS, shown_version
+from nodes.broker.tables.attributes import AttributeRefusedError
+from nodes.broker.tables.subscription_groups import SubscriptionGroupManager
+from nodes.broker.tables.topics import TopicConfigManager
 from nodes.protocol.model import SubscriptionGroupConfig, TopicConfig
 from nodes.protocol.wire_names import wire_name
 

@@ -9,7 +9,7 @@ import zlib
 
 import attrs
 
-from nodes.protocol.java_order import as_int, hash_ordered, java_hash
+from nodes.protocol.java import as_int, hash_ordered, java_hash
 from nodes.protocol.json_text import to_json
 from nodes.protocol.model import DataVersion, TopicConfig
 from nodes.protocol.wire_names import wire, wire_name

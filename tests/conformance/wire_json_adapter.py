@@ -2,9 +2,8 @@
 
 import re
 
-from nameserver_requests import VERSIONS, NameserverRequests, registration
-from playing import Adapter
-
+from conformance.nameserver_requests import VERSIONS, NameserverRequests, registration
+from conformance.playing import Adapter
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.json_text import data_version_from_json, reads_standard, to_json
 

@@ -1,6 +1,5 @@
-"""The helpers of this folder on the path, and live clusters with their dashboards."""
+"""Live clusters with their dashboards."""
 
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,15 +7,12 @@ from pathlib import Path
 
 import pytest
 
-_TESTS = Path(__file__).parents[1]
-sys.path[:0] = [str(Path(__file__).parent), str(_TESTS / "verbs"), str(_TESTS / "scenarios")]
+from dashboard.shown_cluster import Shown, up
 
 
 @contextmanager
-def _up_and_shown(folder: Path) -> Iterator[object]:
+def _up_and_shown(folder: Path) -> Iterator[Shown]:
     """A live cluster that is complete, with a dashboard."""
-    from shown_cluster import Shown, up
-
     process = up(folder, "--web")
     try:
         told = next(line for line in process.stdout if line.startswith("dashboard: "))

@@ -8,7 +8,7 @@ import sys
 
 import attrs
 
-from emulator.verbs.control import newest_socket
+from emulator.console.control_socket import newest_socket
 
 SCENARIO = """
 [scenario]

@@ -1,96 +1,83 @@
-"""The application alone, without a network: what it answers, and when it gives up."""
+"""The dashboard without a network: what it answers, and when it gives up."""
 
 import json
 
 import attrs
+import pytest
 import trio
-from at_a_desk import Somebody, sit
-from played import a_scenario
 
-from emulator.web.app import BODY_BYTES_MAX, Dashboard
+from dashboard.http_client import answers, connect
+from emulator.console.session import Session
+from emulator.testing import ConsoleUser, a_scenario, play_at_console
+from emulator.web.dashboard import Dashboard
 from emulator.web.feed import Feed
 from emulator.web.gate import Gate
 
-OWN = [(b"host", b"localhost:8080"), (b"authorization", b"Bearer secret")]
+OWN = b"host: localhost:8080\r\nauthorization: Bearer secret\r\n"
 
 
-class Client:
-    """One request: sends its parts, hears the answer."""
+class Asker:
+    """Asks a dashboard, over a connection of its own for each request."""
 
-    def __init__(self, dashboard, method, path, *parts, headers=OWN, then=None):
-        self.scope = {"type": "http", "method": method, "path": path, "headers": headers}
-        self._parts = list(parts) or [b""]
-        self._ends = then is None
-        self.status, self.content, self.at_ms = None, b"", 0
-        self._dashboard = dashboard
+    def __init__(self, me, nursery):
+        self.feed = Feed(me.session)
+        me.session.cluster.world.recorder.listeners.append(self.feed.note)
+        self._dashboard = Dashboard(me.session, self.feed, Gate(8080, "secret"))
+        self._nursery = nursery
 
-    async def receive(self):
-        if not self._parts:
-            await trio.sleep_forever()
-        part = self._parts.pop(0)
-        return {"type": "http.request", "body": part, "more_body": bool(self._parts) or not self._ends}
+    async def send(self, method, path, body=b"", *, headers=OWN):
+        client = await connect(self._nursery, self._dashboard.answer)
+        length = b"content-length: %d\r\n" % len(body) if body else b""
+        await client.send(f"{method} {path} HTTP/1.1\r\n".encode() + headers + length + b"\r\n" + body)
+        return client
 
-    async def send(self, message):
-        await trio.lowlevel.checkpoint()
-        if message["type"] == "http.response.start":
-            self.status = message["status"]
-        else:
-            self.content += message["body"]
-
-    async def ask(self):
-        await self._dashboard(self.scope, self.receive, self.send)
-        return self.status, json.loads(self.content)
+    async def ask(self, method, path, body=b"", *, headers=OWN):
+        client = await self.send(method, path, body, headers=headers)
+        await client.stream.send_eof()
+        ((status, _, content),) = answers(await client.hear())
+        assert content.count(b"\n") == 1
+        return status, json.loads(content)
 
 
 def asked(tmp_path, sitting):
     """Run a small cluster with a dashboard that the sitting asks."""
 
-    async def with_a_dashboard(me: Somebody) -> None:
-        feed = Feed(me.desk)
-        me.desk.cluster.world.recorder.listeners.append(feed.note)
-        await me.at_s(10)
-        await sitting(me, Dashboard(me.desk, feed, Gate(8080, "secret")))
+    async def with_a_dashboard(me: ConsoleUser) -> None:
+        await me.at_ms(10_000)
+        async with trio.open_nursery() as nursery:
+            await sitting(me, Asker(me, nursery))
+            nursery.cancel_scope.cancel()
         done.append(True)
 
     done = []
-    sit(attrs.evolve(a_scenario(consumers=1, nameservers=1), run_for_ms=60_000), tmp_path, with_a_dashboard)
+    play_at_console(attrs.evolve(a_scenario(consumers=1, nameservers=1), run_for_ms=60_000), tmp_path, with_a_dashboard)
     assert done
 
 
-def test_a_verb_may_come_in_parts_and_is_answered(tmp_path):
-    async def sitting(me, dashboard):
-        client = Client(dashboard, "POST", "/verb", b'{"line": "susp', b'end c1"}', b"")
-        assert await client.ask() == (200, {"ok": True, "lines": ["suspend-1: suspend c1"]})
-        client = Client(dashboard, "POST", "/verb", b'{"line": "suspend c1"}')
-        assert (await client.ask())[1]["ok"] is False
-        assert (await Client(dashboard, "GET", "/state").ask())[1]["nodes"]["c1"]["state"] == "suspended"
-
-    asked(tmp_path, sitting)
-
-
-def test_a_request_that_never_ends_is_given_up_and_one_that_is_too_long_is_refused(tmp_path):
-    async def sitting(me, dashboard):
-        client = Client(dashboard, "POST", "/verb", b'{"line', then="nothing")
-        assert (await client.ask())[0] == 408
-        assert me.desk.now_ms == 15_000
-        client = Client(dashboard, "POST", "/verb", b" " * BODY_BYTES_MAX, b" ", b"")
-        assert (await client.ask())[0] == 413
+def test_a_verb_is_done_and_answered(tmp_path):
+    async def sitting(_me, asker):
+        told = await asker.ask("POST", "/verb", b'{"line": "suspend c1"}')
+        assert told == (200, {"ok": True, "lines": ["suspend-1: suspend c1"]})
+        assert (await asker.ask("POST", "/verb", b'{"line": "suspend c1"}'))[1]["ok"] is False
+        assert (await asker.ask("GET", "/state"))[1]["nodes"]["c1"]["state"] == "suspended"
 
     asked(tmp_path, sitting)
 
 
 def test_refusals_are_one_line_each(tmp_path):
-    async def sitting(me, dashboard):
+    host, token, _ = OWN.split(b"\r\n")
+
+    async def sitting(_me, asker):
         for method, path, headers, status in (
-            ("GET", "/state", OWN[:1], 401),
-            ("GET", "/state", OWN[1:], 403),
+            ("GET", "/state", host + b"\r\n", 401),
+            ("GET", "/state", token + b"\r\nhost: evil.example\r\n", 403),
             ("GET", "/nothing", OWN, 404),
             ("POST", "/", OWN, 405),
             ("POST", "/verb", OWN, 400),
+            ("GET", "/events", OWN + b"connection: upgrade\r\nupgrade: WebSocket\r\n", 400),
         ):
-            client = Client(dashboard, method, path, headers=headers)
-            assert (await client.ask())[0] == status
-            assert client.content.count(b"\n") == 1
+            got, told = await asker.ask(method, path, headers=headers)
+            assert (got, list(told)) == (status, ["error"])
 
     asked(tmp_path, sitting)
 
@@ -99,40 +86,46 @@ def test_a_bug_of_a_verb_is_an_answer_and_no_end_of_the_cluster(tmp_path, monkey
     async def fail(*_):
         raise ZeroDivisionError
 
-    monkeypatch.setattr("emulator.web.app.say", fail)
+    monkeypatch.setattr(Session, "say", fail)
 
-    async def sitting(me, dashboard):
-        status, told = await Client(dashboard, "POST", "/verb", b'{"line": "status"}').ask()
-        assert (status, told) == (500, {"error": "the dashboard failed; log.jsonl of the run says how"})
-
-    asked(tmp_path, sitting)
-
-
-def test_a_stream_ends_when_its_client_has_gone(tmp_path):
-    async def sitting(me, dashboard):
-        client = Client(dashboard, "GET", "/events")
-
-        async def go():
-            if me.desk.now_ms < 12_000:
-                await me.at_s(12)
-            return {"type": "http.disconnect"}
-
-        client.receive = go
-        await client.ask()
-        assert me.desk.now_ms == 12_000
-        assert client.status == 200
+    async def sitting(_me, asker):
+        told = await asker.ask("POST", "/verb", b'{"line": "status"}')
+        assert told == (500, {"error": "the dashboard failed; log.jsonl of the run says how"})
 
     asked(tmp_path, sitting)
 
 
-def test_a_websocket_is_refused(tmp_path):
-    async def sitting(me, dashboard):
-        said = []
+def test_a_stream_ends_with_the_next_message_after_its_client_has_gone(tmp_path):
+    async def sitting(me, asker):
+        client = await asker.send("GET", "/events")
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(asker.feed.push)
+            await me.at_ms(12_000)
+            assert client.gone == []
+            await client.stream.aclose()
+            await me.at_ms(12_300)
+            assert client.gone == [True]
+            nursery.cancel_scope.cancel()
 
-        async def send(message):
-            said.append(message["type"])
+    asked(tmp_path, sitting)
 
-        await dashboard({"type": "websocket"}, None, send)
-        assert said == ["websocket.close"]
+
+@pytest.mark.parametrize("half_closed", [False, True])
+def test_a_stream_says_when_the_run_is_over(tmp_path, half_closed):
+    async def sitting(me, asker):
+        async with trio.open_nursery() as nursery:
+            asker._nursery = nursery
+            client = await asker.send("GET", "/events")
+            if half_closed:
+                await client.stream.send_eof()
+            nursery.start_soon(asker.feed.push)
+            await me.at_s(11)
+            nursery.cancel_scope.cancel()
+        ((status, _, content),) = answers(await client.hear())
+        first, *changes, last = (json.loads(line) for line in content.splitlines())
+        assert status == 200
+        assert list(first["nodes"]) == ["ns-1", "broker-a", "c1"]
+        assert [change["now_ms"] for change in changes][-4:] == [10_200, 10_400, 10_600, 10_800]
+        assert last == {"leaving": True}
 
     asked(tmp_path, sitting)

@@ -7,11 +7,11 @@ import time
 from contextlib import suppress
 
 import pytest
-from shown_cluster import answer, up
 
-from emulator.verbs.control import ask
-from emulator.web.app import BODY_BYTES_MAX
+from dashboard.shown_cluster import answer, up
+from emulator.console.control_socket import ask
 from emulator.web.feed import WATCHERS_MAX
+from emulator.web.http import BODY_BYTES_MAX
 from emulator.web.server import CONNECTIONS_MAX
 
 WEBSOCKET = b"sec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"

@@ -5,18 +5,17 @@ import json
 import attrs
 import pytest
 import trio
-from at_a_desk import Somebody, sit
-from played import a_scenario
 
+from emulator.testing import ConsoleUser, a_scenario, play_at_console
 from emulator.web.feed import WATCHERS_MAX, Feed, TooManyWatchersError
 
 
 def watched(tmp_path, sitting):
     """Run a cluster of two brokers and two consumers with a feed; the sitting is given both."""
 
-    async def with_a_feed(me: Somebody) -> None:
-        feed = Feed(me.desk)
-        me.desk.cluster.world.recorder.listeners.append(feed.note)
+    async def with_a_feed(me: ConsoleUser) -> None:
+        feed = Feed(me.session)
+        me.session.cluster.world.recorder.listeners.append(feed.note)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(feed.push)
             await sitting(me, feed)
@@ -24,7 +23,7 @@ def watched(tmp_path, sitting):
         done.append(True)
 
     done = []
-    sit(
+    play_at_console(
         attrs.evolve(a_scenario(consumers=2, brokers=("broker-a", "broker-b")), run_for_ms=60_000),
         tmp_path,
         with_a_feed,
@@ -44,27 +43,27 @@ def received(messages):
 
 def test_a_new_watcher_sees_everything_and_then_only_what_changes(tmp_path):
     async def sitting(me, feed):
-        await me.at_s(10)
+        await me.at_ms(10_000)
         with feed.watch() as messages:
             (whole,) = received(messages)
             assert whole["now_ms"] == 10_000
             assert whole["nodes"]["c1"]["state"] == "running"
             assert whole["queues"]
             assert all(len(queue["owners"]) == 1 for queue in whole["queues"].values())
-            await me.at_s(11.1)
+            await me.at_ms(11_100)
             quiet = received(messages)
             assert [message["now_ms"] for message in quiet] == [10_000, 10_200, 10_400, 10_600, 10_800, 11_000]
             assert all("nodes" not in message and "links" not in message for message in quiet)
             await me.say("kill c1")
             await me.say("cut c2 broker-a")
-            await me.at_s(11.5)
+            await me.at_ms(11_500)
             changed, *_ = received(messages)
             assert list(changed["nodes"]) == ["c1"]
             assert list(changed["faults"]) == ["kill-1", "cut-1"]
             assert sorted(changed["links"]["cut-1"]["pairs"]) == [["broker-a", "c2"], ["c2", "broker-a"]]
             assert any("FAULT begin" in line for line in changed["lines"])
             await me.say("heal all")
-            await me.at_s(12)
+            await me.at_ms(12_000)
             healed, *_ = received(messages)
             assert healed["faults"] == {"kill-1": None, "cut-1": None}
             assert healed["links"] == {"cut-1": None}
@@ -74,7 +73,7 @@ def test_a_new_watcher_sees_everything_and_then_only_what_changes(tmp_path):
 
 def test_a_fault_on_all_links_is_told_as_one(tmp_path):
     async def sitting(me, feed):
-        await me.at_s(10)
+        await me.at_ms(10_000)
         await me.say("loss 20")
         link = feed.whole()["links"]["loss-1"]
         assert (link["everywhere"], link["pairs"], link["label"]) == (True, [], "loss 20%")
@@ -86,12 +85,12 @@ def test_a_fault_on_all_links_is_told_as_one(tmp_path):
 
 def test_views_tell_who_differs_and_forget_the_dead(tmp_path):
     async def sitting(me, feed):
-        await me.at_s(10)
+        await me.at_ms(10_000)
         view = next(view for view in feed.whole()["views"].values() if view["kind"] == "consumer_ids")
         assert not view["differs"]
         await me.say("cut c2 broker-a")
         await me.say("kill c2")
-        await me.at_s(12)
+        await me.at_ms(12_000)
         view = next(view for view in feed.whole()["views"].values() if view["kind"] == "consumer_ids")
         assert view["differs"]
         assert [camp["nodes"] for camp in view["roles"]["broker"]] == [["broker-a"], ["broker-b"]]
@@ -102,11 +101,11 @@ def test_views_tell_who_differs_and_forget_the_dead(tmp_path):
 
 def test_who_reads_nothing_is_left_behind_and_others_are_not(tmp_path):
     async def sitting(me, feed):
-        await me.at_s(5)
+        await me.at_ms(5_000)
         with feed.watch() as deaf, feed.watch() as reading:
             got = 0
             for instant_s in range(6, 16):
-                await me.at_s(instant_s)
+                await me.at_ms(instant_s * 1_000)
                 got += len(received(reading))
             assert got > 45
             waiting = []
@@ -120,7 +119,7 @@ def test_who_reads_nothing_is_left_behind_and_others_are_not(tmp_path):
 
 def test_there_is_room_for_so_many_watchers_and_again_when_one_goes(tmp_path):
     async def sitting(me, feed):
-        await me.at_s(1)
+        await me.at_ms(1_000)
         crowd = [feed.watch() for _ in range(WATCHERS_MAX)]
         for one in crowd:
             one.__enter__()

@@ -1,9 +1,8 @@
 """Who owns which queue, told from rows."""
 
-from emulator.queue_owners import GroupQueue, QueueOwners
 from emulator.spec import loads
+from emulator.state.owners import GroupQueue, QueueOwners
 from emulator.trace.schema import LIFECYCLE, OWNERSHIP
-from emulator.web.owners import ChangedOwners
 
 Q0, Q1 = (GroupQueue("buyers", "orders", "broker-a", queue_id) for queue_id in (0, 1))
 
@@ -54,9 +53,10 @@ def test_a_process_that_ended_owns_nothing_and_one_that_is_suspended_keeps_all()
 
 
 def test_queues_that_nobody_ever_took_are_there_and_changes_are_told_once():
-    book = ChangedOwners(loads(SCENARIO, "here"))
-    assert book.take_changed() == (Q0, Q1)
-    assert book.take_changed() == ()
+    book = QueueOwners(loads(SCENARIO, "here"))
+    changed, mark = book.changed_since(-1)
+    assert changed == (Q0, Q1)
+    assert book.changed_since(mark) == ((), mark)
     told(book, "c1", "acquired", Q1)
     ended(book, "c2", "killed")
-    assert book.take_changed() == (Q1,)
+    assert book.changed_since(mark)[0] == (Q1,)

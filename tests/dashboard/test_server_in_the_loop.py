@@ -5,25 +5,25 @@ from functools import partial
 import attrs
 import pytest
 import trio
-from played import a_scenario
 
 from emulator.run import run_scenario
-from emulator.web.port import listen
+from emulator.testing import a_scenario
+from emulator.time.mode import TimeMode
+from emulator.web.gate import listen
 from emulator.web.server import serve_web
-from emulator.world import TimeMode
 
 
 def served(tmp_path, client):
     """Run a live cluster whose dashboard the client asks; it leaves when the client is done."""
     told, done = [], []
 
-    async def attend(desk):
+    async def attend(session):
         while not told:
             await trio.lowlevel.checkpoint()
         port, token = told[0].removeprefix("dashboard: http://127.0.0.1:").split("/#")
         await client(int(port), f"Host: localhost:{port}\r\nAuthorization: Bearer {token}\r\n")
         done.append(True)
-        desk.leaving.set()
+        session.leaving.set()
 
     dashboard = partial(serve_web, listening=listen(), tell=told.append)
     scenario = attrs.evolve(a_scenario(consumers=1, nameservers=1), run_for_ms=600_000)

@@ -2,7 +2,8 @@
 
 import pytest
 
-from emulator.web.gate import Gate, Refusal
+from emulator.web.gate import Gate
+from emulator.web.http import Refusal
 
 GATE = Gate(8080, "secret")
 

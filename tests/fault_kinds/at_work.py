@@ -3,20 +3,19 @@
 from pathlib import Path
 
 import attrs
-from played import GROUP, TOPIC, Trace, a_scenario
 
 from emulator.cluster import Cluster
-from emulator.host import PowerState
+from emulator.console.looking import shared_subjects
+from emulator.console.session import Session
+from emulator.machine.host import PowerState
 from emulator.run import run_scenario
-from emulator.spec_model import Scenario
-from emulator.trace.schema import Table
-from emulator.verbs.desk import Desk
-from emulator.verbs.looking import shared_subjects
+from emulator.spec.model import Scenario
+from emulator.testing import GROUP, TOPIC, Trace, a_scenario
 from nodes.broker.broker import Broker
 from nodes.broker.context import BrokerContext
 
 NS_PER_MS = 1_000_000
-__all__ = ["GROUP", "TOPIC", "Outcome", "busy_cluster", "play"]
+__all__ = ["GROUP", "TOPIC", "Outcome", "busy_cluster", "outcome_of"]
 
 
 @attrs.frozen
@@ -41,19 +40,16 @@ def busy_cluster(run_for_ms: int, *, consumers: int = 2, rate_per_s: int = 20) -
     )
 
 
-def play(scenario: Scenario, runs: Path) -> Outcome:
+def outcome_of(scenario: Scenario, runs: Path) -> Outcome:
     """Run a scenario and look at it a millisecond before its end."""
     trace, seen = Trace(), {}
 
-    def note(table: Table, row: tuple[int | str, ...]) -> None:
-        trace.write(table, [row])
+    async def look(session: Session) -> None:
+        await session.cluster.world.sleep_until_ns((scenario.run_for_ms - 1) * NS_PER_MS)
+        seen["left"] = left_of_faults(session.cluster)
+        seen["differ"] = tuple(key for key in shared_subjects(session) if session.state.beliefs.differs(*key))
 
-    async def look(desk: Desk) -> None:
-        await desk.cluster.world.sleep_until_ns((scenario.run_for_ms - 1) * NS_PER_MS)
-        seen["left"] = left_of_faults(desk.cluster)
-        seen["differ"] = tuple(key for key in shared_subjects(desk) if desk.book.differs(*key))
-
-    run_scenario(scenario, runs=runs, listeners=(note,), attendants=(look,))
+    run_scenario(scenario, runs=runs, listeners=(trace.note,), attendants=(look,))
     return Outcome(trace, seen["left"], seen["differ"])
 
 

@@ -3,13 +3,11 @@
 from collections.abc import Awaitable, Callable
 
 import attrs
-from played import Stage, Trace
-from played import play as play_script
 
-from emulator.fault_words import fault_of
-from emulator.operator import Operator
-from emulator.spec_model import Scenario
-from emulator.world import TimeMode
+from emulator.spec.model import Scenario
+from emulator.testing import Stage, Trace, play
+from emulator.time.mode import TimeMode
+from faults.catalogue import fault_of
 from faults.plan import Phase, Step, TimedFault
 
 
@@ -18,8 +16,7 @@ class Breaker:
 
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
-        self.operator = Operator(stage.cluster)
-        stage.world.recorder.listeners.append(self.operator.owners.note)
+        self.operator = stage.operator
         self._asked: dict[str, TimedFault] = {}
 
     async def begin(self, fault_id: str, line: str) -> str:
@@ -51,7 +48,7 @@ def broken(scenario: Scenario, deeds: Deeds, *, for_ms: float = 0, mode: TimeMod
     async def script(stage: Stage) -> None:
         await deeds(Breaker(stage))
 
-    return play_script(attrs.evolve(scenario, start_spread_ms=0), script, for_ms=for_ms, mode=mode)
+    return play(attrs.evolve(scenario, start_spread_ms=0), script, for_ms=for_ms, mode=mode)
 
 
 def once(line: str, from_ms: float, until_ms: float) -> Deeds:

@@ -4,10 +4,10 @@ import itertools
 
 import attrs
 import pytest
-from by_script import broken, once
-from played import GROUP, TOPIC, a_scenario
 
-from emulator.spec_model import ConsumerGroupSpec
+from emulator.spec.model import ConsumerGroupSpec
+from emulator.testing import GROUP, TOPIC, a_scenario
+from fault_kinds.by_script import broken, once
 from nodes.config import BrokerConfig
 from nodes.protocol.codes import RequestCode, ResponseCode
 
@@ -83,7 +83,7 @@ def test_the_thread_that_writes_offsets_waits_for_each_of_its_writes():
         config = BrokerConfig(flush_delay_offset_interval=NEVER_MS)
         deeds = once(f"slow-disk {BROKER} {flush_ms}", BEGIN_MS, 80_000)
         trace = broken(a_scenario(broker=config), deeds, for_ms=80_001)
-        written = trace.select("causes", node=BROKER, name="persistConsumerOffset", after=BEGIN_MS, until=79_999)
+        written = trace.select("causes", node=BROKER, name="persistConsumerOffset", after_ms=BEGIN_MS, until_ms=79_999)
         return [later.at_ms - earlier.at_ms for earlier, later in itertools.pairwise(written)]
 
     quick, slow = instants(100), instants(12_000)
@@ -112,7 +112,7 @@ def kept(*, lying, healed_ms=None, verb="power-off"):
         counts.extend(store.max_offset(TOPIC, queue_id) for queue_id in range(4))
 
     trace = broken(a_broker(rate_per_s=10), deeds)
-    acknowledged = trace.select("rpc", kind="response", code=310, status=0, event="delivered", until=END_MS)
+    acknowledged = trace.select("rpc", kind="response", code=310, status=0, event="delivered", until_ms=END_MS)
     before = [row for row in acknowledged if row.at_ms < BEGIN_MS]
     return len(before), len(acknowledged), sum(counts)
 

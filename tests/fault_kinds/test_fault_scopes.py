@@ -4,7 +4,8 @@ import pytest
 
 from faults.link import Cut, Delay, Loss
 from faults.process import PowerOff, Suspend
-from faults.scope import ANY, FaultError, LinkScope, NodeScope
+from faults.scope import ANY, LinkScope, NodeScope
+from nodes.fields import FieldError
 
 
 @pytest.mark.parametrize(
@@ -32,12 +33,12 @@ def test_a_node_scope_hits_one_node_or_all():
 
 @pytest.mark.parametrize("pattern", ["", "broker-*", None])
 def test_a_pattern_is_a_whole_name_or_the_star(pattern):
-    with pytest.raises(FaultError, match="expected the exact name"):
+    with pytest.raises(FieldError, match="expected the exact name"):
         NodeScope(pattern)
 
 
 def test_a_node_has_no_link_to_itself():
-    with pytest.raises(FaultError, match="no link to itself"):
+    with pytest.raises(FieldError, match="no link to itself"):
         LinkScope("a", "a")
 
 
@@ -63,11 +64,11 @@ def test_the_parameters_of_a_fault_carry_their_units():
 
 @pytest.mark.parametrize("percent", [-1, 101, 0.5, True])
 def test_a_probability_is_a_whole_number_of_percent(percent):
-    with pytest.raises(FaultError, match="percent: expected a whole number of percent from 0 to 100"):
+    with pytest.raises(FieldError, match="percent: expected a whole number of percent from 0 to 100"):
         Loss(LinkScope(ANY, ANY), percent)
 
 
 @pytest.mark.parametrize("delay_ms", [-1, 0.5])
 def test_no_frame_arrives_before_it_was_sent(delay_ms):
-    with pytest.raises(FaultError, match="delay_ms: expected"):
+    with pytest.raises(FieldError, match="delay_ms: expected"):
         Delay(LinkScope(ANY, ANY), delay_ms)

@@ -1,12 +1,12 @@
 """Faults of certain frames: by code, group, topic, direction, number, and by what a node is doing."""
 
 import pytest
-from at_work import busy_cluster
-from by_script import broken, once
-from grouped import MASTER, a_group, stages
-from played import Row, Trace
 
+from emulator.testing import Row, Trace
+from fault_kinds.at_work import busy_cluster
+from fault_kinds.by_script import broken, once
 from nodes.protocol.codes import RequestCode
+from support.grouped import MASTER, a_group, stages
 
 BEGIN_MS, END_MS = 65_000, 125_000
 HEART_BEAT = int(RequestCode.HEART_BEAT)
@@ -55,7 +55,9 @@ def test_a_code_means_requests_and_their_answers():
     answers = dropped(one_way)
     assert answers != []
     assert [(row.src, row.dst, row.kind) for row in answers] == [("broker-a", "c1", "response")] * len(answers)
-    assert trace.select("rpc", code=MEMBERS, kind="request", event="delivered", after=BEGIN_MS, until=END_MS) == []
+    assert (
+        trace.select("rpc", code=MEMBERS, kind="request", event="delivered", after_ms=BEGIN_MS, until_ms=END_MS) == []
+    )
 
 
 @pytest.mark.parametrize(("line", "kinds"), [("drop topic orders", ["request"]), ("drop group pg", ["request"])])
@@ -64,7 +66,7 @@ def test_sends_are_known_by_topic_and_group_also_with_names_of_one_letter(line, 
 
     sends = dropped(trace, code=int(RequestCode.SEND_MESSAGE_V2))
     assert list(dict.fromkeys(row.kind for row in sends)) == kinds
-    assert trace.select("messages", event="stored", topic="orders", after=BEGIN_MS + 1, until=70_000) == []
+    assert trace.select("messages", event="stored", topic="orders", after_ms=BEGIN_MS + 1, until_ms=70_000) == []
 
 
 @pytest.mark.parametrize("line", ["drop SEND_MESSAGE_V2 topic b", "drop SEND_MESSAGE_V2 group g", "drop topic order"])
@@ -113,7 +115,7 @@ def test_only_frames_that_are_meant_are_delayed_and_none_is_overtaken():
 
 def test_jitter_never_changes_the_order_on_a_connection():
     trace = played("delay 10 c1 broker-a jitter 300", end_ms=BEGIN_MS + 20_000)
-    rows = trace.select("rpc", src="c1", dst="broker-a", event="delivered", after=BEGIN_MS)
+    rows = trace.select("rpc", src="c1", dst="broker-a", event="delivered", after_ms=BEGIN_MS)
     by_connection: dict[int, list[float]] = {}
     for row in rows:
         if row.kind != "connection":
@@ -135,8 +137,8 @@ def test_a_fault_during_the_start_means_the_frames_of_who_starts_only():
 
     trace = broken(busy_cluster(1), deeds)
 
-    (started,) = [row.at_ms for row in trace.select("lifecycle", node="c1", event="started", after=30_000)]
-    ready = [row.at_ms for row in trace.select("lifecycle", node="c1", event="ready", after=started)]
+    (started,) = [row.at_ms for row in trace.select("lifecycle", node="c1", event="started", after_ms=30_000)]
+    ready = [row.at_ms for row in trace.select("lifecycle", node="c1", event="ready", after_ms=started)]
     lost = dropped(trace)
     assert lost != []
     assert all("c1" in (row.src, row.dst) for row in lost)
@@ -177,7 +179,7 @@ def test_a_master_stays_off_line_as_long_as_its_pre_online_requests_vanish(code)
             await stage.for_ms(20_000)
 
         trace = broken(a_group(), deeds)
-        online = [at_ms for at_ms, value in stages(trace, MASTER, after=40_000) if value == "online"]
+        online = [at_ms for at_ms, value in stages(trace, MASTER, after_ms=40_000) if value == "online"]
         return online[0] - 40_000, dropped(trace)
 
     undisturbed_ms, _ = online_after("")
@@ -201,7 +203,7 @@ def test_a_fault_during_pre_online_is_over_when_the_broker_is_online():
 
     trace = broken(a_group(), deeds)
 
-    (online,) = [at_ms for at_ms, value in stages(trace, MASTER, after=21_000) if value == "online"]
-    rows = trace.select("rpc", src=MASTER, event="delivered", after=21_000)
+    (online,) = [at_ms for at_ms, value in stages(trace, MASTER, after_ms=21_000) if value == "online"]
+    rows = trace.select("rpc", src=MASTER, event="delivered", after_ms=21_000)
     assert [row for row in rows if row.sent_ms < online and row.at_ms - row.sent_ms >= 300] != []
     assert [row for row in rows if row.sent_ms > online and row.at_ms - row.sent_ms >= 300] == []

@@ -2,11 +2,11 @@
 
 import attrs
 import pytest
-from at_work import busy_cluster
-from by_script import broken
 
-from emulator.fault_words import fault_of
 from emulator.spec import SpecError
+from fault_kinds.at_work import busy_cluster
+from fault_kinds.by_script import broken
+from faults.catalogue import fault_of
 from faults.plan import Plan, TimedFault
 
 

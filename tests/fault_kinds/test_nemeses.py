@@ -5,17 +5,17 @@ from statistics import fmean
 
 import attrs
 import pytest
-from at_work import busy_cluster, play
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.chance import named_stream
-from emulator.fault_words import fault_of
+from emulator.base.chance import named_stream
 from emulator.run import run_scenario
-from emulator.trace.reader import open_run
-from emulator.verify import repeat
+from emulator.run.verify import repeat
+from emulator.trace.run_directory import open_run
+from fault_kinds.at_work import busy_cluster, outcome_of
+from faults.catalogue import fault_of
 from faults.nemesis import Nemesis, timelines
-from faults.whom import FaultError
+from nodes.fields import FieldError
 
 KILLS = Nemesis("kills", fault_of("kill random consumers"), 20_000, 1_000, 4_000)
 LOSSES = Nemesis("losses", fault_of("loss 10"), 7_000, 500, 500)
@@ -89,7 +89,7 @@ def test_a_seed_gives_its_faults_and_another_one_others():
     ("said", "field"), [({"every_ms": 0}, "every_ms"), ({"least_ms": 0}, "least_ms"), ({"id": ""}, "id")]
 )
 def test_a_nemesis_that_makes_no_sense_is_refused(said, field):
-    with pytest.raises(FaultError) as error:
+    with pytest.raises(FieldError) as error:
         attrs.evolve(KILLS, **said)
     assert error.value.field == field
 
@@ -107,7 +107,7 @@ RAGE = (
 @pytest.mark.parametrize("seed", [1, 2])
 def test_after_all_nemeses_together_nothing_is_left(tmp_path, seed):
     scenario = attrs.evolve(busy_cluster(200_000), nemeses=RAGE, seed=seed)
-    outcome = play(scenario, tmp_path)
+    outcome = outcome_of(scenario, tmp_path)
 
     begun = [row.fault_id for row in outcome.trace.select("faults", event="begin")]
     assert sorted(begun) == sorted(timed.id for timed in scenario.plan().faults)

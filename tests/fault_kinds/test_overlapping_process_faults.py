@@ -2,13 +2,13 @@
 
 import attrs
 import pytest
-from at_work import busy_cluster, play
-from by_script import broken
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from played import a_scenario
 
-from emulator.fault_words import fault_of
+from emulator.testing import a_scenario
+from fault_kinds.at_work import busy_cluster, outcome_of
+from fault_kinds.by_script import broken
+from faults.catalogue import fault_of
 from faults.plan import Plan, TimedFault
 
 NODE = "ns-1"
@@ -108,9 +108,9 @@ def test_a_restart_of_all_leaves_down_who_is_held_down_and_everybody_well_in_the
         "dark": ("power-off c2", 35_000, 15_000),
     }
     plan = Plan(tuple(TimedFault(name, fault_of(line), at, lasting) for name, (line, at, lasting) in lines.items()))
-    outcome = play(attrs.evolve(busy_cluster(150_000), faults=plan), tmp_path)
+    outcome = outcome_of(attrs.evolve(busy_cluster(150_000), faults=plan), tmp_path)
 
-    started = {row.node: row.at_ms for row in outcome.trace.select("lifecycle", event="started", after=20_000)}
+    started = {row.node: row.at_ms for row in outcome.trace.select("lifecycle", event="started", after_ms=20_000)}
     assert started == {
         **dict.fromkeys(("ns-1", "ns-2", "broker-a", "c1", "p1"), started["ns-1"]),
         "c2": 50_000,
@@ -120,5 +120,5 @@ def test_a_restart_of_all_leaves_down_who_is_held_down_and_everybody_well_in_the
     assert outcome.left == {}
     assert outcome.differ == ()
     # The broker that was down and the machine that was dark are not counted.
-    bites = {row.fault_id: row.bites for row in outcome.trace.select("faults", event="end")}
-    assert bites == {"kill": 1, "all": 6, "dark": 1}
+    hits = {row.fault_id: row.hits for row in outcome.trace.select("faults", event="end")}
+    assert hits == {"kill": 1, "all": 6, "dark": 1}

@@ -2,15 +2,15 @@
 
 import attrs
 import pytest
-from at_work import busy_cluster, restricted
-from by_script import Breaker, Deeds, broken, once
-from grouped import MASTER, S1, a_group
-from played import TOPIC, Trace
 
 from emulator.spec import SpecError, loads
+from emulator.testing import TOPIC, Trace
 from emulator.trace.schema import BELIEFS
+from fault_kinds.at_work import busy_cluster, restricted
+from fault_kinds.by_script import Breaker, Deeds, broken, once
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.model import TopicConfig
+from support.grouped import MASTER, S1, a_group
 
 BEGIN_MS, END_MS = 65_000, 125_000
 ROUTE_MS = 30_000
@@ -24,13 +24,13 @@ def played(deeds: Deeds, *, for_ms: float = END_MS + 40_000) -> Trace:
 
 
 def stored(trace: Trace, after: float, until: float, broker: str | None = None) -> int:
-    rows = trace.select("messages", event="stored", topic=TOPIC, after=after, until=until)
+    rows = trace.select("messages", event="stored", topic=TOPIC, after_ms=after, until_ms=until)
     return len([row for row in rows if broker in (None, row.broker_name)])
 
 
 def consumed(trace: Trace, after: float, until: float, broker: str) -> int:
     return len(
-        trace.select("messages", event="consumed", topic=TOPIC, broker_name=broker, after=after, until=until),
+        trace.select("messages", event="consumed", topic=TOPIC, broker_name=broker, after_ms=after, until_ms=until),
     )
 
 
@@ -95,7 +95,7 @@ def test_nameservers_hear_of_it_at_once_when_it_begins_and_when_it_ends(words):
     trace = played(once(f"permission {words}", BEGIN_MS, END_MS), for_ms=END_MS + 1_000)
 
     for at_ms in (BEGIN_MS, END_MS):
-        told = trace.select(BELIEFS.name, kind="route", after=at_ms - 1, until=at_ms + 10)
+        told = trace.select(BELIEFS.name, kind="route", after_ms=at_ms - 1, until_ms=at_ms + 10)
         assert dict.fromkeys(row.node for row in told) == dict.fromkeys(["ns-1", "ns-2"])
 
 

@@ -2,13 +2,13 @@
 
 import attrs
 import pytest
-from at_work import busy_cluster, play
-from by_script import broken, once
-from played import GROUP
 
-from emulator.fault_words import fault_of
+from emulator.console.saving import scenario_by_hand
 from emulator.spec import loads
-from emulator.verbs.keeping import scenario_by_hand
+from emulator.testing import GROUP
+from fault_kinds.at_work import busy_cluster, outcome_of
+from fault_kinds.by_script import broken, once
+from faults.catalogue import fault_of
 from faults.plan import Plan, TimedFault
 from nodes.protocol.codes import RequestCode
 
@@ -55,9 +55,9 @@ def test_the_last_ones_leave_in_good_order_and_come_back(down):
     assert owners(down, BEGIN_MS - 1) == ["c1", "c2", "c3"]
     assert owners(down, END_MS - 1) == ["c1"]
     assert owners(down, 140_000) == ["c1", "c2", "c3"]
-    left = down.select("rpc", code=int(RequestCode.UNREGISTER_CLIENT), kind="request", until=END_MS - 1)
+    left = down.select("rpc", code=int(RequestCode.UNREGISTER_CLIENT), kind="request", until_ms=END_MS - 1)
     assert sorted(dict.fromkeys(row.src for row in left)) == ["c2", "c3"]
-    events = [(row.node, row.event) for row in down.select("lifecycle", after=BEGIN_MS - 1, until=END_MS - 1)]
+    events = [(row.node, row.event) for row in down.select("lifecycle", after_ms=BEGIN_MS - 1, until_ms=END_MS - 1)]
     assert sorted(events) == [("c2", "stopped"), ("c2", "stopping"), ("c3", "stopped"), ("c3", "stopping")]
 
 
@@ -119,12 +119,12 @@ def test_a_fault_may_name_somebody_who_comes_later(tmp_path):
     }
     plan = Plan(tuple(TimedFault(name, fault_of(line), at, lasting) for name, (line, at, lasting) in lines.items()))
     scenario = attrs.evolve(busy_cluster(100_000), faults=plan)
-    outcome = play(scenario, tmp_path)
+    outcome = outcome_of(scenario, tmp_path)
 
     lives = [(row.at_ms, row.event) for row in outcome.trace.select("lifecycle", node="g+3") if row.event != "ready"]
     assert [event for _, event in lives] == ["started", "killed", "started", "stopping", "stopped"]
     assert [at_ms for at_ms, _ in lives[:4]] == [20_000, 30_000, 40_000, 80_000]
-    assert [row.bites for row in outcome.trace.select("faults", event="end")] == [0, 1, 1]
+    assert [row.hits for row in outcome.trace.select("faults", event="end")] == [0, 1, 1]
     assert outcome.left == {}
 
 
@@ -137,7 +137,7 @@ def test_what_was_done_by_hand_to_a_newcomer_can_be_loaded_and_done_again(tmp_pa
 
     assert again.faults == by_hand
     assert again.run_for_ms == 50_000
-    assert len(play(again, tmp_path).trace.select("lifecycle", node="g+3", event="killed")) == 1
+    assert len(outcome_of(again, tmp_path).trace.select("lifecycle", node="g+3", event="killed")) == 1
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,10 @@
 """A node whose CPU is scarce, and what else may happen to it meanwhile."""
 
 import pytest
-from at_work import busy_cluster
-from by_script import broken, once
 
-from emulator.world import TimeMode
+from emulator.time.mode import TimeMode
+from fault_kinds.at_work import busy_cluster
+from fault_kinds.by_script import broken, once
 
 BEGIN_MS, END_MS = 20_000, 40_000
 
@@ -23,7 +23,7 @@ def test_a_broker_answers_at_its_turns_only():
     assert len(during) > 20
     assert {at_ms % 250 for at_ms in during} == {0}
     assert len({at_ms % 250 for at_ms in sent_by(trace, "broker-b", BEGIN_MS, END_MS)}) > 4
-    believed = trace.select("beliefs", node="broker-a", after=BEGIN_MS, until=END_MS)
+    believed = trace.select("beliefs", node="broker-a", after_ms=BEGIN_MS, until_ms=END_MS)
     assert {row.at_ms % 250 for row in believed} <= {0}
 
 

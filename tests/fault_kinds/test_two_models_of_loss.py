@@ -1,10 +1,10 @@
 """The same cluster with frames that vanish, and with segments that are sent again."""
 
 import pytest
-from at_work import busy_cluster
-from by_script import broken, once
 
-from emulator.world import TimeMode
+from emulator.time.mode import TimeMode
+from fault_kinds.at_work import busy_cluster
+from fault_kinds.by_script import broken, once
 
 BEGIN_MS, END_MS = 20_000, 60_000
 
@@ -32,7 +32,7 @@ def with_tcp_loss():
 
 def test_calls_time_out_where_frames_vanish_and_take_longer_where_segments_are_sent_again(with_loss, with_tcp_loss):
     lost, late = (
-        len(trace.select("rpc", event="timed_out", after=BEGIN_MS, until=END_MS))
+        len(trace.select("rpc", event="timed_out", after_ms=BEGIN_MS, until_ms=END_MS))
         for trace in (with_loss, with_tcp_loss)
     )
     quick, slow = sends(with_loss), sends(with_tcp_loss)

@@ -1,15 +1,15 @@
-"""Whom faults hit in a cluster that runs: who serves, who owns, who is a member now."""
+"""Target faults hit in a cluster that runs: who serves, who owns, who is a member now."""
 
 import json
 
 import attrs
 import pytest
-from at_work import busy_cluster, play
-from by_script import broken
-from grouped import MASTER, S1, S2, a_group
 
-from emulator.fault_words import fault_of
+from fault_kinds.at_work import busy_cluster, outcome_of
+from fault_kinds.by_script import broken
+from faults.catalogue import fault_of
 from faults.plan import Plan, TimedFault
+from support.grouped import MASTER, S1, S2, a_group
 
 
 def test_the_acting_master_is_the_master_and_after_its_death_the_lowest_slave():
@@ -91,7 +91,7 @@ def test_who_is_drawn_depends_on_the_seed_and_on_the_name_of_the_fault_alone():
 
 def test_the_row_of_a_fault_names_who_was_meant_and_who_it_is(tmp_path):
     plan = Plan((TimedFault("it", fault_of("suspend minor brokers"), 5_000, 5_000),))
-    trace = play(attrs.evolve(busy_cluster(20_000), faults=plan), tmp_path).trace
+    trace = outcome_of(attrs.evolve(busy_cluster(20_000), faults=plan), tmp_path).trace
     begin, end = trace.select("faults")
     (suspended,) = trace.select("lifecycle", event="suspended")
 
@@ -114,15 +114,15 @@ def test_the_row_of_a_fault_names_who_was_meant_and_who_it_is(tmp_path):
 def test_a_fault_of_a_plan_that_means_nobody_begins_does_nothing_and_ends(tmp_path, line):
     alone = attrs.evolve(busy_cluster(20_000), consumers=())
     alone = attrs.evolve(alone, faults=Plan((TimedFault("it", fault_of(line), 5_000, 5_000),)))
-    outcome = play(alone, tmp_path)
+    outcome = outcome_of(alone, tmp_path)
     begin, end = outcome.trace.select("faults")
 
     assert (begin.event, end.event) == ("begin", "end")
     assert (begin.at_ms, end.at_ms) == (5_000, 10_000)
     assert begin.subject == end.subject == fault_of(line).scope.describe()
-    assert end.bites == 0
+    assert end.hits == 0
     assert outcome.left == {}
-    assert outcome.trace.select("lifecycle", after=5_000, until=19_999) == []
+    assert outcome.trace.select("lifecycle", after_ms=5_000, until_ms=19_999) == []
 
 
 def test_a_fault_that_meant_nobody_holds_nobody_down():

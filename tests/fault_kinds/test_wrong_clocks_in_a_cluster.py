@@ -4,10 +4,10 @@ import itertools
 import json
 
 import pytest
-from at_work import busy_cluster
-from by_script import broken, once
 
-from emulator.host import EPOCH_MS
+from emulator.time.timeline import EPOCH_MS
+from fault_kinds.at_work import busy_cluster
+from fault_kinds.by_script import broken, once
 
 JUMP_MS = 62_000
 
@@ -21,21 +21,21 @@ def live(trace, nameserver, **between):
 def test_a_nameserver_whose_clock_jumps_gives_up_every_broker_at_its_next_scan_until_they_register_again():
     trace = broken(busy_cluster(1), once("jump ns-1 130000", JUMP_MS, 130_000), for_ms=131_000)
 
-    gone = [(at_ms, subject) for at_ms, subject, known in live(trace, "ns-1", after=JUMP_MS) if not known]
-    back = [(at_ms, subject) for at_ms, subject, known in live(trace, "ns-1", after=JUMP_MS) if known]
+    gone = [(at_ms, subject) for at_ms, subject, known in live(trace, "ns-1", after_ms=JUMP_MS) if not known]
+    back = [(at_ms, subject) for at_ms, subject, known in live(trace, "ns-1", after_ms=JUMP_MS) if known]
     assert sorted(dict.fromkeys(name for _, name in gone)) == ["broker-a", "broker-b"]
     (scan_ms,) = dict.fromkeys(at_ms for at_ms, _ in gone)
     assert JUMP_MS < scan_ms <= JUMP_MS + 5_000  # a scan every 5 s
     assert sorted(dict.fromkeys(name for _, name in back)) == ["broker-a", "broker-b"]
     assert all(scan_ms < at_ms <= scan_ms + 31_000 for at_ms, _ in back)  # a registration every 30 s
-    assert live(trace, "ns-2", after=JUMP_MS) == []
+    assert live(trace, "ns-2", after_ms=JUMP_MS) == []
 
 
 @pytest.mark.parametrize("line", ["jump ns-1 80000", "jump ns-1 -130000", "skew ns-1 -130000"])
 def test_a_nameserver_whose_clock_is_not_that_far_ahead_gives_up_nobody(line):
     trace = broken(busy_cluster(1), once(line, JUMP_MS, JUMP_MS + 15_000), for_ms=JUMP_MS + 16_000)
 
-    assert live(trace, "ns-1", after=JUMP_MS) == []
+    assert live(trace, "ns-1", after_ms=JUMP_MS) == []
 
 
 def store_timestamps(line):

@@ -5,20 +5,18 @@ Nobody polls: a test says who is there.
 
 import json
 
-from tiny_world import MS, PORT, add_host, process_of
-
 from emulator.network.link import LinkEffect, LinkRule
-from nodes.broker.consumer_offsets import ConsumerOffsetManager
-from nodes.broker.consumers import ConsumerManager
+from emulator.testing.worlds import MS, PORT, add_host, process_of
+from nodes.broker.clients.lock_batch import LockBatchMq
+from nodes.broker.clients.offset_manage import OffsetManage
 from nodes.broker.context import BrokerContext
-from nodes.broker.lock_batch import LockBatchMq
-from nodes.broker.member_group import MemberGroup
-from nodes.broker.message_store import MessageStore
-from nodes.broker.metadata_handlers import MetadataHandlers
-from nodes.broker.offset_manage import OffsetManage
-from nodes.broker.slave_synchronize import SlaveSynchronize
-from nodes.broker.subscription_groups import SubscriptionGroupManager
-from nodes.broker.topics import TopicConfigManager
+from nodes.broker.group.slave_synchronize import MetadataHandlers, SlaveSynchronize
+from nodes.broker.tables.consumer_offsets import ConsumerOffsetManager
+from nodes.broker.tables.consumers import ConsumerManager
+from nodes.broker.tables.member_group import MemberGroup
+from nodes.broker.tables.message_store import MessageStore
+from nodes.broker.tables.subscription_groups import SubscriptionGroupManager
+from nodes.broker.tables.topics import TopicConfigManager
 from nodes.config import BrokerConfig
 from nodes.protocol.registry import encode_body
 from nodes.rpc.client import RpcClient
@@ -62,9 +60,12 @@ class Member:
         self.group.slave_sync_master_addr = master
         self.client = RpcClient(self.host, config)
         self.server = RpcServer(self.host, config)
-        self.offset_manage = OffsetManage(self.context, self.server)
-        MetadataHandlers(self.context, self.server)
-        LockBatchMq(self.context, self.client, self.server, self.group)
+        self.offset_manage = OffsetManage(self.context)
+        self.server.serve(
+            self.offset_manage.handlers(),
+            MetadataHandlers(self.context).handlers(),
+            LockBatchMq(self.context, self.client, self.group).handlers(),
+        )
         self.slave = SlaveSynchronize(self.context, self.client, self.group)
         self.thread = ScheduledThread(self.host, "BrokerControllerScheduledThread")
         self.host.listen(PORT, self.server)
@@ -116,11 +117,11 @@ class Caller:
 
 def requests(played, src, code, event="delivered"):
     """When requests of a code arrived, in whole ms."""
-    rows = played.trace.of("rpc", src=src, code=code, kind="request", event=event)
+    rows = played.trace.select("rpc", src=src, code=code, kind="request", event=event)
     return [row["t_ns"] // MS for row in rows]
 
 
 def believed(played, node, kind, subject):
     """What a node believed one after the other: (ms, value)."""
-    rows = played.trace.of("beliefs", node=node, kind=kind, subject=subject)
+    rows = played.trace.select("beliefs", node=node, kind=kind, subject=subject)
     return [(row["t_ns"] // MS, json.loads(row["value"])) for row in rows]

@@ -1,10 +1,9 @@
 """When a broker tells of a new version of one of its tables."""
 
-from group_of_brokers import Member, believed
-from tiny_world import add_host, play, process_of
-
-from nodes.broker.client_manage import ClientManage
-from nodes.broker.registration import Registration
+from emulator.testing.worlds import add_host, play_world, process_of
+from groups.group_of_brokers import Member, believed
+from nodes.broker.clients.client_manage import ClientManage
+from nodes.broker.registration.registration import Registration
 from nodes.config import BrokerConfig
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.model import ConsumeFromWhere, ConsumerData, ConsumeType, HeartbeatData, MessageModel
@@ -34,7 +33,7 @@ def test_499_commits_say_nothing_and_the_next_tells_a_new_version():
             for offset in range(times):
                 broker.commit(offset)
 
-        return counters(play(main), "consumer_offsets")
+        return counters(play_world(main), "consumer_offsets")
 
     assert (committed(499), committed(500)) == ([0], [0, 1])
 
@@ -42,13 +41,14 @@ def test_499_commits_say_nothing_and_the_next_tells_a_new_version():
 def test_a_heartbeat_that_makes_a_group_and_its_retry_topic_tells_both_versions_once():
     async def main(world):
         broker = Member(world, 0)
-        ClientManage(broker.context, broker.server, Registration(broker.context, broker.client, broker.group))
+        clients = ClientManage(broker.context, Registration(broker.context, broker.client, broker.group))
+        broker.server.serve(clients.handlers())
         broker.context.versions.believe()
         client = RpcClient(process_of(add_host(world, 90, "c1")))
         for _ in range(2):
             await invoke(client, broker.context.address, RequestCode.HEART_BEAT, None, BEAT, timeout_ms=3_000)
 
-    played = play(main)
+    played = play_world(main)
 
     assert (counters(played, "topics"), counters(played, "subscription_groups")) == ([0, 1], [0, 1])
 
@@ -58,7 +58,7 @@ def test_a_broker_without_timer_tells_of_four_tables_another_of_five():
         async def main(world):
             Member(world, 0, BrokerConfig(**options)).context.versions.believe()
 
-        return [row["subject"] for row in play(main).trace.of("beliefs", kind="data_version")]
+        return [row["subject"] for row in play_world(main).trace.select("beliefs", kind="data_version")]
 
     four = ["topics", "consumer_offsets", "subscription_groups", "delay_offsets"]
     assert told(timer_wheel_enable=False) == four

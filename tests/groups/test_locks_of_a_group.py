@@ -2,9 +2,9 @@
 
 import pytest
 import trio
-from group_of_brokers import Caller, Member, believed, cut, heal, know_each_other, requests
-from tiny_world import MS, play, until_ms
 
+from emulator.testing.worlds import MS, play_world, until_ms
+from groups.group_of_brokers import Caller, Member, believed, cut, heal, know_each_other, requests
 from nodes.config import BrokerConfig
 from nodes.protocol.bodies import LockBatchRequestBody, LockBatchResponseBody
 from nodes.protocol.codes import RequestCode
@@ -45,7 +45,7 @@ def test_all_members_hold_what_a_majority_locked():
         *members, caller = three(world)
         return await lock(caller, members[0], "a"), [holder(member) for member in members]
 
-    played = play(main, delay_ms=1)
+    played = play_world(main, delay_ms=1)
 
     # Two connections are opened and two answers awaited, each one way and back.
     assert played.result == ((True, 8), ["a", "a", "a"])
@@ -59,7 +59,7 @@ def test_one_dead_member_of_three_keeps_nobody_from_a_lock():
         await three_.machine.kill()
         return await lock(caller, one, "a"), holder(two)
 
-    assert play(main).result == ((True, 0), "a")
+    assert play_world(main).result == ((True, 0), "a")
 
 
 def test_with_two_replicas_nothing_is_locked_while_one_is_down():
@@ -69,7 +69,7 @@ def test_with_two_replicas_nothing_is_locked_while_one_is_down():
         await two.machine.kill()
         return await lock(caller, one, "a")
 
-    assert play(main).result == (False, 0)
+    assert play_world(main).result == (False, 0)
 
 
 def test_without_strict_mode_nobody_else_is_asked():
@@ -77,7 +77,7 @@ def test_without_strict_mode_nobody_else_is_asked():
         one, two, _, caller = three(world, BrokerConfig(total_replicas=3))
         return await lock(caller, one, "a"), await lock(caller, two, "b")
 
-    played = play(main)
+    played = play_world(main)
 
     assert played.result == ((True, 0), (True, 0))
     assert [requests(played, name, 41) for name in ("b0", "b1", "b2")] == [[], [], []]
@@ -97,10 +97,10 @@ def test_a_silent_member_is_waited_for_2_s_and_the_client_that_gave_up_after_1_s
         other = await lock(caller, one, "b", timeout_ms=5_000)
         return gave_up_ms, holder(one), other
 
-    played = play(main)
+    played = play_world(main)
 
     assert played.result == (11_000, "a", (False, 2_000))
-    answers = played.trace.of("rpc", src="b0", dst="client", code=41)
+    answers = played.trace.select("rpc", src="b0", dst="client", code=41)
     assert [row["t_ns"] // MS for row in answers if row["event"] != "connected"] == [0, 12_000, 13_000]
 
 
@@ -123,7 +123,7 @@ def test_what_a_member_says_after_its_1_s_but_within_the_2_s_of_all_counts():
             await slow.machine.resume()
         return got
 
-    assert play(main).result == [(True, 1_500)]
+    assert play_world(main).result == [(True, 1_500)]
 
 
 @pytest.mark.trap("M65")
@@ -143,7 +143,7 @@ def test_two_clients_with_a_minority_each_fail_until_the_locks_of_one_expire():
         tries += [await lock(caller, two, "b")]
         return [got for got, _ in tries], held, [holder(one), holder(two)]
 
-    tries, held, at_last = play(main).result
+    tries, held, at_last = play_world(main).result
     assert held == ["a", "b"]
     assert tries == [False, False, False, False, True]
     assert at_last == ["b", "b"]
@@ -158,11 +158,15 @@ def test_a_strict_unlock_is_answered_at_once_and_reaches_all_members():
         await until_ms(world, 100)
         return answer.code, at_once, [holder(member) for member in members]
 
-    played = play(main, delay_ms=1)
+    played = play_world(main, delay_ms=1)
 
     assert played.result[0] == 0
     assert played.result[2] == [None, None, None]
-    assert sorted(row["dst"] for row in played.trace.of("rpc", src="b0", code=42, kind="request")) == ["b0", "b1", "b2"]
+    assert sorted(row["dst"] for row in played.trace.select("rpc", src="b0", code=42, kind="request")) == [
+        "b0",
+        "b1",
+        "b2",
+    ]
     assert believed(played, "b2", "queue_locks", "g")[-1][1] is None
 
 
@@ -177,7 +181,7 @@ def test_a_strict_unlock_after_an_empty_poll_unlocks_nothing_and_succeeds(polled
         await until_ms(world, 100)
         return answer.code, [holder(member) for member in members]
 
-    assert play(main).result == (0, ["a", "a", "a"])
+    assert play_world(main).result == (0, ["a", "a", "a"])
 
 
 def test_locks_are_not_among_what_a_slave_copies():
@@ -188,4 +192,4 @@ def test_locks_are_not_among_what_a_slave_copies():
         await slave.slave.sync_all()
         return holder(slave), await lock(caller, slave, "b"), holder(master)
 
-    assert play(main).result == (None, (True, 0), "a")
+    assert play_world(main).result == (None, (True, 0), "a")

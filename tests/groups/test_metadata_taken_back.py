@@ -2,12 +2,12 @@
 
 import attrs
 import pytest
-from group_of_brokers import Member, believed
-from tiny_world import play
 
-from nodes.broker.delay_offsets import TimerCheckPoint
-from nodes.broker.metadata_files import DELAY_OFFSET_FILE, TIMER_CHECK_POINT_FILE, load_progress_of_delays
-from nodes.broker.pre_online import AdoptMetadata, newer_or_equal
+from emulator.testing.worlds import play_world
+from groups.group_of_brokers import Member, believed
+from nodes.broker.files import DELAY_OFFSET_FILE, TIMER_CHECK_POINT_FILE, load_delay_progress
+from nodes.broker.tables.delay_offsets import TimerCheckPoint
+from nodes.broker.tables.pre_online import AdoptMetadata, newer_or_equal
 from nodes.config import BrokerConfig
 from nodes.protocol.model import DataVersion
 
@@ -23,10 +23,10 @@ def test_a_member_is_asked_for_delay_offsets_consumer_offsets_and_check_point_in
         fetched = await master.slave.fetch_metadata(member.context.address)
         return fetched.consumer_offsets, fetched.versions == member.slave.local_versions()
 
-    played = play(main)
+    played = play_world(main)
 
     offsets, same_versions = played.result
-    rows = played.trace.of("rpc", src="b0", dst="b1", kind="request", event="delivered")
+    rows = played.trace.select("rpc", src="b0", dst="b1", kind="request", event="delivered")
     assert [row["code"] for row in rows] == [45, 43, 60]
     assert (offsets.offset_table, offsets.group_topic_map) == ({"t@g": {0: 42}}, {"g": ("t",)})
     assert same_versions
@@ -37,10 +37,10 @@ def test_a_member_without_timer_has_nothing_to_take_back():
         master, member = Member(world, 0), Member(world, 1, BrokerConfig(timer_wheel_enable=False))
         return await master.slave.fetch_metadata(member.context.address)
 
-    played = play(main)
+    played = play_world(main)
 
     assert played.result is None
-    (refused,) = played.trace.of("rpc", src="b1", code=60, kind="response")
+    (refused,) = played.trace.select("rpc", src="b1", code=60, kind="response")
     assert refused["status"] == 1
 
 
@@ -50,7 +50,7 @@ def test_a_member_that_is_gone_has_nothing_to_take_back():
         await member.machine.kill()
         return await master.slave.fetch_metadata(member.context.address)
 
-    assert play(main).result is None
+    assert play_world(main).result is None
 
 
 def test_a_master_without_timer_has_no_version_of_it_and_so_takes_none_back():
@@ -59,7 +59,7 @@ def test_a_master_without_timer_has_no_version_of_it_and_so_takes_none_back():
         fetched = await master.slave.fetch_metadata(member.context.address)
         return newer_or_equal(fetched.versions, master.slave.local_versions())
 
-    assert play(main).result == attrs.evolve(ALL, timer_check_point=False)
+    assert play_world(main).result == attrs.evolve(ALL, timer_check_point=False)
 
 
 @pytest.mark.trap("M48")
@@ -80,7 +80,7 @@ def test_the_commits_of_an_acting_slave_are_lost_to_a_master_whose_version_stepp
         master.slave.adopt(fetched, newer_or_equal(fetched.versions, master.slave.local_versions()))
         return master.offset()
 
-    assert play(main).result == taken_back
+    assert play_world(main).result == taken_back
 
 
 def test_only_what_shall_be_adopted_is_and_it_is_on_the_disk_at_once():
@@ -94,10 +94,10 @@ def test_only_what_shall_be_adopted_is_and_it_is_on_the_disk_at_once():
         master.slave.adopt(fetched, attrs.evolve(ALL, consumer_offsets=False))
         for name in (DELAY_OFFSET_FILE, TIMER_CHECK_POINT_FILE):
             again.host.disk.write(name, master.host.disk.read(name))
-        load_progress_of_delays(again.context)
+        load_delay_progress(again.context)
         return [(m.context.delay_offsets.wrapper(), m.context.timer.check_point, m.offset()) for m in (master, again)]
 
-    played = play(main)
+    played = play_world(main)
 
     master, again = played.result
     assert master == again

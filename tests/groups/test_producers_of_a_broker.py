@@ -1,10 +1,9 @@
 """How a broker comes to know producers, and how it forgets them."""
 
-from group_of_brokers import Member
-from tiny_world import PORT, add_host, play, process_of, until_ms
-
-from nodes.broker.client_manage import ClientManage
-from nodes.broker.registration import Registration
+from emulator.testing.worlds import PORT, add_host, play_world, process_of, until_ms
+from groups.group_of_brokers import Member
+from nodes.broker.clients.client_manage import ClientManage
+from nodes.broker.registration.registration import Registration
 from nodes.protocol import headers
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.model import HeartbeatData, ProducerData
@@ -15,7 +14,7 @@ from nodes.rpc.typed import invoke
 BEAT = HeartbeatData("p1", (ProducerData("pg"), ProducerData("other")))
 
 
-class Stage:
+class BrokerOfProducers:
     """A broker that minds its clients, and one producer."""
 
     def __init__(self, world):
@@ -24,7 +23,8 @@ class Stage:
         host = self.broker.host
         server = RpcServer(host, self.broker.context.config, on_channel_closed=self._on_channel_closed)
         registration = Registration(self.broker.context, self.broker.client, self.broker.group)
-        self.clients = ClientManage(self.broker.context, server, registration)
+        self.clients = ClientManage(self.broker.context, registration)
+        server.serve(self.clients.handlers())
         self.clients.start()
         host.listen(PORT + 10, server)
         self.machine = add_host(world, 90, "p1")
@@ -44,31 +44,31 @@ class Stage:
 
 def test_a_heartbeat_brings_producers_and_an_unregistration_takes_one_group_out():
     async def main(world):
-        stage = Stage(world)
+        stage = BrokerOfProducers(world)
         await stage.beat()
         known = sorted(stage.producers.groups)
         header = headers.UnregisterClientRequestHeader("p1", producer_group="pg")
         await stage.ask(RequestCode.UNREGISTER_CLIENT, header)
         return known, sorted(stage.producers.groups)
 
-    assert play(main).result == (["other", "pg"], ["other"])
+    assert play_world(main).result == (["other", "pg"], ["other"])
 
 
 def test_a_producer_is_gone_with_its_connection():
     async def main(world):
-        stage = Stage(world)
+        stage = BrokerOfProducers(world)
         await stage.beat()
         online = stage.producers.group_online("pg")
         await stage.machine.kill()
         await until_ms(world, 10)
         return online, stage.producers.group_online("pg"), dict(stage.producers.clients)
 
-    assert play(main, delay_ms=1).result == (True, False, {})
+    assert play_world(main, delay_ms=1).result == (True, False, {})
 
 
 def test_a_producer_that_only_sends_is_closed_by_the_first_scan_after_120_s_without_heartbeat():
     async def main(world):
-        stage = Stage(world)
+        stage = BrokerOfProducers(world)
         await until_ms(world, 5_000)
         await stage.beat()
         for instant_ms in (60_000, 110_000, 129_900):
@@ -78,4 +78,4 @@ def test_a_producer_that_only_sends_is_closed_by_the_first_scan_after_120_s_with
         await until_ms(world, 130_100)
         return before, stage.producers.group_online("pg"), len(stage.closed)
 
-    assert play(main).result == ((True, []), False, 1)
+    assert play_world(main).result == ((True, []), False, 1)

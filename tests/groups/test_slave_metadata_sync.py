@@ -3,11 +3,10 @@
 import json
 
 import pytest
-from group_of_brokers import Caller, Member, believed, requests
-from tiny_world import VIRTUAL, play, until_ms
 
-from nodes.broker.delay_offsets import TimerCheckPoint
-from nodes.broker.metadata_files import (
+from emulator.testing.worlds import VIRTUAL, play_world, until_ms
+from groups.group_of_brokers import Caller, Member, believed, requests
+from nodes.broker.files import (
     DELAY_OFFSET_FILE,
     GROUP_FILE,
     MESSAGE_REQUEST_MODE_FILE,
@@ -15,6 +14,7 @@ from nodes.broker.metadata_files import (
     TIMER_CHECK_POINT_FILE,
     TOPIC_FILE,
 )
+from nodes.broker.tables.delay_offsets import TimerCheckPoint
 from nodes.config import BrokerConfig
 from nodes.protocol.bodies import SetMessageRequestModeRequestBody, SubscriptionGroupTable, TopicConfigSerializeWrapper
 from nodes.protocol.codes import RequestCode
@@ -46,7 +46,7 @@ def test_a_fresh_slave_knows_no_offsets_for_a_minute(mode):
         await until_ms(world, 61_100)
         return before, slave.offset()
 
-    played = play(main, mode=mode)
+    played = play_world(main, mode=mode)
 
     assert played.result == (-1, 42)
     assert requests(played, "b1", OFFSETS) == [61_000]
@@ -58,9 +58,9 @@ def test_the_tables_are_copied_one_after_the_other_and_topics_over_the_second_po
         a_master_and_its_slave(world)
         await until_ms(world, 62_000)
 
-    played = play(main, delay_ms=5)
+    played = play_world(main, delay_ms=5)
 
-    rows = played.trace.of("rpc", src="b1", dst="b0", kind="request", event="delivered")
+    rows = played.trace.select("rpc", src="b1", dst="b0", kind="request", event="delivered")
     copied = [(row["code"], row["connection"]) for row in rows if row["t_ns"] > 61_000 * 10**6]
     assert [code for code, _ in copied] == [TOPICS, OFFSETS, DELAYS, GROUPS, MODES, CHECK_POINT]
     second, main_port = copied[0][1], copied[1][1]
@@ -76,7 +76,7 @@ def test_modes_of_groups_are_copied_whole_each_time_and_written_down():
         await until_ms(world, 62_000)
         return slave.context
 
-    slave = play(main).result
+    slave = play_world(main).result
 
     copied = slave.request_modes.mode("t", "g")
     assert (copied.mode, copied.pop_share_queue_num) == (MessageRequestMode.POP, 2)
@@ -92,7 +92,7 @@ def test_without_a_master_at_the_first_attempt_the_next_comes_only_after_another
         slave.group.slave_sync_master_addr = MASTER
         await until_ms(world, 130_000)
 
-    played = play(main)
+    played = play_world(main)
 
     assert requests(played, "b1", OFFSETS) == [124_000]
     assert requests(played, "b1", CHECK_POINT)[0] == 67_000
@@ -104,7 +104,7 @@ def test_a_broker_does_not_copy_from_itself():
         master.copy_from_master()
         await until_ms(world, 62_000)
 
-    assert [requests(play(main), "b0", code) for code in (TOPICS, OFFSETS, DELAYS, GROUPS)] == [[], [], [], []]
+    assert [requests(play_world(main), "b0", code) for code in (TOPICS, OFFSETS, DELAYS, GROUPS)] == [[], [], [], []]
 
 
 @pytest.mark.trap("M38")
@@ -120,7 +120,7 @@ def test_a_slave_never_gets_to_its_masters_topic_version_and_copies_all_topics_e
             seen.append((slave.context.topics.data_version.counter, "orders" in slave.context.topics.topics))
         return master.context.topics.data_version.counter, shared, masters
 
-    played = play(main)
+    played = play_world(main)
 
     counter, shared, masters = played.result
     # The first time "orders" is missing at the slave and so is not deleted there.
@@ -142,7 +142,7 @@ def test_a_slaves_newer_offsets_are_overwritten_whatever_the_versions_say():
         await until_ms(world, 62_000)
         return older, slave.offset(), slave.offset(group="only here"), version(slave) == version(master)
 
-    played = play(main)
+    played = play_world(main)
 
     assert played.result == (-1, 100, 7, True)
     told = [value[2] for _, value in believed(played, "b1", "data_version", "consumer_offsets")]
@@ -169,7 +169,7 @@ def test_a_slave_keeps_trying_while_its_master_is_silent_and_is_slow_in_all_that
         await until_ms(world, 150_000)
         return before, slave.offset()
 
-    played = play(main)
+    played = play_world(main)
 
     assert played.result == (-1, 5)
     # Five copies and a check point take 18 s from 61 s on; then what was due at 64 and 67 s comes before that of 70 s.
@@ -191,7 +191,7 @@ def test_a_copy_that_fails_does_not_keep_the_next_from_being_made():
         await until_ms(world, 62_000)
         return slave.offset(), [topic for topic in ("typed", "after it") if topic in slave.context.topics.topics]
 
-    assert play(main).result == (9, [])
+    assert play_world(main).result == (9, [])
 
 
 def test_what_was_copied_is_on_the_disk():
@@ -206,7 +206,7 @@ def test_what_was_copied_is_on_the_disk():
         names = (TOPIC_FILE, OFFSET_FILE, DELAY_OFFSET_FILE, GROUP_FILE, TIMER_CHECK_POINT_FILE)
         return {name: disk.read(name) for name in names}
 
-    files = play(main).result
+    files = play_world(main).result
 
     assert json.loads(files[OFFSET_FILE])["offsetTable"] == {"t@g": {"0": 3}}
     assert json.loads(files[DELAY_OFFSET_FILE])["offsetTable"] == {"4": 17}
@@ -227,7 +227,7 @@ def test_a_slave_follows_its_masters_timer_unless_it_delivers_itself():
             followed.append(slave.context.timer.check_point)
         return followed
 
-    played = play(main)
+    played = play_world(main)
 
     def copied(from_ms):
         return TimerCheckPoint(from_ms, 0, 0, from_ms + 1, DataVersion(0, 4, 5))
@@ -245,4 +245,4 @@ def test_a_master_without_timer_refuses_to_tell_its_check_point():
         answer = await Caller(world).ask(master, RequestCode.GET_TIMER_CHECK_POINT)
         return answer.code, slave.context.timer.check_point.last_read_time_ms
 
-    assert play(main).result == (1, 0)
+    assert play_world(main).result == (1, 0)

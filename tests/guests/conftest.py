@@ -1,13 +1,10 @@
-"""The helpers of this folder on the path; what is missing on this machine is the reason of a skip."""
+"""What is missing on this machine is the reason of a skip."""
 
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
 
 
 @pytest.fixture(scope="session")

@@ -4,9 +4,9 @@ import time
 from pathlib import Path
 
 import pytest
-from java_application import JavaApplication
 
 import emulator
+from guests.java_application import JavaApplication
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.guests

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import attrs
 import pytest
-from java_application import JavaApplication
 
 import emulator
-from emulator.handle.cluster_handle import ClusterHandle
+from emulator.notebook.handle import ClusterHandle
+from emulator.trace.run_directory import table_rows
 from emulator.trace.schema import MESSAGES
-from emulator.trace.table_rows import table_rows
+from guests.java_application import JavaApplication
 
 HERE = Path(__file__).parent
 pytestmark = pytest.mark.guests

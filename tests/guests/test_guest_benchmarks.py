@@ -2,8 +2,8 @@
 
 import pytest
 
-from emulator.bench import guest_rows
-from emulator.bench.figures import Work
+from studies.bench import guest_rows
+from studies.bench.figures import Work
 
 pytestmark = pytest.mark.guests
 TINY = Work(size=0.01, rounds=0.1)

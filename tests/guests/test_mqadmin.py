@@ -5,9 +5,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from mqadmin_table import SUBCOMMANDS
 
 import emulator
+from guests.mqadmin_table import SUBCOMMANDS
 
 HERE = Path(__file__).parent
 pytestmark = pytest.mark.guests

@@ -4,17 +4,18 @@ import json
 from collections.abc import Callable
 
 import attrs
-from tiny_world import MS, PORT, Ear, Played, add_host, process_of
 
-from emulator.host import EmulatedHost, World
-from nodes.broker.commit_log import load_commit_log, write_commit_log
-from nodes.broker.consumer_offsets import ConsumerOffsetManager
-from nodes.broker.consumers import ConsumerManager
+from emulator.machine.host import EmulatedHost
+from emulator.machine.world import World
+from emulator.testing.worlds import MS, PORT, Ear, Played, add_host, process_of
 from nodes.broker.context import BrokerContext
-from nodes.broker.ha_service import HaService
-from nodes.broker.message_store import MessageStore
-from nodes.broker.subscription_groups import SubscriptionGroupManager
-from nodes.broker.topics import TopicConfigManager
+from nodes.broker.files import load_commit_log, write_commit_log
+from nodes.broker.ha.service import HaService
+from nodes.broker.tables.consumer_offsets import ConsumerOffsetManager
+from nodes.broker.tables.consumers import ConsumerManager
+from nodes.broker.tables.message_store import MessageStore
+from nodes.broker.tables.subscription_groups import SubscriptionGroupManager
+from nodes.broker.tables.topics import TopicConfigManager
 from nodes.config import BrokerConfig
 from nodes.host import Channel, Host
 from nodes.protocol.model import Message
@@ -111,6 +112,6 @@ def ha_address(number: int) -> str:
 
 def ha_states(played: Played, number: int, subject: str = "") -> list[tuple[float, str | None]]:
     """(ms, state) as the broker on a machine believed it, of all links or of one subject's."""
-    rows = played.trace.of("beliefs", kind="ha_state", node=f"broker-{number}")
+    rows = played.trace.select("beliefs", kind="ha_state", node=f"broker-{number}")
     values = [(row["t_ns"] / MS, json.loads(row["value"])) for row in rows if subject in ("", row["subject"])]
     return [(at_ms, None if value is None else value["state"]) for at_ms, value in values]

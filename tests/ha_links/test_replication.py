@@ -3,13 +3,13 @@
 from itertools import pairwise
 
 import pytest
-from ha_world import add_broker, dialed, ha_address, ha_states
-from tiny_world import MS, PORT, VIRTUAL, play, process_of, until_ms
 
-from emulator.bites import Bites
-from emulator.disk import EmulatedDisk
+from emulator.base.hits import Hits
+from emulator.machine.disk import EmulatedDisk
 from emulator.network.link import LinkEffect, LinkRule
-from emulator.world import TimeMode
+from emulator.testing.worlds import MS, PORT, VIRTUAL, play_world, process_of, until_ms
+from emulator.time.mode import TimeMode
+from ha_links.ha_world import add_broker, dialed, ha_address, ha_states
 from nodes.protocol.command import Command
 
 modes = pytest.mark.parametrize("mode", VIRTUAL)
@@ -44,7 +44,7 @@ def test_what_a_master_stores_reaches_all_its_slaves_and_their_disks(mode):
         await until_ms(world, 6_300)
         return logs, queues, told, [slave.broker.log() for slave in slaves]
 
-    logs, queues, told, kept = play(main, mode=mode, delay_ms=5).result
+    logs, queues, told, kept = play_world(main, mode=mode, delay_ms=5).result
 
     assert logs == kept == [counted(1, 3)] * 2
     assert queues == [2, 2]
@@ -59,7 +59,7 @@ def test_the_same_world_leaves_the_same_trace_over_memory_and_over_sockets():
             await until_ms(world, 1 + 700 * number)
             master.broker.put(b"x" * number)
 
-    digests = [play(main, mode=mode, delay_ms=3, jitter_ms=4).digest for mode in VIRTUAL]
+    digests = [play_world(main, mode=mode, delay_ms=3, jitter_ms=4).digest for mode in VIRTUAL]
 
     assert digests[0] == digests[1]
 
@@ -76,7 +76,7 @@ def test_a_slave_says_nothing_before_5_s_have_passed_since_its_last_report():
         return before, [at_ms for at_ms, *_ in slave.broker.arrived]
 
     # Connected after a round trip, reported when 5 s are over, answered.
-    assert play(main, delay_ms=5).result == ([], [5_011])
+    assert play_world(main, delay_ms=5).result == ([], [5_011])
 
 
 def test_messages_go_out_at_the_ticks_of_the_writer_100_ms_apart_and_together():
@@ -90,7 +90,7 @@ def test_messages_go_out_at_the_ticks_of_the_writer_100_ms_apart_and_together():
         return [at_ms for at_ms, *_ in slave.broker.arrived]
 
     # The writer has looked for more since 5,006 ms, when the first report came.
-    assert play(main, delay_ms=5).result == [7_011, 7_011, 7_211]
+    assert play_world(main, delay_ms=5).result == [7_011, 7_011, 7_211]
 
 
 def test_one_frame_carries_32_kib_of_whole_messages_at_most():
@@ -102,11 +102,11 @@ def test_one_frame_carries_32_kib_of_whole_messages_at_most():
         await until_ms(world, 6_000)
         return slave.broker.log()
 
-    played = play(main)
+    played = play_world(main)
 
     assert [len(body) for body in played.result] == [10_000] * 4 + [50_000, 1]
     # A heartbeat, since nothing has been said for 5 s; three messages, one, the long one, the last one.
-    assert len(played.trace.of("rpc", event="delivered", src="broker-1", code=100_002)) == 1 + 4
+    assert len(played.trace.select("rpc", event="delivered", src="broker-1", code=100_002)) == 1 + 4
 
 
 @modes
@@ -121,7 +121,7 @@ def test_a_link_survives_a_cut_of_10_s_and_not_one_of_25_s(mode):
             world.fabric.remove_rule("f1")
         await until_ms(world, 110_000)
 
-    played = play(main, mode=mode, delay_ms=5)
+    played = play_world(main, mode=mode, delay_ms=5)
     states = ha_states(played, 2, "master")
 
     assert [state for _, state in states] == ["ready", "transfer", "ready", "transfer"]
@@ -146,7 +146,7 @@ def test_a_freeze_of_15_s_breaks_no_link_at_either_end(frozen):
         await until_ms(world, 60_000)
         return slave.broker.log() == master.broker.log()
 
-    played = play(main, delay_ms=5)
+    played = play_world(main, delay_ms=5)
 
     assert played.result
     assert [state for _, state in ha_states(played, 2, "master")] == ["ready", "transfer"]
@@ -170,7 +170,7 @@ def test_after_a_cut_of_25_s_a_slave_catches_up(mode):
         await until_ms(world, 60_000)
         return during, slave.broker.log()
 
-    played = play(main, mode=mode, delay_ms=5)
+    played = play_world(main, mode=mode, delay_ms=5)
 
     assert played.result == (counted(1, 9), counted(1, 59))
     lost_ms = ha_states(played, 2, "master")[2][0]
@@ -192,7 +192,7 @@ def test_a_piece_that_is_lost_costs_the_connection_and_5_s_but_no_message():
         await until_ms(world, 12_000)
         return before, slave.broker.log()
 
-    played = play(main, delay_ms=5)
+    played = play_world(main, delay_ms=5)
 
     assert played.result == ([], [b"1", b"2"])
     assert [state for _, state in ha_states(played, 2, "master")] == ["ready", "transfer", "ready", "transfer"]
@@ -213,10 +213,10 @@ def test_a_slave_whose_master_is_killed_tries_again_every_5_s():
         await until_ms(world, 40_500)
         return slave.broker.log()
 
-    played = play(main, delay_ms=5)
+    played = play_world(main, delay_ms=5)
 
     assert played.result == [b"1", b"2"]
-    attempts = [row["t_ns"] / MS for row in played.trace.of("rpc", event="refused", src="broker-2")]
+    attempts = [row["t_ns"] / MS for row in played.trace.select("rpc", event="refused", src="broker-2")]
     # Every pause is 5 s long, every refusal takes a round trip.
     assert attempts == [15_015, 20_025, 25_035, 30_045]
     assert ha_states(played, 2, "master")[-1] == (35_055, "transfer")
@@ -232,7 +232,7 @@ def test_a_woken_slave_connects_now_and_a_new_target_alone_wakes_nobody():
         slaves[0].broker.ha.wake_up()
         await until_ms(world, 6_000)
 
-    played = play(main, delay_ms=5)
+    played = play_world(main, delay_ms=5)
 
     assert ha_states(played, 2, "master") == [(0, "ready"), (1_010, "transfer")]
     assert ha_states(played, 3, "master") == [(0, "ready"), (5_010, "transfer")]
@@ -250,7 +250,7 @@ def test_an_address_told_before_the_service_starts_is_forgotten():
         late.ha.start()
         await until_ms(world, 20_000)
 
-    assert [state for _, state in ha_states(play(main), 2)] == ["ready", "shutdown", "ready"]
+    assert [state for _, state in ha_states(play_world(main), 2)] == ["ready", "shutdown", "ready"]
 
 
 @pytest.mark.trap("M51")
@@ -269,10 +269,10 @@ def test_a_new_target_is_used_only_when_the_link_that_lives_has_died():
         await until_ms(world, 90_000)
         return log
 
-    played = play(main, delay_ms=5)
+    played = play_world(main, delay_ms=5)
 
     assert played.result == [b"of the old master"]
-    sources = [(row["t_ns"] / MS, row["source"]) for row in played.trace.of("beliefs", node="broker-2")]
+    sources = [(row["t_ns"] / MS, row["source"]) for row in played.trace.select("beliefs", node="broker-2")]
     assert [source for _, source in sources] == ["", MASTER, MASTER, ha_address(3)]
     assert 75_000 <= sources[2][0] <= 80_001, "20 s after the last word of the old one"
     assert sources[3][0] == sources[2][0] + 10, "a round trip later"
@@ -292,7 +292,7 @@ def test_slaves_of_a_frozen_master_connect_anew_every_20_s_and_believe_in_a_tran
         await until_ms(world, 110_000)
         return slave.broker.log()
 
-    played = play(main, mode=mode, delay_ms=5)
+    played = play_world(main, mode=mode, delay_ms=5)
     states = ha_states(played, 2, "master")[2:]
     lost_ms = [at_ms for at_ms, state in states if state == "ready"]
 
@@ -310,7 +310,7 @@ def test_a_log_longer_than_its_masters_is_not_found_out_and_goes_on_inside_the_n
         master.broker.put(*counted(1, 3))
         await until_ms(world, 10_000)
         await master.host.kill()
-        master.host.disk = EmulatedDisk(world.timeline, Bites())
+        master.host.disk = EmulatedDisk(world.timeline, Hits())
         master.host.start()
         await until_ms(world, 20_000)
         master.broker.put(b"new 1", b"new 2")
@@ -325,7 +325,7 @@ def test_a_log_longer_than_its_masters_is_not_found_out_and_goes_on_inside_the_n
         await until_ms(world, 41_100)
         return idle, in_sync, master.broker.log(), diverged, slave.broker.log()
 
-    played = play(main, delay_ms=5)
+    played = play_world(main, delay_ms=5)
     idle, in_sync, of_master, (of_slave, readable), after_restart = played.result
 
     assert idle == counted(1, 3)
@@ -355,7 +355,7 @@ def test_an_empty_slave_starts_at_its_masters_last_file():
         return log, offsets, slave.broker.log()
 
     # Six messages of 101 bytes: the file that holds offset 606 begins at 500.
-    assert play(main).result == ([b"6", b"7"], [5, 7], [b"6", b"7"])
+    assert play_world(main).result == ([b"6", b"7"], [5, 7], [b"6", b"7"])
 
 
 def test_in_sync_are_those_who_lag_by_less_than_the_limit():
@@ -372,7 +372,7 @@ def test_in_sync_are_those_who_lag_by_less_than_the_limit():
             counts.append(master.broker.ha.in_sync_replicas(master.broker.store.max_commit_log_offset))
         return counts
 
-    assert play(main).result == [3, 2]
+    assert play_world(main).result == [3, 2]
 
 
 def test_a_slave_replicates_to_whoever_connects_to_it():
@@ -385,7 +385,7 @@ def test_a_slave_replicates_to_whoever_connects_to_it():
         await until_ms(world, 6_400)
         return last.broker.log()
 
-    assert play(main, delay_ms=5).result == [b"1"]
+    assert play_world(main, delay_ms=5).result == [b"1"]
 
 
 def test_a_service_that_stops_closes_its_links_and_its_port_and_never_connects_again():
@@ -399,12 +399,12 @@ def test_a_service_that_stops_closes_its_links_and_its_port_and_never_connects_a
         await until_ms(world, 30_000)
         return [len(process_of(machine.host).endpoints) for machine in (master, *slaves)]
 
-    played = play(main, delay_ms=5)
+    played = play_world(main, delay_ms=5)
 
     assert played.result == [0, 0, 0]
     assert [state for _, state in ha_states(played, 2, "master")] == ["ready", "transfer", "shutdown"]
     assert [state for _, state in ha_states(played, 3, "master")] == ["ready", "transfer", "ready"]
-    assert [r["src"] for r in played.trace.of("rpc", event="refused")] == ["broker-3"] * 4
+    assert [r["src"] for r in played.trace.select("rpc", event="refused")] == ["broker-3"] * 4
 
 
 @pytest.mark.parametrize(
@@ -429,7 +429,7 @@ def test_who_talks_nonsense_to_the_ha_port_is_disconnected_and_harms_nobody(nons
         await until_ms(world, 6_200)
         return ear.codes(), slave.broker.log(), master.host.errors
 
-    assert play(main, mode=TimeMode.SIM).result == (["closed"], [b"1"], [])
+    assert play_world(main, mode=TimeMode.SIM).result == (["closed"], [b"1"], [])
 
 
 def test_who_says_nothing_to_the_ha_port_hears_nothing_and_is_disconnected_after_20_s():
@@ -441,4 +441,4 @@ def test_who_says_nothing_to_the_ha_port_hears_nothing_and_is_disconnected_after
         await until_ms(world, 30_000)
         return ear.heard
 
-    assert play(main).result == [(21_001, "closed")]
+    assert play_world(main).result == [(21_001, "closed")]

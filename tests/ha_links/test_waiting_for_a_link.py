@@ -1,9 +1,9 @@
 """What a broker on its way online waits for: a link in TRANSFER, which says less than one would think."""
 
 import pytest
-from ha_world import HaBroker, add_broker, ha_address, ha_states
-from tiny_world import MS, PORT, play, until_ms
 
+from emulator.testing.worlds import MS, PORT, play_world, until_ms
+from ha_links.ha_world import HaBroker, add_broker, ha_address, ha_states
 from nodes.config import BrokerConfig
 
 MASTER = ha_address(1)
@@ -26,7 +26,7 @@ def test_a_wait_looks_at_the_ticks_of_its_thread_even_if_the_link_stands():
         await until_ms(world, 6_300)
         return [await waited(world, master, "127.1.1.2"), await waited(world, master, "127.1.1.2")]
 
-    assert play(main, delay_ms=5).result == [(True, 7_000), (True, 8_000)]
+    assert play_world(main, delay_ms=5).result == [(True, 7_000), (True, 8_000)]
 
 
 def test_a_master_waits_for_a_slave_until_it_connects():
@@ -38,7 +38,7 @@ def test_a_master_waits_for_a_slave_until_it_connects():
         return await waited(world, master, "127.1.1.2")
 
     # The slave tries every 5 s, so at 10 s; a round trip later it is too late for the tick at that instant.
-    assert play(main, delay_ms=5).result == (True, 11_000)
+    assert play_world(main, delay_ms=5).result == (True, 11_000)
 
 
 @pytest.mark.trap("M46")
@@ -56,7 +56,7 @@ def test_one_link_from_an_address_satisfies_the_wait_for_every_slave_there():
         linked_slaves = master.broker.ha.in_sync_replicas(0) - 1
         return linked_slaves, await waited(world, master, "127.1.1.2")
 
-    assert play(main, delay_ms=5).result == (1, (True, 7_000))
+    assert play_world(main, delay_ms=5).result == (1, (True, 7_000))
 
 
 @pytest.mark.trap("M46")
@@ -68,7 +68,7 @@ def test_a_slave_whose_link_comes_from_another_address_is_never_seen():
         return await waited(world, master, "127.1.9.9")
 
     # The first tick more than 10 s after the request.
-    assert play(main, delay_ms=5).result == (False, 17_000)
+    assert play_world(main, delay_ms=5).result == (False, 17_000)
 
 
 @pytest.mark.trap("M47")
@@ -81,11 +81,11 @@ def test_a_slave_that_is_linked_to_an_old_master_waits_for_no_other():
         slave.broker.ha.update_master_address(ha_address(3))
         return await waited(world, slave, "127.1.1.3")
 
-    played = play(main, delay_ms=5)
+    played = play_world(main, delay_ms=5)
 
     assert played.result == (True, 7_000)
     assert ha_states(played, 3) == []
-    assert [r["source"] for r in played.trace.of("beliefs", kind="ha_state", node="broker-2")] == ["", MASTER]
+    assert [r["source"] for r in played.trace.select("beliefs", kind="ha_state", node="broker-2")] == ["", MASTER]
 
 
 @pytest.mark.trap("M47")
@@ -98,7 +98,7 @@ def test_a_slave_that_is_linked_to_a_frozen_master_waits_for_nothing():
         await until_ms(world, 60_300)
         return await waited(world, slave, "127.1.1.1")
 
-    assert play(main, delay_ms=5).result == (True, 61_000)
+    assert play_world(main, delay_ms=5).result == (True, 61_000)
 
 
 def test_a_slave_without_link_gives_up_after_10_s():
@@ -107,7 +107,7 @@ def test_a_slave_without_link_gives_up_after_10_s():
         await until_ms(world, 6_300)
         return await waited(world, slave, "127.1.1.1")
 
-    assert play(main).result == (False, 17_000)
+    assert play_world(main).result == (False, 17_000)
 
 
 def test_a_wait_ends_when_the_link_with_that_host_is_lost():
@@ -123,7 +123,7 @@ def test_a_wait_ends_when_the_link_with_that_host_is_lost():
         await until_ms(world, 6_900)
         return results
 
-    assert play(main, delay_ms=5).result == [(False, 6_405)]
+    assert play_world(main, delay_ms=5).result == [(False, 6_405)]
 
 
 def test_who_begins_to_wait_ends_the_wait_of_whoever_waited():
@@ -136,4 +136,4 @@ def test_who_begins_to_wait_ends_the_wait_of_whoever_waited():
         await until_ms(world, 7_500)
         return await waited(world, master, "127.1.1.2"), results
 
-    assert play(main, delay_ms=5).result == ((True, 8_000), [(False, 7_500)])
+    assert play_world(main, delay_ms=5).result == ((True, 8_000), [(False, 7_500)])

@@ -4,11 +4,11 @@ import textwrap
 from pathlib import Path
 
 import attrs
-from played import a_scenario
 
 import emulator
-from emulator.handle.cluster_handle import ClusterHandle
-from emulator.spec_model import Scenario
+from emulator.notebook.handle import ClusterHandle
+from emulator.spec.model import Scenario
+from emulator.testing import a_scenario
 
 FIRST_CLUSTER = Path(__file__).parents[2] / "examples" / "first_cluster.toml"
 

@@ -4,14 +4,15 @@ import time
 
 import attrs
 import pytest
-from small_cluster import FIRST_CLUSTER, launched, scenario
 
 import emulator
-from emulator.handle.engine import Engine
-from emulator.run import BY_HAND_FILE, run_scenario
+from emulator.notebook.engine import Engine
+from emulator.run import run_scenario
+from emulator.run.run import BY_HAND_FILE
 from emulator.spec import load
-from emulator.trace.reader import open_run
-from emulator.world import TimeMode
+from emulator.time.mode import TimeMode
+from emulator.trace.run_directory import open_run
+from handle.small_cluster import FIRST_CLUSTER, launched, scenario
 
 MODES = pytest.mark.parametrize("mode", [TimeMode.SIM, TimeMode.FAST])
 
@@ -42,10 +43,10 @@ def test_between_two_calls_no_time_passes(tmp_path):
     with launched(tmp_path) as cluster:
         assert cluster.now_ms == 0
         cluster.advance(20_000)
-        rows = cluster._engine.desk.cluster.world.recorder
-        before = (rows._seq, cluster._engine.desk.cluster.world.timeline.now_ns)
+        rows = cluster._engine.session.cluster.world.recorder
+        before = (rows._seq, cluster._engine.session.cluster.world.timeline.now_ns)
         time.sleep(0.2)  # the wall is what must not matter
-        assert (rows._seq, cluster._engine.desk.cluster.world.timeline.now_ns) == before
+        assert (rows._seq, cluster._engine.session.cluster.world.timeline.now_ns) == before
         assert cluster.now_ms == 20_000
         cluster.advance(0)
         assert cluster.now_ms == 20_000
@@ -112,8 +113,8 @@ def test_verbs_act_at_whole_milliseconds_of_their_own(tmp_path):
         cluster.cut("c1", "broker-a")
         cluster.cut("c2", "broker-a")
         assert cluster.faults().lines == (
-            "cut-1: cut c1 <-> broker-a, since 5.000 s, bit 0 times",
-            "cut-2: cut c2 <-> broker-a, since 5.001 s, bit 0 times",
+            "cut-1: cut c1 <-> broker-a, since 5.000 s, hit 0 times",
+            "cut-2: cut c2 <-> broker-a, since 5.001 s, hit 0 times",
         )
         assert cluster.now_ms == 5_001
 

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 import trio._core._run as trio_run
-from small_cluster import launched, scenario, script
 
 import emulator
 from emulator.cluster import NodeCrashedError
-from emulator.handle.engine import ClusterEndedError
+from emulator.notebook.engine import ClusterEndedError
 from emulator.run import RunError
 from emulator.spec import SpecError
-from emulator.trace.reader import open_run
+from emulator.trace.run_directory import open_run
+from handle.small_cluster import launched, scenario, script
 
 
 def threads_of_clusters():
@@ -77,8 +77,8 @@ def test_a_cluster_that_is_closed_before_its_nodes_are_ready_ends_where_it_stand
 def test_a_node_that_crashes_ends_the_cluster_and_later_calls_say_why(tmp_path):
     cluster = launched(tmp_path)
     cluster.advance(5_000)
-    world = cluster._engine.desk.cluster.world
-    process = cluster._engine.desk.cluster.hosts["broker-a"].process
+    world = cluster._engine.session.cluster.world
+    process = cluster._engine.session.cluster.hosts["broker-a"].process
 
     def bug():
         raise ZeroDivisionError("a bug")
@@ -96,7 +96,7 @@ def test_a_node_that_crashes_ends_the_cluster_and_later_calls_say_why(tmp_path):
 def test_when_the_emulation_itself_fails_the_call_says_why(tmp_path):
     cluster = launched(tmp_path)
     cluster.advance(5_000)
-    world = cluster._engine.desk.cluster.world
+    world = cluster._engine.session.cluster.world
     world.timeline.call_at(6_000_000_000, lambda: world.fabric.hub.fail(OSError(28, "No space left on device")))
     with pytest.raises(ClusterEndedError, match="the trace cannot be written: No space left on device"):
         cluster.advance(5_000)
@@ -135,8 +135,8 @@ def test_an_interrupt_ends_a_call_that_would_never_end_by_itself(tmp_path):
     with launched(tmp_path) as cluster:
         engine = cluster._engine
 
-        async def never(desk):
-            await engine.let_time_pass(trio.sleep_forever, desk)
+        async def never(session):
+            await engine.let_time_pass(trio.sleep_forever, session)
 
         timer = interrupt_after(0.2)
         with pytest.raises(KeyboardInterrupt):
@@ -222,7 +222,9 @@ def test_python_ends_without_a_word_and_the_run_is_complete(tmp_path):
 def test_an_uncaught_error_ends_python_with_that_error_and_the_run_is_complete(tmp_path):
     done = python("cluster = emulator.launch(FIRST_CLUSTER); cluster.kill('nobody')", cwd=tmp_path)
     assert done.returncode == 1
-    assert done.stderr.splitlines()[-1].startswith("emulator.verbs.verb.VerbError: there is no node nobody; there are ")
+    assert done.stderr.splitlines()[-1].startswith(
+        "emulator.console.verb.VerbError: there is no node nobody; there are "
+    )
     assert open_run(tmp_path / "runs" / "first-cluster-sim-seed1-1").manifest["ended"] == "complete"
 
 
@@ -257,7 +259,7 @@ def test_what_cannot_be_launched_is_refused_in_one_line_and_leaves_nothing(tmp_p
 def test_nothing_listens_after_a_live_cluster_has_been_closed(tmp_path):
     cluster = launched(tmp_path, mode="live")
     cluster.advance(500)
-    hub = cluster._engine.desk.cluster.world.fabric
+    hub = cluster._engine.session.cluster.world.fabric
     addresses = [listener.wire.getsockname() for listener in hub.listeners.values()]
     assert addresses
     cluster.close()

@@ -3,11 +3,11 @@
 import inspect
 
 import pytest
-from small_cluster import launched
 
 import emulator
-from emulator.verbs.registry import VERBS
-from faults.kind import FaultKind
+from emulator.console.registry import VERBS
+from emulator.machine.host import PowerState
+from handle.small_cluster import launched
 
 
 @pytest.fixture
@@ -35,8 +35,8 @@ def test_words_may_be_texts_numbers_and_enums(cluster):
     assert cluster.heal("loss-1").lines == ("healed loss-1: lose 20 % on c1 -> broker-a",)
     with pytest.raises(emulator.VerbError, match=r"expected a text or a number, not \['c1'\]"):
         cluster.kill(["c1"])
-    with pytest.raises(emulator.VerbError, match="there is no node suspend"):
-        cluster.kill(FaultKind.SUSPEND)
+    with pytest.raises(emulator.VerbError, match="there is no node suspended"):
+        cluster.kill(PowerState.SUSPENDED)
 
 
 @pytest.mark.parametrize(

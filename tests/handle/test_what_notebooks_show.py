@@ -5,13 +5,13 @@ from html.parser import HTMLParser
 
 import attrs
 import pytest
-from small_cluster import launched, scenario
 
 import emulator
-from emulator.handle.history import tell_history
-from emulator.handle.owner_book import OwnerBook
-from emulator.handle.told import Told
+from emulator.notebook.html import Told
+from emulator.notebook.owners import tell_history
+from emulator.state.live import LiveState
 from emulator.trace.schema import LIFECYCLE, OWNERSHIP
+from handle.small_cluster import launched, scenario
 
 
 class Cells(HTMLParser):
@@ -65,7 +65,7 @@ def test_a_cluster_shows_its_nodes_by_role_and_that_all_agree(cluster):
 
 def test_agreement_is_a_quiet_mark_and_disagreement_a_letter_for_each_camp(cluster):
     calm = Cells(html(cluster.views)).rows
-    names = list(cluster._engine.desk.cluster.hosts)
+    names = list(cluster._engine.session.cluster.hosts)
     head = calm[0]
     assert head == ["belief", "about", *names, "what they hold"]
     members = row(calm, "consumer_ids", "g")
@@ -112,11 +112,12 @@ def test_owners_are_told_queue_by_queue(cluster):
 
 
 def test_two_owners_and_none_are_loud():
-    book = OwnerBook(scenario())
+    state = LiveState(scenario())
+    book = state.owners
     queue = next(iter(book.owners()))
     for t_ns, node in ((1_000, "c1"), (2_000, "c2")):
         note(book, OWNERSHIP, t_ns=t_ns, node=node, event="acquired", **attrs.asdict(queue))
-    from emulator.handle.ownership import tell_ownership
+    from emulator.notebook.owners import tell_ownership
 
     told = tell_ownership(book, ("c1", "c2"))
     assert f"q{queue.queue_id} c1 and c2" in str(told)
@@ -129,7 +130,7 @@ def test_two_owners_and_none_are_loud():
         (2_000, ("c1", "c2")),
         (3_000, ("c2",)),
     ]
-    drawn = tell_history(book, ("c1", "c2"), 4_000)
+    drawn = tell_history(state, ("c1", "c2"), 4_000)
     assert "c1 and c2 from 0.0 s" in str(drawn)
     assert drawn.html.count("<title>") == 3
 

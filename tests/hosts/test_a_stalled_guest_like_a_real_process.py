@@ -11,11 +11,11 @@ import time
 
 import msgpack
 import trio
-from tiny_world import PORT, add_host, play, process_of
 
-from emulator.network import guest as one_guest
-from emulator.network.guest_hosts import GUEST
-from emulator.world import TimeMode
+from emulator.network.guests import connection as one_guest
+from emulator.spec.targets import GUEST
+from emulator.testing.worlds import PORT, add_host, play_world, process_of
+from emulator.time.mode import TimeMode
 from nodes.host import ChannelHandler
 from nodes.protocol.command import Command, CommandFlag
 
@@ -166,7 +166,7 @@ def of_a_guest(deeds):
             client.kill()
             client.wait()
 
-    return play(main, mode=TimeMode.LIVE)
+    return play_world(main, mode=TimeMode.LIVE)
 
 
 async def until(heard, count):

@@ -2,10 +2,21 @@
 
 import pytest
 import trio
-from tiny_world import MS, PORT, VIRTUAL, Ear, add_host, connected, listening, play, process_of, until_ms
 
-from emulator.host import PowerStateError
-from emulator.world import TimeMode
+from emulator.machine.host import PowerStateError
+from emulator.testing.worlds import (
+    MS,
+    PORT,
+    VIRTUAL,
+    Ear,
+    add_host,
+    connected,
+    listening,
+    play_world,
+    process_of,
+    until_ms,
+)
+from emulator.time.mode import TimeMode
 from nodes.beliefs import Belief, BeliefKind, Lifecycle, LifecycleEvent
 from nodes.cause import cause
 from nodes.protocol.command import Command
@@ -19,7 +30,7 @@ def believe(host, subject, value):
 
 
 def lives(played, node="node"):
-    return [(r["event"], r["incarnation"]) for r in played.trace.of("lifecycle", node=node)]
+    return [(r["event"], r["incarnation"]) for r in played.trace.select("lifecycle", node=node)]
 
 
 @modes
@@ -44,7 +55,7 @@ def test_a_killed_process_loses_its_tasks_and_memory_and_keeps_its_disk(mode):
         await until_ms(world, 115)
         return dead, ticks, contents
 
-    played = play(main, mode=mode)
+    played = play_world(main, mode=mode)
 
     assert played.result == ([10, 20], [10, 20, 110], [(None, None), (b"1", b"2")])
     assert lives(played) == [("started", 1), ("killed", 1), ("started", 2)]
@@ -54,20 +65,20 @@ def test_a_killed_process_loses_its_tasks_and_memory_and_keeps_its_disk(mode):
 def test_peers_of_a_killed_process_see_their_connections_close(mode):
     async def main(world):
         server, _ = await listening(world, 1, "node")
-        _, ear = await connected(world, add_host(world, 2, "client"), server)
+        _, ear = await connected(add_host(world, 2, "client"), server)
         await until_ms(world, 100)
         await server.kill()
         await until_ms(world, 200)
         return ear.heard
 
-    assert play(main, mode=mode, delay_ms=10).result == [(110, "closed")]
+    assert play_world(main, mode=mode, delay_ms=10).result == [(110, "closed")]
 
 
 @modes
 def test_power_loss_takes_what_was_not_synced_and_nobody_hears_of_it(mode):
     async def main(world):
         server, _ = await listening(world, 1, "node")
-        _, ear = await connected(world, add_host(world, 2, "client"), server)
+        _, ear = await connected(add_host(world, 2, "client"), server)
         server.disk.write("a", b"old")
         server.disk.write("a", b"new", sync=False)
         server.disk.write("b", b"only in the cache", sync=False)
@@ -76,7 +87,7 @@ def test_power_loss_takes_what_was_not_synced_and_nobody_hears_of_it(mode):
         server.start()
         return ear.heard, server.disk.read("a"), server.disk.read("b")
 
-    played = play(main, mode=mode)
+    played = play_world(main, mode=mode)
 
     assert played.result == ([], b"old", None)
     assert lives(played) == [("started", 1), ("powered_off", 1), ("started", 2)]
@@ -90,11 +101,11 @@ def test_a_restart_is_a_kill_and_a_new_process_on_the_same_address(mode):
         await server.restart()
         second = process_of(server)
         second.listen(PORT, Ear(second))
-        await connected(world, add_host(world, 2, "client"), server)
+        await connected(add_host(world, 2, "client"), server)
         chances = [process.rng("start").random() for process in (first, second)]
         return first.ip == second.ip, first.pid != second.pid, chances[0] != chances[1]
 
-    played = play(main, mode=mode)
+    played = play_world(main, mode=mode)
 
     assert played.result == (True, True, True)
     assert lives(played) == [("started", 1), ("killed", 1), ("started", 2)]
@@ -111,7 +122,7 @@ def test_a_dead_process_writes_nothing(mode):
         process.call_later_ms(1, lambda: believe(process, "t", 2))
         await until_ms(world, 5)
 
-    assert play(main, mode=mode).trace.of("beliefs") == []
+    assert play_world(main, mode=mode).trace.select("beliefs") == []
 
 
 @modes
@@ -133,7 +144,7 @@ def test_nothing_of_a_suspended_process_runs_and_no_row_is_its_own(mode):
 
         node = add_host(world, 1, "node", life)
         await world.clock.idle()
-        channel, _ = await connected(world, add_host(world, 2, "client"), node)
+        channel, _ = await connected(add_host(world, 2, "client"), node)
         await until_ms(world, 25)
         await node.suspend()
         for number in range(5):
@@ -143,9 +154,9 @@ def test_nothing_of_a_suspended_process_runs_and_no_row_is_its_own(mode):
         await node.resume()
         await until_ms(world, 102)
 
-    played = play(main, mode=mode)
+    played = play_world(main, mode=mode)
 
-    rows = [(r["subject"], int(r["value"]), r["t_ns"] // MS) for r in played.trace.of("beliefs")]
+    rows = [(r["subject"], int(r["value"]), r["t_ns"] // MS) for r in played.trace.select("beliefs")]
     assert rows[:2] == [("tick", 10, 10), ("tick", 20, 20)]
     assert [r for r in rows if 25 <= r[2] < 95] == []
     after = [r for r in rows if r[2] >= 95]
@@ -178,14 +189,14 @@ def test_a_fixed_delay_task_runs_once_after_a_suspension(mode):
         await until_ms(world, 120)
         return ran
 
-    assert play(main, mode=mode).result == [10, 20, 95, 105, 115]
+    assert play_world(main, mode=mode).result == [10, 20, 95, 105, 115]
 
 
 @modes
 def test_a_suspended_process_sees_the_fin_of_its_peer_after_it_is_resumed(mode):
     async def main(world):
         node, ear = await listening(world, 1, "node")
-        channel, _ = await connected(world, add_host(world, 2, "client"), node)
+        channel, _ = await connected(add_host(world, 2, "client"), node)
         await node.suspend()
         channel.send(Command(1))
         channel.close()
@@ -193,14 +204,14 @@ def test_a_suspended_process_sees_the_fin_of_its_peer_after_it_is_resumed(mode):
         await node.resume()
         return ear.heard
 
-    assert play(main, mode=mode).result == [(50, 1), (50, "closed")]
+    assert play_world(main, mode=mode).result == [(50, 1), (50, "closed")]
 
 
 @modes
 def test_who_resumes_a_process_keeps_the_cause_of_what_he_does_next(mode):
     async def main(world):
         node, _ = await listening(world, 1, "node")
-        channel, _ = await connected(world, add_host(world, 2, "client"), node)
+        channel, _ = await connected(add_host(world, 2, "client"), node)
         await node.suspend()
         channel.send(Command(1))
         await until_ms(world, 5)
@@ -208,14 +219,14 @@ def test_who_resumes_a_process_keeps_the_cause_of_what_he_does_next(mode):
         await node.resume()
         return cause.get()
 
-    assert play(main, mode=mode).result == 77
+    assert play_world(main, mode=mode).result == 77
 
 
 @modes
 def test_a_suspended_process_can_be_killed_and_its_buffered_frames_are_gone(mode):
     async def main(world):
         node, ear = await listening(world, 1, "node")
-        channel, client_ear = await connected(world, add_host(world, 2, "client"), node)
+        channel, client_ear = await connected(add_host(world, 2, "client"), node)
         await node.suspend()
         channel.send(Command(1))
         await until_ms(world, 5)
@@ -223,7 +234,7 @@ def test_a_suspended_process_can_be_killed_and_its_buffered_frames_are_gone(mode
         await until_ms(world, 10)
         return ear.heard, client_ear.codes()
 
-    assert play(main, mode=mode).result == ([], ["closed"])
+    assert play_world(main, mode=mode).result == ([], ["closed"])
 
 
 def test_no_row_of_a_process_lies_between_its_suspension_and_its_resumption_in_live_time():
@@ -240,14 +251,14 @@ def test_no_row_of_a_process_lies_between_its_suspension_and_its_resumption_in_l
             await world.sleep_until_ns(world.timeline.now_ns + MS)
             await node.resume()
 
-    rows = play(main, mode=TimeMode.LIVE).trace.rows
+    trace = play_world(main, mode=TimeMode.LIVE).trace
 
     suspended, guilty, spans = False, [], 0
-    for row in rows:
-        if row["table"] == "lifecycle":
-            suspended = row["event"] == "suspended"
+    for row in sorted(trace.rows["lifecycle"] + trace.rows["beliefs"], key=lambda row: row.seq):
+        if "event" in row:
+            suspended = row.event == "suspended"
             spans += suspended
-        elif row["table"] == "beliefs" and suspended:
+        elif suspended:
             guilty.append(row)
     assert spans == 100
     assert guilty == []
@@ -277,11 +288,11 @@ def test_an_orderly_shutdown_lets_the_node_end_by_itself(mode):
         await node.shutdown()
         return world.timeline.now_ns // MS, node.power_state
 
-    played = play(main, mode=mode)
+    played = play_world(main, mode=mode)
 
     assert played.result == (30, "down")
     assert [e for e, incarnation in lives(played) if incarnation == 2] == ["started", "ready", "stopping", "stopped"]
-    assert len(played.trace.of("beliefs", subject="goodbye")) == 1
+    assert len(played.trace.select("beliefs", subject="goodbye")) == 1
 
 
 def test_a_verb_that_makes_no_sense_is_refused_by_name():
@@ -302,7 +313,7 @@ def test_a_verb_that_makes_no_sense_is_refused_by_name():
             refused.append(str(error.value))
         return refused
 
-    assert play(main).result == [
+    assert play_world(main).result == [
         "cannot resume node: it is running",
         "cannot suspend node: it is suspended",
         "cannot shut down node: it is suspended",
@@ -329,4 +340,4 @@ def test_a_timeout_of_the_host_ends_exactly_then(mode):
         await until_ms(world, 100)
         return ended
 
-    assert play(main, mode=mode).result == [25, 59]
+    assert play_world(main, mode=mode).result == [25, 59]

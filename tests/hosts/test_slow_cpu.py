@@ -1,8 +1,8 @@
 """A process that gets a turn of the CPU now and then: between turns nothing of it runs."""
 
 import pytest
-from tiny_world import MS, PORT, VIRTUAL, add_host, connected, listening, play, until_ms
 
+from emulator.testing.worlds import MS, PORT, VIRTUAL, add_host, connected, listening, play_world, until_ms
 from nodes.beliefs import Belief, BeliefKind
 from nodes.protocol.command import Command
 from nodes.rpc.server import RpcServer
@@ -26,7 +26,7 @@ async def echoes(host):
 
 def ran_at(played, node="node"):
     """The instants at which anything of a node ran, in ms."""
-    return list(dict.fromkeys(row["t_ns"] / MS for row in played.trace.of("beliefs", node=node)))
+    return list(dict.fromkeys(row["t_ns"] / MS for row in played.trace.select("beliefs", node=node)))
 
 
 @modes
@@ -34,7 +34,7 @@ def test_answers_leave_at_turns_only(mode):
     async def main(world):
         server, client = add_host(world, 1, "node", echoes), add_host(world, 2, "client")
         await world.clock.idle()
-        channel, ear = await connected(world, client, server)
+        channel, ear = await connected(client, server)
         await server.cpu.throttle("f", 100)
         begin_ns = world.timeline.now_ns
         for number in range(30):
@@ -44,14 +44,14 @@ def test_answers_leave_at_turns_only(mode):
         await server.cpu.unthrottle("f")
         channel.send(Command(ECHO))
         await world.sleep_until_ns(begin_ns + 1_060 * MS)
-        return [at_ms - begin_ns / MS for at_ms, _ in ear.heard], world.fabric.bites.of("f")
+        return [at_ms - begin_ns / MS for at_ms, _ in ear.heard], world.fabric.hits.of("f")
 
-    heard, bites = play(main, mode=mode, delay_ms=1).result
+    heard, hits = play_world(main, mode=mode, delay_ms=1).result
 
     assert len(heard) == 31
     assert {at_ms % 100 for at_ms in heard[:-1]} == {1}
     assert heard[-1] == 1_052
-    assert bites == 30
+    assert hits == 30
 
 
 @modes
@@ -64,7 +64,7 @@ def test_timers_wait_for_the_next_turn_and_then_fire_in_order(mode):
         await node.cpu.unthrottle("f")
         await until_ms(world, 350)
 
-    assert ran_at(play(main, mode=mode)) == [10, 20, 125, 225, 325, 335, 345]
+    assert ran_at(play_world(main, mode=mode)) == [10, 20, 125, 225, 325, 335, 345]
 
 
 @modes
@@ -80,7 +80,7 @@ def test_of_two_faults_the_worst_decides(mode):
         await node.cpu.unthrottle("mild")
         await until_ms(world, 865)
 
-    ran = ran_at(play(main, mode=mode))
+    ran = ran_at(play_world(main, mode=mode))
     assert ran[:2] == [50, 100]
     assert [at_ms for at_ms in ran if 150 < at_ms < 560] == [350, 550]
     assert [at_ms for at_ms in ran if at_ms > 560] == [750, 800, 850, 860]
@@ -98,7 +98,7 @@ def test_a_process_that_was_killed_between_turns_is_dead_and_the_new_one_is_thro
         await node.cpu.wait_for_turn()
         await until_ms(world, 850)
 
-    assert ran_at(play(main, mode=mode)) == [100, 500, 600, 700, 800]
+    assert ran_at(play_world(main, mode=mode)) == [100, 500, 600, 700, 800]
 
 
 @modes
@@ -113,7 +113,7 @@ def test_a_stopped_process_gets_no_turn_and_one_that_runs_on_goes_on_getting_the
         await node.cpu.wait_for_turn()
         await until_ms(world, 750)
 
-    assert ran_at(play(main, mode=mode)) == [100, 450, 500, 600, 700]
+    assert ran_at(play_world(main, mode=mode)) == [100, 450, 500, 600, 700]
 
 
 @modes
@@ -129,7 +129,7 @@ def test_a_fault_that_ends_while_the_process_is_stopped_leaves_it_stopped(mode):
         await node.resume()
         await until_ms(world, 475)
 
-    assert ran_at(play(main, mode=mode)) == [100, 450, 460, 470]
+    assert ran_at(play_world(main, mode=mode)) == [100, 450, 460, 470]
 
 
 @modes
@@ -137,13 +137,13 @@ def test_the_kernel_accepts_connections_between_turns(mode):
     async def main(world):
         server, ear = await listening(world, 1, "node")
         await server.cpu.throttle("f", 100)
-        channel, _ = await connected(world, add_host(world, 2, "client"), server)
+        channel, _ = await connected(add_host(world, 2, "client"), server)
         connected_ms = world.timeline.now_ns / MS
         channel.send(Command(1))
         await until_ms(world, 150)
         return connected_ms, ear.heard
 
-    assert play(main, mode=mode, delay_ms=1).result == (2, [(100, 1)])
+    assert play_world(main, mode=mode, delay_ms=1).result == (2, [(100, 1)])
 
 
 def test_a_machine_without_a_process_may_be_throttled():
@@ -157,7 +157,7 @@ def test_a_machine_without_a_process_may_be_throttled():
         node.start()
         await until_ms(world, 275)
 
-    assert ran_at(play(main)) == [260, 270]
+    assert ran_at(play_world(main)) == [260, 270]
 
 
 def test_it_may_be_throttled_again_at_the_instant_at_which_it_was_healed():
@@ -168,19 +168,19 @@ def test_it_may_be_throttled_again_at_the_instant_at_which_it_was_healed():
         await node.cpu.throttle("other", 50)
         await until_ms(world, 175)
 
-    assert ran_at(play(main)) == [50, 100, 150]
+    assert ran_at(play_world(main)) == [50, 100, 150]
 
 
 def test_the_trace_is_the_same_in_memory_and_over_loopback():
     async def main(world):
         server, client = add_host(world, 1, "node", echoes), add_host(world, 2, "client", ticks)
         await world.clock.idle()
-        channel, _ = await connected(world, client, server)
+        channel, _ = await connected(client, server)
         await server.cpu.throttle("f", 70)
         await client.cpu.throttle("f", 30)
         for number in range(40):
             await until_ms(world, 10 + number * 17)
             channel.send(Command(ECHO, opaque=number))
 
-    digests = [play(main, mode=mode, delay_ms=1, jitter_ms=3).digest for mode in VIRTUAL]
+    digests = [play_world(main, mode=mode, delay_ms=1, jitter_ms=3).digest for mode in VIRTUAL]
     assert digests[0] == digests[1]

@@ -10,9 +10,9 @@ import sys
 import msgpack
 import pytest
 import trio
-from tiny_world import MS, PORT, VIRTUAL, add_host, play, process_of
 
-from emulator.world import TimeMode
+from emulator.testing.worlds import MS, PORT, VIRTUAL, add_host, play_world, process_of
+from emulator.time.mode import TimeMode
 from nodes.host import ChannelHandler
 from nodes.protocol.command import Command
 from nodes.rpc.server import RpcServer
@@ -134,7 +134,7 @@ def of_an_emulated_node():
             lambda: trio.from_thread.run(node.resume),
         )
 
-    return play(main, mode=TimeMode.LIVE).result
+    return play_world(main, mode=TimeMode.LIVE).result
 
 
 class Answers(ChannelHandler):
@@ -191,7 +191,7 @@ def of_an_emulated_node_as_another_one_sees_it(mode):
         await hear(from_old)
         return seen
 
-    return play(main, mode=mode, delay_ms=1).result
+    return play_world(main, mode=mode, delay_ms=1).result
 
 
 SEEN = [1, "silence", "connected", "silence", "silence", 2, 3, 4, 5, 6, 7]

@@ -1,9 +1,20 @@
 """Opening a connection: SYN and its repetitions, refusals, silence, and ends that die meanwhile."""
 
 import pytest
-from tiny_world import MS, PORT, VIRTUAL, Ear, add_host, connected, listening, play, process_of, until_ms
 
 from emulator.network.link import LinkEffect, LinkRule
+from emulator.testing.worlds import (
+    MS,
+    PORT,
+    VIRTUAL,
+    Ear,
+    add_host,
+    connected,
+    listening,
+    play_world,
+    process_of,
+    until_ms,
+)
 from nodes.host import ConnectError
 from nodes.protocol.command import Command
 
@@ -30,7 +41,7 @@ def test_connecting_takes_one_round_trip(mode):
         server, _ = await listening(world, 1, "server")
         return await attempt(world, add_host(world, 2, "client"), f"{server.ip}:{PORT}")
 
-    assert play(main, mode=mode, delay_ms=10).result == (20, "connected")
+    assert play_world(main, mode=mode, delay_ms=10).result == (20, "connected")
 
 
 @modes
@@ -39,10 +50,10 @@ def test_a_port_where_nobody_listens_refuses_after_one_round_trip(mode):
         server = add_host(world, 1, "server")
         return await attempt(world, add_host(world, 2, "client"), f"{server.ip}:{PORT}")
 
-    played = play(main, mode=mode, delay_ms=10)
+    played = play_world(main, mode=mode, delay_ms=10)
 
     assert played.result == (20, "127.1.1.1:10911 refused the connection")
-    assert [(r["src"], r["dst"]) for r in played.trace.of("rpc", event="refused")] == [("client", "server")]
+    assert [(r["src"], r["dst"]) for r in played.trace.select("rpc", event="refused")] == [("client", "server")]
 
 
 @modes
@@ -53,7 +64,7 @@ def test_connecting_hangs_under_a_cut_in_either_direction(mode, src, dst):
         world.fabric.add_rule(cut("f1", src, dst))
         return await attempt(world, add_host(world, 2, "client"), f"{server.ip}:{PORT}", 2_500)
 
-    assert play(main, mode=mode, delay_ms=10).result == (2_500, "127.1.1.1:10911 did not answer")
+    assert play_world(main, mode=mode, delay_ms=10).result == (2_500, "127.1.1.1:10911 did not answer")
 
 
 @modes
@@ -63,7 +74,7 @@ def test_connecting_to_a_machine_without_power_hangs(mode):
         await server.power_off()
         return await attempt(world, add_host(world, 2, "client"), f"{server.ip}:{PORT}")
 
-    assert play(main, mode=mode, delay_ms=10).result == (3_000, "127.1.1.1:10911 did not answer")
+    assert play_world(main, mode=mode, delay_ms=10).result == (3_000, "127.1.1.1:10911 did not answer")
 
 
 @modes
@@ -77,7 +88,7 @@ def test_a_lost_segment_of_the_handshake_is_repeated_after_a_second(mode, src, d
         end = await attempt(world, client, f"{server.ip}:{PORT}")
         return end, len(process_of(server).endpoints)
 
-    assert play(main, mode=mode, delay_ms=10).result == ((1_020, "connected"), 1)
+    assert play_world(main, mode=mode, delay_ms=10).result == ((1_020, "connected"), 1)
 
 
 @modes
@@ -86,14 +97,14 @@ def test_a_suspended_process_is_connected_to_like_any_other(mode):
         server, ear = await listening(world, 1, "server")
         await server.suspend()
         client = add_host(world, 2, "client")
-        channel, _ = await connected(world, client, server)
+        channel, _ = await connected(client, server)
         channel.send(Command(1))
         await until_ms(world, 100)
         before = list(ear.heard)
         await server.resume()
         return before, ear.heard
 
-    assert play(main, mode=mode, delay_ms=10).result == ([], [(100, 1)])
+    assert play_world(main, mode=mode, delay_ms=10).result == ([], [(100, 1)])
 
 
 @modes
@@ -113,7 +124,7 @@ def test_a_server_killed_before_its_answer_arrives_closes_what_the_client_has_ju
         await until_ms(world, 100)
         return ears[0].heard, ends[0].closed, client.errors
 
-    assert play(main, mode=mode, delay_ms=10).result == ([(25, "closed")], True, [])
+    assert play_world(main, mode=mode, delay_ms=10).result == ([(25, "closed")], True, [])
 
 
 @modes
@@ -126,7 +137,7 @@ def test_a_client_killed_before_the_answer_arrives_leaves_no_open_end_at_the_ser
         await until_ms(world, 100)
         return ear.heard, len(process_of(server).endpoints)
 
-    assert play(main, mode=mode, delay_ms=10).result == ([(30, "closed")], 0)
+    assert play_world(main, mode=mode, delay_ms=10).result == ([(30, "closed")], 0)
 
 
 @modes
@@ -140,7 +151,7 @@ def test_two_listeners_cannot_share_a_port_and_a_closed_one_gives_it_back(mode):
         process_of(server).listen(PORT, ear)
         return refused[1], (await attempt(world, add_host(world, 3, "other"), f"{server.ip}:{PORT}"))[1]
 
-    assert play(main, mode=mode).result == ("127.1.1.1:10911 refused the connection", "connected")
+    assert play_world(main, mode=mode).result == ("127.1.1.1:10911 refused the connection", "connected")
 
 
 @modes
@@ -152,4 +163,4 @@ def test_a_cut_takes_the_answer_of_the_handshake_that_is_in_flight(mode):
         end = await attempt(world, client, f"{server.ip}:{PORT}", 2_500)
         return end, len(process_of(server).endpoints)
 
-    assert play(main, mode=mode, delay_ms=10).result == ((2_500, "127.1.1.1:10911 did not answer"), 0)
+    assert play_world(main, mode=mode, delay_ms=10).result == ((2_500, "127.1.1.1:10911 did not answer"), 0)

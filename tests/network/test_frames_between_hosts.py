@@ -1,9 +1,9 @@
 """Frames between two hosts: order, cuts, FIN, RST, and silence where there is no power."""
 
 import pytest
-from tiny_world import MS, VIRTUAL, add_host, connected, listening, play, process_of, until_ms
 
 from emulator.network.link import LinkEffect, LinkRule
+from emulator.testing.worlds import MS, VIRTUAL, add_host, connected, listening, play_world, process_of, until_ms
 from nodes.protocol.command import Command
 
 modes = pytest.mark.parametrize("mode", VIRTUAL)
@@ -18,7 +18,7 @@ def cut(fault_id, src, dst, *, one_way):
 async def pair(world):
     server, heard_by_server = await listening(world, 1, "server")
     client = add_host(world, 2, "client")
-    channel, heard_by_client = await connected(world, client, server)
+    channel, heard_by_client = await connected(client, server)
     return server, heard_by_server, client, channel, heard_by_client
 
 
@@ -33,7 +33,7 @@ def test_frames_of_one_direction_keep_their_order_under_jitter(mode):
         await world.sleep_until_ns(begin_ns + 1_000 * MS)
         return begin_ns / MS, ear.heard
 
-    begin_ms, heard = play(main, mode=mode, delay_ms=5, jitter_ms=50).result
+    begin_ms, heard = play_world(main, mode=mode, delay_ms=5, jitter_ms=50).result
 
     assert [number for _, number in heard] == list(range(200))
     took_ms = [at_ms - begin_ms - number for at_ms, number in heard]
@@ -57,7 +57,7 @@ def test_a_frame_sent_when_a_delay_ends_does_not_overtake_the_one_that_was_delay
         await world.sleep_until_ns(due_ns + MS)
         return ear.codes()
 
-    assert play(main, mode=mode).result == [1, 2]
+    assert play_world(main, mode=mode).result == [1, 2]
 
 
 @modes
@@ -77,10 +77,10 @@ def test_a_one_way_cut_takes_what_is_in_flight_and_lets_the_other_direction_pass
         await until_ms(world, 120)
         return server_ear.heard, client_ear.heard
 
-    played = play(main, mode=mode, delay_ms=10)
+    played = play_world(main, mode=mode, delay_ms=10)
 
     assert played.result == ([(30, 1), (110, 5)], [(55, 3)])
-    dropped = [(r["t_ns"] / MS, r["code"], r["detail"]) for r in played.trace.of("rpc", event="dropped")]
+    dropped = [(r["t_ns"] / MS, r["code"], r["detail"]) for r in played.trace.select("rpc", event="dropped")]
     assert dropped == [(45, 4, "f1"), (50, 2, "f1")]
 
 
@@ -96,7 +96,7 @@ def test_a_two_way_cut_takes_both_directions(mode):
         await until_ms(world, 100)
         return server_ear.codes(), client_ear.codes()
 
-    assert play(main, mode=mode, delay_ms=10).result == ([1], [])
+    assert play_world(main, mode=mode, delay_ms=10).result == ([1], [])
 
 
 @modes
@@ -109,9 +109,9 @@ def test_lost_frames_carry_the_id_of_the_fault_and_the_connection_goes_on(mode):
         await until_ms(world, 100)
         return ear.codes()
 
-    played = play(main, mode=mode)
+    played = play_world(main, mode=mode)
 
-    lost = [r["code"] for r in played.trace.of("rpc", event="dropped", detail="rain")]
+    lost = [r["code"] for r in played.trace.select("rpc", event="dropped", detail="rain")]
     assert sorted(lost + played.result) == list(range(100))
     assert 30 < len(lost) < 70
 
@@ -126,10 +126,10 @@ def test_a_fin_arrives_behind_the_frames_sent_before_it(mode):
         await until_ms(world, 100)
         return ear.heard, client_ear.heard
 
-    played = play(main, mode=mode, delay_ms=10)
+    played = play_world(main, mode=mode, delay_ms=10)
 
     assert played.result == ([(30, 1), (30, "closed")], [])
-    assert [r["detail"] for r in played.trace.of("rpc", event="lost")] == ["sent on a closed connection"]
+    assert [r["detail"] for r in played.trace.select("rpc", event="lost")] == ["sent on a closed connection"]
 
 
 @modes
@@ -146,10 +146,10 @@ def test_a_frame_for_an_end_that_has_closed_is_answered_with_a_reset(mode):
         await until_ms(world, 200)
         return client_ear.heard, channel.closed
 
-    played = play(main, mode=mode, delay_ms=10)
+    played = play_world(main, mode=mode, delay_ms=10)
 
     assert played.result == ([(120, "closed")], True)
-    assert [r["detail"] for r in played.trace.of("rpc", event="lost")] == ["receiver has closed"]
+    assert [r["detail"] for r in played.trace.select("rpc", event="lost")] == ["receiver has closed"]
 
 
 @modes
@@ -165,10 +165,10 @@ def test_a_machine_without_power_answers_nothing_until_it_is_back(mode):
         await until_ms(world, 61_000)
         return silent, client_ear.heard
 
-    played = play(main, mode=mode, delay_ms=10)
+    played = play_world(main, mode=mode, delay_ms=10)
 
     assert played.result == ([], [(60_020, "closed")])
-    lost = [r["detail"] for r in played.trace.of("rpc", event="lost")]
+    lost = [r["detail"] for r in played.trace.select("rpc", event="lost")]
     assert lost == ["receiver has no power", "receiver has closed"]
 
 
@@ -181,10 +181,10 @@ def test_a_node_that_raises_on_a_frame_crashes_alone(mode):
         await until_ms(world, 100)
         return server.power_state, client_ear.codes(), [type(e) for e in server.errors]
 
-    played = play(main, mode=mode)
+    played = play_world(main, mode=mode)
 
     assert played.result == ("down", ["closed"], [ZeroDivisionError])
-    crash = played.trace.of("lifecycle", event="crashed")
+    crash = played.trace.select("lifecycle", event="crashed")
     assert [r["detail"] for r in crash] == ["ZeroDivisionError: division by zero"]
 
 
@@ -196,7 +196,7 @@ def test_a_node_whose_timer_raises_crashes_alone(mode):
         await until_ms(world, 10)
         return server.power_state
 
-    assert play(main, mode=mode).result == "down"
+    assert play_world(main, mode=mode).result == "down"
 
 
 @modes
@@ -210,22 +210,22 @@ def test_a_frame_that_fills_the_buffers_of_the_kernel_many_times_arrives_whole(m
         await until_ms(world, 10)
         return sizes
 
-    assert play(main, mode=mode).result == [12_000_000, 1]
+    assert play_world(main, mode=mode).result == [12_000_000, 1]
 
 
 @modes
 def test_a_frame_that_is_too_long_ends_its_connection_alone_and_the_trace_says_so(mode):
     async def main(world):
         _, ear, client, channel, ear_of_client = await pair(world)
-        other, other_ear = await connected(world, client, (await listening(world, 3, "other"))[0])
+        other, other_ear = await connected(client, (await listening(world, 3, "other"))[0])
         channel.send(Command(1, body=bytes(17 * 1024 * 1024)))
         await until_ms(world, 10)
         return ear.codes(), ear_of_client.codes(), other.closed, other_ear.codes()
 
-    played = play(main, mode=mode)
+    played = play_world(main, mode=mode)
 
     assert played.result == (["closed"], ["closed"], False, [])
-    (row,) = played.trace.of("rpc", event="malformed")
+    (row,) = played.trace.select("rpc", event="malformed")
     assert (row["src"], row["dst"]) == ("client", "server")
     assert row["detail"] == "frame with a body of 17825792 bytes; at most 16711680 fit"
 
@@ -242,4 +242,4 @@ def test_a_flow_that_is_begun_before_the_process_has_run_waits_for_it(mode):
         await until_ms(world, 1)
         return done
 
-    assert play(main, mode=mode).result == ["begun"]
+    assert play_world(main, mode=mode).result == ["begun"]

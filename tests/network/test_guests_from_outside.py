@@ -5,12 +5,12 @@ import struct
 import msgpack
 import pytest
 import trio
-from tiny_world import MS, PORT, add_host, play, process_of
 
-from emulator.network import foreign
-from emulator.network import guest as one_guest
+from emulator.network.guests import connection as one_guest
+from emulator.network.guests import doors as foreign
 from emulator.network.link import LinkEffect, LinkRule
-from emulator.world import TimeMode
+from emulator.testing.worlds import MS, PORT, add_host, play_world, process_of
+from emulator.time.mode import TimeMode
 from nodes.protocol.bodies import RegisterBrokerBody
 from nodes.protocol.body_codec import decode_body
 from nodes.protocol.command import Command, CommandFlag
@@ -52,7 +52,7 @@ class Outsider:
         return self._frames.pop(0)
 
 
-class Stage:
+class DialedNode:
     """A served node in a live world, and outsiders that dial it."""
 
     def __init__(self, world):
@@ -86,18 +86,18 @@ class Stage:
 
 def live(scene):
     async def main(world):
-        stage = Stage(world)
+        stage = DialedNode(world)
         try:
             return await scene(stage)
         finally:
             for sock in stage.sockets:
                 sock.close()
 
-    return play(main, mode=TimeMode.LIVE)
+    return play_world(main, mode=TimeMode.LIVE)
 
 
 def malformed(played):
-    return [r["detail"].partition(": ")[2] for r in played.trace.of("rpc", event="malformed")]
+    return [r["detail"].partition(": ")[2] for r in played.trace.select("rpc", event="malformed")]
 
 
 def test_a_guest_is_answered_in_order_and_its_frames_are_traced():
@@ -109,13 +109,13 @@ def test_a_guest_is_answered_in_order_and_its_frames_are_traced():
     played = live(scene)
 
     assert played.result == [(n, str(n)) for n in range(50)]
-    requests = played.trace.of("rpc", event="delivered", kind="request")
-    answers = played.trace.of("rpc", event="delivered", kind="response")
+    requests = played.trace.select("rpc", event="delivered", kind="request")
+    answers = played.trace.select("rpc", event="delivered", kind="response")
     assert [(r["src"], r["dst"], r["opaque"], r["cause"]) for r in requests] == [
         ("guest", "node", n, 0) for n in range(50)
     ]
     assert [(r["src"], r["dst"], r["cause"]) for r in answers] == [("node", "guest", r["seq"]) for r in requests]
-    assert [r["src"] for r in played.trace.of("rpc", event="connected")] == ["guest"]
+    assert [r["src"] for r in played.trace.select("rpc", event="connected")] == ["guest"]
 
 
 def test_bytes_that_arrive_one_at_a_time_are_one_request():
@@ -216,7 +216,7 @@ def test_an_orderly_end_is_a_closed_connection_and_nothing_malformed():
 
     assert played.result == 0
     assert malformed(played) == []
-    assert [r["src"] for r in played.trace.of("rpc", event="closed")] == ["guest"]
+    assert [r["src"] for r in played.trace.select("rpc", event="closed")] == ["guest"]
 
 
 def test_mistakes_inside_a_good_frame_are_answered():
@@ -302,7 +302,7 @@ def test_connections_from_outside_are_bounded_per_listener(monkeypatch):
     played = live(scene)
 
     assert played.result == (None, 2, True)
-    assert [r["detail"].partition(": ")[2] for r in played.trace.of("rpc", event="refused")] == [
+    assert [r["detail"].partition(": ")[2] for r in played.trace.select("rpc", event="refused")] == [
         "more than 2 connections from outside"
     ]
 
@@ -337,7 +337,7 @@ def test_a_guest_meets_the_faults_of_its_links():
     played = live(scene)
 
     assert played.result == 3
-    assert [(r["opaque"], r["detail"]) for r in played.trace.of("rpc", event="dropped")] == [(2, "f1")]
+    assert [(r["opaque"], r["detail"]) for r in played.trace.select("rpc", event="dropped")] == [(2, "f1")]
 
 
 @pytest.mark.parametrize("verb", ["kill", "restart"])
@@ -396,7 +396,7 @@ def test_what_a_guest_sends_to_a_suspended_node_waits_in_the_kernel():
 
 def test_in_virtual_time_nobody_from_outside_is_let_in():
     async def main(world):
-        stage = Stage(world)
+        stage = DialedNode(world)
         sock = trio.socket.socket()
         sock._sock.setblocking(True)
         sock._sock.connect((world.fabric.carrier.physical_ip(stage.node.ip), PORT))
@@ -405,4 +405,4 @@ def test_in_virtual_time_nobody_from_outside_is_let_in():
         with sock:
             return served, sock._sock.recv(1)
 
-    assert play(main, mode=TimeMode.FAST).result == (True, b"")
+    assert play_world(main, mode=TimeMode.FAST).result == (True, b"")

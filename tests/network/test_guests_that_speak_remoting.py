@@ -6,15 +6,16 @@ import struct
 
 import pytest
 import trio
-from remoting_program import PATIENCE_S, Program, request
-from tiny_world import MS, PORT, add_host, play, process_of
 
-from emulator.network import foreign
-from emulator.network import guest as one_guest
+from emulator.cluster.effects.links import link_rule
+from emulator.network.guests import connection as one_guest
+from emulator.network.guests import doors as foreign
 from emulator.network.link import LinkEffect, LinkRule
-from emulator.world import TimeMode
+from emulator.testing.worlds import MS, PORT, add_host, play_world, process_of
+from emulator.time.mode import TimeMode
+from faults.catalogue import fault_of
 from nodes.protocol.bodies import ClusterInfo, PullMessageResponseBody
-from nodes.protocol.codes import RequestCode
+from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command, CommandFlag
 from nodes.protocol.message_id import create_message_id, decode_message_id
 from nodes.protocol.model import BrokerData, HeartbeatData, Message
@@ -27,11 +28,12 @@ from nodes.wire.remoting_command import (
     SerializeType,
     encode_remoting,
 )
+from support.remoting_program import PATIENCE_S, Program, request
 
 ECHO, HOLD = 4_711, 4_712
 
 
-class Stage:
+class DialedNode:
     """A served node in a live world, and programs that dial it."""
 
     def __init__(self, world):
@@ -87,18 +89,18 @@ class Stage:
 
 def live(scene):
     async def main(world):
-        stage = Stage(world)
+        stage = DialedNode(world)
         try:
             return await scene(stage)
         finally:
             for sock in stage.sockets:
                 sock.close()
 
-    return play(main, mode=TimeMode.LIVE)
+    return play_world(main, mode=TimeMode.LIVE)
 
 
 def malformed(played):
-    return [r["detail"].partition(": ")[2] for r in played.trace.of("rpc", event="malformed")]
+    return [r["detail"].partition(": ")[2] for r in played.trace.select("rpc", event="malformed")]
 
 
 @pytest.mark.parametrize("form", SerializeType)
@@ -113,8 +115,8 @@ def test_requests_in_flight_are_answered_in_their_form_and_traced(form):
     assert [(a.opaque, a.ext_fields, a.body, a.serialize_type) for a in played.result] == [
         (n, {"n": str(n)}, b"b", form) for n in range(20)
     ]
-    requests = played.trace.of("rpc", event="delivered", kind="request")
-    answers = played.trace.of("rpc", event="delivered", kind="response")
+    requests = played.trace.select("rpc", event="delivered", kind="request")
+    answers = played.trace.select("rpc", event="delivered", kind="response")
     assert [(r["src"], r["dst"], r["opaque"]) for r in requests] == [("guest", "node", n) for n in range(20)]
     assert [(r["src"], r["dst"], r["cause"]) for r in answers] == [("node", "guest", r["seq"]) for r in requests]
 
@@ -293,6 +295,24 @@ def test_the_silent_make_room_for_those_who_speak(monkeypatch):
     assert malformed(played) == ["said nothing, and others want to come in"] * 2
 
 
+def test_a_guest_whose_request_is_refused_gets_the_code_and_the_node_never_sees_it():
+    async def scene(stage):
+        program = await stage.dial()
+        fault = fault_of("refuse HEART_BEAT with SYSTEM_BUSY from guest next 1")
+        stage.world.fabric.add_rule(link_rule("refuse-1", fault))
+        heartbeat = b'{"clientID":"shop@1"}'
+        answers = []
+        for opaque in (1, 2):
+            await program.ask(request(RequestCode.HEART_BEAT, opaque, body=heartbeat))
+            answers.append(await program.answer())
+        return [(it.code, it.remark) for it in answers], len(stage.seen), await stage.all_is_well()
+
+    (refused, allowed), seen, is_well = live(scene).result
+    assert refused == (int(ResponseCode.SYSTEM_BUSY), "refused by fault refuse-1")
+    assert allowed[0] == 0
+    assert (seen, is_well) == (1, True)
+
+
 def test_a_program_meets_the_faults_of_its_links():
     async def scene(stage):
         program = await stage.dial()
@@ -306,4 +326,4 @@ def test_a_program_meets_the_faults_of_its_links():
     played = live(scene)
 
     assert played.result == 2
-    assert [(r["opaque"], r["detail"]) for r in played.trace.of("rpc", event="dropped")] == [(1, "f1")]
+    assert [(r["opaque"], r["detail"]) for r in played.trace.select("rpc", event="dropped")] == [(1, "f1")]

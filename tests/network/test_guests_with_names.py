@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from emulator.network.guest_hosts import GuestHosts
+from emulator.network.guests.hosts import GuestHosts
 
 
 def test_each_name_has_a_block_of_its_own_and_each_node_a_place_in_it():
@@ -49,7 +49,7 @@ def broker_for(guest, cluster):
 
 def test_clusters_side_by_side_have_guests_of_the_same_names_at_addresses_of_their_own(tmp_path):
     import emulator
-    from emulator.namesrv_addr import NoAddressError
+    from emulator.cluster.namesrv_addr import NoAddressError
     from emulator.spec import loads
 
     scenario = loads(SCENARIO, "named")
@@ -71,8 +71,8 @@ def test_clusters_side_by_side_have_guests_of_the_same_names_at_addresses_of_the
 def test_a_fault_of_one_guest_leaves_the_other_alone_and_the_trace_names_both(tmp_path):
     import emulator
     from emulator.spec import loads
+    from emulator.trace.run_directory import table_rows
     from emulator.trace.schema import RPC
-    from emulator.trace.table_rows import table_rows
 
     scenario = loads(SCENARIO, "named")
     with emulator.launch(scenario, mode="live", runs=tmp_path) as cluster:

@@ -3,10 +3,10 @@
 import socket
 
 import pytest
-from tiny_world import PORT, add_host, connected, listening, play
 
 from emulator.network.loopback import LoopbackCarrier, LoopbackError
-from emulator.world import TimeMode
+from emulator.testing.worlds import PORT, add_host, connected, listening, play_world
+from emulator.time.mode import TimeMode
 
 
 def test_two_emulations_use_different_blocks_for_the_same_address():
@@ -36,11 +36,11 @@ def test_a_port_that_another_program_holds_is_named():
 def test_a_world_that_ends_leaves_no_socket_behind(mode):
     async def main(world):
         server, _ = await listening(world, 1, "server")
-        await connected(world, add_host(world, 2, "client"), server)
+        await connected(add_host(world, 2, "client"), server)
         wires = [end.wire.socket for end in server.process.endpoints]
         return [*wires, *world.fabric.carrier._open]
 
-    sockets = play(main, mode=mode).result
+    sockets = play_world(main, mode=mode).result
 
     assert len(sockets) == 4
     assert [sock.fileno() for sock in sockets] == [-1] * 4

@@ -2,10 +2,21 @@
 
 import attrs
 import pytest
-from tiny_world import MS, PORT, VIRTUAL, Ear, add_host, connected, listening, play, process_of, until_ms
 
 from emulator.network.link import LinkEffect, LinkRule
 from emulator.network.retransmission import RETRIES_MOST, rto_ms
+from emulator.testing.worlds import (
+    MS,
+    PORT,
+    VIRTUAL,
+    Ear,
+    add_host,
+    connected,
+    listening,
+    play_world,
+    process_of,
+    until_ms,
+)
 from faults.link import TcpLoss
 from faults.scope import ANY, LinkScope
 from nodes.host import ConnectError
@@ -37,7 +48,7 @@ class Pair:
 async def pair(world):
     server, heard_by_server = await listening(world, 1, "server")
     client = add_host(world, 2, "client")
-    channel, heard_by_client = await connected(world, client, server)
+    channel, heard_by_client = await connected(client, server)
     return Pair(server, heard_by_server, client, channel, heard_by_client)
 
 
@@ -63,7 +74,7 @@ def test_a_frame_arrives_at_the_first_repetition_after_the_heal(mode, attempt):
         await until_ms(world, 20_000)
         return us.heard_by_server.heard
 
-    assert play(main, mode=mode).result == [(REPEATED_MS[attempt], 1)]
+    assert play_world(main, mode=mode).result == [(REPEATED_MS[attempt], 1)]
 
 
 @modes
@@ -81,14 +92,14 @@ def test_what_is_sent_behind_a_lost_segment_waits_for_it_also_when_the_link_is_w
         await until_ms(world, 900)
         return us.heard_by_server.heard
 
-    assert play(main, mode=mode).result == [(600, 1), (600, 2), (600, 3), (600, "closed")]
+    assert play_world(main, mode=mode).result == [(600, 1), (600, 2), (600, 3), (600, "closed")]
 
 
 @modes
 def test_a_connection_that_has_nothing_to_repeat_is_not_held_up_by_another_one(mode):
     async def main(world):
         us = await pair(world)
-        other, _ = await connected(world, us.client, us.server)
+        other, _ = await connected(us.client, us.server)
         lose(world)
         us.channel.send(Command(1))
         await until_ms(world, 10)
@@ -97,7 +108,7 @@ def test_a_connection_that_has_nothing_to_repeat_is_not_held_up_by_another_one(m
         await until_ms(world, 900)
         return us.heard_by_server.heard
 
-    assert play(main, mode=mode).result == [(10, 2), (200, 1)]
+    assert play_world(main, mode=mode).result == [(10, 2), (200, 1)]
 
 
 @modes
@@ -111,7 +122,7 @@ def test_the_other_direction_is_not_hit(mode):
         await until_ms(world, 20)
         return us.heard_by_client.heard
 
-    assert play(main, mode=mode).result == [(10, 2)]
+    assert play_world(main, mode=mode).result == [(10, 2)]
 
 
 @modes
@@ -131,13 +142,13 @@ def test_a_connection_breaks_after_924_6_s_and_its_other_end_stays_half_open_unt
         await until_ms(world, 1_000_010)
         return before, us.heard_by_client.heard, half_open, us.heard_by_server.heard
 
-    played = play(main, mode=mode)
+    played = play_world(main, mode=mode)
 
     half_open = [(0, 0)]
     assert played.result == ([], [(924_700, "closed")], half_open, [*half_open, (1_000_000, "closed")])
-    (broken,) = played.trace.of("rpc", event="broken")
+    (broken,) = played.trace.select("rpc", event="broken")
     assert (broken["src"], broken["dst"], broken["t_ns"]) == ("client", "server", 924_700 * MS)
-    assert [r["detail"] for r in played.trace.of("rpc", event="lost", code=1)] == ["never acknowledged"]
+    assert [r["detail"] for r in played.trace.select("rpc", event="lost", code=1)] == ["never acknowledged"]
 
 
 @modes
@@ -147,10 +158,10 @@ def test_a_lost_syn_is_repeated_after_a_second_as_any_kernel_does(mode):
         client = add_host(world, 2, "client")
         lose(world)
         world.timeline.call_at(500 * MS, lambda: heal(world))
-        await connected(world, client, server)
+        await connected(client, server)
         return world.timeline.now_ns // MS
 
-    assert play(main, mode=mode).result == 1_000
+    assert play_world(main, mode=mode).result == 1_000
 
 
 @modes
@@ -163,7 +174,7 @@ def test_a_syn_that_is_lost_each_time_is_no_connection(mode):
             await process_of(client).connect(f"{server.ip}:{PORT}", Ear(process_of(client)), 3_000)
         return world.timeline.now_ns // MS
 
-    assert play(main, mode=mode).result == 3_000
+    assert play_world(main, mode=mode).result == 3_000
 
 
 @modes
@@ -181,7 +192,7 @@ def test_the_kernel_of_a_process_that_stands_still_or_is_dead_goes_on(mode, verb
         return us.heard_by_server.heard
 
     fin = [(600, "closed")] if verb == "kill" else []
-    assert play(main, mode=mode).result == [(600, 1), *fin]
+    assert play_world(main, mode=mode).result == [(600, 1), *fin]
 
 
 @modes
@@ -196,10 +207,10 @@ def test_a_machine_without_power_repeats_nothing(mode):
         await until_ms(world, 5_000)
         return us.heard_by_server.heard
 
-    played = play(main, mode=mode)
+    played = play_world(main, mode=mode)
 
     assert played.result == []
-    assert [r["detail"] for r in played.trace.of("rpc", event="lost", code=1)] == ["never acknowledged"]
+    assert [r["detail"] for r in played.trace.select("rpc", event="lost", code=1)] == ["never acknowledged"]
 
 
 @modes
@@ -218,7 +229,7 @@ def test_a_machine_that_has_power_again_repeats_nothing_of_its_former_life(mode,
         await until_ms(world, 5_000)
         return us.heard_by_server.heard
 
-    assert play(main, mode=mode).result == []
+    assert play_world(main, mode=mode).result == []
 
 
 @modes
@@ -235,7 +246,7 @@ def test_a_frame_that_comes_through_to_a_suspended_receiver_waits_in_its_buffer(
         await us.server.resume()
         return before, us.heard_by_server.heard
 
-    assert play(main, mode=mode).result == ([], [(500, 1)])
+    assert play_world(main, mode=mode).result == ([], [(500, 1)])
 
 
 def test_what_waits_to_be_sent_again_is_in_flight():
@@ -247,7 +258,7 @@ def test_what_waits_to_be_sent_again_is_in_flight():
         us.channel.send(Command(2))
         return [(command.code, sent_ns // MS) for _, command, sent_ns in world.fabric.in_flight()]
 
-    assert play(main).result == [(1, 0), (2, 10)]
+    assert play_world(main).result == [(1, 0), (2, 10)]
 
 
 def test_the_same_seed_gives_the_same_trace_in_memory_and_over_loopback():
@@ -261,11 +272,11 @@ def test_the_same_seed_gives_the_same_trace_in_memory_and_over_loopback():
         await until_ms(world, 300_000)
         return us.heard_by_server.heard
 
-    sim, fast = (play(main, mode=mode, delay_ms=2, jitter_ms=5, seed=3) for mode in VIRTUAL)
+    sim, fast = (play_world(main, mode=mode, delay_ms=2, jitter_ms=5, seed=3) for mode in VIRTUAL)
 
     assert [what for _, what in sim.result] == list(range(200))
     assert sim.result == fast.result
-    assert sim.digest == fast.digest != play(main, delay_ms=2, jitter_ms=5, seed=4).digest
+    assert sim.digest == fast.digest != play_world(main, delay_ms=2, jitter_ms=5, seed=4).digest
 
 
 def test_each_attempt_is_lost_with_the_probability_that_was_asked_for():
@@ -277,7 +288,7 @@ def test_each_attempt_is_lost_with_the_probability_that_was_asked_for():
             us.channel.send(Command(number))
         return [at_ms % 2_000 for at_ms, _ in us.heard_by_server.heard]
 
-    took_ms = play(main, seed=5).result
+    took_ms = play_world(main, seed=5).result
 
     assert took_ms.count(0) / 2_000 == pytest.approx(0.75, abs=0.04)
     assert took_ms.count(200) / 2_000 == pytest.approx(0.75 * 0.25, abs=0.04)

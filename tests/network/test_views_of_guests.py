@@ -7,10 +7,10 @@ import json
 from itertools import count
 
 import pytest
-from tiny_world import listening, play, process_of, until_ms
 
 from emulator.guest_views.holds import PULL_AGAIN_MS, PULL_UNANSWERED_MS
 from emulator.guest_views.views import BACK_MS, HEARTBEAT_MS, LOOK_EVERY_MS, GuestViews
+from emulator.testing.worlds import listening, play_world, process_of, until_ms
 from nodes.cause import cause
 from nodes.protocol import bodies, headers
 from nodes.protocol.codes import RequestCode, ResponseCode
@@ -103,7 +103,7 @@ def queues(*queue_ids):
     return tuple(MessageQueue("t", BROKER, queue_id) for queue_id in queue_ids)
 
 
-class Stage:
+class WatchedNodes:
     """Nodes to dial, and whoever watches those who do."""
 
     def __init__(self, world):
@@ -132,13 +132,13 @@ class Stage:
 
 def played(scene):
     async def main(world):
-        return await scene(await Stage(world).open())
+        return await scene(await WatchedNodes(world).open())
 
-    return play(main)
+    return play_world(main)
 
 
 def outside(run, table, *columns, **fields):
-    rows = [row for row in run.trace.of(table, **fields) if row["node"].startswith(("shop", "mail"))]
+    rows = [row for row in run.trace.select(table, **fields) if row["node"].startswith(("shop", "mail"))]
     return [tuple(row[column] for column in columns) for row in rows]
 
 
@@ -266,7 +266,7 @@ def test_a_queue_that_is_not_pulled_any_more_is_dropped_while_its_owner_goes_on(
     run = played(scene)
 
     assert owned(run) == [("shop", "acquired", 1), ("shop", "acquired", 0), ("shop", "dropped", 1)]
-    (dropped,) = run.trace.of("ownership", event="dropped")
+    (dropped,) = run.trace.select("ownership", event="dropped")
     assert PULL_AGAIN_MS <= dropped["t_ns"] / 1e6 <= PULL_AGAIN_MS + LOOK_EVERY_MS
 
 
@@ -284,7 +284,7 @@ def test_a_queue_of_a_connection_that_ends_is_dropped_unless_it_is_pulled_over_a
     run = played(scene)
 
     assert owned(run) == [("shop", "acquired", 0), ("shop", "acquired", 1), ("shop", "dropped", 0)]
-    (dropped,) = run.trace.of("ownership", event="dropped")
+    (dropped,) = run.trace.select("ownership", event="dropped")
     assert PULL_AGAIN_MS <= dropped["t_ns"] / 1e6 <= PULL_AGAIN_MS + LOOK_EVERY_MS
 
 
@@ -301,7 +301,7 @@ def test_two_who_pull_one_queue_both_hold_it_until_one_is_silent():
     run = played(scene)
 
     assert owned(run) == [("shop", "acquired", 0), ("mail", "acquired", 0), ("shop", "dropped", 0)]
-    (dropped,) = run.trace.of("ownership", event="dropped")
+    (dropped,) = run.trace.select("ownership", event="dropped")
     assert PULL_UNANSWERED_MS <= dropped["t_ns"] / 1e6 <= PULL_UNANSWERED_MS + LOOK_EVERY_MS
 
 
@@ -335,7 +335,7 @@ def test_a_dead_broker_takes_no_queue_from_anybody_and_gives_time_to_come_back()
 
     assert run.result == 2
     assert owned(run) == [("shop", "acquired", 0), ("shop", "dropped", 0)]
-    (dropped,) = run.trace.of("ownership", event="dropped")
+    (dropped,) = run.trace.select("ownership", event="dropped")
     assert 120_000 < dropped["t_ns"] / 1e6 < 120_000 + PULL_AGAIN_MS + 2 * LOOK_EVERY_MS
 
 
@@ -408,7 +408,7 @@ def test_who_does_not_come_back_after_its_last_connection_is_over(by_node, patie
         stage.member("c@1").end(by_node=by_node)
         await stage.after(60_000)
 
-    (killed,) = played(scene).trace.of("lifecycle", event="killed")
+    (killed,) = played(scene).trace.select("lifecycle", event="killed")
 
     assert patience_ms <= killed["t_ns"] / 1e6 <= patience_ms + LOOK_EVERY_MS
 

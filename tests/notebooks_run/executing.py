@@ -1,6 +1,6 @@
 """Executes the notebooks from top to bottom, without a screen.
 
-    python tests/notebooks_run/executing.py
+    PYTHONPATH=tests python -m notebooks_run.executing
 
 writes them with their new outputs, for whoever changed what they show.
 """

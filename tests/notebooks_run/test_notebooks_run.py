@@ -6,7 +6,8 @@ import re
 
 import nbformat
 import pytest
-from executing import NOTEBOOKS, execute
+
+from notebooks_run.executing import NOTEBOOKS, execute
 
 
 def told(cell) -> dict[str, str]:

@@ -4,8 +4,7 @@ import re
 import tomllib
 from pathlib import Path
 
-from emulator.fault_words import fault_of
-from faults.catalogue import CHAOS_NAMES, FAULTS
+from faults.catalogue import CHAOS_NAMES, FAULTS, fault_of
 
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 SECTION = README.partition("\n## Faults\n")[2].partition("\n## ")[0]

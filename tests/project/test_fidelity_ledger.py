@@ -1,11 +1,15 @@
 """The ledger says what the tests say, about every trap."""
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 
+import attrs
 import pytest
 
-from emulator.fidelity import Status, TrapMark, catalogue, ledger, recorded_marks
-from emulator.fidelity_scan import MarkError, dump, read_mark, scan
+from emulator.fidelity.ledger import Status, TrapMark, catalogue, ledger, recorded_marks
+from support.trap_marks import COLLECTED, MarkError, dump, read_mark
 
 TESTS = Path(__file__).parents[1]
 
@@ -24,8 +28,22 @@ def test_every_trap_has_a_title_of_its_own_and_a_reason_to_be_absent():
     assert all(trap.absent for trap in catalogue())
 
 
-def test_the_recorded_marks_are_those_of_the_tests():
-    assert list(recorded_marks()) == scan(TESTS), "make ledger writes them anew"
+def marks_below(folder, ledger):
+    """What a collection in a process of its own finds; the folder is called tests."""
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--collect-only", "-q", f"--ledger={ledger}"]
+    done = subprocess.run([*command, "tests"], cwd=folder.parent, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return [tuple(entry.values()) for entry in json.loads(ledger.read_text())]
+
+
+def test_the_recorded_marks_are_those_of_the_tests(request, tmp_path):
+    collected = request.config.stash[COLLECTED]
+    if collected.files >= set(TESTS.rglob("test_*.py")):
+        found = list(map(attrs.astuple, collected.marks))
+    else:  # somebody runs a part of the tests
+        found = marks_below(TESTS, tmp_path / "ledger.json")
+
+    assert list(map(attrs.astuple, recorded_marks())) == found, "make ledger writes them anew"
 
 
 def test_the_ledger_has_one_row_per_trap():
@@ -46,25 +64,57 @@ def test_a_trap_is_reproduced_when_all_its_tests_say_so_and_simplified_when_one_
     assert (third.status, third.tests, third.note) == (Status.ABSENT, (), catalogue()[2].absent)
 
 
-def test_marks_are_found_on_functions_classes_parameters_and_modules(tmp_path):
+SUITE = """
+import pytest
+pytestmark = pytest.mark.trap("C2")
+@pytest.mark.guests
+@pytest.mark.trap("M2", status="simplified", note="how")
+class TestThem:
+    @pytest.mark.trap("M1")
+    @pytest.mark.parametrize("x", [pytest.param(1, marks=pytest.mark.trap("C1")), 2])
+    def test_it(self, x): ...
+    def test_another(self): ...
+def test_that_is_selected(): ...
+"""
+
+
+@pytest.fixture
+def suite(tmp_path):
+    """A folder with tests of somebody who marks traps as we do."""
     tests = tmp_path / "tests"
     tests.mkdir()
-    (tests / "test_marked.py").write_text(
-        "import pytest\n"
-        'pytestmark = pytest.mark.trap("C2")\n'
-        '@pytest.mark.trap("M2", status="simplified", note="how")\n'
-        "class TestThem:\n"
-        '    @pytest.mark.trap("M1")\n'
-        '    @pytest.mark.parametrize("x", [pytest.param(1, marks=pytest.mark.trap("C1"))])\n'
-        "    async def test_it(self, x): ...\n"
-    )
+    (tmp_path / "pyproject.toml").write_text((TESTS.parent / "pyproject.toml").read_text())
+    (tests / "conftest.py").write_text((TESTS / "conftest.py").read_text())
+    (tests / "support").symlink_to(TESTS / "support")
+    return tests
 
-    assert scan(tests) == [
-        TrapMark("M1", "tests/test_marked.py::TestThem::test_it"),
-        TrapMark("M2", "tests/test_marked.py::TestThem", Status.SIMPLIFIED, "how"),
-        TrapMark("C1", "tests/test_marked.py::TestThem::test_it"),
-        TrapMark("C2", "tests/test_marked.py"),
+
+def test_marks_are_found_on_functions_classes_parameters_and_modules_of_deselected_tests_too(suite, tmp_path):
+    (suite / "test_marked.py").write_text(SUITE)
+
+    assert marks_below(suite, tmp_path / "ledger.json") == [
+        ("M1", "tests/test_marked.py::TestThem::test_it", "reproduced", ""),
+        ("M2", "tests/test_marked.py::TestThem", "simplified", "how"),
+        ("C1", "tests/test_marked.py::TestThem::test_it", "reproduced", ""),
+        ("C2", "tests/test_marked.py", "reproduced", ""),
     ]
+
+
+def test_a_mark_that_means_nothing_ends_the_collection(suite, tmp_path):
+    (suite / "test_marked.py").write_text('import pytest\n@pytest.mark.trap("M73")\ndef test_it(): ...\n')
+
+    with pytest.raises(AssertionError, match=r"tests/test_marked\.py::test_it: no trap is called 'M73'"):
+        marks_below(suite, tmp_path / "ledger.json")
+    assert not (tmp_path / "ledger.json").exists()
+
+
+def test_a_file_that_cannot_be_read_leaves_the_ledger_as_it_was(suite, tmp_path):
+    (suite / "test_marked.py").write_text(SUITE)
+    (suite / "test_broken.py").write_text("import nothing_of_that_name\n")
+
+    with pytest.raises(AssertionError, match="nothing_of_that_name"):
+        marks_below(suite, tmp_path / "ledger.json")
+    assert not (tmp_path / "ledger.json").exists()
 
 
 def test_the_text_of_the_ledger_is_the_same_for_the_same_marks():
@@ -88,10 +138,3 @@ def test_the_text_of_the_ledger_is_the_same_for_the_same_marks():
 def test_a_mark_that_means_nothing_is_refused(args, kwargs, problem):
     with pytest.raises(MarkError, match=problem):
         read_mark("test", args, kwargs)
-
-
-def test_a_mark_that_has_to_be_computed_is_refused(tmp_path):
-    (tmp_path / "test_x.py").write_text('import pytest\n@pytest.mark.trap("M" + str(1))\ndef test_it(): ...\n')
-
-    with pytest.raises(MarkError, match="line 2: the arguments of trap"):
-        scan(tmp_path)

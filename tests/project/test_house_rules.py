@@ -10,12 +10,12 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = ("emulator", "faults", "nodes")
 PURE_STDLIB = (
     "__future__", "abc", "bisect", "collections", "contextlib", "contextvars", "copy", "dataclasses", "datetime",
-    "enum", "functools", "hashlib", "heapq", "itertools", "json", "math", "operator", "re", "string", "struct",
-    "types", "typing", "zlib",
+    "difflib", "enum", "functools", "hashlib", "heapq", "itertools", "json", "math", "operator", "re", "string",
+    "struct", "types", "typing", "zlib",
 )  # fmt: skip
 ALLOWED = {
     "nodes": (*PURE_STDLIB, "attrs", "cattrs", "msgpack", "orjson", "nodes", "structlog", "trio"),
-    "faults": (*PURE_STDLIB, "attrs", "cattrs", "faults", "random"),
+    "faults": (*PURE_STDLIB, "attrs", "faults", "nodes", "random", "shlex"),
 }
 
 

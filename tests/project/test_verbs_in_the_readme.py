@@ -4,9 +4,9 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
-from emulator.cli import app
-from emulator.fault_words import WORDS
-from emulator.verbs.registry import VERBS
+from emulator.cli.main import app
+from emulator.console.registry import VERBS
+from faults.catalogue import WORDINGS
 
 README = (Path(__file__).parents[2] / "README.md").read_text()
 
@@ -14,12 +14,12 @@ README = (Path(__file__).parents[2] / "README.md").read_text()
 def test_the_table_of_verbs_is_the_registry():
     rows = [line.replace("\\|", "|") for line in README.splitlines() if line.startswith("| `")]
     for verb in VERBS.values():
-        if verb.name not in WORDS:
+        if verb.name not in WORDINGS:
             assert f"| `{verb.line()}` | {verb.summary} |" in rows
 
 
 def test_every_verb_that_breaks_something_has_an_example():
-    for name in WORDS:
+    for name in WORDINGS:
         assert f"`{name} " in README
 
 

@@ -2,21 +2,21 @@
 
 import pytest
 import trio
-from tiny_world import MS, PORT, VIRTUAL, add_host, play, process_of, until_ms
 
 from emulator.network.link import LinkEffect, LinkRule
+from emulator.testing.worlds import MS, PORT, VIRTUAL, add_host, play_world, process_of, until_ms
 from nodes.config import RemotingClientConfig
 from nodes.protocol.command import Command
 from nodes.rpc.client import RpcClient
 from nodes.rpc.errors import RemotingConnectError, RemotingError, RemotingSendRequestError, RemotingTimeoutError
-from nodes.rpc.server import RpcServer
+from nodes.rpc.server import HandlerExistsError, InTask, RpcServer
 
 modes = pytest.mark.parametrize("mode", VIRTUAL)
-ECHO, HOLD, RAISE, NOTE, LATER = 1, 2, 3, 4, 5
+ECHO, HOLD, RAISE, NOTE, LATER, ASK_BACK = 1, 2, 3, 4, 5, 6
 SERVER = f"127.1.1.1:{PORT}"
 
 
-class Stage:
+class ServerAndClient:
     """A serving node, and one that calls it."""
 
     def __init__(self, world, **client_options):
@@ -29,7 +29,7 @@ class Stage:
         self.server.register(HOLD, lambda channel, r: self.held.append((channel, r)))
         self.server.register(RAISE, lambda _c, r: {}[r.remark])
         self.server.register(NOTE, lambda _c, r: self.noted.append(r.code) or r.answer())
-        self.server.register_async(LATER, self._later)
+        self.server.register(LATER, InTask(self._later))
         process.listen(PORT, self.server)
         self.client_host = add_host(world, 2, "client")
         self.told = []
@@ -69,11 +69,11 @@ class Stage:
 
 def staged(scene, *, mode, client_options=None, **options):
     async def main(world):
-        stage = Stage(world, **(client_options or {}))
+        stage = ServerAndClient(world, **(client_options or {}))
         await world.clock.idle()
         return await scene(stage)
 
-    return play(main, mode=mode, **options)
+    return play_world(main, mode=mode, **options)
 
 
 @modes
@@ -139,7 +139,7 @@ def test_calls_time_out_at_their_exact_instants(mode):
     ends, last = played.result
     assert ends == [(ms, RemotingTimeoutError) for ms in (30, 10, 10, 25)]
     assert last == (3_440.000003, RemotingTimeoutError)
-    assert [r["t_ns"] / MS for r in played.trace.of("rpc", event="timed_out")] == [10, 10, 25, 30, 3_440.000003]
+    assert [r["t_ns"] / MS for r in played.trace.select("rpc", event="timed_out")] == [10, 10, 25, 30, 3_440.000003]
 
 
 @modes
@@ -153,7 +153,7 @@ def test_a_late_answer_is_dropped(mode):
     played = staged(scene, mode=mode, client_options=options)
 
     assert played.result == ((20, RemotingTimeoutError), b"fresh")
-    assert len(played.trace.of("rpc", event="delivered", kind="response")) == 2
+    assert len(played.trace.select("rpc", event="delivered", kind="response")) == 2
 
 
 @modes
@@ -202,8 +202,8 @@ def test_calls_share_one_connection_and_go_out_in_their_order(mode):
     played = staged(scene, mode=mode, delay_ms=10)
 
     assert played.result == [("active", SERVER)]
-    assert len(played.trace.of("rpc", event="connected")) == 1
-    opaques = [r["opaque"] for r in played.trace.of("rpc", event="delivered", kind="request")]
+    assert len(played.trace.select("rpc", event="connected")) == 1
+    opaques = [r["opaque"] for r in played.trace.select("rpc", event="delivered", kind="request")]
     assert opaques == sorted(opaques)
     assert len(opaques) == 5
 
@@ -234,17 +234,17 @@ def test_a_oneway_request_is_handled_and_never_answered(mode):
     played = staged(scene, mode=mode)
 
     assert played.result == [NOTE]
-    assert len(played.trace.of("rpc", event="delivered", kind="oneway")) == 3
-    assert played.trace.of("rpc", kind="response") == []
+    assert len(played.trace.select("rpc", event="delivered", kind="oneway")) == 3
+    assert played.trace.select("rpc", kind="response") == []
 
 
 @modes
 def test_the_server_asks_back_over_the_channel_of_its_client(mode):
     async def scene(stage):
         replies = []
-        stage.server.register(NOTE, lambda channel, r: channel.send(Command(77, 2)) or r.answer())
+        stage.server.register(ASK_BACK, lambda channel, r: channel.send(Command(77, 2)) or r.answer())
         stage.client._on_request = lambda _channel, command: replies.append(command.code)
-        await stage.outcome(NOTE)
+        await stage.outcome(ASK_BACK)
         return replies
 
     assert staged(scene, mode=mode).result == [77]
@@ -265,9 +265,9 @@ def test_an_answer_is_caused_by_the_delivery_of_its_request_and_what_follows_by_
 
     played = staged(scene, mode=mode, delay_ms=1)
 
-    rows = played.trace.of("rpc", event="delivered")
+    rows = played.trace.select("rpc", event="delivered")
     causes = [r["cause"] for r in rows]
-    assert causes == [played.trace.of("causes")[0]["seq"], *(r["seq"] for r in rows[:-1])]
+    assert causes == [played.trace.select("causes")[0]["seq"], *(r["seq"] for r in rows[:-1])]
     assert [r["kind"] for r in rows] == ["request", "response"] * 2
 
 
@@ -288,8 +288,8 @@ def test_a_time_out_is_caused_by_what_led_to_the_call(mode):
     options = {"config": RemotingClientConfig(client_close_socket_if_timeout=False)}
     played = staged(scene, mode=mode, client_options=options)
 
-    begun = {r["seq"]: r["name"] for r in played.trace.of("causes")}
-    timed_out = played.trace.of("rpc", event="timed_out")
+    begun = {r["seq"]: r["name"] for r in played.trace.select("causes")}
+    timed_out = played.trace.select("rpc", event="timed_out")
     assert [begun[r["cause"]] for r in timed_out] == ["probe", "ping"]
 
 
@@ -305,4 +305,13 @@ def test_a_caller_that_is_cancelled_is_forgotten(mode):
     played = staged(scene, mode=mode)
 
     assert played.result == (1, 0)
-    assert played.trace.of("rpc", event="timed_out") == []
+    assert played.trace.select("rpc", event="timed_out") == []
+
+
+@pytest.mark.parametrize("second", [print, InTask(print)])
+@pytest.mark.parametrize("first", [print, InTask(print)])
+def test_two_handlers_for_one_request_code_are_refused(first, second):
+    server = RpcServer(host=None)
+
+    with pytest.raises(HandlerExistsError, match="request code 1 has a handler already; remove one of the two"):
+        server.serve({ECHO: first, HOLD: print}, {NOTE: print, ECHO: second})

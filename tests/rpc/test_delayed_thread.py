@@ -1,9 +1,8 @@
 """One thread for delayed and periodic jobs, under virtual time."""
 
-from tiny_world import MS, add_host, play, until_ms
-
+from emulator.testing.worlds import MS, add_host, play_world, until_ms
 from nodes.cause import cause
-from nodes.client.delayed_thread import DelayedThread
+from nodes.threads import DelayedThread
 
 
 def ran(script, until=100):
@@ -29,7 +28,7 @@ def ran(script, until=100):
         await until_ms(world, until)
         return log
 
-    return play(main).result
+    return play_world(main).result
 
 
 def instants(rows):

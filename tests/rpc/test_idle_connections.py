@@ -1,8 +1,8 @@
 """A connection that carried nothing for 120 s is closed, by whichever end finds out first."""
 
 import pytest
-from tiny_world import PORT, VIRTUAL, add_host, play, process_of, until_ms
 
+from emulator.testing.worlds import PORT, VIRTUAL, add_host, play_world, process_of, until_ms
 from nodes.config import RemotingClientConfig, RemotingServerConfig
 from nodes.rpc.client import RpcClient
 from nodes.rpc.server import RpcServer
@@ -39,10 +39,10 @@ async def call_at(world, instants_ms, *, server=RemotingServerConfig(), client=R
     ],
 )
 def test_an_end_closes_an_idle_connection_and_both_ends_are_told(mode, options, told):
-    closes = play(lambda world: call_at(world, [1_000, 100_000], **options), mode=mode).result
+    closes = play_world(lambda world: call_at(world, [1_000, 100_000], **options), mode=mode).result
 
     assert closes == [(who, 220_000) for who in told]
 
 
 def test_traffic_in_either_direction_keeps_a_connection_open():
-    assert play(lambda world: call_at(world, [100_000, 219_000, 338_000])).result == []
+    assert play_world(lambda world: call_at(world, [100_000, 219_000, 338_000])).result == []

@@ -1,7 +1,6 @@
 """RocketMQ's schedulers as tasks: fixed rate, fixed delay, shared threads, and the wake-up."""
 
-from tiny_world import MS, add_host, play, until_ms
-
+from emulator.testing.worlds import MS, add_host, play_world, until_ms
 from nodes.cause import cause
 from nodes.threads import ScheduledThread, WakeUp
 
@@ -31,7 +30,7 @@ def ran(schedule, until=100):
         await until_ms(world, until)
         return log
 
-    return play(main).result
+    return play_world(main).result
 
 
 def test_a_fixed_rate_job_keeps_its_instants_however_long_it_takes():
@@ -84,7 +83,7 @@ def test_each_run_of_a_job_begins_a_cause_of_its_own():
         add_host(world, 1, "node", life)
         await until_ms(world, 35)
 
-    causes = play(main).trace.of("causes")
+    causes = play_world(main).trace.select("causes")
 
     assert [(r["node"], r["name"], r["t_ns"] // MS) for r in causes] == [
         ("node", "heartbeat", ms) for ms in (10, 20, 30)
@@ -109,7 +108,7 @@ def woken(*wakes_ms, works_ms=0):
         await until_ms(world, 61)
         return log
 
-    return play(main).result
+    return play_world(main).result
 
 
 def test_a_thread_that_nobody_wakes_sleeps_its_time():
@@ -142,7 +141,7 @@ def test_who_was_woken_goes_on_with_the_cause_of_the_first_who_woke_it():
         await until_ms(world, 61)
         return causes
 
-    played = play(main)
+    played = play_world(main)
 
-    first = played.trace.of("causes", name="first")[0]["seq"]
+    first = played.trace.select("causes", name="first")[0]["seq"]
     assert played.result == [(True, first), (False, first)]

@@ -1,8 +1,8 @@
 """Strategies other than the shipped one, chosen by options and at work in a cluster."""
 
 import pytest
-from played import RETRY, TOPIC, a_scenario, play
 
+from emulator.testing import RETRY, TOPIC, a_scenario, play
 from nodes.config import AllocateStrategy, ConsumerConfig
 
 
@@ -18,7 +18,7 @@ def test_a_consumer_of_configured_queues_rebalances_every_second_for_ever():
     trace = play(a_scenario(consumers=1, consumer=config), for_ms=60_000)
 
     # The pass over the retry topic is handed queues of another topic, and never has what it was given.
-    asked = lists_asked(trace, after=30_000)
+    asked = lists_asked(trace, after_ms=30_000)
     assert 2 * 25 <= len(asked) <= 2 * 30
     taken = trace.select("ownership", node="c1", event="acquired")
     assert sorted(dict.fromkeys((row.topic, row.queue_id) for row in taken)) == [(TOPIC, 0), (TOPIC, 1)]

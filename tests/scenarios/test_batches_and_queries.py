@@ -1,10 +1,9 @@
 """Messages as real producers send them, and as operators look at them: batches, ids, keys, times."""
 
 import attrs
-from asking_guest import LAST_MS, a_guest, messages_of
-from played import Stage, a_scenario, play
 
-from emulator.spec_model import TopicSpec
+from emulator.spec.model import TopicSpec
+from emulator.testing import Stage, a_scenario, play
 from nodes.config import BrokerConfig
 from nodes.protocol import headers
 from nodes.protocol.batch_body import BatchedMessage
@@ -13,6 +12,7 @@ from nodes.protocol.headers_message import GetEarliestMsgStoretimeRequestHeader,
 from nodes.protocol.message_id import decode_message_id
 from nodes.protocol.properties import properties_to_text
 from nodes.protocol.registry import decode_header
+from support.asking_guest import LAST_MS, a_guest, messages_of
 
 BROKER = "broker-a"
 

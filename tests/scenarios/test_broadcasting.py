@@ -1,12 +1,12 @@
 """Broadcasting: every member consumes everything, and keeps its offsets to itself."""
 
 import pytest
-from ordered import LOCK, asked, consumed_by
-from played import GROUP, RETRY, TOPIC, Stage, a_scenario, play
 
-from emulator.spec_model import ConsumerGroupSpec
+from emulator.spec.model import ConsumerGroupSpec
+from emulator.testing import GROUP, RETRY, TOPIC, Stage, a_scenario, play
 from nodes.config import ConsumerConfig
 from nodes.protocol.codes import RequestCode
+from support.ordered import LOCK, asked, consumed_by
 
 LIST, COMMIT, NOTIFY = (
     RequestCode.GET_CONSUMER_LIST_BY_GROUP,

@@ -5,9 +5,9 @@ import operator
 
 import attrs
 import pytest
-from played import TOPIC, Stage, a_scenario, play
 
-from emulator.world import TimeMode
+from emulator.testing import TOPIC, Stage, a_scenario, play
+from emulator.time.mode import TimeMode
 
 BROKERS = ("broker-a", "broker-b")
 CALM = a_scenario(brokers=BROKERS, nameservers=2, consumers=3, queues=5, rate_per_s=20, spread_ms=1_000, jitter_ms=2)
@@ -29,7 +29,7 @@ def test_every_queue_has_one_owner_and_every_message_is_consumed_once_and_commit
     assert last_change < 25_000
     assert sorted(trace.consumed()) == trace.stored()
     assert len(trace.stored()) > 450
-    settled = trace.select("messages", event="stored", topic=TOPIC, after=last_change)
+    settled = trace.select("messages", event="stored", topic=TOPIC, after_ms=last_change)
     assert len(settled) > 50
     assert {len(trace.consumed()[row.broker_name, row.queue_id, row.offset]) for row in settled} == {1}
     ends = {}
@@ -50,7 +50,7 @@ def test_on_a_calm_cluster_all_members_and_brokers_come_to_hold_the_same_view():
     assert sorted(views) == ["c1", "c2", "c3"]
     assert len(set(lists.values())) == 1
     assert len(set(views.values())) == 1
-    assert trace.select("beliefs", kind="view", after=30_000) == []
+    assert trace.select("beliefs", kind="view", after_ms=30_000) == []
     assert trace.select("rpc", event="timed_out") + trace.select("rpc", event="lost") == []
 
 

@@ -3,9 +3,9 @@
 import json
 
 import pytest
-from played import GROUP, TOPIC, Stage, a_scenario, play
 
-from emulator.spec_model import TopicSpec
+from emulator.spec.model import TopicSpec
+from emulator.testing import GROUP, TOPIC, Stage, a_scenario, play
 from nodes.config import ConsumerConfig
 
 BOTH = ("broker-a", "broker-b")
@@ -41,13 +41,13 @@ def test_a_dead_next_nameserver_costs_one_failure_and_the_call_after_it_moves_on
     trace = play(scenario, script)
 
     assert [name for _, name in followed(trace)] == order
-    polls = started(trace, "updateTopicRouteInfo", after=35_000)
+    polls = started(trace, "updateTopicRouteInfo", after_ms=35_000)
     assert [at_ms for at_ms, _ in followed(trace)[1:]] == polls[:2]
     assert [row.dst for row in trace.select("rpc", src="c1", event="refused")] == [order[1]]
 
 
 def _next_after(scenario, dead):
-    """Whom the client follows when those are gone."""
+    """Target the client follows when those are gone."""
 
     async def script(stage: Stage) -> None:
         await stage.at_ms(5_000)
@@ -70,7 +70,7 @@ def test_a_silent_nameserver_costs_one_time_out_and_then_the_other_is_followed()
 
     trace = play(scenario, script)
 
-    polls = started(trace, "updateTopicRouteInfo", after=25_000)
+    polls = started(trace, "updateTopicRouteInfo", after_ms=25_000)
     assert [row.at_ms - polls[0] for row in trace.select("rpc", src="c1", code=105, event="timed_out")] == [3_000]
     assert followed(trace)[1:] == [(polls[1], "ns-2" if first == "ns-1" else "ns-1")]
 
@@ -84,11 +84,11 @@ def test_one_nameserver_failure_ends_the_refresh_of_all_topics_after_it():
 
     trace = play(a_scenario(consumers=1, brokers=BOTH, topics=TWO_TOPICS), script)
 
-    (poll,) = started(trace, "updateTopicRouteInfo", after=25_000)
-    lost = trace.select("rpc", src="c1", code=105, event="lost", after=poll)
+    (poll,) = started(trace, "updateTopicRouteInfo", after_ms=25_000)
+    lost = trace.select("rpc", src="c1", code=105, event="lost", after_ms=poll)
     assert len(lost) == 1
     assert [row.at_ms - poll for row in trace.select("rpc", src="c1", code=105, event="timed_out")] == [3_000]
-    assert trace.select("rpc", src="c1", dst="ns-1", kind="connection", after=25_000, until=50_000) == []
+    assert trace.select("rpc", src="c1", dst="ns-1", kind="connection", after_ms=25_000, until_ms=50_000) == []
 
 
 @pytest.mark.trap("C20")
@@ -102,9 +102,9 @@ def test_a_dead_broker_holds_up_commits_that_wait_behind_its_heartbeat():
     trace = play(a_scenario(consumers=1, brokers=BOTH, queues=2, consumer=config), script)
 
     # Due at 34 s and 35 s: the heartbeat has to wait for broker-b, the commit waits with it.
-    assert started(trace, "sendHeartbeat", after=30_000) == [34_004]
-    lost = trace.select("rpc", src="c1", event="connect_lost", after=35_500)[0].at_ms
-    assert started(trace, "persistAllOffset", after=26_000, until=41_000) == [30_004, lost, 40_004]
+    assert started(trace, "sendHeartbeat", after_ms=30_000) == [34_004]
+    lost = trace.select("rpc", src="c1", event="connect_lost", after_ms=35_500)[0].at_ms
+    assert started(trace, "persistAllOffset", after_ms=26_000, until_ms=41_000) == [30_004, lost, 40_004]
 
 
 def test_without_nameserver_a_consumer_does_not_start_and_no_broker_hears_of_it():
@@ -121,7 +121,7 @@ def test_without_nameserver_a_consumer_does_not_start_and_no_broker_hears_of_it(
     assert [row.event for row in life] == ["started", "stopping", "stopped"]
     assert "refused the connection" in life[1].detail
     assert life[2].at_ms == 10_002
-    assert trace.select("rpc", src="c1", code=34, after=10_000) == []
+    assert trace.select("rpc", src="c1", code=34, after_ms=10_000) == []
 
 
 @pytest.mark.trap(
@@ -142,13 +142,13 @@ def test_a_nameserver_that_answers_too_late_fails_the_start_as_a_dead_one_does()
 
     assert trace.select("lifecycle", node="c1", incarnation=2)[-1].event == "stopped"
     assert trace.select("lifecycle", node="c1", incarnation=2, event="stopping")[0].at_ms == 13_000
-    assert trace.select("rpc", src="c1", code=34, after=10_000) == []
+    assert trace.select("rpc", src="c1", code=34, after_ms=10_000) == []
 
 
 def test_a_consumer_starts_in_order_routes_then_heartbeat_then_the_first_pass_then_pulls():
     trace = play(a_scenario(consumers=1, queues=1), for_ms=3_000)
 
-    codes = [row.code for row in trace.select("rpc", src="c1", kind="request", until=1_600)]
+    codes = [row.code for row in trace.select("rpc", src="c1", kind="request", until_ms=1_600)]
     assert codes[:3] == [105, 105, 34]
     ready = trace.select("lifecycle", node="c1", event="ready")[0]
     assert trace.select("rpc", src="c1", code=34)[0].sent_ms < ready.at_ms

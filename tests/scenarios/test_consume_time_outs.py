@@ -1,11 +1,11 @@
 """Listeners that take too long: their messages come again while they are still at it."""
 
 import pytest
-from played import RETRY, TOPIC, Stage, a_scenario, play
-from retried import DELAYED, SEND, SEND_BACK, consumed_from, first_message_only, one_consumer, sent, stored_in
 
+from emulator.testing import RETRY, TOPIC, Stage, a_scenario, play
 from nodes.config import ConsumerConfig
 from nodes.protocol.codes import ResponseCode
+from support.retried import DELAYED, SEND, SEND_BACK, consumed_from, first_message_only, one_consumer, sent, stored_in
 
 MINUTE_MS = 60_000
 
@@ -35,7 +35,7 @@ def test_the_offset_moves_not_when_the_message_goes_but_with_the_next_pull_that_
     gone_ms = sent(trace, SEND_BACK)[0].at_ms
     moved = trace.select("messages", event="committed", topic=TOPIC, offset=1)[0].at_ms
     nothing = int(ResponseCode.PULL_NOT_FOUND)
-    held = trace.select("rpc", dst="c1", code=11, kind="response", status=nothing, after=gone_ms)[0].at_ms
+    held = trace.select("rpc", dst="c1", code=11, kind="response", status=nothing, after_ms=gone_ms)[0].at_ms
     assert 0 < moved - held <= 2
     assert held > gone_ms + 1_000
 
@@ -55,6 +55,8 @@ def test_a_head_that_cannot_be_sent_back_is_sent_back_once_for_every_cached_mess
     cached = len(stored_in(trace, TOPIC))
     assert cached == 3
     # There is no connection left to send a message back over, so each time it is tried as a normal message.
-    lost = trace.select("rpc", src="c1", code=int(SEND), event="timed_out", after=2 * MINUTE_MS, until=3 * MINUTE_MS)
+    lost = trace.select(
+        "rpc", src="c1", code=int(SEND), event="timed_out", after_ms=2 * MINUTE_MS, until_ms=3 * MINUTE_MS
+    )
     assert len(lost) == cached
     assert [row.offset for row in consumed_from(trace, TOPIC)] == []

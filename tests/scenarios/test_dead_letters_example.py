@@ -4,10 +4,10 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from played import TOPIC, play
-from retried import consumed_from, stored_in
 
 from emulator.spec import load
+from emulator.testing import TOPIC, play
+from support.retried import consumed_from, stored_in
 
 TICK_MS = 110
 

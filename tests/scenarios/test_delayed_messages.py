@@ -4,13 +4,13 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from grouped import BEFORE_MS, COPIED_MS, MASTER, S1, a_group, acting, requests
-from played import Caller, Stage, Trace, a_scenario, play
 
-from emulator.spec_model import BrokerSpec, Scenario, TopicSpec
+from emulator.spec.model import BrokerSpec, Scenario, TopicSpec
+from emulator.testing import Caller, Stage, Trace, a_scenario, play
 from nodes.protocol import headers
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.properties import properties_to_text
+from support.grouped import BEFORE_MS, COPIED_MS, MASTER, S1, a_group, acting, requests
 
 SCHEDULE = "SCHEDULE_TOPIC_XXXX"
 FIVE_S, TEN_S, THIRTY_S = 2, 3, 4
@@ -77,8 +77,8 @@ def test_messages_of_a_level_keep_their_order_and_levels_do_not_wait_for_each_ot
         await stage.for_ms(20_000)
 
     trace = play(a_scenario(), script)
-    assert len(delivered(trace, "broker-a", until=8_000)) == 1
-    assert len(delivered(trace, "broker-a", until=13_000)) == 3
+    assert len(delivered(trace, "broker-a", until_ms=8_000)) == 1
+    assert len(delivered(trace, "broker-a", until_ms=13_000)) == 3
 
 
 def test_a_broker_that_starts_again_goes_on_where_its_file_says() -> None:
@@ -110,7 +110,7 @@ def test_an_acting_slave_without_remote_escape_tries_ten_times_a_second_and_neve
     trace = play(two_groups(), script)
     due_ms = BEFORE_MS + 11_000
     assert delivered(trace, S1) == delivered(trace, OTHER) == delivered(trace, MASTER) == []
-    attempts = tries(trace, S1, after=due_ms, until=due_ms + 30_000)
+    attempts = tries(trace, S1, after_ms=due_ms, until_ms=due_ms + 30_000)
     assert len(attempts) == 300
     assert not tries(trace, "ba-s2")
     assert not requests(trace, S1, OTHER, RequestCode.SEND_MESSAGE_V2)
@@ -165,7 +165,7 @@ def test_an_acting_slave_sends_to_a_dead_broker_as_long_as_its_route_is_old() ->
     trace = play(two_groups(enable_remote_escape=True), script)
     dead_ms = BEFORE_MS + 8_000
     assert len(delivered(trace, OTHER)) == 1
-    attempts = tries(trace, S1, after=dead_ms)
+    attempts = tries(trace, S1, after_ms=dead_ms)
     first, second, third = attempts[:3]
     # Each try waits out the 3 s of a send, and the pause.
     assert second - first == pytest.approx(3_100, abs=10)
@@ -192,7 +192,7 @@ def test_an_escape_to_a_broker_whose_address_went_away_ends_at_a_nameserver() ->
 
     topics = (TopicSpec("invoices", ("ba", OTHER), 1),)
     trace = play(two_groups(topics=topics, enable_remote_escape=True), script)
-    assert requests(trace, S1, "ns-1", RequestCode.SEND_MESSAGE_V2, after=BEFORE_MS + 10_000)
+    assert requests(trace, S1, "ns-1", RequestCode.SEND_MESSAGE_V2, after_ms=BEFORE_MS + 10_000)
     code = int(RequestCode.SEND_MESSAGE_V2)
     answers = trace.select("rpc", src="ns-1", dst=S1, code=code, kind="response", event="delivered")
     assert {row.status for row in answers} == {int(ResponseCode.REQUEST_CODE_NOT_SUPPORTED)}

@@ -2,9 +2,8 @@
 
 import attrs
 import pytest
-from asking_guest import Guest, a_guest, messages_of
-from played import Stage, a_scenario, play
 
+from emulator.testing import Stage, a_scenario, play
 from nodes.config import BrokerConfig
 from nodes.protocol import headers
 from nodes.protocol.bodies import CheckClientRequestBody
@@ -18,7 +17,8 @@ from nodes.protocol.model import (
     MessageModel,
     SubscriptionData,
 )
-from nodes.protocol.pull_flags import PullSysFlag
+from nodes.protocol.sys_flags import PullSysFlag
+from support.asking_guest import Guest, a_guest, messages_of
 
 BROKER = "broker-a"
 FILTERING = BrokerConfig(enable_property_filter=True)

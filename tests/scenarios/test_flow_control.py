@@ -1,8 +1,8 @@
 """What a slow consumer caches."""
 
 import pytest
-from played import TOPIC, Stage, a_scenario, play
 
+from emulator.testing import TOPIC, Stage, a_scenario, play
 from nodes.config import ConsumerConfig
 
 BATCH = 32

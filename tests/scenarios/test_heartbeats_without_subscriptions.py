@@ -4,13 +4,13 @@ from itertools import pairwise
 
 import attrs
 import pytest
-from ordered import asked
-from played import GROUP, TOPIC, Stage, a_scenario, play
 
+from emulator.testing import GROUP, TOPIC, Stage, a_scenario, play
 from nodes.config import ConsumerConfig
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.model import HeartbeatData
 from nodes.protocol.registry import decode_body
+from support.ordered import asked
 
 HEARTBEAT, PULL = RequestCode.HEART_BEAT, RequestCode.PULL_MESSAGE
 V2 = ConsumerConfig(use_heartbeat_v2=True)
@@ -28,7 +28,7 @@ def heard(stage, broker="broker-a"):
             found.append((data.heartbeat_fingerprint, not data.without_sub))
         return handler(channel, request)
 
-    server.register(HEARTBEAT, listen)
+    server._handlers[HEARTBEAT] = listen
     return found
 
 
@@ -86,9 +86,11 @@ def test_a_broker_that_comes_back_has_forgotten_the_subscriptions_and_says_that_
     trace = play(a_scenario(consumers=1, rate_per_s=5, consumer=V2), script)
 
     answers = {"src": "broker-a", "code": int(PULL), "event": "delivered", "kind": "response"}
-    assert {row.status for row in trace.select("rpc", after=80_000, **answers)} == {ResponseCode.SUBSCRIPTION_NOT_EXIST}
-    assert trace.select("messages", event="consumed", after=80_000) == []
-    assert len(asked(trace, "c1", "broker-a", HEARTBEAT, after=80_000)) >= 3
+    assert {row.status for row in trace.select("rpc", after_ms=80_000, **answers)} == {
+        ResponseCode.SUBSCRIPTION_NOT_EXIST
+    }
+    assert trace.select("messages", event="consumed", after_ms=80_000) == []
+    assert len(asked(trace, "c1", "broker-a", HEARTBEAT, after_ms=80_000)) >= 3
 
 
 def test_heartbeats_of_the_first_kind_bring_the_subscriptions_back():
@@ -100,5 +102,5 @@ def test_heartbeats_of_the_first_kind_bring_the_subscriptions_back():
 
     trace = play(a_scenario(consumers=1, rate_per_s=5), script)
 
-    assert trace.select("messages", event="consumed", after=80_000) != []
+    assert trace.select("messages", event="consumed", after_ms=80_000) != []
     assert trace.owners()[("broker-a", 0)] == ["c1"], GROUP

@@ -3,9 +3,9 @@
 from itertools import pairwise
 
 import pytest
-from played import GROUP, TOPIC, Stage, a_scenario, play
 
-from emulator.spec_model import ConsumerGroupSpec
+from emulator.spec.model import ConsumerGroupSpec
+from emulator.testing import GROUP, TOPIC, Stage, a_scenario, play
 from nodes.config import ConsumerConfig, LitePullConsumerConfig
 from nodes.protocol.codes import RequestCode
 
@@ -105,7 +105,7 @@ def test_it_subscribes_to_no_retry_topic():
 def test_polls_commit_every_5_s_and_brokers_hear_of_it_every_5_s():
     trace = play(lite(queues=1), for_ms=40_000)
 
-    found = committed(trace, after=15_000)
+    found = committed(trace, after_ms=15_000)
     assert [after[0] - before[0] for before, after in pairwise(found)] == [5_000] * (len(found) - 1)
     consumed_ms = {row.offset: row.at_ms for row in trace.select("messages", event="consumed")}
     lags_ms = [at_ms - consumed_ms[offset - 1] for at_ms, offset in found]
@@ -119,7 +119,7 @@ def test_without_auto_commit_the_application_commits_after_each_batch():
     trace = play(lite(queues=1, auto_commit=False), for_ms=40_000)
 
     consumed_ms = {row.offset: row.at_ms for row in trace.select("messages", event="consumed")}
-    lags_ms = [at_ms - consumed_ms[offset - 1] for at_ms, offset in committed(trace, after=15_000)]
+    lags_ms = [at_ms - consumed_ms[offset - 1] for at_ms, offset in committed(trace, after_ms=15_000)]
     assert lags_ms != []
     assert max(lags_ms) < 100
 
@@ -135,7 +135,7 @@ def test_an_orderly_stop_does_not_commit_what_polls_returned_last_and_the_restar
     trace = play(lite(queues=1), script)
 
     again = trace.select("ownership", event="acquired", topic=TOPIC)[-1]
-    assert again.offset == committed(trace, until=again.at_ms)[-1][1]
+    assert again.offset == committed(trace, until_ms=again.at_ms)[-1][1]
     offsets = [offset for _, _, offset in twice(trace)]
     assert offsets == list(range(again.offset, again.offset + len(offsets)))
     assert 0 < len(offsets) <= 5 * 20
@@ -168,7 +168,7 @@ def test_a_crash_repeats_what_the_broker_had_not_heard_of():
 
     again = trace.select("ownership", event="acquired", topic=TOPIC)[-1]
     offsets = [offset for _, _, offset in twice(trace)]
-    assert again.offset == committed(trace, until=again.at_ms)[-1][1]
+    assert again.offset == committed(trace, until_ms=again.at_ms)[-1][1]
     assert offsets[0] == again.offset
     # A commit and a report of it are up to 5 s old each.
     assert 0 < len(offsets) <= 10 * 20
@@ -207,7 +207,7 @@ def test_who_stops_to_poll_keeps_its_queues_and_hears_of_every_rebalance():
     assert [at_ms for at_ms in sent(trace, "c2", HEARTBEAT) if at_ms > 370_000] != []
     assert [100 < count <= 100 + BATCH for count in counts] == [True, True]
     # It looks every 50 ms whether there is room, and asks no broker meanwhile.
-    assert sent(trace, "c2", LITE_PULL, after=300_000) == []
+    assert sent(trace, "c2", LITE_PULL, after_ms=300_000) == []
 
 
 def test_who_stops_to_poll_gives_queues_to_a_newcomer_and_none_of_what_it_cached_is_lost():
@@ -271,7 +271,7 @@ def test_a_pull_that_was_refused_is_tried_again_after_a_second():
 
     trace = play(lite(queues=1), script)
 
-    pulls = sent(trace, "c1", LITE_PULL, after=21_100)
+    pulls = sent(trace, "c1", LITE_PULL, after_ms=21_100)
     # A millisecond there and one back.
     assert {after - before for before, after in pairwise(pulls)} == {1_002}
     assert len(pulls) > 5
@@ -302,6 +302,6 @@ def test_a_broker_that_moves_the_position_moves_the_next_pull_and_the_queue_stay
     taken = trace.select("ownership", node="c1", event="acquired")[-1]
     assert taken.offset == 1_000_000
     assert trace.select("ownership", node="c1", event="dropped") == []
-    late = [row.offset for row in trace.select("messages", event="consumed", after=30_000)]
+    late = [row.offset for row in trace.select("messages", event="consumed", after_ms=30_000)]
     assert len(late) > 100
     assert max(late) < len(trace.stored())

@@ -5,9 +5,9 @@ import json
 import operator
 
 import pytest
-from played import GROUP, TOPIC, Stage, a_scenario, play
 
-from emulator.spec_model import ConsumerGroupSpec, TopicSpec
+from emulator.spec.model import ConsumerGroupSpec, TopicSpec
+from emulator.testing import GROUP, TOPIC, Stage, a_scenario, play
 from nodes.config import BrokerConfig, ConsumerConfig
 from nodes.protocol.model import SubscriptionGroupConfig
 
@@ -31,7 +31,7 @@ def test_a_killed_member_is_noticed_with_its_fin_and_the_survivors_own_all_withi
     trace = play(a_scenario(consumers=3, queues=6), script)
 
     assert members(trace)[-1] == (30_001, 2)
-    assert notices(trace, after=30_000) == [(30_002, "c1"), (30_002, "c2")]
+    assert notices(trace, after_ms=30_000) == [(30_002, "c1"), (30_002, "c2")]
     assert sorted(set(functools.reduce(operator.iadd, trace.owners(29_999).values(), []))) == ["c1", "c2", "c3"]
     assert trace.owners(31_000) == {("broker-a", i): ["c1" if i < 3 else "c2"] for i in range(6)}
 
@@ -44,9 +44,9 @@ def test_a_member_that_closes_commits_then_says_farewell_then_lets_go_and_nothin
 
     trace = play(a_scenario(consumers=2, rate_per_s=20), script)
 
-    commits = trace.select("rpc", src="c2", code=15, after=30_000)
+    commits = trace.select("rpc", src="c2", code=15, after_ms=30_000)
     farewell = trace.select("rpc", src="c2", code=35, kind="request")
-    dropped = trace.select("ownership", node="c2", event="dropped", after=29_000)
+    dropped = trace.select("ownership", node="c2", event="dropped", after_ms=29_000)
     assert len(commits) == 2
     assert [row.dst for row in farewell] == ["broker-a"]
     assert commits[-1].seq < farewell[0].seq < dropped[0].seq
@@ -67,9 +67,9 @@ def test_no_heartbeat_brings_a_member_back_that_is_saying_farewell():
     trace = play(a_scenario(consumers=2, brokers=("broker-a", "broker-b"), queues=2), script)
 
     assert trace.select("lifecycle", node="c2", event="stopped")[0].at_ms == 33_002
-    assert trace.select("rpc", src="c2", code=34, after=30_000) == []
+    assert trace.select("rpc", src="c2", code=34, after_ms=30_000) == []
     assert members(trace)[-1] == (30_001, 1)
-    assert trace.select("rpc", src="c2", code=38, after=30_001) == []
+    assert trace.select("rpc", src="c2", code=38, after_ms=30_001) == []
 
 
 def test_nobody_notices_a_consumer_that_is_frozen_for_60_s_and_its_queues_wait():
@@ -81,8 +81,8 @@ def test_nobody_notices_a_consumer_that_is_frozen_for_60_s_and_its_queues_wait()
     trace = play(a_scenario(consumers=2, rate_per_s=4), script)
 
     assert members(trace)[-1][0] < 30_000
-    assert notices(trace, after=30_000) == []
-    assert trace.select("ownership", after=30_000) == []
+    assert notices(trace, after_ms=30_000) == []
+    assert trace.select("ownership", after_ms=30_000) == []
     waiting = trace.select("messages", event="consumed", node="c2")
     assert [row for row in waiting if 30_000 < row.at_ms < 90_000] == []
     assert [trace.consumed().get(message) for message in trace.stored()[:-1]].count(None) <= 1
@@ -100,9 +100,9 @@ def test_a_member_removed_by_the_scan_is_missed_by_the_others_only_at_their_own_
     last_beat = trace.select("rpc", src="c2", code=34, event="delivered")[-1].at_ms
     removed, left = members(trace)[-1]
     assert (last_beat, removed, left) == (31_005, 160_000, 1)
-    assert notices(trace, after=32_000) == []
-    ticks = trace.passes("c1", after=removed)
-    taken = trace.select("ownership", node="c1", event="acquired", after=32_000)
+    assert notices(trace, after_ms=32_000) == []
+    ticks = trace.passes("c1", after_ms=removed)
+    taken = trace.select("ownership", node="c1", event="acquired", after_ms=32_000)
     assert 0 < ticks[0] - removed < 20_000
     assert ticks[0] < taken[0].at_ms < ticks[0] + 20
 
@@ -122,7 +122,7 @@ def test_a_client_that_reconnects_is_listed_twice_and_its_second_share_is_owned_
 
     assert trace.owners(30_000) == {("broker-a", i): ["c1" if i < 5 else "c2"] for i in range(9)}
     assert members(trace)[-2:] == [(50_007, 3), (130_000, 2)]
-    ids = json.loads(trace.select("beliefs", node="broker-a", kind="consumer_ids", after=50_000)[0].value)
+    ids = json.loads(trace.select("beliefs", node="broker-a", kind="consumer_ids", after_ms=50_000)[0].value)
     assert ids[0] == ids[1]
     # Nine queues are divided by three; the client takes the share of its first place only.
     assert trace.owners(72_000) == {
@@ -162,7 +162,7 @@ def test_a_group_that_is_not_to_be_notified_hears_of_closed_connections_all_the_
     trace = play(a_scenario(consumers=3), script)
 
     assert [count for _, count in members(trace)][-4:] == [2, 3, 2, 1]
-    assert notices(trace, after=20_000) == [(70_002, "c1")]
+    assert notices(trace, after_ms=20_000) == [(70_002, "c1")]
 
 
 def test_with_deferred_notification_members_are_told_in_rounds_of_15_s():
@@ -198,9 +198,9 @@ def test_members_with_different_topics_erase_each_others_subscriptions_with_ever
     topics = (TopicSpec(TOPIC, ("broker-a",), 4), TopicSpec("bills", ("broker-a",), 4))
     trace = play(a_scenario(consumers=groups, topics=topics), for_ms=100_000)
 
-    refused = trace.select("rpc", src="broker-a", code=11, status=24, after=40_000)
+    refused = trace.select("rpc", src="broker-a", code=11, status=24, after_ms=40_000)
     assert {row.dst for row in refused} == {"c1"}
-    assert len(notices(trace, after=25_000)) >= 8
+    assert len(notices(trace, after_ms=25_000)) >= 8
     # Each member gets only half of the topic that nobody else wants.
     assert [owners for owners in trace.owners().values() if owners] == [["c1"], ["c1"]]
 
@@ -217,10 +217,10 @@ def test_a_consumer_rebalances_first_although_no_broker_answered_its_heartbeats(
     config = ConsumerConfig(enable_heartbeat_channel_event_listener=False)
     trace = play(a_scenario(consumers=1, consumer=config), script)
 
-    attempts = trace.select("rpc", src="c1", event="connect_lost", after=20_000)
+    attempts = trace.select("rpc", src="c1", event="connect_lost", after_ms=20_000)
     # The heartbeats of the start take 3 s, the list of the pass that they lead to takes the next 3 s.
     assert [row.sent_ms for row in attempts[:2]] == [20_006, 23_006]
-    assert trace.passes("c1", after=20_000) == []
+    assert trace.passes("c1", after_ms=20_000) == []
 
 
 def test_every_member_is_told_of_a_join_the_newcomer_included():
@@ -232,4 +232,4 @@ def test_every_member_is_told_of_a_join_the_newcomer_included():
 
     trace = play(a_scenario(consumers=2), script)
 
-    assert [name for _, name in notices(trace, after=20_000)] == ["c1", "c2"]
+    assert [name for _, name in notices(trace, after_ms=20_000)] == ["c1", "c2"]

@@ -1,9 +1,9 @@
 """When a nameserver learns of brokers and when it forgets them, to the millisecond."""
 
 import pytest
-from played import TOPIC, Caller, Stage, a_scenario, play
 
-from emulator.spec_model import TopicSpec
+from emulator.spec.model import TopicSpec
+from emulator.testing import TOPIC, Caller, Stage, a_scenario, play
 from nodes.config import BrokerConfig, NameserverConfig
 from nodes.protocol import headers
 from nodes.protocol.bodies import ClusterInfo, RegisterBrokerBody, TopicConfigSerializeWrapper
@@ -117,11 +117,13 @@ def test_heartbeats_of_an_evicted_broker_arrive_and_change_nothing(compatible):
     trace = play(a_scenario(broker=config), script, for_ms=75_000)
 
     code = 322 if compatible else 904
-    healed = trace.select("rpc", dst="ns-1", code=code, kind="oneway", event="delivered", after=41_000, until=70_000)
+    healed = trace.select(
+        "rpc", dst="ns-1", code=code, kind="oneway", event="delivered", after_ms=41_000, until_ms=70_000
+    )
     assert len(healed) > 25
     assert trace.select("rpc", kind="oneway", code=904 if compatible else 322) == []
     assert [known for _, known in live(trace)] == [True, False, True]
-    assert live(trace)[-1][0] == trace.select("rpc", dst="ns-1", code=103, event="delivered", after=60_000)[0].at_ms
+    assert live(trace)[-1][0] == trace.select("rpc", dst="ns-1", code=103, event="delivered", after_ms=60_000)[0].at_ms
 
 
 def test_a_broker_with_default_options_sends_no_heartbeats():
@@ -220,7 +222,7 @@ def test_a_broker_that_stops_leaves_every_nameserver_before_it_closes_its_port()
     assert [(row.dst, row.sent_ms) for row in farewells] == [("ns-1", 12_000), ("ns-2", 12_040)]
     assert live(trace, "ns-1")[-1] == (12_020, False)
     assert live(trace, "ns-2")[-1] == (12_060, False)
-    served = trace.select("messages", event="stored", after=12_020)
+    served = trace.select("messages", event="stored", after_ms=12_020)
     assert 0 < len(served) <= 7
     assert trace.select("lifecycle", node="broker-a", event="stopped")[0].at_ms == 12_080
 
@@ -247,7 +249,7 @@ def test_a_thawed_nameserver_takes_the_close_of_an_old_connection_for_the_loss_o
     trace = play(a_scenario(), script)
 
     # The registration of 40 s timed out, its connection was closed, and that of 70 s came over a new one.
-    handled = trace.select("rpc", dst="ns-1", code=103, event="delivered", after=71_000, until=73_000)
+    handled = trace.select("rpc", dst="ns-1", code=103, event="delivered", after_ms=71_000, until_ms=73_000)
     assert [round(row.sent_ms, -1) for row in handled] == [40_000, 70_010]
     assert [known for _, known in live(trace)] == [True, False, True]
     assert live(trace)[1][0] == 72_000

@@ -1,8 +1,8 @@
 """What is committed when, and which messages are consumed twice for it."""
 
 import pytest
-from played import GROUP, TOPIC, Stage, a_scenario, play
 
+from emulator.testing import GROUP, TOPIC, Stage, a_scenario, play
 from nodes.config import BrokerConfig, ConsumerConfig
 from nodes.protocol import headers
 from nodes.protocol.codes import RequestCode
@@ -33,7 +33,7 @@ def test_what_a_listener_finishes_after_the_drop_does_not_count_and_is_consumed_
     assert {row.offset for row in late} <= again
     (taken,) = trace.select("ownership", node="c2", event="acquired", topic=TOPIC)
     assert taken.offset == late[0].offset
-    assert [who for _, _, who in commits(trace, 1, after=drop.at_ms + 2) if who.startswith("127.1.10.1:")] == []
+    assert [who for _, _, who in commits(trace, 1, after_ms=drop.at_ms + 2) if who.startswith("127.1.10.1:")] == []
 
 
 @pytest.mark.trap("C24")
@@ -52,10 +52,10 @@ def test_results_of_listeners_from_before_a_drop_do_not_move_the_offset_of_the_q
     assert (again.queue_id, round(again.at_ms, -2)) == (1, 31_300)
     # The first new result can come half a second and one listener's time later.
     first_new = again.at_ms + 5_500
-    old_results = trace.select("messages", event="consumed", queue_id=1, after=again.at_ms, until=first_new)
+    old_results = trace.select("messages", event="consumed", queue_id=1, after_ms=again.at_ms, until_ms=first_new)
     assert len(old_results) >= 3
-    assert [offset for _, offset, _ in commits(trace, 1, after=again.at_ms, until=first_new)] == []
-    assert commits(trace, 1, after=first_new) != []
+    assert [offset for _, offset, _ in commits(trace, 1, after_ms=again.at_ms, until_ms=first_new)] == []
+    assert commits(trace, 1, after_ms=first_new) != []
 
 
 @pytest.mark.trap("C6")
@@ -134,7 +134,9 @@ def test_the_timer_commits_owned_queues_only_and_nothing_without_any():
     trace = play(a_scenario(consumers=2, queues=4, rate_per_s=8), script)
 
     def sent(begin_ms, end_ms):
-        return [round(row.sent_ms, -2) for row in trace.select("rpc", src="c1", code=15, after=begin_ms, until=end_ms)]
+        return [
+            round(row.sent_ms, -2) for row in trace.select("rpc", src="c1", code=15, after_ms=begin_ms, until_ms=end_ms)
+        ]
 
     assert sent(24_500, 26_000) == [25_000] * 5
     given = trace.select("ownership", node="c1", event="dropped", topic=TOPIC)
@@ -161,11 +163,11 @@ def test_a_consumer_that_was_frozen_for_165_s_gets_its_queues_back_and_consumes_
 
     trace = play(a_scenario(consumers=2, queues=2, rate_per_s=10), script)
 
-    took_over = trace.select("ownership", node="c1", event="acquired", topic=TOPIC, after=40_000)
+    took_over = trace.select("ownership", node="c1", event="acquired", topic=TOPIC, after_ms=40_000)
     assert len(took_over) == 1
     assert 140_000 < took_over[0].at_ms < 185_000
     # c2 never drops its queue, keeps its old position and reads on from there.
-    assert trace.select("ownership", node="c2", topic=TOPIC, after=205_000) == []
+    assert trace.select("ownership", node="c2", topic=TOPIC, after_ms=205_000) == []
     assert trace.owners() == {("broker-a", 0): ["c1"], ("broker-a", 1): ["c2"]}
     twice = [key for key, who in trace.consumed().items() if len(who) > 1]
     assert {queue_id for _, queue_id, _ in twice} == {1}

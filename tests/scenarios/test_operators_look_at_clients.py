@@ -4,10 +4,8 @@ import json
 from typing import Any
 
 import pytest
-from asking_guest import Guest, a_guest, messages_of
-from grouped import BEFORE_MS, MASTER, S1, a_group, acting
-from played import Stage, a_scenario, play
 
+from emulator.testing import Stage, a_scenario, play
 from nodes.config import BrokerConfig
 from nodes.protocol import bodies_admin as bodies
 from nodes.protocol import headers, headers_admin
@@ -17,8 +15,10 @@ from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
 from nodes.protocol.message_id import offset_message_id
 from nodes.protocol.model import MessageQueue
-from nodes.protocol.pull_flags import PullSysFlag
 from nodes.protocol.registry import decode_body, decode_header
+from nodes.protocol.sys_flags import PullSysFlag
+from support.asking_guest import Guest, a_guest, messages_of
+from support.grouped import BEFORE_MS, MASTER, S1, a_group, acting
 
 BROKER = "broker-a"
 QUEUE = MessageQueue("orders", BROKER, 0)

@@ -1,10 +1,10 @@
 """Topics that a nameserver's KV table calls ordered become so at the brokers, with their next registration."""
 
 import attrs
-from played import TOPIC, a_scenario
 
 from emulator.cluster import Cluster
-from emulator.world import run_world
+from emulator.machine.world import run_world
+from emulator.testing import TOPIC, a_scenario
 from nodes.broker.broker import Broker
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.headers import PutKvConfigRequestHeader

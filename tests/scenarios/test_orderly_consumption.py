@@ -4,12 +4,12 @@ import itertools
 
 import attrs
 import pytest
-from ordered import LOCK, asked, consumed_by, holds, orderly
-from played import GROUP, TOPIC, Stage, a_scenario, play
 
+from emulator.testing import GROUP, TOPIC, Stage, a_scenario, play
 from nodes.config import ConsumerConfig
 from nodes.protocol import headers
 from nodes.protocol.codes import RequestCode
+from support.ordered import LOCK, asked, consumed_by, holds, orderly
 
 
 def failing(scenario, fail_times):
@@ -32,7 +32,7 @@ def test_a_queue_is_locked_before_it_is_acquired_and_renewed_every_20_s():
     rows = [(row.event, row.queue_id) for row in trace.select("ownership", topic=TOPIC)]
     assert rows == [("locked", 0), ("acquired", 0), ("locked", 1), ("acquired", 1)]
     # The first renewal, at 1 s, found an empty table.
-    renewals = asked(trace, "c1", "broker-a", LOCK, after=2_000)
+    renewals = asked(trace, "c1", "broker-a", LOCK, after_ms=2_000)
     assert renewals == [21_005, 41_005, 61_005]
 
 
@@ -66,7 +66,7 @@ def test_a_message_that_failed_comes_again_after_the_pause_and_everything_behind
     offsets = [row.offset for row in rows]
     assert offsets == sorted(offsets)
     # Nothing of what failed is committed.
-    committed = trace.select("messages", event="committed", topic=TOPIC, until=rows[2].at_ms)
+    committed = trace.select("messages", event="committed", topic=TOPIC, until_ms=rows[2].at_ms)
     assert [row.offset for row in committed if row.offset > 0] == []
 
 
@@ -112,7 +112,7 @@ def test_a_refused_lock_is_tried_again_about_every_second_although_a_wake_up_is_
     (taken,) = holds(trace, "c1", "locked", queue_id=1, topic=TOPIC)
     # c2 renewed at 21 s; its lock lives for 60 s.
     assert 81_005 < taken < 82_100
-    tries = asked(trace, "c1", "broker-a", LOCK, after=30_000, until=taken)
+    tries = asked(trace, "c1", "broker-a", LOCK, after_ms=30_000, until_ms=taken)
     renewals = [at_ms for at_ms in tries if at_ms % 20_000 == 1_005]
     gaps = [later - earlier for earlier, later in itertools.pairwise(t for t in tries if t not in renewals)]
     assert set(gaps) == {1_006}
@@ -156,9 +156,9 @@ def test_an_ordered_queue_whose_offset_the_broker_corrects_is_unlocked_and_taken
 
     trace = play(a_scenario(consumers=1, queues=1, rate_per_s=5, consumer=orderly()), script)
 
-    rows = [(row.event, row.offset) for row in trace.select("ownership", topic=TOPIC, after=30_100)]
+    rows = [(row.event, row.offset) for row in trace.select("ownership", topic=TOPIC, after_ms=30_100)]
     stored = trace.select("messages", event="stored", topic=TOPIC)
     assert [event for event, _ in rows] == ["locked", "acquired", "dropped", "unlocked", "locked", "acquired"]
     (first, corrected) = [offset for event, offset in rows if event == "acquired"]
     assert (first, 150 <= corrected <= len(stored)) == (999, True)
-    assert consumed_by(trace, "c1", topic=TOPIC, after=30_100)[0].offset == corrected
+    assert consumed_by(trace, "c1", topic=TOPIC, after_ms=30_100)[0].offset == corrected

@@ -1,9 +1,20 @@
 """Consumers in order that give a message up: it goes to the retry topic, which their own locks close."""
 
 import pytest
-from ordered import orderly
-from played import RETRY, TOPIC, Stage, a_scenario, play
-from retried import DELAYED, DLQ, SEND, consumed_from, failing, first_message_only, send_to_retry_topic, sent, stored_in
+
+from emulator.testing import RETRY, TOPIC, Stage, a_scenario, play
+from support.ordered import orderly
+from support.retried import (
+    DELAYED,
+    DLQ,
+    SEND,
+    consumed_from,
+    failing,
+    first_message_only,
+    send_to_retry_topic,
+    sent,
+    stored_in,
+)
 
 
 def one_ordered_consumer(fail_times=100, **options):
@@ -58,7 +69,7 @@ def test_what_cannot_be_given_up_is_tried_again_with_everything_of_its_batch():
 
     trace = play(one_ordered_consumer(max_reconsume_times=1), script, for_ms=9_000)
 
-    offsets = [row.offset for row in consumed_from(trace, TOPIC, after=2_600)]
+    offsets = [row.offset for row in consumed_from(trace, TOPIC, after_ms=2_600)]
     assert len(offsets) >= 4
     assert len(dict.fromkeys(offsets)) == 1
-    assert stored_in(trace, DLQ, after=2_600) == []
+    assert stored_in(trace, DLQ, after_ms=2_600) == []

@@ -3,11 +3,11 @@
 import json
 
 import pytest
-from grouped import MASTER, S1, a_group, acting, believed, minimum
-from ordered import LOCK, asked, consumed_by, holds, in_order, orderly
-from played import TOPIC, Stage, a_scenario, play
 
+from emulator.testing import TOPIC, Stage, a_scenario, play
 from nodes.config import BrokerConfig, NameserverConfig
+from support.grouped import MASTER, S1, a_group, acting, believed, minimum
+from support.ordered import LOCK, asked, consumed_by, holds, in_order, orderly
 
 LOCK_LIVES_MS = 30_000
 CONSUME_MS = 400
@@ -26,11 +26,11 @@ def test_without_broker_id_0_in_the_route_nobody_asks_for_locks_and_consumption_
     group = a_group(nameserver=NameserverConfig(), config=readable, slaves=1, consumers=1, rate_per_s=40)
     trace = play(in_order(group, consume_ms=CONSUME_MS), script)
 
-    (knows, route), *_ = believed(trace, "c1", "route", after=45_000)
+    (knows, route), *_ = believed(trace, "c1", "route", after_ms=45_000)
     assert list(route["ba"]["addrs"]) == ["1"]
     last_lock = asked(trace, "c1", MASTER, LOCK)[-1]
     assert last_lock < knows < last_lock + LOCK_LIVES_MS
-    assert trace.select("rpc", src="c1", code=int(LOCK), after=knows) == []
+    assert trace.select("rpc", src="c1", code=int(LOCK), after_ms=knows) == []
     stopped = consumed_by(trace, "c1")[-1].at_ms
     # The slave answers pulls and there is a backlog; what lacks is the lock.
     assert last_lock + LOCK_LIVES_MS - CONSUME_MS < stopped < last_lock + LOCK_LIVES_MS + 2 * CONSUME_MS
@@ -62,7 +62,7 @@ def test_locks_are_not_at_the_acting_slave_so_two_consumers_are_inside_one_order
     assert asked(trace, "c1", S1, LOCK)[0] == refused[0] - 1 == 101_501
     for queue_id in (2, 3):
         assert given[f"{TOPIC}@ba@{queue_id}"].startswith("127.1.10.1@")
-        both = {"topic": TOPIC, "queue_id": queue_id, "after": max(taken), "until": refused[0]}
+        both = {"topic": TOPIC, "queue_id": queue_id, "after_ms": max(taken), "until_ms": refused[0]}
         old, new = ([row.offset for row in consumed_by(trace, node, **both)] for node in ("c1", "c2"))
         assert min(len(old), len(new)) > 25
         # The newcomer starts at what was committed and consumes again what the old one has done meanwhile.
@@ -82,6 +82,6 @@ def test_after_a_restart_of_the_broker_its_queues_are_consumed_without_any_lock_
 
     trace = play(a_scenario(consumers=1, queues=2, rate_per_s=10, consumer=orderly()), script)
 
-    (locked, holders) = believed(trace, "broker-a", "queue_locks", after=43_000)[0]
+    (locked, holders) = believed(trace, "broker-a", "queue_locks", after_ms=43_000)[0]
     assert (locked, len(holders)) == (61_005, 3)
-    assert len(consumed_by(trace, "c1", after=43_000, until=locked)) > 150
+    assert len(consumed_by(trace, "c1", after_ms=43_000, until_ms=locked)) > 150

@@ -5,15 +5,15 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from ordered import LOCK, UNLOCK, asked, consumed_by, holds, orderly
-from played import TOPIC, Stage, a_scenario, play
 
 from emulator.network.link import LinkEffect, LinkRule
 from emulator.spec import load
-from emulator.spec_model import TopicSpec
-from emulator.world import TimeMode
+from emulator.spec.model import TopicSpec
+from emulator.testing import TOPIC, Stage, a_scenario, play
+from emulator.time.mode import TimeMode
 from nodes.config import ConsumerConfig
 from nodes.protocol.codes import RequestCode
+from support.ordered import LOCK, UNLOCK, asked, consumed_by, holds, orderly
 
 UPDATE_OFFSET, UNREGISTER, PULL = (
     RequestCode.UPDATE_CONSUMER_OFFSET,
@@ -87,13 +87,13 @@ def test_a_queue_that_comes_back_before_it_was_let_go_of_is_dead_until_nobody_ha
 
     (dropped,) = holds(trace, "c1", "dropped", topic=TOPIC)
     assert dropped < 29_000
-    (again,) = holds(trace, "c1", "acquired", topic=TOPIC, queue_id=1, after=dropped)
+    (again,) = holds(trace, "c1", "acquired", topic=TOPIC, queue_id=1, after_ms=dropped)
     assert 120_000 < again - dropped < 122_000
     # The batch that ran is the last; what follows belongs to the queue that was taken afresh.
-    consumed = [row.at_ms for row in consumed_by(trace, "c1", queue_id=1, after=dropped)]
+    consumed = [row.at_ms for row in consumed_by(trace, "c1", queue_id=1, after_ms=dropped)]
     assert [at_ms for at_ms in consumed if at_ms < again] == [31_520]
     assert len([at_ms for at_ms in consumed if at_ms > again]) == 2
-    passes = trace.passes("c1", after=32_000, until=again)
+    passes = trace.passes("c1", after_ms=32_000, until_ms=again)
     assert {later - earlier < 1_100 for earlier, later in pairwise(passes)} == {True}
 
 
@@ -119,7 +119,7 @@ def test_first_pulls_of_ordered_queues_of_a_slow_broker_stall_the_pulls_of_all_o
     longest_ms = max(later - earlier for earlier, later in pairwise(pulls))
     first_to_b = asked(trace, "c1", "broker-b", PULL)[0]
     assert (longest_ms > 3_200) is consume_orderly
-    questions = asked(trace, "c1", "broker-b", RequestCode.QUERY_CONSUMER_OFFSET, until=first_to_b)
+    questions = asked(trace, "c1", "broker-b", RequestCode.QUERY_CONSUMER_OFFSET, until_ms=first_to_b)
     assert len(questions) >= (5 if consume_orderly else 4)
 
 
@@ -133,7 +133,7 @@ def test_an_orderly_stop_gives_the_locks_back_before_it_commits():
     trace = play(a_scenario(consumers=2, queues=2, rate_per_s=10, consume_ms=90, consumer=orderly()), script)
 
     def sent(code):
-        rows = trace.select("rpc", src="c2", dst="broker-a", code=int(code), event="delivered", after=32_500)
+        rows = trace.select("rpc", src="c2", dst="broker-a", code=int(code), event="delivered", after_ms=32_500)
         return [row.sent_ms for row in rows if row.kind != "response"]
 
     (unlocked,) = sent(UNLOCK)
@@ -158,11 +158,11 @@ def test_unsubscribing_neither_commits_nor_unlocks():
     assert len(holds(trace, "c1", "dropped", topic=TOPIC)) == 2
     (gone, _) = holds(trace, "c1", "dropped", topic=TOPIC)
     assert asked(trace, "c1", "broker-a", UNLOCK) == []
-    committed = trace.select("messages", event="committed", topic=TOPIC, after=gone)
+    committed = trace.select("messages", event="committed", topic=TOPIC, after_ms=gone)
     assert committed == []
     assert {f"{TOPIC}@broker-a@{queue_id}" for queue_id in (0, 1)} <= locked_at(trace, "broker-a").keys()
     # The other topic goes on: its lock alone is renewed.
-    assert len(asked(trace, "c1", "broker-a", LOCK, after=gone)) >= 1
+    assert len(asked(trace, "c1", "broker-a", LOCK, after_ms=gone)) >= 1
 
 
 def test_the_file_of_the_orderly_hand_over_says_what_its_comments_promise():

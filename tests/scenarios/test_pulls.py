@@ -4,8 +4,8 @@ import itertools
 
 import attrs
 import pytest
-from played import GROUP, TOPIC, Stage, a_scenario, play
 
+from emulator.testing import GROUP, TOPIC, Stage, a_scenario, play
 from nodes.config import BrokerConfig, ConsumerConfig
 from nodes.protocol import headers
 from nodes.protocol.bodies import PullMessageResponseBody
@@ -35,7 +35,7 @@ def test_a_pull_that_finds_nothing_is_held_until_the_broker_looks_after_15_s_and
     assert 15_002 < first < 20_000
     # A pull that is sent when a look has ended the one before misses the third look after that by its way there.
     assert others == [20_000] * 3
-    requests = [row.sent_ms for row in trace.select("rpc", src="c1", code=11, kind="request", after=10_000)]
+    requests = [row.sent_ms for row in trace.select("rpc", src="c1", code=11, kind="request", after_ms=10_000)]
     assert set(held) == {at_ms for at_ms in requests if at_ms < 90_000}
 
 
@@ -85,8 +85,8 @@ def test_a_message_of_an_unwanted_tag_ends_the_wait_of_a_pull_whose_time_is_up()
     trace = play(only("a", ("b",)), script)
 
     # Its pull has been there since 5 s, so that the look of 20.001 s came 2 ms too early for it.
-    arrived = trace.select("messages", event="stored", after=22_000)[0].at_ms
-    (skipped,) = answers(trace, status=int(ResponseCode.PULL_RETRY_IMMEDIATELY), after=6_000, until=arrived + 100)
+    arrived = trace.select("messages", event="stored", after_ms=22_000)[0].at_ms
+    (skipped,) = answers(trace, status=int(ResponseCode.PULL_RETRY_IMMEDIATELY), after_ms=6_000, until_ms=arrived + 100)
     assert skipped.at_ms - arrived == 1
 
 
@@ -94,7 +94,7 @@ def test_a_message_of_a_wanted_tag_wakes_a_pull_that_slept_through_others():
     trace = play(only("a", ("b", "b", "b", "a")), for_ms=40_000)
 
     stored = {row.offset: row.at_ms for row in trace.select("messages", event="stored")}
-    waited = {row.at_ms - stored[row.offset] for row in trace.select("messages", event="consumed", after=5_000)}
+    waited = {row.at_ms - stored[row.offset] for row in trace.select("messages", event="consumed", after_ms=5_000)}
     assert waited == {1}
 
 
@@ -102,7 +102,7 @@ def test_a_message_wakes_the_pull_that_waits_for_it():
     trace = play(a_scenario(consumers=1, queues=1, rate_per_s=1), for_ms=20_000)
 
     stored = {row.offset: row.at_ms for row in trace.select("messages", event="stored")}
-    waited = [row.at_ms - stored[row.offset] for row in trace.select("messages", event="consumed", after=3_000)]
+    waited = [row.at_ms - stored[row.offset] for row in trace.select("messages", event="consumed", after_ms=3_000)]
     assert len(waited) == 17
     assert set(waited) == {1}
 
@@ -173,7 +173,7 @@ def test_a_slow_listener_stops_the_pulls_at_its_threshold_and_one_batch():
     assert consumed < 12
     # The broker had far more when the client stopped to ask for it.
     assert last < 2_500
-    assert trace.select("rpc", src="c1", code=11, kind="request", after=3_000) == []
+    assert trace.select("rpc", src="c1", code=11, kind="request", after_ms=3_000) == []
 
 
 def test_a_pull_with_a_version_that_the_broker_does_not_know_is_refused():

@@ -3,9 +3,9 @@
 import itertools
 
 import pytest
-from played import RETRY, TOPIC, Stage, a_scenario, play
 
-from emulator.spec_model import TopicSpec
+from emulator.spec.model import TopicSpec
+from emulator.testing import RETRY, TOPIC, Stage, a_scenario, play
 from nodes.config import ConsumerConfig
 from nodes.protocol.codes import ResponseCode
 from nodes.protocol.model import PermName, TopicConfig
@@ -41,9 +41,9 @@ def test_wake_ups_within_a_second_of_a_pass_wait_for_the_second_to_be_over():
 
     trace = play(a_scenario(consumers=2), script)
 
-    (tick,) = trace.passes("c1", until=22_000)
+    (tick,) = trace.passes("c1", until_ms=22_000)
     # The pass of the tick ends after two answers; two wake-ups until then are served by one pass.
-    assert lists_asked(trace, after=21_100) == [tick + 4 + 1_000, tick + 4 + 1_002]
+    assert lists_asked(trace, after_ms=21_100) == [tick + 4 + 1_000, tick + 4 + 1_002]
 
 
 def test_a_join_is_served_within_a_second_and_pulled_half_a_second_later():
@@ -70,11 +70,11 @@ def test_a_consumer_that_gets_no_list_keeps_its_queues_and_tries_again_after_20_
 
     trace = play(a_scenario(consumers=1), script, for_ms=110_000)
 
-    passes = trace.passes("c1", after=30_000)
+    passes = trace.passes("c1", after_ms=30_000)
     # Each topic's call takes up to 3 s to fail, then 20 s pass.
     gaps = [after - before for before, after in itertools.pairwise(passes)]
     assert [20_000 < gap <= 26_000 for gap in gaps] == [True, True]
-    assert trace.select("ownership", after=30_000) == []
+    assert trace.select("ownership", after_ms=30_000) == []
 
 
 @pytest.mark.trap("C3")
@@ -91,15 +91,15 @@ def test_a_consumer_that_is_missing_in_the_list_drops_everything_one_that_gets_n
     config = ConsumerConfig(enable_heartbeat_channel_event_listener=False, heartbeat_broker_interval=60_000)
     trace = play(a_scenario(consumers=2, consumer=config), script)
 
-    back = trace.select("rpc", src="c2", code=34, after=62_000)[0].at_ms
+    back = trace.select("rpc", src="c2", code=34, after_ms=62_000)[0].at_ms
     assert round(back, -2) == 91_000
-    assert trace.select("rpc", src="broker-a", code=38, status=1, after=62_000, until=back) != []
-    assert trace.select("ownership", after=62_000, until=back) == []
-    gone = trace.select("ownership", node="c1", event="dropped", after=back, topic=TOPIC)
+    assert trace.select("rpc", src="broker-a", code=38, status=1, after_ms=62_000, until_ms=back) != []
+    assert trace.select("ownership", after_ms=62_000, until_ms=back) == []
+    gone = trace.select("ownership", node="c1", event="dropped", after_ms=back, topic=TOPIC)
     assert [row.queue_id for row in gone][:2] == [0, 1]
     assert back < gone[0].at_ms < back + 20_000
     # Losing them is a change, which it tells the broker: a second later it has its share again.
-    again = trace.select("ownership", node="c1", event="acquired", after=gone[0].at_ms, topic=TOPIC)
+    again = trace.select("ownership", node="c1", event="acquired", after_ms=gone[0].at_ms, topic=TOPIC)
     assert 1_000 < again[0].at_ms - gone[0].at_ms < 1_100
     assert trace.owners() == {("broker-a", i): ["c1" if i < 2 else "c2"] for i in range(4)}
 
@@ -114,14 +114,14 @@ def test_the_queues_of_a_dead_broker_stay_until_the_route_is_polled_and_the_next
 
     trace = play(a_scenario(consumers=1, brokers=BOTH, queues=2), script)
 
-    polled = trace.select("beliefs", node="c1", kind="route", subject=TOPIC, after=32_000)[0].at_ms
+    polled = trace.select("beliefs", node="c1", kind="route", subject=TOPIC, after_ms=32_000)[0].at_ms
     assert round(polled, -1) == 60_020
     gone = trace.select("ownership", node="c1", event="dropped", broker_name="broker-b", topic=TOPIC)
     tick = next(at for at in trace.passes("c1") if at > polled)
     assert tick - polled > 1_000
     assert [tick <= row.at_ms <= tick + 5 for row in gone] == [True, True]
     # Meanwhile it went on trying to pull them, once a second.
-    refused = trace.select("rpc", src="c1", dst="broker-b", event="refused", after=32_000, until=60_000)
+    refused = trace.select("rpc", src="c1", dst="broker-b", event="refused", after_ms=32_000, until_ms=60_000)
     assert len(refused) > 25
 
 
@@ -134,7 +134,7 @@ def test_a_topic_that_no_nameserver_knows_any_more_stays_owned():
 
     trace = play(a_scenario(consumers=1, brokers=BOTH, topics=TWO_TOPICS), script)
 
-    assert trace.select("rpc", src="ns-1", dst="c1", code=105, status=17, after=60_000) != []
+    assert trace.select("rpc", src="ns-1", dst="c1", code=105, status=17, after_ms=60_000) != []
     assert trace.owners(topic="bills") == {("broker-b", 0): ["c1"], ("broker-b", 1): ["c1"]}
 
 
@@ -152,15 +152,17 @@ def test_each_pass_of_a_topic_without_route_heartbeats_all_brokers_and_looks_for
     config = ConsumerConfig(poll_name_server_interval=3_600_000, heartbeat_broker_interval=3_600_000)
     trace = play(a_scenario(consumers=1, brokers=BOTH, topics=TWO_TOPICS, consumer=config), script)
 
-    passes = trace.passes("c1", after=20_000, until=100_000)
+    passes = trace.passes("c1", after_ms=20_000, until_ms=100_000)
     assert len(passes) == 4
-    beats = [row.at_ms for row in trace.select("rpc", src="c1", dst="broker-a", code=34, after=20_000, until=100_000)]
+    beats = [
+        row.at_ms for row in trace.select("rpc", src="c1", dst="broker-a", code=34, after_ms=20_000, until_ms=100_000)
+    ]
     assert [sum(at < beat < at + 100 for beat in beats) for at in passes] == [1, 1, 1, 1]
     # The next pass finds the route; the one after that, woken by the new broker, uses it.
-    found = trace.select("beliefs", node="c1", kind="route", subject="bills", after=100_000)[0].at_ms
-    first = trace.passes("c1", after=100_000)[0]
+    found = trace.select("beliefs", node="c1", kind="route", subject="bills", after_ms=100_000)[0].at_ms
+    first = trace.passes("c1", after_ms=100_000)[0]
     assert first < found < first + 20
-    taken = trace.select("ownership", node="c1", event="acquired", topic="bills", after=100_000)
+    taken = trace.select("ownership", node="c1", event="acquired", topic="bills", after_ms=100_000)
     assert [found + 1_000 < row.at_ms < found + 1_100 for row in taken] == [True, True]
 
 
@@ -177,7 +179,7 @@ def test_a_topic_without_route_and_without_nameserver_makes_the_client_try_every
 
     trace = play(a_scenario(consumers=1, brokers=BOTH, topics=TWO_TOPICS), script)
 
-    passes = trace.passes("c1", after=50_000)
+    passes = trace.passes("c1", after_ms=50_000)
     assert len(passes) > 10
     assert {round(after - before, -1) for before, after in itertools.pairwise(passes)} == {1_010}
     assert trace.owners() == {("broker-a", i): ["c1"] for i in range(4)}
@@ -223,9 +225,9 @@ def test_a_topic_without_readable_queue_is_kept_and_tried_every_second():
 
     trace = play(a_scenario(consumers=1), script)
 
-    polled = trace.select("beliefs", node="c1", kind="route", subject=TOPIC, after=35_000)[0].at_ms
-    assert trace.select("ownership", after=35_000) == []
-    passes = trace.passes("c1", after=polled + 20_000)
+    polled = trace.select("beliefs", node="c1", kind="route", subject=TOPIC, after_ms=35_000)[0].at_ms
+    assert trace.select("ownership", after_ms=35_000) == []
+    passes = trace.passes("c1", after_ms=polled + 20_000)
     assert {after - before for before, after in itertools.pairwise(passes)} == {1_004}
     refused = trace.select("rpc", dst="c1", code=11, status=int(ResponseCode.NO_PERMISSION))
     assert len(refused) > 20
@@ -243,10 +245,10 @@ def test_a_version_that_could_not_be_told_has_pulls_refused_until_the_next_heart
     # At 32 s the timer's heartbeat hangs at broker-b and has the lock.
     trace = play(a_scenario(consumers=2, brokers=BOTH, topics=TWO_TOPICS, seed=2), script)
 
-    taken = trace.select("ownership", node="c1", event="acquired", topic=TOPIC, after=32_000)
+    taken = trace.select("ownership", node="c1", event="acquired", topic=TOPIC, after_ms=32_000)
     assert [round(row.at_ms, -2) for row in taken] == [32_000, 32_000]
     refused = [row.at_ms for row in trace.select("rpc", dst="c1", code=11, status=25)]
-    told = trace.select("rpc", src="c1", dst="broker-a", code=34, after=32_000)[0].at_ms
+    told = trace.select("rpc", src="c1", dst="broker-a", code=34, after_ms=32_000)[0].at_ms
     assert told == 61_005
     assert 32_500 < refused[0] < 47_100
     assert told - 1_100 < refused[-1] < told

@@ -2,18 +2,17 @@
 
 import attrs
 import pytest
-from played import TOPIC, Stage, a_scenario, play
-from retried import SEND, sent, stored_in
 
-from emulator.spec_model import TopicSpec
-from nodes.client.default_producer import OutgoingMessage, SendStatus
-from nodes.client.errors import NoRouteInfoError
+from emulator.spec.model import TopicSpec
+from emulator.testing import TOPIC, Stage, a_scenario, play
+from nodes.client.producer.default_producer import NoRouteInfoError, OutgoingMessage, SendStatus
 from nodes.config import BrokerConfig, BrokerRole, NameserverConfig, ProducerConfig
 from nodes.protocol import headers
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.model import TopicConfig
 from nodes.rpc.errors import RemotingError
 from nodes.rpc.typed import BrokerError
+from support.retried import SEND, sent, stored_in
 
 BOTH = ("broker-a", "broker-b")
 HALF_KEPT = BrokerConfig(broker_role=BrokerRole.SYNC_MASTER, in_sync_replicas=2, slave_timeout=500)
@@ -55,10 +54,10 @@ def test_a_broker_without_write_permission_gets_sends_until_the_next_poll_and_re
 
     trace = play(producing(brokers=BOTH, queues=1), script)
 
-    polled = trace.select("beliefs", node="p1", kind="route", subject=TOPIC, after=12_000)[0].at_ms
+    polled = trace.select("beliefs", node="p1", kind="route", subject=TOPIC, after_ms=12_000)[0].at_ms
     assert 30_000 <= polled <= 30_100
-    assert len(stored_in(trace, TOPIC, node="broker-b", after=12_100, until=polled)) > 80
-    assert stored_in(trace, TOPIC, node="broker-b", after=polled + 10) == []
+    assert len(stored_in(trace, TOPIC, node="broker-b", after_ms=12_100, until_ms=polled)) > 80
+    assert stored_in(trace, TOPIC, node="broker-b", after_ms=polled + 10) == []
     assert trace.select("rpc", dst="p1", code=int(SEND), kind="response", status=16) == []
 
 
@@ -73,9 +72,9 @@ def test_a_topic_that_nobody_may_write_to_is_asked_for_with_each_send_and_its_te
 
     trace = play(producing(queues=1), script)
 
-    assert stored_in(trace, TOPIC, after=31_000) == []
+    assert stored_in(trace, TOPIC, after_ms=31_000) == []
     # Ten sends a second, one question each.
-    assert 95 <= len(routes_asked(trace, after=32_000, until=42_000)) <= 105
+    assert 95 <= len(routes_asked(trace, after_ms=32_000, until_ms=42_000)) <= 105
 
 
 def test_a_send_is_not_measured_by_its_topics_permission_but_by_its_brokers_where_the_topic_is_ordered():
@@ -158,8 +157,8 @@ def test_a_refusal_that_another_broker_would_repeat_ends_the_send_at_once():
     assert {outcome.code for outcome in refused} == {ResponseCode.INVALID_PARAMETER}
     assert len(refused) >= 7
     # One attempt each, of these and of the application's own.
-    answers = trace.select("rpc", dst="p1", code=int(SEND), kind="response", event="delivered", after=1_100)
-    assert len(answers) == len(sent(trace, SEND, "p1", after=1_100))
+    answers = trace.select("rpc", dst="p1", code=int(SEND), kind="response", event="delivered", after_ms=1_100)
+    assert len(answers) == len(sent(trace, SEND, "p1", after_ms=1_100))
 
 
 @pytest.mark.parametrize(("again", "copies"), [(False, 1), (True, 3)])
@@ -188,7 +187,7 @@ def test_an_attempt_may_be_cut_short_so_that_another_broker_gets_the_message_in_
     trace = play(producing(config, rate_per_s=1, brokers=BOTH, queues=1), script)
 
     # A message a second: none is lost, each second one comes half a second late.
-    late = stored_in(trace, TOPIC, node="broker-a", after=10_050)
+    late = stored_in(trace, TOPIC, node="broker-a", after_ms=10_050)
     assert len(late) in (9, 10)
 
 
@@ -201,6 +200,6 @@ def test_a_producer_that_minds_latencies_leaves_a_dead_broker_alone_for_ten_seco
 
     trace = play(producing(ProducerConfig(send_latency_enable=True), brokers=BOTH, queues=1), script)
 
-    refused = [row.at_ms for row in trace.select("rpc", src="p1", event="refused", after=5_050)]
+    refused = [row.at_ms for row in trace.select("rpc", src="p1", event="refused", after_ms=5_050)]
     assert len(refused) <= 6
-    assert len(stored_in(trace, TOPIC, after=5_051)) in (239, 240)
+    assert len(stored_in(trace, TOPIC, after_ms=5_051)) in (239, 240)

@@ -1,9 +1,9 @@
 """Kill, restart, power-off and freeze of each role, and what remains of its state."""
 
 import pytest
-from played import TOPIC, Stage, a_scenario, play
 
-from emulator.world import TimeMode
+from emulator.testing import TOPIC, Stage, a_scenario, play
+from emulator.time.mode import TimeMode
 
 BOTH = ("broker-a", "broker-b")
 
@@ -31,7 +31,7 @@ def test_a_broker_comes_back_with_its_messages_and_offsets_and_its_consumers_go_
     assert len({message[2] for message in trace.stored()}) == len(trace.stored())
     assert sorted(trace.consumed()) == trace.stored()
     assert offsets(trace) == [0]
-    back = min(row.at_ms for row in trace.select("messages", event="consumed", after=32_500))
+    back = min(row.at_ms for row in trace.select("messages", event="consumed", after_ms=32_500))
     assert back < 37_000
 
 
@@ -48,7 +48,7 @@ def test_offsets_come_back_as_they_were_last_written_to_the_disk_at_most_5_s_ago
     trace = play(a_scenario(consumers=1, queues=1, rate_per_s=10), script)
 
     # Written at 30 s; the commits of the 4 s after it are lost.
-    at_30_s = [r.offset for r in trace.select("messages", event="committed", topic=TOPIC, until=30_000)][-1]
+    at_30_s = [r.offset for r in trace.select("messages", event="committed", topic=TOPIC, until_ms=30_000)][-1]
     assert offsets(trace) == [0, at_30_s]
     twice = [who for who in trace.consumed().values() if len(who) == 2]
     assert 38 <= len(twice) <= 42
@@ -91,7 +91,7 @@ def test_a_consumer_connects_and_is_a_member_again_within_about_a_second_of_a_br
 
     trace = play(a_scenario(consumers=2, queues=2), script)
 
-    known = trace.select("beliefs", node="broker-a", kind="consumer_ids", after=27_500)
+    known = trace.select("beliefs", node="broker-a", kind="consumer_ids", after_ms=27_500)
     assert [row.value.count("@") for row in known] == [1, 2]
     assert known[-1].at_ms < 28_600
     assert all(len(owners) == 1 for owners in trace.owners().values())
@@ -123,7 +123,7 @@ def test_a_nameserver_restarts_empty_and_knows_all_with_the_next_registrations()
     again = trace.select("beliefs", node="ns-1", kind="live_brokers", incarnation=2)
     assert [(row.subject, round(row.at_ms, -2)) for row in again] == [("broker-a", 40_000), ("broker-b", 40_000)]
     # Clients keep the routes they have; nothing moves.
-    assert trace.select("ownership", after=25_000) == []
+    assert trace.select("ownership", after_ms=25_000) == []
     assert len(trace.stored()) - len(trace.consumed()) <= 1
 
 

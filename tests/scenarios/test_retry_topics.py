@@ -3,13 +3,13 @@
 import itertools
 
 import pytest
-from ordered import in_order
-from played import RETRY, TOPIC, Stage, a_scenario, play
-from retried import consumed_from, failing, first_message_only, one_consumer, send_to_retry_topic
 
-from emulator.world import TimeMode
+from emulator.testing import RETRY, TOPIC, Stage, a_scenario, play
+from emulator.time.mode import TimeMode
 from nodes.config import ConsumerConfig
 from nodes.protocol.model import ConsumeFromWhere, PermName, TopicConfig
+from support.ordered import in_order
+from support.retried import consumed_from, failing, first_message_only, one_consumer, send_to_retry_topic
 
 
 @pytest.mark.trap("C13")
@@ -44,8 +44,8 @@ def test_a_retry_topic_that_may_not_be_read_keeps_its_consumer_busy_every_second
 
     trace = play(a_scenario(consumers=1), script)
 
-    polled = trace.select("beliefs", node="c1", kind="route", subject=RETRY, after=35_000)[0].at_ms
-    passes = trace.passes("c1", after=polled + 20_000)
+    polled = trace.select("beliefs", node="c1", kind="route", subject=RETRY, after_ms=35_000)[0].at_ms
+    passes = trace.passes("c1", after_ms=polled + 20_000)
     assert {round(after - before, -1) for before, after in itertools.pairwise(passes)} == {1_000}
     assert trace.select("ownership", topic=RETRY, event="dropped") == []
 
@@ -70,10 +70,10 @@ def test_all_queues_that_a_pass_takes_away_are_dropped_at_once_and_committed_one
     # Each queue is let go of when its listener has had half a second to finish, in vain.
     trace = play(in_order(a_scenario(consumers=2, queues=6, rate_per_s=12), consume_ms=4_000), script)
 
-    drops = trace.select("ownership", node="c1", event="dropped", topic=TOPIC, after=30_000)
+    drops = trace.select("ownership", node="c1", event="dropped", topic=TOPIC, after_ms=30_000)
     dropped_ms = drops[0].at_ms
     assert [row.queue_id for row in drops if row.at_ms == dropped_ms] == [3, 4, 5]
-    commits = [row.sent_ms for row in trace.select("rpc", src="c1", code=15, after=dropped_ms - 1, until=34_000)]
+    commits = [row.sent_ms for row in trace.select("rpc", src="c1", code=15, after_ms=dropped_ms - 1, until_ms=34_000)]
     assert commits[:3] == [dropped_ms, dropped_ms + 500, dropped_ms + 1_000]
 
 

@@ -3,7 +3,11 @@
 import itertools
 
 import pytest
-from grouped import (
+
+from emulator.testing import Stage, play
+from nodes.config import BrokerConfig
+from nodes.protocol.codes import RequestCode
+from support.grouped import (
     BEFORE_MS,
     COPIED_MS,
     MASTER,
@@ -17,18 +21,14 @@ from grouped import (
     requests,
     stages,
 )
-from played import Stage, play
-
-from nodes.config import BrokerConfig
-from nodes.protocol.codes import RequestCode
 
 HA_INFO = RequestCode.EXCHANGE_BROKER_HA_INFO
 
 
-def acting_at(trace, *names, after=-1):
+def acting_at(trace, *names, after_ms=-1):
     """Which members ran the special services, after each change: (ms, names)."""
     changes = sorted(
-        (at_ms, name, on) for name in names for at_ms, on in believed(trace, name, "special_service", after=after)
+        (at_ms, name, on) for name in names for at_ms, on in believed(trace, name, "special_service", after_ms=after_ms)
     )
     running, found = [], []
     for at_ms, name, on in changes:
@@ -48,9 +48,9 @@ def test_a_frozen_master_returns_with_its_next_registration_and_without_a_stage(
 
     trace = play(a_group(), script)
 
-    assert stages(trace, MASTER, after=frozen_ms) == []
-    assert trace.select("rpc", code=int(HA_INFO), after=frozen_ms) == []
-    (lost, ids), (back, again) = registered(trace, after=frozen_ms)
+    assert stages(trace, MASTER, after_ms=frozen_ms) == []
+    assert trace.select("rpc", code=int(HA_INFO), after_ms=frozen_ms) == []
+    (lost, ids), (back, again) = registered(trace, after_ms=frozen_ms)
     assert (ids, again) == (["1", "2"], ["0", "1", "2"])
     # Forgotten by the first scan more than 10 s after its last heartbeat.
     assert frozen_ms + 9_000 < lost <= frozen_ms + 15_010
@@ -67,8 +67,8 @@ def test_acting_slave_and_resumed_master_both_run_the_special_services_until_the
 
     trace = play(a_group(), script)
 
-    assert believed(trace, MASTER, "special_service", after=45_000) == []
-    (on, _), (off, _) = believed(trace, S1, "special_service", after=45_000)
+    assert believed(trace, MASTER, "special_service", after_ms=45_000) == []
+    (on, _), (off, _) = believed(trace, S1, "special_service", after_ms=45_000)
     assert acting_at(trace, MASTER, S1)[-2:] == [(on, [MASTER, S1]), (off, [MASTER])]
     assert on < 60_000
     assert 70_000 < off < 70_010
@@ -110,8 +110,8 @@ def test_a_restarted_master_acts_from_before_its_registration_until_its_slave_he
 
     trace = play(a_group(delay_ms=delay_ms, slaves=1), script)
 
-    ((on, running),) = believed(trace, MASTER, "special_service", after=30_000)
-    ((off, still),) = believed(trace, S1, "special_service", after=30_000)
+    ((on, running),) = believed(trace, MASTER, "special_service", after_ms=30_000)
+    ((off, still),) = believed(trace, S1, "special_service", after_ms=30_000)
     assert (running, still) == (True, False)
     # One way to the nameserver, and one from there to the slave.
     assert off - on == 2 * delay_ms
@@ -127,7 +127,8 @@ def test_slaves_of_a_frozen_master_connect_to_it_again_and_again_where_nobody_ac
 
     # Without the acting flag the nameserver waits for two minutes, and 905 takes no master away.
     states = [
-        (at_ms, value["state"]) for at_ms, value in believed(trace, S1, "ha_state", after=BEFORE_MS, until=170_000)
+        (at_ms, value["state"])
+        for at_ms, value in believed(trace, S1, "ha_state", after_ms=BEFORE_MS, until_ms=170_000)
     ]
     links = [at_ms for at_ms, state in states if state == "transfer"]
     cuts = [at_ms for at_ms, state in states if state == "ready"]
@@ -149,13 +150,13 @@ def test_a_cold_start_is_a_chain_of_takeovers():
 
     trace = play(a_group(), script)
 
-    since = acting_at(trace, MASTER, S1, S2, after=40_000)
+    since = acting_at(trace, MASTER, S1, S2, after_ms=40_000)
     (_, first), (_, still), (taken, nobody), (_, second), (both_ms, both), (done_ms, last) = since
     assert [first, still, nobody, second, both, last] == [[S2], [S2], [], [S1], [MASTER, S1], [MASTER]]
     # S2 is told when S1 registers; S1 began below S2 and finds out with its next poll.
-    s1_registered = requests(trace, S1, "ns-1", RequestCode.REGISTER_BROKER, after=40_000)[0].at_ms
+    s1_registered = requests(trace, S1, "ns-1", RequestCode.REGISTER_BROKER, after_ms=40_000)[0].at_ms
     assert taken == s1_registered + 3
     # The master first takes back what two empty slaves have.
-    asked = [requests(trace, MASTER, name, HA_INFO, after=40_000)[0].at_ms for name in (S1, S2)]
+    asked = [requests(trace, MASTER, name, HA_INFO, after_ms=40_000)[0].at_ms for name in (S1, S2)]
     assert asked[0] < asked[1] < both_ms
     assert done_ms - both_ms < 10

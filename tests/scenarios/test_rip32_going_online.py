@@ -4,7 +4,11 @@ import itertools
 
 import attrs
 import pytest
-from grouped import (
+
+from emulator.testing import Stage, play
+from nodes.config import BrokerConfig
+from nodes.protocol.codes import RequestCode
+from support.grouped import (
     ACTING,
     BEFORE_MS,
     COPIED_MS,
@@ -22,10 +26,6 @@ from grouped import (
     requests,
     stages,
 )
-from played import Stage, play
-
-from nodes.config import BrokerConfig
-from nodes.protocol.codes import RequestCode
 
 HA_INFO = RequestCode.EXCHANGE_BROKER_HA_INFO
 OFFSETS = RequestCode.GET_ALL_CONSUMER_OFFSET
@@ -76,7 +76,7 @@ def test_a_nameserver_that_refuses_to_answer_makes_a_returning_master_believe_th
     # Both slaves are known again before their master asks.
     assert (70_503, ["1"]) in registered(trace) or (70_501, ["1"]) in registered(trace)
     assert [row.dst for row in trace.select("rpc", src=MASTER, code=int(OFFSETS), kind="request")] == asked
-    online = [at_ms for at_ms, stage in stages(trace, MASTER, after=75_000) if stage == "online"]
+    online = [at_ms for at_ms, stage in stages(trace, MASTER, after_ms=75_000) if stage == "online"]
     assert (online == [75_006]) is waits
     assert len(online) == 1
 
@@ -111,7 +111,7 @@ def test_a_master_of_one_replica_returns_at_once_and_with_its_old_offsets(config
 
     assert seen == [left, left]
     # The route has the master back with its first registration, at once or after what it takes back.
-    (back, _), *_ = registered(trace, after=80_000)
+    (back, _), *_ = registered(trace, after_ms=80_000)
     assert (back == 80_003) is not isolated
     assert bool(stages(trace, MASTER)) is isolated
     assert bool(requests(trace, MASTER, S1, HA_INFO)) is isolated
@@ -147,7 +147,7 @@ def test_of_two_slaves_at_the_masters_version_the_later_stale_one_wins_and_offse
     first, second = taken_back(trace, S1), taken_back(trace, S2)
     assert len(first) == len(second) == 1
     assert first < second
-    versions = believed(trace, MASTER, "data_version", after=90_001)
+    versions = believed(trace, MASTER, "data_version", after_ms=90_001)
     assert [value for _, value in versions if value[2] > 1] == []
 
 
@@ -170,12 +170,12 @@ def test_the_lowest_slave_that_restarts_takes_over_in_two_steps_and_takes_nothin
 
     trace = play(a_group(), script)
 
-    assert [value for _, value in minimum(trace, S1, after=30_000)] == [2, 1]
-    (below, _), (above, _) = minimum(trace, S1, after=30_000)
+    assert [value for _, value in minimum(trace, S1, after_ms=30_000)] == [2, 1]
+    (below, _), (above, _) = minimum(trace, S1, after_ms=30_000)
     assert above == 31_002 > below + 900
-    assert believed(trace, S1, "special_service", after=30_000) == [(below, False), (above, True)]
+    assert believed(trace, S1, "special_service", after_ms=30_000) == [(below, False), (above, True)]
     # S2 is told at once that it is no longer the lowest: for a second nobody acts.
-    ((off, running),) = believed(trace, S2, "special_service", after=30_000)
+    ((off, running),) = believed(trace, S2, "special_service", after_ms=30_000)
     assert not running
     assert off < above
     assert [requests(trace, S1, S2, code) for code in (HA_INFO, OFFSETS, CHECK_POINT)] == [[], [], []]
@@ -195,8 +195,8 @@ def test_a_slave_that_is_still_listed_itself_begins_below_the_next_one_all_the_s
     trace = play(a_group(), script)
 
     assert registered(trace)[-1] == (20_001, ["1", "2"])
-    assert [ids for _, ids in minimum(trace, S1, after=22_000)] == [2, 1]
-    assert [acts for _, acts in believed(trace, S1, "special_service", after=22_000)] == [False, True]
+    assert [ids for _, ids in minimum(trace, S1, after_ms=22_000)] == [2, 1]
+    assert [acts for _, acts in believed(trace, S1, "special_service", after_ms=22_000)] == [False, True]
 
 
 @pytest.mark.trap("M44")
@@ -218,7 +218,7 @@ def test_a_member_takes_the_place_of_one_that_was_done_and_is_passed_over(s1_lea
     trace = play(a_group(), script)
 
     assert len(taken_back(trace, S1)) == 1
-    assert trace.select("rpc", src=MASTER, dst=S2, event="connect_lost", until=41_000) != []
+    assert trace.select("rpc", src=MASTER, dst=S2, event="connect_lost", until_ms=41_000) != []
     assert bool(requests(trace, MASTER, S2, HA_INFO)) is asked_again
     assert bool(taken_back(trace, S2)) is asked_again
     assert stages(trace, MASTER)[-1][1] == "online"
@@ -238,9 +238,9 @@ def test_a_master_waits_for_itself_until_the_nameserver_has_forgotten_its_former
     to_itself = requests(trace, MASTER, MASTER, HA_INFO)
     assert instants(to_itself) == [21_006]
     # Its last heartbeat was at 19 s; the scan that finds it out of time comes at 30 s.
-    (forgotten, ids), *_ = registered(trace, after=BEFORE_MS)
+    (forgotten, ids), *_ = registered(trace, after_ms=BEFORE_MS)
     assert (forgotten, ids) == (30_005, ["1", "2"])
-    waits = [stage for _, stage in stages(trace, MASTER, after=20_999)]
+    waits = [stage for _, stage in stages(trace, MASTER, after_ms=20_999)]
     assert waits[1:5] == [
         "fetching member group",
         "exchanging HA info with 127.1.2.1:10911",
@@ -266,11 +266,11 @@ def test_a_member_without_timer_check_point_keeps_its_master_offline_for_ever():
     refused = trace.select("rpc", dst=MASTER, code=int(CHECK_POINT), kind="response")
     assert [row.status for row in refused] == [1] * len(refused)
     # Each round: 906, the next look at the HA link (once a second), 45, 43, 60, and a second's rest.
-    rounds = [requests(trace, MASTER, S1, code, after=60_000) for code in (HA_INFO, OFFSETS, CHECK_POINT)]
+    rounds = [requests(trace, MASTER, S1, code, after_ms=60_000) for code in (HA_INFO, OFFSETS, CHECK_POINT)]
     assert [len(rows) for rows in rounds] == [40, 41, 41]
     assert {b - a for a, b in itertools.pairwise(instants(rounds[0]))} == {2_000}
     assert registered(trace)[-1][1] == ["1"]
-    assert "online" not in [stage for _, stage in stages(trace, MASTER, after=BEFORE_MS)]
+    assert "online" not in [stage for _, stage in stages(trace, MASTER, after_ms=BEFORE_MS)]
 
 
 def test_a_master_that_skips_pre_online_returns_at_once_and_its_slaves_copy_its_old_offsets():
@@ -294,8 +294,8 @@ def test_a_master_that_skips_pre_online_returns_at_once_and_its_slaves_copy_its_
     assert seen == [100, 100]
     assert stages(trace, MASTER) == stages(trace, S1) == []
     assert trace.select("rpc", code=int(HA_INFO), kind="request", src=MASTER) == []
-    (back, _), *_ = registered(trace, after=80_000)
-    ((acts, running),) = believed(trace, MASTER, "special_service", after=79_999)
+    (back, _), *_ = registered(trace, after_ms=80_000)
+    ((acts, running),) = believed(trace, MASTER, "special_service", after_ms=79_999)
     assert running
     assert acts <= back <= 80_005
     # It came online without a look at the group, and so it remembers no address of the lowest member.

@@ -1,13 +1,13 @@
 """A synchronous master of a group with RIP-32 takes messages as long as enough replicas are in sync."""
 
 import pytest
-from grouped import BEFORE_MS, MASTER, S1, S2, a_group, acting, slow
-from played import Caller, Stage, play
 
+from emulator.testing import Caller, Stage, play
 from nodes.config import BrokerRole
 from nodes.protocol import headers
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.properties import properties_to_text
+from support.grouped import BEFORE_MS, MASTER, S1, S2, a_group, acting, slow
 
 
 async def send(probe: Caller, **properties: str) -> tuple[int, str | None]:

@@ -3,10 +3,10 @@
 import random
 
 import pytest
-from grouped import MASTER, S1, S2, a_group, registered
-from played import Stage, play
 
-from emulator.host import PowerState
+from emulator.machine.host import PowerState
+from emulator.testing import Stage, play
+from support.grouped import MASTER, S1, S2, a_group, registered
 
 NAMES = (MASTER, S1, S2)
 QUIET_MS = 90_000
@@ -48,5 +48,5 @@ def test_exactly_the_lowest_member_acts_once_all_is_quiet(seed):
         running = {row.node: row.value for row in services if row.at_ms <= at_ms}
         assert [name for name in alive if running.get(name) == "true"] == ([lowest] if alive else [])
         ids = [str(NAMES.index(name)) for name in alive]
-        assert registered(trace, until=at_ms)[-1][1] == ids
+        assert registered(trace, until_ms=at_ms)[-1][1] == ids
         assert {minima[name] for name in alive if name != MASTER} <= {NAMES.index(name) for name in alive[:1]}

@@ -1,7 +1,10 @@
 """Who a member takes for the lowest of its group, from whom it has that, and what follows."""
 
 import pytest
-from grouped import (
+
+from emulator.testing import Stage, play
+from nodes.protocol.codes import RequestCode
+from support.grouped import (
     ACTING_WITHOUT_NOTICE,
     BEFORE_MS,
     COPIED_MS,
@@ -19,9 +22,6 @@ from grouped import (
     slow,
     unlock,
 )
-from played import Stage, play
-
-from nodes.protocol.codes import RequestCode
 
 MEMBERS = RequestCode.GET_ROUTEINFO_BY_TOPIC
 CHECK_POINT = RequestCode.GET_TIMER_CHECK_POINT
@@ -44,14 +44,14 @@ def test_a_slave_that_came_online_without_isolation_goes_on_dialling_a_dead_mast
     config = acting(total_replicas=total_replicas)
     trace = play(a_group(nameserver=ACTING_WITHOUT_NOTICE, config=config), script)
 
-    ((told, ids),) = minimum(trace, S2, after=BEFORE_MS)
+    ((told, ids),) = minimum(trace, S2, after_ms=BEFORE_MS)
     assert ids == 1
     assert told < 21_100
-    ((let_go, address),) = believed(trace, S2, "master_addr", after=BEFORE_MS)
+    ((let_go, address),) = believed(trace, S2, "master_addr", after_ms=BEFORE_MS)
     assert address is None
-    next_registration = trace.select("rpc", dst=S2, code=103, kind="response", after=BEFORE_MS)[0].at_ms
+    next_registration = trace.select("rpc", dst=S2, code=103, kind="response", after_ms=BEFORE_MS)[0].at_ms
     assert next_registration > 40_000
-    dialled = trace.select("rpc", src=S2, dst=MASTER, event="refused", after=told, until=let_go)
+    dialled = trace.select("rpc", src=S2, dst=MASTER, event="refused", after_ms=told, until_ms=let_go)
     if total_replicas == 1:
         # Its memory began with id 0 at no address: who went offline it cannot say.
         assert let_go == next_registration
@@ -70,11 +70,11 @@ def test_a_master_that_is_told_of_a_lowest_slave_does_not_take_it_for_the_lowest
 
     trace = play(a_group(), script)
 
-    polled = [sorted(members) for _, members in believed(trace, MASTER, "member_group", after=BEFORE_MS)]
+    polled = [sorted(members) for _, members in believed(trace, MASTER, "member_group", after_ms=BEFORE_MS)]
     assert polled == [["1", "2"], ["0", "1", "2"]]
-    assert [ids for _, ids in minimum(trace, S1, after=BEFORE_MS)] == [1, 0]
-    assert minimum(trace, MASTER, after=BEFORE_MS) == []
-    assert believed(trace, MASTER, "special_service", after=BEFORE_MS) == []
+    assert [ids for _, ids in minimum(trace, S1, after_ms=BEFORE_MS)] == [1, 0]
+    assert minimum(trace, MASTER, after_ms=BEFORE_MS) == []
+    assert believed(trace, MASTER, "special_service", after_ms=BEFORE_MS) == []
 
 
 @pytest.mark.trap("M33")
@@ -88,9 +88,9 @@ def test_a_slave_copies_from_its_returned_master_only_after_its_own_next_registr
 
     trace = play(a_group(slaves=1), script)
 
-    (online, _), *_ = [known for known in minimum(trace, S1, after=COPIED_MS + 10_000) if known[1] == 0]
+    (online, _), *_ = [known for known in minimum(trace, S1, after_ms=COPIED_MS + 10_000) if known[1] == 0]
     assert online < 90_000
-    (known, address), *_ = believed(trace, S1, "master_addr", after=online - 1)
+    (known, address), *_ = believed(trace, S1, "master_addr", after_ms=online - 1)
     own = [at for at in instants(requests(trace, S1, "ns-1", RequestCode.REGISTER_BROKER)) if at > online]
     assert (known, address) == (own[0] + 2, M)
     assert known - online > 10_000
@@ -113,11 +113,11 @@ def test_the_quickest_of_two_nameservers_says_who_the_master_is_even_if_it_knows
 
     assert registered(trace, "ns-1")[-1][1] == ["0", "1", "2"]
     assert registered(trace, "ns-2")[-1][1] == ["1", "2"]
-    told = [address for _, address in believed(trace, S1, "master_addr", after=40_000)]
+    told = [address for _, address in believed(trace, S1, "master_addr", after_ms=40_000)]
     assert len(told) > 5
     assert {*told} == {None, M}
-    for at_ms, address in believed(trace, S1, "master_addr", after=40_000):
-        (first, *_) = trace.select("rpc", dst=S1, code=103, kind="response", after=at_ms - 20, until=at_ms)
+    for at_ms, address in believed(trace, S1, "master_addr", after_ms=40_000):
+        (first, *_) = trace.select("rpc", dst=S1, code=103, kind="response", after_ms=at_ms - 20, until_ms=at_ms)
         assert first.src == ("ns-2" if address is None else "ns-1")
 
 
@@ -144,9 +144,9 @@ def test_a_poll_without_answer_keeps_the_members_and_one_without_group_wipes_the
 
     trace = play(a_group(config=acting(lock_in_strict_mode=True)), script)
 
-    views = [view for _, view in believed(trace, MASTER, "member_group", after=BEFORE_MS)]
+    views = [view for _, view in believed(trace, MASTER, "member_group", after_ms=BEFORE_MS)]
     assert views == ([None] if restarts else [])
-    timed_out = trace.select("rpc", src=MASTER, code=int(MEMBERS), event="timed_out", after=BEFORE_MS)
+    timed_out = trace.select("rpc", src=MASTER, code=int(MEMBERS), event="timed_out", after_ms=BEFORE_MS)
     assert bool(timed_out) is not restarts
     # With no member in sight a majority of two cannot be had, and what was locked here is not given back.
     assert locks == [locked, locked]
@@ -190,13 +190,13 @@ def test_right_after_a_return_the_minimum_flaps_where_one_nameserver_knows_it_la
     trace = play(a_group(nameservers=2, seed=1), script)
 
     assert follows(trace, S1) == ["ns-2"]
-    (first, ids), *_ = registered(trace, "ns-1", after=30_000)
-    (second, _), *_ = registered(trace, "ns-2", after=30_000)
+    (first, ids), *_ = registered(trace, "ns-1", after_ms=30_000)
+    (second, _), *_ = registered(trace, "ns-2", after_ms=30_000)
     assert (ids, second) == (["0", "1", "2"], first + 1_498)
     # Told by the one, corrected by the poll of the other, and told again.
-    (told, _), (polled, _), (again, _) = seen = minimum(trace, S1, after=30_000)
+    (told, _), (polled, _), (again, _) = seen = minimum(trace, S1, after_ms=30_000)
     assert [ids for _, ids in seen] == [0, 1, 0]
     assert (told, again) == (first + 1, second + 1)
     assert polled - told < 1_000
-    services = believed(trace, S1, "special_service", after=30_000)
+    services = believed(trace, S1, "special_service", after_ms=30_000)
     assert services == [(told, False), (polled, True), (again, False)]

@@ -3,7 +3,10 @@
 import json
 
 import attrs
-from grouped import (
+
+from emulator.testing import Stage, play
+from nodes.protocol.codes import RequestCode
+from support.grouped import (
     ACTING,
     BEFORE_MS,
     COPIED_MS,
@@ -19,9 +22,6 @@ from grouped import (
     requests,
     stages,
 )
-from played import Stage, play
-
-from nodes.protocol.codes import RequestCode
 
 OLD = attrs.evolve(ACTING, knows_member_groups=False)
 MEMBERS = RequestCode.GET_BROKER_MEMBER_GROUP

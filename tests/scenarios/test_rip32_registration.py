@@ -1,7 +1,12 @@
 """When members of a group register, and what they do with the answers."""
 
 import pytest
-from grouped import (
+
+from emulator.testing import Stage, play
+from nodes.config import BrokerConfig
+from nodes.protocol.codes import RequestCode
+from nodes.protocol.model import TopicConfig
+from support.grouped import (
     BEFORE_MS,
     MASTER,
     S1,
@@ -15,11 +20,6 @@ from grouped import (
     requests,
     slow,
 )
-from played import Stage, play
-
-from nodes.config import BrokerConfig
-from nodes.protocol.codes import RequestCode
-from nodes.protocol.model import TopicConfig
 
 REGISTER = RequestCode.REGISTER_BROKER
 HA_INFO = RequestCode.EXCHANGE_BROKER_HA_INFO
@@ -45,10 +45,10 @@ def test_a_topic_created_on_an_isolated_master_is_refused_and_becomes_visible_wi
 
     trace = play(a_group(slaves=1), script)
 
-    refused, accepted, *_ = trace.select("rpc", dst=MASTER, code=int(REGISTER), kind="response", after=BEFORE_MS)
+    refused, accepted, *_ = trace.select("rpc", dst=MASTER, code=int(REGISTER), kind="response", after_ms=BEFORE_MS)
     assert (refused.at_ms, refused.status, accepted.status) == (23_002, 1, 0)
     (visible, *_) = trace.select("beliefs", node="ns-1", kind="route", subject="new")
-    (online, _), *_ = believed(trace, MASTER, "special_service", after=BEFORE_MS)
+    (online, _), *_ = believed(trace, MASTER, "special_service", after_ms=BEFORE_MS)
     assert visible.at_ms == online + 1
 
 
@@ -65,7 +65,7 @@ def test_a_topic_that_a_slave_makes_known_also_tells_it_who_the_master_is():
     trace = play(a_group(slaves=1), script)
 
     assert minimum(trace, S1)[-1][1] == 0
-    ((known, address),) = believed(trace, S1, "master_addr", after=21_000)
+    ((known, address),) = believed(trace, S1, "master_addr", after_ms=21_000)
     assert (known, address) == (34_002, "127.1.2.1:10911")
 
 
@@ -116,9 +116,9 @@ def test_the_members_are_known_while_another_thread_decides_who_acts():
 
     told, lowest = minimum(trace, S1)[-1]
     assert lowest == 0
-    answers = trace.select("rpc", src=MASTER, dst=S1, code=int(HA_INFO), kind="response", after=told)
+    answers = trace.select("rpc", src=MASTER, dst=S1, code=int(HA_INFO), kind="response", after_ms=told)
     assert [row.at_ms > told + 2_500 for row in answers] == [True]
-    ((seen, members),) = believed(trace, S1, "member_group", after=told)
+    ((seen, members),) = believed(trace, S1, "member_group", after_ms=told)
     assert sorted(members) == ["0", "1"]
     assert seen < told + 1_100
 

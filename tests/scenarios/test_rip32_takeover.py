@@ -3,7 +3,13 @@
 import itertools
 
 import pytest
-from grouped import (
+
+from emulator.machine.host import EmulatedHost
+from emulator.testing import Stage, play
+from nodes.broker.broker import Broker
+from nodes.host import Host
+from nodes.protocol.codes import RequestCode
+from support.grouped import (
     BEFORE_MS,
     MASTER,
     S1,
@@ -16,12 +22,6 @@ from grouped import (
     requests,
     stages,
 )
-from played import Stage, play
-
-from emulator.host import EmulatedHost
-from nodes.broker.broker import Broker
-from nodes.host import Host
-from nodes.protocol.codes import RequestCode
 
 PULL = RequestCode.PULL_MESSAGE
 HA_INFO = RequestCode.EXCHANGE_BROKER_HA_INFO
@@ -42,15 +42,15 @@ def test_a_slave_sends_nobody_back_to_its_returned_master_and_a_consumer_stays_u
 
     (knows, ids) = minimum(trace, S1)[-1]
     assert ids == 0
-    routes = [at_ms for at_ms, _ in believed(trace, "c1", "route", after=BEFORE_MS)]
+    routes = [at_ms for at_ms, _ in believed(trace, "c1", "route", after_ms=BEFORE_MS)]
     (back, *_) = [at_ms for at_ms in routes if at_ms > knows]
     assert back - knows > 10_000
-    meanwhile = {"after": knows + 100, "until": back}
+    meanwhile = {"after_ms": knows + 100, "until_ms": back}
     assert len(requests(trace, "c1", S1, PULL, **meanwhile)) > 50
     assert requests(trace, "c1", MASTER, PULL, **meanwhile) == []
     assert len(requests(trace, "c1", S1, RequestCode.UPDATE_CONSUMER_OFFSET, **meanwhile)) > 0
-    assert len(requests(trace, "c1", MASTER, PULL, after=back + 1_000)) > 50
-    assert requests(trace, "c1", S1, PULL, after=back + 16_000) == []
+    assert len(requests(trace, "c1", MASTER, PULL, after_ms=back + 1_000)) > 50
+    assert requests(trace, "c1", S1, PULL, after_ms=back + 16_000) == []
 
 
 @pytest.mark.trap("C29")
@@ -66,7 +66,7 @@ def test_an_acting_slave_refuses_pulls_unless_slaves_may_answer_them(slave_read_
 
     assert believed(trace, S1, "special_service")[-1][1] is True
     # Before its first heartbeat to the slave the consumer is unknown there.
-    answers = {row.status for row in trace.select("rpc", src=S1, code=int(PULL), kind="response", after=32_000)}
+    answers = {row.status for row in trace.select("rpc", src=S1, code=int(PULL), kind="response", after_ms=32_000)}
     assert answers == ({19} if slave_read_enable else {2})
 
 

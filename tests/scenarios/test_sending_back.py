@@ -4,8 +4,13 @@ import itertools
 
 import attrs
 import pytest
-from played import RETRY, TOPIC, Stage, a_scenario, play
-from retried import (
+
+from emulator.spec.model import BrokerSpec, TopicSpec
+from emulator.testing import RETRY, TOPIC, Stage, a_scenario, play
+from nodes.config import BrokerConfig, ConsumerConfig
+from nodes.protocol import headers
+from nodes.protocol.codes import RequestCode, ResponseCode
+from support.retried import (
     DELAYED,
     DLQ,
     SEND,
@@ -19,11 +24,6 @@ from retried import (
     sent,
     stored_in,
 )
-
-from emulator.spec_model import BrokerSpec, TopicSpec
-from nodes.config import BrokerConfig, ConsumerConfig
-from nodes.protocol import headers
-from nodes.protocol.codes import RequestCode, ResponseCode
 
 LADDER_S = (10, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600, 1_200, 1_800, 3_600, 7_200)
 TICK_MS = 110

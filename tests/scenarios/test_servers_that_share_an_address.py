@@ -2,8 +2,8 @@
 
 from emulator.run import run_scenario
 from emulator.spec import loads
-from emulator.timelines.rows import read_story
-from emulator.world import TimeMode
+from emulator.time.mode import TimeMode
+from studies.timelines.seeds import read_story
 
 TWO = """
 [scenario]

@@ -4,12 +4,12 @@ from itertools import pairwise
 
 import attrs
 import pytest
-from ordered import asked, orderly
-from played import GROUP, TOPIC, Stage, a_scenario, play
 
-from emulator.spec_model import ConsumerGroupSpec, TopicSpec
+from emulator.spec.model import ConsumerGroupSpec, TopicSpec
+from emulator.testing import GROUP, TOPIC, Stage, a_scenario, play
 from nodes.config import ConsumerConfig
 from nodes.protocol.codes import RequestCode
+from support.ordered import asked, orderly
 
 LIST, HEARTBEAT, COMMIT = (
     RequestCode.GET_CONSUMER_LIST_BY_GROUP,
@@ -67,7 +67,7 @@ def test_news_of_one_group_makes_all_groups_of_the_process_rebalance():
             await stage.stop("c2")
 
         trace = play(two_groups(name), script, for_ms=31_500)
-        lists[name] = len(asked(trace, "c1", "broker-a", LIST, after=30_000))
+        lists[name] = len(asked(trace, "c1", "broker-a", LIST, after_ms=30_000))
 
     # One group has two topics, its own and the one for retries; both groups have four.
     assert (lists["DEFAULT"], lists["app"]) == (2, 4)
@@ -82,7 +82,7 @@ def test_a_paused_consumer_makes_every_group_of_its_process_rebalance_each_secon
 
     trace = play(two_groups("app", rate_per_s=10), script)
 
-    passes = trace.passes("c1", after=52_000)
+    passes = trace.passes("c1", after_ms=52_000)
     assert len(passes) >= 30
     assert {round(after - before) for before, after in pairwise(passes)} == {1_004}
     # Who is paused does nothing in its turn, and is counted on as before.
@@ -93,7 +93,7 @@ def test_a_paused_consumer_makes_every_group_of_its_process_rebalance_each_secon
 def test_one_thread_heartbeats_and_commits_for_all_groups_of_a_client():
     trace = play(two_groups("app"), for_ms=70_000)
 
-    assert len(asked(trace, "c1", "broker-a", HEARTBEAT, after=20_000)) == 2
+    assert len(asked(trace, "c1", "broker-a", HEARTBEAT, after_ms=20_000)) == 2
 
 
 def test_a_paused_consumer_pulls_nothing_until_it_is_resumed():
@@ -125,7 +125,7 @@ def test_who_resumes_a_consumer_rebalances_on_a_thread_of_his_own_beside_the_one
     # A pass takes 1.6 s; while the consumer is paused, one begins each second.
     trace = play(a_scenario(consumers=1, delay_ms=400), script)
 
-    arrived = asked(trace, "c1", "broker-a", LIST, after=100_000, until=103_000)
+    arrived = asked(trace, "c1", "broker-a", LIST, after_ms=100_000, until_ms=103_000)
     # On one thread two questions are at least 800 ms apart.
     assert min(after - before for before, after in pairwise(arrived)) < 800
 
@@ -157,6 +157,6 @@ def test_all_queues_that_go_are_dropped_first_and_then_committed_one_by_one():
     dropped = trace.select("ownership", node="c1", event="dropped", topic=TOPIC)
     assert {row.queue_id for row in dropped} == {2, 3}
     assert dropped[0].at_ms == dropped[1].at_ms
-    commits = asked(trace, "c1", "broker-a", COMMIT, after=dropped[0].at_ms, until=dropped[0].at_ms + 900)
+    commits = asked(trace, "c1", "broker-a", COMMIT, after_ms=dropped[0].at_ms, until_ms=dropped[0].at_ms + 900)
     # Half a second for the listener of the first, who does not let go; only then the second is committed.
     assert max(commits) - min(commits) >= 500

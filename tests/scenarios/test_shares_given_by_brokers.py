@@ -4,14 +4,14 @@ import json
 from itertools import pairwise
 
 import pytest
-from ordered import asked
-from played import GROUP, RETRY, TOPIC, Stage, a_scenario, play
 
-from nodes.broker.metadata_files import MESSAGE_REQUEST_MODE_FILE
+from emulator.testing import GROUP, RETRY, TOPIC, Stage, a_scenario, play
+from nodes.broker.files import MESSAGE_REQUEST_MODE_FILE
 from nodes.config import BrokerConfig, ConsumerConfig
 from nodes.protocol.bodies import SetMessageRequestModeRequestBody
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.model import MessageRequestMode, SubscriptionGroupConfig
+from support.ordered import asked
 
 QUERY, LIST = RequestCode.QUERY_ASSIGNMENT, RequestCode.GET_CONSUMER_LIST_BY_GROUP
 SET_MODE = RequestCode.SET_MESSAGE_REQUEST_MODE
@@ -62,7 +62,7 @@ def test_a_strategy_that_brokers_do_not_know_gives_no_queue_ever_and_a_pass_ever
     trace = play(a_scenario(consumers=1, consumer=asking(**options)), for_ms=60_000)
 
     assert trace.select("ownership") == []
-    passes = trace.passes("c1", after=5_000)
+    passes = trace.passes("c1", after_ms=5_000)
     # Two topics, 2 ms each, and a second.
     assert {round(after - before) for before, after in pairwise(passes)} == {1_004}
 
@@ -91,7 +91,7 @@ def test_a_broker_that_does_not_answer_leaves_the_shares_as_they_are_and_is_aske
     trace = play(a_scenario(consumers=1, consumer=asking()), script)
 
     assert trace.select("ownership", event="dropped", topic=TOPIC) == []
-    passes = trace.passes("c1", after=50_000)
+    passes = trace.passes("c1", after_ms=50_000)
     # At most three seconds for each topic, then one of rest.
     assert max(after - before for before, after in pairwise(passes)) <= 7_000
 

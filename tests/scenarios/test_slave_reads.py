@@ -2,12 +2,12 @@
 
 import attrs
 import pytest
-from grouped import MASTER, S1, a_group, requests
-from played import Stage, Trace, play
 
-from emulator.spec_model import Scenario
+from emulator.spec.model import Scenario
+from emulator.testing import Stage, Trace, play
 from nodes.config import BrokerConfig, ConsumerConfig
 from nodes.protocol.codes import RequestCode
+from support.grouped import MASTER, S1, a_group, requests
 
 SMALL_MEMORY = {"slave_read_enable": True, "total_physical_memory_size": 10_000}
 """40 % of this are some thirty messages."""
@@ -31,8 +31,8 @@ def pulls(trace: Trace, broker: str, **between: float) -> int:
 
 def test_a_consumer_that_lags_by_more_than_the_memory_is_sent_to_a_slave() -> None:
     trace = play(lagging(), for_ms=SUGGESTED_BY_MS + 60_000)
-    assert pulls(trace, S1, after=SUGGESTED_BY_MS) >= 8
-    assert pulls(trace, MASTER, after=SUGGESTED_BY_MS) <= retry_pulls(SUGGESTED_BY_MS + 60_000)
+    assert pulls(trace, S1, after_ms=SUGGESTED_BY_MS) >= 8
+    assert pulls(trace, MASTER, after_ms=SUGGESTED_BY_MS) <= retry_pulls(SUGGESTED_BY_MS + 60_000)
 
 
 def test_without_slave_reads_it_stays_with_the_master() -> None:
@@ -57,13 +57,13 @@ def test_a_dead_slave_is_pulled_on_until_its_address_has_left_the_route() -> Non
     trace = play(lagging(), script)
     forgotten_ms = next(
         row.at_ms
-        for row in trace.select("beliefs", node="ns-1", kind="live_brokers", after=SUGGESTED_BY_MS)
+        for row in trace.select("beliefs", node="ns-1", kind="live_brokers", after_ms=SUGGESTED_BY_MS)
         if "1" not in row.value.split('"')[1::4]
     )
     # The master would answer all that time; no pull that fails makes the client turn to it.
     assert forgotten_ms > SUGGESTED_BY_MS + 60_000
-    assert pulls(trace, MASTER, after=SUGGESTED_BY_MS + 5_000, until=forgotten_ms) <= retry_pulls(forgotten_ms)
-    assert pulls(trace, MASTER, after=forgotten_ms + 65_000) > 10
+    assert pulls(trace, MASTER, after_ms=SUGGESTED_BY_MS + 5_000, until_ms=forgotten_ms) <= retry_pulls(forgotten_ms)
+    assert pulls(trace, MASTER, after_ms=forgotten_ms + 65_000) > 10
 
 
 def retry_pulls(until_ms: float) -> int:

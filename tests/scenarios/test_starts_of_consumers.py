@@ -1,7 +1,8 @@
 """How consumers come up."""
 
 import pytest
-from played import a_scenario, play
+
+from emulator.testing import a_scenario, play
 
 
 @pytest.mark.trap(

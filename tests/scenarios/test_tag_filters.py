@@ -4,7 +4,8 @@ from collections import Counter
 
 import attrs
 import pytest
-from played import TOPIC, a_scenario, play
+
+from emulator.testing import TOPIC, a_scenario, play
 
 TAGS = ("a", "b", "c")
 

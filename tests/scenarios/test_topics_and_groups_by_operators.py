@@ -4,9 +4,8 @@ from typing import Any
 
 import attrs
 import pytest
-from asking_guest import Guest, a_guest
-from played import Stage, Trace, a_scenario, play
 
+from emulator.testing import Stage, Trace, a_scenario, play
 from nodes.protocol import headers_admin as headers
 from nodes.protocol.bodies import TopicList
 from nodes.protocol.bodies_admin import CreateTopicListRequestBody, GroupForbidden
@@ -14,6 +13,7 @@ from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.headers import DeleteTopicFromNamesrvRequestHeader, GetRouteInfoRequestHeader
 from nodes.protocol.model import SubscriptionGroupConfig, TopicConfig, TopicRouteData
 from nodes.protocol.registry import decode_body
+from support.asking_guest import Guest, a_guest
 
 BROKER, NS = "broker-a", "ns-1"
 

@@ -2,13 +2,13 @@
 
 import attrs
 import pytest
-from grouped import a_group
-from played import TOPIC, Script, Stage, Trace, a_scenario, play
 
-from emulator.spec_model import ProducerSpec, Scenario
-from nodes.client.local_transactions import LocalTransactions, LocalTransactionState
+from emulator.spec.model import ProducerSpec, Scenario
+from emulator.testing import TOPIC, Script, Stage, Trace, a_scenario, play
+from nodes.client.producer.local_transactions import LocalTransactions, LocalTransactionState
 from nodes.config import BrokerConfig, NameserverConfig
 from nodes.protocol.codes import RequestCode
+from support.grouped import a_group
 
 COMMIT, ROLLBACK, UNKNOWN = LocalTransactionState
 HALF, GIVEN_UP = "RMQ_SYS_TRANS_HALF_TOPIC", "TRANS_CHECK_MAX_TIME_TOPIC"

@@ -3,15 +3,15 @@
 from typing import Any
 
 import pytest
-from asking_guest import COMMIT, ROLLBACK, UNKNOWN, Guest, Prepared, a_guest, messages_of
-from grouped import BEFORE_MS, MASTER, S1, a_group, acting, requests
-from played import Stage, Trace, a_scenario, play
 
-from emulator.spec_model import BrokerSpec, Scenario, TopicSpec
+from emulator.spec.model import BrokerSpec, Scenario, TopicSpec
+from emulator.testing import Stage, Trace, a_scenario, play
 from nodes.config import BrokerConfig
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.headers_message import ResumeCheckHalfMessageRequestHeader
 from nodes.protocol.message_id import offset_message_id
+from support.asking_guest import COMMIT, ROLLBACK, UNKNOWN, Guest, Prepared, a_guest, messages_of
+from support.grouped import BEFORE_MS, MASTER, S1, a_group, acting, requests
 
 BROKER, OTHER = "broker-a", "bb"
 HALF, OP = "RMQ_SYS_TRANS_HALF_TOPIC", "RMQ_SYS_TRANS_OP_HALF_TOPIC"

@@ -3,12 +3,12 @@
 from pathlib import Path
 
 import pytest
-from played import TOPIC
 
 from emulator.run import run_scenario
 from emulator.spec import load
+from emulator.testing import TOPIC
+from emulator.trace.run_directory import table_rows
 from emulator.trace.schema import MESSAGES, RPC
-from emulator.trace.table_rows import table_rows
 from nodes.protocol.codes import RequestCode
 
 S = 1_000_000_000

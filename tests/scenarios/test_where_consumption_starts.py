@@ -3,9 +3,9 @@
 from datetime import UTC, datetime
 
 import pytest
-from played import RETRY, TOPIC, Stage, a_scenario, play
 
-from emulator.host import EPOCH_MS
+from emulator.testing import RETRY, TOPIC, Stage, a_scenario, play
+from emulator.time.timeline import EPOCH_MS
 from nodes.config import ConsumerConfig
 from nodes.protocol.model import Message
 

@@ -1,6 +1,6 @@
 """Ten minutes at the console of a live cluster, as somebody would spend them; then the same again in `sim`.
 
-    python tests/sessions/play_console_session.py DIRECTORY
+    PYTHONPATH=tests python -m sessions.play_console_session DIRECTORY
 
 leaves in DIRECTORY what is kept of it: the scenario that the console saved, and every change of a view.
 It takes ten minutes, so `make test` does not run it; it replays what was recorded.
@@ -15,9 +15,9 @@ import time
 from pathlib import Path
 
 import pexpect
-from view_changes import view_changes
 
-from emulator.run import BY_HAND_FILE
+from emulator.run.run import BY_HAND_FILE
+from sessions.view_changes import view_changes
 
 SCENARIO = """
 [scenario]
@@ -70,7 +70,7 @@ SESSION = (
 """Second of the session, what is typed, and what is told."""
 
 
-def play(directory: Path) -> Path:
+def sit_at_the_console(directory: Path) -> Path:
     """Sit at the console for ten minutes; returns the run directory."""
     (directory / "session.toml").write_text(SCENARIO, encoding="utf-8")
     terminal = pexpect.spawn(
@@ -97,7 +97,7 @@ def main() -> None:
     """Play, and keep."""
     kept = Path(sys.argv[1])
     with tempfile.TemporaryDirectory() as scratch:
-        run = play(Path(scratch))
+        run = sit_at_the_console(Path(scratch))
         kept.mkdir(parents=True, exist_ok=True)
         shutil.copy(run / BY_HAND_FILE, kept / BY_HAND_FILE)
         text = json.dumps(view_changes(run), indent=0, ensure_ascii=False)

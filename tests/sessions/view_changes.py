@@ -3,8 +3,8 @@
 import re
 from pathlib import Path
 
+from emulator.trace.run_directory import table_rows
 from emulator.trace.schema import BELIEFS
-from emulator.trace.table_rows import table_rows
 from nodes.beliefs import BeliefKind
 
 KINDS = (

@@ -6,9 +6,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from emulator.sources.__main__ import sources
-from emulator.sources.catalogue import BY_ID, SOURCES, play
-from emulator.sources.source import Family, Measured, Source, Verdict, judge
+from studies.sources.__main__ import sources
+from studies.sources.catalogue import BY_ID, SOURCES, play_source
+from studies.sources.source import Family, Measured, Source, Verdict, judge
 
 FAMILIES = {"a": 10, "b": 15, "c": 9, "d": 8, "e": 10}
 PLAYED = [source.id for source in SOURCES if source.scenario is not None]
@@ -26,7 +26,7 @@ def test_what_is_not_played_says_why():
 
 @pytest.mark.parametrize("name", PLAYED)
 def test_a_source_is_produced_and_stays_inside_its_bound(name):
-    row = play(name)
+    row = play_source(name)
 
     assert row.verdict == Verdict.INSIDE, row
     assert row.lasts is (BY_ID[name].bound_s is None)
@@ -41,7 +41,7 @@ SECONDS_AT_LEAST = {
 
 @pytest.mark.parametrize(("name", "seconds"), SECONDS_AT_LEAST.items())
 def test_where_a_timer_decides_it_is_felt(name, seconds):
-    assert play(name).measured_s >= seconds
+    assert play_source(name).measured_s >= seconds
 
 
 def a_source(bound_s, measured):

@@ -2,9 +2,10 @@
 
 import pytest
 
-from emulator.addressing import addresses
 from emulator.spec import SpecError, from_dict, loads, to_dict
-from nodes.config import ConfigError, ConsumerConfig
+from emulator.spec.addresses import addresses
+from nodes.config import ConsumerConfig
+from nodes.fields import FieldError
 from nodes.protocol.model import MessageModel
 
 HEAD = """
@@ -74,7 +75,7 @@ def test_what_cannot_be_is_refused(groups, message):
 
 @pytest.mark.parametrize("text", ["yesterday", "20250101", "20251301000000"])
 def test_an_instant_to_start_from_is_fourteen_digits_of_a_real_one(text):
-    with pytest.raises(ConfigError, match=r"consumeTimestamp: expected an instant as yyyyMMddHHmmss"):
+    with pytest.raises(FieldError, match=r"consumeTimestamp: expected an instant as yyyyMMddHHmmss"):
         ConsumerConfig(consume_timestamp=text)
 
     assert ConsumerConfig(consume_timestamp="20250101000030").consume_timestamp == "20250101000030"

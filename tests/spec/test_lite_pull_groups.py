@@ -3,7 +3,8 @@
 import pytest
 
 from emulator.spec import SpecError, from_dict, loads, to_dict
-from nodes.config import ConfigError, ConsumerConfig, LitePullConsumerConfig, options
+from nodes.config import ConsumerConfig, LitePullConsumerConfig, options
+from nodes.fields import FieldError
 
 HEAD = """
 [scenario]
@@ -80,7 +81,7 @@ def test_every_default_that_a_push_consumer_has_may_be_written_down():
 
 
 def test_an_auto_commit_more_often_than_every_second_is_refused():
-    with pytest.raises(ConfigError, match=r"autoCommitIntervalMillis: expected a whole number ms >= 1000"):
+    with pytest.raises(FieldError, match=r"autoCommitIntervalMillis: expected a whole number of milliseconds >= 1000"):
         LitePullConsumerConfig(auto_commit_interval_millis=999)
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from emulator.addressing import addresses, owners
 from emulator.spec import BrokerSpec, Preset, SpecError, from_dict, loads, to_dict
+from emulator.spec.addresses import addresses, owners
 from nodes.config import BrokerConfig, NameserverConfig
 
 HEAD = """

@@ -34,12 +34,12 @@ SUSPEND = '[[fault]]\nkind = "suspend"\nnode = "broker-a"\n'
         ),
         pytest.param(
             BROKERS + "options = { brokerHeartbeatInterval = -1 }",
-            "broker[1].options.brokerHeartbeatInterval: expected a whole number ms >= 1, not -1",
+            "broker[1].options.brokerHeartbeatInterval: expected a whole number of milliseconds >= 1, not -1",
             id="a negative period",
         ),
         pytest.param(
             BROKERS + "options = { registerBrokerTimeoutMills = -1 }",
-            "broker[1].options.registerBrokerTimeoutMills: expected a whole number ms >= 0, not -1",
+            "broker[1].options.registerBrokerTimeoutMills: expected a whole number of milliseconds >= 0, not -1",
             id="a negative time-out",
         ),
         pytest.param(
@@ -84,7 +84,11 @@ SUSPEND = '[[fault]]\nkind = "suspend"\nnode = "broker-a"\n'
             'topic[0].brokers[1]: unknown broker "broker-d"; did you mean "broker-b"?',
             id="a topic on an unknown broker",
         ),
-        pytest.param(TOPIC + "brokers = []", "topic[0].brokers: expected at least one", id="a topic on no broker"),
+        pytest.param(
+            TOPIC + "brokers = []",
+            "topic[0].brokers: expected a list of one text or more, not []",
+            id="a topic on no broker",
+        ),
         pytest.param(
             TOPIC + "queues = 0", "topic[0].queues: expected a whole number >= 1, not 0", id="a topic without queues"
         ),
@@ -95,12 +99,12 @@ SUSPEND = '[[fault]]\nkind = "suspend"\nnode = "broker-a"\n'
         ),
         pytest.param(
             TOPIC + "[[consumer]]\ngroup = 'g'\ntopics = []",
-            "consumer[0].topics: expected at least one",
+            "consumer[0].topics: expected a list of one text or more, not []",
             id="a consumer of nothing",
         ),
         pytest.param(
             TOPIC + "[[consumer]]\ngroup = 'g'\ntopics = 'orders'",
-            "consumer[0].topics: expected a list of texts, not 'orders'",
+            "consumer[0].topics: expected a list of one text or more, not 'orders'",
             id="a text for a list",
         ),
         pytest.param(
@@ -148,7 +152,7 @@ SUSPEND = '[[fault]]\nkind = "suspend"\nnode = "broker-a"\n'
         ),
         pytest.param(
             LOSS + "percent = 1\nfor_s = 0",
-            "fault[0].for_ms: expected a whole number of milliseconds > 0, not 0",
+            "fault[0].for_ms: expected a whole number of milliseconds >= 1, not 0",
             id="a fault that ends as it begins",
         ),
         pytest.param(
@@ -204,7 +208,10 @@ def test_a_file_that_is_not_there_is_named(tmp_path):
     [
         ("[scenario]", "scenario.name: missing; expected a text"),
         ("[scenario]\nname = 'x'", "scenario.run_for_s: missing; expected seconds"),
-        ("[scenario]\nname = 'x'\nrun_for_s = 0" + BROKERS, "scenario.run_for_ms: expected a whole number >= 1, not 0"),
+        (
+            "[scenario]\nname = 'x'\nrun_for_s = 0" + BROKERS,
+            "scenario.run_for_ms: expected a whole number of milliseconds >= 1, not 0",
+        ),
     ],
 )
 def test_a_scenario_needs_a_name_and_a_length(text, line):

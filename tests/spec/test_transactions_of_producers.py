@@ -3,7 +3,7 @@
 import pytest
 
 from emulator.spec import SpecError, from_dict, loads, to_dict
-from nodes.client.local_transactions import LocalTransactions, LocalTransactionState
+from nodes.client.producer.local_transactions import LocalTransactions, LocalTransactionState
 
 TEXT = """
 [scenario]
@@ -45,7 +45,7 @@ def test_a_producer_says_how_its_transactions_end_and_what_it_answers(said, expe
         ('local_transaction = "perhaps"', "local_transaction: expected one of commit, rollback, unknown, not"),
         (
             'local_transaction = "commit"\nlocal_transaction_ms = -1',
-            "producer[0].local_transaction_ms: expected a whole number >= 0",
+            "producer[0].local_transaction_ms: expected a whole number of milliseconds >= 0",
         ),
         ("local_transaction = true", "producer[0].local_transaction: expected a text"),
         (

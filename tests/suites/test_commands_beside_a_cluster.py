@@ -8,17 +8,7 @@ from pathlib import Path
 
 import pytest
 
-SCENARIO = """
-[scenario]
-name = "small"
-run_for_s = 3600
-
-[nameserver]
-count = 2
-
-[[broker]]
-name = "broker-a"
-"""
+from suites.small_scenario import SCENARIO
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 
-from test_commands_beside_a_cluster import SCENARIO
+from suites.small_scenario import SCENARIO
 
 SUITE = """
 import socket
@@ -34,7 +34,7 @@ def test_a_suite_gets_healthy_clusters_and_leaves_none_behind(tmp_path):
     (tmp_path / "small.toml").write_text(SCENARIO)
     (tmp_path / "test_suite.py").write_text(SUITE)
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "emulator.pytest_plugin", "--basetemp", "left"],
+        [sys.executable, "-m", "pytest", "-q", "-p", "emulator.testing.plugin", "--basetemp", "left"],
         check=False,
         cwd=tmp_path,
         env=dict(os.environ, PYTEST_DISABLE_PLUGIN_AUTOLOAD="1"),
@@ -60,7 +60,7 @@ def test_below_a_test_that_failed_stands_where_its_trace_is(tmp_path):
     (tmp_path / "small.toml").write_text(SCENARIO)
     (tmp_path / "test_suite.py").write_text(FAILS)
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "emulator.pytest_plugin", "--basetemp", "left"],
+        [sys.executable, "-m", "pytest", "-q", "-p", "emulator.testing.plugin", "--basetemp", "left"],
         check=False,
         cwd=tmp_path,
         env=dict(os.environ, PYTEST_DISABLE_PLUGIN_AUTOLOAD="1"),
@@ -77,7 +77,7 @@ def test_only_a_live_cluster_has_an_address(tmp_path):
     import pytest
 
     import emulator
-    from emulator.namesrv_addr import NoAddressError
+    from emulator.cluster.namesrv_addr import NoAddressError
 
     (tmp_path / "small.toml").write_text(SCENARIO)
     for mode in ("sim", "fast"):

@@ -2,8 +2,7 @@
 
 import pytest
 
-from nodes.allocation.consistent_hash import AllocateConsistentHash
-from nodes.allocation.consistent_hash_router import ConsistentHashRouter, md5_hash
+from nodes.allocation.consistent_hash import AllocateConsistentHash, ConsistentHashRouter, md5_hash
 from nodes.protocol.model import MessageQueue
 
 QUEUES = [MessageQueue("TopicTest", "broker-a", queue_id) for queue_id in range(8)]

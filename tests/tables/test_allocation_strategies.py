@@ -12,7 +12,8 @@ from nodes.allocation.consistent_hash import AllocateConsistentHash
 from nodes.allocation.machine_room_nearby import AllocateMachineRoomNearby
 from nodes.allocation.strategies import RoomsByPrefix, strategy_name, strategy_of
 from nodes.allocation.strategy import AllocationError
-from nodes.config import AllocateStrategy, ConfigError, ConsumerConfig
+from nodes.config import AllocateStrategy, ConsumerConfig
+from nodes.fields import FieldError
 from nodes.protocol.model import MessageQueue
 
 ROOMS = RoomsByPrefix(tuple((f"r{number}@", f"r{number}") for number in range(3)))
@@ -148,5 +149,5 @@ OPTIONS = (
     ],
 )
 def test_an_option_of_a_strategy_that_cannot_be_read_is_refused(option, value):
-    with pytest.raises(ConfigError):
+    with pytest.raises(FieldError):
         ConsumerConfig(**{option: value})

@@ -2,8 +2,8 @@
 
 import pytest
 
-from nodes.client.assigned_message_queues import NO_OFFSET, AssignedMessageQueues
-from nodes.client.process_queue import ProcessQueue
+from nodes.client.tables.assigned_message_queues import NO_OFFSET, AssignedMessageQueues
+from nodes.client.tables.process_queue import ProcessQueue
 from nodes.protocol.model import MessageQueue
 
 ONE, TWO, OTHER = MessageQueue("orders", "a", 0), MessageQueue("orders", "a", 1), MessageQueue("refunds", "a", 0)

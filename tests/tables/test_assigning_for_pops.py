@@ -5,7 +5,7 @@ import pytest
 from nodes.allocation.averagely import allocate_averagely
 from nodes.allocation.for_pop import ALL_QUEUES, allocate_for_pop
 from nodes.allocation.strategy import AllocationError
-from nodes.broker.load_balance import do_load_balance
+from nodes.broker.tables.assignments import do_load_balance
 from nodes.protocol.bodies import QueryAssignmentRequestBody, SetMessageRequestModeRequestBody
 from nodes.protocol.model import MessageModel, MessageQueue, MessageRequestMode
 

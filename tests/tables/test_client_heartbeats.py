@@ -6,8 +6,8 @@ import attrs
 import pytest
 import trio
 
-from nodes.client.heartbeats import Heartbeats, heartbeat_fingerprint
-from nodes.client.routes import ClientRoutes
+from nodes.client.instance.heartbeats import Heartbeats, heartbeat_fingerprint
+from nodes.client.tables.client_routes import ClientRoutes
 from nodes.config import ClientConfig
 from nodes.protocol.command import Command
 from nodes.protocol.model import (
@@ -52,10 +52,10 @@ async def test_with_nothing_to_tell_nobody_is_told_and_the_next_heartbeat_is_not
     brokers, data = Brokers(), [HeartbeatData("id")]
     beats = heartbeats(brokers, lambda: data[0])
 
-    assert not await beats.tell_one("b", "b0")
+    assert not await beats.send_to_one("b", "b0")
     data[0] = SOMETHING
 
-    assert await beats.tell_one("b", "b0")
+    assert await beats.send_to_one("b", "b0")
     assert [address for address, _, _ in brokers.told] == ["b0"]
 
 
@@ -65,7 +65,7 @@ async def test_two_heartbeats_are_never_under_way_at_once():
     answers = []
 
     async def tell():
-        answers.append(await beats.tell_one("b", "b0"))
+        answers.append(await beats.send_to_one("b", "b0"))
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(tell)

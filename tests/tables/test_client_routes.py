@@ -1,15 +1,9 @@
 import attrs
 import pytest
 
-from nodes.client.routes import (
-    ClientRoutes,
-    FoundBroker,
-    OrderTopicConfError,
-    topic_publish_info,
-    topic_route_data_changed,
-    topic_subscribe_info,
-)
+from nodes.client.tables.client_routes import ClientRoutes, FoundBroker
 from nodes.protocol.model import BrokerData, QueueData, TopicRouteData
+from nodes.routes import OrderTopicConfError, topic_publish_info, topic_route_data_changed, topic_subscribe_info
 
 
 def route(addrs, *, perm=6, read=2, write=1, conf=None, **group):

@@ -1,8 +1,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodes.broker.commit_log import append_to_commit_log, load_commit_log, write_commit_log
-from nodes.broker.message_store import MessageStore
+from nodes.broker.files import append_to_commit_log, load_commit_log, write_commit_log
+from nodes.broker.tables.message_store import MessageStore
 from nodes.protocol.model import Message
 
 SIZE = 101

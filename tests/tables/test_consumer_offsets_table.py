@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodes.broker.consumer_offsets import ConsumerOffsetManager
+from nodes.broker.tables.consumer_offsets import ConsumerOffsetManager
 from nodes.protocol.model import DataVersion, VersionWithoutCounterError
 
 

@@ -3,7 +3,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from nodes.broker.consumers import ConsumerGroupEvent, ConsumerManager
+from nodes.broker.tables.consumers import ConsumerGroupEvent, ConsumerManager
 from nodes.protocol.model import ConsumeFromWhere, ConsumerData, ConsumeType, MessageModel, SubscriptionData
 
 CHANGE = ConsumerGroupEvent.CHANGE

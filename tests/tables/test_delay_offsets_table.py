@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodes.broker.delay_offsets import DelayOffsets, TimerCheckPoint, TimerProgress, encode_delay_offsets
+from nodes.broker.tables.delay_offsets import DelayOffsets, TimerCheckPoint, TimerProgress, encode_delay_offsets
 from nodes.protocol.bodies import DelayOffsetSerializeWrapper
 from nodes.protocol.errors import ProtocolError
 from nodes.protocol.model import DataVersion

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodes.broker.delay_levels import DelayLevels, parse_delay_level, take_out
-from nodes.broker.escape import EscapeWay, specific_queue
-from nodes.broker.escape_bridge import EscapeBridge
-from nodes.broker.put_message import PutMessageResult, PutMessageStatus
+from nodes.broker.messages.escape_bridge import EscapeBridge
+from nodes.broker.tables.delay_levels import DelayLevels, parse_delay_level, take_out
+from nodes.broker.tables.escape import EscapeWay, specific_queue
+from nodes.broker.tables.message_store import PutMessageResult, PutMessageStatus
 from nodes.protocol.model import Message, MessageQueue
 from nodes.rpc.errors import RemotingTimeoutError
 

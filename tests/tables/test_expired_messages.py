@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from nodes.client.process_queue import EXPIRED_AT_ONCE_MAX, ProcessQueue
+from nodes.client.tables.process_queue import EXPIRED_AT_ONCE_MAX, ProcessQueue
 from nodes.protocol.model import Message
 
 TIMEOUT_MS = 900_000

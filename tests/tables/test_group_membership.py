@@ -2,7 +2,7 @@
 
 import pytest
 
-from nodes.broker.member_group import (
+from nodes.broker.tables.member_group import (
     ChangeSpecialService,
     CloseChannels,
     MemberGroup,
@@ -15,7 +15,7 @@ from nodes.broker.member_group import (
     UpdateMasterAddress,
     WakeUpHaClient,
 )
-from nodes.broker.pre_online import (
+from nodes.broker.tables.pre_online import (
     AdoptMetadata,
     Carry,
     FetchMetadata,
@@ -26,9 +26,9 @@ from nodes.broker.pre_online import (
     StartService,
     WaitHaTransfer,
 )
-from nodes.broker.slave_sync import sync_subscription_group_config, sync_topic_config
-from nodes.broker.subscription_groups import SubscriptionGroupManager, SubscriptionGroupTable
-from nodes.broker.topics import TopicConfigManager
+from nodes.broker.tables.slave_sync import sync_subscription_group_config, sync_topic_config
+from nodes.broker.tables.subscription_groups import SubscriptionGroupManager, SubscriptionGroupTable
+from nodes.broker.tables.topics import TopicConfigManager
 from nodes.protocol.bodies import TopicConfigSerializeWrapper
 from nodes.protocol.headers import (
     ExchangeHaInfoHeader,
@@ -127,7 +127,7 @@ def versions(counter):
     return MetadataVersions(version, version, None)
 
 
-def play(attempt, *answers):
+def answered(attempt, *answers):
     """The steps of an attempt that is answered like this, and whether it brought the broker online."""
     steps, waiting = [], list(answers)
     answer = None
@@ -146,7 +146,7 @@ def test_a_master_takes_back_from_each_slave_in_turn_what_is_not_older_and_a_tie
     pre_online = PreOnline(group(0), init_max_offset=7)
     info = ExchangeHaInfoHeader(ha(0), 7, addr(0))
 
-    steps, online = play(
+    steps, online = answered(
         pre_online.prepare(members(1, 2), lambda: versions(5)), True, True, versions(5), True, True, versions(4)
     )
 
@@ -166,10 +166,10 @@ def test_a_master_takes_back_from_each_slave_in_turn_what_is_not_older_and_a_tie
 
 def test_a_master_that_tries_again_skips_as_many_members_as_it_was_done_with():
     pre_online = PreOnline(group(0), init_max_offset=7)
-    _, online = play(pre_online.prepare(members(2, 3), lambda: versions(1)), True, True, versions(1), False)
+    _, online = answered(pre_online.prepare(members(2, 3), lambda: versions(1)), True, True, versions(1), False)
     assert not online
 
-    steps, online = play(pre_online.prepare(members(1, 2, 3), lambda: versions(1)), *[True, True, versions(1)] * 2)
+    steps, online = answered(pre_online.prepare(members(1, 2, 3), lambda: versions(1)), *[True, True, versions(1)] * 2)
 
     assert online
     assert [step.address for step in steps if isinstance(step, FetchMetadata)] == [addr(2), addr(3)]
@@ -177,7 +177,7 @@ def test_a_master_that_tries_again_skips_as_many_members_as_it_was_done_with():
 
 @pytest.mark.parametrize("answers", [[False], [True, False], [True, True, None]])
 def test_a_master_stays_offline_if_one_step_with_a_member_fails(answers):
-    steps, online = play(PreOnline(group(0), init_max_offset=7).prepare(members(1), lambda: versions(1)), *answers)
+    steps, online = answered(PreOnline(group(0), init_max_offset=7).prepare(members(1), lambda: versions(1)), *answers)
 
     assert not online
     assert not any(isinstance(step, StartService) for step in steps)
@@ -186,7 +186,7 @@ def test_a_master_stays_offline_if_one_step_with_a_member_fails(answers):
 def test_a_slave_follows_the_master_that_is_online_and_waits_for_its_bytes():
     slave = PreOnline(group(1), init_max_offset=0)
 
-    steps, online = play(
+    steps, online = answered(
         slave.prepare(members(0, 2), lambda: versions(1)), ExchangeHaInfoHeader(ha(0), 9, addr(0)), True
     )
 
@@ -200,8 +200,8 @@ def test_a_slave_follows_the_master_that_is_online_and_waits_for_its_bytes():
 
 
 def test_a_slave_without_a_master_starts_below_the_lowest_other_member_even_if_it_is_lower_itself():
-    steps, _ = play(PreOnline(group(1), init_max_offset=0).prepare(members(1, 2), lambda: versions(1)))
-    alone, _ = play(PreOnline(group(1), init_max_offset=0).prepare(members(1), lambda: versions(1)))
+    steps, _ = answered(PreOnline(group(1), init_max_offset=0).prepare(members(1, 2), lambda: versions(1)))
+    alone, _ = answered(PreOnline(group(1), init_max_offset=0).prepare(members(1), lambda: versions(1)))
 
     assert steps == [StartService(2, addr(2))]
     assert alone == [StartService(1, addr(1))]

@@ -1,6 +1,6 @@
 import pytest
 
-from nodes.broker.ha_frames import (
+from nodes.broker.tables.ha_frames import (
     HAConnectionState,
     Transfer,
     encode_report,
@@ -10,7 +10,7 @@ from nodes.broker.ha_frames import (
     refuse_transfer,
     start_position,
 )
-from nodes.broker.ha_wait import HaWait
+from nodes.broker.tables.ha_in_sync import HaWait
 from nodes.protocol.command import Command
 from nodes.protocol.model import Message
 from nodes.rpc.codec import decode, encode

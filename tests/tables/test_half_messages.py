@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodes.broker.message_store import MessageStore
-from nodes.broker.transaction_messages import (
+from nodes.broker.tables.message_store import MessageStore
+from nodes.broker.tables.transaction_messages import (
     OP_TOPIC,
+    EndedHalfMessages,
     checked_message,
     committed_message,
     ended_offsets,
@@ -19,7 +20,6 @@ from nodes.broker.transaction_messages import (
     is_prepared,
     op_message,
 )
-from nodes.broker.transaction_progress import EndedHalfMessages
 from nodes.protocol.batch_body import BatchedMessage, decode_messages, encode_messages
 from nodes.protocol.errors import ProtocolError
 from nodes.protocol.model import Message

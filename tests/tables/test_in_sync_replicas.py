@@ -2,7 +2,7 @@
 
 import pytest
 
-from nodes.broker.ha_in_sync import ack_nums_to_wait_for, need_ack_nums, need_handle_ha
+from nodes.broker.tables.ha_in_sync import ack_nums_to_wait_for, need_ack_nums, need_handle_ha
 from nodes.config import BrokerConfig, BrokerRole
 
 

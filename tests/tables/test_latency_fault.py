@@ -2,9 +2,9 @@
 
 import pytest
 
-from nodes.client.latency_fault import MQFaultStrategy, compute_not_available_duration_ms
-from nodes.client.send_which_queue import SendWhichQueue
+from nodes.client.tables.latency_fault import MQFaultStrategy, compute_not_available_duration_ms
 from nodes.protocol.model import MessageQueue
+from nodes.routes import SendWhichQueue
 
 A0, A1, B0, C0 = QUEUES = tuple(MessageQueue("t", broker, n) for broker, n in (("a", 0), ("a", 1), ("b", 0), ("c", 0)))
 NOW_MS = 1_000

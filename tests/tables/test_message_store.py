@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodes.broker.message_store import GetMessageStatus, MessageStore, pull_response_code
+from nodes.broker.tables.message_store import GetMessageStatus, MessageStore, pull_response_code
 from nodes.protocol.codes import ResponseCode
 from nodes.protocol.model import Message
 

@@ -6,10 +6,10 @@ import pytest
 
 from nodes.config import NameserverConfig
 from nodes.nameserver.admin_requests import AdminRequests
-from nodes.nameserver.kv_config import ORDER_TOPIC_CONFIG, KvConfigManager
 from nodes.nameserver.register_request import body_crc32, register_broker
 from nodes.nameserver.route_request import RouteRequests
-from nodes.nameserver.route_table import RouteTable
+from nodes.nameserver.tables.kv_config import ORDER_TOPIC_CONFIG, KvConfigManager
+from nodes.nameserver.tables.route_table import RouteTable
 from nodes.protocol.bodies import KvTable, RegisterBrokerBody, TopicConfigSerializeWrapper, TopicList
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command

@@ -1,6 +1,6 @@
 import pytest
 
-from nodes.client.offset_table import OffsetTable
+from nodes.client.tables.offset_table import OffsetTable
 from nodes.protocol.model import MessageQueue
 
 Q0, Q1 = MessageQueue("t", "b", 0), MessageQueue("t", "b", 1)

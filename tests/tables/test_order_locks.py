@@ -3,8 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodes.broker.lock_rpc import lock_batch, unlock_batch
-from nodes.broker.queue_locks import LOCK_MAX_LIVE_TIME_MS, RebalanceLockManager
+from nodes.broker.tables.queue_locks import LOCK_MAX_LIVE_TIME_MS, RebalanceLockManager, lock_batch, unlock_batch
 from nodes.protocol.bodies import LockBatchRequestBody
 from nodes.protocol.model import MessageQueue
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from nodes.client.order_locks import queues_by_broker
-from nodes.client.orderly_steps import OrderlyStep, may_begin, next_step, suspend_ms
-from nodes.client.process_queue import ProcessQueue
+from nodes.client.rebalance.order_locks import queues_by_broker
+from nodes.client.tables.orderly_steps import OrderlyStep, may_begin, next_step, suspend_ms
+from nodes.client.tables.process_queue import ProcessQueue
 from nodes.protocol.model import MessageQueue
 
 

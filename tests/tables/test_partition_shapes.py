@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from faults.link import Partition
-from faults.scope import FaultError, PartitionScope, Shape
-from faults.whom import ANY
+from faults.scope import PartitionScope, Shape
+from faults.target import ANY
+from nodes.fields import FieldError
 
 counts = st.integers(4, 9)
 seeds = st.integers(0, 1_000)
@@ -110,19 +111,19 @@ def test_all_nodes_are_divided_where_the_star_is_said():
     ],
 )
 def test_too_few_nodes_are_told(shape, count, told):
-    with pytest.raises(FaultError) as error:
+    with pytest.raises(FieldError) as error:
         PartitionScope(shape).resolve(servers(count), Random(1))
     assert str(error.value) == told
 
 
 def test_nobody_of_those_divided_cannot_be_isolated():
-    with pytest.raises(FaultError, match="node: expected somebody who is hit: nobody is n9 now"):
+    with pytest.raises(FieldError, match="node: expected somebody who is hit: nobody is n9 now"):
         PartitionScope("isolate", node="n9").resolve(servers(4), Random(1))
 
 
 @pytest.mark.parametrize("shape", ["ring", "", None, 3])
 def test_a_shape_is_one_of_three(shape):
-    with pytest.raises(FaultError, match="shape: expected one of isolate, majorities-ring, bridge, not"):
+    with pytest.raises(FieldError, match="shape: expected one of isolate, majorities-ring, bridge, not"):
         PartitionScope(shape)
 
 

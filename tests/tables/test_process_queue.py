@@ -3,7 +3,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from nodes.client.process_queue import NothingTakenError, ProcessQueue
+from nodes.client.tables.process_queue import NothingTakenError, ProcessQueue
 from nodes.protocol.model import Message
 
 

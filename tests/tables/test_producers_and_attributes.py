@@ -2,8 +2,8 @@
 
 import pytest
 
-from nodes.broker.attributes import TOPIC_ATTRIBUTES, AttributeRefusedError, alter_current_attributes
-from nodes.broker.producers import ProducerChannel, ProducerEvent, ProducerGroupEvent, ProducerManager
+from nodes.broker.tables.attributes import TOPIC_ATTRIBUTES, AttributeRefusedError, alter_current_attributes
+from nodes.broker.tables.producers import ProducerChannel, ProducerEvent, ProducerGroupEvent, ProducerManager
 
 LEFT, GROUP_LEFT = ProducerGroupEvent.CLIENT_UNREGISTER, ProducerGroupEvent.GROUP_UNREGISTER
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from nodes.client.process_queue import ProcessQueue
-from nodes.client.pull_thresholds import PullThresholds
-from nodes.config import ConfigError, ConsumerConfig
+from nodes.client.tables.process_queue import ProcessQueue, PullThresholds
+from nodes.config import ConsumerConfig
+from nodes.fields import FieldError
 from nodes.protocol.model import Message
 
 MIB = 1024 * 1024
@@ -60,5 +60,5 @@ def test_without_thresholds_for_a_topic_those_for_a_queue_stay():
 
 @pytest.mark.parametrize("option", ["pull_threshold_for_topic", "pull_threshold_size_for_topic"])
 def test_a_topic_that_may_hold_nothing_is_a_mistake(option):
-    with pytest.raises(ConfigError, match="ForTopic: expected -1 or a whole number >= 1"):
+    with pytest.raises(FieldError, match="ForTopic: expected -1 or a whole number >= 1"):
         ConsumerConfig(**{option: 0})

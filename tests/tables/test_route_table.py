@@ -1,8 +1,8 @@
 import attrs
 import pytest
 
-from nodes.nameserver.route_answer import filter_by_zone
-from nodes.nameserver.route_table import BrokerAddress, RouteTable
+from nodes.nameserver.tables.route_answer import filter_by_zone
+from nodes.nameserver.tables.route_table import BrokerAddress, RouteTable
 from nodes.protocol.bodies import RegisterBrokerBody, TopicConfigSerializeWrapper
 from nodes.protocol.headers import (
     RegisterBrokerRequestHeader,

@@ -2,7 +2,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from nodes.nameserver.route_table import BrokerAddress, RouteTable
+from nodes.nameserver.tables.route_table import BrokerAddress, RouteTable
 from nodes.protocol.bodies import RegisterBrokerBody, TopicConfigSerializeWrapper
 from nodes.protocol.headers import RegisterBrokerRequestHeader, UnregisterBrokerRequestHeader
 from nodes.protocol.model import DataVersion, TopicConfig

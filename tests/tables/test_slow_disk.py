@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.bites import Bites
-from emulator.disk import EmulatedDisk
+from emulator.base.hits import Hits
+from emulator.machine.disk import EmulatedDisk
 from emulator.time.timeline import Timeline
 
 MS = 1_000_000
@@ -17,8 +17,8 @@ class Machine:
 
     def __init__(self):
         self.timeline = Timeline()
-        self.bites = Bites()
-        self.disk = EmulatedDisk(self.timeline, self.bites)
+        self.hits = Hits()
+        self.disk = EmulatedDisk(self.timeline, self.hits)
 
     def at_ms(self, instant_ms):
         self.timeline.now_ns = instant_ms * MS
@@ -66,7 +66,7 @@ def test_what_is_written_during_a_flush_goes_with_the_next_one(flush_ms, pauses)
         assert it.disk.busy_ms() == model.done_ms() - now_ms
         assert flush_ms <= it.disk.busy_ms() <= 2 * flush_ms
 
-    assert it.bites.of("f") == len(pauses)
+    assert it.hits.of("f") == len(pauses)
     assert it.at_ms(now_ms + 2 * flush_ms).busy_ms() == 0
 
 
@@ -112,7 +112,7 @@ def after_power_loss(*, sync=True, healed=False, again=False):
     if again:
         it.disk.write("a", b"newest")
     it.disk.lose_power()
-    return it.disk.read("a"), it.bites.of("f")
+    return it.disk.read("a"), it.hits.of("f")
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_a_second_liar_keeps_the_cache_from_being_written():
     it.disk.lose_power()
 
     assert it.disk.read("a") is None
-    assert (it.bites.of("one"), it.bites.of("other")) == (0, 1)
+    assert (it.hits.of("one"), it.hits.of("other")) == (0, 1)
 
 
 def test_a_loss_of_power_without_writes_in_the_cache_is_no_bite():
@@ -143,7 +143,7 @@ def test_a_loss_of_power_without_writes_in_the_cache_is_no_bite():
     it.disk.lose_power()
 
     assert it.disk.read("a") == b"1"
-    assert it.bites.of("f") == 0
+    assert it.hits.of("f") == 0
 
 
 names, contents = st.sampled_from("ab"), st.binary(min_size=1, max_size=1)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from nodes.protocol.sql_filter import compile_sql
-from nodes.protocol.sql_tokens import SqlError
+from nodes.filter.sql_filter import compile_sql
+from nodes.filter.sql_tokens import SqlError
 
 MESSAGE = {"a": "3", "b": "three", "t": "true", "price": "9.5", "quote": "it's", "_x$1": "y"}
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from nodes.protocol.filter_api import (
+from nodes.filter.filter_api import (
     ExpressionMissingError,
     SubscriptionError,
     broker_matches,

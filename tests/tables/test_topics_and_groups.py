@@ -1,7 +1,7 @@
 import pytest
 
-from nodes.broker.subscription_groups import SubscriptionGroupManager
-from nodes.broker.topics import TopicConfigManager
+from nodes.broker.tables.subscription_groups import SubscriptionGroupManager
+from nodes.broker.tables.topics import TopicConfigManager
 from nodes.protocol.errors import ProtocolError
 from nodes.protocol.model import DataVersion, SubscriptionGroupConfig, TopicConfig
 

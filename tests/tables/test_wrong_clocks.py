@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.bites import Bites
-from emulator.machine_clock import MachineClock
+from emulator.base.hits import Hits
+from emulator.machine.clock import MachineClock
 from emulator.time.timeline import EPOCH_MS, Timeline
 
 MS = 1_000_000
@@ -16,8 +16,8 @@ class Machine:
 
     def __init__(self):
         self.timeline = Timeline()
-        self.bites = Bites()
-        self.clock = MachineClock(self.timeline, self.bites)
+        self.hits = Hits()
+        self.clock = MachineClock(self.timeline, self.hits)
 
     def at_ms(self, instant_ms):
         """What the wall clock shows then, since the beginning."""
@@ -36,7 +36,7 @@ def test_a_skewed_clock_is_wrong_by_so_much_and_then_right_at_once(offset_ms):
     assert before == 1_000
     assert during == [1_000 + offset_ms, 60_000 + offset_ms]
     assert it.at_ms(60_000) == 60_000
-    assert it.bites.of("f") == 2
+    assert it.hits.of("f") == 2
 
 
 @pytest.mark.parametrize(("ppm", "shown"), [(200, 1_020_200), (-200, 1_019_800), (500_000, 1_520_000)])
@@ -130,13 +130,13 @@ def test_the_monotonic_clock_is_never_wrong():
     assert it.clock.monotonic_ns() == 7_000 * MS
 
 
-def test_a_reading_of_a_clock_that_is_right_again_bites_nobody():
+def test_a_reading_of_a_clock_that_is_right_again_hits_nobody():
     it = Machine()
     it.clock.misset("f", offset_ms=10)
     it.at_ms(1)
     it.clock.slew("f")
     it.at_ms(60)
-    bitten = it.bites.of("f")
+    bitten = it.hits.of("f")
     it.at_ms(1_000)
 
-    assert it.bites.of("f") == bitten == 2
+    assert it.hits.of("f") == bitten == 2

@@ -2,7 +2,7 @@
 
 import pytest
 
-from emulator.timelines.events import BeliefRow, CallRow, Cast, LifeRow, Story, instants
+from studies.timelines.events import BeliefRow, CallRow, Cast, LifeRow, Story, instants
 
 M, S1, S2 = "127.1.2.1:10911", "127.1.2.1:10921", "127.1.2.1:10931"
 CAST = Cast(

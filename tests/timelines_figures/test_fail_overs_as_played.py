@@ -7,16 +7,16 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from emulator.demo import example
+from emulator.cli.demo import example
 from emulator.spec import load
-from emulator.timelines.__main__ import timelines
-from emulator.timelines.seeds import play
 from faults.process import Kill, Restart, Suspend
 from nodes.config import BrokerConfig, NameserverConfig
+from studies.timelines.__main__ import timelines
+from studies.timelines.seeds import play_seed
 
 
 def played(name, seed=1):
-    return play(example("rip32") / f"{name}.toml", seed)
+    return play_seed(example("rip32") / f"{name}.toml", seed)
 
 
 FAULTS = {

@@ -2,9 +2,9 @@
 
 import pytest
 
-from emulator.demo import example
-from emulator.timelines.real import RealRun, Span, Verdict, judge, real_runs
-from emulator.timelines.seeds import FOLDERS, spans
+from emulator.cli.demo import example
+from studies.timelines.real import RealRun, Span, Verdict, judge, real_runs
+from studies.timelines.seeds import FOLDERS, spans
 
 
 def real(event, seconds, *, calm=False, late_s=0.0):

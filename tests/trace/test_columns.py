@@ -7,7 +7,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.trace.columns import int_array, text_array
+from emulator.trace.segments import int_array, text_array
 
 
 @given(st.lists(st.integers(-(2**63), 2**63 - 1)))

@@ -4,14 +4,15 @@ import json
 from contextvars import copy_context
 
 import pytest
-from tiny_world import PORT, add_host, listening, process_of, until_ms
 
+from emulator.machine.world import run_world
+from emulator.testing.worlds import PORT, add_host, listening, process_of, until_ms
+from emulator.time.mode import TimeMode
 from emulator.time.timeline import Timeline
 from emulator.trace import recorder as recorder_module
 from emulator.trace.recorder import Recorder, Source, canonical
 from emulator.trace.schema import BELIEFS, LIFECYCLE, TABLES
 from emulator.trace.segments import SegmentWriter
-from emulator.world import TimeMode, run_world
 from nodes.beliefs import (
     Belief,
     BeliefKind,
@@ -62,7 +63,7 @@ def fill(recorder, events):
 def read_back(directory):
     import pyarrow.parquet as pq
 
-    return {t.name: pq.read_table(directory / t.name).to_pylist() for t in TABLES}
+    return {t.name: pq.read_table(directory / "trace" / t.name).to_pylist() for t in TABLES}
 
 
 def test_every_table_takes_rows_of_exactly_its_columns(tmp_path):

@@ -30,7 +30,7 @@ def rows(begin, end):
 
 
 def names(directory):
-    return sorted(path.name for path in (directory / CAUSES.name).iterdir())
+    return sorted(path.name for path in (directory / "trace" / CAUSES.name).iterdir())
 
 
 def test_rows_wait_until_they_fill_a_segment(tmp_path, monkeypatch):
@@ -45,7 +45,7 @@ def test_rows_wait_until_they_fill_a_segment(tmp_path, monkeypatch):
     writer.close_segments()
 
     assert names(tmp_path) == ["seg-000000.parquet", "seg-000001.parquet"]
-    assert pq.read_table(tmp_path / CAUSES.name)["seq"].to_pylist() == list(range(130))
+    assert pq.read_table(tmp_path / "trace" / CAUSES.name)["seq"].to_pylist() == list(range(130))
 
 
 def test_a_segment_is_hidden_until_it_is_whole(tmp_path, monkeypatch):
@@ -67,7 +67,7 @@ def test_a_segment_is_hidden_until_it_is_whole(tmp_path, monkeypatch):
 
 def test_a_segment_that_cannot_be_written_leaves_nothing_behind(tmp_path, monkeypatch):
     def full(*_args, **_options):
-        (tmp_path / CAUSES.name / ".seg-000000.tmp").write_bytes(b"half")
+        (tmp_path / "trace" / CAUSES.name / ".seg-000000.tmp").write_bytes(b"half")
         raise OSError(28, "No space left on device")
 
     writer = SegmentWriter(tmp_path)
@@ -79,7 +79,7 @@ def test_a_segment_that_cannot_be_written_leaves_nothing_behind(tmp_path, monkey
     assert names(tmp_path) == []
 
     writer.close_segments()
-    assert pq.read_table(tmp_path / CAUSES.name).num_rows == 10
+    assert pq.read_table(tmp_path / "trace" / CAUSES.name).num_rows == 10
 
 
 def test_closed_segments_survive_the_death_of_the_emulator(tmp_path):
@@ -89,4 +89,4 @@ def test_closed_segments_survive_the_death_of_the_emulator(tmp_path):
     )
 
     assert died.returncode == 9
-    assert pq.read_table(tmp_path / CAUSES.name)["seq"].to_pylist() == list(range(200))
+    assert pq.read_table(tmp_path / "trace" / CAUSES.name)["seq"].to_pylist() == list(range(200))

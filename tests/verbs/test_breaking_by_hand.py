@@ -2,12 +2,11 @@
 
 import attrs
 import pytest
-from at_a_desk import Somebody, sit
-from played import Trace, a_scenario
 
-from emulator.run import BY_HAND_FILE
+from emulator.run.run import BY_HAND_FILE
 from emulator.spec import load
-from emulator.trace.reader import open_run
+from emulator.testing import ConsoleUser, Trace, a_scenario, play_at_console
+from emulator.trace.run_directory import open_run
 from nodes.beliefs import BeliefKind
 
 
@@ -28,28 +27,28 @@ def view_changes(trace: Trace) -> dict[tuple[str, str, str], list[str]]:
 
 
 def test_a_cut_begins_where_it_is_said_and_ends_where_it_is_healed(tmp_path):
-    async def sitting(me: Somebody) -> None:
-        await me.at_s(10)
+    async def sitting(me: ConsoleUser) -> None:
+        await me.at_ms(10_000)
         assert await me.say("cut c1 broker-a one-way") == ("cut-1: cut c1 -> broker-a",)
-        assert await me.say("faults") == ("cut-1: cut c1 -> broker-a, since 10.000 s, bit 0 times",)
+        assert await me.say("faults") == ("cut-1: cut c1 -> broker-a, since 10.000 s, hit 0 times",)
         assert await me.say("links") == ("c1 -> broker-a: cut-1",)
-        await me.at_s(20)
+        await me.at_ms(20_000)
         assert await me.say("heal cut-1") == ("healed cut-1: cut c1 -> broker-a",)
         assert await me.say("faults") == ("no fault is active",)
 
-    _, trace = sit(scenario(), tmp_path, sitting)
+    _, trace = play_at_console(scenario(), tmp_path, sitting)
     assert faults(trace) == [(10_000, "begin", "cut", "c1 -> broker-a"), (20_000, "end", "cut", "c1 -> broker-a")]
 
 
 def test_whoever_leaves_finds_everything_healed(tmp_path):
-    async def sitting(me: Somebody) -> None:
-        await me.at_s(10)
+    async def sitting(me: ConsoleUser) -> None:
+        await me.at_ms(10_000)
         for line in ("loss 20", "delay 50 c1 broker-a jitter 5", "suspend c2", "kill ns-2", "power-off ns-1"):
             await me.say(line)
-        await me.at_s(30)
+        await me.at_ms(30_000)
         await me.say("quit")
 
-    path, trace = sit(scenario(), tmp_path, sitting)
+    path, trace = play_at_console(scenario(), tmp_path, sitting)
     assert open_run(path).end_ns == 30_000_000_000
     begun = sorted(kind for _, event, kind, _ in faults(trace) if event == "begin")
     assert len(begun) == 5
@@ -71,14 +70,14 @@ def test_whoever_leaves_finds_everything_healed(tmp_path):
         ("drop HEARTBEAT", "expected a request code, not HEARTBEAT; did you mean HEART_BEAT?"),
         ("drop HEART_BEAT from c1 next", "expected something after next"),
         ("drop HEART_BEAT during lunch", "expected one of starting, pre-online, stopping, not 'lunch'"),
-        ("skew broker-a 0", "expected another number than 0, which would do nothing"),
+        ("skew broker-a 0", "expected a whole number of milliseconds other than 0"),
         ("partition ring", "expected one of isolate, majorities-ring, bridge, not 'ring'"),
         ("partition majorities-ring", "expected 4 nodes at least for majorities-ring: servers"),
         ("chaos minr-kill", "expected one of minor-kill"),
         ("slow-disk broker-a 0", "expected a whole number of milliseconds >= 1, not 0"),
         ("permission broker-a", "expected: permission NODES PERM [topic T]"),
         ("permission broker-a 6", "expected a permission of 4 (read only) or 2 (write only), not 6"),
-        ("permission broker-a r", "expected a permission of 4 (read only) or 2 (write only), not r"),
+        ("permission broker-a r", "expected a permission of 4 (read only) or 2 (write only), not 'r'"),
         ("permission c1 4", "expected brokers, not c1: nobody else has a permission"),
         ("permission owner of orders/broker-a/0 4", "expected brokers, not owner of orders/broker-a/0"),
         ("permission brokers 4 topic nothing", "no master among broker-a has a topic nothing: nothing to restrict"),
@@ -101,45 +100,45 @@ def test_whoever_leaves_finds_everything_healed(tmp_path):
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line_and_changes_nothing(tmp_path, line, why):
-    async def sitting(me: Somebody) -> None:
-        await me.at_s(2)
+    async def sitting(me: ConsoleUser) -> None:
+        await me.at_ms(2_000)
         told = await me.refused(line)
         assert told.startswith(why)
         assert "\n" not in told
 
-    path, trace = sit(scenario(5), tmp_path, sitting)
+    path, trace = play_at_console(scenario(5), tmp_path, sitting)
     assert faults(trace) == []
     assert not (path / BY_HAND_FILE).exists()
 
 
 def test_faults_of_one_process_overlap_and_each_heals_on_its_own(tmp_path):
-    async def sitting(me: Somebody) -> None:
-        await me.at_s(5)
+    async def sitting(me: ConsoleUser) -> None:
+        await me.at_ms(5_000)
         await me.say("suspend c1")
         await me.say("kill c1")
         assert (await me.refused("suspend c1")) == "c1 is down: there is nothing to suspend"
         assert await me.say("power-off c1") == ("power_off-1: power off c1",)
         assert await me.say("heal kill-1") == ("healed kill-1: kill c1",)
-        assert me.desk.host("c1").power_state.value == "powered off"
+        assert me.session.host("c1").power_state.value == "powered off"
         assert await me.say("start c1") == ("healed power_off-1: power off c1",)
-        assert me.desk.host("c1").power_state.value == "running"
+        assert me.session.host("c1").power_state.value == "running"
         assert await me.say("resume c1") == ("healed suspend-1: suspend c1",)
 
-    sit(scenario(10), tmp_path, sitting)
+    play_at_console(scenario(10), tmp_path, sitting)
 
 
 def test_what_was_done_by_hand_is_kept_and_gives_the_same_views_again(tmp_path):
-    async def sitting(me: Somebody) -> None:
+    async def sitting(me: ConsoleUser) -> None:
         afternoon = {15: "cut c1 broker-a", 30: "kill ns-1", 50: "heal all", 60: "suspend c2", 90: "resume c2"}
         for at_s, line in afternoon.items():
-            await me.at_s(at_s)
+            await me.at_ms(at_s * 1_000)
             await me.say(line)
 
-    first, by_hand = sit(scenario(300), tmp_path, sitting)
+    first, by_hand = play_at_console(scenario(300), tmp_path, sitting)
 
-    async def nobody(_me: Somebody) -> None: ...
+    async def nobody(_me: ConsoleUser) -> None: ...
 
-    _, again = sit(load(first / BY_HAND_FILE), tmp_path, nobody)
+    _, again = play_at_console(load(first / BY_HAND_FILE), tmp_path, nobody)
     assert view_changes(by_hand) == view_changes(again)
     assert len(view_changes(by_hand)) > 20
 
@@ -147,42 +146,42 @@ def test_what_was_done_by_hand_is_kept_and_gives_the_same_views_again(tmp_path):
 def test_save_writes_a_scenario_that_can_be_read(tmp_path):
     saved = tmp_path / "afternoon.toml"
 
-    async def sitting(me: Somebody) -> None:
-        await me.at_s(5)
+    async def sitting(me: ConsoleUser) -> None:
+        await me.at_ms(5_000)
         await me.say("kill c1")
         assert await me.say(f"save {saved}") == (f"saved; do it again with: rmqemu run {saved}",)
         assert "No such file" in await me.refused(f"save {tmp_path / 'nowhere' / 'x.toml'}")
 
-    sit(scenario(10), tmp_path / "runs", sitting)
+    play_at_console(scenario(10), tmp_path / "runs", sitting)
     assert [timed.id for timed in load(saved).faults.faults] == ["kill-1"]
 
 
 def test_views_tell_who_believes_what_and_diff_about_what_two_differ(tmp_path):
-    async def sitting(me: Somebody) -> None:
-        await me.at_s(40)
+    async def sitting(me: ConsoleUser) -> None:
+        await me.at_ms(40_000)
         assert "nodes of one role agree about everything they share" in await me.say("status")
         assert (await me.say("diff ns-1 ns-2"))[0].startswith("ns-1 and ns-2 agree")
         await me.say("cut broker-a ns-2")
-        await me.at_s(200)
+        await me.at_ms(200_000)
         kind = BeliefKind.LIVE_BROKERS
         assert f"they differ about {kind} broker-a" in await me.say("status")  # ns-2 believes nothing any more
         rows = [line for line in await me.say("views broker-a") if line.startswith(f"{kind} broker-a ")]
         assert rows[0].split()[2:] == ["A", "·", "·", "they", "differ"]
 
-    sit(scenario(210), tmp_path, sitting)
+    play_at_console(scenario(210), tmp_path, sitting)
 
 
 def test_a_program_outside_stands_still_until_the_last_of_its_suspensions_ends(tmp_path):
-    async def sitting(me: Somebody) -> None:
-        program = me.desk.cluster.world.fabric.guests.program("guest")
-        await me.at_s(5)
+    async def sitting(me: ConsoleUser) -> None:
+        program = me.session.cluster.world.fabric.guests.program("guest")
+        await me.at_ms(5_000)
         assert await me.say("suspend guest") == ("suspend-1: suspend guest",)
         assert program.suspended
         assert await me.refused("suspend guest") == "guest is suspended: there is nothing to suspend"
         assert await me.say("suspend c1, guest") == ("suspend-2: suspend c1, guest",)
         await me.say("heal suspend-1")
         assert program.suspended
-        assert await me.say("faults") == ("suspend-2: suspend c1, guest, since 5.002 s, bit 1 time",)
+        assert await me.say("faults") == ("suspend-2: suspend c1, guest, since 5.002 s, hit 1 time",)
         await me.say("resume guest")
         assert not program.suspended
         await me.say("suspend *")
@@ -190,5 +189,5 @@ def test_a_program_outside_stands_still_until_the_last_of_its_suspensions_ends(t
         await me.say("heal all")
         await me.say("suspend guest")
 
-    _, trace = sit(scenario(10), tmp_path, sitting)
+    _, trace = play_at_console(scenario(10), tmp_path, sitting)
     assert [(event, subject) for _, event, _, subject in faults(trace)][-2:] == [("begin", "guest"), ("end", "guest")]

@@ -6,11 +6,10 @@ import sys
 import pexpect
 import pytest
 
-from emulator.run import BY_HAND_FILE
-from emulator.trace.reader import open_run
+from emulator.console.control_socket import SOCKET_FILE
+from emulator.run.run import BY_HAND_FILE
+from emulator.trace.run_directory import open_run, table_rows
 from emulator.trace.schema import FAULTS
-from emulator.trace.table_rows import table_rows
-from emulator.verbs.control import SOCKET_FILE
 
 SCENARIO = """
 [scenario]

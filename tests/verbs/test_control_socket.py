@@ -12,7 +12,7 @@ from pathlib import Path
 import msgpack
 import pytest
 
-from emulator.verbs.control import CLIENTS_MAX, REQUEST_BYTES_MAX, SOCKET_FILE, ask, newest_socket
+from emulator.console.control_socket import CLIENTS_MAX, REQUEST_BYTES_MAX, SOCKET_FILE, ask, newest_socket
 
 SCENARIO = """
 [scenario]

@@ -4,14 +4,11 @@ import re
 
 import attrs
 import pytest
-from at_a_desk import Somebody, sit
-from played import a_scenario
 
-from emulator.verbs.book import ViewBook
-from emulator.verbs.completion import completions
-from emulator.verbs.matrix import matrix
-from emulator.verbs.registry import VERBS
-from emulator.verbs.screen import views_in_colour
+from emulator.console.prompt import completions, views_in_colour
+from emulator.console.registry import VERBS
+from emulator.state.beliefs import BeliefBook, matrix
+from emulator.testing import ConsoleUser, a_scenario, play_at_console
 
 ANSI = re.compile(r"\x1b\[([0-9;]*)m")
 
@@ -20,10 +17,10 @@ def scenario(run_for_s=120):
     return attrs.evolve(a_scenario(consumers=2, nameservers=2), run_for_ms=run_for_s * 1_000)
 
 
-def book_of(**held: dict[str, str]) -> ViewBook:
+def book_of(**held: dict[str, str]) -> BeliefBook:
     from emulator.trace.schema import BELIEFS
 
-    book = ViewBook()
+    book = BeliefBook()
     for node, values in held.items():
         for subject, value in values.items():
             fields = {"node": node.replace("_", "-"), "role": "broker", "kind": "consumer_ids", "subject": subject}
@@ -52,8 +49,8 @@ def test_the_matrix_gives_equal_values_one_letter_and_the_largest_camp_the_first
 
 
 def test_views_show_who_differs_and_what_the_letters_stand_for(tmp_path):
-    async def sitting(me: Somebody) -> None:
-        await me.at_s(40)
+    async def sitting(me: ConsoleUser) -> None:
+        await me.at_ms(40_000)
         assert "all" in (await me.say("views"))[0]
         await me.say("cut c1 broker-a")
         await me.say("until differ g/orders")
@@ -61,18 +58,18 @@ def test_views_show_who_differs_and_what_the_letters_stand_for(tmp_path):
         assert head.split() == ["c1", "c2"]
         assert row.split() == ["view", "g/orders", "A", "B", "they", "differ"]
         assert [line.split(":")[0] for line in values] == ["view g/orders A", "view g/orders B"]
-        painted = views_in_colour(me.desk, "g/orders")
+        painted = views_in_colour(me.session, "g/orders")
         assert ANSI.sub("", painted).split("\n")[1].split() == ["view", "g/orders", "A", "B"]
         colours = dict.fromkeys(found[1] for found in ANSI.finditer(painted))
         assert "1;32" in colours  # the largest camp
         assert "1;31" in colours  # and who differs from it
 
-    sit(scenario(400), tmp_path, sitting)
+    play_at_console(scenario(400), tmp_path, sitting)
 
 
 def test_owners_show_who_holds_each_queue_and_who_holds_none(tmp_path):
-    async def sitting(me: Somebody) -> None:
-        await me.at_s(40)
+    async def sitting(me: ConsoleUser) -> None:
+        await me.at_ms(40_000)
         lines = await me.say("owners orders")
         assert lines[0] == "g  orders/broker-a/0: c1"
         assert len(lines) == 4
@@ -80,16 +77,16 @@ def test_owners_show_who_holds_each_queue_and_who_holds_none(tmp_path):
         await me.say("kill consumers")
         assert (await me.say("owners orders"))[0] == "g  orders/broker-a/0: nobody"
 
-    sit(scenario(), tmp_path, sitting)
+    play_at_console(scenario(), tmp_path, sitting)
 
 
 def test_help_explains_every_verb(tmp_path):
-    async def sitting(me: Somebody) -> None:
+    async def sitting(me: ConsoleUser) -> None:
         lines = await me.say("help")
         assert [line.split()[0] for line in lines[::2]] == list(VERBS)
         assert await me.say("help kill") == (VERBS["kill"].line(), f"    {VERBS['kill'].summary}")
 
-    sit(scenario(5), tmp_path, sitting)
+    play_at_console(scenario(5), tmp_path, sitting)
 
 
 @pytest.mark.parametrize(
@@ -112,11 +109,11 @@ def test_help_explains_every_verb(tmp_path):
     ],
 )
 def test_what_could_be_typed_next_is_offered(tmp_path, line, offered, not_offered):
-    async def sitting(me: Somebody) -> None:
-        await me.at_s(30)
+    async def sitting(me: ConsoleUser) -> None:
+        await me.at_ms(30_000)
         await me.say("loss 0")
-        found = completions(me.desk, line)
+        found = completions(me.session, line)
         assert [word for word in offered if word not in found] == []
         assert [word for word in not_offered if word in found] == []
 
-    sit(scenario(40), tmp_path, sitting)
+    play_at_console(scenario(40), tmp_path, sitting)

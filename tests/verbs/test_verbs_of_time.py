@@ -2,14 +2,14 @@
 
 import attrs
 import pytest
-from at_a_desk import Somebody, sit
-from played import a_scenario
 from typer.testing import CliRunner
 
-from emulator.cli import BAD_INPUT, app
-from emulator.run import BY_HAND_FILE
+from emulator.cli.main import app
+from emulator.cli.terminal import BAD_INPUT
+from emulator.run.run import BY_HAND_FILE
 from emulator.spec import to_dict
-from emulator.trace.reader import open_run
+from emulator.testing import ConsoleUser, a_scenario, play_at_console
+from emulator.trace.run_directory import open_run
 
 
 def scenario(run_for_s=120, **given):
@@ -17,26 +17,26 @@ def scenario(run_for_s=120, **given):
 
 
 def test_run_for_lets_exactly_so_much_time_pass(tmp_path):
-    async def sitting(me: Somebody) -> None:
-        await me.at_s(5)
+    async def sitting(me: ConsoleUser) -> None:
+        await me.at_ms(5_000)
         for word, then_ms in (("2s", 7_000), ("1.5", 8_500), ("250ms", 8_750), ("1m", 68_750)):
             await me.say(f"run-for {word}")
-            assert me.desk.now_ms == then_ms
+            assert me.session.now_ms == then_ms
 
-    sit(scenario(), tmp_path, sitting)
+    play_at_console(scenario(), tmp_path, sitting)
 
 
 def test_a_verb_is_done_at_its_instant_and_what_comes_of_it_is_told(tmp_path):
     told: list[tuple[int, str]] = []
 
-    async def sitting(me: Somebody) -> None:
-        me.desk.tellers.append(lambda line: told.append((me.desk.now_ms, line)))
-        await me.at_s(5)
+    async def sitting(me: ConsoleUser) -> None:
+        me.session.tellers.append(lambda line: told.append((me.session.now_ms, line)))
+        await me.at_ms(5_000)
         assert await me.say("at 20s cut c1 broker-a") == ("at 20.000 s: cut c1 broker-a",)
         assert await me.say("at +30s heal cut-7") == ("at 35.000 s: heal cut-7",)
-        await me.at_s(50)
+        await me.at_ms(50_000)
 
-    _, trace = sit(scenario(), tmp_path, sitting)
+    _, trace = play_at_console(scenario(), tmp_path, sitting)
     assert [row.at_ms for row in trace.select("faults", event="begin")] == [20_000]
     assert told == [
         (20_000, "cut-1: cut c1 <-> broker-a"),
@@ -45,15 +45,15 @@ def test_a_verb_is_done_at_its_instant_and_what_comes_of_it_is_told(tmp_path):
 
 
 def test_step_lets_time_pass_until_something_happens(tmp_path):
-    async def sitting(me: Somebody) -> None:
-        await me.at_s(30)
+    async def sitting(me: ConsoleUser) -> None:
+        await me.at_ms(30_000)
         await me.say("at +5s kill c2")
         (line,) = await me.say("step")
         assert line.split()[1:] == ["FAULT", "begin", "kill", "c2"]
-        assert me.desk.now_ms == 35_000
+        assert me.session.now_ms == 35_000
         assert len(await me.say("step 3")) == 3
 
-    sit(scenario(), tmp_path, sitting)
+    play_at_console(scenario(), tmp_path, sitting)
 
 
 @pytest.mark.parametrize(
@@ -71,15 +71,15 @@ def test_step_lets_time_pass_until_something_happens(tmp_path):
     ],
 )
 def test_until_lets_time_pass_until_it_is_so(tmp_path, first, condition, from_s, to_s):
-    async def sitting(me: Somebody) -> None:
-        await me.at_s(30)
+    async def sitting(me: ConsoleUser) -> None:
+        await me.at_ms(30_000)
         if first:
             await me.say(first)
         (told,) = await me.say(f"until {condition}")
-        assert from_s <= me.desk.now_ms / 1_000 <= to_s
+        assert from_s <= me.session.now_ms / 1_000 <= to_s
         assert told.endswith(condition.replace('"', ""))
 
-    sit(scenario(300), tmp_path, sitting)
+    play_at_console(scenario(300), tmp_path, sitting)
 
 
 @pytest.mark.parametrize(
@@ -100,11 +100,11 @@ def test_until_lets_time_pass_until_it_is_so(tmp_path, first, condition, from_s,
     ],
 )
 def test_what_cannot_be_waited_for_is_refused_in_one_line(tmp_path, line, why):
-    async def sitting(me: Somebody) -> None:
-        await me.at_s(2)
+    async def sitting(me: ConsoleUser) -> None:
+        await me.at_ms(2_000)
         assert (await me.refused(line)).startswith(why)
 
-    sit(scenario(10), tmp_path, sitting)
+    play_at_console(scenario(10), tmp_path, sitting)
 
 
 def script(tmp_path, text):

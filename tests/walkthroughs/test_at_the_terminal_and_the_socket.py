@@ -8,12 +8,12 @@ import sys
 
 import pexpect
 import pytest
-from transcript import Exchange, example, read
 
-from emulator.run import BY_HAND_FILE
+from emulator.console.control_socket import SOCKET_FILE, ask, newest_socket
+from emulator.run.run import BY_HAND_FILE
 from emulator.spec import load
-from emulator.trace.reader import open_run
-from emulator.verbs.control import SOCKET_FILE, ask, newest_socket
+from emulator.trace.run_directory import open_run
+from walkthroughs.transcript import Exchange, example, read
 
 UP = ["-m", "emulator.cli", "up", "first_afternoon.toml"]
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[=>]|\r")
@@ -45,7 +45,7 @@ def test_over_the_control_socket_every_line_is_told_as_in_the_transcript(place):
         process.kill()
     run = open_run(rest.splitlines()[-1] if rest.startswith("/") else place / rest.splitlines()[-1])
     assert not (run.path / SOCKET_FILE).exists()
-    kinds = [timed.fault.kind.value for timed in load(run.path / BY_HAND_FILE).faults.faults]
+    kinds = [timed.fault.kind for timed in load(run.path / BY_HAND_FILE).faults.faults]
     assert kinds == ["kill", "cut", "delay", "drop", "clock_skew", "suspend", "scale", "kill"]
     assert load(place / "afternoon.toml").faults.faults
 

@@ -1,10 +1,10 @@
 """Chains in tiny traces: each way in which one thing leads to another."""
 
 import pytest
-from traced_by_hand import TracedByHand, address, client_id
 
 from emulator.why.question import WhyError
-from emulator.why.timers import TIMERS
+from emulator.why.words import TIMERS
+from why.traced_by_hand import TracedByHand, address, client_id
 
 HEART_BEAT, GET_CONSUMER_LIST, QUERY_OFFSET, NOTIFY, PULL = 34, 38, 14, 40, 11
 

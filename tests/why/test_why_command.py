@@ -4,10 +4,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from rmqemu_process import COMMAND, rmqemu, write_small
 from typer.testing import CliRunner
 
-from emulator.cli import app
+from emulator.cli.main import app
+from support.rmqemu_process import COMMAND, rmqemu, write_small
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +65,7 @@ def test_reading_a_trace_starts_no_thread(run):
     count = "len(os.listdir('/proc/self/task'))"
     code = f"""
 import os
-from emulator.trace.reader import open_run
+from emulator.trace.run_directory import open_run
 from emulator.why.answer import answer_of_run
 before = {count}
 answer_of_run(["consumer_ids g"], open_run({str(run)!r}))

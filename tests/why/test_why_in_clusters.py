@@ -1,10 +1,9 @@
-"""Whole clusters under virtual time: what is asked at the desk, and what of the finished run."""
+"""Whole clusters under virtual time: what is asked at the session, and what of the finished run."""
 
 import attrs
-from at_a_desk import Somebody, sit
-from played import a_scenario
 
-from emulator.trace.reader import open_run
+from emulator.testing import ConsoleUser, a_scenario, play_at_console
+from emulator.trace.run_directory import open_run
 from emulator.why.answer import answer_of_run
 from emulator.why.names import names_of
 from nodes.config import NameserverConfig
@@ -23,19 +22,19 @@ def has(lines, *parts):
 def played(run, tmp_path, lines):
     """The run directory and the trace of a cluster to which lines were said at instants in s."""
 
-    async def sitting(me: Somebody) -> None:
+    async def sitting(me: ConsoleUser) -> None:
         for at_s, line in lines.items():
-            await me.at_s(at_s)
+            await me.at_ms(at_s * 1_000)
             await me.say(line)
 
-    return sit(run, tmp_path, sitting)
+    return play_at_console(run, tmp_path, sitting)
 
 
 def test_a_cut_between_a_consumer_and_a_broker_is_named_by_the_queue_that_got_a_second_owner(tmp_path):
     path, trace = played(scenario(320), tmp_path, {15: "cut c2 broker-b one-way"})
     doubled = [
         (row.at_ms, row.topic, row.broker_name, row.queue_id)
-        for row in trace.select("ownership", event="acquired", node="c1", after=140_000)
+        for row in trace.select("ownership", event="acquired", node="c1", after_ms=140_000)
         if trace.owners(row.at_ms, row.topic)[row.broker_name, row.queue_id] == ["c1", "c2"]
     ]
     at_ms, topic, broker_name, queue_id = doubled[0]
@@ -117,15 +116,15 @@ def test_a_calm_rebalance_leads_to_the_start_of_who_joined_and_no_fault(tmp_path
 def test_a_running_cluster_answers_at_its_desk_and_its_trace_stays_the_same(tmp_path):
     told = []
 
-    async def asking(me: Somebody) -> None:
+    async def asking(me: ConsoleUser) -> None:
         for at_s in (5, 50, 51):
-            await me.at_s(at_s)
+            await me.at_ms(at_s * 1_000)
             told.append(await me.say(f"why queue orders/broker-a/0 at {at_s}s"))
         assert (await me.refused("why queue orders/broker-a")).startswith("expected a queue as TOPIC/BROKER/ID")
         assert (await me.refused("why nobody")).startswith("there is no subject nobody; some of")
         assert await me.refused("why") == "expected: why QUESTION"
 
-    path, _ = sit(scenario(60), tmp_path, asking)
+    path, _ = play_at_console(scenario(60), tmp_path, asking)
     untouched, _ = played(scenario(60), tmp_path, {})
 
     assert told[1][0].startswith("at 50.000 s queue orders/broker-a/0 of group g has one owner: c1 since")

@@ -82,7 +82,7 @@ class TracedByHand:
 
     def why(self, text):
         """All lines of the answer."""
-        writer = SegmentWriter(self.run / "trace")
+        writer = SegmentWriter(self.run)
         for table in TABLES:
             if self.rows[table.name]:
                 writer.write(table, self.rows[table.name])

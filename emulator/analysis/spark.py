@@ -1,0 +1,179 @@
+"""A Spark session that starts fast, says little and leaves nothing in the working directory."""
+
+import atexit
+import functools
+import logging
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+
+import emulator
+from emulator.analysis.java import ensure_java
+
+QUIET = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.shuffle.partitions": "4",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.driver.host": "127.0.0.1",
+}
+
+STDERR = 2
+JVM_EXIT_S = 10.0
+SMALL_ROWS = 1_000_000
+"""Up to here a query is planned and compiled for longer than it runs."""
+FOR_SMALL_RUNS = {
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+}
+
+LOG_SETTINGS = """\
+rootLogger.level = error
+rootLogger.appenderRef.console.ref = console
+logger.shell.name = org.apache.spark.api.python.PythonGatewayServer
+logger.shell.level = error
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
+"""
+"""log4j2's: `spark.log.level` would come too late for the first warnings."""
+
+
+def spark_session(
+    master: str = "local[2]", *, app_name: str = "rmqemu", settings: dict[str, str] | None = None
+) -> SparkSession:
+    """Start Spark, or return the session that runs already.
+
+    Args:
+        master: Spark's master URL: `local[n]`, or that of a cluster whose executors have this package installed.
+        app_name: what Spark calls the application.
+        settings: Spark settings on top of, or instead of, `QUIET`.
+
+    Raises:
+        JavaNotFoundError: there is no Java to run on.
+    """
+    ensure_java()
+    _scratch()
+    # After the scratch folder was registered, so that it runs before that is removed.
+    atexit.unregister(_end_java)
+    atexit.register(_end_java)
+    builder = SparkSession.builder.master(master).appName(app_name)
+    for key, value in (QUIET | _places(master) | (settings or {})).items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+def command_session() -> SparkSession:
+    """The session of a command that Ctrl-C ends, with all that belongs to it."""
+    signal.signal(signal.SIGINT, _give_up)
+    # On the main thread Spark would put its own handler there, which ends jobs, and prints how it failed to.
+    with ThreadPoolExecutor(1) as starter:
+        return starter.submit(spark_session).result()
+
+
+def _give_up(_number: int, _frame: FrameType | None) -> None:
+    # py4j logs the interrupted call with its whole stack, just before it passes the interrupt on.
+    logging.disable(logging.CRITICAL)
+    atexit.unregister(_end_java)
+    atexit.register(_kill_java)
+    raise KeyboardInterrupt
+
+
+def _end_java() -> None:
+    """Stop Spark and see its JVM to its end, which would come later than that of this process."""
+    context, process = SparkContext._active_spark_context, _java()  # noqa: SLF001 - the only way to them
+    if context is not None:
+        context.stop()
+    if process is not None and process.stdin is not None:
+        process.stdin.close()
+        try:
+            process.wait(JVM_EXIT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _kill_java() -> None:
+    """End the JVM in the middle of its work."""
+    # Who is cut off now would complain behind the one line that the command has said.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), STDERR)
+    process = _java()
+    if process is not None:
+        process.kill()
+        process.wait()
+
+
+def _java() -> "subprocess.Popen[bytes] | None":
+    return getattr(SparkContext._gateway, "proc", None)  # noqa: SLF001 - as above
+
+
+def session_for(spark: SparkSession, rows: int) -> SparkSession:
+    """A session of the same application, set up for traces of this many rows; the one given stays as it is."""
+    if rows > SMALL_ROWS:
+        return spark
+    small = spark.newSession()
+    for key, value in FOR_SMALL_RUNS.items():
+        small.conf.set(key, value)
+    return small
+
+
+def _places(master: str) -> dict[str, str]:
+    scratch = _scratch()
+    log_settings = scratch / "log4j2.properties"
+    log_settings.write_text(LOG_SETTINGS)
+    places = {
+        # Analyses are short: the second compiler would cost more than it gives.
+        "spark.driver.extraJavaOptions": f"-XX:TieredStopAtLevel=1 -Dlog4j2.configurationFile={log_settings.as_uri()}",
+        "spark.sql.warehouse.dir": str(scratch / "warehouse"),
+        "spark.jars.ivy": str(scratch / "ivy"),
+        "spark.local.dir": str(scratch / "local"),
+    }
+    if master.startswith("local"):
+        # Python workers import this package from where the driver did, installed or not.
+        places["spark.executorEnv.PYTHONPATH"] = str(Path(emulator.__file__).parents[1])
+    return places
+
+
+@functools.cache
+def _scratch() -> Path:
+    folder = Path(tempfile.mkdtemp(prefix="rmqemu-spark-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def notebook_session() -> SparkSession:
+    """As `spark_session`; a JVM that it starts prints nothing, since its errors are raised here anyway.
+
+    Raises:
+        JavaNotFoundError: there is no Java to run on.
+    """
+    if SparkContext._gateway is not None:  # noqa: SLF001 - the only way to tell whether Java runs
+        return spark_session()
+    with _children_print_nothing():
+        return spark_session()
+
+
+@contextmanager
+def _children_print_nothing() -> Iterator[None]:
+    before, nothing = os.dup(STDERR), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, STDERR)
+    try:
+        yield
+    finally:
+        os.dup2(before, STDERR)
+        os.close(before)
+        os.close(nothing)

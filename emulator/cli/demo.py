@@ -1,0 +1,254 @@
+"""The demonstration: the scenario of the half-seen consumer, run, told with its own figures, analysed and drawn."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from importlib.resources import files
+from pathlib import Path
+from typing import TypeVar
+
+import attrs
+import typer
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from emulator.analysis.findings import Report
+from emulator.analysis.picture import draw
+from emulator.analysis.report import analyze
+from emulator.analysis.rows import Divergence, FaultSpan, Orphan, Overlap
+from emulator.analysis.spark import command_session
+from emulator.analysis.tables import queue_ranges, render, seconds
+from emulator.cli.terminal import progress_bar, tables_console
+from emulator.run import run_scenario
+from emulator.run.run import Progress
+from emulator.spec import load
+from nodes.beliefs import BeliefKind
+
+SCENARIO = "half_seen_consumer.toml"
+CUT, FROZEN, LOSSY = "half-seen", "frozen", "lossy"
+"""Ids of the faults that the story tells of."""
+
+_Judged = Divergence | Overlap | Orphan
+_Row = TypeVar("_Row", Divergence, Overlap, Orphan)
+Bar = Callable[[str], AbstractContextManager[Progress]]
+
+
+def example(name: str) -> Path:
+    """A scenario that comes with the package, installed or not."""
+    package = Path(str(files("emulator")))
+    installed = package / "scenarios" / name
+    return installed if installed.exists() else package.parent / "examples" / name
+
+
+def show_demo(runs: Path) -> None:
+    """`rmqemu demo`: show it in this terminal."""
+    raise typer.Exit(show(runs, tables_console(), progress_bar))
+
+
+def show(runs: Path, console: Console, bar: Bar) -> int:
+    """Run the scenario, say what happened and why, print the tables, draw the picture.
+
+    Args:
+        runs: directory of all runs.
+        bar: a progress bar with a title, as a context manager.
+
+    Returns:
+        0 if the run shows what the demonstration promises, else 1.
+    """
+    path = example(SCENARIO)
+    scenario = load(path)
+    with bar(f"{scenario.name}: {scenario.run_for_ms // 1000} emulated seconds") as progress:
+        run = run_scenario(scenario, runs=runs, progress=progress).path
+    console.print("[dim]Spark reads the trace ...[/]")
+    report = analyze(run, command_session())
+    picture = draw(report, run / "ownership.html")
+    console.print(_told(timeline(report)))
+    console.print("\n[bold]What the analysis found[/] (invalid, for the faults did their work)\n")
+    console.print(render(report))
+    for line in _what_next(run, picture, path):
+        console.print(line, soft_wrap=True, highlight=False, markup=False)
+    lacking = missing(report)
+    for what in lacking:
+        console.print(f"missing: {what}", style="red", soft_wrap=True)
+    return 1 if lacking else 0
+
+
+@attrs.frozen
+class Chapter:
+    """One phase of the run: what happened in it, and why."""
+
+    start_ns: int
+    end_ns: int
+    title: str
+    sentences: tuple[str, ...]
+
+
+def timeline(report: Report) -> list[Chapter]:
+    """The phases of the run, each told with figures of this report."""
+    cut, frozen, lossy = (_fault(report, fault_id) for fault_id in (CUT, FROZEN, LOSSY))
+    return [
+        Chapter(0, cut.start_ns, "Nothing is wrong", tuple(_control(report, cut))),
+        Chapter(cut.start_ns, cut.end_ns, "broker-b hears nothing from consumer-2", tuple(_half_seen(report, cut))),
+        Chapter(cut.end_ns, frozen.start_ns, "The link is healed", (_agreed_again(report, cut),)),
+        Chapter(frozen.start_ns, frozen.end_ns, "consumer-3 is suspended", tuple(_frozen(report, frozen))),
+        Chapter(frozen.end_ns, lossy.start_ns, "It runs on", (_agreed_again(report, frozen),)),
+        Chapter(lossy.start_ns, lossy.end_ns, "Every link loses a fifth of its frames", tuple(_lossy(report, lossy))),
+        Chapter(lossy.end_ns, report.end_ns, "Calm", (_agreed_again(report, lossy),)),
+    ]
+
+
+def missing(report: Report) -> list[str]:
+    """What the demonstration promises and this run does not show, one sentence each; empty if it shows all."""
+    cut, lossy = _fault(report, CUT), _fault(report, LOSSY)
+    promises = (
+        (
+            "agreement within one rebalance round before the first fault",
+            not any(row.violation for row in _before(report, cut.start_ns)),
+        ),
+        ("views that differ during the cut", bool(_during(report.views, cut))),
+        ("queues with two owners during the cut", bool(_during(report.overlaps, cut))),
+        ("queues without an owner during the cut", bool(_during(report.orphans, cut))),
+        ("agreement after the cut", _took(report, cut) is not None),
+        ("agreement at the end", _took(report, lossy) is not None),
+    )
+    return [what for what, kept in promises if not kept]
+
+
+def _control(report: Report, cut: FaultSpan) -> Iterator[str]:
+    owners = sorted({hold.node: None for hold in report.holds if hold.start_ns < cut.start_ns})
+    queues = {hold.queue: None for hold in report.holds if hold.start_ns < cut.start_ns}
+    first = min((hold.start_ns for hold in report.holds), default=0)
+    yield (
+        f"{len(owners)} consumers divide {len(queues)} queues (those of the retry topic included), from "
+        f"{seconds(first)} on. Each divides for itself, by the list of members that a broker gives it; what "
+        "differs for a while without any fault is the baseline."
+    )
+    early = _before(report, cut.start_ns)
+    if early:
+        longest = max(early, key=_length_ns)
+        yield f"Longest: {_what(longest)} for {seconds(_length_ns(longest))}."
+    yield _ownership(report, cut.start_ns, 0)
+
+
+def _half_seen(report: Report, cut: FaultSpan) -> Iterator[str]:
+    yield (
+        "broker-a hears it as before, and what broker-b sends still arrives. For now nothing changes: "
+        "a broker keeps a silent member for 120 s."
+    )
+    lists = _during([row for row in report.beliefs if row.kind == BeliefKind.CONSUMER_IDS], cut)
+    if lists:
+        expired = lists[0]
+        yield (
+            f"At {seconds(expired.start_ns)} the scan of broker-b, one every 10 s, finds that its last heartbeat is "
+            f"more than 120 s old and removes it. Until {seconds(expired.end_ns)} the two brokers name different "
+            "members. Each pass of each consumer asks one of them, by lot, and divides by 4 or by 3."
+        )
+    yield _ownership(report, cut.end_ns, cut.start_ns)
+
+
+def _frozen(report: Report, frozen: FaultSpan) -> Iterator[str]:
+    held = [
+        hold for hold in report.holds if hold.node == frozen.subject and hold.start_ns <= frozen.start_ns < hold.end_ns
+    ]
+    yield (
+        f"60 s is less than the 120 s after which a broker removes a silent member, and its connections stay open. "
+        f"So nobody takes over: its {len(held)} queues have an owner that does not consume them."
+    )
+    rows = [*_during(report.views, frozen), *_during(report.overlaps, frozen), *_during(report.orphans, frozen)]
+    yield (
+        "No list and no owner differs: who is asleep cannot be seen in them."
+        if not rows
+        else f"{len(rows)} views or owners differ meanwhile."
+    )
+
+
+def _lossy(report: Report, lossy: FaultSpan) -> Iterator[str]:
+    lists = _during([row for row in report.beliefs if row.kind == BeliefKind.CONSUMER_IDS], lossy)
+    yield (
+        "A lost frame is a call that times out, and a client closes the connection of a call that timed out. "
+        "A broker removes a member whose connection is closed at once, without waiting 120 s, and has it back with "
+        f"its next heartbeat: {len(lists)} times the brokers name different members. "
+        "A consumer that does not find itself in the list gives up all its queues."
+    )
+    yield _ownership(report, lossy.end_ns, lossy.start_ns)
+
+
+def _ownership(report: Report, before_ns: int, since_ns: int) -> str:
+    pieces = []
+    for rows, what in ((report.overlaps, "had two owners"), (report.orphans, "had none")):
+        found = [row for row in rows if since_ns <= row.start_ns < before_ns]
+        queues = {row.queue: None for row in found}
+        if found:
+            longest = max(found, key=_length_ns)
+            plural = "queue" if len(queues) == 1 else "queues"
+            pieces.append(
+                f"{len(queues)} {plural} {what}, longest {_what(longest)} for {seconds(_length_ns(longest))} "
+                f"from {seconds(longest.start_ns)} on"
+            )
+        else:
+            pieces.append(f"no queue {what}")
+    sentence = "; ".join(pieces)
+    return f"{sentence[0].upper()}{sentence[1:]}."
+
+
+def _agreed_again(report: Report, fault: FaultSpan) -> str:
+    took_ns = _took(report, fault)
+    if took_ns is None:
+        return "Views or owners still differ when this phase ends."
+    if took_ns == 0:
+        return "Views and owners agree, as they did before."
+    return (
+        f"{seconds(took_ns)} later all views and owners agree again: the first heartbeat that gets through puts a "
+        "member back on the list, and the broker tells all members to rebalance at once."
+    )
+
+
+def _took(report: Report, fault: FaultSpan) -> int | None:
+    """How long after the end of a fault all layers agreed; None if they did not before the next disturbance."""
+    rows = [row for row in report.agreement if row.t_ns == fault.end_ns]
+    return None if not rows or any(row.open for row in rows) else max(row.took_ns for row in rows)
+
+
+def _fault(report: Report, fault_id: str) -> FaultSpan:
+    return next(fault for fault in report.faults if fault.fault_id == fault_id)
+
+
+def _during(rows: Sequence[_Row], fault: FaultSpan) -> list[_Row]:
+    return [row for row in rows if fault.start_ns <= row.start_ns < fault.end_ns]
+
+
+def _before(report: Report, end_ns: int) -> list[_Judged]:
+    judged: tuple[_Judged, ...] = (*report.views, *report.overlaps, *report.orphans)
+    return [row for row in judged if row.start_ns < end_ns]
+
+
+def _length_ns(row: _Judged) -> int:
+    return row.end_ns - row.start_ns
+
+
+def _what(row: _Judged) -> str:
+    if isinstance(row, Divergence):
+        return f"views of {row.subject} that differ"
+    queue = f"{row.queue.topic} {row.queue.broker_name} q{queue_ranges([row.queue.queue_id])}"
+    return f"{queue} ({' and '.join(row.owners)})" if isinstance(row, Overlap) else queue
+
+
+def _told(chapters: Sequence[Chapter]) -> RenderableType:
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(justify="right", no_wrap=True)
+    grid.add_column(max_width=100)
+    for chapter in chapters:
+        when = f"{chapter.start_ns / 1e9:.0f} s - {chapter.end_ns / 1e9:.0f} s"
+        grid.add_row(Text(when, style="bold"), Text(chapter.title, style="bold"))
+        for sentence in chapter.sentences:
+            grid.add_row("", Text(sentence))
+    return Group("", grid)
+
+
+def _what_next(run: Path, picture: Path, scenario: Path) -> Iterator[str]:
+    """What it is, then what to type: however long a path is, it stays in one piece."""
+    yield f"\nWho owned which queue, for a browser   {picture}"
+    yield f"Run it again, the same row by row      rmqemu verify {run}"
+    yield f"All of this for programs               rmqemu analyze --json {run}"
+    yield f"The same faults, another chance        rmqemu run --seed 2 {scenario}"
+    yield f"The same cluster live, until Ctrl-C    rmqemu up {scenario}"

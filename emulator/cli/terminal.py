@@ -1,0 +1,59 @@
+"""What all commands share: their name, their exit status, errors in one line, and what they print on."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import typer
+
+from emulator.base.errors import UserError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+NAME = "rmqemu"
+VIOLATED, BAD_INPUT, INTERRUPTED = 1, 2, 130
+
+
+@contextmanager
+def one_line_errors() -> Iterator[None]:
+    """Bad input ends with one line on stderr and status 2, Ctrl-C with status 130."""
+    try:
+        yield
+    except UserError as error:
+        complain(str(error))
+        raise typer.Exit(BAD_INPUT) from None
+    except KeyboardInterrupt as interrupt:
+        path = getattr(interrupt, "path", None)
+        complain("interrupted" if path is None else str(interrupt))
+        if path is not None:
+            print(path)
+        raise typer.Exit(INTERRUPTED) from None
+    except OSError as error:
+        complain(f"{error.filename or 'output'}: {error.strerror or error}")
+        raise typer.Exit(BAD_INPUT) from None
+
+
+def complain(problem: str) -> None:
+    """One line on stderr, whatever it quotes."""
+    typer.echo(f"{NAME}: {' '.join(problem.split())}", err=True)
+
+
+@contextmanager
+def progress_bar(title: str) -> Iterator[Callable[[float], None]]:
+    """A bar on stderr; yields the function that moves it to a share of the whole."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task(title, total=1.0)
+        yield lambda share: bar.update(task, completed=share)
+
+
+def tables_console() -> "Console":
+    """Standard output; what is no terminal gets lines wide enough for every table."""
+    from rich.console import Console
+
+    return Console(width=None if sys.stdout.isatty() else 150)

@@ -1,0 +1,308 @@
+"""A cluster: the hosts of a scenario, started in order and healed and stopped at the end."""
+
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self
+
+import attrs
+import trio
+
+from emulator.base.chance import named_stream
+from emulator.base.errors import UserError
+from emulator.cluster.boot import SlowBoot
+from emulator.machine.host import EmulatedHost, NodeFactory, PowerState
+from emulator.machine.world import World
+from emulator.spec import BrokerSpec, ConsumerGroupSpec, ProducerSpec, Scenario
+from emulator.spec.addresses import addresses, newcomer_address, owners
+from emulator.spec.model import BROKER, CONSUMER, NAMESERVER, PRODUCER
+from nodes.broker.broker import Broker
+from nodes.client.consumer.consumer_process import ConsumerOfProcess, ConsumerProcess
+from nodes.client.consumer.lite_pull import LitePullConsumer
+from nodes.client.consumer.push_consumer import PushConsumer
+from nodes.client.producer.steady_producer import SteadyProducer
+from nodes.config import LitePullConsumerConfig
+from nodes.host import Host, Node
+from nodes.nameserver.nameserver import Nameserver
+from nodes.protocol.model import TopicConfig
+
+_NS_PER_MS = 1_000_000
+
+
+class NodeCrashedError(UserError):
+    """Nodes raised: a bug of the emulator, not of the scenario."""
+
+
+@attrs.frozen
+class _Plan:
+    """A host before it exists."""
+
+    name: str
+    role: str
+    detail: str
+    factory: NodeFactory
+
+
+class Cluster:
+    """All hosts of a scenario in one world; an async context manager.
+
+    Entering starts nameservers, then brokers, then clients, each kind when the
+    one before is ready; nodes of a kind start within the scenario's spread of each
+    other, at instants that the seed decides. Leaving ends every process.
+
+    Raises:
+        NodeCrashedError: on leaving, if a node's own code raised.
+    """
+
+    def __init__(self, world: World, scenario: Scenario) -> None:
+        self.world = world
+        self.scenario = scenario
+        self.hosts: dict[str, EmulatedHost] = {}
+        self._owners: dict[str, EmulatedHost] = {}
+        self.addresses = addresses(scenario)
+        """Node -> IP address."""
+        self.names = owners(scenario)
+        """IP address -> node."""
+        self.started = trio.Event()
+        """Every node of the scenario has become ready."""
+        self._nameservers: tuple[str, ...] = ()
+        self._newcomers: dict[str, list[str]] = {}
+        """Group -> consumers that no scenario names, since it was made larger."""
+        self._retired: dict[str, None] = {}
+        """Consumers that left when their group became smaller."""
+
+    async def __aenter__(self) -> Self:
+        """Start everything; returns when every node is ready."""
+        scenario = self.scenario
+        nameservers = [self._add(self._nameserver_plan(i)) for i in range(len(scenario.nameservers))]
+        self._nameservers = addresses = tuple(
+            f"{host.ip}:{spec.config.listen_port}" for host, spec in zip(nameservers, scenario.nameservers, strict=True)
+        )
+        brokers = [self._add(self._broker_plan(spec, addresses)) for spec in scenario.brokers]
+        clients = [
+            self._add(self._consumer_plan(group, name, addresses))
+            for group in scenario.consumers
+            for name in group.names
+        ]
+        clients += [self._add(self._producer_plan(spec, addresses)) for spec in scenario.producers]
+        offsets_ms = self._offsets_ms("start of nameservers", nameservers, scenario.nameserver_start_spread_ms)
+        await self._start_all(nameservers, offsets_ms, scenario.nameserver_start_spread_ms)
+        offsets_ms = self._offsets_ms("start of brokers", brokers, scenario.broker_start_spread_ms)
+        offsets_ms = [spec.start_after_ms + drawn for spec, drawn in zip(scenario.brokers, offsets_ms, strict=True)]
+        latest_ms = max((spec.start_after_ms for spec in scenario.brokers), default=0) + scenario.broker_start_spread_ms
+        await self._start_all(brokers, offsets_ms, latest_ms + scenario.broker_boot_spread_ms)
+        await self._start_all(clients, self._offsets_ms("start", clients, scenario.start_spread_ms), 0)
+        self.started.set()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """End every process as the emulation ends: no row says so, since nothing happened to them."""
+        for host in self.hosts.values():
+            if host.process is not None and host.process.alive:
+                host.process.die(silent=True)
+        crashes = self.crashes()
+        if error is None and crashes:
+            raise NodeCrashedError("; ".join(crashes)) from next(e for h in self.hosts.values() for e in h.errors)
+
+    def host(self, name: str) -> EmulatedHost:
+        """The host of a node.
+
+        Raises:
+            KeyError: there is no such node.
+        """
+        return self.hosts[name]
+
+    def members(self, group: str) -> tuple[str, ...]:
+        """Nodes of a consumer group as it is scaled now, in their order; none where there is no such group."""
+        spec = next((it for it in self.scenario.consumers if it.group == group), None)
+        known = () if spec is None else (*spec.names, *self._newcomers.get(group, ()))
+        return tuple(name for name in known if name not in self._retired)
+
+    def is_retired(self, name: str) -> bool:
+        """Whether a consumer has left because its group became smaller."""
+        return name in self._retired
+
+    async def scale(self, group: str, members: int | None, may_start: Callable[[str], bool]) -> int:
+        """Give a consumer group another number of members; the last ones leave first, in good order.
+
+        Args:
+            members: None: as many as the scenario says.
+            may_start: whether nothing else keeps a member down that comes back.
+
+        Returns:
+            How many have come or gone.
+        """
+        spec = next(it for it in self.scenario.consumers if it.group == group)
+        wanted = spec.member_names(len(spec.names) if members is None else members)
+        leaving = [name for name in self.members(group) if name not in wanted]
+        self._retired |= dict.fromkeys(leaving)
+        coming = [name for name in wanted if name not in self.hosts or name in self._retired]
+        for name in coming:
+            self._retired.pop(name, None)
+            host = self.hosts.get(name) or self._add(self._newcomer(spec, name))
+            if host.power_state in (PowerState.DOWN, PowerState.POWERED_OFF) and may_start(name):
+                host.start()
+        async with trio.open_nursery() as nursery:
+            for name in leaving:
+                if self.hosts[name].power_state is PowerState.RUNNING:
+                    nursery.start_soon(self.hosts[name].shutdown)
+        return len(leaving) + len(coming)
+
+    def _newcomer(self, spec: ConsumerGroupSpec, name: str) -> _Plan:
+        ip = newcomer_address(sum(map(len, self._newcomers.values())))
+        self._newcomers.setdefault(spec.group, []).append(name)
+        self.addresses[name] = self.addresses[spec.names[0]] if spec.one_address else ip
+        self.names.setdefault(self.addresses[name], name)
+        return self._consumer_plan(spec, name, self._nameservers)
+
+    def crashes(self) -> list[str]:
+        """Which nodes raised, and what: one line each."""
+        return [f"{h.name}: {type(e).__name__}: {e}" for h in self.hosts.values() for e in h.errors]
+
+    def _offsets_ms(self, stream: str, hosts: list[EmulatedHost], spread_ms: int) -> list[int]:
+        if self.scenario.even_starts and hosts:
+            return even_start_offsets_ms(self.world.seed, stream, len(hosts), spread_ms, hosts[0].number)
+        return start_offsets_ms(self.world.seed, stream, len(hosts), spread_ms)
+
+    async def _start_all(self, hosts: list[EmulatedHost], offsets_ms: list[int], window_ms: int) -> None:
+        """Start nodes of a kind; the next kind may follow when all are ready and the window is over.
+
+        The end of the window keeps the instants of the next kind independent of those that were drawn for this one.
+        """
+        begin_ns = self.world.timeline.now_ns
+        for offset_ms, i in sorted(zip(offsets_ms, range(len(hosts)), strict=True)):
+            await self.world.sleep_until_ns(begin_ns + offset_ms * _NS_PER_MS)
+            hosts[i].start()
+        for host in hosts:
+            if host.process is not None and host.power_state is PowerState.RUNNING:
+                await host.process.ready.wait()
+        if window_ms:
+            await self.world.sleep_until_ns(begin_ns + window_ms * _NS_PER_MS)
+
+    def _add(self, plan: _Plan) -> EmulatedHost:
+        ip = self.addresses[plan.name]
+        number, shares = len(self.hosts), self._owners.get(ip)
+        host = EmulatedHost(self.world, number, plan.name, plan.role, ip, plan.detail, plan.factory, shares)
+        if plan.role == CONSUMER and shares is not None:
+            # Processes of one machine; brokers on one address stand for machines behind one, with disks of their own.
+            host.disk = shares.disk
+        self._owners.setdefault(ip, host)
+        self.hosts[plan.name] = host
+        return host
+
+    def _nameserver_plan(self, index: int) -> _Plan:
+        spec = self.scenario.nameservers[index]
+        return _Plan(spec.name, NAMESERVER, "", lambda host: Nameserver(host, spec.config))
+
+    def _broker_plan(self, spec: BrokerSpec, nameservers: tuple[str, ...]) -> _Plan:
+        topics = tuple(
+            TopicConfig(topic.name, topic.queues, topic.queues)
+            for topic in self.scenario.topics
+            if spec.broker_name in topic.brokers
+        )
+
+        def broker(host: Host) -> Node:
+            return Broker(
+                host,
+                spec.config,
+                cluster_name=spec.cluster,
+                broker_name=spec.broker_name,
+                broker_id=spec.broker_id,
+                nameservers=nameservers,
+                topics=topics,
+            )
+
+        boot_spread_ms = self.scenario.broker_boot_spread_ms
+        if not boot_spread_ms:
+            return _Plan(spec.name, BROKER, "", broker)
+        return _Plan(spec.name, BROKER, "", lambda host: SlowBoot(host, boot_spread_ms, broker))
+
+    def _consumer_plan(self, spec: ConsumerGroupSpec, name: str, nameservers: tuple[str, ...]) -> _Plan:
+        groups = [spec, *(it for it in self.scenario.consumers if it.share_process_with == spec.group)]
+        if len(groups) > 1:
+            consumers = tuple(
+                ConsumerOfProcess(it.group, it.topics, it.config, it.consume_ms, it.fail_times, it.expressions)
+                for it in groups
+            )
+            return _Plan(name, CONSUMER, spec.group, lambda host: ConsumerProcess(host, consumers, nameservers))
+        config = spec.config
+        if isinstance(config, LitePullConsumerConfig):
+            return _Plan(
+                name,
+                CONSUMER,
+                spec.group,
+                lambda host: LitePullConsumer(
+                    host,
+                    config,
+                    group=spec.group,
+                    topics=spec.topics,
+                    nameservers=nameservers,
+                    consume_ms=spec.consume_ms,
+                    expressions=spec.expressions,
+                ),
+            )
+        return _Plan(
+            name,
+            CONSUMER,
+            spec.group,
+            lambda host: PushConsumer(
+                host,
+                spec.config,
+                group=spec.group,
+                topics=spec.topics,
+                nameservers=nameservers,
+                consume_ms=spec.consume_ms,
+                fail_times=spec.fail_times,
+                expressions=spec.expressions,
+            ),
+        )
+
+    def _producer_plan(self, spec: ProducerSpec, nameservers: tuple[str, ...]) -> _Plan:
+        return _Plan(
+            spec.name,
+            PRODUCER,
+            "",
+            lambda host: SteadyProducer(
+                host,
+                spec.config,
+                group=spec.group,
+                topic=spec.topic,
+                nameservers=nameservers,
+                rate_per_s=spec.rate_per_s,
+                tags=spec.tags,
+                transactions=spec.transactions,
+            ),
+        )
+
+
+_HOSTS_APART = 6
+"""Nodes of a scenario whose instants shall not move in step from seed to seed; further ones move like the first."""
+
+
+def start_offsets_ms(seed: int, stream: str, count: int, spread_ms: int) -> list[int]:
+    """Each node's instant, drawn for itself: from 0 to `spread_ms`, both included."""
+    chance = named_stream(seed, stream)
+    return [chance.randrange(spread_ms + 1) for _ in range(count)]
+
+
+def even_start_offsets_ms(seed: int, stream: str, count: int, spread_ms: int, first: int) -> list[int]:
+    """Instants that consecutive seeds spread evenly: 30 of them leave no gap as wide as 30 draws would.
+
+    From one seed to the next each node moves on by a share of the spread, round and round; the shares are powers
+    of a number for which points in so many dimensions stay far from each other (the generalised golden ratio).
+
+    Args:
+        first: number of the first node among those of all kinds.
+    """
+    shares = [_ratio() ** -(1 + (first + i) % _HOSTS_APART) for i in range(count)]
+    begins = [named_stream(0, stream, str(i)).random() for i in range(count)]
+    return [int((begin + seed * share) % 1 * (spread_ms + 1)) for begin, share in zip(begins, shares, strict=True)]
+
+
+def _ratio() -> float:
+    """The positive root of x^(d+1) = x + 1."""
+    root = 2.0
+    for _ in range(60):
+        root = (1 + root) ** (1 / (_HOSTS_APART + 1))
+    return root

@@ -1,0 +1,190 @@
+"""What brokers and their topics may be used for while faults restrict it, and what it was before."""
+
+from contextvars import copy_context
+from functools import partial
+
+import attrs
+
+from emulator.cluster.effects.effect import HostEffect, ImpossibleError, Scene
+from emulator.machine.host import EmulatedHost
+from emulator.machine.process import HostProcess
+from emulator.spec.model import BrokerSpec
+from emulator.time.timeline import Entry
+from faults.permission import Permission
+from nodes.broker.files import TOPIC_FILE
+from nodes.cause import cause
+from nodes.host import ChannelHandler
+from nodes.live_config import keep_changes, with_kept_changes
+from nodes.protocol.bodies import TopicConfigSerializeWrapper
+from nodes.protocol.body_codec import decode_body, encode_body
+from nodes.protocol.codes import RequestCode, ResponseCode
+from nodes.protocol.command import Command
+from nodes.protocol.headers_admin import CreateTopicRequestHeader
+from nodes.protocol.model import AUTO_CREATE_TOPIC, MASTER_ID, TopicConfig
+from nodes.protocol.registry import encode_header
+
+_OPTION = "brokerPermission"
+
+
+@attrs.frozen
+class _Permitted:
+    """Who has a permission: a broker, or one topic of it."""
+
+    node: str
+    topic: str | None
+
+
+@attrs.define
+class _Restriction:
+    """What it was before, and which faults say otherwise."""
+
+    before: int
+    perms: dict[str, int] = attrs.Factory(dict)
+    """Fault -> permission, the newest last."""
+
+
+class PermissionEffect(HostEffect[Permission], kinds=(Permission,)):
+    """Changes permissions as an operator does who sits at each broker's machine.
+
+    A broker that runs is asked, as mqadmin asks it: it writes the change down and tells the nameservers at once. In
+    the files of one that does not run it is changed for the next process; for one that is suspended it is both, since
+    nobody knows whether it will go on or be killed. Of several faults the newest decides.
+    """
+
+    def __init__(self, scene: Scene) -> None:
+        super().__init__(scene)
+        self._world = scene.world
+        self._brokers = {spec.name: spec for spec in scene.cluster.scenario.brokers}
+        self._restrictions: dict[_Permitted, _Restriction] = {}
+
+    async def begin_on(self, host: EmulatedHost, fault_id: str, fault: Permission) -> None:
+        """Restrict one node; does nothing where there is no such permission."""
+        await self._world.clock.idle()
+        spec = self._brokers.get(host.name)
+        before = None if spec is None else perm_of(host, spec, fault.topic)
+        if before is None:
+            return
+        restriction = self._restrictions.setdefault(_Permitted(host.name, fault.topic), _Restriction(before))
+        restriction.perms[fault_id] = fault.perm
+        if before != fault.perm:
+            self.scene.count(fault_id)
+            self._change(host, fault.topic, fault.perm)
+
+    async def end_on(self, host: EmulatedHost, fault_id: str, fault: Permission) -> None:
+        """End a restriction of one node."""
+        await self._world.clock.idle()
+        permitted = _Permitted(host.name, fault.topic)
+        restriction = self._restrictions.get(permitted)
+        if restriction is None or restriction.perms.pop(fault_id, None) is None:
+            return
+        if not restriction.perms:
+            del self._restrictions[permitted]
+        self._change(host, fault.topic, next(reversed(restriction.perms.values()), restriction.before))
+
+    def expect_possible(self, fault: Permission) -> None:
+        """Refuse to restrict what is not there, or is restricted so already."""
+        hit = [spec for spec in self._brokers.values() if fault.scope.matches(spec.name)]
+        perms = [perm_of(self.scene.cluster.hosts[spec.name], spec, fault.topic) for spec in hit]
+        if all(perm is None for perm in perms):
+            raise ImpossibleError(
+                f"no master among {fault.scope.describe()} has a topic {fault.topic}: nothing to restrict"
+            )
+        if all(perm in (None, fault.perm) for perm in perms):
+            raise ImpossibleError(f"{fault.describe()} already: there is nothing to restrict")
+
+    def _change(self, host: EmulatedHost, topic: str | None, perm: int) -> None:
+        config = None if topic is None else _topic_config(host, topic)
+        if topic is not None and config is None:
+            return  # deleted meanwhile
+        request = _change_broker(perm) if config is None else _change_topic(attrs.evolve(config, perm=perm))
+        process = host.process
+        listens = process is not None and self._session(process) is not None
+        if process is None or not listens or process.suspended:
+            _change_files(host, topic, perm)
+        if process is not None and listens:
+            entry = Entry(partial(self._ask, process, request), process, cause.get())
+            if process.admits(entry):
+                copy_context().run(entry.fire)  # what it does sets causes that are not ours
+
+    def _ask(self, process: HostProcess, request: Command) -> None:
+        session = self._session(process)
+        if session is not None:
+            session.ask(request)
+
+    def _session(self, process: HostProcess) -> "_Session | None":
+        """Where a process takes requests; None before it listens, and after its end."""
+        address = (process.ip, self._brokers[process.name].config.listen_port)
+        listener = self._world.fabric.listeners.get(address)
+        return _Session(process, listener.handler) if listener is not None and listener.process is process else None
+
+
+class _Session:
+    """An operator's own connection on the machine of a broker; implements `nodes.host.Channel`."""
+
+    id = 0
+    closed = False
+
+    def __init__(self, process: HostProcess, handler: ChannelHandler) -> None:
+        self.remote_address = f"{process.ip}:0"
+        self.last_used_ns = 0
+        self._process = process
+        self._handler = handler
+
+    def ask(self, request: Command) -> None:
+        self._handler.on_command(self, request)
+
+    def send(self, command: Command) -> None:
+        if command.code != ResponseCode.SUCCESS:
+            self._process.log.warning("permission not changed", remark=command.remark)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def perm_of(host: EmulatedHost, spec: BrokerSpec, topic: str | None) -> int | None:
+    """A permission as a broker has it on its disk, where each change is written at once.
+
+    Args:
+        topic: None: what is asked for is the permission of the broker.
+
+    Returns:
+        None where there is nothing to permit: no such topic, or one that is the business of the broker's master.
+    """
+    if topic is None:
+        return with_kept_changes(host.disk, spec.config).broker_permission
+    config = _topic_config(host, topic) if spec.broker_id == MASTER_ID else None
+    return None if config is None else config.perm
+
+
+def _topic_config(host: EmulatedHost, topic: str) -> TopicConfig | None:
+    content = host.disk.read(TOPIC_FILE)
+    return None if content is None else decode_body(TopicConfigSerializeWrapper, content).topic_config_table.get(topic)
+
+
+def _change_broker(perm: int) -> Command:
+    return Command(int(RequestCode.UPDATE_BROKER_CONFIG), body=f"{_OPTION}={perm}\n".encode())
+
+
+def _change_topic(config: TopicConfig) -> Command:
+    header = CreateTopicRequestHeader(
+        config.topic_name,
+        AUTO_CREATE_TOPIC,
+        config.read_queue_nums,
+        config.write_queue_nums,
+        config.perm,
+        config.topic_filter_type,
+        config.topic_sys_flag,
+        config.order,
+    )
+    return Command(int(RequestCode.UPDATE_AND_CREATE_TOPIC), ext_fields=encode_header(header))
+
+
+def _change_files(host: EmulatedHost, topic: str | None, perm: int) -> None:
+    if topic is None:
+        keep_changes(host.disk, {_OPTION: str(perm)})
+        return
+    topics = decode_body(TopicConfigSerializeWrapper, host.disk.read(TOPIC_FILE) or b"")
+    config = attrs.evolve(topics.topic_config_table[topic], perm=perm)
+    table = {**topics.topic_config_table, topic: config}
+    changed = TopicConfigSerializeWrapper(table, topics.data_version.next_version(host.clock.now_ms()))
+    host.disk.write(TOPIC_FILE, encode_body(changed))

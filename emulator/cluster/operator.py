@@ -1,0 +1,101 @@
+"""The operator: does to a running cluster what a plan says, and heals all of it."""
+
+import attrs
+
+from emulator.base.chance import named_stream
+from emulator.cluster.cluster import Cluster
+from emulator.cluster.effects import Effects, Scene
+from emulator.cluster.targets import ClusterTargets
+from emulator.state.owners import QueueOwners
+from faults.fault import Fault
+from faults.plan import Phase, Plan, Step, TimedFault
+from nodes.cause import cause
+from nodes.fields import FieldError
+
+_NS_PER_MS = 1_000_000
+
+
+class Operator:
+    """Begins and ends faults; each step begins a chain of causes.
+
+    Args:
+        owners: who owns which queue; has to hear of every row where a fault asks for an owner.
+    """
+
+    def __init__(self, cluster: Cluster, owners: QueueOwners) -> None:
+        self._world = cluster.world
+        self._targets = ClusterTargets(cluster, owners)
+        self.active: dict[str, TimedFault] = {}
+        """Faults that have begun and not ended, by id, with the nodes that they hit by name."""
+        self._holding: dict[str, Fault] = {}
+        """Of those, the ones that found whom they could hit."""
+        self._effects = Effects(Scene(cluster, self._holding))
+
+    async def follow(self, plan: Plan, run_for_ms: int, begin_ns: int = 0) -> None:
+        """Do every step of a plan at its time; returns after the last."""
+        for step in plan.steps(run_for_ms):
+            await self._world.sleep_until_ns(begin_ns + step.at_ms * _NS_PER_MS)
+            await self.do(step)
+
+    def resolve(self, timed: TimedFault) -> TimedFault:
+        """The same fault with the nodes that it would hit now, by name.
+
+        Raises:
+            FieldError: it would hit nobody.
+        """
+        chance = named_stream(self._world.seed, "whom", timed.id)
+        scope = timed.fault.scope.resolve(self._targets, chance)
+        return attrs.evolve(timed, fault=attrs.evolve(timed.fault, scope=scope))
+
+    def expect_possible(self, fault: Fault) -> None:
+        """Refuse a fault that would change nothing now.
+
+        Args:
+            fault: with the nodes that it hits by name.
+
+        Raises:
+            ImpossibleError: nobody whom it hits is in a state in which it makes sense.
+        """
+        self._effects.of(fault).expect_possible(fault)
+
+    async def do(self, step: Step) -> None:
+        """Begin or end one fault now; one that hits nobody now begins, and does nothing."""
+        if step.phase is Phase.BEGIN:
+            await self._begin(step.timed)
+        else:
+            await self._end(step.timed)
+
+    async def heal_all(self) -> None:
+        """End every fault that is active."""
+        for timed in list(self.active.values()):
+            await self._end(timed)
+
+    async def _begin(self, asked: TimedFault) -> None:
+        found = self._resolved(asked)
+        timed = found or asked
+        self._record(Phase.BEGIN, timed, asked)
+        self.active[timed.id] = timed
+        if found is not None:
+            self._holding[timed.id] = timed.fault
+            await self._effects.of(timed.fault).begin(timed.id, timed.fault)
+
+    async def _end(self, asked: TimedFault) -> None:
+        timed = self.active.pop(asked.id, asked)
+        self._record(Phase.END, timed, asked)
+        fault = self._holding.pop(timed.id, None)
+        if fault is not None:
+            await self._effects.of(fault).end(timed.id, fault)
+
+    def _resolved(self, timed: TimedFault) -> TimedFault | None:
+        try:
+            return self.resolve(timed)
+        except FieldError:
+            return None
+
+    def _record(self, phase: Phase, timed: TimedFault, asked: TimedFault) -> None:
+        cause.set(self._world.recorder.begin_cause("", f"{phase} {timed.id}"))
+        fault, parameters = timed.fault, dict(timed.fault.parameters())
+        if timed.fault != asked.fault:
+            parameters["asked"] = asked.fault.scope.describe()
+        hits = self._world.fabric.hits.of(timed.id)
+        self._world.recorder.fault(phase, timed.id, fault.kind, fault.scope.describe(), parameters, hits)

@@ -1,0 +1,74 @@
+"""Verbs that break something, and those that heal it."""
+
+from emulator.console.session import Session
+from emulator.console.verb import WORDS_MOST, Lines, Verb, VerbError, Words
+from faults.catalogue import WORDINGS, fault_said
+from faults.fault import Fault
+from faults.process import DOWN, Restart, Suspend
+from faults.scope import NodeScope
+from faults.words import Wording, WordsError
+from nodes.fields import FieldError
+
+
+class _Break:
+    """A verb that begins a fault."""
+
+    def __init__(self, wording: Wording) -> None:
+        self._verb = wording.verb
+
+    async def __call__(self, session: Session, words: Words) -> Lines:
+        try:
+            fault = fault_said(self._verb, words)
+        except WordsError as error:
+            raise VerbError(str(error)) from None
+        return await _begin(session, fault)
+
+
+async def _restart(session: Session, words: Words) -> Lines:
+    try:
+        timed = await session.begin(Restart(NodeScope(" ".join(words))))
+    except FieldError as error:
+        raise VerbError(error.problem) from None
+    await session.heal(timed.id)
+    return (f"restarted {timed.fault.scope.describe()}",)
+
+
+async def _resume(session: Session, words: Words) -> Lines:
+    return await _undo(session, words[0], (Suspend,), "is not suspended: there is nothing to resume")
+
+
+async def _start(session: Session, words: Words) -> Lines:
+    return await _undo(session, words[0], DOWN, "runs: there is nothing to start")
+
+
+async def _undo(session: Session, node: str, kinds: tuple[type[Fault], ...], otherwise: str) -> Lines:
+    session.expect_known(node)
+    active = session.active_on(node, kinds)
+    if not active:
+        raise VerbError(f"{node} {otherwise}")
+    return await _heal_all(session, [timed.id for timed in active])
+
+
+async def _heal(session: Session, words: Words) -> Lines:
+    return await _heal_all(session, tuple(session.operator.active) if words[0] == "all" else words)
+
+
+async def _heal_all(session: Session, ids: Words) -> Lines:
+    for fault_id in ids:
+        session.expect_active(fault_id)
+    healed = [await session.heal(fault_id) for fault_id in ids]
+    return tuple(f"healed {timed.id}: {timed.fault.describe()}" for timed in healed) or ("nothing is broken",)
+
+
+async def _begin(session: Session, fault: Fault) -> Lines:
+    timed = await session.begin(fault)
+    return (f"{timed.id}: {timed.fault.describe()}",)
+
+
+BREAKING = (
+    *(Verb(it.verb, it.usage, it.summary, _Break(it), it.least, WORDS_MOST) for it in WORDINGS.values()),
+    Verb("restart", "NODES", "end a process in good order, and begin a new one", _restart, 1, WORDS_MOST),
+    Verb("resume", "NODE", "let a suspended process run on", _resume, 1, 1),
+    Verb("start", "NODE", "begin a new process with what the disk has", _start, 1, 1),
+    Verb("heal", "FAULT...|all", "end a fault, or all of them", _heal, 1, WORDS_MOST),
+)

@@ -1,0 +1,217 @@
+"""The control socket: other terminals and programs say verbs to a running cluster.
+
+A Unix socket in the run directory, for its owner only. Each message is four bytes
+of length, the most significant first, and a msgpack map:
+
+    request: {"line": "cut consumer-1 broker-a"}
+    answer:  {"ok": true, "lines": ["cut-1: cut consumer-1 <-> broker-a"]}
+
+Requests of one connection are answered in order. What cannot be understood gets
+`"ok": false` and one line that says why; where the framing is lost, the connection
+is closed after it. Nobody can make the cluster wait: who does not read for a while
+is dropped, and so is who would be one too many.
+"""
+
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgpack
+import trio
+
+from emulator.base.errors import UserError
+from emulator.console.session import Session
+from emulator.console.verb import Lines, VerbError
+
+SOCKET_FILE = "ctl.sock"
+REQUEST_BYTES_MAX = 64 * 1024
+CLIENTS_MAX = 16
+_LENGTH_BYTES = 4
+_BACKLOG = 256
+_READS_WITHIN_S = 5
+_CONNECTS_WITHIN_S = 10
+_ADDRESS_BYTES_MAX = 100
+"""A little less than what any system has room for."""
+_OPEN_FILES = Path("/proc/self/fd")
+
+
+class ControlError(UserError):
+    """The control socket cannot be reached, or cannot be made; says why in one line."""
+
+
+async def serve_control(session: Session) -> None:
+    """Listen in the run directory, and say to the cluster what comes in; an attendant of `run_scenario`.
+
+    Raises:
+        ControlError: the socket cannot be made.
+    """
+    path = session.run_directory / SOCKET_FILE
+    listener = _listen(path)
+    clients = _Clients(session)
+    try:
+        async with trio.open_nursery() as nursery:
+            while True:
+                stream, _ = await listener.accept()
+                nursery.start_soon(clients.serve, trio.SocketStream(stream))
+    finally:
+        listener.close()
+        _remove(path)
+
+
+@contextmanager
+def _short(path: Path) -> Iterator[str]:
+    """A name of a socket that fits into its address, however deep the directory lies."""
+    if len(os.fsencode(path)) < _ADDRESS_BYTES_MAX or not _OPEN_FILES.exists():
+        yield str(path)
+        return
+    directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        yield str(_OPEN_FILES / str(directory) / path.name)
+    finally:
+        os.close(directory)
+
+
+def _remove(path: Path) -> None:
+    path.unlink(missing_ok=True)
+
+
+def _listen(path: Path) -> trio.socket.SocketType:
+    """A socket that nobody but its owner could connect to at any time."""
+    made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    mask = os.umask(0o177)
+    try:
+        with _short(path) as name:
+            made.bind(name)
+    except OSError as error:
+        made.close()
+        raise ControlError(f"{path}: no control socket can be made: {error.strerror or error}") from None
+    finally:
+        os.umask(mask)
+    made.listen(_BACKLOG)
+    return trio.socket.from_stdlib_socket(made)
+
+
+class _Clients:
+    """All who are connected."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._count = 0
+
+    async def serve(self, stream: trio.SocketStream) -> None:
+        """Answer one client until it goes."""
+        self._count += 1
+        try:
+            async with stream:
+                if self._count > CLIENTS_MAX:
+                    await _answer(stream, ok=False, lines=(f"{CLIENTS_MAX} clients are connected already",))
+                    return
+                while await self._serve_one(stream):
+                    pass
+        except (trio.BrokenResourceError, trio.ClosedResourceError, trio.TooSlowError):
+            pass
+        finally:
+            self._count -= 1
+
+    async def _serve_one(self, stream: trio.SocketStream) -> bool:
+        """Answer one request; returns whether another may follow."""
+        head = await _receive(stream, _LENGTH_BYTES)
+        if head is None:
+            return False
+        length = int.from_bytes(head, "big")
+        if not 0 < length <= REQUEST_BYTES_MAX:
+            await _answer(stream, ok=False, lines=(f"a request has 1 to {REQUEST_BYTES_MAX} bytes, not {length}",))
+            return False
+        content = await _receive(stream, length)
+        if content is None:
+            return False
+        try:
+            lines = await self._session.say(_line(content))
+        except VerbError as error:
+            await _answer(stream, ok=False, lines=(str(error),))
+        else:
+            await _answer(stream, ok=True, lines=lines)
+        return True
+
+
+def _line(content: bytes) -> str:
+    try:
+        request = msgpack.unpackb(content)
+    except (ValueError, msgpack.UnpackException):
+        raise VerbError('expected a msgpack map {"line": "VERB ..."}') from None
+    line = request.get("line") if isinstance(request, dict) else None
+    if not isinstance(line, str):
+        raise VerbError('expected a msgpack map {"line": "VERB ..."}')
+    return line
+
+
+async def _receive(stream: trio.SocketStream, size: int) -> bytes | None:
+    """So many bytes; None where the client has gone before."""
+    content = b""
+    while len(content) < size:
+        part = await stream.receive_some(size - len(content))
+        if not part:
+            return None
+        content += part
+    return content
+
+
+async def _answer(stream: trio.SocketStream, *, ok: bool, lines: Lines) -> None:
+    with trio.fail_after(_READS_WITHIN_S):
+        await stream.send_all(_framed({"ok": ok, "lines": list(lines)}))
+
+
+def _framed(content: dict[str, Any]) -> bytes:
+    packed: bytes = msgpack.packb(content)
+    return len(packed).to_bytes(_LENGTH_BYTES, "big") + packed
+
+
+def newest_socket(runs: Path) -> Path:
+    """The control socket of the run that began last.
+
+    Raises:
+        ControlError: no run there has one.
+    """
+    found = sorted(runs.glob(f"*/{SOCKET_FILE}"), key=lambda path: path.stat().st_ctime_ns)
+    if not found:
+        raise ControlError(f"{runs}: no cluster runs there; `rmqemu up SCENARIO` starts one")
+    return found[-1]
+
+
+def ask(path: Path, line: str, timeout_s: float | None = None) -> tuple[bool, Lines]:
+    """Say a verb over a control socket and wait for what it tells.
+
+    Args:
+        timeout_s: for the answer; None: as long as the verb takes, since some let time pass.
+
+    Returns:
+        Whether it was done, and the lines.
+
+    Raises:
+        ControlError: nobody listens there, or there is no answer.
+    """
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.settimeout(_CONNECTS_WITHIN_S)
+        try:
+            with _short(path) as name:
+                connection.connect(name)
+            connection.settimeout(timeout_s)
+            connection.sendall(_framed({"line": line}))
+            length = int.from_bytes(_read(connection, _LENGTH_BYTES), "big")
+            answer = msgpack.unpackb(_read(connection, length))
+        except OSError as error:
+            raise ControlError(f"{path}: {error.strerror or error}; does the cluster run?") from None
+    return bool(answer["ok"]), tuple(answer["lines"])
+
+
+def _read(connection: socket.socket, size: int) -> bytes:
+    content = b""
+    while len(content) < size:
+        part = connection.recv(size - len(content))
+        if not part:
+            raise OSError("the cluster closed the connection")
+        content += part
+    return content

@@ -1,0 +1,180 @@
+"""Verbs that look, and change nothing."""
+
+from collections import Counter
+
+from emulator.base.text import nearest, shortened
+from emulator.console.session import Session
+from emulator.console.verb import Lines, Verb, VerbError, Words
+from emulator.network.link import LinkRule
+from emulator.state.beliefs import Matrix, matrix
+from nodes.beliefs import BeliefKind
+
+SHARED_KINDS = (
+    BeliefKind.VIEW,
+    BeliefKind.CONSUMER_IDS,
+    BeliefKind.ROUTE,
+    BeliefKind.LIVE_BROKERS,
+    BeliefKind.MEMBER_GROUP,
+    BeliefKind.MIN_BROKER,
+)
+"""Kinds about which healthy nodes of one role agree."""
+ALL = "all"
+_VALUE_CHARS = 90
+_S = 1_000
+
+
+async def _status(session: Session, _words: Words) -> Lines:
+    states = Counter(host.power_state.value for host in session.cluster.hosts.values())
+    nodes = ", ".join(f"{count} {state}" for state, count in states.items())
+    differing = [key for key in shared_subjects(session) if session.state.beliefs.differs(*key)]
+    lines = [f"{session.now_ms / _S:.3f} s, nodes: {nodes}; {_count(len(session.operator.active), 'active fault')}"]
+    lines += [f"they differ about {kind} {subject}" for kind, subject in differing]
+    return tuple(lines if differing else [*lines, "nodes of one role agree about everything they share"])
+
+
+async def _nodes(session: Session, _words: Words) -> Lines:
+    hosts = session.cluster.hosts.values()
+    rows = [(host.name, host.role, host.ip, host.power_state.value) for host in hosts]
+    rows += [
+        (node, session.state.beliefs.role(node), client_id, "outside") for node, client_id in session.outside().items()
+    ]
+    width = max(len(name) for name, *_ in rows)
+    return tuple(f"{name:<{width}}  {role:<10}  {at:<12}  {state}" for name, role, at, state in rows)
+
+
+async def _views(session: Session, words: Words) -> Lines:
+    """The matrix of a subject, or of all about which nodes of one role differ; below it, what the letters stand for."""
+    wanted = words[0] if words else None
+    shown = seen(session, wanted)
+    if not shown.subjects and wanted is None:
+        return ("nodes of one role agree about everything they share; `views all` shows all of it, agreed or not",)
+    names = [f"{it.kind} {it.subject}" for it in shown.subjects]
+    width = max(map(len, names))
+    lines = [" ".join([" " * width, *shown.nodes])]
+    for it, name in zip(shown.subjects, names, strict=True):
+        cells = (f"{it.cell(node):^{len(node)}}" for node in shown.nodes)
+        lines.append(" ".join([f"{name:<{width}}", *cells]).rstrip() + ("  they differ" if it.differs else ""))
+    for it in shown.subjects:
+        if it.differs or wanted not in (None, ALL):
+            lines += [
+                f"{it.kind} {it.subject} {letter}: {shortened(session.lines.value(it.kind, value), _VALUE_CHARS)}"
+                for letter, value in it.values.items()
+            ]
+    return tuple(lines)
+
+
+def seen(session: Session, wanted: str | None) -> Matrix:
+    """The matrix of a subject, of `all` of them, or, with None, of those about which nodes of one role differ.
+
+    Raises:
+        VerbError: nobody knows of such a subject.
+    """
+    keys = shared_subjects(session)
+    chosen = [
+        key for key in keys if (session.state.beliefs.differs(*key) if wanted is None else wanted in (ALL, key[1]))
+    ]
+    if not chosen and wanted is not None:
+        known = tuple(dict.fromkeys(subject for _, subject in keys))
+        raise VerbError(nearest("subject", wanted, known))
+    return matrix(session.state.beliefs, chosen, session.nodes)
+
+
+async def _owners(session: Session, words: Words) -> Lines:
+    """Who holds which queue; those of a topic, or all."""
+    owners = session.state.owners.owners()
+    topics = dict.fromkeys(queue.topic for queue in owners)
+    if words and words[0] not in topics:
+        raise VerbError(nearest("topic", words[0], tuple(topics)))
+    lines = []
+    for queue, holders in owners.items():
+        if not words or queue.topic == words[0]:
+            remark = {0: "nobody", 1: ""}.get(len(holders), f"({len(holders)} owners)")
+            lines.append(" ".join([f"{queue.group}  {queue.name}:", *holders, remark]).rstrip())
+    return tuple(lines) or ("no group consumes anything",)
+
+
+async def _diff(session: Session, words: Words) -> Lines:
+    """All about which two nodes differ; what only one of them knows of is no difference."""
+    one, other = (session.node(word) for word in words)
+    lines = []
+    for kind, subject in session.state.beliefs.subjects():
+        held = session.state.beliefs.held(kind, subject)
+        if one in held and other in held and held[one].value != held[other].value:
+            lines.append(f"{kind} {subject}")
+            lines += [
+                f"  {name}: {shortened(session.lines.value(kind, held[name].value), _VALUE_CHARS)}"
+                for name in (one, other)
+            ]
+    return tuple(lines) or (f"{one} and {other} agree about everything that both know of",)
+
+
+async def _links(session: Session, _words: Words) -> Lines:
+    rules: tuple[LinkRule, ...] = session.cluster.world.fabric.rules
+    names = (*session.cluster.hosts, *session.cluster.scenario.guests)
+    lines = []
+    for src in names:
+        for dst in names:
+            on_it = [rule.fault_id for rule in rules if src != dst and rule.covers(src, dst)]
+            if on_it:
+                lines.append(f"{src} -> {dst}: {', '.join(on_it)}")
+    return tuple(lines) or ("every link is as the scenario says",)
+
+
+async def _faults(session: Session, _words: Words) -> Lines:
+    active = session.operator.active.values()
+    hits = session.cluster.world.fabric.hits
+    lines = tuple(
+        f"{it.id}: {it.fault.describe()}, since {it.at_ms / _S:.3f} s, hit {_count(hits.of(it.id), 'time')}"
+        for it in active
+    )
+    return lines or ("no fault is active",)
+
+
+def shared_subjects(session: Session) -> list[tuple[str, str]]:
+    """(kind, subject) of all about which healthy nodes of one role agree."""
+    return [key for key in session.state.beliefs.subjects() if key[0] in SHARED_KINDS]
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+LOOKING = (
+    Verb("status", "", "how late it is, who runs, what is broken, who differs about what", _status),
+    Verb("nodes", "", "all nodes with their addresses and states", _nodes),
+    Verb("views", "[SUBJECT|all]", "who believes what; without a subject, all about which nodes differ", _views, 0, 1),
+    Verb("owners", "[TOPIC]", "who holds which queue", _owners, 0, 1),
+    Verb("diff", "A B", "everything about which two nodes differ", _diff, 2, 2),
+    Verb("links", "", "links on which a fault is", _links),
+    Verb("faults", "", "active faults", _faults),
+)
+
+
+async def _why(session: Session, words: Words) -> Lines:
+    from emulator.why.answer import answer  # noqa: PLC0415 - who never asks does not wait for Arrow's computing
+    from emulator.why.names import names_of  # noqa: PLC0415
+    from emulator.why.question import WhyError  # noqa: PLC0415
+
+    try:
+        session.cluster.world.recorder.flush()
+    except OSError as error:
+        raise VerbError(f"the trace cannot be written: {error.strerror or error}") from None
+    ips = {host.name: host.ip for host in session.cluster.hosts.values()}
+    try:
+        return answer(
+            words, session.run_directory, names_of(ips, session.cluster.scenario.brokers, session.cluster.names)
+        )
+    except WhyError as error:
+        raise VerbError(str(error)) from None
+
+
+ASKING = (
+    Verb(
+        "why",
+        "QUESTION",
+        "what led there: queue TOPIC/BROKER/ID, KIND SUBJECT, or node NODE; [of X] [at T]",
+        _why,
+        1,
+        8,
+    ),
+)

@@ -1,0 +1,230 @@
+"""The console of `rmqemu up`: a prompt for verbs, with the events above it."""
+
+import io
+import os
+import re
+import shutil
+import sys
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import trio
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from emulator.console.looking import ALL, seen, shared_subjects
+from emulator.console.session import Session
+from emulator.console.verb import VerbError, split
+from emulator.state.beliefs import Matrix, Subject
+from faults.catalogue import CHAOS_NAMES
+from faults.link import Stage
+from faults.target import ROLES
+from nodes.protocol.codes import RequestCode
+
+if TYPE_CHECKING:
+    from prompt_toolkit import PromptSession
+    from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+    from prompt_toolkit.document import Document
+    from prompt_toolkit.history import History
+
+
+_REFRESH_S = 0.5
+"""Faults of the scenario begin and end while somebody thinks."""
+
+
+class Prompt:
+    """A terminal, or what stands in its place.
+
+    Where there is no terminal it prints event lines, and takes nothing.
+    """
+
+    def __init__(self, *, interactive: bool) -> None:
+        self._interactive = interactive
+
+    @classmethod
+    def of_this_terminal(cls) -> "Prompt":
+        """A prompt if somebody sits before both ends of it."""
+        return cls(interactive=sys.stdin.isatty() and sys.stdout.isatty())
+
+    def attendants(self) -> tuple[Callable[[Session], Awaitable[None]], ...]:
+        """Who takes verbs from this terminal."""
+        return (self._take_verbs,) if self._interactive else ()
+
+    def print_above(self, line: str) -> None:
+        """Print an event; a prompt stays below it."""
+        typer.echo(line)
+
+    async def _take_verbs(self, session: Session) -> None:
+        from prompt_toolkit.patch_stdout import patch_stdout  # noqa: PLC0415 - only a terminal needs it
+
+        session.tellers.append(self.print_above)
+        terminal = _terminal(session)
+        with patch_stdout(raw=True):
+            while not session.leaving.is_set():
+                try:
+                    # A thread of its own: the prompt waits for keys, and `live` is the only mode in which one types.
+                    line = await trio.to_thread.run_sync(terminal.prompt, abandon_on_cancel=True)
+                except (EOFError, KeyboardInterrupt):
+                    line = "quit"
+                await self._say(session, line)
+
+    async def _say(self, session: Session, line: str) -> None:
+        try:
+            words = split(line)
+            if words[:1] == ["views"] and len(words) <= 2:
+                typer.echo(views_in_colour(session, words[1] if len(words) > 1 else None), nl=False)
+                return
+            for told in await session.say(line):
+                typer.echo(told)
+        except VerbError as error:
+            typer.echo(str(error))
+
+
+def _terminal(session: Session) -> "PromptSession[str]":
+    from prompt_toolkit import PromptSession  # noqa: PLC0415
+
+    def prompt() -> str:
+        return f"rmqemu [{_how_many(session)} active]> "
+
+    def toolbar() -> str:
+        active = "; ".join(f"{it.id}: {it.fault.describe()}" for it in session.operator.active.values())
+        return f"{session.now_ms / 1_000:.0f} s  {active or 'nothing is broken; help lists the verbs'}"
+
+    return PromptSession(
+        prompt,
+        completer=_completer(session),
+        history=_history(),
+        bottom_toolbar=toolbar,
+        refresh_interval=_REFRESH_S,
+        complete_while_typing=False,
+    )
+
+
+def _how_many(session: Session) -> str:
+    count = len(session.operator.active)
+    return f"{count} fault{'' if count == 1 else 's'}"
+
+
+def _completer(session: Session) -> "Completer":
+    from prompt_toolkit.completion import Completer, Completion  # noqa: PLC0415
+
+    class OfVerbs(Completer):
+        def get_completions(self, document: "Document", complete_event: "CompleteEvent") -> "Iterator[Completion]":  # noqa: ARG002 - prompt_toolkit's signature
+            line = document.text_before_cursor
+            begun = line.rpartition(" ")[2]
+            for word in completions(session, line):
+                yield Completion(word, start_position=-len(begun))
+
+    return OfVerbs()
+
+
+def _history() -> "History":
+    """What was typed in earlier sessions, if the machine lets us keep it."""
+    from prompt_toolkit.history import FileHistory, InMemoryHistory  # noqa: PLC0415
+
+    state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "rmqemu"
+    try:
+        state.mkdir(parents=True, exist_ok=True)
+        (state / "history").touch()
+    except OSError:
+        return InMemoryHistory()
+    return FileHistory(str(state / "history"))
+
+
+_WORD = re.compile(r"[A-Za-z][A-Za-z-]*")
+_NODES = ("NODE", "NODES", "A", "B", "CONDITION")
+
+
+def completions(session: Session, line: str) -> tuple[str, ...]:
+    """The words that could stand where a line ends, those that begin as it does."""
+    before, _, begun = line.rpartition(" ")
+    words = before.split()
+    if words[:1] == ["at"] and len(words) >= 2:
+        words = words[2:]
+    offered = session.verbs if not words else _offered(session, words[0])
+    return tuple(dict.fromkeys(word for word in offered if word.startswith(begun)))
+
+
+def _offered(session: Session, name: str) -> Iterable[str]:
+    if name not in session.verbs:
+        return
+    for word in _WORD.findall(session.verbs[name].usage):
+        if word.islower():
+            yield word
+        else:
+            yield from _filling(session, word)
+
+
+def _filling(session: Session, word: str) -> Iterable[str]:
+    if word in _NODES:
+        yield from session.cluster.hosts
+        yield from session.cluster.scenario.guests
+        yield from ROLES if word == "NODES" else ()
+    elif word == "FAULT":
+        yield from session.operator.active
+    elif word == "SUBJECT":
+        yield from (subject for _, subject in shared_subjects(session))
+        yield ALL
+    elif word in ("GROUP", "G"):
+        yield from (spec.group for spec in session.cluster.scenario.consumers)
+    elif word in ("TOPIC", "T"):
+        yield from (spec.name for spec in session.cluster.scenario.topics)
+    elif word == "CODE":
+        yield from (code.name for code in RequestCode)
+    elif word == "STAGE":
+        yield from Stage
+    elif word == "NAME":
+        yield from CHAOS_NAMES
+    elif word == "VERB":
+        yield from session.verbs
+
+
+_CAMPS = ("green", "red", "yellow", "magenta", "cyan", "blue")
+"""The first is that of the largest camp."""
+
+
+def views_in_colour(session: Session, wanted: str | None) -> str:
+    """The matrix with escape sequences, as wide as this terminal.
+
+    Raises:
+        VerbError: nobody knows of such a subject.
+    """
+    shown = seen(session, wanted)
+    if not shown.subjects:
+        return "nodes of one role agree about everything they share; `views all` shows all of it, agreed or not\n"
+    into = io.StringIO()
+    console = Console(file=into, force_terminal=True, width=shutil.get_terminal_size().columns, highlight=False)
+    console.print(_table(shown))
+    for subject in shown.subjects:
+        if subject.differs or wanted is not None:
+            _print_values(console, session, subject)
+    return into.getvalue()
+
+
+def _table(shown: Matrix) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("who believes what", no_wrap=True)
+    for node in shown.nodes:
+        table.add_column(node, justify="center", overflow="ellipsis", no_wrap=True)
+    for subject in shown.subjects:
+        cells = [Text(subject.cell(node), _style(subject, subject.cell(node))) for node in shown.nodes]
+        table.add_row(Text(f"{subject.kind} {subject.subject}", "bold" if subject.differs else "dim"), *cells)
+    return table
+
+
+def _print_values(console: Console, session: Session, subject: Subject) -> None:
+    for letter, value in subject.values.items():
+        held = session.lines.value(subject.kind, value)
+        line = Text.assemble(f"{subject.kind} {subject.subject} ", (letter, _style(subject, letter)), f": {held}")
+        console.print(line, overflow="ellipsis", no_wrap=True)
+
+
+def _style(subject: Subject, letter: str) -> str:
+    if letter not in subject.values:
+        return "dim"
+    if not subject.differs:
+        return "dim green"
+    return f"bold {_CAMPS[list(subject.values).index(letter) % len(_CAMPS)]}"

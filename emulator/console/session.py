@@ -1,0 +1,209 @@
+"""The session at which somebody sits before a running cluster."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import attrs
+import trio
+
+from emulator.base.text import nearest
+from emulator.cluster import Cluster
+from emulator.cluster.effects import ImpossibleError
+from emulator.cluster.operator import Operator
+from emulator.console.verb import Lines, Verb, VerbError, do, split
+from emulator.machine.host import EmulatedHost
+from emulator.spec.section import SpecError
+from emulator.spec.targets import check_fault, outside
+from emulator.state.event_lines import EventLines
+from emulator.state.live import LiveState
+from faults.fault import Fault
+from faults.plan import Phase, Plan, Step, TimedFault
+from faults.target import ANY, Names
+from nodes.fields import FieldError
+
+_NS_PER_MS = 1_000_000
+
+
+class Session:
+    """What verbs act on, and what was done by hand.
+
+    Args:
+        cluster: that runs.
+        operator: does to it what the scenario's plan says, too.
+        state: what is known of the run; it has to hear of every row.
+        run_directory: of this run.
+        verbs: all that can be said.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        operator: Operator,
+        state: LiveState,
+        run_directory: Path,
+        verbs: Mapping[str, "Verb[Session]"],
+    ) -> None:
+        self.verbs = verbs
+        self.cluster = cluster
+        self.operator = operator
+        self.run_directory = run_directory
+        self.state = state
+        self.lines = EventLines(cluster.scenario)
+        self.lines.names = cluster.names
+        """Puts events into words."""
+        self.leaving = trio.Event()
+        """Somebody wants to leave."""
+        self.tellers: list[Callable[[str], None]] = []
+        """Who is told what comes of a verb that was to be done later."""
+        self._done: list[TimedFault] = []
+        self._next_ms = 0
+
+    @property
+    def now_ms(self) -> int:
+        """Whole milliseconds since the run began."""
+        return self.cluster.world.timeline.now_ns // _NS_PER_MS
+
+    async def pass_ms(self, duration_ms: int) -> None:
+        """Let emulated time pass."""
+        await self.cluster.world.sleep_until_ns(self.cluster.world.timeline.now_ns + duration_ms * _NS_PER_MS)
+
+    async def say(self, line: str) -> Lines:
+        """Do what a line says.
+
+        Returns:
+            What there is to tell.
+
+        Raises:
+            VerbError: it cannot be done.
+        """
+        return await do(split(line), self, self.verbs)
+
+    def tell(self, line: str) -> None:
+        """Tell everybody who watches."""
+        for teller in self.tellers:
+            teller(line)
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """Names of all nodes in the order of the cluster, then of the clients of programs outside as they came."""
+        return tuple(dict.fromkeys([*self.cluster.hosts, *self.state.beliefs.nodes()]))
+
+    def outside(self) -> dict[str, str]:
+        """Node -> client id of every client of a program outside that is there now."""
+        found = {node: client_id for client_id, node in self.cluster.names.items() if node not in self.cluster.hosts}
+        return {node: client_id for node, client_id in found.items() if self.state.beliefs.is_alive(node)}
+
+    def node(self, name: str) -> str:
+        """The name of a node, or of a client outside.
+
+        Raises:
+            VerbError: there is none of that name.
+        """
+        if name not in self.nodes:
+            raise VerbError(nearest("node", name, self.nodes))
+        return name
+
+    def host(self, name: str) -> EmulatedHost:
+        """A node's host.
+
+        Raises:
+            VerbError: there is none of that name.
+        """
+        if name not in self.cluster.hosts:
+            raise VerbError(nearest("node", name, tuple(self.cluster.hosts)))
+        return self.cluster.hosts[name]
+
+    def expect_known(self, name: str) -> None:
+        """Refuse whom nobody knows.
+
+        Raises:
+            VerbError: there is neither a node nor a program outside of that name.
+        """
+        if name not in outside(self.cluster.scenario):
+            self.host(name)
+
+    async def begin(self, fault: Fault) -> TimedFault:
+        """Break something, until it is healed.
+
+        Returns:
+            The fault with the nodes that it hits by name.
+
+        Raises:
+            VerbError: whom it is to hit is not there, or is in no state in which it could be hit.
+        """
+        self._expect_known(fault)
+        await self._wait_for_an_instant_of_its_own()
+        asked = TimedFault(self._free_id(fault.kind), fault, self.now_ms)
+        self._expect_possible(self._resolved(asked).fault)
+        await self.operator.do(Step(self.now_ms, Phase.BEGIN, asked))
+        timed = self.operator.active[asked.id]
+        self._done.append(timed)
+        return timed
+
+    def _expect_known(self, fault: Fault) -> None:
+        for _, target in fault.scope.targets():
+            for name in target.names if isinstance(target, Names) else ():
+                if name != ANY:
+                    self.expect_known(name)
+        try:
+            check_fault(self.cluster.scenario, "", fault)
+        except SpecError as error:
+            raise VerbError(error.problem) from None
+
+    def _expect_possible(self, fault: Fault) -> None:
+        try:
+            self.operator.expect_possible(fault)
+        except ImpossibleError as error:
+            raise VerbError(str(error)) from None
+
+    def _resolved(self, asked: TimedFault) -> TimedFault:
+        try:
+            return self.operator.resolve(asked)
+        except FieldError as error:
+            raise VerbError(error.problem) from None
+
+    async def heal(self, fault_id: str) -> TimedFault:
+        """End a fault, whoever began it.
+
+        Raises:
+            VerbError: none of that id is active.
+        """
+        self.expect_active(fault_id)
+        await self._wait_for_an_instant_of_its_own()
+        self.expect_active(fault_id)  # somebody else may have been faster
+        timed = self.operator.active[fault_id]
+        await self.operator.do(Step(self.now_ms, Phase.END, timed))
+        lasted_ms = self.now_ms - timed.at_ms
+        self._done = [attrs.evolve(one, for_ms=lasted_ms) if one is timed else one for one in self._done]
+        return timed
+
+    def expect_active(self, fault_id: str) -> None:
+        """Refuse to heal what is not broken.
+
+        Raises:
+            VerbError: no fault of that id is active.
+        """
+        if fault_id not in self.operator.active:
+            raise VerbError(nearest("active fault", fault_id, tuple(self.operator.active)))
+
+    def active_on(self, node: str, kinds: tuple[type[Fault], ...]) -> tuple[TimedFault, ...]:
+        """The active faults of some kinds that hit a node."""
+        faults = self.operator.active.values()
+        return tuple(timed for timed in faults if isinstance(timed.fault, kinds) and timed.fault.scope.matches(node))
+
+    def by_hand(self) -> Plan:
+        """All that was done by hand so far; what is still active has no end."""
+        return Plan(tuple(self._done))
+
+    async def _wait_for_an_instant_of_its_own(self) -> None:
+        """Whole milliseconds are what scenario files can say, so nothing that is done shares one with another."""
+        self._next_ms = max(self._next_ms, -(-self.cluster.world.timeline.now_ns // _NS_PER_MS))
+        instant_ms, self._next_ms = self._next_ms, self._next_ms + 1
+        await self.cluster.world.sleep_until_ns(instant_ms * _NS_PER_MS)
+
+    def _free_id(self, kind: str) -> str:
+        used = dict.fromkeys([*self.operator.active, *(timed.id for timed in self._done)])
+        number = 1
+        while f"{kind}-{number}" in used:
+            number += 1
+        return f"{kind}-{number}"

@@ -1,0 +1,201 @@
+"""Times as people say them to a cluster: `30s`, `500ms`, `2m`, and `+30s` for from now."""
+
+import re
+from collections.abc import Callable
+
+import trio
+
+from emulator.base.text import nearest
+from emulator.console.looking import shared_subjects
+from emulator.console.session import Session
+from emulator.console.verb import WORDS_MOST, Lines, Verb, VerbError, Words, do, understood
+from emulator.machine.host import PowerState
+from emulator.trace.recorder import Row
+from emulator.trace.schema import Table
+from faults.link import Stage
+
+_SPAN = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)?")
+_UNIT_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000}
+
+
+def span_ms(text: str) -> int:
+    """A length of time; a number alone is seconds.
+
+    Raises:
+        VerbError: it is none.
+    """
+    found = _SPAN.fullmatch(text)
+    if found is None:
+        raise VerbError(f"expected a time such as 30s, 500ms or 2m, not {text}")
+    return round(float(found[1]) * _UNIT_MS[found[2] or "s"])
+
+
+def instant_ms(text: str, now_ms: int) -> int:
+    """An instant since the run began; with a plus, from now.
+
+    Raises:
+        VerbError: it is none, or it has passed.
+    """
+    if text.startswith("+"):
+        return now_ms + span_ms(text[1:])
+    at_ms = span_ms(text)
+    if at_ms < now_ms:
+        raise VerbError(f"expected an instant to come: {text} was {(now_ms - at_ms) / 1_000:.3f} s ago")
+    return at_ms
+
+
+Condition = Callable[[], bool]
+_READY = "ready"
+_STATES = (_READY, Stage.STARTING.value, *(it.value for it in PowerState if it is not PowerState.RUNNING))
+_OWNED = {"nobody": 0, "somebody": 1}
+_SEVERAL = "several"
+
+
+def condition(session: Session, words: Words) -> Condition:
+    """What words say.
+
+    Raises:
+        VerbError: they say nothing that one could wait for.
+    """
+    head, rest = words[0], " ".join(words[1:])
+    if head in ("agree", "differ"):
+        return _agreement(session, rest or None, wanted=head == "agree")
+    if head.count("/") == 2:
+        return _ownership(session, head, rest)
+    host = session.host(head)
+    if rest not in _STATES:
+        raise VerbError(nearest("state", rest, _STATES))
+    if rest in (_READY, Stage.STARTING.value):
+        is_ready = rest == _READY
+        return lambda: (
+            host.power_state is PowerState.RUNNING
+            and host.process is not None
+            and host.process.is_in(Stage.STARTING) != is_ready
+        )
+    return lambda: host.power_state.value == rest
+
+
+def _agreement(session: Session, subject: str | None, *, wanted: bool) -> Condition:
+    def holds() -> bool:
+        keys = [key for key in shared_subjects(session) if subject in (None, key[1])]
+        # Who has not started yet neither agrees nor differs.
+        has_begun = bool(keys) and (not wanted or session.cluster.started.is_set())
+        return has_begun and wanted != any(session.state.beliefs.differs(*key) for key in keys)
+
+    return holds
+
+
+def _ownership(session: Session, queue: str, who: str) -> Condition:
+    owners = session.state.owners
+    if not who:
+        raise VerbError("expected a node, nobody, somebody or several after the queue")
+    if who in _OWNED:
+        return lambda: len(owners.of(queue)) == _OWNED[who]
+    if who == _SEVERAL:
+        return lambda: len(owners.of(queue)) > 1
+    name = session.node(who)
+    return lambda: owners.of(queue) == (name,)
+
+
+_NS_PER_MS = 1_000_000
+_PATIENCE_MS = 600_000
+_STEPS_MOST = 1_000
+
+
+async def _at(session: Session, words: Words) -> Lines:
+    at_ms = instant_ms(words[0], session.now_ms)
+    line = " ".join(words[1:])
+    understood(words[1:], session.verbs)  # a mistake is told now, not then
+    session.cluster.world.nursery.start_soon(_then, session, at_ms, words[1:], name=f"at {at_ms} ms: {line}")
+    return (f"at {at_ms / 1_000:.3f} s: {line}",)
+
+
+async def _then(session: Session, at_ms: int, words: Words) -> None:
+    await session.cluster.world.sleep_until_ns(at_ms * _NS_PER_MS)
+    try:
+        told = await do(words, session, session.verbs)
+    except VerbError as error:
+        told = (f"{' '.join(words)}: {error}",)
+    for line in told:
+        session.tell(line)
+
+
+async def _run_for(session: Session, words: Words) -> Lines:
+    await session.pass_ms(span_ms(words[0]))
+    return (f"{session.now_ms / 1_000:.3f} s",)
+
+
+async def _step(session: Session, words: Words) -> Lines:
+    """The next events, as they are told to whoever watches."""
+    word = words[0] if words else "1"
+    if not word.isdecimal() or not 1 <= int(word) <= _STEPS_MOST:
+        raise VerbError(f"expected a number of events from 1 to {_STEPS_MOST}, not {word}")
+    seen: list[str] = []
+    enough = trio.Event()
+
+    def note(table: Table, row: Row) -> None:
+        line = session.lines.line(table, row)
+        if line is not None and len(seen) < int(word):
+            seen.append(line)
+            if len(seen) == int(word):
+                enough.set()
+
+    listeners = session.cluster.world.recorder.listeners
+    listeners.append(note)
+    try:
+        await enough.wait()
+    finally:
+        listeners.remove(note)
+    return tuple(seen)
+
+
+async def _until(session: Session, words: Words) -> Lines:
+    patience_ms = _PATIENCE_MS
+    if len(words) > 2 and words[-2] == "within":
+        words, patience_ms = words[:-2], span_ms(words[-1])
+    holds = condition(session, words)
+    began_ms = session.now_ms
+    if not await _comes_true(session, holds, began_ms + patience_ms):
+        raise VerbError(f"not so within {patience_ms / 1_000:g} s: {' '.join(words)}")
+    return (f"{session.now_ms / 1_000:.3f} s, after {(session.now_ms - began_ms) / 1_000:.3f} s: {' '.join(words)}",)
+
+
+async def _comes_true(session: Session, holds: Condition, until_ms: int) -> bool:
+    world = session.cluster.world
+    changed = trio.Event()
+
+    def wake() -> None:
+        changed.set()
+
+    def note(_table: Table, _row: Row) -> None:
+        changed.set()
+
+    world.recorder.listeners.append(note)
+    alarm = world.timeline.call_at(until_ms * _NS_PER_MS, wake)
+    try:
+        while True:
+            await world.clock.idle()  # what happens at one instant is looked at when all of it has happened
+            if holds():
+                return True
+            if session.now_ms >= until_ms:
+                return False
+            await changed.wait()
+            changed = trio.Event()
+    finally:
+        alarm.cancel()
+        world.recorder.listeners.remove(note)
+
+
+TIMING = (
+    Verb("at", "T VERB...", "do a verb at 90s of the run, or +30s from now", _at, 2, WORDS_MOST),
+    Verb("run-for", "T", "let time pass", _run_for, 1, 1),
+    Verb("step", "[N]", "let time pass until the next event, or the next N", _step, 0, 1),
+    Verb(
+        "until",
+        "CONDITION [within T]",
+        "let time pass until agree, differ, NODE STATE, or TOPIC/BROKER/QUEUE NODE|nobody|somebody|several",
+        _until,
+        1,
+        WORDS_MOST,
+    ),
+)

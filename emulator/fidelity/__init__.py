@@ -1,0 +1,1 @@
+"""Every trap of RocketMQ, and what became of it here."""

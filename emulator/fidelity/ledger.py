@@ -1,0 +1,137 @@
+"""The ledger of fidelity: every trap of RocketMQ, and what this emulator makes of it.
+
+A trap is a behaviour that a re-implementation easily gets wrong: M1 to M72
+about membership, C1 to C50 about consumption; Y1 to Y19 and X1 to X22 are what
+running the real system taught about either. `traps.toml` lists them
+all, with a reason for each that is absent; `ledger.json` holds what
+the marks of the tests say (`make ledger` writes it, a test compares the two).
+"""
+
+import json
+import tomllib
+from collections.abc import Sequence
+from enum import StrEnum
+from functools import cache
+from importlib.resources import files
+
+import attrs
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+
+class Status(StrEnum):
+    """How far a trap is reproduced."""
+
+    REPRODUCED = "reproduced"
+    SIMPLIFIED = "simplified"
+    ABSENT = "absent"
+
+
+@attrs.frozen
+class Trap:
+    """One behaviour in the catalogue."""
+
+    id: str
+    """`M1`..`M72`, `C1`..`C50`, `Y1`..`Y19` or `X1`..`X22`."""
+    title: str
+    absent: str
+    """Why it is not reproduced, as long as no test names it."""
+
+
+@attrs.frozen
+class TrapMark:
+    """What the mark of one test says about one trap."""
+
+    trap: str
+    test: str
+    """Node id: `tests/tables/test_route_table.py::test_...`."""
+    status: Status = Status.REPRODUCED
+    note: str = ""
+    """How it is simplified."""
+
+
+@attrs.frozen
+class LedgerRow:
+    """One trap and its fate."""
+
+    trap: str
+    title: str
+    status: Status
+    tests: tuple[str, ...]
+    """Node ids of the tests that prove it; none where it is absent."""
+    note: str
+    """Simplified: how. Absent: why."""
+
+
+@cache
+def catalogue() -> tuple[Trap, ...]:
+    """All traps: M1 to M72, C1 to C50, Y1 to Y19, X1 to X22."""
+    tables = tomllib.loads(_data("traps.toml"))
+    return tuple(Trap(trap, entry["title"], entry["absent"]) for trap, entry in tables.items())
+
+
+def recorded_marks() -> tuple[TrapMark, ...]:
+    """The marks of the tests that this version was built with."""
+    entries = json.loads(_data("ledger.json"))
+    return tuple(TrapMark(entry["trap"], entry["test"], Status(entry["status"]), entry["note"]) for entry in entries)
+
+
+def ledger(marks: tuple[TrapMark, ...] | None = None) -> list[LedgerRow]:
+    """What has become of every trap.
+
+    A trap is simplified as soon as one of its tests says so.
+
+    Args:
+        marks: the marks to judge by; by default those recorded with this version.
+
+    Returns:
+        One row per trap, in the order of the catalogue.
+    """
+    judged = recorded_marks() if marks is None else marks
+    return [_row(trap, [mark for mark in judged if mark.trap == trap.id]) for trap in catalogue()]
+
+
+def brief(row: LedgerRow) -> dict[str, str]:
+    """A row for programs: trap, status, test (the first that proves it, empty where it is absent), note."""
+    return {
+        "trap": row.trap,
+        "status": row.status.value,
+        "test": row.tests[0] if row.tests else "",
+        "note": row.note,
+    }
+
+
+def _row(trap: Trap, marks: list[TrapMark]) -> LedgerRow:
+    if not marks:
+        return LedgerRow(trap.id, trap.title, Status.ABSENT, (), trap.absent)
+    simplified = any(mark.status is Status.SIMPLIFIED for mark in marks)
+    status = Status.SIMPLIFIED if simplified else Status.REPRODUCED
+    notes = dict.fromkeys(mark.note for mark in marks if mark.note)
+    return LedgerRow(trap.id, trap.title, status, tuple(mark.test for mark in marks), "; ".join(notes))
+
+
+def _data(name: str) -> str:
+    return files("emulator.fidelity").joinpath(name).read_text(encoding="utf-8")
+
+
+_STYLE = {Status.REPRODUCED: "green", Status.SIMPLIFIED: "yellow", Status.ABSENT: "dim"}
+
+
+def render(rows: Sequence[LedgerRow]) -> RenderableType:
+    """The ledger as a table, and how many traps there are of each status."""
+    table = Table(box=None, pad_edge=False)
+    for column in ("trap", "status", "tests"):
+        table.add_column(column, no_wrap=True, justify="right" if column == "tests" else "left")
+    table.add_column("what the real system does, and how or why not here", overflow="fold")
+    for row in rows:
+        what = Text(row.title)
+        if row.note:
+            what.append(f"\n{row.note}", style="dim")
+        table.add_row(row.trap, Text(row.status, style=_STYLE[row.status]), str(len(row.tests) or ""), what)
+    return Group(table, "", summary(rows))
+
+
+def summary(rows: Sequence[LedgerRow]) -> str:
+    """`60 reproduced, 3 simplified, 59 absent`."""
+    return ", ".join(f"{sum(row.status is status for row in rows)} {status}" for status in Status)

@@ -1,1 +1,0 @@
-"""The notebook handle: a running cluster behind ordinary, synchronous calls."""

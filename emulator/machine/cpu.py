@@ -1,0 +1,80 @@
+"""A machine whose CPU is scarce: its process gets a turn now and then, as under a cgroup's quota."""
+
+from collections.abc import Callable
+from contextvars import copy_context
+
+import trio
+
+from emulator.machine.process import HostProcess
+from emulator.machine.world import World
+
+_NS_PER_MS = 1_000_000
+
+
+class CpuQuota:
+    """Gives the process of a machine its turns while a fault holds the CPU back.
+
+    Between two turns nothing of the process runs, as if it were stopped; the kernel goes on.
+
+    Args:
+        name: of the machine.
+        process: gives the process that the machine has now, None where it has none.
+    """
+
+    def __init__(self, world: World, name: str, process: Callable[[], HostProcess | None]) -> None:
+        self._world = world
+        self._name = name
+        self._process = process
+        self._turns_ms: dict[str, int] = {}
+        """Fault -> from one turn to the next."""
+        self._until_healed = trio.CancelScope()
+
+    async def throttle(self, fault_id: str, turn_ms: int) -> None:
+        """Turns are so far apart from now on; of several faults the worst decides."""
+        self._turns_ms[fault_id] = turn_ms
+        if len(self._turns_ms) == 1:
+            until_healed = self._until_healed = trio.CancelScope()
+            await self.wait_for_turn()
+            name = f"{self._name}/turns of the CPU"
+            self._world.nursery.start_soon(self._take_turns, until_healed, name=name)
+
+    async def unthrottle(self, fault_id: str) -> None:
+        """End a fault."""
+        self._turns_ms.pop(fault_id, None)
+        if not self._turns_ms:
+            self._until_healed.cancel()
+            await self._take()
+
+    async def wait_for_turn(self) -> None:
+        """A process that has just begun, or runs on after SIGCONT, has had its turn: it waits for the next one."""
+        if self._turns_ms:
+            await self._world.clock.idle()
+        if self._turns_ms:  # it may have been healed meanwhile
+            self._leave()
+
+    async def _take_turns(self, until_healed: trio.CancelScope) -> None:
+        world = self._world
+        with until_healed:
+            while True:
+                turn_ns = max(self._turns_ms.values()) * _NS_PER_MS
+                await world.sleep_until_ns(world.timeline.now_ns + turn_ns)
+                await self._take()
+                await world.clock.idle()
+                self._leave()
+
+    def _leave(self) -> None:
+        process = self._process()
+        if process is not None and process.alive and not process.stopped:
+            process.leave_cpu()
+
+    async def _take(self) -> None:
+        """Whatever has waited is done, in order."""
+        process, world = self._process(), self._world
+        if process is None or not process.alive or process.stopped or not process.suspended:
+            return
+        for fault_id in self._turns_ms:
+            world.fabric.hits.count(fault_id, process.waiting)
+        late = copy_context().run(process.take_cpu)  # what it handles sets causes that are not ours
+        if late:
+            await world.clock.idle()
+            copy_context().run(world.fabric.hand_over, late)

@@ -1,0 +1,167 @@
+"""An emulated machine and the process on it: power states, time, network, disk, chance."""
+
+from collections.abc import Callable
+from contextvars import copy_context
+from enum import StrEnum
+
+from emulator.machine.clock import MachineClock
+from emulator.machine.cpu import CpuQuota
+from emulator.machine.disk import EmulatedDisk
+from emulator.machine.process import HostProcess
+from emulator.machine.world import World
+from nodes.beliefs import Lifecycle, LifecycleEvent
+from nodes.host import Host, Node
+
+_FIRST_PORT = 32_768
+NodeFactory = Callable[[Host], Node]
+
+
+class PowerState(StrEnum):
+    """What a machine's process is doing."""
+
+    DOWN = "down"
+    RUNNING = "running"
+    SUSPENDED = "suspended"
+    POWERED_OFF = "powered off"
+
+
+class PowerStateError(Exception):
+    """A verb that makes no sense in the present power state."""
+
+
+class EmulatedHost:
+    """A machine: keeps its address and its disk through all that happens to its processes.
+
+    Args:
+        number: position in the spec; pids and streams follow from it.
+        role: nameserver, broker, consumer or producer.
+        factory: makes the node for each new process.
+        shares: the host whose address, and so whose ephemeral ports, this one has, too.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        number: int,
+        name: str,
+        role: str,
+        ip: str,
+        detail: str,
+        factory: NodeFactory,
+        shares: "EmulatedHost | None" = None,
+    ) -> None:
+        self.world = world
+        self.number = number
+        self.name = name
+        self.role = role
+        self.ip = ip
+        hits = world.fabric.hits
+        self.disk = EmulatedDisk(world.timeline, hits)
+        self.clock = MachineClock(world.timeline, hits)
+        self.cpu = CpuQuota(world, name, lambda: self.process)
+        self.process: HostProcess | None = None
+        self.node: Node | None = None
+        self.errors: list[Exception] = []
+        self._detail = detail
+        self._factory = factory
+        self._shares = shares
+        self._incarnations = 0
+        self._ports = _FIRST_PORT
+        self._powered_off = False
+
+    @property
+    def power_state(self) -> PowerState:
+        """What the machine's process is doing."""
+        if self._powered_off:
+            return PowerState.POWERED_OFF
+        if self.process is None or not self.process.alive:
+            return PowerState.DOWN
+        return PowerState.SUSPENDED if self.process.stopped else PowerState.RUNNING
+
+    def next_port(self) -> int:
+        """An ephemeral port, never the same twice before they run out."""
+        if self._shares is not None:
+            return self._shares.next_port()
+        self._ports = self._ports + 1 if self._ports < 65_535 else _FIRST_PORT
+        return self._ports
+
+    def start(self) -> None:
+        """Begin a new process; a machine without power is switched on."""
+        self._require(PowerState.DOWN, PowerState.POWERED_OFF, verb="start")
+        self._powered_off = False
+        self.world.fabric.powered.setdefault(self.ip, self.name)
+        self._incarnations += 1
+        process = HostProcess(self, self._incarnations)
+        self.process = process
+        self.node = node = self._factory(process)
+        process.record(Lifecycle(LifecycleEvent.STARTED, self._detail))
+        self.world.nursery.start_soon(self._run, process, node, name=f"{self.name}/process")
+
+    async def kill(self) -> None:
+        """SIGKILL: tasks and memory are gone, peers see their connections close, the disk stays."""
+        await self._end("kill", LifecycleEvent.KILLED, silent=False)
+
+    async def power_off(self) -> None:
+        """The machine goes silent: no FIN, no answer; unsynced writes are lost."""
+        if self.power_state is not PowerState.DOWN:
+            await self._end("power off", LifecycleEvent.POWERED_OFF, silent=True)
+        self._powered_off = True
+        self.world.fabric.lose_power(self.ip)
+        self.disk.lose_power()
+
+    async def restart(self) -> None:
+        """A new process on the same address; what runs is killed first."""
+        if self.power_state in (PowerState.RUNNING, PowerState.SUSPENDED):
+            await self.kill()
+        self.start()
+
+    async def shutdown(self) -> None:
+        """SIGTERM: the node stops in its own order; returns when it has."""
+        self._require(PowerState.RUNNING, verb="shut down")
+        assert self.node is not None
+        assert self.process is not None
+        self.process.record(Lifecycle(LifecycleEvent.STOPPING))
+        self.node.request_shutdown()
+        await self.process.ended.wait()
+
+    async def suspend(self) -> None:
+        """SIGSTOP: nothing runs, connections stay open, what arrives is buffered."""
+        self._require(PowerState.RUNNING, verb="suspend")
+        await self.world.clock.idle()
+        if self.process is not None and self.process.alive:
+            self.process.record(Lifecycle(LifecycleEvent.SUSPENDED))
+            self.process.freeze()
+
+    async def resume(self) -> None:
+        """SIGCONT.
+
+        Threads whose sleep is over run before the process has found out which of the connections that it had
+        opened have ended, as was seen with the real client: its heartbeats are under way before it knows that the
+        broker gave it up.
+        """
+        self._require(PowerState.SUSPENDED, verb="resume")
+        assert self.process is not None
+        process = self.process
+        process.record(Lifecycle(LifecycleEvent.RESUMED))
+        late = copy_context().run(process.thaw)  # what it handles sets causes that are not ours
+        await self.world.clock.idle()
+        copy_context().run(self.world.fabric.hand_over, late)
+
+    async def _end(self, verb: str, event: LifecycleEvent, *, silent: bool) -> None:
+        self._require(PowerState.RUNNING, PowerState.SUSPENDED, verb=verb)
+        await self.world.clock.idle()
+        process = self.process
+        if process is not None and process.alive:
+            process.record(Lifecycle(event))
+            process.die(silent=silent)
+            await process.ended.wait()
+
+    async def _run(self, process: HostProcess, node: Node) -> None:
+        await process.run(node)
+        if process.error is not None:
+            self.errors.append(process.error)
+
+    def _require(self, *states: PowerState, verb: str) -> None:
+        if self.power_state not in states:
+            msg = f"cannot {verb} {self.name}: it is {self.power_state}"
+            raise PowerStateError(msg)

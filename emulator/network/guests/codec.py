@@ -1,0 +1,205 @@
+"""Addresses as a program outside can dial them, in place of those that emulated nodes tell each other."""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Protocol
+
+import attrs
+
+from nodes.cause import NO_CAUSE
+from nodes.protocol.codes import RequestCode
+from nodes.protocol.command import Command, CommandFlag
+from nodes.protocol.errors import ProtocolError
+from nodes.protocol.message_id import ADDRESS_DIGITS, address_digits, message_id_address
+from nodes.rpc.codec import Decoder, FrameError, encode
+from nodes.wire import body_kinds
+from nodes.wire.remoting_command import (
+    RemotingCommand,
+    RemotingDecoder,
+    SerializeType,
+    encode_remoting,
+    from_command,
+)
+
+_EMULATED = re.compile(rb"\b127\.1\.\d{1,3}\.\d{1,3}(?=:\d)")
+
+
+@attrs.define
+class GuestAddresses:
+    """What one program outside is told.
+
+    Attributes:
+        dialable: the machine's address for an emulated one; what is not emulated stays as it is.
+    """
+
+    dialable: Callable[[str], str]
+    _shown_digits: dict[str, str] = attrs.field(factory=dict, init=False, eq=False)
+
+    def host(self, address: str) -> str:
+        """An `ip:port`, or an empty text."""
+        ip, colon, port = address.rpartition(":")
+        return f"{self._ip(ip)}:{port}" if colon else address
+
+    def in_json(self, body: bytes) -> bytes:
+        """A body with the addresses in it."""
+        return _EMULATED.sub(lambda found: self.dialable(found[0].decode()).encode(), body)
+
+    def message_ids(self, ids: str) -> str:
+        """Ids that brokers gave to messages, joined by commas: each begins with its broker, whom tools dial by it."""
+        return ",".join(map(self._message_id, ids.split(",")))
+
+    def _message_id(self, message_id: str) -> str:
+        """Its first half is an address, one of few; the other is a place in a log."""
+        digits = message_id[:ADDRESS_DIGITS]
+        shown = self._shown_digits.get(digits)
+        if shown is None:
+            shown = self._shown_digits[digits] = address_digits(self.host(message_id_address(digits)))
+        return shown + message_id[ADDRESS_DIGITS:]
+
+    def _ip(self, ip: str) -> str:
+        return self.dialable(ip) if ip.startswith("127.1.") else ip
+
+
+ASKED_MAX = 1_000
+"""Requests to a guest whose answers are awaited; of more the oldest are forgotten."""
+_INT32_MIN, _INT32_MAX = -(2**31), 2**31 - 1
+_SENDS = (RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE)
+
+
+class GuestSpeech(Protocol):
+    """Bytes of one connection to commands as nodes take them, and back."""
+
+    @property
+    def holds_partial_frame(self) -> bool:
+        """Whether the bytes so far end inside a frame."""
+        ...
+
+    def hear(self, chunk: bytes) -> Iterator[Command]:
+        """The commands that are complete now.
+
+        Raises:
+            FrameError: the next bytes are none; those before it have been given.
+        """
+        ...
+
+    def say(self, command: Command) -> bytes:
+        """One frame.
+
+        Raises:
+            FrameError: the command cannot be said.
+        """
+        ...
+
+
+class OwnSpeech:
+    """The emulator's msgpack frames, as they are."""
+
+    def __init__(self) -> None:
+        self._decoder = Decoder()
+
+    @property
+    def holds_partial_frame(self) -> bool:
+        """Whether the bytes so far end inside a frame."""
+        return self._decoder.holds_partial_frame
+
+    def hear(self, chunk: bytes) -> Iterator[Command]:
+        """The commands that are complete now."""
+        try:
+            heard = self._decoder.feed(chunk)
+        except FrameError as error:
+            yield from map(_lenient, error.commands_before)
+            raise
+        yield from map(_lenient, heard)
+
+    def say(self, command: Command) -> bytes:
+        """One frame."""
+        return encode(command)
+
+
+class RemotingSpeech:
+    """RocketMQ's own frames, with the bodies that its programs write and addresses that they can dial.
+
+    Answers are in the form of the request; a body that is not what its code promises is passed on as it came,
+    so that the node refuses it as it refuses any other.
+    """
+
+    def __init__(self, addresses: GuestAddresses) -> None:
+        self._addresses = addresses
+        self._decoder = RemotingDecoder()
+        self._serialize_type = SerializeType.JSON
+        self._asked: dict[int, int] = {}
+        """Opaque of a request to the guest -> its code."""
+
+    @property
+    def holds_partial_frame(self) -> bool:
+        """Whether the bytes so far end inside a frame."""
+        return self._decoder.holds_partial_frame
+
+    def hear(self, chunk: bytes) -> Iterator[Command]:
+        """The commands that are complete now."""
+        self._decoder.take(chunk)
+        while (heard := self._decoder.next()) is not None:
+            self._serialize_type = heard.serialize_type
+            yield self._understood(heard)
+
+    def say(self, command: Command) -> bytes:
+        """One frame."""
+        try:
+            said = self._answer(command) if command.is_response else self._request(command)
+        except ProtocolError as error:
+            raise FrameError(str(error)) from error
+        return encode_remoting(from_command(said, self._serialize_type))
+
+    def _understood(self, heard: RemotingCommand) -> Command:
+        is_response = bool(heard.flag & CommandFlag.RESPONSE)
+        code = self._asked.pop(heard.opaque, 0) if is_response else heard.code
+        command = heard.to_command(code if is_response else 0)
+        try:
+            if is_response:
+                body = body_kinds.response_from_wire(code, heard.body)
+            else:
+                body = body_kinds.request_from_wire(code, command.ext_fields, heard.body)
+        except ProtocolError:
+            return command
+        return command if body is command.body else command._replace(body=body)
+
+    def _answer(self, command: Command) -> Command:
+        code = command.request_code
+        body = body_kinds.response_to_wire(code, command.body, self._addresses.host)
+        if body is not None and body_kinds.is_json_answer(code):
+            body = self._addresses.in_json(body)
+        fields = command.ext_fields
+        if code in _SENDS and "msgId" in fields:
+            fields = {**fields, "msgId": self._addresses.message_ids(fields["msgId"])}
+        return command._replace(body=body, ext_fields=fields)
+
+    def _request(self, command: Command) -> Command:
+        if not command.is_oneway:
+            if len(self._asked) >= ASKED_MAX:
+                del self._asked[next(iter(self._asked))]
+            self._asked[command.opaque] = int(command.code)
+        return command._replace(body=body_kinds.request_to_wire(command.code, command.body, self._addresses.host))
+
+
+def _fits(command: Command) -> bool:
+    numbers = (command.code, command.flag, command.opaque, command.version, command.request_code)
+    return all(_INT32_MIN <= number <= _INT32_MAX for number in numbers)
+
+
+def _lenient(command: Command) -> Command:
+    """The command as a node may rely on it: a header from text to text, and no claim about our trace.
+
+    Raises:
+        FrameError: a number is longer than RocketMQ's.
+    """
+    if not _fits(command):
+        raise FrameError("not a command: a number is beyond 32 bits")
+    texts = {_text(name): _text(value) for name, value in command.ext_fields.items()}
+    return command._replace(ext_fields=texts, cause=NO_CAUSE)
+
+
+def _text(value: object) -> str:
+    """As RocketMQ reads what should have been text in a header."""
+    if isinstance(value, str):
+        return value
+    return str(value).lower() if isinstance(value, bool) else str(value)

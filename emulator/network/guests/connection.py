@@ -1,0 +1,310 @@
+"""One connection from outside: whose bytes they are, what they say to the node, and what the node says back."""
+
+import socket
+from collections.abc import Callable
+from functools import partial
+from typing import Protocol
+
+import trio
+
+from emulator.network.endpoint import Endpoint, Listener, Peer
+from emulator.network.fabric import Fabric
+from emulator.network.guests.codec import GuestAddresses, GuestSpeech, OwnSpeech, RemotingSpeech
+from emulator.network.guests.hosts import GuestHost
+from emulator.network.guests.watch import SAID, TOLD
+from emulator.time.timeline import Owner
+from faults.link import Stage
+from nodes.cause import NO_CAUSE
+from nodes.host import Channel, ChannelHandler
+from nodes.protocol.codes import ResponseCode
+from nodes.protocol.command import Command, CommandFlag
+from nodes.rpc.codec import GREETING, FrameError
+from nodes.wire.remoting_command import FIRST_BYTE
+
+IN_FLIGHT_MAX = 1_000
+"""Requests of one connection that the node has taken and not answered; more are answered SYSTEM_BUSY."""
+UNSENT_BYTES_MAX = 16 * 1024 * 1024
+"""Answers that wait for a guest that does not read; then it is cut off."""
+SILENCE_MS_MAX = 120_000
+"""A connection over which nothing has come is closed after this, as by `serverChannelMaxIdleTimeSeconds`."""
+
+_CHUNK_BYTES = 64 * 1024
+_LOOKS = (
+    (b"\x01\x00\x00", "a frame of RocketMQ's of more than 16 MiB"),
+    (b"\x16", "TLS"),
+    (b"\r\n\r\n\x00\r\nQUIT\n", "the PROXY protocol"),
+    (b"PROXY ", "the PROXY protocol"),
+    *((method, "HTTP") for method in (b"GET ", b"HEAD ", b"POST ", b"PUT ", b"DELETE ", b"OPTIONS ", b"CONNECT ")),
+    (GREETING[:1], "another version of the emulator's framing"),
+)
+
+
+class RunningProcess(Peer, Owner, Protocol):
+    """The process that a guest talks to."""
+
+    resumed: trio.Event
+    """Set unless it is suspended."""
+
+
+class Guest(Peer, ChannelHandler):
+    """One connection from outside, and the program behind it as the network sees it.
+
+    Args:
+        address: where it comes from.
+        host: whose program it is.
+        has_spoken: called with its first byte.
+
+    Error handling: bytes that are no frame end the connection with one `malformed` row;
+    frames that came before them are still handed to the node.
+    """
+
+    def __init__(
+        self,
+        fabric: Fabric,
+        listener: Listener,
+        process: RunningProcess,
+        accepted: socket.socket,
+        address: str,
+        host: GuestHost,
+        has_spoken: Callable[[], object],
+    ) -> None:
+        self.node = host.node
+        self.ip = host.ip
+        self._program = fabric.guests.program(host.node)
+        self.suspended = self._program.suspended
+        self.inbox = []
+        self.endpoints = {}
+        self.address = address
+        self._fabric = fabric
+        self._handler = listener.handler
+        self._process = process
+        self._socket = accepted
+        self._accepted_ns = fabric.timeline.now_ns
+        self._addresses = GuestAddresses(host.dialable)
+        self._has_spoken = has_spoken
+        self._watch = fabric.watch_guest(self.node, listener)
+        self._speech: GuestSpeech = OwnSpeech()
+        self._end: Endpoint | None = None
+        self._unsent = bytearray()
+        self._node_closed = False
+        self._hung_up = False
+        self._nursery: trio.Nursery | None = None
+
+    async def serve(self) -> None:
+        """Read until either side closes."""
+        self._program.connections[self] = None
+        try:
+            if self._program.suspended:  # who stands still has not dialed yet
+                await self._program.resumed.wait()
+                self._accepted_ns = self._fabric.timeline.now_ns
+            await self._serve()
+        finally:
+            del self._program.connections[self]
+            self._watch.ended(by_node=self._node_closed)
+            if self._end is not None:
+                self._end.close()
+            self._socket.close()
+
+    async def _serve(self) -> None:
+        due_ns = self._accepted_ns + SILENCE_MS_MAX * 1_000_000
+        silence = self._fabric.timeline.call_at(
+            due_ns, partial(self.send_away, f"said nothing for {SILENCE_MS_MAX} ms")
+        )
+        try:
+            async with trio.open_nursery() as self._nursery:
+                if self._hung_up:  # it was sent away before its task had begun
+                    self._nursery.cancel_scope.cancel()
+                greeting = await self._read_greeting()
+                silence.cancel()
+                if greeting is not None:
+                    await self._read_frames(greeting)
+                self._nursery.cancel_scope.cancel()
+        finally:
+            silence.cancel()
+
+    def send_away(self, detail: str) -> None:
+        """Close a connection that nothing has come over; for who has just spoken it does nothing."""
+        if self._end is None and not self._hung_up:
+            self._malformed(detail)
+            self._hang_up()
+
+    def is_in(self, stage: Stage) -> bool:  # noqa: ARG002 - nothing is known of its life
+        """Never: a program outside tells nobody what it is doing."""
+        return False
+
+    def crash(self, error: Exception) -> None:
+        """There is no node's code on this side: a bug of the emulator."""
+        self._fabric.hub.fail(error)
+
+    # --- from the guest to the node ---------------------------------------------
+
+    async def _read_greeting(self) -> bytes | None:
+        """The bytes behind the greeting, of which RocketMQ's programs have none; None where nobody speaks like that."""
+        got = b""
+        while len(got) < len(GREETING):
+            chunk = await self._receive()
+            if not chunk:
+                if got:
+                    self._malformed("the stream ended inside the greeting")
+                return None
+            self._has_spoken()
+            got += chunk
+            if got.startswith(FIRST_BYTE):
+                self._speech = RemotingSpeech(self._addresses)
+                return got
+            if not got.startswith(GREETING[: len(got)]):
+                self._malformed(_looks_like(got))
+                return None
+        return got[len(GREETING) :]
+
+    async def _read_frames(self, chunk: bytes) -> None:
+        self._end = end = self._open()
+        while self._take(end, chunk):
+            chunk = await self._receive()
+            if not chunk:
+                if self._speech.holds_partial_frame:
+                    self._malformed("the stream ended inside a frame")
+                return
+
+    async def _receive(self) -> bytes:
+        """The next bytes, b"" at the end; while one of the two is suspended they wait in the kernel."""
+        while True:
+            await trio.lowlevel.wait_readable(self._socket)
+            while self._process.suspended or self._program.suspended:
+                await self._process.resumed.wait()
+                await self._program.resumed.wait()
+            try:
+                return self._socket.recv(_CHUNK_BYTES)
+            except BlockingIOError:
+                continue
+            except OSError:
+                return b""
+
+    def _open(self) -> Endpoint:
+        fabric, process = self._fabric, self._process
+        number = fabric.next_connection()
+        end = Endpoint(fabric, number, self, self, process.ip, fabric.link(self.node, process.node))
+        node_end = _NodeEnd(fabric, number, process, self._handler, self.address, fabric.link(process.node, self.node))
+        end.peer, node_end.peer = node_end, end
+        self.endpoints[end] = None
+        process.endpoints[node_end] = None
+        fabric.timeline.call_at(fabric.timeline.now_ns, partial(self._handler.on_open, node_end), process)
+        self._record("connected")
+        return end
+
+    def _take(self, end: Endpoint, chunk: bytes) -> bool:
+        """Pass on what is complete; returns whether to read on."""
+        try:
+            for command in self._speech.hear(chunk):
+                end.send(self._watch.said(command) if command.code in SAID else command)
+        except FrameError as error:
+            self._malformed(str(error))
+            return False
+        return not end.closed
+
+    def _malformed(self, detail: str) -> None:
+        self._record("malformed", f"{self.address}: {detail}")
+
+    def _record(self, event: str, detail: str = "") -> None:
+        number = self._end.id if self._end is not None else 0
+        self._fabric.recorder.connection(
+            event, number, self.node, self._process.node, self._accepted_ns, NO_CAUSE, detail
+        )
+
+    # --- from the node to the guest ---------------------------------------------
+
+    def on_open(self, channel: Channel) -> None:
+        """It has opened the connection itself."""
+
+    def on_command(self, channel: Channel, command: Command) -> None:  # noqa: ARG002 - there is one channel
+        """A frame of the node has arrived: into the socket, or behind what waits there."""
+        if (command.request_code or command.code) in TOLD:
+            self._watch.told(command)
+        if len(self._unsent) > UNSENT_BYTES_MAX:
+            self._malformed(f"cut off: it has not read {len(self._unsent)} bytes")
+            self._hang_up()
+            return
+        try:
+            frame = self._speech.say(command)
+        except FrameError as error:
+            self._malformed(f"an answer cannot be sent: {error}")
+            self._hang_up()
+            return
+        if not self._unsent:  # else it is on the list already, or drained
+            self._fabric.hub.outlets.append(self._send_off)
+        self._unsent += frame
+
+    def on_close(self, channel: Channel) -> None:  # noqa: ARG002 - as above
+        """The node's FIN has arrived; what was sent before it still goes out."""
+        self._node_closed = True
+        if not self._unsent:
+            self._hang_up()
+
+    def _send_off(self) -> None:
+        """The turn is over: its answers go out in one go, which costs both sides a fraction of one by one."""
+        self._flush()
+        if self._unsent and self._nursery is not None:
+            self._nursery.start_soon(self._drain)
+        elif self._node_closed:
+            self._hang_up()
+
+    async def _drain(self) -> None:
+        while self._unsent:
+            await trio.lowlevel.wait_writable(self._socket)
+            await self._program.resumed.wait()
+            self._flush()
+        if self._node_closed:
+            self._hang_up()
+
+    def _flush(self) -> None:
+        try:
+            while self._unsent:
+                del self._unsent[: self._socket.send(self._unsent)]
+        except BlockingIOError:
+            pass
+        except OSError:  # the guest has gone
+            self._unsent.clear()
+            self._hang_up()
+
+    def _hang_up(self) -> None:
+        self._hung_up = True
+        if self._end is not None:
+            self._end.close()
+        if self._nursery is not None:
+            self._nursery.cancel_scope.cancel()
+
+
+class _NodeEnd(Endpoint, ChannelHandler):
+    """The node's end of a guest's connection: bounds how many requests the node holds."""
+
+    __slots__ = ("_node_handler", "_open")
+
+    def __init__(self, fabric: Fabric, number: int, process: Peer, handler: ChannelHandler, *rest: object) -> None:
+        super().__init__(fabric, number, process, self, *rest)  # type: ignore[arg-type]
+        self._node_handler = handler
+        self._open: dict[int, None] = {}
+
+    def on_open(self, channel: Channel) -> None:
+        self._node_handler.on_open(channel)
+
+    def on_command(self, channel: Channel, command: Command) -> None:
+        if not command.flag & (CommandFlag.RESPONSE | CommandFlag.ONEWAY):
+            if len(self._open) >= IN_FLIGHT_MAX:
+                remark = f"more than {IN_FLIGHT_MAX} requests of this connection wait for their answers"
+                super().send(command.answer(ResponseCode.SYSTEM_BUSY, remark))
+                return
+            self._open[command.opaque] = None
+        self._node_handler.on_command(channel, command)
+
+    def on_close(self, channel: Channel) -> None:
+        self._node_handler.on_close(channel)
+
+    def send(self, command: Command) -> None:
+        if command.flag & CommandFlag.RESPONSE:
+            self._open.pop(command.opaque, None)
+        super().send(command)
+
+
+def _looks_like(first: bytes) -> str:
+    look = next((name for begin, name in _LOOKS if first.startswith(begin)), "an unknown protocol")
+    return f"looks like {look}: begins with {first[:8].hex(' ')}"

@@ -1,0 +1,343 @@
+"""The handle of a running cluster: its verbs as methods, its time, its trace."""
+
+import shlex
+import sys
+import time
+import weakref
+from collections.abc import Callable
+from io import StringIO
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+import attrs
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TimeElapsedColumn
+
+from emulator.cluster.namesrv_addr import namesrv_addr
+from emulator.console.looking import LOOKING
+from emulator.console.registry import VERBS
+from emulator.console.session import Session
+from emulator.console.verb import Verb, VerbError
+from emulator.notebook.engine import Engine, flushed
+from emulator.notebook.html import Told
+from emulator.notebook.owners import tell_history, tell_ownership
+from emulator.notebook.shown import SHOWN
+from emulator.spec import Scenario, load
+from emulator.time.mode import TimeMode
+
+if TYPE_CHECKING:
+    from emulator.analysis.findings import Report
+    from emulator.analysis.frames import TraceFrames
+
+
+_SILENT_S = 2.0
+_REDRAWN_EVERY_S = 0.5
+_LINE_CHARS = 60
+Say = Callable[[Verb[Session], tuple[object, ...]], Told]
+
+
+class WaitingLine:
+    """Appears on stderr when a call takes longer than people wait without a sign, and goes when it is over.
+
+    rich draws it. It is written between carriage returns, and not by rich's own
+    live display: a notebook would show that one's control sequences as text, or
+    keep an empty widget in its output.
+
+    Args:
+        share: how much of the call is done, 0..1.
+    """
+
+    def __init__(self, share: Callable[[], float]) -> None:
+        self._share = share
+        self._console = Console(file=StringIO(), width=_LINE_CHARS, no_color=True, force_jupyter=False)
+        self._bar = Progress(BarColumn(), TaskProgressColumn(), TimeElapsedColumn(), console=self._console)
+        self._task = self._bar.add_task("", total=1.0)
+        self._next_s = time.monotonic() + _SILENT_S
+        self._shown = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def look(self) -> None:
+        """Show how far the call is, if it has lasted long enough."""
+        if time.monotonic() < self._next_s:
+            return
+        self._next_s = time.monotonic() + _REDRAWN_EVERY_S
+        self._shown = True
+        self._bar.update(self._task, completed=self._share())
+        with self._console.capture() as drawn:
+            self._console.print(self._bar)
+        self._write(drawn.get().rstrip("\n"))
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._shown:
+            self._write(" " * _LINE_CHARS + "\r")
+
+    def _write(self, line: str) -> None:
+        sys.stderr.write(f"\r{line}")
+        sys.stderr.flush()
+
+
+class VerbMethod:
+    """Says its verb when it is called; one that only looks also when a notebook shows it: `cluster.status`.
+
+    Args:
+        verb: of the registry.
+        say: says it with words.
+    """
+
+    def __init__(self, verb: Verb[Session], say: Say) -> None:
+        self._verb = verb
+        self._say = say
+        self.__name__ = verb.name.replace("-", "_")
+        self.__doc__ = f"{verb.summary[0].upper()}{verb.summary[1:]}.\n\nWords: {verb.usage or 'none'}"
+
+    def __call__(self, *words: object) -> Told:
+        """Say it.
+
+        Raises:
+            VerbError: it cannot be done; nothing has changed.
+            ClusterEndedError: the cluster has ended.
+            NodeCrashedError: a node's own code raised.
+        """
+        return self._say(self._verb, words)
+
+    def __repr__(self) -> str:
+        return str(self()) if self._shows_itself() else f"{self._verb.line()}: {self._verb.summary}"
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - IPython's
+        if not self._shows_itself():
+            return {"text/plain": repr(self)}
+        return self()._repr_mimebundle_()
+
+    def _shows_itself(self) -> bool:
+        return self._verb in LOOKING and self._verb.least == 0
+
+
+class ClusterHandle:
+    """A running cluster; `emulator.launch` makes one.
+
+    Every verb is a method, with `_` for `-`: `cluster.cut("c1", "broker-a", "one-way")`,
+    `cluster.power_off("broker-a")`; `cluster.help()` lists them. In stepped time nothing
+    happens between two calls. Also a context manager; it is closed when it is
+    left, forgotten, or when Python ends.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._forget = weakref.finalize(self, engine.abandon)
+
+    # --- time -------------------------------------------------------------------
+
+    @property
+    def now_ms(self) -> int:
+        """Emulated milliseconds since the run began."""
+        return self._engine.now_ms
+
+    def advance(self, duration_ms: float) -> None:
+        """Let emulated time pass; returns when it has.
+
+        An interrupt stops time where it has come to, and harms nothing.
+
+        Args:
+            duration_ms: emulated milliseconds, whole and not negative.
+
+        Raises:
+            ValueError: no such number.
+            ClusterEndedError: the cluster has ended.
+            NodeCrashedError: a node's own code raised.
+        """
+        if isinstance(duration_ms, bool) or duration_ms != int(duration_ms) or duration_ms < 0:
+            raise ValueError(f"advance: expected whole milliseconds >= 0, not {duration_ms!r}")
+        engine = self._engine
+        begin_ms = engine.reached_ms
+        with WaitingLine(lambda: (engine.reached_ms - begin_ms) / max(duration_ms, 1)) as line:
+            engine.advance(int(duration_ms), line.look)
+
+    # --- verbs ------------------------------------------------------------------
+
+    def __getattr__(self, name: str) -> VerbMethod:
+        verb = VERBS.get(name.replace("_", "-"))
+        if verb is None or name.startswith("_"):
+            raise AttributeError(f"a cluster has no {name}; help() lists its verbs")
+        return VerbMethod(verb, self._say)
+
+    def __dir__(self) -> list[str]:
+        return sorted([*super().__dir__(), *(name.replace("-", "_") for name in VERBS)])
+
+    def _say(self, verb: Verb[Session], words: tuple[object, ...]) -> Told:
+        line = shlex.join([verb.name, *(_word(word) for word in words)])
+
+        engine = self._engine
+        show = SHOWN.get(verb.name)
+
+        async def act(session: Session) -> Told:
+            lines = await engine.let_time_pass(lambda: session.say(line), session)
+            return Told(lines, show(session, words) if show is not None else "")
+
+        told = engine.call(act)
+        if engine.session.leaving.is_set():
+            self.close()
+        return told
+
+    @property
+    def ownership(self) -> Told:
+        """Which consumer owns which queue right now."""
+
+        async def act(session: Session) -> Told:
+            return tell_ownership(session.state.owners, session.nodes)
+
+        return self._engine.call(act)
+
+    @property
+    def history(self) -> Told:
+        """The owners of all queues from the beginning until now, as a picture, with the faults above it."""
+
+        async def act(session: Session) -> Told:
+            return tell_history(session.state, session.nodes, session.cluster.world.timeline.now_ns)
+
+        return self._engine.call(act)
+
+    @property
+    def namesrv_addr(self) -> str:
+        """`HOST:PORT;...` for programs outside, as RocketMQ's clients take it.
+
+        Raises:
+            NoAddressError: time does not pass by itself (`mode="live"`).
+        """
+
+        async def act(session: Session) -> str:
+            return namesrv_addr(session.cluster)
+
+        return self._engine.call(act)
+
+    def namesrv_addr_of(self, guest: str) -> str:
+        """The same for the program of this name, one of the scenario's `guests`: who dials these addresses is it.
+
+        Raises:
+            NoAddressError: time does not pass by itself, or the scenario has no such guest.
+        """
+
+        async def act(session: Session) -> str:
+            return namesrv_addr(session.cluster, guest)
+
+        return self._engine.call(act)
+
+    # --- the trace --------------------------------------------------------------
+
+    @property
+    def path(self) -> Path:
+        """The run directory; an ordinary run once the cluster is closed."""
+        return self._engine.session.run_directory
+
+    def trace(self) -> "TraceFrames":
+        """What has been traced so far, one Spark DataFrame per table: `trace().beliefs`, `trace()["rpc"]`.
+
+        Raises:
+            JavaNotFoundError: Spark has no Java to run on.
+        """
+        from emulator.analysis.frames import TraceFrames  # noqa: PLC0415
+        from emulator.analysis.spark import notebook_session  # noqa: PLC0415 - Spark takes seconds to import
+
+        return TraceFrames(flushed(self._engine), notebook_session())
+
+    def report(self) -> "Report":
+        """The judged report of what has happened so far; a notebook shows its tables and its picture.
+
+        Raises:
+            JavaNotFoundError: Spark has no Java to run on.
+        """
+        from emulator.analysis.report import judge  # noqa: PLC0415
+        from emulator.analysis.spark import notebook_session  # noqa: PLC0415 - as above
+
+        return judge(flushed(self._engine), notebook_session())
+
+    # --- the end ----------------------------------------------------------------
+
+    def close(self) -> Path:
+        """Heal everything, stop every process, and make the run directory an ordinary run; returns it.
+
+        What was done by hand stays there as `by_hand.toml`. To close twice does nothing.
+
+        Raises:
+            NodeCrashedError: a node's own code raised, and no call has said so yet.
+            RunError: the trace cannot be written.
+        """
+        self._engine.close()
+        self._forget.detach()
+        return self.path
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if error is None:
+            self.close()
+        else:
+            self._forget()
+
+    def __repr__(self) -> str:
+        scenario, engine = self._engine.scenario, self._engine
+        head = f"cluster {scenario.name}, {engine.mode}, seed {scenario.seed}"
+        if engine.ended:
+            return f"{head}: ended at {self.now_ms / 1_000:.3f} s; its trace is in {self.path}"
+        return f"{head}\n{self.status()}"
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - IPython's
+        if self._engine.ended:
+            return {"text/plain": repr(self)}
+        status = self.status()
+        return {"text/plain": repr(self), "text/html": status._repr_html_()}
+
+
+def _word(word: object) -> str:
+    """A word of a verb's line: texts, numbers, enums and paths."""
+    if isinstance(word, float) and word.is_integer():
+        return str(int(word))
+    if not isinstance(word, str | int | float | Path) or isinstance(word, bool):
+        raise VerbError(f"expected a text or a number, not {word!r}")
+    return str(word)
+
+
+def launch(
+    spec: Scenario | str | Path,
+    *,
+    mode: TimeMode | str = TimeMode.SIM,
+    seed: int | None = None,
+    runs: Path | str = "runs",
+) -> ClusterHandle:
+    """Start a cluster.
+
+    In `sim` and `fast` time stands still at 0 until `advance` lets it pass; the
+    scenario's own faults happen at their instants, and its end ends nothing. In
+    `live` time passes by itself.
+
+    Args:
+        spec: a scenario, or the path of a scenario file.
+        mode: `sim`, `fast` or `live`.
+        seed: instead of the scenario's.
+        runs: directory of all runs.
+
+    Returns:
+        The handle of the cluster; several may run at a time.
+
+    Raises:
+        SpecError: the scenario file cannot be read, or says what cannot be.
+        ValueError: there is no such mode.
+        RunError: the run directory cannot be written.
+    """
+    scenario = spec if isinstance(spec, Scenario) else load(spec)
+    if seed is not None:
+        scenario = attrs.evolve(scenario, seed=seed)
+    try:
+        time_mode = TimeMode(mode)
+    except ValueError:
+        raise ValueError(f"mode: expected {', '.join(TimeMode)}, not {mode!r}") from None
+    engine = Engine(scenario, time_mode, Path(runs))
+    engine.start()
+    return ClusterHandle(engine)

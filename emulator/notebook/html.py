@@ -1,0 +1,74 @@
+"""What a call tells: lines for any terminal, and HTML for a notebook."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from html import escape
+from typing import Any
+
+import attrs
+
+from emulator.analysis.palette import is_dark
+from emulator.console.verb import Lines
+
+
+@attrs.frozen(repr=False)
+class Told:
+    """Lines that were told, and how a notebook shows them."""
+
+    lines: Lines
+    html: str = attrs.field(default="", eq=False)
+    """Empty: the lines as they are."""
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines)
+
+    __repr__ = __str__
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.lines)
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def __getitem__(self, place: int) -> str:
+        return self.lines[place]
+
+    def _repr_html_(self) -> str:
+        return self.html or f'<pre style="margin:0;background:transparent;color:inherit">{escape(str(self))}</pre>'
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - IPython's
+        bundle = {"text/plain": str(self)}
+        return bundle | {"text/html": self.html} if self.html else bundle
+
+
+ALARM = "#d0101c"
+QUIET = "opacity:.6"
+_FONT = "font:13px/1.45 system-ui,sans-serif;color:inherit"
+_EDGE = "border:1px solid rgba(128,128,128,.35)"
+_CELL = f"{_EDGE};padding:2px 8px;text-align:left;background:transparent;color:inherit"
+_HEAD = f"{_CELL};font-weight:600;white-space:nowrap"
+
+
+def text(content: str, style: str = "") -> str:
+    """A piece of text."""
+    return f'<span style="{style}">{escape(content)}</span>' if style else escape(content)
+
+
+def chip(content: str, colour: str, about: str = "") -> str:
+    """A piece of text on a colour of its own; `about` shows when the pointer rests on it."""
+    ink = "#ffffff" if is_dark(colour) else "#101418"
+    return (
+        f'<span title="{escape(about)}" style="display:inline-block;background:{colour};color:{ink};'
+        f'padding:0 7px;border-radius:4px;margin:1px 2px">{escape(content)}</span>'
+    )
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table of cells that are HTML already; the head is text."""
+    top = "".join(f'<th style="{_HEAD}">{escape(name)}</th>' for name in head)
+    body = "".join("<tr>" + "".join(f'<td style="{_CELL}">{cell}</td>' for cell in row) + "</tr>" for row in rows)
+    return f'<table style="border-collapse:collapse;{_FONT}"><tr>{top}</tr>{body}</table>'
+
+
+def block(*parts: str) -> str:
+    """Parts below each other."""
+    return "".join(f'<div style="{_FONT};margin:3px 0">{part}</div>' for part in parts if part)

@@ -1,0 +1,122 @@
+"""How a notebook shows what verbs tell; a verb that is not listed shows its lines."""
+
+from collections.abc import Callable, Mapping, Sequence
+from html import escape
+
+from emulator.analysis.palette import OWNER_COLOURS
+from emulator.console.looking import SHARED_KINDS
+from emulator.console.session import Session
+from emulator.machine.host import EmulatedHost, PowerState
+from emulator.notebook.html import ALARM, QUIET, block, chip, table, text
+from emulator.state.beliefs import Held
+from emulator.state.event_lines import EventLines
+from nodes.beliefs import BeliefKind
+
+Show = Callable[[Session, Sequence[object]], str]
+_OF_BROKER_GROUPS = (BeliefKind.MEMBER_GROUP, BeliefKind.MIN_BROKER)
+_S = 1_000
+_ROLES = "font-weight:600;opacity:.75"
+"""Nodes of different roles hold different values: no disagreement, but worth seeing."""
+_POWER_COLOURS = {
+    PowerState.RUNNING: "#1b7f4d",
+    PowerState.SUSPENDED: "#e69f00",
+    PowerState.DOWN: ALARM,
+    PowerState.POWERED_OFF: "#5a1a1a",
+}
+
+
+def show_status(session: Session, _words: Sequence[object]) -> str:
+    """The time, every node in the colour of its state, what is broken, and who differs."""
+    scenario = session.cluster.scenario
+    head = text(scenario.name, "font-weight:600") + text(f"  at {session.now_ms / _S:.3f} s", QUIET)
+    roles: dict[str, list[str]] = {}
+    for host in session.cluster.hosts.values():
+        roles.setdefault(host.role, []).append(_node(host))
+    nodes = table(("role", "nodes"), ((text(f"{role}s"), "".join(chips)) for role, chips in roles.items()))
+    return block(head, nodes, show_faults(session, ()), _differences(session))
+
+
+def show_faults(session: Session, _words: Sequence[object]) -> str:
+    """Active faults as a table."""
+    active = session.operator.active.values()
+    rows = [
+        (chip(timed.id, ALARM), text(timed.fault.describe()), text(f"{timed.at_ms / _S:.3f} s", QUIET))
+        for timed in active
+    ]
+    return table(("fault", "what", "since"), rows) if rows else block(text("no fault is active", QUIET))
+
+
+def show_views(session: Session, words: Sequence[object]) -> str:
+    """Subjects beside nodes: quiet where nodes of one role agree, a letter and a colour for each camp where not."""
+    lines = session.lines
+    rows = []
+    for kind, subject in session.state.beliefs.subjects():
+        held = session.state.beliefs.held(kind, subject)
+        lonely = kind in _OF_BROKER_GROUPS and len(held) < 2
+        wanted = subject == words[0] if words else lines.shows(kind, subject) and not lonely
+        if kind in SHARED_KINDS and wanted:
+            rows.append(_row(session, lines, kind, subject))
+    if not rows:
+        return block(text("nobody believes anything yet", QUIET))
+    return table(("belief", "about", *session.nodes, "what they hold"), rows)
+
+
+def _row(session: Session, lines: EventLines, kind: str, subject: str) -> list[str]:
+    held = session.state.beliefs.held(kind, subject)
+    differs = session.state.beliefs.differs(kind, subject)
+    camps = _camps(session, held)
+    cells = [text(kind, "" if differs else QUIET), text(subject, "font-weight:600" if differs else "")]
+    for node in session.nodes:
+        if node in held:
+            about = f"{node}: {lines.value(kind, held[node].value)}\nsince {held[node].since_ns / 1e9:.3f} s"
+            cells.append(_mark(*camps[held[node].value], loud=differs, alone=len(camps) == 1, about=about))
+        else:
+            cells.append("")
+    said = (
+        (_mark(*camp, loud=True) + " " if differs else "" if len(camps) == 1 else text(f"{camp[0]} ", _ROLES))
+        + text(lines.value(kind, value), "" if differs else QUIET)
+        for value, camp in camps.items()
+    )
+    return [*cells, "<br>".join(said)]
+
+
+def _mark(letter: str, colour: str, *, loud: bool, alone: bool = False, about: str = "") -> str:
+    """Of a camp: loud where nodes of one role differ, a letter where roles do, a quiet tick where nobody does."""
+    if loud:
+        return chip(letter, colour, about)
+    return f'<span title="{escape(about)}" style="{QUIET if alone else _ROLES}">{"✓" if alone else letter}</span>'
+
+
+def _camps(session: Session, held: Mapping[str, Held]) -> dict[str, tuple[str, str]]:
+    """Value -> its letter and its colour, in the order of the nodes."""
+    values = list(dict.fromkeys(held[node].value for node in session.nodes if node in held))
+    return {
+        value: (chr(ord("A") + number % 26), OWNER_COLOURS[number % len(OWNER_COLOURS)])
+        for number, value in enumerate(values)
+    }
+
+
+def _node(host: EmulatedHost) -> str:
+    return chip(host.name, _POWER_COLOURS[host.power_state], f"{host.ip}, {host.power_state.value}") + (
+        "" if host.power_state is PowerState.RUNNING else text(f"{host.power_state.value} ", QUIET)
+    )
+
+
+def _differences(session: Session) -> str:
+    lines = session.lines
+    found = [
+        key
+        for key in session.state.beliefs.subjects()
+        if key[0] in SHARED_KINDS and session.state.beliefs.differs(*key)
+    ]
+    if not found:
+        return text("nodes of one role agree about everything they share", QUIET)
+    told = [key for key in found if lines.shows(*key)]
+    chips = "".join(chip(f"{kind} {subject}", ALARM) for kind, subject in told)
+    rest = len(found) - len(told)
+    system = text(f" and {rest} system topic{'' if rest == 1 else 's'}", QUIET) if rest else ""
+    return text("they differ about ", "font-weight:600") + chips + system
+
+
+SHOWN: Mapping[str, Show] = {"status": show_status, "faults": show_faults, "views": show_views}
+"""Verb -> its HTML, made where the verb was carried out."""

@@ -1,0 +1,293 @@
+"""One run: a scenario in a world, its trace in a directory, its manifest at the end."""
+
+import os
+import time
+from collections.abc import Awaitable, Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import attrs
+import trio
+
+from emulator.base.errors import UserError
+from emulator.cluster import Cluster, NodeCrashedError
+from emulator.cluster.operator import Operator
+from emulator.cluster.targets import asks_for_owner
+from emulator.console.registry import VERBS
+from emulator.console.saving import scenario_by_hand
+from emulator.console.session import Session
+from emulator.guest_views.views import GuestViews
+from emulator.machine.world import DeadlockError, World, run_world
+from emulator.network.guests.hosts import GuestHosts
+from emulator.network.loopback import LoopbackCarrier, LoopbackError
+from emulator.run.log import run_log
+from emulator.run.manifest import manifest_of
+from emulator.spec import Scenario
+from emulator.state.live import LiveState
+from emulator.time.mode import TimeMode
+from emulator.trace.recorder import RowListener
+from emulator.trace.run_directory import write_manifest
+from emulator.trace.segments import SegmentWriter
+from faults.plan import Plan
+
+BY_HAND_FILE = "by_hand.toml"
+"""In a run directory: a scenario that does again what was done by hand."""
+_NS = 1_000_000_000
+_NS_PER_MS = 1_000_000
+_PROGRESS_STEPS = 200
+Attendant = Callable[[Session], Awaitable[None]]
+"""Sits at the session of a run, from before its cluster starts until it ends."""
+Progress = Callable[[float], None]
+"""Called with the share of emulated time that is over, 0..1."""
+
+
+class RunError(UserError):
+    """A run could not begin, or could not write its trace; says where and why in one line."""
+
+
+class RunInterrupted(KeyboardInterrupt):
+    """Ctrl-C while a run was under way; what was traced is in `path`."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(f"interrupted; what was traced is in {path}")
+        self.path = path
+
+
+class Ended(StrEnum):
+    """How a run ended."""
+
+    COMPLETE = "complete"
+    INTERRUPTED = "interrupted"
+
+
+@attrs.frozen
+class RunResult:
+    """What a run has left."""
+
+    path: Path
+    manifest: dict[str, Any]
+
+
+def run_scenario(
+    scenario: Scenario,
+    *,
+    mode: TimeMode = TimeMode.SIM,
+    runs: Path = Path("runs"),
+    endless: bool = False,
+    stepped: bool = False,
+    progress: Progress | None = None,
+    listeners: tuple[RowListener, ...] = (),
+    attendants: tuple[Attendant, ...] = (),
+) -> RunResult:
+    """Run a scenario and keep its trace.
+
+    Args:
+        scenario: with the seed to use.
+        mode: time mode.
+        runs: directory of all runs; the new one is created in it.
+        endless: go on after the scenario's end until Ctrl-C, or until somebody at the session leaves (`live`).
+        stepped: virtual time stands still wherever nobody at the session lets it go on, from the very beginning.
+        progress: told how far the run is.
+        listeners: told every row but those of rpc and causes, as it is recorded.
+        attendants: who says verbs to the cluster; what they do by hand is kept in the run's `by_hand.toml`.
+
+    Raises:
+        RunError: the run directory cannot be written.
+        NodeCrashedError: a node's own code raised.
+        RunInterrupted: Ctrl-C, the only end of an endless run; what was traced has been written.
+    """
+    if scenario.guests and mode is not TimeMode.LIVE:
+        raise RunError(f"{scenario.name}: its guests live in real time: it runs in mode live only, not in {mode}")
+    path = create_run_directory(runs, f"{scenario.name}-{mode}-seed{scenario.seed}")
+    outcome = _Outcome(path, scenario, mode, time.perf_counter())
+    try:
+        with run_log(path / "log.jsonl") as log:
+            writer = SegmentWriter(path)
+            try:
+                run_world(
+                    lambda world: _main(world, writer, outcome, progress, listeners, attendants, endless=endless),
+                    mode=mode,
+                    seed=scenario.seed,
+                    delay_ms=scenario.network.delay_ms,
+                    jitter_ms=scenario.network.jitter_ms,
+                    writer=writer,
+                    stepped=stepped,
+                    log=log,
+                )
+            except KeyboardInterrupt:
+                outcome.close()
+                raise RunInterrupted(path) from None
+            except NodeCrashedError:
+                outcome.close()
+                raise
+            return RunResult(path, outcome.close())
+    except (LoopbackError, DeadlockError) as error:
+        raise RunError(f"{path}: {error}") from error
+    except OSError as error:
+        raise RunError(f"{path}: the trace cannot be written: {_why(error)}") from error
+
+
+def create_run_directory(runs: Path, stem: str) -> Path:
+    """A new directory `<stem>-<n>` with the first free n.
+
+    Raises:
+        RunError: `runs` cannot be written.
+    """
+    try:
+        runs.mkdir(parents=True, exist_ok=True)
+        number = 1
+        while True:
+            path = runs / f"{stem}-{number}"
+            try:
+                path.mkdir()
+            except FileExistsError:
+                number += 1
+            else:
+                return path
+    except OSError as error:
+        raise RunError(f"{runs}: no run directory can be created: {_why(error)}") from error
+
+
+def _why(error: OSError) -> str:
+    # Arrow's texts say more than a user asks for, but it gives the number.
+    return os.strerror(error.errno) if error.errno else str(error)
+
+
+@attrs.define
+class _Outcome:
+    """What is known of a run while it is under way."""
+
+    path: Path
+    scenario: Scenario
+    mode: TimeMode
+    begin: float
+    world: World | None = None
+    session: Session | None = None
+    end_ns: int = 0
+    ended: Ended = Ended.INTERRUPTED
+    crashes: list[str] = attrs.Factory(list)
+    addresses: dict[str, str] = attrs.Factory(dict)
+
+    def close(self) -> dict[str, Any]:
+        """Write what rows wait, then the manifest, which makes the directory a run; returns it.
+
+        Raises:
+            OSError: not all of it could be written, so there is no manifest.
+        """
+        if self.world is None:
+            return {}
+        manifest = manifest_of(
+            self.world,
+            self.scenario,
+            self.mode,
+            self.path.name,
+            ended=self.ended,
+            end_ns=self.end_ns,
+            wall_s=time.perf_counter() - self.begin,
+            crashes=self.crashes,
+            addresses=self.addresses,
+        )
+        self._keep_what_was_done_by_hand()
+        write_manifest(self.path, manifest)
+        return manifest
+
+    def _keep_what_was_done_by_hand(self) -> None:
+        by_hand = self.session.by_hand() if self.session is not None else Plan()
+        if by_hand.faults:
+            replay = scenario_by_hand(self.scenario, by_hand, self.end_ns // _NS_PER_MS)
+            (self.path / BY_HAND_FILE).write_text(replay, encoding="utf-8")
+
+
+async def _main(
+    world: World,
+    writer: SegmentWriter,
+    outcome: _Outcome,
+    progress: Progress | None,
+    listeners: tuple[RowListener, ...],
+    attendants: tuple[Attendant, ...],
+    *,
+    endless: bool,
+) -> None:
+    outcome.world = world
+    carrier = world.fabric.carrier
+    if outcome.scenario.guests and isinstance(carrier, LoopbackCarrier):
+        world.fabric.guests = GuestHosts(outcome.scenario.guests, carrier.claim_guests_block())
+    # A full disk ends the run; raised where a row is recorded, it would pass for a crash of the node that recorded it.
+    writer.on_error = world.fabric.hub.fail
+    world.recorder.listeners.extend(listeners)
+    scenario = outcome.scenario
+    end_ns = scenario.run_for_ms * _NS_PER_MS
+    if progress is not None:
+        _report_progress(world, end_ns, progress)
+    cluster = Cluster(world, scenario)
+    broker_names = {spec.name: spec.broker_name for spec in scenario.brokers}
+    world.fabric.watch_guest = GuestViews(world, broker_names, cluster.names).watch
+    plan = scenario.plan()
+    state = LiveState(scenario)
+    operator = Operator(cluster, state.owners)
+    session = Session(cluster, operator, state, outcome.path, VERBS)
+    outcome.session = session
+    if attendants:
+        world.recorder.listeners.append(state.note)
+    elif any(asks_for_owner(timed.fault) for timed in plan.faults):
+        world.recorder.listeners.append(state.owners.note)
+    for attendant in attendants:
+        world.nursery.start_soon(attendant, session)
+    if attendants:
+        await trio.lowlevel.checkpoint()  # they sit down before the first node starts
+    try:
+        with trio.CancelScope() as until_started:
+            leave_by = [until_started]
+            world.nursery.start_soon(_leave, session, leave_by)
+            async with cluster:
+                with trio.CancelScope() as until_left:
+                    leave_by.append(until_left)
+                    await operator.follow(plan, scenario.run_for_ms)
+                    await world.sleep_until_ns(end_ns)
+                    while endless:
+                        await world.sleep_until_ns(world.timeline.now_ns + 3_600 * _NS)
+                await _end(world, operator, outcome)
+        if until_started.cancelled_caught:  # somebody left before all nodes were ready
+            await _end(world, operator, outcome)
+    finally:
+        outcome.crashes = cluster.crashes()
+        outcome.addresses = cluster.names
+        # What is still to be cancelled takes no part in the run: no row says when.
+        outcome.end_ns = world.timeline.now_ns
+
+
+async def _end(world: World, operator: Operator, outcome: _Outcome) -> None:
+    await operator.heal_all()
+    for sender, command, sent_ns in world.fabric.in_flight():
+        if command is not None:
+            world.recorder.frame("in_flight", sender, command, sent_ns)
+    outcome.ended = Ended.COMPLETE
+
+
+async def _leave(session: Session, leave_by: list[trio.CancelScope]) -> None:
+    """Cancel the innermost scope that the run is in by then."""
+    await session.leaving.wait()
+    leave_by[-1].cancel()
+
+
+def _report_progress(world: World, end_ns: int, progress: Progress) -> None:
+    def tick(step: int) -> None:
+        progress(step / _PROGRESS_STEPS)
+        if step < _PROGRESS_STEPS:
+            due_ns = end_ns * (step + 1) // _PROGRESS_STEPS
+            world.timeline.call_at(due_ns, lambda: tick(step + 1))
+
+    tick(0)
+
+
+__all__ = [
+    "BY_HAND_FILE",
+    "Ended",
+    "Progress",
+    "RunError",
+    "RunInterrupted",
+    "RunResult",
+    "create_run_directory",
+    "run_scenario",
+]

@@ -1,0 +1,30 @@
+"""What a scenario is, how a file says it, and what is wrong with one; knows `base`, `nodes` and `faults`."""
+
+from emulator.spec.file import from_dict, load, loads, to_dict
+from emulator.spec.model import (
+    BrokerSpec,
+    ConsumerGroupSpec,
+    NameserverSpec,
+    Network,
+    ProducerSpec,
+    Scenario,
+    TopicSpec,
+)
+from emulator.spec.presets import Preset
+from emulator.spec.section import SpecError
+
+__all__ = [
+    "BrokerSpec",
+    "ConsumerGroupSpec",
+    "NameserverSpec",
+    "Network",
+    "Preset",
+    "ProducerSpec",
+    "Scenario",
+    "SpecError",
+    "TopicSpec",
+    "from_dict",
+    "load",
+    "loads",
+    "to_dict",
+]

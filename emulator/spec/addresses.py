@@ -1,0 +1,45 @@
+"""Which emulated address each node of a scenario has: decided by its role and its place in the scenario."""
+
+from collections.abc import Iterable
+
+from emulator.spec.model import Scenario
+
+_NAMESERVERS, _BROKERS, _CONSUMERS, _PRODUCERS, _NEWCOMERS = 1, 2, 10, 100, 200
+"""Third byte of the first address of a role."""
+_HOSTS_PER_SUBNET = 250
+
+
+def addresses(scenario: Scenario) -> dict[str, str]:
+    """Node -> IP address, 127.1.x.y, in the order of the scenario."""
+    consumers = (name for group in scenario.consumers for name in group.names)
+    given = _in_subnets(_CONSUMERS, consumers)
+    brokers = _in_subnets(_BROKERS, (spec.name for spec in scenario.brokers))
+    return {
+        **_in_subnets(_NAMESERVERS, (spec.name for spec in scenario.nameservers)),
+        **{spec.name: brokers[spec.address_of or spec.name] for spec in scenario.brokers},
+        **{
+            name: given[group.names[0] if group.one_address else name]
+            for group in scenario.consumers
+            for name in group.names
+        },
+        **_in_subnets(_PRODUCERS, (spec.name for spec in scenario.producers)),
+    }
+
+
+def _in_subnets(first: int, names: Iterable[str]) -> dict[str, str]:
+    places = (divmod(ordinal, _HOSTS_PER_SUBNET) for ordinal in range(1 << 16))
+    return {name: f"127.1.{first + subnet}.{host + 1}" for name, (subnet, host) in zip(names, places, strict=False)}
+
+
+def newcomer_address(ordinal: int) -> str:
+    """The address of the `ordinal`-th consumer, from 0, that no scenario names: its group was made larger."""
+    subnet, host = divmod(ordinal, _HOSTS_PER_SUBNET)
+    return f"127.1.{_NEWCOMERS + subnet}.{host + 1}"
+
+
+def owners(scenario: Scenario) -> dict[str, str]:
+    """IP address -> the node that it was given to: nodes that share it come later in the scenario."""
+    found: dict[str, str] = {}
+    for name, ip in addresses(scenario).items():
+        found.setdefault(ip, name)
+    return found

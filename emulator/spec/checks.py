@@ -1,0 +1,174 @@
+"""Settings that RocketMQ accepts without a word although they do harm: which of them a scenario has.
+
+A scenario with such settings runs, and does what the real system would do.
+"""
+
+from collections.abc import Callable, Iterator
+
+import attrs
+
+from emulator.spec.model import BrokerSpec, Scenario
+
+_MEMBERS_FOR_A_TIE = 3
+"""A master and two slaves: with one slave there is no second one whose older data could win."""
+
+
+@attrs.frozen
+class HarmfulSetting:
+    """One warning."""
+
+    name: str
+    """What people call it: `acting-flag-on-some-members`."""
+    where: str
+    """The brokerName or the nodes concerned."""
+    consequence: str
+    """What will happen because of it."""
+
+    def line(self) -> str:
+        """For people, on one line."""
+        return f"{self.name}: {self.where}: {self.consequence}"
+
+
+_Group = tuple[BrokerSpec, ...]
+
+
+def check(scenario: Scenario) -> tuple[HarmfulSetting, ...]:
+    """All harmful settings of a scenario, group by group."""
+    groups: dict[str, list[BrokerSpec]] = {}
+    for broker in scenario.brokers:
+        groups.setdefault(broker.broker_name, []).append(broker)
+    found = [setting for members in groups.values() for look in _OF_A_GROUP for setting in look(tuple(members))]
+    return (*found, *_nameservers_without_acting_master(scenario))
+
+
+def _two_brokers_of_one_id(members: _Group) -> Iterator[HarmfulSetting]:
+    for broker_id in dict.fromkeys(broker.broker_id for broker in members):
+        twins = tuple(broker for broker in members if broker.broker_id == broker_id)
+        if len(twins) > 1:
+            yield HarmfulSetting(
+                "two-brokers-of-one-id",
+                _names(twins),
+                f"all are broker {broker_id} of {twins[0].broker_name}: each registration puts its own address in the "
+                "place of the other's, so clients and slaves switch between them, and messages end up in several logs",
+            )
+
+
+def _one_name_in_two_clusters(members: _Group) -> Iterator[HarmfulSetting]:
+    clusters = tuple(dict.fromkeys(broker.cluster for broker in members))
+    if len(clusters) > 1:
+        yield HarmfulSetting(
+            "one-name-in-two-clusters",
+            members[0].broker_name,
+            f"the clusters {' and '.join(clusters)} share one group: the nameserver knows it under the cluster that "
+            "registered first, and never removes the members of the other when they fall silent",
+        )
+
+
+def _acting_flag_on_some_members(members: _Group) -> Iterator[HarmfulSetting]:
+    with_flag = _acting(members)
+    if with_flag and len(with_flag) < len(members):
+        without = tuple(broker for broker in members if broker not in with_flag)
+        yield HarmfulSetting(
+            "acting-flag-on-some-members",
+            members[0].broker_name,
+            f"{_names(with_flag)} set enableSlaveActingMaster, {_names(without)} not: the nameserver keeps one "
+            "flag for the group and the last registration decides it, so whether a slave is shown as master depends "
+            "on who registered last",
+        )
+
+
+def _total_replicas_of_one(members: _Group) -> Iterator[HarmfulSetting]:
+    alone = tuple(broker for broker in _acting(members) if broker.config.total_replicas == 1)
+    if alone and len(members) > 1:
+        yield HarmfulSetting(
+            "total-replicas-1-with-acting-master",
+            _names(alone),
+            "a broker that believes itself alone never starts isolated: a returning master registers at once, without "
+            "taking back what the acting slave was told meanwhile, and consumer offsets roll back",
+        )
+
+
+def _skip_pre_online(members: _Group) -> Iterator[HarmfulSetting]:
+    skipping = tuple(broker for broker in _acting(members) if broker.config.skip_pre_online)
+    if skipping and len(members) > 1:
+        yield HarmfulSetting(
+            "skip-pre-online-with-acting-master",
+            _names(skipping),
+            "a returning master goes online without the newer consumer offsets of its slaves, and the slaves then copy "
+            "its older ones over their own without comparing versions",
+        )
+
+
+def _brokers_on_one_address(members: _Group) -> Iterator[HarmfulSetting]:
+    by_address: dict[str, list[BrokerSpec]] = {}
+    for broker in members:
+        by_address.setdefault(broker.address_of or broker.name, []).append(broker)
+    for together in by_address.values():
+        if len(together) > 1 and _acting(members):
+            yield HarmfulSetting(
+                "brokers-of-a-group-on-one-address",
+                _names(tuple(together)),
+                "a returning master tells replication links apart by IP address alone: the link of the first slave "
+                "passes for that of every other, so it goes online before all slaves are connected",
+            )
+
+
+def _quorum_of_two(members: _Group) -> Iterator[HarmfulSetting]:
+    strict = tuple(b for b in members if b.config.lock_in_strict_mode and b.config.total_replicas == 2)
+    if strict:
+        yield HarmfulSetting(
+            "strict-lock-with-2-replicas",
+            _names(strict),
+            "more than half of 2 is both: while either broker is away no queue can be locked, and orderly consumption "
+            "of the group stops",
+        )
+
+
+def _versions_that_tie(members: _Group) -> Iterator[HarmfulSetting]:
+    acting = _acting(members)
+    stepping = tuple(
+        broker
+        for broker in acting
+        if max(broker.config.consumer_offset_update_version_step, broker.config.delay_offset_update_version_step) > 1
+    )
+    if stepping and len(members) >= _MEMBERS_FOR_A_TIE:
+        yield HarmfulSetting(
+            "version-step-with-several-slaves",
+            _names(stepping),
+            "after fewer commits than consumerOffsetUpdateVersionStep (or delayOffsetUpdateVersionStep) all versions "
+            "are still equal, and a returning master takes over the data of its last slave, however old: consumer "
+            "offsets roll back; preset rip32 sets both steps to 1",
+        )
+
+
+def _nameservers_without_acting_master(scenario: Scenario) -> Iterator[HarmfulSetting]:
+    acting = _acting(scenario.brokers)
+    without = tuple(spec.name for spec in scenario.nameservers if not spec.config.support_acting_master)
+    if acting and without:
+        groups = ", ".join(dict.fromkeys(broker.broker_name for broker in acting))
+        yield HarmfulSetting(
+            "nameserver-without-acting-master",
+            ", ".join(without),
+            f"supportActingMaster is off, but the brokers of {groups} act: when a master is away the nameserver takes "
+            "the write permission from the group all the same and shows nobody as its master",
+        )
+
+
+def _acting(brokers: _Group) -> _Group:
+    return tuple(broker for broker in brokers if broker.config.enable_slave_acting_master)
+
+
+def _names(brokers: _Group) -> str:
+    return ", ".join(broker.name for broker in brokers)
+
+
+_OF_A_GROUP: tuple[Callable[[_Group], Iterator[HarmfulSetting]], ...] = (
+    _two_brokers_of_one_id,
+    _one_name_in_two_clusters,
+    _acting_flag_on_some_members,
+    _total_replicas_of_one,
+    _skip_pre_online,
+    _brokers_on_one_address,
+    _quorum_of_two,
+    _versions_that_tie,
+)

@@ -1,0 +1,181 @@
+"""The `[[fault]]` and `[[nemesis]]` tables of a scenario file, and faults written back as such tables.
+
+What can be said of a fault are the fields of its class and of its scope, so a new kind needs nothing here.
+"""
+
+from collections.abc import Mapping
+from enum import IntEnum
+from typing import Any
+
+import attrs
+
+from emulator.spec.section import Section, SpecError, expect_known
+from emulator.spec.targets import KEYS
+from faults.catalogue import CHAOS_NAMES, FAULTS, fault_of, fields_of, scope_of
+from faults.fault import Fault
+from faults.nemesis import Nemesis
+from faults.plan import Plan, PlanError, TimedFault
+from faults.target import ANY
+from faults.words import WordsError
+from nodes.fields import TEXT, FieldError
+from nodes.protocol.codes import RequestCode, ResponseCode
+
+_WHICH = ("kind", "do", "id")
+_TIMES = ("at_s", "at_ms", "for_s", "for_ms")
+_RATES = ("every_s", "every_ms", "least_s", "least_ms", "most_s", "most_ms", "from_s", "from_ms", "until_s", "until_ms")
+_EVERYBODY = {"src": ANY, "dst": ANY}
+_CODES: Mapping[str, tuple[str, type[IntEnum]]] = {
+    "code": ("request code", RequestCode),
+    "response": ("response code", ResponseCode),
+}
+"""Keys whose numbers have names."""
+
+
+def read_plan(root: Section) -> Plan:
+    """All faults of a scenario file, in its order."""
+    tables = root.tables("fault", (*_WHICH, *_TIMES, *_ALL_KEYS))
+    timed = tuple(_read_timed(section, number) for number, section in enumerate(tables, start=1))
+    try:
+        return Plan(timed)
+    except PlanError as error:
+        raise SpecError(f"fault[{error.index}].{error.field}", error.expected) from None
+
+
+def read_nemeses(root: Section) -> tuple[Nemesis, ...]:
+    """All nemeses of a scenario file, in its order."""
+    tables = root.tables("nemesis", (*_WHICH, *_RATES, *_ALL_KEYS))
+    return tuple(_read_nemesis(section, number) for number, section in enumerate(tables, start=1))
+
+
+def _read_timed(section: Section, number: int) -> TimedFault:
+    at_ms, for_ms = section.needed_span_ms("at"), section.span_ms("for")
+    fault = _read_fault(section, _TIMES)
+    try:
+        return TimedFault(section.get("id", TEXT, f"{_called(section, fault)}-{number}"), fault, at_ms, for_ms)
+    except FieldError as error:
+        raise SpecError(section.at(error.field), error.problem) from None
+
+
+def _read_nemesis(section: Section, number: int) -> Nemesis:
+    every_ms, least_ms = section.needed_span_ms("every"), section.needed_span_ms("least")
+    most_ms = section.span_ms("most")
+    if most_ms is not None and most_ms < least_ms:
+        raise SpecError(section.at("most_ms"), f"expected at least least_ms, which is {least_ms}")
+    from_ms, until_ms = section.span_ms("from") or 0, section.span_ms("until")
+    if until_ms is not None and until_ms <= from_ms:
+        raise SpecError(section.at("until_ms"), f"expected an instant after from_ms, which is {from_ms}")
+    fault = _read_fault(section, _RATES)
+    try:
+        return Nemesis(
+            section.get("id", TEXT, f"nemesis-{_called(section, fault)}-{number}"),
+            fault,
+            every_ms,
+            least_ms,
+            least_ms if most_ms is None else most_ms,
+            from_ms,
+            until_ms,
+        )
+    except FieldError as error:
+        raise SpecError(section.at(error.field), error.problem) from None
+
+
+def _called(section: Section, fault: Fault) -> str:
+    return str(section.values.get("kind", fault.kind))
+
+
+def _read_fault(section: Section, other_keys: tuple[str, ...]) -> Fault:
+    if "do" in section.values:
+        return _read_words(Section.of(section.path, section.values, ("do", "id", *other_keys)))
+    name = section.get("kind", TEXT)
+    expect_known(section.at("kind"), "kind of fault", name, [*FAULTS, *CHAOS_NAMES])
+    kind, meant = CHAOS_NAMES.get(name, (name, {}))
+    # Once more, now that the kind is known: `percent` is a mistake in a cut.
+    section = Section.of(section.path, section.values, ("kind", "id", *other_keys, *_keys_of(FAULTS[kind])))
+    return _build(FAULTS[kind], section, meant)
+
+
+def _read_words(section: Section) -> Fault:
+    try:
+        return fault_of(section.get("do", TEXT))
+    except WordsError as error:
+        raise SpecError(section.at("do"), str(error)) from None
+
+
+def _keys_of(fault: type[Fault]) -> tuple[str, ...]:
+    return tuple(_key(field) for part in (scope_of(fault), fault) for field in fields_of(part))
+
+
+def _key(field: "attrs.Attribute[Any]") -> str:
+    return KEYS.get(field.name, field.name)
+
+
+def _build(fault: type[Fault], section: Section, meant: Mapping[str, Any]) -> Fault:
+    try:
+        scope = scope_of(fault)(**_values(scope_of(fault), section, {**_EVERYBODY, **meant}))
+        return fault(scope=scope, **_values(fault, section, meant))
+    except FieldError as error:
+        key = KEYS.get(error.field, error.field)
+        is_there = key in section.values
+        problem = error.problem if is_there else f"missing; {error.problem.removesuffix(', not None')}"
+        raise SpecError(section.at(key), problem) from None
+
+
+def _values(part: type, section: Section, meant: Mapping[str, Any]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for field in fields_of(part):
+        key = _key(field)
+        if key in section.values:
+            values[field.name] = _value(section, key)
+        elif field.name in meant:
+            values[field.name] = meant[field.name]
+        elif field.default is attrs.NOTHING:
+            values[field.name] = None  # refused, and told what was expected
+    return values
+
+
+def _value(section: Section, key: str) -> Any:
+    value = section.values[key]
+    if key in _CODES and isinstance(value, str):
+        what, codes = _CODES[key]
+        expect_known(section.at(key), what, value, list(codes.__members__))
+        return int(codes[value])
+    return value
+
+
+def write_plan(plan: Plan) -> list[dict[str, Any]]:
+    """The tables from which `read_plan` makes this plan again."""
+    return [_write_timed(timed) for timed in plan.faults]
+
+
+def _write_timed(timed: TimedFault) -> dict[str, Any]:
+    lasting = {} if timed.for_ms is None else {"for_ms": timed.for_ms}
+    return {"id": timed.id, **_write_fault(timed.fault), "at_ms": timed.at_ms, **lasting}
+
+
+def write_nemeses(nemeses: tuple[Nemesis, ...]) -> list[dict[str, Any]]:
+    """The tables from which `read_nemeses` makes them again."""
+    return [
+        {
+            "id": it.id,
+            **_write_fault(it.fault),
+            "every_ms": it.every_ms,
+            "least_ms": it.least_ms,
+            "most_ms": it.most_ms,
+            "from_ms": it.from_ms,
+            **({} if it.until_ms is None else {"until_ms": it.until_ms}),
+        }
+        for it in nemeses
+    ]
+
+
+def _write_fault(fault: Fault) -> dict[str, Any]:
+    table: dict[str, Any] = {"kind": fault.kind}
+    for part in (fault.scope, fault):
+        for field in fields_of(type(part)):
+            value = getattr(part, field.name)
+            if value is not None and (field.default is attrs.NOTHING or value != field.default):
+                table[_key(field)] = value
+    return table
+
+
+_ALL_KEYS = tuple(dict.fromkeys(key for fault in FAULTS.values() for key in _keys_of(fault)))

@@ -1,0 +1,315 @@
+"""Scenarios as files: from TOML, from plain values, and back to plain values for the manifest of a run.
+
+The form of a file is shown by `examples/half_seen_consumer.toml`. Options
+stand under RocketMQ's camelCase names; snake_case is understood, too.
+"""
+
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import attrs
+
+from emulator.spec.faults import read_nemeses, read_plan, write_nemeses, write_plan
+from emulator.spec.model import (
+    BrokerSpec,
+    ConsumerGroupSpec,
+    NameserverSpec,
+    Network,
+    ProducerSpec,
+    Scenario,
+    TopicSpec,
+    numbered,
+)
+from emulator.spec.presets import Preset
+from emulator.spec.section import Section, SpecError, expect_known, keys_of, suggestion, written
+from nodes.client.producer.local_transactions import LocalTransactions, LocalTransactionState
+from nodes.config import (
+    BrokerConfig,
+    Config,
+    ConsumerConfig,
+    LitePullConsumerConfig,
+    NameserverConfig,
+    ProducerConfig,
+    options,
+)
+from nodes.fields import NAMES, SWITCH, TEXT, FieldError, whole_rule
+
+_TOP = ("scenario", "network", "nameserver", "broker", "topic", "consumer", "producer", "fault", "nemesis")
+_MANY = whole_rule(least=1)
+_PORTS_APART = 10
+"""Between the ports of replicas on one address."""
+
+
+def load(path: str | Path) -> Scenario:
+    """Read a scenario file.
+
+    Raises:
+        SpecError: the file cannot be read, is no TOML, or says something that cannot be.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SpecError("file", f"cannot be read: {error}", str(path)) from None
+    return loads(text, str(path))
+
+
+def loads(text: str, name: str) -> Scenario:
+    """Read a scenario from the text of a file.
+
+    Args:
+        name: where the text came from, for messages.
+
+    Raises:
+        SpecError: the text is no TOML, or says something that cannot be.
+    """
+    try:
+        tables = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise SpecError("file", f"not TOML: {error}", name) from None
+    return from_dict(tables, name)
+
+
+def from_dict(tables: Mapping[str, Any], name: str = "scenario") -> Scenario:
+    """Build a scenario from the plain values of a file, or of `to_dict`.
+
+    Args:
+        tables: what the TOML parser makes of a scenario file.
+        name: where they came from, for messages.
+
+    Raises:
+        SpecError: they say something that cannot be.
+    """
+    try:
+        return _read(Section.of("", tables, _TOP))
+    except SpecError as error:
+        raise error.within(name) from None
+
+
+def to_dict(scenario: Scenario) -> dict[str, Any]:
+    """The canonical form of a scenario: plain values from which `from_dict` builds an equal one.
+
+    Times are milliseconds, every node is named, options stand there only where
+    they differ from the default.
+    """
+    return {
+        "scenario": written(scenario),
+        "network": written(scenario.network),
+        "nameserver": [_with_options(it) for it in scenario.nameservers],
+        "broker": [_with_options(it) for it in scenario.brokers],
+        "topic": [written(it) for it in scenario.topics],
+        "consumer": [
+            {**_with_options(it), **({"lite_pull": True} if it.lite_pull else {})} for it in scenario.consumers
+        ],
+        "producer": [{**_with_options(it), **write_transactions(it.transactions)} for it in scenario.producers],
+        "fault": write_plan(scenario.faults),
+        **({"nemesis": write_nemeses(scenario.nemeses)} if scenario.nemeses else {}),
+    }
+
+
+def _with_options(spec: NameserverSpec | BrokerSpec | ConsumerGroupSpec | ProducerSpec) -> dict[str, Any]:
+    return {**written(spec), "options": write_options(spec.config)}
+
+
+def _read(root: Section) -> Scenario:
+    head = root.table("scenario", (*keys_of(Scenario), "preset"))
+    preset = _read_preset(head)
+    brokers = _read_brokers(root, preset)
+    return head.build(
+        Scenario,
+        network=root.table("network", keys_of(Network)).build(Network),
+        nameservers=_read_nameservers(root, preset),
+        brokers=brokers,
+        topics=_read_topics(root, tuple(dict.fromkeys(broker.broker_name for broker in brokers))),
+        consumers=_read_consumers(root),
+        producers=_read_producers(root),
+        faults=read_plan(root),
+        nemeses=read_nemeses(root),
+    )
+
+
+def _read_preset(head: Section) -> Preset:
+    name = head.get("preset", TEXT, Preset.CLASSIC)
+    expect_known(head.at("preset"), "preset", name, list(Preset))
+    return Preset(name)
+
+
+def _read_nameservers(root: Section, preset: Preset) -> tuple[NameserverSpec, ...]:
+    given = preset.nameserver_options()
+    if isinstance(root.values.get("nameserver"), list):
+        return tuple(
+            section.build(NameserverSpec, config=read_options(section, NameserverConfig, given))
+            for section in root.tables("nameserver", (*keys_of(NameserverSpec), "options"))
+        )
+    section = root.table("nameserver", ("count", "options"))
+    config = read_options(section, NameserverConfig, given)
+    return tuple(NameserverSpec(name, config) for name in numbered("ns", section.get("count", _MANY, 2)))
+
+
+def _read_brokers(root: Section, preset: Preset) -> tuple[BrokerSpec, ...]:
+    sections = list(root.tables("broker", (*keys_of(BrokerSpec), "replicas", "one_address", "options")))
+    members: Counter[str] = Counter()
+    for section in sections:
+        members[section.get("name", TEXT)] += section.get("replicas", _MANY, 1)
+    return tuple(
+        broker
+        for section in sections
+        for broker in _read_replicas(section, preset.broker_options(members[section.get("name", TEXT)]))
+    )
+
+
+def _read_replicas(section: Section, preset: Mapping[str, Any]) -> Iterator[BrokerSpec]:
+    """The brokers of one table: one, or a master and its slaves that are alike."""
+    replicated = "replicas" in section.values
+    for key in ("id", "node", "address_of"):
+        if replicated and key in section.values:
+            raise SpecError(section.at(key), f"expected only one of {key} and replicas")
+    if not replicated and "one_address" in section.values:
+        raise SpecError(section.at("one_address"), "expected only beside replicas")
+    first = section.build(BrokerSpec, config=read_options(section, BrokerConfig, preset))
+    yield first
+    for broker_id in range(1, section.get("replicas", _MANY, 1)):
+        if section.get("one_address", SWITCH, default=False):
+            config = _on_port(section, first.config, first.config.listen_port + broker_id * _PORTS_APART)
+            yield attrs.evolve(first, broker_id=broker_id, config=config, address_of=first.name)
+        else:
+            yield attrs.evolve(first, broker_id=broker_id)
+
+
+def _on_port(section: Section, config: BrokerConfig, listen_port: int) -> BrokerConfig:
+    try:
+        return attrs.evolve(config, listen_port=listen_port)
+    except FieldError as error:
+        raise SpecError(section.at("replicas"), f"a port of a replica: {error.problem}") from None
+
+
+def _read_topics(root: Section, broker_names: tuple[str, ...]) -> tuple[TopicSpec, ...]:
+    return tuple(
+        section.build(TopicSpec, brokers=section.get("brokers", NAMES, broker_names))
+        for section in root.tables("topic", keys_of(TopicSpec))
+    )
+
+
+def _read_consumers(root: Section) -> tuple[ConsumerGroupSpec, ...]:
+    groups: list[ConsumerGroupSpec] = []
+    first = 1
+    for section in root.tables("consumer", (*keys_of(ConsumerGroupSpec), "count", "lite_pull", "options")):
+        if "names" in section.values and "count" in section.values:
+            raise SpecError(section.at("count"), "expected only one of count and names")
+        for key in ("names", "count"):
+            if section.values.get(key) and "share_process_with" in section.values:
+                raise SpecError(section.at(key), f"expected only one of {key} and share_process_with")
+        is_lite_pull = section.get("lite_pull", SWITCH, default=False)
+        names = () if "share_process_with" in section.values else _consumer_names(section, first)
+        first += len(names)
+        config = read_options(section, LitePullConsumerConfig if is_lite_pull else ConsumerConfig)
+        groups.append(section.build(ConsumerGroupSpec, names=names, config=config))
+    return tuple(groups)
+
+
+def _consumer_names(section: Section, first: int) -> tuple[str, ...]:
+    if "names" in section.values:
+        return tuple(section.get("names", NAMES))
+    return numbered("consumer", section.get("count", _MANY, 1), first)
+
+
+def _read_producers(root: Section) -> tuple[ProducerSpec, ...]:
+    return tuple(
+        section.build(
+            ProducerSpec,
+            name=section.get("name", TEXT, f"producer-{number}"),
+            config=read_options(section, ProducerConfig),
+            transactions=read_transactions(section),
+        )
+        for number, section in enumerate(
+            root.tables("producer", (*keys_of(ProducerSpec), "options", *TRANSACTION_KEYS)),
+            start=1,
+        )
+    )
+
+
+_AnyConfig = TypeVar("_AnyConfig", bound=Config)
+_NOTHING: Mapping[str, Any] = {}
+
+
+def read_options(section: Section, config_class: type[_AnyConfig], preset: Mapping[str, Any] = _NOTHING) -> _AnyConfig:
+    """The configuration that a node's table describes.
+
+    Args:
+        preset: field -> value of what holds where the table says nothing.
+
+    Raises:
+        SpecError: there is an option that does not exist, is there twice, or has a value that it cannot have.
+    """
+    known = options(config_class)
+    fields = {field.name: field for field in known.values()}
+    given = Section(section.at("options"), section.values.get("options", {}))
+    if not isinstance(given.values, Mapping):
+        raise SpecError(given.path, f"expected a table, not {given.values!r}")
+    config = config_class(**preset)
+    taken: dict[str, str] = {}
+    for key, value in given.values.items():
+        field = known.get(key) or fields.get(key)
+        if field is None:
+            raise SpecError(given.at(key), f"unknown option; {suggestion(key, list(known))}")
+        if field.name in taken:
+            raise SpecError(given.at(key), f"expected once, but {taken[field.name]} is there, too")
+        taken[field.name] = key
+        try:
+            config = attrs.evolve(config, **{field.name: value})
+        except FieldError as error:
+            raise SpecError(given.at(key), error.problem) from None
+    return config
+
+
+def write_options(config: Config) -> dict[str, Any]:
+    """The options that differ from the shipped defaults, under RocketMQ's names."""
+    # TOML and JSON know texts, not enums; str() of a StrEnum is its plain text.
+    changed: dict[str, Any] = {}
+    for option, field in options(type(config)).items():
+        value = getattr(config, field.name)
+        if value != field.default:
+            changed[option] = str(value) if isinstance(value, str) else value
+    return changed
+
+
+_STATE, _CHECK = "local_transaction", "check_local_transaction"
+TRANSACTION_KEYS = (_STATE, f"{_STATE}_s", f"{_STATE}_ms", _CHECK)
+
+
+def read_transactions(section: Section) -> LocalTransactions | None:
+    """None where its messages are ordinary ones.
+
+    Raises:
+        SpecError: a state is none, or something is said of transactions that there are not.
+    """
+    if _STATE not in section.values:
+        for key in TRANSACTION_KEYS:
+            if key in section.values:
+                raise SpecError(section.at(key), f"expected {_STATE} beside it: this producer has no transactions")
+        return None
+    state = _state(section, _STATE)
+    check_state = _state(section, _CHECK) if _CHECK in section.values else None
+    return LocalTransactions(state, section.span_ms(_STATE) or 0, check_state)
+
+
+def write_transactions(transactions: LocalTransactions | None) -> dict[str, Any]:
+    """The keys from which `read_transactions` reads them again."""
+    if transactions is None:
+        return {}
+    said: dict[str, Any] = {_STATE: transactions.state.value}
+    if transactions.duration_ms:
+        said[f"{_STATE}_ms"] = transactions.duration_ms
+    if transactions.check_state is not None:
+        said[_CHECK] = transactions.check_state.value
+    return said
+
+
+def _state(section: Section, key: str) -> LocalTransactionState:
+    text = section.get(key, TEXT)
+    try:
+        return LocalTransactionState(text)
+    except ValueError:
+        raise SpecError(section.at(key), f'expected one of {", ".join(LocalTransactionState)}, not "{text}"') from None

@@ -1,0 +1,292 @@
+"""What a scenario is: the machines, what they hold and do, and what goes wrong, as frozen values."""
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+
+import attrs
+
+from emulator.base.chance import named_stream
+from emulator.spec.section import SpecError, expect_known
+from emulator.spec.targets import check_fault
+from faults.nemesis import Nemesis, timelines
+from faults.plan import Plan
+from faults.target import ANY
+from nodes.client.producer.local_transactions import LocalTransactions
+from nodes.config import BrokerConfig, ConsumerConfig, LitePullConsumerConfig, NameserverConfig, ProducerConfig
+from nodes.fields import NAMES, TEXT_MAP, TEXTS, checked, flag, span, text, whole
+from nodes.filter.filter_api import SubscriptionError, build_subscription_data
+
+NAMESERVER, BROKER, CONSUMER, PRODUCER = "nameserver", "broker", "consumer", "producer"
+"""The roles of nodes."""
+NO_EXPRESSIONS: Mapping[str, str] = MappingProxyType({})
+
+
+@attrs.frozen
+class Network:
+    """What every link between two nodes takes when nothing is wrong."""
+
+    delay_ms: int = whole(1, least=0)
+    jitter_ms: int = whole(0, least=0)
+    """A frame takes this much longer at most."""
+
+
+@attrs.frozen
+class NameserverSpec:
+    """One nameserver."""
+
+    name: str = text()
+    config: NameserverConfig = NameserverConfig()
+
+
+@attrs.frozen
+class BrokerSpec:
+    """One broker: a master (id 0) or a slave of its group."""
+
+    broker_name: str = text(key="name")
+    broker_id: int = whole(0, least=0, key="id")
+    cluster: str = text("DefaultCluster")
+    config: BrokerConfig = BrokerConfig()
+    start_after_ms: int = span(0)
+    """How long after the nameservers are ready it starts at the earliest."""
+    address_of: str | None = text(None)
+    """Name of an earlier broker whose IP address it shares; None: it has one of its own."""
+    node: str | None = text(None)
+    """Name of the node where its default will not do: two brokers of one brokerName and id."""
+
+    @property
+    def name(self) -> str:
+        """Name of the node: `node`, else the brokerName for a master, else with the id: `broker-a-s1`."""
+        if self.node is not None:
+            return self.node
+        return self.broker_name if self.broker_id == 0 else f"{self.broker_name}-s{self.broker_id}"
+
+
+@attrs.frozen
+class TopicSpec:
+    """A topic that exists from the start."""
+
+    name: str = text()
+    brokers: tuple[str, ...] = checked(NAMES)
+    """brokerNames of the groups that have it."""
+    queues: int = whole(8, least=1)
+    """Queues to read and to write in each group."""
+
+
+@attrs.frozen
+class ConsumerGroupSpec:
+    """Consumers of one group that are alike."""
+
+    group: str = text()
+    names: tuple[str, ...] = checked(TEXTS)
+    """Names of their nodes; none where they share the processes of another group."""
+    topics: tuple[str, ...] = checked(NAMES)
+    config: ConsumerConfig = ConsumerConfig()
+    """Of a lite pull consumer where it is a `LitePullConsumerConfig`."""
+    consume_ms: int = whole(0, least=0)
+    """How long the listener takes for one message; of a lite pull consumer: its application for what a poll returns."""
+    fail_times: int = whole(0, least=0)
+    """How often the listener fails for each message before it succeeds."""
+    expressions: Mapping[str, str] = checked(TEXT_MAP, NO_EXPRESSIONS)
+    """Topic -> which tags are wanted of it, such as `a || b`; `*` where nothing is said."""
+    share_process_with: str | None = text(None)
+    """An earlier group: each of its processes consumes for this group, too. What the two share beyond the process
+    depends on the option `instanceName`: with the same name they are one client, with one id and one thread each for
+    heartbeats and rebalance; as shipped, each consumer has a name of its own."""
+    one_address: bool = flag(default=False)
+    """All of them run on one machine's address; with the same `instanceName` brokers take them for one client."""
+
+    def member_names(self, members: int) -> tuple[str, ...]:
+        """Names of its nodes if it has so many: `billing+4` is the fourth, where the scenario names three."""
+        more = (f"{self.group}+{number}" for number in range(len(self.names) + 1, members + 1))
+        return (*self.names[:members], *more)
+
+    @property
+    def lite_pull(self) -> bool:
+        """Whether an application polls; else messages are pushed to a listener."""
+        return isinstance(self.config, LitePullConsumerConfig)
+
+
+@attrs.frozen
+class ProducerSpec:
+    """One producer that sends at a steady rate."""
+
+    name: str = text()
+    group: str = text()
+    topic: str = text()
+    rate_per_s: int = whole(10, least=1)
+    config: ProducerConfig = ProducerConfig()
+    tags: tuple[str, ...] = checked(TEXTS, ())
+    """Tags of its messages, in turn; none: messages without tag."""
+    transactions: LocalTransactions | None = None
+    """None: its messages are ordinary ones."""
+
+
+@attrs.frozen(kw_only=True)
+class Scenario:
+    """A cluster and all that happens to it; seed, version and this are the name of a run.
+
+    Raises:
+        SpecError: its parts do not fit together.
+    """
+
+    name: str = text()
+    seed: int = whole(1, least=0)
+    run_for_ms: int = span(least=1)
+    nameserver_start_spread_ms: int = span(0)
+    """Nameservers start within this time of the beginning, at instants that the seed decides."""
+    broker_start_spread_ms: int = span(0)
+    """Brokers start within this time of each other, at instants that the seed decides."""
+    even_starts: bool = flag(default=False)
+    """Consecutive seeds spread the instants of starts evenly; else each seed draws them for itself."""
+    broker_boot_spread_ms: int = span(0)
+    """A broker's process takes up to this long from its start until it does anything; drawn for every process."""
+    start_spread_ms: int = span(1_000)
+    """Consumers and producers start within this time of each other, at instants that the seed decides."""
+    network: Network = Network()
+    nameservers: tuple[NameserverSpec, ...] = (NameserverSpec("ns-1"), NameserverSpec("ns-2"))
+    brokers: tuple[BrokerSpec, ...]
+    topics: tuple[TopicSpec, ...] = ()
+    consumers: tuple[ConsumerGroupSpec, ...] = ()
+    producers: tuple[ProducerSpec, ...] = ()
+    guests: tuple[str, ...] = checked(TEXTS, ())
+    """Programs outside that are hosts with names of their own; they live in real time."""
+    faults: Plan = Plan()
+    nemeses: tuple[Nemesis, ...] = ()
+    """Faults from rates, besides those of the plan; their instants come from the seed."""
+
+    def __attrs_post_init__(self) -> None:
+        _check_names(self)
+        _check_addresses(self)
+        _check_topics(self)
+        _check_faults(self)
+
+    def plan(self) -> Plan:
+        """All faults that this seed gives: those of the scenario, and those of its nemeses."""
+        drawn = timelines(self.nemeses, self.run_for_ms, lambda name: named_stream(self.seed, "nemesis", name))
+        return Plan((*self.faults.faults, *drawn))
+
+    def node_names(self) -> tuple[str, ...]:
+        """Names of all nodes: nameservers, brokers, consumers, producers, each in their order."""
+        return tuple(name for _, name in _named_nodes(self) if name not in self.guests)
+
+
+def _named_nodes(scenario: Scenario) -> Iterator[tuple[str, str]]:
+    for i, nameserver in enumerate(scenario.nameservers):
+        yield f"nameserver[{i}].name", nameserver.name
+    for i, broker in enumerate(scenario.brokers):
+        yield f"broker[{i}].{'name' if broker.node is None else 'node'}", broker.name
+    for i, consumers in enumerate(scenario.consumers):
+        for j, name in enumerate(consumers.names):
+            yield f"consumer[{i}].names[{j}]", name
+    for i, producer in enumerate(scenario.producers):
+        yield f"producer[{i}].name", producer.name
+    for i, guest in enumerate(scenario.guests):
+        yield f"scenario.guests[{i}]", guest
+
+
+def _check_names(scenario: Scenario) -> None:
+    if not scenario.nameservers:
+        raise SpecError("nameserver", "expected at least one")
+    if not scenario.brokers:
+        raise SpecError("broker", "expected at least one")
+    _expect_unique(_named_nodes(scenario), "node")
+    _expect_unique(((f"topic[{i}].name", topic.name) for i, topic in enumerate(scenario.topics)), "topic")
+
+
+def _expect_unique(keyed_names: Iterator[tuple[str, str]], what: str) -> None:
+    taken: dict[str, str] = {}
+    for key, name in keyed_names:
+        if name == ANY or not name:
+            raise SpecError(key, f'expected the name of one {what}, not "{name}"')
+        if name in taken:
+            raise SpecError(key, f'expected a name of its own, "{name}" is already at {taken[name]}')
+        taken[name] = key
+
+
+def _check_addresses(scenario: Scenario) -> None:
+    ports: dict[str, dict[int, str]] = {}
+    for i, broker in enumerate(scenario.brokers):
+        if broker.address_of is not None:
+            owners = [earlier.name for earlier in scenario.brokers[:i] if earlier.address_of is None]
+            expect_known(f"broker[{i}].address_of", "earlier broker", broker.address_of, owners)
+        taken = ports.setdefault(broker.address_of or broker.name, {})
+        listen_port = broker.config.listen_port
+        for port in (listen_port, listen_port + 1):  # the second one is that of replication
+            if port in taken:
+                key = f"broker[{i}].options.listenPort"
+                raise SpecError(key, f"expected ports of its own on a shared address, {port} belongs to {taken[port]}")
+            taken[port] = broker.name
+
+
+def _check_topics(scenario: Scenario) -> None:
+    broker_names = list(dict.fromkeys(broker.broker_name for broker in scenario.brokers))
+    topic_names = [topic.name for topic in scenario.topics]
+    for i, topic in enumerate(scenario.topics):
+        for j, broker_name in enumerate(topic.brokers):
+            expect_known(f"topic[{i}].brokers[{j}]", "broker", broker_name, broker_names)
+    _check_shared_processes(scenario)
+    _check_lite_pull(scenario)
+    for i, consumers in enumerate(scenario.consumers):
+        for j, topic_name in enumerate(consumers.topics):
+            expect_known(f"consumer[{i}].topics[{j}]", "topic", topic_name, topic_names)
+        for topic_name, expression in consumers.expressions.items():
+            key = f"consumer[{i}].expressions.{topic_name}"
+            expect_known(key, "topic of the group", topic_name, list(consumers.topics))
+            _expect_expression(key, topic_name, expression)
+    for i, producer in enumerate(scenario.producers):
+        expect_known(f"producer[{i}].topic", "topic", producer.topic, topic_names)
+
+
+def _check_shared_processes(scenario: Scenario) -> None:
+    with_processes: list[str] = []
+    for i, consumers in enumerate(scenario.consumers):
+        other = consumers.share_process_with
+        if other is None:
+            with_processes.append(consumers.group)
+            continue
+        key = f"consumer[{i}].share_process_with"
+        expect_known(key, "earlier group with processes of its own", other, with_processes)
+        if consumers.names:
+            raise SpecError(f"consumer[{i}].names", f"expected none: they run in the processes of {other}")
+        if consumers.group == other or any(
+            (earlier.group, earlier.share_process_with) == (consumers.group, other)
+            for earlier in scenario.consumers[:i]
+        ):
+            raise SpecError(f"consumer[{i}].group", "expected another group: a process consumes once for each")
+
+
+def _check_lite_pull(scenario: Scenario) -> None:
+    sharing = [consumers.share_process_with for consumers in scenario.consumers]
+    for i, consumers in enumerate(scenario.consumers):
+        if not consumers.lite_pull:
+            continue
+        if consumers.fail_times:
+            raise SpecError(f"consumer[{i}].fail_times", "expected 0: a lite pull consumer sends nothing back")
+        if consumers.share_process_with is not None or consumers.group in sharing:
+            raise SpecError(f"consumer[{i}].lite_pull", "expected false in a process that consumes for several groups")
+
+
+def _expect_expression(key: str, topic: str, expression: str) -> None:
+    try:
+        build_subscription_data(topic, expression)
+    except SubscriptionError:
+        raise SpecError(key, f'expected tags such as "a || b", or "*", not {expression!r}') from None
+
+
+def _check_faults(scenario: Scenario) -> None:
+    for i, timed in enumerate(scenario.faults.faults):
+        check_fault(scenario, f"fault[{i}]", timed.fault)
+        if timed.at_ms >= scenario.run_for_ms:
+            raise SpecError(f"fault[{i}].at_ms", f"expected an instant before the end at {scenario.run_for_ms} ms")
+    taken = {timed.id: f"fault[{i}].id" for i, timed in enumerate(scenario.faults.faults)}
+    for i, nemesis in enumerate(scenario.nemeses):
+        check_fault(scenario, f"nemesis[{i}]", nemesis.fault)
+        for known, at in taken.items():
+            if known == nemesis.id or known.startswith(f"{nemesis.id}-"):
+                raise SpecError(f"nemesis[{i}].id", f"expected an id of its own, {nemesis.id} is taken by {at}")
+        taken[nemesis.id] = f"nemesis[{i}].id"
+
+
+def numbered(stem: str, count: int, start: int = 1) -> tuple[str, ...]:
+    """Names of nodes that were given none: `ns-1`, `ns-2`, ..."""
+    return tuple(f"{stem}-{number}" for number in range(start, start + count))

@@ -1,0 +1,175 @@
+"""Reading the tables of a scenario file so that every mistake is told in one line, with its place."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any, TypeVar
+
+import attrs
+
+from emulator.base.errors import UserError
+from nodes.fields import FieldError, Rule, key_of, rule_of, whole_rule
+
+T = TypeVar("T", bound=attrs.AttrsInstance)
+
+
+class SpecError(UserError, ValueError):
+    """A scenario cannot be as it was asked for.
+
+    Its text is one line: where (file, then the key with its path; positions
+    count from 0), what is wrong there and what was expected.
+    """
+
+    def __init__(self, key: str, problem: str, source: str = "") -> None:
+        super().__init__(f"{source}: {key}: {problem}" if source else f"{key}: {problem}")
+        self.key = key
+        """For instance `broker[1].options.brokerHeartbeatInterval`."""
+        self.problem = problem
+        self.source = source
+        """The file, or whatever else the scenario came from; empty for one built in Python."""
+
+    def within(self, source: str) -> "SpecError":
+        """The same mistake, now with the name of the file it is in."""
+        return SpecError(self.key, self.problem, source)
+
+
+def suggestion(wrong: str, known: Sequence[str]) -> str:
+    """The nearest of the known names, or all of them: `did you mean "count"?`."""
+    near = get_close_matches(wrong, known, n=1)
+    if near:
+        return f'did you mean "{near[0]}"?'
+    return f"known are {', '.join(known)}" if known else "none is known"
+
+
+def expect_known(key: str, what: str, name: str, known: Sequence[str]) -> None:
+    """Refuse a name that is not among the known ones.
+
+    Raises:
+        SpecError: at `key`: unknown `what` "name", with the nearest known one.
+    """
+    if name not in known:
+        raise SpecError(key, f'unknown {what} "{name}"; {suggestion(name, known)}')
+
+
+@attrs.frozen
+class Section:
+    """One table of a scenario file, read key by key."""
+
+    path: str
+    """Where it stands, for instance `broker[1]`."""
+    values: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, path: str, values: object, known: Sequence[str]) -> "Section":
+        """Take a table that may have the known keys and no other.
+
+        Raises:
+            SpecError: this is no table, or it has an unknown key.
+        """
+        if not isinstance(values, Mapping):
+            raise SpecError(path, f"expected a table, not {values!r}")
+        section = cls(path, values)
+        for key in values:
+            if key not in known:
+                raise SpecError(section.at(key), f"unknown key; {suggestion(key, known)}")
+        return section
+
+    def at(self, key: str) -> str:
+        """The path of one of its keys."""
+        return f"{self.path}.{key}" if self.path else key
+
+    def get(self, key: str, rule: Rule, default: Any = attrs.NOTHING) -> Any:
+        """The value under a key; without a default it must be there."""
+        if key not in self.values and default is attrs.NOTHING:
+            raise SpecError(self.at(key), f"missing; expected {rule.expected}")
+        value = self.values.get(key, default)
+        taken = tuple(value) if isinstance(value, list) else value
+        if key in self.values and not rule.holds(taken):
+            raise SpecError(self.at(key), f"expected {rule.expected}, not {value!r}")
+        return taken
+
+    def build(self, kind: type[T], **given: Any) -> T:
+        """A value whose fields say in which keys of this table they stand.
+
+        Args:
+            given: fields that do not come from this table.
+
+        Raises:
+            SpecError: a key is missing, or cannot have its value.
+        """
+        fields = (field for field in attrs.fields(kind) if field.name not in given and "rule" in field.metadata)
+        values = {field.name: self._field(field) for field in fields}
+        try:
+            return kind(**values, **given)
+        except FieldError as error:
+            raise SpecError(self.at(error.field), error.problem) from None
+
+    def _field(self, field: "attrs.Attribute[Any]") -> Any:
+        if not field.metadata.get("span"):
+            return self.get(key_of(field), rule_of(field), field.default)
+        stem = key_of(field).removesuffix("_ms")
+        span_ms = self.needed_span_ms(stem) if field.default is attrs.NOTHING else self.span_ms(stem)
+        return field.default if span_ms is None else span_ms
+
+    def span_ms(self, stem: str) -> int | None:
+        """A time given as `stem_s` in seconds or as `stem_ms` in milliseconds; None where neither is there."""
+        seconds, millis = f"{stem}_s", f"{stem}_ms"
+        if seconds in self.values and millis in self.values:
+            raise SpecError(self.at(millis), f"expected only one of {seconds} and {millis}")
+        if millis in self.values:
+            return int(self.get(millis, whole_rule("milliseconds", 0)))
+        if seconds not in self.values:
+            return None
+        value = self.values[seconds]
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < _SECONDS_MOST:
+            raise SpecError(self.at(seconds), f"expected seconds >= 0, not {value!r}")
+        span_ms = round(value * 1_000)
+        if abs(value * 1_000 - span_ms) > _ROUNDING:
+            raise SpecError(self.at(seconds), f"expected whole milliseconds, not {value!r} s")
+        return span_ms
+
+    def needed_span_ms(self, stem: str) -> int:
+        """The same, where it must be there."""
+        span_ms = self.span_ms(stem)
+        if span_ms is None:
+            raise SpecError(self.at(f"{stem}_s"), "missing; expected seconds")
+        return span_ms
+
+    def table(self, key: str, known: Sequence[str]) -> "Section":
+        """The table under a key; empty where there is none."""
+        return Section.of(self.at(key), self.values.get(key, {}), known)
+
+    def tables(self, key: str, known: Sequence[str]) -> Iterator["Section"]:
+        """The tables of an array `[[key]]`, in order; none where there is no array."""
+        value = self.values.get(key, [])
+        if not isinstance(value, list):
+            raise SpecError(self.at(key), f"expected tables written [[{key}]]")
+        for index, item in enumerate(value):
+            yield Section.of(f"{self.at(key)}[{index}]", item, known)
+
+
+def keys_of(kind: type) -> tuple[str, ...]:
+    """The keys in which the fields of a value stand, times in seconds and in milliseconds."""
+    keys: list[str] = []
+    for field in attrs.fields(kind):
+        if "rule" in field.metadata:
+            stem = key_of(field).removesuffix("_ms")
+            keys += [f"{stem}_s", f"{stem}_ms"] if field.metadata.get("span") else [key_of(field)]
+    return tuple(keys)
+
+
+def written(value: Any) -> dict[str, Any]:
+    """The keys from which `Section.build` builds a value again; what is empty by default is left out."""
+    fields = [field for field in attrs.fields(type(value)) if "rule" in field.metadata]
+    held = ((field, getattr(value, field.name)) for field in fields)
+    return {key_of(field): _plain(it) for field, it in held if it or it != field.default}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return list(value)
+    return dict(value) if isinstance(value, Mapping) else value
+
+
+_SECONDS_MOST = 10_000_000_000
+_ROUNDING = 1e-6
+"""A tenth of a second is no exact float; a thousandth of a millisecond is no mistake of rounding."""

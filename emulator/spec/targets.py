@@ -1,0 +1,176 @@
+"""Whether a scenario has those target its faults hit."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+from emulator.spec.section import SpecError, expect_known
+from faults.fault import Fault, Needs
+from faults.scale import MEMBERS_MOST
+from faults.target import ANY, Lead, Leading, Names, Pool, Target, group_of
+from nodes.protocol.model import MASTER_ID
+from nodes.protocol.names import is_system_topic
+
+_WITH_BROKERS = ("nodes", "servers", "brokers")
+GUEST = "guest"
+"""Node name of every program outside that has none of its own."""
+KEYS = {"src": "from", "dst": "to"}
+"""Where a key of a file is not called like the field it fills: `from` is a word of Python."""
+
+
+class _Broker(Protocol):
+    @property
+    def name(self) -> str: ...
+    @property
+    def broker_name(self) -> str: ...
+    @property
+    def broker_id(self) -> int: ...
+    @property
+    def address_of(self) -> str | None: ...
+
+
+class _Topic(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+class _Group(Protocol):
+    @property
+    def group(self) -> str: ...
+    @property
+    def names(self) -> tuple[str, ...]: ...
+    @property
+    def one_address(self) -> bool: ...
+
+
+class Population(Protocol):
+    """What a scenario has that a fault could hit."""
+
+    @property
+    def brokers(self) -> Sequence[_Broker]:
+        """All brokers."""
+
+    @property
+    def topics(self) -> Sequence[_Topic]:
+        """Topics that exist from the start."""
+
+    @property
+    def consumers(self) -> Sequence[_Group]:
+        """Consumer groups."""
+
+    @property
+    def guests(self) -> tuple[str, ...]:
+        """Guests that have names."""
+
+    def node_names(self) -> tuple[str, ...]:
+        """Names of all nodes."""
+
+
+def check_fault(scenario: Population, key: str, fault: Fault) -> None:
+    """Refuse a fault that hits what is not there.
+
+    Args:
+        key: of the table that says it.
+
+    Raises:
+        SpecError: a target is not in the scenario, or cannot be hit so.
+    """
+    for field, target in fault.scope.targets():
+        at = f"{key}.{KEYS.get(field, field)}"
+        _check_target(scenario, at, target)
+        if not fault.hits_guests:
+            _refuse_guests(scenario, at, target, fault)
+    if fault.needs is not None:
+        _NEEDS[fault.needs](scenario, key, fault)
+
+
+def outside(scenario: Population) -> tuple[str, ...]:
+    """Names of programs outside: they have links, and can stand still, but their processes are not ours."""
+    return (GUEST, *scenario.guests)
+
+
+def _refuse_guests(scenario: Population, key: str, target: Target, fault: Fault) -> None:
+    names = [name for name in target.names if name in outside(scenario)] if isinstance(target, Names) else []
+    if names:
+        kind = fault.kind.replace("_", " ")
+        raise SpecError(
+            key, f"expected a node: {names[0]} is a program outside, of which links and suspend can be had, not {kind}"
+        )
+
+
+def _check_target(scenario: Population, key: str, target: Target) -> None:
+    match target:
+        case Names():
+            for name in target.names:
+                if name not in _newcomers(scenario, name):
+                    expect_known(key, "node", name, [*scenario.node_names(), *outside(scenario), ANY])
+        case Pool():
+            group = group_of(target.pool)
+            if group is not None:
+                expect_known(key, "group", group, [spec.group for spec in scenario.consumers])
+        case Leading(Lead.OWNER):
+            _check_queue(scenario, key, target.of)
+        case Leading():
+            expect_known(key, "broker", target.of, [spec.broker_name for spec in scenario.brokers])
+
+
+def _newcomers(scenario: Population, name: str) -> tuple[str, ...]:
+    """The name itself, where it is that of a consumer who comes when its group is made larger."""
+    group, plus, number = name.rpartition("+")
+    is_number = number.isdecimal() and len(_names_of(scenario, group)) < int(number) <= MEMBERS_MOST
+    return (name,) if plus and _names_of(scenario, group) and is_number else ()
+
+
+def _names_of(scenario: Population, group: str) -> tuple[str, ...]:
+    return next((spec.names for spec in scenario.consumers if spec.group == group), ())
+
+
+def _check_group(scenario: Population, key: str, fault: Fault) -> None:
+    if not _names_of(scenario, fault.scope.group):
+        raise SpecError(f"{key}.group", f"expected a group with processes of its own: {fault.scope.group} has none")
+
+
+def _check_queue(scenario: Population, key: str, text: str) -> None:
+    queue, _, group = text.partition(" of ")
+    parts = queue.split("/")
+    if len(parts) != 3 or not parts[2].isdecimal():
+        raise SpecError(key, f"expected owner of TOPIC/BROKER/QUEUE, not owner of {text}")
+    topic, broker_name, _ = parts
+    expect_known(key, "topic", topic, [spec.name for spec in scenario.topics])
+    expect_known(key, "broker", broker_name, [spec.broker_name for spec in scenario.brokers])
+    if group:
+        expect_known(key, "group", group, [spec.group for spec in scenario.consumers])
+
+
+def _check_brokers(scenario: Population, key: str, fault: Fault) -> None:
+    topic, (_, target) = fault.parameters().get("topic"), fault.scope.targets()[0]
+    if topic is not None and is_system_topic(topic):
+        raise SpecError(f"{key}.topic", f"expected a topic that is not RocketMQ's own: no broker changes {topic}")
+    brokers = {spec.name: spec for spec in scenario.brokers}
+    may = isinstance(target, Names) and all(name == ANY or name in brokers for name in target.names)
+    may |= isinstance(target, Pool) and target.pool in _WITH_BROKERS
+    may |= isinstance(target, Leading) and target.lead is not Lead.OWNER
+    if not may:
+        raise SpecError(f"{key}.node", f"expected brokers, not {fault.scope.describe()}: nobody else has a permission")
+    slaves = target.names if isinstance(target, Names) else ()
+    slaves = tuple(name for name in slaves if name in brokers and brokers[name].broker_id != MASTER_ID)
+    if topic is not None and (slaves or (isinstance(target, Leading) and target.lead is Lead.SLAVES)):
+        who = ", ".join(slaves) or fault.scope.describe()
+        raise SpecError(f"{key}.node", f"expected masters, not {who}: slaves copy the topics of their master")
+
+
+def _check_addresses(scenario: Population, key: str, fault: Fault) -> None:
+    owners = [spec.address_of for spec in scenario.brokers if spec.address_of is not None]
+    shared = [spec.name for spec in scenario.brokers if spec.name in owners or spec.address_of is not None]
+    shared += [name for spec in scenario.consumers if spec.one_address for name in spec.names]
+    groups = [spec.group for spec in scenario.consumers if spec.one_address]
+    hit = [target.names if isinstance(target, Names) else (ANY,) for _, target in fault.scope.targets()]
+    shared += [name for names in hit for name in names if name.rpartition("+")[0] in groups]
+    if any(name in shared or (shared and name == ANY) for names in hit for name in names):
+        raise SpecError(f"{key}.kind", "expected no loss of power where nodes share an address: use kill")
+
+
+_NEEDS: Mapping[Needs, Callable[[Population, str, Fault], None]] = {
+    Needs.GROUP_WITH_PROCESSES: _check_group,
+    Needs.BROKERS: _check_brokers,
+    Needs.ADDRESSES_OF_THEIR_OWN: _check_addresses,
+}

@@ -1,0 +1,151 @@
+"""What everybody believes right now, kept from the rows of the trace as they are recorded."""
+
+from collections.abc import Mapping
+from string import ascii_uppercase
+
+import attrs
+
+from emulator.trace.recorder import Row
+from emulator.trace.schema import BELIEFS, LIFECYCLE, Table
+from nodes.beliefs import PROCESS_ENDS, BeliefKind
+
+_NOTHING = "null"
+_NAMESERVER = "nameserver"
+_KNOWN_TO_ALL_NAMESERVERS = (BeliefKind.LIVE_BROKERS, BeliefKind.ROUTE)
+
+
+@attrs.frozen
+class Held:
+    """One belief of one node."""
+
+    value: str
+    """JSON."""
+    since_ns: int
+
+
+class BeliefBook:
+    """The newest belief of each node about each subject; a process that ended believes nothing."""
+
+    def __init__(self) -> None:
+        self._held: dict[tuple[str, str], dict[str, Held]] = {}
+        self._roles: dict[str, str] = {}
+        self._alive: dict[str, None] = {}
+
+    def note(self, table: Table, row: Row) -> None:
+        """Take in a row; a `RowListener`."""
+        if table is BELIEFS:
+            fields = {column.name: value for column, value in zip(table.columns, row, strict=True)}
+            node, value = str(fields["node"]), str(fields["value"])
+            self._roles[node] = str(fields["role"])
+            held = self._held.setdefault((str(fields["kind"]), str(fields["subject"])), {})
+            held.pop(node, None)
+            if value != _NOTHING:
+                held[node] = Held(value, int(fields["t_ns"]))
+        elif table is LIFECYCLE:
+            fields = {column.name: value for column, value in zip(table.columns, row, strict=True)}
+            node = str(fields["node"])
+            self._roles[node] = str(fields["role"])
+            self._alive[node] = None
+            if fields["event"] in PROCESS_ENDS:
+                del self._alive[node]
+                for held in self._held.values():
+                    held.pop(node, None)
+
+    def nodes(self) -> tuple[str, ...]:
+        """Everybody who was ever heard of, in the order of the first row."""
+        return tuple(self._roles)
+
+    def role(self, node: str) -> str:
+        """The role in which somebody was last heard of."""
+        return self._roles[node]
+
+    def is_alive(self, node: str) -> bool:
+        """Whether its process has begun and not ended."""
+        return node in self._alive
+
+    def subjects(self) -> tuple[tuple[str, str], ...]:
+        """(kind, subject) of all that somebody believes, sorted."""
+        return tuple(sorted(key for key, held in self._held.items() if held))
+
+    def held(self, kind: str, subject: str) -> Mapping[str, Held]:
+        """Node -> what it believes about a subject."""
+        return self._held.get((kind, subject), {})
+
+    def camps(self, kind: str, subject: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """(value, nodes that hold it), the largest camp first; nodes of one role only agree or differ."""
+        nodes_of: dict[str, list[str]] = {}
+        for node, held in sorted(self.held(kind, subject).items()):
+            nodes_of.setdefault(held.value, []).append(node)
+        ranked = sorted(nodes_of.items(), key=lambda camp: (-len(camp[1]), camp[0]))
+        return tuple((value, tuple(nodes)) for value, nodes in ranked)
+
+    def differs(self, kind: str, subject: str) -> bool:
+        """Whether two nodes of one role hold different values.
+
+        Nameservers differ also where one of them holds nothing: each should know of every broker.
+        """
+        values: dict[str, str] = {}
+        held = self.held(kind, subject)
+        concerned = {node: held[node].value if node in held else _NOTHING for node in self.concerned(kind, subject)}
+        return any(values.setdefault(self._roles[node], value) != value for node, value in concerned.items())
+
+    def concerned(self, kind: str, subject: str) -> tuple[str, ...]:
+        """Who holds something about a subject, and the nameservers that should."""
+        held = self.held(kind, subject)
+        if not held or kind not in _KNOWN_TO_ALL_NAMESERVERS:
+            return tuple(held)
+        lacking = (node for node in self._alive if self._roles[node] == _NAMESERVER and node not in held)
+        return (*held, *lacking)
+
+
+_NO_LETTER = "·"
+_MANY = "?"
+
+
+@attrs.frozen
+class Subject:
+    """One line of the matrix."""
+
+    kind: str
+    subject: str
+    letters: Mapping[str, str]
+    """Node -> letter of what it holds; the same letter is the same value. Nodes that hold nothing are missing."""
+    values: Mapping[str, str]
+    """Letter -> what is held, JSON."""
+    differs: bool
+    """Whether nodes of one role hold different things."""
+
+    def cell(self, node: str) -> str:
+        """What stands in the column of a node."""
+        return self.letters.get(node, _NO_LETTER)
+
+
+@attrs.frozen
+class Matrix:
+    """What nodes hold about what they share."""
+
+    nodes: tuple[str, ...]
+    """Those that hold anything, or should, in the order of the cluster."""
+    subjects: tuple[Subject, ...]
+
+
+def matrix(book: BeliefBook, keys: list[tuple[str, str]], nodes: tuple[str, ...]) -> Matrix:
+    """The matrix of some subjects.
+
+    Args:
+        keys: (kind, subject) in the order in which they are to be shown.
+        nodes: all of them, in the order of the cluster.
+    """
+    subjects = tuple(_subject(book, kind, subject) for kind, subject in keys)
+    concerned = dict.fromkeys(node for key in keys for node in book.concerned(*key))
+    return Matrix(tuple(node for node in nodes if node in concerned), subjects)
+
+
+def _subject(book: BeliefBook, kind: str, subject: str) -> Subject:
+    letters: dict[str, str] = {}
+    values: dict[str, str] = {}
+    for number, (value, nodes) in enumerate(book.camps(kind, subject)):
+        letter = ascii_uppercase[number] if number < len(ascii_uppercase) else _MANY
+        values[letter] = value
+        letters |= dict.fromkeys(nodes, letter)
+    return Subject(kind, subject, letters, values, book.differs(kind, subject))

@@ -1,0 +1,161 @@
+"""One aligned line per event, for people who watch a run."""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from emulator.base.text import shortened
+from emulator.spec import Scenario
+from emulator.spec.addresses import owners
+from emulator.trace.recorder import Row
+from emulator.trace.schema import BELIEFS, FAULTS, LIFECYCLE, OWNERSHIP, Table
+from nodes.beliefs import BeliefKind, OwnershipEvent
+from nodes.protocol.model import RETRY_TOPIC_PREFIX
+
+_NS = 1_000_000_000
+_VALUE_CHARS = 110
+_CLIENT_ID = re.compile(r"(127\.1\.\d+\.\d+)(@[0-9#]+|:\d+)?")
+_CLIENT_ID_OUTSIDE = re.compile(r"[^\s,;\"'\[\](){}]+@[^\s,;\"'\[\](){}]+")
+_TIME_CHARS, _WHAT_CHARS = 10, 15
+
+
+class EventLines:
+    """Puts rows of a run into words: nodes by their names, topics of the scenario only.
+
+    Args:
+        scenario: that is run.
+    """
+
+    def __init__(self, scenario: Scenario) -> None:
+        self.names: Mapping[str, str] = owners(scenario)
+        """IP address -> node; those of a cluster grow when it does."""
+        self._node_chars = max(map(len, self.names.values()), default=0)
+        retry = (RETRY_TOPIC_PREFIX + group.group for group in scenario.consumers)
+        self._topics = dict.fromkeys([*(topic.name for topic in scenario.topics), *retry])
+        self._descriptions: Mapping[str, Callable[[Mapping[str, int | str]], tuple[str, str] | None]] = {
+            FAULTS.name: _fault,
+            LIFECYCLE.name: _stage,
+            OWNERSHIP.name: _queue,
+            BELIEFS.name: self._belief,
+        }
+
+    def line(self, table: Table, row: Row) -> str | None:
+        """A row in one line; None for what happens too often to be read, or concerns system topics."""
+        describe = self._descriptions.get(table.name)
+        if describe is None:
+            return None
+        fields = {column.name: value for column, value in zip(table.columns, row, strict=True)}
+        said = describe(fields)
+        if said is None:
+            return None
+        what, text = said
+        node, time_s = str(fields.get("node", "")), int(fields["t_ns"]) / _NS
+        head = f"{time_s:{_TIME_CHARS}.3f}  {node:<{self._node_chars}}  {what:<{_WHAT_CHARS}}"
+        return f"{head} {self._named(text)}".rstrip()
+
+    def value(self, kind: str, value: str) -> str:
+        """The value of a belief, JSON in the trace, in words."""
+        return self._named(value_in_words(kind, json.loads(value)))
+
+    def shows(self, kind: str, subject: str) -> bool:
+        """Whether people care for it: not for routes of system topics, nor for what changes all the time."""
+        return kind not in _TOO_OFTEN and (kind != BeliefKind.ROUTE or subject in self._topics)
+
+    def _belief(self, fields: Mapping[str, int | str]) -> tuple[str, str] | None:
+        kind, subject = str(fields["kind"]), str(fields["subject"])
+        if not self.shows(kind, subject):
+            return None
+        text = self.value(kind, str(fields["value"]))
+        source = f" (from {fields['source']})" if fields["source"] else ""
+        return kind, f"{subject}: {shortened(text, _VALUE_CHARS)}{source}"
+
+    def _named(self, text: str) -> str:
+        """Client ids and addresses as names of nodes."""
+        return with_names(text, self.names)
+
+
+def value_in_words(kind: str, value: Any) -> str:
+    """What a node believes, for people.
+
+    Args:
+        kind: a `BeliefKind`.
+        value: as the trace has it, read from JSON.
+    """
+    return "nothing any more" if value is None else _IN_WORDS.get(kind, _as_it_is)(value)
+
+
+def with_names(text: str, names: Mapping[str, str]) -> str:
+    """Client ids and addresses as names of nodes.
+
+    Args:
+        text: of any kind.
+        names: IP address, address with a port, or client id of a program outside, -> node.
+    """
+    text = _CLIENT_ID.sub(lambda match: names.get(match[0]) or names.get(match[1], match[0]), text)
+    return _CLIENT_ID_OUTSIDE.sub(lambda match: names.get(match[0], match[0]), text) if "@" in text else text
+
+
+def _fault(fields: Mapping[str, int | str]) -> tuple[str, str]:
+    parameters = {k: v for k, v in json.loads(str(fields["parameters"])).items() if k != "one_way"}
+    text = ", ".join(f"{name}={value}" for name, value in parameters.items())
+    return f"FAULT {fields['event']}", f"{fields['kind']} {fields['subject']}" + (f" ({text})" if text else "")
+
+
+def _stage(fields: Mapping[str, int | str]) -> tuple[str, str]:
+    return str(fields["event"]), str(fields["detail"])
+
+
+def _queue(fields: Mapping[str, int | str]) -> tuple[str, str]:
+    at = f" from offset {fields['offset']}" if fields["event"] == OwnershipEvent.ACQUIRED else ""
+    return str(fields["event"]), f"{fields['topic']} {fields['broker_name']} q{fields['queue_id']}{at}"
+
+
+def _view(value: Any) -> str:
+    return f"{_members(value['cids'])}; {sum(value['queues'].values())} queues"
+
+
+def _members(client_ids: list[str]) -> str:
+    return f"{len(client_ids)} members: {' '.join(client_ids)}"
+
+
+def _route(value: Any) -> str:
+    return ", ".join(f"{name} ({_queues(*entry['queues'])})" for name, entry in value.items())
+
+
+def _queues(read: int, write: int, perm: int) -> str:
+    count = str(read) if read == write else f"{read} to read, {write} to write"
+    return f"{count} queues, perm {perm}"
+
+
+def _live(value: Any) -> str:
+    return ", ".join(f"id {broker_id} {address}" for broker_id, address in value.items())
+
+
+def _as_it_is(value: Any) -> str:
+    return json.dumps(value).replace('"', "")
+
+
+def _minimum(value: Any) -> str:
+    return f"id {value['id']} {value['address'] or '(not seen yet)'}"
+
+
+def _state(value: Any) -> str:
+    return str(value["state"])
+
+
+def _switch(value: Any) -> str:
+    return "runs" if value else "stopped"
+
+
+_TOO_OFTEN = (BeliefKind.ASSIGNMENT, BeliefKind.DATA_VERSION)
+_IN_WORDS: Mapping[str, Callable[[Any], str]] = {
+    BeliefKind.VIEW: _view,
+    BeliefKind.CONSUMER_IDS: _members,
+    BeliefKind.ROUTE: _route,
+    BeliefKind.LIVE_BROKERS: _live,
+    BeliefKind.MEMBER_GROUP: _live,
+    BeliefKind.MIN_BROKER: _minimum,
+    BeliefKind.SPECIAL_SERVICE: _switch,
+    BeliefKind.HA_STATE: _state,
+}

@@ -1,0 +1,130 @@
+"""Which consumers own which queue, now and before, kept from the rows of the trace as they are recorded."""
+
+from collections.abc import Mapping
+
+import attrs
+
+from emulator.spec import Scenario
+from emulator.trace.recorder import Row
+from emulator.trace.schema import LIFECYCLE, OWNERSHIP, Table
+from nodes.beliefs import PROCESS_ENDS, OwnershipEvent
+from nodes.protocol.model import RETRY_TOPIC_PREFIX
+
+_TOPIC, _BROKER_NAME, _QUEUE_ID = (OWNERSHIP.index(name) for name in ("topic", "broker_name", "queue_id"))
+_T_NS, _NODE, _EVENT, _GROUP = (OWNERSHIP.index(name) for name in ("t_ns", "node", "event", "group"))
+_LIFE_T_NS, _LIFE_NODE, _LIFE_EVENT = (LIFECYCLE.index(name) for name in ("t_ns", "node", "event"))
+
+
+@attrs.frozen(order=True)
+class GroupQueue:
+    """One queue as one consumer group sees it."""
+
+    group: str
+    topic: str
+    broker_name: str
+    queue_id: int
+
+    @property
+    def name(self) -> str:
+        """`orders/broker-a/3`."""
+        return f"{self.topic}/{self.broker_name}/{self.queue_id}"
+
+
+@attrs.frozen
+class OwnedSpan:
+    """From when on a queue had which owners."""
+
+    start_ns: int
+    owners: tuple[str, ...]
+
+
+class QueueOwners:
+    """The owners of every queue; a process that ended owns none.
+
+    Args:
+        scenario: whose queues have no owner at first; None: no queue is known before somebody has it.
+    """
+
+    def __init__(self, scenario: Scenario | None = None) -> None:
+        expected = () if scenario is None else expected_queues(scenario)
+        self._owners: dict[GroupQueue, dict[str, None]] = {queue: {} for queue in expected}
+        self._spans: dict[GroupQueue, list[OwnedSpan]] = {}
+        self._changed_at: dict[GroupQueue, int] = dict.fromkeys(expected, 0)
+        """Queue -> number of its latest change."""
+        self._changes = 0
+
+    def note(self, table: Table, row: Row) -> None:
+        """Take in a row; a `RowListener`."""
+        if table is OWNERSHIP:
+            self._note_owner(row)
+        elif table is LIFECYCLE and row[_LIFE_EVENT] in PROCESS_ENDS:
+            node = str(row[_LIFE_NODE])
+            for queue, owners in self._owners.items():
+                if node in owners:
+                    del owners[node]
+                    self._changed(queue, int(row[_LIFE_T_NS]))
+
+    def owners(self) -> Mapping[GroupQueue, tuple[str, ...]]:
+        """Queue -> its owners, who has it longest first; ordered by group, topic (retry topics last), broker, id."""
+        return {queue: tuple(self._owners[queue]) for queue in sorted(self._owners, key=_order)}
+
+    def owners_of(self, queue: GroupQueue) -> tuple[str, ...]:
+        """The owners of one queue, who has it longest first."""
+        return tuple(self._owners.get(queue, ()))
+
+    def history(self, queue: GroupQueue) -> tuple[OwnedSpan, ...]:
+        """All owners that a queue has had, in the order of time; nothing before it had its first."""
+        return tuple(self._spans.get(queue, ()))
+
+    def changed_since(self, mark: int) -> tuple[tuple[GroupQueue, ...], int]:
+        """The queues whose owners may have changed since a mark, ordered, and the mark of now.
+
+        Args:
+            mark: of an earlier call; -1 gives every queue.
+        """
+        return tuple(sorted(queue for queue, at in self._changed_at.items() if at > mark)), self._changes
+
+    def of(self, text: str) -> tuple[str, ...]:
+        """Who holds `TOPIC/BROKER/QUEUE`, or `TOPIC/BROKER/QUEUE of GROUP`."""
+        name, _, wanted = text.partition(" of ")
+        found: dict[str, None] = {}
+        for queue, owners in self._owners.items():
+            if name == queue.name and wanted in ("", queue.group):
+                found |= owners
+        return tuple(found)
+
+    def _note_owner(self, row: Row) -> None:
+        queue = GroupQueue(str(row[_GROUP]), str(row[_TOPIC]), str(row[_BROKER_NAME]), int(row[_QUEUE_ID]))
+        owners = self._owners.setdefault(queue, {})
+        if row[_EVENT] == OwnershipEvent.ACQUIRED:
+            owners[str(row[_NODE])] = None
+        elif row[_EVENT] == OwnershipEvent.DROPPED:
+            owners.pop(str(row[_NODE]), None)
+        self._changed(queue, int(row[_T_NS]))
+
+    def _changed(self, queue: GroupQueue, t_ns: int) -> None:
+        self._changes += 1
+        self._changed_at[queue] = self._changes
+        spans = self._spans.setdefault(queue, [])
+        owners = tuple(sorted(self.owners_of(queue)))
+        if spans and spans[-1].start_ns == t_ns:
+            spans.pop()  # what lasts no time at all is not seen
+        if not spans or spans[-1].owners != owners:
+            spans.append(OwnedSpan(t_ns, owners))
+
+
+def expected_queues(scenario: Scenario) -> tuple[GroupQueue, ...]:
+    """The queues of all topics that a group of the scenario subscribes to."""
+    topics = {topic.name: topic for topic in scenario.topics}
+    return tuple(
+        GroupQueue(group.group, name, broker_name, queue_id)
+        for group in scenario.consumers
+        for name in group.topics
+        if name in topics
+        for broker_name in topics[name].brokers
+        for queue_id in range(topics[name].queues)
+    )
+
+
+def _order(queue: GroupQueue) -> tuple[str, bool, GroupQueue]:
+    return queue.group, queue.topic.startswith(RETRY_TOPIC_PREFIX), queue

@@ -1,0 +1,86 @@
+"""Test your own scenarios: play a cluster in virtual time, and assert what its trace says.
+
+A test has three parts: a scenario, a script, and questions to the trace. Hours
+of a cluster take seconds, and the same seed gives the same trace each time:
+
+    from emulator.testing import a_scenario, play
+
+
+    def test_the_queues_of_a_killed_consumer_get_another_owner():
+        async def script(stage):
+            await stage.at_ms(30_000)
+            await stage.kill("c2")
+            await stage.for_ms(30_000)
+
+        trace = play(a_scenario(consumers=2, queues=4), script)
+
+        assert trace.owners(at_ms=29_999)["broker-a", 3] == ["c2"]
+        assert trace.owners()["broker-a", 3] == ["c1"]
+        assert len(trace.select("lifecycle", node="c2", event="killed")) == 1
+
+`a_scenario` describes a small cluster; `emulator.spec` reads scenario files,
+and the faults of a file come at their times here, too. A script is told a
+`Stage`: it waits for emulated instants, kills and suspends nodes, cuts links,
+begins faults in the words of scenario files, and looks into nodes. What `play`
+returns is a `Trace`: all that was recorded, table by table, as in the Parquet
+files of a run; `emulator.trace.schema` says what the tables hold.
+
+What the kit has besides:
+
+- `play_at_console` gives lines to the console of a run that leaves a directory
+  behind, as `rmqemu up` does.
+- `play_world` runs a few tiny nodes without a cluster, for tests of what lies
+  below one: network, machines, remote calls.
+- The fixture `rocketmq_cluster` starts live clusters for the test suites of
+  applications, see `emulator.testing.plugin`.
+
+Times are milliseconds since the run began, here as everywhere in the kit.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from emulator.testing.console import ConsoleUser as ConsoleUser
+    from emulator.testing.console import play_at_console as play_at_console
+    from emulator.testing.scenarios import GROUP as GROUP
+    from emulator.testing.scenarios import RETRY as RETRY
+    from emulator.testing.scenarios import TOPIC as TOPIC
+    from emulator.testing.scenarios import a_scenario as a_scenario
+    from emulator.testing.stage import Caller as Caller
+    from emulator.testing.stage import Probe as Probe
+    from emulator.testing.stage import Script as Script
+    from emulator.testing.stage import Stage as Stage
+    from emulator.testing.stage import play as play
+    from emulator.testing.trace import Row as Row
+    from emulator.testing.trace import Trace as Trace
+    from emulator.testing.worlds import play_world as play_world
+
+_MODULES = {
+    "ConsoleUser": "console",
+    "play_at_console": "console",
+    "GROUP": "scenarios",
+    "RETRY": "scenarios",
+    "TOPIC": "scenarios",
+    "a_scenario": "scenarios",
+    "Caller": "stage",
+    "Probe": "stage",
+    "Script": "stage",
+    "Stage": "stage",
+    "play": "stage",
+    "Row": "trace",
+    "Trace": "trace",
+    "play_world": "worlds",
+}
+__all__ = sorted(_MODULES)  # noqa: PLE0605 - mypy and readers have the imports above
+
+
+def __getattr__(name: str) -> Any:
+    # On demand: pytest loads the plugin, and this package with it, in every suite of everybody who has the wheel.
+    if name in _MODULES:
+        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_MODULES])

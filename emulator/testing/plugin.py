@@ -1,0 +1,62 @@
+"""Live clusters for the test suites of applications: the fixture `rocketmq_cluster`.
+
+It takes a scenario or its file, starts it in real time on addresses of its own,
+and ends it after the test:
+
+    def test_my_application(rocketmq_cluster):
+        cluster = rocketmq_cluster("cluster.toml")
+        application = start_it(namesrv_addr=cluster.namesrv_addr)
+        cluster.kill("broker-a")
+        ...
+
+Every verb of the console is a method of the cluster. pytest loads this module in
+every suite of whoever has the wheel, so it imports nothing that takes time.
+"""
+
+from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from emulator.notebook.handle import ClusterHandle
+    from emulator.spec import Scenario
+
+
+_READY_WITHIN = "60s"
+_RUNS: pytest.StashKey[list[Path]] = pytest.StashKey()
+
+
+@pytest.fixture
+def rocketmq_cluster(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> "Iterator[Callable[[Scenario | str | Path], ClusterHandle]]":
+    """Starts live clusters: a scenario or its file in, a handle out, with `namesrv_addr` and every verb as a method.
+
+    It returns when every node is ready. After the test every cluster is healed and ended.
+    """
+    from emulator.notebook.handle import launch  # noqa: PLC0415 - suites that ask for no cluster wait for nothing
+
+    clusters: list[ClusterHandle] = []
+
+    def start(spec: "Scenario | str | Path") -> "ClusterHandle":
+        cluster = launch(spec, mode="live", runs=tmp_path / "rmqemu")
+        clusters.append(cluster)
+        request.node.stash.setdefault(_RUNS, []).append(cluster.path)
+        cluster.until("agree", "within", _READY_WITHIN)
+        return cluster
+
+    yield start
+    for cluster in reversed(clusters):
+        cluster.close()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Below a test that failed, say where its clusters have left their traces."""
+    report = yield
+    runs = item.stash.get(_RUNS, [])
+    if report.failed and runs:
+        report.sections.append(("rmqemu", "\n".join(f"what happened: rmqemu analyze {run}" for run in runs)))
+    return report

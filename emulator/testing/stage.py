@@ -1,0 +1,252 @@
+"""Play a whole cluster under a script; virtual time unless told otherwise."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import attrs
+
+from emulator.cluster import Cluster
+from emulator.cluster.operator import Operator
+from emulator.machine.host import EmulatedHost
+from emulator.machine.world import World
+from emulator.network.link import LinkEffect, LinkRule
+from emulator.spec.model import Scenario
+from emulator.state.owners import QueueOwners
+from emulator.testing.trace import Trace
+from emulator.testing.worlds import run_traced
+from emulator.time.mode import TimeMode
+from emulator.trace.schema import Table
+from faults.catalogue import fault_of
+from faults.plan import Phase, Step, TimedFault
+from nodes.beliefs import Lifecycle, LifecycleEvent
+from nodes.host import Channel, Host
+from nodes.protocol.codes import RequestCode
+from nodes.protocol.command import Command
+from nodes.protocol.registry import encode_body, encode_header
+from nodes.rpc.client import RpcClient
+
+_NS_PER_MS = 1_000_000
+_NAMESERVER_PORT, _BROKER_PORT = 9_876, 10_911
+
+
+class Stage:
+    """What a script may do to the cluster that runs; all nodes are ready when the script begins."""
+
+    def __init__(self, world: World, cluster: Cluster, operator: Operator, trace: Trace) -> None:
+        self.world = world
+        self.cluster = cluster
+        self.operator = operator
+        self.trace = trace
+        """So far; see `Trace` for what comes late."""
+
+    def host(self, name: str) -> EmulatedHost:
+        """The machine of a node: its clock, disk, CPU and power."""
+        return self.cluster.host(name)
+
+    def node(self, name: str) -> Any:
+        """The process of a node, from inside: a `Broker`, `Consumer`, `Producer` or `Nameserver` of `nodes`."""
+        return self.cluster.host(name).node
+
+    @property
+    def now_ms(self) -> float:
+        """Emulated time since the run began."""
+        return self.world.timeline.now_ns / _NS_PER_MS
+
+    async def at_ms(self, instant_ms: float) -> None:
+        """Wait for an instant since the run began."""
+        await self.world.sleep_until_ns(round(instant_ms * _NS_PER_MS))
+
+    async def for_ms(self, duration_ms: float) -> None:
+        """Let time pass."""
+        await self.at_ms(self.now_ms + duration_ms)
+
+    async def until(self, happened: Callable[[], bool], within_ms: float, *, step_ms: float = 1) -> None:
+        """Wait until something is so, or for `within_ms`; it is looked at every `step_ms`."""
+        end_ms = self.now_ms + within_ms
+        while not happened() and self.now_ms < end_ms:
+            await self.for_ms(step_ms)
+
+    async def kill(self, name: str) -> None:
+        """End a process as SIGKILL does: its connections close, its disk stays."""
+        await self.host(name).kill()
+
+    async def stop(self, name: str) -> None:
+        """Let a process shut down in good order; returns when it has."""
+        await self.host(name).shutdown()
+
+    async def power_off(self, name: str) -> None:
+        """Switch a machine off: nobody is told."""
+        await self.host(name).power_off()
+
+    async def suspend(self, name: str, duration_ms: float) -> None:
+        """Have a process stand still for so long, as between SIGSTOP and SIGCONT."""
+        await self.host(name).suspend()
+        await self.for_ms(duration_ms)
+        await self.host(name).resume()
+
+    def start(self, name: str) -> None:
+        """Start a process that has ended, or a machine that is off."""
+        self.host(name).start()
+
+    def cut(self, src: str, dst: str, *, one_way: bool = False) -> None:
+        """Let nothing pass between two nodes until `heal`."""
+
+        def covers(sender: str, receiver: str) -> bool:
+            return (sender, receiver) == (src, dst) or (not one_way and (sender, receiver) == (dst, src))
+
+        self.world.fabric.add_rule(LinkRule(f"{src}-{dst}", LinkEffect.CUT, covers))
+
+    def heal(self, src: str, dst: str) -> None:
+        """Undo a cut."""
+        self.world.fabric.remove_rule(f"{src}-{dst}")
+
+    async def begin(self, line: str) -> str:
+        """Begin a fault, in the words of scenario files and of the console: `delay 200 c1 broker-a`.
+
+        Returns:
+            Its id, for `end`.
+
+        Raises:
+            WordsError: the line says no fault.
+        """
+        fault_id = f"script-{len(self.trace.rows['faults']) + 1}"
+        timed = TimedFault(fault_id, fault_of(line), round(self.now_ms))
+        await self.operator.do(Step(timed.at_ms, Phase.BEGIN, timed))
+        return fault_id
+
+    async def end(self, fault_id: str) -> None:
+        """End a fault that has begun: heal what it broke."""
+        timed = self.operator.active[fault_id]
+        await self.operator.do(Step(round(self.now_ms), Phase.END, timed))
+
+    def at_first(self, table: str, action: Callable[[], None], **wanted: object) -> None:
+        """Act at the moment at which the first such row is recorded, before its node does anything else."""
+        done: list[bool] = []
+
+        def listen(of: Table, _row: tuple[int | str, ...]) -> None:
+            # The trace hears of a row before whoever was appended later.
+            if not done and of.name == table:
+                newest = self.trace.rows[table][-1]
+                if all(newest[column] == value for column, value in wanted.items()):
+                    done.append(True)
+                    action()
+
+        self.world.recorder.listeners.append(listen)
+
+    async def probe(self, number: int = 0) -> "Caller":
+        """A client on a machine of its own that sends the requests that it is told to send."""
+        name = f"probe-{number}" if number else "probe"
+        host = EmulatedHost(self.world, 90 + number, name, "probe", f"127.1.200.{1 + number}", "", Probe)
+        host.start()
+        node, process = host.node, host.process
+        assert isinstance(node, Probe)
+        assert process is not None
+        await process.ready.wait()
+        return Caller(self, host, node)
+
+
+class Probe:
+    """The process of a client that does nothing of its own accord."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self.asked: list[Command] = []
+        """What others have asked it, in order."""
+        self.answer_with: Callable[[Command], Command] | None = None
+        """Makes its answers; None: it never answers."""
+        self.rpc = RpcClient(host, on_request=self._on_request)
+
+    async def main(self) -> None:
+        """Live until somebody ends it."""
+        self._host.record(Lifecycle(LifecycleEvent.READY))
+        await self._host.sleep_ms(1e12)
+
+    def request_shutdown(self) -> None:
+        """It has nothing to say goodbye to."""
+
+    def _on_request(self, channel: Channel, request: Command) -> None:
+        self.asked.append(request)
+        if self.answer_with is not None and not request.is_oneway:
+            channel.send(self.answer_with(request))
+
+
+@attrs.define
+class Caller:
+    """Asks nodes by name, through a probe."""
+
+    stage: Stage
+    host: EmulatedHost
+    node: Probe
+
+    def address(self, node: str) -> str:
+        """Where a nameserver or a broker listens."""
+        port = _NAMESERVER_PORT if node.startswith("ns-") else _BROKER_PORT
+        return f"{self.stage.host(node).ip}:{port}"
+
+    async def ask(
+        self,
+        node: str,
+        code: RequestCode,
+        header: attrs.AttrsInstance | None = None,
+        body: Any = None,
+        *,
+        timeout_ms: int = 15_000,
+    ) -> Command:
+        """Send a request to a node and wait for the answer.
+
+        Args:
+            node: name of a nameserver or a broker.
+            code: of the request.
+            header: a class of `nodes.protocol.headers`.
+            body: bytes as they are, or a class of `nodes.protocol.bodies`.
+            timeout_ms: how long to wait.
+
+        Raises:
+            RemotingError: there is no connection, or no answer in time.
+        """
+        fields = {} if header is None else encode_header(header)
+        content = None if body is None else encode_body(body)
+        return await self.node.rpc.call(self.address(node), int(code), fields, content, timeout_ms=timeout_ms)
+
+
+Script = Callable[[Stage], Awaitable[object]]
+"""What happens to a cluster; the run ends with it."""
+
+
+def play(
+    scenario: Scenario, script: Script | None = None, *, for_ms: float = 0, mode: TimeMode = TimeMode.SIM
+) -> Trace:
+    """Run a cluster until its script has ended and `for_ms` have passed.
+
+    Args:
+        scenario: its faults come at their times; how long it runs by itself does not matter here.
+        script: told a stage when all nodes are ready; None: nothing happens but what the scenario says.
+        for_ms: when the run ends at the earliest, since it began.
+        mode: `sim`; `fast` has the same trace over real sockets; `live` takes as long as it says.
+
+    Returns:
+        All that was recorded.
+
+    Raises:
+        NodeCrashedError: a node's own code raised.
+        AssertionError: a node answered a request with the text of a Python error.
+    """
+    trace = Trace()
+
+    async def main(world: World) -> None:
+        owners = QueueOwners(scenario)
+        world.recorder.listeners.append(owners.note)
+        async with Cluster(world, scenario) as cluster:
+            operator = Operator(cluster, owners)
+            if scenario.plan().faults:
+                world.nursery.start_soon(operator.follow, scenario.plan(), scenario.run_for_ms)
+            stage = Stage(world, cluster, operator, trace)
+            if script is not None:
+                await script(stage)
+            await stage.at_ms(max(for_ms, stage.now_ms))
+
+    network = scenario.network
+    run_traced(main, trace, mode=mode, seed=scenario.seed, delay_ms=network.delay_ms, jitter_ms=network.jitter_ms)
+    mistakes = [f"{row.src}: {row.detail}" for row in trace.select("rpc", status=1) if "Error:" in row.detail]
+    assert not mistakes, "a node answered with an error of its code: " + "; ".join(mistakes)
+    return trace

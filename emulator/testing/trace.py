@@ -1,0 +1,139 @@
+"""The trace of a run in memory, and what can be asked of it."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import attrs
+
+from emulator.testing.scenarios import TOPIC
+from emulator.trace.schema import CAUSES, RPC, TABLES, Table
+from nodes.beliefs import PROCESS_ENDS, BeliefKind
+
+_NS_PER_MS = 1_000_000
+_NS_PER_S = 1_000_000_000
+_COLUMNS = {table.name: tuple(column.name for column in table.columns) for table in TABLES}
+_QUIET = (RPC.name, CAUSES.name)
+"""Tables that listeners are not told of: their rows arrive some thousand at a time."""
+
+
+class Row(dict[str, Any]):
+    """A row of the trace; columns are attributes: `row.node`."""
+
+    def __getattr__(self, column: str) -> Any:
+        try:
+            return self[column]
+        except KeyError:
+            raise AttributeError(f"there is no column {column!r} in this row; it has {', '.join(self)}") from None
+
+    @property
+    def at_ms(self) -> float:
+        """When it was recorded, in ms since the run began."""
+        return float(self["t_ns"]) / _NS_PER_MS
+
+    @property
+    def at_s(self) -> float:
+        """When it was recorded, in seconds since the run began."""
+        return float(self["t_ns"]) / _NS_PER_S
+
+    @property
+    def sent_ms(self) -> float:
+        """When a frame was sent, in ms since the run began; `at_ms` is when it arrived, or was lost."""
+        return float(self["sent_ns"]) / _NS_PER_MS
+
+    @property
+    def held(self) -> Any:
+        """What a node believed: the column `value` of `beliefs`, no longer JSON."""
+        return json.loads(self["value"])
+
+
+@attrs.define
+class Trace:
+    """All rows of a run, by table and in order.
+
+    While a script plays, frames and causes (`rpc`, `causes`) come late; all other
+    rows are there as soon as they are recorded.
+    """
+
+    rows: dict[str, list[Row]] = attrs.Factory(lambda: {table.name: [] for table in TABLES})
+    """Name of a table -> its rows; `emulator.trace.schema` says which tables and columns there are."""
+    digest: str = ""
+    """Of all rows; equal digests are equal runs."""
+    end_ms: float = 0.0
+    """When the run ended."""
+
+    def note(self, table: Table, row: tuple[int | str, ...]) -> None:
+        """Take one row; a `RowListener`."""
+        self.rows[table.name].append(Row(zip(_COLUMNS[table.name], row, strict=True)))
+
+    def write(self, table: Table, rows: list[tuple[int | str, ...]]) -> None:
+        """Take what would be written to files: the rows that listeners are not told of."""
+        if table.name in _QUIET:
+            for row in rows:
+                self.note(table, row)
+
+    def close_segments(self) -> None:
+        """There is no file to close."""
+
+    def select(
+        self, table: str, *, after_ms: float = -1, until_ms: float = float("inf"), **wanted: object
+    ) -> list[Row]:
+        """The rows of a table with these values, of instants in (after_ms, until_ms], in order.
+
+        Raises:
+            ValueError: there is no such table or column.
+        """
+        if table not in _COLUMNS:
+            raise ValueError(f"there is no table {table!r}; there are {', '.join(_COLUMNS)}")
+        if unknown := [column for column in wanted if column not in _COLUMNS[table]]:
+            raise ValueError(f"{table} has no column {unknown[0]!r}; it has {', '.join(_COLUMNS[table])}")
+        return [
+            row
+            for row in self.rows[table]
+            if after_ms < row.at_ms <= until_ms and all(row[column] == value for column, value in wanted.items())
+        ]
+
+    def beliefs(self, kind: BeliefKind, subject: str, *, node: str | None = None, after_ms: float = -1) -> list[Row]:
+        """What nodes, or one node, came to believe about a subject, in order."""
+        found = self.select("beliefs", kind=kind.value, subject=subject, after_ms=after_ms)
+        return [row for row in found if node in (None, row.node)]
+
+    def passes(self, node: str, **window: float) -> list[float]:
+        """When a consumer began passes of its rebalance that nobody had woken it for, in ms."""
+        return [row.at_ms for row in self.select("causes", node=node, name="RebalanceService", **window)]
+
+    def owners_over_time(self) -> Iterator[tuple[float, dict[tuple[str, str, int], list[str]]]]:
+        """After each instant at which ownership changed: the instant, and (topic, broker name, queue id) -> owners."""
+        held: dict[tuple[str, str, int], list[str]] = {}
+        changes = [row for row in self.rows["ownership"] if row.event in ("acquired", "dropped")]
+        rows = changes + [row for row in self.rows["lifecycle"] if row.event in PROCESS_ENDS]
+        rows.sort(key=lambda row: int(row.seq))
+        for row, following in zip(rows, [*rows[1:], None], strict=True):
+            if row.event in PROCESS_ENDS:
+                for owners in held.values():
+                    owners[:] = [name for name in owners if name != row.node]
+            else:
+                owners = held.setdefault((row.topic, row.broker_name, row.queue_id), [])
+                owners.append(row.node) if row.event == "acquired" else owners.remove(row.node)
+            if following is None or following.t_ns > row.t_ns:
+                yield row.at_ms, {queue: sorted(owners) for queue, owners in held.items()}
+
+    def owners(self, at_ms: float = float("inf"), topic: str = TOPIC) -> dict[tuple[str, int], list[str]]:
+        """(broker name, queue id) -> who owns it at an instant, by default in the end."""
+        found: dict[tuple[str, str, int], list[str]] = {}
+        for changed_ms, held in self.owners_over_time():
+            if changed_ms <= at_ms:
+                found = held
+        return {(name, queue_id): owners for (of, name, queue_id), owners in sorted(found.items()) if of == topic}
+
+    def consumed(self) -> dict[tuple[str, int, int], list[str]]:
+        """(broker name, queue id, offset) -> who consumed the message of `orders` there, in order."""
+        found: dict[tuple[str, int, int], list[str]] = {}
+        for row in self.select("messages", event="consumed", topic=TOPIC):
+            found.setdefault((row.broker_name, row.queue_id, row.offset), []).append(row.node)
+        return found
+
+    def stored(self) -> list[tuple[str, int, int]]:
+        """(broker name, queue id, offset) of every message of `orders`, sorted."""
+        rows = self.select("messages", event="stored", topic=TOPIC)
+        return sorted((row.broker_name, row.queue_id, row.offset) for row in rows)

@@ -1,0 +1,142 @@
+"""A bare world: a few tiny nodes without a cluster, for tests of what lies below one."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+import attrs
+import trio
+
+from emulator.machine.host import EmulatedHost
+from emulator.machine.process import HostProcess
+from emulator.machine.world import World, run_world
+from emulator.testing.trace import Trace
+from emulator.time.mode import TimeMode
+from nodes.host import Channel, ChannelHandler, Host
+from nodes.protocol.command import Command
+
+T = TypeVar("T")
+MS = 1_000_000
+PORT = 10_911
+VIRTUAL = (TimeMode.SIM, TimeMode.FAST)
+"""The modes in which a run takes no longer than its computing; one test shows the same in both."""
+
+
+class TinyNode:
+    """A node whose whole life is one function."""
+
+    def __init__(self, host: Host, life: Callable[[Host], Awaitable[None]] | None) -> None:
+        self.host = host
+        self._life = life
+        self._stop = trio.Event()
+
+    async def main(self) -> None:
+        """Live, then wait for the end."""
+        if self._life is not None:
+            await self._life(self.host)
+        await self._stop.wait()
+
+    def request_shutdown(self) -> None:
+        """End."""
+        self._stop.set()
+
+
+class Ear(ChannelHandler):
+    """Hears what arrives at one end of a connection."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self.heard: list[tuple[float, Any]] = []
+        """(instant in ms, request code or "closed"), in the order of arrival."""
+        self.channels: list[Channel] = []
+
+    def on_open(self, _channel: Channel) -> None:
+        """A connection began, which is no sound."""
+
+    def on_command(self, channel: Channel, command: Command) -> None:
+        """A frame arrived."""
+        self.heard.append((self._now_ms(), command.code))
+        if channel not in self.channels:
+            self.channels.append(channel)
+
+    def on_close(self, _channel: Channel) -> None:
+        """The connection ended."""
+        self.heard.append((self._now_ms(), "closed"))
+
+    def codes(self) -> list[Any]:
+        """What was heard, without the instants."""
+        return [what for _, what in self.heard]
+
+    def _now_ms(self) -> float:
+        return self._host.clock.monotonic_ns() / MS
+
+
+@attrs.frozen
+class Played:
+    """What a world has left."""
+
+    result: Any
+    trace: Trace
+
+    @property
+    def digest(self) -> str:
+        """Of the trace."""
+        return self.trace.digest
+
+
+def play_world(main: Callable[[World], Awaitable[Any]], **options: Any) -> Played:
+    """Run a world to the end of `main`, and keep what it returns and all rows.
+
+    Args:
+        main: gets the world, adds machines to it and has them do something.
+        options: `mode`, `seed`, `delay_ms`, `jitter_ms`, as of `emulator.machine.world.run_world`.
+    """
+    trace = Trace()
+    return Played(run_traced(main, trace, **options), trace)
+
+
+def run_traced(main: Callable[[World], Awaitable[T]], trace: Trace, **options: Any) -> T:
+    """Run a world, its rows kept in memory; returns what `main` does."""
+
+    async def whole(world: World) -> T:
+        world.recorder.listeners.append(trace.note)
+        result = await main(world)
+        trace.digest = world.recorder.digest()  # which brings the last rows, too
+        trace.end_ms = world.timeline.now_ns / MS
+        return result
+
+    # A trace takes rows as a writer of segments does.
+    return run_world(whole, writer=trace, **options)  # type: ignore[arg-type]
+
+
+def add_host(
+    world: World, number: int, name: str, life: Callable[[Host], Awaitable[None]] | None = None
+) -> EmulatedHost:
+    """A machine with a tiny node, running."""
+    host = EmulatedHost(world, number, name, "broker", f"127.1.1.{number}", "", lambda h: TinyNode(h, life))
+    host.start()
+    return host
+
+
+def process_of(host: EmulatedHost) -> HostProcess:
+    """The process on a machine."""
+    assert host.process is not None
+    return host.process
+
+
+async def listening(world: World, number: int, name: str, port: int = PORT) -> tuple[EmulatedHost, Ear]:
+    """A machine that listens and hears."""
+    host = add_host(world, number, name)
+    ear = Ear(process_of(host))
+    process_of(host).listen(port, ear)
+    return host, ear
+
+
+async def connected(client: EmulatedHost, server: EmulatedHost) -> tuple[Channel, Ear]:
+    """A channel from one machine to the other, and what comes back over it."""
+    ear = Ear(process_of(client))
+    return await process_of(client).connect(f"{server.ip}:{PORT}", ear, 10_000), ear
+
+
+async def until_ms(world: World, instant_ms: float) -> None:
+    """Let emulated time pass."""
+    await world.sleep_until_ns(int(instant_ms * MS))

@@ -1,1 +1,0 @@
-"""What people say to a running cluster: one registry for the console, `rmqemu ctl` and scripts."""

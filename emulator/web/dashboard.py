@@ -1,0 +1,157 @@
+"""What the dashboard answers.
+
+    GET  /        the page; it and its parts (/page/...) hold nothing of the run and need no token
+    GET  /state   all there is to see, once
+    GET  /events  the same as the first line of a stream, then what changes, one JSON object per line
+    POST /verb    {"line": "cut consumer-1 broker-a"} -> {"ok": true, "lines": [...]}
+
+Every other answer is `{"error": "one line"}` with its status.
+"""
+
+import json
+from collections.abc import Mapping
+from importlib.resources import files
+from types import MappingProxyType
+
+import attrs
+import trio
+
+from emulator.console.session import Session
+from emulator.console.verb import VerbError
+from emulator.web.feed import Feed, TooManyWatchersError, encoded
+from emulator.web.gate import Gate
+from emulator.web.http import Answer, Connection, Gone, Refusal, Request
+
+_THE_END = encoded({"leaving": True})
+_JSON, _LINES = "application/json", "application/x-ndjson"
+_TYPES: Mapping[str, str] = MappingProxyType(
+    {
+        ".html": "text/html; charset=utf-8",
+        ".css": "text/css; charset=utf-8",
+        ".js": "text/javascript; charset=utf-8",
+        ".svg": "image/svg+xml",
+    }
+)
+
+
+@attrs.frozen
+class _Part:
+    """A file of the page."""
+
+    content: bytes
+    type: str
+
+
+class Dashboard:
+    """Answers requests about one live cluster.
+
+    Args:
+        session: of the run.
+        feed: what is shown; has to hear of every row.
+        gate: who may pass.
+    """
+
+    def __init__(self, session: Session, feed: Feed, gate: Gate) -> None:
+        self._session = session
+        self._feed = feed
+        self._gate = gate
+        self._parts = _page()
+        self._routes: Mapping[str, tuple[str, Answer]] = {
+            "/state": ("GET", self._state),
+            "/events": ("GET", self._events),
+            "/verb": ("POST", self._verb),
+        }
+
+    async def answer(self, request: Request, to: Connection) -> None:
+        """Answer one request.
+
+        Raises:
+            Refusal: instead of an answer.
+            Gone: the client does not take the answer.
+        """
+        try:
+            await self._answer(request, to)
+        except (Refusal, Gone):
+            raise
+        except Exception as error:
+            # A bug of the dashboard must not end the cluster.
+            self._session.cluster.world.log.warning("dashboard", path=request.path, problem=repr(error))
+            raise Refusal(500, "the dashboard failed; log.jsonl of the run says how") from error
+
+    async def _answer(self, request: Request, to: Connection) -> None:
+        path = request.path
+        self._gate.check_address(request.headers)
+        if path in self._parts:
+            _expect_method(request, "GET")
+            await to.reply(200, self._parts[path].type, self._parts[path].content)
+            return
+        self._gate.check_token(request.headers)
+        if path not in self._routes:
+            raise Refusal(404, f"there is nothing here; there are /, {', '.join(self._routes)}")
+        method, answer = self._routes[path]
+        _expect_method(request, method)
+        await answer(request, to)
+
+    async def _state(self, _request: Request, to: Connection) -> None:
+        await to.reply(200, _JSON, encoded(self._feed.whole()))
+
+    async def _events(self, request: Request, to: Connection) -> None:
+        if any(name == b"upgrade" and value.lower() == b"websocket" for name, value in request.headers):
+            raise Refusal(400, "/events is a stream of lines, no WebSocket")
+        try:
+            with self._feed.watch() as messages:
+                await _stream(messages, to)
+        except TooManyWatchersError as error:
+            raise Refusal(503, str(error)) from None
+
+    async def _verb(self, request: Request, to: Connection) -> None:
+        # Nobody listens to the client meanwhile: a verb goes on when whoever said it has gone.
+        line = _line(request.body)
+        try:
+            told = {"ok": True, "lines": await self._session.say(line)}
+        except VerbError as error:
+            told = {"ok": False, "lines": [str(error)]}
+        await to.reply(200, _JSON, encoded(told))
+
+
+async def _stream(messages: trio.MemoryReceiveChannel[bytes], to: Connection) -> None:
+    """Send messages until they end, or until the run does, which is the last message then.
+
+    A client that has gone is noticed with the next message, and there are five a second.
+    """
+    await to.begin(200, _LINES)
+    try:
+        async for message in messages:
+            await to.part(message)
+    except trio.Cancelled:
+        await to.part(_THE_END)
+        await to.end()
+        raise
+    await to.end()
+
+
+def _line(content: bytes) -> str:
+    try:
+        request = json.loads(content)
+    except (ValueError, RecursionError):
+        request = None
+    line = request.get("line") if isinstance(request, dict) else None
+    if not isinstance(line, str):
+        raise Refusal(400, 'expected JSON, {"line": "VERB ..."}')
+    return line
+
+
+def _expect_method(request: Request, expected: str) -> None:
+    if request.method != expected:
+        raise Refusal(405, f"{request.path} takes {expected}, not {request.method}")
+
+
+def _page() -> Mapping[str, _Part]:
+    """Path -> file; all are read once, so no request leads to the disk."""
+    found = {}
+    for entry in sorted(files("emulator.web").joinpath("page").iterdir(), key=lambda entry: entry.name):
+        suffix = entry.name[entry.name.rfind(".") :]
+        if suffix in _TYPES:
+            path = "/" if entry.name == "index.html" else f"/page/{entry.name}"
+            found[path] = _Part(entry.read_bytes(), _TYPES[suffix])
+    return found

@@ -1,0 +1,71 @@
+"""A server that refuses requests: it runs and is reachable, and answers with a code of RocketMQ's."""
+
+from typing import ClassVar, Self
+
+import attrs
+
+from faults.link import CODE, FILTERS, FrameFault, counts, filters
+from faults.scope import LinkScope
+from faults.target import ANY
+from faults.words import Wording, Words, code, options
+from nodes.fields import Rule, checked, whole
+from nodes.protocol.codes import RequestCode, ResponseCode
+
+_REFUSAL = Rule(
+    "a response code other than SUCCESS",
+    lambda value: isinstance(value, int) and not isinstance(value, bool) and value > 0,
+)
+
+
+def _one_way(scope: LinkScope) -> LinkScope:
+    """Requests travel from `src` to `dst`; those of the other direction are not asked about."""
+    return attrs.evolve(scope, one_way=True)
+
+
+def _name(number: int, codes: type[RequestCode] | type[ResponseCode]) -> str:
+    return codes(number).name if number in list(codes) else str(number)
+
+
+@attrs.frozen(kw_only=True)
+class Refuse(FrameFault):
+    """The next few requests of a code are answered with a response code, and the server never sees them.
+
+    A one-way request has no answer: it is not refused.
+    """
+
+    kind: ClassVar[str] = "refuse"
+    wording: ClassVar[Wording] = Wording(
+        "refuse",
+        "CODE with RESPONSE [from A] [to B] [next N] [skip N] [group G] [topic T] [during STAGE]",
+        "answer the next requests of a code with a response code, in place of the server",
+        3,
+    )
+    scope: LinkScope = attrs.field(converter=_one_way)
+    response: int = checked(_REFUSAL)
+    """RocketMQ's response code."""
+    next: int | None = whole(None, unit="requests", least=1)
+    """How many; None: all, as long as it lasts."""
+    skip: int = whole(0, unit="requests", least=0)
+    """How many pass before."""
+    code: int = checked(CODE)
+    """RocketMQ's request code."""
+
+    @classmethod
+    def from_words(cls, words: Words) -> Self:
+        """`refuse CODE with RESPONSE [from A] [to B] ...`."""
+        rest, said = options(words, ("with", "from", "to", "next", "skip", *FILTERS[1:]))
+        if len(rest) != 1 or "with" not in said:
+            raise cls.wording.mistake()
+        response = code("response code", said.pop("with"), ResponseCode)
+        scope = LinkScope(said.pop("from", ANY), said.pop("to", ANY))
+        following, skip = counts("requests", said)
+        return cls(scope=scope, response=response, next=following, skip=skip, **filters({"code": rest[0], **said}))
+
+    def describe(self) -> str:
+        """For people: `refuse the next 5 SEND_MESSAGE_V2 with SYSTEM_BUSY on shop -> all nodes`."""
+        which = "all" if self.next is None else f"the next {self.next}"
+        after = f" after {self.skip}" if self.skip else ""
+        said = {"group": self.group, "topic": self.topic, "during": self.during}
+        chosen = "".join(f", {name} {value}" for name, value in said.items() if value is not None)
+        request, response = _name(self.code, RequestCode), _name(self.response, ResponseCode)
+        return f"refuse {which} {request}{after} with {response} on {self.scope.describe()}{chosen}"

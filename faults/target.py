@@ -1,0 +1,172 @@
+"""Target a fault hits, said by name or by meaning, and who that is when the fault begins.
+
+broker-a                    one node
+broker-a, broker-b          these nodes
+*                           all of them
+brokers                     all of a role: nameservers, brokers, consumers, producers
+members of GROUP            the consumers of a group
+minor brokers               fewer than half of them, drawn when the fault begins
+major brokers               more than half
+random members of GROUP     one of them, several, or all
+master of broker-a          its member with id 0
+slaves of broker-a          its other members
+acting master of broker-a   who serves as its master now: of those that run, the one with the lowest id
+owner of orders/broker-a/3  the consumer that holds the queue now; `... of GROUP` where several groups have it
+"""
+
+import re
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Protocol
+
+import attrs
+
+from nodes.fields import FieldError
+
+ANY = "*"
+"""The pattern that names every node."""
+ROLES = ("nodes", "servers", "nameservers", "brokers", "consumers", "producers")
+_MEMBERS = "members of "
+
+
+class Share(StrEnum):
+    """How many of a pool are hit."""
+
+    MINOR = "minor"
+    """As many as leave a majority: fewer than half, but one at least."""
+    MAJOR = "major"
+    """The fewest that are more than half."""
+    RANDOM = "random"
+    """From one to all, drawn."""
+
+
+class Lead(StrEnum):
+    """Who stands out in a group of brokers, or among the consumers of a queue."""
+
+    MASTER = "master"
+    SLAVES = "slaves"
+    ACTING_MASTER = "acting master"
+    OWNER = "owner"
+
+
+class Chance(Protocol):
+    """A stream of chance (`random.Random` fits)."""
+
+    def randrange(self, stop: int, /) -> int:
+        """A whole number from 0 to before `stop`."""
+
+    def shuffle(self, x: list[str], /) -> None:
+        """Bring into another order."""
+
+
+class Cluster(Protocol):
+    """What must be known of the nodes to say who is meant."""
+
+    def pool(self, pool: str) -> tuple[str, ...]:
+        """Nodes of a role of `ROLES`, or of `members of GROUP`, in their order; none where there is no such pool."""
+
+    def leads(self, lead: Lead, of: str) -> tuple[str, ...]:
+        """Who stands out now."""
+
+
+@attrs.frozen
+class Names:
+    """These nodes, by their exact names; `*` is all."""
+
+    names: tuple[str, ...]
+
+    def find(self, cluster: Cluster, chance: Chance) -> tuple[str, ...]:  # noqa: ARG002 - one signature for all
+        """The same; `*` remains, since links to whoever comes later are meant, too."""
+        return self.names
+
+
+@attrs.frozen
+class Pool:
+    """All nodes of a role or a group, or a share of them."""
+
+    pool: str
+    share: Share | None = None
+
+    def find(self, cluster: Cluster, chance: Chance) -> tuple[str, ...]:
+        """Who it is, in the order of the cluster."""
+        members = cluster.pool(self.pool)
+        if self.share is None or not members:
+            return members
+        drawn = list(members)
+        chance.shuffle(drawn)
+        chosen = drawn[: _how_many(self.share, len(members), chance)]
+        return tuple(name for name in members if name in chosen)
+
+
+@attrs.frozen
+class Leading:
+    """Who stands out now."""
+
+    lead: Lead
+    of: str
+
+    def find(self, cluster: Cluster, chance: Chance) -> tuple[str, ...]:  # noqa: ARG002 - one signature for all
+        """Who it is; nobody where nobody stands out."""
+        return cluster.leads(self.lead, self.of)
+
+
+Target = Names | Pool | Leading
+
+
+def target(text: str) -> Target:
+    """Read what the top of this module lists.
+
+    Raises:
+        FieldError: it says nothing of the kind; of the field `node`.
+    """
+    words = " ".join(text.split())
+    share, _, rest = words.partition(" ")
+    if share in list(Share) and rest:
+        return Pool(_pool(rest), Share(share))
+    if _is_pool(words):
+        return Pool(words)
+    for lead in Lead:
+        head = f"{lead} of "
+        if words.startswith(head) and len(words) > len(head):
+            return Leading(lead, words[len(head) :])
+    names = tuple(name.strip() for name in words.split(","))
+    if not all(names) or any(_is_odd(name) for name in names):
+        expected = (
+            f'expected the exact name of a node, "{ANY}", or a target by meaning: brokers, acting master of BROKER'
+        )
+        raise FieldError("node", f"{expected}; not {text!r}")
+    return Names(names)
+
+
+def _is_odd(name: str) -> bool:
+    return (ANY in name and name != ANY) or bool(re.search(r"\s", name))
+
+
+def _pool(text: str) -> str:
+    if not _is_pool(text):
+        raise FieldError("node", f"expected one of {', '.join(ROLES)}, or members of GROUP, not {text!r}")
+    return text
+
+
+def _is_pool(text: str) -> bool:
+    return text in ROLES or (text.startswith(_MEMBERS) and len(text) > len(_MEMBERS))
+
+
+def _how_many(share: Share, count: int, chance: Chance) -> int:
+    match share:
+        case Share.MINOR:
+            return max(1, (count - 1) // 2)
+        case Share.MAJOR:
+            return count // 2 + 1
+        case Share.RANDOM:
+            return chance.randrange(count) + 1
+
+
+def group_of(pool: str) -> str | None:
+    """The group of `members of GROUP`; None for a role."""
+    return pool.removeprefix(_MEMBERS) if pool.startswith(_MEMBERS) else None
+
+
+def covers(names: Sequence[str], name: str) -> bool:
+    """Whether a node is among names."""
+    return name in names or ANY in names

@@ -1,0 +1,240 @@
+"""Requests of operators about the broker itself: runtime information, options, replication, statistics."""
+
+from nodes.broker.context import BrokerContext
+from nodes.broker.group.membership import SpecialServices
+from nodes.broker.ha.service import HaService
+from nodes.broker.registration.registration import Registration
+from nodes.broker.tables.broker_stats import DAY_MS, HOUR_MS, MINUTE_MS, StatsItem, StatsName
+from nodes.broker.tables.delay_levels import queue_id_of
+from nodes.broker.tables.topics import SCHEDULE_TOPIC
+from nodes.cause import cause
+from nodes.config import BrokerConfig
+from nodes.config.text import to_lines
+from nodes.host import Channel
+from nodes.live_config import LiveConfig
+from nodes.protocol import headers_admin as headers
+from nodes.protocol.bodies import KvTable
+from nodes.protocol.bodies_admin import (
+    BrokerStatsData,
+    BrokerStatsItem,
+    HAClientRuntimeInfo,
+    HAConnectionRuntimeInfo,
+    HARuntimeInfo,
+)
+from nodes.protocol.codes import RequestCode, ResponseCode
+from nodes.protocol.command import VERSION, Command
+from nodes.protocol.json_text import to_json
+from nodes.protocol.model import MASTER_ID
+from nodes.protocol.registry import decode_header
+from nodes.rpc.server import Handlers
+from nodes.rpc.typed import success
+
+_CLEANING = (
+    RequestCode.CLEAN_EXPIRED_CONSUMEQUEUE,
+    RequestCode.DELETE_EXPIRED_COMMITLOG,
+    RequestCode.CLEAN_UNUSED_TOPIC,
+)
+"""Requests to clean up files that the emulated store does not have."""
+
+
+class AdminBroker:
+    """Reports the state of a broker, and changes its options while it runs.
+
+    Args:
+        special: the services that only one member of a group runs.
+
+    Mirrors:
+        `org.apache.rocketmq.broker.processor.AdminBrokerProcessor#getBrokerRuntimeInfo`, `#getBrokerConfig`,
+        `#updateBrokerConfig`, `#getBrokerHaStatus`, `#getBrokerEpochCache`, `#ViewBrokerStatsData`.
+    """
+
+    def __init__(
+        self,
+        broker: BrokerContext,
+        registration: Registration,
+        ha: HaService,
+        special: SpecialServices,
+    ) -> None:
+        self._broker = broker
+        self._registration = registration
+        self._ha = ha
+        self._special = special
+        self._started_ms = broker.host.clock.now_ms()
+        self._config = LiveConfig(broker.host, broker.config, self._apply)
+
+    def handlers(self) -> Handlers:
+        """The requests that it answers."""
+        return {
+            RequestCode.GET_BROKER_RUNTIME_INFO: self._get_runtime_info,
+            RequestCode.GET_BROKER_CONFIG: self._get_config,
+            RequestCode.UPDATE_BROKER_CONFIG: self._update_config,
+            RequestCode.GET_BROKER_HA_STATUS: self._get_ha_status,
+            RequestCode.GET_BROKER_EPOCH_CACHE: self._get_epoch_cache,
+            RequestCode.VIEW_BROKER_STATS_DATA: self._view_stats,
+            **dict.fromkeys(_CLEANING, _nothing_to_clean),
+        }
+
+    def _get_runtime_info(self, _channel: Channel, request: Command) -> Command:
+        running = self._special.is_running
+        table = prepare_runtime_info(self._broker, special_service_running=running, started_ms=self._started_ms)
+        return success(request, None, KvTable(table))
+
+    def _get_config(self, _channel: Channel, request: Command) -> Command:
+        version = headers.GetBrokerConfigResponseHeader(to_json(self._config.data_version))
+        broker = self._broker
+        who = {
+            "brokerClusterName": broker.cluster_name,
+            "brokerName": broker.broker_name,
+            "brokerId": broker.broker_id,
+            "brokerIP1": broker.host.ip,
+            "namesrvAddr": ";".join(broker.nameservers),
+        }
+        return success(request, version, to_lines(self._config.values() | who).encode())
+
+    def _apply(self, config: BrokerConfig) -> None:
+        self._broker.config = config
+
+    def _update_config(self, _channel: Channel, request: Command) -> Command:
+        try:
+            changed = self._config.update((request.body or b"").decode(errors="replace"))
+        except PermissionError as error:
+            return request.answer(ResponseCode.NO_PERMISSION, str(error))
+        except ValueError as error:
+            return request.answer(ResponseCode.SYSTEM_ERROR, str(error))
+        if "brokerPermission" in changed:
+            self._broker.topics.step_version(now_ms=self._broker.host.clock.now_ms())
+            self._broker.versions.believe()
+            self._broker.host.start_soon(self._register, cause.get(), name="registerBrokerAll")
+        return success(request)
+
+    async def _register(self, began: int) -> None:
+        cause.set(began)
+        await self._registration.register_all(force=True)
+
+    def _get_ha_status(self, _channel: Channel, request: Command) -> Command:
+        return success(request, None, ha_runtime_info(self._broker, self._ha))
+
+    def _get_epoch_cache(self, _channel: Channel, request: Command) -> Command:
+        return request.answer(ResponseCode.SYSTEM_ERROR, "this request only for controllerMode ")
+
+    def _view_stats(self, _channel: Channel, request: Command) -> Command:
+        header = decode_header(headers.ViewBrokerStatsDataRequestHeader, request.ext_fields)
+        item = self._broker.stats.item(header.stats_name, header.stats_key)
+        if item is None:
+            remark = f"The stats <{header.stats_name}> <{header.stats_key}> not exist"
+            return request.answer(ResponseCode.SYSTEM_ERROR, remark)
+        spans = (self._stats_item(item, span_ms) for span_ms in (MINUTE_MS, HOUR_MS, DAY_MS))
+        return success(request, None, BrokerStatsData(*spans))
+
+    def _stats_item(self, item: StatsItem, span_ms: int) -> BrokerStatsItem:
+        snapshot = item.snapshot(span_ms, self._broker.host.clock.now_ms())
+        return BrokerStatsItem(snapshot.sum, snapshot.tps, snapshot.avgpt)
+
+
+def _nothing_to_clean(_channel: Channel, request: Command) -> Command:
+    return success(request)
+
+
+VERSION_DESC = "V5_3_3"
+_SPANS_MS = (10_000, MINUTE_MS, 10 * MINUTE_MS)
+_POOLS = ("send", "pull", "litePull", "query", "ack")
+_NOT_EMULATED = {
+    "putMessageEntireTimeMax": "0",
+    "putMessageFailedTimes": "0",
+    "getMessageEntireTimeMax": "0",
+    "dispatchMaxBuffer": "0",
+    "dispatchBehindBytes": "0",
+    "pageCacheLockTimeMills": "0",
+    "getMissTps": "0.0 0.0 0.0",
+    "putLatency99": "0.00",
+    "putLatency999": "0.00",
+    "commitLogDiskRatio": "0.0",
+    "consumeQueueDiskRatio": "0.0",
+    "remainTransientStoreBufferNumbs": "0",
+    "remainHowManyDataToFlush": "0 B",
+    "timerReadBehind": "0",
+    "timerOffsetBehind": "0",
+    "timerCongestNum": "0",
+    "timerEnqueueTps": "0.0",
+    "timerDequeueTps": "0.0",
+    "EndTransactionQueueSize": "0",
+    "EndTransactionThreadPoolQueueCapacity": "100000",
+    "msgPutTotalYesterdayMorning": "0",
+    "msgGetTotalYesterdayMorning": "0",
+    "msgPutTotalTodayMorning": "0",
+    "msgGetTotalTodayMorning": "0",
+    **{f"{pool}ThreadPoolQueueSize": "0" for pool in _POOLS},
+    **{f"{pool}ThreadPoolQueueCapacity": "10000" for pool in _POOLS},
+    **{f"{pool}ThreadPoolQueueHeadWaitTimeMills": "0" for pool in _POOLS},
+}
+"""Entries about threads, page caches and daily statistics, which are not emulated: the values of an idle broker."""
+
+
+def prepare_runtime_info(broker: BrokerContext, *, special_service_running: bool, started_ms: int) -> dict[str, str]:
+    """The runtime information of a broker.
+
+    Args:
+        broker: the broker that is described.
+        special_service_running: whether its special services run.
+        started_ms: wall clock at the start of the process.
+    """
+    now_ms, store, stats = broker.host.clock.now_ms(), broker.store, broker.stats
+    put, fetched = stats.total(StatsName.TOPIC_PUT_NUMS), stats.total(StatsName.GROUP_GET_NUMS)
+    got_tps = _tps(broker, StatsName.GROUP_GET_NUMS, now_ms)
+    return {
+        **_NOT_EMULATED,
+        **_delays(broker),
+        "bootTimestamp": str(started_ms),
+        "startAcceptSendRequestTimeStamp": str(started_ms),
+        "runtime": _format_runtime(now_ms - started_ms),
+        "putMessageTimesTotal": str(max(1, put)),
+        "putMessageSizeTotal": str(store.max_commit_log_offset),
+        "putMessageAverageSize": str(store.max_commit_log_offset / max(1, put)),
+        "putMessageDistributeTime": "[<=0ms]:0 ",
+        "putTps": _tps(broker, StatsName.TOPIC_PUT_NUMS, now_ms),
+        "getFoundTps": got_tps,
+        "getTotalTps": got_tps,
+        "getTransferredTps": got_tps,
+        "commitLogMinOffset": "0",
+        "commitLogMaxOffset": str(store.max_commit_log_offset),
+        "earliestMessageTimeStamp": str(store.earliest_message_time),
+        "msgPutTotalTodayNow": str(put),
+        "msgGetTotalTodayNow": str(fetched),
+        "brokerActive": "true" if special_service_running else "false",
+        "brokerVersion": str(VERSION),
+        "brokerVersionDesc": VERSION_DESC,
+    }
+
+
+def _tps(broker: BrokerContext, name: StatsName, now_ms: int) -> str:
+    return " ".join(str(broker.stats.total_tps(name, span_ms, now_ms)) for span_ms in _SPANS_MS)
+
+
+def _delays(broker: BrokerContext) -> dict[str, str]:
+    """Delivered offset and end of the queue of each delay level."""
+    return {
+        f"scheduleMessageOffset_{level}": f"{offset},{broker.store.max_offset(SCHEDULE_TOPIC, queue_id_of(level))}"
+        for level, offset in broker.delay_offsets.offsets.items()
+    }
+
+
+def _format_runtime(duration_ms: int) -> str:
+    """`[ 0 days, 1 hours, 2 minutes, 3 seconds ]`."""
+    days, rest = divmod(duration_ms, DAY_MS)
+    hours, rest = divmod(rest, HOUR_MS)
+    minutes, rest = divmod(rest, MINUTE_MS)
+    return f"[ {days} days, {hours} hours, {minutes} minutes, {rest // 1_000} seconds ]"
+
+
+def ha_runtime_info(broker: BrokerContext, ha: HaService) -> HARuntimeInfo:
+    """The links of a master to its slaves, or the link of a slave to its master."""
+    end = broker.store.max_commit_log_offset
+    if broker.broker_id != MASTER_ID:
+        client = HAClientRuntimeInfo(ha.master_address, max_offset=end, activated=ha.is_linked)
+        return HARuntimeInfo(False, 0, 0, (), client)
+    limit = broker.config.ha_max_gap_not_in_sync
+    links = tuple(
+        HAConnectionRuntimeInfo(address, ack, end - ack, end - ack < limit, 0, ack) for address, ack in ha.acks
+    )
+    in_sync = sum(link.in_sync for link in links)
+    return HARuntimeInfo(True, end, in_sync, links, HAClientRuntimeInfo())

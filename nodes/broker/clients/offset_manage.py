@@ -1,0 +1,123 @@
+"""Requests for consumer offsets and queue offsets, and the file of consumer offsets."""
+
+from nodes.beliefs import MessageEvent, MessageRecord
+from nodes.broker.context import BrokerContext
+from nodes.broker.files import OFFSET_FILE, persist_consumer_offsets
+from nodes.broker.tables.consumer_offsets import NO_OFFSET
+from nodes.host import Channel
+from nodes.protocol import headers
+from nodes.protocol.codes import RequestCode, ResponseCode
+from nodes.protocol.command import Command
+from nodes.protocol.headers import BoundaryType
+from nodes.protocol.registry import decode_header
+from nodes.rpc.server import Handlers
+from nodes.rpc.typed import success
+from nodes.threads import ScheduledThread
+
+_PERSIST_INITIAL_DELAY_MS = 10_000
+
+
+class OffsetManage:
+    """Answers commits and queries of offsets, and persists the table.
+
+    Mirrors:
+        `org.apache.rocketmq.broker.processor.ConsumerManageProcessor#updateConsumerOffset`, `#queryConsumerOffset`,
+        `org.apache.rocketmq.broker.processor.AdminBrokerProcessor` for 29, 30 and 31.
+    """
+
+    def __init__(self, broker: BrokerContext) -> None:
+        self._broker = broker
+        self._persisting = ScheduledThread(broker.host, "BrokerControllerOffsetScheduledThread")
+
+    def handlers(self) -> Handlers:
+        """The requests that it answers."""
+        return {
+            RequestCode.UPDATE_CONSUMER_OFFSET: self._update_consumer_offset,
+            RequestCode.QUERY_CONSUMER_OFFSET: self._query_consumer_offset,
+            RequestCode.GET_MAX_OFFSET: self._get_max_offset,
+            RequestCode.GET_MIN_OFFSET: self._get_min_offset,
+            RequestCode.SEARCH_OFFSET_BY_TIMESTAMP: self._search_offset,
+        }
+
+    def load(self) -> None:
+        """Read the file of an earlier process."""
+        content = self._broker.host.disk.read(OFFSET_FILE)
+        if content is not None:
+            self._broker.offsets.decode(content, now_ms=self._broker.host.clock.now_ms())
+
+    def start(self) -> None:
+        """Start to persist periodically."""
+        period_ms = self._broker.config.flush_consumer_offset_interval
+        self._persisting.at_fixed_rate("persistConsumerOffset", self._persist, _PERSIST_INITIAL_DELAY_MS, period_ms)
+        self._persisting.start()
+
+    def persist(self) -> None:
+        """Write the whole table."""
+        persist_consumer_offsets(self._broker)
+
+    def commit(self, group: str, topic: str, queue_id: int, offset: int, client: str) -> None:
+        """Overwrite an offset; neither the owner of the queue nor the direction is checked."""
+        broker = self._broker
+        version = broker.offsets.data_version
+        before = broker.offsets.commit_offset(group, topic, queue_id, offset, now_ms=broker.host.clock.now_ms())
+        if broker.offsets.data_version is not version:
+            broker.versions.believe()
+        if before != offset:
+            event = MessageEvent.COMMITTED
+            broker.host.record(MessageRecord(event, group, topic, broker.broker_name, queue_id, offset, client))
+        if before is not None and offset < before:
+            broker.host.log.warning(
+                "update consumer offset less than store",
+                key=f"{topic}@{group}",
+                queueId=queue_id,
+                requestOffset=offset,
+                storeOffset=before,
+            )
+
+    async def _persist(self) -> None:
+        self.persist()
+        busy_ms = self._broker.host.disk.busy_ms()
+        if busy_ms:
+            await self._broker.host.sleep_ms(busy_ms)
+
+    def _update_consumer_offset(self, channel: Channel, request: Command) -> Command:
+        header = decode_header(headers.UpdateConsumerOffsetRequestHeader, request.ext_fields)
+        broker, group, topic = self._broker, header.consumer_group, header.topic
+        if not broker.groups.contains_subscription_group(group):
+            return request.answer(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"subscription group {group} not exist")
+        if broker.topics.select_topic_config(topic) is None:
+            return request.answer(ResponseCode.TOPIC_NOT_EXIST, f"topic {topic} not exist")
+        if header.queue_id is None or header.commit_offset is None:
+            return request.answer(ResponseCode.INVALID_PARAMETER, "queueId or offset is null")
+        if not broker.offsets.has_offset_reset(group, topic, header.queue_id):
+            self.commit(group, topic, header.queue_id, header.commit_offset, channel.remote_address)
+        return success(request)
+
+    def _query_consumer_offset(self, _channel: Channel, request: Command) -> Command:
+        header = decode_header(headers.QueryConsumerOffsetRequestHeader, request.ext_fields)
+        broker, topic, queue_id = self._broker, header.topic, header.queue_id
+        stored = broker.offsets.query_offset(header.consumer_group, topic, queue_id)
+        if stored != NO_OFFSET:
+            return success(request, headers.OffsetResponseHeader(stored))
+        # A group without an offset starts at 0 as long as the queue still has its first message, in memory.
+        may_start_at_zero = header.set_zero_if_not_found is not False
+        is_whole = broker.store.min_offset(topic, queue_id) <= 0 and broker.store.is_in_memory(topic, queue_id, 0)
+        if may_start_at_zero and is_whole:
+            return success(request, headers.OffsetResponseHeader(0))
+        return request.answer(ResponseCode.QUERY_NOT_FOUND, "the group has no offset of this queue")
+
+    def _get_max_offset(self, _channel: Channel, request: Command) -> Command:
+        header = decode_header(headers.GetMaxOffsetRequestHeader, request.ext_fields)
+        offset = self._broker.store.max_offset(header.topic, header.queue_id)
+        return success(request, headers.OffsetResponseHeader(offset))
+
+    def _get_min_offset(self, _channel: Channel, request: Command) -> Command:
+        header = decode_header(headers.GetMinOffsetRequestHeader, request.ext_fields)
+        offset = self._broker.store.min_offset(header.topic, header.queue_id)
+        return success(request, headers.OffsetResponseHeader(offset))
+
+    def _search_offset(self, _channel: Channel, request: Command) -> Command:
+        header = decode_header(headers.SearchOffsetRequestHeader, request.ext_fields)
+        boundary = header.boundary_type or BoundaryType.LOWER
+        offset = self._broker.store.offset_by_time(header.topic, header.queue_id, header.timestamp, boundary)
+        return success(request, headers.OffsetResponseHeader(offset))

@@ -1,0 +1,72 @@
+"""Broker-side rebalance: requests of members for their queues, and of operators for the message request mode."""
+
+from nodes.broker.context import BrokerContext
+from nodes.broker.files import MESSAGE_REQUEST_MODE_FILE, persist_message_request_modes
+from nodes.broker.registration.topic_routes import TopicRouteInfoManager
+from nodes.broker.tables.assignments import STRATEGIES, do_load_balance
+from nodes.host import Channel
+from nodes.protocol.bodies import (
+    QueryAssignmentRequestBody,
+    QueryAssignmentResponseBody,
+    SetMessageRequestModeRequestBody,
+)
+from nodes.protocol.codes import RequestCode, ResponseCode
+from nodes.protocol.command import Command
+from nodes.protocol.model import RETRY_TOPIC_PREFIX
+from nodes.protocol.registry import decode_body
+from nodes.rpc.server import Handlers, InTask
+from nodes.rpc.typed import success
+
+
+class QueryAssignment:
+    """Assigns queues from this broker's own view: its members, and its routes, which are up to 30 s old.
+
+    Mirrors:
+        `org.apache.rocketmq.broker.processor.QueryAssignmentProcessor`.
+    """
+
+    def __init__(self, broker: BrokerContext, routes: TopicRouteInfoManager) -> None:
+        self._broker = broker
+        self._routes = routes
+
+    def handlers(self) -> Handlers:
+        """The requests that it answers."""
+        return {
+            RequestCode.QUERY_ASSIGNMENT: InTask(self._query_assignment),
+            RequestCode.SET_MESSAGE_REQUEST_MODE: self._set_message_request_mode,
+        }
+
+    def load(self) -> None:
+        """Read the modes that an earlier process has persisted."""
+        content = self._broker.host.disk.read(MESSAGE_REQUEST_MODE_FILE)
+        if content is not None:
+            self._broker.request_modes.decode(content)
+
+    async def _query_assignment(self, _channel: Channel, request: Command) -> Command:
+        """Assign queues; the route of an unknown topic is fetched from the nameserver while the member waits."""
+        asked = decode_body(QueryAssignmentRequestBody, request.body)
+        queues = await self._routes.topic_subscribe_info(asked.topic)
+        members = self._broker.consumers.group(asked.consumer_group)
+        assignments = do_load_balance(
+            asked,
+            self._broker.request_modes.mode(asked.topic, asked.consumer_group),
+            queues,
+            None if members is None else members.client_ids,
+            server_load_balancer_enable=self._broker.config.server_load_balancer_enable,
+        )
+        if asked.strategy_name not in STRATEGIES:
+            self._broker.host.log.warning("QueryLoad: unsupported strategy", strategy=asked.strategy_name)
+        return success(request, None, QueryAssignmentResponseBody(assignments))
+
+    def _set_message_request_mode(self, _channel: Channel, request: Command) -> Command:
+        told = decode_body(SetMessageRequestModeRequestBody, request.body)
+        if told.topic.startswith(RETRY_TOPIC_PREFIX):
+            return request.answer(ResponseCode.NO_PERMISSION, "retry topic is not allowed to set mode")
+        if self._broker.topics.select_topic_config(told.topic) is None:
+            return request.answer(ResponseCode.TOPIC_NOT_EXIST, f"topic[{told.topic}] not exist")
+        now_ms = self._broker.host.clock.now_ms()
+        if self._broker.groups.find_subscription_group_config(told.consumer_group, now_ms=now_ms) is None:
+            return request.answer(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, "subscription group does not exist")
+        self._broker.request_modes.set_mode(told)
+        persist_message_request_modes(self._broker)
+        return success(request)

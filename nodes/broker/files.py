@@ -1,0 +1,100 @@
+"""The files of a broker: its tables, and the log with one file for each message.
+
+A file of the log is named after the log's end when it was written, so each leads to the next. A
+message is on the disk before its producer has the answer, as with `SYNC_FLUSH`:
+neither a kill nor a loss of power takes what was acknowledged. With the real
+default, `ASYNC_FLUSH`, a loss of power takes the last half second.
+
+Mirrors:
+    `org.apache.rocketmq.common.ConfigManager`; `org.apache.rocketmq.store.CommitLog`, its files and `#recoverNormally`.
+"""
+
+from collections.abc import Iterable
+
+from nodes.broker.context import BrokerContext
+from nodes.broker.tables.delay_offsets import TimerCheckPoint, encode_delay_offsets
+from nodes.broker.tables.message_store import MessageStore
+from nodes.host import Disk
+from nodes.protocol.bodies import DelayOffsetSerializeWrapper
+from nodes.protocol.model import Message
+from nodes.protocol.registry import decode_body, encode_body
+
+TOPIC_FILE = "topics"
+GROUP_FILE = "subscriptionGroups"
+OFFSET_FILE = "consumerOffset.json"
+DELAY_OFFSET_FILE = "delayOffset.json"
+MESSAGE_REQUEST_MODE_FILE = "messageRequestMode.json"
+TIMER_CHECK_POINT_FILE = "timercheckpoint"
+
+
+def persist_topics(broker: BrokerContext) -> None:
+    """Write all topics."""
+    broker.host.disk.write(TOPIC_FILE, broker.topics.encode())
+
+
+def persist_groups(broker: BrokerContext) -> None:
+    """Write all consumer groups."""
+    broker.host.disk.write(GROUP_FILE, broker.groups.encode())
+
+
+def persist_consumer_offsets(broker: BrokerContext) -> None:
+    """Write all consumer offsets."""
+    broker.host.disk.write(OFFSET_FILE, broker.offsets.encode())
+
+
+def persist_delay_offsets(broker: BrokerContext, offsets: DelayOffsetSerializeWrapper) -> None:
+    """Write delay offsets: the broker's own, or copied ones."""
+    broker.host.disk.write(DELAY_OFFSET_FILE, encode_delay_offsets(offsets))
+
+
+def persist_message_request_modes(broker: BrokerContext) -> None:
+    """Write the message request modes."""
+    broker.host.disk.write(MESSAGE_REQUEST_MODE_FILE, broker.request_modes.encode())
+
+
+def persist_timer_check_point(broker: BrokerContext) -> None:
+    """Write the timer's check point, if there is a timer."""
+    if broker.timer is not None:
+        broker.host.disk.write(TIMER_CHECK_POINT_FILE, broker.timer.check_point.encode())
+
+
+def load_delay_offsets(broker: BrokerContext) -> None:
+    """Read the delay offsets."""
+    delays = broker.host.disk.read(DELAY_OFFSET_FILE)
+    if delays is not None:
+        broker.delay_offsets.decode(delays, now_ms=broker.host.clock.now_ms())
+
+
+def load_delay_progress(broker: BrokerContext) -> None:
+    """Read the delay offsets and the timer's check point."""
+    load_delay_offsets(broker)
+    check_point = broker.host.disk.read(TIMER_CHECK_POINT_FILE)
+    if check_point is not None and broker.timer is not None:
+        broker.timer.check_point = TimerCheckPoint.decode(check_point)
+
+
+def write_commit_log(disk: Disk, stored: Message) -> None:
+    """Write a stored message."""
+    disk.write(_file(stored.commit_log_offset), encode_body(stored))
+
+
+def append_to_commit_log(disk: Disk, store: MessageStore, messages: Iterable[Message]) -> None:
+    """Append messages of another log, with the offsets that they have there.
+
+    Mirrors:
+        `org.apache.rocketmq.store.DefaultMessageStore#appendToCommitLog`.
+    """
+    for message in messages:
+        disk.write(_file(store.max_commit_log_offset), encode_body(message))
+        store.restore(message)
+
+
+def load_commit_log(disk: Disk, store: MessageStore) -> None:
+    """Fill an empty store with the messages of an earlier process."""
+    while (content := disk.read(_file(store.max_commit_log_offset))) is not None:
+        store.restore(decode_body(Message, content))
+    store.init_max_commit_log_offset = store.max_commit_log_offset
+
+
+def _file(commit_log_offset: int) -> str:
+    return f"commitlog/{commit_log_offset:020d}"

@@ -1,0 +1,124 @@
+"""Appending messages to the broker's log, and the wait until they are on the disk."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import attrs
+
+from nodes.beliefs import MessageEvent, MessageRecord
+from nodes.broker.context import BrokerContext
+from nodes.broker.files import write_commit_log
+from nodes.broker.tables.broker_stats import StatsName
+from nodes.broker.tables.delay_levels import DelayLevels
+from nodes.broker.tables.message_store import PutMessageResult, PutMessageStatus
+from nodes.protocol.model import MASTER_ID, Message
+
+
+class MessageArrivals:
+    """Notifies the parts of a broker that a queue has a new message, stored by this broker or replicated.
+
+    Mirrors:
+        `org.apache.rocketmq.store.MessageArrivingListener`.
+    """
+
+    def __init__(self) -> None:
+        self._listeners: tuple[Callable[[str, int], None], ...] = ()
+
+    def listen(self, *listeners: Callable[[str, int], None]) -> None:
+        """Add listeners; they are called with topic and queue id, in this order."""
+        self._listeners += listeners
+
+    def notify(self, topic: str, queue_id: int) -> None:
+        """Call the listeners."""
+        for listener in self._listeners:
+            listener(topic, queue_id)
+
+
+class PutMessage:
+    """Appends messages to the log of this broker; a delayed message goes to the queue of its delay level.
+
+    Args:
+        arrivals: notified of each queue that has a new message.
+        on_stored: called when the log has grown.
+
+    Mirrors:
+        `org.apache.rocketmq.store.DefaultMessageStore#putMessage`, with the hooks `HookUtils#checkBeforePutMessage`
+        and `#handleScheduleMessage`.
+
+    Emits:
+        STORED for each message.
+    """
+
+    def __init__(
+        self, broker: BrokerContext, levels: DelayLevels, arrivals: MessageArrivals, on_stored: Callable[[], None]
+    ) -> None:
+        self._broker = broker
+        self._levels = levels
+        self._arrivals = arrivals
+        self._on_stored = on_stored
+
+    def put(self, message: Message) -> PutMessageResult:
+        """Append a message; a slave refuses it."""
+        (result,) = self.put_all((message,))
+        return result
+
+    def put_due(self, message: Message) -> PutMessageResult:
+        """Append a message without delaying it."""
+        (result,) = self._put_all((message,))
+        return result
+
+    def put_as(self, message: Message, topic: str, queue_id: int, properties: Mapping[str, str]) -> PutMessageResult:
+        """Append a copy of a message to another queue, with other properties."""
+        return self.put(attrs.evolve(message, topic=topic, queue_id=queue_id, properties=properties))
+
+    def put_all(self, messages: Sequence[Message]) -> tuple[PutMessageResult, ...]:
+        """Append all messages or none; listeners are called after the last one.
+
+        Mirrors:
+            `org.apache.rocketmq.store.DefaultMessageStore#putMessages`.
+        """
+        return self._put_all([self._levels.put_aside(message) for message in messages])
+
+    def _put_all(self, messages: Sequence[Message]) -> tuple[PutMessageResult, ...]:
+        broker = self._broker
+        if broker.broker_id != MASTER_ID:
+            return tuple(PutMessageResult(PutMessageStatus.SERVICE_NOT_AVAILABLE) for _ in messages)
+        stored = [self._append(message) for message in messages]
+        for queue in dict.fromkeys((message.topic, message.queue_id) for message in stored):
+            self._arrivals.notify(*queue)
+            self._on_stored()
+        return tuple(PutMessageResult(PutMessageStatus.PUT_OK, message) for message in stored)
+
+    def _append(self, message: Message) -> Message:
+        broker = self._broker
+        now_ms = broker.host.clock.now_ms()
+        stored = broker.store.put_message(message, now_ms=now_ms)
+        write_commit_log(broker.host.disk, stored)
+        topic, queue_id, offset = stored.topic, stored.queue_id, stored.queue_offset
+        broker.stats.inc(StatsName.TOPIC_PUT_NUMS, topic, 1, now_ms)
+        broker.host.record(MessageRecord(MessageEvent.STORED, "", topic, broker.broker_name, queue_id, offset))
+        return stored
+
+
+_NS_PER_MS = 1_000_000
+
+
+class Flush:
+    """The wait of one sender for the disk; it begins when the message has been written.
+
+    Mirrors:
+        `org.apache.rocketmq.store.CommitLog.GroupCommitRequest`.
+    """
+
+    def __init__(self, broker: BrokerContext) -> None:
+        self._host = broker.host
+        busy_ms, timeout_ms = broker.host.disk.busy_ms(), broker.config.sync_flush_timeout
+        self.at_once = not busy_ms
+        """Everything is on the disk already: only a slow disk causes a wait."""
+        self._in_time = busy_ms <= timeout_ms
+        self._over_ns = broker.host.clock.monotonic_ns() + int(min(busy_ms, timeout_ms) * _NS_PER_MS)
+
+    async def wait(self) -> bool:
+        """Wait until the message is on the disk or the time is up; returns whether it was in time."""
+        if not self.at_once:
+            await self._host.sleep_until_ns(self._over_ns)
+        return self._in_time

@@ -1,0 +1,221 @@
+"""Sends: checks of the topic, the choice of the queue, and the answer after flush and replication."""
+
+from nodes.broker.context import BrokerContext
+from nodes.broker.files import persist_topics
+from nodes.broker.ha.service import HaService
+from nodes.broker.messages.put_message import Flush, PutMessage
+from nodes.broker.registration.registration import Registration, provide_dlq_topic, provide_topic
+from nodes.broker.tables.accepted_message import (
+    accepted_batch,
+    accepted_message,
+    accepted_properties,
+    batch_refusal,
+    is_too_large,
+    too_large_remark,
+)
+from nodes.broker.tables.ha_in_sync import NOT_ENOUGH_REMARK
+from nodes.broker.tables.transaction_messages import half_message, is_prepared
+from nodes.cause import cause
+from nodes.host import Channel
+from nodes.protocol import headers
+from nodes.protocol.codes import RequestCode, ResponseCode
+from nodes.protocol.command import Command
+from nodes.protocol.message_id import offset_message_id
+from nodes.protocol.model import MASTER_ID, RETRY_TOPIC_PREFIX, Message, TopicConfig, is_writeable
+from nodes.protocol.names import NOT_ALLOWED_SEND_TOPICS, parse_group, validate_topic
+from nodes.protocol.properties import DELAY_TIME_LEVEL, UNIQ_KEY, text_to_properties
+from nodes.protocol.registry import decode_header, encode_header
+from nodes.rpc.server import Handlers
+from nodes.rpc.typed import success
+
+
+class _RefusedError(Exception):
+    """A send is refused, with the code and the remark of the answer."""
+
+    def __init__(self, code: ResponseCode, remark: str) -> None:
+        super().__init__(remark)
+        self.code = code
+        self.remark = remark
+
+
+class SendMessage:
+    """Stores messages of producers, and messages that consumers send to retry topics.
+
+    Mirrors:
+        `org.apache.rocketmq.broker.processor.SendMessageProcessor`, `AbstractSendMessageProcessor#msgCheck`.
+    """
+
+    def __init__(
+        self,
+        broker: BrokerContext,
+        registration: Registration,
+        ha: HaService,
+        messages: PutMessage,
+    ) -> None:
+        self._broker = broker
+        self._registration = registration
+        self._ha = ha
+        self._messages = messages
+        self._chance = broker.host.rng("sendQueue")
+
+    def handlers(self) -> Handlers:
+        """Sends of both versions, and batches."""
+        return {
+            RequestCode.SEND_MESSAGE: self._send,
+            RequestCode.SEND_MESSAGE_V2: self._send_v2,
+            RequestCode.SEND_BATCH_MESSAGE: self._send_v2,
+        }
+
+    def _send(self, channel: Channel, request: Command) -> Command | None:
+        return self._store(channel, request, decode_header(headers.SendMessageRequestHeader, request.ext_fields))
+
+    def _send_v2(self, channel: Channel, request: Command) -> Command | None:
+        return self._store(channel, request, decode_header(headers.SendMessageRequestHeaderV2, request.ext_fields))
+
+    def _store(self, channel: Channel, request: Command, header: headers.SendMessageRequestHeader) -> Command | None:
+        broker = self._broker
+        try:
+            queue_id = self._queue_id(header)
+            messages = self._accepted(channel, header, queue_id, request.body or b"")
+        except _RefusedError as refusal:
+            return request.answer(refusal.code, refusal.remark)
+        ack_nums = self._ha.ack_nums_to_wait_for(messages[0].properties)
+        if ack_nums is None:
+            return request.answer(ResponseCode.SYSTEM_ERROR, NOT_ENOUGH_REMARK)
+        stored = [result.stored for result in self._messages.put_all(messages) if result.stored is not None]
+        if not stored:
+            return request.answer(
+                ResponseCode.SERVICE_NOT_AVAILABLE, "this broker is a slave: its log takes no message"
+            )
+        msg_ids = ",".join(offset_message_id(broker.address, message.commit_log_offset) for message in stored)
+        unique = messages[0].properties.get(UNIQ_KEY)
+        answer = headers.SendMessageResponseHeader(msg_ids, queue_id, stored[0].queue_offset, unique)
+        flush = Flush(broker)
+        if ack_nums <= 1 and flush.at_once:
+            return success(request, answer)
+        broker.host.start_soon(
+            self._answer_when_safe, channel, request, answer, flush, ack_nums, cause.get(), name="handleDiskFlushAndHA"
+        )
+        return None
+
+    async def _answer_when_safe(
+        self,
+        channel: Channel,
+        request: Command,
+        header: headers.SendMessageResponseHeader,
+        flush: Flush,
+        ack_nums: int,
+        began: int,
+    ) -> None:
+        """Answer when the message is flushed and replicated, or the time is up; it is stored in either case."""
+        cause.set(began)
+        end = self._broker.store.max_commit_log_offset
+        acked = ack_nums <= 1 or await self._ha.wait_for_acks(end, ack_nums)
+        code = ResponseCode.SUCCESS if await flush.wait() else ResponseCode.FLUSH_DISK_TIMEOUT
+        if not acked:
+            code = ResponseCode.FLUSH_SLAVE_TIMEOUT
+        if not request.is_oneway and not channel.closed:
+            channel.send(request.answer(code, None, encode_header(header)))
+
+    def _accepted(
+        self, channel: Channel, header: headers.SendMessageRequestHeader, queue_id: int, body: bytes
+    ) -> tuple[Message, ...]:
+        """The messages to store: one, those of a batch, or a half message."""
+        born_host = channel.remote_address
+        if header.batch:
+            messages = self._batch(header, queue_id, body, born_host)
+        else:
+            messages = (self._single(header, queue_id, body, born_host),)
+        size_max = self._broker.config.max_message_size
+        if any(is_too_large(message, size_max) for message in messages) or (header.batch and len(body) > size_max):
+            raise _RefusedError(ResponseCode.MESSAGE_ILLEGAL, too_large_remark(size_max))
+        if header.batch or not is_prepared(messages[0]):
+            return messages
+        if self._broker.config.reject_transaction_message:
+            remark = f"the broker[{self._broker.host.ip}] sending transaction message is forbidden"
+            raise _RefusedError(ResponseCode.NO_PERMISSION, remark)
+        return (half_message(messages[0]),)
+
+    def _single(self, header: headers.SendMessageRequestHeader, queue_id: int, body: bytes, born_host: str) -> Message:
+        properties = accepted_properties(text_to_properties(header.properties), self._broker.cluster_name)
+        topic, stored_queue_id, properties = self._handle_retry_and_dlq(header, queue_id, properties)
+        return accepted_message(header, topic, stored_queue_id, properties, body, born_host)
+
+    def _batch(
+        self, header: headers.SendMessageRequestHeader, queue_id: int, body: bytes, born_host: str
+    ) -> tuple[Message, ...]:
+        refusal = batch_refusal(header.topic)
+        if refusal is not None:
+            raise _RefusedError(ResponseCode.MESSAGE_ILLEGAL, refusal)
+        messages = accepted_batch(header, queue_id, body, self._broker.cluster_name, born_host)
+        if not messages:
+            raise _RefusedError(ResponseCode.MESSAGE_ILLEGAL, "the batch has no message in it")
+        return messages
+
+    def _queue_id(self, header: headers.SendMessageRequestHeader) -> int:
+        """The queue of a message.
+
+        Raises:
+            _RefusedError: the queue id is invalid.
+        """
+        broker = self._broker
+        if broker.broker_id != MASTER_ID and not broker.config.enable_slave_acting_master:
+            raise _RefusedError(ResponseCode.SYSTEM_BUSY, "this broker is a slave")
+        known = broker.topics.select_topic_config(header.topic)
+        if not is_writeable(broker.config.broker_permission) and known is not None and known.order:
+            # The broker's permission alone is checked here; the topic's permission only shapes routes.
+            remark = f"the broker[{broker.host.ip}] sending message is forbidden"
+            raise _RefusedError(ResponseCode.NO_PERMISSION, remark)
+        if known is None:
+            valid = validate_topic(header.topic)
+            if not valid.valid:
+                raise _RefusedError(ResponseCode.INVALID_PARAMETER, valid.remark)
+        if header.topic in NOT_ALLOWED_SEND_TOPICS:
+            remark = f"Sending message to topic[{header.topic}] is forbidden."
+            raise _RefusedError(ResponseCode.NO_PERMISSION, remark)
+        config = self._topic_config(header)
+        if config is None:
+            raise _RefusedError(ResponseCode.TOPIC_NOT_EXIST, f"topic {header.topic} does not exist here")
+        if header.queue_id >= max(config.write_queue_nums, config.read_queue_nums):
+            remark = f"topic {header.topic} has no queue {header.queue_id}"
+            raise _RefusedError(ResponseCode.INVALID_PARAMETER, remark)
+        return header.queue_id if header.queue_id >= 0 else self._chance.randrange(config.write_queue_nums)
+
+    def _topic_config(self, header: headers.SendMessageRequestHeader) -> TopicConfig | None:
+        lookup = self._broker.topics.create_topic_in_send_message_method(
+            header.topic,
+            header.default_topic,
+            header.default_topic_queue_nums,
+            0,
+            now_ms=self._broker.host.clock.now_ms(),
+        )
+        if lookup.created:
+            persist_topics(self._broker)
+            self._registration.register_increment((header.topic,))
+        elif lookup.config is None and header.topic.startswith(RETRY_TOPIC_PREFIX):
+            return provide_topic(self._broker, self._registration, header.topic, 1)
+        return lookup.config
+
+    def _handle_retry_and_dlq(
+        self, header: headers.SendMessageRequestHeader, queue_id: int, properties: dict[str, str]
+    ) -> tuple[str, int, dict[str, str]]:
+        """Topic, queue and properties of the stored message; a retry topic may become the dead letter topic.
+
+        A group with any locked queue is taken for an ordered one: its messages here were consumed often enough.
+
+        Raises:
+            _RefusedError: the group of the retry topic does not exist.
+        """
+        if not header.topic.startswith(RETRY_TOPIC_PREFIX):
+            return header.topic, queue_id, properties
+        broker, group_name = self._broker, parse_group(header.topic)
+        now_ms = broker.host.clock.now_ms()
+        group = broker.groups.find_subscription_group_config(group_name, now_ms=now_ms)
+        if group is None:
+            remark = f"subscription group not exist, {group_name}"
+            raise _RefusedError(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, remark)
+        times_max = group.retry_max_times if header.max_reconsume_times is None else header.max_reconsume_times
+        if (header.reconsume_times or 0) <= times_max and broker.locks.is_lock_all_expired(group_name, now_ms):
+            return header.topic, queue_id, properties
+        topic = provide_dlq_topic(broker, self._registration, group_name)
+        return topic, 0, {**properties, DELAY_TIME_LEVEL: "-1"}

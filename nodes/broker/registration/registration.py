@@ -1,0 +1,250 @@
+"""Registrations of a broker with its nameservers, heartbeats between them, and the unregistration."""
+
+import zlib
+from collections.abc import Awaitable, Callable, Mapping
+
+import attrs
+import trio
+
+from nodes.broker.context import BrokerContext
+from nodes.broker.files import persist_topics
+from nodes.broker.tables.member_group import MemberGroup
+from nodes.cause import cause
+from nodes.protocol import headers
+from nodes.protocol.bodies import KvTable, RegisterBrokerBody, TopicConfigSerializeWrapper
+from nodes.protocol.codes import RequestCode, ResponseCode
+from nodes.protocol.model import READ_WRITE, TopicConfig
+from nodes.protocol.names import dlq_topic
+from nodes.protocol.registry import decode_body, decode_header, encode_body
+from nodes.protocol.retries import DLQ_NUMS_PER_GROUP
+from nodes.rpc.client import RpcClient
+from nodes.rpc.errors import RemotingError
+from nodes.rpc.typed import invoke, invoke_oneway
+from nodes.threads import ScheduledThread
+
+_REGISTER_INITIAL_DELAY_MS = 10_000
+_HEARTBEAT_INITIAL_DELAY_MS = 1_000
+_HAND_OVER_MS = 1
+_QUERY_TIMEOUT_MS = 3_000
+_UNREGISTER_TIMEOUT_MS = 3_000
+
+
+RegisterResult = headers.RegisterBrokerResponseHeader | None
+OnRegistered = Callable[[list[RegisterResult]], Awaitable[None]]
+
+
+@attrs.frozen
+class _Answer:
+    header: headers.RegisterBrokerResponseHeader
+    order_conf: KvTable | None
+    """Topic -> order configuration; only that of the first answer is used."""
+
+
+async def _nothing_follows(_: list[RegisterResult]) -> None:
+    """Default of `Registration.on_registered`."""
+
+
+class Registration:
+    """Registers this broker with all nameservers.
+
+    Mirrors:
+        `org.apache.rocketmq.broker.BrokerController#registerBrokerAll`,
+        `org.apache.rocketmq.broker.out.BrokerOuterAPI`.
+    """
+
+    def __init__(self, broker: BrokerContext, client: RpcClient, group: MemberGroup) -> None:
+        self._broker = broker
+        self._client = client
+        self._group = group
+        self.on_registered: OnRegistered = _nothing_follows
+        """Called with the answers to each registration, in order of arrival; None for a nameserver without answer."""
+        self._lock = trio.Lock()
+        self._stopped = False
+        """The unregistration has begun: nothing may register the broker again."""
+        self.thread = ScheduledThread(broker.host, "BrokerControllerScheduledThread")
+        """Thread of registrations; a slave also copies its master's metadata on it."""
+        self._heartbeats = ScheduledThread(broker.host, "BrokerControllerHeartbeatScheduledThread")
+
+    def start_periodic(self) -> None:
+        """Start periodic registrations, and heartbeats with `enableSlaveActingMaster`."""
+        config = self._broker.config
+        self.thread.at_fixed_rate(
+            "registerBrokerAll", self._register_periodically, _REGISTER_INITIAL_DELAY_MS, config.register_period_ms
+        )
+        self.thread.start()
+        if config.enable_slave_acting_master:
+            self._heartbeats.at_fixed_rate(
+                "sendHeartbeat", self._send_heartbeat, _HEARTBEAT_INITIAL_DELAY_MS, config.broker_heartbeat_interval
+            )
+            self._heartbeats.start()
+
+    async def register_all(self, *, force: bool) -> None:
+        """Register with all nameservers concurrently; registrations exclude each other, as in RocketMQ.
+
+        Args:
+            force: even if every nameserver already has the current topics.
+        """
+        async with self._lock:
+            if force or await self._any_needs_registration():
+                await self._register_with_all(self._broker.topics.topics)
+
+    def register_increment(self, topics: tuple[str, ...]) -> None:
+        """Register only new or changed topics; a nameserver ignores them from a broker that it does not know."""
+        table = {name: self._broker.topics.topics[name] for name in topics}
+        self._broker.host.start_soon(self._register_increment, table, cause.get(), name="registerIncrementBrokerData")
+
+    async def unregister_all(self) -> None:
+        """Unregister from each nameserver in turn; one that does not answer costs its time-out."""
+        self._stopped = True
+        broker = self._broker
+        header = headers.UnregisterBrokerRequestHeader(
+            broker.broker_name, broker.address, broker.cluster_name, broker.broker_id
+        )
+        for address in broker.nameservers:
+            try:
+                await invoke(
+                    self._client, address, RequestCode.UNREGISTER_BROKER, header, timeout_ms=_UNREGISTER_TIMEOUT_MS
+                )
+            except RemotingError as error:
+                broker.host.log.warning("unregister failed", nameserver=address, error=str(error))
+
+    async def _register_periodically(self) -> None:
+        if not self._group.isolated:
+            if self.thread.is_late:
+                # RocketMQ's thread hands the call to a pool: until that runs, a broker that was frozen has read
+                # which connections have ended, and registers over a new one.
+                await self._broker.host.sleep_ms(_HAND_OVER_MS)
+            await self.register_all(force=self._broker.config.force_register)
+
+    async def _register_increment(self, table: Mapping[str, TopicConfig], began: int) -> None:
+        cause.set(began)
+        async with self._lock:
+            await self._register_with_all(table)
+
+    async def _register_with_all(self, table: Mapping[str, TopicConfig]) -> None:
+        if self._stopped:
+            return
+        answers: list[_Answer | None] = []
+        told = _within_permission(table, self._broker.config.broker_permission)
+
+        async def register(nameserver: str) -> None:
+            answers.append(await self._register(nameserver, told))
+
+        async with trio.open_nursery() as nursery:
+            for address in self._broker.nameservers:
+                nursery.start_soon(register, address)
+        first = next((answer for answer in answers if answer is not None), None)
+        if first is not None and first.order_conf is not None:
+            self._mark_order_topics(first.order_conf)
+        await self.on_registered([None if answer is None else answer.header for answer in answers])
+
+    async def _register(self, nameserver: str, table: Mapping[str, TopicConfig]) -> "_Answer | None":
+        broker = self._broker
+        config = broker.config
+        acting = config.enable_slave_acting_master
+        header = headers.RegisterBrokerRequestHeader(
+            broker.broker_name,
+            broker.address,
+            broker.cluster_name,
+            broker.ha_address,
+            broker.broker_id,
+            heartbeat_timeout_millis=config.broker_not_active_timeout_millis if acting else None,
+            enable_acting_master=acting,
+        )
+        body = encode_body(RegisterBrokerBody(TopicConfigSerializeWrapper(table, broker.topics.data_version)))
+        if config.compressed_register:  # without a flag in the header, as in BrokerOuterAPI#registerBrokerAll
+            body = zlib.compress(body, zlib.Z_BEST_COMPRESSION)
+        try:
+            answer = await invoke(
+                self._client,
+                nameserver,
+                RequestCode.REGISTER_BROKER,
+                header,
+                body,
+                timeout_ms=config.register_broker_timeout_mills,
+            )
+        except RemotingError as error:
+            broker.host.log.warning("register failed", nameserver=nameserver, error=str(error))
+            return None
+        if answer.code != ResponseCode.SUCCESS:
+            broker.host.log.warning("register refused", nameserver=nameserver, remark=answer.remark)
+            return None
+        return _Answer(
+            decode_header(headers.RegisterBrokerResponseHeader, answer.ext_fields),
+            decode_body(KvTable, answer.body) if answer.body else None,
+        )
+
+    def _mark_order_topics(self, order_conf: KvTable) -> None:
+        """Mark topics as ordered that the nameserver calls ordered; the next registration includes it."""
+        broker = self._broker
+        if broker.topics.update_order_topic_config(order_conf.table, now_ms=broker.host.clock.now_ms()):
+            persist_topics(broker)
+            broker.versions.believe()
+
+    async def _any_needs_registration(self) -> bool:
+        needed: list[bool] = []
+        async with trio.open_nursery() as nursery:
+            for address in self._broker.nameservers:
+                nursery.start_soon(self._needs_registration, address, needed)
+        return any(needed)
+
+    async def _needs_registration(self, nameserver: str, needed: list[bool]) -> None:
+        version = self._broker.topics.data_version
+        header = self._data_version_header()
+        try:
+            answer = await invoke(
+                self._client, nameserver, RequestCode.QUERY_DATA_VERSION, header, version, timeout_ms=_QUERY_TIMEOUT_MS
+            )
+        except RemotingError:
+            needed.append(True)
+        else:
+            needed.append(decode_header(headers.QueryDataVersionResponseHeader, answer.ext_fields).changed)
+
+    async def _send_heartbeat(self) -> None:
+        if self._group.isolated:
+            return
+        broker = self._broker
+        version = encode_body(broker.topics.data_version)
+        header = self._data_version_header()
+        for address in broker.nameservers:
+            if broker.config.compatible_with_old_name_srv:
+                invoke_oneway(self._client, address, RequestCode.QUERY_DATA_VERSION, header, version)
+            else:
+                beat = headers.BrokerHeartbeatRequestHeader(broker.cluster_name, broker.address, broker.broker_name)
+                invoke_oneway(self._client, address, RequestCode.BROKER_HEARTBEAT, beat)
+
+    def _data_version_header(self) -> headers.QueryDataVersionRequestHeader:
+        broker = self._broker
+        return headers.QueryDataVersionRequestHeader(
+            broker.broker_name, broker.address, broker.cluster_name, broker.broker_id
+        )
+
+
+def _within_permission(table: Mapping[str, TopicConfig], broker_permission: int) -> Mapping[str, TopicConfig]:
+    """The topics with their permissions limited to those of the broker."""
+    if broker_permission & READ_WRITE == READ_WRITE:
+        return table
+    return {name: attrs.evolve(config, perm=config.perm & broker_permission) for name, config in table.items()}
+
+
+def provide_topic(broker: BrokerContext, registration: Registration, topic: str, queue_nums: int) -> TopicConfig | None:
+    """Get or create a topic: a new one is persisted and registered, a changed one persisted.
+
+    Mirrors:
+        `org.apache.rocketmq.broker.topic.TopicConfigManager#createTopicInSendMessageBackMethod`.
+    """
+    now_ms, version = broker.host.clock.now_ms(), broker.topics.data_version
+    lookup = broker.topics.create_topic_in_send_message_back_method(topic, queue_nums, READ_WRITE, 0, now_ms=now_ms)
+    if broker.topics.data_version is not version:
+        persist_topics(broker)
+        broker.versions.believe()
+    if lookup.created:
+        registration.register_increment((topic,))
+    return lookup.config
+
+
+def provide_dlq_topic(broker: BrokerContext, registration: Registration, group: str) -> str:
+    """Get or create the dead letter topic of a group; returns its name."""
+    topic = dlq_topic(group)
+    provide_topic(broker, registration, topic, DLQ_NUMS_PER_GROUP)
+    return topic

@@ -1,0 +1,108 @@
+"""Sends before they are stored: one message or those of a batch, or the reason for a refusal.
+
+Mirrors:
+    `org.apache.rocketmq.broker.processor.SendMessageProcessor#sendMessage`, `#sendBatchMessage`,
+    `org.apache.rocketmq.store.MessageExtEncoder`.
+"""
+
+from collections.abc import Mapping
+
+import attrs
+
+from nodes.protocol import headers
+from nodes.protocol.batch_body import decode_messages
+from nodes.protocol.model import RETRY_TOPIC_PREFIX, Message
+from nodes.protocol.names import TOPIC_MAX_LENGTH
+from nodes.protocol.properties import (
+    CLUSTER,
+    UNIQ_KEY,
+    WAIT_STORE_MSG_OK,
+    properties_length,
+    properties_to_text,
+    text_to_properties,
+)
+
+PROPERTIES_BYTES_MAX = 32_767
+"""The log stores their length as a signed 16 bit number."""
+
+
+def accepted_properties(properties: dict[str, str], cluster: str) -> dict[str, str]:
+    """The properties of the stored message.
+
+    A message without unique id keeps its properties: producers of the emulator send such messages, and more properties
+    would change the offsets in the log.
+    """
+    if UNIQ_KEY not in properties:
+        return properties
+    kept = {name: value for name, value in properties.items() if name != WAIT_STORE_MSG_OK}
+    kept[CLUSTER] = cluster
+    return kept
+
+
+def accepted_message(
+    header: headers.SendMessageRequestHeader,
+    topic: str,
+    queue_id: int,
+    properties: Mapping[str, str],
+    body: bytes,
+    born_host: str,
+) -> Message:
+    """The message of a single send."""
+    return Message(
+        topic,
+        queue_id,
+        0,
+        0,
+        header.born_timestamp,
+        0,
+        body,
+        properties,
+        header.reconsume_times or 0,
+        header.sys_flag,
+        header.flag,
+        born_host,
+    )
+
+
+def accepted_batch(
+    header: headers.SendMessageRequestHeader, queue_id: int, body: bytes, cluster: str, born_host: str
+) -> tuple[Message, ...]:
+    """The messages of a batch; properties of the batch apply to messages that lack them.
+
+    Raises:
+        ProtocolError: the body is no batch.
+    """
+    batch_properties = text_to_properties(header.properties)
+    found = []
+    for one in decode_messages(body):
+        properties = {**batch_properties, **text_to_properties(one.properties)}
+        stored_properties = accepted_properties(properties, cluster)
+        message = accepted_message(header, header.topic, queue_id, stored_properties, one.body, born_host)
+        found.append(attrs.evolve(message, flag=one.flag))
+    return tuple(found)
+
+
+def batch_refusal(topic: str) -> str | None:
+    """Why a batch to this topic is refused; None: it is not."""
+    if len(topic) > TOPIC_MAX_LENGTH:
+        return f"message topic length too long {len(topic)}"
+    if topic.startswith(RETRY_TOPIC_PREFIX):
+        return f"batch request does not support retry group {topic}"
+    return None
+
+
+def is_too_large(message: Message, max_message_size: int) -> bool:
+    """Whether body or properties are too long for a stored message."""
+    if len(message.body) > max_message_size:
+        return True
+    if properties_length(message.properties) * 4 <= PROPERTIES_BYTES_MAX:
+        return False
+    return len(properties_to_text(message.properties).encode()) > PROPERTIES_BYTES_MAX
+
+
+def too_large_remark(max_message_size: int) -> str:
+    """The remark of the refusal."""
+    return (
+        "the message is illegal, maybe msg body or properties length not matched. "
+        f"msg body length limit {max_message_size}B, msg properties length limit 32KB."
+    )

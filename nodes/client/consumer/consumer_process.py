@@ -1,0 +1,72 @@
+"""A process with consumers of several groups."""
+
+from collections.abc import Mapping
+
+import attrs
+import trio
+
+from nodes.client.consumer.push_consumer import PushConsumer, instance_name
+from nodes.client.instance.client_instance import ClientInstance
+from nodes.config import ConsumerConfig
+from nodes.host import Host
+from nodes.protocol.model import NO_TEXTS
+
+
+@attrs.frozen
+class ConsumerOfProcess:
+    """Description of one consumer of a process."""
+
+    group: str
+    topics: tuple[str, ...]
+    config: ConsumerConfig
+    consume_ms: int = 0
+    fail_times: int = 0
+    expressions: Mapping[str, str] = NO_TEXTS
+
+
+class ConsumerProcess:
+    """Consumers that share a process.
+
+    Consumers with the same instance name are one client: one id, one set of connections, one thread for routes,
+    heartbeats and commits, one for rebalance. As shipped every consumer has its own name, so they share only the
+    process; broadcasting consumers and those with a configured name may share more. Then the client options of the
+    first one apply.
+
+    Mirrors:
+        `org.apache.rocketmq.client.impl.MQClientManager`, under an application that starts one consumer after the
+        other.
+    """
+
+    def __init__(self, host: Host, consumers: tuple[ConsumerOfProcess, ...], nameservers: tuple[str, ...]) -> None:
+        instances: dict[str, ClientInstance] = {}
+        self.consumers: dict[str, PushConsumer] = {}
+        """By group."""
+        for ordinal, one in enumerate(consumers):
+            name = instance_name(one.config, host, ordinal)
+            if name not in instances:
+                instances[name] = ClientInstance(host, one.config, nameservers, name)
+            self.consumers[one.group] = PushConsumer(
+                host,
+                one.config,
+                group=one.group,
+                topics=one.topics,
+                nameservers=nameservers,
+                consume_ms=one.consume_ms,
+                fail_times=one.fail_times,
+                instance=instances[name],
+                expressions=one.expressions,
+            )
+        self._stopping = trio.Event()
+
+    async def main(self) -> None:
+        """Start one after the other; if one of them fails to start, the process ends."""
+        for consumer in self.consumers.values():
+            if not await consumer.start():
+                return
+        await self._stopping.wait()
+        for consumer in self.consumers.values():
+            await consumer.shutdown()
+
+    def request_shutdown(self) -> None:
+        """Start the orderly shutdown."""
+        self._stopping.set()

@@ -1,0 +1,42 @@
+"""The application: a listener with a configured duration and configured failures."""
+
+from nodes.beliefs import MessageEvent, MessageRecord
+from nodes.client.instance.client_instance import ClientInstance
+from nodes.protocol.model import Message, MessageQueue
+
+
+class MessageListener:
+    """Takes `consume_ms` for a batch, and fails `fail_times` times for each message before it succeeds.
+
+    The count is in the message: it is incremented in the cache of an ordered queue, or by the retry topic.
+
+    Mirrors:
+        `org.apache.rocketmq.client.consumer.listener.MessageListener`.
+
+    Emits:
+        CONSUMED for every message of a batch when the listener returns.
+    """
+
+    def __init__(self, instance: ClientInstance, group: str, consume_ms: int, fail_times: int) -> None:
+        self._instance = instance
+        self._host = instance.host
+        self._group = group
+        self._consume_ms = consume_ms
+        self._fail_times = fail_times
+
+    async def consume_message(self, queue: MessageQueue, messages: tuple[Message, ...]) -> bool:
+        """Consume a batch; returns whether it succeeded."""
+        if self._consume_ms:
+            await self._host.sleep_ms(self._consume_ms)
+        for message in messages:
+            event = MessageRecord(
+                MessageEvent.CONSUMED,
+                self._group,
+                queue.topic,
+                queue.broker_name,
+                queue.queue_id,
+                message.queue_offset,
+                self._instance.client_id,
+            )
+            self._host.record(event)
+        return all(message.reconsume_times >= self._fail_times for message in messages)

@@ -1,0 +1,49 @@
+"""Common parts of all pulls: the choice of the broker, and the filter of the answer."""
+
+from nodes.client.instance.client_instance import ClientInstance
+from nodes.client.tables.client_routes import FoundBroker
+from nodes.filter.filter_api import client_keeps
+from nodes.protocol import headers
+from nodes.protocol.bodies import PullMessageResponseBody
+from nodes.protocol.command import Command
+from nodes.protocol.model import MASTER_ID, Message, MessageQueue, SubscriptionData
+from nodes.protocol.properties import TAGS
+from nodes.protocol.registry import decode_body, decode_header
+from nodes.rpc.errors import RemotingError
+
+
+class PullAPIWrapper:
+    """Stores for each queue the replica that its last answer suggested.
+
+    Mirrors:
+        `org.apache.rocketmq.client.impl.consumer.PullAPIWrapper`.
+    """
+
+    def __init__(self, instance: ClientInstance) -> None:
+        self._instance = instance
+        self._suggested: dict[MessageQueue, int] = {}
+
+    async def find_broker(self, queue: MessageQueue) -> FoundBroker | None:
+        """The broker to pull from; the route of an unknown one is fetched once."""
+        routes = self._instance.routes
+        wanted = self._suggested.get(queue, MASTER_ID)
+        found = routes.find_broker_address_in_subscribe(queue.broker_name, wanted)
+        if found is None:
+            try:
+                await self._instance.update_topic_route(queue.topic)
+            except RemotingError:
+                return None
+            found = routes.find_broker_address_in_subscribe(queue.broker_name, wanted)
+        return found
+
+    def take_suggestion(self, queue: MessageQueue, answer: Command) -> headers.PullMessageResponseHeader:
+        """Store the suggested replica of an answer; only successful answers have one."""
+        header = decode_header(headers.PullMessageResponseHeader, answer.ext_fields)
+        self._suggested[queue] = header.suggest_which_broker_id
+        return header
+
+
+def kept_messages(answer: Command, subscription: SubscriptionData) -> tuple[Message, ...]:
+    """The messages of an answer with matching tags: a broker compares only hash codes."""
+    found = decode_body(PullMessageResponseBody, answer.body).messages
+    return tuple(message for message in found if client_keeps(subscription, message.properties.get(TAGS)))

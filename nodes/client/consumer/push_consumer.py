@@ -1,0 +1,344 @@
+"""A push consumer process: subscribes, rebalances, pulls and consumes for one group."""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+import attrs
+import trio
+
+from nodes.allocation.strategies import strategy_name, strategy_of
+from nodes.beliefs import Lifecycle, LifecycleEvent
+from nodes.client.consumer.consume_concurrently import ConsumeMessageConcurrentlyService
+from nodes.client.consumer.consume_orderly import ConsumeMessageOrderlyService
+from nodes.client.consumer.listener import MessageListener
+from nodes.client.consumer.pull import PullMessageService
+from nodes.client.consumer.send_message_back import SendMessageBack
+from nodes.client.instance.client_instance import ClientInstance
+from nodes.client.instance.client_requests import InspectedConsumer
+from nodes.client.offsets.offset_store import LocalFileOffsetStore, OffsetStore, RemoteBrokerOffsetStore
+from nodes.client.producer.default_producer import DefaultProducer
+from nodes.client.rebalance.assigner import BrokerAssigner
+from nodes.client.rebalance.order_locks import OrderLocks
+from nodes.client.rebalance.queue_keepers import PushQueues
+from nodes.client.rebalance.rebalance import Rebalance, RebalanceBeliefs
+from nodes.client.rebalance.roles import PullRequest
+from nodes.client.tables.process_queue import ProcessQueue
+from nodes.config import ConsumerConfig, ProducerConfig
+from nodes.filter.filter_api import build_subscription_data
+from nodes.host import Host
+from nodes.protocol.model import (
+    NO_TEXTS,
+    RETRY_TOPIC_PREFIX,
+    ConsumerData,
+    ConsumeType,
+    Message,
+    MessageModel,
+    MessageQueue,
+    ProducerData,
+    SubscriptionData,
+    TopicRouteData,
+)
+from nodes.protocol.names import build_pop_retry_topic, change_instance_name_to_pid
+from nodes.protocol.retries import MAX_RECONSUME_TIMES, NO_RECONSUME_LIMIT
+from nodes.routes import topic_subscribe_info
+from nodes.rpc.errors import RemotingError
+
+INNER_PRODUCER_GROUP = "CLIENT_INNER_PRODUCER"
+
+
+class ConsumeMessageService(Protocol):
+    """Passes messages to the listener."""
+
+    def start(self) -> None:
+        """Start periodic work."""
+
+    def submit(self, request: PullRequest, messages: tuple[Message, ...], *, dispatch: bool) -> None:
+        """Consume cached messages; `dispatch`: no thread consumes the queue in order at present."""
+
+    async def stop(self) -> None:
+        """Pass on no further messages."""
+
+
+class PushConsumer:
+    """A push consumer of one group.
+
+    Args:
+        topics: subscribed topics; the group's retry topic is added.
+        expressions: topic -> expression of tags; `*` by default.
+        consume_ms: how long the listener takes for a batch.
+        fail_times: how often the listener fails for each message before it succeeds.
+        instance: that of another consumer of the same process and client id; None: a new one.
+
+    Mirrors:
+        `org.apache.rocketmq.client.impl.consumer.DefaultMQPushConsumerImpl`.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        config: ConsumerConfig,
+        *,
+        group: str,
+        topics: tuple[str, ...],
+        nameservers: tuple[str, ...],
+        consume_ms: int = 0,
+        fail_times: int = 0,
+        instance: ClientInstance | None = None,
+        expressions: Mapping[str, str] = NO_TEXTS,
+    ) -> None:
+        self._host = host
+        self._config = config
+        self.group = group
+        now_ms = host.clock.now_ms()
+        is_broadcasting = config.message_model is MessageModel.BROADCASTING
+        subscribed = topics if is_broadcasting else (*topics, RETRY_TOPIC_PREFIX + group)
+        self._subscriptions = {
+            topic: attrs.evolve(build_subscription_data(topic, expressions.get(topic)), sub_version=now_ms)
+            for topic in subscribed
+        }
+        self.instance = instance or ClientInstance(host, config, nameservers, instance_name(config, host))
+        self._offsets = self._offset_store()
+        process_queues: dict[MessageQueue, ProcessQueue] = {}
+        self._locks = OrderLocks(self.instance, group, process_queues)
+        self._queues = PushQueues(self.instance, config, self._offsets, self._locks)
+        self.rebalance = Rebalance(
+            host,
+            config,
+            group,
+            self.instance.client_id,
+            strategy_of(config),
+            BrokerAssigner(self.instance, config, group, strategy_name(config)),
+            self._queues,
+            self,
+            RebalanceBeliefs(host, group, self._offsets.memory.read),
+            process_queues,
+        )
+        self._paused = False
+        self._pulls = PullMessageService(self.instance, config, group, self._offsets, self)
+        self._producer = DefaultProducer(self.instance, ProducerConfig(), INNER_PRODUCER_GROUP)
+        self._consumption = self._consume_message_service(MessageListener(self.instance, group, consume_ms, fail_times))
+        self._inspected = InspectedConsumer(
+            self.consumer_data,
+            process_queues,
+            self._offsets.memory.read,
+            config.consume_orderly,
+            config.consume_thread_min,
+            nameservers,
+            now_ms,
+        )
+        self._stopping = trio.Event()
+
+    def _consume_message_service(self, listener: MessageListener) -> ConsumeMessageService:
+        config, in_order = self._config, self._config.consume_orderly
+        times_max = config.max_reconsume_times
+        if times_max < 0:
+            times_max = NO_RECONSUME_LIMIT if in_order else MAX_RECONSUME_TIMES
+        send_backs = SendMessageBack(self.instance, self._producer, self.group, times_max)
+        if in_order:
+            return ConsumeMessageOrderlyService(self.instance, config, self._offsets, self._locks, listener, send_backs)
+        return ConsumeMessageConcurrentlyService(
+            self.instance,
+            config,
+            self._offsets,
+            self.rebalance.process_queues,
+            listener,
+            send_backs,
+            config.message_model,
+        )
+
+    def _offset_store(self) -> OffsetStore:
+        if self._config.message_model is MessageModel.CLUSTERING:
+            return RemoteBrokerOffsetStore(self.instance, self.group)
+        store = LocalFileOffsetStore(self.instance, self.group)
+        store.load()
+        return store
+
+    # --- life -------------------------------------------------------------------
+
+    async def main(self) -> None:
+        """Start in RocketMQ's order, consume, shut down."""
+        if await self.start():
+            await self._stopping.wait()
+            await self.shutdown()
+
+    async def start(self) -> bool:
+        """Start to consume; returns whether that worked: without nameserver it does not."""
+        self._consumption.start()
+        self.instance.register_consumer(self)
+        self.instance.requests.inspect(self._inspected)
+        self.instance.start()
+        self._pulls.start()
+        self.instance.start_rebalance()
+        try:
+            for topic in self.topics():
+                await self.instance.update_topic_route(topic)
+        except RemotingError as error:
+            self._host.record(Lifecycle(LifecycleEvent.STOPPING, f"start failed: {error}"))
+            return False
+        if await self.instance.heartbeat_all():
+            self.instance.rebalance_immediately()
+        self._host.record(Lifecycle(LifecycleEvent.READY, self.group))
+        return True
+
+    def request_shutdown(self) -> None:
+        """Start the orderly shutdown."""
+        self._stopping.set()
+
+    async def shutdown(self) -> None:
+        """Unlock queues, commit, unregister, and only then drop the queues."""
+        await self._consumption.stop()
+        self.persist_offsets()
+        self._pulls.stop()
+        await self.instance.unregister(self, self.group, is_consumer=True)
+        self.rebalance.drop_all()
+        self.instance.shutdown()
+
+    # --- called by the instance ----------------------------------------------------
+
+    def topics(self) -> tuple[str, ...]:
+        """Subscribed topics, the retry topic last."""
+        return tuple(self._subscriptions)
+
+    def consumer_data(self) -> ConsumerData:
+        """The group and its subscriptions."""
+        return ConsumerData(
+            self.group,
+            ConsumeType.CONSUME_PASSIVELY,
+            self._config.message_model,
+            self._config.consume_from_where,
+            tuple(self._subscriptions[topic] for topic in sorted(self._subscriptions)),
+        )
+
+    def producer_data(self) -> ProducerData:
+        """The inner producer, which sends messages back."""
+        return self._producer.producer_data()
+
+    def lacks_info(self, topic: str) -> bool:
+        """Whether a subscribed topic has no queues yet, or the inner producer lacks its route."""
+        is_missing = topic in self._subscriptions and topic not in self.rebalance.subscribe_info
+        return is_missing or self._producer.lacks_info(topic)
+
+    def update_topic_info(self, topic: str, route: TopicRouteData) -> None:
+        """Store the queues of a topic; this does not start a rebalance."""
+        self._producer.update_topic_info(topic, route)
+        if topic in self._subscriptions:
+            self.rebalance.subscribe_info[topic] = topic_subscribe_info(topic, route)
+
+    def persist_offsets(self) -> None:
+        """Commit the offsets of all queues in the table."""
+        self._offsets.persist_all(self.rebalance.process_queues)
+
+    # --- called by rebalance and pulls ----------------------------------------------
+
+    def dispatch_pulls(self, requests: list[PullRequest], delay_ms: int) -> None:
+        """Pull new queues after a delay."""
+        for request in requests:
+            self._pulls.pull_later(request, delay_ms)
+
+    def dispatch_pops(self, queues: list[MessageQueue], delay_ms: int) -> None:  # noqa: ARG002
+        """Log the queues: popping is not emulated, so they are not consumed."""
+        for queue in queues:
+            self._host.log.warning("a queue was assigned for popping, which is not emulated", queue=str(queue))
+
+    async def message_queue_changed(
+        self,
+        topic: str,
+        mq_all: tuple[MessageQueue, ...] | None,  # noqa: ARG002
+        mq_divided: tuple[MessageQueue, ...],  # noqa: ARG002
+    ) -> None:
+        """Give the subscription a new version, and send heartbeats to every broker on this thread.
+
+        Until a broker has the new version, it refuses pulls of the topic as not latest.
+        """
+        subscription = self._subscriptions.get(topic)
+        if subscription is None:
+            return
+        self._subscriptions[topic] = attrs.evolve(subscription, sub_version=self._host.clock.now_ms())
+        self._pulls.thresholds.divide(len(self.rebalance.process_queues))
+        await self.instance.heartbeat_all(is_rebalance=True)
+
+    def switch_pop_retry(self, topic: str, *, subscribe: bool) -> None:
+        """Subscribe to the pop retry topic or unsubscribe; only consumers that pull have to subscribe to it.
+
+        Every pass makes a new version: until the next heartbeat brokers refuse pulls as not latest.
+        """
+        retry_topic = build_pop_retry_topic(topic, self.group)
+        if subscribe:
+            fresh = build_subscription_data(retry_topic, "*")
+            self._subscriptions[retry_topic] = attrs.evolve(fresh, sub_version=self._host.clock.now_ms())
+        else:
+            self._subscriptions.pop(retry_topic, None)
+
+    def suspend(self) -> None:
+        """Suspend: no pulls, no rebalance; for brokers the consumer stays a member."""
+        self._paused = True
+        self._pulls.paused = True
+
+    async def resume(self) -> None:
+        """Resume, with a rebalance on the caller's thread, even if the rebalance thread is in one.
+
+        Mirrors:
+            `DefaultMQPushConsumerImpl#resume`.
+        """
+        self._paused = False
+        self._pulls.paused = False
+        await self.try_rebalance()
+
+    def unsubscribe(self, topic: str) -> None:
+        """Remove a subscription; the next rebalance drops its queues."""
+        self._subscriptions.pop(topic, None)
+
+    def subscription(self, topic: str) -> SubscriptionData | None:
+        """The present subscription of a topic."""
+        return self._subscriptions.get(topic)
+
+    def consume(self, request: PullRequest, messages: tuple[Message, ...], *, dispatch: bool) -> None:
+        """Pass messages to the listener."""
+        self._consumption.submit(request, messages, dispatch=dispatch)
+
+    def on_offset_illegal(self, queue: MessageQueue, corrected: int) -> None:
+        """Drop a queue and set its offset to the corrected one; an immediate rebalance adds it anew."""
+        process_queue = self.rebalance.process_queues.get(queue)
+        if process_queue is None or process_queue.dropped:
+            return
+        self._offsets.memory.update_and_freeze(queue, corrected)
+        self.rebalance.drop(queue)
+        self._host.start_soon(self._take_up_afresh, queue, name="PullMessageServiceScheduledThread")
+
+    async def _take_up_afresh(self, queue: MessageQueue) -> None:
+        await self.rebalance.remove_process_queue(queue)
+        self.instance.rebalance_immediately()
+
+    async def compute_pull_from_where(self, queue: MessageQueue) -> int:
+        """Where the consumption of a queue starts.
+
+        Raises:
+            RemotingError, BrokerError: it could not be found out.
+        """
+        return await self._queues.compute_pull_from_where(queue)
+
+    def rebalance_later(self, delay_ms: int) -> None:
+        """Rebalance after a delay, at the earliest a second after the end of the last pass."""
+        self._host.call_later_ms(delay_ms, self.instance.rebalance_immediately)
+
+    async def try_rebalance(self) -> bool:
+        """One pass; a suspended consumer makes none, counts as not balanced, and keeps its queues."""
+        if not self.instance.serves(self):
+            return True
+        return not self._paused and await self.rebalance.do_rebalance()
+
+
+def instance_name(config: ConsumerConfig, host: Host, ordinal: int = 0) -> str:
+    """The instance name: as configured, else a unique one; a broadcasting consumer stays `DEFAULT`.
+
+    Args:
+        config: the configured name, and the message model.
+        host: the machine of the consumer.
+        ordinal: index within the process, whose consumers are all created within one nanosecond here.
+
+    Mirrors:
+        `DefaultMQPushConsumerImpl#start`.
+    """
+    if config.message_model is MessageModel.BROADCASTING:
+        return config.instance_name
+    return change_instance_name_to_pid(config.instance_name, host.pid, host.clock.monotonic_ns() + ordinal)

@@ -1,0 +1,264 @@
+"""Synchronous sends: choice of the queue, retries, time-outs, avoidance of slow brokers."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+import attrs
+
+from nodes.client.instance.client_instance import ClientInstance
+from nodes.client.tables.latency_fault import MQFaultStrategy
+from nodes.config import ProducerConfig
+from nodes.protocol import headers
+from nodes.protocol.codes import RequestCode, ResponseCode
+from nodes.protocol.command import Command
+from nodes.protocol.model import AUTO_CREATE_TOPIC, NO_TEXTS, MessageQueue, ProducerData, TopicRouteData
+from nodes.protocol.properties import TRANSACTION_PREPARED, properties_to_text
+from nodes.protocol.registry import decode_header
+from nodes.protocol.sys_flags import MessageSysFlag
+from nodes.routes import SendWhichQueue, TopicPublishInfo, topic_publish_info
+from nodes.rpc.errors import RemotingError, RemotingTimeoutError
+from nodes.rpc.typed import BrokerError, invoke
+
+
+class ClientError(Exception):
+    """The client failed by itself, without the answer of a broker."""
+
+
+class NoRouteInfoError(ClientError):
+    """There is no queue to send to: no nameserver knows the topic, or it is not writeable."""
+
+    def __init__(self, topic: str) -> None:
+        super().__init__(f"No route info of this topic: {topic}")
+        self.topic = topic
+
+
+class BrokerNotExistError(ClientError):
+    """No master of the broker name is known."""
+
+    def __init__(self, broker_name: str) -> None:
+        super().__init__(f"The broker[{broker_name}] not exist")
+        self.broker_name = broker_name
+
+
+_NS_PER_MS = 1_000_000
+_FIRST_INDEX_BOUND = 1_000
+_INT_MAX = 2**31 - 1
+RETRY_RESPONSE_CODES = (
+    ResponseCode.TOPIC_NOT_EXIST,
+    ResponseCode.SERVICE_NOT_AVAILABLE,
+    ResponseCode.SYSTEM_ERROR,
+    ResponseCode.SYSTEM_BUSY,
+    ResponseCode.NO_PERMISSION,
+    ResponseCode.NO_BUYER_ID,
+    ResponseCode.NOT_IN_CURRENT_UNIT,
+    ResponseCode.GO_AWAY,
+)
+"""Codes after which a send is retried at another broker."""
+
+_SendFailure = RemotingError | BrokerError | ClientError
+
+
+class SendStatus(StrEnum):
+    """How a broker has stored a message that it accepted; the names are RocketMQ's."""
+
+    SEND_OK = "SEND_OK"
+    FLUSH_DISK_TIMEOUT = "FLUSH_DISK_TIMEOUT"
+    FLUSH_SLAVE_TIMEOUT = "FLUSH_SLAVE_TIMEOUT"
+    SLAVE_NOT_AVAILABLE = "SLAVE_NOT_AVAILABLE"
+
+
+_STATUS_OF_CODE: Mapping[int, SendStatus] = {
+    ResponseCode.SUCCESS: SendStatus.SEND_OK,
+    ResponseCode.FLUSH_DISK_TIMEOUT: SendStatus.FLUSH_DISK_TIMEOUT,
+    ResponseCode.FLUSH_SLAVE_TIMEOUT: SendStatus.FLUSH_SLAVE_TIMEOUT,
+    ResponseCode.SLAVE_NOT_AVAILABLE: SendStatus.SLAVE_NOT_AVAILABLE,
+}
+
+
+@attrs.frozen
+class OutgoingMessage:
+    """A message before it is stored."""
+
+    topic: str
+    body: bytes
+    properties: Mapping[str, str] = NO_TEXTS
+    flag: int = 0
+    reconsume_times: int = 0
+    max_reconsume_times: int | None = None
+    """Of a message to a retry topic: the number of redeliveries; None: as the broker has it for the group."""
+
+
+@attrs.frozen
+class SendResult:
+    """The result of a send that a broker has accepted."""
+
+    status: SendStatus
+    queue: MessageQueue
+    answer: Command
+
+    def header(self) -> headers.SendMessageResponseHeader:
+        """The header of the answer: id and offset of the message."""
+        return decode_header(headers.SendMessageResponseHeader, self.answer.ext_fields)
+
+
+class DefaultProducer:
+    """A producer of one group within a client instance.
+
+    Mirrors:
+        `org.apache.rocketmq.client.impl.producer.DefaultMQProducerImpl`.
+    """
+
+    def __init__(self, instance: ClientInstance, config: ProducerConfig, group: str) -> None:
+        self._instance = instance
+        self._host = instance.host
+        self._config = config
+        self._group = group
+        self._publish: dict[str, TopicPublishInfo] = {}
+        self._draw = self._host.rng("sendWhichQueue").randrange
+        self._which = SendWhichQueue(self._draw(_FIRST_INDEX_BOUND))
+        self.faults = MQFaultStrategy(send_latency_enable=config.send_latency_enable)
+        """Latencies and failures of brokers."""
+
+    # --- routes -----------------------------------------------------------------
+
+    def topics(self) -> tuple[str, ...]:
+        """Topics that it has sent to or tried to."""
+        return tuple(self._publish)
+
+    def producer_data(self) -> ProducerData:
+        """Its group."""
+        return ProducerData(self._group)
+
+    def lacks_info(self, topic: str) -> bool:
+        """Whether it knows no queue of the topic to send to; always True for a topic that is not writeable."""
+        return topic not in self._publish or not self._publish[topic].ok
+
+    def update_topic_info(self, topic: str, route: TopicRouteData) -> None:
+        """Store the queues to send to, even of a topic that it never sent to."""
+        self._publish[topic] = attrs.evolve(topic_publish_info(topic, route), have_topic_router_info=True)
+
+    async def _try_to_find_topic_publish_info(self, topic: str) -> TopicPublishInfo:
+        """The queues to send to, possibly none; asks the nameserver if none is known.
+
+        An unknown topic gets the queues of the template from which a broker would create it, but only if the nameserver
+        has answered that it is unknown.
+        """
+        info = self._publish.setdefault(topic, TopicPublishInfo(()))
+        if not info.ok:
+            await self._instance.update_topic_route(topic)
+            info = self._publish[topic]
+        if not info.ok and not info.have_topic_router_info:
+            await self._instance.update_topic_route(topic, default_queue_nums=self._config.default_topic_queue_nums)
+            info = self._publish[topic]
+        return info
+
+    # --- sending ----------------------------------------------------------------
+
+    async def send(self, message: OutgoingMessage) -> SendStatus:
+        """Send as `send_for_result` does.
+
+        Returns:
+            The status from the last broker that accepted it.
+        """
+        return (await self.send_for_result(message)).status
+
+    async def send_for_result(self, message: OutgoingMessage) -> SendResult:
+        """Send synchronously, with retries at other brokers, within one time-out.
+
+        The message of a timed-out attempt may have been stored, so a retry can duplicate it.
+
+        Returns:
+            The result from the last broker that accepted it.
+
+        Raises:
+            RemotingError: no attempt was answered, or the nameserver did not answer.
+            BrokerError: the broker refused with a code that is not retried.
+            ClientError: there is no queue to send to, or its master is unknown.
+        """
+        deadline_ns = self._host.clock.monotonic_ns() + self._config.send_msg_timeout * _NS_PER_MS
+        info = await self._try_to_find_topic_publish_info(message.topic)
+        if not info.ok:
+            raise NoRouteInfoError(message.topic)
+        failure: _SendFailure = RemotingTimeoutError(f"sending to {message.topic} took too long")
+        accepted: SendResult | None = None
+        last_broker: str | None = None
+        for attempts_left in reversed(range(1 + self._config.retry_times_when_send_failed)):
+            left_ms = (deadline_ns - self._host.clock.monotonic_ns()) // _NS_PER_MS
+            if left_ms <= 0:
+                break
+            queue = self._select_one_message_queue(info, last_broker)
+            last_broker = queue.broker_name
+            outcome = await self._attempt(message, queue, self._attempt_timeout_ms(left_ms, attempts_left))
+            if isinstance(outcome, SendResult):
+                accepted = outcome
+                if accepted.status is SendStatus.SEND_OK or not self._config.retry_another_broker_when_not_store_ok:
+                    return accepted
+            elif isinstance(outcome, BrokerError) and outcome.code not in RETRY_RESPONSE_CODES and accepted is None:
+                raise outcome
+            else:
+                failure = outcome
+        if accepted is not None:
+            return accepted
+        raise failure
+
+    def _select_one_message_queue(self, info: TopicPublishInfo, last_broker: str | None) -> MessageQueue:
+        if last_broker is not None and self.faults.send_latency_enable:
+            self._which.index = self._draw(_INT_MAX)
+        now_ms = self._host.clock.now_ms()
+        return self.faults.select_one_message_queue(info.message_queues, self._which, last_broker, now_ms)
+
+    def _attempt_timeout_ms(self, left_ms: int, attempts_left: int) -> int:
+        """Time-out of one attempt: the rest of the budget, or `sendMsgMaxTimeoutPerRequest` if a retry could follow."""
+        most_ms = self._config.send_msg_max_timeout_per_request
+        return min(left_ms, most_ms) if most_ms >= 0 and attempts_left else left_ms
+
+    async def _attempt(
+        self, message: OutgoingMessage, queue: MessageQueue, timeout_ms: int
+    ) -> SendResult | _SendFailure:
+        """One attempt; its latency or failure is recorded for the broker."""
+        begin_ms = self._host.clock.now_ms()
+        isolation, reachable = False, True
+        outcome: SendResult | _SendFailure
+        try:
+            outcome = await self._send_kernel(message, queue, timeout_ms)
+        except ClientError as error:
+            outcome = error
+        except RemotingError as error:
+            outcome, isolation = error, True
+        except BrokerError as error:
+            # RocketMQ counts a broker that refuses as unreachable.
+            outcome, isolation, reachable = error, True, False
+        now_ms = self._host.clock.now_ms()
+        self.faults.update_fault_item(
+            queue.broker_name, now_ms - begin_ms, isolation=isolation, reachable=reachable, now_ms=now_ms
+        )
+        return outcome
+
+    async def _send_kernel(self, message: OutgoingMessage, queue: MessageQueue, timeout_ms: int) -> SendResult:
+        find_address = self._instance.routes.find_broker_address_in_publish
+        address = find_address(queue.broker_name)
+        if address is None:
+            await self._try_to_find_topic_publish_info(queue.topic)
+            address = find_address(queue.broker_name)
+        if address is None:
+            raise BrokerNotExistError(queue.broker_name)
+        header = headers.SendMessageRequestHeaderV2(
+            self._group,
+            queue.topic,
+            AUTO_CREATE_TOPIC,
+            self._config.default_topic_queue_nums,
+            queue.queue_id,
+            MessageSysFlag.TRANSACTION_PREPARED_TYPE if TRANSACTION_PREPARED in message.properties else 0,
+            self._host.clock.now_ms(),
+            message.flag,
+            properties_to_text(message.properties) or None,
+            message.reconsume_times or None,
+            max_reconsume_times=message.max_reconsume_times,
+        )
+        answer = await invoke(
+            self._instance.rpc, address, RequestCode.SEND_MESSAGE_V2, header, message.body, timeout_ms=timeout_ms
+        )
+        status = _STATUS_OF_CODE.get(answer.code)
+        if status is None:
+            raise BrokerError(answer.code, answer.remark)
+        return SendResult(status, queue, answer)

@@ -1,0 +1,128 @@
+"""A producer process: an application that sends at a steady rate, one message at a time."""
+
+import trio
+
+from nodes.beliefs import Lifecycle, LifecycleEvent
+from nodes.client.instance.client_instance import ClientInstance
+from nodes.client.producer.default_producer import ClientError, DefaultProducer, OutgoingMessage, SendStatus
+from nodes.client.producer.local_transactions import LocalTransactions, LocalTransactionState
+from nodes.client.producer.transactions import TransactionProducer
+from nodes.config import ProducerConfig
+from nodes.host import Host
+from nodes.protocol.model import ConsumerData, ProducerData, TopicRouteData
+from nodes.protocol.properties import TAGS
+from nodes.rpc.errors import RemotingError
+from nodes.rpc.typed import BrokerError
+from nodes.threads import ScheduledThread
+
+
+class _SteadyListener:
+    def __init__(self, host: Host, does: LocalTransactions) -> None:
+        self._host = host
+        self._does = does
+
+    async def execute_local_transaction(self) -> LocalTransactionState:
+        if self._does.duration_ms:
+            await self._host.sleep_ms(self._does.duration_ms)
+        return self._does.state
+
+    async def check_local_transaction(self) -> LocalTransactionState:
+        return self._does.check_state or self._does.state
+
+
+class SteadyProducer:
+    """Sends a message to a topic every `1 / rate_per_s` seconds.
+
+    A send that hangs delays the next ones, which then follow back to back.
+
+    Args:
+        tags: tags of the messages, in turn; empty: messages have none.
+        transactions: send each message in a transaction, and wait for its end before the next; None: ordinary sends.
+
+    Mirrors:
+        `org.apache.rocketmq.client.producer.DefaultMQProducer`, `TransactionMQProducer` under an application's timer.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        config: ProducerConfig,
+        *,
+        group: str,
+        topic: str,
+        nameservers: tuple[str, ...],
+        rate_per_s: int,
+        tags: tuple[str, ...] = (),
+        transactions: LocalTransactions | None = None,
+    ) -> None:
+        self._host = host
+        self._group = group
+        self._topic = topic
+        self._rate_per_s = rate_per_s
+        self._tags = tags
+        self.instance = ClientInstance(host, config, nameservers)
+        self.producer = DefaultProducer(self.instance, config, group)
+        self._send = self.producer.send
+        if transactions is not None:
+            listener = _SteadyListener(host, transactions)
+            transactional = TransactionProducer(self.instance, self.producer, group, listener)
+            self.instance.on_check_transaction_state = transactional.check_transaction_state
+            self._send = transactional.send_message_in_transaction
+        self._sent = 0
+        self._timer = ScheduledThread(host, "application")
+        self._stopping = trio.Event()
+
+    async def main(self) -> None:
+        """Start, send, shut down."""
+        self.instance.register(self)
+        self.instance.start()
+        await self.instance.heartbeat_all()
+        self._timer.at_fixed_rate("send", self._send_one, 0, 1_000 / self._rate_per_s)
+        self._timer.start()
+        self._host.record(Lifecycle(LifecycleEvent.READY))
+        await self._stopping.wait()
+        await self.instance.unregister(self, self._group, is_consumer=False)
+        self.instance.rpc.close_all()
+
+    def request_shutdown(self) -> None:
+        """Start the orderly shutdown."""
+        self._stopping.set()
+
+    # --- called by the instance ----------------------------------------------------
+
+    def topics(self) -> tuple[str, ...]:
+        """Topics that it has sent to."""
+        return self.producer.topics()
+
+    def consumer_data(self) -> ConsumerData | None:
+        """None: this is a producer."""
+        return None
+
+    def producer_data(self) -> ProducerData:
+        """Its group."""
+        return self.producer.producer_data()
+
+    def lacks_info(self, topic: str) -> bool:
+        """Whether it knows no queue of the topic to send to."""
+        return self.producer.lacks_info(topic)
+
+    def update_topic_info(self, topic: str, route: TopicRouteData) -> None:
+        """Store the queues to send to."""
+        self.producer.update_topic_info(topic, route)
+
+    def persist_offsets(self) -> None:
+        """Do nothing: a producer has no offsets."""
+
+    # --- sending --------------------------------------------------------------------
+
+    async def _send_one(self) -> None:
+        self._sent += 1
+        properties = {TAGS: self._tags[(self._sent - 1) % len(self._tags)]} if self._tags else {}
+        message = OutgoingMessage(self._topic, str(self._sent).encode(), properties)
+        try:
+            status = await self._send(message)
+        except (RemotingError, BrokerError, ClientError) as error:
+            self._host.log.warning("send failed", topic=self._topic, error=str(error))
+        else:
+            if status is not SendStatus.SEND_OK:
+                self._host.log.warning("sent, but not kept as asked", topic=self._topic, status=status.value)

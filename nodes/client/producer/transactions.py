@@ -1,0 +1,174 @@
+"""Transactions of a producer: half messages, local transactions, ends, answers to checks."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from types import MappingProxyType
+from typing import Protocol
+
+import attrs
+
+from nodes.client.instance.client_instance import ClientInstance
+from nodes.client.producer.default_producer import DefaultProducer, OutgoingMessage, SendResult, SendStatus
+from nodes.client.producer.local_transactions import LocalTransactionState
+from nodes.host import Channel, Host
+from nodes.protocol.bodies import PullMessageResponseBody
+from nodes.protocol.codes import RequestCode
+from nodes.protocol.command import Command
+from nodes.protocol.headers import EndTransactionRequestHeader
+from nodes.protocol.headers_message import CheckTransactionStateRequestHeader
+from nodes.protocol.message_id import decode_message_id
+from nodes.protocol.model import Message
+from nodes.protocol.properties import DELAY_TIME_LEVEL, PRODUCER_GROUP, TRANSACTION_PREPARED, UNIQ_KEY
+from nodes.protocol.registry import decode_body, decode_header
+from nodes.protocol.sys_flags import MessageSysFlag
+from nodes.rpc.typed import invoke_oneway
+from nodes.threads import ScheduledPool
+
+_LOADER_HASH = 0
+"""Distinguishes the class loaders of one JVM."""
+_COUNTERS = 1 << 16
+_INTS = 1 << 32
+
+
+class UniqIds:
+    """Generates ids of 16 bytes: address, process, time since the start of the month, counter.
+
+    Mirrors:
+        `org.apache.rocketmq.common.message.MessageClientIDSetter`.
+    """
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._process = f"{bytes(map(int, host.ip.split('.'))).hex()}{host.pid % _COUNTERS:04x}{_LOADER_HASH:08x}"
+        self._counter = 0
+
+    def create(self) -> str:
+        """The next id, 32 hexadecimal digits."""
+        now_ms = self._host.clock.now_ms()
+        now = datetime.fromtimestamp(now_ms // 1_000, UTC)
+        month_began = now.replace(day=1, hour=0, minute=0, second=0)
+        since_ms = now_ms - int(month_began.timestamp()) * 1_000
+        made = f"{self._process}{since_ms % _INTS:08x}{self._counter:04x}".upper()
+        self._counter = (self._counter + 1) % _COUNTERS
+        return made
+
+
+_CHECK_THREADS = 1
+"""As shipped (`checkThreadPoolMaxSize`): a slow answer delays the answers to all other checks."""
+
+
+_ENDS: Mapping[LocalTransactionState, int] = MappingProxyType(
+    {
+        LocalTransactionState.COMMIT: MessageSysFlag.TRANSACTION_COMMIT_TYPE,
+        LocalTransactionState.ROLLBACK: MessageSysFlag.TRANSACTION_ROLLBACK_TYPE,
+        LocalTransactionState.UNKNOWN: MessageSysFlag.TRANSACTION_NOT_TYPE,
+    }
+)
+
+
+class TransactionListener(Protocol):
+    """The application's part of a transaction.
+
+    Mirrors:
+        `org.apache.rocketmq.client.producer.TransactionListener`.
+    """
+
+    async def execute_local_transaction(self) -> LocalTransactionState:
+        """Run the local transaction, after its half message was stored."""
+
+    async def check_local_transaction(self) -> LocalTransactionState:
+        """Return the state of a local transaction, which may be one of another process of the group."""
+
+
+class TransactionProducer:
+    """Sends half messages and ends their transactions.
+
+    Args:
+        producer: sends the half messages.
+        group: producer group; every member may be asked about every transaction.
+
+    Mirrors:
+        `org.apache.rocketmq.client.producer.TransactionMQProducer`,
+        `org.apache.rocketmq.client.impl.producer.DefaultMQProducerImpl`.
+    """
+
+    def __init__(
+        self, instance: ClientInstance, producer: DefaultProducer, group: str, listener: TransactionListener
+    ) -> None:
+        self._instance = instance
+        self._producer = producer
+        self._group = group
+        self._listener = listener
+        self._ids = UniqIds(instance.host)
+        self._check_executor = ScheduledPool(instance.host, "checkTransactionState", _CHECK_THREADS)
+
+    async def send_message_in_transaction(self, message: OutgoingMessage) -> SendStatus:
+        """Send a half message, run the local transaction, and send its end to the broker, oneway.
+
+        Returns:
+            The status of the half message; with any other status than SEND_OK the transaction is rolled back.
+
+        Raises:
+            RemotingError: the half message could not be sent.
+            BrokerError: the brokers refuse it.
+            ClientError: there is no queue to send it to.
+        """
+        properties = {name: value for name, value in message.properties.items() if name != DELAY_TIME_LEVEL}
+        properties |= {TRANSACTION_PREPARED: "true", PRODUCER_GROUP: self._group, UNIQ_KEY: self._ids.create()}
+        half = attrs.evolve(message, properties=properties)
+        result = await self._producer.send_for_result(half)
+        state = LocalTransactionState.ROLLBACK
+        if result.status is SendStatus.SEND_OK:
+            state = await self._listener.execute_local_transaction()
+        self._end_transaction(half, result, state)
+        return result.status
+
+    def _end_transaction(self, half: OutgoingMessage, result: SendResult, state: LocalTransactionState) -> None:
+        answer = result.header()
+        header = EndTransactionRequestHeader(
+            self._group,
+            answer.queue_offset,
+            decode_message_id(answer.msg_id)[2],
+            _ENDS[state],
+            from_transaction_check=False,
+            msg_id=half.properties[UNIQ_KEY],
+            transaction_id=answer.transaction_id,
+            topic=half.topic,
+            bname=result.queue.broker_name,
+        )
+        address = self._instance.routes.find_broker_address_in_publish(result.queue.broker_name)
+        if address is None:  # for the remoting client that means the nameserver, which does not answer
+            self._instance.nameservers.oneway(RequestCode.END_TRANSACTION, header)
+        else:
+            invoke_oneway(self._instance.rpc, address, RequestCode.END_TRANSACTION, header)
+
+    def check_transaction_state(self, channel: Channel, request: Command) -> None:
+        """Answer a broker's check of a transaction of this group."""
+        (message,) = decode_body(PullMessageResponseBody, request.body).messages
+        group = message.properties.get(PRODUCER_GROUP)
+        if group != self._group:
+            self._instance.host.log.warning("asked about a transaction of nobody here", group=group)
+            return
+        header = decode_header(CheckTransactionStateRequestHeader, request.ext_fields)
+        address = channel.remote_address
+
+        async def answer() -> None:
+            self._answer(address, message, header, await self._listener.check_local_transaction())
+
+        self._check_executor.schedule(answer, 0)
+
+    def _answer(
+        self, address: str, message: Message, asked: CheckTransactionStateRequestHeader, state: LocalTransactionState
+    ) -> None:
+        header = EndTransactionRequestHeader(
+            self._group,
+            asked.tran_state_table_offset,
+            asked.commit_log_offset,
+            _ENDS[state],
+            from_transaction_check=True,
+            msg_id=message.properties.get(UNIQ_KEY),
+            transaction_id=asked.transaction_id,
+            topic=asked.topic,
+            bname=asked.bname,
+        )
+        invoke_oneway(self._instance.rpc, address, RequestCode.END_TRANSACTION, header)

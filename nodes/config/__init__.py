@@ -1,0 +1,38 @@
+"""What a node can be configured with: RocketMQ's options under its names, shipped defaults and units.
+
+A field is the RocketMQ option in snake_case, so `brokerHeartbeatInterval` is
+`broker_heartbeat_interval`; that is why the unit stands in the metadata
+of the field (`nodes.fields`) beside the original name and not in the field's name.
+A field that ends in `_ms` is no option of RocketMQ but a constant or a
+system property of it.
+"""
+
+from nodes.config.broker import BrokerConfig, BrokerRole
+from nodes.config.client import (
+    CONSUME_TIMESTAMP_FORM,
+    AllocateStrategy,
+    ClientConfig,
+    ConsumerConfig,
+    LitePullConsumerConfig,
+    ProducerConfig,
+)
+from nodes.config.nameserver import NameserverConfig
+from nodes.config.options import Config, option_name, options
+from nodes.config.remoting import RemotingClientConfig, RemotingServerConfig
+
+__all__ = [
+    "CONSUME_TIMESTAMP_FORM",
+    "AllocateStrategy",
+    "BrokerConfig",
+    "BrokerRole",
+    "ClientConfig",
+    "Config",
+    "ConsumerConfig",
+    "LitePullConsumerConfig",
+    "NameserverConfig",
+    "ProducerConfig",
+    "RemotingClientConfig",
+    "RemotingServerConfig",
+    "option_name",
+    "options",
+]

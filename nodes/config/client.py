@@ -1,0 +1,235 @@
+"""The options of clients: consumers, lite pull consumers, producers."""
+
+import re
+from datetime import datetime
+from enum import StrEnum
+
+import attrs
+
+from nodes.config.options import MINUTES, count, millis, name_options, option_name, period_millis
+from nodes.config.remoting import RemotingClientConfig
+from nodes.fields import FieldError, Rule, checked, choice, flag, text, whole
+from nodes.protocol.model import ConsumeFromWhere, MessageModel
+from nodes.protocol.names import DEFAULT_INSTANCE_NAME
+
+CONSUME_TIMESTAMP_FORM = "%Y%m%d%H%M%S"
+
+
+@attrs.frozen(slots=False, kw_only=True, field_transformer=name_options)
+class ClientConfig(RemotingClientConfig):
+    """Options that consumers and producers have in common.
+
+    Mirrors:
+        `org.apache.rocketmq.client.ClientConfig`.
+    """
+
+    poll_name_server_interval: int = period_millis(30_000)
+    """Time between two refreshes of all routes; the first after 10 ms."""
+    heartbeat_broker_interval: int = period_millis(30_000)
+    """Time between two heartbeats to all brokers; the first after 1 s."""
+    persist_consumer_offset_interval: int = period_millis(5_000)
+    """Time between two commits of all offsets; the first after 10 s."""
+    mq_client_api_timeout: int = millis(3_000)
+    """Default time-out of calls to nameservers and brokers."""
+    pull_time_delay_mills_when_exception: int = millis(1_000)
+    """Pause of a queue after a failed pull."""
+    enable_heartbeat_channel_event_listener: bool = flag(default=True)
+    """Send a heartbeat over each new connection to a broker."""
+    use_heartbeat_v2: bool = flag(default=False)
+    """Omit the subscriptions from heartbeats to brokers that know their hash."""
+    instance_name: str = text(DEFAULT_INSTANCE_NAME, empty=True)
+    """Part of the client id after the `@`; by default each process of a clustering consumer or a producer makes a
+    unique one. Two processes on one address with the same name are one client to brokers."""
+    rebalance_wait_interval_ms: int = period_millis(20_000)
+    """Longest time between two rebalance passes (`rocketmq.client.rebalance.waitInterval`)."""
+    rebalance_min_interval_ms: int = period_millis(1_000)
+    """Shortest time between two rebalance passes (`rocketmq.client.rebalance.minInterval`)."""
+
+
+def _list_of(entry: str, expected: str) -> str | None:
+    form = re.compile(rf"\s*{entry}(\s*,\s*{entry})*\s*")
+    rule = Rule(expected, lambda value: isinstance(value, str) and (not value or bool(form.fullmatch(value))))
+    made: str | None = checked(rule, None)
+    return made
+
+
+def _timestamp() -> str | None:
+    rule = Rule("an instant as yyyyMMddHHmmss", lambda value: isinstance(value, str) and _is_timestamp(value))
+    made: str | None = checked(rule, None)
+    return made
+
+
+def _is_timestamp(value: str) -> bool:
+    try:
+        datetime.strptime(value, CONSUME_TIMESTAMP_FORM)  # noqa: DTZ007 - only whether it is one
+    except ValueError:
+        return False
+    return True
+
+
+_QUEUE_TEXT = r"[^@,\s]+@[^,\s]+@[0-9]+"
+
+
+_ROOM_TEXT = r"[^=,\s]+=[^=,\s]+"
+
+
+class AllocateStrategy(StrEnum):
+    """The rule that divides the queues of a topic among the members of a group."""
+
+    AVG = "AVG"
+    """Neighbouring queues to each member."""
+    AVG_BY_CIRCLE = "AVG_BY_CIRCLE"
+    """Queues dealt out one by one."""
+    CONFIG = "CONFIG"
+    """The queues of `message_queue_list`, for every member."""
+    MACHINE_ROOM = "MACHINE_ROOM"
+    """Only queues of the rooms in `consumeridcs`."""
+    MACHINE_ROOM_NEARBY = "MACHINE_ROOM_NEARBY"
+    """Queues of the member's own room in `machine_rooms`, divided by `inner_allocate_strategy`."""
+    CONSISTENT_HASH = "CONSISTENT_HASH"
+    """Queues by their place on a ring of hashes."""
+
+
+@attrs.frozen(slots=False, kw_only=True, field_transformer=name_options)
+class ConsumerConfig(ClientConfig):
+    """Options of a push consumer.
+
+    Mirrors:
+        `org.apache.rocketmq.client.consumer.DefaultMQPushConsumer`.
+    """
+
+    allocate_message_queue_strategy: AllocateStrategy = choice(AllocateStrategy, AllocateStrategy.AVG)
+    message_queue_list: str | None = _list_of(_QUEUE_TEXT, "topic@broker@queueId, ...")
+    """CONFIG: the queues of this consumer; None: never configured."""
+    consumeridcs: str | None = _list_of(r"[^,@]*", "room, ...")
+    """MACHINE_ROOM: the rooms, which are the part before the `@` of broker names; None: never set."""
+    inner_allocate_strategy: AllocateStrategy = choice(AllocateStrategy, AllocateStrategy.AVG)
+    """MACHINE_ROOM_NEARBY: the strategy within one room."""
+    machine_rooms: str | None = _list_of(_ROOM_TEXT, "room=prefix, ...")
+    """MACHINE_ROOM_NEARBY: the rooms of brokers and client ids (`ip@...`), by prefix.
+
+    It stands for the resolver, a class that applications of RocketMQ provide.
+    """
+    virtual_node_cnt: int = count(10)
+    """CONSISTENT_HASH: places of each member on the ring."""
+    message_model: MessageModel = choice(MessageModel, MessageModel.CLUSTERING)
+    """BROADCASTING: every member consumes all queues, stores its offsets on its own disk, and retries nothing."""
+    client_rebalance: bool = flag(default=True)
+    """Client-side rebalance; else one broker of the topic assigns the queues, unless the consumer is ordered or
+    broadcasting. Queues that the broker assigns for popping are not consumed: popping is not emulated."""
+    consume_from_where: ConsumeFromWhere = choice(ConsumeFromWhere, ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET)
+    consume_timestamp: str | None = _timestamp()
+    """CONSUME_FROM_TIMESTAMP: the time, yyyyMMddHHmmss in UTC; None: half an hour before the consumer was created."""
+    consume_thread_min: int = count(20, least=1)
+    """Listeners that run concurrently."""
+    consume_message_batch_max_size: int = count(1, least=1, most=1024)
+    """Messages handed to one call of the listener."""
+    consume_orderly: bool = flag(default=False)
+    """Ordered consumption: a queue is consumed only while it is locked at its broker."""
+    suspend_current_queue_time_millis: int = millis(1_000)
+    """Pause of an ordered queue after its listener failed; used within 10..30,000."""
+    max_time_consume_continuously_ms: int = millis(60_000)
+    """A thread leaves an ordered queue after this long (`rocketmq.client.maxTimeConsumeContinuously`)."""
+    rebalance_lock_interval_ms: int = period_millis(20_000)
+    """Time between two renewals of all locks of ordered queues (`rocketmq.client.rebalance.lockInterval`)."""
+    max_reconsume_times: int = count(-1, least=-1)
+    """Redeliveries before a message becomes a dead letter; -1 means 16, or no limit if ordered."""
+    pull_batch_size: int = count(32, least=1, most=1024)
+    """Most messages of one pull."""
+    pull_interval: int = millis(0, most=65_535)
+    """Pause between a pull that found messages and the next."""
+    pull_threshold_for_queue: int = count(1_000, least=1, most=65_535)
+    """Cached messages of a queue above which pulling pauses."""
+    pull_threshold_size_for_queue: int = count(100, least=1, most=1_024)
+    """Cached MiB of a queue above which pulling pauses."""
+    pull_threshold_for_topic: int = count(-1, least=-1, most=6_553_500)
+    """Divided by the number of queues in the table it becomes `pull_threshold_for_queue`; -1: it does not."""
+    pull_threshold_size_for_topic: int = count(-1, least=-1, most=102_400)
+    """The same for `pull_threshold_size_for_queue`, MiB."""
+    consume_timeout: int = whole(15, unit=MINUTES, least=1)
+    """How long a listener may take before its message is sent back; also the time between two checks of that."""
+    consume_concurrently_max_span: int = count(2_000, least=1, most=65_535)
+    """Distance between the first and the last cached offset above which pulling pauses."""
+    broker_suspend_max_time_millis: int = millis(15_000)
+    """How long a broker may hold a pull without messages."""
+    consumer_timeout_millis_when_suspend: int = millis(30_000)
+    """How long the client waits for the answer of a pull."""
+    pull_max_idle_time_ms: int = millis(120_000)
+    """A queue that was not pulled for this long is dropped and added anew (`rocketmq.client.pull.pullMaxIdleTime`)."""
+
+    def __attrs_post_init__(self) -> None:
+        if self.inner_allocate_strategy is AllocateStrategy.MACHINE_ROOM_NEARBY:
+            raise FieldError("innerAllocateStrategy", "expected a strategy that has no other inside")
+        for option in ("pull_threshold_for_topic", "pull_threshold_size_for_topic"):
+            if getattr(self, option) == 0:
+                raise FieldError(option_name(option), "expected -1 or a whole number >= 1, not 0")
+
+
+_NEVER_MS = 1_000_000_000
+
+
+_NOT_IN_LITE_PULL = (
+    *("message_model", "client_rebalance", "consume_orderly", "consume_thread_min", "consume_message_batch_max_size"),
+    *("suspend_current_queue_time_millis", "max_time_consume_continuously_ms", "rebalance_lock_interval_ms"),
+    *("max_reconsume_times", "pull_interval", "pull_threshold_for_topic", "pull_threshold_size_for_topic"),
+    *("consume_timeout", "consume_concurrently_max_span", "pull_max_idle_time_ms"),
+)
+
+
+@attrs.frozen(slots=False, kw_only=True, field_transformer=name_options)
+class LitePullConsumerConfig(ConsumerConfig):
+    """Options of a lite pull consumer; those of listeners and their threads are fixed to their defaults.
+
+    Broadcasting is not emulated for it.
+
+    Mirrors:
+        `org.apache.rocketmq.client.consumer.DefaultLitePullConsumer`.
+    """
+
+    auto_commit: bool = flag(default=True)
+    """Polls commit the messages of earlier polls; else the application commits after each batch."""
+    auto_commit_interval_millis: int = millis(5_000, least=1_000)
+    """Minimum time between two such commits; brokers receive them at the next `persist_consumer_offset_interval`."""
+    broker_suspend_max_time_millis: int = millis(20_000)
+    """How long a broker may hold a pull without messages; a thread waits for it."""
+    consume_max_span: int = count(2_000, least=1)
+    """Distance between the first and the last cached offset above which pulling pauses."""
+    poll_timeout_millis: int = period_millis(5_000)
+    """How long the application waits for messages in one poll."""
+    pull_batch_size: int = count(10, least=1, most=1024)
+    """Most messages of one pull; a poll returns the messages of one pull."""
+    pull_max_idle_time_ms: int = period_millis(_NEVER_MS)
+    """Never: a queue without pulls stays."""
+    pull_thread_nums: int = count(20, least=1)
+    """Queues that are pulled concurrently."""
+    pull_threshold_for_all: int = count(10_000, least=1)
+    """Messages in batches that wait for a poll, each counted as a full one, above which pulling pauses."""
+
+    def __attrs_post_init__(self) -> None:
+        super().__attrs_post_init__()
+        shipped = attrs.fields_dict(LitePullConsumerConfig)
+        for name in _NOT_IN_LITE_PULL:
+            if getattr(self, name) != shipped[name].default:
+                raise FieldError(option_name(name), "expected its default: a lite pull consumer has no other")
+
+
+@attrs.frozen(slots=False, kw_only=True, field_transformer=name_options)
+class ProducerConfig(ClientConfig):
+    """Options of a producer.
+
+    Mirrors:
+        `org.apache.rocketmq.client.producer.DefaultMQProducer`.
+    """
+
+    send_msg_timeout: int = millis(3_000)
+    """Budget of one send, its retries included."""
+    retry_times_when_send_failed: int = count(2)
+    """Attempts after the first of a synchronous send."""
+    send_msg_max_timeout_per_request: int = millis(-1, least=-1)
+    """Time-out of an attempt that a retry could follow; -1: the rest of the budget."""
+    retry_another_broker_when_not_store_ok: bool = flag(default=False)
+    """Retry a send that a broker has accepted without the required flush or replication."""
+    send_latency_enable: bool = flag(default=False)
+    """Avoid brokers that were slow or failed, for up to 30 s."""
+    default_topic_queue_nums: int = count(4, least=1)
+    """Requested queues of a topic that a send creates."""

@@ -1,0 +1,49 @@
+"""The options of a nameserver."""
+
+import attrs
+
+from nodes.config.options import SECONDS, count, millis, name_options, period_millis, port
+from nodes.config.remoting import RemotingServerConfig
+from nodes.fields import flag, whole
+
+
+@attrs.frozen(slots=False, kw_only=True, field_transformer=name_options)
+class NameserverConfig(RemotingServerConfig):
+    """Options of a nameserver.
+
+    Mirrors:
+        `org.apache.rocketmq.common.namesrv.NamesrvConfig`.
+    """
+
+    listen_port: int = port(9_876)
+    first_scan_delay_ms: int = millis(5)
+    """First scan for silent brokers after the start: 5.3.3 waits 5 ms (a slip of the unit), 5.5.0 waits 5 s."""
+    scan_not_active_broker_interval: int = period_millis(5_000)
+    """Time between two scans for silent brokers."""
+    un_register_broker_queue_capacity: int = count(3_000, least=1)
+    """Unregistrations that may wait; one more is refused."""
+    support_acting_master: bool = flag(default=False)
+    """Present the lowest slave of a group without master as broker id 0 in route answers."""
+    notify_min_broker_id_changed: bool = flag(default=False)
+    """Notify the members of a group when its lowest broker id changes."""
+    need_wait_for_service: bool = flag(default=False)
+    """Refuse requests for routes until `wait_seconds_for_service` have passed since the start."""
+    wait_seconds_for_service: int = whole(45, unit=SECONDS, least=0)
+    delete_topic_with_broker_registration: bool = flag(default=False)
+    """A registration removes the topics that it does not contain."""
+    order_message_enable: bool = flag(default=False)
+    """Include the order configuration of a topic in its route."""
+    return_order_topic_config_to_broker: bool = flag(default=True)
+    """Include ordered topics in the answer to a registration."""
+    enable_all_topic_list: bool = flag(default=True)
+    """Answer requests for all topics."""
+    enable_topic_list: bool = flag(default=True)
+    """Answer requests for the topics of a cluster, of the system or of units."""
+    knows_member_groups: bool = flag(default=True)
+    """False: a nameserver of 4.x with regard to broker groups; stands for RocketMQ's release, and is no option of it.
+
+    It does not answer 901, 904 and 217, which are unknown codes for it. It ignores acting flag, time-out and zone of
+    a registration, so only masters publish topics, no broker loses write permission or is presented as master, and
+    every broker may be silent for 120 s. It sends no 905. A nameserver of 4.9 scans every 10 s, which is
+    `scan_not_active_broker_interval`; everything else stays as in 5.3.3.
+    """

@@ -1,0 +1,54 @@
+"""What makes a configuration of fields: RocketMQ's names, and times in the units that it counts them in."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+from nodes.fields import key_of, whole
+
+MILLISECONDS, SECONDS, MINUTES = "milliseconds", "seconds", "minutes"
+
+
+def option_name(field_name: str) -> str:
+    """The camelCase name that RocketMQ gives the option behind a field."""
+    first, *rest = field_name.split("_")
+    return first + "".join(word.capitalize() for word in rest)
+
+
+def options(config_class: type["Config"]) -> Mapping[str, "attrs.Attribute[Any]"]:
+    """All options of a configuration class: camelCase name -> field, in the order of the class."""
+    return {key_of(field): field for field in attrs.fields(config_class)}
+
+
+def name_options(_cls: type, fields: list["attrs.Attribute[Any]"]) -> list["attrs.Attribute[Any]"]:
+    """Give each field of a configuration class the name of its option (a `field_transformer` of attrs)."""
+    return [field.evolve(metadata={"key": option_name(field.name), **field.metadata}) for field in fields]
+
+
+def count(default: int, *, least: int = 0, most: int | None = None) -> int:
+    """An option that counts things."""
+    made: int = whole(default, least=least, most=most)
+    return made
+
+
+def millis(default: int, *, least: int = 0, most: int | None = None) -> int:
+    """An option that is a time which may be 0."""
+    made: int = whole(default, unit=MILLISECONDS, least=least, most=most)
+    return made
+
+
+def period_millis(default: int) -> int:
+    """An option that is the time between two rounds."""
+    # A fixed-rate task with period 0 would never let virtual time pass.
+    return millis(default, least=1)
+
+
+def port(default: int) -> int:
+    """An option that is a port."""
+    return count(default, least=1, most=65535)
+
+
+@attrs.frozen(slots=False, kw_only=True, field_transformer=name_options)
+class Config:
+    """What every configuration is: a frozen set of options."""

@@ -1,0 +1,62 @@
+"""Groups that lose their masters one after the other, timed."""
+
+import tempfile
+import time
+from pathlib import Path
+
+from emulator.cluster import Cluster
+from emulator.machine.world import World, run_world
+from emulator.run.log import open_log
+from emulator.spec import BrokerSpec, NameserverSpec, Scenario, TopicSpec
+from emulator.spec.model import numbered
+from emulator.spec.presets import Preset
+from emulator.time.mode import TimeMode
+from emulator.trace.segments import SegmentWriter
+from nodes.config import BrokerConfig, NameserverConfig
+
+_NS = 1_000_000_000
+_REPLICAS = 3
+_QUEUES = 4
+_DEATH_EVERY_S = 20
+
+
+def dying_masters_s_per_s(*, groups: int, window_s: int) -> list[float]:
+    """Emulated seconds per wall second of groups of three, under preset rip32, `sim` and with the trace on.
+
+    A master is killed every 20 s, group by group; it starts again when the next one dies.
+    """
+    scenario = _groups(groups)
+
+    async def main(world: World) -> list[float]:
+        async with Cluster(world, scenario) as cluster:
+            masters = [cluster.host(spec.name) for spec in scenario.brokers if spec.broker_id == 0]
+            begin, begin_ns = time.perf_counter(), world.timeline.now_ns
+            for death in range(window_s // _DEATH_EVERY_S):
+                await world.sleep_until_ns(begin_ns + (death + 1) * _DEATH_EVERY_S * _NS)
+                if death:
+                    masters[(death - 1) % groups].start()
+                await masters[death % groups].kill()
+            await world.sleep_until_ns(begin_ns + window_s * _NS)
+            return [window_s / (time.perf_counter() - begin)]
+
+    with tempfile.TemporaryDirectory() as folder, open_log(Path(folder) / "log.jsonl"):
+        return run_world(
+            main,
+            mode=TimeMode.SIM,
+            seed=scenario.seed,
+            delay_ms=scenario.network.delay_ms,
+            writer=SegmentWriter(Path(folder)),
+        )
+
+
+def _groups(groups: int) -> Scenario:
+    names = numbered("broker", groups)
+    nameserver = NameserverConfig(**Preset.RIP32.nameserver_options())
+    broker = BrokerConfig(**Preset.RIP32.broker_options(_REPLICAS))
+    return Scenario(
+        name="bench-groups",
+        run_for_ms=1,
+        nameservers=tuple(NameserverSpec(name, nameserver) for name in numbered("ns", 3)),
+        brokers=tuple(BrokerSpec(name, number, config=broker) for name in names for number in range(_REPLICAS)),
+        topics=(TopicSpec("orders", names, _QUEUES),),
+    )

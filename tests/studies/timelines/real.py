@@ -1,0 +1,148 @@
+"""What was measured of real clusters, and whether the emulated runs agree with it."""
+
+import json
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from pathlib import Path
+
+import attrs
+
+TOLERANCE_S = 0.6
+"""What a poller, a log and a busy machine add to an instant that a timer decides."""
+
+
+@attrs.frozen(kw_only=True)
+class RealRun:
+    """One run of a real cluster."""
+
+    name: str
+    """For instance P1-kill-calm1."""
+    scenario: str
+    """Ours that plays it: p1_kill."""
+    calm: bool
+    """Nothing else ran on the machine."""
+    late_s: float = 0.0
+    """How much later than on a calm machine the master was back."""
+    events: Mapping[str, tuple[float, ...]]
+
+
+@attrs.frozen
+class Span:
+    """The instants of one event over the seeds of a scenario; seconds."""
+
+    run: str
+    event: str
+    n: int
+    minimum: float
+    median: float
+    maximum: float
+
+    def holds(self, seconds: float) -> bool:
+        """Whether a real instant lies between the extremes, give or take the tolerance."""
+        return self.minimum - TOLERANCE_S <= seconds <= self.maximum + TOLERANCE_S
+
+
+class Verdict(StrEnum):
+    """What becomes of a real instant."""
+
+    INSIDE = "inside"
+    MACHINE_LOAD = "machine load"
+    REAL_THREADS = "real threads"
+    """Threads of a real client, or the order in which they run, that ours does not have."""
+    OUTSIDE = "outside"
+
+
+@attrs.frozen
+class Judged:
+    """One real instant beside ours."""
+
+    run: str
+    event: str
+    seconds: float
+    verdict: Verdict
+    reason: str = ""
+    """What explains it where it is not inside."""
+
+
+def real_runs() -> tuple[RealRun, ...]:
+    """All that were measured."""
+    return tuple(
+        RealRun(**{**run, "events": {event: tuple(values) for event, values in run["events"].items()}})
+        for name in ("real_events.json", "real_hand_overs.json")
+        for run in json.loads(Path(__file__).with_name(name).read_text("utf-8"))["runs"]
+    )
+
+
+def judge(real: RealRun, spans: Mapping[str, Span]) -> tuple[Judged, ...]:
+    """Compare a real run with ours.
+
+    Args:
+        spans: event -> what our seeds gave; an event that is missing never happened.
+    """
+    return tuple(
+        _judge(real, event, seconds, spans.get(event)) for event, values in real.events.items() for seconds in values
+    )
+
+
+def _judge(real: RealRun, event: str, seconds: float, span: Span | None) -> Judged:
+    if span is None:
+        return Judged(real.name, event, seconds, Verdict.OUTSIDE)
+    if span.holds(seconds):
+        return Judged(real.name, event, seconds, Verdict.INSIDE)
+    for explains, verdict, reason in _EXCUSES:
+        if explains(real, event, seconds, span):
+            return Judged(real.name, event, seconds, verdict, reason)
+    return Judged(real.name, event, seconds, Verdict.OUTSIDE)
+
+
+def _is_work(real: RealRun, event: str, seconds: float, span: Span) -> bool:
+    """Whether no timer lies between cause and effect, so that how busy the machine was decides all."""
+    return not real.calm and event in _WITHOUT_TIMER and span.maximum < _WORK_MOST_S and seconds <= 1
+
+
+def _is_late(real: RealRun, event: str, seconds: float, span: Span) -> bool:
+    """Whether the instant lies within ours if the master had been back as soon as on a calm machine."""
+    return not real.calm and event in _AFTER_RETURN and span.holds(seconds - real.late_s)
+
+
+def _started_slowly(real: RealRun, event: str, seconds: float, span: Span) -> bool:
+    """Whether a newcomer's first pass came sooner after its registration than ours, for it had begun long before."""
+    return not real.calm and real.scenario == "member_join" and event in _OF_JOINS and seconds < span.minimum
+
+
+def _joined_late(real: RealRun, event: str, seconds: float, span: Span) -> bool:
+    return not real.calm and real.scenario == "member_join" and event in _OF_LATE and seconds <= span.maximum + 1
+
+
+def _closes_slowly(real: RealRun, event: str, seconds: float, _: Span) -> bool:
+    """Whether a closing client still had its table while it waited for its own threads."""
+    return real.scenario == "member_close" and event in ("owned_once", "two_owners") and seconds <= _CLOSING_MOST_S
+
+
+def _timed_out_first(real: RealRun, event: str, seconds: float, span: Span) -> bool:
+    """Whether a pull from before the freeze timed out before its answer was read, which delays it."""
+    return real.scenario == "member_freeze60" and event == "pause" and seconds <= span.maximum + _PULL_AGAIN_S
+
+
+_WORK_MOST_S = 0.1
+_CLOSING_MOST_S = 4.1
+"""A second for the pool that pulls later, three for the thread that polls for events of connections."""
+_PULL_AGAIN_S = 2.0
+"""Up to a second until the next look for what has timed out, one more until the pull is repeated."""
+_WITHOUT_TIMER = ("ns_removed", "route_acting", "s1_min", "s2_min", "s1_special_on", "s2_special_on", "overlap")
+_AFTER_RETURN = (
+    *("ns_master_back", "s1_special_off", "overlap", "client_route_master"),
+    *("master_addr_s1", "master_addr_s2", "full_sync_s1", "full_sync_s2"),
+)
+_OF_JOINS = ("owned_once", "no_owner", "pause")
+_OF_LATE = ("pause", "consumed_twice")
+_LOAD, _THREADS = Verdict.MACHINE_LOAD, Verdict.REAL_THREADS
+_EXCUSES: tuple[tuple[Callable[[RealRun, str, float, Span], bool], Verdict, str], ...] = (
+    (_is_work, _LOAD, "no timer, only work of a busy machine: less than a second"),
+    (_is_late, _LOAD, "the busy machine had the master back later than a calm one would: later by as much"),
+    (_started_slowly, _LOAD, "the second after which a new client may rebalance went by while its process started"),
+    (_joined_late, _LOAD, "the busy machine spread the passes of the members over up to a second more"),
+    (_closes_slowly, _THREADS, "it keeps its table, and consumes nothing, while it waits for its threads to end"),
+    (_timed_out_first, _THREADS, "it looks for timed-out pulls once a second: up to a second later than ours"),
+)
+"""What explains a value that is outside; load never excuses a calm run."""

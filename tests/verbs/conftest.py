@@ -1,6 +1,0 @@
-"""The helpers of this folder, and those of whole clusters, on the path."""
-
-import sys
-from pathlib import Path
-
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "scenarios")]
