@@ -9,9 +9,9 @@ import trio
 
 from emulator.base.chance import named_stream
 from emulator.base.errors import UserError
-from emulator.cluster.boot import SlowBoot
 from emulator.machine.host import EmulatedHost, NodeFactory, PowerState
 from emulator.machine.world import World
+from emulator.network.loopback import LoopbackCarrier
 from emulator.spec import BrokerSpec, ConsumerGroupSpec, ProducerSpec, Scenario
 from emulator.spec.addresses import addresses, newcomer_address, owners
 from emulator.spec.model import BROKER, CONSUMER, NAMESERVER, PRODUCER
@@ -30,6 +30,41 @@ _NS_PER_MS = 1_000_000
 
 class NodeCrashedError(UserError):
     """Nodes raised: a bug of the emulator, not of the scenario."""
+
+
+class NoAddressError(Exception):
+    """No program outside could reach the cluster; says why in one line."""
+
+
+class _SlowBoot:
+    """A node whose process loads for a while before it opens its first port; implements `nodes.host.Node`.
+
+    How long is drawn anew for every process.
+
+    Args:
+        spread_ms: longest time.
+        make: makes the node, which then knows nothing of the time before.
+    """
+
+    def __init__(self, host: Host, spread_ms: int, make: Callable[[Host], Node]) -> None:
+        self._host = host
+        self._boot_ms = host.rng("boot").randrange(spread_ms + 1)
+        self._make = make
+        self._node: Node | None = None
+        self._asked_to_stop = False
+
+    async def main(self) -> None:
+        """Load, then be the node."""
+        await self._host.sleep_ms(self._boot_ms)
+        if not self._asked_to_stop:
+            self._node = self._make(self._host)
+            await self._node.main()
+
+    def request_shutdown(self) -> None:
+        """Stop; a process that still loads ends when it has loaded."""
+        self._asked_to_stop = True
+        if self._node is not None:
+            self._node.request_shutdown()
 
 
 @attrs.frozen
@@ -216,7 +251,7 @@ class Cluster:
         boot_spread_ms = self.scenario.broker_boot_spread_ms
         if not boot_spread_ms:
             return _Plan(spec.name, BROKER, "", broker)
-        return _Plan(spec.name, BROKER, "", lambda host: SlowBoot(host, boot_spread_ms, broker))
+        return _Plan(spec.name, BROKER, "", lambda host: _SlowBoot(host, boot_spread_ms, broker))
 
     def _consumer_plan(self, spec: ConsumerGroupSpec, name: str, nameservers: tuple[str, ...]) -> _Plan:
         groups = [spec, *(it for it in self.scenario.consumers if it.share_process_with == spec.group)]
@@ -274,6 +309,27 @@ class Cluster:
                 transactions=spec.transactions,
             ),
         )
+
+
+def namesrv_addr(cluster: Cluster, guest: str | None = None) -> str:
+    """`HOST:PORT;HOST:PORT`, as RocketMQ's clients take it: from an option, or from `NAMESRV_ADDR`.
+
+    Args:
+        guest: whose address it is to be; None: of whoever has no name.
+
+    Raises:
+        NoAddressError: time jumps, so programs outside cannot take part; or there is no guest of that name.
+    """
+    carrier = cluster.world.fabric.carrier
+    if not cluster.world.clock.follows_wall or not isinstance(carrier, LoopbackCarrier):
+        raise NoAddressError("programs outside live in real time: only a cluster in mode live has an address for them")
+    named = {host.node: host.dialable for host in cluster.world.fabric.guests.named}
+    if guest is not None and guest not in named:
+        raise NoAddressError(f"no guest is called {guest}; the scenario has {', '.join(named) or 'none with a name'}")
+    dialable = carrier.physical_ip if guest is None else named[guest]
+    return ";".join(
+        f"{dialable(cluster.addresses[spec.name])}:{spec.config.listen_port}" for spec in cluster.scenario.nameservers
+    )
 
 
 _HOSTS_APART = 6

@@ -9,7 +9,7 @@ from emulator.guest_views.holds import Holds
 from emulator.spec.model import CONSUMER, PRODUCER
 from emulator.state.client_names import ClientName
 from emulator.state.owners import GroupQueue
-from emulator.trace.recorder import Source
+from emulator.trace.recorder import NodeIdentity
 from nodes.beliefs import Belief, BeliefKind, Event, Json, Lifecycle, LifecycleEvent, Ownership, OwnershipEvent
 from nodes.cause import NO_CAUSE
 from nodes.protocol.java import java_sorted
@@ -18,7 +18,7 @@ from nodes.routes import route_in_brief, topic_subscribe_info
 
 NOTICE_LEADS_MS = 2_000
 """A pass follows a notice at once, or as much later as passes are kept apart (1 s)."""
-Record = Callable[[Source, Event, int], None]
+Record = Callable[[NodeIdentity, Event, int], None]
 """Writes an event of a client with its cause."""
 FindRoute = Callable[[str], TopicRouteData | None]
 """Topic -> the route that the client was told last."""
@@ -53,7 +53,7 @@ class GuestClient:
         self.has_left = False
         """It has said farewell for every group."""
         self.said_ms = 0
-        self._source = Source(name.node, PRODUCER, name.incarnation)
+        self._source = NodeIdentity(name.node, PRODUCER, name.incarnation)
         self._record = record
         self._find_route = find_route
         self._has_started = False

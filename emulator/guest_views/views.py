@@ -10,7 +10,7 @@ from emulator.guest_views.connection import WatchedConnection
 from emulator.machine.world import World
 from emulator.network.endpoint import Listener
 from emulator.state.client_names import ClientNames
-from emulator.trace.recorder import Source
+from emulator.trace.recorder import NodeIdentity
 from nodes.beliefs import Event, LifecycleEvent
 from nodes.cause import cause
 from nodes.protocol.model import TopicRouteData
@@ -218,7 +218,7 @@ class GuestViews:
     def _later(self, delay_ms: int, act: Callable[[], None]) -> None:
         self._world.timeline.call_at(self._world.timeline.now_ns + delay_ms * _NS_PER_MS, act)
 
-    def _record(self, source: Source, event: Event, led: int) -> None:
+    def _record(self, source: NodeIdentity, event: Event, led: int) -> None:
         before = cause.set(led)
         try:
             self._world.recorder.event(source, event)

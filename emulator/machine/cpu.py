@@ -77,4 +77,4 @@ class CpuQuota:
         late = copy_context().run(process.take_cpu)  # what it handles sets causes that are not ours
         if late:
             await world.clock.idle()
-            copy_context().run(world.fabric.hand_over, late)
+            copy_context().run(world.fabric.deliver, late)

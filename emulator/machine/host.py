@@ -145,7 +145,7 @@ class EmulatedHost:
         process.record(Lifecycle(LifecycleEvent.RESUMED))
         late = copy_context().run(process.thaw)  # what it handles sets causes that are not ours
         await self.world.clock.idle()
-        copy_context().run(self.world.fabric.hand_over, late)
+        copy_context().run(self.world.fabric.deliver, late)
 
     async def _end(self, verb: str, event: LifecycleEvent, *, silent: bool) -> None:
         self._require(PowerState.RUNNING, PowerState.SUSPENDED, verb=verb)

@@ -13,11 +13,10 @@ from emulator.base.errors import unwrap_group
 from emulator.machine.world import World
 from emulator.network.dial import Dial
 from emulator.network.endpoint import Endpoint, Listener
-from emulator.network.guests.doors import Doors
+from emulator.network.guests.acceptors import GuestAcceptors
 from emulator.network.hub import Arrival
-from emulator.time.timeline import Entry
-from emulator.time.waiting import GiveWaker, wait_until
-from emulator.trace.recorder import Source
+from emulator.time.timeline import Entry, GiveWaker, wait_until
+from emulator.trace.recorder import NodeIdentity
 from faults.link import Stage
 from nodes.beliefs import Belief, BeliefKind, Event, Lifecycle, LifecycleEvent
 from nodes.broker.group.pre_online_service import OnlineStage
@@ -80,12 +79,12 @@ class HostProcess:
         self._stopping = False
         self._pre_online = False
         self._ports: dict[int, Listener] = {}
-        self._doors: dict[int, Doors] = {}
+        self._acceptors: dict[int, GuestAcceptors] = {}
         self._cancel = trio.CancelScope()
         self._nursery: trio.Nursery | None = None
         self._not_yet_begun: list[tuple[Callable[[], Awaitable[object]], str]] = []
         """Flows of a process whose first task has not run yet."""
-        self._source = Source(machine.name, machine.role, incarnation)
+        self._source = NodeIdentity(machine.name, machine.role, incarnation)
         self._timeline = world.timeline
         self._world = world
 
@@ -142,16 +141,16 @@ class HostProcess:
         fabric.listeners[self.ip, port] = listener
         self._ports[port] = listener
         if self._world.clock.follows_wall:
-            self._doors[port] = Doors(fabric, listener, self, self._world.nursery, port)
+            self._acceptors[port] = GuestAcceptors(fabric, listener, self, self._world.nursery, port)
 
     def close_listener(self, port: int) -> None:
         """Stop accepting on a port."""
         listener = self._ports.pop(port, None)
         if listener is not None:
             del self._world.fabric.listeners[self.ip, port]
-            doors = self._doors.pop(port, None)
-            if doors is not None:
-                doors.close()
+            acceptors = self._acceptors.pop(port, None)
+            if acceptors is not None:
+                acceptors.close()
             self._world.fabric.carrier.close_listener(listener.wire)
 
     async def connect(self, address: str, handler: ChannelHandler, timeout_ms: float) -> Channel:
@@ -252,7 +251,7 @@ class HostProcess:
         """SIGCONT: what the kernel buffered is handled in order, then what fell due meanwhile.
 
         Returns:
-            What the network thread finds out a little later: see `Fabric.hand_over_inbox`.
+            What the network thread finds out a little later: see `Fabric.deliver_inbox`.
         """
         self.stopped = False
         return self.take_cpu()
@@ -272,7 +271,7 @@ class HostProcess:
         """It runs on; returns what `thaw` returns."""
         self.suspended = False
         self.resumed.set()
-        late = self._world.fabric.hand_over_inbox(self)
+        late = self._world.fabric.deliver_inbox(self)
         held, self._held = self._held, []
         for entry in held:
             if self.admits(entry):

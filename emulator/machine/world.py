@@ -14,13 +14,12 @@ import trio
 from emulator.base.errors import unwrap_group
 from emulator.base.process_wide import ProcessWide, Undo
 from emulator.network.fabric import Fabric
+from emulator.network.hub import MemoryCarrier
 from emulator.network.loopback import LoopbackCarrier
-from emulator.network.memory import MemoryCarrier
 from emulator.time.clock import EmulatedClock
 from emulator.time.determinism import deterministic_scheduling
 from emulator.time.mode import TimeMode
-from emulator.time.timeline import NEVER_NS, Timeline
-from emulator.time.waiting import wait_until
+from emulator.time.timeline import NEVER_NS, Timeline, wait_until
 from emulator.trace.recorder import Recorder
 from emulator.trace.segments import SegmentWriter
 from nodes.host import Logger
@@ -84,7 +83,7 @@ def run_world(
     recorder = Recorder(timeline, writer)
     fabric = Fabric(timeline, carrier, recorder, seed, delay_ms, jitter_ms)
     clock.turn = partial(Context().run, fabric.hub.turn)  # no cause leaks from one world into the next
-    fabric.hub.on_left = clock.linger
+    fabric.hub.on_flushed = clock.linger
     clock.on_deadlock = lambda: fabric.hub.fail(DeadlockError(_who_waits()))
 
     async def body() -> T:

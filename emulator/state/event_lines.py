@@ -16,7 +16,7 @@ from nodes.protocol.model import RETRY_TOPIC_PREFIX
 _NS = 1_000_000_000
 _VALUE_CHARS = 110
 _CLIENT_ID = re.compile(r"(127\.1\.\d+\.\d+)(@[0-9#]+|:\d+)?")
-_CLIENT_ID_OUTSIDE = re.compile(r"[^\s,;\"'\[\](){}]+@[^\s,;\"'\[\](){}]+")
+_GUEST_CLIENT_ID = re.compile(r"[^\s,;\"'\[\](){}]+@[^\s,;\"'\[\](){}]+")
 _TIME_CHARS, _WHAT_CHARS = 10, 15
 
 
@@ -93,7 +93,7 @@ def with_names(text: str, names: Mapping[str, str]) -> str:
         names: IP address, address with a port, or client id of a program outside, -> node.
     """
     text = _CLIENT_ID.sub(lambda match: names.get(match[0]) or names.get(match[1], match[0]), text)
-    return _CLIENT_ID_OUTSIDE.sub(lambda match: names.get(match[0], match[0]), text) if "@" in text else text
+    return _GUEST_CLIENT_ID.sub(lambda match: names.get(match[0], match[0]), text) if "@" in text else text
 
 
 def _fault(fields: Mapping[str, int | str]) -> tuple[str, str]:

@@ -10,15 +10,13 @@ from emulator.spec.addresses import addresses
 from emulator.state.client_names import program_of
 from emulator.trace.run_directory import RunDirectory
 from emulator.trace.schema import BELIEFS, LIFECYCLE, OWNERSHIP, RPC
-from emulator.why.behind import behind, view_of
 from emulator.why.chain import LINKS_MAX, Link, LinkKind, walk, with_beliefs
 from emulator.why.finding import find
-from emulator.why.hindrances import BEFORE_NS, Silence, hindrance_lines, last_sign_of_life, windows
-from emulator.why.names import Names, names_of
+from emulator.why.missing_signals import BEFORE_NS, Silence, last_sign_of_life, missing_signal_lines, windows
+from emulator.why.premises import premises, view_of
 from emulator.why.question import NodeQuestion, question
 from emulator.why.trace_rows import TraceRow, TraceRows
-from emulator.why.values import change
-from emulator.why.words import chain_lines, previous, row_words, seconds
+from emulator.why.words import Names, chain_lines, change, names_of, previous, row_words, seconds
 from nodes.beliefs import BeliefKind, LifecycleEvent, OwnershipEvent
 
 _BEHIND_MAX = 3
@@ -49,7 +47,7 @@ def answer(words: Sequence[str], run_directory: Path, names: Names) -> tuple[str
     telling.lines += found.headlines
     for row in found.rows:
         telling.tell(row)
-    telling.tell_hindrances()
+    telling.tell_missing_signals()
     return tuple(telling.lines)
 
 
@@ -81,14 +79,14 @@ class _Telling:
         for _ in range(_BEHIND_MAX):
             if not waiting:
                 break
-            for source in behind(self.trace, waiting.pop(0), self.names):
-                if source.row.seq not in self._told:
-                    self._chain(source.row, source.title)
-                    waiting.append(source.row)
+            for premise in premises(self.trace, waiting.pop(0), self.names):
+                if premise.row.seq not in self._told:
+                    self._chain(premise.row, premise.title)
+                    waiting.append(premise.row)
         if row.table is OWNERSHIP and row.text("event") == OwnershipEvent.ACQUIRED:
             self._tell_why_it_is_kept(row)
 
-    def tell_hindrances(self) -> None:
+    def tell_missing_signals(self) -> None:
         """What did not arrive, and why."""
         if self.at_ns is not None:
             self._instants_ns.append(min(self.at_ns, self.trace.end_ns()))
@@ -99,7 +97,7 @@ class _Telling:
             if heard is not None:
                 spans_ns.append((heard.t_ns, silence.at_ns))
         self._paragraph()
-        self.lines += hindrance_lines(
+        self.lines += missing_signal_lines(
             self.trace, self._title, windows(spans_ns), tuple(self._nodes), silences, self.names
         )
 

@@ -5,7 +5,7 @@ import attrs
 from emulator.testing import ConsoleUser, a_scenario, play_at_console
 from emulator.trace.run_directory import open_run
 from emulator.why.answer import answer_of_run
-from emulator.why.names import names_of
+from emulator.why.words import names_of
 from nodes.config import NameserverConfig
 
 

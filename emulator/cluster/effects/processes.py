@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from emulator.cluster.effects.effect import HostEffect, ImpossibleError
 from emulator.machine.host import EmulatedHost, PowerState
-from emulator.spec.targets import outside
+from emulator.spec.targets import guest_names
 from faults.fault import Fault
 from faults.process import DOWN, Kill, NodeFault, PowerOff, Restart, Suspend
 
@@ -141,7 +141,7 @@ class SuspendEffect(ProcessEffect, kinds=(Suspend,)):
         }
 
     def _guests(self, fault: NodeFault) -> list[str]:
-        return [name for name in outside(self.scene.cluster.scenario) if fault.scope.names(name)]
+        return [name for name in guest_names(self.scene.cluster.scenario) if fault.scope.names(name)]
 
 
 async def shut_down(host: EmulatedHost) -> None:

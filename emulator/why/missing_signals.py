@@ -7,9 +7,8 @@ from collections.abc import Iterable, Sequence
 import attrs
 
 from emulator.trace.schema import FAULTS, LIFECYCLE, RPC
-from emulator.why.names import Names
 from emulator.why.trace_rows import TraceRow, TraceRows
-from emulator.why.words import fault_words, request_words, seconds
+from emulator.why.words import Names, fault_words, request_words, seconds
 from nodes.beliefs import LifecycleEvent
 from nodes.protocol.codes import RequestCode
 
@@ -82,7 +81,7 @@ def last_sign_of_life(trace: TraceRows, silence: Silence) -> TraceRow | None:
     )
 
 
-def hindrance_lines(
+def missing_signal_lines(
     trace: TraceRows,
     title: str,
     when: Sequence[Window],
