@@ -1,8 +1,8 @@
-"""Behind a belief: what another node held when it gave the answer that was believed.
+"""The premises of a belief: what another node believed when it gave the answer.
 
-The cause of a view is the answer to a question, and the cause of that is the timer of
-whoever asked. Why the answer was what it was, is a chain of its own: that of the
-belief from which the other node answered.
+The cause of a view is an answer, and the cause of that is a timer of the node that
+asked. Why the answer said what it said is another chain: that of the belief from
+which the other node answered.
 """
 
 import attrs
@@ -18,20 +18,20 @@ _TELLERS_KINDS = {
     BeliefKind.MIN_BROKER.value: BeliefKind.LIVE_BROKERS,
     BeliefKind.ASSIGNMENT.value: BeliefKind.CONSUMER_IDS,
 }
-"""Kind of a belief -> the kind of belief from which the node that told it had answered."""
+"""Mapping kind of a belief -> kind of the belief from which the other node answered."""
 
 
 @attrs.frozen
 class Premise:
-    """A belief that another one was made from."""
+    """A belief on which another belief is based."""
 
     row: TraceRow
     title: str
-    """How the two hang together, as a line."""
+    """A line that says how the two are related."""
 
 
 def view_of(trace: TraceRows, owned: TraceRow, until_ns: int | None = None) -> TraceRow | None:
-    """The view that a consumer worked from when it acquired or dropped a queue, or the newest of an instant."""
+    """The view from which a consumer acquired or dropped a queue, or its newest view at an instant."""
     subject = f"{owned.text('group')}/{owned.text('topic')}"
     until_seq = owned.seq if until_ns is None else None
     return trace.newest(
@@ -46,7 +46,7 @@ def view_of(trace: TraceRows, owned: TraceRow, until_ns: int | None = None) -> T
 
 
 def premises(trace: TraceRows, row: TraceRow, names: Names) -> tuple[Premise, ...]:
-    """What a row was made from that another node, or an earlier pass, had told."""
+    """The premises of a row: beliefs of other nodes, or of an earlier pass."""
     if row.table is OWNERSHIP:
         view = view_of(trace, row)
         return () if view is None else _premises_of_view(trace, view, names)
@@ -78,7 +78,7 @@ def _premises_of_view(trace: TraceRows, view: TraceRow, names: Names) -> tuple[P
 
 
 def _members(trace: TraceRows, before: TraceRow, view: TraceRow, group: str, names: Names) -> tuple[Premise, ...]:
-    """The list that the members came from; where another broker was asked before, whichever list changed last."""
+    """The member list that the view is from; if another broker was asked before, the list that changed last."""
     now, then = names.node(view.text("source")), names.node(before.text("source"))
     if not view.text("source"):
         return ()
@@ -105,7 +105,7 @@ def _held(trace: TraceRows, node: str, kind: BeliefKind, subject: str, until_seq
 
 
 def _answered_at(trace: TraceRows, believed: TraceRow) -> int:
-    """The number of the request whose answer was believed; the other node has read its tables right behind it."""
+    """Seq of the request whose answer was believed; the other node read its tables right after it."""
     answer = trace.row(believed.cause) if believed.cause else None
     if answer is not None and answer.table is RPC and answer.text("kind") == "response" and answer.cause:
         return answer.cause

@@ -1,4 +1,4 @@
-"""One line for each link of a chain, in RocketMQ's words."""
+"""Rows and chains in words: names of nodes, values of beliefs, and one line per link of a chain."""
 
 import json
 from collections import Counter
@@ -21,7 +21,7 @@ from nodes.protocol.codes import RequestCode, ResponseCode
 
 _NS = 1_000_000_000
 _LINKS_HEAD, _LINKS_TAIL = 14, 8
-"""How many lines of a chain are told, from both of its ends."""
+"""How many lines of a long chain are shown, from its two ends."""
 _TIME_CHARS = 10
 _VALUE_CHARS = 100
 _TOLD_CHANGES_MAX = 4
@@ -30,17 +30,17 @@ _MEMBER_KINDS = (BeliefKind.CONSUMER_IDS, BeliefKind.VIEW)
 
 @attrs.frozen
 class Names:
-    """Names of nodes for their addresses; what several nodes share without a port of their own stays as it is."""
+    """Names of nodes for their addresses; an address that several nodes share needs its port."""
 
     by_address: Mapping[str, str]
-    """`ip` or `ip:port` -> node."""
+    """Mapping `ip`, `ip:port` or client id -> node."""
 
     def within(self, text: str) -> str:
-        """A text with names instead of addresses and client ids."""
+        """Replace addresses and client ids in a text by names."""
         return with_names(text, self.by_address)
 
     def node(self, address: str) -> str:
-        """The node behind an address or a client id; what is none stays as it is."""
+        """The node of an address or a client id; an unknown one is returned as it is."""
         ip = address.partition("@")[0].partition(":")[0]
         return self.by_address.get(address) or self.by_address.get(ip, address)
 
@@ -51,9 +51,9 @@ def names_of(
     """The names of the nodes of a run.
 
     Args:
-        ips: node -> IP address.
-        brokers: of its scenario; several may share an address, on which each has ports of its own.
-        known: address or client id -> node; of these, the client ids of programs outside are taken.
+        ips: mapping node -> IP address.
+        brokers: of the scenario; several may share an address, with different ports.
+        known: mapping address or client id -> node; only the client ids of guests are used.
     """
     nodes_at = Counter(ips.values())
     by_address = {name: node for name, node in known.items() if "@" in name}
@@ -66,15 +66,15 @@ def names_of(
 
 @attrs.frozen
 class Change:
-    """What of a belief became different."""
+    """The difference between two values of a belief."""
 
     gone: tuple[str, ...]
-    """Client ids, addresses, or brokerNames that are no longer there."""
+    """Client ids, addresses or brokerNames that were removed."""
     new: tuple[str, ...]
     changed: tuple[str, ...]
 
     def words(self, names: Names) -> str:
-        """`consumer-2 gone, broker-a new`; empty if nothing is different."""
+        """`consumer-2 gone, broker-a new`; empty if there is no difference."""
         parts = [
             f"{_listed(names, items)} {what}"
             for items, what in ((self.gone, "gone"), (self.new, "new"), (self.changed, "changed"))
@@ -84,17 +84,17 @@ class Change:
 
 
 def value_of(row: TraceRow) -> Any:
-    """The value of a belief."""
+    """The value of a belief, read from JSON."""
     return json.loads(row.text("value"))
 
 
 def value_words(row: TraceRow, names: Names) -> str:
-    """The value of a belief, as long as can be read."""
+    """The value of a belief in words, on one line."""
     return in_one_line(names.within(value_in_words(row.text("kind"), value_of(row))))
 
 
 def change(before: TraceRow, after: TraceRow) -> Change:
-    """What is different between two beliefs of one kind."""
+    """The difference between two beliefs of one kind."""
     kind = after.text("kind")
     old, new = _items(kind, value_of(before)), _items(kind, value_of(after))
     return Change(
@@ -105,12 +105,12 @@ def change(before: TraceRow, after: TraceRow) -> Change:
 
 
 def in_one_line(text: str) -> str:
-    """A text of one line that can be read."""
+    """The text on one line, shortened."""
     return shortened(" ".join(text.split()), _VALUE_CHARS)
 
 
 def _items(kind: str, value: Any) -> dict[str, Any]:
-    """A value as its parts: name of the part -> what is said of it."""
+    """A value as a mapping from the names of its parts to their values."""
     if isinstance(value, Mapping):
         if kind == BeliefKind.VIEW:
             return {**dict.fromkeys(value["cids"]), **{f"queues of {name}": n for name, n in value["queues"].items()}}
@@ -136,7 +136,7 @@ class _Line:
     node: str
     text: str
     repeated: tuple[str, ...] = ()
-    """What makes it a repetition of its neighbour; empty: it is none."""
+    """Key by which neighbouring lines are merged; empty: never merged."""
     peer: str = ""
 
 
@@ -161,10 +161,10 @@ def fault_words(row: TraceRow) -> str:
 
 
 def chain_lines(trace: TraceRows, links: tuple[Link, ...], names: Names) -> list[str]:
-    """A chain, its newest link first.
+    """The lines of a chain, its newest link first.
 
     Args:
-        trace: that the chain was found in.
+        trace: of the run.
         links: of the chain.
         names: of the nodes.
     """
@@ -178,7 +178,7 @@ def chain_lines(trace: TraceRows, links: tuple[Link, ...], names: Names) -> list
 
 
 def row_words(trace: TraceRows, row: TraceRow, names: Names) -> str:
-    """What a belief, a change of ownership or a stage of life says."""
+    """A belief, a change of ownership or a stage of a process in words."""
     if row.table is OWNERSHIP:
         return _ownership(row)
     if row.table is LIFECYCLE:
@@ -222,7 +222,7 @@ def _cause(link: Link, names: Names) -> str:
 
 
 def _fate(link: Link, names: Names) -> str:
-    """What became of a frame or of a connection."""
+    """The fate of a frame or of a connection in words."""
     row = link.row
     match link.kind:
         case LinkKind.TIMED_OUT:
@@ -236,7 +236,7 @@ def _fate(link: Link, names: Names) -> str:
 
 
 def _collapsed(lines: list[_Line]) -> list[_Line]:
-    """Answers to calls of one kind, one after the other, as one line that stands where the newest stood."""
+    """Merge consecutive answers to calls of one kind into one line, at the place of the newest."""
     found: list[_Line] = []
     for repeated, group in groupby(lines, key=lambda line: line.repeated):
         same = list(group)
@@ -292,7 +292,7 @@ def _different(trace: TraceRows, row: TraceRow, names: Names) -> str:
 
 
 def previous(trace: TraceRows, row: TraceRow) -> TraceRow | None:
-    """What the same process believed about the same before."""
+    """The previous belief of the same process about the same subject; None if there is none."""
     same: dict[str, str | int] = {column: row.fields[column] for column in ("node", "incarnation", "kind", "subject")}
     return trace.newest(BELIEFS, until_seq=row.seq - 1, **same)
 
@@ -302,7 +302,7 @@ def _status(response: TraceRow) -> str:
     if status == ResponseCode.SUCCESS:
         return ""
     name = ResponseCode(status).name if status in tuple(ResponseCode) else "response code"
-    said = response.text("detail").partition("See http")[0]  # RocketMQ's remarks end with where to read more
+    said = response.text("detail").partition("See http")[0]  # RocketMQ's remarks end with a link
     remark = f": {in_one_line(said)}" if said else ""
     return f" with {name} ({status}){remark}"
 
@@ -334,21 +334,21 @@ TIMERS: Mapping[str, str] = MappingProxyType(
         "registerBrokerAll": "the broker's periodic registration with all nameservers",
         "syncBrokerMemberGroup": "the broker's poll of the members of its group",
         "slaveSynchronize": "the slave's copy of its master's metadata",
-        "BrokerPreOnlineService": "the broker's way online",
-        "HAClient": "the slave's connecting to its master",
+        "BrokerPreOnlineService": "the broker's pre-online procedure",
+        "HAClient": "the slave's connection to its master",
         "HAClient report": "the slave's report of its offset",
-        "HAClient housekeeping": "the slave's look whether its master is silent",
+        "HAClient housekeeping": "the slave's check for a silent master",
         "HAConnection heartbeat": "the master's heartbeat to a slave",
-        "HAConnection housekeeping": "the master's look whether a slave is silent",
-        "RebalanceService": "the pass of every interval, for which nobody woke it",
+        "HAConnection housekeeping": "the master's check for a silent slave",
+        "RebalanceService": "the periodic pass",
         "sendHeartbeat": "its periodic heartbeat",
         "updateTopicRouteInfo": "the client's poll of its routes",
         "updateTopicRouteInfoFromNameServer": "the broker's poll of routes",
         "persistAllOffset": "the client's commit of its offsets",
         "lockMQPeriodically": "the renewal of order locks",
-        "PullRequestHoldService": "the broker's look at pulls that wait, every 5 s",
-        "notifyConsumerChange": "the broker's deferred notice of a change of members",
-        "allIdle": "the closing of connections that have been silent for too long",
+        "PullRequestHoldService": "the broker's check of held pulls, every 5 s",
+        "notifyConsumerChange": "the broker's deferred notification of a change of members",
+        "allIdle": "the closing of idle connections",
     }
 )
-"""Name -> what it is for; timers that explain themselves are not in here."""
+"""Mapping name of a timer -> its purpose; timers with self-explanatory names are missing."""

@@ -1,4 +1,4 @@
-"""Faults of links as the network applies them."""
+"""The effect of faults of links: rules of the network fabric."""
 
 from collections.abc import Mapping
 from typing import TypeVar
@@ -18,19 +18,19 @@ _GROUP_V2, _TOPIC_V2 = ("a",), ("b",)
 
 
 class LinksEffect(Effect[LinkFault], kinds=(Cut, Partition, Loss, TcpLoss, Delay, Drop, Refuse)):
-    """Links obey a rule as long as the fault lasts, for frames that are on their way, too."""
+    """A rule on the links as long as the fault lasts; it also hits frames in flight."""
 
     async def begin(self, fault_id: str, fault: LinkFault) -> None:
-        """Add the rule."""
+        """Add the rule of the fault."""
         self.scene.world.fabric.add_rule(link_rule(fault_id, fault))
 
     async def end(self, fault_id: str, fault: LinkFault) -> None:  # noqa: ARG002 - the rule bears the fault's id
-        """Remove the rule."""
+        """Remove the rule of the fault."""
         self.scene.world.fabric.remove_rule(fault_id)
 
 
 def link_rule(fault_id: str, fault: LinkFault) -> LinkRule:
-    """A fault of links as the network applies it."""
+    """The rule by which the network applies a fault."""
     covers = fault.scope.matches
     match fault:
         case Loss():
@@ -55,7 +55,7 @@ def link_rule(fault_id: str, fault: LinkFault) -> LinkRule:
 
 
 def frame_filter(fault: FrameFault) -> Matches | None:
-    """Whether a fault hits a frame; None where it hits all of them."""
+    """A predicate for the frames that a fault hits; None: all frames."""
     if fault.matches_all:
         return None
     code, group, topic, during = fault.code, fault.group, fault.topic, fault.during
