@@ -13,8 +13,8 @@ import grimp
 ROOT = Path(__file__).parents[2]
 PICTURE = ROOT / "emulator" / "rooms.svg"
 _HOUSES = ("emulator", "faults", "nodes")
-_WIDTH, _MARGIN, _ROW, _HEAD, _GAP = 1130, 16, 26, 40, 14
-_DUTY_X, _ARCS_X = 190, 930
+_WIDTH, _MARGIN, _ROW, _HEAD, _GAP = 1150, 16, 26, 40, 14
+_DUTY_X, _ARCS_X = 190, 950
 DUTY_CHARS_MOST = 112
 """What fits beside the name of a package."""
 _STYLE = """
