@@ -6,14 +6,14 @@ from typing import Any, ClassVar, Protocol, Self
 
 import attrs
 
-from faults.target import Chance, Cluster, Target
+from faults.target import RandomSource, Target, TargetCluster
 from faults.words import Wording, Words
 
 
 class Scope(Protocol):
     """The nodes or links that a fault hits."""
 
-    def resolve(self, cluster: Cluster, chance: Chance) -> Any:
+    def resolve(self, cluster: TargetCluster, chance: RandomSource) -> Any:
         """Resolve the targets: the same scope with the names of the nodes that it hits now."""
 
     def targets(self) -> tuple[tuple[str, Target], ...]:

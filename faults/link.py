@@ -19,7 +19,7 @@ FILTERS = ("code", "group", "topic", "during")
 _FILTERS_USAGE = "[code CODE] [group G] [topic T] [during STAGE]"
 
 
-class Stage(StrEnum):
+class ProcessStage(StrEnum):
     """A stage in the life of a process, to which a fault may be limited."""
 
     STARTING = "starting"
@@ -62,7 +62,7 @@ class FrameFault(LinkFault):
     group: str | None = text(None)
     """Consumer or producer group."""
     topic: str | None = text(None)
-    during: Stage | None = choice(Stage, None)
+    during: ProcessStage | None = choice(ProcessStage, None)
     """Only while the process at one of the two ends is in this stage."""
 
     @property

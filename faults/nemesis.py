@@ -2,23 +2,13 @@
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Protocol
 
 import attrs
 
 from faults.fault import Fault
 from faults.plan import TimedFault
+from faults.target import RandomSource
 from nodes.fields import TEXT, check_rule, whole
-
-
-class Chance(Protocol):
-    """A random stream (`random.Random` fits)."""
-
-    def random(self) -> float:
-        """From 0 to before 1."""
-
-    def randrange(self, stop: int, /) -> int:
-        """A whole number from 0 to before `stop`."""
 
 
 @attrs.frozen
@@ -39,7 +29,7 @@ class Nemesis:
     until_ms: int | None = whole(None, unit="milliseconds", least=1)
     """No fault begins later; None: the end of the run."""
 
-    def timeline(self, run_for_ms: int, chance: Chance) -> Iterator[TimedFault]:
+    def timeline(self, run_for_ms: int, chance: RandomSource) -> Iterator[TimedFault]:
         """Draw its faults, in order of time; they may overlap."""
         until_ms = run_for_ms if self.until_ms is None else min(self.until_ms, run_for_ms)
         at_ms, number = self.from_ms, 0
@@ -52,6 +42,8 @@ class Nemesis:
             yield TimedFault(f"{self.id}-{number}", self.fault, at_ms, for_ms)
 
 
-def timelines(nemeses: tuple[Nemesis, ...], run_for_ms: int, stream: Callable[[str], Chance]) -> tuple[TimedFault, ...]:
+def timelines(
+    nemeses: tuple[Nemesis, ...], run_for_ms: int, stream: Callable[[str], RandomSource]
+) -> tuple[TimedFault, ...]:
     """Draw the faults of all nemeses, each from its own stream, so that one more nemesis shifts no other."""
     return tuple(timed for nemesis in nemeses for timed in nemesis.timeline(run_for_ms, stream(nemesis.id)))

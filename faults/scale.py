@@ -5,7 +5,7 @@ from typing import ClassVar, Self
 import attrs
 
 from faults.fault import Fault, Needs
-from faults.target import Chance, Cluster, Pool, Target
+from faults.target import Pool, RandomSource, Target, TargetCluster
 from faults.words import Wording, Words, number
 from nodes.fields import text, whole
 
@@ -18,7 +18,7 @@ class GroupScope:
 
     group: str = text()
 
-    def resolve(self, cluster: Cluster, chance: Chance) -> "GroupScope":  # noqa: ARG002 - one signature for all
+    def resolve(self, cluster: TargetCluster, chance: RandomSource) -> "GroupScope":  # noqa: ARG002 - one signature for all
         """Returns the scope itself."""
         return self
 

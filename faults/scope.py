@@ -4,7 +4,7 @@ from enum import StrEnum
 
 import attrs
 
-from faults.target import ANY, Chance, Cluster, Lead, Names, Target, covers, target
+from faults.target import ANY, Lead, Names, RandomSource, Target, TargetCluster, covers, target
 from nodes.fields import FieldError
 
 
@@ -23,7 +23,7 @@ def _names(text: str) -> tuple[str, ...]:
     return found.names if isinstance(found, Names) else ()
 
 
-def _resolved(text: str, cluster: Cluster, chance: Chance) -> str:
+def _resolved(text: str, cluster: TargetCluster, chance: RandomSource) -> str:
     return ", ".join(target(text).find(cluster, chance))
 
 
@@ -46,7 +46,7 @@ class NodeScope:
         """Whether the scope contains this name, not only `*`; guests are hit only by name."""
         return name in _names(self.node)
 
-    def resolve(self, cluster: Cluster, chance: Chance) -> "NodeScope":
+    def resolve(self, cluster: TargetCluster, chance: RandomSource) -> "NodeScope":
         """The scope with the names of the nodes that it hits now.
 
         Raises:
@@ -91,7 +91,7 @@ class LinkScope:
         backward = covers(self._src, dst) and covers(self._dst, src)
         return forward or (backward and not self.one_way)
 
-    def resolve(self, cluster: Cluster, chance: Chance) -> "LinkScope":
+    def resolve(self, cluster: TargetCluster, chance: RandomSource) -> "LinkScope":
         """The scope with the names of the nodes that it hits now.
 
         Raises:
@@ -159,7 +159,7 @@ class PartitionScope:
         middle = len(among) // 2
         return (one - middle) * (other - middle) < 0
 
-    def resolve(self, cluster: Cluster, chance: Chance) -> "PartitionScope":
+    def resolve(self, cluster: TargetCluster, chance: RandomSource) -> "PartitionScope":
         """The scope with the names of the nodes that it hits now.
 
         Raises:
@@ -199,7 +199,7 @@ def _neighbours(nodes: int) -> int:
 class _Within:
     """A cluster whose pools contain only the divided nodes."""
 
-    cluster: Cluster
+    cluster: TargetCluster
     among: tuple[str, ...]
 
     def pool(self, pool: str) -> tuple[str, ...]:

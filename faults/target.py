@@ -49,17 +49,20 @@ class Lead(StrEnum):
     OWNER = "owner"
 
 
-class Chance(Protocol):
+class RandomSource(Protocol):
     """A random stream (`random.Random` fits)."""
 
+    def random(self) -> float:
+        """A number in [0, 1)."""
+
     def randrange(self, stop: int, /) -> int:
-        """A whole number from 0 to before `stop`."""
+        """A whole number in [0, stop)."""
 
     def shuffle(self, x: list[str], /) -> None:
         """Shuffle a list in place."""
 
 
-class Cluster(Protocol):
+class TargetCluster(Protocol):
     """The nodes of a cluster, as targets need them."""
 
     def pool(self, pool: str) -> tuple[str, ...]:
@@ -75,7 +78,7 @@ class Names:
 
     names: tuple[str, ...]
 
-    def find(self, cluster: Cluster, chance: Chance) -> tuple[str, ...]:  # noqa: ARG002 - one signature for all
+    def find(self, cluster: TargetCluster, chance: RandomSource) -> tuple[str, ...]:  # noqa: ARG002 - one signature for all
         """The names; `*` is kept, since it also matches nodes that are added later."""
         return self.names
 
@@ -87,7 +90,7 @@ class Pool:
     pool: str
     share: Share | None = None
 
-    def find(self, cluster: Cluster, chance: Chance) -> tuple[str, ...]:
+    def find(self, cluster: TargetCluster, chance: RandomSource) -> tuple[str, ...]:
         """The nodes, in the order of the cluster."""
         members = cluster.pool(self.pool)
         if self.share is None or not members:
@@ -105,7 +108,7 @@ class Leading:
     lead: Lead
     of: str
 
-    def find(self, cluster: Cluster, chance: Chance) -> tuple[str, ...]:  # noqa: ARG002 - one signature for all
+    def find(self, cluster: TargetCluster, chance: RandomSource) -> tuple[str, ...]:  # noqa: ARG002 - one signature for all
         """The nodes; empty if there is none."""
         return cluster.leads(self.lead, self.of)
 
@@ -152,7 +155,7 @@ def _is_pool(text: str) -> bool:
     return text in ROLES or (text.startswith(_MEMBERS) and len(text) > len(_MEMBERS))
 
 
-def _how_many(share: Share, count: int, chance: Chance) -> int:
+def _how_many(share: Share, count: int, chance: RandomSource) -> int:
     match share:
         case Share.MINOR:
             return max(1, (count - 1) // 2)

@@ -76,7 +76,7 @@ class Agreement:
 
 
 @attrs.frozen
-class Phase:
+class RunPhase:
     """Divergence between one disturbance and the next, integrated over subjects and queues."""
 
     start_ns: int
@@ -176,7 +176,7 @@ class HalfView:
 
 
 @attrs.frozen
-class Loss:
+class LostMessages:
     """Messages of a queue that will never be consumed (V7)."""
 
     queue: GroupQueue
@@ -202,7 +202,7 @@ class Invariants:
     disorders: tuple[Disorder, ...]
     offset_slips: tuple[OffsetSlip, ...]
     half_views: tuple[HalfView, ...]
-    losses: tuple[Loss, ...]
+    losses: tuple[LostMessages, ...]
     dead_letters: tuple[DeadLetters, ...]
     """Not judged."""
 
@@ -306,7 +306,7 @@ class Report:
     beliefs: tuple[Divergence, ...]
     """Other beliefs that differed; explains, but is not judged."""
     agreement: tuple[Agreement, ...]
-    phases: tuple[Phase, ...]
+    phases: tuple[RunPhase, ...]
     duties: tuple[DutySpan, ...]
     """Broker groups in which the special services moved; not judged."""
     holds: tuple[Hold, ...]

@@ -16,7 +16,7 @@ from emulator.analysis.findings import (
     Idle,
     Invariants,
     Limits,
-    Loss,
+    LostMessages,
     OffsetSlip,
     Orphan,
     Overlap,
@@ -67,7 +67,7 @@ def invariants(frames: Frames, agreed: DataFrame, round_ms: int) -> Invariants:
         disorders=_rows(unlocked, Disorder, "start_ns", *QUEUE, "node"),
         offset_slips=_rows(slips, OffsetSlip, "t_ns", *QUEUE, "offset"),
         half_views=_rows(halves, HalfView, "start_ns", "end_ns", "part", "subject"),
-        losses=_rows(lost(ownership, messages, slips), Loss, *QUEUE),
+        losses=_rows(lost(ownership, messages, slips), LostMessages, *QUEUE),
         dead_letters=_rows(dead_letters(messages), DeadLetters, "group"),
     )
 

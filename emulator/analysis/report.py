@@ -22,8 +22,8 @@ from emulator.analysis.findings import (
     LifeMark,
     Orphan,
     Overlap,
-    Phase,
     Report,
+    RunPhase,
     Verdict,
 )
 from emulator.analysis.frames import Frames, read_frames, segment_rows
@@ -179,8 +179,8 @@ def _agreement(row: Row) -> Agreement:
     return Agreement(row.layer, row.t_ns, row.next_ns, tuple(row.what), row.took_ns, row.open)
 
 
-def _phase(row: Row) -> Phase:
-    return Phase(row.start_ns, row.end_ns, tuple(row.what), row.view_ns, row.overlap_ns, row.orphan_ns)
+def _phase(row: Row) -> RunPhase:
+    return RunPhase(row.start_ns, row.end_ns, tuple(row.what), row.view_ns, row.overlap_ns, row.orphan_ns)
 
 
 def _changing(rows: list[Row]) -> tuple[DutySpan, ...]:

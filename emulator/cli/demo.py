@@ -156,7 +156,7 @@ def _frozen(report: Report, frozen: FaultSpan) -> Iterator[str]:
     )
     rows = [*_during(report.views, frozen), *_during(report.overlaps, frozen), *_during(report.orphans, frozen)]
     yield (
-        "No list and no owner differs: who is asleep cannot be seen in them."
+        "No list and no owner differs: a suspended consumer is not visible in them."
         if not rows
         else f"{len(rows)} views or owners differ meanwhile."
     )

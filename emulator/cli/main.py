@@ -30,7 +30,7 @@ class _ExecCommand(TyperCommand):
 
 app = typer.Typer(
     name=NAME,
-    help="Emulate a RocketMQ cluster, break it, and see who believed what.",
+    help="Emulate a RocketMQ cluster, inject faults, and see what every node believed.",
     epilog="Exit status: 0 valid, 1 an oracle was violated, 2 unknown or bad input, 130 Ctrl-C.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,

@@ -20,7 +20,7 @@ from emulator.console.session import Session
 from emulator.console.verb import VerbError, split
 from emulator.state.beliefs import Matrix, Subject
 from faults.catalogue import CHAOS_NAMES
-from faults.link import Stage
+from faults.link import ProcessStage
 from faults.target import ROLES
 from nodes.protocol.codes import RequestCode
 
@@ -172,7 +172,7 @@ def _filling(session: Session, word: str) -> Iterable[str]:
     elif word == "CODE":
         yield from (code.name for code in RequestCode)
     elif word == "STAGE":
-        yield from Stage
+        yield from ProcessStage
     elif word == "NAME":
         yield from CHAOS_NAMES
     elif word == "VERB":

@@ -12,7 +12,7 @@ from emulator.console.verb import WORDS_MOST, Lines, Verb, VerbError, Words, exe
 from emulator.machine.host import PowerState
 from emulator.trace.recorder import Row
 from emulator.trace.schema import Table
-from faults.link import Stage
+from faults.link import ProcessStage
 
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)?")
 _UNIT_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000}
@@ -46,7 +46,7 @@ def instant_ms(text: str, now_ms: int) -> int:
 
 Condition = Callable[[], bool]
 _READY = "ready"
-_STATES = (_READY, Stage.STARTING.value, *(it.value for it in PowerState if it is not PowerState.RUNNING))
+_STATES = (_READY, ProcessStage.STARTING.value, *(it.value for it in PowerState if it is not PowerState.RUNNING))
 _OWNED = {"nobody": 0, "somebody": 1}
 _SEVERAL = "several"
 
@@ -65,12 +65,12 @@ def condition(session: Session, words: Words) -> Condition:
     host = session.host(head)
     if rest not in _STATES:
         raise VerbError(nearest("state", rest, _STATES))
-    if rest in (_READY, Stage.STARTING.value):
+    if rest in (_READY, ProcessStage.STARTING.value):
         is_ready = rest == _READY
         return lambda: (
             host.power_state is PowerState.RUNNING
             and host.process is not None
-            and host.process.is_in(Stage.STARTING) != is_ready
+            and host.process.is_in(ProcessStage.STARTING) != is_ready
         )
     return lambda: host.power_state.value == rest
 

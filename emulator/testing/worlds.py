@@ -40,7 +40,7 @@ class TinyNode:
         self._stop.set()
 
 
-class Ear(ChannelHandler):
+class RecordingHandler(ChannelHandler):
     """A channel handler that records what arrives at one end of a connection."""
 
     def __init__(self, host: Host) -> None:
@@ -123,17 +123,17 @@ def process_of(host: EmulatedHost) -> HostProcess:
     return host.process
 
 
-async def listening(world: World, number: int, name: str, port: int = PORT) -> tuple[EmulatedHost, Ear]:
-    """Start a machine that listens on a port, with an `Ear`."""
+async def listening(world: World, number: int, name: str, port: int = PORT) -> tuple[EmulatedHost, RecordingHandler]:
+    """Start a machine that listens on a port, with a `RecordingHandler`."""
     host = add_host(world, number, name)
-    ear = Ear(process_of(host))
+    ear = RecordingHandler(process_of(host))
     process_of(host).listen(port, ear)
     return host, ear
 
 
-async def connected(client: EmulatedHost, server: EmulatedHost) -> tuple[Channel, Ear]:
-    """Open a channel from one machine to another; returns it with an `Ear` at the client's end."""
-    ear = Ear(process_of(client))
+async def connected(client: EmulatedHost, server: EmulatedHost) -> tuple[Channel, RecordingHandler]:
+    """Open a channel from one machine to another; returns it with a `RecordingHandler` at the client's end."""
+    ear = RecordingHandler(process_of(client))
     return await process_of(client).connect(f"{server.ip}:{PORT}", ear, 10_000), ear
 
 

@@ -13,7 +13,7 @@ from emulator.network.guests.codec import EmulatorCodec, GuestAddresses, GuestCo
 from emulator.network.guests.hosts import GuestHost
 from emulator.network.guests.watch import SAID, TOLD
 from emulator.time.timeline import Owner
-from faults.link import Stage
+from faults.link import ProcessStage
 from nodes.cause import NO_CAUSE
 from nodes.host import Channel, ChannelHandler
 from nodes.protocol.codes import ResponseCode
@@ -131,7 +131,7 @@ class Guest(Peer, ChannelHandler):
             self._malformed(detail)
             self._hang_up()
 
-    def is_in(self, stage: Stage) -> bool:  # noqa: ARG002 - a guest has no stages
+    def is_in(self, stage: ProcessStage) -> bool:  # noqa: ARG002 - a guest has no stages
         """Never: the stages of a guest are not known."""
         return False
 
