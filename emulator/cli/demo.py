@@ -62,7 +62,7 @@ def show(runs: Path, console: Console, bar: Bar) -> int:
     console.print("[dim]Spark reads the trace ...[/]")
     report = analyze(run, command_session())
     picture = draw(report, run / "ownership.html")
-    console.print(_told(timeline(report)))
+    console.print(_render(timeline(report)))
     console.print("\n[bold]What the analysis found[/] (invalid, for the faults did their work)\n")
     console.print(render(report))
     for line in _what_next(run, picture, path):
@@ -233,7 +233,7 @@ def _what(row: _Judged) -> str:
     return f"{queue} ({' and '.join(row.owners)})" if isinstance(row, Overlap) else queue
 
 
-def _told(chapters: Sequence[Chapter]) -> RenderableType:
+def _render(chapters: Sequence[Chapter]) -> RenderableType:
     grid = Table.grid(padding=(0, 2))
     grid.add_column(justify="right", no_wrap=True)
     grid.add_column(max_width=100)

@@ -57,7 +57,7 @@ def premises(trace: TraceRows, row: TraceRow, names: NodeNames) -> tuple[Premise
     teller_kind = _TELLERS_KINDS.get(row.text("kind"))
     if teller_kind is None or not row.text("source"):
         return ()
-    return _told(trace, row, teller_kind, row.text("subject").partition("/")[0], names)
+    return _premises_of_answer(trace, row, teller_kind, row.text("subject").partition("/")[0], names)
 
 
 def _premises_of_view(trace: TraceRows, view: TraceRow, names: NodeNames) -> tuple[Premise, ...]:
@@ -92,7 +92,9 @@ def _members(trace: TraceRows, before: TraceRow, view: TraceRow, group: str, nam
     return () if held is None else (Premise(held, f"{now} gave these members, which it held since:"),)
 
 
-def _told(trace: TraceRows, row: TraceRow, kind: BeliefKind, subject: str, names: NodeNames) -> tuple[Premise, ...]:
+def _premises_of_answer(
+    trace: TraceRows, row: TraceRow, kind: BeliefKind, subject: str, names: NodeNames
+) -> tuple[Premise, ...]:
     teller = names.node(row.text("source"))
     held = _held(trace, teller, kind, subject, _answered_at(trace, row))
     if held is None or teller == row.text("node"):
