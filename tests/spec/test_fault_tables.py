@@ -214,7 +214,7 @@ def test_a_parameter_of_another_kind_is_refused(kind):
             'kind = "clock_skew"\nnode = "c1"\noffset_ms = 0\nat_s = 1',
             "fault[0].offset_ms: expected a whole number of milliseconds other than 0",
         ),
-        ('do = "kil c1"\nat_s = 1', 'fault[0].do: "kil" breaks nothing; did you mean kill?'),
+        ('do = "kil c1"\nat_s = 1', 'fault[0].do: "kil" is not a fault; did you mean kill?'),
         ('do = "loss"\nat_s = 1', "fault[0].do: expected: loss PERCENT"),
         ('do = "kill c9"\nat_s = 1', 'fault[0].node: unknown node "c9"'),
         ('do = "kill c1"\nkind = "kill"\nat_s = 1', "fault[0].kind: unknown key"),
