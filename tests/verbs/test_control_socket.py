@@ -13,6 +13,7 @@ import msgpack
 import pytest
 
 from emulator.console.control_socket import CLIENTS_MAX, REQUEST_BYTES_MAX, SOCKET_FILE, ask, newest_socket
+from support.waiting import until
 
 SCENARIO = """
 [scenario]
@@ -136,10 +137,7 @@ def test_who_is_one_too_many_is_told_so_and_room_comes_back(cluster):
     assert told == [[f"{CLIENTS_MAX} clients are connected already"]] * (100 - CLIENTS_MAX)
     for connection in crowd:
         connection.close()
-    deadline = time.monotonic() + 5
-    while not (done := ask(path, "status")[0]) and time.monotonic() < deadline:
-        pass
-    assert done
+    until(lambda: ask(path, "status")[0])
 
 
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
