@@ -10,7 +10,7 @@ COVERAGE_LEAST := 90
 # What a caller's environment says about other checkouts must not reach the one that is tested.
 unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
 
-.PHONY: help setup demo test coverage conformance bench timelines sources guests notebooks session ledger clean
+.PHONY: help setup demo test coverage conformance bench timelines sources guests notebooks session rooms ledger clean
 .DEFAULT_GOAL := help
 
 help: ## print these lines
@@ -51,6 +51,9 @@ notebooks: setup ## execute the notebooks, and write their outputs
 
 session: setup ## sit at a live console for ten minutes, and keep what the tests play again
 	PYTHONPATH=tests $(BIN)/python -m sessions.play_console_session tests/sessions/recorded
+
+rooms: setup ## draw the picture of the packages, emulator/rooms.svg, anew
+	PYTHONPATH=tests $(BIN)/python -m project.rooms
 
 ledger: setup ## write emulator/fidelity/ledger.json anew from the marks of the tests
 	$(BIN)/pytest --collect-only -qq --ledger=emulator/fidelity/ledger.json

@@ -7,7 +7,7 @@ import struct
 import pytest
 import trio
 
-from emulator.cluster.effects.links import link_rule
+from emulator.cluster.effects.links import RefuseEffect
 from emulator.network.guests import connection as one_guest
 from emulator.network.guests import doors as foreign
 from emulator.network.link import LinkEffect, LinkRule
@@ -299,7 +299,7 @@ def test_a_guest_whose_request_is_refused_gets_the_code_and_the_node_never_sees_
     async def scene(stage):
         program = await stage.dial()
         fault = fault_of("refuse HEART_BEAT with SYSTEM_BUSY from guest next 1")
-        stage.world.fabric.add_rule(link_rule("refuse-1", fault))
+        stage.world.fabric.add_rule(RefuseEffect.rule("refuse-1", fault))
         heartbeat = b'{"clientID":"shop@1"}'
         answers = []
         for opaque in (1, 2):

@@ -12,7 +12,7 @@ from emulator.testing import GROUP, TOPIC, a_scenario, play
 from faults.catalogue import fault_of
 from faults.plan import Plan, TimedFault
 from nodes.protocol.codes import RequestCode
-from nodes.protocol.headers_client import ConsumerGroupRequestHeader
+from nodes.protocol.headers import ConsumerGroupRequestHeader
 
 KILL_AT_MS = 20_000
 

@@ -1,5 +1,6 @@
 """Faults of links as the network applies them."""
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from typing import TypeVar
 
@@ -17,41 +18,91 @@ _GROUP_V2, _TOPIC_V2 = ("a",), ("b",)
 """The names in the header of SEND_MESSAGE_V2."""
 
 
-class LinksEffect(Effect[LinkFault], kinds=(Cut, Partition, Loss, TcpLoss, Delay, Drop, Refuse)):
-    """Links obey a rule as long as the fault lasts, for frames that are on their way, too."""
+class LinksEffect(Effect[L]):
+    """Links obey a rule as long as the fault lasts; it also applies to frames that are on their way."""
 
-    async def begin(self, fault_id: str, fault: LinkFault) -> None:
+    async def begin(self, fault_id: str, fault: L) -> None:
         """Add the rule."""
-        self.scene.world.fabric.add_rule(link_rule(fault_id, fault))
+        self.scene.world.fabric.add_rule(self.rule(fault_id, fault))
 
-    async def end(self, fault_id: str, fault: LinkFault) -> None:  # noqa: ARG002 - the rule bears the fault's id
+    async def end(self, fault_id: str, fault: L) -> None:  # noqa: ARG002 - the rule bears the fault's id
         """Remove the rule."""
         self.scene.world.fabric.remove_rule(fault_id)
 
+    @staticmethod
+    @abstractmethod
+    def rule(fault_id: str, fault: L) -> LinkRule:
+        """The fault as the network applies it."""
 
-def link_rule(fault_id: str, fault: LinkFault) -> LinkRule:
-    """A fault of links as the network applies it."""
-    covers = fault.scope.matches
-    match fault:
-        case Loss():
-            return LinkRule(fault_id, LinkEffect.LOSS, covers, loss=fault.percent / 100, matches=frame_filter(fault))
-        case TcpLoss():
-            return LinkRule(fault_id, LinkEffect.TCP_LOSS, covers, loss=fault.percent / 100)
-        case Delay():
-            matches = frame_filter(fault)
-            return LinkRule(
-                fault_id, LinkEffect.DELAY, covers, delay_ms=fault.delay_ms, jitter_ms=fault.jitter_ms, matches=matches
-            )
-        case Drop():
-            quota = Quota(fault.skip, fault.next)
-            return LinkRule(fault_id, LinkEffect.DROP, covers, matches=frame_filter(fault), quota=quota)
-        case Refuse():
-            quota = Quota(fault.skip, fault.next)
-            return LinkRule(
-                fault_id, LinkEffect.REFUSE, covers, matches=frame_filter(fault), quota=quota, response=fault.response
-            )
-        case _:
-            return LinkRule(fault_id, LinkEffect.CUT, covers)
+
+class CutEffect(LinksEffect[Cut | Partition], kinds=(Cut, Partition)):
+    """No frame passes."""
+
+    @staticmethod
+    def rule(fault_id: str, fault: Cut | Partition) -> LinkRule:
+        """Cut all links of the scope."""
+        return LinkRule(fault_id, LinkEffect.CUT, fault.scope.matches)
+
+
+class LossEffect(LinksEffect[Loss], kinds=(Loss,)):
+    """A share of the frames vanishes."""
+
+    @staticmethod
+    def rule(fault_id: str, fault: Loss) -> LinkRule:
+        """Lose them by chance."""
+        share = fault.percent / 100
+        return LinkRule(fault_id, LinkEffect.LOSS, fault.scope.matches, loss=share, matches=frame_filter(fault))
+
+
+class TcpLossEffect(LinksEffect[TcpLoss], kinds=(TcpLoss,)):
+    """A share of the segments is lost, and repeated."""
+
+    @staticmethod
+    def rule(fault_id: str, fault: TcpLoss) -> LinkRule:
+        """Lose them by chance."""
+        return LinkRule(fault_id, LinkEffect.TCP_LOSS, fault.scope.matches, loss=fault.percent / 100)
+
+
+class DelayEffect(LinksEffect[Delay], kinds=(Delay,)):
+    """Frames take longer."""
+
+    @staticmethod
+    def rule(fault_id: str, fault: Delay) -> LinkRule:
+        """Delay each, with jitter."""
+        return LinkRule(
+            fault_id,
+            LinkEffect.DELAY,
+            fault.scope.matches,
+            delay_ms=fault.delay_ms,
+            jitter_ms=fault.jitter_ms,
+            matches=frame_filter(fault),
+        )
+
+
+class DropEffect(LinksEffect[Drop], kinds=(Drop,)):
+    """The next few frames vanish."""
+
+    @staticmethod
+    def rule(fault_id: str, fault: Drop) -> LinkRule:
+        """Drop them, up to the quota."""
+        quota = Quota(fault.skip, fault.next)
+        return LinkRule(fault_id, LinkEffect.DROP, fault.scope.matches, matches=frame_filter(fault), quota=quota)
+
+
+class RefuseEffect(LinksEffect[Refuse], kinds=(Refuse,)):
+    """The next few requests are answered with an error."""
+
+    @staticmethod
+    def rule(fault_id: str, fault: Refuse) -> LinkRule:
+        """Refuse them, up to the quota."""
+        return LinkRule(
+            fault_id,
+            LinkEffect.REFUSE,
+            fault.scope.matches,
+            matches=frame_filter(fault),
+            quota=Quota(fault.skip, fault.next),
+            response=fault.response,
+        )
 
 
 def frame_filter(fault: FrameFault) -> Matches | None:

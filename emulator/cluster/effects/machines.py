@@ -54,16 +54,25 @@ class ClockJumpEffect(HostEffect[ClockJump], kinds=(ClockJump,)):
         host.clock.slew(fault_id)
 
 
-class DiskEffect(HostEffect[SlowDisk | LostWrites], kinds=(SlowDisk, LostWrites)):
-    """A disk is slow, or acknowledges syncs that it does not do."""
+class SlowDiskEffect(HostEffect[SlowDisk], kinds=(SlowDisk,)):
+    """A flush takes its time."""
 
-    async def begin_on(self, host: EmulatedHost, fault_id: str, fault: SlowDisk | LostWrites) -> None:
-        """Slow it down, or let it lie."""
-        if isinstance(fault, SlowDisk):
-            host.disk.slow_down(fault_id, fault.flush_ms)
-        else:
-            host.disk.lie(fault_id)
+    async def begin_on(self, host: EmulatedHost, fault_id: str, fault: SlowDisk) -> None:
+        """Slow it down."""
+        host.disk.slow_down(fault_id, fault.flush_ms)
 
-    async def end_on(self, host: EmulatedHost, fault_id: str, fault: SlowDisk | LostWrites) -> None:  # noqa: ARG002 - as above
+    async def end_on(self, host: EmulatedHost, fault_id: str, fault: SlowDisk) -> None:  # noqa: ARG002 - as above
+        """Heal it."""
+        host.disk.heal(fault_id)
+
+
+class LostWritesEffect(HostEffect[LostWrites], kinds=(LostWrites,)):
+    """A disk acknowledges syncs that it does not do."""
+
+    async def begin_on(self, host: EmulatedHost, fault_id: str, fault: LostWrites) -> None:  # noqa: ARG002 - as above
+        """Let it lie."""
+        host.disk.lie(fault_id)
+
+    async def end_on(self, host: EmulatedHost, fault_id: str, fault: LostWrites) -> None:  # noqa: ARG002 - as above
         """Heal it."""
         host.disk.heal(fault_id)
