@@ -37,7 +37,7 @@ def fresh(tmp_path):
 
 @pytest.fixture
 def patient(tmp_path):
-    """The same; it gives a page ten minutes to read an answer, so that a test can tell whether somebody waits for it."""
+    """The same; it gives a page ten minutes to read an answer, which is longer than any test waits."""
     with _up_and_shown(tmp_path, "from emulator.web import http\nhttp._READS_WITHIN_S = 600") as shown:
         yield shown
 

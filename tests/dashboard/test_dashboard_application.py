@@ -119,7 +119,7 @@ def test_a_stream_says_when_the_run_is_over(tmp_path, half_closed):
             if half_closed:
                 await client.stream.send_eof()
             nursery.start_soon(asker.feed.push)
-            await me.at_s(11)
+            await me.at_ms(11_000)
             nursery.cancel_scope.cancel()
         ((status, _, content),) = answers(await client.hear())
         first, *changes, last = (json.loads(line) for line in content.splitlines())
