@@ -64,7 +64,7 @@ def duplicates(messages: DataFrame) -> DataFrame:
 
 
 @attrs.define
-class _HandOver:
+class _OpenHandOver:
     """One under way."""
 
     acquired_ns: int
@@ -95,7 +95,7 @@ class _HandOver:
 
 
 @attrs.define
-class _Queue:
+class _QueueState:
     """A queue so far."""
 
     stored: int = 0
@@ -104,7 +104,7 @@ class _Queue:
     recent: deque[int] = attrs.Factory(deque)
     last_ns: int = -1
     last_node: str = ""
-    current: _HandOver | None = None
+    current: _OpenHandOver | None = None
 
     def acquire(self, t_ns: int, node: str, start: int) -> None:
         self.current = None
@@ -113,7 +113,7 @@ class _Queue:
         while self.recent and self.recent[0] <= self.last_ns - _STEADY_NS:
             self.recent.popleft()
         again = sum(1 for offset in self.seen if offset >= start >= 0)
-        self.current = _HandOver(t_ns, self.last_node, node, start, again, len(self.recent), self.last_ns)
+        self.current = _OpenHandOver(t_ns, self.last_node, node, start, again, len(self.recent), self.last_ns)
 
     def consume(self, t_ns: int, node: str, offset: int) -> None:
         now = self.current
@@ -125,7 +125,7 @@ class _Queue:
             self.recent.popleft()
         self.last_ns, self.last_node = t_ns, node
 
-    def _follow(self, now: _HandOver, t_ns: int, node: str, offset: int) -> None:
+    def _follow(self, now: _OpenHandOver, t_ns: int, node: str, offset: int) -> None:
         now.duplicates += self.seen[offset] > 0
         if node != now.after:
             now.last_ns = t_ns
@@ -141,7 +141,7 @@ class _Queue:
 
 def hand_overs_of_queue(instants: Instants) -> Iterator[tuple[Any, ...]]:
     """The machine of `hand_overs`: rows of event, node, offset."""
-    queue = _Queue()
+    queue = _QueueState()
     for t_ns, rows in instants:
         for event, node, offset in rows:
             if event == MessageEvent.STORED:

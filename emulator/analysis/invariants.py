@@ -7,12 +7,7 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from emulator.analysis.baseline import with_violation
-from emulator.analysis.frames import Frames
-from emulator.analysis.hand_overs import duplicates, hand_overs
-from emulator.analysis.offsets import OffsetFault, dead_letters, lost, offset_faults
-from emulator.analysis.order import order
-from emulator.analysis.ownership import QUEUE
-from emulator.analysis.rows import (
+from emulator.analysis.findings import (
     DeadLetters,
     Disorder,
     Duplicates,
@@ -25,11 +20,16 @@ from emulator.analysis.rows import (
     OffsetSlip,
     Orphan,
     Overlap,
-    Queue,
     Skew,
 )
+from emulator.analysis.frames import Frames
+from emulator.analysis.hand_overs import duplicates, hand_overs
+from emulator.analysis.offsets import OffsetFault, dead_letters, lost, offset_faults
+from emulator.analysis.order import order
+from emulator.analysis.ownership import QUEUE
 from emulator.analysis.shares import idle, shares, skew
 from emulator.analysis.views import ViewPart, view_parts
+from emulator.state.owners import GroupQueue
 
 
 @attrs.frozen
@@ -139,6 +139,6 @@ def _rows(frame: DataFrame, row_class: type[Any], *columns: str) -> tuple[Any, .
     names = [field.name for field in row_class.__attrs_attrs__]
 
     def value(row: Row, name: str) -> Any:
-        return Queue(row.group, row.topic, row.broker_name, row.queue_id) if name == "queue" else row[name]
+        return GroupQueue(row.group, row.topic, row.broker_name, row.queue_id) if name == "queue" else row[name]
 
     return tuple(row_class(*(value(row, name) for name in names)) for row in frame.orderBy(*columns).collect())

@@ -110,7 +110,7 @@ def _is_baseline(known: _Offsets, t_ns: int, offset: int) -> bool:
 
 
 DEAD_LETTER_PREFIX = "%DLQ%"
-_OUTSIDE = r"^(?!127\.1\.)\d+\.\d+\.\d+\.\d+:\d+$"
+_GUEST_ADDRESS = r"^(?!127\.1\.)\d+\.\d+\.\d+\.\d+:\d+$"
 """Addresses of who commits from outside; those of emulated nodes begin with 127.1."""
 _OF_TOPIC = ["run", "topic", "broker_name", "queue_id"]
 
@@ -129,7 +129,7 @@ def lost(ownership: DataFrame, messages: DataFrame, faults: DataFrame) -> DataFr
         .groupBy(*QUEUE)
         .agg(F.min("offset").alias("first"))
     )
-    by_guests = F.max(F.when(F.col("client_id").rlike(_OUTSIDE), F.col("offset")))
+    by_guests = F.max(F.when(F.col("client_id").rlike(_GUEST_ADDRESS), F.col("offset")))
     passed = (
         _of(messages, MessageEvent.COMMITTED)
         .groupBy(*QUEUE)

@@ -10,10 +10,10 @@ from pathlib import Path
 import attrs
 
 from emulator.analysis.canvas import CHARACTER_PX, Axis, band, element, label_lanes, text, titled
-from emulator.analysis.findings import Report
+from emulator.analysis.findings import Divergence, Hold, Orphan, Overlap, Report
 from emulator.analysis.palette import STYLE, colour_of, highlight_rules, is_dark
-from emulator.analysis.rows import Divergence, Hold, Orphan, Overlap, Queue
 from emulator.analysis.tables import describe_camps, seconds
+from emulator.state.owners import GroupQueue
 
 HOW_TO_READ = "One row per queue; its colour says who owns it. Rest the pointer on anything to read more."
 RETRY_PREFIX = "%RETRY%"
@@ -115,7 +115,7 @@ class _Section:
 
     group: str
     topic: str
-    queues: tuple[Queue, ...]
+    queues: tuple[GroupQueue, ...]
 
 
 @attrs.define
@@ -130,9 +130,9 @@ class _Chart:
     front: list[str] = attrs.field(factory=list)
     hatches: dict[tuple[str, ...], str] = attrs.field(factory=dict)
     row_px: int = attrs.field(init=False)
-    holds: dict[Queue, list[Hold]] = attrs.field(factory=dict)
-    overlaps: dict[Queue, list[Overlap]] = attrs.field(factory=dict)
-    orphans: dict[Queue, list[Orphan]] = attrs.field(factory=dict)
+    holds: dict[GroupQueue, list[Hold]] = attrs.field(factory=dict)
+    overlaps: dict[GroupQueue, list[Overlap]] = attrs.field(factory=dict)
+    orphans: dict[GroupQueue, list[Orphan]] = attrs.field(factory=dict)
 
     def __attrs_post_init__(self) -> None:
         for hold in self.report.holds:
@@ -180,7 +180,7 @@ class _Chart:
 
     def _sections(self) -> list[_Section]:
         queues = sorted({hold.queue: None for hold in self.report.holds}, key=_queue_order)
-        sections: dict[tuple[str, str], list[Queue]] = {}
+        sections: dict[tuple[str, str], list[GroupQueue]] = {}
         for queue in queues:
             sections.setdefault((queue.group, queue.topic), []).append(queue)
         return [_Section(group, topic, tuple(members)) for (group, topic), members in sections.items()]
@@ -241,7 +241,7 @@ class _Chart:
         camps = "\n".join(describe_camps(row.camps, self.report.names))
         return f"{row.views_max} views of {row.subject}\n{_when(row)}\n{camps}"
 
-    def _row(self, queue: Queue, y: int) -> None:
+    def _row(self, queue: GroupQueue, y: int) -> None:
         low = y + self.row_px - 2
         self.behind.append(
             element("rect", x=LEFT, y=y, width=WIDTH - RIGHT - LEFT, height=self.row_px - 2, class_="lane")
@@ -257,7 +257,7 @@ class _Chart:
             bar = band(self.axis, none.start_ns, none.end_ns, y, low, "nobody")
             self.front.append(titled(bar, _about(none, "nobody owns it")))
 
-    def _names(self, queue: Queue, y: int, above: list["_Name"]) -> list["_Name"]:
+    def _names(self, queue: GroupQueue, y: int, above: list["_Name"]) -> list["_Name"]:
         """Write owners' names into bars that are wide enough, once per block of equal rows."""
         names = []
         for hold in self.holds.get(queue, []):
@@ -280,7 +280,7 @@ class _Chart:
         return titled(bar, _about(two, " and ".join(two.owners)))
 
 
-def _queue_order(queue: Queue) -> tuple[bool, str, str, str, int]:
+def _queue_order(queue: GroupQueue) -> tuple[bool, str, str, str, int]:
     return queue.topic.startswith(RETRY_PREFIX), queue.group, queue.topic, queue.broker_name, queue.queue_id
 
 

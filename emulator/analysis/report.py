@@ -1,14 +1,31 @@
 """One run judged: what diverged, for how long, and whether that is more than every healthy rebalance shows."""
 
 from collections import Counter
+from html import escape
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
+import attrs
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
+from rich.console import Console
 
 from emulator.analysis.baseline import REBALANCE_ROUND_MS, with_violation
-from emulator.analysis.findings import Report, Verdict
+from emulator.analysis.findings import (
+    Agreement,
+    Camp,
+    Divergence,
+    DutySpan,
+    FaultSpan,
+    Hold,
+    LifeMark,
+    Orphan,
+    Overlap,
+    Phase,
+    Report,
+    Verdict,
+)
 from emulator.analysis.frames import Frames, read_frames, segment_rows
 from emulator.analysis.invariants import invariants, judgements, limits
 from emulator.analysis.ownership import QUEUE, holds, orphan, overlap
@@ -21,29 +38,28 @@ from emulator.analysis.phases import (
     lifecycle_disturbances,
     phases,
 )
-from emulator.analysis.rows import (
-    Agreement,
-    Camp,
-    Divergence,
-    DutySpan,
-    FaultSpan,
-    Hold,
-    LifeMark,
-    Orphan,
-    Overlap,
-    Phase,
-    Queue,
-)
-from emulator.analysis.shown_report import ShownReport
+from emulator.analysis.picture import page
 from emulator.analysis.spark import session_for, spark_session
 from emulator.analysis.special_services import special_services
+from emulator.analysis.tables import render
 from emulator.analysis.views import view_camps
+from emulator.state.owners import GroupQueue
 from emulator.trace.run_directory import RunDirectory, open_run
 from emulator.trace.schema import BELIEFS, OWNERSHIP
 from nodes.beliefs import BeliefKind
 
 SHOWN_KINDS = (BeliefKind.CONSUMER_IDS, BeliefKind.ROUTE, BeliefKind.LIVE_BROKERS)
 """Kinds that nodes share and may disagree on; the remaining ones differ between healthy nodes."""
+_COLUMNS = 120
+_LINE_PX, _AROUND_PX = 20, 230
+
+
+@attrs.frozen
+class ShownReport(Report):
+    """A report that a notebook shows."""
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - IPython's
+        return {"text/plain": as_text(self), "text/html": as_html(self)}
 
 
 def analyze(run_dir: Path | str, spark: SparkSession | None = None, *, round_ms: int = REBALANCE_ROUND_MS) -> Report:
@@ -132,8 +148,8 @@ def _in_order(frame: DataFrame, *columns: str) -> list[Row]:
     return frame.orderBy("start_ns", "end_ns", *columns).collect()
 
 
-def _queue(row: Row) -> Queue:
-    return Queue(row.group, row.topic, row.broker_name, row.queue_id)
+def _queue(row: Row) -> GroupQueue:
+    return GroupQueue(row.group, row.topic, row.broker_name, row.queue_id)
 
 
 def _divergence(row: Row) -> Divergence:
@@ -218,3 +234,25 @@ def _doubts(run: RunDirectory, counts: dict[str, int]) -> list[str]:
     if not counts[OWNERSHIP.name] and not counts[BELIEFS.name]:
         doubts.append("nobody recorded a belief or owned a queue: there is nothing to judge")
     return doubts
+
+
+def as_text(report: Report) -> str:
+    """The tables as plain text."""
+    console = Console(file=StringIO(), width=_COLUMNS, color_system=None, force_jupyter=False, force_terminal=False)
+    with console.capture() as capture:
+        console.print(render(report))
+    return "\n".join(line.rstrip() for line in capture.get().splitlines())
+
+
+def as_html(report: Report) -> str:
+    """The picture in a frame of its own, so that neither its style nor the notebook's reaches the other."""
+    queues = {hold.queue: None for hold in report.holds}
+    sections = {(queue.group, queue.topic): None for queue in queues}
+    lines = len(queues) + len(report.reasons) + 2 * len(sections) + len(report.faults)
+    height_px = _AROUND_PX + _LINE_PX * lines
+    picture = (
+        f'<iframe srcdoc="{escape(page(report))}" title="who owned which queue" '
+        f'style="width:100%;height:{height_px}px;border:0"></iframe>'
+    )
+    tables = f'<pre style="background:transparent;color:inherit;white-space:pre">{escape(as_text(report))}</pre>'
+    return f"{picture}<details><summary>All tables of the report</summary>{tables}</details>"

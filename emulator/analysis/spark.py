@@ -17,7 +17,6 @@ from types import FrameType
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-import emulator
 from emulator.analysis.java import ensure_java
 
 QUIET = {
@@ -144,7 +143,7 @@ def _places(master: str) -> dict[str, str]:
     }
     if master.startswith("local"):
         # Python workers import this package from where the driver did, installed or not.
-        places["spark.executorEnv.PYTHONPATH"] = str(Path(emulator.__file__).parents[1])
+        places["spark.executorEnv.PYTHONPATH"] = str(Path(__file__).parents[2])
     return places
 
 

@@ -10,11 +10,11 @@ from rich.table import Table
 from rich.text import Text
 
 from emulator.analysis.baseline import ROUTE_POLL_MS
-from emulator.analysis.findings import Report, Verdict
+from emulator.analysis.findings import Camp, Divergence, HandOver, Orphan, Overlap, Report, Verdict
 from emulator.analysis.invariants import judgements
-from emulator.analysis.rows import Camp, Divergence, HandOver, Orphan, Overlap, Queue
 from emulator.analysis.special_services import Duty
 from emulator.base.text import shortened
+from emulator.state.owners import GroupQueue
 
 Row = TypeVar("Row")
 
@@ -179,7 +179,7 @@ def _queues(title: str, rows: Sequence[Overlap] | Sequence[Orphan]) -> Renderabl
     ranked: list[list[Overlap | Orphan]] = [list(same) for _, same in groupby(sorted(rows, key=_fate), key=_fate)]
     for same in ranked[:ROWS_MAX]:
         row = same[0]
-        queue: Queue = row.queue
+        queue: GroupQueue = row.queue
         table.add_row(
             *([queue.group] if group_column else []),
             queue.topic,

@@ -1,6 +1,6 @@
-"""Chance with names: every stream and every draw depends on the seed and its name alone.
+"""Named random streams: every stream and every draw depends on the seed and its name alone.
 
-So one more fault, one more node or one more question to chance shifts no other draw.
+So one more fault, node or draw shifts no other draw.
 """
 
 import random
@@ -8,12 +8,12 @@ from hashlib import blake2b
 
 
 def named_stream(seed: int, *names: str) -> random.Random:
-    """A stream of its own for `names`."""
+    """The random stream of this seed and these names."""
     return random.Random(_number(seed, "/".join(names)))
 
 
 def draw(seed: int, name: str, ordinal: int) -> float:
-    """The `ordinal`-th draw of the stream `name`, in [0, 1), without drawing those before it."""
+    """The `ordinal`-th draw of the stream `name`, in [0, 1), without the draws before it."""
     return _number(seed, f"{name}#{ordinal}") / 2.0**64
 
 

@@ -1,8 +1,8 @@
-"""Errors: what a user can mend, and what really happened inside trio's groups."""
+"""Errors that a user can correct, and the first error inside an exception group."""
 
 
 class UserError(Exception):
-    """Something that a user can mend; its text is one line that says what, where, and what was expected."""
+    """A mistake that a user can correct; its text is one line that says what is wrong, where, and what was expected."""
 
 
 def unwrap_group(error: BaseException) -> BaseException:

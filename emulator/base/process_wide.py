@@ -1,4 +1,4 @@
-"""Settings of the whole process that worlds need while they exist, however many, in whatever threads."""
+"""Settings of the whole process that one or more worlds need, each in its own thread."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -8,10 +8,10 @@ Undo = Callable[[], None]
 
 
 class ProcessWide:
-    """A setting that the first who needs it makes, and the last takes back.
+    """A setting that the first holder makes and the last holder undoes.
 
     Args:
-        make: makes the setting; returns what takes it back.
+        make: makes the setting; returns a function that undoes it.
     """
 
     def __init__(self, make: Callable[[], Undo]) -> None:
@@ -22,7 +22,7 @@ class ProcessWide:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Inside, the setting is made."""
+        """Hold the setting inside the `with` block; safe in several threads."""
         with self._lock:
             if self._holders == 0:
                 self._undo = self._make()

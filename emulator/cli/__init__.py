@@ -1,1 +1,4 @@
-"""The command line `rmqemu`: one module for each command, loaded when it is called."""
+"""The command line `rmqemu`: `main.py` defines its commands and imports what a command needs when it is called.
+
+The highest layer: may import every other package of the emulator.
+"""

@@ -12,10 +12,9 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from emulator.analysis.findings import Report
+from emulator.analysis.findings import Divergence, FaultSpan, Orphan, Overlap, Report
 from emulator.analysis.picture import draw
 from emulator.analysis.report import analyze
-from emulator.analysis.rows import Divergence, FaultSpan, Orphan, Overlap
 from emulator.analysis.spark import command_session
 from emulator.analysis.tables import queue_ranges, render, seconds
 from emulator.cli.terminal import progress_bar, tables_console

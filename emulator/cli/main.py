@@ -1,16 +1,32 @@
-"""The command line at a glance: every command of `rmqemu` with its options; what it does is loaded when it is called.
+"""The command line: every command of `rmqemu` with its options; what a command needs is imported when it is called.
 
 Exit status: 0 valid, 1 an oracle was violated, 2 unknown or bad input, 130 Ctrl-C.
 """
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer.core import TyperCommand
 
-from emulator.cli.exec_option import OPTION, ExecCommand
-from emulator.cli.terminal import NAME, one_line_errors
+from emulator.cli.terminal import BAD_INPUT, NAME, VIOLATED, complain, one_line_errors, tables_console
 from emulator.time.mode import TimeMode
+
+_EXEC = "--exec"
+
+
+class _ExecCommand(TyperCommand):
+    """A command whose option `--exec` takes all words behind it, those that look like options included."""
+
+    def parse_args(self, ctx, args: list[str]) -> list[str]:  # type: ignore[no-untyped-def]  # noqa: ANN001 - click's
+        """Join the words behind `--exec` into one."""
+        if _EXEC in args:
+            at = args.index(_EXEC)
+            words = args[at + 1 :]
+            args = [*args[: at + 1], shlex.join(words)] if words else args
+        return super().parse_args(ctx, args)
+
 
 app = typer.Typer(
     name=NAME,
@@ -39,7 +55,7 @@ def demo(runs: _RunsOption = Path("runs")) -> None:
         show_demo(runs)
 
 
-@app.command(cls=ExecCommand)
+@app.command(cls=_ExecCommand)
 def up(
     spec: _SpecArgument,
     runs: _RunsOption = Path("runs"),
@@ -50,7 +66,7 @@ def up(
     command: Annotated[
         str | None,
         typer.Option(
-            OPTION,
+            _EXEC,
             metavar="COMMAND...",
             help="Run a command with NAMESRV_ADDR set, and end with its exit status; must come last.",
             show_default=False,
@@ -82,9 +98,14 @@ def ctl(
 ) -> None:
     """Say a verb to a cluster that runs in another terminal (`rmqemu up`)."""
     with one_line_errors():
-        from emulator.cli.ctl import say_to_cluster
+        from emulator.console.control_socket import SOCKET_FILE, ask, newest_socket
 
-        say_to_cluster(words, run, runs)
+        done, lines = ask(newest_socket(runs) if run is None else run / SOCKET_FILE, shlex.join(words))
+        if not done:
+            complain(" ".join(lines))
+            raise typer.Exit(BAD_INPUT)
+        for line in lines:
+            print(line)
 
 
 @app.command()
@@ -109,9 +130,14 @@ def run(
 def check(spec: _SpecArgument) -> None:
     """Warn about settings that RocketMQ accepts although they do harm; they run as they would in reality."""
     with one_line_errors():
-        from emulator.cli.check import print_warnings
+        from emulator.spec import load
+        from emulator.spec.checks import check as harmful_settings
 
-        print_warnings(spec)
+        found = harmful_settings(load(spec))
+        for setting in found:
+            print(f"warning: {setting.line()}")
+        if not found:
+            print("no warnings")
 
 
 @app.command()
@@ -120,10 +146,20 @@ def analyze(run: _RunArgument, as_json: _JsonOption = False) -> None:
     with one_line_errors():
         from emulator.trace.run_directory import open_run
 
-        open_run(run)  # what is no run need not wait for Spark
-        from emulator.cli.analyze import print_analysis
+        open_run(run)  # a directory that is no run is refused before Spark is loaded
+        from emulator.analysis.picture import draw
+        from emulator.analysis.report import analyze as analyze_run
+        from emulator.analysis.spark import command_session
+        from emulator.analysis.tables import print_report
 
-        print_analysis(run, as_json=as_json)
+        report = analyze_run(run, command_session())
+        picture = draw(report, run / "ownership.html")
+        if as_json:
+            print(report.to_json())
+        else:
+            print_report(report, tables_console())
+            print(f"\npicture: {picture}")
+        raise typer.Exit(report.exit_status)
 
 
 @app.command(context_settings={"ignore_unknown_options": True})
@@ -140,31 +176,46 @@ def why(
 ) -> None:
     """Tell from a run's trace what led to a belief, or to who owned a queue, up to the fault or timer behind it."""
     with one_line_errors():
-        from emulator.cli.why import print_answer
+        from emulator.trace.run_directory import open_run
+        from emulator.why.answer import answer_of_run
 
-        print_answer(run, words)
+        for line in answer_of_run(words, open_run(run)):
+            print(line)
 
 
 @app.command()
 def verify(run: _RunArgument) -> None:
     """Run a run again and say whether the trace is identical, row by row."""
     with one_line_errors():
-        from emulator.cli.verify import print_difference
+        from emulator.run.verify import describe, repeat
+        from emulator.trace.run_directory import open_run
 
-        print_difference(run)
+        difference = repeat(open_run(run))
+        if difference is None:
+            print("identical")
+            return
+        print(describe(difference))
+        raise typer.Exit(VIOLATED)
 
 
 @app.command()
 def verbs() -> None:
     """List everything that can be said to a cluster that runs, at its prompt, by ctl, in scripts and notebooks."""
-    from emulator.cli.verbs import print_verbs
+    from emulator.console.verbs import VERBS, explained
 
-    print_verbs()
+    for line in explained(tuple(VERBS.values())):
+        print(line)
 
 
 @app.command()
 def fidelity(as_json: _JsonOption = False) -> None:
     """List RocketMQ's traps and what the emulator makes of each."""
-    from emulator.cli.fidelity import print_ledger
+    import json
 
-    print_ledger(as_json=as_json)
+    from emulator.fidelity.ledger import brief, ledger, render
+
+    rows = ledger()
+    if as_json:
+        print(json.dumps([brief(row) for row in rows], indent=2, ensure_ascii=False))
+    else:
+        tables_console().print(render(rows))

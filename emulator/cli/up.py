@@ -14,7 +14,7 @@ import trio
 import typer
 
 from emulator.cli.terminal import NAME, complain
-from emulator.cluster.namesrv_addr import namesrv_addr
+from emulator.cluster.cluster import namesrv_addr
 from emulator.console.control_socket import serve_control
 from emulator.console.prompt import Prompt
 from emulator.console.session import Session

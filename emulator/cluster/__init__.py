@@ -1,4 +1,7 @@
-"""A running cluster: its hosts, the operator who hurts and heals it, and what each fault does to it."""
+"""A running cluster: its hosts, the operator that begins and ends faults, and the effect of each kind of fault.
+
+May import `guest_views` and what is below it.
+"""
 
 from emulator.cluster.cluster import Cluster, NodeCrashedError
 

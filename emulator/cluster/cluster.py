@@ -1,4 +1,4 @@
-"""A cluster: the hosts of a scenario, started in order and healed and stopped at the end."""
+"""A cluster: the hosts of a scenario, started in order and ended together."""
 
 from collections.abc import Callable
 from types import TracebackType
@@ -9,9 +9,9 @@ import trio
 
 from emulator.base.chance import named_stream
 from emulator.base.errors import UserError
-from emulator.cluster.boot import SlowBoot
 from emulator.machine.host import EmulatedHost, NodeFactory, PowerState
 from emulator.machine.world import World
+from emulator.network.loopback import LoopbackCarrier
 from emulator.spec import BrokerSpec, ConsumerGroupSpec, ProducerSpec, Scenario
 from emulator.spec.addresses import addresses, newcomer_address, owners
 from emulator.spec.model import BROKER, CONSUMER, NAMESERVER, PRODUCER
@@ -29,12 +29,47 @@ _NS_PER_MS = 1_000_000
 
 
 class NodeCrashedError(UserError):
-    """Nodes raised: a bug of the emulator, not of the scenario."""
+    """The code of a node raised: a bug of the emulator, not of the scenario."""
+
+
+class NoAddressError(Exception):
+    """No guest could reach the cluster; the text says why in one line."""
+
+
+class _SlowBoot:
+    """A node whose process loads for a while before it opens its first port; implements `nodes.host.Node`.
+
+    The duration is drawn for every process.
+
+    Args:
+        spread_ms: longest duration.
+        make: makes the node when the process has loaded.
+    """
+
+    def __init__(self, host: Host, spread_ms: int, make: Callable[[Host], Node]) -> None:
+        self._host = host
+        self._boot_ms = host.rng("boot").randrange(spread_ms + 1)
+        self._make = make
+        self._node: Node | None = None
+        self._asked_to_stop = False
+
+    async def main(self) -> None:
+        """Load, then run the node."""
+        await self._host.sleep_ms(self._boot_ms)
+        if not self._asked_to_stop:
+            self._node = self._make(self._host)
+            await self._node.main()
+
+    def request_shutdown(self) -> None:
+        """Stop; a process that is still loading ends when it has loaded."""
+        self._asked_to_stop = True
+        if self._node is not None:
+            self._node.request_shutdown()
 
 
 @attrs.frozen
-class _Plan:
-    """A host before it exists."""
+class _HostPlan:
+    """What is needed to make a host."""
 
     name: str
     role: str
@@ -46,8 +81,8 @@ class Cluster:
     """All hosts of a scenario in one world; an async context manager.
 
     Entering starts nameservers, then brokers, then clients, each kind when the
-    one before is ready; nodes of a kind start within the scenario's spread of each
-    other, at instants that the seed decides. Leaving ends every process.
+    previous one is ready; nodes of a kind start within the scenario's spread, at
+    instants that depend on the seed. Leaving ends every process.
 
     Raises:
         NodeCrashedError: on leaving, if a node's own code raised.
@@ -59,16 +94,16 @@ class Cluster:
         self.hosts: dict[str, EmulatedHost] = {}
         self._owners: dict[str, EmulatedHost] = {}
         self.addresses = addresses(scenario)
-        """Node -> IP address."""
+        """Mapping node -> IP address."""
         self.names = owners(scenario)
-        """IP address -> node."""
+        """Mapping IP address, or client id of a guest -> node."""
         self.started = trio.Event()
-        """Every node of the scenario has become ready."""
+        """Set when every node of the scenario is ready."""
         self._nameservers: tuple[str, ...] = ()
         self._newcomers: dict[str, list[str]] = {}
-        """Group -> consumers that no scenario names, since it was made larger."""
+        """Mapping group -> consumers that scaling has added."""
         self._retired: dict[str, None] = {}
-        """Consumers that left when their group became smaller."""
+        """Consumers that scaling has removed."""
 
     async def __aenter__(self) -> Self:
         """Start everything; returns when every node is ready."""
@@ -97,7 +132,7 @@ class Cluster:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """End every process as the emulation ends: no row says so, since nothing happened to them."""
+        """End every process without a row in the trace: the emulation ends, not the nodes."""
         for host in self.hosts.values():
             if host.process is not None and host.process.alive:
                 host.process.die(silent=True)
@@ -114,24 +149,25 @@ class Cluster:
         return self.hosts[name]
 
     def members(self, group: str) -> tuple[str, ...]:
-        """Nodes of a consumer group as it is scaled now, in their order; none where there is no such group."""
+        """Current members of a consumer group, in order; empty for an unknown group."""
         spec = next((it for it in self.scenario.consumers if it.group == group), None)
         known = () if spec is None else (*spec.names, *self._newcomers.get(group, ()))
         return tuple(name for name in known if name not in self._retired)
 
     def is_retired(self, name: str) -> bool:
-        """Whether a consumer has left because its group became smaller."""
+        """Whether scaling has removed a consumer."""
         return name in self._retired
 
     async def scale(self, group: str, members: int | None, may_start: Callable[[str], bool]) -> int:
-        """Give a consumer group another number of members; the last ones leave first, in good order.
+        """Scale a consumer group; the last members leave first, each with an orderly shutdown.
 
         Args:
-            members: None: as many as the scenario says.
-            may_start: whether nothing else keeps a member down that comes back.
+            group: name of the group.
+            members: new number of members; None: that of the scenario.
+            may_start: whether a returning member may start; a fault may keep it down.
 
         Returns:
-            How many have come or gone.
+            Number of members that were added or removed.
         """
         spec = next(it for it in self.scenario.consumers if it.group == group)
         wanted = spec.member_names(len(spec.names) if members is None else members)
@@ -149,7 +185,7 @@ class Cluster:
                     nursery.start_soon(self.hosts[name].shutdown)
         return len(leaving) + len(coming)
 
-    def _newcomer(self, spec: ConsumerGroupSpec, name: str) -> _Plan:
+    def _newcomer(self, spec: ConsumerGroupSpec, name: str) -> _HostPlan:
         ip = newcomer_address(sum(map(len, self._newcomers.values())))
         self._newcomers.setdefault(spec.group, []).append(name)
         self.addresses[name] = self.addresses[spec.names[0]] if spec.one_address else ip
@@ -157,7 +193,7 @@ class Cluster:
         return self._consumer_plan(spec, name, self._nameservers)
 
     def crashes(self) -> list[str]:
-        """Which nodes raised, and what: one line each."""
+        """Nodes that raised, one line each: `broker-a: KeyError: ...`."""
         return [f"{h.name}: {type(e).__name__}: {e}" for h in self.hosts.values() for e in h.errors]
 
     def _offsets_ms(self, stream: str, hosts: list[EmulatedHost], spread_ms: int) -> list[int]:
@@ -166,9 +202,9 @@ class Cluster:
         return start_offsets_ms(self.world.seed, stream, len(hosts), spread_ms)
 
     async def _start_all(self, hosts: list[EmulatedHost], offsets_ms: list[int], window_ms: int) -> None:
-        """Start nodes of a kind; the next kind may follow when all are ready and the window is over.
+        """Start the nodes of a kind; returns when all are ready and the window is over.
 
-        The end of the window keeps the instants of the next kind independent of those that were drawn for this one.
+        Waiting for the window keeps the starts of the next kind independent of the instants drawn for this one.
         """
         begin_ns = self.world.timeline.now_ns
         for offset_ms, i in sorted(zip(offsets_ms, range(len(hosts)), strict=True)):
@@ -180,22 +216,22 @@ class Cluster:
         if window_ms:
             await self.world.sleep_until_ns(begin_ns + window_ms * _NS_PER_MS)
 
-    def _add(self, plan: _Plan) -> EmulatedHost:
+    def _add(self, plan: _HostPlan) -> EmulatedHost:
         ip = self.addresses[plan.name]
         number, shares = len(self.hosts), self._owners.get(ip)
         host = EmulatedHost(self.world, number, plan.name, plan.role, ip, plan.detail, plan.factory, shares)
         if plan.role == CONSUMER and shares is not None:
-            # Processes of one machine; brokers on one address stand for machines behind one, with disks of their own.
+            # Consumers on one address are processes of one machine; brokers are machines with disks of their own.
             host.disk = shares.disk
         self._owners.setdefault(ip, host)
         self.hosts[plan.name] = host
         return host
 
-    def _nameserver_plan(self, index: int) -> _Plan:
+    def _nameserver_plan(self, index: int) -> _HostPlan:
         spec = self.scenario.nameservers[index]
-        return _Plan(spec.name, NAMESERVER, "", lambda host: Nameserver(host, spec.config))
+        return _HostPlan(spec.name, NAMESERVER, "", lambda host: Nameserver(host, spec.config))
 
-    def _broker_plan(self, spec: BrokerSpec, nameservers: tuple[str, ...]) -> _Plan:
+    def _broker_plan(self, spec: BrokerSpec, nameservers: tuple[str, ...]) -> _HostPlan:
         topics = tuple(
             TopicConfig(topic.name, topic.queues, topic.queues)
             for topic in self.scenario.topics
@@ -215,20 +251,20 @@ class Cluster:
 
         boot_spread_ms = self.scenario.broker_boot_spread_ms
         if not boot_spread_ms:
-            return _Plan(spec.name, BROKER, "", broker)
-        return _Plan(spec.name, BROKER, "", lambda host: SlowBoot(host, boot_spread_ms, broker))
+            return _HostPlan(spec.name, BROKER, "", broker)
+        return _HostPlan(spec.name, BROKER, "", lambda host: _SlowBoot(host, boot_spread_ms, broker))
 
-    def _consumer_plan(self, spec: ConsumerGroupSpec, name: str, nameservers: tuple[str, ...]) -> _Plan:
+    def _consumer_plan(self, spec: ConsumerGroupSpec, name: str, nameservers: tuple[str, ...]) -> _HostPlan:
         groups = [spec, *(it for it in self.scenario.consumers if it.share_process_with == spec.group)]
         if len(groups) > 1:
             consumers = tuple(
                 ConsumerOfProcess(it.group, it.topics, it.config, it.consume_ms, it.fail_times, it.expressions)
                 for it in groups
             )
-            return _Plan(name, CONSUMER, spec.group, lambda host: ConsumerProcess(host, consumers, nameservers))
+            return _HostPlan(name, CONSUMER, spec.group, lambda host: ConsumerProcess(host, consumers, nameservers))
         config = spec.config
         if isinstance(config, LitePullConsumerConfig):
-            return _Plan(
+            return _HostPlan(
                 name,
                 CONSUMER,
                 spec.group,
@@ -242,7 +278,7 @@ class Cluster:
                     expressions=spec.expressions,
                 ),
             )
-        return _Plan(
+        return _HostPlan(
             name,
             CONSUMER,
             spec.group,
@@ -258,8 +294,8 @@ class Cluster:
             ),
         )
 
-    def _producer_plan(self, spec: ProducerSpec, nameservers: tuple[str, ...]) -> _Plan:
-        return _Plan(
+    def _producer_plan(self, spec: ProducerSpec, nameservers: tuple[str, ...]) -> _HostPlan:
+        return _HostPlan(
             spec.name,
             PRODUCER,
             "",
@@ -276,24 +312,47 @@ class Cluster:
         )
 
 
+def namesrv_addr(cluster: Cluster, guest: str | None = None) -> str:
+    """The nameservers' addresses for a guest, `HOST:PORT;HOST:PORT`, as in RocketMQ's `NAMESRV_ADDR`.
+
+    Args:
+        cluster: in mode `live`.
+        guest: name of the guest; None: for guests without a name.
+
+    Raises:
+        NoAddressError: the cluster is not in mode `live`, or the scenario has no guest of that name.
+    """
+    carrier = cluster.world.fabric.carrier
+    if not cluster.world.clock.follows_wall or not isinstance(carrier, LoopbackCarrier):
+        raise NoAddressError("guests live in real time: only a cluster in mode live has an address for them")
+    named = {host.node: host.dialable for host in cluster.world.fabric.guests.named}
+    if guest is not None and guest not in named:
+        raise NoAddressError(f"no guest is called {guest}; the scenario has {', '.join(named) or 'none with a name'}")
+    dialable = carrier.physical_ip if guest is None else named[guest]
+    return ";".join(
+        f"{dialable(cluster.addresses[spec.name])}:{spec.config.listen_port}" for spec in cluster.scenario.nameservers
+    )
+
+
 _HOSTS_APART = 6
-"""Nodes of a scenario whose instants shall not move in step from seed to seed; further ones move like the first."""
+"""Dimensions of the even spread: with more nodes than this, some move in step from seed to seed."""
 
 
 def start_offsets_ms(seed: int, stream: str, count: int, spread_ms: int) -> list[int]:
-    """Each node's instant, drawn for itself: from 0 to `spread_ms`, both included."""
+    """Offset of each node's start in ms, drawn independently from 0 to `spread_ms`, both included."""
     chance = named_stream(seed, stream)
     return [chance.randrange(spread_ms + 1) for _ in range(count)]
 
 
 def even_start_offsets_ms(seed: int, stream: str, count: int, spread_ms: int, first: int) -> list[int]:
-    """Instants that consecutive seeds spread evenly: 30 of them leave no gap as wide as 30 draws would.
+    """Offsets of starts in ms that consecutive seeds spread evenly: 30 seeds leave smaller gaps than 30 draws.
 
-    From one seed to the next each node moves on by a share of the spread, round and round; the shares are powers
-    of a number for which points in so many dimensions stay far from each other (the generalised golden ratio).
+    From one seed to the next each node moves on by a fixed share of the spread, modulo the spread. The shares are
+    powers of the generalised golden ratio, which keeps points in several dimensions far from each other (an R
+    sequence).
 
     Args:
-        first: number of the first node among those of all kinds.
+        first: number of the first node among the nodes of all kinds.
     """
     shares = [_ratio() ** -(1 + (first + i) % _HOSTS_APART) for i in range(count)]
     begins = [named_stream(0, stream, str(i)).random() for i in range(count)]

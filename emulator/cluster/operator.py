@@ -1,72 +1,136 @@
-"""The operator: does to a running cluster what a plan says, and heals all of it."""
+"""The operator: begins and ends faults in a running cluster, and resolves their targets."""
 
 import attrs
 
 from emulator.base.chance import named_stream
 from emulator.cluster.cluster import Cluster
 from emulator.cluster.effects import Effects, Scene
-from emulator.cluster.targets import ClusterTargets
+from emulator.machine.host import PowerState
+from emulator.spec.model import BROKER, CONSUMER, NAMESERVER, PRODUCER
+from emulator.state.client_names import guest_of
 from emulator.state.owners import QueueOwners
 from faults.fault import Fault
 from faults.plan import Phase, Plan, Step, TimedFault
+from faults.target import Lead, Leading, group_of
 from nodes.cause import cause
 from nodes.fields import FieldError
+from nodes.protocol.model import MASTER_ID
 
 _NS_PER_MS = 1_000_000
+
+_ROLES = {
+    "nodes": (NAMESERVER, BROKER, CONSUMER, PRODUCER),
+    "servers": (NAMESERVER, BROKER),
+    "nameservers": (NAMESERVER,),
+    "brokers": (BROKER,),
+    "consumers": (CONSUMER,),
+    "producers": (PRODUCER,),
+}
+
+
+def asks_for_owner(fault: Fault) -> bool:
+    """Whether a target of the fault is the owner of a queue, so that owners must be known."""
+    return any(isinstance(target, Leading) and target.lead is Lead.OWNER for _, target in fault.scope.targets())
+
+
+class ClusterTargets:
+    """Finds the nodes of a target, such as `acting master of broker-a`; implements `faults.target.Cluster`.
+
+    Args:
+        cluster: that runs.
+        owners: owners of queues; must be notified of every row.
+    """
+
+    def __init__(self, cluster: Cluster, owners: QueueOwners) -> None:
+        self._cluster = cluster
+        self._owners = owners
+
+    def pool(self, pool: str) -> tuple[str, ...]:
+        """Nodes of a role or a group, in the order of the cluster."""
+        group = group_of(pool)
+        if group is not None:
+            return self._cluster.members(group)
+        hosts = self._cluster.hosts.values()
+        return tuple(host.name for host in hosts if host.role in _ROLES.get(pool, ()))
+
+    def leads(self, lead: Lead, of: str) -> tuple[str, ...]:
+        """The nodes that now have a lead: a master, slaves, an acting master, or an owner."""
+        if lead is Lead.OWNER:
+            # A fault can hit a guest's client only as a whole program.
+            return tuple(dict.fromkeys(map(guest_of, self._owners.of(of))))
+        group = sorted((s.broker_id, s.name) for s in self._cluster.scenario.brokers if s.broker_name == of)
+        match lead:
+            case Lead.MASTER:
+                return tuple(name for broker_id, name in group if broker_id == MASTER_ID)
+            case Lead.SLAVES:
+                return tuple(name for broker_id, name in group if broker_id != MASTER_ID)
+            case Lead.ACTING_MASTER:
+                return tuple(name for _, name in group if self._runs(name))[:1]
+
+    def _runs(self, name: str) -> bool:
+        return self._cluster.hosts[name].power_state is PowerState.RUNNING
 
 
 class Operator:
     """Begins and ends faults; each step begins a chain of causes.
 
     Args:
-        owners: who owns which queue; has to hear of every row where a fault asks for an owner.
+        cluster: that runs.
+        owners: owners of queues; must be notified of every row if a fault hits the owner of a queue.
     """
 
     def __init__(self, cluster: Cluster, owners: QueueOwners) -> None:
         self._world = cluster.world
         self._targets = ClusterTargets(cluster, owners)
         self.active: dict[str, TimedFault] = {}
-        """Faults that have begun and not ended, by id, with the nodes that they hit by name."""
-        self._holding: dict[str, Fault] = {}
-        """Of those, the ones that found whom they could hit."""
-        self._effects = Effects(Scene(cluster, self._holding))
+        """Mapping id -> active fault, with the names of the nodes that it hits."""
+        self._effective: dict[str, Fault] = {}
+        """Mapping id -> active fault that has targets."""
+        self._effects = Effects(Scene(cluster, self._effective))
 
     async def follow(self, plan: Plan, run_for_ms: int, begin_ns: int = 0) -> None:
-        """Do every step of a plan at its time; returns after the last."""
+        """Do every step of a plan at its time; returns after the last step.
+
+        Args:
+            plan: the faults.
+            run_for_ms: length of the run; ends every fault.
+            begin_ns: instant from which the plan counts.
+        """
         for step in plan.steps(run_for_ms):
             await self._world.sleep_until_ns(begin_ns + step.at_ms * _NS_PER_MS)
             await self.do(step)
 
     def resolve(self, timed: TimedFault) -> TimedFault:
-        """The same fault with the nodes that it would hit now, by name.
+        """Resolve the targets of a fault: the same fault with the names of the nodes that it would hit now.
 
         Raises:
-            FieldError: it would hit nobody.
+            FieldError: it would hit no node.
         """
+        # The name of the stream decides the draws of a seed, so it stays.
         chance = named_stream(self._world.seed, "whom", timed.id)
         scope = timed.fault.scope.resolve(self._targets, chance)
         return attrs.evolve(timed, fault=attrs.evolve(timed.fault, scope=scope))
 
     def expect_possible(self, fault: Fault) -> None:
-        """Refuse a fault that would change nothing now.
+        """Refuse a fault that would have no effect now.
 
         Args:
-            fault: with the nodes that it hits by name.
+            fault: resolved.
 
         Raises:
-            ImpossibleError: nobody whom it hits is in a state in which it makes sense.
+            ImpossibleError: no target is in a state in which the fault has an effect.
         """
         self._effects.of(fault).expect_possible(fault)
 
     async def do(self, step: Step) -> None:
-        """Begin or end one fault now; one that hits nobody now begins, and does nothing."""
+        """Begin or end one fault now; a fault without targets begins and has no effect."""
         if step.phase is Phase.BEGIN:
             await self._begin(step.timed)
         else:
             await self._end(step.timed)
 
     async def heal_all(self) -> None:
-        """End every fault that is active."""
+        """End every active fault."""
         for timed in list(self.active.values()):
             await self._end(timed)
 
@@ -76,13 +140,13 @@ class Operator:
         self._record(Phase.BEGIN, timed, asked)
         self.active[timed.id] = timed
         if found is not None:
-            self._holding[timed.id] = timed.fault
+            self._effective[timed.id] = timed.fault
             await self._effects.of(timed.fault).begin(timed.id, timed.fault)
 
     async def _end(self, asked: TimedFault) -> None:
         timed = self.active.pop(asked.id, asked)
         self._record(Phase.END, timed, asked)
-        fault = self._holding.pop(timed.id, None)
+        fault = self._effective.pop(timed.id, None)
         if fault is not None:
             await self._effects.of(fault).end(timed.id, fault)
 

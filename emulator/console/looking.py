@@ -36,7 +36,8 @@ async def _nodes(session: Session, _words: Words) -> Lines:
     hosts = session.cluster.hosts.values()
     rows = [(host.name, host.role, host.ip, host.power_state.value) for host in hosts]
     rows += [
-        (node, session.state.beliefs.role(node), client_id, "outside") for node, client_id in session.outside().items()
+        (node, session.state.beliefs.role(node), client_id, "outside")
+        for node, client_id in session.guest_clients().items()
     ]
     width = max(len(name) for name, *_ in rows)
     return tuple(f"{name:<{width}}  {role:<10}  {at:<12}  {state}" for name, role, at, state in rows)
@@ -152,8 +153,8 @@ LOOKING = (
 
 async def _why(session: Session, words: Words) -> Lines:
     from emulator.why.answer import answer  # noqa: PLC0415 - who never asks does not wait for Arrow's computing
-    from emulator.why.names import names_of  # noqa: PLC0415
     from emulator.why.question import WhyError  # noqa: PLC0415
+    from emulator.why.words import names_of  # noqa: PLC0415
 
     try:
         session.cluster.world.recorder.flush()

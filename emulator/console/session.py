@@ -13,7 +13,7 @@ from emulator.cluster.operator import Operator
 from emulator.console.verb import Lines, Verb, VerbError, do, split
 from emulator.machine.host import EmulatedHost
 from emulator.spec.section import SpecError
-from emulator.spec.targets import check_fault, outside
+from emulator.spec.targets import check_fault, guest_names
 from emulator.state.event_lines import EventLines
 from emulator.state.live import LiveState
 from faults.fault import Fault
@@ -88,7 +88,7 @@ class Session:
         """Names of all nodes in the order of the cluster, then of the clients of programs outside as they came."""
         return tuple(dict.fromkeys([*self.cluster.hosts, *self.state.beliefs.nodes()]))
 
-    def outside(self) -> dict[str, str]:
+    def guest_clients(self) -> dict[str, str]:
         """Node -> client id of every client of a program outside that is there now."""
         found = {node: client_id for client_id, node in self.cluster.names.items() if node not in self.cluster.hosts}
         return {node: client_id for node, client_id in found.items() if self.state.beliefs.is_alive(node)}
@@ -119,7 +119,7 @@ class Session:
         Raises:
             VerbError: there is neither a node nor a program outside of that name.
         """
-        if name not in outside(self.cluster.scenario):
+        if name not in guest_names(self.cluster.scenario):
             self.host(name)
 
     async def begin(self, fault: Fault) -> TimedFault:

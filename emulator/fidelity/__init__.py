@@ -1,1 +1,4 @@
-"""Every trap of RocketMQ, and what became of it here."""
+"""The fidelity ledger: every trap of RocketMQ, and whether the emulator reproduces it.
+
+May import `state` and what is below it; imports nothing of the emulator so far.
+"""

@@ -1,10 +1,10 @@
-"""The ledger of fidelity: every trap of RocketMQ, and what this emulator makes of it.
+"""The fidelity ledger: every trap of RocketMQ, and whether the emulator reproduces it.
 
-A trap is a behaviour that a re-implementation easily gets wrong: M1 to M72
-about membership, C1 to C50 about consumption; Y1 to Y19 and X1 to X22 are what
-running the real system taught about either. `traps.toml` lists them
-all, with a reason for each that is absent; `ledger.json` holds what
-the marks of the tests say (`make ledger` writes it, a test compares the two).
+A trap is a behaviour that a re-implementation easily gets wrong: M1 and on
+concern membership, C1 and on consumption; Y1 and X1 and on were found by running
+the real system. `traps.toml` lists all of them, with a reason for each that is
+absent. `ledger.json` holds the marks of the tests; `make ledger` writes it, and
+a test checks that it is up to date.
 """
 
 import json
@@ -33,15 +33,15 @@ class Trap:
     """One behaviour in the catalogue."""
 
     id: str
-    """`M1`..`M72`, `C1`..`C50`, `Y1`..`Y19` or `X1`..`X22`."""
+    """A letter and a number: `M43`."""
     title: str
     absent: str
-    """Why it is not reproduced, as long as no test names it."""
+    """Reason why it is not reproduced, for a trap without tests."""
 
 
 @attrs.frozen
 class TrapMark:
-    """What the mark of one test says about one trap."""
+    """The mark of one test about one trap."""
 
     trap: str
     test: str
@@ -53,37 +53,37 @@ class TrapMark:
 
 @attrs.frozen
 class LedgerRow:
-    """One trap and its fate."""
+    """One trap with its status."""
 
     trap: str
     title: str
     status: Status
     tests: tuple[str, ...]
-    """Node ids of the tests that prove it; none where it is absent."""
+    """Node ids of its tests; empty if it is absent."""
     note: str
     """Simplified: how. Absent: why."""
 
 
 @cache
 def catalogue() -> tuple[Trap, ...]:
-    """All traps: M1 to M72, C1 to C50, Y1 to Y19, X1 to X22."""
+    """All traps, in the order of `traps.toml`."""
     tables = tomllib.loads(_data("traps.toml"))
     return tuple(Trap(trap, entry["title"], entry["absent"]) for trap, entry in tables.items())
 
 
 def recorded_marks() -> tuple[TrapMark, ...]:
-    """The marks of the tests that this version was built with."""
+    """The marks of the tests, as recorded with this version."""
     entries = json.loads(_data("ledger.json"))
     return tuple(TrapMark(entry["trap"], entry["test"], Status(entry["status"]), entry["note"]) for entry in entries)
 
 
 def ledger(marks: tuple[TrapMark, ...] | None = None) -> list[LedgerRow]:
-    """What has become of every trap.
+    """The status of every trap.
 
-    A trap is simplified as soon as one of its tests says so.
+    A trap is simplified if one of its tests says so.
 
     Args:
-        marks: the marks to judge by; by default those recorded with this version.
+        marks: marks of tests; by default those recorded with this version.
 
     Returns:
         One row per trap, in the order of the catalogue.
@@ -93,7 +93,7 @@ def ledger(marks: tuple[TrapMark, ...] | None = None) -> list[LedgerRow]:
 
 
 def brief(row: LedgerRow) -> dict[str, str]:
-    """A row for programs: trap, status, test (the first that proves it, empty where it is absent), note."""
+    """A row for JSON: trap, status, test (the first one, empty if the trap is absent), note."""
     return {
         "trap": row.trap,
         "status": row.status.value,
@@ -119,7 +119,7 @@ _STYLE = {Status.REPRODUCED: "green", Status.SIMPLIFIED: "yellow", Status.ABSENT
 
 
 def render(rows: Sequence[LedgerRow]) -> RenderableType:
-    """The ledger as a table, and how many traps there are of each status."""
+    """The ledger as a table, with the number of traps of each status."""
     table = Table(box=None, pad_edge=False)
     for column in ("trap", "status", "tests"):
         table.add_column(column, no_wrap=True, justify="right" if column == "tests" else "left")

@@ -1,1 +1,4 @@
-"""What programs outside believe and hold, judged at their end of the wire from what they ask and what they are told."""
+"""The beliefs and queues of guests, inferred from the frames that they send and receive.
+
+May import `state`, `machine`, `network` and what is below them.
+"""

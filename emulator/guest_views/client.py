@@ -1,4 +1,4 @@
-"""What one client outside believes and holds, in the rows that an emulated consumer or producer writes about itself."""
+"""One client of a guest: its beliefs and queues, recorded as an emulated consumer records its own."""
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable
@@ -9,7 +9,7 @@ from emulator.guest_views.holds import Holds
 from emulator.spec.model import CONSUMER, PRODUCER
 from emulator.state.client_names import ClientName
 from emulator.state.owners import GroupQueue
-from emulator.trace.recorder import Source
+from emulator.trace.recorder import NodeIdentity
 from nodes.beliefs import Belief, BeliefKind, Event, Json, Lifecycle, LifecycleEvent, Ownership, OwnershipEvent
 from nodes.cause import NO_CAUSE
 from nodes.protocol.java import java_sorted
@@ -17,33 +17,33 @@ from nodes.protocol.model import ConsumerData, ConsumeType, HeartbeatData, Messa
 from nodes.routes import route_in_brief, topic_subscribe_info
 
 NOTICE_LEADS_MS = 2_000
-"""A pass follows a notice at once, or as much later as passes are kept apart (1 s)."""
-Record = Callable[[Source, Event, int], None]
-"""Writes an event of a client with its cause."""
+"""Longest time from a notification to the pass that it causes; passes are at least 1 s apart."""
+Record = Callable[[NodeIdentity, Event, int], None]
+"""Records an event of a client with its cause."""
 FindRoute = Callable[[str], TopicRouteData | None]
-"""Topic -> the route that the client was told last."""
+"""Returns the route of a topic that the client received last."""
 
 
 @attrs.frozen
 class _Group:
-    """A consumer group as the client's heartbeats tell of it."""
+    """A consumer group as the client's heartbeats describe it."""
 
     divides_queues: bool
-    """Its members share the queues out; else all read all (broadcasting), or nobody owns any (POP)."""
+    """Whether its members divide the queues; not so for broadcasting and POP."""
     topics: tuple[str, ...]
 
 
 class GuestClient:
-    """One client id of a program outside.
+    """One client of a guest.
 
     Args:
-        name: by which the trace knows it.
-        client_id: as its heartbeats have it.
-        record: where rows go.
-        find_route: what it was told of a topic.
+        name: its name in the trace.
+        client_id: from its heartbeats.
+        record: records an event.
+        find_route: finds the route of a topic.
 
     Emits:
-        ROUTE, VIEW, acquired, dropped, locked and unlocked queues; started, ready, stopped and killed, for its process.
+        ROUTE and VIEW; queues acquired, dropped, locked and unlocked; its process started, ready, stopped and killed.
     """
 
     def __init__(self, name: ClientName, client_id: str, record: Record, find_route: FindRoute) -> None:
@@ -51,9 +51,9 @@ class GuestClient:
         self.client_id = client_id
         self.holds = Holds()
         self.has_left = False
-        """It has said farewell for every group."""
+        """Whether it has unregistered from every group."""
         self.said_ms = 0
-        self._source = Source(name.node, PRODUCER, name.incarnation)
+        self._source = NodeIdentity(name.node, PRODUCER, name.incarnation)
         self._record = record
         self._find_route = find_route
         self._has_started = False
@@ -62,30 +62,30 @@ class GuestClient:
         self._believed: dict[tuple[BeliefKind, str], Json] = {}
         self._locked: dict[GroupQueue, None] = {}
         self._divided_by: dict[str, int] = {}
-        """Group -> row of the answer from which it divided last."""
+        """Mapping group -> seq of the member list from which it allocated last."""
         self._notices: dict[str, tuple[int, int]] = {}
-        """Group -> row and time of the last notice that its members changed."""
+        """Mapping group -> (seq, time) of the last notification that its members changed."""
 
     @property
     def groups(self) -> Iterable[str]:
-        """Consumer groups that it is in."""
+        """Consumer groups of the client."""
         return self._groups
 
     def owns_of(self, group: str, topic: str) -> bool:
-        """Whether whoever pulls a queue of this topic for the group is its owner."""
+        """Whether a pull of this topic for the group means that the client owns the queue."""
         known = self._groups.get(group)
         return known is not None and known.divides_queues and topic in known.topics
 
     # --- its life -----------------------------------------------------------------
 
     def heartbeat(self, data: HeartbeatData) -> None:
-        """It tells who it is; groups that a heartbeat leaves out are kept until it says farewell."""
+        """Process a heartbeat; groups that are missing in it are kept until the client unregisters."""
         before = (tuple(self._groups), self._source.role)
         self.has_left = False
         self._producer_groups |= dict.fromkeys(producer.group_name for producer in data.producer_data_set)
         for consumer in data.consumer_data_set:
             known = self._groups.get(consumer.group_name)
-            # The second kind of heartbeat leaves out what the broker knows already.
+            # A V2 heartbeat leaves out the subscriptions that the broker knows already.
             topics = known.topics if known is not None and data.without_sub else _topics(consumer)
             self._groups[consumer.group_name] = _Group(_divides_queues(consumer), topics)
         self._source.role = CONSUMER if self._groups else self._source.role
@@ -97,7 +97,7 @@ class GuestClient:
             self._write(Lifecycle(LifecycleEvent.READY, ",".join(self._groups)))
 
     def unregister(self, producer_group: str | None, consumer_group: str | None) -> None:
-        """It says farewell for a group: to each broker in turn, and means it from the first one on."""
+        """Process an unregistration; it is sent to each broker, and the first one counts."""
         self._producer_groups.pop(producer_group or "", None)
         if self._groups.pop(consumer_group or "", None) is not None:
             for queue in self.holds.queues():
@@ -106,19 +106,19 @@ class GuestClient:
         self.has_left = not self._groups and not self._producer_groups
 
     def end(self, event: LifecycleEvent, detail: str) -> None:
-        """Its process is over, as far as can be seen."""
+        """Record the end of its process."""
         self._write(Lifecycle(event, detail))
 
-    # --- what it is told ------------------------------------------------------------
+    # --- answers and notifications ------------------------------------------------------------
 
     def told_route(self, topic: str, route: TopicRouteData, source: str, cause: int) -> None:
-        """A nameserver has answered."""
+        """A nameserver has answered with a route."""
         self._believe(BeliefKind.ROUTE, topic, route_in_brief(route), source, cause)
 
     def told_members(self, group: str, client_ids: tuple[str, ...], source: str, cause: int) -> None:
-        """A broker has answered who is in the group: a pass allocates from that, and from the routes it has.
+        """A broker has answered with the members of a group; a pass allocates from them and from the client's routes.
 
-        What is not in the route any more, no strategy can give it.
+        A queue that is no longer in the route is dropped, since no strategy can allocate it.
         """
         known = self._groups.get(group)
         if known is None or not known.divides_queues:
@@ -138,11 +138,11 @@ class GuestClient:
                     self.give_up(held)
 
     def told_change(self, group: str, cause: int, now_ms: int) -> None:
-        """A broker says that the members of a group have changed."""
+        """A broker has notified that the members of a group changed."""
         self._notices[group] = (cause, now_ms)
 
     def told_locks(self, asked: Iterable[GroupQueue], granted: Iterable[GroupQueue], cause: int) -> None:
-        """A broker has locked some of the queues that were asked for."""
+        """A broker has granted locks for some of the requested queues."""
         kept = dict.fromkeys(granted)
         for queue in asked:
             if queue in kept and queue not in self._locked:
@@ -151,26 +151,26 @@ class GuestClient:
             elif queue not in kept:
                 self._unlock(queue, cause)
 
-    # --- what it asks for -----------------------------------------------------------
+    # --- requests -------------------------------------------------------------------
 
     def cause_of_pass(self, group: str, now_ms: int) -> int:
-        """What made it ask who is in the group: a notice of just now, else nothing that is known."""
+        """The cause of a request for the members of a group: a recent notification, else unknown."""
         seq, told_ms = self._notices.get(group, (NO_CAUSE, 0))
         return seq if seq and now_ms - told_ms <= NOTICE_LEADS_MS else NO_CAUSE
 
     def pull(self, queue: GroupQueue, asked: Hashable, offset: int, now_ms: int) -> None:
-        """It asks for messages; `asked` tells this pull from all others."""
+        """The client pulls a queue; `asked` identifies the pull."""
         if self.holds.pull(queue, asked, offset, now_ms):
             self._own(OwnershipEvent.ACQUIRED, queue, offset, self._divided_by.get(queue.group, NO_CAUSE))
 
     def unlock(self, queue: GroupQueue) -> None:
-        """It gives a lock back, which it does with the queue."""
+        """The client unlocks a queue, which also drops it."""
         self._unlock(queue, self._divided_by.get(queue.group, NO_CAUSE))
         if queue in self.holds:
             self.give_up(queue)
 
     def give_up(self, queue: GroupQueue) -> None:
-        """It does not hold the queue any more."""
+        """The client does not hold a queue any more."""
         offset, cause = self.holds.offset(queue), self._divided_by.get(queue.group, NO_CAUSE)
         self.holds.give_up(queue)
         self._own(OwnershipEvent.DROPPED, queue, offset, cause)
@@ -194,7 +194,7 @@ class GuestClient:
 
 
 def queue_of(group: str, queue: MessageQueue) -> GroupQueue:
-    """A queue as a group sees it."""
+    """The queue of a group."""
     return GroupQueue(group, queue.topic, queue.broker_name, queue.queue_id)
 
 

@@ -1,4 +1,4 @@
-"""One connection of a program outside, watched: by the code of each frame, what it says of the program's views."""
+"""The watch of one connection of a guest: each frame is handled by its code."""
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -18,49 +18,50 @@ from nodes.protocol.registry import decode_body_cached, decode_header
 
 T = TypeVar("T")
 IN_FLIGHT_MAX = 1_000
-"""Requests whose answers are awaited; of more the oldest are forgotten."""
+"""Requests that wait for an answer; beyond that the oldest are forgotten."""
 _NOT_RETRY = len(RETRY_TOPIC_PREFIX)
 
 
 @attrs.frozen
 class ToldRoute:
-    """A route as a nameserver told it."""
+    """A route in the answer of a nameserver."""
 
     route: TopicRouteData
     source: str
     cause: int
-    """Row of the answer."""
+    """Seq of the answer."""
 
 
 class Clients(Protocol):
-    """All clients of all guests, as far as one connection needs them."""
+    """All clients of all guests, as one connection sees them."""
 
     @property
     def now_ms(self) -> int:
         """Milliseconds since the run began."""
 
-    def introduce(self, connection: "WatchedConnection", client_id: str, *, is_new: bool = False) -> None:
-        """A connection says whose it is."""
+    def bind_to(self, connection: "WatchedConnection", client_id: str, *, is_new: bool = False) -> None:
+        """Bind a connection to the client that it names."""
 
-    def guess_speaker(self, connection: "WatchedConnection", group: str) -> None:
-        """Bind a connection that has not said whose it is, if only one client can have dialled there."""
+    def guess_client(self, connection: "WatchedConnection", group: str) -> None:
+        """Bind a connection without a client, if only one client can have opened it."""
 
     def settle_routes(self, program: str) -> None:
-        """Have clients believe what nameservers told, as soon as it is known who they are."""
+        """Pass received routes to their clients, as soon as these are known."""
 
     def ended(self, connection: "WatchedConnection", *, by_node: bool) -> None:
-        """A connection is over."""
+        """A connection has ended."""
 
 
 class WatchedConnection:
-    """What passes between one program and one node.
+    """The watch of the frames between one guest and one node.
 
-    A frame that is no proper one is left to the node, which refuses it: it says nothing of anybody's views.
+    A malformed frame is ignored here; the node refuses it.
 
     Args:
-        program: node name of the program.
-        node: whom it has dialled.
-        address: of that node.
+        clients: of all guests.
+        program: node name of the guest.
+        node: name of the node that it has dialed.
+        address: of that node, `ip:port`.
         broker_name: of that node; empty for a nameserver.
     """
 
@@ -69,17 +70,17 @@ class WatchedConnection:
         self.node = node
         self.broker_name = broker_name
         self.client: GuestClient | None = None
-        """Who speaks, once that is known."""
+        """The client of this connection, once it is known."""
         self.routes: dict[str, ToldRoute] = {}
         self.unsettled: dict[str, None] = {}
-        """Topics whose routes nobody believes yet, for it is not known who was told."""
+        """Topics whose routes wait until the client of the connection is known."""
         self.retry_groups: dict[str, None] = {}
-        """Consumer groups whose retry topics it asked for: that is what tells connections to a nameserver apart."""
+        """Consumer groups whose retry topics it requested; they distinguish connections to a nameserver."""
         self._clients = clients
         self._address = address
         self._pulls: dict[int, GroupQueue] = {}
         self._asked: dict[int, str] = {}
-        """Opaque -> group, or topic, that was asked for."""
+        """Mapping opaque -> requested group or topic."""
         self._locks: dict[int, tuple[GroupQueue, ...]] = {}
         self._on_said: Mapping[int, Callable[[Command], int]] = {
             RequestCode.PULL_MESSAGE: self._pull,
@@ -92,7 +93,7 @@ class WatchedConnection:
             RequestCode.UNLOCK_BATCH_MQ: self._unlock,
             RequestCode.GET_ROUTEINFO_BY_TOPIC: self._ask_route,
         }
-        """Code -> what it says; each gives the row that led to the request, where that is known."""
+        """Mapping code -> handler of a request; returns the seq of its cause, if known."""
         self._on_told: Mapping[int, Callable[[Command], None]] = {
             RequestCode.PULL_MESSAGE: self._pulled,
             RequestCode.LITE_PULL_MESSAGE: self._pulled,
@@ -103,36 +104,36 @@ class WatchedConnection:
         }
 
     def said(self, command: Command) -> Command:
-        """A request of the program."""
+        """A request of the guest."""
         if command.is_response or command.code not in self._on_said:
             return command
         try:
-            led = self._on_said[command.code](command)
+            cause_seq = self._on_said[command.code](command)
         except ProtocolError:
             return command
         if self.client is not None:
             self.client.said_ms = self._clients.now_ms
-        return command._replace(cause=led) if led else command
+        return command._replace(cause=cause_seq) if cause_seq else command
 
     def told(self, command: Command) -> None:
-        """An answer, or a request of the node."""
-        hear = self._on_told.get(command.request_code or command.code)
-        if hear is not None:
+        """An answer or a request of the node."""
+        handler = self._on_told.get(command.request_code or command.code)
+        if handler is not None:
             with suppress(ProtocolError):
-                hear(command)
+                handler(command)
 
     def ended(self, *, by_node: bool) -> None:
-        """It is over; whoever still wants a queue of this broker dials anew."""
+        """The connection has ended; a client that still holds queues of this broker opens a new one."""
         if self.client is not None:
             for opaque, queue in self._pulls.items():
                 self.client.holds.answered(queue, (self, opaque), self._clients.now_ms, with_messages=False)
         self._clients.ended(self, by_node=by_node)
 
-    # --- what it says -------------------------------------------------------------
+    # --- requests -----------------------------------------------------------------
 
     def _heartbeat(self, command: Command) -> int:
         data = decode_body_cached(HeartbeatData, command.body)
-        self._clients.introduce(self, data.client_id, is_new=True)
+        self._clients.bind_to(self, data.client_id, is_new=True)
         if self.client is not None:
             self.client.heartbeat(data)
         self._clients.settle_routes(self.program)
@@ -140,14 +141,14 @@ class WatchedConnection:
 
     def _unregister(self, command: Command) -> int:
         header = decode_header(headers.UnregisterClientRequestHeader, command.ext_fields)
-        self._clients.introduce(self, header.client_id)
+        self._clients.bind_to(self, header.client_id)
         if self.client is not None:
             self.client.unregister(header.producer_group, header.consumer_group)
         return NO_CAUSE
 
     def _pull(self, command: Command) -> int:
         header = decode_header(headers.PullMessageRequestHeader, command.ext_fields)
-        client = self._speaker(header.consumer_group)
+        client = self._client_of(header.consumer_group)
         if client is not None and client.owns_of(header.consumer_group, header.topic):
             queue = self._queue(header)
             _keep(self._pulls, command.opaque, queue)
@@ -156,7 +157,7 @@ class WatchedConnection:
 
     def _commit(self, command: Command) -> int:
         header = decode_header(headers.UpdateConsumerOffsetRequestHeader, command.ext_fields)
-        client = self._speaker(header.consumer_group)
+        client = self._client_of(header.consumer_group)
         if client is not None and header.queue_id is not None and header.commit_offset is not None:
             client.holds.commit(self._queue(header), header.commit_offset, self._clients.now_ms)
         return NO_CAUSE
@@ -164,12 +165,12 @@ class WatchedConnection:
     def _ask_members(self, command: Command) -> int:
         group = decode_header(headers.ConsumerGroupRequestHeader, command.ext_fields).consumer_group
         _keep(self._asked, command.opaque, group)
-        client = self._speaker(group)
+        client = self._client_of(group)
         return NO_CAUSE if client is None else client.cause_of_pass(group, self._clients.now_ms)
 
     def _lock(self, command: Command) -> int:
         body = decode_body_cached(bodies.LockBatchRequestBody, command.body)
-        self._clients.introduce(self, body.client_id)
+        self._clients.bind_to(self, body.client_id)
         queues = tuple(queue_of(body.consumer_group, queue) for queue in body.mq_set)
         _keep(self._locks, command.opaque, queues)
         if self.client is not None:
@@ -179,7 +180,7 @@ class WatchedConnection:
 
     def _unlock(self, command: Command) -> int:
         body = decode_body_cached(bodies.LockBatchRequestBody, command.body)
-        self._clients.introduce(self, body.client_id)
+        self._clients.bind_to(self, body.client_id)
         if self.client is not None:
             for queue in body.mq_set:
                 self.client.unlock(queue_of(body.consumer_group, queue))
@@ -192,7 +193,7 @@ class WatchedConnection:
             self.retry_groups[topic[_NOT_RETRY:]] = None
         return NO_CAUSE
 
-    # --- what it is told ------------------------------------------------------------
+    # --- answers and notifications ------------------------------------------------------------
 
     def _pulled(self, command: Command) -> None:
         queue = self._pulls.pop(command.opaque, None)
@@ -225,16 +226,16 @@ class WatchedConnection:
             self.routes[topic] = ToldRoute(route, self._address, cause.get())
             self._clients.settle_routes(self.program)
 
-    def _speaker(self, group: str) -> GuestClient | None:
-        """Who speaks for a group here: pulls and commits do not say it."""
+    def _client_of(self, group: str) -> GuestClient | None:
+        """The client behind a request for a group; pulls and commits do not name it."""
         if self.client is None:
-            self._clients.guess_speaker(self, group)
+            self._clients.guess_client(self, group)
         return self.client
 
     def _queue(
         self, header: headers.PullMessageRequestHeader | headers.UpdateConsumerOffsetRequestHeader
     ) -> GroupQueue:
-        # Clients of 4.x do not name the broker; a slave bears the name of its group.
+        # Clients of 4.x do not send the brokerName; a slave has that of its master.
         broker_name = header.bname or self.broker_name
         return GroupQueue(header.consumer_group, header.topic, broker_name, header.queue_id or 0)
 

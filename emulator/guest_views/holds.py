@@ -1,20 +1,20 @@
-"""Which queues a client outside holds: a table of what it asks for, and of how long each request speaks for it.
+"""The queues that a guest's client holds, inferred from its requests: a table with a timeout per kind of request.
 
-Nobody sees into a program that is not ours. It holds a queue from its first pull on, and gives it up when it says so
-(that is for others to find out), or when it is silent about it for longer than a client of 5.3.3 that holds it can be.
-The bounds are made of the client's own constants:
+The inside of a guest is not visible. A client holds a queue from its first pull on. It has dropped the queue when it
+says so (the caller detects that), or when it sends no request about the queue for longer than a client of 5.3.3 that
+holds it could. The timeouts follow from the client's constants:
 
-* it waits 30 s for the answer to a pull that the broker holds (`consumerTimeoutMillisWhenSuspend`), then 3 s more
+* a client waits 30 s for the answer to a held pull (`consumerTimeoutMillisWhenSuspend`), then 3 s more
   (`pullTimeDelayMillsWhenException`) until it pulls again;
-* a pull that was answered without messages is repeated at once, after an error within those 3 s;
-* one that was answered with messages may be the last for a while if it has filled the cache (1000 of a queue,
-  `pullThresholdForQueue`): nothing is pulled until the listener has made room. Commits go on meanwhile;
-* offsets are committed every 5 s (`persistConsumerOffsetInterval`), by the Java client also where nothing is new.
-  Of a client that was seen to do so, a queue that is left out of a round is given up;
-* the locks of queues in order are renewed every 20 s (`rebalanceLockInterval`).
+* after an answer without messages it pulls again at once, after an error within those 3 s;
+* after an answer with messages it may pause if its cache is full (1000 messages of a queue,
+  `pullThresholdForQueue`), until the listener has consumed some. Commits continue meanwhile;
+* it commits offsets every 5 s (`persistConsumerOffsetInterval`); the Java client also commits unchanged offsets.
+  Once a client has been seen to do so, it has dropped a queue that is missing in a round of commits;
+* it renews the locks of ordered queues every 20 s (`rebalanceLockInterval`).
 
-2 s are added for what runs late. Silence proves nothing while the client says nothing at all (it may be frozen), nor
-while the broker cannot be reached. That somebody else pulls a queue ends nobody's hold: that is an overlap.
+2 s are added for delays. Silence proves nothing while the client sends no request at all (it may be frozen), nor
+while the broker is unreachable. A pull by another client ends no hold: that is an overlap.
 """
 
 from collections.abc import Hashable
@@ -26,62 +26,62 @@ from emulator.state.owners import GroupQueue
 
 LATE_MS = 2_000
 PULL_UNANSWERED_MS = 30_000 + 3_000 + LATE_MS
-"""From a pull to the next one, where the answer never comes; also how long a full cache may do without a commit."""
+"""From an unanswered pull to the next one; also the longest pause of a full cache without a commit."""
 PULL_AGAIN_MS = 3_000 + LATE_MS
 """From an answer, or the end of a connection, to the next pull, unless the cache may be full."""
 FULL_FROM = 900
-"""A cache may be full where the last pull was so far ahead of the last commit: it brought 32 messages more at most."""
+"""A cache may be full if the last pull was this far ahead of the last commit; a pull adds at most 32 messages."""
 COMMIT_ROUND_MS = 5_000
 COMMIT_MS = COMMIT_ROUND_MS + LATE_MS
 """From a commit to the next one."""
 ROUNDS_ALONE_MS = 3 * COMMIT_ROUND_MS
-"""How long a client that commits in every round may leave its only queue out."""
+"""How long a client that commits in every round may omit its only queue."""
 LOCK_MS = 20_000 + LATE_MS
 """From a lock to its renewal."""
 ROUND_SPREAD_MS = 1_000
-"""Within this before and after a commit of a round are those of all other queues."""
+"""The commits of a round are within this time of each other."""
 _NEXT_ROUND_MS = COMMIT_ROUND_MS - 500
-"""Two commits of a queue, at least so far apart, belong to two rounds: one at a hand-over mostly comes between."""
+"""Two commits of a queue that are at least this far apart belong to two rounds."""
 _REPEATS_MIN = 2
-"""Rounds in which one offset was committed again, for a client to be one of that kind: one hand-over looks the same."""
+"""Repeated commits of an unchanged offset that show that a client does this; a single one may be a hand-over."""
 
 
 class _Pull(Enum):
-    """What became of the last pull of a queue."""
+    """The outcome of the last pull of a queue."""
 
     WAITS = auto()
     FOUND = auto()
     NOTHING = auto()
-    """Also an error, and the end of the connection."""
+    """No messages, an error, or the end of the connection."""
 
 
 @attrs.define
 class _Hold:
-    """What is known of one queue."""
+    """The state of one queue that is held."""
 
     offset: int
-    """From which the next message is to be committed: the last commit, or where it began to pull."""
+    """The last commit, or the offset of the first pull."""
     pulled_ms: int
-    """When it was last pulled, or that pull was answered."""
+    """Time of the last pull or of its answer."""
     sign_ms: int
-    """When it was last pulled or committed."""
+    """Time of the last pull or commit."""
     asked: Hashable
-    """The last pull."""
+    """Identifies the last pull."""
     pulled_offset: int
     pull: _Pull = _Pull.WAITS
     commit_until_ms: int = 0
     lock_until_ms: int = 0
     excused_until_ms: int = 0
     committed_ms: int = -1
-    """-1: never since it is held."""
+    """Time of the last commit; -1: none since the queue is held."""
     round_ms: int = -1
-    """When it was last committed in a round; -1: never since it is held."""
+    """Time of the last commit in a round; -1: none since the queue is held."""
     repeats: int = 0
-    """Rounds so far in which its last offset was committed again."""
+    """Rounds in which its last offset was committed again."""
 
     @property
     def due_ms(self) -> int:
-        """When silence begins to mean something."""
+        """When the last timeout of the queue expires."""
         return max(self._pull_until_ms, self.commit_until_ms, self.lock_until_ms, self.excused_until_ms)
 
     @property
@@ -91,7 +91,7 @@ class _Hold:
 
 
 class Holds:
-    """The queues of one client; times are milliseconds of one clock and never go back."""
+    """The queues of one client; times are ms of one clock that never goes back."""
 
     def __init__(self) -> None:
         self._held: dict[GroupQueue, _Hold] = {}
@@ -101,20 +101,22 @@ class Holds:
         return queue in self._held
 
     def queues(self) -> tuple[GroupQueue, ...]:
-        """All that are held, in the order in which they were taken."""
+        """All held queues, in the order in which they were acquired."""
         return tuple(self._held)
 
     def offset(self, queue: GroupQueue) -> int:
-        """The last commit of a queue that is held; -1: none."""
+        """The last commit of a held queue; -1: none."""
         hold = self._held[queue]
         return hold.offset if hold.committed_ms >= 0 else -1
 
     def pull(self, queue: GroupQueue, asked: Hashable, offset: int, now_ms: int) -> bool:
-        """The client asks for messages; returns whether it did not hold the queue before.
+        """The client pulls a queue; returns whether this acquires the queue.
 
         Args:
-            asked: tells this pull from all others.
-            offset: of the first message that is wanted.
+            queue: of a group.
+            asked: identifies the pull.
+            offset: of the first requested message.
+            now_ms: current time.
         """
         hold = self._held.get(queue)
         if hold is None:
@@ -125,13 +127,13 @@ class Holds:
         return False
 
     def answered(self, queue: GroupQueue, asked: Hashable, now_ms: int, *, with_messages: bool) -> None:
-        """A pull has come to an end, or its connection has; of all but the last one that means nothing."""
+        """A pull was answered, or its connection has ended; only the last pull of a queue counts."""
         hold = self._held.get(queue)
         if hold is not None and hold.asked == asked:
             hold.pulled_ms, hold.pull = now_ms, _Pull.FOUND if with_messages else _Pull.NOTHING
 
     def commit(self, queue: GroupQueue, offset: int, now_ms: int) -> None:
-        """The client commits; of a queue that it does not hold it says nothing, for who lets go commits, too."""
+        """The client commits an offset; ignored for a queue that is not held, since a drop also commits."""
         hold = self._held.get(queue)
         if hold is None:
             return
@@ -143,27 +145,27 @@ class Holds:
         hold.commit_until_ms = now_ms + COMMIT_MS
 
     def lock(self, queue: GroupQueue, now_ms: int) -> None:
-        """The client asks for the order lock of a queue, or renews it."""
+        """The client requests or renews the lock of a queue."""
         hold = self._held.get(queue)
         if hold is not None:
             hold.lock_until_ms = now_ms + LOCK_MS
 
     def excuse(self, broker_name: str, now_ms: int) -> None:
-        """A broker cannot be reached: nobody can ask it for anything."""
+        """A broker is unreachable: extend the timeouts of its queues."""
         for queue, hold in self._held.items():
             if queue.broker_name == broker_name:
                 hold.sign_ms, hold.excused_until_ms = now_ms, now_ms + PULL_AGAIN_MS
 
     def give_up(self, queue: GroupQueue) -> None:
-        """It is not held any more."""
+        """Remove a queue."""
         self._held.pop(queue, None)
 
     def silent(self, now_ms: int, said_ms: int) -> tuple[GroupQueue, ...]:
-        """The queues that the client cannot be holding any more.
+        """The queues whose timeouts have expired, which the client cannot be holding any more.
 
         Args:
-            now_ms: the present.
-            said_ms: when the client last said anything.
+            now_ms: current time.
+            said_ms: time of the client's last request of any kind.
         """
         return tuple(queue for queue in self._held if self._is_silent(queue, now_ms, said_ms))
 

@@ -1,4 +1,4 @@
-"""The clocks of an emulated machine: the wall clock may be wrong, the monotonic one never is."""
+"""The clocks of an emulated machine: faults affect the wall clock, never the monotonic clock."""
 
 import attrs
 
@@ -6,24 +6,24 @@ from emulator.base.hits import Hits
 from emulator.time.timeline import Timeline
 
 SLEW_PARTS = 12
-"""How fast a clock is led back without a step: chrony's `maxslewrate`, a twelfth of the time that passes."""
+"""Slew rate as a share of the elapsed time, one twelfth: chrony's `maxslewrate`."""
 _NS_PER_MS = 1_000_000
 _MILLION = 1_000_000
 
 
 @attrs.frozen
 class ClockError:
-    """How wrong a clock is: by an offset, and by what it has gained since."""
+    """The error of a wall clock that one fault causes: an offset, and a drift since its begin."""
 
     fault_id: str
     begin_ns: int
     offset_ns: int = 0
     ppm: int = 0
     slewing: bool = False
-    """It is led back to the right time, and right once the offset is used up."""
+    """Whether the offset is being slewed back to 0."""
 
     def at_ns(self, now_ns: int) -> int:
-        """Nanoseconds that the clock is ahead."""
+        """Error at an instant, in ns; positive: the clock is ahead."""
         passed_ns = now_ns - self.begin_ns
         if not self.slewing:
             return self.offset_ns + passed_ns * self.ppm // _MILLION
@@ -44,7 +44,7 @@ class MachineClock:
     def now_ms(self) -> int:
         """Wall clock, ms since 1970."""
         now_ns = self._timeline.now_ns
-        # Errors are added before anything is rounded: a slow clock would now and then show the last millisecond again.
+        # Errors are added before rounding; otherwise a slow clock would show a millisecond twice now and then.
         return self._timeline.epoch_ms + (now_ns + self._error_ns(now_ns) if self._errors else now_ns) // _NS_PER_MS
 
     def monotonic_ns(self) -> int:
@@ -53,20 +53,20 @@ class MachineClock:
 
     @property
     def wrong_by_ms(self) -> int:
-        """How far the wall clock is ahead."""
+        """Error of the wall clock in ms; positive: it is ahead."""
         wrong_by_ns = sum(error.at_ns(self._timeline.now_ns) for error in self._errors)
         return _whole_ms(wrong_by_ns)
 
-    def misset(self, fault_id: str, *, offset_ms: int = 0, ppm: int = 0) -> None:
-        """It goes wrong, besides what is wrong already."""
+    def add_error(self, fault_id: str, *, offset_ms: int = 0, ppm: int = 0) -> None:
+        """Add an error: a fault begins."""
         self._errors = (*self._errors, ClockError(fault_id, self._timeline.now_ns, offset_ms * _NS_PER_MS, ppm))
 
-    def set_right(self, fault_id: str) -> None:
-        """What a fault made wrong is right at once."""
+    def remove_error(self, fault_id: str) -> None:
+        """Remove the error of a fault in one step."""
         self._errors = tuple(error for error in self._errors if error.fault_id != fault_id)
 
     def slew(self, fault_id: str) -> None:
-        """What a fault made wrong is led back to the right time."""
+        """Slew the error of a fault back to 0."""
         now_ns = self._timeline.now_ns
         self._errors = tuple(
             ClockError(fault_id, now_ns, error.at_ns(now_ns), slewing=True) if error.fault_id == fault_id else error
@@ -84,5 +84,5 @@ class MachineClock:
 
 
 def _whole_ms(duration_ns: int) -> int:
-    """Rounded towards zero: less than a millisecond does not show."""
+    """Milliseconds, rounded towards zero: an error below 1 ms does not show."""
     return duration_ns // _NS_PER_MS if duration_ns > 0 else -(-duration_ns // _NS_PER_MS)

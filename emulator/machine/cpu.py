@@ -1,4 +1,4 @@
-"""A machine whose CPU is scarce: its process gets a turn now and then, as under a cgroup's quota."""
+"""The CPU quota of a machine: its process runs only in turns, as under a cgroup's quota."""
 
 from collections.abc import Callable
 from contextvars import copy_context
@@ -12,13 +12,14 @@ _NS_PER_MS = 1_000_000
 
 
 class CpuQuota:
-    """Gives the process of a machine its turns while a fault holds the CPU back.
+    """Gives the process of a machine turns of the CPU while a fault throttles it.
 
-    Between two turns nothing of the process runs, as if it were stopped; the kernel goes on.
+    Between two turns nothing of the process runs, as if it were stopped; the kernel keeps running.
 
     Args:
+        world: of the machine.
         name: of the machine.
-        process: gives the process that the machine has now, None where it has none.
+        process: returns the current process of the machine, None if it has none.
     """
 
     def __init__(self, world: World, name: str, process: Callable[[], HostProcess | None]) -> None:
@@ -26,11 +27,11 @@ class CpuQuota:
         self._name = name
         self._process = process
         self._turns_ms: dict[str, int] = {}
-        """Fault -> from one turn to the next."""
+        """Mapping fault id -> ms from one turn to the next."""
         self._until_healed = trio.CancelScope()
 
     async def throttle(self, fault_id: str, turn_ms: int) -> None:
-        """Turns are so far apart from now on; of several faults the worst decides."""
+        """Begin a fault: one turn every `turn_ms`; of several faults the longest interval applies."""
         self._turns_ms[fault_id] = turn_ms
         if len(self._turns_ms) == 1:
             until_healed = self._until_healed = trio.CancelScope()
@@ -46,10 +47,10 @@ class CpuQuota:
             await self._take()
 
     async def wait_for_turn(self) -> None:
-        """A process that has just begun, or runs on after SIGCONT, has had its turn: it waits for the next one."""
+        """Let a process that has just started or resumed wait for its next turn, if the machine is throttled."""
         if self._turns_ms:
             await self._world.clock.idle()
-        if self._turns_ms:  # it may have been healed meanwhile
+        if self._turns_ms:  # the faults may have ended meanwhile
             self._leave()
 
     async def _take_turns(self, until_healed: trio.CancelScope) -> None:
@@ -68,13 +69,13 @@ class CpuQuota:
             process.leave_cpu()
 
     async def _take(self) -> None:
-        """Whatever has waited is done, in order."""
+        """Let the process handle everything that has waited, in order."""
         process, world = self._process(), self._world
         if process is None or not process.alive or process.stopped or not process.suspended:
             return
         for fault_id in self._turns_ms:
             world.fabric.hits.count(fault_id, process.waiting)
-        late = copy_context().run(process.take_cpu)  # what it handles sets causes that are not ours
+        late = copy_context().run(process.take_cpu)  # its handlers must not set the cause of this task
         if late:
             await world.clock.idle()
-            copy_context().run(world.fabric.hand_over, late)
+            copy_context().run(world.fabric.deliver, late)

@@ -1,4 +1,4 @@
-"""The disk of an emulated machine: survives a kill; power loss takes what was not synced."""
+"""The disk of an emulated machine: it survives a kill; a power loss takes unsynced writes."""
 
 from emulator.base.hits import Hits
 from emulator.time.timeline import Timeline
@@ -9,8 +9,8 @@ _NS_PER_MS = 1_000_000
 class EmulatedDisk:
     """Named files in memory; implements `nodes.host.Disk`.
 
-    A slow disk takes its time for a flush, and what is written meanwhile goes with the next one, as in a group
-    commit; one that lies about syncs keeps them in its cache, which a loss of power empties.
+    On a slow disk a flush takes time, and writes meanwhile go with the next flush, as in a group commit. A disk that
+    lies about syncs keeps them in its cache, which a power loss empties.
     """
 
     def __init__(self, timeline: Timeline, hits: Hits) -> None:
@@ -19,17 +19,17 @@ class EmulatedDisk:
         self._written: dict[str, bytes] = {}
         self._synced: dict[str, bytes] = {}
         self._cached: dict[str, bytes] = {}
-        """Acknowledged as synced, and not on the disk."""
+        """Files acknowledged as synced that are not on the disk."""
         self._slow: dict[str, int] = {}
-        """Fault -> milliseconds a flush."""
+        """Mapping fault id -> ms per flush."""
         self._lying: dict[str, None] = {}
         self._flush_ends_ns = 0
-        """When the flush that is under way ends,"""
+        """End of the flush that is under way, in ns."""
         self._idle_at_ns = 0
-        """and the one behind it, which takes all that is written until then."""
+        """End of the flush after it, which contains all writes until then, in ns."""
 
     def write(self, name: str, content: bytes, *, sync: bool = True) -> None:
-        """Replace a file; without `sync` it is safe from a kill only."""
+        """Replace a file; without `sync` it survives a kill, but not a power loss."""
         self._written[name] = content
         if self._slow:
             self._queue()
@@ -53,15 +53,15 @@ class EmulatedDisk:
         self._idle_at_ns = self._flush_ends_ns + flush_ns
 
     def read(self, name: str) -> bytes | None:
-        """Content of the file, None where there is none."""
+        """Content of a file; None if it does not exist."""
         return self._written.get(name)
 
     def busy_ms(self) -> float:
-        """How long until all that was written is there."""
+        """Time in ms until all writes are on the disk."""
         return max(0, self._idle_at_ns - self._timeline.now_ns) / _NS_PER_MS
 
     def lose_power(self) -> None:
-        """Every file falls back to what was synced last."""
+        """Return every file to its last synced content."""
         if self._cached:
             for fault_id in self._lying:
                 self._hits.count(fault_id)
@@ -70,15 +70,15 @@ class EmulatedDisk:
         self._flush_ends_ns = self._idle_at_ns = 0
 
     def slow_down(self, fault_id: str, flush_ms: int) -> None:
-        """Each flush takes longer."""
+        """Begin a fault that makes each flush take longer."""
         self._slow[fault_id] = flush_ms
 
     def lie(self, fault_id: str) -> None:
-        """Syncs are acknowledged, and not done."""
+        """Begin a fault that acknowledges syncs without doing them."""
         self._lying[fault_id] = None
 
     def heal(self, fault_id: str) -> None:
-        """End a fault; a cache that need not lie any more is written."""
+        """End a fault; without a lying fault the cache is written to the disk."""
         self._slow.pop(fault_id, None)
         self._lying.pop(fault_id, None)
         if not self._lying:

@@ -1,4 +1,4 @@
-"""An emulated machine and the process on it: power states, time, network, disk, chance."""
+"""An emulated machine: its power states, and the process on it."""
 
 from collections.abc import Callable
 from contextvars import copy_context
@@ -17,7 +17,7 @@ NodeFactory = Callable[[Host], Node]
 
 
 class PowerState(StrEnum):
-    """What a machine's process is doing."""
+    """The power state of a machine and its process."""
 
     DOWN = "down"
     RUNNING = "running"
@@ -26,17 +26,20 @@ class PowerState(StrEnum):
 
 
 class PowerStateError(Exception):
-    """A verb that makes no sense in the present power state."""
+    """The power state does not allow the action."""
 
 
 class EmulatedHost:
-    """A machine: keeps its address and its disk through all that happens to its processes.
+    """A machine, which keeps its address and its disk while its processes start and end.
 
     Args:
-        number: position in the spec; pids and streams follow from it.
+        number: position in the cluster, from 0; decides the pids.
+        name: of the node.
         role: nameserver, broker, consumer or producer.
+        ip: emulated IP address.
+        detail: text of its `started` rows: the consumer group.
         factory: makes the node for each new process.
-        shares: the host whose address, and so whose ephemeral ports, this one has, too.
+        shares: host that has the same address, and so the same ephemeral ports.
     """
 
     def __init__(
@@ -71,7 +74,7 @@ class EmulatedHost:
 
     @property
     def power_state(self) -> PowerState:
-        """What the machine's process is doing."""
+        """The current power state."""
         if self._powered_off:
             return PowerState.POWERED_OFF
         if self.process is None or not self.process.alive:
@@ -79,14 +82,18 @@ class EmulatedHost:
         return PowerState.SUSPENDED if self.process.stopped else PowerState.RUNNING
 
     def next_port(self) -> int:
-        """An ephemeral port, never the same twice before they run out."""
+        """An ephemeral port; ports repeat only after all have been used."""
         if self._shares is not None:
             return self._shares.next_port()
         self._ports = self._ports + 1 if self._ports < 65_535 else _FIRST_PORT
         return self._ports
 
     def start(self) -> None:
-        """Begin a new process; a machine without power is switched on."""
+        """Start a new process; a machine without power is switched on.
+
+        Raises:
+            PowerStateError: a process is running or suspended.
+        """
         self._require(PowerState.DOWN, PowerState.POWERED_OFF, verb="start")
         self._powered_off = False
         self.world.fabric.powered.setdefault(self.ip, self.name)
@@ -110,13 +117,13 @@ class EmulatedHost:
         self.disk.lose_power()
 
     async def restart(self) -> None:
-        """A new process on the same address; what runs is killed first."""
+        """Start a new process on the same address; a running process is killed first."""
         if self.power_state in (PowerState.RUNNING, PowerState.SUSPENDED):
             await self.kill()
         self.start()
 
     async def shutdown(self) -> None:
-        """SIGTERM: the node stops in its own order; returns when it has."""
+        """SIGTERM: the node shuts down in an orderly way; returns when it has."""
         self._require(PowerState.RUNNING, verb="shut down")
         assert self.node is not None
         assert self.process is not None
@@ -125,7 +132,7 @@ class EmulatedHost:
         await self.process.ended.wait()
 
     async def suspend(self) -> None:
-        """SIGSTOP: nothing runs, connections stay open, what arrives is buffered."""
+        """SIGSTOP: nothing runs, connections stay open, arrivals are buffered."""
         self._require(PowerState.RUNNING, verb="suspend")
         await self.world.clock.idle()
         if self.process is not None and self.process.alive:
@@ -135,17 +142,16 @@ class EmulatedHost:
     async def resume(self) -> None:
         """SIGCONT.
 
-        Threads whose sleep is over run before the process has found out which of the connections that it had
-        opened have ended, as was seen with the real client: its heartbeats are under way before it knows that the
-        broker gave it up.
+        Threads whose sleep is over run before the process sees that connections which it had opened were closed. The
+        real client does the same: it sends heartbeats before it knows that the broker closed the connection.
         """
         self._require(PowerState.SUSPENDED, verb="resume")
         assert self.process is not None
         process = self.process
         process.record(Lifecycle(LifecycleEvent.RESUMED))
-        late = copy_context().run(process.thaw)  # what it handles sets causes that are not ours
+        late = copy_context().run(process.thaw)  # its handlers must not set the cause of this task
         await self.world.clock.idle()
-        copy_context().run(self.world.fabric.hand_over, late)
+        copy_context().run(self.world.fabric.deliver, late)
 
     async def _end(self, verb: str, event: LifecycleEvent, *, silent: bool) -> None:
         self._require(PowerState.RUNNING, PowerState.SUSPENDED, verb=verb)

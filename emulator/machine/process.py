@@ -1,4 +1,4 @@
-"""One process on an emulated machine: what its node asks for, and what happens to it."""
+"""One process on an emulated machine: the services for its node, and its life."""
 
 import errno
 from collections.abc import Awaitable, Callable, Iterator
@@ -13,11 +13,10 @@ from emulator.base.errors import unwrap_group
 from emulator.machine.world import World
 from emulator.network.dial import Dial
 from emulator.network.endpoint import Endpoint, Listener
-from emulator.network.guests.doors import Doors
+from emulator.network.guests.acceptors import GuestAcceptors
 from emulator.network.hub import Arrival
-from emulator.time.timeline import Entry
-from emulator.time.waiting import GiveWaker, wait_until
-from emulator.trace.recorder import Source
+from emulator.time.timeline import Entry, GiveWaker, wait_until
+from emulator.trace.recorder import NodeIdentity
 from faults.link import Stage
 from nodes.beliefs import Belief, BeliefKind, Event, Lifecycle, LifecycleEvent
 from nodes.broker.group.pre_online_service import OnlineStage
@@ -29,7 +28,7 @@ _NS_PER_MS = 1_000_000
 
 
 class Machine(Protocol):
-    """What a process must know of the machine that it runs on."""
+    """The machine of a process, as the process sees it."""
 
     world: World
     number: int
@@ -39,11 +38,11 @@ class Machine(Protocol):
 
     @property
     def clock(self) -> Clock:
-        """Its clocks."""
+        """The clocks of the machine."""
 
     @property
     def disk(self) -> Disk:
-        """What survives its processes."""
+        """The disk, which survives processes."""
 
     def next_port(self) -> int:
         """An ephemeral port."""
@@ -63,9 +62,9 @@ class HostProcess:
         self.disk: Disk = machine.disk
         self.log: Logger = world.log.bind(node=machine.name, role=machine.role, incarnation=incarnation)  # type: ignore[attr-defined]
         self.suspended = False
-        """Nothing of it runs: it was stopped, or it waits for its turn of the CPU."""
+        """Whether nothing of it runs: it was stopped, or waits for its turn of the CPU."""
         self.stopped = False
-        """By SIGSTOP."""
+        """Whether it was stopped by SIGSTOP."""
         self.alive = True
         self.resumed = trio.Event()
         """Set unless it is suspended."""
@@ -74,25 +73,25 @@ class HostProcess:
         self.endpoints: dict[Endpoint, None] = {}
         self.ended = trio.Event()
         self.ready = trio.Event()
-        """The node says that it is ready, or it has ended."""
+        """Set when the node is ready, or has ended."""
         self.error: Exception | None = None
         self._held: list[Entry] = []
         self._stopping = False
         self._pre_online = False
         self._ports: dict[int, Listener] = {}
-        self._doors: dict[int, Doors] = {}
+        self._acceptors: dict[int, GuestAcceptors] = {}
         self._cancel = trio.CancelScope()
         self._nursery: trio.Nursery | None = None
         self._not_yet_begun: list[tuple[Callable[[], Awaitable[object]], str]] = []
-        """Flows of a process whose first task has not run yet."""
-        self._source = Source(machine.name, machine.role, incarnation)
+        """(flow, name) to start once the main task runs."""
+        self._source = NodeIdentity(machine.name, machine.role, incarnation)
         self._timeline = world.timeline
         self._world = world
 
-    # --- what the node asks for -------------------------------------------------
+    # --- services for the node --------------------------------------------------
 
     async def sleep_ms(self, duration_ms: float) -> None:
-        """Sleep for a while."""
+        """Sleep for a duration."""
         await self.sleep_until_ns(self._timeline.now_ns + int(duration_ms * _NS_PER_MS))
 
     async def sleep_until_ns(self, instant_ns: int) -> None:
@@ -100,20 +99,24 @@ class HostProcess:
         await self._sleep(instant_ns, None)
 
     async def sleep_or_call_ms(self, duration_ms: float, give_waker: GiveWaker) -> None:
-        """Sleep for a while, or until woken."""
+        """Sleep for a duration, or until the waker is called."""
         await self._sleep(self._timeline.now_ns + int(duration_ms * _NS_PER_MS), give_waker)
 
     async def _sleep(self, instant_ns: int, give_waker: GiveWaker | None) -> None:
         await wait_until(self._timeline, instant_ns, self, give_waker)
 
     def call_later_ms(self, delay_ms: float, callback: Callable[[], None]) -> Entry:
-        """Call back once."""
+        """Call `callback` once, after `delay_ms`."""
         due_ns = self._timeline.now_ns + int(delay_ms * _NS_PER_MS)
         return self._timeline.call_at(due_ns, callback, self, cause.get())
 
     @contextmanager
     def timeout_ms(self, duration_ms: float) -> Iterator[None]:
-        """Cancel what runs inside after a while, raising `trio.TooSlowError`."""
+        """Cancel the `with` block after a duration.
+
+        Raises:
+            trio.TooSlowError: the block was cancelled.
+        """
         with trio.CancelScope() as scope:
             entry = self.call_later_ms(duration_ms, scope.cancel)
             try:
@@ -134,7 +137,11 @@ class HostProcess:
             self._nursery.start_soon(begin, name=f"{self.name}/{name}")
 
     def listen(self, port: int, handler: ChannelHandler) -> None:
-        """Accept connections on a port."""
+        """Accept connections on a port.
+
+        Raises:
+            OSError: the port is in use.
+        """
         fabric = self._world.fabric
         if (self.ip, port) in fabric.listeners:
             raise OSError(errno.EADDRINUSE, f"{self.ip}:{port} is taken")
@@ -142,24 +149,28 @@ class HostProcess:
         fabric.listeners[self.ip, port] = listener
         self._ports[port] = listener
         if self._world.clock.follows_wall:
-            self._doors[port] = Doors(fabric, listener, self, self._world.nursery, port)
+            self._acceptors[port] = GuestAcceptors(fabric, listener, self, self._world.nursery, port)
 
     def close_listener(self, port: int) -> None:
         """Stop accepting on a port."""
         listener = self._ports.pop(port, None)
         if listener is not None:
             del self._world.fabric.listeners[self.ip, port]
-            doors = self._doors.pop(port, None)
-            if doors is not None:
-                doors.close()
+            acceptors = self._acceptors.pop(port, None)
+            if acceptors is not None:
+                acceptors.close()
             self._world.fabric.carrier.close_listener(listener.wire)
 
     async def connect(self, address: str, handler: ChannelHandler, timeout_ms: float) -> Channel:
-        """Open a connection."""
+        """Open a connection.
+
+        Raises:
+            ConnectError: the connection was refused, or not answered in time.
+        """
         return await Dial(self._world.fabric, self, address, handler).connect(timeout_ms)
 
     def rng(self, name: str) -> RandomStream:
-        """A named stream of chance, another one in every incarnation."""
+        """A named random stream, a different one in every incarnation."""
         return named_stream(self._world.seed, self.name, str(self.incarnation), name)
 
     def begin_cause(self, name: str) -> None:
@@ -167,7 +178,7 @@ class HostProcess:
         cause.set(self._world.recorder.begin_cause(self.name, name))
 
     def record(self, event: Event) -> None:
-        """Write into the trace; a dead process writes nothing."""
+        """Record an event in the trace; a dead process records nothing."""
         if self.alive:
             self._world.recorder.event(self._source, event)
             if type(event) is Lifecycle:
@@ -181,16 +192,16 @@ class HostProcess:
         elif event is LifecycleEvent.STOPPING:
             self._stopping = True
 
-    # --- what the machine and the network ask for -------------------------------
+    # --- for the machine and the network ----------------------------------------
 
     def admits(self, entry: Entry) -> bool:
-        """Whether a timer may fire now: a suspended process keeps it, a dead one forgets it."""
+        """Whether a timer may fire now: a suspended process keeps it, a dead process drops it."""
         if self.suspended:
             self._held.append(entry)
         return self.alive and not self.suspended
 
     def is_in(self, stage: Stage) -> bool:
-        """Whether it is in a stage of its life."""
+        """Whether the process is in a stage of its life."""
         match stage:
             case Stage.STARTING:
                 return not self.ready.is_set()
@@ -204,15 +215,15 @@ class HostProcess:
         return self.machine.next_port()
 
     def crash(self, error: Exception) -> None:
-        """The node's own code raised: the process is gone, the trace says why."""
+        """End the process because the node's own code raised; the trace records the error."""
         if self.alive:
-            cause_of_all = unwrap_group(error)
-            self.error = cause_of_all if isinstance(cause_of_all, Exception) else error
+            innermost = unwrap_group(error)
+            self.error = innermost if isinstance(innermost, Exception) else error
             self.record(Lifecycle(LifecycleEvent.CRASHED, f"{type(self.error).__name__}: {self.error}"))
             self.die(silent=False)
 
     async def run(self, node: Node) -> None:
-        """Live until the node has stopped, crashed, or was killed."""
+        """Run the node until it has stopped, crashed, or was killed."""
         try:
             with self._cancel:
                 async with trio.open_nursery() as nursery:
@@ -221,7 +232,7 @@ class HostProcess:
                         self.start_soon(begin, name=name)
                     await node.main()
                     nursery.cancel_scope.cancel()
-        except Exception as error:  # noqa: BLE001 - one node's bug must not end the emulation
+        except Exception as error:  # noqa: BLE001 - an exception of a node must not end the emulation
             self.crash(error)
         if self.alive:
             self.record(Lifecycle(LifecycleEvent.STOPPED))
@@ -230,7 +241,7 @@ class HostProcess:
         self.ended.set()
 
     def die(self, *, silent: bool) -> None:
-        """End at once; unless `silent`, the kernel closes its sockets towards the peers."""
+        """End at once; unless `silent`, the kernel sends FINs to the peers."""
         self.alive = False
         self.suspended = False
         self.resumed.set()
@@ -249,30 +260,30 @@ class HostProcess:
         self.leave_cpu()
 
     def thaw(self) -> list[Arrival]:
-        """SIGCONT: what the kernel buffered is handled in order, then what fell due meanwhile.
+        """SIGCONT: handle what the kernel buffered in order, then the timers that are due.
 
         Returns:
-            What the network thread finds out a little later: see `Fabric.hand_over_inbox`.
+            FINs that the network thread sees a little later: see `Fabric.deliver_inbox`.
         """
         self.stopped = False
         return self.take_cpu()
 
     @property
     def waiting(self) -> int:
-        """How much has arrived or fallen due while nothing of it ran."""
+        """Number of arrivals and timers that wait for the process to run."""
         return len(self.inbox) + len(self._held)
 
     def leave_cpu(self) -> None:
-        """Nothing of it runs from now on."""
+        """Take the CPU from the process: nothing of it runs from now on."""
         if not self.suspended:
             self.suspended = True
             self.resumed = trio.Event()
 
     def take_cpu(self) -> list[Arrival]:
-        """It runs on; returns what `thaw` returns."""
+        """Give the process the CPU; returns what `thaw` returns."""
         self.suspended = False
         self.resumed.set()
-        late = self._world.fabric.hand_over_inbox(self)
+        late = self._world.fabric.deliver_inbox(self)
         held, self._held = self._held, []
         for entry in held:
             if self.admits(entry):

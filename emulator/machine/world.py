@@ -14,13 +14,12 @@ import trio
 from emulator.base.errors import unwrap_group
 from emulator.base.process_wide import ProcessWide, Undo
 from emulator.network.fabric import Fabric
+from emulator.network.hub import MemoryCarrier
 from emulator.network.loopback import LoopbackCarrier
-from emulator.network.memory import MemoryCarrier
 from emulator.time.clock import EmulatedClock
 from emulator.time.determinism import deterministic_scheduling
 from emulator.time.mode import TimeMode
-from emulator.time.timeline import NEVER_NS, Timeline
-from emulator.time.waiting import wait_until
+from emulator.time.timeline import NEVER_NS, Timeline, wait_until
 from emulator.trace.recorder import Recorder
 from emulator.trace.segments import SegmentWriter
 from nodes.host import Logger
@@ -28,12 +27,12 @@ from nodes.host import Logger
 T = TypeVar("T")
 _NS_PER_MS = 1_000_000
 _GARBAGE_THRESHOLD = 100_000
-"""Objects allocated more than freed; Python's own choice costs a third of the start of 300 consumers."""
+"""Net allocations between collections; Python's default takes a third of the start of 300 consumers."""
 
 
 @attrs.frozen
 class World:
-    """What all hosts of a run share."""
+    """The parts that all hosts of a run share."""
 
     seed: int
     timeline: Timeline
@@ -49,7 +48,7 @@ class World:
 
 
 class DeadlockError(Exception):
-    """Nothing will ever happen again: every task waits, and no timer is set."""
+    """Every task waits and no timer is set, so time cannot advance; the text names the tasks."""
 
 
 def run_world(
@@ -63,29 +62,30 @@ def run_world(
     stepped: bool = False,
     log: Logger | None = None,
 ) -> T:
-    """Run `main` in a fresh world, to its end.
+    """Run `main` in a new world until it returns.
 
     Args:
+        main: called with the world, inside trio.
         mode: time mode; the same `main` gives the same trace in `fast` and `sim`.
-        seed: of everything that is left to chance.
+        seed: of all random streams.
         delay_ms: latency of every link, one way.
         jitter_ms: upper bound of a uniform delay on top.
-        writer: where the trace goes; None keeps its digest only.
-        stepped: virtual time stands still from the beginning until somebody moves the limit of the clock.
-        log: where nodes log to; None: what structlog has been told.
+        writer: writes the trace; None: only its digest is kept.
+        stepped: virtual time starts with the limit 0 and advances when the limit of the clock is moved.
+        log: logger of the nodes; None: structlog's configured one.
 
     Raises:
-        DeadlockError: in virtual time, when everybody waits for nothing.
+        DeadlockError: in virtual time, if every task waits and no timer is set.
     """
-    # Programs from outside have the machine's clock, and ask by its time for what was stored when.
+    # Guests have the machine's clock, and search messages by its time.
     timeline = Timeline(time.time_ns() // _NS_PER_MS) if mode is TimeMode.LIVE else Timeline()
     clock = EmulatedClock(timeline, rate=1.0 if mode is TimeMode.LIVE else None, limit_ns=0 if stepped else NEVER_NS)
     carrier = MemoryCarrier() if mode is TimeMode.SIM else LoopbackCarrier()
     recorder = Recorder(timeline, writer)
     fabric = Fabric(timeline, carrier, recorder, seed, delay_ms, jitter_ms)
-    clock.turn = partial(Context().run, fabric.hub.turn)  # no cause leaks from one world into the next
-    fabric.hub.on_left = clock.linger
-    clock.on_deadlock = lambda: fabric.hub.fail(DeadlockError(_who_waits()))
+    clock.turn = partial(Context().run, fabric.hub.turn)  # no cause may leak from one world into the next
+    fabric.hub.on_flushed = clock.linger
+    clock.on_deadlock = lambda: fabric.hub.fail(DeadlockError(_waiting_tasks()))
 
     async def body() -> T:
         async with trio.open_nursery() as nursery:
@@ -94,13 +94,13 @@ def run_world(
             try:
                 result = await main(world)
             finally:
-                clock.turn = lambda: True  # trio still winds itself up; the world has ended
+                clock.turn = lambda: True  # the world has ended, but trio still runs until its tasks are cancelled
             nursery.cancel_scope.cancel()
         return result
 
     try:
         with deterministic_scheduling(), _RARE_GARBAGE_COLLECTION.held():
-            # Ctrl-C between a row's seq and the row itself would leave a gap: it waits until `main` waits.
+            # Ctrl-C between a row's seq and the row itself would leave a gap, so it is raised at checkpoints only.
             return trio.run(body, clock=clock, restrict_keyboard_interrupt_to_checkpoints=True)
     except BaseExceptionGroup as group:
         raise unwrap_group(group) from None
@@ -110,7 +110,7 @@ def run_world(
 
 
 def _collect_garbage_rarely() -> Undo:
-    """Have the collector look seldom: a big cluster holds much that lives long, and makes few cycles."""
+    """Make garbage collection rare: a big cluster has many long-lived objects and few cycles."""
     before = gc.get_threshold()
     gc.freeze()
     gc.set_threshold(_GARBAGE_THRESHOLD, *before[1:])
@@ -125,7 +125,7 @@ def _collect_garbage_rarely() -> Undo:
 _RARE_GARBAGE_COLLECTION = ProcessWide(_collect_garbage_rarely)
 
 
-def _who_waits() -> str:
+def _waiting_tasks() -> str:
     root = trio.lowlevel.current_root_task()
     names: list[str] = []
     tasks = [root] if root is not None else []
@@ -133,4 +133,4 @@ def _who_waits() -> str:
         task = tasks.pop()
         names.append(task.name)
         tasks += [child for nursery in task.child_nurseries for child in nursery.child_tasks]
-    return "nothing will ever happen again; these tasks wait: " + ", ".join(sorted(names))
+    return "deadlock: no timer is set, and these tasks wait: " + ", ".join(sorted(names))

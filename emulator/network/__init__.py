@@ -1,1 +1,4 @@
-"""The network between the emulated hosts: links with faults, and what carries frames."""
+"""The network between emulated hosts: links with faults, connections, and the carriers of frames.
+
+May import `trace` and what is below it.
+"""

@@ -1,4 +1,4 @@
-"""Opening a connection: SYN, its repetitions, and the three ways in which it ends."""
+"""Opening a connection: SYN, retransmissions, and the three outcomes: connected, refused, timed out."""
 
 from collections.abc import Callable
 from functools import partial
@@ -16,7 +16,7 @@ from nodes.host import ChannelHandler, ConnectError
 
 _NS_PER_MS = 1_000_000
 _SYN_AT_MS = (0, 1_000, 3_000, 7_000)
-"""When a kernel sends its SYN and the repetitions."""
+"""When a kernel sends a SYN and its retransmissions, in ms since the first."""
 
 
 class DialingProcess(Peer, Owner, Protocol):
@@ -31,8 +31,8 @@ class DialingProcess(Peer, Owner, Protocol):
 class Dial:
     """One attempt of a process to connect to `ip:port`.
 
-    Connecting needs the kernels of both machines only: a suspended process is
-    connected to like any other, one without power never answers.
+    Only the kernels of both machines take part: a connection to a suspended
+    process succeeds; a machine without power never answers.
     """
 
     def __init__(self, fabric: Fabric, process: DialingProcess, address: str, handler: ChannelHandler) -> None:
@@ -45,15 +45,18 @@ class Dial:
         self._begun_ns = fabric.timeline.now_ns
         self._task: trio.lowlevel.Task | None = None
         self._client: Endpoint | None = None
-        """Our end, from the moment at which the other kernel has accepted."""
+        """The client end, once the kernel of the server has accepted."""
         self._answered = False
         """Whether SYN-ACK or RST has arrived."""
 
     async def connect(self, timeout_ms: float) -> Endpoint:
-        """The connected end.
+        """Connect; returns the client end.
+
+        Args:
+            timeout_ms: emulated ms until the process gives up.
 
         Raises:
-            ConnectError: refused, or not answered in time.
+            ConnectError: the connection was refused, or not answered in time.
         """
         timeline = self._fabric.timeline
         self._task = trio.lowlevel.current_task()
@@ -96,7 +99,7 @@ class Dial:
             server.last_due_ns = self._travel(back, self._syn_ack_arrives) or server.last_due_ns
 
     def _accept(self, target_node: str) -> Endpoint | None:
-        """What the kernel of the target does by itself; the end that the dialing process will get."""
+        """Accept as the kernel of the server does; returns the client end, or None if no process listens."""
         fabric, process = self._fabric, self._process
         listener = fabric.listeners.get(self._target)
         if listener is None:
@@ -110,11 +113,11 @@ class Dial:
         fabric.carrier.open(client, server, listener.wire)
         listener.process.endpoints[server] = None
         fabric.timeline.call_at(fabric.timeline.now_ns, partial(listener.handler.on_open, server), listener.process)
-        client.closed = True  # not ours before the answer has arrived
+        client.closed = True  # the client cannot use it before SYN-ACK has arrived
         return client
 
     def _syn_ack_arrives(self) -> None:
-        """The kernel of the dialing machine completes the connection; it answers RST where nobody wants it any more."""
+        """The client's kernel completes the connection, or closes it if the process has given up."""
         client = self._client
         if self._answered or client is None or self._process.ip not in self._fabric.powered:
             return
@@ -124,12 +127,12 @@ class Dial:
             client.close()
             return
         self._process.endpoints[client] = None
-        self._soon(lambda: self._connected(client))
+        self._notify(lambda: self._connected(client))
 
     def _rst_arrives(self) -> None:
         if not self._answered:
             self._answered = True
-            self._soon(self._refused)
+            self._notify(self._refused)
 
     def _connected(self, client: Endpoint) -> None:
         if self._task is None:
@@ -148,7 +151,7 @@ class Dial:
         if self._task is None:
             return
         if self._client is not None and not self._client.peer.closed:
-            self._fabric.forget(self._client.peer)  # its kernel gives up too and bothers nobody with it
+            self._fabric.forget(self._client.peer)  # the server's kernel gives up too, without telling its process
         self._record("connect_lost")
         self._wake(outcome.Error(ConnectError(f"{self._address} did not answer")))
 
@@ -157,12 +160,12 @@ class Dial:
             trio.lowlevel.reschedule(self._task, result)
             self._task = None
 
-    def _soon(self, tell: Callable[[], None]) -> None:
-        """Have the process told: at once, or when it is resumed."""
-        self._fabric.timeline.call_at(self._fabric.timeline.now_ns, tell, self._process, cause.get())
+    def _notify(self, callback: Callable[[], None]) -> None:
+        """Notify the process: at once, or when it is resumed."""
+        self._fabric.timeline.call_at(self._fabric.timeline.now_ns, callback, self._process, cause.get())
 
     def _travel(self, link: Link, arrive: Callable[[], None]) -> int:
-        """Send a segment; returns when it arrives, 0 if a fault takes it."""
+        """Send a segment; returns its arrival in ns, or 0 if a fault drops it."""
         fault_id, latency_ns = link.verdict(may_be_lost=True)
         if fault_id or link.loses_segment():
             return 0

@@ -14,7 +14,7 @@ from nodes.protocol.command import Command
 
 
 class Network(Protocol):
-    """What lies between two ends."""
+    """The network between two endpoints."""
 
     timeline: Timeline
 
@@ -26,25 +26,25 @@ class Network(Protocol):
 
 
 class Peer(Protocol):
-    """What the network must know of a process that holds endpoints."""
+    """A process that holds endpoints, as the network sees it."""
 
     node: str
     ip: str
     suspended: bool
     inbox: list[tuple[Endpoint, Command | None, int]]
-    """What arrived while it was suspended, in order."""
+    """Arrivals while it was suspended, in order: (sender, frame or None for a FIN, sent_ns)."""
     endpoints: dict[Endpoint, None]
     """Its open endpoints, in the order in which they were opened."""
 
     def is_in(self, stage: Stage) -> bool:
-        """Whether it is in a stage of its life."""
+        """Whether the process is in a stage of its life."""
 
     def crash(self, error: Exception) -> None:
-        """Its own code raised while it handled an arrival."""
+        """Handle an exception that its own code raised for an arrival."""
 
 
 class ListeningProcess(Peer, Owner, Protocol):
-    """The process that holds a port."""
+    """A process that listens on a port."""
 
 
 @attrs.define
@@ -77,7 +77,7 @@ class Endpoint:
 
     peer: Endpoint
     wire: object
-    """What the carrier keeps for this end; the memory carrier keeps nothing."""
+    """State of the carrier for this end; None with the memory carrier."""
 
     def __init__(
         self,
@@ -97,12 +97,12 @@ class Endpoint:
         self.handler = handler
         self.remote_address = remote_address
         self.link = link
-        """The direction in which this end sends."""
+        """The link on which this end sends."""
         self.dialed = dialed
-        """Whether its process opened the connection, rather than accepted it."""
+        """Whether its process opened the connection; otherwise it accepted it."""
         self.last_used_ns = network.timeline.now_ns
         self.last_due_ns = 0
-        """When its latest frame arrives; a later frame never overtakes it."""
+        """Arrival of its latest frame in ns; a later frame never overtakes it."""
         self.closed = False
         self.wire = None
 
@@ -111,9 +111,9 @@ class Endpoint:
         return self.process.is_in(stage) or self.peer.process.is_in(stage)
 
     def send(self, command: Command) -> None:
-        """Hand one frame to the network."""
+        """Send one frame."""
         self.network.send(self, command)
 
     def close(self) -> None:
-        """Close this end; a FIN goes to the peer."""
+        """Close this end and send a FIN to the peer."""
         self.network.close(self)

@@ -1,4 +1,4 @@
-"""Between the hosts: who can reach whom, what becomes of each frame, and its row in the trace."""
+"""The network fabric: links between all hosts, the fate of each frame, and its row in the trace."""
 
 from typing import Protocol
 
@@ -16,23 +16,23 @@ from nodes.rpc.codec import FRAME_BYTES_MAX
 
 
 class FrameRecorder(Protocol):
-    """Where the fate of frames and connections is written; returns the seq of the row."""
+    """Records the fate of frames and connections; each method returns the seq of the row."""
 
     def frame(self, event: str, endpoint: Endpoint, command: Command, sent_ns: int, detail: str = "") -> int:
-        """The fate of a frame that `endpoint` sent."""
+        """Record the fate of a frame that `endpoint` sent."""
 
     def connection(
         self, event: str, connection_id: int, src: str, dst: str, sent_ns: int, cause_seq: int, detail: str = ""
     ) -> int:
-        """What became of a connection."""
+        """Record the fate of a connection."""
 
 
 BODY_BYTES_MAX = FRAME_BYTES_MAX - 64 * 1024
-"""What a frame may carry beside its header; longer ones are refused by whoever reads them."""
+"""Longest body of a frame; the receiver refuses a longer one."""
 
 
 class Fabric:
-    """The network as a whole.
+    """The network that connects all hosts.
 
     Args:
         seed: of the run; links draw their losses and jitter from it.
@@ -49,13 +49,13 @@ class Fabric:
         self.hub = Hub(timeline, carrier, self._arrive)
         self.listeners: dict[tuple[str, int], Listener] = {}
         self.powered: dict[str, str] = {}
-        """ip -> node of every machine that has power."""
+        """Mapping IP address -> node, of every machine that has power."""
         self.hits = Hits()
-        """How often each fault did something, here and on the machines."""
+        """Hits of each fault, on links and on machines."""
         self.guests = GuestHosts(())
-        """Programs outside that have names."""
+        """The guests that have names."""
         self.watch_guest: WatchGuest = unwatched
-        """Who keeps what programs outside believe."""
+        """Makes the watch of a guest's connection."""
         self._seed = seed
         self._delay_ms = delay_ms
         self._jitter_ms = jitter_ms
@@ -63,11 +63,11 @@ class Fabric:
         self._rules: tuple[LinkRule, ...] = ()
         self._connections = 0
         self._retransmission = Retransmission(
-            timeline, self._leave, lambda ip: ip in self.powered, self._give_up_connection
+            timeline, self._transmit, lambda ip: ip in self.powered, self._give_up_connection
         )
 
     def link(self, src: str, dst: str) -> Link:
-        """The direction from node `src` to node `dst`."""
+        """The link from node `src` to node `dst`."""
         link = self._links.get((src, dst))
         if link is None:
             link = Link(self._seed, src, dst, self._delay_ms, self._jitter_ms, self.hits)
@@ -76,9 +76,9 @@ class Fabric:
         return link
 
     def node_at(self, address: tuple[str, int]) -> str | None:
-        """The node behind an ip and a port; None where no machine answers.
+        """The node behind (IP address, port); None if no machine answers.
 
-        Several nodes may have one ip: then who listens decides, and where nobody listens the machine itself answers.
+        If several nodes share the address, the node that listens on the port answers, else the first one.
         """
         listener = self.listeners.get(address)
         return self.powered.get(address[0]) if listener is None else listener.process.node
@@ -89,15 +89,15 @@ class Fabric:
         return self._rules
 
     def add_rule(self, rule: LinkRule) -> None:
-        """Begin a fault, also for the frames that are in flight."""
+        """Begin a fault; it also hits frames that are in flight."""
         self._change_rules((*self._rules, rule))
 
     def remove_rule(self, fault_id: str) -> None:
-        """Heal a fault; does nothing if it is not there."""
+        """End a fault; does nothing if it is not active."""
         self._change_rules(tuple(r for r in self._rules if r.fault_id != fault_id))
 
     def lose_power(self, ip: str) -> None:
-        """A machine falls silent: its kernel forgets what it had to repeat."""
+        """Take the power from a machine: its kernel retransmits nothing any more."""
         del self.powered[ip]
         self._retransmission.lose_power(ip)
 
@@ -107,7 +107,7 @@ class Fabric:
         return self._connections
 
     def send(self, endpoint: Endpoint, command: Command) -> None:
-        """Put a frame on its way, or record why it cannot be."""
+        """Send a frame, or record why it cannot be sent."""
         now_ns = self.timeline.now_ns
         if endpoint.closed:
             self.recorder.frame("lost", endpoint, command, now_ns, "sent on a closed connection")
@@ -121,47 +121,47 @@ class Fabric:
             link.frames += 1
             self.hub.post(endpoint, command, now_ns, link.delay_ns)
         elif not self._retransmission.takes(endpoint, command, now_ns):
-            self._leave(endpoint, command, now_ns)
+            self._transmit(endpoint, command, now_ns)
 
     def close(self, endpoint: Endpoint) -> None:
-        """Close one end; the FIN takes the link like a frame, though a kernel repeats it when it is lost."""
+        """Close one end; the FIN takes the link like a frame, but the kernel retransmits it if it is lost."""
         if endpoint.closed:
             return
         self.forget(endpoint)
         now_ns = self.timeline.now_ns
         if not self._retransmission.takes(endpoint, None, now_ns):
-            self._leave(endpoint, None, now_ns)
+            self._transmit(endpoint, None, now_ns)
 
     def in_flight(self) -> list[Arrival]:
-        """Frames that have been sent and have not arrived; those that wait to be sent again come last."""
+        """Frames that have been sent and have not arrived; those that wait for a retransmission come last."""
         return [*self.hub.in_flight(), *self._retransmission.in_flight()]
 
     def forget(self, endpoint: Endpoint) -> None:
-        """Close one end in silence: no FIN leaves."""
+        """Close one end without a FIN."""
         endpoint.closed = True
         endpoint.process.endpoints.pop(endpoint, None)
         if endpoint.peer.closed:
             self.carrier.close(endpoint)
             self.carrier.close(endpoint.peer)
 
-    def hand_over_inbox(self, process: Peer) -> list[Arrival]:
-        """Handle what was buffered while the process was suspended, in order.
+    def deliver_inbox(self, process: Peer) -> list[Arrival]:
+        """Deliver what was buffered while the process was suspended, in order.
 
         Returns:
-            The FINs of connections that the process itself had opened: for `hand_over`, a little later.
+            The FINs of connections that the process itself had opened, to be delivered a little later.
         """
         held, process.inbox = process.inbox, []
         is_late = [command is None and sender.peer.dialed for sender, command, _ in held]
-        self.hand_over([arrival for arrival, late in zip(held, is_late, strict=True) if not late])
+        self.deliver([arrival for arrival, late in zip(held, is_late, strict=True) if not late])
         return [arrival for arrival, late in zip(held, is_late, strict=True) if late]
 
-    def hand_over(self, arrivals: list[Arrival]) -> None:
-        """Handle arrivals, in order."""
+    def deliver(self, arrivals: list[Arrival]) -> None:
+        """Deliver arrivals, in order."""
         for arrival in arrivals:
             self._arrive(arrival)
 
-    def _leave(self, sender: Endpoint, command: Command | None, sent_ns: int) -> None:
-        """A frame, or a FIN, takes its link, if no fault takes it."""
+    def _transmit(self, sender: Endpoint, command: Command | None, sent_ns: int) -> None:
+        """Send a frame or a FIN over its link, unless a fault drops it."""
         fault_id, latency_ns = sender.link.verdict(may_be_lost=command is not None, sender=sender, command=command)
         if not fault_id:
             self.hub.post(sender, command, sent_ns, self.timeline.now_ns - sent_ns + latency_ns)
@@ -190,11 +190,11 @@ class Fabric:
                 return
             try:
                 receiver.handler.on_command(receiver, command)
-            except Exception as error:  # noqa: BLE001 - a node that raises must not take the network with it
+            except Exception as error:  # noqa: BLE001 - an exception of a node must not end the network
                 process.crash(error)
 
     def _refuse(self, sender: Endpoint, command: Command) -> bool:
-        """Answer a request in place of its receiver, where a fault refuses it; returns whether one does."""
+        """Answer a request in place of its receiver if a fault refuses it; returns whether one does."""
         rule = sender.link.refusal(sender, command)
         if rule is None:
             return False
@@ -202,7 +202,7 @@ class Fabric:
         return True
 
     def _break(self, endpoint: Endpoint, mistake: str) -> None:
-        """The receiver cannot read what `endpoint` sends: framing is lost, and both ends are told of the close."""
+        """Break a connection whose receiver cannot read the frame; both ends see it closed."""
         src, dst = endpoint.process.node, endpoint.peer.process.node
         now_ns = self.timeline.now_ns
         self.recorder.connection("malformed", endpoint.id, src, dst, now_ns, cause.get(), mistake)
@@ -210,7 +210,7 @@ class Fabric:
             self.hub.post(end, None, now_ns, end.link.delay_ns)
 
     def _give_up_connection(self, end: Endpoint, unacknowledged: list[tuple[Command | None, int]]) -> None:
-        """A kernel has repeated a segment long enough, or has lost its power: the other end is not told."""
+        """Give up a connection without telling the other end: too many retransmissions, or no power."""
         for command, sent_ns in unacknowledged:
             if command is not None:
                 self.recorder.frame("lost", end, command, sent_ns, "never acknowledged")
@@ -233,7 +233,7 @@ class Fabric:
             receiver.process.crash(error)
 
     def _arrive_at_closed(self, sender: Endpoint, receiver: Endpoint, command: Command | None, sent_ns: int) -> None:
-        """No process holds that end any more: a kernel that has power answers a frame with RST."""
+        """Lose a frame for a closed end; a kernel that has power answers it with RST."""
         if command is None:
             return
         ip = receiver.process.ip

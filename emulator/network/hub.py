@@ -1,11 +1,11 @@
-"""The hub: fires timers, carries frames and hands them to nodes.
+"""The hub: fires timers, carries frames and delivers them to nodes.
 
-It is no task: the clock gives it a turn whenever no task can run, so a node is
-woken in the same pass of trio in which its answer arrives. A turn: fire what is
-due, carry the frames that are due now to their ends in one go, hand them over
-in the order in which they fell due, repeat until quiet. Handlers run inline, so
-a request and its answer over a link without latency need a single turn. The
-order depends on the timeline alone, never on the kernel: `fast` and `sim` agree.
+It is not a task: the clock calls `turn` whenever no task can run, so a node is
+woken in the same pass of trio in which its answer arrives. A turn fires the due
+timers, carries all frames that are due now, delivers them in the order in which
+they became due, and repeats until nothing is due. Handlers run inline, so a
+request and its answer over a link without latency need a single turn. The order
+depends on the timeline alone, never on the kernel: `fast` and `sim` agree.
 """
 
 from collections.abc import Callable
@@ -25,22 +25,43 @@ _ROUNDS_PER_TURN = 8
 
 
 class Carrier(Protocol):
-    """What brings frames from one end of a connection to the other."""
+    """Carries frames from one end of a connection to the other."""
 
     def carry(self, arrivals: list[Arrival]) -> list[Arrival]:
-        """Carry each frame; returns what came out at the other ends, in the same order."""
+        """Carry each frame; returns the frames as received at the other ends, in the same order."""
 
     def listen(self, ip: str, port: int) -> object:
-        """Open a listener for the emulated address; returns what `close_listener` takes."""
+        """Open a listener for an emulated address; returns the handle for `close_listener`."""
 
     def close_listener(self, listener: object) -> None:
-        """Close it."""
+        """Close a listener."""
 
     def open(self, client: Endpoint, server: Endpoint, listener: object) -> None:
         """Connect the two ends through the listener."""
 
     def close(self, endpoint: Endpoint) -> None:
-        """Release what this end holds; called once per end."""
+        """Release the state of this end; called once per end."""
+
+
+class MemoryCarrier:
+    """Carries frames by reference, in mode `sim`; commands are immutable."""
+
+    def carry(self, arrivals: list[Arrival]) -> list[Arrival]:
+        """Returns the same frames."""
+        return arrivals
+
+    def listen(self, ip: str, port: int) -> object:
+        """Nothing to open."""
+        return (ip, port)
+
+    def close_listener(self, listener: object) -> None:
+        """Nothing to close."""
+
+    def open(self, client: Endpoint, server: Endpoint, listener: object) -> None:
+        """Nothing to connect."""
+
+    def close(self, endpoint: Endpoint) -> None:
+        """Nothing to release."""
 
 
 class _Bucket(Entry):
@@ -55,42 +76,42 @@ class _Bucket(Entry):
         self.arrivals: list[Arrival] = []
 
     def fire(self) -> None:
-        """Have them handed over."""
+        """Pass the frames to the hub, which delivers them in this turn."""
         hub = self._hub
-        del hub._buckets[self._due_ns]  # noqa: SLF001 - a part of the hub
+        del hub._buckets[self._due_ns]  # noqa: SLF001 - the bucket is a part of the hub
         hub.ready.extend(self.arrivals)
 
 
 def _nothing() -> None:
-    """A bucket is not called."""
+    """The callback of a bucket, which overrides `fire`."""
 
 
 class Hub:
-    """Fires, carries and hands over, one turn at a time."""
+    """Fires timers, carries frames and delivers them, one turn at a time."""
 
-    def __init__(self, timeline: Timeline, carrier: Carrier, hand_over: Callable[[Arrival], None]) -> None:
+    def __init__(self, timeline: Timeline, carrier: Carrier, deliver: Callable[[Arrival], None]) -> None:
         self.timeline = timeline
         self.ready: list[Arrival] = []
-        """Frames that arrive now."""
-        self.outlets: list[Callable[[], None]] = []
-        """Called once, when the turn is over: by them leaves together what arrived for a program outside."""
-        self.on_left: Callable[[], None] = lambda: None
-        """Called when it has left."""
+        """Frames that are due now."""
+        self.flushes: list[Callable[[], None]] = []
+        """Called once at the end of the turn; each sends a guest all frames that arrived for it in the turn."""
+        self.on_flushed: Callable[[], None] = lambda: None
+        """Called after the flushes."""
         self._buckets: dict[int, _Bucket] = {}
         self._carrier = carrier
-        self._hand_over = hand_over
+        self._deliver = deliver
         self._firing = False
         self._error: Exception | None = None
         self._guard: trio.lowlevel.Task | None = None
 
     def post(self, sender: Endpoint, command: Command | None, now_ns: int, latency_ns: int) -> None:
-        """Have a frame, or None for a FIN, arrive `latency_ns` from now, behind those that `sender` sent before."""
+        """Schedule the arrival of a frame (None: a FIN) in `latency_ns`, behind the earlier frames of `sender`."""
         due_ns = now_ns + latency_ns
         if due_ns < sender.last_due_ns:  # noqa: PLR1730 - max() would be a call in the hottest path
             due_ns = sender.last_due_ns
         sender.last_due_ns = due_ns
         arrival = (sender, command, now_ns)
-        # While timers fire, an earlier frame may wait among them: what is sent now takes its turn there.
+        # While timers fire, an earlier frame may still wait among them, so this frame must queue there.
         if due_ns <= now_ns and not self._firing:
             self.ready.append(arrival)
             return
@@ -101,16 +122,16 @@ class Hub:
         bucket.arrivals.append(arrival)
 
     def turn(self) -> bool:
-        """Do what is due; returns whether all is quiet, which a chain of answers may prevent for many turns."""
+        """Do what is due; returns whether nothing is due any more (a chain of answers may take many turns)."""
         try:
             quiet = self._rounds()
-            if self.outlets:
-                outlets, self.outlets = self.outlets, []
-                for leave in outlets:
-                    leave()
-                self.on_left()
+            if self.flushes:
+                flushes, self.flushes = self.flushes, []
+                for flush in flushes:
+                    flush()
+                self.on_flushed()
                 quiet = quiet and not self.ready
-        except Exception as error:  # noqa: BLE001 - trio must not meet it in the middle of its loop
+        except Exception as error:  # noqa: BLE001 - it must not be raised inside trio's loop
             self.fail(error)
             return False
         return quiet
@@ -123,9 +144,9 @@ class Hub:
             if not self.ready:
                 return True
             arrivals, self.ready = self.ready, []
-            hand_over = self._hand_over
+            deliver = self._deliver
             for arrival in self._carrier.carry(arrivals):
-                hand_over(arrival)
+                deliver(arrival)
         return False
 
     def fail(self, error: Exception) -> None:
@@ -136,14 +157,14 @@ class Hub:
             self._guard = None
 
     async def guard(self) -> None:
-        """Wait until the emulation fails, and raise what it failed with."""
+        """Wait until `fail` is called, and raise its error."""
         while self._error is None:
             self._guard = trio.lowlevel.current_task()
             await trio.lowlevel.wait_task_rescheduled(self._forget_guard)
         raise self._error
 
     def in_flight(self) -> list[Arrival]:
-        """Frames that have been sent and have not arrived, by the instant of their arrival."""
+        """Frames that have been sent and have not arrived, ordered by arrival."""
         later = [a for due_ns in sorted(self._buckets) for a in self._buckets[due_ns].arrivals]
         return [*self.ready, *later]
 

@@ -1,6 +1,6 @@
-"""A link: one direction between two nodes, and what faults make of it.
+"""A link: one direction between two nodes, with the faults that hit it.
 
-Pure: the router asks for a verdict per frame, and knows the time itself.
+Pure: the fabric asks for a verdict per frame; the link knows no time.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ _NS_PER_MS = 1_000_000
 
 
 class Sender(Protocol):
-    """The end that sends a frame, as far as faults ask for it."""
+    """The end that sends a frame, as far as faults need it."""
 
     def is_in(self, stage: Stage) -> bool:
         """Whether the process at one of the two ends is in a stage of its life."""
@@ -28,7 +28,7 @@ Matches = Callable[[Sender, Command], bool]
 
 
 class LinkEffect(StrEnum):
-    """What a fault does to the links it covers."""
+    """What a fault does to the frames of its links."""
 
     CUT = "cut"
     LOSS = "loss"
@@ -39,14 +39,14 @@ class LinkEffect(StrEnum):
 
 
 class Quota:
-    """Which of the frames that a fault means it takes: some pass, then it takes so many."""
+    """Limits how many of the matching frames a fault takes: the first `skip` pass, then it takes `most`."""
 
     def __init__(self, skip: int, most: int | None) -> None:
         self._skip = skip
         self._left = most
 
     def takes(self) -> bool:
-        """Whether the next one is taken."""
+        """Whether the fault takes the next matching frame."""
         if self._skip:
             self._skip -= 1
             return False
@@ -63,7 +63,7 @@ class LinkRule:
     fault_id: str
     effect: LinkEffect
     covers: Callable[[str, str], bool]
-    """(source node, destination node) -> whether the rule holds there."""
+    """(source node, destination node) -> whether the rule holds on this link."""
     loss: float = 0.0
     """Share of frames or segments that vanish, 0..1."""
     delay_ms: int = 0
@@ -71,16 +71,16 @@ class LinkRule:
     jitter_ms: int = 0
     """Upper bound of a further, uniform delay."""
     matches: Matches | None = None
-    """Which frames it hits; None: all, and what opens and closes connections."""
+    """Which frames it hits; None: all, and also SYN and FIN."""
     quota: Quota | None = None
-    """drop, refuse: which of those it takes, counted over all its links."""
+    """drop, refuse: how many of them it takes, counted over all its links."""
     response: int = 0
     """refuse: the response code."""
 
 
 @attrs.frozen
 class _Rule:
-    """A rule on one link, with the names of its draws."""
+    """A rule on one link, with the names of its random streams."""
 
     rule: LinkRule
     stream: str
@@ -90,7 +90,7 @@ class _Rule:
 class Link:
     """One direction between two nodes.
 
-    `plain` links (no fault, no jitter) are decided without a draw.
+    A `plain` link has no fault and no jitter, and needs no draws.
     """
 
     __slots__ = (
@@ -121,8 +121,8 @@ class Link:
         self.apply(())
 
     def apply(self, rules: tuple[LinkRule, ...]) -> None:
-        """Take on exactly these rules, in the order in which their faults began."""
-        # A stream for each: a fault that comes or goes shifts no draw of another.
+        """Replace all rules; they are in the order in which their faults began."""
+        # One stream for each rule: a fault that begins or ends shifts no draw of another.
         here = [_Rule(r, f"{self._name}/{r.fault_id}", f"{self._name}/{r.fault_id}/jitter") for r in rules]
         self.cut_by = next((one.rule.fault_id for one in here if one.rule.effect is LinkEffect.CUT), "")
         self._losses = tuple(one for one in here if one.rule.effect in (LinkEffect.LOSS, LinkEffect.DROP))
@@ -134,7 +134,7 @@ class Link:
         self.plain = not here and self._jitter[1] == 1
 
     def refusal(self, sender: Sender, command: Command) -> LinkRule | None:
-        """The rule that refuses a request which arrives, if one does; counts it."""
+        """The rule that refuses an arriving request, if there is one; counts the hit."""
         if command.is_response or command.is_oneway:
             return None
         for rule in self.refusals:
@@ -149,7 +149,7 @@ class Link:
         return None
 
     def loses_segment(self) -> bool:
-        """Whether a segment is lost on its way (the `tcp` model); its sender will repeat it."""
+        """Whether a segment is lost (the `tcp` model); the sender's kernel will retransmit it."""
         if not self._segment_losses:
             return False
         ordinal, self.segments = self.segments, self.segments + 1
@@ -162,16 +162,15 @@ class Link:
     def verdict(
         self, *, may_be_lost: bool, sender: Sender | None = None, command: Command | None = None
     ) -> tuple[str, int]:
-        """Decide about the next frame.
+        """Decide the fate of the next frame.
 
         Args:
-            may_be_lost: False for what a kernel would retransmit (FIN).
-            sender: the end that sends; None where there is no connection yet.
-            command: what is sent; None for what opens or closes a connection, which rules about certain
-                frames do not match.
+            may_be_lost: False for segments that a kernel retransmits (FIN).
+            sender: the end that sends; None before a connection exists.
+            command: the frame; None for SYN and FIN, which rules about certain frames do not match.
 
         Returns:
-            Id of the fault that takes the frame ("" if none does), latency in ns on the 1 ms grid.
+            Id of the fault that drops the frame ("" if none does), latency in ns, a multiple of 1 ms.
         """
         ordinal = self.frames
         self.frames += 1
@@ -213,6 +212,6 @@ class Link:
 
 def _matches(rule: LinkRule, sender: Sender | None, command: Command | None) -> bool:
     if rule.matches is None:
-        # Without a command it opens or closes a connection: no frame that one could count.
+        # Without a command it is a SYN or a FIN, which `drop` does not count.
         return command is not None or rule.effect is not LinkEffect.DROP
     return sender is not None and command is not None and rule.matches(sender, command)

@@ -1,12 +1,12 @@
 """Frames carried over loopback TCP: the `live` and `fast` modes.
 
 Both ends of a connection live in this process, so the carrier knows which
-bytes must come out where: it writes, and reads them at the other end before it
-goes on. Nothing is in flight when the hub parks, and the order of arrival is
-the order of sending.
+bytes must arrive where: it writes them, and reads them at the other end before
+it goes on. Nothing is in flight when the hub has finished its turn, and frames
+arrive in the order of sending.
 
 Emulated addresses are 127.1.x.y; the sockets use the same x.y in a block
-127.B.x.y that no other emulation on this machine holds, and ports below 32768.
+127.B.x.y that no other emulation on this machine uses, and ports below 32768.
 """
 
 import errno
@@ -34,17 +34,17 @@ _IP_BIND_ADDRESS_NO_PORT = 24
 _STALL_MS = 10_000
 
 
-TakeStranger = Callable[[socket.socket, tuple[str, int]], None]
-"""Gets a connection that no emulated node has opened, and where it comes from."""
+TakeGuest = Callable[[socket.socket, tuple[str, int]], None]
+"""Takes an accepted connection of a guest, and its remote (address, port)."""
 
 
 class LoopbackError(OSError):
-    """The machine's loopback network does not carry the emulation; says what to do."""
+    """The machine's loopback network cannot carry the emulation; the text says what to do."""
 
 
 @attrs.define(eq=False)
 class _Wire:
-    """One end's socket, and what makes commands of its bytes."""
+    """The socket of one end, and its decoder."""
 
     socket: socket.socket
     decoder: Decoder
@@ -57,36 +57,36 @@ class LoopbackCarrier:
         self._block, guard = _claim_block(_BLOCKS)
         self._guards = [guard]
         self._open: dict[socket.socket, None] = {}
-        self._doors: dict[socket.socket, TakeStranger] = {}
+        self._acceptors: dict[socket.socket, TakeGuest] = {}
 
     def release(self) -> None:
-        """Close what is still open and give the address block back."""
+        """Close all open sockets and release the address blocks."""
         for left_open in self._open:
             left_open.close()
         for guard in self._guards:
             guard.close()
 
     def claim_guests_block(self) -> int:
-        """A block for what named guests dial: `GUESTS_BLOCK`, unless another emulation's guests have it.
+        """Claim an address block for named guests: `GUESTS_BLOCK` unless another emulation uses it.
 
         Raises:
-            LoopbackError: all are taken.
+            LoopbackError: all blocks are in use.
         """
         block, guard = _claim_block(_GUESTS_BLOCKS)
         self._guards.append(guard)
         return block
 
-    def admit_strangers(self, listener: socket.socket, take: TakeStranger) -> None:
-        """Let programs outside the emulation in; else their connections are closed."""
-        self._doors[listener] = take
+    def admit_guests(self, listener: socket.socket, take: TakeGuest) -> None:
+        """Pass connections of guests to `take`; without it they are closed."""
+        self._acceptors[listener] = take
 
     def physical_ip(self, ip: str) -> str:
-        """The address that the sockets of an emulated address use."""
+        """The machine's address for an emulated one."""
         first, _, rest = ip.split(".", 2)
         return f"{first}.{self._block}.{rest}"
 
     def carry(self, arrivals: list[Arrival]) -> list[Arrival]:
-        """Write every frame, read it at the other end; ends without a wire are guests'."""
+        """Write every frame and read it at the other end; frames of guests, which have no wire, stay as they are."""
         payloads: dict[Endpoint, bytes] = {}
         places: dict[Endpoint, list[int]] = {}
         for place, (sender, command, _) in enumerate(arrivals):
@@ -124,9 +124,9 @@ class LoopbackCarrier:
         return listener
 
     def close_listener(self, listener: object) -> None:
-        """Close it; connections that wait in its backlog are reset."""
+        """Close a listener; connections in its backlog are reset."""
         assert isinstance(listener, socket.socket)
-        if self._doors.pop(listener, None) is not None:
+        if self._acceptors.pop(listener, None) is not None:
             trio.lowlevel.notify_closing(listener)
         del self._open[listener]
         listener.close()
@@ -162,7 +162,7 @@ class LoopbackCarrier:
             wire.socket.close()
 
     def _accept_ours(self, listener: socket.socket, source: tuple[str, int]) -> socket.socket:
-        """The connection from `source`; what waits before it comes from outside."""
+        """Accept the connection from `source`; connections before it in the backlog are guests'."""
         while True:
             try:
                 accepted, peer = listener.accept()
@@ -171,15 +171,15 @@ class LoopbackCarrier:
                 continue
             if peer == source:
                 return accepted
-            self._doors.get(listener, _turn_away)(accepted, peer)
+            self._acceptors.get(listener, _close)(accepted, peer)
 
 
-def _turn_away(stranger: socket.socket, _: tuple[str, int]) -> None:
-    stranger.close()
+def _close(accepted: socket.socket, _: tuple[str, int]) -> None:
+    accepted.close()
 
 
 def _transfer(source: _Wire, sink: _Wire, payload: bytes) -> list[Command]:
-    """Bring bytes from one end to the other; returns what they say there."""
+    """Carry bytes from one end to the other; returns the decoded commands."""
     size = len(payload)
     chunk = b""
     sent = 0
@@ -189,7 +189,7 @@ def _transfer(source: _Wire, sink: _Wire, payload: bytes) -> list[Command]:
             chunk = sink.socket.recv(min(size, _CHUNK_BYTES))
             if len(chunk) == size:
                 return sink.decoder.feed(chunk)
-    except BlockingIOError:  # nothing was taken, or nothing has come out yet
+    except BlockingIOError:  # nothing was written, or nothing has arrived yet
         pass
     commands = sink.decoder.feed(chunk)
     commands += _pump(source, sink, payload, sent, len(chunk))
@@ -197,7 +197,7 @@ def _transfer(source: _Wire, sink: _Wire, payload: bytes) -> list[Command]:
 
 
 def _pump(source: _Wire, sink: _Wire, payload: bytes, sent: int, received: int) -> list[Command]:
-    """Go on where the buffers of the kernel did not take or give everything at once."""
+    """Carry the rest, where the kernel's buffers did not take or return everything at once."""
     commands: list[Command] = []
     while received < len(payload):
         if sent < len(payload):
@@ -254,7 +254,7 @@ def _tune(accepted: socket.socket) -> None:
 
 
 def _claim_block(blocks: tuple[int, ...]) -> tuple[int, socket.socket]:
-    """The first of some address blocks that no other emulation holds; the guard socket holds it for us."""
+    """Claim the first free address block; the claim holds while the returned guard socket is open."""
     for block in blocks:
         guard = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         try:

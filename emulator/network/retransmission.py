@@ -1,4 +1,4 @@
-"""What a kernel does about lost segments: repeats them, each time after twice as long, and gives up in the end."""
+"""TCP retransmission of lost segments: with exponential backoff, and given up after a number of attempts."""
 
 from collections.abc import Callable
 
@@ -17,50 +17,50 @@ RETRIES_MOST = 15
 
 
 def rto_ms(attempt: int) -> int:
-    """How long a kernel waits for the acknowledgement of a segment that it sends for the `attempt`-th time."""
+    """Retransmission timeout in ms after the `attempt`-th transmission, from 1."""
     return min(RTO_MIN_MS << (attempt - 1), RTO_MAX_MS)
 
 
 @attrs.define
 class Backlog:
-    """What one end has sent and its kernel still has to bring over, the lost segment first."""
+    """Unacknowledged frames of one end, the lost one first."""
 
     unacknowledged: list[tuple[Command | None, int]]
-    """(frame, or None for a FIN; when it was sent)."""
+    """(frame, or None for a FIN; sent_ns)."""
     attempt: int = 1
 
 
-Leave = Callable[[Endpoint, Command | None, int], None]
+Transmit = Callable[[Endpoint, Command | None, int], None]
 
 
 class Retransmission:
-    """The kernels of all machines, as far as they repeat segments.
+    """Retransmission in the kernels of all machines.
 
-    A lost segment is repeated whatever the process does meanwhile, also when it is stopped or dead: the connection
-    belongs to the kernel. What is sent behind it waits, since a connection never changes the order.
+    A kernel retransmits also while the process is stopped or dead, since the connection belongs to the kernel. Later
+    frames of the connection wait, since TCP keeps their order.
 
     Args:
-        leave: puts a frame on its way once its segment has come through; end, frame, when it was sent.
-        has_power: whether the machine of an address runs.
-        give_up: told of a connection whose segment was repeated for the last time, and what never arrived.
+        transmit: sends a frame whose segment has come through; takes end, frame, sent_ns.
+        has_power: whether the machine of an IP address has power.
+        give_up: called with an end that is given up, and its unacknowledged frames.
     """
 
     def __init__(
         self,
         timeline: Timeline,
-        leave: Leave,
+        transmit: Transmit,
         has_power: Callable[[str], bool],
         give_up: Callable[[Endpoint, list[tuple[Command | None, int]]], None],
     ) -> None:
         self._timeline = timeline
-        self._leave = leave
+        self._transmit = transmit
         self._has_power = has_power
         self._give_up = give_up
         self.backlogs: dict[Endpoint, Backlog] = {}
-        """Ends that have something to repeat, also on links that are well again."""
+        """Ends with unacknowledged frames, also on links without a fault."""
 
     def takes(self, end: Endpoint, command: Command | None, now_ns: int) -> bool:
-        """Whether a frame has to wait for a repetition: its own, or that of one before it."""
+        """Whether a frame must wait for a retransmission, its own or an earlier one; keeps it if so."""
         backlog = self.backlogs.get(end)
         if backlog is not None:
             backlog.unacknowledged.append((command, now_ns))
@@ -72,11 +72,11 @@ class Retransmission:
         return True
 
     def in_flight(self) -> list[tuple[Endpoint, Command | None, int]]:
-        """What waits: end, frame, when it was sent."""
+        """The waiting frames: (end, frame, sent_ns)."""
         return [(end, *sent) for end, backlog in self.backlogs.items() for sent in backlog.unacknowledged]
 
     def lose_power(self, ip: str) -> None:
-        """What the kernel of a machine had to repeat is gone, also when the machine has power again."""
+        """Drop all that the kernel of a machine would retransmit."""
         for end in [end for end in self.backlogs if end.process.ip == ip]:
             self._give_up(end, self.backlogs.pop(end).unacknowledged)
 
@@ -97,4 +97,4 @@ class Retransmission:
         else:
             del self.backlogs[end]
             for command, sent_ns in backlog.unacknowledged:
-                self._leave(end, command, sent_ns)
+                self._transmit(end, command, sent_ns)

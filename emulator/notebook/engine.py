@@ -19,8 +19,7 @@ import trio
 from emulator.cluster import NodeCrashedError
 from emulator.console.session import Session
 from emulator.run import RunResult, run_scenario
-from emulator.run.manifest import manifest_of
-from emulator.run.run import Ended
+from emulator.run.run import Ended, manifest_of
 from emulator.spec import Scenario
 from emulator.spec.addresses import owners
 from emulator.time.mode import TimeMode

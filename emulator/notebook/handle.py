@@ -14,11 +14,11 @@ import attrs
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TimeElapsedColumn
 
-from emulator.cluster.namesrv_addr import namesrv_addr
+from emulator.cluster.cluster import namesrv_addr
 from emulator.console.looking import LOOKING
-from emulator.console.registry import VERBS
 from emulator.console.session import Session
 from emulator.console.verb import Verb, VerbError
+from emulator.console.verbs import VERBS
 from emulator.notebook.engine import Engine, flushed
 from emulator.notebook.html import Told
 from emulator.notebook.owners import tell_history, tell_ownership

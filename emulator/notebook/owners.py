@@ -7,7 +7,7 @@ from emulator.analysis.canvas import Axis, band, element, label_lanes, titled
 from emulator.analysis.canvas import text as written
 from emulator.analysis.palette import colour_of
 from emulator.notebook.html import ALARM, QUIET, Told, block, chip, table, text
-from emulator.state.live import FaultSpan, LiveState
+from emulator.state.live import LiveFault, LiveState
 from emulator.state.owners import GroupQueue, OwnedSpan, QueueOwners
 
 Owners = tuple[str, ...]
@@ -148,7 +148,7 @@ def _bars(
         yield titled("".join(bars), f"{about}\n{span.start_ns / _NS:.1f} s to {end_ns / _NS:.1f} s")
 
 
-def _faults(faults: tuple[FaultSpan, ...], axis: Axis, now_ns: int) -> tuple[list[str], int]:
+def _faults(faults: tuple[LiveFault, ...], axis: Axis, now_ns: int) -> tuple[list[str], int]:
     """Faults with their names in as few lanes as keep them apart; returns where the lanes end."""
     labels = [(f.start_ns, now_ns if f.end_ns is None else f.end_ns, f.subject, "") for f in faults]
     lanes = label_lanes(axis, labels)

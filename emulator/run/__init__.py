@@ -1,4 +1,7 @@
-"""One run from its scenario to its manifest, and the same run once more to compare."""
+"""One run, from its scenario to its manifest, and its repetition for comparison.
+
+May import `console` and what is below it.
+"""
 
 from emulator.run.run import RunError, RunInterrupted, RunResult, run_scenario
 

@@ -2,32 +2,31 @@
 
 import os
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 import attrs
+import structlog
 import trio
 
 from emulator.base.errors import UserError
 from emulator.cluster import Cluster, NodeCrashedError
-from emulator.cluster.operator import Operator
-from emulator.cluster.targets import asks_for_owner
-from emulator.console.registry import VERBS
-from emulator.console.saving import scenario_by_hand
+from emulator.cluster.operator import Operator, asks_for_owner
 from emulator.console.session import Session
+from emulator.console.verbs import VERBS, scenario_by_hand
 from emulator.guest_views.views import GuestViews
 from emulator.machine.world import DeadlockError, World, run_world
 from emulator.network.guests.hosts import GuestHosts
 from emulator.network.loopback import LoopbackCarrier, LoopbackError
-from emulator.run.log import run_log
-from emulator.run.manifest import manifest_of
-from emulator.spec import Scenario
+from emulator.spec import Scenario, to_dict
 from emulator.state.live import LiveState
 from emulator.time.mode import TimeMode
 from emulator.trace.recorder import RowListener
-from emulator.trace.run_directory import write_manifest
+from emulator.trace.run_directory import versions, write_manifest
+from emulator.trace.schema import SCHEMA_VERSION
 from emulator.trace.segments import SegmentWriter
 from faults.plan import Plan
 
@@ -149,9 +148,77 @@ def create_run_directory(runs: Path, stem: str) -> Path:
         raise RunError(f"{runs}: no run directory can be created: {_why(error)}") from error
 
 
+_PROCESSORS: Any = [structlog.processors.add_log_level, structlog.processors.JSONRenderer(sort_keys=True)]
+
+
+@contextmanager
+def run_log(path: Path) -> Iterator[Any]:
+    """Yields the logger of one run, which writes to `path`; there may be several runs in one process."""
+    with path.open("w", encoding="utf-8") as file:
+        yield structlog.wrap_logger(structlog.PrintLogger(file), processors=_PROCESSORS)
+
+
+@contextmanager
+def open_log(path: Path) -> Iterator[None]:
+    """Inside, everything that nodes log goes to `path`."""
+    with path.open("w", encoding="utf-8") as file:
+        structlog.configure(
+            processors=_PROCESSORS,
+            logger_factory=structlog.PrintLoggerFactory(file),
+            cache_logger_on_first_use=False,
+        )
+        try:
+            yield
+        finally:
+            structlog.reset_defaults()
+
+
 def _why(error: OSError) -> str:
     # Arrow's texts say more than a user asks for, but it gives the number.
     return os.strerror(error.errno) if error.errno else str(error)
+
+
+def manifest_of(
+    world: World,
+    scenario: Scenario,
+    mode: TimeMode,
+    run_id: str,
+    *,
+    ended: str,
+    end_ns: int,
+    wall_s: float,
+    crashes: list[str],
+    addresses: dict[str, str],
+) -> dict[str, Any]:
+    """The manifest; writes every row that waits, so that the digest and the counts are those of the rows on disk.
+
+    Args:
+        run_id: name of the run directory.
+        ended: `complete` or `interrupted`.
+        end_ns: emulated instant until which it counts.
+        wall_s: how long it took.
+        crashes: nodes that raised, one line each.
+        addresses: IP address -> node.
+
+    Raises:
+        OSError: the rows cannot be written.
+    """
+    recorder = world.recorder
+    return {
+        "run_id": run_id,
+        "schema_version": SCHEMA_VERSION,
+        "ended": ended,
+        "digest": recorder.digest(),
+        "seed": scenario.seed,
+        "mode": mode,
+        "rows": dict(recorder.counts),
+        "virtual_s": end_ns / _NS,
+        "wall_s": round(wall_s, 3),
+        "crashes": crashes,
+        "addresses": addresses,
+        "versions": versions(),
+        "scenario": to_dict(scenario),
+    }
 
 
 @attrs.define
@@ -289,5 +356,7 @@ __all__ = [
     "RunInterrupted",
     "RunResult",
     "create_run_directory",
+    "manifest_of",
+    "open_log",
     "run_scenario",
 ]

@@ -12,6 +12,8 @@ from typing import Any
 import attrs
 
 from emulator.base.errors import UserError
+from emulator.run.run import run_scenario
+from emulator.spec import from_dict
 from emulator.time.mode import TimeMode
 from emulator.trace.run_directory import RunDirectory, open_run, table_rows
 from emulator.trace.schema import TABLES, Table
@@ -88,7 +90,7 @@ def describe(difference: Difference) -> str:
 
 def _run_again(run: RunDirectory, scratch: Path) -> RunDirectory:
     environment = {**os.environ, "PYTHONHASHSEED": _other_hash_seed()}
-    command = [sys.executable, "-m", "emulator.run.replay", str(run.path), str(scratch)]
+    command = [sys.executable, "-m", "emulator.run.verify", str(run.path), str(scratch)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         last_words = (done.stderr.strip().splitlines() or ["no message"])[-1]
@@ -111,3 +113,14 @@ def _rows(run: Path) -> Iterator[tuple[int, str, dict[str, Any]]]:
         return ((row["seq"], table.name, row) for row in table_rows(run, table))
 
     return merge(*map(of, TABLES), key=lambda row: row[0])
+
+
+def main(run: str, runs: str) -> None:
+    """`python -m emulator.run.verify RUN RUNS`: repeat a run below RUNS, and print the new run directory."""
+    manifest = open_run(run).manifest
+    result = run_scenario(from_dict(manifest["scenario"]), mode=TimeMode(manifest["mode"]), runs=Path(runs))
+    sys.stdout.write(f"{result.path}\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

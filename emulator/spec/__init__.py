@@ -1,4 +1,7 @@
-"""What a scenario is, how a file says it, and what is wrong with one; knows `base`, `nodes` and `faults`."""
+"""Scenarios: their values, the files that describe them, and the checks that refuse or warn.
+
+May import `time` and `base`.
+"""
 
 from emulator.spec.file import from_dict, load, loads, to_dict
 from emulator.spec.model import (

@@ -1,4 +1,4 @@
-"""Which emulated address each node of a scenario has: decided by its role and its place in the scenario."""
+"""The emulated address of each node, decided by its role and its position in the scenario."""
 
 from collections.abc import Iterable
 
@@ -10,7 +10,7 @@ _HOSTS_PER_SUBNET = 250
 
 
 def addresses(scenario: Scenario) -> dict[str, str]:
-    """Node -> IP address, 127.1.x.y, in the order of the scenario."""
+    """Mapping node -> IP address 127.1.x.y, in the order of the scenario."""
     consumers = (name for group in scenario.consumers for name in group.names)
     given = _in_subnets(_CONSUMERS, consumers)
     brokers = _in_subnets(_BROKERS, (spec.name for spec in scenario.brokers))
@@ -32,13 +32,13 @@ def _in_subnets(first: int, names: Iterable[str]) -> dict[str, str]:
 
 
 def newcomer_address(ordinal: int) -> str:
-    """The address of the `ordinal`-th consumer, from 0, that no scenario names: its group was made larger."""
+    """The address of the `ordinal`-th consumer, from 0, that was added to a group by scaling."""
     subnet, host = divmod(ordinal, _HOSTS_PER_SUBNET)
     return f"127.1.{_NEWCOMERS + subnet}.{host + 1}"
 
 
 def owners(scenario: Scenario) -> dict[str, str]:
-    """IP address -> the node that it was given to: nodes that share it come later in the scenario."""
+    """Mapping IP address -> node; of several nodes that share an address, the first in the scenario."""
     found: dict[str, str] = {}
     for name, ip in addresses(scenario).items():
         found.setdefault(ip, name)

@@ -1,4 +1,4 @@
-"""Settings that RocketMQ accepts without a word although they do harm: which of them a scenario has.
+"""Warnings about harmful settings that RocketMQ accepts silently.
 
 A scenario with such settings runs, and does what the real system would do.
 """
@@ -15,17 +15,17 @@ _MEMBERS_FOR_A_TIE = 3
 
 @attrs.frozen
 class HarmfulSetting:
-    """One warning."""
+    """One warning about a scenario."""
 
     name: str
-    """What people call it: `acting-flag-on-some-members`."""
+    """Short name: `acting-flag-on-some-members`."""
     where: str
     """The brokerName or the nodes concerned."""
     consequence: str
-    """What will happen because of it."""
+    """What happens because of the setting."""
 
     def line(self) -> str:
-        """For people, on one line."""
+        """The warning as one line of text."""
         return f"{self.name}: {self.where}: {self.consequence}"
 
 

@@ -1,6 +1,6 @@
-"""The `[[fault]]` and `[[nemesis]]` tables of a scenario file, and faults written back as such tables.
+"""The `[[fault]]` and `[[nemesis]]` tables of a scenario file: reading and writing.
 
-What can be said of a fault are the fields of its class and of its scope, so a new kind needs nothing here.
+The keys of a table are the fields of the fault's class and of its scope, so a new kind needs no code here.
 """
 
 from collections.abc import Mapping
@@ -28,11 +28,15 @@ _CODES: Mapping[str, tuple[str, type[IntEnum]]] = {
     "code": ("request code", RequestCode),
     "response": ("response code", ResponseCode),
 }
-"""Keys whose numbers have names."""
+"""Keys whose values may be written as names of codes."""
 
 
 def read_plan(root: Section) -> Plan:
-    """All faults of a scenario file, in its order."""
+    """All faults of a scenario file, in the order of the file.
+
+    Raises:
+        SpecError: a table describes no fault, or two faults have one id.
+    """
     tables = root.tables("fault", (*_WHICH, *_TIMES, *_ALL_KEYS))
     timed = tuple(_read_timed(section, number) for number, section in enumerate(tables, start=1))
     try:
@@ -42,7 +46,11 @@ def read_plan(root: Section) -> Plan:
 
 
 def read_nemeses(root: Section) -> tuple[Nemesis, ...]:
-    """All nemeses of a scenario file, in its order."""
+    """All nemeses of a scenario file, in the order of the file.
+
+    Raises:
+        SpecError: a table describes no nemesis.
+    """
     tables = root.tables("nemesis", (*_WHICH, *_RATES, *_ALL_KEYS))
     return tuple(_read_nemesis(section, number) for number, section in enumerate(tables, start=1))
 
@@ -89,7 +97,7 @@ def _read_fault(section: Section, other_keys: tuple[str, ...]) -> Fault:
     name = section.get("kind", TEXT)
     expect_known(section.at("kind"), "kind of fault", name, [*FAULTS, *CHAOS_NAMES])
     kind, meant = CHAOS_NAMES.get(name, (name, {}))
-    # Once more, now that the kind is known: `percent` is a mistake in a cut.
+    # Check the keys again, now that the kind is known: `percent` is a mistake in a cut.
     section = Section.of(section.path, section.values, ("kind", "id", *other_keys, *_keys_of(FAULTS[kind])))
     return _build(FAULTS[kind], section, meant)
 
@@ -129,7 +137,7 @@ def _values(part: type, section: Section, meant: Mapping[str, Any]) -> dict[str,
         elif field.name in meant:
             values[field.name] = meant[field.name]
         elif field.default is attrs.NOTHING:
-            values[field.name] = None  # refused, and told what was expected
+            values[field.name] = None  # the class refuses it and says what was expected
     return values
 
 
@@ -143,7 +151,7 @@ def _value(section: Section, key: str) -> Any:
 
 
 def write_plan(plan: Plan) -> list[dict[str, Any]]:
-    """The tables from which `read_plan` makes this plan again."""
+    """The tables from which `read_plan` reads an equal plan."""
     return [_write_timed(timed) for timed in plan.faults]
 
 
@@ -153,7 +161,7 @@ def _write_timed(timed: TimedFault) -> dict[str, Any]:
 
 
 def write_nemeses(nemeses: tuple[Nemesis, ...]) -> list[dict[str, Any]]:
-    """The tables from which `read_nemeses` makes them again."""
+    """The tables from which `read_nemeses` reads equal nemeses."""
     return [
         {
             "id": it.id,

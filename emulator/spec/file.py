@@ -1,7 +1,7 @@
-"""Scenarios as files: from TOML, from plain values, and back to plain values for the manifest of a run.
+"""Scenario files: reading TOML or plain values, and writing plain values for the manifest of a run.
 
-The form of a file is shown by `examples/half_seen_consumer.toml`. Options
-stand under RocketMQ's camelCase names; snake_case is understood, too.
+`examples/half_seen_consumer.toml` shows the format. Options have RocketMQ's
+camelCase names; snake_case is accepted, too.
 """
 
 import tomllib
@@ -40,14 +40,14 @@ from nodes.fields import NAMES, SWITCH, TEXT, FieldError, whole_rule
 _TOP = ("scenario", "network", "nameserver", "broker", "topic", "consumer", "producer", "fault", "nemesis")
 _MANY = whole_rule(least=1)
 _PORTS_APART = 10
-"""Between the ports of replicas on one address."""
+"""Difference between the ports of replicas on one address."""
 
 
 def load(path: str | Path) -> Scenario:
     """Read a scenario file.
 
     Raises:
-        SpecError: the file cannot be read, is no TOML, or says something that cannot be.
+        SpecError: the file cannot be read, is not TOML, or describes an invalid scenario.
     """
     try:
         text = Path(path).read_text(encoding="utf-8")
@@ -60,10 +60,10 @@ def loads(text: str, name: str) -> Scenario:
     """Read a scenario from the text of a file.
 
     Args:
-        name: where the text came from, for messages.
+        name: origin of the text, for messages.
 
     Raises:
-        SpecError: the text is no TOML, or says something that cannot be.
+        SpecError: the text is not TOML, or describes an invalid scenario.
     """
     try:
         tables = tomllib.loads(text)
@@ -73,14 +73,14 @@ def loads(text: str, name: str) -> Scenario:
 
 
 def from_dict(tables: Mapping[str, Any], name: str = "scenario") -> Scenario:
-    """Build a scenario from the plain values of a file, or of `to_dict`.
+    """Build a scenario from plain values: those of a parsed file, or of `to_dict`.
 
     Args:
-        tables: what the TOML parser makes of a scenario file.
-        name: where they came from, for messages.
+        tables: a scenario file as the TOML parser returns it.
+        name: origin of the values, for messages.
 
     Raises:
-        SpecError: they say something that cannot be.
+        SpecError: they describe an invalid scenario.
     """
     try:
         return _read(Section.of("", tables, _TOP))
@@ -91,7 +91,7 @@ def from_dict(tables: Mapping[str, Any], name: str = "scenario") -> Scenario:
 def to_dict(scenario: Scenario) -> dict[str, Any]:
     """The canonical form of a scenario: plain values from which `from_dict` builds an equal one.
 
-    Times are milliseconds, every node is named, options stand there only where
+    Times are milliseconds and every node has a name; options are included only where
     they differ from the default.
     """
     return {
@@ -161,7 +161,7 @@ def _read_brokers(root: Section, preset: Preset) -> tuple[BrokerSpec, ...]:
 
 
 def _read_replicas(section: Section, preset: Mapping[str, Any]) -> Iterator[BrokerSpec]:
-    """The brokers of one table: one, or a master and its slaves that are alike."""
+    """The brokers of one table: one broker, or a master and slaves with the same options."""
     replicated = "replicas" in section.values
     for key in ("id", "node", "address_of"):
         if replicated and key in section.values:
@@ -235,13 +235,13 @@ _NOTHING: Mapping[str, Any] = {}
 
 
 def read_options(section: Section, config_class: type[_AnyConfig], preset: Mapping[str, Any] = _NOTHING) -> _AnyConfig:
-    """The configuration that a node's table describes.
+    """The configuration in the `options` of a node's table.
 
     Args:
-        preset: field -> value of what holds where the table says nothing.
+        preset: mapping field -> value, for options that the table does not set.
 
     Raises:
-        SpecError: there is an option that does not exist, is there twice, or has a value that it cannot have.
+        SpecError: an option is unknown, is given twice, or has an invalid value.
     """
     known = options(config_class)
     fields = {field.name: field for field in known.values()}
@@ -280,10 +280,10 @@ TRANSACTION_KEYS = (_STATE, f"{_STATE}_s", f"{_STATE}_ms", _CHECK)
 
 
 def read_transactions(section: Section) -> LocalTransactions | None:
-    """None where its messages are ordinary ones.
+    """The local transactions of a producer; None if it sends ordinary messages.
 
     Raises:
-        SpecError: a state is none, or something is said of transactions that there are not.
+        SpecError: a state is unknown, or a key needs `local_transaction` beside it.
     """
     if _STATE not in section.values:
         for key in TRANSACTION_KEYS:
@@ -296,7 +296,7 @@ def read_transactions(section: Section) -> LocalTransactions | None:
 
 
 def write_transactions(transactions: LocalTransactions | None) -> dict[str, Any]:
-    """The keys from which `read_transactions` reads them again."""
+    """The keys from which `read_transactions` reads equal transactions."""
     if transactions is None:
         return {}
     said: dict[str, Any] = {_STATE: transactions.state.value}

@@ -1,4 +1,4 @@
-"""What a scenario is: the machines, what they hold and do, and what goes wrong, as frozen values."""
+"""A scenario as frozen values: nodes, topics, groups, and faults."""
 
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
@@ -23,11 +23,11 @@ NO_EXPRESSIONS: Mapping[str, str] = MappingProxyType({})
 
 @attrs.frozen
 class Network:
-    """What every link between two nodes takes when nothing is wrong."""
+    """Latency of every link between two nodes, without faults."""
 
     delay_ms: int = whole(1, least=0)
     jitter_ms: int = whole(0, least=0)
-    """A frame takes this much longer at most."""
+    """Upper bound of a uniform delay on top, drawn for each frame."""
 
 
 @attrs.frozen
@@ -47,11 +47,11 @@ class BrokerSpec:
     cluster: str = text("DefaultCluster")
     config: BrokerConfig = BrokerConfig()
     start_after_ms: int = span(0)
-    """How long after the nameservers are ready it starts at the earliest."""
+    """Earliest start, in ms after the nameservers are ready."""
     address_of: str | None = text(None)
-    """Name of an earlier broker whose IP address it shares; None: it has one of its own."""
+    """Name of an earlier broker whose IP address it shares; None: an address of its own."""
     node: str | None = text(None)
-    """Name of the node where its default will not do: two brokers of one brokerName and id."""
+    """Name of the node; needed for two brokers with the same brokerName and id."""
 
     @property
     def name(self) -> str:
@@ -67,42 +67,42 @@ class TopicSpec:
 
     name: str = text()
     brokers: tuple[str, ...] = checked(NAMES)
-    """brokerNames of the groups that have it."""
+    """brokerNames of the broker groups that have the topic."""
     queues: int = whole(8, least=1)
-    """Queues to read and to write in each group."""
+    """Read queues and write queues in each broker group."""
 
 
 @attrs.frozen
 class ConsumerGroupSpec:
-    """Consumers of one group that are alike."""
+    """Consumers of one group, all with the same options."""
 
     group: str = text()
     names: tuple[str, ...] = checked(TEXTS)
-    """Names of their nodes; none where they share the processes of another group."""
+    """Names of their nodes; empty if they share the processes of another group."""
     topics: tuple[str, ...] = checked(NAMES)
     config: ConsumerConfig = ConsumerConfig()
-    """Of a lite pull consumer where it is a `LitePullConsumerConfig`."""
+    """A `LitePullConsumerConfig` makes them lite pull consumers."""
     consume_ms: int = whole(0, least=0)
-    """How long the listener takes for one message; of a lite pull consumer: its application for what a poll returns."""
+    """Time of the listener for one message; of a lite pull consumer, time of its application for one poll."""
     fail_times: int = whole(0, least=0)
-    """How often the listener fails for each message before it succeeds."""
+    """Failures of the listener for each message before it succeeds."""
     expressions: Mapping[str, str] = checked(TEXT_MAP, NO_EXPRESSIONS)
-    """Topic -> which tags are wanted of it, such as `a || b`; `*` where nothing is said."""
+    """Mapping topic -> tag expression such as `a || b`; `*` for a topic that is missing."""
     share_process_with: str | None = text(None)
-    """An earlier group: each of its processes consumes for this group, too. What the two share beyond the process
-    depends on the option `instanceName`: with the same name they are one client, with one id and one thread each for
-    heartbeats and rebalance; as shipped, each consumer has a name of its own."""
+    """An earlier group whose processes also consume for this group. The option `instanceName` decides what the two
+    consumers of a process share: with the same name they are one client, with one id and one thread each for
+    heartbeats and rebalance; by default each consumer has its own name."""
     one_address: bool = flag(default=False)
-    """All of them run on one machine's address; with the same `instanceName` brokers take them for one client."""
+    """All of them have one IP address; with the same `instanceName` brokers take them for one client."""
 
     def member_names(self, members: int) -> tuple[str, ...]:
-        """Names of its nodes if it has so many: `billing+4` is the fourth, where the scenario names three."""
+        """Names of its nodes for a number of members: `billing+4` is the fourth if the scenario names three."""
         more = (f"{self.group}+{number}" for number in range(len(self.names) + 1, members + 1))
         return (*self.names[:members], *more)
 
     @property
     def lite_pull(self) -> bool:
-        """Whether an application polls; else messages are pushed to a listener."""
+        """Whether these are lite pull consumers; otherwise push consumers."""
         return isinstance(self.config, LitePullConsumerConfig)
 
 
@@ -116,14 +116,14 @@ class ProducerSpec:
     rate_per_s: int = whole(10, least=1)
     config: ProducerConfig = ProducerConfig()
     tags: tuple[str, ...] = checked(TEXTS, ())
-    """Tags of its messages, in turn; none: messages without tag."""
+    """Tags of its messages, in turn; empty: no tags."""
     transactions: LocalTransactions | None = None
-    """None: its messages are ordinary ones."""
+    """None: it sends ordinary messages."""
 
 
 @attrs.frozen(kw_only=True)
 class Scenario:
-    """A cluster and all that happens to it; seed, version and this are the name of a run.
+    """A cluster and its faults; scenario, seed and version identify a run.
 
     Raises:
         SpecError: its parts do not fit together.
@@ -133,15 +133,15 @@ class Scenario:
     seed: int = whole(1, least=0)
     run_for_ms: int = span(least=1)
     nameserver_start_spread_ms: int = span(0)
-    """Nameservers start within this time of the beginning, at instants that the seed decides."""
+    """Nameservers start within this time, at instants that depend on the seed."""
     broker_start_spread_ms: int = span(0)
-    """Brokers start within this time of each other, at instants that the seed decides."""
+    """Brokers start within this time of each other, at instants that depend on the seed."""
     even_starts: bool = flag(default=False)
-    """Consecutive seeds spread the instants of starts evenly; else each seed draws them for itself."""
+    """Consecutive seeds spread the starts evenly; otherwise each seed draws them independently."""
     broker_boot_spread_ms: int = span(0)
-    """A broker's process takes up to this long from its start until it does anything; drawn for every process."""
+    """Longest time that a broker's process loads before it does anything; drawn for every process."""
     start_spread_ms: int = span(1_000)
-    """Consumers and producers start within this time of each other, at instants that the seed decides."""
+    """Consumers and producers start within this time of each other, at instants that depend on the seed."""
     network: Network = Network()
     nameservers: tuple[NameserverSpec, ...] = (NameserverSpec("ns-1"), NameserverSpec("ns-2"))
     brokers: tuple[BrokerSpec, ...]
@@ -149,10 +149,10 @@ class Scenario:
     consumers: tuple[ConsumerGroupSpec, ...] = ()
     producers: tuple[ProducerSpec, ...] = ()
     guests: tuple[str, ...] = checked(TEXTS, ())
-    """Programs outside that are hosts with names of their own; they live in real time."""
+    """Names of guests, which are real programs on hosts of their own; only in mode `live`."""
     faults: Plan = Plan()
     nemeses: tuple[Nemesis, ...] = ()
-    """Faults from rates, besides those of the plan; their instants come from the seed."""
+    """Faults at random instants, in addition to the plan; the seed decides the instants."""
 
     def __attrs_post_init__(self) -> None:
         _check_names(self)
@@ -161,12 +161,12 @@ class Scenario:
         _check_faults(self)
 
     def plan(self) -> Plan:
-        """All faults that this seed gives: those of the scenario, and those of its nemeses."""
+        """All faults of a run: those of the scenario, and those that the seed draws for its nemeses."""
         drawn = timelines(self.nemeses, self.run_for_ms, lambda name: named_stream(self.seed, "nemesis", name))
         return Plan((*self.faults.faults, *drawn))
 
     def node_names(self) -> tuple[str, ...]:
-        """Names of all nodes: nameservers, brokers, consumers, producers, each in their order."""
+        """Names of all nodes: nameservers, brokers, consumers, producers, each in the order of the scenario."""
         return tuple(name for _, name in _named_nodes(self) if name not in self.guests)
 
 
@@ -288,5 +288,5 @@ def _check_faults(scenario: Scenario) -> None:
 
 
 def numbered(stem: str, count: int, start: int = 1) -> tuple[str, ...]:
-    """Names of nodes that were given none: `ns-1`, `ns-2`, ..."""
+    """Default names of nodes: `ns-1`, `ns-2`, ..."""
     return tuple(f"{stem}-{number}" for number in range(start, start + count))

@@ -1,4 +1,4 @@
-"""Options that belong together, under one name: what a cluster gets where its scenario says nothing itself."""
+"""Presets: named bundles of options, for what a scenario does not set itself."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -6,7 +6,7 @@ from typing import Any
 
 
 class Preset(StrEnum):
-    """A bundle of options; an option that is set by hand always wins.
+    """A named bundle of options; an option in the scenario takes precedence.
 
     In Python: `BrokerConfig(**Preset.RIP32.broker_options(replicas=3))`.
     """
@@ -14,19 +14,19 @@ class Preset(StrEnum):
     CLASSIC = "classic"
     """The shipped defaults: no slave ever takes over."""
     RIP32 = "rip32"
-    """The lowest slave acts while its master is away, and hands back without losing offsets."""
+    """The slave with the lowest id acts as master while the master is away, and no offsets are lost when it returns."""
 
     def nameserver_options(self) -> Mapping[str, Any]:
-        """Field of `NameserverConfig` -> value."""
+        """Mapping field of `NameserverConfig` -> value."""
         if self is Preset.CLASSIC:
             return {}
         return {"support_acting_master": True, "notify_min_broker_id_changed": True}
 
     def broker_options(self, replicas: int) -> Mapping[str, Any]:
-        """Field of `BrokerConfig` -> value.
+        """Mapping field of `BrokerConfig` -> value.
 
         Args:
-            replicas: how many brokers have the brokerName, the master among them.
+            replicas: number of brokers with the brokerName, including the master.
         """
         if self is Preset.CLASSIC:
             return {}
@@ -34,10 +34,10 @@ class Preset(StrEnum):
             "enable_slave_acting_master": True,
             "total_replicas": replicas,
             "slave_read_enable": True,
-            # An acting slave cannot write: what was delayed and is due goes to another broker, or waits.
+            # An acting slave cannot write: a delayed message that is due goes to another broker, or waits.
             "enable_remote_escape": True,
-            # With the shipped 500 and 200 a few commits leave versions equal, and a returning master
-            # takes back what the last slave has, however old that is: at step 1 they cannot tie.
+            # With the defaults 500 and 200, versions stay equal for a few commits, and a returning master copies
+            # the data of its last slave, however old; with step 1 versions cannot be equal.
             "consumer_offset_update_version_step": 1,
             "delay_offset_update_version_step": 1,
         }

@@ -1,4 +1,4 @@
-"""Reading the tables of a scenario file so that every mistake is told in one line, with its place."""
+"""Typed access to the tables of a scenario file; every mistake becomes one line with its key."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
@@ -13,10 +13,10 @@ T = TypeVar("T", bound=attrs.AttrsInstance)
 
 
 class SpecError(UserError, ValueError):
-    """A scenario cannot be as it was asked for.
+    """A scenario is invalid.
 
-    Its text is one line: where (file, then the key with its path; positions
-    count from 0), what is wrong there and what was expected.
+    The text is one line: file, path of the key (positions count from 0), what is
+    wrong there and what was expected.
     """
 
     def __init__(self, key: str, problem: str, source: str = "") -> None:
@@ -25,15 +25,15 @@ class SpecError(UserError, ValueError):
         """For instance `broker[1].options.brokerHeartbeatInterval`."""
         self.problem = problem
         self.source = source
-        """The file, or whatever else the scenario came from; empty for one built in Python."""
+        """The file or another origin of the scenario; empty for a scenario built in Python."""
 
     def within(self, source: str) -> "SpecError":
-        """The same mistake, now with the name of the file it is in."""
+        """The same error with the name of its file."""
         return SpecError(self.key, self.problem, source)
 
 
 def suggestion(wrong: str, known: Sequence[str]) -> str:
-    """The nearest of the known names, or all of them: `did you mean "count"?`."""
+    """The nearest known name, or the list of all: `did you mean "count"?`."""
     near = get_close_matches(wrong, known, n=1)
     if near:
         return f'did you mean "{near[0]}"?'
@@ -41,7 +41,7 @@ def suggestion(wrong: str, known: Sequence[str]) -> str:
 
 
 def expect_known(key: str, what: str, name: str, known: Sequence[str]) -> None:
-    """Refuse a name that is not among the known ones.
+    """Refuse an unknown name.
 
     Raises:
         SpecError: at `key`: unknown `what` "name", with the nearest known one.
@@ -55,15 +55,15 @@ class Section:
     """One table of a scenario file, read key by key."""
 
     path: str
-    """Where it stands, for instance `broker[1]`."""
+    """Position in the file, for instance `broker[1]`."""
     values: Mapping[str, Any]
 
     @classmethod
     def of(cls, path: str, values: object, known: Sequence[str]) -> "Section":
-        """Take a table that may have the known keys and no other.
+        """Wrap a table, which may have only the known keys.
 
         Raises:
-            SpecError: this is no table, or it has an unknown key.
+            SpecError: the value is not a table, or it has an unknown key.
         """
         if not isinstance(values, Mapping):
             raise SpecError(path, f"expected a table, not {values!r}")
@@ -74,11 +74,11 @@ class Section:
         return section
 
     def at(self, key: str) -> str:
-        """The path of one of its keys."""
+        """The path of a key of this table."""
         return f"{self.path}.{key}" if self.path else key
 
     def get(self, key: str, rule: Rule, default: Any = attrs.NOTHING) -> Any:
-        """The value under a key; without a default it must be there."""
+        """The value of a key, checked by a rule; a key without default is required."""
         if key not in self.values and default is attrs.NOTHING:
             raise SpecError(self.at(key), f"missing; expected {rule.expected}")
         value = self.values.get(key, default)
@@ -88,13 +88,14 @@ class Section:
         return taken
 
     def build(self, kind: type[T], **given: Any) -> T:
-        """A value whose fields say in which keys of this table they stand.
+        """Build an attrs value; the metadata of its fields name the keys of this table.
 
         Args:
+            kind: class of the value.
             given: fields that do not come from this table.
 
         Raises:
-            SpecError: a key is missing, or cannot have its value.
+            SpecError: a key is missing, or its value is invalid.
         """
         fields = (field for field in attrs.fields(kind) if field.name not in given and "rule" in field.metadata)
         values = {field.name: self._field(field) for field in fields}
@@ -111,7 +112,7 @@ class Section:
         return field.default if span_ms is None else span_ms
 
     def span_ms(self, stem: str) -> int | None:
-        """A time given as `stem_s` in seconds or as `stem_ms` in milliseconds; None where neither is there."""
+        """A duration in ms, given as `stem_s` in seconds or as `stem_ms` in milliseconds; None if both are missing."""
         seconds, millis = f"{stem}_s", f"{stem}_ms"
         if seconds in self.values and millis in self.values:
             raise SpecError(self.at(millis), f"expected only one of {seconds} and {millis}")
@@ -128,18 +129,18 @@ class Section:
         return span_ms
 
     def needed_span_ms(self, stem: str) -> int:
-        """The same, where it must be there."""
+        """As `span_ms`, for a required key."""
         span_ms = self.span_ms(stem)
         if span_ms is None:
             raise SpecError(self.at(f"{stem}_s"), "missing; expected seconds")
         return span_ms
 
     def table(self, key: str, known: Sequence[str]) -> "Section":
-        """The table under a key; empty where there is none."""
+        """The table of a key; empty if it is missing."""
         return Section.of(self.at(key), self.values.get(key, {}), known)
 
     def tables(self, key: str, known: Sequence[str]) -> Iterator["Section"]:
-        """The tables of an array `[[key]]`, in order; none where there is no array."""
+        """The tables of an array `[[key]]`, in order; none if it is missing."""
         value = self.values.get(key, [])
         if not isinstance(value, list):
             raise SpecError(self.at(key), f"expected tables written [[{key}]]")
@@ -148,7 +149,7 @@ class Section:
 
 
 def keys_of(kind: type) -> tuple[str, ...]:
-    """The keys in which the fields of a value stand, times in seconds and in milliseconds."""
+    """The keys of a class's fields; durations have one key in seconds and one in milliseconds."""
     keys: list[str] = []
     for field in attrs.fields(kind):
         if "rule" in field.metadata:
@@ -158,7 +159,7 @@ def keys_of(kind: type) -> tuple[str, ...]:
 
 
 def written(value: Any) -> dict[str, Any]:
-    """The keys from which `Section.build` builds a value again; what is empty by default is left out."""
+    """The keys and values from which `Section.build` builds an equal value; empty defaults are left out."""
     fields = [field for field in attrs.fields(type(value)) if "rule" in field.metadata]
     held = ((field, getattr(value, field.name)) for field in fields)
     return {key_of(field): _plain(it) for field, it in held if it or it != field.default}
@@ -172,4 +173,4 @@ def _plain(value: Any) -> Any:
 
 _SECONDS_MOST = 10_000_000_000
 _ROUNDING = 1e-6
-"""A tenth of a second is no exact float; a thousandth of a millisecond is no mistake of rounding."""
+"""In ms: tolerates that 0.1 s is not an exact float."""

@@ -1,4 +1,4 @@
-"""Whether a scenario has those target its faults hit."""
+"""Whether the targets of a scenario's faults exist in it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
@@ -12,9 +12,9 @@ from nodes.protocol.names import is_system_topic
 
 _WITH_BROKERS = ("nodes", "servers", "brokers")
 GUEST = "guest"
-"""Node name of every program outside that has none of its own."""
+"""Node name of every guest without a name."""
 KEYS = {"src": "from", "dst": "to"}
-"""Where a key of a file is not called like the field it fills: `from` is a word of Python."""
+"""Mapping field -> key of a file, where they differ: `from` is a keyword of Python."""
 
 
 class _Broker(Protocol):
@@ -43,7 +43,7 @@ class _Group(Protocol):
 
 
 class Population(Protocol):
-    """What a scenario has that a fault could hit."""
+    """The parts of a scenario that a fault can hit."""
 
     @property
     def brokers(self) -> Sequence[_Broker]:
@@ -59,20 +59,20 @@ class Population(Protocol):
 
     @property
     def guests(self) -> tuple[str, ...]:
-        """Guests that have names."""
+        """Names of guests."""
 
     def node_names(self) -> tuple[str, ...]:
         """Names of all nodes."""
 
 
 def check_fault(scenario: Population, key: str, fault: Fault) -> None:
-    """Refuse a fault that hits what is not there.
+    """Refuse a fault whose targets do not exist.
 
     Args:
-        key: of the table that says it.
+        key: path of the fault's table, for messages.
 
     Raises:
-        SpecError: a target is not in the scenario, or cannot be hit so.
+        SpecError: a target is not in the scenario, or this kind of fault cannot hit it.
     """
     for field, target in fault.scope.targets():
         at = f"{key}.{KEYS.get(field, field)}"
@@ -83,17 +83,17 @@ def check_fault(scenario: Population, key: str, fault: Fault) -> None:
         _NEEDS[fault.needs](scenario, key, fault)
 
 
-def outside(scenario: Population) -> tuple[str, ...]:
-    """Names of programs outside: they have links, and can stand still, but their processes are not ours."""
+def guest_names(scenario: Population) -> tuple[str, ...]:
+    """Names of guests, which faults of links and `suspend` can hit; their processes are not emulated."""
     return (GUEST, *scenario.guests)
 
 
 def _refuse_guests(scenario: Population, key: str, target: Target, fault: Fault) -> None:
-    names = [name for name in target.names if name in outside(scenario)] if isinstance(target, Names) else []
+    names = [name for name in target.names if name in guest_names(scenario)] if isinstance(target, Names) else []
     if names:
         kind = fault.kind.replace("_", " ")
         raise SpecError(
-            key, f"expected a node: {names[0]} is a program outside, of which links and suspend can be had, not {kind}"
+            key, f"expected a node: {names[0]} is a guest, which only faults of links and suspend can hit, not {kind}"
         )
 
 
@@ -102,7 +102,7 @@ def _check_target(scenario: Population, key: str, target: Target) -> None:
         case Names():
             for name in target.names:
                 if name not in _newcomers(scenario, name):
-                    expect_known(key, "node", name, [*scenario.node_names(), *outside(scenario), ANY])
+                    expect_known(key, "node", name, [*scenario.node_names(), *guest_names(scenario), ANY])
         case Pool():
             group = group_of(target.pool)
             if group is not None:
@@ -114,7 +114,7 @@ def _check_target(scenario: Population, key: str, target: Target) -> None:
 
 
 def _newcomers(scenario: Population, name: str) -> tuple[str, ...]:
-    """The name itself, where it is that of a consumer who comes when its group is made larger."""
+    """The name itself if it is that of a consumer that scaling can add; else empty."""
     group, plus, number = name.rpartition("+")
     is_number = number.isdecimal() and len(_names_of(scenario, group)) < int(number) <= MEMBERS_MOST
     return (name,) if plus and _names_of(scenario, group) and is_number else ()

@@ -1,1 +1,4 @@
-"""What is known of a run while it goes on: owners, beliefs, events in words; knows `base`, `spec` and `trace`."""
+"""The state of a run while it goes on: queue owners, beliefs, active faults, and events as lines of text.
+
+May import `machine`, `trace`, `spec` and what is below them.
+"""

@@ -1,4 +1,4 @@
-"""What everybody believes right now, kept from the rows of the trace as they are recorded."""
+"""The current beliefs of all nodes, updated with every row of the trace."""
 
 from collections.abc import Mapping
 from string import ascii_uppercase
@@ -24,7 +24,7 @@ class Held:
 
 
 class BeliefBook:
-    """The newest belief of each node about each subject; a process that ended believes nothing."""
+    """The newest belief of each node about each subject; a process that has ended has none."""
 
     def __init__(self) -> None:
         self._held: dict[tuple[str, str], dict[str, Held]] = {}
@@ -32,7 +32,7 @@ class BeliefBook:
         self._alive: dict[str, None] = {}
 
     def note(self, table: Table, row: Row) -> None:
-        """Take in a row; a `RowListener`."""
+        """Update with a row; a `RowListener`."""
         if table is BELIEFS:
             fields = {column.name: value for column, value in zip(table.columns, row, strict=True)}
             node, value = str(fields["node"]), str(fields["value"])
@@ -52,27 +52,27 @@ class BeliefBook:
                     held.pop(node, None)
 
     def nodes(self) -> tuple[str, ...]:
-        """Everybody who was ever heard of, in the order of the first row."""
+        """All nodes with a row so far, in the order of their first row."""
         return tuple(self._roles)
 
     def role(self, node: str) -> str:
-        """The role in which somebody was last heard of."""
+        """The role of a node in its newest row."""
         return self._roles[node]
 
     def is_alive(self, node: str) -> bool:
-        """Whether its process has begun and not ended."""
+        """Whether the process of a node has started and not ended."""
         return node in self._alive
 
     def subjects(self) -> tuple[tuple[str, str], ...]:
-        """(kind, subject) of all that somebody believes, sorted."""
+        """(kind, subject) of all current beliefs, sorted."""
         return tuple(sorted(key for key, held in self._held.items() if held))
 
     def held(self, kind: str, subject: str) -> Mapping[str, Held]:
-        """Node -> what it believes about a subject."""
+        """Mapping node -> its belief about a subject."""
         return self._held.get((kind, subject), {})
 
     def camps(self, kind: str, subject: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        """(value, nodes that hold it), the largest camp first; nodes of one role only agree or differ."""
+        """The camps about a subject: (value, nodes that hold it), the largest first."""
         nodes_of: dict[str, list[str]] = {}
         for node, held in sorted(self.held(kind, subject).items()):
             nodes_of.setdefault(held.value, []).append(node)
@@ -82,7 +82,7 @@ class BeliefBook:
     def differs(self, kind: str, subject: str) -> bool:
         """Whether two nodes of one role hold different values.
 
-        Nameservers differ also where one of them holds nothing: each should know of every broker.
+        Nameservers also differ if one of them holds nothing: each should know of every broker.
         """
         values: dict[str, str] = {}
         held = self.held(kind, subject)
@@ -90,7 +90,7 @@ class BeliefBook:
         return any(values.setdefault(self._roles[node], value) != value for node, value in concerned.items())
 
     def concerned(self, kind: str, subject: str) -> tuple[str, ...]:
-        """Who holds something about a subject, and the nameservers that should."""
+        """The nodes that hold something about a subject, and the nameservers that should."""
         held = self.held(kind, subject)
         if not held or kind not in _KNOWN_TO_ALL_NAMESERVERS:
             return tuple(held)
@@ -104,28 +104,28 @@ _MANY = "?"
 
 @attrs.frozen
 class Subject:
-    """One line of the matrix."""
+    """One row of the matrix."""
 
     kind: str
     subject: str
     letters: Mapping[str, str]
-    """Node -> letter of what it holds; the same letter is the same value. Nodes that hold nothing are missing."""
+    """Mapping node -> letter of its value; nodes that hold nothing are missing."""
     values: Mapping[str, str]
-    """Letter -> what is held, JSON."""
+    """Mapping letter -> value, JSON."""
     differs: bool
-    """Whether nodes of one role hold different things."""
+    """Whether nodes of one role hold different values."""
 
     def cell(self, node: str) -> str:
-        """What stands in the column of a node."""
+        """The letter in the column of a node."""
         return self.letters.get(node, _NO_LETTER)
 
 
 @attrs.frozen
 class Matrix:
-    """What nodes hold about what they share."""
+    """What nodes hold about the subjects that they share."""
 
     nodes: tuple[str, ...]
-    """Those that hold anything, or should, in the order of the cluster."""
+    """Nodes that hold a value, or should, in the order of the cluster."""
     subjects: tuple[Subject, ...]
 
 
@@ -133,8 +133,9 @@ def matrix(book: BeliefBook, keys: list[tuple[str, str]], nodes: tuple[str, ...]
     """The matrix of some subjects.
 
     Args:
-        keys: (kind, subject) in the order in which they are to be shown.
-        nodes: all of them, in the order of the cluster.
+        book: the current beliefs.
+        keys: (kind, subject) in the order of the rows.
+        nodes: all nodes, in the order of the cluster.
     """
     subjects = tuple(_subject(book, kind, subject) for kind, subject in keys)
     concerned = dict.fromkeys(node for key in keys for node in book.concerned(*key))

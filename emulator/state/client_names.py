@@ -1,8 +1,8 @@
-"""What a client outside is called in the trace.
+"""Names of guests' clients in the trace.
 
-The first client of a program bears the program's name, as the links and faults have it; others that live at the same
-time get a number: `shop`, `shop/2`, `shop/3`. Who comes when the one before has gone takes its place, as the next
-incarnation: an application that is restarted is the same node in a new process.
+The first client of a guest has the guest's name, as in links and faults; further clients at the same time get a
+number: `shop`, `shop/2`, `shop/3`. A client that appears after another has ended takes its name, with the next
+incarnation: a restarted application is the same node in a new process.
 """
 
 import attrs
@@ -10,8 +10,8 @@ import attrs
 _SEPARATOR = "/"
 
 
-def program_of(node: str) -> str:
-    """The program that a client belongs to, by which links and faults know it; any other node is its own."""
+def guest_of(node: str) -> str:
+    """The guest to which a client belongs; the name itself for any other node."""
     return node.partition(_SEPARATOR)[0]
 
 
@@ -24,7 +24,7 @@ class ClientName:
 
 
 class ClientNames:
-    """Names for all clients of all programs."""
+    """Gives names to all clients of all guests."""
 
     def __init__(self) -> None:
         self._taken: dict[str, None] = {}
@@ -32,7 +32,7 @@ class ClientNames:
         self._before: dict[tuple[str, str], str] = {}
 
     def take(self, program: str, client_id: str) -> ClientName:
-        """A name for a client that appears: the one it had before, or the first that nobody has now."""
+        """Take a name for a client that appears: the name it had before, or the first free one."""
         node = self._before.get((program, client_id), program)
         number = 1
         while node in self._taken:
@@ -44,5 +44,5 @@ class ClientNames:
         return ClientName(node, self._incarnations[node])
 
     def free(self, node: str) -> None:
-        """The client is gone."""
+        """Free the name of a client that has ended."""
         del self._taken[node]

@@ -1,4 +1,4 @@
-"""One aligned line per event, for people who watch a run."""
+"""Event lines: one aligned line of text per event, for people who watch a run."""
 
 import json
 import re
@@ -16,20 +16,20 @@ from nodes.protocol.model import RETRY_TOPIC_PREFIX
 _NS = 1_000_000_000
 _VALUE_CHARS = 110
 _CLIENT_ID = re.compile(r"(127\.1\.\d+\.\d+)(@[0-9#]+|:\d+)?")
-_CLIENT_ID_OUTSIDE = re.compile(r"[^\s,;\"'\[\](){}]+@[^\s,;\"'\[\](){}]+")
+_GUEST_CLIENT_ID = re.compile(r"[^\s,;\"'\[\](){}]+@[^\s,;\"'\[\](){}]+")
 _TIME_CHARS, _WHAT_CHARS = 10, 15
 
 
 class EventLines:
-    """Puts rows of a run into words: nodes by their names, topics of the scenario only.
+    """Formats rows of a run as lines, with names of nodes, and only for topics of the scenario.
 
     Args:
-        scenario: that is run.
+        scenario: of the run.
     """
 
     def __init__(self, scenario: Scenario) -> None:
         self.names: Mapping[str, str] = owners(scenario)
-        """IP address -> node; those of a cluster grow when it does."""
+        """Mapping IP address -> node; a cluster replaces it with its own mapping, which grows."""
         self._node_chars = max(map(len, self.names.values()), default=0)
         retry = (RETRY_TOPIC_PREFIX + group.group for group in scenario.consumers)
         self._topics = dict.fromkeys([*(topic.name for topic in scenario.topics), *retry])
@@ -41,7 +41,7 @@ class EventLines:
         }
 
     def line(self, table: Table, row: Row) -> str | None:
-        """A row in one line; None for what happens too often to be read, or concerns system topics."""
+        """A row as a line; None for rows that are too frequent, or about system topics."""
         describe = self._descriptions.get(table.name)
         if describe is None:
             return None
@@ -55,11 +55,11 @@ class EventLines:
         return f"{head} {self._named(text)}".rstrip()
 
     def value(self, kind: str, value: str) -> str:
-        """The value of a belief, JSON in the trace, in words."""
+        """The JSON value of a belief, in words."""
         return self._named(value_in_words(kind, json.loads(value)))
 
     def shows(self, kind: str, subject: str) -> bool:
-        """Whether people care for it: not for routes of system topics, nor for what changes all the time."""
+        """Whether a belief is shown: not routes of system topics, nor beliefs that change all the time."""
         return kind not in _TOO_OFTEN and (kind != BeliefKind.ROUTE or subject in self._topics)
 
     def _belief(self, fields: Mapping[str, int | str]) -> tuple[str, str] | None:
@@ -71,29 +71,29 @@ class EventLines:
         return kind, f"{subject}: {shortened(text, _VALUE_CHARS)}{source}"
 
     def _named(self, text: str) -> str:
-        """Client ids and addresses as names of nodes."""
+        """Replace client ids and addresses by names of nodes."""
         return with_names(text, self.names)
 
 
 def value_in_words(kind: str, value: Any) -> str:
-    """What a node believes, for people.
+    """The value of a belief in words.
 
     Args:
         kind: a `BeliefKind`.
-        value: as the trace has it, read from JSON.
+        value: of the trace, read from JSON.
     """
     return "nothing any more" if value is None else _IN_WORDS.get(kind, _as_it_is)(value)
 
 
 def with_names(text: str, names: Mapping[str, str]) -> str:
-    """Client ids and addresses as names of nodes.
+    """Replace client ids and addresses by names of nodes.
 
     Args:
-        text: of any kind.
-        names: IP address, address with a port, or client id of a program outside, -> node.
+        text: any text.
+        names: mapping IP address, address with a port, or client id of a guest -> node.
     """
     text = _CLIENT_ID.sub(lambda match: names.get(match[0]) or names.get(match[1], match[0]), text)
-    return _CLIENT_ID_OUTSIDE.sub(lambda match: names.get(match[0], match[0]), text) if "@" in text else text
+    return _GUEST_CLIENT_ID.sub(lambda match: names.get(match[0], match[0]), text) if "@" in text else text
 
 
 def _fault(fields: Mapping[str, int | str]) -> tuple[str, str]:

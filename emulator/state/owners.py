@@ -1,4 +1,4 @@
-"""Which consumers own which queue, now and before, kept from the rows of the trace as they are recorded."""
+"""The owners of all queues, now and before, updated with every row of the trace."""
 
 from collections.abc import Mapping
 
@@ -17,7 +17,7 @@ _LIFE_T_NS, _LIFE_NODE, _LIFE_EVENT = (LIFECYCLE.index(name) for name in ("t_ns"
 
 @attrs.frozen(order=True)
 class GroupQueue:
-    """One queue as one consumer group sees it."""
+    """One queue of a consumer group; each group has its own owner of a queue."""
 
     group: str
     topic: str
@@ -32,17 +32,17 @@ class GroupQueue:
 
 @attrs.frozen
 class OwnedSpan:
-    """From when on a queue had which owners."""
+    """The owners of a queue from an instant on."""
 
     start_ns: int
     owners: tuple[str, ...]
 
 
 class QueueOwners:
-    """The owners of every queue; a process that ended owns none.
+    """The owners of every queue; a process that has ended owns none.
 
     Args:
-        scenario: whose queues have no owner at first; None: no queue is known before somebody has it.
+        scenario: its queues have no owner at first; None: a queue is unknown until it has an owner.
     """
 
     def __init__(self, scenario: Scenario | None = None) -> None:
@@ -50,11 +50,11 @@ class QueueOwners:
         self._owners: dict[GroupQueue, dict[str, None]] = {queue: {} for queue in expected}
         self._spans: dict[GroupQueue, list[OwnedSpan]] = {}
         self._changed_at: dict[GroupQueue, int] = dict.fromkeys(expected, 0)
-        """Queue -> number of its latest change."""
+        """Mapping queue -> number of its latest change."""
         self._changes = 0
 
     def note(self, table: Table, row: Row) -> None:
-        """Take in a row; a `RowListener`."""
+        """Update with a row; a `RowListener`."""
         if table is OWNERSHIP:
             self._note_owner(row)
         elif table is LIFECYCLE and row[_LIFE_EVENT] in PROCESS_ENDS:
@@ -65,27 +65,27 @@ class QueueOwners:
                     self._changed(queue, int(row[_LIFE_T_NS]))
 
     def owners(self) -> Mapping[GroupQueue, tuple[str, ...]]:
-        """Queue -> its owners, who has it longest first; ordered by group, topic (retry topics last), broker, id."""
+        """Mapping queue -> owners, the oldest first; ordered by group, topic (retry topics last), broker, id."""
         return {queue: tuple(self._owners[queue]) for queue in sorted(self._owners, key=_order)}
 
     def owners_of(self, queue: GroupQueue) -> tuple[str, ...]:
-        """The owners of one queue, who has it longest first."""
+        """The owners of one queue, the oldest first."""
         return tuple(self._owners.get(queue, ()))
 
     def history(self, queue: GroupQueue) -> tuple[OwnedSpan, ...]:
-        """All owners that a queue has had, in the order of time; nothing before it had its first."""
+        """All owners of a queue so far, in order of time, from its first owner on."""
         return tuple(self._spans.get(queue, ()))
 
     def changed_since(self, mark: int) -> tuple[tuple[GroupQueue, ...], int]:
-        """The queues whose owners may have changed since a mark, ordered, and the mark of now.
+        """The queues whose owners may have changed since a mark, ordered, and the current mark.
 
         Args:
-            mark: of an earlier call; -1 gives every queue.
+            mark: returned by an earlier call; -1: every queue.
         """
         return tuple(sorted(queue for queue, at in self._changed_at.items() if at > mark)), self._changes
 
     def of(self, text: str) -> tuple[str, ...]:
-        """Who holds `TOPIC/BROKER/QUEUE`, or `TOPIC/BROKER/QUEUE of GROUP`."""
+        """The owners of `TOPIC/BROKER/QUEUE`, or of `TOPIC/BROKER/QUEUE of GROUP`."""
         name, _, wanted = text.partition(" of ")
         found: dict[str, None] = {}
         for queue, owners in self._owners.items():
@@ -108,7 +108,7 @@ class QueueOwners:
         spans = self._spans.setdefault(queue, [])
         owners = tuple(sorted(self.owners_of(queue)))
         if spans and spans[-1].start_ns == t_ns:
-            spans.pop()  # what lasts no time at all is not seen
+            spans.pop()  # a span without duration is left out
         if not spans or spans[-1].owners != owners:
             spans.append(OwnedSpan(t_ns, owners))
 

@@ -35,6 +35,8 @@ What the kit has besides:
   applications, see `emulator.testing.plugin`.
 
 Times are milliseconds since the run began, here as everywhere in the kit.
+
+May import `notebook` and what is below it.
 """
 
 from importlib import import_module

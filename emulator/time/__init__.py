@@ -1,1 +1,4 @@
-"""Emulated time: one timeline, one clock for every mode, and a deterministic scheduler."""
+"""Emulated time: the timeline, the clock that trio runs on, and the deterministic scheduler.
+
+May import `base`.
+"""

@@ -17,9 +17,9 @@ from emulator.time.timeline import NEVER_NS, Timeline
 
 _NS = 1_000_000_000
 _LINGER_NS = 250_000
-"""How long somebody who has had an answer is expected to ask again at once."""
+"""How long after an answer the next request of a guest is awaited without sleeping."""
 _TURNS_PER_PASS = 64
-"""How often in a row the hub may have its turn without a look at the machine, where Ctrl-C arrives."""
+"""Turns of the hub in a row before trio looks at the machine again, where Ctrl-C arrives."""
 
 
 class EmulatedClock(trio.abc.Clock):
@@ -28,7 +28,7 @@ class EmulatedClock(trio.abc.Clock):
     Args:
         timeline: what falls due when; this clock moves its `now_ns`.
         rate: emulated seconds per wall second (1.0 in `live`); None jumps as fast as it can.
-        limit_ns: where jumping time stands still at first.
+        limit_ns: first limit of virtual time, in ns since the run began.
     """
 
     def __init__(self, timeline: Timeline, rate: float | None, limit_ns: int = NEVER_NS) -> None:
@@ -43,18 +43,18 @@ class EmulatedClock(trio.abc.Clock):
         self._limit_ns = limit_ns
         self._stands = timeline.now_ns >= limit_ns
         self.turn: Callable[[], bool] = lambda: True
-        """Does what is due; returns whether all is quiet. The hub's."""
+        """Does what is due and returns whether nothing is left to do; set to the hub's `turn`."""
         self.on_deadlock: Callable[[], None] = lambda: None
-        """Called in virtual time when nothing will ever happen again."""
+        """Called in virtual time when no task can run and no timer is set."""
 
     @property
     def follows_wall(self) -> bool:
-        """Whether time passes by itself (`live`)."""
+        """Whether time follows the wall clock (`live`)."""
         return self._rate is not None
 
     @property
     def limit_ns(self) -> int:
-        """Jumping time stands still here, before anything that is due at this instant; `NEVER_NS`: it never does."""
+        """Instant at which virtual time stops, before anything that is due then; `NEVER_NS`: no limit."""
         return self._limit_ns
 
     @limit_ns.setter
@@ -69,7 +69,7 @@ class EmulatedClock(trio.abc.Clock):
 
     def current_time(self) -> float:
         """Emulated seconds; trio asks once per pass, so a busy loop cannot starve the timeline."""
-        if self._idle_woken:  # nothing may begin before who waited for idleness has acted on it
+        if self._idle_woken:  # the task that waited for idleness must act before anything else begins
             self._idle_woken = False
         elif self._rate is not None:
             self._follow_wall(self._rate)
@@ -77,7 +77,7 @@ class EmulatedClock(trio.abc.Clock):
         return self._timeline.now_ns / _NS
 
     def deadline_to_sleep_time(self, deadline: float) -> float:
-        """Nothing can run: do what is due, else wake who waits for idleness, else go to the next instant."""
+        """No task can run: do what is due, else wake a task that waits for idleness, else go to the next instant."""
         if self._stands:
             return self._stand_still()
         for _ in range(_TURNS_PER_PASS):
@@ -95,7 +95,7 @@ class EmulatedClock(trio.abc.Clock):
         return 0
 
     def _go_to_next_instant(self, deadline: float) -> float:
-        """Jump there, or say how long the wall takes to get there."""
+        """Jump there and return 0, or return the wall seconds until then."""
         timeline = self._timeline
         due_ns = timeline.next_due_ns()
         if deadline < due_ns / _NS:
@@ -113,14 +113,14 @@ class EmulatedClock(trio.abc.Clock):
         return 0
 
     def linger(self) -> None:
-        """Somebody outside was answered just now: look for what they say next for a moment before falling asleep.
+        """Do not sleep for a moment: a guest has just been answered and may send its next request at once.
 
-        To sleep and be woken takes a machine about as long as a request takes us.
+        Sleeping and waking take about as long as serving a request.
         """
         self._lingers_until_ns = time.perf_counter_ns() + _LINGER_NS
 
     async def standstill(self) -> None:
-        """Wait until time stands still at its limit; one task at a time may."""
+        """Wait until time has stopped at its limit; only one task may wait."""
         self._waits_for_limit = trio.lowlevel.current_task()
 
         def abort(_: trio.lowlevel.RaiseCancelT) -> trio.lowlevel.Abort:
@@ -130,7 +130,7 @@ class EmulatedClock(trio.abc.Clock):
         await trio.lowlevel.wait_task_rescheduled(abort)
 
     def _stand_still(self) -> float:
-        """Tell who waits for it; else sleep until somebody outside wakes trio."""
+        """Wake the task in `standstill`; without one, sleep until another thread wakes trio."""
         task, self._waits_for_limit = self._waits_for_limit, None
         if task is None:
             return math.inf
@@ -138,7 +138,7 @@ class EmulatedClock(trio.abc.Clock):
         return 0
 
     async def idle(self) -> None:
-        """Wait until no task can run at this instant; several who wait are woken one after the other."""
+        """Wait until no other task can run at this instant; waiting tasks are woken one after the other."""
         task = trio.lowlevel.current_task()
         self._idle.append(task)
 

@@ -1,7 +1,7 @@
-"""The only place that touches what trio keeps private: its scheduler hook and its queue of runnable tasks.
+"""The only module that uses private names of trio: its scheduler hook and its queue of runnable tasks.
 
-trio reverses every batch of runnable tasks at random, so that nobody relies on
-an order. Reproducible runs need one: tasks of a batch run in the order in which
+trio reverses every batch of runnable tasks at random, so that no program relies on
+an order. Reproducible runs need one: the tasks of a batch run in the order in which
 they were created.
 """
 
@@ -15,11 +15,11 @@ from emulator.base.process_wide import ProcessWide, Undo
 
 
 class SchedulerHookMissingError(RuntimeError):
-    """This version of trio does not have the hook; runs would not be reproducible."""
+    """The installed trio does not have the hook; runs would not be reproducible."""
 
 
 class _CreationOrder:
-    """Stands in for trio's random source: trio has sorted the batch and pops it from its end."""
+    """Replaces trio's random source: trio has sorted the batch and pops it from its end."""
 
     @staticmethod
     def shuffle(batch: list[Any]) -> None:
@@ -31,14 +31,14 @@ class _CreationOrder:
 
 
 def runnable_tasks() -> Sized:
-    """What trio will run in its next pass; to be asked for inside `trio.run`, and looked at ever after."""
+    """A live view of the tasks that trio will run in its next pass; call it inside `trio.run`."""
     tasks: Sized = trio_run.GLOBAL_RUN_CONTEXT.runner.runq
     return tasks
 
 
 @contextmanager
 def deterministic_scheduling() -> Iterator[None]:
-    """Inside, `trio.run` schedules tasks in the order of their creation.
+    """Have `trio.run` schedule tasks in the order of their creation, inside the `with` block.
 
     Raises:
         SchedulerHookMissingError: the installed trio lacks the two private names.

@@ -1,4 +1,4 @@
-"""What will happen when: every timer of the emulated world in one ordered heap.
+"""The timeline: every timer of the emulated world in one ordered heap.
 
 trio's own deadlines are not used inside the emulation: their ties break by
 memory address, and they cannot wait for a suspended process.
@@ -8,6 +8,9 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import Protocol
 
+import outcome
+import trio
+
 from nodes.cause import NO_CAUSE, cause
 
 NEVER_NS = 1 << 62
@@ -15,21 +18,21 @@ NEVER_NS = 1 << 62
 
 
 class Owner(Protocol):
-    """Whose timer it is; a process that does not run holds back what falls due."""
+    """The owner of a timer, usually a process; while the process does not run, its timers wait."""
 
     def admits(self, entry: "Entry") -> bool:
-        """Whether the timer may fire now; the owner keeps it for later, or for good, where not."""
+        """Whether the timer may fire now; if not, the owner keeps it for later or drops it."""
 
     def crash(self, error: Exception) -> None:
-        """Its own code raised when the timer fired."""
+        """Handle an exception that a timer of this owner raised."""
 
 
 EPOCH_MS = 1_735_689_600_000
-"""Wall clock at the beginning of every run in virtual time: 2025-01-01T00:00:00Z."""
+"""Wall clock at the beginning of every run in virtual time, in ms since 1970: 2025-01-01T00:00:00Z."""
 
 
 class Entry:
-    """One call that will happen, in the order of (instant, order of creation)."""
+    """One scheduled call; calls are made in the order of (instant, order of creation)."""
 
     __slots__ = ("callback", "cause", "owner")
 
@@ -39,11 +42,11 @@ class Entry:
         self.cause = cause_seq
 
     def cancel(self) -> None:
-        """Forget the call."""
+        """Cancel the call; does nothing if it has been made."""
         self.callback = None
 
     def fire(self) -> None:
-        """Make the call, once, with the cause that it was created under."""
+        """Make the call, once, with the cause under which it was scheduled."""
         callback = self.callback
         if callback is not None:
             self.callback = None
@@ -57,7 +60,7 @@ class Entry:
 
 
 class Timeline:
-    """The instants at which something falls due, and the present one.
+    """The scheduled calls, and the present instant.
 
     Args:
         epoch_ms: what wall clocks show at its beginning, milliseconds since 1970.
@@ -74,25 +77,25 @@ class Timeline:
     def call_at(
         self, due_ns: int, callback: Callable[[], None], owner: Owner | None = None, cause_seq: int = NO_CAUSE
     ) -> Entry:
-        """Have `callback` called at `due_ns`, at once if that is past."""
+        """Schedule a call at `due_ns`, in ns since the run began; at once if that is past."""
         entry = Entry(callback, owner, cause_seq)
         self.add(due_ns, entry)
         return entry
 
     def add(self, due_ns: int, entry: Entry) -> None:
-        """Have an entry fired at `due_ns`, at once if that is past."""
+        """Schedule an entry at `due_ns`; at once if that is past."""
         self._created += 1
         heappush(self._heap, (due_ns, self._created, entry))
 
     def next_due_ns(self) -> int:
-        """The next instant at which something falls due, `NEVER_NS` if nothing does."""
+        """The instant of the next call; `NEVER_NS` if none is scheduled."""
         heap = self._heap
         while heap and heap[0][2].callback is None:
             heappop(heap)
         return heap[0][0] if heap else NEVER_NS
 
     def fire_due(self) -> None:
-        """Make every call that is due by now, those that fall due meanwhile included."""
+        """Make every call that is due by now, including those that become due meanwhile."""
         heap = self._heap
         while heap and heap[0][0] <= self.now_ns:
             entry = heappop(heap)[2]
@@ -100,3 +103,40 @@ class Timeline:
                 continue
             if entry.owner is None or entry.owner.admits(entry):
                 entry.fire()
+
+
+GiveWaker = Callable[[Callable[[], None]], None]
+
+
+async def wait_until(
+    timeline: Timeline,
+    instant_ns: int,
+    owner: Owner | None = None,
+    give_waker: GiveWaker | None = None,
+) -> None:
+    """Sleep until an instant, or until the waker that is passed to `give_waker` is called.
+
+    Args:
+        owner: process that sleeps; while it is suspended it does not wake.
+        give_waker: called once with a function that ends the sleep early.
+    """
+    task: trio.lowlevel.Task | None = trio.lowlevel.current_task()
+
+    def wake() -> None:
+        nonlocal task
+        entry.cancel()
+        if task is not None:
+            trio.lowlevel.reschedule(task, outcome.Value(cause.get()))
+            task = None
+
+    entry = timeline.call_at(instant_ns, wake, owner, cause.get())
+    if give_waker is not None:
+        give_waker(wake)
+
+    def abort(_: trio.lowlevel.RaiseCancelT) -> trio.lowlevel.Abort:
+        nonlocal task
+        task = None
+        entry.cancel()
+        return trio.lowlevel.Abort.SUCCEEDED
+
+    cause.set(await trio.lowlevel.wait_task_rescheduled(abort))

@@ -1,7 +1,7 @@
-"""The one writer of a run's trace: gives every row its seq, and keeps rows until they fill a segment.
+"""The only writer of a run's trace: numbers every row and keeps rows until a batch is full.
 
-The hot path: a row is a tuple appended to a list. Everything else (columns,
-Parquet, digest) happens a batch at a time.
+On the hot path a row is a tuple appended to a list. Columns, Parquet and digest
+are made a batch at a time.
 """
 
 import json
@@ -24,7 +24,7 @@ _BATCH_ROWS = 4_000
 
 
 class End(Protocol):
-    """The end of a connection that sent a frame."""
+    """The end of a connection that sent a frame, as far as a row names it."""
 
     @property
     def id(self) -> int:
@@ -32,15 +32,15 @@ class End(Protocol):
 
     @property
     def node(self) -> str:
-        """Whose end it is."""
+        """Node that holds this end."""
 
     @property
     def peer(self) -> Self:
         """The other end."""
 
 
-class Source:
-    """Who records: a node in one of its incarnations."""
+class NodeIdentity:
+    """Node, role and incarnation of a process, as its rows name it."""
 
     __slots__ = ("incarnation", "node", "role")
 
@@ -54,7 +54,7 @@ class Recorder:
     """Writes the trace of one run.
 
     Args:
-        writer: where full batches go; None keeps no rows on disk (the digest is still made).
+        writer: writes full batches to disk; None: rows are only digested.
     """
 
     def __init__(self, timeline: Timeline, writer: SegmentWriter | None) -> None:
@@ -67,10 +67,10 @@ class Recorder:
         self._pack = msgpack.Packer().pack
         self.counts: dict[str, int] = {table.name: 0 for table in TABLES}
         self.listeners: list[RowListener] = []
-        """Called with every row but those of `rpc` and `causes`, as it is recorded."""
+        """Called with every row as it is recorded, except rows of `rpc` and `causes`."""
 
     def frame(self, event: str, endpoint: End, command: Command, sent_ns: int, detail: str = "") -> int:
-        """The fate of a frame that `endpoint` sent; returns the seq of its row."""
+        """Record the fate of a frame that `endpoint` sent; returns the seq of the row."""
         self._seq = seq = self._seq + 1
         flag = command.flag
         if flag & 1:
@@ -103,13 +103,13 @@ class Recorder:
     def connection(
         self, event: str, connection_id: int, src: str, dst: str, sent_ns: int, cause_seq: int, detail: str = ""
     ) -> int:
-        """What became of a connection; returns the seq of its row."""
+        """Record the fate of a connection; returns the seq of the row."""
         return self._append(
             RPC, sent_ns, event, connection_id, src, dst, "connection", 0, -1, 0, detail, cause_seq, quiet=True
         )
 
-    def event(self, source: Source, event: Event) -> int:
-        """What a node believes or did; returns the seq of its row."""
+    def event(self, source: NodeIdentity, event: Event) -> int:
+        """Record what a node believes or did; returns the seq of the row."""
         match event:
             case MessageRecord():
                 return self._append(
@@ -145,11 +145,11 @@ class Recorder:
                 )
 
     def fault(self, event: str, fault_id: str, kind: str, subject: str, parameters: Json, hits: int) -> int:
-        """A fault begins or ends."""
+        """Record the begin or the end of a fault; returns the seq of the row."""
         return self._append(FAULTS, event, fault_id, kind, subject, canonical(parameters)[0], hits, cause.get())
 
     def begin_cause(self, node: str, name: str) -> int:
-        """A chain of causes begins; returns the seq of its row."""
+        """Record the beginning of a chain of causes; returns the seq of the row."""
         return self._append(CAUSES, node, name, quiet=True)
 
     def flush(self) -> None:
@@ -182,7 +182,7 @@ class Recorder:
 
     def _close_batch(self, table: Table) -> None:
         rows = self._rows[table.name]
-        # One value for all rows is packed in C; without its length, where batches end does not show in the digest.
+        # msgpack packs all rows in one call; the array header is left out, so the digest does not depend on batches.
         self._digests[table.name].update(memoryview(self._pack(rows))[_array_header_bytes(len(rows)) :])
         self.counts[table.name] += len(rows)
         if self._writer is not None:
@@ -191,12 +191,12 @@ class Recorder:
 
 
 def _array_header_bytes(length: int) -> int:
-    """How long msgpack's header of an array is; `_BATCH_ROWS` is far from needing the longest one."""
+    """Length of msgpack's array header; `_BATCH_ROWS` never needs the longest one."""
     return 1 if length < 16 else 3
 
 
 def canonical(value: Json) -> tuple[str, str]:
-    """JSON text of a value with sorted keys, and 16 hex digits over it ("" for None)."""
+    """JSON text of a value with sorted keys, and a hash of 16 hex digits over it ("" for None)."""
     if value is None:
         return "null", ""
     text = json.dumps(value, separators=(",", ":"), sort_keys=True, ensure_ascii=False)

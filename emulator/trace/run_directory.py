@@ -1,4 +1,4 @@
-"""A run directory: its manifest, written last, so that a directory without one is no run, and its rows."""
+"""A run directory: its rows and its manifest, which is written last: a directory without one is not a run."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -18,7 +18,7 @@ MANIFEST_KEYS = ("run_id", "schema_version", "digest", "seed", "mode", "rows", "
 
 
 class NotARunError(UserError):
-    """A directory is not a run that this version can read; says why in one line."""
+    """The directory is not a run that this version can read; the text says why in one line."""
 
 
 @attrs.frozen
@@ -35,7 +35,7 @@ class RunDirectory:
 
     @property
     def end_ns(self) -> int:
-        """Emulated instant at which the run ended."""
+        """End of the run, in ns since it began."""
         return round(float(self.manifest["virtual_s"]) * 1e9)
 
 
@@ -46,7 +46,7 @@ def open_run(path: Path | str) -> RunDirectory:
         path: the run directory, `runs/<run-id>`.
 
     Raises:
-        NotARunError: no manifest, an unreadable one, or one of another schema version.
+        NotARunError: the manifest is missing, unreadable, or of another schema version.
     """
     directory = Path(path).resolve()
     try:
@@ -69,13 +69,15 @@ def open_run(path: Path | str) -> RunDirectory:
 def table_rows(
     run: Path, table: Table, columns: tuple[str, ...] | None = None, *filters: tuple[str, str, object]
 ) -> Iterator[dict[str, Any]]:
-    """The rows of a table in order: column -> value.
+    """The rows of a table in order, each a mapping column -> value.
 
     Args:
-        columns: all, unless told.
-        filters: in Arrow's notation.
+        run: the run directory.
+        table: of the schema.
+        columns: to read; None: all.
+        filters: (column, operator, value), as pyarrow takes them.
     """
-    import pyarrow.parquet as pq  # noqa: PLC0415 - who only opens a run does not wait for Arrow
+    import pyarrow.parquet as pq  # noqa: PLC0415 - opening a run must not wait for Arrow
 
     wanted = None if columns is None else list(columns)
     for segment in segment_paths(run, table):
@@ -83,12 +85,12 @@ def table_rows(
 
 
 def versions() -> dict[str, str]:
-    """What a run depends on beside its seed and scenario."""
+    """Versions of the packages on which a trace depends, besides seed and scenario."""
     return {package: _version(package) for package in _PACKAGES}
 
 
 def write_manifest(directory: Path, manifest: Mapping[str, Any]) -> None:
-    """Put the manifest in place at once."""
+    """Write the manifest and rename it into place, so that readers see all of it or none."""
     hidden = directory / f".{MANIFEST}.tmp"
     hidden.write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n", "utf-8")
     hidden.replace(directory / MANIFEST)

@@ -1,4 +1,4 @@
-"""The trace, field by field: which tables there are and what each column means.
+"""The schema of the trace: its tables, and the meaning of each column.
 
 One run is a directory:
 
@@ -163,7 +163,7 @@ LIFECYCLE = Table(
         ),
         _text(
             "detail",
-            "consumers: their groups, comma separated; started, of a program outside: its client id; crashed: the error",
+            "consumers: their groups, comma separated; started, of a guest: its client id; crashed: the error",
         ),
         _CAUSE,
     ),

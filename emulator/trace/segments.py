@@ -1,7 +1,7 @@
-"""Rolling Parquet segments: written under a hidden name, then renamed, so readers see whole ones or none.
+"""Rolling Parquet segments: written under a hidden name, then renamed, so readers see whole segments or none.
 
-Arrow arrays are made from their buffers: `pyarrow.array` would import pandas to find out that a tuple is none of its
-series, seconds in which a live cluster stands still, and more memory than the cluster takes.
+Arrow arrays are made from buffers: `pyarrow.array` would import pandas to check whether a tuple is a series. That
+import takes seconds, during which a live cluster stands still, and more memory than the cluster itself.
 """
 
 from array import array
@@ -18,12 +18,12 @@ _DELTA = "DELTA_BINARY_PACKED"
 
 
 def int_array(pa: Any, values: Sequence[int]) -> Any:
-    """64 bit numbers, none of them null."""
+    """An Arrow array of 64-bit integers without nulls."""
     return pa.Array.from_buffers(pa.int64(), len(values), [None, pa.py_buffer(array("q", values))])
 
 
 def text_array(pa: Any, values: Sequence[str]) -> Any:
-    """Texts in UTF-8, none of them null."""
+    """An Arrow array of UTF-8 strings without nulls."""
     content = "".join(values).encode()
     encoded = values if len(content) == sum(map(len, values)) else [value.encode() for value in values]
     ends = array("i", accumulate(map(len, encoded), initial=0))
@@ -51,13 +51,13 @@ class SegmentWriter:
         self._waiting: dict[str, int] = {t.name: 0 for t in TABLES}
         self._segments: dict[str, int] = {t.name: 0 for t in TABLES}
         self.on_error: Callable[[OSError], None] | None = None
-        """Told when a segment cannot be written while rows come in; without it, the error is raised there."""
+        """Called if a segment cannot be written while rows come in; None: the error is raised there."""
         for table in TABLES:
             (self._directory / table.name).mkdir(parents=True, exist_ok=True)
 
     def write(self, table: Table, rows: list[tuple[int | str, ...]]) -> None:
-        """Take rows; writes a segment when enough have come together."""
-        import pyarrow as pa  # noqa: PLC0415 - a third of the memory and of the start of a small cluster
+        """Add rows; writes a segment when `SEGMENT_ROWS` are waiting."""
+        import pyarrow as pa  # noqa: PLC0415 - it would take a third of the memory and of the start of a small cluster
 
         arrays = [_ARRAYS[column.type](pa, v) for column, v in zip(table.columns, zip(*rows, strict=True), strict=True)]
         self._batches[table.name].append(pa.record_batch(arrays, schema=_arrow_schema(pa, table)))
@@ -71,10 +71,10 @@ class SegmentWriter:
                 self.on_error(error)
 
     def close_segments(self) -> None:
-        """Write what waits, however little.
+        """Write all waiting rows.
 
         Raises:
-            OSError: it cannot be written; it waits on.
+            OSError: a segment cannot be written; its rows keep waiting.
         """
         for table in TABLES:
             if self._batches[table.name]:

@@ -1,1 +1,4 @@
-"""The dashboard: one page that shows a live cluster, and says verbs to it."""
+"""The dashboard: a page that shows a live cluster and sends verbs to it.
+
+May import `run`, `console` and what is below them.
+"""

@@ -5,8 +5,8 @@ from typing import Any
 
 from emulator.base.text import shortened
 from emulator.console.looking import SHARED_KINDS
-from emulator.console.registry import VERBS
 from emulator.console.session import Session
+from emulator.console.verbs import VERBS
 from emulator.network.link import LinkRule
 from emulator.spec import Scenario
 from emulator.state.owners import GroupQueue, QueueOwners
@@ -45,7 +45,7 @@ def nodes(session: Session) -> Entries:
         for name, host in session.cluster.hosts.items()
     } | {
         name: {"role": book.role(name), "group": "", "ip": client_id, "state": _OUTSIDE}
-        for name, client_id in session.outside().items()
+        for name, client_id in session.guest_clients().items()
     }
 
 

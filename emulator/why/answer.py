@@ -1,4 +1,4 @@
-"""The whole answer to a question: chains of causes, what stands behind them, what kept nodes from hearing."""
+"""The complete answer to a question: chains of causes, the premises behind them, and missing signals."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,61 +7,59 @@ import attrs
 
 from emulator.spec import from_dict
 from emulator.spec.addresses import addresses
-from emulator.state.client_names import program_of
+from emulator.state.client_names import guest_of
 from emulator.trace.run_directory import RunDirectory
 from emulator.trace.schema import BELIEFS, LIFECYCLE, OWNERSHIP, RPC
-from emulator.why.behind import behind, view_of
 from emulator.why.chain import LINKS_MAX, Link, LinkKind, walk, with_beliefs
 from emulator.why.finding import find
-from emulator.why.hindrances import BEFORE_NS, Silence, hindrance_lines, last_sign_of_life, windows
-from emulator.why.names import Names, names_of
+from emulator.why.missing_signals import BEFORE_NS, Silence, last_sign_of_life, missing_signal_lines, windows
+from emulator.why.premises import premises, view_of
 from emulator.why.question import NodeQuestion, question
 from emulator.why.trace_rows import TraceRow, TraceRows
-from emulator.why.values import change
-from emulator.why.words import chain_lines, previous, row_words, seconds
+from emulator.why.words import Names, chain_lines, change, names_of, previous, row_words, seconds
 from nodes.beliefs import BeliefKind, LifecycleEvent, OwnershipEvent
 
-_BEHIND_MAX = 3
-"""How many beliefs of other nodes stand behind one row."""
+_PREMISES_MAX = 3
+"""How many steps of premises are followed from one row."""
 _OF_CLIENTS = (BeliefKind.ROUTE, BeliefKind.CONSUMER_IDS, BeliefKind.VIEW)
 _OF_BROKERS = (BeliefKind.LIVE_BROKERS, BeliefKind.MEMBER_GROUP, BeliefKind.MIN_BROKER)
-"""Kinds that others read from a node, so that they are told of on the way to a belief of their sort."""
+"""Kinds that other nodes read from a node; a chain to such a belief also shows the beliefs on its way."""
 _ABOUT_CLIENTS = (*_OF_CLIENTS, BeliefKind.ASSIGNMENT, BeliefKind.QUEUE_LOCKS)
 _BY_ADDRESS = (BeliefKind.LIVE_BROKERS, BeliefKind.CONSUMER_IDS, BeliefKind.VIEW, BeliefKind.MEMBER_GROUP)
 
 
 def answer(words: Sequence[str], run_directory: Path, names: Names) -> tuple[str, ...]:
-    """Why something is as it is, line by line.
+    """Answer a question, as lines of text.
 
     Args:
-        words: of the question.
+        words: the question; see `emulator.why.question`.
         run_directory: of a run, finished or under way; only closed segments are read.
         names: of its nodes.
 
     Raises:
-        WhyError: the words are no question, or the trace has nothing about it.
+        WhyError: the words are not a question, or the trace has nothing about it.
     """
     asked = question(words)
     trace = TraceRows(run_directory)
     found = find(trace, asked)
     title = "what was wrong around it" if isinstance(asked, NodeQuestion) else "what kept it from hearing otherwise"
-    telling = _Telling(trace, names, asked.at_ns, title)
-    telling.lines += found.headlines
+    builder = _AnswerBuilder(trace, names, asked.at_ns, title)
+    builder.lines += found.headlines
     for row in found.rows:
-        telling.tell(row)
-    telling.tell_hindrances()
-    return tuple(telling.lines)
+        builder.tell(row)
+    builder.tell_missing_signals()
+    return tuple(builder.lines)
 
 
 def answer_of_run(words: Sequence[str], run: RunDirectory) -> tuple[str, ...]:
-    """Why something was as it was in a finished run; see `answer`."""
+    """Answer a question about a finished run; see `answer`."""
     scenario = from_dict(run.manifest["scenario"])
     return answer(words, run.path, names_of(addresses(scenario), scenario.brokers, run.manifest.get("addresses", {})))
 
 
 @attrs.define
-class _Telling:
-    """An answer as it grows."""
+class _AnswerBuilder:
+    """Collects the lines of an answer."""
 
     trace: TraceRows
     names: Names
@@ -69,27 +67,27 @@ class _Telling:
     _title: str
     lines: list[str] = attrs.Factory(list)
     _told: dict[int, None] = attrs.Factory(dict)
-    """Numbers of the rows that have been told of."""
+    """Seq of the rows in the answer so far."""
     _instants_ns: list[int] = attrs.Factory(list)
     _nodes: dict[str, None] = attrs.Factory(dict)
     _silences: dict[Silence, None] = attrs.Factory(dict)
 
     def tell(self, row: TraceRow) -> None:
-        """The chain of a row, then what stands behind it."""
+        """Add the chain of a row, then those of its premises."""
         self._chain(row, "")
         waiting = [row]
-        for _ in range(_BEHIND_MAX):
+        for _ in range(_PREMISES_MAX):
             if not waiting:
                 break
-            for source in behind(self.trace, waiting.pop(0), self.names):
-                if source.row.seq not in self._told:
-                    self._chain(source.row, source.title)
-                    waiting.append(source.row)
+            for premise in premises(self.trace, waiting.pop(0), self.names):
+                if premise.row.seq not in self._told:
+                    self._chain(premise.row, premise.title)
+                    waiting.append(premise.row)
         if row.table is OWNERSHIP and row.text("event") == OwnershipEvent.ACQUIRED:
-            self._tell_why_it_is_kept(row)
+            self._tell_why_kept(row)
 
-    def tell_hindrances(self) -> None:
-        """What did not arrive, and why."""
+    def tell_missing_signals(self) -> None:
+        """Add the signals that did not arrive, and why."""
         if self.at_ns is not None:
             self._instants_ns.append(min(self.at_ns, self.trace.end_ns()))
         silences = tuple(self._silences)
@@ -99,13 +97,13 @@ class _Telling:
             if heard is not None:
                 spans_ns.append((heard.t_ns, silence.at_ns))
         self._paragraph()
-        self.lines += hindrance_lines(
+        self.lines += missing_signal_lines(
             self.trace, self._title, windows(spans_ns), tuple(self._nodes), silences, self.names
         )
 
     def _chain(self, row: TraceRow, title: str) -> None:
         walked = walk(self.trace, row)
-        links = with_beliefs(self.trace, walked, *_told_on_the_way(row))
+        links = with_beliefs(self.trace, walked, *_shown_on_the_way(row))
         self._paragraph()
         if title:
             self.lines.append(title)
@@ -117,10 +115,10 @@ class _Telling:
         for link, older in zip(links, [*links[1:], None], strict=True):
             self._told[link.row.seq] = None
             if link.kind in (LinkKind.CONSEQUENCE, LinkKind.BELIEF):
-                self._note_who_is_gone(link.row, by_timer=older is not None and older.kind is LinkKind.TIMER)
+                self._note_removed(link.row, by_timer=older is not None and older.kind is LinkKind.TIMER)
 
-    def _note_who_is_gone(self, row: TraceRow, *, by_timer: bool) -> None:
-        """Whoever a belief speaks of no longer is concerned as well, and was silent if a timer found that out."""
+    def _note_removed(self, row: TraceRow, *, by_timer: bool) -> None:
+        """Note the nodes that a belief no longer contains; they were silent if a timer removed them."""
         if row.table is not BELIEFS or row.text("kind") not in _BY_ADDRESS:
             return
         before = previous(self.trace, row)
@@ -131,8 +129,8 @@ class _Telling:
                 if by_timer:
                     self._silences[Silence(node, row.text("node"), row.t_ns)] = None
 
-    def _tell_why_it_is_kept(self, row: TraceRow) -> None:
-        """Who owns a queue has not been told otherwise since: from what it works now."""
+    def _tell_why_kept(self, row: TraceRow) -> None:
+        """Add why an owner still owns a queue: the view from which it works now."""
         until_ns = self.trace.end_ns() if self.at_ns is None else self.at_ns
         view = view_of(self.trace, row, until_ns)
         keeps = f"{row.text('node')} keeps it:"
@@ -152,8 +150,8 @@ class _Telling:
             self.lines.append("")
 
 
-def _told_on_the_way(row: TraceRow) -> tuple[tuple[BeliefKind, ...], tuple[str, ...]]:
-    """Of what kind and about what beliefs on the way must be to be told of."""
+def _shown_on_the_way(row: TraceRow) -> tuple[tuple[BeliefKind, ...], tuple[str, ...]]:
+    """(kinds, subjects) of the beliefs that a chain to this row also shows."""
     if row.table is OWNERSHIP:
         group, topic = row.text("group"), row.text("topic")
         return _OF_CLIENTS, (group, topic, f"{group}/{topic}")
@@ -164,8 +162,8 @@ def _told_on_the_way(row: TraceRow) -> tuple[tuple[BeliefKind, ...], tuple[str, 
 
 
 def _near(row: TraceRow, links: tuple[Link, ...]) -> list[str]:
-    """Who is concerned: the nodes of a chain, in order."""
-    nodes = [row.text("node"), program_of(row.text("node"))]
+    """The nodes of a chain, in order."""
+    nodes = [row.text("node"), guest_of(row.text("node"))]
     for link in links:
         nodes += [link.row.text("src")] if link.row.table is RPC and link.kind is not LinkKind.TIMED_OUT else []
         nodes += [link.node] if link.node else []

@@ -1,9 +1,8 @@
-"""Walk from a row to what started it all: the chain of causes.
+"""The chain of causes: from a row back to its root.
 
-Most steps are written in the trace. Four are found, since RocketMQ's processes are
-told nothing more than their machines know: why a peer closed a connection, which
-fault took the frame for want of which a call timed out, what the operator did, and
-the start of the process that did something with no other cause.
+Most steps are in the trace. Four are inferred, since a RocketMQ process does not know
+them: why a peer closed a connection, which fault dropped the frame of a call that timed
+out, what the operator did, and the start of a process that acted without another cause.
 """
 
 from enum import Enum, auto
@@ -18,13 +17,13 @@ from nodes.beliefs import PROCESS_ENDS, BeliefKind, LifecycleEvent
 _ENDS = tuple(event.value for event in PROCESS_ENDS)
 _LEAVING = (*_ENDS, LifecycleEvent.STOPPING.value)
 _CLOSING_TIMERS = ("allIdle", "scanNotActiveBroker", "scanExceptionChannel")
-"""Timers that close connections; the end of such a chain says so at their instant."""
+"""Timers that close connections, by which a close at the same instant is explained."""
 LINKS_MAX = 2_000
-"""Longest chain that is walked: what a loop of pulls has led to has thousands of links of one kind."""
+"""Longest chain that is followed; a loop of pulls makes chains of thousands of links."""
 
 
 class LinkKind(Enum):
-    """What led to the link before it."""
+    """The kind of a cause."""
 
     CONSEQUENCE = auto()
     """The row that was asked about."""
@@ -38,7 +37,7 @@ class LinkKind(Enum):
     LIFE = auto()
     """A stage in the life of a process."""
     BELIEF = auto()
-    """Not a cause, but what came of the next link at the same node."""
+    """Not a cause, but a belief that the next link caused at the same node."""
 
 
 _OF_THE_CALLER = (LinkKind.TIMED_OUT, LinkKind.CONNECTED)
@@ -51,7 +50,7 @@ class Link:
     kind: LinkKind
     row: TraceRow
     beside: TraceRow | None = None
-    """An answer's request; of a call that timed out, the frame that did not arrive."""
+    """Of an answer: its request; of a call that timed out: the frame that did not arrive."""
 
     @property
     def node(self) -> str:
@@ -76,7 +75,7 @@ _FRAMES = {
 
 
 def walk(trace: TraceRows, row: TraceRow) -> tuple[Link, ...]:
-    """The chain from a row to its root, the root last; at most `LINKS_MAX` links of it."""
+    """The chain from a row to its root, the root last; at most `LINKS_MAX` links."""
     links = [Link(LinkKind.CONSEQUENCE, row)]
     current: TraceRow | None = _before(trace, links[0])
     while current is not None and len(links) < LINKS_MAX:
@@ -88,13 +87,13 @@ def walk(trace: TraceRows, row: TraceRow) -> tuple[Link, ...]:
 def with_beliefs(
     trace: TraceRows, links: tuple[Link, ...], kinds: tuple[BeliefKind, ...], subjects: tuple[str, ...]
 ) -> tuple[Link, ...]:
-    """Put what nodes came to believe on the way into a chain.
+    """Insert the beliefs that the links of a chain caused on the way.
 
     Args:
         trace: of the run.
         links: of the chain.
-        kinds: of these beliefs.
-        subjects: of these beliefs.
+        kinds: kinds of beliefs to insert.
+        subjects: subjects of beliefs to insert.
     """
     causes = [link.row.seq for link in links]
     rows = trace.select(BELIEFS, cause=causes, kind=kinds, subject=subjects, until_seq=links[0].row.seq - 1)
@@ -121,7 +120,7 @@ def _link(trace: TraceRows, row: TraceRow) -> Link:
 
 
 def _before(trace: TraceRows, link: Link) -> TraceRow | None:
-    """What led to a link; None: the chain ends."""
+    """The cause of a link; None: the chain ends."""
     if link.kind is LinkKind.FAULT:
         return None
     if link.kind is LinkKind.TIMED_OUT and link.beside is not None and link.beside.text("event") == "dropped":
@@ -131,7 +130,7 @@ def _before(trace: TraceRows, link: Link) -> TraceRow | None:
 
 
 def _written(trace: TraceRows, seq: int) -> TraceRow | None:
-    """The cause that a row has; where the operator began or ended a fault, that fault."""
+    """The recorded cause of a row; for a step of the operator, the fault that it began or ended."""
     cause = trace.row(seq)
     if cause is not None and cause.table is CAUSES and not cause.text("node"):
         return trace.newest(FAULTS, cause=seq) or cause
@@ -139,7 +138,7 @@ def _written(trace: TraceRows, seq: int) -> TraceRow | None:
 
 
 def _found(trace: TraceRows, kind: LinkKind, row: TraceRow) -> TraceRow | None:
-    """What led to a row that has no cause."""
+    """The inferred cause of a row without a recorded one."""
     if kind is LinkKind.TIMER:
         return None
     return _why_closed(trace, row) if kind is LinkKind.CLOSED else _start_of(trace, row)
@@ -151,7 +150,7 @@ def fault_begin(trace: TraceRows, fault_id: str, until_seq: int) -> TraceRow | N
 
 
 def lost_frame(trace: TraceRows, timed_out: TraceRow) -> TraceRow | None:
-    """The request or the answer that never arrived, if the trace says what became of it."""
+    """The request or the answer that never arrived, if the trace has its fate."""
     found = trace.select(
         RPC,
         event=("dropped", "lost"),
@@ -173,7 +172,7 @@ def _request_of(trace: TraceRows, response: TraceRow) -> TraceRow | None:
 
 
 def _why_closed(trace: TraceRows, closed: TraceRow) -> TraceRow | None:
-    """What the peer did at the instant at which it closed: gave up a call, ended, or tidied up."""
+    """Why the peer closed a connection: it gave up a call, ended, or a timer closed idle connections."""
     node, sent_ns = closed.text("src"), closed.number("sent_ns")
     gave_up = trace.newest(
         RPC,
@@ -185,7 +184,7 @@ def _why_closed(trace: TraceRows, closed: TraceRow) -> TraceRow | None:
     )
     if gave_up is not None:
         return gave_up
-    # A process that ends closes everything; a timer of the same instant may have closed something else.
+    # A process that ends closes all connections; a timer of the same instant may have closed another one.
     stage = trace.newest(LIFECYCLE, node=node, until_ns=sent_ns)
     if stage is not None and stage.text("event") in _LEAVING:
         return stage
@@ -193,7 +192,7 @@ def _why_closed(trace: TraceRows, closed: TraceRow) -> TraceRow | None:
 
 
 def _start_of(trace: TraceRows, row: TraceRow) -> TraceRow | None:
-    """The start of the process that wrote or sent a row with no cause."""
+    """The start of the process of a row without a cause."""
     node = row.text("src") if row.table is RPC else str(row.fields.get("node", ""))
     started = trace.newest(LIFECYCLE, node=node, event=LifecycleEvent.STARTED.value, until_seq=row.seq - 1)
     return started if row.fields.get("event") != LifecycleEvent.STARTED.value else None

@@ -1,4 +1,4 @@
-"""From a question to the rows that it is about."""
+"""Finding the rows that a question is about."""
 
 from typing import Any
 
@@ -17,21 +17,21 @@ _OWNERS_MAX = 4
 
 @attrs.frozen
 class Finding:
-    """What a question is about."""
+    """The rows that a question is about."""
 
     headlines: tuple[str, ...]
-    """The answer in short; may be empty."""
+    """The short answer; may be empty."""
     rows: tuple[TraceRow, ...]
-    """Each of them has a chain of causes."""
+    """The rows whose chains of causes are the answer."""
 
 
 @attrs.frozen
 class _Hold:
-    """What a consumer did last with a queue."""
+    """The last row of a consumer about a queue."""
 
     row: TraceRow
     ended: TraceRow | None
-    """The end of its process, if it held the queue until then."""
+    """The end of its process, if it held the queue until then; else None."""
 
     @property
     def owns(self) -> bool:
@@ -43,10 +43,10 @@ class _Hold:
 
 
 def find(trace: TraceRows, asked: Question) -> Finding:
-    """The rows that a question is about.
+    """Find the rows that a question is about.
 
     Raises:
-        WhyError: the trace has none; the line says what it has.
+        WhyError: the trace has none; the text says what it has.
     """
     match asked:
         case QueueQuestion():
@@ -81,7 +81,7 @@ def _queue(trace: TraceRows, asked: QueueQuestion) -> Finding:
 
 
 def _holds(trace: TraceRows, rows: list[TraceRow], at_ns: int | None) -> list[_Hold]:
-    """What each consumer did last, in order."""
+    """The last row of each consumer, in order."""
     newest: dict[tuple[str, str], TraceRow] = {}
     for row in rows:
         key = (row.text("group"), row.text("node"))
@@ -93,7 +93,7 @@ def _holds(trace: TraceRows, rows: list[TraceRow], at_ns: int | None) -> list[_H
 
 
 def _end_after(ends: list[TraceRow], row: TraceRow) -> TraceRow | None:
-    """The end of the process that acquired a queue."""
+    """The end of the process that acquired a queue; None if it has not ended."""
     if row.text("event") != OwnershipEvent.ACQUIRED:
         return None
     process = (row.text("node"), row.number("incarnation"))

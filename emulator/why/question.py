@@ -1,4 +1,4 @@
-"""What can be asked, and how words become a question."""
+"""Questions, and their parser."""
 
 import re
 from collections.abc import Sequence
@@ -19,20 +19,20 @@ FORMS = "queue TOPIC/BROKER/ID [of GROUP] [at T], KIND SUBJECT [of NODE] [at T],
 
 
 class WhyError(UserError):
-    """A question cannot be understood or answered; says in one line what was expected."""
+    """A question cannot be parsed or answered; the text says in one line what was expected."""
 
 
 @attrs.frozen
 class QueueQuestion:
-    """Who owned a queue, and why."""
+    """Who owns a queue, and why."""
 
     topic: str
     broker_name: str
     queue_id: int
     group: str | None = None
-    """None: every group that has owned it."""
+    """None: every group that consumes it."""
     at_ns: int | None = None
-    """None: the newest that is known."""
+    """Instant in ns since the run began; None: the newest row."""
 
     @property
     def queue(self) -> str:
@@ -42,19 +42,19 @@ class QueueQuestion:
 
 @attrs.frozen
 class BeliefQuestion:
-    """Why a node held something to be true."""
+    """Why a node believes something."""
 
     kind: BeliefKind | None
     """None: the only kind that has this subject."""
     subject: str
     node: str | None = None
-    """None: whoever changed its belief last."""
+    """None: the node that changed its belief last."""
     at_ns: int | None = None
 
 
 @attrs.frozen
 class NodeQuestion:
-    """Why a process is at the stage of its life at which it is."""
+    """Why a process is in its current stage."""
 
     node: str
     at_ns: int | None = None
@@ -64,12 +64,12 @@ Question = QueueQuestion | BeliefQuestion | NodeQuestion
 
 
 def question(words: Sequence[str]) -> Question:
-    """Understand words, or one text of words.
+    """Parse a question from words, each of which may be a text of several words.
 
     Raises:
-        WhyError: they are no question.
+        WhyError: the words are not a question.
     """
-    asked, at, of = _taken_apart([part for word in words for part in word.split()])
+    asked, at, of = _split([part for word in words for part in word.split()])
     at_ns = None if at is None else instant_ns(at)
     match asked:
         case [noun, text] if noun == _QUEUE:
@@ -91,7 +91,7 @@ def instant_ns(text: str) -> int:
     """`31.2s`, `31200ms` or `2m` as nanoseconds since the run began.
 
     Raises:
-        WhyError: it is no time.
+        WhyError: the text is not a time.
     """
     match = _TIME.fullmatch(text)
     if match is None:
@@ -100,14 +100,14 @@ def instant_ns(text: str) -> int:
 
 
 def no_such(what: str, wrong: str, known: Sequence[str]) -> str:
-    """`there is no topic ordrs; did you mean orders?`; of many names, only some are told."""
+    """A message about an unknown name: `there is no topic ordrs; did you mean orders?`; lists some of many names."""
     if len(known) <= _LISTED_MAX or get_close_matches(wrong, known):
         return nearest(what, wrong, known)
     return f"there is no {what} {wrong}; some of {len(known)} are {', '.join(known[:_LISTED_MAX])}"
 
 
-def _taken_apart(words: list[str]) -> tuple[list[str], str | None, str | None]:
-    """What is asked about, and what stands behind `at` and `of`."""
+def _split(words: list[str]) -> tuple[list[str], str | None, str | None]:
+    """(other words, word after `at`, word after `of`)."""
     behind: dict[str, str] = {}
     while len(words) > 2 and words[-2] in (_AT, _OF) and words[-2] not in behind:
         behind[words[-2]] = words[-1]

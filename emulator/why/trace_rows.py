@@ -1,6 +1,6 @@
-"""Rows of a trace by number and by value; only what is asked for leaves Arrow.
+"""Rows of a trace, looked up by seq and by value; only matching rows are converted to Python.
 
-Reading uses no thread of Arrow's: a cluster may be running in virtual time around it.
+Reading uses no threads of Arrow, since a cluster may be running in virtual time in this process.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,7 +17,7 @@ from emulator.trace.segments import segment_paths
 from emulator.why.question import WhyError
 
 _LIKELY_FIRST = (RPC, CAUSES, BELIEFS, OWNERSHIP, LIFECYCLE, FAULTS, MESSAGES)
-"""Where to look for a row by its number; messages, which lead to nothing, are read last, if ever."""
+"""Order in which tables are searched for a seq; messages cause nothing, so they are read last."""
 _COLUMN_TYPES = {ColumnType.INT: pa.int64(), ColumnType.TEXT: pa.string()}
 
 
@@ -30,33 +30,33 @@ class TraceRow:
 
     @property
     def seq(self) -> int:
-        """Its number among all rows."""
+        """Number of the row in the run."""
         return int(self.fields["seq"])
 
     @property
     def t_ns(self) -> int:
-        """When it was written."""
+        """Instant of the row, in ns since the run began."""
         return int(self.fields["t_ns"])
 
     @property
     def cause(self) -> int:
-        """The number of the row that led to it; 0: none."""
+        """Seq of the row that caused it; 0: none."""
         return int(self.fields.get("cause", 0))
 
     def text(self, column: str) -> str:
-        """A column, as text."""
+        """The value of a text column."""
         return str(self.fields[column])
 
     def number(self, column: str) -> int:
-        """A column that holds a number."""
+        """The value of an integer column."""
         return int(self.fields[column])
 
 
 class TraceRows:
-    """The trace of a run, finished or under way; tables are read when they are first needed.
+    """The trace of a run, finished or under way; a table is read when it is first needed.
 
     Args:
-        run: its directory.
+        run: the run directory.
     """
 
     def __init__(self, run: Path) -> None:
@@ -65,10 +65,10 @@ class TraceRows:
         self._seqs: dict[str, Any] = {}
 
     def row(self, seq: int) -> TraceRow | None:
-        """The row of a number; None if no closed segment has it.
+        """The row with a seq; None if no closed segment has it.
 
         Raises:
-            WhyError: as in all that reads, a segment is not readable.
+            WhyError: a segment is not readable; all methods may raise it.
         """
         for table in _LIKELY_FIRST:
             seqs = self._seqs_of(table)
@@ -89,14 +89,14 @@ class TraceRows:
         """The rows with these values, in order.
 
         Args:
-            table: to look in.
-            until_seq: highest number; None: any.
-            after_ns: only rows of later instants.
+            table: to search.
+            until_seq: highest seq; None: any.
+            after_ns: only rows after this instant.
             until_ns: latest instant; None: any.
-            wanted: column = value, or a list of values.
+            wanted: column = value, or a sequence of values.
         """
         found = self._between(table, until_seq, after_ns, until_ns)
-        # Numbers are compared faster than texts, so they go first.
+        # Numbers are compared faster than texts, so they are compared first.
         for column, value in sorted(wanted.items(), key=lambda item: isinstance(_first(item[1]), str)):
             if found.num_rows:
                 found = found.filter(_is(found[column], value))
@@ -108,16 +108,16 @@ class TraceRows:
         return found[-1] if found else None
 
     def values(self, table: Table, column: str) -> tuple[str, ...]:
-        """All different values of a column, sorted."""
+        """The distinct values of a column, sorted."""
         return tuple(sorted(map(str, pc.unique(self._read(table)[column]).to_pylist())))
 
     def end_ns(self) -> int:
-        """The instant of the newest row that is likely to matter."""
+        """The instant of the newest row of the frequent tables."""
         ends = [self._read(table)["t_ns"] for table in (RPC, CAUSES, BELIEFS)]
         return max((times[-1].as_py() for times in ends if len(times)), default=0)
 
     def _between(self, table: Table, until_seq: int | None, after_ns: int, until_ns: int | None) -> Any:
-        """All tables are sorted by number and by time, so a part of one is a slice."""
+        """Slice a table; all tables are sorted by seq and by time."""
         times = self._times_of(table)
         begin = int(times.searchsorted(after_ns, side="right"))
         end = len(times) if until_ns is None else int(times.searchsorted(until_ns, side="right"))

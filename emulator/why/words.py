@@ -1,25 +1,133 @@
-"""One line for each link of a chain, in RocketMQ's words."""
+"""Rows and chains in words: names of nodes, values of beliefs, and one line per link of a chain."""
 
 import json
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from itertools import groupby
 from types import MappingProxyType
+from typing import Any
 
 import attrs
 
+from emulator.base.text import shortened
+from emulator.spec.model import BrokerSpec
+from emulator.state.event_lines import value_in_words, with_names
 from emulator.trace.schema import BELIEFS, LIFECYCLE, OWNERSHIP
 from emulator.why.chain import Link, LinkKind
-from emulator.why.names import Names
 from emulator.why.trace_rows import TraceRow, TraceRows
-from emulator.why.values import change, in_one_line, value_words
-from nodes.beliefs import LifecycleEvent, OwnershipEvent
+from nodes.beliefs import BeliefKind, LifecycleEvent, OwnershipEvent
 from nodes.broker.tables.ha_frames import HaFrame
 from nodes.protocol.codes import RequestCode, ResponseCode
 
 _NS = 1_000_000_000
 _LINKS_HEAD, _LINKS_TAIL = 14, 8
-"""How many lines of a chain are told, from both of its ends."""
+"""How many lines of a long chain are shown, from its two ends."""
 _TIME_CHARS = 10
+_VALUE_CHARS = 100
+_TOLD_CHANGES_MAX = 4
+_MEMBER_KINDS = (BeliefKind.CONSUMER_IDS, BeliefKind.VIEW)
+
+
+@attrs.frozen
+class Names:
+    """Names of nodes for their addresses; an address that several nodes share needs its port."""
+
+    by_address: Mapping[str, str]
+    """Mapping `ip`, `ip:port` or client id -> node."""
+
+    def within(self, text: str) -> str:
+        """Replace addresses and client ids in a text by names."""
+        return with_names(text, self.by_address)
+
+    def node(self, address: str) -> str:
+        """The node of an address or a client id; an unknown one is returned as it is."""
+        ip = address.partition("@")[0].partition(":")[0]
+        return self.by_address.get(address) or self.by_address.get(ip, address)
+
+
+def names_of(
+    ips: Mapping[str, str], brokers: Iterable[BrokerSpec], known: Mapping[str, str] = MappingProxyType({})
+) -> Names:
+    """The names of the nodes of a run.
+
+    Args:
+        ips: mapping node -> IP address.
+        brokers: of the scenario; several may share an address, with different ports.
+        known: mapping address or client id -> node; only the client ids of guests are used.
+    """
+    nodes_at = Counter(ips.values())
+    by_address = {name: node for name, node in known.items() if "@" in name}
+    by_address |= {ip: node for node, ip in ips.items() if nodes_at[ip] == 1}
+    for broker in brokers:
+        if broker.name in ips:
+            by_address[f"{ips[broker.name]}:{broker.config.listen_port}"] = broker.name
+    return Names(by_address)
+
+
+@attrs.frozen
+class Change:
+    """The difference between two values of a belief."""
+
+    gone: tuple[str, ...]
+    """Client ids, addresses or brokerNames that were removed."""
+    new: tuple[str, ...]
+    changed: tuple[str, ...]
+
+    def words(self, names: Names) -> str:
+        """`consumer-2 gone, broker-a new`; empty if there is no difference."""
+        parts = [
+            f"{_listed(names, items)} {what}"
+            for items, what in ((self.gone, "gone"), (self.new, "new"), (self.changed, "changed"))
+            if items
+        ]
+        return ", ".join(parts)
+
+
+def value_of(row: TraceRow) -> Any:
+    """The value of a belief, read from JSON."""
+    return json.loads(row.text("value"))
+
+
+def value_words(row: TraceRow, names: Names) -> str:
+    """The value of a belief in words, on one line."""
+    return in_one_line(names.within(value_in_words(row.text("kind"), value_of(row))))
+
+
+def change(before: TraceRow, after: TraceRow) -> Change:
+    """The difference between two beliefs of one kind."""
+    kind = after.text("kind")
+    old, new = _items(kind, value_of(before)), _items(kind, value_of(after))
+    return Change(
+        tuple(item for item in old if item not in new),
+        tuple(item for item in new if item not in old),
+        tuple(item for item in new if item in old and old[item] != new[item]),
+    )
+
+
+def in_one_line(text: str) -> str:
+    """The text on one line, shortened."""
+    return shortened(" ".join(text.split()), _VALUE_CHARS)
+
+
+def _items(kind: str, value: Any) -> dict[str, Any]:
+    """A value as a mapping from the names of its parts to their values."""
+    if isinstance(value, Mapping):
+        if kind == BeliefKind.VIEW:
+            return {**dict.fromkeys(value["cids"]), **{f"queues of {name}": n for name, n in value["queues"].items()}}
+        if kind in (BeliefKind.LIVE_BROKERS, BeliefKind.MEMBER_GROUP):
+            return {address: broker_id for broker_id, address in value.items()}
+        return dict(value) if kind in (BeliefKind.ROUTE, BeliefKind.QUEUE_LOCKS) else {}
+    if isinstance(value, list) and kind in _MEMBER_KINDS:
+        return dict.fromkeys(value)
+    if isinstance(value, list) and kind == BeliefKind.ASSIGNMENT:
+        return dict.fromkeys(f"{broker_name} q{queue_id}" for broker_name, queue_id in value)
+    return {}
+
+
+def _listed(names: Names, items: tuple[str, ...]) -> str:
+    told = [names.within(item) for item in items[:_TOLD_CHANGES_MAX]]
+    more = len(items) - len(told)
+    return " and ".join((*told, f"{more} more") if more else told)
 
 
 @attrs.frozen
@@ -28,7 +136,7 @@ class _Line:
     node: str
     text: str
     repeated: tuple[str, ...] = ()
-    """What makes it a repetition of its neighbour; empty: it is none."""
+    """Key by which neighbouring lines are merged; empty: never merged."""
     peer: str = ""
 
 
@@ -53,10 +161,10 @@ def fault_words(row: TraceRow) -> str:
 
 
 def chain_lines(trace: TraceRows, links: tuple[Link, ...], names: Names) -> list[str]:
-    """A chain, its newest link first.
+    """The lines of a chain, its newest link first.
 
     Args:
-        trace: that the chain was found in.
+        trace: of the run.
         links: of the chain.
         names: of the nodes.
     """
@@ -70,7 +178,7 @@ def chain_lines(trace: TraceRows, links: tuple[Link, ...], names: Names) -> list
 
 
 def row_words(trace: TraceRows, row: TraceRow, names: Names) -> str:
-    """What a belief, a change of ownership or a stage of life says."""
+    """A belief, a change of ownership or a stage of a process in words."""
     if row.table is OWNERSHIP:
         return _ownership(row)
     if row.table is LIFECYCLE:
@@ -114,7 +222,7 @@ def _cause(link: Link, names: Names) -> str:
 
 
 def _fate(link: Link, names: Names) -> str:
-    """What became of a frame or of a connection."""
+    """The fate of a frame or of a connection in words."""
     row = link.row
     match link.kind:
         case LinkKind.TIMED_OUT:
@@ -128,7 +236,7 @@ def _fate(link: Link, names: Names) -> str:
 
 
 def _collapsed(lines: list[_Line]) -> list[_Line]:
-    """Answers to calls of one kind, one after the other, as one line that stands where the newest stood."""
+    """Merge consecutive answers to calls of one kind into one line, at the place of the newest."""
     found: list[_Line] = []
     for repeated, group in groupby(lines, key=lambda line: line.repeated):
         same = list(group)
@@ -184,7 +292,7 @@ def _different(trace: TraceRows, row: TraceRow, names: Names) -> str:
 
 
 def previous(trace: TraceRows, row: TraceRow) -> TraceRow | None:
-    """What the same process believed about the same before."""
+    """The previous belief of the same process about the same subject; None if there is none."""
     same: dict[str, str | int] = {column: row.fields[column] for column in ("node", "incarnation", "kind", "subject")}
     return trace.newest(BELIEFS, until_seq=row.seq - 1, **same)
 
@@ -194,7 +302,7 @@ def _status(response: TraceRow) -> str:
     if status == ResponseCode.SUCCESS:
         return ""
     name = ResponseCode(status).name if status in tuple(ResponseCode) else "response code"
-    said = response.text("detail").partition("See http")[0]  # RocketMQ's remarks end with where to read more
+    said = response.text("detail").partition("See http")[0]  # RocketMQ's remarks end with a link
     remark = f": {in_one_line(said)}" if said else ""
     return f" with {name} ({status}){remark}"
 
@@ -226,21 +334,21 @@ TIMERS: Mapping[str, str] = MappingProxyType(
         "registerBrokerAll": "the broker's periodic registration with all nameservers",
         "syncBrokerMemberGroup": "the broker's poll of the members of its group",
         "slaveSynchronize": "the slave's copy of its master's metadata",
-        "BrokerPreOnlineService": "the broker's way online",
-        "HAClient": "the slave's connecting to its master",
+        "BrokerPreOnlineService": "the broker's pre-online procedure",
+        "HAClient": "the slave's connection to its master",
         "HAClient report": "the slave's report of its offset",
-        "HAClient housekeeping": "the slave's look whether its master is silent",
+        "HAClient housekeeping": "the slave's check for a silent master",
         "HAConnection heartbeat": "the master's heartbeat to a slave",
-        "HAConnection housekeeping": "the master's look whether a slave is silent",
-        "RebalanceService": "the pass of every interval, for which nobody woke it",
+        "HAConnection housekeeping": "the master's check for a silent slave",
+        "RebalanceService": "the periodic pass",
         "sendHeartbeat": "its periodic heartbeat",
         "updateTopicRouteInfo": "the client's poll of its routes",
         "updateTopicRouteInfoFromNameServer": "the broker's poll of routes",
         "persistAllOffset": "the client's commit of its offsets",
         "lockMQPeriodically": "the renewal of order locks",
-        "PullRequestHoldService": "the broker's look at pulls that wait, every 5 s",
-        "notifyConsumerChange": "the broker's deferred notice of a change of members",
-        "allIdle": "the closing of connections that have been silent for too long",
+        "PullRequestHoldService": "the broker's check of held pulls, every 5 s",
+        "notifyConsumerChange": "the broker's deferred notification of a change of members",
+        "allIdle": "the closing of idle connections",
     }
 )
-"""Name -> what it is for; timers that explain themselves are not in here."""
+"""Mapping name of a timer -> its purpose; timers with self-explanatory names are missing."""

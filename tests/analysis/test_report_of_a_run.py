@@ -11,12 +11,13 @@ from typer.testing import CliRunner
 
 from analysis.demo_trace import END_S, demo_trace
 from analysis.trace_rows import HandMadeTrace, write_run
+from emulator.analysis.findings import Camp, Orphan
 from emulator.analysis.frames import segment_rows
 from emulator.analysis.picture import draw, page
 from emulator.analysis.report import Verdict, _doubts, analyze
-from emulator.analysis.rows import Camp, Orphan, Queue
 from emulator.analysis.tables import describe_camps, print_report, queue_ranges, seconds
 from emulator.cli.main import app
+from emulator.state.owners import GroupQueue
 from emulator.trace.run_directory import open_run
 
 VIOLATIONS = (
@@ -106,7 +107,7 @@ def test_analyze_prints_tables_and_a_run_that_was_broken_off_is_unknown_whatever
 
 
 def test_the_tables_put_the_longest_first_and_say_how_many_are_left_out(report):
-    queues = [Queue("g", "t", "broker-a", 2 * n) for n in range(20)]
+    queues = [GroupQueue("g", "t", "broker-a", 2 * n) for n in range(20)]
     orphans = tuple(Orphan(q, 0, (q.queue_id + 1) * 10**9, open=False, violation=False) for q in queues)
     lines = printed(attrs.evolve(report, orphans=orphans)).splitlines()
     start = next(n for n, line in enumerate(lines) if line.startswith("Queues without an owner"))

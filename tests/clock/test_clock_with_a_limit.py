@@ -6,8 +6,7 @@ import trio
 
 from emulator.testing.worlds import MS
 from emulator.time.clock import EmulatedClock
-from emulator.time.timeline import Timeline
-from emulator.time.waiting import wait_until
+from emulator.time.timeline import Timeline, wait_until
 
 
 def stepped(main):

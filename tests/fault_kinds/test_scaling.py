@@ -3,7 +3,7 @@
 import attrs
 import pytest
 
-from emulator.console.saving import scenario_by_hand
+from emulator.console.verbs import scenario_by_hand
 from emulator.spec import loads
 from emulator.testing import GROUP
 from fault_kinds.at_work import busy_cluster, outcome_of

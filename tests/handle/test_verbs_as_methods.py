@@ -5,7 +5,7 @@ import inspect
 import pytest
 
 import emulator
-from emulator.console.registry import VERBS
+from emulator.console.verbs import VERBS
 from emulator.machine.host import PowerState
 from handle.small_cluster import launched
 

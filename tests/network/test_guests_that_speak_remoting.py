@@ -8,8 +8,8 @@ import pytest
 import trio
 
 from emulator.cluster.effects.links import RefuseEffect
+from emulator.network.guests import acceptors
 from emulator.network.guests import connection as one_guest
-from emulator.network.guests import doors as foreign
 from emulator.network.link import LinkEffect, LinkRule
 from emulator.testing.worlds import MS, PORT, add_host, play_world, process_of
 from emulator.time.mode import TimeMode
@@ -277,7 +277,7 @@ def test_who_says_nothing_is_sent_away_in_the_end_with_one_row_each(monkeypatch)
 
 
 def test_the_silent_make_room_for_those_who_speak(monkeypatch):
-    monkeypatch.setattr(foreign, "CONNECTIONS_MAX", 3)
+    monkeypatch.setattr(acceptors, "CONNECTIONS_MAX", 3)
 
     async def scene(stage):
         speaking = await stage.dial()

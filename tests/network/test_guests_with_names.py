@@ -49,7 +49,7 @@ def broker_for(guest, cluster):
 
 def test_clusters_side_by_side_have_guests_of_the_same_names_at_addresses_of_their_own(tmp_path):
     import emulator
-    from emulator.cluster.namesrv_addr import NoAddressError
+    from emulator.cluster.cluster import NoAddressError
     from emulator.spec import loads
 
     scenario = loads(SCENARIO, "named")
@@ -123,5 +123,5 @@ def test_a_mistake_in_the_names_is_one_line(change, problem):
 def test_the_process_of_a_guest_is_not_ours_to_kill():
     from emulator.spec import SpecError, loads
 
-    with pytest.raises(SpecError, match="expected a node: mail is a program outside"):
+    with pytest.raises(SpecError, match="expected a node: mail is a guest"):
         loads(SCENARIO.replace("cut mail broker-a", "kill mail"), "named")

@@ -1,4 +1,4 @@
-"""What clients of programs outside believe and hold, as rows of the trace: who is a member, who told what, who is gone.
+"""What clients of guests believe and hold, as rows of the trace: who is a member, who told what, who is gone.
 
 Their frames are said and told here in virtual time; programs that come in through a socket are played elsewhere.
 """
@@ -9,7 +9,7 @@ from itertools import count
 import pytest
 
 from emulator.guest_views.holds import PULL_AGAIN_MS, PULL_UNANSWERED_MS
-from emulator.guest_views.views import BACK_MS, HEARTBEAT_MS, LOOK_EVERY_MS, GuestViews
+from emulator.guest_views.views import BACK_MS, HEARTBEAT_MS, SCAN_EVERY_MS, GuestViews
 from emulator.testing.worlds import listening, play_world, process_of, until_ms
 from nodes.cause import cause
 from nodes.protocol import bodies, headers
@@ -137,13 +137,13 @@ def played(scene):
     return play_world(main)
 
 
-def outside(run, table, *columns, **fields):
+def guest_rows(run, table, *columns, **fields):
     rows = [row for row in run.trace.select(table, **fields) if row["node"].startswith(("shop", "mail"))]
     return [tuple(row[column] for column in columns) for row in rows]
 
 
 def owned(run):
-    return outside(run, "ownership", "node", "event", "queue_id")
+    return guest_rows(run, "ownership", "node", "event", "queue_id")
 
 
 def test_two_clients_of_one_program_are_two_members():
@@ -154,13 +154,13 @@ def test_two_clients_of_one_program_are_two_members():
 
     run = played(scene)
 
-    assert outside(run, "lifecycle", "node", "role", "event", "detail") == [
+    assert guest_rows(run, "lifecycle", "node", "role", "event", "detail") == [
         ("shop", "consumer", "started", "c@1"),
         ("shop", "consumer", "ready", "g"),
         ("shop/2", "consumer", "started", "c@2"),
         ("shop/2", "consumer", "ready", "g"),
     ]
-    assert outside(run, "ownership", "node", "event", "broker_name", "queue_id", "offset") == [
+    assert guest_rows(run, "ownership", "node", "event", "broker_name", "queue_id", "offset") == [
         ("shop", "acquired", BROKER, 0, 7),
         ("shop/2", "acquired", BROKER, 0, 7),
     ]
@@ -176,8 +176,8 @@ def test_one_client_has_a_connection_to_each_broker_and_is_one_member():
 
     run = played(scene)
 
-    assert outside(run, "lifecycle", "event") == [("started",), ("ready",)]
-    assert outside(run, "ownership", "node", "broker_name") == [("shop", BROKER), ("shop", "broker-b")]
+    assert guest_rows(run, "lifecycle", "event") == [("started",), ("ready",)]
+    assert guest_rows(run, "ownership", "node", "broker_name") == [("shop", BROKER), ("shop", "broker-b")]
 
 
 def test_a_pass_is_seen_from_the_members_and_the_route_that_it_was_told():
@@ -190,14 +190,14 @@ def test_a_pass_is_seen_from_the_members_and_the_route_that_it_was_told():
 
     run = played(scene)
 
-    assert outside(run, "beliefs", "kind", "subject", "source", "cause") == [
+    assert guest_rows(run, "beliefs", "kind", "subject", "source", "cause") == [
         ("route", "t", PORTS[NAMESERVER], 11),
         ("view", "g/t", PORTS[BROKER], 12),
     ]
-    assert outside(run, "beliefs", "value", kind="view") == [
+    assert guest_rows(run, "beliefs", "value", kind="view") == [
         ('{"cids":["c@1","c@2"],"queues":{"broker-a":4,"broker-b":2}}',)
     ]
-    assert outside(run, "ownership", "cause") == [(12,)]
+    assert guest_rows(run, "ownership", "cause") == [(12,)]
 
 
 def test_what_was_told_before_anybody_said_who_it_is_is_believed_then():
@@ -206,7 +206,9 @@ def test_what_was_told_before_anybody_said_who_it_is_is_believed_then():
         await stage.after(1_000)
         stage.member("c@1")
 
-    assert outside(played(scene), "beliefs", "node", "kind", "t_ns", "cause") == [("shop", "route", 1_000_000_000, 11)]
+    assert guest_rows(played(scene), "beliefs", "node", "kind", "t_ns", "cause") == [
+        ("shop", "route", 1_000_000_000, 11)
+    ]
 
 
 def test_the_connection_that_asks_for_a_retry_topic_is_of_a_consumer_of_that_group():
@@ -223,7 +225,7 @@ def test_the_connection_that_asks_for_a_retry_topic_is_of_a_consumer_of_that_gro
 
     run = played(scene)
 
-    told = outside(run, "beliefs", "node", "value", kind="route", subject="t")
+    told = guest_rows(run, "beliefs", "node", "value", kind="route", subject="t")
     newest = {node: json.loads(value)[BROKER]["queues"][0] for node, value in told}
     assert newest == {"shop": 3, "shop/2": 4}
 
@@ -267,7 +269,7 @@ def test_a_queue_that_is_not_pulled_any_more_is_dropped_while_its_owner_goes_on(
 
     assert owned(run) == [("shop", "acquired", 1), ("shop", "acquired", 0), ("shop", "dropped", 1)]
     (dropped,) = run.trace.select("ownership", event="dropped")
-    assert PULL_AGAIN_MS <= dropped["t_ns"] / 1e6 <= PULL_AGAIN_MS + LOOK_EVERY_MS
+    assert PULL_AGAIN_MS <= dropped["t_ns"] / 1e6 <= PULL_AGAIN_MS + SCAN_EVERY_MS
 
 
 def test_a_queue_of_a_connection_that_ends_is_dropped_unless_it_is_pulled_over_another_one():
@@ -285,7 +287,7 @@ def test_a_queue_of_a_connection_that_ends_is_dropped_unless_it_is_pulled_over_a
 
     assert owned(run) == [("shop", "acquired", 0), ("shop", "acquired", 1), ("shop", "dropped", 0)]
     (dropped,) = run.trace.select("ownership", event="dropped")
-    assert PULL_AGAIN_MS <= dropped["t_ns"] / 1e6 <= PULL_AGAIN_MS + LOOK_EVERY_MS
+    assert PULL_AGAIN_MS <= dropped["t_ns"] / 1e6 <= PULL_AGAIN_MS + SCAN_EVERY_MS
 
 
 def test_two_who_pull_one_queue_both_hold_it_until_one_is_silent():
@@ -302,7 +304,7 @@ def test_two_who_pull_one_queue_both_hold_it_until_one_is_silent():
 
     assert owned(run) == [("shop", "acquired", 0), ("mail", "acquired", 0), ("shop", "dropped", 0)]
     (dropped,) = run.trace.select("ownership", event="dropped")
-    assert PULL_UNANSWERED_MS <= dropped["t_ns"] / 1e6 <= PULL_UNANSWERED_MS + LOOK_EVERY_MS
+    assert PULL_UNANSWERED_MS <= dropped["t_ns"] / 1e6 <= PULL_UNANSWERED_MS + SCAN_EVERY_MS
 
 
 def test_a_frozen_client_keeps_what_it_holds():
@@ -336,7 +338,7 @@ def test_a_dead_broker_takes_no_queue_from_anybody_and_gives_time_to_come_back()
     assert run.result == 2
     assert owned(run) == [("shop", "acquired", 0), ("shop", "dropped", 0)]
     (dropped,) = run.trace.select("ownership", event="dropped")
-    assert 120_000 < dropped["t_ns"] / 1e6 < 120_000 + PULL_AGAIN_MS + 2 * LOOK_EVERY_MS
+    assert 120_000 < dropped["t_ns"] / 1e6 < 120_000 + PULL_AGAIN_MS + 2 * SCAN_EVERY_MS
 
 
 def test_locks_are_told_when_they_are_granted_and_given_back_with_the_queue():
@@ -371,13 +373,13 @@ def test_who_says_farewell_gives_up_all_of_that_group_and_is_stopped_when_its_co
 
     run = played(scene)
 
-    assert outside(run, "ownership", "event", "group") == [
+    assert guest_rows(run, "ownership", "event", "group") == [
         ("acquired", "g"),
         ("acquired", "h"),
         ("dropped", "g"),
         ("dropped", "h"),
     ]
-    assert outside(run, "lifecycle", "event") == [("started",), ("ready",), ("stopped",)]
+    assert guest_rows(run, "lifecycle", "event") == [("started",), ("ready",), ("stopped",)]
 
 
 def test_all_connections_at_once_are_the_end_of_a_process_and_what_comes_then_is_the_next_one():
@@ -391,7 +393,7 @@ def test_all_connections_at_once_are_the_end_of_a_process_and_what_comes_then_is
 
     run = played(scene)
 
-    assert outside(run, "lifecycle", "node", "incarnation", "event") == [
+    assert guest_rows(run, "lifecycle", "node", "incarnation", "event") == [
         ("shop", 1, "started"),
         ("shop", 1, "ready"),
         ("shop", 1, "killed"),
@@ -410,7 +412,7 @@ def test_who_does_not_come_back_after_its_last_connection_is_over(by_node, patie
 
     (killed,) = played(scene).trace.select("lifecycle", event="killed")
 
-    assert patience_ms <= killed["t_ns"] / 1e6 <= patience_ms + LOOK_EVERY_MS
+    assert patience_ms <= killed["t_ns"] / 1e6 <= patience_ms + SCAN_EVERY_MS
 
 
 def test_who_closes_a_connection_and_dials_again_has_never_been_away():
@@ -428,7 +430,7 @@ def test_who_closes_a_connection_and_dials_again_has_never_been_away():
     run = played(scene)
 
     assert owned(run) == [("shop", "acquired", 0)]
-    assert outside(run, "lifecycle", "event") == [("started",), ("ready",)]
+    assert guest_rows(run, "lifecycle", "event") == [("started",), ("ready",)]
 
 
 def test_a_pull_of_which_nobody_knows_whose_it_is_belongs_to_nobody():
@@ -459,7 +461,7 @@ def test_who_shares_no_queues_out_owns_none(said):
     run = played(scene)
 
     assert owned(run) == []
-    assert outside(run, "beliefs", "kind") == [("route",)]
+    assert guest_rows(run, "beliefs", "kind") == [("route",)]
 
 
 def test_a_heartbeat_without_subscriptions_takes_none_away():
@@ -486,7 +488,7 @@ def test_a_frame_that_is_none_says_nothing_and_is_passed_on():
     run = played(scene)
 
     assert run.result is True
-    assert outside(run, "beliefs", "kind") == []
+    assert guest_rows(run, "beliefs", "kind") == []
 
 
 def test_a_world_that_ends_says_nothing_of_its_guests():
@@ -495,4 +497,4 @@ def test_a_world_that_ends_says_nothing_of_its_guests():
         nameserver.end()
         broker.end()
 
-    assert outside(played(scene), "lifecycle", "event") == [("started",), ("ready",)]
+    assert guest_rows(played(scene), "lifecycle", "event") == [("started",), ("ready",)]

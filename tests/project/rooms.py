@@ -13,9 +13,9 @@ import grimp
 ROOT = Path(__file__).parents[2]
 PICTURE = ROOT / "emulator" / "rooms.svg"
 _HOUSES = ("emulator", "faults", "nodes")
-_WIDTH, _MARGIN, _ROW, _HEAD, _GAP = 1000, 16, 26, 40, 14
-_DUTY_X, _ARCS_X = 190, 800
-DUTY_CHARS_MOST = 92
+_WIDTH, _MARGIN, _ROW, _HEAD, _GAP = 1150, 16, 26, 40, 14
+_DUTY_X, _ARCS_X = 190, 950
+DUTY_CHARS_MOST = 112
 """What fits beside the name of a package."""
 _STYLE = """
 text { font-family: system-ui, sans-serif; font-size: 13px; fill: #1f2933; }

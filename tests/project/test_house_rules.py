@@ -37,14 +37,14 @@ def where(path: Path) -> str:
 
 @pytest.mark.parametrize("package", list(ALLOWED))
 def test_a_package_that_must_stay_pure_imports_only_what_is_listed(package):
-    strangers = [
+    unlisted = [
         f"{where(path)}: {name}"
         for path in modules(package)
         for name in imported(ast.parse(path.read_text(encoding="utf-8")))
         if name.split(".")[0] not in ALLOWED[package]
     ]
 
-    assert strangers == []
+    assert unlisted == []
 
 
 def test_no_node_touches_the_clock_of_trio():

@@ -5,7 +5,7 @@ from pathlib import Path
 from typer.testing import CliRunner
 
 from emulator.cli.main import app
-from emulator.console.registry import VERBS
+from emulator.console.verbs import VERBS
 from faults.catalogue import WORDINGS
 
 ROOT = Path(__file__).parents[2]

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from studies.sources.__main__ import sources
 from studies.sources.catalogue import BY_ID, SOURCES, play_source
-from studies.sources.source import Family, Measured, Source, Verdict, judge
+from studies.sources.source import BoundCheck, Family, Measured, Source, judge
 
 FAMILIES = {"a": 10, "b": 15, "c": 9, "d": 8, "e": 10}
 PLAYED = [source.id for source in SOURCES if source.scenario is not None]
@@ -37,7 +37,7 @@ SECONDS_AT_LEAST = {
 def test_a_source_is_produced_lasts_as_long_as_its_timer_and_stays_inside_its_bound(name):
     row = play_source(name)
 
-    assert row.verdict == Verdict.INSIDE, row
+    assert row.verdict == BoundCheck.INSIDE, row
     assert row.lasts is (BY_ID[name].bound_s is None)
     assert row.measured_s >= SECONDS_AT_LEAST.get(name, 0)
 
@@ -47,11 +47,11 @@ def a_source(bound_s, measured):
 
 
 @pytest.mark.parametrize(("bound_s", "measured", "verdict"), [
-    (5, Measured(5.6), Verdict.INSIDE),
-    (5, Measured(5.7), Verdict.OUTSIDE),
-    (5, Measured(4, lasts=True), Verdict.OUTSIDE),
-    (None, Measured(4, lasts=True), Verdict.INSIDE),
-    (5, Measured(0), Verdict.NOT_PRODUCED),
+    (5, Measured(5.6), BoundCheck.INSIDE),
+    (5, Measured(5.7), BoundCheck.OUTSIDE),
+    (5, Measured(4, lasts=True), BoundCheck.OUTSIDE),
+    (None, Measured(4, lasts=True), BoundCheck.INSIDE),
+    (5, Measured(0), BoundCheck.NOT_PRODUCED),
 ])  # fmt: skip
 def test_a_duration_is_judged_by_its_bound(bound_s, measured, verdict):
     assert judge(a_source(bound_s, measured)).verdict == verdict

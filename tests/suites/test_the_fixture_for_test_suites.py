@@ -77,7 +77,7 @@ def test_only_a_live_cluster_has_an_address(tmp_path):
     import pytest
 
     import emulator
-    from emulator.cluster.namesrv_addr import NoAddressError
+    from emulator.cluster.cluster import NoAddressError
 
     (tmp_path / "small.toml").write_text(SCENARIO)
     for mode in ("sim", "fast"):

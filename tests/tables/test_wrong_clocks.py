@@ -29,9 +29,9 @@ class Machine:
 def test_a_skewed_clock_is_wrong_by_so_much_and_then_right_at_once(offset_ms):
     it = Machine()
     before = it.at_ms(1_000)
-    it.clock.misset("f", offset_ms=offset_ms)
+    it.clock.add_error("f", offset_ms=offset_ms)
     during = [it.at_ms(1_000), it.at_ms(60_000)]
-    it.clock.set_right("f")
+    it.clock.remove_error("f")
 
     assert before == 1_000
     assert during == [1_000 + offset_ms, 60_000 + offset_ms]
@@ -43,11 +43,11 @@ def test_a_skewed_clock_is_wrong_by_so_much_and_then_right_at_once(offset_ms):
 def test_a_clock_that_drifts_gains_or_loses_and_steps_back_when_it_is_healed(ppm, shown):
     it = Machine()
     it.at_ms(20_000)
-    it.clock.misset("f", ppm=ppm)
+    it.clock.add_error("f", ppm=ppm)
 
     assert it.at_ms(20_000) == 20_000
     assert it.at_ms(1_020_000) == shown
-    it.clock.set_right("f")
+    it.clock.remove_error("f")
     assert it.at_ms(1_020_000) == 1_020_000
 
 
@@ -55,7 +55,7 @@ def test_a_clock_that_drifts_gains_or_loses_and_steps_back_when_it_is_healed(ppm
 def test_a_clock_that_drifts_never_goes_back(ppm):
     it = Machine()
     it.at_ms(100)
-    it.clock.misset("f", ppm=ppm)
+    it.clock.add_error("f", ppm=ppm)
     shown = [it.at_ms(100 + step / 10) for step in range(1_000)]
 
     assert shown == sorted(shown)
@@ -63,7 +63,7 @@ def test_a_clock_that_drifts_never_goes_back(ppm):
 
 def test_a_clock_that_jumped_back_loses_nothing_more_and_is_led_forward():
     it = Machine()
-    it.clock.misset("f", offset_ms=-1_200)
+    it.clock.add_error("f", offset_ms=-1_200)
     assert it.at_ms(10_000) == 8_800
     it.clock.slew("f")
     assert [it.at_ms(10_000 + passed) for passed in (0, 1_200, 12_000, 14_400, 50_000)] == [
@@ -81,7 +81,7 @@ def test_a_clock_that_jumped_back_loses_nothing_more_and_is_led_forward():
 )
 def test_a_clock_that_is_slewed_never_goes_back_and_is_right_after_twelve_times_as_long(by_ms, steps):
     it = Machine()
-    it.clock.misset("f", offset_ms=by_ms)
+    it.clock.add_error("f", offset_ms=by_ms)
     shown, instant_ms = [it.at_ms(5_000)], 5_000
     it.clock.slew("f")
     for step in steps:
@@ -98,7 +98,7 @@ def test_a_clock_that_is_slewed_never_goes_back_and_is_right_after_twelve_times_
 def test_a_slewed_clock_moves_on_by_eleven_or_thirteen_twelfths():
     ahead, behind = Machine(), Machine()
     for it, by_ms in ((ahead, 600_000), (behind, -600_000)):
-        it.clock.misset("f", offset_ms=by_ms)
+        it.clock.add_error("f", offset_ms=by_ms)
         it.clock.slew("f")
 
     assert ahead.at_ms(24_000) - ahead.at_ms(0) == 22_000
@@ -107,16 +107,16 @@ def test_a_slewed_clock_moves_on_by_eleven_or_thirteen_twelfths():
 
 def test_several_wrongs_add_up_and_each_is_set_right_on_its_own():
     it = Machine()
-    it.clock.misset("skew", offset_ms=1_000)
-    it.clock.misset("drift", ppm=1_000)
-    it.clock.misset("jump", offset_ms=-300)
+    it.clock.add_error("skew", offset_ms=1_000)
+    it.clock.add_error("drift", ppm=1_000)
+    it.clock.add_error("jump", offset_ms=-300)
 
     assert it.at_ms(10_000) == 10_000 + 1_000 + 10 - 300
-    it.clock.set_right("skew")
+    it.clock.remove_error("skew")
     assert it.at_ms(10_000) == 10_000 + 10 - 300
     it.clock.slew("jump")
     assert it.at_ms(11_200) == 11_200 + 11 - 200
-    it.clock.set_right("drift")
+    it.clock.remove_error("drift")
     assert it.at_ms(20_000) == 20_000
     assert it.clock.wrong_by_ms == 0
 
@@ -124,7 +124,7 @@ def test_several_wrongs_add_up_and_each_is_set_right_on_its_own():
 def test_the_monotonic_clock_is_never_wrong():
     it = Machine()
     for fault_id, wrong in (("a", {"offset_ms": 9_000}), ("b", {"offset_ms": -9_999}), ("c", {"ppm": -500_000})):
-        it.clock.misset(fault_id, **wrong)
+        it.clock.add_error(fault_id, **wrong)
     it.at_ms(7_000)
 
     assert it.clock.monotonic_ns() == 7_000 * MS
@@ -132,7 +132,7 @@ def test_the_monotonic_clock_is_never_wrong():
 
 def test_a_reading_of_a_clock_that_is_right_again_hits_nobody():
     it = Machine()
-    it.clock.misset("f", offset_ms=10)
+    it.clock.add_error("f", offset_ms=10)
     it.at_ms(1)
     it.clock.slew("f")
     it.at_ms(60)

@@ -6,7 +6,7 @@ from emulator.cli.demo import example
 from emulator.spec import load
 from faults.process import Kill, Restart, Suspend
 from nodes.config import BrokerConfig, ConsumerConfig
-from studies.timelines.hand_over import ConsumedRow, HandOver, HoldRow, hand_over
+from studies.timelines.hand_over import ConsumedRow, HoldRow, MemberChange, hand_over
 from studies.timelines.seeds import play_seed
 
 Q0, Q1 = ("broker-a", 0), ("broker-a", 1)
@@ -19,7 +19,7 @@ def ns(seconds):
 def story(holds, consumed=()):
     rows = [HoldRow(seq, ns(at), node, event, queue) for seq, (at, node, event, queue) in enumerate(holds)]
     messages = tuple(ConsumedRow(ns(at), queue, offset) for at, queue, offset in consumed)
-    return HandOver(holds=tuple(rows), consumed=messages, member="b", begin_ns=ns(100), end_ns=ns(300))
+    return MemberChange(holds=tuple(rows), consumed=messages, member="b", begin_ns=ns(100), end_ns=ns(300))
 
 
 OWNED = ((1, "a", "acquired", Q0), (1, "b", "acquired", Q1))

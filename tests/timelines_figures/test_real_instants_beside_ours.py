@@ -3,7 +3,7 @@
 import pytest
 
 from emulator.cli.demo import example
-from studies.timelines.real import RealRun, Span, Verdict, judge, real_runs
+from studies.timelines.real import InstantMatch, RealRun, Span, judge, real_runs
 from studies.timelines.seeds import FOLDERS, spans
 
 
@@ -18,28 +18,29 @@ def verdict(event, seconds, low, high, **known):
 
 
 @pytest.mark.parametrize(("seconds", "expected"), [
-    (9.4, Verdict.INSIDE), (15.6, Verdict.INSIDE), (9.39, Verdict.OUTSIDE), (15.61, Verdict.OUTSIDE),
+    (9.4, InstantMatch.INSIDE), (15.6, InstantMatch.INSIDE),
+    (9.39, InstantMatch.OUTSIDE), (15.61, InstantMatch.OUTSIDE),
 ])  # fmt: skip
 def test_an_instant_of_a_timer_may_be_0_6_s_beyond_our_extremes(seconds, expected):
     assert verdict("ns_removed", seconds, 10.0, 15.0) is expected
 
 
 @pytest.mark.parametrize(("seconds", "calm", "expected"), [
-    (0.9, False, Verdict.MACHINE_LOAD), (0.9, True, Verdict.OUTSIDE), (1.1, False, Verdict.OUTSIDE),
+    (0.9, False, InstantMatch.MACHINE_LOAD), (0.9, True, InstantMatch.OUTSIDE), (1.1, False, InstantMatch.OUTSIDE),
 ])  # fmt: skip
 def test_load_explains_less_than_a_second_where_no_timer_lies_between_and_the_machine_was_busy(seconds, calm, expected):
     assert verdict("ns_removed", seconds, 0.001, 0.001, calm=calm) is expected
 
 
 def test_a_late_return_explains_what_follows_it_by_its_own_excess_and_no_more():
-    assert verdict("master_addr_s1", 40.0, 5.0, 36.0, late_s=4.0) is Verdict.MACHINE_LOAD
-    assert verdict("master_addr_s1", 41.0, 5.0, 36.0, late_s=4.0) is Verdict.OUTSIDE
-    assert verdict("master_addr_s1", 40.0, 5.0, 36.0) is Verdict.OUTSIDE
-    assert verdict("ns_removed", 18.0, 9.0, 15.0, late_s=4.0) is Verdict.OUTSIDE, "it came before the return"
+    assert verdict("master_addr_s1", 40.0, 5.0, 36.0, late_s=4.0) is InstantMatch.MACHINE_LOAD
+    assert verdict("master_addr_s1", 41.0, 5.0, 36.0, late_s=4.0) is InstantMatch.OUTSIDE
+    assert verdict("master_addr_s1", 40.0, 5.0, 36.0) is InstantMatch.OUTSIDE
+    assert verdict("ns_removed", 18.0, 9.0, 15.0, late_s=4.0) is InstantMatch.OUTSIDE, "it came before the return"
 
 
 def test_an_event_that_never_happens_to_us_is_outside():
-    assert judge(real("route_acting", 10.0), {})[0].verdict is Verdict.OUTSIDE
+    assert judge(real("route_acting", 10.0), {})[0].verdict is InstantMatch.OUTSIDE
 
 
 def test_extremes_and_median_are_over_all_seeds_and_nameservers():
@@ -55,13 +56,13 @@ STARTED_SLOWLY = ("member_join", "no_owner", 0.07, 0.99)
 
 
 @pytest.mark.parametrize(("case", "calm", "expected"), [
-    (CLOSES_SLOWLY, True, Verdict.REAL_THREADS), (TIMED_OUT, True, Verdict.REAL_THREADS),
-    (STARTED_SLOWLY, False, Verdict.MACHINE_LOAD), (STARTED_SLOWLY, True, Verdict.OUTSIDE),
-    (("member_kill", "two_owners", 3.01, 0.0), True, Verdict.OUTSIDE),
-    (("member_close", "two_owners", 4.2, 0.0), True, Verdict.OUTSIDE),
-    (("member_freeze60", "pause", 62.1, 60.05), True, Verdict.OUTSIDE),
-    (("member_join", "consumed_twice", 3.0, 2.0), False, Verdict.MACHINE_LOAD),
-    (("member_join", "consumed_twice", 3.0, 2.0), True, Verdict.OUTSIDE),
+    (CLOSES_SLOWLY, True, InstantMatch.REAL_THREADS), (TIMED_OUT, True, InstantMatch.REAL_THREADS),
+    (STARTED_SLOWLY, False, InstantMatch.MACHINE_LOAD), (STARTED_SLOWLY, True, InstantMatch.OUTSIDE),
+    (("member_kill", "two_owners", 3.01, 0.0), True, InstantMatch.OUTSIDE),
+    (("member_close", "two_owners", 4.2, 0.0), True, InstantMatch.OUTSIDE),
+    (("member_freeze60", "pause", 62.1, 60.05), True, InstantMatch.OUTSIDE),
+    (("member_join", "consumed_twice", 3.0, 2.0), False, InstantMatch.MACHINE_LOAD),
+    (("member_join", "consumed_twice", 3.0, 2.0), True, InstantMatch.OUTSIDE),
 ], ids=str)  # fmt: skip
 def test_what_a_real_client_waits_for_is_named_and_excused_up_to_its_longest(case, calm, expected):
     scenario, event, seconds, ours = case
@@ -69,7 +70,7 @@ def test_what_a_real_client_waits_for_is_named_and_excused_up_to_its_longest(cas
     (judged,) = judge(run, {event: Span(scenario, event, 2, ours, ours, ours)})
 
     assert judged.verdict is expected
-    assert bool(judged.reason) is (expected is not Verdict.OUTSIDE)
+    assert bool(judged.reason) is (expected is not InstantMatch.OUTSIDE)
 
 
 def test_every_real_run_has_a_scenario_of_ours_that_plays_it():

@@ -10,7 +10,7 @@ from emulator.testing.worlds import PORT, add_host, listening, process_of, until
 from emulator.time.mode import TimeMode
 from emulator.time.timeline import Timeline
 from emulator.trace import recorder as recorder_module
-from emulator.trace.recorder import Recorder, Source, canonical
+from emulator.trace.recorder import NodeIdentity, Recorder, canonical
 from emulator.trace.schema import BELIEFS, LIFECYCLE, TABLES
 from emulator.trace.segments import SegmentWriter
 from nodes.beliefs import (
@@ -29,7 +29,7 @@ from nodes.protocol.command import Command
 from nodes.rpc.client import RpcClient
 from nodes.rpc.server import RpcServer
 
-NODE = Source("c-1", "consumer", 2)
+NODE = NodeIdentity("c-1", "consumer", 2)
 EVENTS = (
     Belief(BeliefKind.ROUTE, "orders", {"b": 1, "a": [1, 2]}, "127.1.1.1:9876"),
     Belief(BeliefKind.ROUTE, "orders", None),

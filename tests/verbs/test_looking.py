@@ -6,7 +6,7 @@ import attrs
 import pytest
 
 from emulator.console.prompt import completions, views_in_colour
-from emulator.console.registry import VERBS
+from emulator.console.verbs import VERBS
 from emulator.state.beliefs import BeliefBook, matrix
 from emulator.testing import ConsoleUser, a_scenario, play_at_console
 

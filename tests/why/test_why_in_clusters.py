@@ -5,7 +5,7 @@ import attrs
 from emulator.testing import ConsoleUser, a_scenario, play_at_console
 from emulator.trace.run_directory import open_run
 from emulator.why.answer import answer_of_run
-from emulator.why.names import names_of
+from emulator.why.words import names_of
 from nodes.config import NameserverConfig
 
 
@@ -84,7 +84,7 @@ def test_a_broker_without_power_leads_to_the_idle_connection_where_that_is_found
     path, _ = played(scenario(260), tmp_path, {60: "power-off broker-b"})
     told = answer_of_run(["live_brokers broker-b of ns-1 at 250s"], open_run(path))
 
-    assert has(told, "ns-1    since its timer allIdle (the closing of connections")
+    assert has(told, "ns-1    since its timer allIdle (the closing of idle connections)")
     assert has(told, "power_off-1 (power off broker-b), from 60.000 s", "it hit broker-b itself")
 
 

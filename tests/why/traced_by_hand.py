@@ -5,7 +5,7 @@ import json
 from emulator.trace.schema import BELIEFS, CAUSES, FAULTS, LIFECYCLE, OWNERSHIP, RPC, TABLES
 from emulator.trace.segments import SegmentWriter
 from emulator.why.answer import answer
-from emulator.why.names import Names
+from emulator.why.words import Names
 
 NS = 1_000_000_000
 IPS = {"127.1.10.1": "c1", "127.1.10.2": "c2", "127.1.2.1": "broker-a", "127.1.2.2": "broker-b", "127.1.1.1": "ns-1"}

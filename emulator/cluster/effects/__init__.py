@@ -1,6 +1,7 @@
-"""The effects of faults on a running cluster: one class for each kind, which begins and ends it.
+"""The effects of faults on a running cluster: one class for each kind of fault, which begins and ends it.
 
-Every module of this package that defines an effect is found here, so a new kind needs no line in this one.
+Every module of this package is imported here, so a new effect needs no line in this file. May import the rest of
+`cluster` except `operator`, and what is below it.
 """
 
 from importlib import import_module

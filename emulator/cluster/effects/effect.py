@@ -1,4 +1,4 @@
-"""What a kind of fault does to a running cluster when it begins, and when it ends."""
+"""The base classes of effects: what a kind of fault does to a running cluster at its begin and at its end."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
@@ -16,49 +16,49 @@ F = TypeVar("F", bound=Fault)
 
 
 class ImpossibleError(Exception):
-    """A fault would change nothing now; says why in one line."""
+    """A fault would have no effect now; the text says why in one line."""
 
 
 @attrs.frozen
 class Scene:
-    """Where faults take effect."""
+    """The cluster and its active faults, as effects see them."""
 
     cluster: Cluster
     active: Mapping[str, Fault]
-    """Id -> fault, in the order of their beginnings, of those that have begun, not ended, and found their targets."""
+    """Mapping id -> active fault that has targets, in the order in which they began."""
 
     @property
     def world(self) -> World:
-        """Of the cluster."""
+        """The world of the cluster."""
         return self.cluster.world
 
     def hosts(self, scope: NodeScope) -> Iterator[EmulatedHost]:
-        """Those that a scope hits, in the order of the cluster."""
+        """The hosts that a scope hits, in the order of the cluster."""
         for name, host in list(self.cluster.hosts.items()):
             if scope.matches(name):
                 yield host
 
     def is_held(self, name: str, kinds: tuple[type[Fault], ...]) -> bool:
-        """Whether an active fault of some kinds hits a node."""
+        """Whether an active fault of one of these kinds hits a node."""
         return any(isinstance(fault, kinds) and fault.scope.matches(name) for fault in self.active.values())
 
     def count(self, fault_id: str, times: int = 1) -> None:
-        """A fault has done something to a frame, a process, a write or a reading of a clock."""
+        """Count hits of a fault."""
         self.world.fabric.hits.count(fault_id, times)
 
 
 class Effect(ABC, Generic[F]):
-    """The effect of some kinds of faults; one object for each run, which may remember what it has changed.
+    """The effect of one or more kinds of faults; one object per run, which may remember what it has changed.
 
-    A subclass names its kinds: `class CutEffect(Effect[Cut], kinds=(Cut,))`. Both ends are abstract, so no kind can
-    begin that could not end.
+    A subclass names its kinds: `class CutEffect(Effect[Cut], kinds=(Cut,))`. `begin` and `end` are both abstract, so
+    every fault that can begin can also end.
     """
 
     registry: ClassVar[dict[type[Fault], "type[Effect[Fault]]"]] = {}
-    """Kind -> its effect, of all modules of this package."""
+    """Mapping kind -> effect, of all modules of this package."""
 
     def __init_subclass__(cls, *, kinds: tuple[type[F], ...] = ()) -> None:
-        """Enter it into the registry."""
+        """Register the subclass for its kinds."""
         super().__init_subclass__()
         for kind in kinds:
             assert kind not in Effect.registry, f"{kind.__name__} has two effects"
@@ -69,37 +69,37 @@ class Effect(ABC, Generic[F]):
 
     @abstractmethod
     async def begin(self, fault_id: str, fault: F) -> None:
-        """Begin it, with its targets by name."""
+        """Begin a fault, whose targets are resolved."""
 
     @abstractmethod
     async def end(self, fault_id: str, fault: F) -> None:
-        """End it; what another fault still holds down stays down."""
+        """End a fault; a node that another fault keeps down stays down."""
 
     def expect_possible(self, fault: F) -> None:
-        """Refuse what would change nothing.
+        """Refuse a fault that would have no effect now.
 
         Raises:
-            ImpossibleError: nobody whom it hits is in a state in which it makes sense.
+            ImpossibleError: no target is in a state in which the fault has an effect.
         """
 
 
 class HostEffect(Effect[F]):
-    """The effect of a fault that hits host by host."""
+    """The effect of a fault that hits single hosts."""
 
     async def begin(self, fault_id: str, fault: F) -> None:
-        """Begin it on each."""
+        """Begin the fault on each host."""
         for host in self.scene.hosts(fault.scope):
             await self.begin_on(host, fault_id, fault)
 
     async def end(self, fault_id: str, fault: F) -> None:
-        """End it on each."""
+        """End the fault on each host."""
         for host in self.scene.hosts(fault.scope):
             await self.end_on(host, fault_id, fault)
 
     @abstractmethod
     async def begin_on(self, host: EmulatedHost, fault_id: str, fault: F) -> None:
-        """Begin it on one host."""
+        """Begin the fault on one host."""
 
     @abstractmethod
     async def end_on(self, host: EmulatedHost, fault_id: str, fault: F) -> None:
-        """End it on one host."""
+        """End the fault on one host."""

@@ -1,4 +1,4 @@
-"""Faults of links as the network applies them."""
+"""The effect of faults of links: rules of the network fabric."""
 
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -19,14 +19,14 @@ _GROUP_V2, _TOPIC_V2 = ("a",), ("b",)
 
 
 class LinksEffect(Effect[L]):
-    """Links obey a rule as long as the fault lasts; it also applies to frames that are on their way."""
+    """A rule on the links as long as the fault lasts; it also hits frames in flight."""
 
     async def begin(self, fault_id: str, fault: L) -> None:
-        """Add the rule."""
+        """Add the rule of the fault."""
         self.scene.world.fabric.add_rule(self.rule(fault_id, fault))
 
     async def end(self, fault_id: str, fault: L) -> None:  # noqa: ARG002 - the rule bears the fault's id
-        """Remove the rule."""
+        """Remove the rule of the fault."""
         self.scene.world.fabric.remove_rule(fault_id)
 
     @staticmethod
@@ -106,7 +106,7 @@ class RefuseEffect(LinksEffect[Refuse], kinds=(Refuse,)):
 
 
 def frame_filter(fault: FrameFault) -> Matches | None:
-    """Whether a fault hits a frame; None where it hits all of them."""
+    """A predicate for the frames that a fault hits; None: all frames."""
     if fault.matches_all:
         return None
     code, group, topic, during = fault.code, fault.group, fault.topic, fault.during

@@ -1,4 +1,4 @@
-"""Faults of the CPU, the clock and the disk of a machine."""
+"""The effects of faults of a machine: CPU, clock and disk."""
 
 from emulator.cluster.effects.effect import HostEffect
 from emulator.machine.host import EmulatedHost
@@ -7,50 +7,50 @@ from faults.process import SlowCpu
 
 
 class SlowCpuEffect(HostEffect[SlowCpu], kinds=(SlowCpu,)):
-    """A process gets a turn of the CPU now and then only."""
+    """A process gets turns of the CPU only at intervals."""
 
     async def begin_on(self, host: EmulatedHost, fault_id: str, fault: SlowCpu) -> None:
-        """Hold the CPU back."""
+        """Throttle the CPU."""
         await host.cpu.throttle(fault_id, fault.turn_ms)
 
     async def end_on(self, host: EmulatedHost, fault_id: str, fault: SlowCpu) -> None:  # noqa: ARG002 - its id says all
-        """Give the CPU free."""
+        """Stop throttling the CPU."""
         await host.cpu.unthrottle(fault_id)
 
 
 class ClockSkewEffect(HostEffect[ClockSkew], kinds=(ClockSkew,)):
-    """A wall clock is wrong, and steps to the right time."""
+    """A wall clock is wrong by an offset; healed, it steps to the right time."""
 
     async def begin_on(self, host: EmulatedHost, fault_id: str, fault: ClockSkew) -> None:
         """Set it wrong."""
-        host.clock.misset(fault_id, offset_ms=fault.offset_ms)
+        host.clock.add_error(fault_id, offset_ms=fault.offset_ms)
 
     async def end_on(self, host: EmulatedHost, fault_id: str, fault: ClockSkew) -> None:  # noqa: ARG002 - as above
         """Set it right at once."""
-        host.clock.set_right(fault_id)
+        host.clock.remove_error(fault_id)
 
 
 class ClockDriftEffect(HostEffect[ClockDrift], kinds=(ClockDrift,)):
-    """A wall clock runs fast or slow, and steps to the right time."""
+    """A wall clock runs fast or slow; healed, it steps to the right time."""
 
     async def begin_on(self, host: EmulatedHost, fault_id: str, fault: ClockDrift) -> None:
         """Let it drift."""
-        host.clock.misset(fault_id, ppm=fault.ppm)
+        host.clock.add_error(fault_id, ppm=fault.ppm)
 
     async def end_on(self, host: EmulatedHost, fault_id: str, fault: ClockDrift) -> None:  # noqa: ARG002 - as above
         """Set it right at once."""
-        host.clock.set_right(fault_id)
+        host.clock.remove_error(fault_id)
 
 
 class ClockJumpEffect(HostEffect[ClockJump], kinds=(ClockJump,)):
-    """A wall clock jumps, and is led back without a step."""
+    """A wall clock jumps; healed, it is slewed to the right time."""
 
     async def begin_on(self, host: EmulatedHost, fault_id: str, fault: ClockJump) -> None:
         """Let it jump."""
-        host.clock.misset(fault_id, offset_ms=fault.by_ms)
+        host.clock.add_error(fault_id, offset_ms=fault.by_ms)
 
     async def end_on(self, host: EmulatedHost, fault_id: str, fault: ClockJump) -> None:  # noqa: ARG002 - as above
-        """Lead it back little by little."""
+        """Slew it to the right time."""
         host.clock.slew(fault_id)
 
 
@@ -62,7 +62,7 @@ class SlowDiskEffect(HostEffect[SlowDisk], kinds=(SlowDisk,)):
         host.disk.slow_down(fault_id, fault.flush_ms)
 
     async def end_on(self, host: EmulatedHost, fault_id: str, fault: SlowDisk) -> None:  # noqa: ARG002 - as above
-        """Heal it."""
+        """End the fault of the disk."""
         host.disk.heal(fault_id)
 
 
@@ -74,5 +74,5 @@ class LostWritesEffect(HostEffect[LostWrites], kinds=(LostWrites,)):
         host.disk.lie(fault_id)
 
     async def end_on(self, host: EmulatedHost, fault_id: str, fault: LostWrites) -> None:  # noqa: ARG002 - as above
-        """Heal it."""
+        """End the fault of the disk."""
         host.disk.heal(fault_id)

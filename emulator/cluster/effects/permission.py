@@ -1,4 +1,4 @@
-"""What brokers and their topics may be used for while faults restrict it, and what it was before."""
+"""The effect of `permission`: restricts brokers and topics, and restores them."""
 
 from contextvars import copy_context
 from functools import partial
@@ -28,7 +28,7 @@ _OPTION = "brokerPermission"
 
 @attrs.frozen
 class _Permitted:
-    """Who has a permission: a broker, or one topic of it."""
+    """What has a permission: a broker, or one topic of a broker."""
 
     node: str
     topic: str | None
@@ -36,19 +36,19 @@ class _Permitted:
 
 @attrs.define
 class _Restriction:
-    """What it was before, and which faults say otherwise."""
+    """The permission before any fault, and the permissions of the active faults."""
 
     before: int
     perms: dict[str, int] = attrs.Factory(dict)
-    """Fault -> permission, the newest last."""
+    """Mapping fault id -> permission, the newest last."""
 
 
 class PermissionEffect(HostEffect[Permission], kinds=(Permission,)):
-    """Changes permissions as an operator does who sits at each broker's machine.
+    """Changes permissions as an operator on each broker's machine does.
 
-    A broker that runs is asked, as mqadmin asks it: it writes the change down and tells the nameservers at once. In
-    the files of one that does not run it is changed for the next process; for one that is suspended it is both, since
-    nobody knows whether it will go on or be killed. Of several faults the newest decides.
+    A running broker gets a request as from mqadmin: it saves the change and registers with the nameservers at once. For
+    a broker that is down the change is written to its files, for the next process. For a suspended broker both
+    happen, since it may be resumed or killed. Of several faults the newest applies.
     """
 
     def __init__(self, scene: Scene) -> None:
@@ -58,7 +58,7 @@ class PermissionEffect(HostEffect[Permission], kinds=(Permission,)):
         self._restrictions: dict[_Permitted, _Restriction] = {}
 
     async def begin_on(self, host: EmulatedHost, fault_id: str, fault: Permission) -> None:
-        """Restrict one node; does nothing where there is no such permission."""
+        """Restrict one node; does nothing if it has no such permission."""
         await self._world.clock.idle()
         spec = self._brokers.get(host.name)
         before = None if spec is None else perm_of(host, spec, fault.topic)
@@ -71,7 +71,7 @@ class PermissionEffect(HostEffect[Permission], kinds=(Permission,)):
             self._change(host, fault.topic, fault.perm)
 
     async def end_on(self, host: EmulatedHost, fault_id: str, fault: Permission) -> None:
-        """End a restriction of one node."""
+        """End the restriction of one node."""
         await self._world.clock.idle()
         permitted = _Permitted(host.name, fault.topic)
         restriction = self._restrictions.get(permitted)
@@ -82,7 +82,7 @@ class PermissionEffect(HostEffect[Permission], kinds=(Permission,)):
         self._change(host, fault.topic, next(reversed(restriction.perms.values()), restriction.before))
 
     def expect_possible(self, fault: Permission) -> None:
-        """Refuse to restrict what is not there, or is restricted so already."""
+        """Refuse to restrict a topic that does not exist, or that has this permission already."""
         hit = [spec for spec in self._brokers.values() if fault.scope.matches(spec.name)]
         perms = [perm_of(self.scene.cluster.hosts[spec.name], spec, fault.topic) for spec in hit]
         if all(perm is None for perm in perms):
@@ -104,7 +104,7 @@ class PermissionEffect(HostEffect[Permission], kinds=(Permission,)):
         if process is not None and listens:
             entry = Entry(partial(self._ask, process, request), process, cause.get())
             if process.admits(entry):
-                copy_context().run(entry.fire)  # what it does sets causes that are not ours
+                copy_context().run(entry.fire)  # its handlers must not set the cause of this task
 
     def _ask(self, process: HostProcess, request: Command) -> None:
         session = self._session(process)
@@ -112,14 +112,14 @@ class PermissionEffect(HostEffect[Permission], kinds=(Permission,)):
             session.ask(request)
 
     def _session(self, process: HostProcess) -> "_Session | None":
-        """Where a process takes requests; None before it listens, and after its end."""
+        """A session with a process; None if it does not listen."""
         address = (process.ip, self._brokers[process.name].config.listen_port)
         listener = self._world.fabric.listeners.get(address)
         return _Session(process, listener.handler) if listener is not None and listener.process is process else None
 
 
 class _Session:
-    """An operator's own connection on the machine of a broker; implements `nodes.host.Channel`."""
+    """An operator's local connection to a broker; implements `nodes.host.Channel`."""
 
     id = 0
     closed = False
@@ -142,13 +142,15 @@ class _Session:
 
 
 def perm_of(host: EmulatedHost, spec: BrokerSpec, topic: str | None) -> int | None:
-    """A permission as a broker has it on its disk, where each change is written at once.
+    """A permission as it is on a broker's disk, where each change is written at once.
 
     Args:
-        topic: None: what is asked for is the permission of the broker.
+        host: of the broker.
+        spec: of the broker.
+        topic: name of a topic; None: the permission of the broker itself.
 
     Returns:
-        None where there is nothing to permit: no such topic, or one that is the business of the broker's master.
+        The permission bits; None if the topic does not exist, or if the broker is a slave, which copies its topics.
     """
     if topic is None:
         return with_kept_changes(host.disk, spec.config).broker_permission

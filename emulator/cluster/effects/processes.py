@@ -1,4 +1,4 @@
-"""Faults of processes: each is done where it makes sense, so a fault on all nodes skips those that are down."""
+"""The effects of faults of processes; a fault skips nodes in whose state it has no effect."""
 
 from abc import abstractmethod
 from contextvars import copy_context
@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from emulator.cluster.effects.effect import HostEffect, ImpossibleError
 from emulator.machine.host import EmulatedHost, PowerState
-from emulator.spec.targets import outside
+from emulator.spec.targets import guest_names
 from faults.fault import Fault
 from faults.process import DOWN, Kill, NodeFault, PowerOff, Restart, Suspend
 
@@ -16,46 +16,46 @@ _IS_DOWN = (PowerState.DOWN, PowerState.POWERED_OFF)
 
 
 class ProcessEffect(HostEffect[NodeFault]):
-    """A process is stopped in some way, and goes on or begins anew when the fault ends."""
+    """A process is stopped when the fault begins, and resumed or started when it ends."""
 
     needs: ClassVar[tuple[PowerState, ...]]
-    """States in which it does something."""
+    """States in which the begin has an effect."""
     undone_by: ClassVar[tuple[PowerState, ...]] = _IS_DOWN
-    """States in which its end does something."""
+    """States in which the end has an effect."""
     holding: ClassVar[tuple[type[Fault], ...]] = DOWN
-    """Faults that keep a process from what the end of this one would have it do."""
+    """Kinds of faults that, while active, prevent the end from having an effect."""
 
     async def begin_on(self, host: EmulatedHost, fault_id: str, fault: NodeFault) -> None:  # noqa: ARG002 - its kind says all
-        """Stop the process, where it is in a state to be stopped."""
+        """Stop the process, if its state allows it."""
         if host.power_state in self.needs:
             self.scene.count(fault_id)
             await self.stop(host)
 
     async def end_on(self, host: EmulatedHost, fault_id: str, fault: NodeFault) -> None:  # noqa: ARG002 - as above
-        """Let it run, unless something else holds it down."""
-        if not self.is_held_down(host.name) and host.power_state in self.undone_by:
+        """Let the process run, unless another fault keeps it down."""
+        if not self.is_kept_down(host.name) and host.power_state in self.undone_by:
             await self.let_run(host)
 
     @abstractmethod
     async def stop(self, host: EmulatedHost) -> None:
-        """What the fault does to a process."""
+        """Stop a process as this kind of fault does."""
 
     async def let_run(self, host: EmulatedHost) -> None:
-        """Begin a new process with what the disk has."""
+        """Start a new process from the disk."""
         host.start()
         await host.cpu.wait_for_turn()
 
-    def is_held_down(self, name: str) -> bool:
-        """Whether another fault still holds a process down."""
+    def is_kept_down(self, name: str) -> bool:
+        """Whether another fault or scaling keeps a process down."""
         return self.scene.is_held(name, self.holding) or self.scene.cluster.is_retired(name)
 
     def states(self, fault: NodeFault) -> dict[str, PowerState]:
-        """Node -> state, of all that the fault hits."""
+        """Mapping node -> state, of all nodes that the fault hits."""
         hosts = self.scene.cluster.hosts.items()
         return {name: host.power_state for name, host in hosts if fault.scope.matches(name)}
 
     def expect_possible(self, fault: NodeFault) -> None:
-        """Refuse a fault on nobody who could be stopped so."""
+        """Refuse a fault if no target can be stopped."""
         states = self.states(fault)
         if not any(state in self.needs for state in states.values()):
             told = ", ".join(f"{name} is {state.value}" for name, state in states.items())
@@ -63,7 +63,7 @@ class ProcessEffect(HostEffect[NodeFault]):
 
 
 class KillEffect(ProcessEffect, kinds=(Kill,)):
-    """SIGKILL; the end begins a new process."""
+    """SIGKILL; the end starts a new process."""
 
     needs: ClassVar[tuple[PowerState, ...]] = _LIVES
 
@@ -73,12 +73,12 @@ class KillEffect(ProcessEffect, kinds=(Kill,)):
 
 
 class RestartEffect(ProcessEffect, kinds=(Restart,)):
-    """SIGTERM; the end begins a new process."""
+    """SIGTERM; the end starts a new process."""
 
     needs: ClassVar[tuple[PowerState, ...]] = _RUNS
 
     async def stop(self, host: EmulatedHost) -> None:
-        """End the process in good order."""
+        """Shut the process down."""
         await shut_down(host)
 
 
@@ -88,12 +88,12 @@ class PowerOffEffect(ProcessEffect, kinds=(PowerOff,)):
     needs: ClassVar[tuple[PowerState, ...]] = (*_LIVES, PowerState.DOWN)
 
     async def stop(self, host: EmulatedHost) -> None:
-        """Take the power."""
+        """Switch the machine off."""
         await host.power_off()
 
 
 class SuspendEffect(ProcessEffect, kinds=(Suspend,)):
-    """SIGSTOP and SIGCONT; the machine of a guest stands still as if its process did."""
+    """SIGSTOP and SIGCONT; of a guest, its host is suspended on the network."""
 
     needs: ClassVar[tuple[PowerState, ...]] = _RUNS
     undone_by: ClassVar[tuple[PowerState, ...]] = (PowerState.SUSPENDED,)
@@ -113,27 +113,27 @@ class SuspendEffect(ProcessEffect, kinds=(Suspend,)):
         await super().end(fault_id, fault)
         fabric = self.scene.world.fabric
         for name in self._guests(fault):
-            if not self.is_held_down(name):
-                # What it handles sets causes that are not ours.
+            if not self.is_kept_down(name):
+                # Its handlers must not set the cause of this task.
                 copy_context().run(fabric.guests.program(name).resume, fabric)
 
     async def stop(self, host: EmulatedHost) -> None:
-        """Nothing of the process runs."""
+        """Suspend the process."""
         await host.suspend()
 
     async def let_run(self, host: EmulatedHost) -> None:
-        """It runs on; one whose group became smaller meanwhile could not hear of it, and stops now."""
+        """Resume the process; shut it down if scaling removed it while it was suspended."""
         await host.resume()
         await host.cpu.wait_for_turn()
         if self.scene.cluster.is_retired(host.name):
             await shut_down(host)
 
-    def is_held_down(self, name: str) -> bool:
-        """Whether another fault still suspends it."""
+    def is_kept_down(self, name: str) -> bool:
+        """Whether another fault keeps the process suspended."""
         return self.scene.is_held(name, self.holding)
 
     def states(self, fault: NodeFault) -> dict[str, PowerState]:
-        """Node or guest -> state, of all that the fault hits."""
+        """Mapping node or guest -> state, of all that the fault hits."""
         guests = self.scene.world.fabric.guests
         return super().states(fault) | {
             name: PowerState.SUSPENDED if guests.program(name).suspended else PowerState.RUNNING
@@ -141,11 +141,11 @@ class SuspendEffect(ProcessEffect, kinds=(Suspend,)):
         }
 
     def _guests(self, fault: NodeFault) -> list[str]:
-        return [name for name in outside(self.scene.cluster.scenario) if fault.scope.names(name)]
+        return [name for name in guest_names(self.scene.cluster.scenario) if fault.scope.names(name)]
 
 
 async def shut_down(host: EmulatedHost) -> None:
-    """SIGTERM; a process hears of it when it has its turn of the CPU."""
+    """SIGTERM; a suspended process receives it when it runs again."""
     if host.process is not None and host.process.suspended:
         await host.process.resumed.wait()
     if host.power_state is PowerState.RUNNING:

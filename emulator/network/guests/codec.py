@@ -1,4 +1,4 @@
-"""Addresses as a program outside can dial them, in place of those that emulated nodes tell each other."""
+"""Codecs for guests: bytes to commands and back, with addresses that a guest can dial."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -26,30 +26,30 @@ _EMULATED = re.compile(rb"\b127\.1\.\d{1,3}\.\d{1,3}(?=:\d)")
 
 @attrs.define
 class GuestAddresses:
-    """What one program outside is told.
+    """Replaces emulated addresses in what one guest receives.
 
     Attributes:
-        dialable: the machine's address for an emulated one; what is not emulated stays as it is.
+        dialable: returns the address at which the guest reaches an emulated IP address.
     """
 
     dialable: Callable[[str], str]
     _shown_digits: dict[str, str] = attrs.field(factory=dict, init=False, eq=False)
 
     def host(self, address: str) -> str:
-        """An `ip:port`, or an empty text."""
+        """Translate an `ip:port`; other text stays as it is."""
         ip, colon, port = address.rpartition(":")
         return f"{self._ip(ip)}:{port}" if colon else address
 
     def in_json(self, body: bytes) -> bytes:
-        """A body with the addresses in it."""
+        """Translate the addresses in a JSON body."""
         return _EMULATED.sub(lambda found: self.dialable(found[0].decode()).encode(), body)
 
     def message_ids(self, ids: str) -> str:
-        """Ids that brokers gave to messages, joined by commas: each begins with its broker, whom tools dial by it."""
+        """Translate message ids, joined by commas: each begins with the broker's address, which tools dial."""
         return ",".join(map(self._message_id, ids.split(",")))
 
     def _message_id(self, message_id: str) -> str:
-        """Its first half is an address, one of few; the other is a place in a log."""
+        """Translate the first half, an address; the second half is an offset in the log. There are few addresses."""
         digits = message_id[:ADDRESS_DIGITS]
         shown = self._shown_digits.get(digits)
         if shown is None:
@@ -61,38 +61,38 @@ class GuestAddresses:
 
 
 ASKED_MAX = 1_000
-"""Requests to a guest whose answers are awaited; of more the oldest are forgotten."""
+"""Requests to a guest that wait for an answer; beyond that the oldest are forgotten."""
 _INT32_MIN, _INT32_MAX = -(2**31), 2**31 - 1
 _SENDS = (RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE)
 
 
-class GuestSpeech(Protocol):
-    """Bytes of one connection to commands as nodes take them, and back."""
+class GuestCodec(Protocol):
+    """Translates the bytes of one connection to commands for nodes, and back."""
 
     @property
     def holds_partial_frame(self) -> bool:
         """Whether the bytes so far end inside a frame."""
         ...
 
-    def hear(self, chunk: bytes) -> Iterator[Command]:
-        """The commands that are complete now.
+    def decode(self, chunk: bytes) -> Iterator[Command]:
+        """Take bytes; yields the commands that are complete.
 
         Raises:
-            FrameError: the next bytes are none; those before it have been given.
+            FrameError: the next bytes are not a command; the commands before them have been yielded.
         """
         ...
 
-    def say(self, command: Command) -> bytes:
-        """One frame.
+    def encode(self, command: Command) -> bytes:
+        """One frame as bytes.
 
         Raises:
-            FrameError: the command cannot be said.
+            FrameError: the command cannot be encoded.
         """
         ...
 
 
-class OwnSpeech:
-    """The emulator's msgpack frames, as they are."""
+class EmulatorCodec:
+    """The emulator's own msgpack frames."""
 
     def __init__(self) -> None:
         self._decoder = Decoder()
@@ -102,25 +102,28 @@ class OwnSpeech:
         """Whether the bytes so far end inside a frame."""
         return self._decoder.holds_partial_frame
 
-    def hear(self, chunk: bytes) -> Iterator[Command]:
-        """The commands that are complete now."""
+    def decode(self, chunk: bytes) -> Iterator[Command]:
+        """Take bytes; yields the commands that are complete."""
         try:
-            heard = self._decoder.feed(chunk)
+            decoded = self._decoder.feed(chunk)
         except FrameError as error:
             yield from map(_lenient, error.commands_before)
             raise
-        yield from map(_lenient, heard)
+        yield from map(_lenient, decoded)
 
-    def say(self, command: Command) -> bytes:
-        """One frame."""
+    def encode(self, command: Command) -> bytes:
+        """One frame as bytes."""
         return encode(command)
 
 
-class RemotingSpeech:
-    """RocketMQ's own frames, with the bodies that its programs write and addresses that they can dial.
+class RemotingCodec:
+    """RocketMQ's own frames, with bodies as its programs write them and addresses that they can dial.
 
-    Answers are in the form of the request; a body that is not what its code promises is passed on as it came,
-    so that the node refuses it as it refuses any other.
+    An answer has the serialization of the request. A body that does not fit its code is passed on unchanged,
+    and the node refuses it like any other.
+
+    Mirrors:
+        `RemotingCommand`.
     """
 
     def __init__(self, addresses: GuestAddresses) -> None:
@@ -128,37 +131,37 @@ class RemotingSpeech:
         self._decoder = RemotingDecoder()
         self._serialize_type = SerializeType.JSON
         self._asked: dict[int, int] = {}
-        """Opaque of a request to the guest -> its code."""
+        """Mapping opaque -> code, of requests to the guest."""
 
     @property
     def holds_partial_frame(self) -> bool:
         """Whether the bytes so far end inside a frame."""
         return self._decoder.holds_partial_frame
 
-    def hear(self, chunk: bytes) -> Iterator[Command]:
-        """The commands that are complete now."""
+    def decode(self, chunk: bytes) -> Iterator[Command]:
+        """Take bytes; yields the commands that are complete."""
         self._decoder.take(chunk)
-        while (heard := self._decoder.next()) is not None:
-            self._serialize_type = heard.serialize_type
-            yield self._understood(heard)
+        while (frame := self._decoder.next()) is not None:
+            self._serialize_type = frame.serialize_type
+            yield self._command(frame)
 
-    def say(self, command: Command) -> bytes:
-        """One frame."""
+    def encode(self, command: Command) -> bytes:
+        """One frame as bytes."""
         try:
-            said = self._answer(command) if command.is_response else self._request(command)
+            translated = self._answer(command) if command.is_response else self._request(command)
         except ProtocolError as error:
             raise FrameError(str(error)) from error
-        return encode_remoting(from_command(said, self._serialize_type))
+        return encode_remoting(from_command(translated, self._serialize_type))
 
-    def _understood(self, heard: RemotingCommand) -> Command:
-        is_response = bool(heard.flag & CommandFlag.RESPONSE)
-        code = self._asked.pop(heard.opaque, 0) if is_response else heard.code
-        command = heard.to_command(code if is_response else 0)
+    def _command(self, frame: RemotingCommand) -> Command:
+        is_response = bool(frame.flag & CommandFlag.RESPONSE)
+        code = self._asked.pop(frame.opaque, 0) if is_response else frame.code
+        command = frame.to_command(code if is_response else 0)
         try:
             if is_response:
-                body = body_kinds.response_from_wire(code, heard.body)
+                body = body_kinds.response_from_wire(code, frame.body)
             else:
-                body = body_kinds.request_from_wire(code, command.ext_fields, heard.body)
+                body = body_kinds.request_from_wire(code, command.ext_fields, frame.body)
         except ProtocolError:
             return command
         return command if body is command.body else command._replace(body=body)
@@ -187,10 +190,10 @@ def _fits(command: Command) -> bool:
 
 
 def _lenient(command: Command) -> Command:
-    """The command as a node may rely on it: a header from text to text, and no claim about our trace.
+    """The command as a node may rely on it: a header from text to text, and no cause.
 
     Raises:
-        FrameError: a number is longer than RocketMQ's.
+        FrameError: a number does not fit into 32 bits.
     """
     if not _fits(command):
         raise FrameError("not a command: a number is beyond 32 bits")
@@ -199,7 +202,7 @@ def _lenient(command: Command) -> Command:
 
 
 def _text(value: object) -> str:
-    """As RocketMQ reads what should have been text in a header."""
+    """A header value as text, converted as RocketMQ does."""
     if isinstance(value, str):
         return value
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,4 +1,4 @@
-"""One connection from outside: whose bytes they are, what they say to the node, and what the node says back."""
+"""One connection of a guest: its bytes become frames on the network, and the node's frames become bytes."""
 
 import socket
 from collections.abc import Callable
@@ -9,7 +9,7 @@ import trio
 
 from emulator.network.endpoint import Endpoint, Listener, Peer
 from emulator.network.fabric import Fabric
-from emulator.network.guests.codec import GuestAddresses, GuestSpeech, OwnSpeech, RemotingSpeech
+from emulator.network.guests.codec import EmulatorCodec, GuestAddresses, GuestCodec, RemotingCodec
 from emulator.network.guests.hosts import GuestHost
 from emulator.network.guests.watch import SAID, TOLD
 from emulator.time.timeline import Owner
@@ -22,11 +22,11 @@ from nodes.rpc.codec import GREETING, FrameError
 from nodes.wire.remoting_command import FIRST_BYTE
 
 IN_FLIGHT_MAX = 1_000
-"""Requests of one connection that the node has taken and not answered; more are answered SYSTEM_BUSY."""
+"""Unanswered requests of one connection; further ones are answered SYSTEM_BUSY."""
 UNSENT_BYTES_MAX = 16 * 1024 * 1024
-"""Answers that wait for a guest that does not read; then it is cut off."""
+"""Bytes that wait for a guest that does not read; beyond that the connection is closed."""
 SILENCE_MS_MAX = 120_000
-"""A connection over which nothing has come is closed after this, as by `serverChannelMaxIdleTimeSeconds`."""
+"""A connection without any byte is closed after this time; mirrors `serverChannelMaxIdleTimeSeconds`."""
 
 _CHUNK_BYTES = 64 * 1024
 _LOOKS = (
@@ -47,15 +47,18 @@ class RunningProcess(Peer, Owner, Protocol):
 
 
 class Guest(Peer, ChannelHandler):
-    """One connection from outside, and the program behind it as the network sees it.
+    """One connection of a guest, as a process on the network.
 
     Args:
-        address: where it comes from.
-        host: whose program it is.
-        has_spoken: called with its first byte.
+        listener: of the node that the guest has dialed.
+        process: of that node.
+        accepted: the socket, which `serve` closes.
+        address: remote address of the socket, `ip:port`.
+        host: of the guest.
+        has_spoken: called when bytes of the greeting arrive.
 
-    Error handling: bytes that are no frame end the connection with one `malformed` row;
-    frames that came before them are still handed to the node.
+    Error handling: bytes that are not a frame close the connection with one `malformed` row;
+    frames before them are still delivered to the node.
     """
 
     def __init__(
@@ -83,7 +86,7 @@ class Guest(Peer, ChannelHandler):
         self._addresses = GuestAddresses(host.dialable)
         self._has_spoken = has_spoken
         self._watch = fabric.watch_guest(self.node, listener)
-        self._speech: GuestSpeech = OwnSpeech()
+        self._codec: GuestCodec = EmulatorCodec()
         self._end: Endpoint | None = None
         self._unsent = bytearray()
         self._node_closed = False
@@ -94,7 +97,7 @@ class Guest(Peer, ChannelHandler):
         """Read until either side closes."""
         self._program.connections[self] = None
         try:
-            if self._program.suspended:  # who stands still has not dialed yet
+            if self._program.suspended:  # a suspended guest dials when it is resumed
                 await self._program.resumed.wait()
                 self._accepted_ns = self._fabric.timeline.now_ns
             await self._serve()
@@ -108,11 +111,11 @@ class Guest(Peer, ChannelHandler):
     async def _serve(self) -> None:
         due_ns = self._accepted_ns + SILENCE_MS_MAX * 1_000_000
         silence = self._fabric.timeline.call_at(
-            due_ns, partial(self.send_away, f"said nothing for {SILENCE_MS_MAX} ms")
+            due_ns, partial(self.close_silent, f"said nothing for {SILENCE_MS_MAX} ms")
         )
         try:
             async with trio.open_nursery() as self._nursery:
-                if self._hung_up:  # it was sent away before its task had begun
+                if self._hung_up:  # it was closed before its task began
                     self._nursery.cancel_scope.cancel()
                 greeting = await self._read_greeting()
                 silence.cancel()
@@ -122,24 +125,24 @@ class Guest(Peer, ChannelHandler):
         finally:
             silence.cancel()
 
-    def send_away(self, detail: str) -> None:
-        """Close a connection that nothing has come over; for who has just spoken it does nothing."""
+    def close_silent(self, detail: str) -> None:
+        """Close a connection over which nothing has arrived; does nothing once its greeting is complete."""
         if self._end is None and not self._hung_up:
             self._malformed(detail)
             self._hang_up()
 
-    def is_in(self, stage: Stage) -> bool:  # noqa: ARG002 - nothing is known of its life
-        """Never: a program outside tells nobody what it is doing."""
+    def is_in(self, stage: Stage) -> bool:  # noqa: ARG002 - a guest has no stages
+        """Never: the stages of a guest are not known."""
         return False
 
     def crash(self, error: Exception) -> None:
-        """There is no node's code on this side: a bug of the emulator."""
+        """End the emulation: no node's code runs on this side, so it is a bug of the emulator."""
         self._fabric.hub.fail(error)
 
     # --- from the guest to the node ---------------------------------------------
 
     async def _read_greeting(self) -> bytes | None:
-        """The bytes behind the greeting, of which RocketMQ's programs have none; None where nobody speaks like that."""
+        """The bytes behind the greeting, which RocketMQ's programs do not send; None for an unknown protocol."""
         got = b""
         while len(got) < len(GREETING):
             chunk = await self._receive()
@@ -150,7 +153,7 @@ class Guest(Peer, ChannelHandler):
             self._has_spoken()
             got += chunk
             if got.startswith(FIRST_BYTE):
-                self._speech = RemotingSpeech(self._addresses)
+                self._codec = RemotingCodec(self._addresses)
                 return got
             if not got.startswith(GREETING[: len(got)]):
                 self._malformed(_looks_like(got))
@@ -162,12 +165,12 @@ class Guest(Peer, ChannelHandler):
         while self._take(end, chunk):
             chunk = await self._receive()
             if not chunk:
-                if self._speech.holds_partial_frame:
+                if self._codec.holds_partial_frame:
                     self._malformed("the stream ended inside a frame")
                 return
 
     async def _receive(self) -> bytes:
-        """The next bytes, b"" at the end; while one of the two is suspended they wait in the kernel."""
+        """The next bytes, b"" at the end; while node or guest is suspended they wait in the kernel."""
         while True:
             await trio.lowlevel.wait_readable(self._socket)
             while self._process.suspended or self._program.suspended:
@@ -193,9 +196,9 @@ class Guest(Peer, ChannelHandler):
         return end
 
     def _take(self, end: Endpoint, chunk: bytes) -> bool:
-        """Pass on what is complete; returns whether to read on."""
+        """Send the complete frames to the node; returns whether to read on."""
         try:
-            for command in self._speech.hear(chunk):
+            for command in self._codec.decode(chunk):
                 end.send(self._watch.said(command) if command.code in SAID else command)
         except FrameError as error:
             self._malformed(str(error))
@@ -214,10 +217,10 @@ class Guest(Peer, ChannelHandler):
     # --- from the node to the guest ---------------------------------------------
 
     def on_open(self, channel: Channel) -> None:
-        """It has opened the connection itself."""
+        """Nothing to do: this side opened the connection."""
 
     def on_command(self, channel: Channel, command: Command) -> None:  # noqa: ARG002 - there is one channel
-        """A frame of the node has arrived: into the socket, or behind what waits there."""
+        """Queue a frame of the node for the socket."""
         if (command.request_code or command.code) in TOLD:
             self._watch.told(command)
         if len(self._unsent) > UNSENT_BYTES_MAX:
@@ -225,23 +228,23 @@ class Guest(Peer, ChannelHandler):
             self._hang_up()
             return
         try:
-            frame = self._speech.say(command)
+            frame = self._codec.encode(command)
         except FrameError as error:
             self._malformed(f"an answer cannot be sent: {error}")
             self._hang_up()
             return
-        if not self._unsent:  # else it is on the list already, or drained
-            self._fabric.hub.outlets.append(self._send_off)
+        if not self._unsent:  # else a flush or a drain is pending already
+            self._fabric.hub.flushes.append(self._flush_turn)
         self._unsent += frame
 
     def on_close(self, channel: Channel) -> None:  # noqa: ARG002 - as above
-        """The node's FIN has arrived; what was sent before it still goes out."""
+        """The node has closed the connection; frames before its FIN are still sent."""
         self._node_closed = True
         if not self._unsent:
             self._hang_up()
 
-    def _send_off(self) -> None:
-        """The turn is over: its answers go out in one go, which costs both sides a fraction of one by one."""
+    def _flush_turn(self) -> None:
+        """Send all answers of the turn at once, which is cheaper for both sides."""
         self._flush()
         if self._unsent and self._nursery is not None:
             self._nursery.start_soon(self._drain)
@@ -275,7 +278,7 @@ class Guest(Peer, ChannelHandler):
 
 
 class _NodeEnd(Endpoint, ChannelHandler):
-    """The node's end of a guest's connection: bounds how many requests the node holds."""
+    """The node's end of a guest's connection; limits the requests in flight."""
 
     __slots__ = ("_node_handler", "_open")
 

@@ -1,4 +1,4 @@
-"""A program outside as a whole: all its connections, which stand still together."""
+"""Guests as hosts: names, addresses, and suspension of all connections of a guest together."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -10,47 +10,47 @@ from emulator.network.endpoint import Peer
 from emulator.network.hub import Arrival
 
 
-class HandsOver(Protocol):
-    """The network, which keeps what arrives for who stands still."""
+class InboxDelivery(Protocol):
+    """The network, which buffers arrivals for a suspended process."""
 
-    def hand_over_inbox(self, process: Peer) -> list[Arrival]:
-        """Handle it now, in order."""
+    def deliver_inbox(self, process: Peer) -> list[Arrival]:
+        """Deliver what was buffered, in order."""
 
 
 class GuestProgram:
-    """Whether the machine of a program outside stands still.
+    """Whether the machine of a guest is suspended.
 
-    To the nodes it then looks like a process under SIGSTOP: connections stay open, nothing that it sends arrives,
-    nothing that is sent to it reaches it, and nobody new connects; when it goes on all that comes in order. The
-    program itself is not ours to stop. It runs on by its own clock: its calls time out, and its dialing succeeds, since
-    the kernel answers, but nothing is said over the new connection.
+    To the nodes a suspended guest looks like a process under SIGSTOP: its connections stay open, no frame passes in
+    either direction, and it opens no new connection; after it is resumed all that happens in order. The program itself
+    cannot be stopped. It runs on by its own clock: its calls time out, and its connects succeed, since the kernel
+    accepts them, but no byte passes over them.
     """
 
     def __init__(self) -> None:
         self.connections: dict[Peer, None] = {}
-        """Those that are open, in the order in which they came."""
+        """Open connections, in the order in which they were accepted."""
         self.resumed = trio.Event()
         """Set unless it is suspended."""
         self.resumed.set()
 
     @property
     def suspended(self) -> bool:
-        """Whether it stands still."""
+        """Whether the guest is suspended."""
         return not self.resumed.is_set()
 
     def suspend(self) -> None:
-        """Stand still; does nothing where it does already."""
+        """Suspend the guest; does nothing if it is suspended already."""
         if not self.suspended:
             self.resumed = trio.Event()
             for connection in self.connections:
                 connection.suspended = True
 
-    def resume(self, network: HandsOver) -> None:
-        """Go on: first it gets what was sent to it, then what it has said meanwhile is heard."""
+    def resume(self, network: InboxDelivery) -> None:
+        """Resume the guest: it receives what was sent to it, then its own frames are read."""
         self.resumed.set()
         for connection in list(self.connections):
             connection.suspended = False
-            network.hand_over_inbox(connection)
+            network.deliver_inbox(connection)
 
 
 GUEST_IP = "127.0.0.1"
@@ -61,22 +61,22 @@ _PLACES_MAX = 254
 
 @attrs.frozen
 class GuestHost:
-    """A program outside, as the network knows it."""
+    """The host of a guest, as the network sees it."""
 
     node: str
-    """By which faults and the trace call it."""
+    """Name in faults and in the trace."""
     ip: str
-    """Where it is, as far as the network cares."""
+    """Address of the host on the network."""
     dialable: Callable[[str], str]
-    """Emulated address -> the one by which this program reaches it."""
+    """Returns the address at which this guest reaches an emulated IP address."""
 
 
 class GuestHosts:
-    """All that have names.
+    """The hosts of all guests that have names.
 
     Args:
-        names: in their order; the block of each follows from its place.
-        block: of the machine's addresses in which they dial.
+        names: of the guests; the position decides the addresses.
+        block: second byte of the addresses that they dial.
     """
 
     def __init__(self, names: tuple[str, ...], block: int = GUESTS_BLOCK) -> None:
@@ -86,7 +86,7 @@ class GuestHosts:
         self.named = tuple(self._host(name, number) for number, name in enumerate(names, start=1))
 
     def program(self, name: str) -> GuestProgram:
-        """All that connects under a name; `guest` has every program that has none of its own."""
+        """The program of a name; all guests without a name share `guest`."""
         return self._programs.setdefault(name, GuestProgram())
 
     def _host(self, name: str, number: int) -> GuestHost:

@@ -1,6 +1,6 @@
-"""Who looks over the shoulder of a program outside: at its end of the wire, and only at what tells of its views.
+"""The interface of watches: they see the frames at a guest's end that reveal what the guest believes.
 
-Both tables are asked first, for every frame: what a producer sends and is answered costs one look into each.
+The two tables of codes come first because they are checked for every frame, also those of producers.
 """
 
 from typing import Protocol
@@ -25,7 +25,7 @@ SAID = frozenset(
         ),
     )
 )
-"""Codes of a guest's requests that are watched."""
+"""Codes of requests of a guest that are watched."""
 TOLD = frozenset(
     map(
         int,
@@ -39,30 +39,30 @@ TOLD = frozenset(
         ),
     )
 )
-"""Codes of what a guest is told: of its requests that were answered, and of a node's own."""
+"""Codes of frames to a guest that are watched: answers to its requests, and requests of a node."""
 
 
 class GuestWatch(Protocol):
-    """Watches one connection of a guest; it changes nothing of what passes but its cause."""
+    """Watches one connection of a guest; changes nothing but the cause of a frame."""
 
     def said(self, command: Command) -> Command:
-        """The guest asks, whatever will become of the frame; returns it with what led to it, where that is known."""
+        """The guest has sent a request, whatever its fate; returns it with its cause, if that is known."""
 
     def told(self, command: Command) -> None:
         """A frame of the node has arrived at the guest."""
 
     def ended(self, *, by_node: bool) -> None:
-        """The connection is over; `by_node`: it was not the guest that closed it."""
+        """The connection has ended; `by_node`: the node closed it."""
 
 
 class WatchGuest(Protocol):
-    """Gives every connection of a guest somebody who watches it."""
+    """Makes the watch of a connection of a guest."""
 
     def __call__(self, guest: str, listener: Listener, /) -> GuestWatch:
-        """The program of this name has dialled a node's port."""
+        """The guest of this name has dialed a node's port."""
 
 
-class _Nobody:
+class _NoWatch:
     def said(self, command: Command) -> Command:
         return command
 
@@ -74,5 +74,5 @@ class _Nobody:
 
 
 def unwatched(_guest: str, _listener: Listener) -> GuestWatch:
-    """Nobody looks."""
-    return _Nobody()
+    """A watch that does nothing."""
+    return _NoWatch()

@@ -48,8 +48,8 @@ function trouble() {
 function block(queues, now) {
   queues.sort(byPlace);
   const { group, topic } = queues[0];
-  const strangers = queues.flatMap((queue) => queue.owners);
-  const members = [...new Set([...(store.groups[group] ?? []), ...strangers])];
+  const others = queues.flatMap((queue) => queue.owners);
+  const members = [...new Set([...(store.groups[group] ?? []), ...others])];
   const everybody = store.broadcasting.includes(group);
   const brokers = [...new Set(queues.map((queue) => queue.broker))];
   const title = el("p", { class: "topic" }, el("b", {}, topic), el("span", { class: "hint" }, ` ${topic.endsWith(group) ? "" : group}${everybody ? ", broadcasting" : ""}`));

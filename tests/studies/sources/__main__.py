@@ -16,7 +16,7 @@ from rich.table import Table
 
 from emulator.cli.terminal import progress_bar
 from studies.sources.catalogue import BY_ID, play_source
-from studies.sources.source import Row, Verdict
+from studies.sources.source import BoundCheck, Row
 
 _OUTSIDE, _BAD_INPUT = 1, 2
 _OnlyOption = Annotated[list[str] | None, typer.Option("--only", metavar="ID", help="Play this one; repeatable.")]
@@ -35,10 +35,10 @@ def sources(*, only: _OnlyOption = None, out: _OutOption = Path("sources.json"))
         _complain(f"{out}: {error.strerror}")
         raise typer.Exit(_BAD_INPUT) from None
     Console(width=None if sys.stdout.isatty() else 170).print(_render(rows))
-    counts = {verdict: sum(row.verdict == verdict for row in rows) for verdict in Verdict}
+    counts = {verdict: sum(row.verdict == verdict for row in rows) for verdict in BoundCheck}
     told = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
     typer.echo(f"{len(rows)} sources: {told}; {out} written")
-    raise typer.Exit(_OUTSIDE if counts[Verdict.OUTSIDE] else 0)
+    raise typer.Exit(_OUTSIDE if counts[BoundCheck.OUTSIDE] else 0)
 
 
 def _play_all(names: Sequence[str]) -> list[Row]:

@@ -23,7 +23,7 @@ class Family(StrEnum):
     OFFSETS = "offsets"
 
 
-class Verdict(StrEnum):
+class BoundCheck(StrEnum):
     """What a measured duration says of its bound."""
 
     INSIDE = "inside"
@@ -78,7 +78,7 @@ class Row:
 def judge(source: Source) -> Row:
     """Play a source and compare what it lasted with its bound."""
     if source.scenario is None:
-        verdict, measured, remark = Verdict.NOT_PRODUCED, None, source.absent
+        verdict, measured, remark = BoundCheck.NOT_PRODUCED, None, source.absent
     else:
         measured = source.scenario()
         verdict, remark = _verdict(source, measured), measured.seen
@@ -95,13 +95,15 @@ def judge(source: Source) -> Row:
     )
 
 
-def _verdict(source: Source, measured: Measured) -> Verdict:
+def _verdict(source: Source, measured: Measured) -> BoundCheck:
     if measured.seconds <= 0:
-        return Verdict.NOT_PRODUCED
+        return BoundCheck.NOT_PRODUCED
     if source.bound_s is None:
-        return Verdict.INSIDE
+        return BoundCheck.INSIDE
     return (
-        Verdict.INSIDE if not measured.lasts and measured.seconds <= source.bound_s + TOLERANCE_S else Verdict.OUTSIDE
+        BoundCheck.INSIDE
+        if not measured.lasts and measured.seconds <= source.bound_s + TOLERANCE_S
+        else BoundCheck.OUTSIDE
     )
 
 

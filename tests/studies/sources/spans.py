@@ -6,7 +6,7 @@ from typing import Any
 
 from emulator.testing import Trace
 from nodes.beliefs import PROCESS_ENDS, BeliefKind, OwnershipEvent
-from studies.timelines.hand_over import HoldRow, OwnerSpan, Queue, owner_spans
+from studies.timelines.hand_over import HoldRow, OwnerSpan, QueueKey, owner_spans
 
 _NS = 1_000_000_000
 Span = tuple[float, float]
@@ -80,7 +80,7 @@ def shared(trace: Trace, topic: str, after_ms: float = -1) -> list[Span]:
     return owned(trace, topic, times=lambda owners: owners > 1, after_ms=after_ms)
 
 
-def _owner_spans(trace: Trace, topic: str) -> dict[Queue, list[OwnerSpan]]:
+def _owner_spans(trace: Trace, topic: str) -> dict[QueueKey, list[OwnerSpan]]:
     events = (OwnershipEvent.ACQUIRED.value, OwnershipEvent.DROPPED.value)
     holds = [
         HoldRow(row.seq, row.t_ns, row.node, row.event, (row.broker_name, row.queue_id))

@@ -13,14 +13,19 @@ from rich.table import Table
 
 from emulator.cli.demo import example
 from emulator.cli.terminal import progress_bar
-from studies.timelines.real import Judged, RealRun, Span, Verdict, judge, real_runs
+from studies.timelines.real import InstantMatch, Judged, RealRun, Span, judge, real_runs
 from studies.timelines.seeds import FOLDERS, play_all, spans
 
 _OUTSIDE, _BAD_INPUT = 1, 2
 _OnlyOption = Annotated[list[str] | None, typer.Option("--only", metavar="RUN", help="Run this one; repeatable.")]
 _SeedsOption = Annotated[int, typer.Option("--seeds", min=1, help="How many seeds, from 1.")]
 _OutOption = Annotated[Path, typer.Option("--out", metavar="FILE", help="Where the rows go, as JSON.")]
-_MARKS = {Verdict.INSIDE: "", Verdict.MACHINE_LOAD: "~", Verdict.REAL_THREADS: "~", Verdict.OUTSIDE: "!"}
+_MARKS = {
+    InstantMatch.INSIDE: "",
+    InstantMatch.MACHINE_LOAD: "~",
+    InstantMatch.REAL_THREADS: "~",
+    InstantMatch.OUTSIDE: "!",
+}
 
 
 def timelines(*, only: _OnlyOption = None, seeds: _SeedsOption = 30, out: _OutOption = Path("timelines.json")) -> None:
@@ -54,9 +59,9 @@ def _report(found: Mapping[str, Mapping[str, Span]], out: Path) -> int:
     excused = [one for one in everything if one.reason]
     if excused:
         console.print(_render_excuses(excused))
-    counts = {verdict: sum(one.verdict is verdict for one in everything) for verdict in Verdict}
+    counts = {verdict: sum(one.verdict is verdict for one in everything) for verdict in InstantMatch}
     console.print(f"real values: {', '.join(f'{count} {verdict}' for verdict, count in counts.items())}; {out} written")
-    return _OUTSIDE if counts[Verdict.OUTSIDE] else 0
+    return _OUTSIDE if counts[InstantMatch.OUTSIDE] else 0
 
 
 def _render(
@@ -106,7 +111,7 @@ def _listed(values: Sequence[tuple[Judged, bool]]) -> str:
 
 def _worst(values: Sequence[tuple[Judged, bool]]) -> str:
     verdicts = [one.verdict for one, _ in values]
-    return next((str(v) for v in reversed(Verdict) if v in verdicts), "")
+    return next((str(v) for v in reversed(InstantMatch) if v in verdicts), "")
 
 
 def _complain(problem: str) -> None:

@@ -19,7 +19,7 @@ from studies.timelines.events import Instants
 
 _NS = 1_000_000_000
 _ENDS = (LifecycleEvent.KILLED, LifecycleEvent.STOPPED)
-Queue = tuple[str, int]
+QueueKey = tuple[str, int]
 
 
 @attrs.frozen
@@ -30,7 +30,7 @@ class HoldRow:
     t_ns: int
     node: str
     event: str
-    queue: Queue | None
+    queue: QueueKey | None
 
 
 @attrs.frozen
@@ -38,12 +38,12 @@ class ConsumedRow:
     """A listener has had a message."""
 
     t_ns: int
-    queue: Queue
+    queue: QueueKey
     offset: int
 
 
 @attrs.frozen(kw_only=True)
-class HandOver:
+class MemberChange:
     """The rows of one run that matter here, each kind in order."""
 
     holds: tuple[HoldRow, ...]
@@ -64,7 +64,7 @@ class OwnerSpan:
     owners: int
 
 
-def read_hand_over(run: Path, scenario: Scenario) -> HandOver:
+def read_hand_over(run: Path, scenario: Scenario) -> MemberChange:
     """Read what a run of one topic and one fault has left."""
     topic = scenario.topics[0].name
     lives = list(table_rows(run, LIFECYCLE, ("seq", "t_ns", "node", "event")))
@@ -92,7 +92,7 @@ def read_hand_over(run: Path, scenario: Scenario) -> HandOver:
         ("event", "==", MessageEvent.CONSUMED.value),
         ("topic", "==", topic),
     )
-    return HandOver(
+    return MemberChange(
         holds=tuple(sorted(holds, key=lambda row: row.seq)),
         consumed=tuple(ConsumedRow(r["t_ns"], (r["broker_name"], r["queue_id"]), r["offset"]) for r in consumed),
         member=member,
@@ -105,7 +105,7 @@ def _is_ready(later: Sequence[tuple[str, int]]) -> bool:
     return any(event == LifecycleEvent.READY for event, _ in later)
 
 
-def hand_over(story: HandOver) -> Instants:
+def hand_over(story: MemberChange) -> Instants:
     """All figures of a run: seconds, and how many messages were consumed twice."""
     spans = [
         span
@@ -124,9 +124,9 @@ def hand_over(story: HandOver) -> Instants:
     return {event: (round(value, 3),) for event, value in (taken_over | found).items()}
 
 
-def _owners(holds: Sequence[HoldRow]) -> Iterator[tuple[int, dict[Queue, list[str]]]]:
+def _owners(holds: Sequence[HoldRow]) -> Iterator[tuple[int, dict[QueueKey, list[str]]]]:
     """After each instant: its end, and queue -> owners."""
-    held: dict[Queue, list[str]] = {}
+    held: dict[QueueKey, list[str]] = {}
     for t_ns, rows in groupby(holds, key=lambda row: row.t_ns):
         for row in rows:
             if row.queue is None:
@@ -138,10 +138,10 @@ def _owners(holds: Sequence[HoldRow]) -> Iterator[tuple[int, dict[Queue, list[st
         yield t_ns, held
 
 
-def owner_spans(holds: Sequence[HoldRow], end_ns: int) -> dict[Queue, list[OwnerSpan]]:
-    """Queue -> how many owners it had from its first one to the end of the run."""
-    spans: dict[Queue, list[OwnerSpan]] = {}
-    since: dict[Queue, tuple[int, int]] = {}
+def owner_spans(holds: Sequence[HoldRow], end_ns: int) -> dict[QueueKey, list[OwnerSpan]]:
+    """QueueKey -> how many owners it had from its first one to the end of the run."""
+    spans: dict[QueueKey, list[OwnerSpan]] = {}
+    since: dict[QueueKey, tuple[int, int]] = {}
     for t_ns, held in _owners(holds):
         for queue, names in held.items():
             start_ns, owners = since.get(queue, (t_ns, -1))
@@ -154,21 +154,21 @@ def owner_spans(holds: Sequence[HoldRow], end_ns: int) -> dict[Queue, list[Owner
     return spans
 
 
-def _seconds(story: HandOver, t_ns: int) -> float:
+def _seconds(story: MemberChange, t_ns: int) -> float:
     return (t_ns - story.begin_ns) / _NS
 
 
-def _latest(story: HandOver, spans: Sequence[OwnerSpan]) -> float:
+def _latest(story: MemberChange, spans: Sequence[OwnerSpan]) -> float:
     return max((_seconds(story, span.end_ns) for span in spans), default=0.0)
 
 
-def _longest(story: HandOver, spans: Sequence[OwnerSpan]) -> float:
+def _longest(story: MemberChange, spans: Sequence[OwnerSpan]) -> float:
     return max(((span.end_ns - max(span.start_ns, story.begin_ns)) / _NS for span in spans), default=0.0)
 
 
-def _longest_pause(story: HandOver) -> float:
+def _longest_pause(story: MemberChange) -> float:
     """The longest time for which a queue gave no message to any listener."""
-    last: dict[Queue, int] = {}
+    last: dict[QueueKey, int] = {}
     longest_ns = 0
     for row in story.consumed:
         if row.t_ns > story.begin_ns:
@@ -177,9 +177,9 @@ def _longest_pause(story: HandOver) -> float:
     return longest_ns / _NS
 
 
-def _consumed_twice(story: HandOver) -> int:
-    before: dict[tuple[Queue, int], None] = {}
-    twice: dict[tuple[Queue, int], None] = {}
+def _consumed_twice(story: MemberChange) -> int:
+    before: dict[tuple[QueueKey, int], None] = {}
+    twice: dict[tuple[QueueKey, int], None] = {}
     for row in story.consumed:
         message = (row.queue, row.offset)
         if row.t_ns > story.begin_ns and message in before:
@@ -188,9 +188,9 @@ def _consumed_twice(story: HandOver) -> int:
     return len(twice)
 
 
-def _taken_over(story: HandOver) -> dict[str, float]:
+def _taken_over(story: MemberChange) -> dict[str, float]:
     """When others owned all queues of a member that never let go of them; nothing where it let go first."""
-    mine: list[Queue] | None = None
+    mine: list[QueueKey] | None = None
     for t_ns, held in _owners(story.holds):
         if t_ns <= story.begin_ns:
             mine = [queue for queue, names in held.items() if story.member in names]

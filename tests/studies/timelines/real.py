@@ -42,7 +42,7 @@ class Span:
         return self.minimum - TOLERANCE_S <= seconds <= self.maximum + TOLERANCE_S
 
 
-class Verdict(StrEnum):
+class InstantMatch(StrEnum):
     """What becomes of a real instant."""
 
     INSIDE = "inside"
@@ -59,7 +59,7 @@ class Judged:
     run: str
     event: str
     seconds: float
-    verdict: Verdict
+    verdict: InstantMatch
     reason: str = ""
     """What explains it where it is not inside."""
 
@@ -86,13 +86,13 @@ def judge(real: RealRun, spans: Mapping[str, Span]) -> tuple[Judged, ...]:
 
 def _judge(real: RealRun, event: str, seconds: float, span: Span | None) -> Judged:
     if span is None:
-        return Judged(real.name, event, seconds, Verdict.OUTSIDE)
+        return Judged(real.name, event, seconds, InstantMatch.OUTSIDE)
     if span.holds(seconds):
-        return Judged(real.name, event, seconds, Verdict.INSIDE)
+        return Judged(real.name, event, seconds, InstantMatch.INSIDE)
     for explains, verdict, reason in _EXCUSES:
         if explains(real, event, seconds, span):
             return Judged(real.name, event, seconds, verdict, reason)
-    return Judged(real.name, event, seconds, Verdict.OUTSIDE)
+    return Judged(real.name, event, seconds, InstantMatch.OUTSIDE)
 
 
 def _is_work(real: RealRun, event: str, seconds: float, span: Span) -> bool:
@@ -136,8 +136,8 @@ _AFTER_RETURN = (
 )
 _OF_JOINS = ("owned_once", "no_owner", "pause")
 _OF_LATE = ("pause", "consumed_twice")
-_LOAD, _THREADS = Verdict.MACHINE_LOAD, Verdict.REAL_THREADS
-_EXCUSES: tuple[tuple[Callable[[RealRun, str, float, Span], bool], Verdict, str], ...] = (
+_LOAD, _THREADS = InstantMatch.MACHINE_LOAD, InstantMatch.REAL_THREADS
+_EXCUSES: tuple[tuple[Callable[[RealRun, str, float, Span], bool], InstantMatch, str], ...] = (
     (_is_work, _LOAD, "no timer, only work of a busy machine: less than a second"),
     (_is_late, _LOAD, "the busy machine had the master back later than a calm one would: later by as much"),
     (_started_slowly, _LOAD, "the second after which a new client may rebalance went by while its process started"),

@@ -1,11 +1,18 @@
-"""Verbs that keep what was done by hand."""
+"""All verbs."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import attrs
 import tomli_w
 
+from emulator.base.text import nearest
+from emulator.console.breaking import BREAKING
+from emulator.console.looking import ASKING, LOOKING
+from emulator.console.scripts import SCRIPTING
 from emulator.console.session import Session
+from emulator.console.timing import TIMING
 from emulator.console.verb import Lines, Verb, VerbError, Words
 from emulator.spec import Scenario, to_dict
 from faults.plan import Plan, PlanError
@@ -47,4 +54,31 @@ def _write(path: Path, content: str) -> None:
     path.write_text(content, encoding="utf-8")
 
 
-KEEPING = (Verb("save", "FILE", "write what was done so far as a scenario that does it again", _save, 1, 1),)
+async def _help(_session: Session, words: Words) -> Lines:
+    if words and words[0] not in VERBS:
+        raise VerbError(nearest("verb", words[0], tuple(VERBS)))
+    return explained((VERBS[words[0]],) if words else tuple(VERBS.values()))
+
+
+def explained(verbs: tuple[Verb[Session], ...]) -> Lines:
+    """Two lines for each verb: how it is said, and what it does."""
+    return tuple(line for verb in verbs for line in (verb.line(), f"    {verb.summary}"))
+
+
+async def _quit(session: Session, _words: Words) -> Lines:
+    session.leaving.set()
+    return ("leaving: every fault heals",)
+
+
+_ALL = (
+    *LOOKING,
+    *ASKING,
+    *BREAKING,
+    *TIMING,
+    *SCRIPTING,
+    Verb("save", "FILE", "write what was done so far as a scenario that does it again", _save, 1, 1),
+    Verb("help", "[VERB]", "these lines, or that of a verb", _help, 0, 1),
+    Verb("quit", "", "end the run", _quit),
+)
+VERBS: Mapping[str, Verb[Session]] = MappingProxyType({verb.name: verb for verb in _ALL})
+"""Name -> verb, in the order in which they are explained."""

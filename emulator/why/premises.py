@@ -1,17 +1,15 @@
-"""Behind a belief: what another node held when it gave the answer that was believed.
+"""The premises of a belief: what another node believed when it gave the answer.
 
-The cause of a view is the answer to a question, and the cause of that is the timer of
-whoever asked. Why the answer was what it was, is a chain of its own: that of the
-belief from which the other node answered.
+The cause of a view is an answer, and the cause of that is a timer of the node that
+asked. Why the answer said what it said is another chain: that of the belief from
+which the other node answered.
 """
 
 import attrs
 
 from emulator.trace.schema import BELIEFS, OWNERSHIP, RPC
-from emulator.why.names import Names
 from emulator.why.trace_rows import TraceRow, TraceRows
-from emulator.why.values import change
-from emulator.why.words import previous, seconds
+from emulator.why.words import Names, change, previous, seconds
 from nodes.beliefs import BeliefKind
 
 _TELLERS_KINDS = {
@@ -20,20 +18,20 @@ _TELLERS_KINDS = {
     BeliefKind.MIN_BROKER.value: BeliefKind.LIVE_BROKERS,
     BeliefKind.ASSIGNMENT.value: BeliefKind.CONSUMER_IDS,
 }
-"""Kind of a belief -> the kind of belief from which the node that told it had answered."""
+"""Mapping kind of a belief -> kind of the belief from which the other node answered."""
 
 
 @attrs.frozen
-class Source:
-    """A belief that another one was made from."""
+class Premise:
+    """A belief on which another belief is based."""
 
     row: TraceRow
     title: str
-    """How the two hang together, as a line."""
+    """A line that says how the two are related."""
 
 
 def view_of(trace: TraceRows, owned: TraceRow, until_ns: int | None = None) -> TraceRow | None:
-    """The view that a consumer worked from when it acquired or dropped a queue, or the newest of an instant."""
+    """The view from which a consumer acquired or dropped a queue, or its newest view at an instant."""
     subject = f"{owned.text('group')}/{owned.text('topic')}"
     until_seq = owned.seq if until_ns is None else None
     return trace.newest(
@@ -47,40 +45,40 @@ def view_of(trace: TraceRows, owned: TraceRow, until_ns: int | None = None) -> T
     )
 
 
-def behind(trace: TraceRows, row: TraceRow, names: Names) -> tuple[Source, ...]:
-    """What a row was made from that another node, or an earlier pass, had told."""
+def premises(trace: TraceRows, row: TraceRow, names: Names) -> tuple[Premise, ...]:
+    """The premises of a row: beliefs of other nodes, or of an earlier pass."""
     if row.table is OWNERSHIP:
         view = view_of(trace, row)
-        return () if view is None else _behind_view(trace, view, names)
+        return () if view is None else _premises_of_view(trace, view, names)
     if row.table is not BELIEFS:
         return ()
     if row.text("kind") == BeliefKind.VIEW:
-        return _behind_view(trace, row, names)
+        return _premises_of_view(trace, row, names)
     teller_kind = _TELLERS_KINDS.get(row.text("kind"))
     if teller_kind is None or not row.text("source"):
         return ()
     return _told(trace, row, teller_kind, row.text("subject").partition("/")[0], names)
 
 
-def _behind_view(trace: TraceRows, view: TraceRow, names: Names) -> tuple[Source, ...]:
+def _premises_of_view(trace: TraceRows, view: TraceRow, names: Names) -> tuple[Premise, ...]:
     before = previous(trace, view)
     if before is None:
         return ()
     group, _, topic = view.text("subject").partition("/")
     different = change(before, view)
-    found: list[Source] = []
+    found: list[Premise] = []
     items = (*different.gone, *different.new)
     if any("@" in item for item in items):
         found += _members(trace, before, view, group, names)
     if different.changed or any("@" not in item for item in items):
         route = _held(trace, view.text("node"), BeliefKind.ROUTE, topic, view.seq)
         if route is not None:
-            found.append(Source(route, f"the queues are those of the route that {view.text('node')} held:"))
+            found.append(Premise(route, f"the queues are those of the route that {view.text('node')} held:"))
     return tuple(found)
 
 
-def _members(trace: TraceRows, before: TraceRow, view: TraceRow, group: str, names: Names) -> tuple[Source, ...]:
-    """The list that the members came from; where another broker was asked before, whichever list changed last."""
+def _members(trace: TraceRows, before: TraceRow, view: TraceRow, group: str, names: Names) -> tuple[Premise, ...]:
+    """The member list that the view is from; if another broker was asked before, the list that changed last."""
     now, then = names.node(view.text("source")), names.node(before.text("source"))
     if not view.text("source"):
         return ()
@@ -90,16 +88,16 @@ def _members(trace: TraceRows, before: TraceRow, view: TraceRow, group: str, nam
         if other is not None and (held is None or other.seq > held.seq):
             who = view.text("node")
             said = f"{who} had its members from {now} this time, and from {then} before ({seconds(before.t_ns)});"
-            return (Source(other, f"{said} {then} held since:"),)
-    return () if held is None else (Source(held, f"{now} gave these members, which it held since:"),)
+            return (Premise(other, f"{said} {then} held since:"),)
+    return () if held is None else (Premise(held, f"{now} gave these members, which it held since:"),)
 
 
-def _told(trace: TraceRows, row: TraceRow, kind: BeliefKind, subject: str, names: Names) -> tuple[Source, ...]:
+def _told(trace: TraceRows, row: TraceRow, kind: BeliefKind, subject: str, names: Names) -> tuple[Premise, ...]:
     teller = names.node(row.text("source"))
     held = _held(trace, teller, kind, subject, _answered_at(trace, row))
     if held is None or teller == row.text("node"):
         return ()
-    return (Source(held, f"{teller} told so, which held since:"),)
+    return (Premise(held, f"{teller} told so, which held since:"),)
 
 
 def _held(trace: TraceRows, node: str, kind: BeliefKind, subject: str, until_seq: int) -> TraceRow | None:
@@ -107,7 +105,7 @@ def _held(trace: TraceRows, node: str, kind: BeliefKind, subject: str, until_seq
 
 
 def _answered_at(trace: TraceRows, believed: TraceRow) -> int:
-    """The number of the request whose answer was believed; the other node has read its tables right behind it."""
+    """Seq of the request whose answer was believed; the other node read its tables right after it."""
     answer = trace.row(believed.cause) if believed.cause else None
     if answer is not None and answer.table is RPC and answer.text("kind") == "response" and answer.cause:
         return answer.cause

@@ -1,4 +1,4 @@
-"""What kept nodes from hearing otherwise: the cause of something that did not arrive."""
+"""Missing signals: faults, lost frames, failed calls and ended processes that kept a node from learning otherwise."""
 
 import re
 from collections import Counter
@@ -7,14 +7,13 @@ from collections.abc import Iterable, Sequence
 import attrs
 
 from emulator.trace.schema import FAULTS, LIFECYCLE, RPC
-from emulator.why.names import Names
 from emulator.why.trace_rows import TraceRow, TraceRows
-from emulator.why.words import fault_words, request_words, seconds
+from emulator.why.words import Names, fault_words, request_words, seconds
 from nodes.beliefs import LifecycleEvent
 from nodes.protocol.codes import RequestCode
 
 BEFORE_NS = 120 * 1_000_000_000
-"""How far to look back: the longest silence that RocketMQ's scans forgive."""
+"""How far to look back: the longest silence that RocketMQ's scans tolerate."""
 _SIGNS_OF_LIFE = (RequestCode.HEART_BEAT, RequestCode.REGISTER_BROKER, RequestCode.BROKER_HEARTBEAT)
 _TOLD_CODES_MAX = 4
 _TOLD_CALLS_MAX = 8
@@ -23,7 +22,7 @@ _STAGES = tuple(event.value for event in LifecycleEvent if event not in (Lifecyc
 
 @attrs.frozen
 class Window:
-    """A part of a run, up to an instant that somebody asks about."""
+    """A part of a run, up to the instant of a question."""
 
     begin_ns: int
     end_ns: int
@@ -31,11 +30,11 @@ class Window:
 
 @attrs.frozen
 class Silence:
-    """A node was given up, for nothing had come from it."""
+    """A node was removed because it had been silent."""
 
     node: str
     listener: str
-    """Who gave it up."""
+    """The node that removed it."""
     at_ns: int
 
 
@@ -58,7 +57,7 @@ class _Fault:
 
 
 def windows(spans_ns: Iterable[tuple[int, int]]) -> tuple[Window, ...]:
-    """Spans of time, (begin, end), as windows in order; what overlaps is merged."""
+    """Spans (begin_ns, end_ns) as windows in order; overlapping spans are merged."""
     merged: list[Window] = []
     for begin_ns, end_ns in sorted(spans_ns):
         if merged and begin_ns <= merged[-1].end_ns:
@@ -69,7 +68,7 @@ def windows(spans_ns: Iterable[tuple[int, int]]) -> tuple[Window, ...]:
 
 
 def last_sign_of_life(trace: TraceRows, silence: Silence) -> TraceRow | None:
-    """The last heartbeat or registration that arrived before a node was given up."""
+    """The last heartbeat or registration that arrived before a node was removed."""
     codes = tuple(map(int, _SIGNS_OF_LIFE))
     return trace.newest(
         RPC,
@@ -82,7 +81,7 @@ def last_sign_of_life(trace: TraceRows, silence: Silence) -> TraceRow | None:
     )
 
 
-def hindrance_lines(
+def missing_signal_lines(
     trace: TraceRows,
     title: str,
     when: Sequence[Window],
@@ -90,14 +89,14 @@ def hindrance_lines(
     silences: Sequence[Silence],
     names: Names,
 ) -> list[str]:
-    """Faults, lost frames, calls without an answer, and ends of processes.
+    """Lines about faults, lost frames, failed calls, and ends of processes.
 
     Args:
         trace: of the run.
-        title: of the first line.
-        when: where to look.
-        nodes: that are concerned.
-        silences: who was given up by whom.
+        title: text of the first line.
+        when: windows to search.
+        nodes: between which signals are missing.
+        silences: nodes that were removed for their silence.
         names: of the nodes.
     """
     spans = ", ".join(f"{seconds(window.begin_ns)} - {seconds(window.end_ns)}" for window in when)
@@ -129,7 +128,7 @@ def _faults(trace: TraceRows, when: Sequence[Window], nodes: Sequence[str]) -> l
 
 
 def _taken(trace: TraceRows, when: Sequence[Window], nodes: Sequence[str]) -> dict[str, Counter[str]]:
-    """Fault id -> what of these nodes it took: name of the code -> frames."""
+    """Mapping fault id -> frames between these nodes that it dropped, counted by request code."""
     found: dict[str, Counter[str]] = {}
     for window in when:
         for row in _rows_of(trace, window, "dropped"):
@@ -140,7 +139,7 @@ def _taken(trace: TraceRows, when: Sequence[Window], nodes: Sequence[str]) -> di
 
 
 def _calls(trace: TraceRows, when: Sequence[Window], nodes: Sequence[str], names: Names) -> list[str]:
-    """Calls that timed out, and connections that could not be made, between the nodes."""
+    """Lines about calls that timed out and connections that failed, between the nodes."""
     calls: dict[tuple[str, str], Counter[str]] = {}
     for window in when:
         for row in _rows_of(trace, window, "timed_out", "refused", "connect_lost"):
@@ -177,7 +176,7 @@ def _silences(trace: TraceRows, silences: Sequence[Silence]) -> list[str]:
 
 
 def _processes(trace: TraceRows, when: Sequence[Window], nodes: Sequence[str]) -> list[str]:
-    """Stages in the lives of the nodes but the first start, with which nothing is wrong."""
+    """Lines about the stages of the nodes' processes, except their first start."""
     lines = []
     for window in when:
         rows = trace.select(

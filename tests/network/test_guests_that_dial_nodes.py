@@ -6,8 +6,8 @@ import msgpack
 import pytest
 import trio
 
+from emulator.network.guests import acceptors
 from emulator.network.guests import connection as one_guest
-from emulator.network.guests import doors as foreign
 from emulator.network.link import LinkEffect, LinkRule
 from emulator.testing.worlds import MS, PORT, add_host, play_world, process_of
 from emulator.time.mode import TimeMode
@@ -22,7 +22,7 @@ ECHO, HOLD, BODY, FLOOD = 11, 12, 13, 14
 PATIENCE_S = 10
 
 
-class Outsider:
+class GuestSocket:
     """A program of its own: a socket and the frames that come out of it."""
 
     def __init__(self, sock):
@@ -53,7 +53,7 @@ class Outsider:
 
 
 class DialedNode:
-    """A served node in a live world, and outsiders that dial it."""
+    """A served node in a live world, and guests that dial it."""
 
     def __init__(self, world):
         self.world = world
@@ -72,9 +72,9 @@ class DialedNode:
         sock = trio.socket.socket()
         self.sockets.append(sock)
         await sock.connect((self.world.fabric.carrier.physical_ip(self.node.ip), PORT))
-        outsider = Outsider(sock)
-        await outsider.say(greeting)
-        return outsider
+        guest = GuestSocket(sock)
+        await guest.say(greeting)
+        return guest
 
     async def all_is_well(self):
         """Whether an emulated client is served all the same."""
@@ -142,8 +142,8 @@ def test_bytes_that_arrive_one_at_a_time_are_one_request():
 )
 def test_who_does_not_greet_as_we_do_is_sent_away_and_the_trace_says_what_it_looked_like(first_bytes, look):
     async def scene(stage):
-        stranger = await stage.dial(first_bytes)
-        return await stranger.answer(), await stage.all_is_well()
+        guest = await stage.dial(first_bytes)
+        return await guest.answer(), await stage.all_is_well()
 
     played = live(scene)
 
@@ -287,7 +287,7 @@ def test_requests_that_the_node_holds_are_bounded_per_connection(monkeypatch):
 
 
 def test_connections_from_outside_are_bounded_per_listener(monkeypatch):
-    monkeypatch.setattr(foreign, "CONNECTIONS_MAX", 2)
+    monkeypatch.setattr(acceptors, "CONNECTIONS_MAX", 2)
 
     async def scene(stage):
         first, second = [await stage.dial() for _ in range(2)]
@@ -363,7 +363,7 @@ def test_a_guest_that_waits_before_an_emulated_node_in_the_backlog_is_not_mistak
             sock._sock.connect((stage.world.fabric.carrier.physical_ip(stage.node.ip), PORT))
             sock._sock.setblocking(False)
             stage.sockets.append(sock)
-            guests.append(Outsider(sock))
+            guests.append(GuestSocket(sock))
 
         for _ in range(5):
             stage.world.timeline.call_at(stage.world.timeline.now_ns, dial_in_the_turn_of_the_hub)

@@ -1,8 +1,8 @@
-"""Programs outside the emulation that dial a node's port, in `live` mode.
+"""Accepting the connections of guests: real programs that dial a node's port, in mode `live`.
 
-To the network such a program is a process on a machine of its own, named `guest` if it has no other name: its frames
-meet the faults of its links, get their rows in the trace, and wait while the node is suspended.
-Only the last step differs: the bytes of its end go through a socket that is not ours.
+To the network a guest is a process on a host of its own, named `guest` if it has no other name: faults of its links
+hit its frames, its frames have rows in the trace, and they wait while the node is suspended. Only the last step
+differs: the bytes of the guest's end go through a socket of the machine.
 """
 
 import errno
@@ -19,21 +19,21 @@ from emulator.spec.targets import GUEST
 from nodes.cause import NO_CAUSE
 
 CONNECTIONS_MAX = 1_000
-"""Per listener; the kernel accepts more, we close them."""
+"""Per listener; further connections are closed."""
 
 _PAUSE_NS = 100_000_000
 
 
-class ForeignDoor:
-    """Accepts the guests of one listener.
+class GuestAcceptor:
+    """Accepts the connections of one guest to one listener.
 
-    Resource handling: the listening socket stays the carrier's; every accepted
-    socket is closed by the task that serves it, at the end of the world at the latest.
+    Resource handling: the carrier owns the listening socket; the task that serves an accepted
+    socket closes it, at the end of the world at the latest.
 
     Args:
         nursery: for the connections, which outlive the listener.
-        host: whose door it is.
-        wire: the socket at which that program knocks.
+        host: of the guest.
+        wire: listening socket that the guest dials.
     """
 
     def __init__(
@@ -54,9 +54,9 @@ class ForeignDoor:
         self._socket = wire
         self._connections = 0
         self._silent: dict[Guest, None] = {}
-        """Those that have said nothing yet, the longest silent first."""
+        """Connections without any byte so far, the longest-silent first."""
         fabric.powered.setdefault(host.ip, host.node)
-        fabric.carrier.admit_strangers(self._socket, self._take)
+        fabric.carrier.admit_guests(self._socket, self._take)
 
     async def serve(self) -> None:
         """Accept until the listener is closed."""
@@ -66,9 +66,9 @@ class ForeignDoor:
                 try:
                     accepted, address = self._socket.accept()
                 except OSError as error:
-                    # The carrier was faster, the guest has gone, or there are no descriptors: all but the last pass.
+                    # The carrier has accepted it, the guest has gone, or no descriptor is free; only that needs action.
                     if error.errno in (errno.EMFILE, errno.ENFILE):
-                        self._make_room()
+                        self._close_longest_silent()
                         await self._pause()
                     continue
                 self._take(accepted, address)
@@ -76,7 +76,7 @@ class ForeignDoor:
             pass
 
     def _take(self, accepted: socket.socket, address: tuple[str, int]) -> None:
-        if self._connections >= CONNECTIONS_MAX and not self._make_room():
+        if self._connections >= CONNECTIONS_MAX and not self._close_longest_silent():
             accepted.close()
             detail = f"{address[0]}:{address[1]}: more than {CONNECTIONS_MAX} connections from outside"
             now_ns = self._fabric.timeline.now_ns
@@ -106,13 +106,13 @@ class ForeignDoor:
             self._silent.pop(guest, None)
             self._connections -= 1
 
-    def _make_room(self) -> bool:
-        """Send away who has been silent for longest; False where everybody has said something."""
+    def _close_longest_silent(self) -> bool:
+        """Close the longest-silent connection; returns False if there is none."""
         longest = next(iter(self._silent), None)
         if longest is None:
             return False
         del self._silent[longest]
-        longest.send_away("said nothing, and others want to come in")
+        longest.close_silent("said nothing, and others want to come in")
         return True
 
     async def _pause(self) -> None:
@@ -121,11 +121,11 @@ class ForeignDoor:
         await wake.wait()
 
 
-class Doors:
-    """The doors of one listener: one for programs without a name, one for each that has one.
+class GuestAcceptors:
+    """The acceptors of one listener: one for each named guest, and one for all other guests.
 
     Args:
-        port: of the listener.
+        port: port of the listener.
     """
 
     def __init__(
@@ -142,10 +142,10 @@ class Doors:
             self._own.append(wire)
             wires.append((host, wire))
         for host, wire in wires:
-            door = ForeignDoor(fabric, listener, process, nursery, host, wire)
-            nursery.start_soon(door.serve, name=f"{process.node}/{host.node} at {port}")
+            acceptor = GuestAcceptor(fabric, listener, process, nursery, host, wire)
+            nursery.start_soon(acceptor.serve, name=f"{process.node}/{host.node} at {port}")
 
     def close(self) -> None:
-        """Close those that are not the listener's own."""
+        """Close the sockets of named guests; the listener's own socket stays open."""
         for wire in self._own:
             self._carrier.close_listener(wire)
