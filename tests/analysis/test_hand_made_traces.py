@@ -50,8 +50,23 @@ def of_run(frame, run):
     return frame.where(frame.run == run)
 
 
-def test_nodes_that_hold_different_values_diverge_until_all_agree_or_are_gone(frames):
-    found = of_run(view(frames.beliefs, frames.lifecycle, frames.runs), "two-views")
+@pytest.fixture(scope="module")
+def views(frames):
+    return view(frames.beliefs, frames.lifecycle, frames.runs).localCheckpoint()
+
+
+@pytest.fixture(scope="module")
+def overlaps(frames):
+    return overlap(frames.ownership, frames.lifecycle, frames.runs).localCheckpoint()
+
+
+@pytest.fixture(scope="module")
+def orphans(frames):
+    return orphan(frames.ownership, frames.lifecycle, frames.runs).localCheckpoint()
+
+
+def test_nodes_that_hold_different_values_diverge_until_all_agree_or_are_gone(views):
+    found = of_run(views, "two-views")
     assert in_seconds(found, "kind", "role", "subject", "start_ns", "end_ns", "views_max", "open") == [
         ("view", "consumer", SUBJECT, 10, 25, 3, False),
         ("view", "consumer", SUBJECT, 50, 100, 2, True),
@@ -70,21 +85,19 @@ def test_roles_are_told_apart(frames):
     assert in_seconds(found, "run", "role", "start_ns", "end_ns") == [("roles", "nameserver", 30, 100)]
 
 
-def test_what_has_no_duration_does_not_count(frames):
-    views = view(frames.beliefs, frames.lifecycle, frames.runs)
-    overlaps = overlap(frames.ownership, frames.lifecycle, frames.runs)
+def test_what_has_no_duration_does_not_count(views, overlaps):
     assert of_run(views, "no-duration").collect() == []
     assert of_run(overlaps, "no-duration").collect() == []
 
 
-def test_two_owners_overlap_until_one_lets_go(frames):
-    found = of_run(overlap(frames.ownership, frames.lifecycle, frames.runs), "hand-over")
+def test_two_owners_overlap_until_one_lets_go(overlaps):
+    found = of_run(overlaps, "hand-over")
     columns = ("group", "topic", "broker_name", "queue_id", "start_ns", "end_ns", "owners_max", "owners", "open")
     assert in_seconds(found, *columns) == [(GROUP, TOPIC, "broker-a", 0, 20, 23, 2, ["a", "b"], False)]
 
 
-def test_a_queue_is_an_orphan_while_somebody_alive_could_own_it(frames):
-    found = of_run(orphan(frames.ownership, frames.lifecycle, frames.runs), "hand-over")
+def test_a_queue_is_an_orphan_while_somebody_alive_could_own_it(orphans):
+    found = of_run(orphans, "hand-over")
     assert in_seconds(found, "queue_id", "start_ns", "end_ns", "open") == [(0, 50, 80, False), (0, 90, 100, True)]
 
 
@@ -111,10 +124,7 @@ def test_only_what_outlasts_a_round_is_a_violation_and_start_up_has_a_route_poll
 
 
 @pytest.fixture(scope="module")
-def told(frames):
-    views = view(frames.beliefs, frames.lifecycle, frames.runs)
-    overlaps = overlap(frames.ownership, frames.lifecycle, frames.runs)
-    orphans = orphan(frames.ownership, frames.lifecycle, frames.runs)
+def told(frames, views, overlaps, orphans):
     divergent = layered(views, overlaps, orphans).localCheckpoint()
     agreed = first_agreement(frames.beliefs, frames.ownership, divergent).localCheckpoint()
     disturbed = disturbances(frames.faults, frames.lifecycle, agreed).localCheckpoint()

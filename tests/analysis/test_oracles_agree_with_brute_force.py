@@ -27,12 +27,12 @@ def naive(traces):
 def found(spark, traces):
     """Every oracle's frame, computed once."""
     frames = frames_of(spark, traces, END_S)
-    views = view(frames.beliefs, frames.lifecycle, frames.runs).cache()
-    overlaps = overlap(frames.ownership, frames.lifecycle, frames.runs).cache()
-    orphans = orphan(frames.ownership, frames.lifecycle, frames.runs).cache()
-    divergent = layered(views, overlaps, orphans).cache()
-    agreed = first_agreement(frames.beliefs, frames.ownership, divergent).cache()
-    disturbed = disturbances(frames.faults, frames.lifecycle, agreed).cache()
+    views = view(frames.beliefs, frames.lifecycle, frames.runs).localCheckpoint()
+    overlaps = overlap(frames.ownership, frames.lifecycle, frames.runs).localCheckpoint()
+    orphans = orphan(frames.ownership, frames.lifecycle, frames.runs).localCheckpoint()
+    divergent = layered(views, overlaps, orphans).localCheckpoint()
+    agreed = first_agreement(frames.beliefs, frames.ownership, divergent).localCheckpoint()
+    disturbed = disturbances(frames.faults, frames.lifecycle, agreed).localCheckpoint()
     return {
         "view": views,
         "routes": view(frames.beliefs, frames.lifecycle, frames.runs, BeliefKind.ROUTE),

@@ -7,14 +7,23 @@ from xml.etree import ElementTree as ET
 import attrs
 import pytest
 from rich.console import Console
+from typer.testing import CliRunner
 
 from analysis.demo_trace import END_S, demo_trace
 from analysis.trace_rows import HandMadeTrace, write_run
 from emulator.analysis.findings import Camp, Orphan
+from emulator.analysis.frames import segment_rows
 from emulator.analysis.picture import draw, page
-from emulator.analysis.report import Verdict, analyze
+from emulator.analysis.report import Verdict, _doubts, analyze
 from emulator.analysis.tables import describe_camps, print_report, queue_ranges, seconds
+from emulator.cli.main import app
 from emulator.state.owners import GroupQueue
+from emulator.trace.run_directory import open_run
+
+VIOLATIONS = (
+    "2 views diverged longer than a rebalance round (21 s)",
+    "10 queues had two owners longer than a rebalance round (21 s)",
+)
 
 
 @pytest.fixture(scope="module")
@@ -34,10 +43,7 @@ def drawn(report):
 
 def test_a_partition_that_outlasts_a_round_makes_the_run_invalid(report):
     assert (report.verdict, report.exit_status) == (Verdict.INVALID, 1)
-    assert report.reasons == (
-        "2 views diverged longer than a rebalance round (21 s)",
-        "10 queues had two owners longer than a rebalance round (21 s)",
-    )
+    assert report.reasons == VIOLATIONS
     assert not any(row.violation for row in report.orphans)
     assert [(fault.kind, fault.subject) for fault in report.faults] == [
         ("cut", "consumer-2 -> broker-b"),
@@ -53,30 +59,51 @@ def test_the_report_as_json_says_all_that_its_attributes_say(report):
     assert sorted(content) == sorted([*(field.name for field in attrs.fields(type(report))), "exit_status"])
 
 
-def test_a_quiet_run_is_valid_and_shows_its_baseline(spark, tmp_path):
+def test_analyze_as_json_prints_nothing_but_json_and_a_quiet_run_is_valid_and_shows_its_baseline(spark, tmp_path):
     trace = HandMadeTrace().life("a", "started", "g").believe("a", 1).own("a", "acquired").at(5)
     trace.life("b", "started", "g").at(6).believe("b", 2).at(8).believe("a", 2)
-    quiet = analyze(write_run(trace, tmp_path / "quiet", 60), spark)
-    assert (quiet.verdict, quiet.exit_status, quiet.reasons) == (Verdict.VALID, 0, ())
-    assert [(row.violation, row.end_ns - row.start_ns) for row in quiet.views] == [(False, 2_000_000_000)]
+    done = CliRunner().invoke(app, ["analyze", "--json", str(write_run(trace, tmp_path / "quiet", 60))])
+
+    assert done.exit_code == 0, done.output
+    quiet = json.loads(done.stdout)
+    assert (quiet["verdict"], quiet["reasons"]) == ("valid", [])
+    assert [(row["violation"], row["end_ns"] - row["start_ns"]) for row in quiet["views"]] == [(False, 2_000_000_000)]
 
 
+@pytest.mark.slow
 def test_a_run_with_nothing_to_judge_or_with_rows_missing_is_unknown(spark, tmp_path):
     run = write_run(HandMadeTrace().life("a", "started", "g"), tmp_path / "empty", 60, rows={"lifecycle": 3})
     empty = analyze(run, spark)
     assert (empty.verdict, empty.exit_status) == (Verdict.UNKNOWN, 2)
-    assert empty.reasons == (
+    assert empty.reasons == doubts(open_run(run), segment_rows(open_run(run)))
+
+
+def doubts(run, counts):
+    return tuple(_doubts(run, counts))
+
+
+def test_rows_that_are_missing_and_a_trace_with_nothing_to_judge_are_doubts(tmp_path):
+    run = open_run(write_run(HandMadeTrace().life("a", "started", "g"), tmp_path / "empty", 60, rows={"lifecycle": 3}))
+    assert doubts(run, segment_rows(run)) == (
         "lifecycle: 1 of the 3 rows that the manifest promises are there",
         "nobody recorded a belief or owned a queue: there is nothing to judge",
     )
 
 
-def test_a_run_that_was_broken_off_is_unknown_whatever_it_shows(spark, tmp_path):
+def test_analyze_prints_tables_and_a_run_that_was_broken_off_is_unknown_whatever_it_shows(spark, tmp_path):
     left = {"ended": "interrupted", "crashes": ["ns-1: KeyError: 1"]}
-    broken_off = analyze(write_run(demo_trace(), tmp_path / "run", END_S, **left), spark)
-    assert (broken_off.verdict, broken_off.exit_status) == (Verdict.UNKNOWN, 2)
-    assert broken_off.reasons[:2] == ("ns-1: KeyError: 1: the emulator has a bug", "the run was interrupted at 600.0 s")
-    assert len(broken_off.reasons) == 4
+    run = write_run(demo_trace(), tmp_path / "run", END_S, **left)
+    done = CliRunner().invoke(app, ["analyze", str(run)])
+
+    assert done.exit_code == 2, done.output
+    headline, *reasons = done.stdout.splitlines()[:5]
+    assert headline.startswith("unknown  run")
+    assert [reason.strip() for reason in reasons] == [
+        "ns-1: KeyError: 1: the emulator has a bug",
+        "the run was interrupted at 600.0 s",
+        *VIOLATIONS,
+    ]
+    assert done.stdout.splitlines()[-1] == f"picture: {run / 'ownership.html'}"
 
 
 def test_the_tables_put_the_longest_first_and_say_how_many_are_left_out(report):

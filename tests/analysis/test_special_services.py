@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from analysis.trace_rows import SECOND, HandMadeTrace, frames_of, write_run
-from emulator.analysis.report import analyze
+from emulator.analysis.report import _changing, analyze
 from emulator.analysis.special_services import special_services
 from emulator.analysis.tables import render
 
@@ -59,6 +59,12 @@ def test_a_broker_that_runs_them_from_its_start_to_the_end_is_one_interval(found
     assert seconds_of(found, "calm") == [("one", 1, END_S, ["bb"], True)]
 
 
+def test_a_group_in_which_it_never_changed_is_left_out_of_reports(found):
+    spans = _changing(found.orderBy("start_ns", "end_ns", "subject").collect())
+    assert [span.broker_name for span in spans] == ["ba"] * 5
+
+
+@pytest.mark.slow
 def test_a_report_tells_of_groups_in_which_it_changed_alone(spark, tmp_path):
     trace = fail_over()
     trace.roles["bb"] = "broker"

@@ -102,12 +102,25 @@ class HandMadeTrace:
         return self
 
 
+def table_frame(spark, table, rows):
+    """A table of several runs; each row begins with the name of its run."""
+    types = [pa.string(), *(_arrow_type(column) for column in table.columns)]
+    names = ["run", *(column.name for column in table.columns)]
+    columns = zip(*rows, strict=True) if rows else [()] * len(types)
+    arrays = [pa.array(values, kind) for values, kind in zip(columns, types, strict=True)]
+    return spark.createDataFrame(pa.Table.from_arrays(arrays, names), "run STRING, " + table_ddl(table))
+
+
+def _arrow_type(column):
+    return pa.int64() if column.type is ColumnType.INT else pa.string()
+
+
 def frames_of(spark, traces, end_s):
     """Frames over hand-made traces, all of which end at `end_s`."""
     frames = {}
     for table in TABLES:
         rows = [(trace.run, *row) for trace in traces for row in trace.rows[table.name]]
-        frames[table.name] = spark.createDataFrame(rows, "run STRING, " + table_ddl(table))
+        frames[table.name] = table_frame(spark, table, rows)
     ends = [(trace.run, round(end_s * SECOND)) for trace in traces]
     return Frames(runs=spark.createDataFrame(ends, "run STRING, end_ns BIGINT"), **frames)
 
@@ -117,7 +130,7 @@ def write_run(trace, directory, end_s, segment_rows=1000, **manifest):
     directory = Path(directory)
     for table in TABLES:
         rows = trace.rows[table.name]
-        types = [pa.int64() if column.type is ColumnType.INT else pa.string() for column in table.columns]
+        types = [_arrow_type(column) for column in table.columns]
         schema = pa.schema([pa.field(c.name, t, nullable=False) for c, t in zip(table.columns, types, strict=True)])
         for number, start in enumerate(range(0, len(rows), segment_rows)):
             columns = list(zip(*rows[start : start + segment_rows], strict=True))

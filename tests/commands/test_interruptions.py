@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from support.rmqemu_process import manifest_of, rmqemu, seqs_of, started, write_small
+from support.waiting import until
 
 ENDLESS = {"run_for_s = 70": "run_for_s = 500_000"}
 
@@ -20,8 +21,8 @@ def interrupted(request, tmp_path_factory):
     process = started("run", write_small(folder, **ENDLESS), "--mode", request.param, cwd=folder)
     run = folder / "runs" / f"small-{request.param}-seed1-1"
     log = run / "log.jsonl"
-    while not log.exists() or log.stat().st_size == 0:
-        assert process.poll() is None, process.stderr.read()
+    until(lambda: process.poll() is not None or (log.exists() and log.stat().st_size > 0))
+    assert process.poll() is None, process.stderr.read()
     process.send_signal(signal.SIGINT)
     stdout, stderr = process.communicate(timeout=30)
     return process.returncode, run, stdout, stderr
@@ -92,13 +93,13 @@ def test_a_reader_who_goes_away_ends_a_live_cluster(tmp_path):
     assert manifest_of(tmp_path / "runs" / "small-live-seed1-1")["crashes"] == []
 
 
+@pytest.mark.spark
 def test_ctrl_c_while_spark_works_leaves_no_java_behind(tmp_path):
     run = rmqemu("run", write_small(tmp_path), cwd=tmp_path).stdout.strip()
     process = started("analyze", run, cwd=tmp_path)
-    java = None
-    while java is None:
-        assert process.poll() is None, process.stderr.read()
-        java = java_below(process.pid)
+    until(lambda: process.poll() is not None or java_below(process.pid))
+    assert process.poll() is None, process.stderr.read()
+    java = java_below(process.pid)
     process.send_signal(signal.SIGINT)
     stdout, stderr = process.communicate(timeout=30)
 

@@ -11,9 +11,9 @@ from dashboard.shown_cluster import Shown, up
 
 
 @contextmanager
-def _up_and_shown(folder: Path) -> Iterator[Shown]:
+def _up_and_shown(folder: Path, first: str = "") -> Iterator[Shown]:
     """A live cluster that is complete, with a dashboard."""
-    process = up(folder, "--web")
+    process = up(folder, "--web", first=first)
     try:
         told = next(line for line in process.stdout if line.startswith("dashboard: "))
         port, token = told.strip().removeprefix("dashboard: http://127.0.0.1:").split("/#")
@@ -32,6 +32,13 @@ def _up_and_shown(folder: Path) -> Iterator[Shown]:
 def fresh(tmp_path):
     """A dashboard of a cluster of one's own."""
     with _up_and_shown(tmp_path) as shown:
+        yield shown
+
+
+@pytest.fixture
+def patient(tmp_path):
+    """The same; it gives a page ten minutes to read an answer, which is longer than any test waits."""
+    with _up_and_shown(tmp_path, "from emulator.web import http\nhttp._READS_WITHIN_S = 600") as shown:
         yield shown
 
 

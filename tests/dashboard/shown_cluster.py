@@ -95,10 +95,11 @@ def answer(connection):
     return status, headers, stream.read(int(headers["content-length"]))
 
 
-def up(cwd, *options):
+def up(cwd, *options, first=""):
+    """Start it; `first` is done in its Python before anything else."""
     (cwd / "shown.toml").write_text(SCENARIO)
     return subprocess.Popen(
-        [sys.executable, "-m", "emulator.cli", "up", "shown.toml", *options],
+        [sys.executable, "-c", f"{first}\nfrom emulator.cli.main import app\napp()", "up", "shown.toml", *options],
         cwd=cwd,
         env=os.environ,
         stdin=subprocess.DEVNULL,

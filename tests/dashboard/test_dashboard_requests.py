@@ -2,6 +2,7 @@
 
 import json
 import os
+import select
 import signal
 import time
 from contextlib import suppress
@@ -13,7 +14,10 @@ from emulator.console.control_socket import ask
 from emulator.web.feed import WATCHERS_MAX
 from emulator.web.http import BODY_BYTES_MAX
 from emulator.web.server import CONNECTIONS_MAX
+from support.waiting import PATIENCE_S, until
 
+PROMPTLY_S = 3.5
+"""Less than the dashboard's patience with any client: who waits for another one waits longer."""
 WEBSOCKET = b"sec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
 
 
@@ -28,13 +32,12 @@ def problem(answered):
 
 
 def expect_unhurt(shown):
-    """Others are answered promptly, and emulated time goes with the wall."""
-    begin, begin_ms = time.monotonic(), shown.state()["now_ms"]
+    """Others are answered promptly, and emulated time goes on."""
+    begin_s = time.monotonic()
+    begin_ms = shown.state()["now_ms"]
     assert ask(shown.control, "status")[0]
-    assert time.monotonic() - begin < 1
-    time.sleep(0.5)
-    passed_ms = shown.state()["now_ms"] - begin_ms
-    assert abs(passed_ms - (time.monotonic() - begin) * 1000) < 200
+    assert time.monotonic() - begin_s < PROMPTLY_S
+    until(lambda: shown.state()["now_ms"] >= begin_ms + 300)
     assert shown.process.poll() is None
 
 
@@ -59,7 +62,7 @@ def messages(connection):
         stream.readline()
 
 
-def until(stream, condition):
+def first(stream, condition):
     return next(message for message in stream if condition(message))
 
 
@@ -110,21 +113,19 @@ def test_a_stream_has_everything_first_and_then_what_changes(shown):
         stream = messages(connection)
         assert list(next(stream)["nodes"]) == list(shown.state()["nodes"])
         shown.say("suspend consumer-2")
-        change = until(stream, lambda message: "faults" in message)
+        change = first(stream, lambda message: "faults" in message)
         assert change["nodes"]["consumer-2"]["state"] == "suspended"
         assert any("suspended" in line for line in change["lines"])
         assert "views" not in change
         shown.say("kill broker-a")
         shown.say("heal suspend-1")
-        change = until(stream, lambda message: "suspend-1" in message.get("faults", {}))
+        change = first(stream, lambda message: "suspend-1" in message.get("faults", {}))
         assert change["faults"]["suspend-1"] is None
 
 
 def test_what_a_killed_process_believed_and_owned_is_gone(fresh):
     fresh.say("kill consumer-2")
-    deadline = time.monotonic() + 5
-    while any("consumer-2" in queue["owners"] for queue in fresh.state()["queues"].values()):
-        assert time.monotonic() < deadline
+    until(lambda: not any("consumer-2" in queue["owners"] for queue in fresh.state()["queues"].values()))
     assert "consumer-2" not in json.dumps(fresh.state()["views"])
 
 
@@ -219,57 +220,47 @@ def test_one_page_too_many_is_told_so_and_room_comes_back(shown):
     expect_unhurt(shown)
     for connection in crowd:
         connection.close()
-    deadline = time.monotonic() + 5
-    while shown.send("GET", "/events").recv(12) != b"HTTP/1.1 200":
-        assert time.monotonic() < deadline
+    until(lambda: shown.send("GET", "/events").recv(12) == b"HTTP/1.1 200")
 
 
 def test_one_connection_too_many_is_told_so(shown):
     crowd = [shown.connect() for _ in range(CONNECTIONS_MAX)]
-    time.sleep(0.3)
     with shown.connect() as one_more:
         assert problem(answer(one_more)) == (503, f"{CONNECTIONS_MAX} connections are open already")
     for connection in crowd:
         connection.close()
-    deadline = time.monotonic() + 5
-    while shown.ask("GET", "/state")[0] != 200:
-        assert time.monotonic() < deadline
+    until(lambda: shown.ask("GET", "/state")[0] == 200)
     expect_unhurt(shown)
 
 
 def test_a_client_that_never_reads_is_dropped_and_nobody_else_notices(shown):
     deaf = [one_who_never_reads(shown) for _ in range(WATCHERS_MAX)]
     expect_unhurt(shown)
-    deadline = time.monotonic() + 20
     for connection in deaf:
-        while not _is_closed(connection):
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
+        expect_closed(connection)
     expect_unhurt(shown)
 
 
-def _is_closed(connection):
-    """Whether the other side has given up, without reading anything."""
-    try:
-        connection.send(b"x")
-    except BlockingIOError:
-        return False
-    except ConnectionError:
-        return True
-    return False
+def expect_closed(connection):
+    """The other side gives up; nothing of what it has said is read."""
+    give_up_s = time.monotonic() + PATIENCE_S
+    with suppress(ConnectionError):
+        while True:
+            _, sendable, _ = select.select([], [connection], [], max(0.0, give_up_s - time.monotonic()))
+            assert sendable, f"still open after {PATIENCE_S} s"
+            with suppress(BlockingIOError):
+                connection.send(b"x" * 65_536)
 
 
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, "quit"])
-def test_the_end_of_a_run_waits_for_no_page(fresh, ending):
-    watching = fresh.send("GET", "/events")
-    deaf = one_who_never_reads(fresh)
-    begin = time.monotonic()
+def test_the_end_of_a_run_waits_for_no_page(patient, ending):
+    watching = patient.send("GET", "/events")
+    deaf = one_who_never_reads(patient)
     if ending == "quit":
-        assert fresh.say("quit") == (True, ["leaving: every fault heals"])
+        assert patient.say("quit") == (True, ["leaving: every fault heals"])
     else:
-        fresh.process.send_signal(ending)
-    fresh.process.wait(timeout=30)
-    assert time.monotonic() - begin < 2.5
+        patient.process.send_signal(ending)
+    patient.process.wait(timeout=PATIENCE_S)
     watching.close()
     deaf.close()
 

@@ -43,7 +43,7 @@ class Process:
 
 
 @given(st.lists(st.sampled_from(list(CAN_HIT)) | st.integers(0, 5), max_size=12))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_a_process_is_always_as_its_faults_together_leave_it(done):
     model, seen, expected = Process(), [], []
 

@@ -246,14 +246,14 @@ def test_nothing_passes_in_either_direction_until_it_goes_on():
 
 
 def test_who_dials_meanwhile_has_said_nothing_only_since_it_goes_on(monkeypatch):
-    monkeypatch.setattr(one_guest, "SILENCE_MS_MAX", 300)
+    monkeypatch.setattr(one_guest, "SILENCE_MS_MAX", 1_000)
 
     async def deeds(world, node, heard):
         program = world.fabric.guests.program(GUEST)
         await until(heard, 1)
         program.suspend()
         with dialed(world, node) as new:
-            await trio.sleep(0.6)
+            await trio.sleep(1.2)
             program.resume(world.fabric)
             await trio.sleep(0.05)
             new.sendall(frames(42))
@@ -300,7 +300,9 @@ def test_a_connection_that_the_node_closed_meanwhile_ends_when_it_goes_on_after_
         open_before = len(program.connections)
         program.resume(world.fabric)
         await until(heard, 2)
-        await trio.sleep(0.05)
+        with trio.fail_after(PATIENCE_S):
+            while len(program.connections) > 1:
+                await world.clock.idle()
         return open_before, heard.numbers, len(program.connections)
 
     assert of_a_guest(deeds).result == (1, [1, 50], 1)

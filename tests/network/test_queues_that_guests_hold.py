@@ -216,7 +216,7 @@ class Client:
             self.answer_due_ms[queue] = now_ms + self.data.draw(st.integers(1, 30), label="held") * 500
 
 
-@settings(deadline=None, max_examples=60, phases=(Phase.explicit, Phase.generate))
+@settings(max_examples=60, phases=(Phase.explicit, Phase.generate))
 @given(st.data(), st.booleans(), st.integers(40, 100))
 def test_what_a_client_holds_is_never_given_up_and_what_it_lets_go_of_is_in_the_end(data, commits_always, lets_go):
     client = Client(data, commits_always=commits_always, lets_go_ms=lets_go * 500)

@@ -71,7 +71,7 @@ messages = st.builds(
 
 
 @given(st.lists(messages, max_size=4))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_messages_come_out_of_the_bytes_as_they_went_in(stored):
     found = decode_messages(encode_messages(stored))
 
@@ -79,7 +79,7 @@ def test_messages_come_out_of_the_bytes_as_they_went_in(stored):
 
 
 @given(messages, st.integers(0, 2**16))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_messages_that_end_in_the_middle_are_refused(message, length):
     raw = encode_messages([message])
     with pytest.raises(ProtocolError, match="no message at byte 0"):
@@ -178,7 +178,7 @@ def test_a_registration_is_read_plain_and_compressed():
 
 
 @given(st.binary(max_size=60))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_a_damaged_registration_is_refused(garbage):
     with pytest.raises(ProtocolError):
         decode_register_broker_body(encode_register_broker_body(registration())[: len(garbage)], compressed=True)

@@ -16,13 +16,13 @@ plain = st.recursive(
 
 
 @given(plain)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_standard_json_is_read_as_everywhere(value):
     assert read_json(json.dumps(value)) == value
 
 
 @given(plain)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_the_lenient_reader_reads_standard_json_alike(value):
     """A comma too many keeps the library's own reader away."""
     assert read_json(f"[{json.dumps(value)},]") == [value]

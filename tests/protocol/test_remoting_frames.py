@@ -48,7 +48,7 @@ def heard(chunks):
 
 
 @given(st.lists(commands, max_size=6), st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_commands_survive_any_cut_of_the_byte_stream(sent, data):
     stream = b"".join(map(encode_remoting, sent))
     cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=10)))
@@ -59,7 +59,7 @@ def test_commands_survive_any_cut_of_the_byte_stream(sent, data):
 
 
 @given(st.binary(max_size=200))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_garbage_is_a_frame_error_and_nothing_else(garbage):
     try:
         read = decode_remoting(garbage)
@@ -69,7 +69,7 @@ def test_garbage_is_a_frame_error_and_nothing_else(garbage):
 
 
 @given(commands, st.integers(0, 80), st.integers(0, 255))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_a_frame_with_one_wrong_byte_is_read_or_refused(command, place, byte):
     content = bytearray(encode_remoting(command)[4:])
     content[place % len(content)] = byte

@@ -32,7 +32,7 @@ def fields(**changed):
 
 
 @given(st.lists(commands, max_size=6), st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_commands_survive_any_cut_of_the_byte_stream(sent, data):
     stream = b"".join(map(encode, sent))
     cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=10)))

@@ -194,4 +194,4 @@ class MembersAgainstAModel(RuleBasedStateMachine):
 
 
 TestMembers = MembersAgainstAModel.TestCase
-TestMembers.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
+TestMembers.settings = settings(max_examples=40, stateful_step_count=25)

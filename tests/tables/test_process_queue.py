@@ -141,4 +141,4 @@ class ProcessQueueAgainstAModel(RuleBasedStateMachine):
 
 
 TestProcessQueue = ProcessQueueAgainstAModel.TestCase
-TestProcessQueue.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
+TestProcessQueue.settings = settings(max_examples=40, stateful_step_count=25)

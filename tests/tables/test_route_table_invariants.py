@@ -96,4 +96,4 @@ class RouteTableAgainstItsModel(RuleBasedStateMachine):
 
 
 TestRouteTable = RouteTableAgainstItsModel.TestCase
-TestRouteTable.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
+TestRouteTable.settings = settings(max_examples=40, stateful_step_count=25)

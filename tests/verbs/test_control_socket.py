@@ -7,12 +7,14 @@ import stat
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgpack
 import pytest
 
 from emulator.console.control_socket import CLIENTS_MAX, REQUEST_BYTES_MAX, SOCKET_FILE, ask, newest_socket
+from support.waiting import until
 
 SCENARIO = """
 [scenario]
@@ -45,19 +47,39 @@ def rmqemu(*arguments, cwd, **options):
     )
 
 
-@pytest.fixture
-def cluster(tmp_path):
-    """A live cluster without a terminal, and its control socket."""
-    (tmp_path / "small.toml").write_text(SCENARIO)
-    process = rmqemu("up", "small.toml", cwd=tmp_path)
+@contextmanager
+def up(folder):
+    """A live cluster without a terminal: its control socket, and its process."""
+    (folder / "small.toml").write_text(SCENARIO)
+    process = rmqemu("up", "small.toml", cwd=folder)
     try:
         assert process.stdout.readline()  # something happened: it runs
-        path = newest_socket(tmp_path / "runs")
+        path = newest_socket(folder / "runs")
         assert ask(path, "status")[0]
         yield path, process
     finally:
         process.kill()
         process.communicate()
+
+
+@pytest.fixture
+def fresh(tmp_path):
+    """A cluster of one's own."""
+    with up(tmp_path) as (path, process):
+        yield path, process
+
+
+@pytest.fixture(scope="module")
+def _one_for_all(tmp_path_factory):
+    with up(tmp_path_factory.mktemp("cluster")) as (path, _):
+        yield path
+
+
+@pytest.fixture
+def path(_one_for_all):
+    """The socket of a cluster that others meet, too: unhurt afterwards, or they will tell."""
+    yield _one_for_all
+    assert ask(_one_for_all, "faults") == (True, ("no fault is active",))
 
 
 def answer(connection):
@@ -79,15 +101,13 @@ def framed(content: bytes) -> bytes:
     return len(content).to_bytes(4, "big") + content
 
 
-def test_verbs_are_done_and_told_and_refusals_are_one_line(cluster):
-    path, _ = cluster
+def test_verbs_are_done_and_told_and_refusals_are_one_line(path):
     assert ask(path, "cut ns-1 broker-a") == (True, ("cut-1: cut ns-1 <-> broker-a",))
     assert ask(path, "heal cut-1") == (True, ("healed cut-1: cut ns-1 <-> broker-a",))
     assert ask(path, "kill brokr-a") == (False, ("there is no node brokr-a; did you mean broker-a?",))
 
 
-def test_nobody_but_the_owner_may_connect(cluster):
-    path, _ = cluster
+def test_nobody_but_the_owner_may_connect(path):
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
@@ -104,8 +124,7 @@ def test_nobody_but_the_owner_may_connect(cluster):
     ],
     ids=["no msgpack", "no map", "no text", "empty", "16 MiB", "one byte too long", "noise"],
 )
-def test_what_cannot_be_understood_gets_an_error_and_harms_nothing(cluster, sent):
-    path, _ = cluster
+def test_what_cannot_be_understood_gets_an_error_and_harms_nothing(path, sent):
     with connect(path) as connection:
         connection.sendall(sent)
         told = answer(connection)
@@ -114,8 +133,7 @@ def test_what_cannot_be_understood_gets_an_error_and_harms_nothing(cluster, sent
     assert ask(path, "faults") == (True, ("no fault is active",))
 
 
-def test_half_a_message_and_a_client_that_never_reads_keep_nobody_waiting(cluster):
-    path, _ = cluster
+def test_half_a_message_and_a_client_that_never_reads_keep_nobody_waiting(path):
     with connect(path) as half, connect(path) as deaf:
         half.sendall(framed(msgpack.packb({"line": "status"}))[:7])
         deaf.setblocking(False)
@@ -129,22 +147,18 @@ def test_half_a_message_and_a_client_that_never_reads_keep_nobody_waiting(cluste
         assert time.monotonic() - begin < 5
 
 
-def test_who_is_one_too_many_is_told_so_and_room_comes_back(cluster):
-    path, _ = cluster
+def test_who_is_one_too_many_is_told_so_and_room_comes_back(path):
     crowd = [connect(path) for _ in range(100)]
     told = [answer(connection)["lines"] for connection in crowd[CLIENTS_MAX:]]
     assert told == [[f"{CLIENTS_MAX} clients are connected already"]] * (100 - CLIENTS_MAX)
     for connection in crowd:
         connection.close()
-    deadline = time.monotonic() + 5
-    while not (done := ask(path, "status")[0]) and time.monotonic() < deadline:
-        pass
-    assert done
+    until(lambda: ask(path, "status")[0])
 
 
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
-def test_an_ended_cluster_leaves_no_socket_and_says_how_to_do_it_again(cluster, ending):
-    path, process = cluster
+def test_an_ended_cluster_leaves_no_socket_and_says_how_to_do_it_again(fresh, ending):
+    path, process = fresh
     assert ask(path, "kill broker-a")[0]
     process.send_signal(ending)
     _, told = process.communicate(timeout=30)
@@ -154,8 +168,7 @@ def test_an_ended_cluster_leaves_no_socket_and_says_how_to_do_it_again(cluster, 
     assert 'id = "kill-1"' in replay.read_text()
 
 
-def test_ctl_says_a_verb_to_the_newest_run_and_fails_in_one_line(cluster):
-    path, _ = cluster
+def test_ctl_says_a_verb_to_the_newest_run_and_fails_in_one_line(path):
     cwd: Path = path.parents[2]
     done = rmqemu("ctl", "nodes", cwd=cwd)
     told, _ = done.communicate(timeout=30)

@@ -1,0 +1,56 @@
+"""A pytest plugin: marks that say what a test needs, in one place, and who plays what where several workers share it.
+
+A test says that it needs Spark, a browser or a kernel by its fixtures; what a
+whole folder is like stands below. `make quick` leaves out what bears a mark.
+"""
+
+from typing import Any
+
+import pytest
+
+BY_FIXTURE = {"spark": "spark", "browser": "browser", "own_jupyter": "kernel"}
+"""Whoever asks for the fixture gets the mark."""
+BY_FOLDER = {
+    "fault_kinds": "clusters",
+    "sources": "clusters",
+    "timelines_figures": "clusters",
+    "commands": "programs",
+    "suites": "programs",
+    "walkthroughs": "programs",
+}
+"""All tests of the folder get the mark."""
+ON_ONE_WORKER = "tests/analysis/"
+"""They share one Spark, which takes longer to start than most of them take."""
+FIRST = ("analysis", "notebooks_run", "sources", "fault_kinds")
+"""Folders that take long: whoever began them at the end would be waited for."""
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m takes tests away
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        asked = getattr(item, "fixturenames", ())
+        marks = [mark for fixture, mark in BY_FIXTURE.items() if fixture in asked]
+        for mark in (*marks, BY_FOLDER.get(item.path.parent.name)):
+            if mark is not None:
+                item.add_marker(mark)
+    items.sort(key=_place)
+
+
+def _place(item: pytest.Item) -> int:
+    folder = item.path.parent.name
+    return FIRST.index(folder) if folder in FIRST else len(FIRST)
+
+
+@pytest.hookimpl(optionalhook=True)  # without pytest-xdist there is no such hook
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """A file is played by one worker, so that what its tests share is made once; files go out in their order."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class ByFile(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return ON_ONE_WORKER if nodeid.startswith(ON_ONE_WORKER) else super()._split_scope(nodeid)
+
+    config.option.loadscopereorder = False
+    return ByFile(config, log)
