@@ -16,7 +16,6 @@ from emulator.analysis.frames import segment_rows
 from emulator.analysis.picture import draw, page
 from emulator.analysis.report import Verdict, _broken_off, _doubts, analyze
 from emulator.analysis.tables import describe_camps, print_report, queue_ranges, seconds
-from emulator.cli import analyze as command
 from emulator.cli.main import app
 from emulator.state.owners import GroupQueue
 from emulator.trace.run_directory import open_run
@@ -38,7 +37,7 @@ def analyzed(spark, tmp_path_factory):
 
     run = write_run(demo_trace(), tmp_path_factory.mktemp("runs") / "demo", END_S)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(command, "analyze", kept)
+        patch.setattr("emulator.analysis.report.analyze", kept)
         done = CliRunner().invoke(app, ["analyze", str(run)])
     assert reports, done.output
     return done, run, reports[0]
