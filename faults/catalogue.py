@@ -1,4 +1,4 @@
-"""All kinds of faults, what people call them, and the names that OpenMessaging-Chaos has for some of them."""
+"""The catalogue of faults: all kinds, their verbs, and the names of OpenMessaging-Chaos for some of them."""
 
 import shlex
 from collections.abc import Mapping
@@ -31,17 +31,17 @@ FAULTS: Mapping[str, type[Fault]] = MappingProxyType(
         )
     }
 )
-"""Kind -> its class."""
+"""Mapping kind -> class."""
 
 
 def scope_of(fault: type[Fault]) -> type[Scope]:
-    """The class of the scope of a class of faults."""
+    """The scope class of a fault class."""
     scope: type[Scope] = get_type_hints(fault)["scope"]
     return scope
 
 
 def fields_of(part: type) -> tuple["attrs.Attribute[Any]", ...]:
-    """What can be said of a scope, or of a fault besides its scope, in its order."""
+    """The fields of a scope class, or of a fault class without its scope, in order."""
     return tuple(field for field in attrs.fields(part) if field.init and field.name != "scope")
 
 
@@ -60,24 +60,24 @@ def _chaos_names() -> dict[str, tuple[str, Mapping[str, Any]]]:
 
 
 CHAOS_NAMES: Mapping[str, tuple[str, Mapping[str, Any]]] = MappingProxyType(_chaos_names())
-"""Name in OpenMessaging-Chaos -> our kind, and what is meant where nothing else is said.
+"""Mapping name in OpenMessaging-Chaos -> (kind, default values).
 
-A fixed one needs `node`. How many percent and milliseconds its random ones take it does not say in one place; these are
-ours.
+Names with `fixed-` need `node`. OpenMessaging-Chaos does not document the percentage and the milliseconds of its random
+faults; these values are our choice.
 """
-_CHAOS = Wording("chaos", "NAME [NODES]", f"as OpenMessaging-Chaos calls it: {', '.join(CHAOS_NAMES)}")
+_CHAOS = Wording("chaos", "NAME [NODES]", f"a fault by its name in OpenMessaging-Chaos: {', '.join(CHAOS_NAMES)}")
 _BY_VERB = {fault.wording.verb: fault for fault in FAULTS.values()}
 WORDINGS: Mapping[str, Wording] = MappingProxyType(
     {verb: fault.wording for verb, fault in _BY_VERB.items()} | {_CHAOS.verb: _CHAOS}
 )
-"""Verb -> how it is said, in the order in which it is explained."""
+"""Mapping verb -> wording, in the order of `help`."""
 
 
 def fault_of(line: str) -> Fault:
-    """The fault that a whole line says.
+    """Parse a fault from a line: a verb and its words.
 
     Raises:
-        WordsError: it says none.
+        WordsError: the line is not a fault.
     """
     try:
         verb, *words = shlex.split(line) or [""]
@@ -86,15 +86,15 @@ def fault_of(line: str) -> Fault:
     if verb not in WORDINGS:
         near = get_close_matches(verb, WORDINGS, n=1)
         hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(WORDINGS)}"
-        raise WordsError(f'"{verb}" breaks nothing; {hint}')
-    return fault_said(verb, words)
+        raise WordsError(f'"{verb}" is not a fault; {hint}')
+    return fault_from_words(verb, words)
 
 
-def fault_said(verb: str, words: Words) -> Fault:
-    """The fault that a verb of `WORDINGS` and its words say.
+def fault_from_words(verb: str, words: Words) -> Fault:
+    """Parse a fault from a verb of `WORDINGS` and its words.
 
     Raises:
-        WordsError: they say none.
+        WordsError: the words are not a fault.
     """
     if len(words) < WORDINGS[verb].least:
         raise WORDINGS[verb].mistake()
@@ -110,9 +110,9 @@ def _chaos(words: Words) -> Fault:
         raise WordsError(f"expected one of {', '.join(CHAOS_NAMES)}, not {name}")
     if name.startswith("fixed-") and not nodes:
         raise WordsError(f"expected: chaos {name} NODES")
-    kind, meant = CHAOS_NAMES[name]
+    kind, defaults = CHAOS_NAMES[name]
     fault, scope = FAULTS[kind], scope_of(FAULTS[kind])
-    given: dict[str, Any] = {"src": ANY, "dst": ANY, **meant}
+    given: dict[str, Any] = {"src": ANY, "dst": ANY, **defaults}
     if nodes:
         given["src" if scope is LinkScope else "node"] = nodes
     of_scope, of_fault = (

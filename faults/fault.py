@@ -1,4 +1,4 @@
-"""What every kind of fault has in common: whom it hits, its parameters, and how people say it."""
+"""The base class of faults: scope, parameters, and wording."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -6,66 +6,66 @@ from typing import Any, ClassVar, Protocol, Self
 
 import attrs
 
-from faults.target import Chance, Cluster, Target
+from faults.target import RandomSource, Target, TargetCluster
 from faults.words import Wording, Words
 
 
 class Scope(Protocol):
-    """Whom a fault hits."""
+    """The nodes or links that a fault hits."""
 
-    def resolve(self, cluster: Cluster, chance: Chance) -> Any:
-        """The same scope with the nodes that it means now, by name."""
+    def resolve(self, cluster: TargetCluster, chance: RandomSource) -> Any:
+        """Resolve the targets: the same scope with the names of the nodes that it hits now."""
 
     def targets(self) -> tuple[tuple[str, Target], ...]:
-        """(field, target) of all that it asks for."""
+        """(field, target) of all targets."""
 
     def describe(self) -> str:
-        """For people."""
+        """The scope as text."""
 
 
 class Needs(StrEnum):
-    """What a scenario must have so that a fault makes sense in it."""
+    """A condition on the scenario in which a fault may be used."""
 
     GROUP_WITH_PROCESSES = "group with processes"
-    """The group that it names has processes of its own."""
+    """Its group has processes of its own."""
     BROKERS = "brokers"
-    """It hits brokers; where it names a topic, masters."""
+    """Its targets are brokers; if it has a topic, masters."""
     ADDRESSES_OF_THEIR_OWN = "addresses of their own"
-    """Nobody whom it hits shares an address."""
+    """No target shares its address."""
 
 
 @attrs.frozen
 class Fault:
-    """One kind of fault as a frozen value: a scope, and parameters with their units.
+    """A fault as a frozen value: a scope, and parameters with units. Each kind of fault is a subclass.
 
     A new kind is a subclass here, a line in `faults.catalogue`, and an effect in `emulator.cluster.effects`.
     """
 
     kind: ClassVar[str]
-    """As scenario files and the trace have it: `slow_disk`."""
+    """Name in scenario files and in the trace: `slow_disk`."""
     wording: ClassVar[Wording]
-    """As people say it: `slow-disk NODES MS`."""
+    """Form as a verb: `slow-disk NODES MS`."""
     hits_guests: ClassVar[bool] = False
-    """Whether a guest can be named: its links and its machine are the emulator's, its process is not."""
+    """Whether it can hit a guest, whose links and host are emulated, but not its process."""
     needs: ClassVar[Needs | None] = None
     scope: Any
     """A `Scope`."""
 
     @classmethod
     def from_words(cls, words: Words) -> Self:
-        """The fault that words say, without its verb.
+        """Parse a fault from words, without its verb.
 
         Raises:
-            WordsError: they say none.
-            FieldError: a parameter cannot have its value.
+            WordsError: the words are not a fault of this kind.
+            FieldError: a parameter has an invalid value.
         """
         raise NotImplementedError
 
     def parameters(self) -> Mapping[str, Any]:
-        """All that is said besides whom it hits, ready for JSON; what is None is left out."""
+        """The parameters without the scope, ready for JSON; None is left out."""
         values = {field.name: getattr(self, field.name) for field in attrs.fields(type(self)) if field.name != "scope"}
         return {name: value for name, value in values.items() if value is not None}
 
     def describe(self) -> str:
-        """For people, on one line: `suspend consumer-3`."""
+        """The fault as one line of text: `suspend consumer-3`."""
         return f"{self.kind.replace('_', ' ')} {self.scope.describe()}"

@@ -1,4 +1,4 @@
-"""What can go wrong between two nodes."""
+"""Faults of links between nodes: cut, partition, loss, delay, drop."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -15,23 +15,23 @@ from nodes.protocol.codes import RequestCode
 
 CODE = Rule("a request code", lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= 0)
 FILTERS = ("code", "group", "topic", "during")
-"""Words that choose frames."""
+"""Options that select frames."""
 _FILTERS_USAGE = "[code CODE] [group G] [topic T] [during STAGE]"
 
 
-class Stage(StrEnum):
-    """A stage in the life of a process, to which a fault may be confined."""
+class ProcessStage(StrEnum):
+    """A stage in the life of a process, to which a fault may be limited."""
 
     STARTING = "starting"
-    """From its start until it is ready."""
+    """From the start until the node is ready."""
     PRE_ONLINE = "pre-online"
-    """A broker, on its way online (RIP-32)."""
+    """A broker during pre-online (RIP-32)."""
     STOPPING = "stopping"
     """From the beginning of an orderly shutdown."""
 
 
 def links(words: Words) -> LinkScope:
-    """The two ends, and whether only one direction is hit; no ends are all links, one end is all of its links."""
+    """Parse a scope from `[A [B]] [one-way]`; without ends all links, with one end all of its links."""
     ends, one_way = without_one_way(words)
     if len(ends) > 2:
         raise WordsError(f"expected two nodes at most, not {' '.join(ends)}; quote what has several words")
@@ -46,16 +46,15 @@ class LinkFault(Fault):
     hits_guests: ClassVar[bool] = True
 
     def parameters(self) -> Mapping[str, Any]:
-        """Direction, and all that is said besides whom it hits, ready for JSON."""
+        """The direction and the parameters, ready for JSON."""
         return {"one_way": self.scope.one_way, **Fault.parameters(self)}
 
 
 @attrs.frozen(kw_only=True)
 class FrameFault(LinkFault):
-    """A fault of certain frames of its links; nothing said is all of them.
+    """A fault of selected frames of its links, by default of all frames.
 
-    `code` matches a request and its answer; group and topic are read in the header of a request, and an answer has
-    neither.
+    `code` matches a request and its answer; `group` and `topic` match the header of a request, never an answer.
     """
 
     code: int | None = checked(CODE, None)
@@ -63,22 +62,22 @@ class FrameFault(LinkFault):
     group: str | None = text(None)
     """Consumer or producer group."""
     topic: str | None = text(None)
-    during: Stage | None = choice(Stage, None)
-    """Only while the node at one of the two ends is in this stage."""
+    during: ProcessStage | None = choice(ProcessStage, None)
+    """Only while the process at one of the two ends is in this stage."""
 
     @property
     def matches_all(self) -> bool:
-        """Whether every frame of the links is hit."""
+        """Whether it hits every frame of its links."""
         return self.code is None and self.group is None and self.topic is None and self.during is None
 
     def describe_frames(self) -> str:
-        """For people: ` code 34, group g`; empty where all are hit."""
+        """The selection as text: `, code 34, group g`; empty for all frames."""
         said = {"code": self.code, "group": self.group, "topic": self.topic, "during": self.during}
         return "".join(f", {name} {value}" for name, value in said.items() if value is not None)
 
 
 def filters(said: Mapping[str, str]) -> dict[str, Any]:
-    """What words say of the frames of a `FrameFault`."""
+    """Field values of a `FrameFault` from the options in words."""
     chosen: dict[str, Any] = dict(said)
     if "code" in chosen:
         chosen["code"] = code("request code", chosen["code"], RequestCode)
@@ -87,11 +86,11 @@ def filters(said: Mapping[str, str]) -> dict[str, Any]:
 
 @attrs.frozen
 class Cut(LinkFault):
-    """No frame passes; what is on its way is lost, and a new connection gets no answer."""
+    """No frame passes; frames in flight are lost, and new connections are not answered."""
 
     kind: ClassVar[str] = "cut"
     wording: ClassVar[Wording] = Wording(
-        "cut", "A [B] [one-way]", "let no frame pass between nodes, what is on its way included"
+        "cut", "A [B] [one-way]", "let no frame pass between nodes, frames in flight included"
     )
     scope: LinkScope
 
@@ -106,7 +105,7 @@ class Cut(LinkFault):
 
 @attrs.frozen
 class Partition(LinkFault):
-    """Nodes are divided, and no frame passes where they are."""
+    """Nodes are divided, and no frame passes between the parts."""
 
     kind: ClassVar[str] = "partition"
     wording: ClassVar[Wording] = Wording(
@@ -129,7 +128,7 @@ class Partition(LinkFault):
         return cls(PartitionScope(shape, **given))
 
     def parameters(self) -> Mapping[str, Any]:
-        """Its shape, ready for JSON."""
+        """The shape, ready for JSON."""
         return {"shape": self.scope.shape}
 
     def describe(self) -> str:
@@ -139,11 +138,11 @@ class Partition(LinkFault):
 
 @attrs.frozen
 class Loss(FrameFault):
-    """Each frame vanishes with a probability; whoever waits for it times out (the `frame` model of loss)."""
+    """Each frame is lost with a probability; calls that wait for it time out (the `frame` model of loss)."""
 
     kind: ClassVar[str] = "loss"
     wording: ClassVar[Wording] = Wording(
-        "loss", f"PERCENT [A [B]] [one-way] {_FILTERS_USAGE}", "let frames vanish: whoever waits times out"
+        "loss", f"PERCENT [A [B]] [one-way] {_FILTERS_USAGE}", "lose frames: calls that wait for them time out"
     )
     scope: LinkScope
     percent: int = whole(unit="percent", least=0, most=100)
@@ -162,20 +161,19 @@ class Loss(FrameFault):
 
 @attrs.frozen
 class TcpLoss(LinkFault):
-    """Each segment is lost with a probability, and sent again (the `tcp` model of loss).
+    """Each segment is lost with a probability, and retransmitted (the `tcp` model of loss).
 
-    A kernel repeats a lost segment after 200 ms, then after twice that, and so on up to two minutes; what was sent
-    behind it waits. So loss is delay, until the sender's kernel has repeated a segment 15 times, and gives the
-    connection up.
+    A kernel retransmits a lost segment after 200 ms, then after twice that, and so on up to two minutes; later frames
+    wait. So loss becomes delay, until the kernel gives the connection up after 15 retransmissions.
     """
 
     kind: ClassVar[str] = "tcp_loss"
     wording: ClassVar[Wording] = Wording(
-        "tcp-loss", "PERCENT [A [B]] [one-way]", "let segments be lost, which kernels repeat: loss is delay"
+        "tcp-loss", "PERCENT [A [B]] [one-way]", "lose segments, which kernels retransmit: loss becomes delay"
     )
     scope: LinkScope
     percent: int = whole(unit="percent", least=0, most=100)
-    """Probability, 0 to 100, of each attempt."""
+    """Probability of each transmission, 0 to 100."""
 
     @classmethod
     def from_words(cls, words: Words) -> Self:
@@ -189,17 +187,15 @@ class TcpLoss(LinkFault):
 
 @attrs.frozen
 class Delay(FrameFault):
-    """Each frame takes longer, in addition to what its link takes anyway."""
+    """Each frame takes longer, in addition to the latency of its link."""
 
     kind: ClassVar[str] = "delay"
-    wording: ClassVar[Wording] = Wording(
-        "delay", f"MS [A [B]] [one-way] [jitter MS] {_FILTERS_USAGE}", "let frames take longer"
-    )
+    wording: ClassVar[Wording] = Wording("delay", f"MS [A [B]] [one-way] [jitter MS] {_FILTERS_USAGE}", "delay frames")
     scope: LinkScope
     delay_ms: int = whole(unit="milliseconds", least=0)
     """Added to every frame."""
     jitter_ms: int = whole(0, unit="milliseconds", least=0)
-    """Added besides: a whole number of milliseconds drawn from 0 to this, both included."""
+    """Upper bound of a further delay: whole ms, drawn from 0 to this, both included."""
 
     @classmethod
     def from_words(cls, words: Words) -> Self:
@@ -216,19 +212,19 @@ class Delay(FrameFault):
 
 @attrs.frozen
 class Drop(FrameFault):
-    """Certain frames vanish: the next few that match, perhaps not before some have passed."""
+    """The next matching frames are lost, after a number of them has passed."""
 
     kind: ClassVar[str] = "drop"
     wording: ClassVar[Wording] = Wording(
         "drop",
         "[CODE] [from A] [to B] [next N] [skip N] [group G] [topic T] [during STAGE]",
-        "let certain frames vanish: requests of a code and their answers, the next few",
+        "lose the next matching frames: requests of a code and their answers",
     )
     scope: LinkScope
     next: int | None = whole(None, unit="frames", least=1)
-    """How many; None: all, as long as it lasts."""
+    """How many are lost; None: all, as long as the fault lasts."""
     skip: int = whole(0, unit="frames", least=0)
-    """How many pass before: `skip = 2, next = 1` takes the third."""
+    """How many pass before: `skip = 2, next = 1` loses the third."""
 
     @classmethod
     def from_words(cls, words: Words) -> Self:
@@ -249,6 +245,6 @@ class Drop(FrameFault):
 
 
 def counts(what: str, said: dict[str, str]) -> tuple[int | None, int]:
-    """`next N` and `skip N`, taken out of what was said."""
+    """The values of `next N` and `skip N`, which are removed from the options."""
     following, skip = said.pop("next", None), said.pop("skip", "0")
     return None if following is None else number(what, following), number(what, skip)

@@ -1,4 +1,4 @@
-"""What can go wrong with the clock and the disk of a machine."""
+"""Faults of machines: clocks and disks."""
 
 from typing import ClassVar, Self
 
@@ -13,19 +13,19 @@ _PPM_MOST = 500_000
 
 
 def _other_than_zero(rule: Rule) -> int:
-    """A number that is not 0, which would do nothing."""
+    """A field for a number other than 0, which would have no effect."""
     made: int = checked(Rule(f"{rule.expected} other than 0", lambda value: rule.holds(value) and value != 0))
     return made
 
 
 @attrs.frozen
 class ClockSkew(NodeFault):
-    """The wall clock is wrong by so much; healed, it steps to the right time, if need be back."""
+    """The wall clock is wrong by an offset; healed, it steps to the right time, possibly back."""
 
     kind: ClassVar[str] = "clock_skew"
     wording: ClassVar[Wording] = Wording("skew", "NODES MS", "set a wall clock wrong; healed, it steps back", 2)
     offset_ms: int = _other_than_zero(whole_rule("milliseconds"))
-    """Positive: it is ahead."""
+    """Positive: the clock is ahead."""
 
     @classmethod
     def from_words(cls, words: Words) -> Self:
@@ -44,7 +44,7 @@ class ClockDrift(NodeFault):
     kind: ClassVar[str] = "clock_drift"
     wording: ClassVar[Wording] = Wording("drift", "NODES PPM", "let a wall clock gain or lose microseconds a second", 2)
     ppm: int = _other_than_zero(whole_rule("parts per million", -_PPM_MOST, _PPM_MOST))
-    """Positive: it gains so many microseconds a second."""
+    """Microseconds per second; positive: the clock gains."""
 
     @classmethod
     def from_words(cls, words: Words) -> Self:
@@ -58,15 +58,13 @@ class ClockDrift(NodeFault):
 
 @attrs.frozen
 class ClockJump(NodeFault):
-    """The wall clock jumps, as when a time server errs; healed, it is slewed back: no instant comes twice.
+    """The wall clock jumps, as by a wrong time server; healed, it is slewed back: no instant occurs twice.
 
-    It loses or gains a twelfth of the time that passes until it is right, which is the most that chrony does.
+    It loses or gains a twelfth of the elapsed time until it is right, which is the maximum of chrony.
     """
 
     kind: ClassVar[str] = "clock_jump"
-    wording: ClassVar[Wording] = Wording(
-        "jump", "NODES MS", "let a wall clock jump; healed, it is led back without a step", 2
-    )
+    wording: ClassVar[Wording] = Wording("jump", "NODES MS", "let a wall clock jump; healed, it is slewed back", 2)
     by_ms: int = _other_than_zero(whole_rule("milliseconds"))
     """Positive: forward."""
 
@@ -82,7 +80,7 @@ class ClockJump(NodeFault):
 
 @attrs.frozen
 class SlowDisk(NodeFault):
-    """A flush takes so long, and what is written meanwhile goes with the next one; a thread waits for its own."""
+    """A flush takes longer; writes meanwhile go with the next flush, for which their threads wait."""
 
     kind: ClassVar[str] = "slow_disk"
     wording: ClassVar[Wording] = Wording("slow-disk", "NODES MS", "let each flush take MS", 2)
@@ -100,11 +98,11 @@ class SlowDisk(NodeFault):
 
 @attrs.frozen
 class LostWrites(NodeFault):
-    """Syncs are acknowledged although nothing is on the disk yet: a loss of power takes what was written meanwhile."""
+    """Syncs are acknowledged without writing to the disk; a power loss takes these writes."""
 
     kind: ClassVar[str] = "lost_writes"
     wording: ClassVar[Wording] = Wording(
-        "lost-writes", "NODES", "acknowledge syncs, do none: power-off takes the writes"
+        "lost-writes", "NODES", "acknowledge syncs without doing them: power-off takes the writes"
     )
 
     def describe(self) -> str:

@@ -1,46 +1,36 @@
-"""Faults from rates: a timeline that nobody has written, decided by the seed."""
+"""Nemeses: faults at random instants, decided by the seed."""
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Protocol
 
 import attrs
 
 from faults.fault import Fault
 from faults.plan import TimedFault
+from faults.target import RandomSource
 from nodes.fields import TEXT, check_rule, whole
-
-
-class Chance(Protocol):
-    """A stream of chance (`random.Random` fits)."""
-
-    def random(self) -> float:
-        """From 0 to before 1."""
-
-    def randrange(self, stop: int, /) -> int:
-        """A whole number from 0 to before `stop`."""
 
 
 @attrs.frozen
 class Nemesis:
-    """One fault, again and again: begins after random whiles, lasts a random while."""
+    """One fault that begins again and again at random intervals, and lasts a random time."""
 
     id: str = attrs.field(validator=check_rule, metadata={"rule": TEXT})
-    """Its faults are called `<id>-1`, `<id>-2`, ..."""
+    """Its faults have the ids `<id>-1`, `<id>-2`, ..."""
     fault: Fault
     every_ms: int = whole(unit="milliseconds", least=1)
-    """From one begin to the next, on average; the whiles are exponential, so that no instant is more likely."""
+    """Mean interval between begins; intervals are exponential, so that all instants are equally likely."""
     least_ms: int = whole(unit="milliseconds", least=1)
-    """How long each lasts at least,"""
+    """Shortest duration of a fault."""
     most_ms: int = whole(unit="milliseconds", least=1)
-    """and at most; every length between is as likely."""
+    """Longest duration of a fault; durations are uniform between the two."""
     from_ms: int = whole(0, unit="milliseconds", least=0)
-    """When the first while begins."""
+    """Begin of the first interval, in ms since the run began."""
     until_ms: int | None = whole(None, unit="milliseconds", least=1)
-    """None begins later; None: the end of the run."""
+    """No fault begins later; None: the end of the run."""
 
-    def timeline(self, run_for_ms: int, chance: Chance) -> Iterator[TimedFault]:
-        """Its faults in order of time; they may overlap."""
+    def timeline(self, run_for_ms: int, chance: RandomSource) -> Iterator[TimedFault]:
+        """Draw its faults, in order of time; they may overlap."""
         until_ms = run_for_ms if self.until_ms is None else min(self.until_ms, run_for_ms)
         at_ms, number = self.from_ms, 0
         while True:
@@ -52,6 +42,8 @@ class Nemesis:
             yield TimedFault(f"{self.id}-{number}", self.fault, at_ms, for_ms)
 
 
-def timelines(nemeses: tuple[Nemesis, ...], run_for_ms: int, stream: Callable[[str], Chance]) -> tuple[TimedFault, ...]:
-    """The faults of all nemeses, each from a stream of its own, so that one more shifts no other."""
+def timelines(
+    nemeses: tuple[Nemesis, ...], run_for_ms: int, stream: Callable[[str], RandomSource]
+) -> tuple[TimedFault, ...]:
+    """Draw the faults of all nemeses, each from its own stream, so that one more nemesis shifts no other."""
     return tuple(timed for nemesis in nemeses for timed in nemesis.timeline(run_for_ms, stream(nemesis.id)))

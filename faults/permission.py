@@ -1,4 +1,4 @@
-"""What clients may do with a broker or a topic, as an operator changes it."""
+"""Faults of permissions: a broker or a topic may only be read, or only be written."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -12,12 +12,12 @@ from faults.words import Wording, Words, options
 from nodes.fields import one_of, text
 
 PERMS: Mapping[int, str] = MappingProxyType({4: "read only", 2: "write only"})
-"""Permission -> what it leaves."""
+"""Mapping permission -> text."""
 
 
 @attrs.frozen
 class Permission(Fault):
-    """Brokers, or one topic of theirs, may only be read or only be written; healed, all is as it was before.
+    """Brokers, or one of their topics, may only be read or only be written; healed, the permission is restored.
 
     An operator does the same with `mqadmin updateTopicPerm`, or `updateBrokerConfig -k brokerPermission`.
     """
@@ -26,15 +26,15 @@ class Permission(Fault):
     wording: ClassVar[Wording] = Wording(
         "permission",
         "NODES PERM [topic T]",
-        "let brokers, or one topic of theirs, be read only (4) or written only (2)",
+        "make brokers, or one of their topics, read only (4) or write only (2)",
         2,
     )
     needs: ClassVar[Needs | None] = Needs.BROKERS
     scope: NodeScope
     perm: int = one_of("permission", PERMS)
-    """In the bits of RocketMQ: 4 may be read, 2 may be written."""
+    """RocketMQ's bits: 4 read, 2 write."""
     topic: str | None = text(None)
-    """Of masters, whose slaves copy it; None: all that the broker has."""
+    """A topic of masters, whose slaves copy it; None: the permission of the broker."""
 
     @classmethod
     def from_words(cls, words: Words) -> Self:

@@ -1,4 +1,4 @@
-"""When faults begin and end."""
+"""Plans: when faults begin and end."""
 
 from collections.abc import Iterator
 from enum import StrEnum
@@ -10,7 +10,7 @@ from nodes.fields import whole
 
 
 class Phase(StrEnum):
-    """Which end of a fault."""
+    """Begin or end of a fault."""
 
     BEGIN = "begin"
     END = "end"
@@ -18,19 +18,19 @@ class Phase(StrEnum):
 
 @attrs.frozen
 class TimedFault:
-    """A fault with its name and its time."""
+    """A fault with an id and a time."""
 
     id: str
-    """Unique in its plan; the trace calls the fault by it."""
+    """Unique in its plan; identifies the fault in the trace."""
     fault: Fault
     at_ms: int = whole(unit="milliseconds", least=0)
-    """When it begins, since the run began."""
+    """Begin, in ms since the run began."""
     for_ms: int | None = whole(None, unit="milliseconds", least=1)
-    """How long it lasts; None: until the run ends."""
+    """Duration in ms; None: until the run ends."""
 
     @property
     def end_ms(self) -> int | None:
-        """When it ends, since the run began; None: when the run ends."""
+        """End, in ms since the run began; None: when the run ends."""
         return None if self.for_ms is None else self.at_ms + self.for_ms
 
     def describe(self) -> str:
@@ -41,7 +41,7 @@ class TimedFault:
 
 @attrs.frozen
 class Step:
-    """One thing to do at one instant of a run."""
+    """The begin or the end of a fault at an instant."""
 
     at_ms: int
     phase: Phase
@@ -49,12 +49,12 @@ class Step:
 
 
 class PlanError(ValueError):
-    """The faults of a plan do not go together."""
+    """The faults of a plan conflict."""
 
     def __init__(self, index: int, field: str, expected: str) -> None:
         super().__init__(f"fault {index}: {field}: {expected}")
         self.index = index
-        """Position of the fault that is one too many."""
+        """Position of the conflicting fault."""
         self.field = field
         self.expected = expected
 
@@ -63,7 +63,7 @@ class PlanError(ValueError):
 class Plan:
     """All faults of a run, in the order in which they were written.
 
-    They may overlap, also on one node: each ends on its own, and what another one still holds down stays down.
+    Faults may overlap, also on one node: each ends by itself, and a node that another fault keeps down stays down.
 
     Raises:
         PlanError: two faults have one id.
@@ -79,10 +79,10 @@ class Plan:
             taken[timed.id] = None
 
     def steps(self, run_for_ms: int) -> tuple[Step, ...]:
-        """Expand into what is to be done when, in order.
+        """The steps of the plan, in order of time.
 
-        Ends come before begins of the same instant, else the order of the plan
-        decides. Every begin has its end: what would outlast the run ends with it.
+        At one instant ends come before begins; otherwise the order of the plan
+        decides. Every begin has an end: a fault that would outlast the run ends with it.
 
         Args:
             run_for_ms: length of the run; a fault that would begin at or after it never happens.

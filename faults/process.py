@@ -1,4 +1,4 @@
-"""What can go wrong with the process of a node."""
+"""Faults of processes: kill, restart, power off, suspend, slow CPU."""
 
 from typing import ClassVar, Self
 
@@ -12,7 +12,7 @@ from nodes.fields import whole
 
 @attrs.frozen
 class NodeFault(Fault):
-    """A fault of nodes that has nothing to say but whom it hits; how long it lasts is the plan's business."""
+    """A fault of nodes; without further parameters its words are only the nodes."""
 
     scope: NodeScope
 
@@ -24,7 +24,7 @@ class NodeFault(Fault):
 
 @attrs.frozen
 class Kill(NodeFault):
-    """The process dies as on SIGKILL; when the fault ends a new one starts."""
+    """The process is killed as by SIGKILL; when the fault ends, a new process starts."""
 
     kind: ClassVar[str] = "kill"
     wording: ClassVar[Wording] = Wording("kill", "NODES", "end a process as SIGKILL does; its connections are closed")
@@ -32,24 +32,24 @@ class Kill(NodeFault):
 
 @attrs.frozen
 class Restart(NodeFault):
-    """The process shuts down in good order; when the fault ends a new one starts."""
+    """The process shuts down as on SIGTERM; when the fault ends, a new process starts."""
 
     kind: ClassVar[str] = "restart"
-    wording: ClassVar[Wording] = Wording("stop", "NODES", "end a process as SIGTERM does, in good order")
+    wording: ClassVar[Wording] = Wording("stop", "NODES", "shut a process down as SIGTERM does")
 
 
 @attrs.frozen
 class PowerOff(NodeFault):
-    """The machine loses power; when the fault ends it boots."""
+    """The machine loses power; when the fault ends, it boots."""
 
     kind: ClassVar[str] = "power_off"
-    wording: ClassVar[Wording] = Wording("power-off", "NODES", "take the power; what was not synced is lost")
+    wording: ClassVar[Wording] = Wording("power-off", "NODES", "switch a machine off; unsynced writes are lost")
     needs: ClassVar[Needs | None] = Needs.ADDRESSES_OF_THEIR_OWN
 
 
 @attrs.frozen
 class Suspend(NodeFault):
-    """The process stands still as on SIGSTOP; when the fault ends it runs on."""
+    """The process is suspended as by SIGSTOP; when the fault ends, it is resumed."""
 
     kind: ClassVar[str] = "suspend"
     wording: ClassVar[Wording] = Wording("suspend", "NODES", "stop a process as SIGSTOP does; connections stay open")
@@ -58,15 +58,15 @@ class Suspend(NodeFault):
 
 @attrs.frozen
 class SlowCpu(NodeFault):
-    """The process gets a turn of the CPU once in a while only, as under a cgroup's quota.
+    """The process runs only in turns, as under a cgroup's quota.
 
-    What arrives or falls due between two turns waits for the next one.
+    Arrivals and timers between two turns wait for the next turn.
     """
 
     kind: ClassVar[str] = "slow_cpu"
     wording: ClassVar[Wording] = Wording("slow-cpu", "NODES MS", "give a process a turn of the CPU every MS", 2)
     turn_ms: int = whole(unit="milliseconds", least=1)
-    """From one turn to the next."""
+    """Interval between turns."""
 
     @classmethod
     def from_words(cls, words: Words) -> Self:
@@ -79,5 +79,5 @@ class SlowCpu(NodeFault):
 
 
 DOWN = (Kill, Restart, PowerOff)
-"""While one of these lasts, no process runs."""
+"""Kinds during which no process runs."""
 PROCESS_FAULTS = (*DOWN, Suspend, SlowCpu)

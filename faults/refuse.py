@@ -1,4 +1,4 @@
-"""A server that refuses requests: it runs and is reachable, and answers with a code of RocketMQ's."""
+"""Refused requests: answered with one of RocketMQ's response codes, in place of the server."""
 
 from typing import ClassVar, Self
 
@@ -18,7 +18,7 @@ _REFUSAL = Rule(
 
 
 def _one_way(scope: LinkScope) -> LinkScope:
-    """Requests travel from `src` to `dst`; those of the other direction are not asked about."""
+    """Only requests from `src` to `dst` are hit."""
     return attrs.evolve(scope, one_way=True)
 
 
@@ -28,9 +28,9 @@ def _name(number: int, codes: type[RequestCode] | type[ResponseCode]) -> str:
 
 @attrs.frozen(kw_only=True)
 class Refuse(FrameFault):
-    """The next few requests of a code are answered with a response code, and the server never sees them.
+    """The next requests of a code are answered with a response code, and the server never receives them.
 
-    A one-way request has no answer: it is not refused.
+    A one-way request has no answer, so it is not refused.
     """
 
     kind: ClassVar[str] = "refuse"
@@ -44,7 +44,7 @@ class Refuse(FrameFault):
     response: int = checked(_REFUSAL)
     """RocketMQ's response code."""
     next: int | None = whole(None, unit="requests", least=1)
-    """How many; None: all, as long as it lasts."""
+    """How many are refused; None: all, as long as the fault lasts."""
     skip: int = whole(0, unit="requests", least=0)
     """How many pass before."""
     code: int = checked(CODE)

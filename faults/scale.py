@@ -1,11 +1,11 @@
-"""Another number of consumers: no fault, but it begins, ends and moves queues like one."""
+"""Scaling of a consumer group; it is not a failure, but it begins, ends and moves queues like a fault."""
 
 from typing import ClassVar, Self
 
 import attrs
 
 from faults.fault import Fault, Needs
-from faults.target import Chance, Cluster, Pool, Target
+from faults.target import Pool, RandomSource, Target, TargetCluster
 from faults.words import Wording, Words, number
 from nodes.fields import text, whole
 
@@ -18,8 +18,8 @@ class GroupScope:
 
     group: str = text()
 
-    def resolve(self, cluster: Cluster, chance: Chance) -> "GroupScope":  # noqa: ARG002 - one signature for all
-        """The same."""
+    def resolve(self, cluster: TargetCluster, chance: RandomSource) -> "GroupScope":  # noqa: ARG002 - one signature for all
+        """Returns the scope itself."""
         return self
 
     def targets(self) -> tuple[tuple[str, Target], ...]:
@@ -27,13 +27,13 @@ class GroupScope:
         return (("group", Pool(f"members of {self.group}")),)
 
     def describe(self) -> str:
-        """For people: its name."""
+        """The name of the group."""
         return self.group
 
 
 @attrs.frozen
 class Scale(Fault):
-    """A consumer group has so many members while it lasts; the last ones leave first, in good order."""
+    """A consumer group has another number of members; the last members leave first, each with a shutdown."""
 
     kind: ClassVar[str] = "scale"
     wording: ClassVar[Wording] = Wording("scale", "GROUP N", "give a consumer group N members", 2)

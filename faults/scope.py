@@ -1,10 +1,10 @@
-"""Which links and which nodes a fault hits."""
+"""Scopes: the nodes or links that a fault hits."""
 
 from enum import StrEnum
 
 import attrs
 
-from faults.target import ANY, Chance, Cluster, Lead, Names, Target, covers, target
+from faults.target import ANY, Lead, Names, RandomSource, Target, TargetCluster, covers, target
 from nodes.fields import FieldError
 
 
@@ -18,50 +18,50 @@ def _is_target(_scope: object, field: "attrs.Attribute[str]", value: object) -> 
 
 
 def _names(text: str) -> tuple[str, ...]:
-    """Of a scope that was resolved, or always named its nodes."""
+    """The names in a target; empty for a target by meaning that is not resolved."""
     found = target(text)
     return found.names if isinstance(found, Names) else ()
 
 
-def _resolved(text: str, cluster: Cluster, chance: Chance) -> str:
+def _resolved(text: str, cluster: TargetCluster, chance: RandomSource) -> str:
     return ", ".join(target(text).find(cluster, chance))
 
 
-def _expect_somebody(field: str, asked: str, found: str) -> None:
+def _expect_nodes(field: str, asked: str, found: str) -> None:
     if not found:
-        raise FieldError(field, f"expected somebody who is hit: nobody is {asked} now")
+        raise FieldError(field, f"expected at least one node: no node is {asked} now")
 
 
 @attrs.frozen
 class NodeScope:
-    """Nodes, by name or by meaning (`faults.target`)."""
+    """Nodes, by name or by meaning; see `faults.target`."""
 
     node: str = attrs.field(validator=_is_target)
 
     def matches(self, name: str) -> bool:
-        """Whether the node of this name is hit; whoever is said by meaning must be resolved before."""
+        """Whether a node is hit; a target by meaning must be resolved before."""
         return covers(_names(self.node), name)
 
     def names(self, name: str) -> bool:
-        """Whether it says this name itself, not only `*`: of programs outside only those are hit."""
+        """Whether the scope contains this name, not only `*`; guests are hit only by name."""
         return name in _names(self.node)
 
-    def resolve(self, cluster: Cluster, chance: Chance) -> "NodeScope":
-        """The nodes that are meant now, by name.
+    def resolve(self, cluster: TargetCluster, chance: RandomSource) -> "NodeScope":
+        """The scope with the names of the nodes that it hits now.
 
         Raises:
-            FieldError: nobody is.
+            FieldError: it hits no node.
         """
         found = _resolved(self.node, cluster, chance)
-        _expect_somebody("node", self.node, found)
+        _expect_nodes("node", self.node, found)
         return NodeScope(found)
 
     def targets(self) -> tuple[tuple[str, Target], ...]:
-        """(field, whom) of all that is asked for."""
+        """(field, target) of all targets."""
         return (("node", target(self.node)),)
 
     def describe(self) -> str:
-        """For people: `broker-a`, or `all nodes`."""
+        """The nodes as text: `broker-a`, or `all nodes`."""
         return "all nodes" if self.node == ANY else self.node
 
 
@@ -70,9 +70,9 @@ class LinkScope:
     """The links from some nodes to others, in one direction or both."""
 
     src: str = attrs.field(validator=_is_target)
-    """Whose frames, by name or by meaning."""
+    """Senders of frames, by name or by meaning."""
     dst: str = attrs.field(validator=_is_target)
-    """To whom."""
+    """Receivers of frames, by name or by meaning."""
     one_way: bool = False
     """Only frames from `src` to `dst`; else also those from `dst` to `src`."""
     _src: tuple[str, ...] = attrs.field(init=False, eq=False, repr=False)
@@ -81,7 +81,7 @@ class LinkScope:
     def __attrs_post_init__(self) -> None:
         if self.src == self.dst != ANY and len(_names(self.src)) == 1:
             raise FieldError("dst", f"expected another node than {self.src}: a node has no link to itself")
-        # Every link asks whether it is meant, each time that a fault begins or ends.
+        # Cached, since every link is matched each time that a fault begins or ends.
         object.__setattr__(self, "_src", _names(self.src))
         object.__setattr__(self, "_dst", _names(self.dst))
 
@@ -91,35 +91,35 @@ class LinkScope:
         backward = covers(self._src, dst) and covers(self._dst, src)
         return forward or (backward and not self.one_way)
 
-    def resolve(self, cluster: Cluster, chance: Chance) -> "LinkScope":
-        """The links that are meant now, by name.
+    def resolve(self, cluster: TargetCluster, chance: RandomSource) -> "LinkScope":
+        """The scope with the names of the nodes that it hits now.
 
         Raises:
-            FieldError: nobody is at one of the ends, or the same node is at both.
+            FieldError: an end has no node, or both ends are the same node.
         """
         src, dst = (_resolved(end, cluster, chance) for end in (self.src, self.dst))
-        _expect_somebody("src", self.src, src)
-        _expect_somebody("dst", self.dst, dst)
+        _expect_nodes("src", self.src, src)
+        _expect_nodes("dst", self.dst, dst)
         return LinkScope(src, dst, self.one_way)
 
     def targets(self) -> tuple[tuple[str, Target], ...]:
-        """(field, whom) of all that is asked for."""
+        """(field, target) of all targets."""
         return (("src", target(self.src)), ("dst", target(self.dst)))
 
     def describe(self) -> str:
-        """For people: `consumer-1 -> broker-b`, `consumer-1 <-> broker-b`, or `all links`."""
+        """The links as text: `consumer-1 -> broker-b`, `consumer-1 <-> broker-b`, or `all links`."""
         if self.src == self.dst == ANY:
             return "all links"
         return f"{self.src} {'->' if self.one_way else '<->'} {self.dst}"
 
 
 class Shape(StrEnum):
-    """How a partition divides nodes; the names are those of OpenMessaging-Chaos and Jepsen."""
+    """The shape of a partition; the names are those of OpenMessaging-Chaos and Jepsen."""
 
     ISOLATE = "isolate"
-    """Some nodes see each other, and nobody of the rest."""
+    """Some nodes are isolated from the rest, but not from each other."""
     RING = "majorities-ring"
-    """Each sees a majority, and no two see the same one: their neighbours on a ring."""
+    """Each node sees its neighbours on a ring; all see a majority, no two see the same one."""
     BRIDGE = "bridge"
     """Two halves do not see each other; the node between them sees all."""
 
@@ -136,13 +136,13 @@ def _shape(value: object) -> Shape:
 
 @attrs.frozen
 class PartitionScope:
-    """A division of nodes; links to others than these are not hit."""
+    """A partition of nodes; links to other nodes are not hit."""
 
     shape: Shape = attrs.field(converter=_shape)
     among: str = attrs.field(default="servers", validator=_is_target)
-    """Who is divided. A ring or a bridge of nodes by name keeps the order of the names; else it is drawn."""
+    """The nodes that are divided. A ring or a bridge keeps the order of names; otherwise the order is drawn."""
     node: str = attrs.field(default="random servers", validator=_is_target)
-    """isolate: who is isolated from the rest of `among`."""
+    """isolate: the nodes that are isolated from the rest of `among`."""
 
     def matches(self, src: str, dst: str) -> bool:
         """Whether a frame between two nodes is hit."""
@@ -159,8 +159,8 @@ class PartitionScope:
         middle = len(among) // 2
         return (one - middle) * (other - middle) < 0
 
-    def resolve(self, cluster: Cluster, chance: Chance) -> "PartitionScope":
-        """The division as it is now, by name.
+    def resolve(self, cluster: TargetCluster, chance: RandomSource) -> "PartitionScope":
+        """The scope with the names of the nodes that it hits now.
 
         Raises:
             FieldError: there are too few nodes for it.
@@ -175,31 +175,31 @@ class PartitionScope:
             return PartitionScope(self.shape, ", ".join(among))
         alone = [name for name in target(self.node).find(_Within(cluster, tuple(among)), chance) if name in among]
         if len(alone) == len(among):
-            alone.pop()  # somebody must be left to be isolated from
-        _expect_somebody("node", self.node, ", ".join(alone))
+            alone.pop()  # one node must be left from which the others are isolated
+        _expect_nodes("node", self.node, ", ".join(alone))
         return PartitionScope(self.shape, ", ".join(among), ", ".join(alone))
 
     def targets(self) -> tuple[tuple[str, Target], ...]:
-        """(field, whom) of all that is asked for."""
+        """(field, target) of all targets."""
         return (("among", target(self.among)), ("node", target(self.node)))
 
     def describe(self) -> str:
-        """For people: `isolate broker-a among broker-a, broker-b`."""
+        """The partition as text: `isolate broker-a among broker-a, broker-b`."""
         alone = f" {self.node}" if self.shape is Shape.ISOLATE else ""
         return f"{self.shape}{alone} among {self.among}"
 
 
 def _neighbours(nodes: int) -> int:
-    """How many on either side make a majority with the one between them."""
+    """Number of neighbours on either side that form a majority with the node between them."""
     majority = nodes // 2 + 1
     return majority // 2
 
 
 @attrs.frozen
 class _Within:
-    """`nodes` means those that are divided."""
+    """A cluster whose pools contain only the divided nodes."""
 
-    cluster: Cluster
+    cluster: TargetCluster
     among: tuple[str, ...]
 
     def pool(self, pool: str) -> tuple[str, ...]:

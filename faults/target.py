@@ -1,4 +1,4 @@
-"""Target a fault hits, said by name or by meaning, and who that is when the fault begins.
+"""Targets: the nodes that a fault hits, by name or by meaning, resolved when the fault begins.
 
 broker-a                    one node
 broker-a, broker-b          these nodes
@@ -10,8 +10,8 @@ major brokers               more than half
 random members of GROUP     one of them, several, or all
 master of broker-a          its member with id 0
 slaves of broker-a          its other members
-acting master of broker-a   who serves as its master now: of those that run, the one with the lowest id
-owner of orders/broker-a/3  the consumer that holds the queue now; `... of GROUP` where several groups have it
+acting master of broker-a   its acting master now: of its running members, the one with the lowest id
+owner of orders/broker-a/3  the consumer that owns the queue now; `... of GROUP` if several groups consume it
 """
 
 import re
@@ -30,18 +30,18 @@ _MEMBERS = "members of "
 
 
 class Share(StrEnum):
-    """How many of a pool are hit."""
+    """The share of a pool that is hit."""
 
     MINOR = "minor"
-    """As many as leave a majority: fewer than half, but one at least."""
+    """A minority: the most that leave a majority, but at least one."""
     MAJOR = "major"
-    """The fewest that are more than half."""
+    """The smallest majority."""
     RANDOM = "random"
-    """From one to all, drawn."""
+    """A random number, from one to all."""
 
 
 class Lead(StrEnum):
-    """Who stands out in a group of brokers, or among the consumers of a queue."""
+    """A role within a broker group, or among the consumers of a queue."""
 
     MASTER = "master"
     SLAVES = "slaves"
@@ -49,24 +49,27 @@ class Lead(StrEnum):
     OWNER = "owner"
 
 
-class Chance(Protocol):
-    """A stream of chance (`random.Random` fits)."""
+class RandomSource(Protocol):
+    """A random stream (`random.Random` fits)."""
+
+    def random(self) -> float:
+        """A number in [0, 1)."""
 
     def randrange(self, stop: int, /) -> int:
-        """A whole number from 0 to before `stop`."""
+        """A whole number in [0, stop)."""
 
     def shuffle(self, x: list[str], /) -> None:
-        """Bring into another order."""
+        """Shuffle a list in place."""
 
 
-class Cluster(Protocol):
-    """What must be known of the nodes to say who is meant."""
+class TargetCluster(Protocol):
+    """The nodes of a cluster, as targets need them."""
 
     def pool(self, pool: str) -> tuple[str, ...]:
-        """Nodes of a role of `ROLES`, or of `members of GROUP`, in their order; none where there is no such pool."""
+        """Nodes of a role of `ROLES`, or of `members of GROUP`, in order; empty for an unknown pool."""
 
     def leads(self, lead: Lead, of: str) -> tuple[str, ...]:
-        """Who stands out now."""
+        """The nodes that now have this role in a broker group, or for a queue."""
 
 
 @attrs.frozen
@@ -75,8 +78,8 @@ class Names:
 
     names: tuple[str, ...]
 
-    def find(self, cluster: Cluster, chance: Chance) -> tuple[str, ...]:  # noqa: ARG002 - one signature for all
-        """The same; `*` remains, since links to whoever comes later are meant, too."""
+    def find(self, cluster: TargetCluster, chance: RandomSource) -> tuple[str, ...]:  # noqa: ARG002 - one signature for all
+        """The names; `*` is kept, since it also matches nodes that are added later."""
         return self.names
 
 
@@ -87,8 +90,8 @@ class Pool:
     pool: str
     share: Share | None = None
 
-    def find(self, cluster: Cluster, chance: Chance) -> tuple[str, ...]:
-        """Who it is, in the order of the cluster."""
+    def find(self, cluster: TargetCluster, chance: RandomSource) -> tuple[str, ...]:
+        """The nodes, in the order of the cluster."""
         members = cluster.pool(self.pool)
         if self.share is None or not members:
             return members
@@ -100,13 +103,13 @@ class Pool:
 
 @attrs.frozen
 class Leading:
-    """Who stands out now."""
+    """The nodes that have a role in a broker group, or own a queue."""
 
     lead: Lead
     of: str
 
-    def find(self, cluster: Cluster, chance: Chance) -> tuple[str, ...]:  # noqa: ARG002 - one signature for all
-        """Who it is; nobody where nobody stands out."""
+    def find(self, cluster: TargetCluster, chance: RandomSource) -> tuple[str, ...]:  # noqa: ARG002 - one signature for all
+        """The nodes; empty if there is none."""
         return cluster.leads(self.lead, self.of)
 
 
@@ -114,10 +117,10 @@ Target = Names | Pool | Leading
 
 
 def target(text: str) -> Target:
-    """Read what the top of this module lists.
+    """Parse a target; the docstring of this module lists the forms.
 
     Raises:
-        FieldError: it says nothing of the kind; of the field `node`.
+        FieldError: the text is not a target; the field is `node`.
     """
     words = " ".join(text.split())
     share, _, rest = words.partition(" ")
@@ -152,7 +155,7 @@ def _is_pool(text: str) -> bool:
     return text in ROLES or (text.startswith(_MEMBERS) and len(text) > len(_MEMBERS))
 
 
-def _how_many(share: Share, count: int, chance: Chance) -> int:
+def _how_many(share: Share, count: int, chance: RandomSource) -> int:
     match share:
         case Share.MINOR:
             return max(1, (count - 1) // 2)
@@ -168,5 +171,5 @@ def group_of(pool: str) -> str | None:
 
 
 def covers(names: Sequence[str], name: str) -> bool:
-    """Whether a node is among names."""
+    """Whether names contain a node, or `*`."""
     return name in names or ANY in names

@@ -1,4 +1,4 @@
-"""How faults are said in words, and the small pieces that such a line is made of."""
+"""Faults in words: their wording, and helpers to parse it."""
 
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -11,36 +11,36 @@ ONE_WAY = "one-way"
 
 
 class WordsError(ValueError):
-    """Words that say no fault; says in one line what was expected."""
+    """Words are not a fault; the text says in one line what was expected."""
 
 
 @attrs.frozen
 class Wording:
-    """How one kind of fault is said."""
+    """The form of one kind of fault as a verb."""
 
     verb: str
     usage: str
-    """Its words: capitals are filled in, brackets may be left out."""
+    """Its words: capitals are placeholders, brackets are optional."""
     summary: str
     least: int = 1
     """Fewest words."""
 
     def line(self) -> str:
-        """`cut A [B] [one-way]`."""
+        """Verb and usage: `cut A [B] [one-way]`."""
         return f"{self.verb} {self.usage}".rstrip()
 
     def mistake(self) -> WordsError:
-        """Words that cannot be read."""
+        """The error for words that do not fit the usage."""
         return WordsError(f"expected: {self.line()}")
 
 
 def without_one_way(words: Words) -> tuple[list[str], bool]:
-    """The other words, and whether only one direction is meant."""
+    """(words without `one-way`, whether it was among them)."""
     return [word for word in words if word != ONE_WAY], ONE_WAY in words
 
 
 def options(words: Words, names: Words) -> tuple[list[str], dict[str, str]]:
-    """The other words, and the pairs of a name and a value that were among them."""
+    """(other words, mapping name -> value of the options among the words)."""
     rest, said = list(words), {}
     for name in names:
         if name in rest:
@@ -51,24 +51,37 @@ def options(words: Words, names: Words) -> tuple[list[str], dict[str, str]]:
 
 
 def words_after(word: str, words: Words) -> str:
-    """The words that must follow another one, as one text."""
+    """The words after another word, as one text.
+
+    Raises:
+        WordsError: there are none.
+    """
     if not words:
         raise WordsError(f"expected something after {word}")
     return " ".join(words)
 
 
 def number(what: str, word: str) -> int:
-    """A whole number."""
+    """Parse a whole number.
+
+    Raises:
+        WordsError: the word is not a whole number.
+    """
     if not word.removeprefix("-").removeprefix("+").isdecimal():
         raise WordsError(f"expected a whole number of {what}, not {word}")
     return int(word)
 
 
 def code(what: str, word: str, codes: type[IntEnum]) -> int:
-    """A code of RocketMQ's, by its number or its name.
+    """Parse a code of RocketMQ, given as a number or a name.
 
     Args:
         what: `request code` or `response code`.
+        word: to parse.
+        codes: all codes with names.
+
+    Raises:
+        WordsError: the word is neither a number nor a name.
     """
     if word.isdecimal():
         return int(word)

@@ -1,4 +1,4 @@
-"""The few SVG pieces a picture over time is made of."""
+"""SVG elements for pictures over time."""
 
 from collections.abc import Iterable
 from html import escape
@@ -7,9 +7,9 @@ import attrs
 
 TICKS_MAX = 13
 CHARACTER_PX = 6.2
-"""Width of a character of a label, about."""
+"""Approximate width of a character of a label."""
 BAR_PX_MIN = 1.0
-"""What lasted a moment is still seen."""
+"""Minimum width of a bar, so that short intervals are visible."""
 
 Label = tuple[int, int, str, str]
 """start_ns, end_ns, text, when."""
@@ -17,19 +17,19 @@ Label = tuple[int, int, str, str]
 
 @attrs.frozen
 class Axis:
-    """Time from left to right."""
+    """The time axis, from left to right."""
 
     left: int
     right: int
     end_ns: int
 
     def x(self, t_ns: int) -> float:
-        """Where an instant is."""
+        """The x coordinate of an instant."""
         share = t_ns / self.end_ns if self.end_ns else 0.0
         return round(self.left + (self.right - self.left) * min(max(share, 0.0), 1.0), 1)
 
     def ticks(self) -> list[tuple[float, str]]:
-        """Places and labels of round seconds."""
+        """(x, label) of ticks at round seconds."""
         step_s = next(
             size * 10**power
             for power in range(-3, 9)
@@ -40,7 +40,7 @@ class Axis:
         return [(self.x(round(n * step_s * 1e9)), f"{n * step_s:g} s") for n in range(count + 1)]
 
     def label_at(self, t_ns: int, label: str) -> tuple[float, str]:
-        """Where a label that belongs to an instant goes: behind it, or before it near the right edge."""
+        """(x, text-anchor) of the label of an instant: to its right, or to its left near the right edge."""
         x = self.x(t_ns)
         if x + len(label) * CHARACTER_PX > self.right:
             return self.right, "end"
@@ -48,9 +48,10 @@ class Axis:
 
 
 def label_lanes(axis: Axis, labels: Iterable[Label]) -> list[tuple[int, Label]]:
-    """Spread labels over as few lanes as keep them apart.
+    """Assign labels to as few lanes as possible without overlap.
 
     Args:
+        axis: of the picture.
         labels: in order of their start.
 
     Returns:
@@ -73,7 +74,7 @@ def label_lanes(axis: Axis, labels: Iterable[Label]) -> list[tuple[int, Label]]:
 
 
 def element(name: str, content: str = "", /, **attributes: object) -> str:
-    """One element; a trailing underscore of an attribute's name is dropped, its value escaped."""
+    """An SVG element; a trailing underscore of an attribute's name is removed, and its value is escaped."""
     written = "".join(f' {key.rstrip("_")}="{escape(str(value))}"' for key, value in attributes.items())
     return f"<{name}{written}>{content}</{name}>" if content else f"<{name}{written}/>"
 
@@ -101,5 +102,5 @@ def band(
 
 
 def titled(content: str, title: str) -> str:
-    """Something that says what it is while the pointer rests on it."""
+    """Content with a tooltip."""
     return f"<g><title>{escape(title)}</title>{content}</g>"

@@ -1,4 +1,7 @@
-"""What a report is made of: plain rows, one class per table, times in emulated nanoseconds."""
+"""The findings of an analysis as frozen values: the report, and one class per table of it.
+
+Times are emulated nanoseconds since the run began.
+"""
 
 import json
 from enum import StrEnum
@@ -30,14 +33,14 @@ class Divergence:
     views_max: int
     open: bool
     camps: tuple[Camp, ...]
-    """The constellation that lasted longest."""
+    """The camps of the constellation that lasted longest."""
     camps_ns: int
     violation: bool
 
 
 @attrs.frozen
 class Overlap:
-    """A queue had two owners or more."""
+    """A queue had two or more owners."""
 
     queue: GroupQueue
     start_ns: int
@@ -50,7 +53,7 @@ class Overlap:
 
 @attrs.frozen
 class Orphan:
-    """A queue had no owner although its group was alive."""
+    """A queue had no owner although its group had a live member."""
 
     queue: GroupQueue
     start_ns: int
@@ -61,7 +64,7 @@ class Orphan:
 
 @attrs.frozen
 class Agreement:
-    """How long a layer took to come to rest after a disturbance."""
+    """Time that a layer took to agree after a disturbance."""
 
     layer: str
     t_ns: int
@@ -69,11 +72,11 @@ class Agreement:
     what: tuple[str, ...]
     took_ns: int
     open: bool
-    """It had not come to rest when the next disturbance came, or the end."""
+    """Whether it had not agreed by the next disturbance or the end of the run."""
 
 
 @attrs.frozen
-class Phase:
+class RunPhase:
     """Divergence between one disturbance and the next, integrated over subjects and queues."""
 
     start_ns: int
@@ -110,7 +113,7 @@ class FaultSpan:
 
 @attrs.frozen
 class LifeMark:
-    """A process was started, stopped, killed, suspended or resumed after the run had settled."""
+    """A process was started, stopped, killed, suspended or resumed after the first agreement."""
 
     t_ns: int
     node: str
@@ -119,7 +122,7 @@ class LifeMark:
 
 @attrs.frozen
 class DutySpan:
-    """Who of a broker group ran the special services from one change to the next."""
+    """The members of a broker group that ran the special services, from one change to the next."""
 
     broker_name: str
     kind: str
@@ -132,7 +135,7 @@ class DutySpan:
 
 @attrs.frozen
 class Disorder:
-    """A listener had messages of an ordered queue without holding the broker's lock (V3)."""
+    """A listener consumed messages of an ordered queue without the broker's lock (V3)."""
 
     queue: GroupQueue
     node: str
@@ -140,13 +143,13 @@ class Disorder:
     end_ns: int
     messages: int
     disordered: bool
-    """Somebody else held the lock meanwhile."""
+    """Whether another client held the lock meanwhile."""
     violation: bool
 
 
 @attrs.frozen
 class OffsetSlip:
-    """A commit or a start that was not where the last commit was (V4, V5)."""
+    """A commit below the last one, or a start that differs from it (V4, V5)."""
 
     queue: GroupQueue
     what: str
@@ -173,20 +176,20 @@ class HalfView:
 
 
 @attrs.frozen
-class Loss:
-    """Messages of a queue that nobody will consume (V7)."""
+class LostMessages:
+    """Messages of a queue that will never be consumed (V7)."""
 
     queue: GroupQueue
     first_offset: int
     last_offset: int
     lost: int
     skipped: int
-    """Of these: jumped over by a new owner's start."""
+    """How many of them a new owner's start skipped."""
 
 
 @attrs.frozen
 class DeadLetters:
-    """Messages that a group gave up."""
+    """Messages that a group sent to its dead-letter topic."""
 
     group: str
     dead_letters: int
@@ -194,19 +197,19 @@ class DeadLetters:
 
 @attrs.frozen(kw_only=True)
 class Invariants:
-    """V3 to V7, beside the overlaps (V1) and orphans (V2) of the report."""
+    """The findings of V3 to V7; V1 and V2 are the overlaps and orphans of the report."""
 
     disorders: tuple[Disorder, ...]
     offset_slips: tuple[OffsetSlip, ...]
     half_views: tuple[HalfView, ...]
-    losses: tuple[Loss, ...]
+    losses: tuple[LostMessages, ...]
     dead_letters: tuple[DeadLetters, ...]
     """Not judged."""
 
 
 @attrs.frozen
 class Duplicates:
-    """Consumptions of a queue's messages beyond the first."""
+    """Number of repeated consumptions of a queue's messages."""
 
     queue: GroupQueue
     duplicates: int
@@ -214,7 +217,7 @@ class Duplicates:
 
 @attrs.frozen
 class HandOver:
-    """What a change of owner cost; see `hand_overs`."""
+    """The cost of a change of owner; see `emulator.analysis.hand_overs`."""
 
     queue: GroupQueue
     acquired_ns: int
@@ -232,7 +235,7 @@ class HandOver:
 
 @attrs.frozen
 class Idle:
-    """Members of a group without a queue of a topic, when the run ended."""
+    """Members of a group without a queue of a topic at the end of the run."""
 
     group: str
     topic: str
@@ -244,7 +247,7 @@ class Idle:
 
 @attrs.frozen
 class Skew:
-    """The fewest and the most queues that a member has over all topics, when the run ended."""
+    """The fewest and the most queues of a member over all topics at the end of the run."""
 
     group: str
     topics: int
@@ -255,7 +258,7 @@ class Skew:
 
 @attrs.frozen(kw_only=True)
 class Limits:
-    """What rebalancing costs and cannot even out; measured, not judged."""
+    """Costs and limits of rebalancing; measured, not judged."""
 
     duplicates: tuple[Duplicates, ...]
     hand_overs: tuple[HandOver, ...]
@@ -264,13 +267,13 @@ class Limits:
 
 
 class Verdict(StrEnum):
-    """What a run proved."""
+    """The verdict about a run."""
 
     VALID = "valid"
-    """Nothing diverged for longer than a rebalance round."""
+    """No oracle was violated."""
     INVALID = "invalid"
     UNKNOWN = "unknown"
-    """The trace is incomplete, or holds nothing to judge."""
+    """The trace is incomplete, or contains nothing to judge."""
 
 
 EXIT_STATUS = {Verdict.VALID: 0, Verdict.INVALID: 1, Verdict.UNKNOWN: 2}
@@ -278,7 +281,7 @@ EXIT_STATUS = {Verdict.VALID: 0, Verdict.INVALID: 1, Verdict.UNKNOWN: 2}
 
 @attrs.frozen
 class Report:
-    """What the analysis of one run found; all rows in order of time."""
+    """The judged report of one run; all rows are in order of time."""
 
     run_id: str
     scenario: str
@@ -287,10 +290,10 @@ class Report:
     digest: str
     end_ns: int
     round_ms: int
-    """What lasts no longer than this is baseline."""
+    """Longest divergence that is baseline, in ms."""
     verdict: Verdict
     reasons: tuple[str, ...]
-    """Why it is not valid, one sentence each; empty where it is."""
+    """Why the run is not valid, one sentence each; empty if it is."""
     views: tuple[Divergence, ...]
     """Consumers that allocated from different views: judged."""
     overlaps: tuple[Overlap, ...]
@@ -301,16 +304,16 @@ class Report:
     """Judged."""
     limits: Limits
     beliefs: tuple[Divergence, ...]
-    """Other beliefs that differed, for explanation; not judged."""
+    """Other beliefs that differed; explains, but is not judged."""
     agreement: tuple[Agreement, ...]
-    phases: tuple[Phase, ...]
+    phases: tuple[RunPhase, ...]
     duties: tuple[DutySpan, ...]
-    """Of broker groups in which it changed; not judged."""
+    """Broker groups in which the special services moved; not judged."""
     holds: tuple[Hold, ...]
     faults: tuple[FaultSpan, ...]
     marks: tuple[LifeMark, ...]
     names: dict[str, str]
-    """Address -> node, to tell people who a client id is."""
+    """Mapping address -> node, to show client ids as names."""
 
     @property
     def exit_status(self) -> int:

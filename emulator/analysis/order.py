@@ -1,11 +1,11 @@
-"""Oracle V3 `order`: messages of an ordered group that a consumer had while it did not hold the broker's lock.
+"""Oracle V3 `order`: messages of an ordered group that a consumer consumed without the broker's lock.
 
-A group is ordered while brokers lock queues for it. The listener may have a
-message of such a queue only while a broker of that name holds the queue locked
-for its client. A stretch outside is told from its first to its last message.
-It breaks the order where the queue was locked for somebody else meanwhile;
-where nobody held it (a broker forgot its locks, its owners renew them within
-20 s) the stretch is baseline unless it outlasts a round.
+A group is ordered if brokers lock queues for it. A listener may consume a
+message of such a queue only while a broker of that name has locked the queue
+for its client. A stretch without the lock lasts from its first to its last
+message. It is a violation if the queue was locked for another client meanwhile.
+If no client held the lock (a restarted broker has no locks, and owners renew
+them within 20 s) the stretch is baseline unless it outlasts a round.
 """
 
 import json
@@ -29,10 +29,10 @@ _COLUMNS = ["what", "node", "client_id", "text", "offset"]
 
 
 def order(beliefs: DataFrame, messages: DataFrame, lifecycle: DataFrame) -> DataFrame:
-    """Stretches in which a listener had messages of a queue that no broker had locked for it.
+    """Stretches in which a listener consumed messages of a queue that no broker had locked for it.
 
     Returns:
-        run, group, topic, broker_name, queue_id, node, start_ns, end_ns, messages, disordered (somebody else held
+        run, group, topic, broker_name, queue_id, node, start_ns, end_ns, messages, disordered (another client held
         the lock meanwhile).
     """
     rows = beliefs.where(F.col("kind") == BeliefKind.QUEUE_LOCKS.value).withColumnRenamed("subject", "group")
@@ -51,7 +51,7 @@ def order(beliefs: DataFrame, messages: DataFrame, lifecycle: DataFrame) -> Data
         .join(ordered, ["run", "group"])
         .select(*_common(), F.col("event").alias("what"), "node", "client_id", queue.alias("text"), "offset")
     )
-    return sweep(locks.union(consumed), ["run", "group"], _COLUMNS, _RESULT, stretches_outside)
+    return sweep(locks.union(consumed), ["run", "group"], _COLUMNS, _RESULT, unlocked_stretches)
 
 
 def _common() -> list[str]:
@@ -64,7 +64,7 @@ def _none() -> Any:
 
 @attrs.define
 class _Stretch:
-    """Messages of one consumer outside its lock, so far."""
+    """Messages of one consumer without the lock, so far."""
 
     start_ns: int
     end_ns: int
@@ -72,8 +72,8 @@ class _Stretch:
     disordered: bool = False
 
 
-def stretches_outside(instants: Instants) -> Iterator[tuple[Any, ...]]:
-    """The machine of `order`: rows of what, node, client_id, text (holders, or the queue), offset."""
+def unlocked_stretches(instants: Instants) -> Iterator[tuple[Any, ...]]:
+    """The state machine of `order`: rows of what, node, client_id, text (holders, or the queue), offset."""
     holders: dict[str, dict[str, str]] = {}
     open_: dict[tuple[str, str], _Stretch] = {}
     for t_ns, rows in instants:
@@ -84,16 +84,16 @@ def stretches_outside(instants: Instants) -> Iterator[tuple[Any, ...]]:
             holding = [locks[text] for locks in holders.values() if text in locks]
             if client_id in holding:
                 if (text, node) in open_:
-                    yield _told(text, node, open_.pop((text, node)))
+                    yield _result(text, node, open_.pop((text, node)))
                 continue
             stretch = open_.setdefault((text, node), _Stretch(t_ns, t_ns))
             stretch.end_ns = t_ns
             stretch.messages += 1
             stretch.disordered = stretch.disordered or bool(holding)
     for (text, node), stretch in open_.items():
-        yield _told(text, node, stretch)
+        yield _result(text, node, stretch)
 
 
-def _told(queue: str, node: str, stretch: _Stretch) -> tuple[Any, ...]:
+def _result(queue: str, node: str, stretch: _Stretch) -> tuple[Any, ...]:
     topic, broker_name, queue_id = queue.rsplit("@", 2)
     return topic, broker_name, int(queue_id), node, *attrs.astuple(stretch)

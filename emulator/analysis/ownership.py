@@ -1,4 +1,4 @@
-"""When processes end, and when a consumer group has somebody alive."""
+"""Ownership of queues: holds, oracle V1 `overlap` and oracle V2 `orphan`, and the ends of processes."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -26,15 +26,16 @@ def process_ends(lifecycle: DataFrame) -> DataFrame:
 
 
 def with_ends(rows: DataFrame, key: list[str], lifecycle: DataFrame, gone: dict[str, str]) -> DataFrame:
-    """Rows of processes, and one more row per key and process that ends it.
+    """Add a row for the end of each process that holds something.
 
     Args:
         rows: has run, node, incarnation, seq, t_ns, the columns of `key` and those of `gone`.
-        key: what a process holds something about.
-        gone: column -> text it has in the row that ends it.
+        key: columns that identify what a process holds.
+        lifecycle: table of the trace.
+        gone: mapping column -> text in the added rows.
 
     Returns:
-        key, node, incarnation, seq, t_ns and the columns of `gone`; nothing a process said after its end.
+        key, node, incarnation, seq, t_ns and the columns of `gone`, without rows after the end of a process.
     """
     ends = F.broadcast(process_ends(lifecycle))
     known = rows.join(ends, list(PROCESS), "left").where("end_seq IS NULL OR seq < end_seq")
@@ -49,13 +50,13 @@ def with_ends(rows: DataFrame, key: list[str], lifecycle: DataFrame, gone: dict[
 
 
 def group_alive(lifecycle: DataFrame) -> DataFrame:
-    """When consumer groups come to life and die out.
+    """When consumer groups have live members.
 
-    A process is a member of the groups that its `started` or `ready` row lists,
-    from the first such row until it ends; suspended processes are alive.
+    A process is a member of the groups in its `started` or `ready` row, from the
+    first such row until it ends; a suspended process is alive.
 
     Returns:
-        run, group, t_ns, alive_step: +1 where a first member appears, -1 where the last one is gone.
+        run, group, t_ns, alive_step: +1 if the first member appears, -1 if the last one ends.
     """
     consumers = lifecycle.where("role = 'consumer'")
     named = consumers.where(F.col("event").isin(LifecycleEvent.STARTED.value, LifecycleEvent.READY.value))
@@ -84,7 +85,7 @@ QUEUE = ["run", "group", "topic", "broker_name", "queue_id"]
 
 
 def ownership_changes(ownership: DataFrame, lifecycle: DataFrame) -> DataFrame:
-    """Rows in which a process gains or loses a queue; the end of a process loses all it has.
+    """Rows in which a process gains or loses a queue; at its end it loses all its queues.
 
     Returns:
         the queue, node, incarnation, seq, t_ns, event (acquired or dropped).
@@ -95,7 +96,7 @@ def ownership_changes(ownership: DataFrame, lifecycle: DataFrame) -> DataFrame:
 
 
 def holds(ownership: DataFrame, lifecycle: DataFrame, runs: DataFrame) -> DataFrame:
-    """Each uninterrupted hold of a process on a queue.
+    """The uninterrupted holds of processes on queues.
 
     Returns:
         the queue, node, incarnation, start_ns, end_ns, open.
@@ -121,8 +122,8 @@ def overlap(ownership: DataFrame, lifecycle: DataFrame, runs: DataFrame) -> Data
     """Maximal intervals in which a queue has at least two owners.
 
     Returns:
-        run, group, topic, broker_name, queue_id, start_ns, end_ns, owners_max, owners (names of all who owned it
-        meanwhile, ordered), open.
+        run, group, topic, broker_name, queue_id, start_ns, end_ns, owners_max, owners (names of all owners
+        meanwhile, sorted), open.
     """
     changes = ownership_changes(ownership, lifecycle)
     found = sweep(changes, QUEUE, ["node", "incarnation", "event"], _RESULT, overlapping_intervals)
@@ -131,7 +132,7 @@ def overlap(ownership: DataFrame, lifecycle: DataFrame, runs: DataFrame) -> Data
 
 
 def overlapping_intervals(instants: Instants) -> Iterator[tuple[Any, ...]]:
-    """The machine of `overlap`: rows of node, incarnation, event.
+    """The state machine of `overlap`: rows of node, incarnation, event.
 
     Yields:
         start_ns, end_ns (-1: open), owners_max, owners.
@@ -165,7 +166,10 @@ def orphan(ownership: DataFrame, lifecycle: DataFrame, runs: DataFrame, held: Da
     """Maximal intervals in which a queue has no owner while its group has a live consumer.
 
     Args:
-        held: what `holds` answers for the same tables, where it is there already.
+        ownership: table of the trace.
+        lifecycle: table of the trace.
+        runs: run, end_ns.
+        held: result of `holds` for the same tables, if it exists already.
 
     Returns:
         run, group, topic, broker_name, queue_id, start_ns, end_ns, open.
@@ -178,7 +182,7 @@ def orphan(ownership: DataFrame, lifecycle: DataFrame, runs: DataFrame, held: Da
         .groupBy(*QUEUE)
         .agg(F.min("t_ns").alias("t_ns"))
     )
-    # Only the births and deaths of whole groups are spread over their queues, so the join stays small.
+    # Only the changes of whole groups are joined with their queues, so the join stays small.
     alive = group_alive(lifecycle).join(first.drop("t_ns"), ["run", "group"])
     steps = (
         _steps(held, "start_ns", owners=1)

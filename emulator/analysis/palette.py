@@ -1,8 +1,8 @@
-"""Colours of the picture, and its style sheet for light and dark."""
+"""The colours of pictures, and their style sheet for light and dark mode."""
 
 from collections.abc import Iterable
 
-# Wong's colours without vermillion, then Tol's: told apart by colour-blind eyes, none near the red of an orphan.
+# Wong's colours without vermillion, then Tol's: distinct for colour-blind people, none near the red of an orphan.
 OWNER_COLOURS = (
     "#0072b2",
     "#e69f00",
@@ -53,18 +53,18 @@ svg .inside.pale { fill: #ffffff; }
 
 
 def colour_of(names: Iterable[str]) -> dict[str, str]:
-    """Give each name a colour, in the order given; colours repeat after the last one."""
+    """Mapping name -> colour, in the order of the names; colours repeat after the last one."""
     return {name: OWNER_COLOURS[number % len(OWNER_COLOURS)] for number, name in enumerate(names)}
 
 
 def is_dark(colour: str) -> bool:
-    """Whether white text reads better on it than black."""
+    """Whether white text is more readable on a colour than black text."""
     red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
     return 299 * red + 587 * green + 114 * blue < 128_000
 
 
 def highlight_rules(classes: Iterable[str]) -> str:
-    """Style that dims all other owners while the pointer is on one of the legend."""
+    """CSS rules that dim all other owners while the pointer is on one in the legend."""
     return "".join(
         f"body:has(.legend .{name}:hover) svg.chart .own:not(.{name}) {{ fill-opacity: .12; }}\n" for name in classes
     )

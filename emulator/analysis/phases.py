@@ -1,4 +1,4 @@
-"""The instants from which agreement is timed, and which divide a run into phases."""
+"""Disturbances, the time to agreement after each, and the phases between them."""
 
 from enum import StrEnum
 
@@ -19,10 +19,10 @@ DISTURBING = (
 
 
 def disturbances(faults: DataFrame, lifecycle: DataFrame, agreed: DataFrame) -> DataFrame:
-    """Everything that may bring views or ownership out of agreement, one row per instant.
+    """Events that may disturb the agreement of views or ownership, one row per instant.
 
-    Each begin and end of a fault counts; a lifecycle event counts once
-    everything was agreed for the first time, so that start-up does not.
+    Each begin and end of a fault counts; a lifecycle event counts only after the
+    first agreement, so that start-up is left out.
 
     Args:
         agreed: run, agreed_ns, from `first_agreement`.
@@ -46,7 +46,7 @@ def disturbances(faults: DataFrame, lifecycle: DataFrame, agreed: DataFrame) -> 
 
 
 def lifecycle_disturbances(lifecycle: DataFrame, agreed: DataFrame) -> DataFrame:
-    """The rows of `lifecycle` that disturb: those of `DISTURBING` after the first agreement of their run."""
+    """Rows of `lifecycle` with an event of `DISTURBING` after the first agreement of their run."""
     return (
         lifecycle.where(F.col("event").isin([event.value for event in DISTURBING]))
         .join(F.broadcast(agreed), "run")
@@ -55,10 +55,10 @@ def lifecycle_disturbances(lifecycle: DataFrame, agreed: DataFrame) -> DataFrame
 
 
 def fault_spans(faults: DataFrame, runs: DataFrame) -> DataFrame:
-    """Each fault from its begin to its end.
+    """The faults, each from its begin to its end.
 
     Returns:
-        run, fault_id, kind, subject, start_ns, end_ns, open (it was still there at the end of the run).
+        run, fault_id, kind, subject, start_ns, end_ns, open (it was still active at the end of the run).
     """
     began = F.col("event") == "begin"
     spans = faults.groupBy("run", "fault_id").agg(
@@ -84,7 +84,7 @@ def fault_spans(faults: DataFrame, runs: DataFrame) -> DataFrame:
 
 
 def first_agreement(beliefs: DataFrame, ownership: DataFrame, divergent: DataFrame) -> DataFrame:
-    """First instant at which there are views and owners, and nobody disagrees.
+    """The first instant at which there are views and owners, and all agree.
 
     Args:
         divergent: intervals of all layers; run, start_ns, end_ns, open.
@@ -120,7 +120,7 @@ def first_agreement(beliefs: DataFrame, ownership: DataFrame, divergent: DataFra
 
 
 class Layer(StrEnum):
-    """What has to agree."""
+    """The layers that must agree."""
 
     VIEWS = "views"
     OWNERSHIP = "ownership"
@@ -139,7 +139,8 @@ def agreement(disturbances: DataFrame, divergent: DataFrame, runs: DataFrame) ->
 
     Args:
         disturbances: run, t_ns, what.
-        divergent: as `layered` gives it.
+        divergent: as `layered` returns it.
+        runs: run, end_ns.
 
     Returns:
         run, layer, t_ns, next_ns (next disturbance or end of the run), what, took_ns (up to next_ns where open), open.
@@ -158,8 +159,8 @@ def agreement(disturbances: DataFrame, divergent: DataFrame, runs: DataFrame) ->
         .crossJoin(F.broadcast(_layers(runs)))
     )
     reach = F.struct("end_ns", "open")
-    # One running maximum answers all windows: at next_ns it is the furthest end of what began before.
-    # `asks` sorts a question before the intervals that begin at its instant.
+    # One running maximum answers all windows: at next_ns it is the latest end of the intervals that began before.
+    # `asks` sorts a question before the intervals that begin at the same instant.
     questions = windows.select("run", "layer", F.col("next_ns").alias("at_ns"), F.lit(0).alias("asks"))
     questions = questions.withColumn("reach", F.lit(None).cast("struct<end_ns: bigint, open: boolean>"))
     answers = divergent.select("run", "layer", F.col("start_ns").alias("at_ns"), F.lit(1), reach.alias("reach"))
@@ -170,7 +171,7 @@ def agreement(disturbances: DataFrame, divergent: DataFrame, runs: DataFrame) ->
         .where("asks = 0")
         .select("run", "layer", F.col("at_ns").alias("next_ns"), "reached")
     )
-    # `least` would skip the null of a layer in which nothing ever diverged.
+    # `least` would ignore the null of a layer that never diverged.
     rest_ns = F.coalesce("reached.end_ns", "t_ns")
     beyond = (~F.col("last") & (rest_ns >= F.col("next_ns"))) | F.coalesce("reached.open", F.lit(False))
     return windows.join(reached, ["run", "layer", "next_ns"], "left").select(
@@ -195,7 +196,7 @@ MEASURES = ("view", "overlap", "orphan")
 def phases(
     disturbances: DataFrame, views: DataFrame, overlaps: DataFrame, orphans: DataFrame, runs: DataFrame
 ) -> DataFrame:
-    """Integrate each oracle over the phases of a run.
+    """Total duration of the findings of each oracle in each phase of a run.
 
     Args:
         disturbances: run, t_ns, what; the first phase begins with the run and has an empty `what`.
@@ -218,7 +219,7 @@ def phases(
     )
     by_time = Window.partitionBy("run").orderBy("t_ns")
     levels = [F.sum(name).over(by_time).alias(name) for name in MEASURES]
-    # A phase begins at an instant of its own, so what lasts from one instant to the next lies within one phase.
+    # Each phase begins at one of the instants, so a piece between two instants lies within one phase.
     pieces = (
         bounds.union(_steps(views, "view"))
         .union(_steps(overlaps, "overlap"))

@@ -1,6 +1,6 @@
-"""Queue ownership over time as one HTML file: who owned what, where nobody did, where two did, and which fault was on.
+"""A picture of queue ownership over time, as one HTML file: owners, overlaps, orphans, and faults.
 
-No script and nothing from outside: the file works offline and can be mailed.
+The file contains no script and loads nothing, so it works offline and can be mailed.
 """
 
 from collections.abc import Iterable
@@ -24,14 +24,14 @@ LANE_PX = 15
 HEAD_PX = 22
 VIEW_PX = 9
 NEAR_PX = 14
-"""Names that begin this near to one in the row above are left out."""
+"""A name is left out if the row above has the same name within this distance."""
 
 
 def draw(report: Report, path: Path | str) -> Path:
     """Draw queue ownership over time.
 
     Args:
-        report: what `analyze` found.
+        report: as `analyze` returns it.
         path: the HTML file to write.
 
     Returns:
@@ -106,7 +106,7 @@ def _hatch(name: str, colours: Iterable[str]) -> str:
 
 
 _Name = tuple[str, float]
-"""A name and where it begins."""
+"""A name and its x coordinate."""
 
 
 @attrs.frozen
@@ -120,7 +120,7 @@ class _Section:
 
 @attrs.define
 class _Chart:
-    """Lays the rows out from top to bottom; what is behind and what is in front are collected apart."""
+    """Lays out the rows from top to bottom; background and foreground are collected separately."""
 
     report: Report
     colours: dict[str, str]
@@ -143,7 +143,7 @@ class _Chart:
             self.orphans.setdefault(none.queue, []).append(none)
         self.axis = Axis(LEFT, WIDTH - RIGHT, self.report.end_ns)
         rows = sum(len(section.queues) for section in self._sections())
-        # So that 64 rows fit a screen.
+        # So that 64 rows fit on a screen.
         self.row_px = 20 if rows <= 24 else 15 if rows <= 48 else 12
 
     def svg(self) -> str:
@@ -186,13 +186,13 @@ class _Chart:
         return [_Section(group, topic, tuple(members)) for (group, topic), members in sections.items()]
 
     def _faults(self, y: int) -> int:
-        """Faults, and what befell processes, with their labels; returns where they end."""
+        """Draw faults and stages of processes with their labels; returns the y coordinate below them."""
         covered = {t: None for fault in self.report.faults for t in (fault.start_ns, fault.end_ns)}
         labels = [
             (f.start_ns, f.end_ns, f"{f.kind} {f.subject}", f"{seconds(f.start_ns)} to {seconds(f.end_ns)}")
             for f in self.report.faults
         ]
-        # An operator's suspend is a fault and a stage of a process's life: one label is enough.
+        # A fault such as suspend is also a stage of a process: one label is enough.
         labels += [
             (mark.t_ns, mark.t_ns, f"{mark.node} {mark.event.replace('_', ' ')}", f"at {seconds(mark.t_ns)}")
             for mark in self.report.marks
@@ -258,7 +258,7 @@ class _Chart:
             self.front.append(titled(bar, _about(none, "nobody owns it")))
 
     def _names(self, queue: GroupQueue, y: int, above: list["_Name"]) -> list["_Name"]:
-        """Write owners' names into bars that are wide enough, once per block of equal rows."""
+        """Write owners' names into wide bars, once per block of equal rows; returns the names of this row."""
         names = []
         for hold in self.holds.get(queue, []):
             two = self.overlaps.get(queue, [])

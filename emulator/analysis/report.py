@@ -1,4 +1,4 @@
-"""One run judged: what diverged, for how long, and whether that is more than every healthy rebalance shows."""
+"""The report of one run: divergence, its duration, and whether it is more than the baseline."""
 
 from collections import Counter
 from html import escape
@@ -22,8 +22,8 @@ from emulator.analysis.findings import (
     LifeMark,
     Orphan,
     Overlap,
-    Phase,
     Report,
+    RunPhase,
     Verdict,
 )
 from emulator.analysis.frames import Frames, read_frames, segment_rows
@@ -49,36 +49,36 @@ from emulator.trace.schema import BELIEFS, OWNERSHIP
 from nodes.beliefs import BeliefKind
 
 SHOWN_KINDS = (BeliefKind.CONSUMER_IDS, BeliefKind.ROUTE, BeliefKind.LIVE_BROKERS)
-"""Kinds that nodes share and may disagree on; the remaining ones differ between healthy nodes."""
+"""Kinds about which healthy nodes agree; the other kinds differ between healthy nodes."""
 _COLUMNS = 120
 _LINE_PX, _AROUND_PX = 20, 230
 
 
 @attrs.frozen
 class ShownReport(Report):
-    """A report that a notebook shows."""
+    """A report that notebooks show as a picture with tables."""
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - IPython's
         return {"text/plain": as_text(self), "text/html": as_html(self)}
 
 
 def analyze(run_dir: Path | str, spark: SparkSession | None = None, *, round_ms: int = REBALANCE_ROUND_MS) -> Report:
-    """Judge one run.
+    """Analyze and judge one run.
 
     Args:
         run_dir: the run directory, `runs/<run-id>`.
-        spark: session to use; one is started on this machine where there is none.
-        round_ms: divergence up to this long is baseline, longer is a violation.
+        spark: session to use; None: a local session is started.
+        round_ms: longest baseline; longer divergence is a violation.
 
     Raises:
-        NotARunError: the directory is not a run that this version can read, or a segment of it is damaged.
-        JavaNotFoundError: Spark has no Java to run on.
+        NotARunError: the directory is not a run that this version can read, or a segment is damaged.
+        JavaNotFoundError: there is no Java for Spark.
     """
     return judge(open_run(run_dir), spark, round_ms=round_ms)
 
 
 def judge(run: RunDirectory, spark: SparkSession | None = None, *, round_ms: int = REBALANCE_ROUND_MS) -> Report:
-    """As `analyze`, of a run that has been opened already, or still goes on."""
+    """As `analyze`, for a run that has been opened already, or is still under way."""
     counts = segment_rows(run)
     doubts = _doubts(run, counts)
     rows = sum(counts.values())
@@ -86,8 +86,7 @@ def judge(run: RunDirectory, spark: SparkSession | None = None, *, round_ms: int
     found = _collect(frames, round_ms)
     reasons = _violations(found, round_ms)
     manifest = run.manifest
-    # A violation that was seen stays one, however much of the trace is missing; an experiment that was broken off
-    # has no result at all.
+    # A violation stays one, however much of the trace is missing; an interrupted run has no result at all.
     broken_off = _broken_off(run)
     verdict = Verdict.INVALID if reasons else Verdict.UNKNOWN if doubts else Verdict.VALID
     if broken_off:
@@ -109,7 +108,7 @@ def judge(run: RunDirectory, spark: SparkSession | None = None, *, round_ms: int
 
 def _collect(frames: Frames, round_ms: int) -> dict[str, Any]:
     runs, life = frames.runs, frames.lifecycle
-    # Checkpoints: several questions are asked of each of these, and long plans cost more than their small results.
+    # Checkpoints: several queries use each of these, and long plans cost more than their small results.
     every = view_camps(frames.beliefs, life, runs, BeliefKind.VIEW, *SHOWN_KINDS).localCheckpoint()
     views = every.where(F.col("kind") == BeliefKind.VIEW.value)
     overlaps = overlap(frames.ownership, life, runs).localCheckpoint()
@@ -180,12 +179,12 @@ def _agreement(row: Row) -> Agreement:
     return Agreement(row.layer, row.t_ns, row.next_ns, tuple(row.what), row.took_ns, row.open)
 
 
-def _phase(row: Row) -> Phase:
-    return Phase(row.start_ns, row.end_ns, tuple(row.what), row.view_ns, row.overlap_ns, row.orphan_ns)
+def _phase(row: Row) -> RunPhase:
+    return RunPhase(row.start_ns, row.end_ns, tuple(row.what), row.view_ns, row.overlap_ns, row.orphan_ns)
 
 
 def _changing(rows: list[Row]) -> tuple[DutySpan, ...]:
-    """The spans of groups that have more than one: a broker that runs them from its start to the end tells nothing."""
+    """The spans of groups with more than one span; a single span from start to end says nothing."""
     spans = [DutySpan(row.subject, row.kind, row.start_ns, row.end_ns, tuple(row.nodes), row.open) for row in rows]
     of_group = Counter(span.broker_name for span in spans)
     return tuple(span for span in spans if of_group[span.broker_name] > 1)
@@ -216,7 +215,7 @@ def _violations(found: dict[str, Any], round_ms: int) -> list[str]:
 
 
 def _broken_off(run: RunDirectory) -> list[str]:
-    """Why the run as a whole proves nothing."""
+    """Why the run as a whole has no result."""
     crashes = [f"{crash}: the emulator has a bug" for crash in run.manifest.get("crashes", ())]
     if run.manifest.get("ended", "complete") == "complete":
         return crashes
@@ -224,7 +223,7 @@ def _broken_off(run: RunDirectory) -> list[str]:
 
 
 def _doubts(run: RunDirectory, counts: dict[str, int]) -> list[str]:
-    """Why nothing may be concluded from the absence of violations."""
+    """Why the absence of violations proves nothing."""
     promised: dict[str, int] = dict(run.manifest["rows"])
     doubts = [
         f"{name}: {there} of the {promised.get(name, 0)} rows that the manifest promises are there"
@@ -245,7 +244,7 @@ def as_text(report: Report) -> str:
 
 
 def as_html(report: Report) -> str:
-    """The picture in a frame of its own, so that neither its style nor the notebook's reaches the other."""
+    """The picture in an iframe, so that its style and the notebook's do not mix, and the tables."""
     queues = {hold.queue: None for hold in report.holds}
     sections = {(queue.group, queue.topic): None for queue in queues}
     lines = len(queues) + len(report.reasons) + 2 * len(sections) + len(report.faults)

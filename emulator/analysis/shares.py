@@ -1,9 +1,9 @@
-"""Who has how much at the end of a run: idle consumers, and shares that several topics make uneven.
+"""The shares of members at the end of a run: idle consumers, and uneven shares over several topics.
 
-* idle: live members of a group without a queue of a topic. Averagely and by circle no fewer than members beyond the
-  number of queues can be idle.
-* skew: the queues of a member over all topics of its group, retry topics apart. Averagely the remainder of each topic
-  goes to the first members, so with several topics the same ones get all remainders.
+* idle: live members of a group without a queue of a topic. With the strategies averagely and by circle, members beyond
+  the number of queues are always idle.
+* skew: the queues of a member over all topics of its group except retry topics. With averagely the remainder of each
+  topic goes to the first members, so with several topics the same members get all remainders.
 """
 
 from pyspark.sql import DataFrame
@@ -15,19 +15,20 @@ from nodes.protocol.model import RETRY_TOPIC_PREFIX
 
 
 def shares(held: DataFrame, lifecycle: DataFrame) -> DataFrame:
-    """The queues of each live member in each topic that its group consumes, when the run ends.
+    """The number of queues of each live member in each topic of its group at the end of the run.
 
     Args:
-        held: as `holds` gives it.
+        held: as `holds` returns it.
+        lifecycle: table of the trace.
 
     Returns:
-        run, group, topic, node, queues; 0 where a member has none.
+        run, group, topic, node, queues (0 if a member has none).
     """
     kept = held.where(F.col("open") & ~F.col("topic").startswith(RETRY_TOPIC_PREFIX))
     counts = kept.groupBy("run", "group", "topic", "node").agg(F.count("*").alias("queues"))
     topics = held.where(~F.col("topic").startswith(RETRY_TOPIC_PREFIX)).select("run", "group", "topic").distinct()
-    everybody = _members(lifecycle).join(topics, ["run", "group"])
-    return everybody.join(counts, ["run", "group", "topic", "node"], "left").select(
+    members = _members(lifecycle).join(topics, ["run", "group"])
+    return members.join(counts, ["run", "group", "topic", "node"], "left").select(
         "run", "group", "topic", "node", F.coalesce("queues", F.lit(0)).alias("queues")
     )
 
@@ -36,7 +37,7 @@ def idle(of_members: DataFrame) -> DataFrame:
     """Idle members per topic.
 
     Args:
-        of_members: as `shares` gives it.
+        of_members: as `shares` returns it.
 
     Returns:
         run, group, topic, members, queues, idle, unavoidable (members beyond the number of queues).
@@ -50,7 +51,7 @@ def idle(of_members: DataFrame) -> DataFrame:
 
 
 def skew(of_members: DataFrame) -> DataFrame:
-    """How evenly all topics of a group together are shared out.
+    """How evenly the queues of all topics of a group are divided.
 
     Returns:
         run, group, topics, members, least, most (queues of a member over all topics).
@@ -67,7 +68,7 @@ def skew(of_members: DataFrame) -> DataFrame:
 
 
 def _members(lifecycle: DataFrame) -> DataFrame:
-    """Processes of consumers that are alive at the end: run, group, node."""
+    """Live processes of consumers at the end of the run: run, group, node."""
     ready = lifecycle.where((F.col("role") == "consumer") & (F.col("event") == LifecycleEvent.READY.value))
     alive = ready.join(F.broadcast(process_ends(lifecycle)), list(PROCESS), "left_anti")
     named = alive.select("run", "node", F.explode(F.split("detail", ",")).alias("group"))

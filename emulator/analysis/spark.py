@@ -1,4 +1,4 @@
-"""A Spark session that starts fast, says little and leaves nothing in the working directory."""
+"""Spark sessions that start fast, log little and leave nothing in the working directory."""
 
 import atexit
 import functools
@@ -30,7 +30,7 @@ QUIET = {
 STDERR = 2
 JVM_EXIT_S = 10.0
 SMALL_ROWS = 1_000_000
-"""Up to here a query is planned and compiled for longer than it runs."""
+"""Up to this many rows, planning and compiling a query takes longer than running it."""
 FOR_SMALL_RUNS = {
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.codegen.wholeStage": "false",
@@ -55,19 +55,19 @@ appender.console.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
 def spark_session(
     master: str = "local[2]", *, app_name: str = "rmqemu", settings: dict[str, str] | None = None
 ) -> SparkSession:
-    """Start Spark, or return the session that runs already.
+    """Start Spark, or return the running session.
 
     Args:
         master: Spark's master URL: `local[n]`, or that of a cluster whose executors have this package installed.
-        app_name: what Spark calls the application.
+        app_name: name of the application in Spark.
         settings: Spark settings on top of, or instead of, `QUIET`.
 
     Raises:
-        JavaNotFoundError: there is no Java to run on.
+        JavaNotFoundError: there is no Java for Spark.
     """
     ensure_java()
     _scratch()
-    # After the scratch folder was registered, so that it runs before that is removed.
+    # Registered after the removal of the scratch folder, so that it runs before.
     atexit.unregister(_end_java)
     atexit.register(_end_java)
     builder = SparkSession.builder.master(master).appName(app_name)
@@ -77,15 +77,15 @@ def spark_session(
 
 
 def command_session() -> SparkSession:
-    """The session of a command that Ctrl-C ends, with all that belongs to it."""
+    """The session of a command; Ctrl-C ends it together with its JVM."""
     signal.signal(signal.SIGINT, _give_up)
-    # On the main thread Spark would put its own handler there, which ends jobs, and prints how it failed to.
+    # On the main thread Spark would install its own handler, which cancels jobs and prints errors.
     with ThreadPoolExecutor(1) as starter:
         return starter.submit(spark_session).result()
 
 
 def _give_up(_number: int, _frame: FrameType | None) -> None:
-    # py4j logs the interrupted call with its whole stack, just before it passes the interrupt on.
+    # py4j logs the interrupted call with its traceback before it raises the interrupt.
     logging.disable(logging.CRITICAL)
     atexit.unregister(_end_java)
     atexit.register(_kill_java)
@@ -93,8 +93,8 @@ def _give_up(_number: int, _frame: FrameType | None) -> None:
 
 
 def _end_java() -> None:
-    """Stop Spark and see its JVM to its end, which would come later than that of this process."""
-    context, process = SparkContext._active_spark_context, _java()  # noqa: SLF001 - the only way to them
+    """Stop Spark and wait for its JVM, which would otherwise outlive this process."""
+    context, process = SparkContext._active_spark_context, _java()  # noqa: SLF001 - there is no public access
     if context is not None:
         context.stop()
     if process is not None and process.stdin is not None:
@@ -107,8 +107,8 @@ def _end_java() -> None:
 
 
 def _kill_java() -> None:
-    """End the JVM in the middle of its work."""
-    # Who is cut off now would complain behind the one line that the command has said.
+    """Kill the JVM."""
+    # Python workers would print errors after the one line of the command.
     os.dup2(os.open(os.devnull, os.O_WRONLY), STDERR)
     process = _java()
     if process is not None:
@@ -121,7 +121,7 @@ def _java() -> "subprocess.Popen[bytes] | None":
 
 
 def session_for(spark: SparkSession, rows: int) -> SparkSession:
-    """A session of the same application, set up for traces of this many rows; the one given stays as it is."""
+    """A session of the same application, configured for this many rows; the given one is not changed."""
     if rows > SMALL_ROWS:
         return spark
     small = spark.newSession()
@@ -135,7 +135,7 @@ def _places(master: str) -> dict[str, str]:
     log_settings = scratch / "log4j2.properties"
     log_settings.write_text(LOG_SETTINGS)
     places = {
-        # Analyses are short: the second compiler would cost more than it gives.
+        # Analyses are short: the optimising compiler would cost more than it saves.
         "spark.driver.extraJavaOptions": f"-XX:TieredStopAtLevel=1 -Dlog4j2.configurationFile={log_settings.as_uri()}",
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         "spark.jars.ivy": str(scratch / "ivy"),
@@ -155,10 +155,10 @@ def _scratch() -> Path:
 
 
 def notebook_session() -> SparkSession:
-    """As `spark_session`; a JVM that it starts prints nothing, since its errors are raised here anyway.
+    """As `spark_session`, for notebooks: the JVM prints nothing, since its errors are raised in Python anyway.
 
     Raises:
-        JavaNotFoundError: there is no Java to run on.
+        JavaNotFoundError: there is no Java for Spark.
     """
     if SparkContext._gateway is not None:  # noqa: SLF001 - the only way to tell whether Java runs
         return spark_session()

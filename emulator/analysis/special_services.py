@@ -1,7 +1,7 @@
-"""Who of a broker group runs what only one member may run: the delivery of delayed messages, transaction checks.
+"""Special services: which members of a broker group deliver delayed messages and check transactions.
 
-A master does, and with RIP-32 the member with the lowest id while the master is away. Two at once deliver twice;
-while nobody does, what is delayed waits. RocketMQ promises neither: both are shown, and not judged.
+The master runs them; with RIP-32, the member with the lowest id while the master is away. Two members at once deliver
+twice; while no member runs them, delayed messages wait. RocketMQ excludes neither, so both are shown, not judged.
 """
 
 from collections.abc import Iterator
@@ -20,21 +20,21 @@ _RESULT = "kind STRING, start_ns BIGINT, end_ns BIGINT, nodes ARRAY<STRING>"
 
 
 class Duty(StrEnum):
-    """What an interval tells."""
+    """How many members run the special services."""
 
     ONE = "one"
-    """One member runs them."""
+    """One member."""
     TWO = "two"
-    """Two members or more do."""
+    """Two or more members."""
     NOBODY = "nobody"
-    """Somebody did before, and nobody does now."""
+    """No member, after one had run them."""
 
 
 def special_services(beliefs: DataFrame, lifecycle: DataFrame, runs: DataFrame) -> DataFrame:
-    """When which members of each group ran the special services, from the first time on, without a gap.
+    """The members of each group that ran the special services, as gapless intervals from the first time on.
 
     Returns:
-        run, subject (the brokerName), kind (`Duty`), start_ns, end_ns, nodes (names, ordered), open.
+        run, subject (the brokerName), kind (`Duty`), start_ns, end_ns, nodes (names, sorted), open.
     """
     switched = beliefs.where(F.col("kind") == BeliefKind.SPECIAL_SERVICE.value)
     changes = with_ends(switched, _GROUP, lifecycle, {"value": "false"})
@@ -44,7 +44,7 @@ def special_services(beliefs: DataFrame, lifecycle: DataFrame, runs: DataFrame) 
 
 
 def duties(instants: Instants) -> Iterator[tuple[Any, ...]]:
-    """The machine of `special_services`: rows of node, incarnation, value (JSON).
+    """The state machine of `special_services`: rows of node, incarnation, value (JSON).
 
     Yields:
         kind, start_ns, end_ns (-1: open), nodes.

@@ -1,11 +1,10 @@
-"""The two linear sweeps all oracles are built from.
+"""The two linear sweeps from which all oracles are built.
 
-`sweep` walks the rows of each key in order of time and keeps a running state,
-in Python, streaming through Arrow. `islands` does the same for a condition
-over running sums, in the JVM only. Neither compares rows pairwise, so cost
-grows with the number of rows. Two rules hold in both: what is true at an
-instant is what is true after all rows of that instant, and an interval has a
-positive length.
+`sweep` runs a state machine over the rows of each key in order of time, in
+Python, streaming through Arrow. `islands` does the same for a condition over
+running sums, in the JVM only. Neither compares rows pairwise, so the cost grows
+with the number of rows. Two rules hold in both: the state at an instant is the
+state after all rows of that instant, and an interval has a positive length.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -25,7 +24,7 @@ Key = tuple[Any, ...]
 Instants = Iterator[tuple[int, list[tuple[Any, ...]]]]
 """Per instant, ascending: t_ns and the rows of that instant in order of seq."""
 Machine = Callable[[Instants], Iterable[tuple[Any, ...]]]
-"""Reads the rows of one key, yields result rows without the key."""
+"""A state machine: reads the rows of one key, yields result rows without the key."""
 
 
 def sweep(rows: DataFrame, key: Sequence[str], columns: Sequence[str], result: str, machine: Machine) -> DataFrame:
@@ -33,9 +32,10 @@ def sweep(rows: DataFrame, key: Sequence[str], columns: Sequence[str], result: s
 
     Args:
         rows: has the columns of `key`, t_ns, seq and `columns`.
-        columns: what the machine sees of each row, in this order.
-        result: what the machine yields, in Spark's notation; the key is put in front.
-        machine: importable by Spark's workers; memory per key is what it keeps.
+        key: columns of the key.
+        columns: columns that the machine sees, in this order.
+        result: columns that the machine yields, in Spark's DDL; the key is put in front.
+        machine: the state machine; Spark's workers must be able to import it.
     """
     ordered = (
         rows.select(*key, "t_ns", "seq", *columns)
@@ -83,6 +83,8 @@ def running_levels(steps: DataFrame, key: Sequence[str], sums: Sequence[str]) ->
 
     Args:
         steps: the columns of `key`, t_ns and one step column per name in `sums`.
+        key: columns of the key.
+        sums: names of the step columns.
 
     Returns:
         One row per key and instant; the columns in `sums` hold the level from then on.
@@ -99,13 +101,14 @@ def islands(levels: DataFrame, key: Sequence[str], inside: Column, peak: str, pe
     """Maximal intervals in which a condition holds.
 
     Args:
-        levels: one row per key and instant, as `running_levels` gives them.
-        inside: the condition over the levels.
-        peak: level whose maximum inside the interval is wanted.
-        peak_as: its name in the result.
+        levels: one row per key and instant, as `running_levels` returns them.
+        key: columns of the key.
+        inside: condition over the levels.
+        peak: level of which the result has the maximum in the interval.
+        peak_as: name of the maximum in the result.
 
     Returns:
-        key, start_ns, end_ns (null: it still holds), `peak_as`.
+        key, start_ns, end_ns (null: open), `peak_as`.
     """
     by_time = Window.partitionBy(*key).orderBy("t_ns")
     marked = levels.select(
@@ -131,14 +134,14 @@ def islands(levels: DataFrame, key: Sequence[str], inside: Column, peak: str, pe
 
 
 def close_at_end(intervals: DataFrame, runs: DataFrame) -> DataFrame:
-    """Close what is still open at the end of its run, and flag it.
+    """Close open intervals at the end of their run, and mark them.
 
     Args:
-        intervals: run, start_ns, end_ns (null: open) and more.
+        intervals: run, start_ns, end_ns (null: open) and further columns.
         runs: run, end_ns.
 
     Returns:
-        The same columns and `open`; intervals that began at the very end of the run are left out.
+        The same columns and `open`, without intervals that began at the end of the run.
     """
     ends = runs.select("run", F.col("end_ns").alias("run_end_ns"))
     return (

@@ -1,4 +1,4 @@
-"""A report as tables in a terminal: what violates first, the longest first, and how much was left out."""
+"""A report as tables for a terminal; each table shows its longest rows and how many are left out."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,13 +19,13 @@ from emulator.state.owners import GroupQueue
 Row = TypeVar("Row")
 
 ROWS_MAX = 12
-"""Rows a table shows before it says how many more there are."""
+"""Rows of a table; further rows are only counted."""
 UNJUDGED_MAX = 5
-"""The same for what explains but is not judged."""
+"""Rows of a table that is not judged."""
 DUTIES_MAX = 30
-"""Changes of broker groups that are shown."""
+"""Rows of the table of special services."""
 LACKING_MAX = 2
-"""Members a camp lacks that are named; more are too many to read."""
+"""Missing members of a camp that are named; more are not readable."""
 VALUE_CHARACTERS_MAX = 48
 
 _VERDICT_STYLE = {Verdict.VALID: "bold green", Verdict.INVALID: "bold red", Verdict.UNKNOWN: "bold yellow"}
@@ -35,13 +35,14 @@ def print_report(report: Report, console: Console | None = None) -> None:
     """Print a report to a terminal.
 
     Args:
-        console: where to; standard output unless told.
+        report: to print.
+        console: where to print; None: standard output.
     """
     (console or Console()).print(render(report))
 
 
 def render(report: Report) -> RenderableType:
-    """A report as something rich can print."""
+    """A report as a renderable for rich."""
     parts = [
         _headline(report),
         _views("Views that differed", report.views, report),
@@ -59,7 +60,7 @@ def render(report: Report) -> RenderableType:
 
 
 def seconds(duration_ns: int, *, open: bool = False) -> str:  # noqa: A002 - the column's name
-    """A duration or an instant for people: `61.3 s`; one that had no end is `> 61.3 s`."""
+    """A duration or an instant for people: `61.3 s`; an open duration is `> 61.3 s`."""
     text = f"{duration_ns / 1e9:.1f} s"
     if 0 < duration_ns < 50_000_000:
         text = f"{duration_ns / 1e6:.1f} ms"
@@ -67,7 +68,7 @@ def seconds(duration_ns: int, *, open: bool = False) -> str:  # noqa: A002 - the
 
 
 def queue_ranges(queue_ids: Iterable[int]) -> str:
-    """Queue ids in short: `0-3, 7`."""
+    """Queue ids as ranges: `0-3, 7`."""
     ranges: list[list[int]] = []
     for queue_id in sorted(queue_ids):
         if ranges and queue_id == ranges[-1][1] + 1:
@@ -78,19 +79,20 @@ def queue_ranges(queue_ids: Iterable[int]) -> str:
 
 
 def describe_camps(camps: Sequence[Camp], names: Mapping[str, str] | None = None) -> list[str]:
-    """Who held what, one line per camp: a list of members by what it lacks, anything else as it is.
+    """One line per camp with its nodes and their value; lists of members are described by missing members.
 
     Args:
-        names: address -> node; a member whose address is unknown is told by its client id.
+        camps: to describe.
+        names: mapping address -> node; a member with an unknown address is shown by its client id.
     """
     values = [json.loads(camp.value) for camp in camps]
     members = [cids for cids in map(_members, values) if cids is not None]
     if len(members) < len(camps):
         return [f"{_names(camp)}: {shortened(camp.value, VALUE_CHARACTERS_MAX)}" for camp in camps]
-    everybody = sorted({cid: None for cids in members for cid in cids})
+    all_members = sorted({cid: None for cids in members for cid in cids})
     lines = []
     for camp, cids, value in zip(camps, members, values, strict=True):
-        lacking = [cid for cid in everybody if cid not in cids]
+        lacking = [cid for cid in all_members if cid not in cids]
         few = 0 < len(lacking) <= LACKING_MAX
         without = f" without {', '.join(_member(cid, names or {}) for cid in lacking)}" if few else ""
         queues = f", {_count(_queue_count(value['queues']), 'queue')}" if "queues" in value else ""
@@ -103,7 +105,7 @@ def _count(number: int, what: str) -> str:
 
 
 def _member(cid: str, names: Mapping[str, str]) -> str:
-    """A client id begins with the address of its machine; of one outside the whole of it is known."""
+    """The node of a client id: by the whole id for a guest, else by the address at its beginning."""
     return names.get(cid) or names.get(cid.partition("@")[0], cid)
 
 
@@ -169,14 +171,14 @@ def _queues(title: str, rows: Sequence[Overlap] | Sequence[Orphan]) -> Renderabl
     if not rows:
         return None
     groups = sorted({row.queue.group: None for row in rows})
-    # The name of the only group would fill the table and tell nothing.
+    # The name of the only group is in the title instead of a column.
     group_column = ["group"] if len(groups) > 1 else []
     title = title if group_column else f"{title} (group {groups[0]})"
     columns = [*group_column, "topic", "broker", "queues", "from", "for", "owners", ""]
     table = _table(title, *columns, right=("from", "for"))
 
-    # Queues of one broker that shared their fate are one row.
-    ranked: list[list[Overlap | Orphan]] = [list(same) for _, same in groupby(sorted(rows, key=_fate), key=_fate)]
+    # Queues of one broker with equal findings are one row.
+    ranked: list[list[Overlap | Orphan]] = [list(same) for _, same in groupby(sorted(rows, key=_row_key), key=_row_key)]
     for same in ranked[:ROWS_MAX]:
         row = same[0]
         queue: GroupQueue = row.queue
@@ -194,7 +196,7 @@ def _queues(title: str, rows: Sequence[Overlap] | Sequence[Orphan]) -> Renderabl
 
 
 def _duties(report: Report) -> RenderableType | None:
-    """Broker groups one after the other, each in order of time."""
+    """The table of special services, by broker group and time."""
     if not report.duties:
         return None
     title = "Special services of broker groups (not judged)"
@@ -213,8 +215,8 @@ def _duties(report: Report) -> RenderableType | None:
     return Group("", table, *more)
 
 
-def _fate(row: Overlap | Orphan) -> tuple[int, int, str, str, str, tuple[str, ...]]:
-    """Equal for queues of one broker that went through the same, to a tenth of a second: what is shown."""
+def _row_key(row: Overlap | Orphan) -> tuple[int, int, str, str, str, tuple[str, ...]]:
+    """A key that is equal for queues of one broker with equal findings, to a tenth of a second."""
     queue = row.queue
     owners = row.owners if isinstance(row, Overlap) else ()
     start, end = round(row.start_ns / 1e8), round(row.end_ns / 1e8)
@@ -239,7 +241,7 @@ def _agreement(report: Report) -> RenderableType | None:
         took = {row.layer: seconds(row.took_ns, open=row.open) for row in same}
         table.add_row(
             seconds(same[0].t_ns),
-            "\n".join(_told_once(same[0].what, report)),
+            "\n".join(_without_stages(same[0].what, report)),
             *[took.get(layer, "") for layer in layers],
         )
     return _cut(table, len(ranked) - ROWS_MAX)
@@ -260,7 +262,7 @@ def _phases(report: Report) -> RenderableType | None:
         table.add_row(
             seconds(row.start_ns),
             seconds(row.end_ns),
-            "\n".join(_told_once(row.what, report)) or "start",
+            "\n".join(_without_stages(row.what, report)) or "start",
             seconds(row.view_ns),
             seconds(row.overlap_ns),
             seconds(row.orphan_ns),
@@ -268,8 +270,8 @@ def _phases(report: Report) -> RenderableType | None:
     return _cut(table, len(ranked) - ROWS_MAX)
 
 
-def _told_once(what: Sequence[str], report: Report) -> list[str]:
-    """Without the stages of a process that a fault of the same instant has told already."""
+def _without_stages(what: Sequence[str], report: Report) -> list[str]:
+    """Leave out the stages of a process that a fault of the same instant already describes."""
     subjects = [fault.subject for fault in report.faults if any(fault.subject in one.split() for one in what)]
     return [one for one in what if one.endswith((" begins", " ends")) or one.split()[0] not in subjects]
 
@@ -284,7 +286,7 @@ def _footnote(report: Report) -> RenderableType:
 
 
 def render_invariants(report: Report) -> RenderableType:
-    """One line per invariant: what was found, and whether it violates."""
+    """A table of the invariants: what was found, and whether it is a violation."""
     table = _titled("Invariants of consumption", "invariant", "found", "violations", "")
     for one in judgements(report.overlaps, report.orphans, report.invariants):
         calm = Text("baseline" if one.rows else "holds", style="dim")
@@ -295,7 +297,7 @@ def render_invariants(report: Report) -> RenderableType:
 
 
 def render_limits(report: Report) -> RenderableType:
-    """One line per limit: the worst that was seen, and where."""
+    """A table of the limits: the maximum, and where."""
     table = _titled("Limits of rebalancing (not judged)", "limit", "most", "where")
     for limit, most, where in (*_of_duplicates(report), *_of_hand_overs(report), *_of_shares(report)):
         table.add_row(limit, most, where)

@@ -1,9 +1,9 @@
-"""Oracle `view`: who disagreed with whom, about what, for how long.
+"""Oracle `view`: which nodes disagreed, about what, and for how long.
 
 Nodes of one role diverge about a subject while they hold more than one
-distinct value of it. A node holds the value it last recorded, until it records
-`null` or its process ends; a node that holds nothing disagrees with nobody; a
-suspended node still holds what it held.
+distinct value of it. A node holds the value that it last recorded, until it
+records `null` or its process ends; a node that holds nothing does not diverge;
+a suspended node keeps its value.
 """
 
 from collections import Counter
@@ -35,7 +35,10 @@ def view(beliefs: DataFrame, lifecycle: DataFrame, runs: DataFrame, *kinds: Beli
     Plain Spark SQL: no Python worker is started.
 
     Args:
-        kinds: which beliefs, `VIEW` unless told; each role that records a kind is judged by itself.
+        beliefs: table of the trace.
+        lifecycle: table of the trace.
+        runs: run, end_ns.
+        kinds: kinds of beliefs, by default `VIEW`; each role is compared by itself.
 
     Returns:
         run, kind, role, subject, start_ns, end_ns, views_max, open.
@@ -65,10 +68,10 @@ def view(beliefs: DataFrame, lifecycle: DataFrame, runs: DataFrame, *kinds: Beli
 
 
 def view_camps(beliefs: DataFrame, lifecycle: DataFrame, runs: DataFrame, *kinds: BeliefKind) -> DataFrame:
-    """The intervals of `view`, and who stood where.
+    """The intervals of `view`, with camps.
 
-    The camps are those of the constellation that lasted longest inside the
-    interval (the earlier of two equal ones), ordered by hash.
+    The camps are those of the constellation that lasted longest in the interval
+    (the first of two equally long ones), ordered by hash.
 
     Returns:
         run, kind, role, subject, start_ns, end_ns, views_max, camps (value_hash, value, nodes by name), camps_ns
@@ -95,7 +98,7 @@ NOTHING: Value = ("", "null")
 
 @attrs.define
 class _Divergence:
-    """An interval that is still going on."""
+    """An interval that has not ended yet."""
 
     start_ns: int
     views_max: int = 0
@@ -104,7 +107,7 @@ class _Divergence:
 
 
 def divergent_intervals(instants: Instants) -> Iterator[tuple[Any, ...]]:
-    """The machine of `view_camps`: rows of node, incarnation, value_hash, value, run_end_ns.
+    """The state machine of `view_camps`: rows of node, incarnation, value_hash, value, run_end_ns.
 
     Yields:
         start_ns, end_ns (-1: open), views_max, camps, camps_ns.
@@ -147,7 +150,7 @@ def _apply(changes: dict[Holder, Value], held: dict[Holder, Value], nodes_of: Co
 
 
 def _keep_longest(current: _Divergence, held: dict[Holder, Value], lasted_ns: int) -> None:
-    # Copying the camps only where they beat the longest so far keeps the sweep near linear.
+    # Copying the camps only if they lasted longest so far keeps the sweep nearly linear.
     if lasted_ns <= current.camps_ns:
         return
     camps: dict[str, Camp] = {}
@@ -158,7 +161,7 @@ def _keep_longest(current: _Divergence, held: dict[Holder, Value], lasted_ns: in
 
 
 class ViewPart(StrEnum):
-    """Half of what a pass allocates from."""
+    """One of the two inputs of an allocation."""
 
     MEMBERS = "cids"
     """The ids of the group's clients."""
@@ -167,7 +170,7 @@ class ViewPart(StrEnum):
 
 
 def view_parts(beliefs: DataFrame, lifecycle: DataFrame, runs: DataFrame) -> DataFrame:
-    """Maximal intervals in which live consumers hold more than one value of a half.
+    """Maximal intervals in which live consumers hold more than one value of a part of their views.
 
     Returns:
         run, part, subject, start_ns, end_ns, views_max, open.

@@ -1,4 +1,4 @@
-"""The demonstration: the scenario of the half-seen consumer, run, told with its own figures, analysed and drawn."""
+"""`rmqemu demo`: runs the scenario of the half-seen consumer, explains it, analyses it and draws it."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -25,7 +25,7 @@ from nodes.beliefs import BeliefKind
 
 SCENARIO = "half_seen_consumer.toml"
 CUT, FROZEN, LOSSY = "half-seen", "frozen", "lossy"
-"""Ids of the faults that the story tells of."""
+"""Ids of the scenario's faults."""
 
 _Judged = Divergence | Overlap | Orphan
 _Row = TypeVar("_Row", Divergence, Overlap, Orphan)
@@ -33,23 +33,24 @@ Bar = Callable[[str], AbstractContextManager[Progress]]
 
 
 def example(name: str) -> Path:
-    """A scenario that comes with the package, installed or not."""
+    """The path of an example scenario, whether the package is installed or not."""
     package = Path(str(files("emulator")))
     installed = package / "scenarios" / name
     return installed if installed.exists() else package.parent / "examples" / name
 
 
 def show_demo(runs: Path) -> None:
-    """`rmqemu demo`: show it in this terminal."""
+    """Show the demonstration in this terminal."""
     raise typer.Exit(show(runs, tables_console(), progress_bar))
 
 
 def show(runs: Path, console: Console, bar: Bar) -> int:
-    """Run the scenario, say what happened and why, print the tables, draw the picture.
+    """Run the scenario, explain what happened, print the tables, and draw the picture.
 
     Args:
         runs: directory of all runs.
-        bar: a progress bar with a title, as a context manager.
+        console: where to print.
+        bar: makes a progress bar with a title, as a context manager.
 
     Returns:
         0 if the run shows what the demonstration promises, else 1.
@@ -61,7 +62,7 @@ def show(runs: Path, console: Console, bar: Bar) -> int:
     console.print("[dim]Spark reads the trace ...[/]")
     report = analyze(run, command_session())
     picture = draw(report, run / "ownership.html")
-    console.print(_told(timeline(report)))
+    console.print(_render(timeline(report)))
     console.print("\n[bold]What the analysis found[/] (invalid, for the faults did their work)\n")
     console.print(render(report))
     for line in _what_next(run, picture, path):
@@ -74,7 +75,7 @@ def show(runs: Path, console: Console, bar: Bar) -> int:
 
 @attrs.frozen
 class Chapter:
-    """One phase of the run: what happened in it, and why."""
+    """One phase of the run, with an explanation."""
 
     start_ns: int
     end_ns: int
@@ -83,7 +84,7 @@ class Chapter:
 
 
 def timeline(report: Report) -> list[Chapter]:
-    """The phases of the run, each told with figures of this report."""
+    """The phases of the run, explained with the figures of this report."""
     cut, frozen, lossy = (_fault(report, fault_id) for fault_id in (CUT, FROZEN, LOSSY))
     return [
         Chapter(0, cut.start_ns, "Nothing is wrong", tuple(_control(report, cut))),
@@ -97,7 +98,7 @@ def timeline(report: Report) -> list[Chapter]:
 
 
 def missing(report: Report) -> list[str]:
-    """What the demonstration promises and this run does not show, one sentence each; empty if it shows all."""
+    """Promises of the demonstration that this run does not show, one sentence each."""
     cut, lossy = _fault(report, CUT), _fault(report, LOSSY)
     promises = (
         (
@@ -155,7 +156,7 @@ def _frozen(report: Report, frozen: FaultSpan) -> Iterator[str]:
     )
     rows = [*_during(report.views, frozen), *_during(report.overlaps, frozen), *_during(report.orphans, frozen)]
     yield (
-        "No list and no owner differs: who is asleep cannot be seen in them."
+        "No list and no owner differs: a suspended consumer is not visible in them."
         if not rows
         else f"{len(rows)} views or owners differ meanwhile."
     )
@@ -203,7 +204,7 @@ def _agreed_again(report: Report, fault: FaultSpan) -> str:
 
 
 def _took(report: Report, fault: FaultSpan) -> int | None:
-    """How long after the end of a fault all layers agreed; None if they did not before the next disturbance."""
+    """Time in ns from the end of a fault until all layers agreed; None: not before the next disturbance."""
     rows = [row for row in report.agreement if row.t_ns == fault.end_ns]
     return None if not rows or any(row.open for row in rows) else max(row.took_ns for row in rows)
 
@@ -232,7 +233,7 @@ def _what(row: _Judged) -> str:
     return f"{queue} ({' and '.join(row.owners)})" if isinstance(row, Overlap) else queue
 
 
-def _told(chapters: Sequence[Chapter]) -> RenderableType:
+def _render(chapters: Sequence[Chapter]) -> RenderableType:
     grid = Table.grid(padding=(0, 2))
     grid.add_column(justify="right", no_wrap=True)
     grid.add_column(max_width=100)
@@ -245,7 +246,7 @@ def _told(chapters: Sequence[Chapter]) -> RenderableType:
 
 
 def _what_next(run: Path, picture: Path, scenario: Path) -> Iterator[str]:
-    """What it is, then what to type: however long a path is, it stays in one piece."""
+    """Lines with the next commands; a path is never wrapped."""
     yield f"\nWho owned which queue, for a browser   {picture}"
     yield f"Run it again, the same row by row      rmqemu verify {run}"
     yield f"All of this for programs               rmqemu analyze --json {run}"

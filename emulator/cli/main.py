@@ -30,7 +30,7 @@ class _ExecCommand(TyperCommand):
 
 app = typer.Typer(
     name=NAME,
-    help="Emulate a RocketMQ cluster, break it, and see who believed what.",
+    help="Emulate a RocketMQ cluster, inject faults, and see what every node believed.",
     epilog="Exit status: 0 valid, 1 an oracle was violated, 2 unknown or bad input, 130 Ctrl-C.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -48,7 +48,7 @@ _JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of
 
 @app.command()
 def demo(runs: _RunsOption = Path("runs")) -> None:
-    """Run the scenario of the half-seen consumer, say what happened and why, and draw it."""
+    """Run the scenario of the half-seen consumer, explain what happened, and draw it."""
     with one_line_errors():
         from emulator.cli.demo import show_demo
 
@@ -79,8 +79,8 @@ def up(
 ) -> None:
     """Run a cluster live and print what happens, one line per event, until Ctrl-C.
 
-    In a terminal it takes verbs meanwhile (`help` lists them); from elsewhere `rmqemu ctl` says them, and with
-    --web also a page that is for this machine only.
+    In a terminal it reads verbs at a prompt (`help` lists them). `rmqemu ctl` sends verbs from other terminals, and
+    with --web a page in a browser on this machine does.
     """
     with one_line_errors():
         from emulator.cli.up import run_live
@@ -96,7 +96,7 @@ def ctl(
     ] = None,
     runs: _RunsOption = Path("runs"),
 ) -> None:
-    """Say a verb to a cluster that runs in another terminal (`rmqemu up`)."""
+    """Execute a verb on a cluster that runs in another terminal (`rmqemu up`)."""
     with one_line_errors():
         from emulator.console.control_socket import SOCKET_FILE, ask, newest_socket
 
@@ -115,7 +115,9 @@ def run(
     seed: Annotated[int | None, typer.Option(min=0, help="Instead of the scenario's.", show_default=False)] = None,
     script: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Verbs to do once all is ready, one a line.", show_default=False),
+        typer.Option(
+            metavar="FILE", help="Verbs to execute when all nodes are ready, a line each.", show_default=False
+        ),
     ] = None,
     runs: _RunsOption = Path("runs"),
 ) -> None:
@@ -128,7 +130,7 @@ def run(
 
 @app.command()
 def check(spec: _SpecArgument) -> None:
-    """Warn about settings that RocketMQ accepts although they do harm; they run as they would in reality."""
+    """Warn about harmful settings that RocketMQ accepts; the emulator runs them as RocketMQ would."""
     with one_line_errors():
         from emulator.spec import load
         from emulator.spec.checks import check as harmful_settings
@@ -142,7 +144,7 @@ def check(spec: _SpecArgument) -> None:
 
 @app.command()
 def analyze(run: _RunArgument, as_json: _JsonOption = False) -> None:
-    """Tell from a run's trace who disagreed, and which queues had two owners or none; draws the picture, too."""
+    """Report from a run's trace which nodes disagreed and which queues had two owners or none, and draw a picture."""
     with one_line_errors():
         from emulator.trace.run_directory import open_run
 
@@ -174,7 +176,7 @@ def why(
         ),
     ],
 ) -> None:
-    """Tell from a run's trace what led to a belief, or to who owned a queue, up to the fault or timer behind it."""
+    """Explain a belief or the owner of a queue from a run's trace: the chain of causes up to a fault or timer."""
     with one_line_errors():
         from emulator.trace.run_directory import open_run
         from emulator.why.answer import answer_of_run
@@ -185,7 +187,7 @@ def why(
 
 @app.command()
 def verify(run: _RunArgument) -> None:
-    """Run a run again and say whether the trace is identical, row by row."""
+    """Repeat a run and compare the two traces row by row."""
     with one_line_errors():
         from emulator.run.verify import describe, repeat
         from emulator.trace.run_directory import open_run
@@ -200,16 +202,16 @@ def verify(run: _RunArgument) -> None:
 
 @app.command()
 def verbs() -> None:
-    """List everything that can be said to a cluster that runs, at its prompt, by ctl, in scripts and notebooks."""
-    from emulator.console.verbs import VERBS, explained
+    """List the verbs of a running cluster, for its prompt, ctl, scripts and notebooks."""
+    from emulator.console.verbs import VERBS, help_lines
 
-    for line in explained(tuple(VERBS.values())):
+    for line in help_lines(tuple(VERBS.values())):
         print(line)
 
 
 @app.command()
 def fidelity(as_json: _JsonOption = False) -> None:
-    """List RocketMQ's traps and what the emulator makes of each."""
+    """List RocketMQ's traps, and whether the emulator reproduces them."""
     import json
 
     from emulator.fidelity.ledger import brief, ledger, render

@@ -1,4 +1,4 @@
-"""`rmqemu run`: a scenario as fast as it goes, or at the pace of a script."""
+"""`rmqemu run`: runs a scenario, with a script if there is one."""
 
 from pathlib import Path
 
@@ -16,8 +16,11 @@ def run_file(path: Path, mode: TimeMode, seed: int | None, script: Path | None, 
     """Run a scenario file; the last line printed is the run directory.
 
     Args:
-        seed: instead of the scenario's.
-        script: verbs to do once all is ready.
+        path: of the scenario file.
+        mode: time mode.
+        seed: replaces the scenario's seed.
+        script: file with verbs to execute once all nodes are ready.
+        runs: directory of all runs.
     """
     scenario = load(path)
     if seed is not None:
@@ -31,9 +34,9 @@ def run_file(path: Path, mode: TimeMode, seed: int | None, script: Path | None, 
 
 
 def _run_script(script: Path, scenario: Scenario, mode: TimeMode, runs: Path) -> None:
-    """What is told takes the place of a bar."""
+    """Run with a script; its output is printed instead of a progress bar."""
     scripted = ScriptedRun(script, print)
-    result = run_scenario(scenario, mode=mode, runs=runs, endless=True, attendants=(scripted.attend,))
+    result = run_scenario(scenario, mode=mode, runs=runs, endless=True, session_tasks=(scripted.run,))
     if scripted.error is not None:
         complain(str(scripted.error))
     print(result.path)

@@ -1,4 +1,4 @@
-"""What all commands share: their name, their exit status, errors in one line, and what they print on."""
+"""Shared by all commands: name, exit status, errors in one line, progress bar, console for tables."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ VIOLATED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 
 @contextmanager
 def one_line_errors() -> Iterator[None]:
-    """Bad input ends with one line on stderr and status 2, Ctrl-C with status 130."""
+    """Turn errors of the `with` block into one line on stderr and an exit status: 2, or 130 for Ctrl-C."""
     try:
         yield
     except UserError as error:
@@ -36,13 +36,13 @@ def one_line_errors() -> Iterator[None]:
 
 
 def complain(problem: str) -> None:
-    """One line on stderr, whatever it quotes."""
+    """Print a problem on stderr, as one line."""
     typer.echo(f"{NAME}: {' '.join(problem.split())}", err=True)
 
 
 @contextmanager
 def progress_bar(title: str) -> Iterator[Callable[[float], None]]:
-    """A bar on stderr; yields the function that moves it to a share of the whole."""
+    """A progress bar on stderr; yields a function that sets the completed share, 0..1."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
@@ -53,7 +53,7 @@ def progress_bar(title: str) -> Iterator[Callable[[float], None]]:
 
 
 def tables_console() -> "Console":
-    """Standard output; what is no terminal gets lines wide enough for every table."""
+    """A console on standard output; if that is not a terminal, lines are wide enough for every table."""
     from rich.console import Console
 
     return Console(width=None if sys.stdout.isatty() else 150)

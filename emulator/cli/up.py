@@ -1,4 +1,4 @@
-"""`rmqemu up`: a live cluster in this terminal, and a command that may run beside it."""
+"""`rmqemu up`: runs a cluster live in this terminal, and a command beside it."""
 
 import os
 import re
@@ -27,15 +27,15 @@ from emulator.trace.recorder import Row
 from emulator.trace.schema import Table
 
 _NOT_FOUND, _NOT_EXECUTABLE = 127, 126
-"""What shells give for a command that cannot be run."""
+"""Exit status of shells for a command that cannot be run."""
 
 
 class GuestCommand:
-    """Runs a command once all nodes are ready, with the cluster's address in its environment; an attendant of a run.
+    """Runs a command once all nodes are ready, with the cluster's address in its environment.
 
-    The command finds `NAMESRV_ADDR`, which RocketMQ's own clients read, too (that of the first named guest; each has
-    its own in `NAMESRV_ADDR_SHOP`, where it is called shop);
-    `RMQEMU_RUN`, for `rmqemu ctl --run "$RMQEMU_RUN" kill broker-a`; and `rmqemu` on its PATH.
+    The environment has `NAMESRV_ADDR`, which RocketMQ's clients read: the address for the first named guest. Each named
+    guest has its own variable, such as `NAMESRV_ADDR_SHOP` for `shop`. `RMQEMU_RUN` is the run directory, for
+    `rmqemu ctl --run "$RMQEMU_RUN" kill broker-a`, and `rmqemu` is on the PATH. The method `run` is a session task.
 
     Args:
         line: the command and its words.
@@ -45,14 +45,14 @@ class GuestCommand:
         self._words = shlex.split(line)
         self.exit_status = 0
         self.problem = ""
-        """Why it could not be run."""
+        """Why the command could not be run; empty if it was run."""
 
-    async def attend(self, session: Session) -> None:
-        """Run it; its end is that of the run."""
+    async def run(self, session: Session) -> None:
+        """Run the command; the run ends with it."""
         await session.cluster.started.wait()
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
         names = session.cluster.scenario.guests
-        surroundings = {
+        environment = {
             **os.environ,
             "NAMESRV_ADDR": namesrv_addr(session.cluster, next(iter(names), None)),
             **{_variable(name): namesrv_addr(session.cluster, name) for name in names},
@@ -60,7 +60,7 @@ class GuestCommand:
             "PATH": path,
         }
         try:
-            done = await trio.run_process(self._words, check=False, env=surroundings)
+            done = await trio.run_process(self._words, check=False, env=environment)
             self.exit_status = done.returncode if done.returncode >= 0 else 128 - done.returncode
         except OSError as error:
             self.problem = f"{self._words[0]}: {error.strerror or error}"
@@ -72,10 +72,10 @@ def _variable(guest: str) -> str:
     return f"NAMESRV_ADDR_{re.sub(r'[^A-Za-z0-9]', '_', guest).upper()}"
 
 
-def tells_namesrv_addr(tell: Callable[[str], None]) -> Callable[[Session], Awaitable[None]]:
-    """An attendant that says in one line, once every node is ready, where guests find the cluster."""
+def namesrv_addr_printer(tell: Callable[[str], None]) -> Callable[[Session], Awaitable[None]]:
+    """A session task that prints the cluster's address for guests once every node is ready."""
 
-    async def attend(session: Session) -> None:
+    async def print_addresses(session: Session) -> None:
         await session.cluster.started.wait()
         names = session.cluster.scenario.guests
         for name in names:
@@ -83,34 +83,36 @@ def tells_namesrv_addr(tell: Callable[[str], None]) -> Callable[[Session], Await
         if not names:
             tell(f"namesrvAddr={namesrv_addr(session.cluster)}")
 
-    return attend
+    return print_addresses
 
 
 def run_live(
     spec: Path, runs: Path, guests: tuple[str, ...], command: str | None, *, web: bool, web_port: int | None
 ) -> None:
-    """`rmqemu up`: run a scenario file live, and print what happens.
+    """Run a scenario file live, and print its events.
 
     Args:
-        guests: names of guests besides those of the scenario.
-        command: what to run beside it; its end is that of the run.
-        web: whether to show the cluster in a browser, too.
-        web_port: of the page; None: a free one.
+        spec: the scenario file.
+        runs: directory of all runs.
+        guests: names of guests in addition to those of the scenario.
+        command: to run beside the cluster; the run ends with it.
+        web: whether to serve the dashboard.
+        web_port: port of the dashboard; None: a free one.
     """
     scenario = load(spec)
     scenario = attrs.evolve(scenario, guests=(*scenario.guests, *guests))
     beside = None if command is None else GuestCommand(command)
-    # A command gets the terminal for itself: no prompt, and no events.
+    # A command gets the terminal for itself, so there is no prompt and no event is printed.
     prompt = Prompt.of_this_terminal() if beside is None else Prompt(interactive=False)
     events = _EventPrinter(scenario, prompt)
-    attendants = (
-        events.name_newcomers,
+    session_tasks = (
+        events.use_cluster_names,
         serve_control,
-        *prompt.attendants(),
+        *prompt.session_tasks(),
         *_page(prompt.print_above, web_port, asked_for=web),
-        tells_namesrv_addr(prompt.print_above) if beside is None else beside.attend,
+        namesrv_addr_printer(prompt.print_above) if beside is None else beside.run,
     )
-    _end_in_good_order()
+    _end_on_signals()
     try:
         left = run_scenario(
             scenario,
@@ -118,14 +120,14 @@ def run_live(
             runs=runs,
             endless=True,
             listeners=(events.show,) if beside is None else (),
-            attendants=attendants,
+            session_tasks=session_tasks,
         )
     except RunInterrupted as interrupted:
-        _tell_how_to_replay(interrupted.path)
+        _print_replay_command(interrupted.path)
         raise
     if beside is not None:
         _end_as(beside, left.path)
-    _tell_how_to_replay(left.path)
+    _print_replay_command(left.path)
     print(left.path)
 
 
@@ -136,37 +138,37 @@ class _EventPrinter:
         self._lines = EventLines(scenario)
         self._prompt = prompt
 
-    async def name_newcomers(self, session: Session) -> None:
-        """Names of nodes grow with the cluster."""
+    async def use_cluster_names(self, session: Session) -> None:
+        """Use the cluster's names of nodes, which grow when groups are scaled; a session task."""
         self._lines.names = session.cluster.names
 
     def show(self, table: Table, row: Row) -> None:
-        """A `RowListener`."""
+        """Print a row; a `RowListener`."""
         line = self._lines.line(table, row)
         if line is None:
             return
         try:
             self._prompt.print_above(line)
         except BrokenPipeError:
-            # Nobody reads on (`| head`): that ends the run as Ctrl-C does, not the node that recorded the row.
+            # The reader has gone (`| head`): end the run like Ctrl-C, instead of crashing the recording node.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             signal.raise_signal(signal.SIGINT)
 
 
-def _end_in_good_order() -> None:
-    """Whoever ends it by a signal finds no fault, socket or task left, as after Ctrl-C."""
-    # A script has it in the background, where shells have SIGINT ignored, and with it what the others become.
+def _end_on_signals() -> None:
+    """Have SIGTERM and SIGHUP end the run like Ctrl-C, so that no fault, socket or task is left."""
+    # Shells start background jobs of scripts with SIGINT ignored, to which the other signals are mapped.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
-    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # `nohup` wants it to go on
-        signal.signal(signal.SIGHUP, lambda *_: _lose_the_terminal())
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # `nohup` ignores it
+        signal.signal(signal.SIGHUP, lambda *_: _end_without_terminal())
 
 
-def _lose_the_terminal() -> None:
-    """Its window was closed: nobody reads on, and to write there would be an error of whoever does."""
+def _end_without_terminal() -> None:
+    """The terminal was closed: redirect the standard streams, since writing to them would raise."""
     nowhere = os.open(os.devnull, os.O_RDWR)
-    for stream in (sys.__stdin__, sys.__stdout__, sys.__stderr__):  # the prompt has proxies in the others' place
+    for stream in (sys.__stdin__, sys.__stdout__, sys.__stderr__):  # the prompt replaces sys.stdout and others
         if stream is not None:
             os.dup2(nowhere, stream.fileno())
     signal.raise_signal(signal.SIGINT)
@@ -183,7 +185,7 @@ def _end_as(command: GuestCommand, run: Path) -> None:
 def _page(
     tell: Callable[[str], None], port: int | None, *, asked_for: bool
 ) -> tuple[Callable[[Session], Awaitable[None]], ...]:
-    """Who shows the cluster to a browser, if anybody; the port is taken now, before there is a run."""
+    """The session task that serves the dashboard, if it is requested; the port is opened now, before the run."""
     if not asked_for and port is None:
         return ()
     from emulator.web.gate import ANY_FREE_PORT, listen
@@ -192,6 +194,6 @@ def _page(
     return (partial(serve_web, listening=listen(port or ANY_FREE_PORT), tell=tell),)
 
 
-def _tell_how_to_replay(run: Path) -> None:
+def _print_replay_command(run: Path) -> None:
     if (run / BY_HAND_FILE).exists():
         print(f"do again what was done by hand: {NAME} run {run / BY_HAND_FILE}", file=sys.stderr)

@@ -34,7 +34,7 @@ def asks_for_owner(fault: Fault) -> bool:
 
 
 class ClusterTargets:
-    """Finds the nodes of a target, such as `acting master of broker-a`; implements `faults.target.Cluster`.
+    """Finds the nodes of a target, such as `acting master of broker-a`; implements `faults.target.TargetCluster`.
 
     Args:
         cluster: that runs.

@@ -1,8 +1,8 @@
-"""Verbs that break something, and those that heal it."""
+"""Verbs that begin faults, and verbs that end them."""
 
 from emulator.console.session import Session
 from emulator.console.verb import WORDS_MOST, Lines, Verb, VerbError, Words
-from faults.catalogue import WORDINGS, fault_said
+from faults.catalogue import WORDINGS, fault_from_words
 from faults.fault import Fault
 from faults.process import DOWN, Restart, Suspend
 from faults.scope import NodeScope
@@ -18,7 +18,7 @@ class _Break:
 
     async def __call__(self, session: Session, words: Words) -> Lines:
         try:
-            fault = fault_said(self._verb, words)
+            fault = fault_from_words(self._verb, words)
         except WordsError as error:
             raise VerbError(str(error)) from None
         return await _begin(session, fault)

@@ -1,15 +1,15 @@
-"""The control socket: other terminals and programs say verbs to a running cluster.
+"""The control socket: other terminals and programs send verbs to a running cluster.
 
-A Unix socket in the run directory, for its owner only. Each message is four bytes
-of length, the most significant first, and a msgpack map:
+A Unix socket in the run directory, for its owner only. Each message is a length of
+four bytes, big-endian, and a msgpack map:
 
     request: {"line": "cut consumer-1 broker-a"}
     answer:  {"ok": true, "lines": ["cut-1: cut consumer-1 <-> broker-a"]}
 
-Requests of one connection are answered in order. What cannot be understood gets
-`"ok": false` and one line that says why; where the framing is lost, the connection
-is closed after it. Nobody can make the cluster wait: who does not read for a while
-is dropped, and so is who would be one too many.
+Requests of one connection are answered in order. A request that cannot be parsed gets
+`"ok": false` and one line that says why; if its length is invalid, the connection is
+closed after that. No client can make the cluster wait: a client that does not read
+is disconnected, and so are clients beyond `CLIENTS_MAX`.
 """
 
 import os
@@ -34,19 +34,19 @@ _BACKLOG = 256
 _READS_WITHIN_S = 5
 _CONNECTS_WITHIN_S = 10
 _ADDRESS_BYTES_MAX = 100
-"""A little less than what any system has room for."""
+"""A little less than the limit of any system."""
 _OPEN_FILES = Path("/proc/self/fd")
 
 
 class ControlError(UserError):
-    """The control socket cannot be reached, or cannot be made; says why in one line."""
+    """The control socket cannot be reached or created; the text says why in one line."""
 
 
 async def serve_control(session: Session) -> None:
-    """Listen in the run directory, and say to the cluster what comes in; an attendant of `run_scenario`.
+    """Serve verbs on a socket in the run directory; a session task of `run_scenario`.
 
     Raises:
-        ControlError: the socket cannot be made.
+        ControlError: the socket cannot be created.
     """
     path = session.run_directory / SOCKET_FILE
     listener = _listen(path)
@@ -63,7 +63,7 @@ async def serve_control(session: Session) -> None:
 
 @contextmanager
 def _short(path: Path) -> Iterator[str]:
-    """A name of a socket that fits into its address, however deep the directory lies."""
+    """A path of the socket that is short enough for a socket address, for any directory."""
     if len(os.fsencode(path)) < _ADDRESS_BYTES_MAX or not _OPEN_FILES.exists():
         yield str(path)
         return
@@ -79,7 +79,7 @@ def _remove(path: Path) -> None:
 
 
 def _listen(path: Path) -> trio.socket.SocketType:
-    """A socket that nobody but its owner could connect to at any time."""
+    """A listening socket to which only its owner could connect at any time."""
     made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     mask = os.umask(0o177)
     try:
@@ -95,14 +95,14 @@ def _listen(path: Path) -> trio.socket.SocketType:
 
 
 class _Clients:
-    """All who are connected."""
+    """The connected clients."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._count = 0
 
     async def serve(self, stream: trio.SocketStream) -> None:
-        """Answer one client until it goes."""
+        """Answer the requests of one client until it disconnects."""
         self._count += 1
         try:
             async with stream:
@@ -149,7 +149,7 @@ def _line(content: bytes) -> str:
 
 
 async def _receive(stream: trio.SocketStream, size: int) -> bytes | None:
-    """So many bytes; None where the client has gone before."""
+    """Receive `size` bytes; None if the client disconnects before."""
     content = b""
     while len(content) < size:
         part = await stream.receive_some(size - len(content))
@@ -170,10 +170,13 @@ def _framed(content: dict[str, Any]) -> bytes:
 
 
 def newest_socket(runs: Path) -> Path:
-    """The control socket of the run that began last.
+    """The control socket of the newest run.
+
+    Args:
+        runs: directory of all runs.
 
     Raises:
-        ControlError: no run there has one.
+        ControlError: no run has one.
     """
     found = sorted(runs.glob(f"*/{SOCKET_FILE}"), key=lambda path: path.stat().st_ctime_ns)
     if not found:
@@ -182,16 +185,18 @@ def newest_socket(runs: Path) -> Path:
 
 
 def ask(path: Path, line: str, timeout_s: float | None = None) -> tuple[bool, Lines]:
-    """Say a verb over a control socket and wait for what it tells.
+    """Send a verb over a control socket and wait for its output.
 
     Args:
-        timeout_s: for the answer; None: as long as the verb takes, since some let time pass.
+        path: of the socket.
+        line: the verb and its words.
+        timeout_s: for the answer; None: no limit, since some verbs let time pass.
 
     Returns:
-        Whether it was done, and the lines.
+        Whether the verb succeeded, and the lines of its output.
 
     Raises:
-        ControlError: nobody listens there, or there is no answer.
+        ControlError: no cluster listens on the socket, or it does not answer.
     """
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(_CONNECTS_WITHIN_S)

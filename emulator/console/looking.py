@@ -1,4 +1,4 @@
-"""Verbs that look, and change nothing."""
+"""Verbs that show the state of the cluster, and `why`; they change nothing."""
 
 from collections import Counter
 
@@ -44,9 +44,9 @@ async def _nodes(session: Session, _words: Words) -> Lines:
 
 
 async def _views(session: Session, words: Words) -> Lines:
-    """The matrix of a subject, or of all about which nodes of one role differ; below it, what the letters stand for."""
+    """The matrix of a subject, or of all subjects about which nodes of one role differ, with the values below."""
     wanted = words[0] if words else None
-    shown = seen(session, wanted)
+    shown = matrix_of(session, wanted)
     if not shown.subjects and wanted is None:
         return ("nodes of one role agree about everything they share; `views all` shows all of it, agreed or not",)
     names = [f"{it.kind} {it.subject}" for it in shown.subjects]
@@ -64,11 +64,11 @@ async def _views(session: Session, words: Words) -> Lines:
     return tuple(lines)
 
 
-def seen(session: Session, wanted: str | None) -> Matrix:
-    """The matrix of a subject, of `all` of them, or, with None, of those about which nodes of one role differ.
+def matrix_of(session: Session, wanted: str | None) -> Matrix:
+    """The matrix of a subject, of `all` subjects, or with None of those about which nodes of one role differ.
 
     Raises:
-        VerbError: nobody knows of such a subject.
+        VerbError: the subject is unknown.
     """
     keys = shared_subjects(session)
     chosen = [
@@ -81,7 +81,7 @@ def seen(session: Session, wanted: str | None) -> Matrix:
 
 
 async def _owners(session: Session, words: Words) -> Lines:
-    """Who holds which queue; those of a topic, or all."""
+    """The owners of the queues of a topic, or of all queues."""
     owners = session.state.owners.owners()
     topics = dict.fromkeys(queue.topic for queue in owners)
     if words and words[0] not in topics:
@@ -95,7 +95,7 @@ async def _owners(session: Session, words: Words) -> Lines:
 
 
 async def _diff(session: Session, words: Words) -> Lines:
-    """All about which two nodes differ; what only one of them knows of is no difference."""
+    """The beliefs about which two nodes differ; a subject that only one of them knows is no difference."""
     one, other = (session.node(word) for word in words)
     lines = []
     for kind, subject in session.state.beliefs.subjects():
@@ -132,7 +132,7 @@ async def _faults(session: Session, _words: Words) -> Lines:
 
 
 def shared_subjects(session: Session) -> list[tuple[str, str]]:
-    """(kind, subject) of all about which healthy nodes of one role agree."""
+    """(kind, subject) of all beliefs about which healthy nodes of one role agree."""
     return [key for key in session.state.beliefs.subjects() if key[0] in SHARED_KINDS]
 
 
@@ -141,18 +141,25 @@ def _count(number: int, what: str) -> str:
 
 
 LOOKING = (
-    Verb("status", "", "how late it is, who runs, what is broken, who differs about what", _status),
+    Verb("status", "", "emulated time, states of nodes, active faults, subjects about which nodes differ", _status),
     Verb("nodes", "", "all nodes with their addresses and states", _nodes),
-    Verb("views", "[SUBJECT|all]", "who believes what; without a subject, all about which nodes differ", _views, 0, 1),
-    Verb("owners", "[TOPIC]", "who holds which queue", _owners, 0, 1),
+    Verb(
+        "views",
+        "[SUBJECT|all]",
+        "beliefs of all nodes; without a subject, those about which nodes differ",
+        _views,
+        0,
+        1,
+    ),
+    Verb("owners", "[TOPIC]", "the owners of each queue", _owners, 0, 1),
     Verb("diff", "A B", "everything about which two nodes differ", _diff, 2, 2),
-    Verb("links", "", "links on which a fault is", _links),
+    Verb("links", "", "links with a fault", _links),
     Verb("faults", "", "active faults", _faults),
 )
 
 
 async def _why(session: Session, words: Words) -> Lines:
-    from emulator.why.answer import answer  # noqa: PLC0415 - who never asks does not wait for Arrow's computing
+    from emulator.why.answer import answer  # noqa: PLC0415 - only this verb needs Arrow's compute functions
     from emulator.why.question import WhyError  # noqa: PLC0415
     from emulator.why.words import names_of  # noqa: PLC0415
 
@@ -173,7 +180,7 @@ ASKING = (
     Verb(
         "why",
         "QUESTION",
-        "what led there: queue TOPIC/BROKER/ID, KIND SUBJECT, or node NODE; [of X] [at T]",
+        "the chain of causes of: queue TOPIC/BROKER/ID, KIND SUBJECT, or node NODE; [of X] [at T]",
         _why,
         1,
         8,

@@ -1,4 +1,4 @@
-"""The console of `rmqemu up`: a prompt for verbs, with the events above it."""
+"""The console of `rmqemu up`: a prompt for verbs, with events printed above it."""
 
 import io
 import os
@@ -15,12 +15,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from emulator.console.looking import ALL, seen, shared_subjects
+from emulator.console.looking import ALL, matrix_of, shared_subjects
 from emulator.console.session import Session
 from emulator.console.verb import VerbError, split
 from emulator.state.beliefs import Matrix, Subject
 from faults.catalogue import CHAOS_NAMES
-from faults.link import Stage
+from faults.link import ProcessStage
 from faults.target import ROLES
 from nodes.protocol.codes import RequestCode
 
@@ -32,40 +32,37 @@ if TYPE_CHECKING:
 
 
 _REFRESH_S = 0.5
-"""Faults of the scenario begin and end while somebody thinks."""
+"""How often the toolbar is redrawn: faults of the scenario begin and end while the user types."""
 
 
 class Prompt:
-    """A terminal, or what stands in its place.
-
-    Where there is no terminal it prints event lines, and takes nothing.
-    """
+    """The user's side of a live run: prints event lines, and reads verbs in an interactive terminal."""
 
     def __init__(self, *, interactive: bool) -> None:
         self._interactive = interactive
 
     @classmethod
     def of_this_terminal(cls) -> "Prompt":
-        """A prompt if somebody sits before both ends of it."""
+        """An interactive prompt if stdin and stdout are terminals."""
         return cls(interactive=sys.stdin.isatty() and sys.stdout.isatty())
 
-    def attendants(self) -> tuple[Callable[[Session], Awaitable[None]], ...]:
-        """Who takes verbs from this terminal."""
+    def session_tasks(self) -> tuple[Callable[[Session], Awaitable[None]], ...]:
+        """The session task that reads verbs, if the prompt is interactive."""
         return (self._take_verbs,) if self._interactive else ()
 
     def print_above(self, line: str) -> None:
-        """Print an event; a prompt stays below it."""
+        """Print a line; the prompt stays below it."""
         typer.echo(line)
 
     async def _take_verbs(self, session: Session) -> None:
         from prompt_toolkit.patch_stdout import patch_stdout  # noqa: PLC0415 - only a terminal needs it
 
-        session.tellers.append(self.print_above)
+        session.printers.append(self.print_above)
         terminal = _terminal(session)
         with patch_stdout(raw=True):
             while not session.leaving.is_set():
                 try:
-                    # A thread of its own: the prompt waits for keys, and `live` is the only mode in which one types.
+                    # In a thread, since the prompt blocks; prompts exist only in mode `live`.
                     line = await trio.to_thread.run_sync(terminal.prompt, abandon_on_cancel=True)
                 except (EOFError, KeyboardInterrupt):
                     line = "quit"
@@ -122,7 +119,7 @@ def _completer(session: Session) -> "Completer":
 
 
 def _history() -> "History":
-    """What was typed in earlier sessions, if the machine lets us keep it."""
+    """The history of earlier sessions; in memory only if it cannot be written."""
     from prompt_toolkit.history import FileHistory, InMemoryHistory  # noqa: PLC0415
 
     state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "rmqemu"
@@ -139,7 +136,7 @@ _NODES = ("NODE", "NODES", "A", "B", "CONDITION")
 
 
 def completions(session: Session, line: str) -> tuple[str, ...]:
-    """The words that could stand where a line ends, those that begin as it does."""
+    """Completions of the last word of a line."""
     before, _, begun = line.rpartition(" ")
     words = before.split()
     if words[:1] == ["at"] and len(words) >= 2:
@@ -175,7 +172,7 @@ def _filling(session: Session, word: str) -> Iterable[str]:
     elif word == "CODE":
         yield from (code.name for code in RequestCode)
     elif word == "STAGE":
-        yield from Stage
+        yield from ProcessStage
     elif word == "NAME":
         yield from CHAOS_NAMES
     elif word == "VERB":
@@ -183,16 +180,16 @@ def _filling(session: Session, word: str) -> Iterable[str]:
 
 
 _CAMPS = ("green", "red", "yellow", "magenta", "cyan", "blue")
-"""The first is that of the largest camp."""
+"""Colours of camps, the largest camp first."""
 
 
 def views_in_colour(session: Session, wanted: str | None) -> str:
-    """The matrix with escape sequences, as wide as this terminal.
+    """The matrix of `views` in colour, as wide as this terminal.
 
     Raises:
-        VerbError: nobody knows of such a subject.
+        VerbError: the subject is unknown.
     """
-    shown = seen(session, wanted)
+    shown = matrix_of(session, wanted)
     if not shown.subjects:
         return "nodes of one role agree about everything they share; `views all` shows all of it, agreed or not\n"
     into = io.StringIO()

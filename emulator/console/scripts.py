@@ -1,4 +1,4 @@
-"""Verbs from a file, one a line: done in order, up to the first that cannot be done."""
+"""Scripts: files with one verb per line, which are executed in order up to the first failure."""
 
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -6,13 +6,13 @@ from pathlib import Path
 import trio
 
 from emulator.console.session import Session
-from emulator.console.verb import Lines, Verb, VerbError, Words, do, split, understood
+from emulator.console.verb import Lines, Verb, VerbError, Words, execute, find_verb, split
 
 SCRIPT = "script"
 
 
 class ScriptError(Exception):
-    """A line of a script cannot be done; says in one line which, and why."""
+    """A line of a script failed; the text says in one line which, and why."""
 
 
 async def _script(session: Session, words: Words) -> Lines:
@@ -24,10 +24,10 @@ async def _script(session: Session, words: Words) -> Lines:
 
 
 def read_script(path: Path, session: Session) -> tuple[tuple[str, list[str]], ...]:
-    """(where it stands, words) of each line that says something.
+    """(`FILE:LINE`, words) of each line with a verb.
 
     Raises:
-        ScriptError: the file cannot be read, or a line is no verb with the words that it takes.
+        ScriptError: the file cannot be read, or a line is not a verb with a valid number of words.
     """
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
@@ -48,18 +48,18 @@ def read_script(path: Path, session: Session) -> tuple[tuple[str, list[str]], ..
 def _expect_verb(words: Words, session: Session) -> None:
     if words[0] == SCRIPT:
         raise VerbError("a script cannot do another one")
-    understood(words, session.verbs)
+    find_verb(words, session.verbs)
 
 
 async def follow(session: Session, lines: tuple[tuple[str, list[str]], ...]) -> AsyncIterator[str]:
-    """Do line by line; yields what there is to tell.
+    """Execute the lines in order; yields their output.
 
     Raises:
-        ScriptError: a line cannot be done; those before it were.
+        ScriptError: a line failed; the lines before it were executed.
     """
     for where, words in lines:
         try:
-            told = await do(words, session, session.verbs)
+            told = await execute(words, session, session.verbs)
         except VerbError as error:
             raise ScriptError(f"{where}: {' '.join(words)}: {error}") from None
         for line in told:
@@ -67,24 +67,24 @@ async def follow(session: Session, lines: tuple[tuple[str, list[str]], ...]) -> 
 
 
 class ScriptedRun:
-    """Somebody at the session who does what a script says, from when everything is ready; an attendant of a run.
+    """Executes a script once every node is ready; its method `run` is a session task.
 
-    The run ends when the script is over, and the scenario, too.
+    The run ends when both the script and the scenario have ended.
 
     Args:
         path: of the script.
-        tell: what comes of each line.
+        tell: called with each line of output.
     """
 
     def __init__(self, path: Path, tell: Callable[[str], None]) -> None:
         self._path = path
         self._tell = tell
         self.error: ScriptError | None = None
-        """What kept it from going on."""
+        """The failure that ended the script; None if it succeeded."""
 
-    async def attend(self, session: Session) -> None:
-        """Do it."""
-        session.tellers.append(self._tell)
+    async def run(self, session: Session) -> None:
+        """Execute the script."""
+        session.printers.append(self._tell)
         await session.cluster.started.wait()
         try:
             async for line in follow(session, read_script(self._path, session)):
@@ -97,4 +97,4 @@ class ScriptedRun:
         session.leaving.set()
 
 
-SCRIPTING = (Verb(SCRIPT, "FILE", "do the verbs of a file, a line each, up to the first that fails", _script, 1, 1),)
+SCRIPTING = (Verb(SCRIPT, "FILE", "execute the verbs of a file, one per line, up to the first failure", _script, 1, 1),)

@@ -1,4 +1,4 @@
-"""The session at which somebody sits before a running cluster."""
+"""A session: executes verbs on a running cluster."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -10,7 +10,7 @@ from emulator.base.text import nearest
 from emulator.cluster import Cluster
 from emulator.cluster.effects import ImpossibleError
 from emulator.cluster.operator import Operator
-from emulator.console.verb import Lines, Verb, VerbError, do, split
+from emulator.console.verb import Lines, Verb, VerbError, execute, split
 from emulator.machine.host import EmulatedHost
 from emulator.spec.section import SpecError
 from emulator.spec.targets import check_fault, guest_names
@@ -25,14 +25,14 @@ _NS_PER_MS = 1_000_000
 
 
 class Session:
-    """What verbs act on, and what was done by hand.
+    """Executes verbs on a cluster, and remembers the faults that were begun by hand.
 
     Args:
         cluster: that runs.
-        operator: does to it what the scenario's plan says, too.
-        state: what is known of the run; it has to hear of every row.
+        operator: begins and ends faults; it also follows the scenario's plan.
+        state: live state of the run; must be notified of every row.
         run_directory: of this run.
-        verbs: all that can be said.
+        verbs: mapping name -> verb.
     """
 
     def __init__(
@@ -50,11 +50,11 @@ class Session:
         self.state = state
         self.lines = EventLines(cluster.scenario)
         self.lines.names = cluster.names
-        """Puts events into words."""
+        """Formats events as lines."""
         self.leaving = trio.Event()
-        """Somebody wants to leave."""
-        self.tellers: list[Callable[[str], None]] = []
-        """Who is told what comes of a verb that was to be done later."""
+        """Set to end the run."""
+        self.printers: list[Callable[[str], None]] = []
+        """Called with the output of verbs that were scheduled by `at`."""
         self._done: list[TimedFault] = []
         self._next_ms = 0
 
@@ -68,68 +68,68 @@ class Session:
         await self.cluster.world.sleep_until_ns(self.cluster.world.timeline.now_ns + duration_ms * _NS_PER_MS)
 
     async def say(self, line: str) -> Lines:
-        """Do what a line says.
+        """Execute a line: a verb and its words.
 
         Returns:
-            What there is to tell.
+            The lines of its output.
 
         Raises:
-            VerbError: it cannot be done.
+            VerbError: the verb failed.
         """
-        return await do(split(line), self, self.verbs)
+        return await execute(split(line), self, self.verbs)
 
     def tell(self, line: str) -> None:
-        """Tell everybody who watches."""
-        for teller in self.tellers:
-            teller(line)
+        """Print a line to all printers."""
+        for printer in self.printers:
+            printer(line)
 
     @property
     def nodes(self) -> tuple[str, ...]:
-        """Names of all nodes in the order of the cluster, then of the clients of programs outside as they came."""
+        """Names of all nodes in the order of the cluster, then of the clients of guests as they appeared."""
         return tuple(dict.fromkeys([*self.cluster.hosts, *self.state.beliefs.nodes()]))
 
     def guest_clients(self) -> dict[str, str]:
-        """Node -> client id of every client of a program outside that is there now."""
+        """Mapping node -> client id, of all live clients of guests."""
         found = {node: client_id for client_id, node in self.cluster.names.items() if node not in self.cluster.hosts}
         return {node: client_id for node, client_id in found.items() if self.state.beliefs.is_alive(node)}
 
     def node(self, name: str) -> str:
-        """The name of a node, or of a client outside.
+        """The name of a node or of a guest's client, checked.
 
         Raises:
-            VerbError: there is none of that name.
+            VerbError: the name is unknown.
         """
         if name not in self.nodes:
             raise VerbError(nearest("node", name, self.nodes))
         return name
 
     def host(self, name: str) -> EmulatedHost:
-        """A node's host.
+        """The host of a node.
 
         Raises:
-            VerbError: there is none of that name.
+            VerbError: the name is unknown.
         """
         if name not in self.cluster.hosts:
             raise VerbError(nearest("node", name, tuple(self.cluster.hosts)))
         return self.cluster.hosts[name]
 
     def expect_known(self, name: str) -> None:
-        """Refuse whom nobody knows.
+        """Refuse a name that is neither a node nor a guest.
 
         Raises:
-            VerbError: there is neither a node nor a program outside of that name.
+            VerbError: the name is unknown.
         """
         if name not in guest_names(self.cluster.scenario):
             self.host(name)
 
     async def begin(self, fault: Fault) -> TimedFault:
-        """Break something, until it is healed.
+        """Begin a fault, which lasts until it is healed.
 
         Returns:
-            The fault with the nodes that it hits by name.
+            The fault with resolved targets.
 
         Raises:
-            VerbError: whom it is to hit is not there, or is in no state in which it could be hit.
+            VerbError: a target does not exist, or the fault would have no effect now.
         """
         self._expect_known(fault)
         await self._wait_for_an_instant_of_its_own()
@@ -163,14 +163,14 @@ class Session:
             raise VerbError(error.problem) from None
 
     async def heal(self, fault_id: str) -> TimedFault:
-        """End a fault, whoever began it.
+        """End an active fault, of the scenario or begun by hand.
 
         Raises:
-            VerbError: none of that id is active.
+            VerbError: no fault of that id is active.
         """
         self.expect_active(fault_id)
         await self._wait_for_an_instant_of_its_own()
-        self.expect_active(fault_id)  # somebody else may have been faster
+        self.expect_active(fault_id)  # it may have ended meanwhile
         timed = self.operator.active[fault_id]
         await self.operator.do(Step(self.now_ms, Phase.END, timed))
         lasted_ms = self.now_ms - timed.at_ms
@@ -178,7 +178,7 @@ class Session:
         return timed
 
     def expect_active(self, fault_id: str) -> None:
-        """Refuse to heal what is not broken.
+        """Refuse the id of a fault that is not active.
 
         Raises:
             VerbError: no fault of that id is active.
@@ -187,16 +187,16 @@ class Session:
             raise VerbError(nearest("active fault", fault_id, tuple(self.operator.active)))
 
     def active_on(self, node: str, kinds: tuple[type[Fault], ...]) -> tuple[TimedFault, ...]:
-        """The active faults of some kinds that hit a node."""
+        """The active faults of these kinds that hit a node."""
         faults = self.operator.active.values()
         return tuple(timed for timed in faults if isinstance(timed.fault, kinds) and timed.fault.scope.matches(node))
 
     def by_hand(self) -> Plan:
-        """All that was done by hand so far; what is still active has no end."""
+        """The faults begun by hand so far; an active fault has no end."""
         return Plan(tuple(self._done))
 
     async def _wait_for_an_instant_of_its_own(self) -> None:
-        """Whole milliseconds are what scenario files can say, so nothing that is done shares one with another."""
+        """Wait for a whole millisecond that no other verb uses, since scenario files have whole milliseconds."""
         self._next_ms = max(self._next_ms, -(-self.cluster.world.timeline.now_ns // _NS_PER_MS))
         instant_ms, self._next_ms = self._next_ms, self._next_ms + 1
         await self.cluster.world.sleep_until_ns(instant_ms * _NS_PER_MS)

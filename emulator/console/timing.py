@@ -1,4 +1,4 @@
-"""Times as people say them to a cluster: `30s`, `500ms`, `2m`, and `+30s` for from now."""
+"""Verbs about time, and the times in them: `30s`, `500ms`, `2m`, and `+30s` from now."""
 
 import re
 from collections.abc import Callable
@@ -8,21 +8,21 @@ import trio
 from emulator.base.text import nearest
 from emulator.console.looking import shared_subjects
 from emulator.console.session import Session
-from emulator.console.verb import WORDS_MOST, Lines, Verb, VerbError, Words, do, understood
+from emulator.console.verb import WORDS_MOST, Lines, Verb, VerbError, Words, execute, find_verb
 from emulator.machine.host import PowerState
 from emulator.trace.recorder import Row
 from emulator.trace.schema import Table
-from faults.link import Stage
+from faults.link import ProcessStage
 
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)?")
 _UNIT_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000}
 
 
 def span_ms(text: str) -> int:
-    """A length of time; a number alone is seconds.
+    """Parse a duration, in ms; a number without unit is seconds.
 
     Raises:
-        VerbError: it is none.
+        VerbError: the text is not a duration.
     """
     found = _SPAN.fullmatch(text)
     if found is None:
@@ -31,10 +31,10 @@ def span_ms(text: str) -> int:
 
 
 def instant_ms(text: str, now_ms: int) -> int:
-    """An instant since the run began; with a plus, from now.
+    """Parse an instant, in ms since the run began; with a plus, counted from now.
 
     Raises:
-        VerbError: it is none, or it has passed.
+        VerbError: the text is not an instant, or the instant has passed.
     """
     if text.startswith("+"):
         return now_ms + span_ms(text[1:])
@@ -46,16 +46,16 @@ def instant_ms(text: str, now_ms: int) -> int:
 
 Condition = Callable[[], bool]
 _READY = "ready"
-_STATES = (_READY, Stage.STARTING.value, *(it.value for it in PowerState if it is not PowerState.RUNNING))
+_STATES = (_READY, ProcessStage.STARTING.value, *(it.value for it in PowerState if it is not PowerState.RUNNING))
 _OWNED = {"nobody": 0, "somebody": 1}
 _SEVERAL = "several"
 
 
 def condition(session: Session, words: Words) -> Condition:
-    """What words say.
+    """Parse a condition of `until`.
 
     Raises:
-        VerbError: they say nothing that one could wait for.
+        VerbError: the words are not a condition.
     """
     head, rest = words[0], " ".join(words[1:])
     if head in ("agree", "differ"):
@@ -65,12 +65,12 @@ def condition(session: Session, words: Words) -> Condition:
     host = session.host(head)
     if rest not in _STATES:
         raise VerbError(nearest("state", rest, _STATES))
-    if rest in (_READY, Stage.STARTING.value):
+    if rest in (_READY, ProcessStage.STARTING.value):
         is_ready = rest == _READY
         return lambda: (
             host.power_state is PowerState.RUNNING
             and host.process is not None
-            and host.process.is_in(Stage.STARTING) != is_ready
+            and host.process.is_in(ProcessStage.STARTING) != is_ready
         )
     return lambda: host.power_state.value == rest
 
@@ -78,7 +78,7 @@ def condition(session: Session, words: Words) -> Condition:
 def _agreement(session: Session, subject: str | None, *, wanted: bool) -> Condition:
     def holds() -> bool:
         keys = [key for key in shared_subjects(session) if subject in (None, key[1])]
-        # Who has not started yet neither agrees nor differs.
+        # Nodes that have not started neither agree nor differ.
         has_begun = bool(keys) and (not wanted or session.cluster.started.is_set())
         return has_begun and wanted != any(session.state.beliefs.differs(*key) for key in keys)
 
@@ -105,7 +105,7 @@ _STEPS_MOST = 1_000
 async def _at(session: Session, words: Words) -> Lines:
     at_ms = instant_ms(words[0], session.now_ms)
     line = " ".join(words[1:])
-    understood(words[1:], session.verbs)  # a mistake is told now, not then
+    find_verb(words[1:], session.verbs)  # a mistake is reported now, not at that time
     session.cluster.world.nursery.start_soon(_then, session, at_ms, words[1:], name=f"at {at_ms} ms: {line}")
     return (f"at {at_ms / 1_000:.3f} s: {line}",)
 
@@ -113,7 +113,7 @@ async def _at(session: Session, words: Words) -> Lines:
 async def _then(session: Session, at_ms: int, words: Words) -> None:
     await session.cluster.world.sleep_until_ns(at_ms * _NS_PER_MS)
     try:
-        told = await do(words, session, session.verbs)
+        told = await execute(words, session, session.verbs)
     except VerbError as error:
         told = (f"{' '.join(words)}: {error}",)
     for line in told:
@@ -126,7 +126,7 @@ async def _run_for(session: Session, words: Words) -> Lines:
 
 
 async def _step(session: Session, words: Words) -> Lines:
-    """The next events, as they are told to whoever watches."""
+    """Wait for the next events, and return their lines."""
     word = words[0] if words else "1"
     if not word.isdecimal() or not 1 <= int(word) <= _STEPS_MOST:
         raise VerbError(f"expected a number of events from 1 to {_STEPS_MOST}, not {word}")
@@ -174,7 +174,7 @@ async def _comes_true(session: Session, holds: Condition, until_ms: int) -> bool
     alarm = world.timeline.call_at(until_ms * _NS_PER_MS, wake)
     try:
         while True:
-            await world.clock.idle()  # what happens at one instant is looked at when all of it has happened
+            await world.clock.idle()  # check the condition after everything of the instant has happened
             if holds():
                 return True
             if session.now_ms >= until_ms:
@@ -187,7 +187,7 @@ async def _comes_true(session: Session, holds: Condition, until_ms: int) -> bool
 
 
 TIMING = (
-    Verb("at", "T VERB...", "do a verb at 90s of the run, or +30s from now", _at, 2, WORDS_MOST),
+    Verb("at", "T VERB...", "execute a verb at 90s of the run, or +30s from now", _at, 2, WORDS_MOST),
     Verb("run-for", "T", "let time pass", _run_for, 1, 1),
     Verb("step", "[N]", "let time pass until the next event, or the next N", _step, 0, 1),
     Verb(

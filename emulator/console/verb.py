@@ -1,4 +1,4 @@
-"""What a verb is, and how a line becomes one."""
+"""A verb: its parser, and its execution."""
 
 import shlex
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -9,7 +9,7 @@ import attrs
 from emulator.base.text import nearest
 
 WORDS_MOST = 64
-"""Of a verb that takes as many words as somebody has to say."""
+"""Limit for verbs with any number of words."""
 Lines = tuple[str, ...]
 Words = Sequence[str]
 S = TypeVar("S")
@@ -17,16 +17,16 @@ S = TypeVar("S")
 
 
 class VerbError(Exception):
-    """A line cannot be done; says why in one line, and nothing has changed."""
+    """A verb failed; the text says why in one line, and nothing has changed."""
 
 
 @attrs.frozen
 class Verb(Generic[S]):
-    """One thing that can be said to a cluster."""
+    """One command to a cluster."""
 
     name: str
     usage: str
-    """Its words: capitals are filled in, brackets may be left out."""
+    """Its words: capitals are placeholders, brackets are optional."""
     summary: str
     act: Callable[[S, Words], Awaitable[Lines]]
     least: int = 0
@@ -35,15 +35,15 @@ class Verb(Generic[S]):
     """Most words."""
 
     def line(self) -> str:
-        """`cut A B [one-way]`."""
+        """Name and usage: `cut A B [one-way]`."""
         return f"{self.name} {self.usage}".rstrip()
 
 
 def split(line: str) -> list[str]:
-    """The words of a line, quoted ones whole, without what is a comment.
+    """Split a line into words like a shell, without comments.
 
     Raises:
-        VerbError: a quotation does not end.
+        VerbError: a quotation is not closed.
     """
     try:
         return shlex.split(line, comments=True)
@@ -51,11 +51,11 @@ def split(line: str) -> list[str]:
         raise VerbError(f"{line.strip()}: {str(error).lower()}") from None
 
 
-def understood(words: Words, verbs: Mapping[str, Verb[S]]) -> Verb[S]:
-    """The verb that words begin with, if there are as many of them as it takes.
+def find_verb(words: Words, verbs: Mapping[str, Verb[S]]) -> Verb[S]:
+    """Find the verb of a line, and check the number of its words.
 
     Raises:
-        VerbError: there is no such verb, or its words are too few or too many.
+        VerbError: the verb is unknown, or the number of words is wrong.
     """
     if words[0] not in verbs:
         raise VerbError(nearest("verb", words[0], tuple(verbs)))
@@ -65,13 +65,13 @@ def understood(words: Words, verbs: Mapping[str, Verb[S]]) -> Verb[S]:
     return verb
 
 
-async def do(words: Words, session: S, verbs: Mapping[str, Verb[S]]) -> Lines:
-    """Do what words say; none say nothing.
+async def execute(words: Words, session: S, verbs: Mapping[str, Verb[S]]) -> Lines:
+    """Execute a verb; no words do nothing.
 
     Returns:
-        What there is to tell.
+        The lines of its output.
 
     Raises:
-        VerbError: it cannot be done.
+        VerbError: the verb failed.
     """
-    return await understood(words, verbs).act(session, words[1:]) if words else ()
+    return await find_verb(words, verbs).act(session, words[1:]) if words else ()

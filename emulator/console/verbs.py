@@ -1,4 +1,4 @@
-"""All verbs."""
+"""The table of all verbs, and the verbs about the run itself: `help`, `save`, `quit`."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -26,14 +26,19 @@ _HEAD = """\
 
 
 def scenario_by_hand(scenario: Scenario, by_hand: Plan, end_ms: int) -> str:
-    """A scenario file that does again what was done; its own faults come first, as far as they have begun.
+    """The text of a scenario file that repeats a run with the faults that were begun by hand.
+
+    Args:
+        scenario: of the run; those of its faults that have begun are included.
+        by_hand: faults begun by hand.
+        end_ms: end of the run, in ms since it began.
 
     Raises:
-        PlanError: the faults do not go together.
+        PlanError: two faults have one id.
     """
     planned = (timed for timed in scenario.faults.faults if timed.at_ms < end_ms)
     faults = Plan((*planned, *by_hand.faults))
-    # A scenario ends after its last fault has begun, if only just.
+    # A scenario must end after the begin of its last fault.
     run_for_ms = max([end_ms, *(timed.at_ms + 1 for timed in faults.faults)])
     replay = attrs.evolve(scenario, name=f"{scenario.name}-by-hand", run_for_ms=run_for_ms, faults=faults)
     return _HEAD + tomli_w.dumps(to_dict(replay))
@@ -57,11 +62,11 @@ def _write(path: Path, content: str) -> None:
 async def _help(_session: Session, words: Words) -> Lines:
     if words and words[0] not in VERBS:
         raise VerbError(nearest("verb", words[0], tuple(VERBS)))
-    return explained((VERBS[words[0]],) if words else tuple(VERBS.values()))
+    return help_lines((VERBS[words[0]],) if words else tuple(VERBS.values()))
 
 
-def explained(verbs: tuple[Verb[Session], ...]) -> Lines:
-    """Two lines for each verb: how it is said, and what it does."""
+def help_lines(verbs: tuple[Verb[Session], ...]) -> Lines:
+    """Two lines for each verb: its usage, and what it does."""
     return tuple(line for verb in verbs for line in (verb.line(), f"    {verb.summary}"))
 
 
@@ -76,9 +81,9 @@ _ALL = (
     *BREAKING,
     *TIMING,
     *SCRIPTING,
-    Verb("save", "FILE", "write what was done so far as a scenario that does it again", _save, 1, 1),
-    Verb("help", "[VERB]", "these lines, or that of a verb", _help, 0, 1),
+    Verb("save", "FILE", "save the faults begun by hand so far as a scenario that repeats them", _save, 1, 1),
+    Verb("help", "[VERB]", "list all verbs, or explain one", _help, 0, 1),
     Verb("quit", "", "end the run", _quit),
 )
 VERBS: Mapping[str, Verb[Session]] = MappingProxyType({verb.name: verb for verb in _ALL})
-"""Name -> verb, in the order in which they are explained."""
+"""Mapping name -> verb, in the order of `help`."""

@@ -52,7 +52,7 @@ class GuestClient:
         self.holds = Holds()
         self.has_left = False
         """Whether it has unregistered from every group."""
-        self.said_ms = 0
+        self.last_request_ms = 0
         self._source = NodeIdentity(name.node, PRODUCER, name.incarnation)
         self._record = record
         self._find_route = find_route
@@ -111,11 +111,11 @@ class GuestClient:
 
     # --- answers and notifications ------------------------------------------------------------
 
-    def told_route(self, topic: str, route: TopicRouteData, source: str, cause: int) -> None:
+    def on_route(self, topic: str, route: TopicRouteData, source: str, cause: int) -> None:
         """A nameserver has answered with a route."""
         self._believe(BeliefKind.ROUTE, topic, route_in_brief(route), source, cause)
 
-    def told_members(self, group: str, client_ids: tuple[str, ...], source: str, cause: int) -> None:
+    def on_members(self, group: str, client_ids: tuple[str, ...], source: str, cause: int) -> None:
         """A broker has answered with the members of a group; a pass allocates from them and from the client's routes.
 
         A queue that is no longer in the route is dropped, since no strategy can allocate it.
@@ -137,11 +137,11 @@ class GuestClient:
                 if (held.group, held.topic) == (group, topic) and (held.broker_name, held.queue_id) not in there:
                     self.give_up(held)
 
-    def told_change(self, group: str, cause: int, now_ms: int) -> None:
+    def on_members_changed(self, group: str, cause: int, now_ms: int) -> None:
         """A broker has notified that the members of a group changed."""
         self._notices[group] = (cause, now_ms)
 
-    def told_locks(self, asked: Iterable[GroupQueue], granted: Iterable[GroupQueue], cause: int) -> None:
+    def on_locks(self, asked: Iterable[GroupQueue], granted: Iterable[GroupQueue], cause: int) -> None:
         """A broker has granted locks for some of the requested queues."""
         kept = dict.fromkeys(granted)
         for queue in asked:

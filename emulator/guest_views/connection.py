@@ -23,7 +23,7 @@ _NOT_RETRY = len(RETRY_TOPIC_PREFIX)
 
 
 @attrs.frozen
-class ToldRoute:
+class ReceivedRoute:
     """A route in the answer of a nameserver."""
 
     route: TopicRouteData
@@ -71,7 +71,7 @@ class WatchedConnection:
         self.broker_name = broker_name
         self.client: GuestClient | None = None
         """The client of this connection, once it is known."""
-        self.routes: dict[str, ToldRoute] = {}
+        self.routes: dict[str, ReceivedRoute] = {}
         self.unsettled: dict[str, None] = {}
         """Topics whose routes wait until the client of the connection is known."""
         self.retry_groups: dict[str, None] = {}
@@ -82,7 +82,7 @@ class WatchedConnection:
         self._asked: dict[int, str] = {}
         """Mapping opaque -> requested group or topic."""
         self._locks: dict[int, tuple[GroupQueue, ...]] = {}
-        self._on_said: Mapping[int, Callable[[Command], int]] = {
+        self._request_handlers: Mapping[int, Callable[[Command], int]] = {
             RequestCode.PULL_MESSAGE: self._pull,
             RequestCode.LITE_PULL_MESSAGE: self._pull,
             RequestCode.UPDATE_CONSUMER_OFFSET: self._commit,
@@ -94,7 +94,7 @@ class WatchedConnection:
             RequestCode.GET_ROUTEINFO_BY_TOPIC: self._ask_route,
         }
         """Mapping code -> handler of a request; returns the seq of its cause, if known."""
-        self._on_told: Mapping[int, Callable[[Command], None]] = {
+        self._frame_handlers: Mapping[int, Callable[[Command], None]] = {
             RequestCode.PULL_MESSAGE: self._pulled,
             RequestCode.LITE_PULL_MESSAGE: self._pulled,
             RequestCode.GET_CONSUMER_LIST_BY_GROUP: self._members,
@@ -103,26 +103,26 @@ class WatchedConnection:
             RequestCode.GET_ROUTEINFO_BY_TOPIC: self._route,
         }
 
-    def said(self, command: Command) -> Command:
+    def on_request(self, command: Command) -> Command:
         """A request of the guest."""
-        if command.is_response or command.code not in self._on_said:
+        if command.is_response or command.code not in self._request_handlers:
             return command
         try:
-            cause_seq = self._on_said[command.code](command)
+            cause_seq = self._request_handlers[command.code](command)
         except ProtocolError:
             return command
         if self.client is not None:
-            self.client.said_ms = self._clients.now_ms
+            self.client.last_request_ms = self._clients.now_ms
         return command._replace(cause=cause_seq) if cause_seq else command
 
-    def told(self, command: Command) -> None:
+    def on_frame(self, command: Command) -> None:
         """An answer or a request of the node."""
-        handler = self._on_told.get(command.request_code or command.code)
+        handler = self._frame_handlers.get(command.request_code or command.code)
         if handler is not None:
             with suppress(ProtocolError):
                 handler(command)
 
-    def ended(self, *, by_node: bool) -> None:
+    def on_end(self, *, by_node: bool) -> None:
         """The connection has ended; a client that still holds queues of this broker opens a new one."""
         if self.client is not None:
             for opaque, queue in self._pulls.items():
@@ -205,25 +205,25 @@ class WatchedConnection:
         group = self._asked.pop(command.opaque, None)
         if group is not None and self.client is not None and command.code == ResponseCode.SUCCESS:
             listed = decode_body_cached(bodies.GetConsumerListByGroupResponseBody, command.body)
-            self.client.told_members(group, listed.consumer_id_list, self._address, cause.get())
+            self.client.on_members(group, listed.consumer_id_list, self._address, cause.get())
 
     def _changed(self, command: Command) -> None:
         group = decode_header(headers.ConsumerGroupRequestHeader, command.ext_fields).consumer_group
         if self.client is not None:
-            self.client.told_change(group, cause.get(), self._clients.now_ms)
+            self.client.on_members_changed(group, cause.get(), self._clients.now_ms)
 
     def _locked(self, command: Command) -> None:
         asked = self._locks.pop(command.opaque, None)
         if asked and self.client is not None and command.code == ResponseCode.SUCCESS:
             granted = decode_body_cached(bodies.LockBatchResponseBody, command.body).lock_ok_mq_set
-            self.client.told_locks(asked, (queue_of(asked[0].group, queue) for queue in granted), cause.get())
+            self.client.on_locks(asked, (queue_of(asked[0].group, queue) for queue in granted), cause.get())
 
     def _route(self, command: Command) -> None:
         topic = self._asked.pop(command.opaque, None)
         if topic is not None and command.code == ResponseCode.SUCCESS:
             route = decode_body_cached(TopicRouteData, command.body)
             self.unsettled[topic] = None
-            self.routes[topic] = ToldRoute(route, self._address, cause.get())
+            self.routes[topic] = ReceivedRoute(route, self._address, cause.get())
             self._clients.settle_routes(self.program)
 
     def _client_of(self, group: str) -> GuestClient | None:

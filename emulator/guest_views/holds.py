@@ -160,16 +160,16 @@ class Holds:
         """Remove a queue."""
         self._held.pop(queue, None)
 
-    def silent(self, now_ms: int, said_ms: int) -> tuple[GroupQueue, ...]:
+    def silent(self, now_ms: int, last_request_ms: int) -> tuple[GroupQueue, ...]:
         """The queues whose timeouts have expired, which the client cannot be holding any more.
 
         Args:
             now_ms: current time.
-            said_ms: time of the client's last request of any kind.
+            last_request_ms: time of the client's last request of any kind.
         """
-        return tuple(queue for queue in self._held if self._is_silent(queue, now_ms, said_ms))
+        return tuple(queue for queue in self._held if self._is_silent(queue, now_ms, last_request_ms))
 
-    def _is_silent(self, queue: GroupQueue, now_ms: int, said_ms: int) -> bool:
+    def _is_silent(self, queue: GroupQueue, now_ms: int, last_request_ms: int) -> bool:
         hold = self._held[queue]
         due_ms = hold.due_ms
         if self._repeats_commits and hold.committed_ms >= 0:
@@ -178,4 +178,4 @@ class Holds:
                 return True
             if round_ms < hold.sign_ms:
                 due_ms = min(due_ms, hold.sign_ms + ROUNDS_ALONE_MS)
-        return now_ms >= due_ms and said_ms >= due_ms - LATE_MS
+        return now_ms >= due_ms and last_request_ms >= due_ms - LATE_MS

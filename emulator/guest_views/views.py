@@ -123,7 +123,7 @@ class GuestViews:
             if state is not None:
                 for topic in connection.unsettled:
                     told = connection.routes[topic]
-                    state.client.told_route(topic, told.route, told.source, told.cause)
+                    state.client.on_route(topic, told.route, told.source, told.cause)
                 connection.unsettled.clear()
 
     def _newcomer(self, program: str, client_id: str) -> _ClientState:
@@ -200,7 +200,7 @@ class GuestViews:
             client = state.client
             for broker_name in gone:
                 client.holds.excuse(broker_name, self.now_ms)
-            for queue in client.holds.silent(self.now_ms, client.said_ms):
+            for queue in client.holds.silent(self.now_ms, client.last_request_ms):
                 client.give_up(queue)
             if not state.connections and self._is_over(state, reachable):
                 self._end(state, LifecycleEvent.KILLED, LOST)

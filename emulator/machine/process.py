@@ -17,7 +17,7 @@ from emulator.network.guests.acceptors import GuestAcceptors
 from emulator.network.hub import Arrival
 from emulator.time.timeline import Entry, GiveWaker, wait_until
 from emulator.trace.recorder import NodeIdentity
-from faults.link import Stage
+from faults.link import ProcessStage
 from nodes.beliefs import Belief, BeliefKind, Event, Lifecycle, LifecycleEvent
 from nodes.broker.group.pre_online_service import OnlineStage
 from nodes.cause import cause
@@ -200,14 +200,14 @@ class HostProcess:
             self._held.append(entry)
         return self.alive and not self.suspended
 
-    def is_in(self, stage: Stage) -> bool:
+    def is_in(self, stage: ProcessStage) -> bool:
         """Whether the process is in a stage of its life."""
         match stage:
-            case Stage.STARTING:
+            case ProcessStage.STARTING:
                 return not self.ready.is_set()
-            case Stage.PRE_ONLINE:
+            case ProcessStage.PRE_ONLINE:
                 return self._pre_online
-            case Stage.STOPPING:
+            case ProcessStage.STOPPING:
                 return self._stopping
 
     def next_port(self) -> int:

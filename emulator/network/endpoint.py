@@ -8,12 +8,12 @@ import attrs
 
 from emulator.network.link import Link
 from emulator.time.timeline import Owner, Timeline
-from faults.link import Stage
+from faults.link import ProcessStage
 from nodes.host import ChannelHandler
 from nodes.protocol.command import Command
 
 
-class Network(Protocol):
+class Transport(Protocol):
     """The network between two endpoints."""
 
     timeline: Timeline
@@ -36,7 +36,7 @@ class Peer(Protocol):
     endpoints: dict[Endpoint, None]
     """Its open endpoints, in the order in which they were opened."""
 
-    def is_in(self, stage: Stage) -> bool:
+    def is_in(self, stage: ProcessStage) -> bool:
         """Whether the process is in a stage of its life."""
 
     def crash(self, error: Exception) -> None:
@@ -81,7 +81,7 @@ class Endpoint:
 
     def __init__(
         self,
-        network: Network,
+        network: Transport,
         connection_id: int,
         process: Peer,
         handler: ChannelHandler,
@@ -106,7 +106,7 @@ class Endpoint:
         self.closed = False
         self.wire = None
 
-    def is_in(self, stage: Stage) -> bool:
+    def is_in(self, stage: ProcessStage) -> bool:
         """Whether the process at one of the two ends is in a stage of its life."""
         return self.process.is_in(stage) or self.peer.process.is_in(stage)
 

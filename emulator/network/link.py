@@ -11,7 +11,7 @@ import attrs
 
 from emulator.base.chance import draw
 from emulator.base.hits import Hits
-from faults.link import Stage
+from faults.link import ProcessStage
 from nodes.protocol.command import Command
 
 _NS_PER_MS = 1_000_000
@@ -20,7 +20,7 @@ _NS_PER_MS = 1_000_000
 class Sender(Protocol):
     """The end that sends a frame, as far as faults need it."""
 
-    def is_in(self, stage: Stage) -> bool:
+    def is_in(self, stage: ProcessStage) -> bool:
         """Whether the process at one of the two ends is in a stage of its life."""
 
 

@@ -1,8 +1,8 @@
-"""A cluster in a thread of its own, which carries out calls from other threads one after the other.
+"""The engine: runs a cluster in a thread, and executes calls from other threads one after the other.
 
-The whole emulation runs in that one thread. Jumping time stands still at a
-limit between calls, and only then a call is carried out: so the same calls give
-the same trace, however long the callers think. `live` time passes by itself.
+The whole emulation runs in that one thread. Virtual time stops at a limit
+between calls, and calls are executed only then, so the same calls give the same
+trace at any pace. In `live`, time follows the wall clock.
 """
 
 import concurrent.futures.thread  # noqa: F401 - see `abandon`
@@ -32,20 +32,20 @@ Look = Callable[[], None]
 _NS_PER_MS = 1_000_000
 _LOOKS_EVERY_S = 0.1
 _GRACE_S = 1.0
-"""After an interrupt: how long a call may go on to end by itself before it is cancelled."""
+"""How long an interrupted call may take to end by itself before it is cancelled."""
 
 
 class ClusterEndedError(Exception):
-    """The cluster has ended; says why, and where its trace is, in one line."""
+    """The cluster has ended; the text says why, and where its trace is, in one line."""
 
 
 class CallCancelledError(Exception):
-    """A call was broken off."""
+    """A call was interrupted."""
 
 
 @attrs.define(eq=False)
 class _Call(Generic[T]):
-    """What somebody wants, and what came of it."""
+    """A call and its result."""
 
     act: Act[T]
     scope: trio.CancelScope = attrs.Factory(trio.CancelScope)
@@ -55,10 +55,10 @@ class _Call(Generic[T]):
 
 
 class Engine:
-    """Runs a scenario in a thread until somebody leaves.
+    """Runs a scenario in a thread until it is closed.
 
     Args:
-        scenario: with the seed to use.
+        scenario: to run, with its seed.
         mode: time mode.
         runs: directory of all runs.
     """
@@ -68,7 +68,7 @@ class Engine:
         self.mode = mode
         self._runs = runs
         self._thread = threading.Thread(target=self._run, name=f"cluster {scenario.name}", daemon=True)
-        self._seated = threading.Event()
+        self._ready = threading.Event()
         self._session: Session | None = None
         self._token: trio.lowlevel.TrioToken | None = None
         self._calls: trio.MemorySendChannel[_Call[object]] | None = None
@@ -78,71 +78,75 @@ class Engine:
 
     @property
     def stepped(self) -> bool:
-        """Whether time stands still between calls."""
+        """Whether time stops between calls."""
         return self.mode is not TimeMode.LIVE
 
     @property
     def ended(self) -> bool:
         """Whether its thread has ended."""
-        return self._seated.is_set() and not self._thread.is_alive()
+        return self._ready.is_set() and not self._thread.is_alive()
 
     @property
     def session(self) -> Session:
-        """At which the calls are carried out; for other threads to look at only."""
+        """The session of the run; other threads may only read it."""
         assert self._session is not None
         return self._session
 
     @property
     def now_ms(self) -> int:
-        """Emulated time in whole milliseconds; of a cluster that has ended, when it did."""
+        """Emulated time in ms since the run began, whole; after the end, that of the end."""
         if self._result is not None:
             return round(float(self._result.manifest["virtual_s"]) * 1_000)
         if not self.stepped and not self.ended:
-            self.call(_nothing)  # its thread looks at the wall
+            self.call(_nothing)  # updates the time from the wall clock
         return self.reached_ms
 
     @property
     def reached_ms(self) -> int:
-        """How far its thread has come, seen from outside while it is at work."""
+        """Emulated time in ms, read from another thread during a call."""
         return _ceil_ms(self.session.cluster.world.timeline.now_ns)
 
     @property
     def result(self) -> RunResult:
-        """What the run has left; it must have ended in good order."""
+        """The result of the run.
+
+        Raises:
+            ClusterEndedError: the run has no result.
+        """
         if self._result is None:
             raise self._ended_error()
         return self._result
 
     def start(self) -> None:
-        """Start the cluster; returns when time stands still at its beginning (`live`: when it runs).
+        """Start the cluster; returns when time has stopped at 0 (`live`: when the cluster runs).
 
         Raises:
-            RunError: the run directory cannot be written, or the loopback network does not carry it.
+            RunError: the run directory cannot be written, or the loopback network cannot be used.
         """
         self._thread.start()
-        while not self._seated.wait(_LOOKS_EVERY_S):
+        while not self._ready.wait(_LOOKS_EVERY_S):
             if not self._thread.is_alive():
                 break
         if self._error is not None:
             raise self._error
 
     def call(self, act: Act[T], look: Look = lambda: None) -> T:
-        """Have something carried out, and wait for it.
+        """Execute a call, and wait for its result.
 
         Args:
-            act: is awaited in the thread of the cluster, while time stands still.
+            act: awaited in the thread of the cluster, while time is stopped.
             look: called ten times per second meanwhile.
 
         Raises:
-            ClusterEndedError: the cluster has ended, or ended before it was done.
-            NodeCrashedError: a node's own code raised; the cluster has been ended.
-            KeyboardInterrupt: while it waited; the cluster lives on.
+            ClusterEndedError: the cluster has ended, or ended during the call.
+            NodeCrashedError: a node's own code raised; the cluster has ended.
+            KeyboardInterrupt: the call was interrupted; the cluster keeps running.
         """
         call = self._submit(act)
         try:
             self._wait(call, look)
         except KeyboardInterrupt:
-            self._break_off(call)
+            self._interrupt(call)
             raise
         self._end_if_crashed()
         if call.error is not None:
@@ -150,10 +154,16 @@ class Engine:
         return call.result  # type: ignore[return-value]
 
     def advance(self, duration_ms: int, look: Look = lambda: None) -> None:
-        """Let emulated time pass; an interrupt lets it stand still where it has come to.
+        """Let emulated time pass; after an interrupt it stops where it is.
+
+        Args:
+            duration_ms: emulated ms.
+            look: called ten times per second meanwhile.
 
         Raises:
-            as `call`.
+            ClusterEndedError: as `call`.
+            NodeCrashedError: as `call`.
+            KeyboardInterrupt: as `call`.
         """
 
         async def act(session: Session) -> None:
@@ -167,13 +177,13 @@ class Engine:
         self.call(act, look)
 
     def close(self) -> RunResult | None:
-        """Heal everything, stop every process, and write what makes the directory a run.
+        """End all faults, stop every process, and write the manifest.
 
         Returns:
-            What the run has left; None if the cluster could not be waited for.
+            The result of the run; None if it has none.
 
         Raises:
-            NodeCrashedError: a node's own code raised, and nobody has been told so yet.
+            NodeCrashedError: a node's own code raised, and no call has raised this yet.
             RunError: the trace cannot be written.
         """
         self._leave()
@@ -186,13 +196,13 @@ class Engine:
         return self._result
 
     def abandon(self) -> None:
-        """Close without a word: nobody is left to be told.
+        """Close without raising anything, for a handle that was garbage-collected.
 
-        It may be while Python ends. Then neither pyarrow, which writes the last rows, nor the
-        `concurrent.futures.thread` that it asks for could be imported any more: that is why they are above.
+        This may happen while Python exits. Then pyarrow, which writes the last rows, and `concurrent.futures.thread`,
+        which it needs, cannot be imported any more; that is why this module imports them.
         """
         self._leave()
-        if threading.current_thread() is not self._thread:  # the garbage collector may call from anywhere
+        if threading.current_thread() is not self._thread:  # the garbage collector may run in any thread
             self._thread.join()
 
     # --- in the thread of the caller --------------------------------------------
@@ -213,8 +223,8 @@ class Engine:
                 raise self._ended_error()
             look()
 
-    def _break_off(self, call: _Call[T]) -> None:
-        """Let time stand still where it is, and a verb that is under way come to its end, if it does soon."""
+    def _interrupt(self, call: _Call[T]) -> None:
+        """Stop time where it is, and give the running call a moment to end before it is cancelled."""
 
         def halt() -> None:
             clock, timeline = self.session.cluster.world.clock, self.session.cluster.world.timeline
@@ -265,37 +275,37 @@ class Engine:
                 runs=self._runs,
                 endless=True,
                 stepped=self.stepped,
-                attendants=(self._attend,),
+                session_tasks=(self._serve_calls,),
             )
-        except BaseException as error:  # noqa: BLE001 - it is raised again where somebody waits
+        except BaseException as error:  # noqa: BLE001 - it is raised again in the thread of the caller
             self._error = error
 
-    async def _attend(self, session: Session) -> None:
+    async def _serve_calls(self, session: Session) -> None:
         self._token = trio.lowlevel.current_trio_token()
         self._calls, calls = trio.open_memory_channel[_Call[object]](math.inf)
         self._session = session
         await self._settle(session)
-        self._seated.set()
+        self._ready.set()
         async for call in calls:
-            await self._carry_out(call, session)
+            await self._execute(call, session)
 
-    async def _carry_out(self, call: _Call[object], session: Session) -> None:
+    async def _execute(self, call: _Call[object], session: Session) -> None:
         try:
             with call.scope:
                 call.result = await call.act(session)
         except Exception as error:  # noqa: BLE001 - it is raised again in the thread of the caller
             call.error = error
         if call.scope.cancelled_caught:
-            call.error = CallCancelledError("the call was broken off")
+            call.error = CallCancelledError("the call was interrupted")
         call.done.set()
 
     async def _settle(self, session: Session) -> None:
-        """Wait until time stands still again."""
+        """Wait until time has stopped."""
         if self.stepped and not session.leaving.is_set():
             await session.cluster.world.clock.standstill()
 
     async def let_time_pass(self, act: Callable[[], Awaitable[T]], session: Session) -> T:
-        """Do what may need emulated time to pass; it stands still again at the whole millisecond after its end."""
+        """Await a call during which emulated time passes; time stops at the whole millisecond after its end."""
         clock, timeline = session.cluster.world.clock, session.cluster.world.timeline
         if not self.stepped:
             return await act()
@@ -310,7 +320,7 @@ class Engine:
 
 
 async def _nothing(_session: Session) -> None:
-    """To be asked is enough."""
+    """A call without an effect."""
 
 
 def _ceil_ms(instant_ns: int) -> int:
@@ -321,10 +331,13 @@ _NS = 1_000_000_000
 
 
 def flushed(engine: Engine) -> RunDirectory:
-    """Write every row that waits; returns the run as it is by now.
+    """Write all waiting rows; returns the run up to now.
 
-    A cluster that has ended has left an ordinary run. That of one that goes on has
-    no manifest on disk yet; the one returned counts it as complete up to now.
+    The run of a running cluster has no manifest on disk yet; the returned manifest
+    describes it as complete up to now.
+
+    Args:
+        engine: of the cluster.
 
     Raises:
         NotARunError: the run has ended and is not readable.

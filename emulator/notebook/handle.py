@@ -1,4 +1,4 @@
-"""The handle of a running cluster: its verbs as methods, its time, its trace."""
+"""The handle of a running cluster: verbs as methods, stepped time, the trace."""
 
 import shlex
 import sys
@@ -20,8 +20,8 @@ from emulator.console.session import Session
 from emulator.console.verb import Verb, VerbError
 from emulator.console.verbs import VERBS
 from emulator.notebook.engine import Engine, flushed
-from emulator.notebook.html import Told
-from emulator.notebook.owners import tell_history, tell_ownership
+from emulator.notebook.html import VerbOutput
+from emulator.notebook.owners import history_output, ownership_output
 from emulator.notebook.shown import SHOWN
 from emulator.spec import Scenario, load
 from emulator.time.mode import TimeMode
@@ -34,18 +34,18 @@ if TYPE_CHECKING:
 _SILENT_S = 2.0
 _REDRAWN_EVERY_S = 0.5
 _LINE_CHARS = 60
-Say = Callable[[Verb[Session], tuple[object, ...]], Told]
+Say = Callable[[Verb[Session], tuple[object, ...]], VerbOutput]
 
 
 class WaitingLine:
-    """Appears on stderr when a call takes longer than people wait without a sign, and goes when it is over.
+    """A progress bar on stderr for calls longer than 2 s; it is erased at the end.
 
-    rich draws it. It is written between carriage returns, and not by rich's own
-    live display: a notebook would show that one's control sequences as text, or
+    rich draws the bar, but it is printed with carriage returns instead of rich's
+    live display: a notebook would show that display's control sequences as text, or
     keep an empty widget in its output.
 
     Args:
-        share: how much of the call is done, 0..1.
+        share: returns the completed share of the call, 0..1.
     """
 
     def __init__(self, share: Callable[[], float]) -> None:
@@ -60,7 +60,7 @@ class WaitingLine:
         return self
 
     def look(self) -> None:
-        """Show how far the call is, if it has lasted long enough."""
+        """Draw the bar, if the call has lasted long enough."""
         if time.monotonic() < self._next_s:
             return
         self._next_s = time.monotonic() + _REDRAWN_EVERY_S
@@ -82,11 +82,11 @@ class WaitingLine:
 
 
 class VerbMethod:
-    """Says its verb when it is called; one that only looks also when a notebook shows it: `cluster.status`.
+    """Executes its verb when it is called; a verb that only looks also when a notebook shows it: `cluster.status`.
 
     Args:
-        verb: of the registry.
-        say: says it with words.
+        verb: of the console.
+        say: executes the verb with words.
     """
 
     def __init__(self, verb: Verb[Session], say: Say) -> None:
@@ -95,11 +95,14 @@ class VerbMethod:
         self.__name__ = verb.name.replace("-", "_")
         self.__doc__ = f"{verb.summary[0].upper()}{verb.summary[1:]}.\n\nWords: {verb.usage or 'none'}"
 
-    def __call__(self, *words: object) -> Told:
-        """Say it.
+    def __call__(self, *words: object) -> VerbOutput:
+        """Execute the verb.
+
+        Args:
+            words: texts, numbers, enums or paths.
 
         Raises:
-            VerbError: it cannot be done; nothing has changed.
+            VerbError: the verb failed; nothing has changed.
             ClusterEndedError: the cluster has ended.
             NodeCrashedError: a node's own code raised.
         """
@@ -122,8 +125,8 @@ class ClusterHandle:
 
     Every verb is a method, with `_` for `-`: `cluster.cut("c1", "broker-a", "one-way")`,
     `cluster.power_off("broker-a")`; `cluster.help()` lists them. In stepped time nothing
-    happens between two calls. Also a context manager; it is closed when it is
-    left, forgotten, or when Python ends.
+    happens between two calls. A handle is also a context manager; the cluster is closed
+    when the block is left, when the handle is garbage-collected, or when Python exits.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -138,15 +141,15 @@ class ClusterHandle:
         return self._engine.now_ms
 
     def advance(self, duration_ms: float) -> None:
-        """Let emulated time pass; returns when it has.
+        """Let emulated time pass.
 
-        An interrupt stops time where it has come to, and harms nothing.
+        An interrupt stops time where it is; the cluster keeps running.
 
         Args:
             duration_ms: emulated milliseconds, whole and not negative.
 
         Raises:
-            ValueError: no such number.
+            ValueError: the duration is not a whole number >= 0.
             ClusterEndedError: the cluster has ended.
             NodeCrashedError: a node's own code raised.
         """
@@ -168,15 +171,15 @@ class ClusterHandle:
     def __dir__(self) -> list[str]:
         return sorted([*super().__dir__(), *(name.replace("-", "_") for name in VERBS)])
 
-    def _say(self, verb: Verb[Session], words: tuple[object, ...]) -> Told:
+    def _say(self, verb: Verb[Session], words: tuple[object, ...]) -> VerbOutput:
         line = shlex.join([verb.name, *(_word(word) for word in words)])
 
         engine = self._engine
         show = SHOWN.get(verb.name)
 
-        async def act(session: Session) -> Told:
+        async def act(session: Session) -> VerbOutput:
             lines = await engine.let_time_pass(lambda: session.say(line), session)
-            return Told(lines, show(session, words) if show is not None else "")
+            return VerbOutput(lines, show(session, words) if show is not None else "")
 
         told = engine.call(act)
         if engine.session.leaving.is_set():
@@ -184,29 +187,29 @@ class ClusterHandle:
         return told
 
     @property
-    def ownership(self) -> Told:
-        """Which consumer owns which queue right now."""
+    def ownership(self) -> VerbOutput:
+        """The current owners of all queues."""
 
-        async def act(session: Session) -> Told:
-            return tell_ownership(session.state.owners, session.nodes)
+        async def act(session: Session) -> VerbOutput:
+            return ownership_output(session.state.owners, session.nodes)
 
         return self._engine.call(act)
 
     @property
-    def history(self) -> Told:
-        """The owners of all queues from the beginning until now, as a picture, with the faults above it."""
+    def history(self) -> VerbOutput:
+        """The owners of all queues from the beginning until now, as a picture with the faults."""
 
-        async def act(session: Session) -> Told:
-            return tell_history(session.state, session.nodes, session.cluster.world.timeline.now_ns)
+        async def act(session: Session) -> VerbOutput:
+            return history_output(session.state, session.nodes, session.cluster.world.timeline.now_ns)
 
         return self._engine.call(act)
 
     @property
     def namesrv_addr(self) -> str:
-        """`HOST:PORT;...` for programs outside, as RocketMQ's clients take it.
+        """The nameservers' addresses for guests without a name: `HOST:PORT;...`, as RocketMQ's clients expect.
 
         Raises:
-            NoAddressError: time does not pass by itself (`mode="live"`).
+            NoAddressError: the cluster is not in mode `live`.
         """
 
         async def act(session: Session) -> str:
@@ -215,10 +218,10 @@ class ClusterHandle:
         return self._engine.call(act)
 
     def namesrv_addr_of(self, guest: str) -> str:
-        """The same for the program of this name, one of the scenario's `guests`: who dials these addresses is it.
+        """The nameservers' addresses for a named guest of the scenario; a program that uses them is this guest.
 
         Raises:
-            NoAddressError: time does not pass by itself, or the scenario has no such guest.
+            NoAddressError: the cluster is not in mode `live`, or the scenario has no such guest.
         """
 
         async def act(session: Session) -> str:
@@ -234,10 +237,10 @@ class ClusterHandle:
         return self._engine.session.run_directory
 
     def trace(self) -> "TraceFrames":
-        """What has been traced so far, one Spark DataFrame per table: `trace().beliefs`, `trace()["rpc"]`.
+        """The trace so far, one Spark DataFrame per table: `trace().beliefs`, `trace()["rpc"]`.
 
         Raises:
-            JavaNotFoundError: Spark has no Java to run on.
+            JavaNotFoundError: there is no Java for Spark.
         """
         from emulator.analysis.frames import TraceFrames  # noqa: PLC0415
         from emulator.analysis.spark import notebook_session  # noqa: PLC0415 - Spark takes seconds to import
@@ -245,10 +248,10 @@ class ClusterHandle:
         return TraceFrames(flushed(self._engine), notebook_session())
 
     def report(self) -> "Report":
-        """The judged report of what has happened so far; a notebook shows its tables and its picture.
+        """The judged report of the run so far; a notebook shows its tables and its picture.
 
         Raises:
-            JavaNotFoundError: Spark has no Java to run on.
+            JavaNotFoundError: there is no Java for Spark.
         """
         from emulator.analysis.report import judge  # noqa: PLC0415
         from emulator.analysis.spark import notebook_session  # noqa: PLC0415 - as above
@@ -258,12 +261,12 @@ class ClusterHandle:
     # --- the end ----------------------------------------------------------------
 
     def close(self) -> Path:
-        """Heal everything, stop every process, and make the run directory an ordinary run; returns it.
+        """End all faults, stop every process, and write the manifest; returns the run directory.
 
-        What was done by hand stays there as `by_hand.toml`. To close twice does nothing.
+        Faults begun by hand are saved there in `by_hand.toml`. Closing twice does nothing.
 
         Raises:
-            NodeCrashedError: a node's own code raised, and no call has said so yet.
+            NodeCrashedError: a node's own code raised, and no call has raised this yet.
             RunError: the trace cannot be written.
         """
         self._engine.close()
@@ -296,7 +299,11 @@ class ClusterHandle:
 
 
 def _word(word: object) -> str:
-    """A word of a verb's line: texts, numbers, enums and paths."""
+    """A word of a verb as text.
+
+    Raises:
+        VerbError: the word is not a text, number, enum or path.
+    """
     if isinstance(word, float) and word.is_integer():
         return str(int(word))
     if not isinstance(word, str | int | float | Path) or isinstance(word, bool):
@@ -313,22 +320,22 @@ def launch(
 ) -> ClusterHandle:
     """Start a cluster.
 
-    In `sim` and `fast` time stands still at 0 until `advance` lets it pass; the
-    scenario's own faults happen at their instants, and its end ends nothing. In
-    `live` time passes by itself.
+    In `sim` and `fast`, time stops at 0 until `advance` lets it pass; the scenario's
+    faults begin at their instants, and its end is ignored. In `live`, time follows the
+    wall clock.
 
     Args:
         spec: a scenario, or the path of a scenario file.
         mode: `sim`, `fast` or `live`.
-        seed: instead of the scenario's.
+        seed: replaces the scenario's seed.
         runs: directory of all runs.
 
     Returns:
-        The handle of the cluster; several may run at a time.
+        The handle of the cluster; several clusters may run at a time.
 
     Raises:
-        SpecError: the scenario file cannot be read, or says what cannot be.
-        ValueError: there is no such mode.
+        SpecError: the scenario file cannot be read, or is invalid.
+        ValueError: the mode is unknown.
         RunError: the run directory cannot be written.
     """
     scenario = spec if isinstance(spec, Scenario) else load(spec)

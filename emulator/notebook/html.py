@@ -1,4 +1,4 @@
-"""What a call tells: lines for any terminal, and HTML for a notebook."""
+"""The output of a verb: lines of text, and HTML for a notebook."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
@@ -11,12 +11,12 @@ from emulator.console.verb import Lines
 
 
 @attrs.frozen(repr=False)
-class Told:
-    """Lines that were told, and how a notebook shows them."""
+class VerbOutput:
+    """The output of a verb: lines, and how a notebook shows them."""
 
     lines: Lines
     html: str = attrs.field(default="", eq=False)
-    """Empty: the lines as they are."""
+    """Empty: the lines are shown as text."""
 
     def __str__(self) -> str:
         return "\n".join(self.lines)
@@ -49,12 +49,12 @@ _HEAD = f"{_CELL};font-weight:600;white-space:nowrap"
 
 
 def text(content: str, style: str = "") -> str:
-    """A piece of text."""
+    """Escaped text with an optional style."""
     return f'<span style="{style}">{escape(content)}</span>' if style else escape(content)
 
 
 def chip(content: str, colour: str, about: str = "") -> str:
-    """A piece of text on a colour of its own; `about` shows when the pointer rests on it."""
+    """Text on a coloured background, with a tooltip."""
     ink = "#ffffff" if is_dark(colour) else "#101418"
     return (
         f'<span title="{escape(about)}" style="display:inline-block;background:{colour};color:{ink};'
@@ -63,12 +63,12 @@ def chip(content: str, colour: str, about: str = "") -> str:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table of cells that are HTML already; the head is text."""
+    """A table; the head is text, the cells are HTML."""
     top = "".join(f'<th style="{_HEAD}">{escape(name)}</th>' for name in head)
     body = "".join("<tr>" + "".join(f'<td style="{_CELL}">{cell}</td>' for cell in row) + "</tr>" for row in rows)
     return f'<table style="border-collapse:collapse;{_FONT}"><tr>{top}</tr>{body}</table>'
 
 
 def block(*parts: str) -> str:
-    """Parts below each other."""
+    """Parts of HTML below each other."""
     return "".join(f'<div style="{_FONT};margin:3px 0">{part}</div>' for part in parts if part)

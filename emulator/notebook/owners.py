@@ -1,4 +1,4 @@
-"""Who owns which queue, now and from the beginning: lines, a table, and a picture that needs no Spark."""
+"""Owners of queues, now and over time: lines, a table, and a picture that needs no Spark."""
 
 from collections.abc import Iterator, Mapping
 from itertools import groupby
@@ -6,7 +6,7 @@ from itertools import groupby
 from emulator.analysis.canvas import Axis, band, element, label_lanes, titled
 from emulator.analysis.canvas import text as written
 from emulator.analysis.palette import colour_of
-from emulator.notebook.html import ALARM, QUIET, Told, block, chip, table, text
+from emulator.notebook.html import ALARM, QUIET, VerbOutput, block, chip, table, text
 from emulator.state.live import LiveFault, LiveState
 from emulator.state.owners import GroupQueue, OwnedSpan, QueueOwners
 
@@ -19,26 +19,27 @@ _PALE = {"fill-opacity": 0.25}
 _NS = 1_000_000_000
 
 
-def tell_ownership(book: QueueOwners, nodes: tuple[str, ...]) -> Told:
-    """The owners of all queues.
+def ownership_output(book: QueueOwners, nodes: tuple[str, ...]) -> VerbOutput:
+    """The current owners of all queues.
 
     Args:
-        nodes: of the cluster; an owner has the same colour every time.
+        book: owners of queues.
+        nodes: of the cluster; decides the colours, so that an owner keeps its colour.
     """
     owners = book.owners()
     if not owners:
-        return Told(("there is no queue that anybody could own",))
-    return Told((*_owner_lines(owners), _summary(owners)), _page(owners, owner_colours(book, nodes)))
+        return VerbOutput(("there is no queue that anybody could own",))
+    return VerbOutput((*_owner_lines(owners), _summary(owners)), _page(owners, owner_colours(book, nodes)))
 
 
 def owner_colours(book: QueueOwners, nodes: tuple[str, ...]) -> dict[str, str]:
-    """The colour of everybody who has ever owned a queue; `nodes` is the order in which colours are given."""
+    """Mapping node -> colour, for all nodes that have owned a queue, in the order of `nodes`."""
     ever = {name: None for queue in book.owners() for span in book.history(queue) for name in span.owners}
     return colour_of(name for name in nodes if name in ever)
 
 
 def _sections(owners: Mapping[GroupQueue, Owners]) -> Iterator[tuple[str, str, dict[str, dict[int, Owners]]]]:
-    """Group, topic, and broker -> queue id -> owners."""
+    """(group, topic, mapping broker -> queue id -> owners)."""
     for (group, topic), queues in groupby(owners, key=lambda queue: (queue.group, queue.topic)):
         brokers: dict[str, dict[int, Owners]] = {}
         for queue in queues:
@@ -87,20 +88,24 @@ def _cell(names: Owners, colours: Mapping[str, str]) -> str:
     return f'<span style="border:2px solid {ALARM};border-radius:6px;padding:1px">{chips}</span>'
 
 
-def tell_history(state: LiveState, nodes: tuple[str, ...], now_ns: int) -> Told:
-    """Who owned which queue from the beginning until now.
+def history_output(state: LiveState, nodes: tuple[str, ...], now_ns: int) -> VerbOutput:
+    """The owners of all queues from the beginning until now.
 
     Args:
-        nodes: of the cluster; an owner has the colour that it has in the table of owners.
+        state: of the run.
+        nodes: of the cluster; decides the colours.
+        now_ns: end of the picture.
     """
     book = state.owners
     queues = [queue for queue in book.owners() if book.history(queue)]
     if not queues:
-        return Told(("nobody has owned a queue yet",))
+        return VerbOutput(("nobody has owned a queue yet",))
     colours = owner_colours(book, nodes)
     legend = "".join(chip(name, colour) for name, colour in colours.items()) + chip("nobody", ALARM)
     note = text("one row per queue; two colours in a row: two owners", "opacity:.6")
-    return Told(tuple(_history_lines(book, queues)), block(f"{legend} {note}", _svg(state, queues, colours, now_ns)))
+    return VerbOutput(
+        tuple(_history_lines(book, queues)), block(f"{legend} {note}", _svg(state, queues, colours, now_ns))
+    )
 
 
 def _history_lines(book: QueueOwners, queues: list[GroupQueue]) -> Iterator[str]:
@@ -135,7 +140,7 @@ def _svg(state: LiveState, queues: list[GroupQueue], colours: Mapping[str, str],
 def _bars(
     queue: GroupQueue, spans: tuple[OwnedSpan, ...], axis: Axis, y: int, colours: Mapping[str, str], now_ns: int
 ) -> Iterator[str]:
-    """One bar per span; several owners share its height."""
+    """One bar per span; several owners divide its height."""
     ends_ns = [*(span.start_ns for span in spans[1:]), now_ns]
     for span, end_ns in zip(spans, ends_ns, strict=True):
         fills = [colours[name] for name in span.owners] or [ALARM]
@@ -149,7 +154,7 @@ def _bars(
 
 
 def _faults(faults: tuple[LiveFault, ...], axis: Axis, now_ns: int) -> tuple[list[str], int]:
-    """Faults with their names in as few lanes as keep them apart; returns where the lanes end."""
+    """Faults with labels in lanes; returns the elements, and the y coordinate below them."""
     labels = [(f.start_ns, now_ns if f.end_ns is None else f.end_ns, f.subject, "") for f in faults]
     lanes = label_lanes(axis, labels)
     drawn = []

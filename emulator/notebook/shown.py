@@ -1,4 +1,4 @@
-"""How a notebook shows what verbs tell; a verb that is not listed shows its lines."""
+"""HTML for the output of verbs; other verbs are shown as lines."""
 
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
@@ -16,7 +16,7 @@ Show = Callable[[Session, Sequence[object]], str]
 _OF_BROKER_GROUPS = (BeliefKind.MEMBER_GROUP, BeliefKind.MIN_BROKER)
 _S = 1_000
 _ROLES = "font-weight:600;opacity:.75"
-"""Nodes of different roles hold different values: no disagreement, but worth seeing."""
+"""Style where nodes of different roles hold different values, which is no disagreement."""
 _POWER_COLOURS = {
     PowerState.RUNNING: "#1b7f4d",
     PowerState.SUSPENDED: "#e69f00",
@@ -26,7 +26,7 @@ _POWER_COLOURS = {
 
 
 def show_status(session: Session, _words: Sequence[object]) -> str:
-    """The time, every node in the colour of its state, what is broken, and who differs."""
+    """The time, all nodes in the colour of their states, active faults, and subjects about which nodes differ."""
     scenario = session.cluster.scenario
     head = text(scenario.name, "font-weight:600") + text(f"  at {session.now_ms / _S:.3f} s", QUIET)
     roles: dict[str, list[str]] = {}
@@ -47,7 +47,7 @@ def show_faults(session: Session, _words: Sequence[object]) -> str:
 
 
 def show_views(session: Session, words: Sequence[object]) -> str:
-    """Subjects beside nodes: quiet where nodes of one role agree, a letter and a colour for each camp where not."""
+    """A table of subjects and nodes; where nodes of one role differ, each camp has a letter and a colour."""
     lines = session.lines
     rows = []
     for kind, subject in session.state.beliefs.subjects():
@@ -81,14 +81,14 @@ def _row(session: Session, lines: EventLines, kind: str, subject: str) -> list[s
 
 
 def _mark(letter: str, colour: str, *, loud: bool, alone: bool = False, about: str = "") -> str:
-    """Of a camp: loud where nodes of one role differ, a letter where roles do, a quiet tick where nobody does."""
+    """The mark of a camp: coloured if nodes of one role differ, a letter if roles differ, else a tick."""
     if loud:
         return chip(letter, colour, about)
     return f'<span title="{escape(about)}" style="{QUIET if alone else _ROLES}">{"✓" if alone else letter}</span>'
 
 
 def _camps(session: Session, held: Mapping[str, Held]) -> dict[str, tuple[str, str]]:
-    """Value -> its letter and its colour, in the order of the nodes."""
+    """Mapping value -> (letter, colour), in the order of the nodes."""
     values = list(dict.fromkeys(held[node].value for node in session.nodes if node in held))
     return {
         value: (chr(ord("A") + number % 26), OWNER_COLOURS[number % len(OWNER_COLOURS)])
@@ -119,4 +119,4 @@ def _differences(session: Session) -> str:
 
 
 SHOWN: Mapping[str, Show] = {"status": show_status, "faults": show_faults, "views": show_views}
-"""Verb -> its HTML, made where the verb was carried out."""
+"""Mapping verb -> function that makes its HTML in the thread of the cluster."""

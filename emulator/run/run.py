@@ -1,4 +1,4 @@
-"""One run: a scenario in a world, its trace in a directory, its manifest at the end."""
+"""Running a scenario: its world, its run directory, its log and its manifest."""
 
 import os
 import time
@@ -31,22 +31,22 @@ from emulator.trace.segments import SegmentWriter
 from faults.plan import Plan
 
 BY_HAND_FILE = "by_hand.toml"
-"""In a run directory: a scenario that does again what was done by hand."""
+"""File in a run directory: a scenario that repeats the faults begun by hand."""
 _NS = 1_000_000_000
 _NS_PER_MS = 1_000_000
 _PROGRESS_STEPS = 200
-Attendant = Callable[[Session], Awaitable[None]]
-"""Sits at the session of a run, from before its cluster starts until it ends."""
+SessionTask = Callable[[Session], Awaitable[None]]
+"""A task beside a run that uses its session; it is started before the cluster and cancelled at the end."""
 Progress = Callable[[float], None]
-"""Called with the share of emulated time that is over, 0..1."""
+"""Called with the elapsed share of the emulated time, 0..1."""
 
 
 class RunError(UserError):
-    """A run could not begin, or could not write its trace; says where and why in one line."""
+    """A run could not start, or could not write its trace; the text says where and why in one line."""
 
 
 class RunInterrupted(KeyboardInterrupt):
-    """Ctrl-C while a run was under way; what was traced is in `path`."""
+    """Ctrl-C interrupted a run; its trace so far is in `path`."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(f"interrupted; what was traced is in {path}")
@@ -62,7 +62,7 @@ class Ended(StrEnum):
 
 @attrs.frozen
 class RunResult:
-    """What a run has left."""
+    """The run directory and the manifest of a run."""
 
     path: Path
     manifest: dict[str, Any]
@@ -77,24 +77,24 @@ def run_scenario(
     stepped: bool = False,
     progress: Progress | None = None,
     listeners: tuple[RowListener, ...] = (),
-    attendants: tuple[Attendant, ...] = (),
+    session_tasks: tuple[SessionTask, ...] = (),
 ) -> RunResult:
-    """Run a scenario and keep its trace.
+    """Run a scenario and write its trace.
 
     Args:
-        scenario: with the seed to use.
+        scenario: to run, with its seed.
         mode: time mode.
         runs: directory of all runs; the new one is created in it.
-        endless: go on after the scenario's end until Ctrl-C, or until somebody at the session leaves (`live`).
-        stepped: virtual time stands still wherever nobody at the session lets it go on, from the very beginning.
-        progress: told how far the run is.
-        listeners: told every row but those of rpc and causes, as it is recorded.
-        attendants: who says verbs to the cluster; what they do by hand is kept in the run's `by_hand.toml`.
+        endless: continue after the scenario's end until Ctrl-C, or until a session task ends the run.
+        stepped: virtual time starts with the limit 0, and session tasks move the limit.
+        progress: called as emulated time passes.
+        listeners: called with every row as it is recorded, except rows of `rpc` and `causes`.
+        session_tasks: run beside the cluster; faults that they begin are saved in `by_hand.toml`.
 
     Raises:
         RunError: the run directory cannot be written.
         NodeCrashedError: a node's own code raised.
-        RunInterrupted: Ctrl-C, the only end of an endless run; what was traced has been written.
+        RunInterrupted: Ctrl-C; the trace so far has been written.
     """
     if scenario.guests and mode is not TimeMode.LIVE:
         raise RunError(f"{scenario.name}: its guests live in real time: it runs in mode live only, not in {mode}")
@@ -105,7 +105,7 @@ def run_scenario(
             writer = SegmentWriter(path)
             try:
                 run_world(
-                    lambda world: _main(world, writer, outcome, progress, listeners, attendants, endless=endless),
+                    lambda world: _main(world, writer, outcome, progress, listeners, session_tasks, endless=endless),
                     mode=mode,
                     seed=scenario.seed,
                     delay_ms=scenario.network.delay_ms,
@@ -128,10 +128,10 @@ def run_scenario(
 
 
 def create_run_directory(runs: Path, stem: str) -> Path:
-    """A new directory `<stem>-<n>` with the first free n.
+    """Create a directory `<stem>-<n>` with the first free n, from 1.
 
     Raises:
-        RunError: `runs` cannot be written.
+        RunError: the directory cannot be created.
     """
     try:
         runs.mkdir(parents=True, exist_ok=True)
@@ -153,14 +153,17 @@ _PROCESSORS: Any = [structlog.processors.add_log_level, structlog.processors.JSO
 
 @contextmanager
 def run_log(path: Path) -> Iterator[Any]:
-    """Yields the logger of one run, which writes to `path`; there may be several runs in one process."""
+    """Open the log of one run: yields a logger that writes JSON lines to `path`, without wall-clock times.
+
+    There may be several runs in one process.
+    """
     with path.open("w", encoding="utf-8") as file:
         yield structlog.wrap_logger(structlog.PrintLogger(file), processors=_PROCESSORS)
 
 
 @contextmanager
 def open_log(path: Path) -> Iterator[None]:
-    """Inside, everything that nodes log goes to `path`."""
+    """Have all structlog loggers of the process write JSON lines to `path`, inside the `with` block."""
     with path.open("w", encoding="utf-8") as file:
         structlog.configure(
             processors=_PROCESSORS,
@@ -174,7 +177,7 @@ def open_log(path: Path) -> Iterator[None]:
 
 
 def _why(error: OSError) -> str:
-    # Arrow's texts say more than a user asks for, but it gives the number.
+    # The texts of Arrow's errors are long, but they have the error number.
     return os.strerror(error.errno) if error.errno else str(error)
 
 
@@ -190,15 +193,18 @@ def manifest_of(
     crashes: list[str],
     addresses: dict[str, str],
 ) -> dict[str, Any]:
-    """The manifest; writes every row that waits, so that the digest and the counts are those of the rows on disk.
+    """The manifest of a run, finished or under way; writes all waiting rows, so that digest and counts match the disk.
 
     Args:
+        world: of the run.
+        scenario: of the run.
+        mode: time mode.
         run_id: name of the run directory.
         ended: `complete` or `interrupted`.
-        end_ns: emulated instant until which it counts.
-        wall_s: how long it took.
+        end_ns: end of the run, in emulated ns.
+        wall_s: its duration in wall seconds.
         crashes: nodes that raised, one line each.
-        addresses: IP address -> node.
+        addresses: mapping IP address -> node.
 
     Raises:
         OSError: the rows cannot be written.
@@ -223,7 +229,7 @@ def manifest_of(
 
 @attrs.define
 class _Outcome:
-    """What is known of a run while it is under way."""
+    """Collects what the manifest of a run needs."""
 
     path: Path
     scenario: Scenario
@@ -237,10 +243,10 @@ class _Outcome:
     addresses: dict[str, str] = attrs.Factory(dict)
 
     def close(self) -> dict[str, Any]:
-        """Write what rows wait, then the manifest, which makes the directory a run; returns it.
+        """Write the waiting rows, `by_hand.toml`, and at last the manifest; returns the manifest.
 
         Raises:
-            OSError: not all of it could be written, so there is no manifest.
+            OSError: something could not be written; there is no manifest.
         """
         if self.world is None:
             return {}
@@ -255,11 +261,11 @@ class _Outcome:
             crashes=self.crashes,
             addresses=self.addresses,
         )
-        self._keep_what_was_done_by_hand()
+        self._save_faults_by_hand()
         write_manifest(self.path, manifest)
         return manifest
 
-    def _keep_what_was_done_by_hand(self) -> None:
+    def _save_faults_by_hand(self) -> None:
         by_hand = self.session.by_hand() if self.session is not None else Plan()
         if by_hand.faults:
             replay = scenario_by_hand(self.scenario, by_hand, self.end_ns // _NS_PER_MS)
@@ -272,7 +278,7 @@ async def _main(
     outcome: _Outcome,
     progress: Progress | None,
     listeners: tuple[RowListener, ...],
-    attendants: tuple[Attendant, ...],
+    session_tasks: tuple[SessionTask, ...],
     *,
     endless: bool,
 ) -> None:
@@ -280,7 +286,7 @@ async def _main(
     carrier = world.fabric.carrier
     if outcome.scenario.guests and isinstance(carrier, LoopbackCarrier):
         world.fabric.guests = GuestHosts(outcome.scenario.guests, carrier.claim_guests_block())
-    # A full disk ends the run; raised where a row is recorded, it would pass for a crash of the node that recorded it.
+    # A full disk ends the run; raised where a row is recorded, it would look like a crash of the recording node.
     writer.on_error = world.fabric.hub.fail
     world.recorder.listeners.extend(listeners)
     scenario = outcome.scenario
@@ -295,14 +301,14 @@ async def _main(
     operator = Operator(cluster, state.owners)
     session = Session(cluster, operator, state, outcome.path, VERBS)
     outcome.session = session
-    if attendants:
+    if session_tasks:
         world.recorder.listeners.append(state.note)
     elif any(asks_for_owner(timed.fault) for timed in plan.faults):
         world.recorder.listeners.append(state.owners.note)
-    for attendant in attendants:
-        world.nursery.start_soon(attendant, session)
-    if attendants:
-        await trio.lowlevel.checkpoint()  # they sit down before the first node starts
+    for task in session_tasks:
+        world.nursery.start_soon(task, session)
+    if session_tasks:
+        await trio.lowlevel.checkpoint()  # session tasks begin before the first node starts
     try:
         with trio.CancelScope() as until_started:
             leave_by = [until_started]
@@ -315,12 +321,12 @@ async def _main(
                     while endless:
                         await world.sleep_until_ns(world.timeline.now_ns + 3_600 * _NS)
                 await _end(world, operator, outcome)
-        if until_started.cancelled_caught:  # somebody left before all nodes were ready
+        if until_started.cancelled_caught:  # the run was ended before all nodes were ready
             await _end(world, operator, outcome)
     finally:
         outcome.crashes = cluster.crashes()
         outcome.addresses = cluster.names
-        # What is still to be cancelled takes no part in the run: no row says when.
+        # Tasks that are cancelled after this take no part in the run.
         outcome.end_ns = world.timeline.now_ns
 
 
@@ -333,7 +339,7 @@ async def _end(world: World, operator: Operator, outcome: _Outcome) -> None:
 
 
 async def _leave(session: Session, leave_by: list[trio.CancelScope]) -> None:
-    """Cancel the innermost scope that the run is in by then."""
+    """When the session is to be left, cancel the innermost scope of the run."""
     await session.leaving.wait()
     leave_by[-1].cancel()
 

@@ -1,4 +1,4 @@
-"""Run a run again and compare, row by row where the digests differ."""
+"""Verification: repeating a run and comparing the two traces."""
 
 import os
 import subprocess
@@ -20,30 +20,30 @@ from emulator.trace.schema import TABLES, Table
 
 
 class NotVerifiableError(UserError):
-    """A run that cannot be repeated; says why in one line."""
+    """A run cannot be repeated; the text says why in one line."""
 
 
 @attrs.frozen
 class Difference:
-    """The first row at which two traces part."""
+    """The first row in which two traces differ."""
 
     table: str
     first: dict[str, Any] | None
-    """The row of the run; None: it has ended."""
+    """The row of the run; None: its trace has ended."""
     second: dict[str, Any] | None
-    """The row of the repetition; None: it has ended."""
+    """The row of the repetition; None: its trace has ended."""
     versions: tuple[str, ...] = ()
-    """Packages that the repetition had in another version: `trio 0.34.0, now 0.35.0`."""
+    """Packages whose versions differ: `trio 0.34.0, now 0.35.0`."""
 
 
 def repeat(run: RunDirectory) -> Difference | None:
-    """Run it again, in a process whose hashes are seeded differently, and compare.
+    """Repeat a run in a process with another hash seed, and compare.
 
     Returns:
-        None if the repetition is identical.
+        The first difference; None if the repetition is identical.
 
     Raises:
-        NotVerifiableError: the run was `live`, was interrupted, or its repetition failed; or only the digest differs.
+        NotVerifiableError: the run was `live` or interrupted, the repetition failed, or only the digests differ.
     """
     manifest = run.manifest
     if manifest["mode"] == TimeMode.LIVE:
@@ -57,13 +57,13 @@ def repeat(run: RunDirectory) -> Difference | None:
         difference = first_difference(run.path, again.path)
         if difference is None:
             raise NotVerifiableError(
-                f"{run.path}: its rows are those of the repetition, its digest is not: who wrote it?"
+                f"{run.path}: its rows equal those of the repetition, but its digest does not: the manifest was changed"
             )
         return attrs.evolve(difference, versions=_other_versions(manifest["versions"], again.manifest["versions"]))
 
 
 def first_difference(one: Path, other: Path) -> Difference | None:
-    """The first row, in the order of seq, at which two traces part; None if there is none."""
+    """The first row, in the order of seq, in which two traces differ; None if they are equal."""
     rows, other_rows = _rows(one), _rows(other)
     while True:
         mine, others = next(rows, None), next(other_rows, None)
@@ -75,7 +75,7 @@ def first_difference(one: Path, other: Path) -> Difference | None:
 
 
 def describe(difference: Difference) -> str:
-    """A difference for people: the table, and the two rows column by column where they part."""
+    """A difference as text: the table, the two rows, and the columns that differ."""
     first, second = difference.first or {}, difference.second or {}
     lines = [f"different: the first row that differs is in table {difference.table}"]
     for title, row in (("run", difference.first), ("repetition", difference.second)):
@@ -99,7 +99,7 @@ def _run_again(run: RunDirectory, scratch: Path) -> RunDirectory:
 
 
 def _other_hash_seed() -> str:
-    """Another one than this process has, if it has a fixed one."""
+    """A hash seed that differs from that of this process."""
     mine = os.environ.get("PYTHONHASHSEED", "random")
     return "4711" if mine != "4711" else "815"
 

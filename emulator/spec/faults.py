@@ -96,10 +96,10 @@ def _read_fault(section: Section, other_keys: tuple[str, ...]) -> Fault:
         return _read_words(Section.of(section.path, section.values, ("do", "id", *other_keys)))
     name = section.get("kind", TEXT)
     expect_known(section.at("kind"), "kind of fault", name, [*FAULTS, *CHAOS_NAMES])
-    kind, meant = CHAOS_NAMES.get(name, (name, {}))
+    kind, defaults = CHAOS_NAMES.get(name, (name, {}))
     # Check the keys again, now that the kind is known: `percent` is a mistake in a cut.
     section = Section.of(section.path, section.values, ("kind", "id", *other_keys, *_keys_of(FAULTS[kind])))
-    return _build(FAULTS[kind], section, meant)
+    return _build(FAULTS[kind], section, defaults)
 
 
 def _read_words(section: Section) -> Fault:
@@ -117,10 +117,10 @@ def _key(field: "attrs.Attribute[Any]") -> str:
     return KEYS.get(field.name, field.name)
 
 
-def _build(fault: type[Fault], section: Section, meant: Mapping[str, Any]) -> Fault:
+def _build(fault: type[Fault], section: Section, defaults: Mapping[str, Any]) -> Fault:
     try:
-        scope = scope_of(fault)(**_values(scope_of(fault), section, {**_EVERYBODY, **meant}))
-        return fault(scope=scope, **_values(fault, section, meant))
+        scope = scope_of(fault)(**_values(scope_of(fault), section, {**_EVERYBODY, **defaults}))
+        return fault(scope=scope, **_values(fault, section, defaults))
     except FieldError as error:
         key = KEYS.get(error.field, error.field)
         is_there = key in section.values
@@ -128,14 +128,14 @@ def _build(fault: type[Fault], section: Section, meant: Mapping[str, Any]) -> Fa
         raise SpecError(section.at(key), problem) from None
 
 
-def _values(part: type, section: Section, meant: Mapping[str, Any]) -> dict[str, Any]:
+def _values(part: type, section: Section, defaults: Mapping[str, Any]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for field in fields_of(part):
         key = _key(field)
         if key in section.values:
             values[field.name] = _value(section, key)
-        elif field.name in meant:
-            values[field.name] = meant[field.name]
+        elif field.name in defaults:
+            values[field.name] = defaults[field.name]
         elif field.default is attrs.NOTHING:
             values[field.name] = None  # the class refuses it and says what was expected
     return values

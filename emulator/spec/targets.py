@@ -150,7 +150,7 @@ def _check_brokers(scenario: Population, key: str, fault: Fault) -> None:
     may |= isinstance(target, Pool) and target.pool in _WITH_BROKERS
     may |= isinstance(target, Leading) and target.lead is not Lead.OWNER
     if not may:
-        raise SpecError(f"{key}.node", f"expected brokers, not {fault.scope.describe()}: nobody else has a permission")
+        raise SpecError(f"{key}.node", f"expected brokers, not {fault.scope.describe()}: only brokers have permissions")
     slaves = target.names if isinstance(target, Names) else ()
     slaves = tuple(name for name in slaves if name in brokers and brokers[name].broker_id != MASTER_ID)
     if topic is not None and (slaves or (isinstance(target, Leading) and target.lead is Lead.SLAVES)):

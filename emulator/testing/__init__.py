@@ -1,7 +1,7 @@
-"""Test your own scenarios: play a cluster in virtual time, and assert what its trace says.
+"""The test kit: play a cluster in virtual time, and make assertions about its trace.
 
-A test has three parts: a scenario, a script, and questions to the trace. Hours
-of a cluster take seconds, and the same seed gives the same trace each time:
+A test has three parts: a scenario, a script, and assertions. Hours of a cluster
+take seconds, and the same seed always gives the same trace:
 
     from emulator.testing import a_scenario, play
 
@@ -19,20 +19,20 @@ of a cluster take seconds, and the same seed gives the same trace each time:
         assert len(trace.select("lifecycle", node="c2", event="killed")) == 1
 
 `a_scenario` describes a small cluster; `emulator.spec` reads scenario files,
-and the faults of a file come at their times here, too. A script is told a
-`Stage`: it waits for emulated instants, kills and suspends nodes, cuts links,
-begins faults in the words of scenario files, and looks into nodes. What `play`
-returns is a `Trace`: all that was recorded, table by table, as in the Parquet
-files of a run; `emulator.trace.schema` says what the tables hold.
+whose faults happen at their times here, too. A script gets a `Stage`: it waits
+for emulated instants, kills and suspends nodes, cuts links, begins faults in the
+words of scenario files, and inspects nodes. `play` returns a `Trace`: all
+recorded rows by table, as in the Parquet files of a run; `emulator.trace.schema`
+describes the tables.
 
-What the kit has besides:
+The kit also has:
 
-- `play_at_console` gives lines to the console of a run that leaves a directory
-  behind, as `rmqemu up` does.
-- `play_world` runs a few tiny nodes without a cluster, for tests of what lies
-  below one: network, machines, remote calls.
-- The fixture `rocketmq_cluster` starts live clusters for the test suites of
-  applications, see `emulator.testing.plugin`.
+- `play_at_console`, which executes verbs in a run with a run directory, as
+  `rmqemu up` does.
+- `play_world`, which runs a few tiny nodes without a cluster, for tests of the
+  layers below: network, machines, remote calls.
+- The fixture `rocketmq_cluster`, which starts live clusters for the test suites
+  of applications; see `emulator.testing.plugin`.
 
 Times are milliseconds since the run began, here as everywhere in the kit.
 
@@ -78,7 +78,7 @@ __all__ = sorted(_MODULES)  # noqa: PLE0605 - mypy and readers have the imports 
 
 
 def __getattr__(name: str) -> Any:
-    # On demand: pytest loads the plugin, and this package with it, in every suite of everybody who has the wheel.
+    # On demand: pytest loads the plugin, and this package with it, in every suite where the wheel is installed.
     if name in _MODULES:
         return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

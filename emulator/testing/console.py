@@ -1,4 +1,4 @@
-"""Somebody at the console of a run, under virtual time; the run leaves a directory behind."""
+"""Playing a run with a user at its console, in virtual time; the run has a run directory."""
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -14,7 +14,7 @@ _NS_PER_MS = 1_000_000
 
 
 class ConsoleUser:
-    """Says lines to the session, and keeps what was told."""
+    """Executes verbs in the session of a run."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -24,11 +24,11 @@ class ConsoleUser:
         await self.session.cluster.world.sleep_until_ns(round(instant_ms * _NS_PER_MS))
 
     async def say(self, line: str) -> Lines:
-        """What is told; a refusal is an error of the test."""
+        """Execute a verb; returns its output. A failure is an error of the test."""
         return await self.session.say(line)
 
     async def refused(self, line: str) -> str:
-        """Why a line cannot be done."""
+        """Execute a verb that must fail; returns the message."""
         try:
             told = await self.session.say(line)
         except VerbError as error:
@@ -43,21 +43,21 @@ def play_at_console(
     *,
     mode: TimeMode = TimeMode.SIM,
 ) -> tuple[Path, Trace]:
-    """Run a whole scenario with somebody at its console, who is there before the first node starts.
+    """Run a whole scenario with a user at its console, from before the first node starts.
 
     Args:
         scenario: runs to its own end.
-        runs: the new run directory is made in it.
-        script: what is said, and when.
+        runs: directory in which the run directory is created.
+        script: awaited with the user.
         mode: time mode.
 
     Returns:
-        The run directory, and its trace without frames and causes: these are in the directory only.
+        The run directory, and its trace without frames and causes, which are in the directory only.
     """
     trace = Trace()
 
-    async def attend(session: Session) -> None:
+    async def play(session: Session) -> None:
         await script(ConsoleUser(session))
 
-    result = run_scenario(scenario, mode=mode, runs=runs, listeners=(trace.note,), attendants=(attend,))
+    result = run_scenario(scenario, mode=mode, runs=runs, listeners=(trace.note,), session_tasks=(play,))
     return result.path, trace

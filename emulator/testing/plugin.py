@@ -1,7 +1,7 @@
-"""Live clusters for the test suites of applications: the fixture `rocketmq_cluster`.
+"""The pytest plugin: the fixture `rocketmq_cluster` starts live clusters for tests of applications.
 
-It takes a scenario or its file, starts it in real time on addresses of its own,
-and ends it after the test:
+The fixture takes a scenario or a scenario file, starts the cluster in real time on
+addresses of its own, and ends it after the test:
 
     def test_my_application(rocketmq_cluster):
         cluster = rocketmq_cluster("cluster.toml")
@@ -10,7 +10,7 @@ and ends it after the test:
         ...
 
 Every verb of the console is a method of the cluster. pytest loads this module in
-every suite of whoever has the wheel, so it imports nothing that takes time.
+every suite where the wheel is installed, so its imports must be fast.
 """
 
 from collections.abc import Callable, Generator, Iterator
@@ -32,11 +32,11 @@ _RUNS: pytest.StashKey[list[Path]] = pytest.StashKey()
 def rocketmq_cluster(
     request: pytest.FixtureRequest, tmp_path: Path
 ) -> "Iterator[Callable[[Scenario | str | Path], ClusterHandle]]":
-    """Starts live clusters: a scenario or its file in, a handle out, with `namesrv_addr` and every verb as a method.
+    """A function that starts a live cluster from a scenario or its file, and returns its handle.
 
-    It returns when every node is ready. After the test every cluster is healed and ended.
+    It returns when every node is ready and views agree. After the test all clusters are closed.
     """
-    from emulator.notebook.handle import launch  # noqa: PLC0415 - suites that ask for no cluster wait for nothing
+    from emulator.notebook.handle import launch  # noqa: PLC0415 - suites without clusters must not wait for it
 
     clusters: list[ClusterHandle] = []
 
@@ -54,7 +54,7 @@ def rocketmq_cluster(
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Below a test that failed, say where its clusters have left their traces."""
+    """Add the run directories of its clusters to the report of a failed test."""
     report = yield
     runs = item.stash.get(_RUNS, [])
     if report.failed and runs:

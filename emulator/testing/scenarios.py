@@ -1,4 +1,4 @@
-"""Small scenarios, in one call."""
+"""Small scenarios for tests."""
 
 from collections.abc import Mapping
 
@@ -38,26 +38,26 @@ def a_scenario(
 ) -> Scenario:
     """A small cluster: the topic `orders` on all brokers, a group `g` that consumes it, a producer if it has a rate.
 
-    Nodes are called `ns-1`, `broker-a`, `broker-a-s1`, `c1` and `p1`; options that
-    are not given are those of RocketMQ as shipped.
+    Nodes are named `ns-1`, `broker-a`, `broker-a-s1`, `c1` and `p1`; options have
+    RocketMQ's defaults.
 
     Args:
-        run_for_ms: how long the scenario itself lasts, where it is run as a whole.
-        seed: of everything that is left to chance.
+        run_for_ms: length of the scenario, where it is run as a whole.
+        seed: of all random streams.
         delay_ms: latency of every link, one way.
         jitter_ms: upper bound of a uniform delay on top.
-        spread_ms: within how long the clients start, at instants drawn from the seed; 0: all at once.
-        nameservers: how many.
+        spread_ms: the clients start within this time, at instants drawn from the seed; 0: all at once.
+        nameservers: number of nameservers.
         nameserver: options of each nameserver.
-        brokers: names of broker groups, or broker name -> options of its master and slaves.
+        brokers: names of broker groups, or a mapping brokerName -> options of its master and slaves.
         broker: options of all brokers that are given by name only.
-        slaves: how many each broker name has; each starts half a second after the one before.
-        topics: instead of `orders`.
-        queues: of `orders` on each master.
-        consumers: how many consumers `c1`, `c2`, ... the group has, or whole groups.
+        slaves: slaves of each broker group; each starts half a second after the previous one.
+        topics: replace `orders`.
+        queues: queues of `orders` on each master.
+        consumers: number of consumers `c1`, `c2`, ... of the group, or whole groups.
         consumer: options of each consumer.
-        consume_ms: how long a listener takes for a message.
-        rate_per_s: messages per second that `p1` sends; 0: there is no producer.
+        consume_ms: time of a listener for a message.
+        rate_per_s: messages per second of `p1`; 0: no producer.
     """
     options = brokers if isinstance(brokers, Mapping) else dict.fromkeys(brokers, broker or BrokerConfig())
     if topics is None:

@@ -1,4 +1,4 @@
-"""Play a whole cluster under a script; virtual time unless told otherwise."""
+"""Playing a whole cluster with a script, in virtual time by default."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -30,26 +30,26 @@ _NAMESERVER_PORT, _BROKER_PORT = 9_876, 10_911
 
 
 class Stage:
-    """What a script may do to the cluster that runs; all nodes are ready when the script begins."""
+    """The running cluster, for a script; all nodes are ready when the script begins."""
 
     def __init__(self, world: World, cluster: Cluster, operator: Operator, trace: Trace) -> None:
         self.world = world
         self.cluster = cluster
         self.operator = operator
         self.trace = trace
-        """So far; see `Trace` for what comes late."""
+        """The rows so far; see `Trace` for tables whose rows are delayed."""
 
     def host(self, name: str) -> EmulatedHost:
         """The machine of a node: its clock, disk, CPU and power."""
         return self.cluster.host(name)
 
     def node(self, name: str) -> Any:
-        """The process of a node, from inside: a `Broker`, `Consumer`, `Producer` or `Nameserver` of `nodes`."""
+        """The node object itself: a `Broker`, `Consumer`, `Producer` or `Nameserver` of `nodes`."""
         return self.cluster.host(name).node
 
     @property
     def now_ms(self) -> float:
-        """Emulated time since the run began."""
+        """Emulated time in ms since the run began."""
         return self.world.timeline.now_ns / _NS_PER_MS
 
     async def at_ms(self, instant_ms: float) -> None:
@@ -57,11 +57,11 @@ class Stage:
         await self.world.sleep_until_ns(round(instant_ms * _NS_PER_MS))
 
     async def for_ms(self, duration_ms: float) -> None:
-        """Let time pass."""
+        """Wait for a duration."""
         await self.at_ms(self.now_ms + duration_ms)
 
     async def until(self, happened: Callable[[], bool], within_ms: float, *, step_ms: float = 1) -> None:
-        """Wait until something is so, or for `within_ms`; it is looked at every `step_ms`."""
+        """Wait until a condition holds, at most `within_ms`; it is checked every `step_ms`."""
         end_ms = self.now_ms + within_ms
         while not happened() and self.now_ms < end_ms:
             await self.for_ms(step_ms)
@@ -71,15 +71,15 @@ class Stage:
         await self.host(name).kill()
 
     async def stop(self, name: str) -> None:
-        """Let a process shut down in good order; returns when it has."""
+        """Shut a process down as SIGTERM does; returns when it has ended."""
         await self.host(name).shutdown()
 
     async def power_off(self, name: str) -> None:
-        """Switch a machine off: nobody is told."""
+        """Switch a machine off; its peers are not notified."""
         await self.host(name).power_off()
 
     async def suspend(self, name: str, duration_ms: float) -> None:
-        """Have a process stand still for so long, as between SIGSTOP and SIGCONT."""
+        """Suspend a process for a duration, as between SIGSTOP and SIGCONT."""
         await self.host(name).suspend()
         await self.for_ms(duration_ms)
         await self.host(name).resume()
@@ -89,7 +89,7 @@ class Stage:
         self.host(name).start()
 
     def cut(self, src: str, dst: str, *, one_way: bool = False) -> None:
-        """Let nothing pass between two nodes until `heal`."""
+        """Cut the links between two nodes until `heal`."""
 
         def covers(sender: str, receiver: str) -> bool:
             return (sender, receiver) == (src, dst) or (not one_way and (sender, receiver) == (dst, src))
@@ -97,17 +97,17 @@ class Stage:
         self.world.fabric.add_rule(LinkRule(f"{src}-{dst}", LinkEffect.CUT, covers))
 
     def heal(self, src: str, dst: str) -> None:
-        """Undo a cut."""
+        """End a cut."""
         self.world.fabric.remove_rule(f"{src}-{dst}")
 
     async def begin(self, line: str) -> str:
         """Begin a fault, in the words of scenario files and of the console: `delay 200 c1 broker-a`.
 
         Returns:
-            Its id, for `end`.
+            The id of the fault, for `end`.
 
         Raises:
-            WordsError: the line says no fault.
+            WordsError: the line is not a fault.
         """
         fault_id = f"script-{len(self.trace.rows['faults']) + 1}"
         timed = TimedFault(fault_id, fault_of(line), round(self.now_ms))
@@ -115,16 +115,16 @@ class Stage:
         return fault_id
 
     async def end(self, fault_id: str) -> None:
-        """End a fault that has begun: heal what it broke."""
+        """End a fault."""
         timed = self.operator.active[fault_id]
         await self.operator.do(Step(round(self.now_ms), Phase.END, timed))
 
     def at_first(self, table: str, action: Callable[[], None], **wanted: object) -> None:
-        """Act at the moment at which the first such row is recorded, before its node does anything else."""
+        """Call `action` when the first matching row is recorded, before its node does anything else."""
         done: list[bool] = []
 
         def listen(of: Table, _row: tuple[int | str, ...]) -> None:
-            # The trace hears of a row before whoever was appended later.
+            # The trace was appended first, so it has the row already.
             if not done and of.name == table:
                 newest = self.trace.rows[table][-1]
                 if all(newest[column] == value for column, value in wanted.items()):
@@ -134,7 +134,7 @@ class Stage:
         self.world.recorder.listeners.append(listen)
 
     async def probe(self, number: int = 0) -> "Caller":
-        """A client on a machine of its own that sends the requests that it is told to send."""
+        """Start a probe: a client on its own machine that sends requests for the script."""
         name = f"probe-{number}" if number else "probe"
         host = EmulatedHost(self.world, 90 + number, name, "probe", f"127.1.200.{1 + number}", "", Probe)
         host.start()
@@ -146,23 +146,23 @@ class Stage:
 
 
 class Probe:
-    """The process of a client that does nothing of its own accord."""
+    """A node that does nothing by itself."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
         self.asked: list[Command] = []
-        """What others have asked it, in order."""
+        """Requests that it has received, in order."""
         self.answer_with: Callable[[Command], Command] | None = None
         """Makes its answers; None: it never answers."""
         self.rpc = RpcClient(host, on_request=self._on_request)
 
     async def main(self) -> None:
-        """Live until somebody ends it."""
+        """Run until the process is ended."""
         self._host.record(Lifecycle(LifecycleEvent.READY))
         await self._host.sleep_ms(1e12)
 
     def request_shutdown(self) -> None:
-        """It has nothing to say goodbye to."""
+        """Nothing to shut down."""
 
     def _on_request(self, channel: Channel, request: Command) -> None:
         self.asked.append(request)
@@ -172,14 +172,14 @@ class Probe:
 
 @attrs.define
 class Caller:
-    """Asks nodes by name, through a probe."""
+    """Sends requests to nodes by name, through a probe."""
 
     stage: Stage
     host: EmulatedHost
     node: Probe
 
     def address(self, node: str) -> str:
-        """Where a nameserver or a broker listens."""
+        """The address of a nameserver or a broker, `ip:port`."""
         port = _NAMESERVER_PORT if node.startswith("ns-") else _BROKER_PORT
         return f"{self.stage.host(node).ip}:{port}"
 
@@ -196,10 +196,10 @@ class Caller:
 
         Args:
             node: name of a nameserver or a broker.
-            code: of the request.
-            header: a class of `nodes.protocol.headers`.
-            body: bytes as they are, or a class of `nodes.protocol.bodies`.
-            timeout_ms: how long to wait.
+            code: request code.
+            header: a value of `nodes.protocol.headers`.
+            body: bytes, or a value of `nodes.protocol.bodies`.
+            timeout_ms: emulated ms to wait for the answer.
 
         Raises:
             RemotingError: there is no connection, or no answer in time.
@@ -210,7 +210,7 @@ class Caller:
 
 
 Script = Callable[[Stage], Awaitable[object]]
-"""What happens to a cluster; the run ends with it."""
+"""A script; the run ends with it."""
 
 
 def play(
@@ -219,13 +219,13 @@ def play(
     """Run a cluster until its script has ended and `for_ms` have passed.
 
     Args:
-        scenario: its faults come at their times; how long it runs by itself does not matter here.
-        script: told a stage when all nodes are ready; None: nothing happens but what the scenario says.
-        for_ms: when the run ends at the earliest, since it began.
-        mode: `sim`; `fast` has the same trace over real sockets; `live` takes as long as it says.
+        scenario: its faults happen at their times; its length is ignored.
+        script: awaited with a stage when all nodes are ready; None: only the scenario's faults happen.
+        for_ms: earliest end of the run, in ms since it began.
+        mode: `sim`; `fast` has the same trace over real sockets; `live` runs in real time.
 
     Returns:
-        All that was recorded.
+        The trace.
 
     Raises:
         NodeCrashedError: a node's own code raised.

@@ -1,4 +1,4 @@
-"""The trace of a run in memory, and what can be asked of it."""
+"""The trace of a run in memory, with queries for tests."""
 
 import json
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ _NS_PER_MS = 1_000_000
 _NS_PER_S = 1_000_000_000
 _COLUMNS = {table.name: tuple(column.name for column in table.columns) for table in TABLES}
 _QUIET = (RPC.name, CAUSES.name)
-"""Tables that listeners are not told of: their rows arrive some thousand at a time."""
+"""Tables without listeners; their rows arrive in batches."""
 
 
 class Row(dict[str, Any]):
@@ -38,12 +38,12 @@ class Row(dict[str, Any]):
 
     @property
     def sent_ms(self) -> float:
-        """When a frame was sent, in ms since the run began; `at_ms` is when it arrived, or was lost."""
+        """When a frame was sent, in ms since the run began; `at_ms` is its arrival or loss."""
         return float(self["sent_ns"]) / _NS_PER_MS
 
     @property
     def held(self) -> Any:
-        """What a node believed: the column `value` of `beliefs`, no longer JSON."""
+        """The value of a belief, read from JSON."""
         return json.loads(self["value"])
 
 
@@ -51,37 +51,37 @@ class Row(dict[str, Any]):
 class Trace:
     """All rows of a run, by table and in order.
 
-    While a script plays, frames and causes (`rpc`, `causes`) come late; all other
-    rows are there as soon as they are recorded.
+    While a script plays, rows of `rpc` and `causes` are delayed; all other rows are
+    available as soon as they are recorded.
     """
 
     rows: dict[str, list[Row]] = attrs.Factory(lambda: {table.name: [] for table in TABLES})
-    """Name of a table -> its rows; `emulator.trace.schema` says which tables and columns there are."""
+    """Mapping table -> rows; `emulator.trace.schema` describes the tables."""
     digest: str = ""
-    """Of all rows; equal digests are equal runs."""
+    """Digest of all rows; equal digests mean equal traces."""
     end_ms: float = 0.0
-    """When the run ended."""
+    """End of the run, in ms since it began."""
 
     def note(self, table: Table, row: tuple[int | str, ...]) -> None:
-        """Take one row; a `RowListener`."""
+        """Add a row; a `RowListener`."""
         self.rows[table.name].append(Row(zip(_COLUMNS[table.name], row, strict=True)))
 
     def write(self, table: Table, rows: list[tuple[int | str, ...]]) -> None:
-        """Take what would be written to files: the rows that listeners are not told of."""
+        """Add rows in place of a segment writer; only rows of tables without listeners."""
         if table.name in _QUIET:
             for row in rows:
                 self.note(table, row)
 
     def close_segments(self) -> None:
-        """There is no file to close."""
+        """Nothing to close."""
 
     def select(
         self, table: str, *, after_ms: float = -1, until_ms: float = float("inf"), **wanted: object
     ) -> list[Row]:
-        """The rows of a table with these values, of instants in (after_ms, until_ms], in order.
+        """The rows of a table with these values, and of instants in (after_ms, until_ms], in order.
 
         Raises:
-            ValueError: there is no such table or column.
+            ValueError: the table or a column is unknown.
         """
         if table not in _COLUMNS:
             raise ValueError(f"there is no table {table!r}; there are {', '.join(_COLUMNS)}")
@@ -94,16 +94,16 @@ class Trace:
         ]
 
     def beliefs(self, kind: BeliefKind, subject: str, *, node: str | None = None, after_ms: float = -1) -> list[Row]:
-        """What nodes, or one node, came to believe about a subject, in order."""
+        """The beliefs of all nodes, or of one node, about a subject, in order."""
         found = self.select("beliefs", kind=kind.value, subject=subject, after_ms=after_ms)
         return [row for row in found if node in (None, row.node)]
 
     def passes(self, node: str, **window: float) -> list[float]:
-        """When a consumer began passes of its rebalance that nobody had woken it for, in ms."""
+        """Instants of a consumer's periodic rebalance passes, in ms."""
         return [row.at_ms for row in self.select("causes", node=node, name="RebalanceService", **window)]
 
     def owners_over_time(self) -> Iterator[tuple[float, dict[tuple[str, str, int], list[str]]]]:
-        """After each instant at which ownership changed: the instant, and (topic, broker name, queue id) -> owners."""
+        """For each instant at which ownership changed: (ms, mapping (topic, brokerName, queueId) -> owners)."""
         held: dict[tuple[str, str, int], list[str]] = {}
         changes = [row for row in self.rows["ownership"] if row.event in ("acquired", "dropped")]
         rows = changes + [row for row in self.rows["lifecycle"] if row.event in PROCESS_ENDS]
@@ -119,7 +119,7 @@ class Trace:
                 yield row.at_ms, {queue: sorted(owners) for queue, owners in held.items()}
 
     def owners(self, at_ms: float = float("inf"), topic: str = TOPIC) -> dict[tuple[str, int], list[str]]:
-        """(broker name, queue id) -> who owns it at an instant, by default in the end."""
+        """Mapping (brokerName, queueId) -> owners of a topic's queues at an instant, by default the end."""
         found: dict[tuple[str, str, int], list[str]] = {}
         for changed_ms, held in self.owners_over_time():
             if changed_ms <= at_ms:
@@ -127,13 +127,13 @@ class Trace:
         return {(name, queue_id): owners for (of, name, queue_id), owners in sorted(found.items()) if of == topic}
 
     def consumed(self) -> dict[tuple[str, int, int], list[str]]:
-        """(broker name, queue id, offset) -> who consumed the message of `orders` there, in order."""
+        """Mapping (brokerName, queueId, offset) -> consumers of this message of `orders`, in order."""
         found: dict[tuple[str, int, int], list[str]] = {}
         for row in self.select("messages", event="consumed", topic=TOPIC):
             found.setdefault((row.broker_name, row.queue_id, row.offset), []).append(row.node)
         return found
 
     def stored(self) -> list[tuple[str, int, int]]:
-        """(broker name, queue id, offset) of every message of `orders`, sorted."""
+        """(brokerName, queueId, offset) of every stored message of `orders`, sorted."""
         rows = self.select("messages", event="stored", topic=TOPIC)
         return sorted((row.broker_name, row.queue_id, row.offset) for row in rows)

@@ -1,4 +1,4 @@
-"""A bare world: a few tiny nodes without a cluster, for tests of what lies below one."""
+"""Worlds with a few tiny nodes and without a cluster, for tests of the layers below a cluster."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
@@ -18,11 +18,11 @@ T = TypeVar("T")
 MS = 1_000_000
 PORT = 10_911
 VIRTUAL = (TimeMode.SIM, TimeMode.FAST)
-"""The modes in which a run takes no longer than its computing; one test shows the same in both."""
+"""The modes with virtual time, which have equal traces."""
 
 
 class TinyNode:
-    """A node whose whole life is one function."""
+    """A node that runs one function."""
 
     def __init__(self, host: Host, life: Callable[[Host], Awaitable[None]] | None) -> None:
         self.host = host
@@ -30,7 +30,7 @@ class TinyNode:
         self._stop = trio.Event()
 
     async def main(self) -> None:
-        """Live, then wait for the end."""
+        """Run the function, then wait for the shutdown."""
         if self._life is not None:
             await self._life(self.host)
         await self._stop.wait()
@@ -40,8 +40,8 @@ class TinyNode:
         self._stop.set()
 
 
-class Ear(ChannelHandler):
-    """Hears what arrives at one end of a connection."""
+class RecordingHandler(ChannelHandler):
+    """A channel handler that records what arrives at one end of a connection."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
@@ -50,7 +50,7 @@ class Ear(ChannelHandler):
         self.channels: list[Channel] = []
 
     def on_open(self, _channel: Channel) -> None:
-        """A connection began, which is no sound."""
+        """A connection was opened; not recorded."""
 
     def on_command(self, channel: Channel, command: Command) -> None:
         """A frame arrived."""
@@ -63,7 +63,7 @@ class Ear(ChannelHandler):
         self.heard.append((self._now_ms(), "closed"))
 
     def codes(self) -> list[Any]:
-        """What was heard, without the instants."""
+        """What arrived, without the instants."""
         return [what for _, what in self.heard]
 
     def _now_ms(self) -> float:
@@ -72,22 +72,22 @@ class Ear(ChannelHandler):
 
 @attrs.frozen
 class Played:
-    """What a world has left."""
+    """The result and the trace of a world."""
 
     result: Any
     trace: Trace
 
     @property
     def digest(self) -> str:
-        """Of the trace."""
+        """The digest of the trace."""
         return self.trace.digest
 
 
 def play_world(main: Callable[[World], Awaitable[Any]], **options: Any) -> Played:
-    """Run a world to the end of `main`, and keep what it returns and all rows.
+    """Run a world until `main` returns, and keep its result and all rows.
 
     Args:
-        main: gets the world, adds machines to it and has them do something.
+        main: awaited with the world; adds machines to it.
         options: `mode`, `seed`, `delay_ms`, `jitter_ms`, as of `emulator.machine.world.run_world`.
     """
     trace = Trace()
@@ -95,12 +95,12 @@ def play_world(main: Callable[[World], Awaitable[Any]], **options: Any) -> Playe
 
 
 def run_traced(main: Callable[[World], Awaitable[T]], trace: Trace, **options: Any) -> T:
-    """Run a world, its rows kept in memory; returns what `main` does."""
+    """Run a world with its trace in memory; returns the result of `main`."""
 
     async def whole(world: World) -> T:
         world.recorder.listeners.append(trace.note)
         result = await main(world)
-        trace.digest = world.recorder.digest()  # which brings the last rows, too
+        trace.digest = world.recorder.digest()  # also flushes the last rows
         trace.end_ms = world.timeline.now_ns / MS
         return result
 
@@ -111,7 +111,7 @@ def run_traced(main: Callable[[World], Awaitable[T]], trace: Trace, **options: A
 def add_host(
     world: World, number: int, name: str, life: Callable[[Host], Awaitable[None]] | None = None
 ) -> EmulatedHost:
-    """A machine with a tiny node, running."""
+    """Start a machine with a tiny node."""
     host = EmulatedHost(world, number, name, "broker", f"127.1.1.{number}", "", lambda h: TinyNode(h, life))
     host.start()
     return host
@@ -123,20 +123,20 @@ def process_of(host: EmulatedHost) -> HostProcess:
     return host.process
 
 
-async def listening(world: World, number: int, name: str, port: int = PORT) -> tuple[EmulatedHost, Ear]:
-    """A machine that listens and hears."""
+async def listening(world: World, number: int, name: str, port: int = PORT) -> tuple[EmulatedHost, RecordingHandler]:
+    """Start a machine that listens on a port, with a `RecordingHandler`."""
     host = add_host(world, number, name)
-    ear = Ear(process_of(host))
+    ear = RecordingHandler(process_of(host))
     process_of(host).listen(port, ear)
     return host, ear
 
 
-async def connected(client: EmulatedHost, server: EmulatedHost) -> tuple[Channel, Ear]:
-    """A channel from one machine to the other, and what comes back over it."""
-    ear = Ear(process_of(client))
+async def connected(client: EmulatedHost, server: EmulatedHost) -> tuple[Channel, RecordingHandler]:
+    """Open a channel from one machine to another; returns it with a `RecordingHandler` at the client's end."""
+    ear = RecordingHandler(process_of(client))
     return await process_of(client).connect(f"{server.ip}:{PORT}", ear, 10_000), ear
 
 
 async def until_ms(world: World, instant_ms: float) -> None:
-    """Let emulated time pass."""
+    """Wait for an instant since the run began."""
     await world.sleep_until_ns(int(instant_ms * MS))

@@ -81,7 +81,7 @@ BELIEFS = Table(
         _text("subject", "what the belief is about; its form depends on the kind"),
         _text("value", "JSON; `null`: holds nothing about the subject any more"),
         _text("value_hash", "16 hex digits over `value`; empty where value is `null`"),
-        _text("source", "who told it; empty: found out by itself"),
+        _text("source", "address that told it; empty: own observation"),
         _CAUSE,
     ),
 )
@@ -131,7 +131,7 @@ MESSAGES = Table(
         _text("event", "nodes.beliefs.MessageEvent: stored, consumed, committed"),
         *_QUEUE,
         _int("offset", "offset in the queue; committed: the new value"),
-        _text("client_id", "consumed: by whom; committed: who asked for it"),
+        _text("client_id", "consumed: client id of the consumer; committed: address that committed"),
         _CAUSE,
     ),
 )

@@ -1,8 +1,8 @@
-"""What the dashboard answers.
+"""The HTTP interface of the dashboard.
 
-    GET  /        the page; it and its parts (/page/...) hold nothing of the run and need no token
-    GET  /state   all there is to see, once
-    GET  /events  the same as the first line of a stream, then what changes, one JSON object per line
+    GET  /        the page; it and its files (/page/...) contain nothing of the run and need no token
+    GET  /state   the complete state, once
+    GET  /events  a stream of JSON lines: the complete state, then changes
     POST /verb    {"line": "cut consumer-1 broker-a"} -> {"ok": true, "lines": [...]}
 
 Every other answer is `{"error": "one line"}` with its status.
@@ -36,7 +36,7 @@ _TYPES: Mapping[str, str] = MappingProxyType(
 
 @attrs.frozen
 class _Part:
-    """A file of the page."""
+    """A static file of the page."""
 
     content: bytes
     type: str
@@ -47,8 +47,8 @@ class Dashboard:
 
     Args:
         session: of the run.
-        feed: what is shown; has to hear of every row.
-        gate: who may pass.
+        feed: the shown state; must be notified of every row.
+        gate: checks the address and the token of requests.
     """
 
     def __init__(self, session: Session, feed: Feed, gate: Gate) -> None:
@@ -66,8 +66,8 @@ class Dashboard:
         """Answer one request.
 
         Raises:
-            Refusal: instead of an answer.
-            Gone: the client does not take the answer.
+            Refusal: the request is refused.
+            Gone: the client does not receive the answer.
         """
         try:
             await self._answer(request, to)
@@ -105,7 +105,7 @@ class Dashboard:
             raise Refusal(503, str(error)) from None
 
     async def _verb(self, request: Request, to: Connection) -> None:
-        # Nobody listens to the client meanwhile: a verb goes on when whoever said it has gone.
+        # The connection is not read meanwhile: a verb continues when its client disconnects.
         line = _line(request.body)
         try:
             told = {"ok": True, "lines": await self._session.say(line)}
@@ -115,9 +115,9 @@ class Dashboard:
 
 
 async def _stream(messages: trio.MemoryReceiveChannel[bytes], to: Connection) -> None:
-    """Send messages until they end, or until the run does, which is the last message then.
+    """Send messages until they end; if the run ends, the last message says so.
 
-    A client that has gone is noticed with the next message, and there are five a second.
+    A client that has disconnected is noticed with the next message; there are five per second.
     """
     await to.begin(200, _LINES)
     try:
@@ -147,7 +147,7 @@ def _expect_method(request: Request, expected: str) -> None:
 
 
 def _page() -> Mapping[str, _Part]:
-    """Path -> file; all are read once, so no request leads to the disk."""
+    """Mapping path -> file; all files are read once, so no request reads the disk."""
     found = {}
     for entry in sorted(files("emulator.web").joinpath("page").iterdir(), key=lambda entry: entry.name):
         suffix = entry.name[entry.name.rfind(".") :]

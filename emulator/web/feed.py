@@ -1,11 +1,11 @@
-"""What goes to every open page: first all there is to see, then what changed, a few times a second.
+"""The feed of every open page: the complete state, then changes, five times per second.
 
-The first line of a stream has all sections, every later one those entries that
-changed since the one before, `null` for what is gone. Each is one JSON object:
+The first line of a stream has all sections; every later line has the entries that
+changed, `null` for removed ones. Each line is one JSON object:
 
     {"now_ms": 61200, "faults": {"cut-1": {"what": "cut a <-> b", ...}}, "lines": ["   61.200  ..."]}
 
-When the run ends, the last one is `{"leaving": true}`.
+When the run ends, the last line is `{"leaving": true}`.
 """
 
 import json
@@ -27,14 +27,14 @@ WATCHERS_MAX = 16
 LINES_MAX = 500
 _PUSH_EVERY_NS = 200_000_000
 _WAITING_MAX = 25
-"""Messages that wait for one watcher, 5 s of them: who reads no more is left behind, not waited for."""
+"""Messages that wait for one watcher (5 s); a watcher that does not read is dropped, not waited for."""
 _NODE = LIFECYCLE.index("node")
 _EVENT = LIFECYCLE.index("event")
 _KIND, _SUBJECT = BELIEFS.index("kind"), BELIEFS.index("subject")
 
 
 class TooManyWatchersError(Exception):
-    """As many pages are open as are served."""
+    """The maximum number of pages is open."""
 
 
 @attrs.define(eq=False)
@@ -45,7 +45,7 @@ class _Watcher:
 
 
 class Feed:
-    """Keeps what is shown, and tells those who watch what changed."""
+    """Keeps the shown state, and sends changes to the watchers."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -54,25 +54,25 @@ class Feed:
         self._lines: deque[str] = deque(maxlen=LINES_MAX)
         self._fixed = sections.fixed(session)
         self._shown: dict[str, Entries] = {name: {} for name in ("nodes", "faults", "links", "views", "queues")}
-        self._views_to_look_at: dict[tuple[str, str], None] = {}
+        self._stale_views: dict[tuple[str, str], None] = {}
         self._rules: object = None
         self._nodes = 0
         self._watchers: list[_Watcher] = []
 
     def note(self, table: Table, row: Row) -> None:
-        """Take in a row; a `RowListener`, and as short as can be, for nodes wait for it."""
+        """Update with a row; a `RowListener`, which must be fast, since nodes wait for it."""
         if table is MESSAGES:
             return
         self._rows.append((table, row))
         if table is BELIEFS:
-            self._views_to_look_at[str(row[_KIND]), str(row[_SUBJECT])] = None
+            self._stale_views[str(row[_KIND]), str(row[_SUBJECT])] = None
         elif table is LIFECYCLE and row[_EVENT] in PROCESS_ENDS:
-            self._look_at_views_of(str(row[_NODE]))
+            self._mark_views_of(str(row[_NODE]))
 
     async def push(self) -> None:
-        """Tell all watchers what changes, until cancelled.
+        """Send changes to all watchers, until cancelled.
 
-        Without watchers, too: else the first one would make the cluster wait until all is put into words.
+        It also runs without watchers; otherwise the first one would make the cluster wait while all rows are formatted.
         """
         while True:
             self._advance()
@@ -80,16 +80,16 @@ class Feed:
             await world.sleep_until_ns(world.timeline.now_ns + _PUSH_EVERY_NS)
 
     def whole(self) -> Entries:
-        """All there is to see now."""
+        """The complete state now."""
         self._advance()
         return {"now_ms": self._session.now_ms, **self._fixed, **self._shown, "lines": list(self._lines)}
 
     @contextmanager
     def watch(self) -> Iterator[trio.MemoryReceiveChannel[bytes]]:
-        """Messages, one line each; they end when whoever reads them is left behind.
+        """A channel of messages, one line each; it is closed if the watcher does not read.
 
         Raises:
-            TooManyWatchersError: there is no room.
+            TooManyWatchersError: the maximum number of pages is open.
         """
         if len(self._watchers) >= WATCHERS_MAX:
             raise TooManyWatchersError(f"{WATCHERS_MAX} pages are open already")
@@ -100,11 +100,11 @@ class Feed:
         try:
             yield receiver
         finally:
-            self._leave_behind(watcher)
+            self._drop_watcher(watcher)
             receiver.close()
 
     def _advance(self) -> None:
-        """Bring what is shown up to date, and tell the difference."""
+        """Update the shown state, and send the changes."""
         changes = {
             "nodes": sections.difference(self._shown["nodes"], sections.nodes(self._session)),
             "faults": sections.difference(self._shown["faults"], sections.faults(self._session)),
@@ -113,7 +113,7 @@ class Feed:
             "queues": self._changed_queues(),
         }
         for name, entries in changes.items():
-            _put_over(self._shown[name], entries)
+            _apply(self._shown[name], entries)
         told = {name: entries for name, entries in changes.items() if entries}
         self._tell({"now_ms": self._session.now_ms, **told, **self._new_lines()})
 
@@ -123,7 +123,7 @@ class Feed:
         return {f"{queue.group}/{queue.name}": sections.queue(owners, queue) for queue in changed}
 
     def _changed_links(self) -> Entries:
-        # All pairs of nodes are many: they are gone through when a fault or a node came or went.
+        # There are many pairs of nodes, so links are computed only if a fault or a node came or went.
         rules, count = self._session.cluster.world.fabric.rules, len(self._session.cluster.hosts)
         if rules == self._rules and count == self._nodes:
             return {}
@@ -132,17 +132,17 @@ class Feed:
 
     def _changed_views(self) -> Entries:
         shown, changed = self._shown["views"], {}
-        for kind, subject in self._views_to_look_at:
+        for kind, subject in self._stale_views:
             key, entry = f"{kind} {subject}", sections.view(self._session, kind, subject)
             if shown.get(key) != entry:
                 changed[key] = entry
-        self._views_to_look_at = {}
+        self._stale_views = {}
         return changed
 
-    def _look_at_views_of(self, node: str) -> None:
+    def _mark_views_of(self, node: str) -> None:
         for key, entry in self._shown["views"].items():
             if any(node in camp["nodes"] for camps in entry["roles"].values() for camp in camps):
-                self._views_to_look_at[key.partition(" ")[0], entry["subject"]] = None
+                self._stale_views[key.partition(" ")[0], entry["subject"]] = None
 
     def _new_lines(self) -> Entries:
         lines = [line for table, row in self._rows if (line := self._session.lines.line(table, row)) is not None]
@@ -156,15 +156,15 @@ class Feed:
             try:
                 watcher.messages.send_nowait(content)
             except trio.WouldBlock:
-                self._leave_behind(watcher)
+                self._drop_watcher(watcher)
 
-    def _leave_behind(self, watcher: _Watcher) -> None:
+    def _drop_watcher(self, watcher: _Watcher) -> None:
         if watcher in self._watchers:
             self._watchers.remove(watcher)
         watcher.messages.close()
 
 
-def _put_over(shown: Entries, changes: Entries) -> None:
+def _apply(shown: Entries, changes: Entries) -> None:
     for key, entry in changes.items():
         if entry is None:
             shown.pop(key, None)

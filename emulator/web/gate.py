@@ -1,4 +1,4 @@
-"""The port of the dashboard: on this machine only, taken before the run begins."""
+"""The port of the dashboard, on the loopback address only, and the checks of its requests."""
 
 import hmac
 import socket
@@ -14,17 +14,17 @@ _BACKLOG = 128
 
 
 class DashboardError(UserError):
-    """The dashboard cannot listen; says why in one line."""
+    """The dashboard cannot listen; the text says why in one line."""
 
 
 def listen(port: int = ANY_FREE_PORT) -> socket.socket:
-    """A socket that listens on the loopback address.
+    """A socket that listens on the loopback address; opened before the run begins.
 
     Args:
-        port: 0 takes one that is free.
+        port: 0 chooses a free port.
 
     Raises:
-        DashboardError: the port cannot be had.
+        DashboardError: the port cannot be used.
     """
     made = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -40,10 +40,10 @@ def listen(port: int = ANY_FREE_PORT) -> socket.socket:
 
 @attrs.frozen
 class Gate:
-    """Knows its own address and the token.
+    """Checks the address and the token of requests.
 
     Args:
-        port: on which the dashboard listens.
+        port: port of the dashboard.
         token: of this run.
     """
 
@@ -51,10 +51,10 @@ class Gate:
     token: str = attrs.field(repr=False)
 
     def check_address(self, headers: Headers) -> None:
-        """A request names us as its host, and as its origin if it names one.
+        """Check that the host of a request, and its origin if it has one, is this dashboard.
 
         Raises:
-            Refusal: it does not.
+            Refusal: it is not.
         """
         hosts, origins = _values(headers, b"host"), _values(headers, b"origin")
         own = tuple(f"{name}:{self.port}" for name in (LOOPBACK, "localhost"))
@@ -64,13 +64,13 @@ class Gate:
             raise Refusal(403, "only the page of the dashboard itself may ask")
 
     def check_token(self, headers: Headers) -> None:
-        """A request brings the token.
+        """Check the token of a request.
 
         Raises:
-            Refusal: it does not.
+            Refusal: it is missing or wrong.
         """
         given = "".join(_values(headers, b"authorization"))
-        # Bytes: texts that are not ASCII cannot be compared in constant time.
+        # Bytes, since strings with non-ASCII characters cannot be compared in constant time.
         if not hmac.compare_digest(given.encode(), f"Bearer {self.token}".encode()):
             raise Refusal(401, "the token is missing or wrong; the terminal of `rmqemu up` shows it")
 

@@ -1,13 +1,13 @@
-"""HTTP/1.1 over one connection: h11 knows the protocol, this module waits, and gives up.
+"""HTTP/1.1 over one connection: h11 implements the protocol, this module the I/O and the timeouts.
 
-A connection is answered by one task, one request after the other:
+One task serves a connection, one request after the other:
 
-    a request   its head within 8 s of the answer before it, its body within 5 s, of at most 64 KiB
-    an answer   each part of it is taken within 4 s, or the client is `Gone`
-    the end     when the client goes, when it has broken the protocol, or when either side has said so
+    request     head within 8 s of the previous answer, body within 5 s, of at most 64 KiB
+    answer      the client receives each part within 4 s, or it is `Gone`
+    end         the client disconnects, breaks the protocol, or either side closes the connection
 
-Writes are shielded from cancellation, for half an answer is worse than a late
-one. Whoever ends the connection early closes its stream.
+Writes are shielded from cancellation, since half an answer is worse than a late
+one. To end a connection early, close its stream.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -25,7 +25,7 @@ from emulator.web.feed import encoded
 BODY_BYTES_MAX = 64 * 1024
 _HEAD_BYTES_MAX = 16 * 1024
 _READ_BYTES = 8 * 1024
-"""At a time; a client that sends a thousand tiny chunks of a body makes the cluster wait for so many."""
+"""Bytes per read; limits how many tiny chunks of a body are parsed while the cluster waits."""
 _ASKS_WITHIN_S = 8
 _SENDS_WITHIN_S = 5
 _READS_WITHIN_S = 4
@@ -45,16 +45,16 @@ SAFE_HEADERS: Mapping[str, str] = MappingProxyType(
         "Cache-Control": "no-store",
     }
 )
-"""On every answer."""
+"""Headers of every answer."""
 
 
-class Gone(Exception):  # noqa: N818 - what clients do
-    """The client has closed the connection, or reads no more."""
+class Gone(Exception):  # noqa: N818 - an event, not an error
+    """The client has closed the connection, or does not read."""
 
 
 @attrs.frozen
-class Refusal(Exception):  # noqa: N818 - an answer, not an accident
-    """A request is not served; the client is told `{"error": problem}`."""
+class Refusal(Exception):  # noqa: N818 - an answer, not an error
+    """A request is refused; the answer is `{"error": problem}`."""
 
     status: int
     problem: str
@@ -63,7 +63,7 @@ class Refusal(Exception):  # noqa: N818 - an answer, not an accident
 
 @attrs.frozen
 class Request:
-    """A whole request."""
+    """A complete request."""
 
     method: str
     path: str
@@ -73,26 +73,28 @@ class Request:
 
 
 class Connection:
-    """A client and its requests.
+    """The connection of one client.
+
+    Resource handling: the caller closes the stream.
 
     Args:
-        stream: to the client; whoever made it closes it.
+        stream: to the client.
     """
 
     def __init__(self, stream: trio.abc.HalfCloseableStream) -> None:
         self._stream = stream
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=_HEAD_BYTES_MAX)
         self._bodiless = False
-        """Whether the answer ends after its head, as that to HEAD does."""
+        """Whether the answer has no body, as for HEAD."""
 
     async def serve(self, answer: "Answer") -> None:
         """Answer every request until the connection ends.
 
         Args:
-            answer: answers one request; what it raises as `Refusal` becomes the answer.
+            answer: answers one request; if it raises `Refusal`, that is the answer.
 
         Raises:
-            Gone: the client was told nothing, or not all.
+            Gone: the client did not receive the complete answer.
         """
         while True:
             try:
@@ -106,40 +108,43 @@ class Connection:
                 await answer(request, self)
             except Refusal as refusal:
                 if self._http.our_state is not h11.SEND_RESPONSE:
-                    return  # the answer has begun: to break it off is all that is left to say
-                await self._tell(refusal)
+                    return  # the answer has begun, so it can only be broken off
+                await self._send_refusal(refusal)
             if self._http.our_state is not h11.DONE or self._http.their_state is not h11.DONE:
-                await self._let_go()
+                await self._finish()
                 return
             self._http.start_next_cycle()
 
     async def refuse(self, refusal: Refusal) -> None:
-        """Give an answer, whatever was asked, and end the connection.
+        """Answer with a refusal, and end the connection.
 
         Raises:
-            Gone: the client does not hear it.
+            Gone: the client does not receive it.
         """
-        await self._tell(refusal, ("Connection", "close"))
-        await self._let_go()
+        await self._send_refusal(refusal, ("Connection", "close"))
+        await self._finish()
 
     async def reply(self, status: int, content_type: str, content: bytes, *more: tuple[str, str]) -> None:
         """Answer a request.
 
         Args:
-            more: headers.
+            status: HTTP status.
+            content_type: of the body.
+            content: the body.
+            more: further headers.
 
         Raises:
-            Gone: the client does not take it.
+            Gone: the client does not receive it.
         """
         head = _head(status, content_type, ("Content-Length", str(len(content))), *more)
         body = () if self._bodiless else (h11.Data(data=content),)
         await self._send(head, *body, h11.EndOfMessage())
 
     async def begin(self, status: int, content_type: str) -> None:
-        """Begin an answer that comes in parts.
+        """Begin an answer that is sent in parts.
 
         Raises:
-            Gone: the client does not take it.
+            Gone: the client does not receive it.
         """
         await self._send(_head(status, content_type))
 
@@ -147,7 +152,7 @@ class Connection:
         """Send a part of the answer that was begun.
 
         Raises:
-            Gone: the client does not take it.
+            Gone: the client does not receive it.
         """
         await self._send(h11.Data(data=content))
 
@@ -155,18 +160,18 @@ class Connection:
         """End the answer that was begun.
 
         Raises:
-            Gone: the client does not take it.
+            Gone: the client does not receive it.
         """
         await self._send(h11.EndOfMessage())
 
-    async def _tell(self, refusal: Refusal, *headers: tuple[str, str]) -> None:
+    async def _send_refusal(self, refusal: Refusal, *headers: tuple[str, str]) -> None:
         await self.reply(refusal.status, _JSON, encoded({"error": refusal.problem}), *headers)
 
     async def _request(self) -> Request | None:
-        """The next whole request; None if the client asks for nothing more, or for too long.
+        """The next request; None if the client closes the connection or sends none in time.
 
         Raises:
-            Refusal: what comes is no request, or too much.
+            Refusal: the request is malformed or too large.
         """
         try:
             with trio.move_on_after(_ASKS_WITHIN_S) as patience:
@@ -194,7 +199,7 @@ class Connection:
         return bytes(body)
 
     async def _event(self) -> object:
-        """What the client says next, as h11 tells it."""
+        """The next event of h11."""
         while (event := self._http.next_event()) is h11.NEED_DATA:
             if self._http.they_are_waiting_for_100_continue:
                 await self._send(h11.InformationalResponse(status_code=100, headers=[]))
@@ -215,11 +220,11 @@ class Connection:
         if patience.cancelled_caught:
             raise Gone
 
-    async def _let_go(self) -> None:
-        """End the connection so that the client gets the last answer.
+    async def _finish(self) -> None:
+        """End the connection so that the client receives the last answer.
 
-        What it goes on sending is read: a socket that is closed before tells the
-        client's kernel to throw away what has not been read there.
+        Further bytes of the client are read: closing a socket with unread bytes sends RST,
+        and the client's kernel would discard the answer.
         """
         with trio.move_on_after(_GOES_WITHIN_S):
             try:

@@ -1,4 +1,4 @@
-"""What the dashboard shows of a cluster, as JSON: one function for each section, from keys to entries."""
+"""The sections of the dashboard's state: one function for each, which returns JSON entries by key."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,17 +15,17 @@ from nodes.config import ConsumerConfig
 from nodes.protocol.model import RETRY_TOPIC_PREFIX, MessageModel
 
 Entries = dict[str, Any]
-"""Key -> what is shown there, ready for JSON."""
+"""Mapping key -> entry, ready for JSON."""
 VALUE_CHARS_MAX = 4_000
-"""A belief that is longer is shown as far as this."""
-_OUTSIDE = "outside"
-"""What is shown for the state of a client of a program that is not ours."""
+"""Longer beliefs are shortened."""
+_GUEST_STATE = "outside"
+"""State of a guest's client."""
 PAIRS_MAX = 500
-"""Links of one fault that are drawn; a page with more lines is a black one."""
+"""Links of one fault that are drawn; more lines would not be readable."""
 
 
 def fixed(session: Session) -> Entries:
-    """What does not change while a run is under way."""
+    """The part of the state that does not change during a run."""
     scenario = session.cluster.scenario
     return {
         "scenario": scenario.name,
@@ -38,19 +38,19 @@ def fixed(session: Session) -> Entries:
 
 
 def nodes(session: Session) -> Entries:
-    """Every node with its role, its group and the state of its process."""
+    """All nodes with role, group, address and state."""
     groups, book = _groups_of_nodes(session.cluster.scenario), session.state.beliefs
     return {
         name: {"role": host.role, "group": groups.get(name, ""), "ip": host.ip, "state": host.power_state.value}
         for name, host in session.cluster.hosts.items()
     } | {
-        name: {"role": book.role(name), "group": "", "ip": client_id, "state": _OUTSIDE}
+        name: {"role": book.role(name), "group": "", "ip": client_id, "state": _GUEST_STATE}
         for name, client_id in session.guest_clients().items()
     }
 
 
 def faults(session: Session) -> Entries:
-    """Every active fault in words."""
+    """All active faults in words."""
     return {
         timed.id: {"kind": timed.fault.kind, "what": timed.fault.describe(), "since_ms": timed.at_ms}
         for timed in session.operator.active.values()
@@ -58,7 +58,7 @@ def faults(session: Session) -> Entries:
 
 
 def links(session: Session) -> Entries:
-    """Every active fault of links with the links that it hits: [from, to], or all of them."""
+    """All active faults of links, with the links that they hit as [from, to]."""
     names = tuple(session.cluster.hosts)
     return {rule.fault_id: _hit_links(rule, names) for rule in session.cluster.world.fabric.rules}
 
@@ -85,12 +85,12 @@ def _label(rule: LinkRule) -> str:
 
 
 def view(session: Session, kind: str, subject: str) -> Entries | None:
-    """Who believes what about one subject, camp by camp for each role; None: not shown, or nobody believes anything."""
+    """The camps about one subject for each role; None: not shown, or no beliefs."""
     if kind not in SHARED_KINDS:
         return None
     differs = session.state.beliefs.differs(kind, subject)
     if kind == BeliefKind.ROUTE and not differs and subject not in _topics(session.cluster.scenario):
-        return None  # routes of system topics say something only where nodes differ
+        return None  # routes of system topics are shown only if nodes differ
     roles: dict[str, list[Entries]] = {}
     for value, holders in session.state.beliefs.camps(kind, subject):
         by_role: dict[str, list[str]] = {}
@@ -106,7 +106,7 @@ def view(session: Session, kind: str, subject: str) -> Entries | None:
 
 
 def queue(owners: QueueOwners, one: GroupQueue) -> Entries:
-    """Who owns one queue."""
+    """One queue with its owners."""
     return {
         "group": one.group,
         "topic": one.topic,
@@ -117,7 +117,7 @@ def queue(owners: QueueOwners, one: GroupQueue) -> Entries:
 
 
 def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> Entries:
-    """What has to be put over `before` to make it `after`; None at a key takes it away."""
+    """The entries that turn `before` into `after`; None removes a key."""
     gone = {key: None for key in before if key not in after}
     return gone | {key: entry for key, entry in after.items() if before.get(key) != entry}
 
@@ -128,7 +128,7 @@ def _topics(scenario: Scenario) -> tuple[str, ...]:
 
 
 def _members(scenario: Scenario, name: str) -> list[str]:
-    """Nodes that consume for a group, also in the processes of another one."""
+    """Nodes that consume for a group, also if they are processes of another group."""
     by_name = {group.group: group for group in scenario.consumers}
     group = by_name[name]
     return list(by_name[group.share_process_with].names if group.share_process_with else group.names)

@@ -1,4 +1,4 @@
-"""Serves the dashboard beside a live cluster, in its trio loop."""
+"""The server of the dashboard, which runs beside a live cluster in its trio loop."""
 
 import secrets
 import socket
@@ -15,16 +15,16 @@ from emulator.web.http import Connection, Gone, Refusal
 CONNECTIONS_MAX = 128
 _TOKEN_BYTES = 32
 _LAST_WORDS_S = 0.1
-"""The answer to `quit` gets out before everything is closed."""
+"""Delay before all connections are closed, so that the answer to `quit` is sent."""
 
 
 async def serve_web(session: Session, listening: socket.socket, tell: Callable[[str], None]) -> None:
-    """Show the cluster to whoever has the token; an attendant of `run_scenario`, for mode `live` only.
+    """Serve the dashboard to clients with the token; a session task of `run_scenario`, for mode `live` only.
 
     Args:
         session: of the run.
-        listening: where pages ask, see `emulator.web.gate.listen`; closed at the end.
-        tell: told in one line where the dashboard is.
+        listening: from `emulator.web.gate.listen`; closed at the end.
+        tell: called with a line that contains the URL.
     """
     port = int(listening.getsockname()[1])
     gate = Gate(port, secrets.token_urlsafe(_TOKEN_BYTES))
@@ -33,7 +33,7 @@ async def serve_web(session: Session, listening: socket.socket, tell: Callable[[
     connections = _Connections(session, Dashboard(session, feed, gate))
     listening.setblocking(False)
     listener = trio.SocketListener(trio.socket.from_stdlib_socket(listening))
-    # The token is behind the #: no browser sends that part, so no log has it.
+    # The token is in the fragment, which browsers do not send, so it is in no log.
     tell(f"dashboard: http://{LOOPBACK}:{port}/#{gate.token}")
     try:
         async with listener, trio.open_nursery() as nursery:
@@ -45,7 +45,7 @@ async def serve_web(session: Session, listening: socket.socket, tell: Callable[[
 
 
 class _Connections:
-    """All that are open."""
+    """The open connections."""
 
     def __init__(self, session: Session, dashboard: Dashboard) -> None:
         self._log = session.cluster.world.log
@@ -53,7 +53,7 @@ class _Connections:
         self._open: dict[trio.SocketStream, None] = {}
 
     async def serve(self, stream: trio.SocketStream) -> None:
-        """Answer one client until it goes; whoever accepted the stream closes it."""
+        """Answer one client until it disconnects; `trio.serve_listeners` closes the stream."""
         connection = Connection(stream)
         try:
             if len(self._open) >= CONNECTIONS_MAX:
@@ -63,13 +63,13 @@ class _Connections:
             await connection.serve(self._dashboard.answer)
         except Gone:
             pass
-        except Exception as error:  # noqa: BLE001 - what anybody sends must not end the cluster
+        except Exception as error:  # noqa: BLE001 - no request may end the cluster
             self._log.warning("dashboard", problem=repr(error))
         finally:
             self._open.pop(stream, None)
 
     async def close_at_the_end(self) -> None:
-        """When cancelled, close every connection, also of a client that does not read its last answer."""
+        """When cancelled, close every connection, also of clients that do not read."""
         try:
             await trio.sleep_forever()
         finally:

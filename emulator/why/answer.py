@@ -10,13 +10,13 @@ from emulator.spec.addresses import addresses
 from emulator.state.client_names import guest_of
 from emulator.trace.run_directory import RunDirectory
 from emulator.trace.schema import BELIEFS, LIFECYCLE, OWNERSHIP, RPC
-from emulator.why.chain import LINKS_MAX, Link, LinkKind, walk, with_beliefs
+from emulator.why.chain import LINKS_MAX, ChainLink, LinkKind, walk, with_beliefs
 from emulator.why.finding import find
 from emulator.why.missing_signals import BEFORE_NS, Silence, last_sign_of_life, missing_signal_lines, windows
 from emulator.why.premises import premises, view_of
 from emulator.why.question import NodeQuestion, question
 from emulator.why.trace_rows import TraceRow, TraceRows
-from emulator.why.words import Names, chain_lines, change, names_of, previous, row_words, seconds
+from emulator.why.words import NodeNames, chain_lines, change, names_of, previous, row_words, seconds
 from nodes.beliefs import BeliefKind, LifecycleEvent, OwnershipEvent
 
 _PREMISES_MAX = 3
@@ -28,7 +28,7 @@ _ABOUT_CLIENTS = (*_OF_CLIENTS, BeliefKind.ASSIGNMENT, BeliefKind.QUEUE_LOCKS)
 _BY_ADDRESS = (BeliefKind.LIVE_BROKERS, BeliefKind.CONSUMER_IDS, BeliefKind.VIEW, BeliefKind.MEMBER_GROUP)
 
 
-def answer(words: Sequence[str], run_directory: Path, names: Names) -> tuple[str, ...]:
+def answer(words: Sequence[str], run_directory: Path, names: NodeNames) -> tuple[str, ...]:
     """Answer a question, as lines of text.
 
     Args:
@@ -62,7 +62,7 @@ class _AnswerBuilder:
     """Collects the lines of an answer."""
 
     trace: TraceRows
-    names: Names
+    names: NodeNames
     at_ns: int | None
     _title: str
     lines: list[str] = attrs.Factory(list)
@@ -161,7 +161,7 @@ def _shown_on_the_way(row: TraceRow) -> tuple[tuple[BeliefKind, ...], tuple[str,
     return (_OF_CLIENTS if kind in _ABOUT_CLIENTS else _OF_BROKERS), (subject, *subject.split("/"))
 
 
-def _near(row: TraceRow, links: tuple[Link, ...]) -> list[str]:
+def _near(row: TraceRow, links: tuple[ChainLink, ...]) -> list[str]:
     """The nodes of a chain, in order."""
     nodes = [row.text("node"), guest_of(row.text("node"))]
     for link in links:

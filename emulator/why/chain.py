@@ -44,7 +44,7 @@ _OF_THE_CALLER = (LinkKind.TIMED_OUT, LinkKind.CONNECTED)
 
 
 @attrs.frozen
-class Link:
+class ChainLink:
     """One step of a chain."""
 
     kind: LinkKind
@@ -74,9 +74,9 @@ _FRAMES = {
 }
 
 
-def walk(trace: TraceRows, row: TraceRow) -> tuple[Link, ...]:
+def walk(trace: TraceRows, row: TraceRow) -> tuple[ChainLink, ...]:
     """The chain from a row to its root, the root last; at most `LINKS_MAX` links."""
-    links = [Link(LinkKind.CONSEQUENCE, row)]
+    links = [ChainLink(LinkKind.CONSEQUENCE, row)]
     current: TraceRow | None = _before(trace, links[0])
     while current is not None and len(links) < LINKS_MAX:
         links.append(_link(trace, current))
@@ -85,8 +85,8 @@ def walk(trace: TraceRows, row: TraceRow) -> tuple[Link, ...]:
 
 
 def with_beliefs(
-    trace: TraceRows, links: tuple[Link, ...], kinds: tuple[BeliefKind, ...], subjects: tuple[str, ...]
-) -> tuple[Link, ...]:
+    trace: TraceRows, links: tuple[ChainLink, ...], kinds: tuple[BeliefKind, ...], subjects: tuple[str, ...]
+) -> tuple[ChainLink, ...]:
     """Insert the beliefs that the links of a chain caused on the way.
 
     Args:
@@ -97,29 +97,29 @@ def with_beliefs(
     """
     causes = [link.row.seq for link in links]
     rows = trace.select(BELIEFS, cause=causes, kind=kinds, subject=subjects, until_seq=links[0].row.seq - 1)
-    told: list[Link] = [links[0]]
+    told: list[ChainLink] = [links[0]]
     for newer, link in pairwise(links):
         beside = [
             row
             for row in rows
             if row.cause == link.row.seq and row.seq < newer.row.seq and row.text("node") == link.node
         ]
-        told += [Link(LinkKind.BELIEF, row) for row in reversed(beside)]
+        told += [ChainLink(LinkKind.BELIEF, row) for row in reversed(beside)]
         told.append(link)
     return tuple(told)
 
 
-def _link(trace: TraceRows, row: TraceRow) -> Link:
+def _link(trace: TraceRows, row: TraceRow) -> ChainLink:
     kind = _KINDS.get(row.table.name) or _FATES.get(row.text("event")) or _FRAMES[row.text("kind")]
     beside = None
     if kind is LinkKind.ANSWER:
         beside = _request_of(trace, row)
     elif kind is LinkKind.TIMED_OUT:
         beside = lost_frame(trace, row)
-    return Link(kind, row, beside)
+    return ChainLink(kind, row, beside)
 
 
-def _before(trace: TraceRows, link: Link) -> TraceRow | None:
+def _before(trace: TraceRows, link: ChainLink) -> TraceRow | None:
     """The cause of a link; None: the chain ends."""
     if link.kind is LinkKind.FAULT:
         return None

@@ -8,7 +8,7 @@ import attrs
 
 from emulator.trace.schema import FAULTS, LIFECYCLE, RPC
 from emulator.why.trace_rows import TraceRow, TraceRows
-from emulator.why.words import Names, fault_words, request_words, seconds
+from emulator.why.words import NodeNames, fault_words, request_words, seconds
 from nodes.beliefs import LifecycleEvent
 from nodes.protocol.codes import RequestCode
 
@@ -87,7 +87,7 @@ def missing_signal_lines(
     when: Sequence[Window],
     nodes: Sequence[str],
     silences: Sequence[Silence],
-    names: Names,
+    names: NodeNames,
 ) -> list[str]:
     """Lines about faults, lost frames, failed calls, and ends of processes.
 
@@ -138,7 +138,7 @@ def _taken(trace: TraceRows, when: Sequence[Window], nodes: Sequence[str]) -> di
     return found
 
 
-def _calls(trace: TraceRows, when: Sequence[Window], nodes: Sequence[str], names: Names) -> list[str]:
+def _calls(trace: TraceRows, when: Sequence[Window], nodes: Sequence[str], names: NodeNames) -> list[str]:
     """Lines about calls that timed out and connections that failed, between the nodes."""
     calls: dict[tuple[str, str], Counter[str]] = {}
     for window in when:

@@ -9,7 +9,7 @@ import attrs
 
 from emulator.trace.schema import BELIEFS, OWNERSHIP, RPC
 from emulator.why.trace_rows import TraceRow, TraceRows
-from emulator.why.words import Names, change, previous, seconds
+from emulator.why.words import NodeNames, change, previous, seconds
 from nodes.beliefs import BeliefKind
 
 _TELLERS_KINDS = {
@@ -45,7 +45,7 @@ def view_of(trace: TraceRows, owned: TraceRow, until_ns: int | None = None) -> T
     )
 
 
-def premises(trace: TraceRows, row: TraceRow, names: Names) -> tuple[Premise, ...]:
+def premises(trace: TraceRows, row: TraceRow, names: NodeNames) -> tuple[Premise, ...]:
     """The premises of a row: beliefs of other nodes, or of an earlier pass."""
     if row.table is OWNERSHIP:
         view = view_of(trace, row)
@@ -57,10 +57,10 @@ def premises(trace: TraceRows, row: TraceRow, names: Names) -> tuple[Premise, ..
     teller_kind = _TELLERS_KINDS.get(row.text("kind"))
     if teller_kind is None or not row.text("source"):
         return ()
-    return _told(trace, row, teller_kind, row.text("subject").partition("/")[0], names)
+    return _premises_of_answer(trace, row, teller_kind, row.text("subject").partition("/")[0], names)
 
 
-def _premises_of_view(trace: TraceRows, view: TraceRow, names: Names) -> tuple[Premise, ...]:
+def _premises_of_view(trace: TraceRows, view: TraceRow, names: NodeNames) -> tuple[Premise, ...]:
     before = previous(trace, view)
     if before is None:
         return ()
@@ -77,7 +77,7 @@ def _premises_of_view(trace: TraceRows, view: TraceRow, names: Names) -> tuple[P
     return tuple(found)
 
 
-def _members(trace: TraceRows, before: TraceRow, view: TraceRow, group: str, names: Names) -> tuple[Premise, ...]:
+def _members(trace: TraceRows, before: TraceRow, view: TraceRow, group: str, names: NodeNames) -> tuple[Premise, ...]:
     """The member list that the view is from; if another broker was asked before, the list that changed last."""
     now, then = names.node(view.text("source")), names.node(before.text("source"))
     if not view.text("source"):
@@ -92,7 +92,9 @@ def _members(trace: TraceRows, before: TraceRow, view: TraceRow, group: str, nam
     return () if held is None else (Premise(held, f"{now} gave these members, which it held since:"),)
 
 
-def _told(trace: TraceRows, row: TraceRow, kind: BeliefKind, subject: str, names: Names) -> tuple[Premise, ...]:
+def _premises_of_answer(
+    trace: TraceRows, row: TraceRow, kind: BeliefKind, subject: str, names: NodeNames
+) -> tuple[Premise, ...]:
     teller = names.node(row.text("source"))
     held = _held(trace, teller, kind, subject, _answered_at(trace, row))
     if held is None or teller == row.text("node"):

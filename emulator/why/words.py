@@ -13,7 +13,7 @@ from emulator.base.text import shortened
 from emulator.spec.model import BrokerSpec
 from emulator.state.event_lines import value_in_words, with_names
 from emulator.trace.schema import BELIEFS, LIFECYCLE, OWNERSHIP
-from emulator.why.chain import Link, LinkKind
+from emulator.why.chain import ChainLink, LinkKind
 from emulator.why.trace_rows import TraceRow, TraceRows
 from nodes.beliefs import BeliefKind, LifecycleEvent, OwnershipEvent
 from nodes.broker.tables.ha_frames import HaFrame
@@ -29,7 +29,7 @@ _MEMBER_KINDS = (BeliefKind.CONSUMER_IDS, BeliefKind.VIEW)
 
 
 @attrs.frozen
-class Names:
+class NodeNames:
     """Names of nodes for their addresses; an address that several nodes share needs its port."""
 
     by_address: Mapping[str, str]
@@ -47,7 +47,7 @@ class Names:
 
 def names_of(
     ips: Mapping[str, str], brokers: Iterable[BrokerSpec], known: Mapping[str, str] = MappingProxyType({})
-) -> Names:
+) -> NodeNames:
     """The names of the nodes of a run.
 
     Args:
@@ -61,7 +61,7 @@ def names_of(
     for broker in brokers:
         if broker.name in ips:
             by_address[f"{ips[broker.name]}:{broker.config.listen_port}"] = broker.name
-    return Names(by_address)
+    return NodeNames(by_address)
 
 
 @attrs.frozen
@@ -73,7 +73,7 @@ class Change:
     new: tuple[str, ...]
     changed: tuple[str, ...]
 
-    def words(self, names: Names) -> str:
+    def words(self, names: NodeNames) -> str:
         """`consumer-2 gone, broker-a new`; empty if there is no difference."""
         parts = [
             f"{_listed(names, items)} {what}"
@@ -88,7 +88,7 @@ def value_of(row: TraceRow) -> Any:
     return json.loads(row.text("value"))
 
 
-def value_words(row: TraceRow, names: Names) -> str:
+def value_words(row: TraceRow, names: NodeNames) -> str:
     """The value of a belief in words, on one line."""
     return in_one_line(names.within(value_in_words(row.text("kind"), value_of(row))))
 
@@ -124,7 +124,7 @@ def _items(kind: str, value: Any) -> dict[str, Any]:
     return {}
 
 
-def _listed(names: Names, items: tuple[str, ...]) -> str:
+def _listed(names: NodeNames, items: tuple[str, ...]) -> str:
     told = [names.within(item) for item in items[:_TOLD_CHANGES_MAX]]
     more = len(items) - len(told)
     return " and ".join((*told, f"{more} more") if more else told)
@@ -160,7 +160,7 @@ def fault_words(row: TraceRow) -> str:
     return f"{row.text('fault_id')} ({row.text('kind').replace('_', ' ')} {row.text('subject')}{detail})"
 
 
-def chain_lines(trace: TraceRows, links: tuple[Link, ...], names: Names) -> list[str]:
+def chain_lines(trace: TraceRows, links: tuple[ChainLink, ...], names: NodeNames) -> list[str]:
     """The lines of a chain, its newest link first.
 
     Args:
@@ -177,7 +177,7 @@ def chain_lines(trace: TraceRows, links: tuple[Link, ...], names: Names) -> list
     return [*told[:_LINKS_HEAD], f"{'…':>{_TIME_CHARS}}  {left_out} more links", *told[-_LINKS_TAIL:]]
 
 
-def row_words(trace: TraceRows, row: TraceRow, names: Names) -> str:
+def row_words(trace: TraceRows, row: TraceRow, names: NodeNames) -> str:
     """A belief, a change of ownership or a stage of a process in words."""
     if row.table is OWNERSHIP:
         return _ownership(row)
@@ -186,7 +186,7 @@ def row_words(trace: TraceRows, row: TraceRow, names: Names) -> str:
     return _belief(trace, row, names)
 
 
-def _line(trace: TraceRows, link: Link, names: Names) -> _Line:
+def _line(trace: TraceRows, link: ChainLink, names: NodeNames) -> _Line:
     node = link.node or "operator"
     match link.kind:
         case LinkKind.CONSEQUENCE:
@@ -199,7 +199,7 @@ def _line(trace: TraceRows, link: Link, names: Names) -> _Line:
             return _Line(link.row.t_ns, node, f"  since {_cause(link, names)}")
 
 
-def _answer(link: Link) -> _Line:
+def _answer(link: ChainLink) -> _Line:
     row, node = link.row, link.node
     code, peer = row.number("code"), row.text("src")
     asked_ns = (link.beside or row).number("sent_ns")
@@ -207,7 +207,7 @@ def _answer(link: Link) -> _Line:
     return _Line(row.t_ns, node, text, (node, str(code)), peer)
 
 
-def _cause(link: Link, names: Names) -> str:
+def _cause(link: ChainLink, names: NodeNames) -> str:
     row = link.row
     match link.kind:
         case LinkKind.FAULT:
@@ -221,7 +221,7 @@ def _cause(link: Link, names: Names) -> str:
             return _fate(link, names)
 
 
-def _fate(link: Link, names: Names) -> str:
+def _fate(link: ChainLink, names: NodeNames) -> str:
     """The fate of a frame or of a connection in words."""
     row = link.row
     match link.kind:
@@ -275,12 +275,12 @@ def _stage(row: TraceRow) -> str:
             return f"its {process} was {event.replace('_', ' ')}"
 
 
-def _belief(trace: TraceRows, row: TraceRow, names: Names) -> str:
+def _belief(trace: TraceRows, row: TraceRow, names: NodeNames) -> str:
     source = f", told by {names.node(row.text('source'))}" if row.text("source") else ""
     return f"{row.text('kind')} {row.text('subject')}: {value_words(row, names)}{_different(trace, row, names)}{source}"
 
 
-def _different(trace: TraceRows, row: TraceRow, names: Names) -> str:
+def _different(trace: TraceRows, row: TraceRow, names: NodeNames) -> str:
     before = previous(trace, row)
     if before is None or before.text("value") == row.text("value"):
         return ""
@@ -311,7 +311,7 @@ def _sent(row: TraceRow) -> str:
     return f" (sent {seconds(row.number('sent_ns'))})"
 
 
-def _timed_out(link: Link, names: Names) -> str:
+def _timed_out(link: ChainLink, names: NodeNames) -> str:
     row, frame = link.row, link.beside
     text = f"it gave up waiting for the answer to {request_words(row.number('code'))}"
     text += f" from {names.node(row.text('dst'))}"

@@ -1,4 +1,4 @@
-"""Programs outside in the analysis of a run: they own, overlap and differ as the members that they are."""
+"""Guests in the analysis of a run: they own, overlap and differ like other members."""
 
 import pytest
 
@@ -24,7 +24,7 @@ from nodes.protocol.model import (
 
 SCENARIO = """
 [scenario]
-name = "members-outside"
+name = "guest-members"
 run_for_s = 3600
 
 [network]
@@ -57,7 +57,7 @@ options = { pollNameServerInterval = 1000 }
 
 
 class Member:
-    """A consumer outside, one call after the other."""
+    """A consumer of a guest, one call after the other."""
 
     def __init__(self, namesrv_addr, client_id):
         from support.remoting_program import Caller

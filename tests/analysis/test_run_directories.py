@@ -59,7 +59,7 @@ def test_a_broken_manifest_is_named(tmp_path, content):
 
 def test_another_schema_version_is_refused(tmp_path):
     write_run(HandMadeTrace(), tmp_path, 1, schema_version=99)
-    with pytest.raises(NotARunError, match="has trace schema version 99, this program reads 2"):
+    with pytest.raises(NotARunError, match="has trace schema version 99, this program reads 3"):
         open_run(tmp_path)
 
 

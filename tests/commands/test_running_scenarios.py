@@ -89,4 +89,6 @@ def test_a_repetition_says_where_a_trace_was_tampered_with(finished, tmp_path):
         manifest.write_text(text)
 
     assert done.returncode == 2
-    assert done.stderr.endswith("its rows are those of the repetition, its digest is not: who wrote it?\n")
+    assert done.stderr.endswith(
+        "its rows equal those of the repetition, but its digest does not: the manifest was changed\n"
+    )

@@ -36,7 +36,7 @@ def rebalance_push(asked):
         case "removeUnnecessaryMessageQueue":
             return trio.run(remove, asked)
         case "clientRebalance":
-            return {"ret": Told(asked).queues.client_rebalance}
+            return {"ret": VerbOutput(asked).queues.client_rebalance}
         case "DefaultMQPushConsumer_defaults":
             return defaults()
     raise AssertionError(f"no operation is called {asked['op']}")
@@ -60,7 +60,7 @@ def config_of(asked):
     return ConsumerConfig(**{name: value for name, value in options.items() if value is not None})
 
 
-class Told:
+class VerbOutput:
     """The queues of a consumer, and around them a broker that answers as the case says."""
 
     def __init__(self, asked):
@@ -115,7 +115,7 @@ class Told:
 
 
 async def compute(asked):
-    told = Told(asked)
+    told = VerbOutput(asked)
     try:
         offset = await told.queues.compute_pull_from_where(MessageQueue(asked["topic"], "broker-a", 0))
     except (RemotingError, BrokerError):
@@ -124,7 +124,7 @@ async def compute(asked):
 
 
 async def remove(asked):
-    told, queue = Told(asked), MessageQueue("T", "broker-a", 0)
+    told, queue = VerbOutput(asked), MessageQueue("T", "broker-a", 0)
     process_queue = told.process_queues[queue] = ProcessQueue(now_ms=NOW_MS)
     process_queue.locked = True
     process_queue.dropped = asked["dropped"]
@@ -161,7 +161,7 @@ async def in_a_task_of_its_own(flow):
 
 
 async def message_queue_changed(asked):
-    told = Told(asked)
+    told = VerbOutput(asked)
     heartbeats = []
 
     async def heartbeat_all(*, is_rebalance=False):

@@ -27,7 +27,7 @@ def served(tmp_path, client):
 
     dashboard = partial(serve_web, listening=listen(), tell=told.append)
     scenario = attrs.evolve(a_scenario(consumers=1, nameservers=1), run_for_ms=600_000)
-    run_scenario(scenario, mode=TimeMode.LIVE, runs=tmp_path, endless=True, attendants=(dashboard, attend))
+    run_scenario(scenario, mode=TimeMode.LIVE, runs=tmp_path, endless=True, session_tasks=(dashboard, attend))
     assert done
 
 

@@ -49,7 +49,7 @@ def outcome_of(scenario: Scenario, runs: Path) -> Outcome:
         seen["left"] = left_of_faults(session.cluster)
         seen["differ"] = tuple(key for key in shared_subjects(session) if session.state.beliefs.differs(*key))
 
-    run_scenario(scenario, runs=runs, listeners=(trace.note,), attendants=(look,))
+    run_scenario(scenario, runs=runs, listeners=(trace.note,), session_tasks=(look,))
     return Outcome(trace, seen["left"], seen["differ"])
 
 

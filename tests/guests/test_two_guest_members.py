@@ -20,7 +20,7 @@ _ROUND = "25s"
 
 SCENARIO = """
 [scenario]
-name = "two-members-outside"
+name = "two-guest-members"
 run_for_s = 3600
 guests = ["shop", "mail"]
 

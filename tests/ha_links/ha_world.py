@@ -7,7 +7,7 @@ import attrs
 
 from emulator.machine.host import EmulatedHost
 from emulator.machine.world import World
-from emulator.testing.worlds import MS, PORT, Ear, Played, add_host, process_of
+from emulator.testing.worlds import MS, PORT, Played, RecordingHandler, add_host, process_of
 from nodes.broker.context import BrokerContext
 from nodes.broker.files import load_commit_log, write_commit_log
 from nodes.broker.ha.service import HaService
@@ -98,10 +98,10 @@ def add_broker(
     return machine
 
 
-async def dialed(machine: Machine, address: str) -> tuple[Channel, Ear]:
+async def dialed(machine: Machine, address: str) -> tuple[Channel, RecordingHandler]:
     """A connection that is no HA client's, and what comes back over it."""
     process = process_of(machine.host)
-    ear = Ear(process)
+    ear = RecordingHandler(process)
     return await process.connect(address, ear, 10_000), ear
 
 

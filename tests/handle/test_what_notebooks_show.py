@@ -7,8 +7,8 @@ import attrs
 import pytest
 
 import emulator
-from emulator.notebook.html import Told
-from emulator.notebook.owners import tell_history
+from emulator.notebook.html import VerbOutput
+from emulator.notebook.owners import history_output
 from emulator.state.live import LiveState
 from emulator.trace.schema import LIFECYCLE, OWNERSHIP
 from handle.small_cluster import launched, scenario
@@ -117,9 +117,9 @@ def test_two_owners_and_none_are_loud():
     queue = next(iter(book.owners()))
     for t_ns, node in ((1_000, "c1"), (2_000, "c2")):
         note(book, OWNERSHIP, t_ns=t_ns, node=node, event="acquired", **attrs.asdict(queue))
-    from emulator.notebook.owners import tell_ownership
+    from emulator.notebook.owners import ownership_output
 
-    told = tell_ownership(book, ("c1", "c2"))
+    told = ownership_output(book, ("c1", "c2"))
     assert f"q{queue.queue_id} c1 and c2" in str(told)
     assert told.lines[-1].startswith("1 queue has two owners or more, ")
     assert told.html.count("border:2px solid") == 1
@@ -130,7 +130,7 @@ def test_two_owners_and_none_are_loud():
         (2_000, ("c1", "c2")),
         (3_000, ("c2",)),
     ]
-    drawn = tell_history(state, ("c1", "c2"), 4_000)
+    drawn = history_output(state, ("c1", "c2"), 4_000)
     assert "c1 and c2 from 0.0 s" in str(drawn)
     assert drawn.html.count("<title>") == 3
 
@@ -173,4 +173,4 @@ def test_what_a_scenario_calls_its_things_is_escaped(tmp_path):
             assert "<b>" not in shown
             Cells(shown)
         assert "T&amp;" in html(cluster.ownership)
-    assert "&lt;" in Told(("<b>",))._repr_html_()
+    assert "&lt;" in VerbOutput(("<b>",))._repr_html_()

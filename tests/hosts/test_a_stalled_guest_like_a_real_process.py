@@ -1,4 +1,4 @@
-"""A program outside whose machine is suspended, and one that got a real SIGSTOP, look the same to whom they talk to."""
+"""A guest whose host is suspended and a program that got a real SIGSTOP look the same to their peers."""
 
 import os
 import select
@@ -153,7 +153,7 @@ class Heard(ChannelHandler):
 
 
 def of_a_guest(deeds):
-    """Play `deeds(world, node's machine, Heard)` in a live world with the same program outside."""
+    """Play `deeds(world, node's machine, Heard)` in a live world with the same guest."""
 
     async def main(world):
         node = add_host(world, 1, "node")

@@ -8,7 +8,7 @@ from emulator.testing.worlds import (
     MS,
     PORT,
     VIRTUAL,
-    Ear,
+    RecordingHandler,
     add_host,
     connected,
     listening,
@@ -100,7 +100,7 @@ def test_a_restart_is_a_kill_and_a_new_process_on_the_same_address(mode):
         first = process_of(server)
         await server.restart()
         second = process_of(server)
-        second.listen(PORT, Ear(second))
+        second.listen(PORT, RecordingHandler(second))
         await connected(add_host(world, 2, "client"), server)
         chances = [process.rng("start").random() for process in (first, second)]
         return first.ip == second.ip, first.pid != second.pid, chances[0] != chances[1]
@@ -137,7 +137,7 @@ def test_nothing_of_a_suspended_process_runs_and_no_row_is_its_own(mode):
             rate.at_fixed_rate("tick", tick, 10, 10)
             rate.start()
             host.call_later_ms(50, lambda: believe(host, "timer", host.clock.monotonic_ns() // MS))
-            host.listen(PORT, ear := Ear(host))
+            host.listen(PORT, ear := RecordingHandler(host))
             ear.on_command = lambda _c, command: believe(host, "frame", command.code)
             await host.sleep_ms(60)
             believe(host, "sleep", host.clock.monotonic_ns() // MS)

@@ -7,7 +7,7 @@ from emulator.testing.worlds import (
     MS,
     PORT,
     VIRTUAL,
-    Ear,
+    RecordingHandler,
     add_host,
     connected,
     listening,
@@ -29,7 +29,7 @@ async def attempt(world, client, address, timeout_ms=3_000):
     """How a connection attempt ended and when, in ms."""
     process = process_of(client)
     try:
-        await process.connect(address, Ear(process), timeout_ms)
+        await process.connect(address, RecordingHandler(process), timeout_ms)
     except ConnectError as error:
         return world.timeline.now_ns / MS, str(error)
     return world.timeline.now_ns / MS, "connected"
@@ -114,7 +114,7 @@ def test_a_server_killed_before_its_answer_arrives_closes_what_the_client_has_ju
         ears, ends = [], []
 
         async def dial(host):
-            ears.append(Ear(host))
+            ears.append(RecordingHandler(host))
             ends.append(await host.connect(f"{server.ip}:{PORT}", ears[0], 3_000))
             ends[0].send(Command(1))
 
@@ -131,7 +131,9 @@ def test_a_server_killed_before_its_answer_arrives_closes_what_the_client_has_ju
 def test_a_client_killed_before_the_answer_arrives_leaves_no_open_end_at_the_server(mode):
     async def main(world):
         server, ear = await listening(world, 1, "server")
-        client = add_host(world, 2, "client", lambda host: host.connect(f"{server.ip}:{PORT}", Ear(host), 3_000))
+        client = add_host(
+            world, 2, "client", lambda host: host.connect(f"{server.ip}:{PORT}", RecordingHandler(host), 3_000)
+        )
         await until_ms(world, 15)
         await client.kill()
         await until_ms(world, 100)

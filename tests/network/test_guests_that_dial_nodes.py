@@ -1,4 +1,4 @@
-"""A program outside the emulation dials a node's port in live mode, well-behaved or not."""
+"""A guest dials a node's port in live mode, well-behaved or not."""
 
 import struct
 

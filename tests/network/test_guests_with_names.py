@@ -1,4 +1,4 @@
-"""Programs outside that are hosts with names: told apart by the address that they dial."""
+"""Guests with names: told apart by the address that they dial."""
 
 import contextlib
 import socket

@@ -1,4 +1,4 @@
-"""A client outside holds what it asks for, until its silence can mean nothing else."""
+"""A guest's client holds the queues that it pulls, until its silence proves that it does not."""
 
 import pytest
 from hypothesis import Phase, given, settings

@@ -9,7 +9,7 @@ from emulator.testing.worlds import (
     MS,
     PORT,
     VIRTUAL,
-    Ear,
+    RecordingHandler,
     add_host,
     connected,
     listening,
@@ -39,10 +39,10 @@ def heal(world):
 @attrs.frozen
 class Pair:
     server: object
-    heard_by_server: Ear
+    heard_by_server: RecordingHandler
     client: object
     channel: object
-    heard_by_client: Ear
+    heard_by_client: RecordingHandler
 
 
 async def pair(world):
@@ -171,7 +171,7 @@ def test_a_syn_that_is_lost_each_time_is_no_connection(mode):
         client = add_host(world, 2, "client")
         lose(world)
         with pytest.raises(ConnectError, match="did not answer"):
-            await process_of(client).connect(f"{server.ip}:{PORT}", Ear(process_of(client)), 3_000)
+            await process_of(client).connect(f"{server.ip}:{PORT}", RecordingHandler(process_of(client)), 3_000)
         return world.timeline.now_ns // MS
 
     assert play_world(main, mode=mode).result == 3_000

@@ -50,7 +50,7 @@ def route(**queues):
 
 
 class Connection:
-    """One connection of a program outside, at its end."""
+    """One connection of a guest, at its end."""
 
     opaques = count(1)
 
@@ -61,11 +61,11 @@ class Connection:
         fields = {} if header is None else encode_header(header)
         raw = None if body is None else encode_body(body)
         flag = CommandFlag.ONEWAY if oneway else 0
-        return self.watched.said(Command(code, flag, next(self.opaques), ext_fields=fields, body=raw))
+        return self.watched.on_request(Command(code, flag, next(self.opaques), ext_fields=fields, body=raw))
 
     def tell(self, asked, body=None, *, code=ResponseCode.SUCCESS, led=0):
         cause.set(led)
-        self.watched.told(asked.answer(code, None, body=None if body is None else encode_body(body)))
+        self.watched.on_frame(asked.answer(code, None, body=None if body is None else encode_body(body)))
 
     def heartbeat(self, client_id, *consumers, producers=()):
         self.say(RequestCode.HEART_BEAT, None, HeartbeatData(client_id, tuple(map(ProducerData, producers)), consumers))
@@ -96,7 +96,7 @@ class Connection:
         self.say(RequestCode.UNREGISTER_CLIENT, header)
 
     def end(self, *, by_node=False):
-        self.watched.ended(by_node=by_node)
+        self.watched.on_end(by_node=by_node)
 
 
 def queues(*queue_ids):
@@ -235,7 +235,7 @@ def test_a_pass_follows_the_notice_that_members_have_changed():
         broker = stage.member("c@1")
         fields = encode_header(headers.ConsumerGroupRequestHeader("g"))
         cause.set(77)
-        broker.watched.told(Command(RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, CommandFlag.ONEWAY, ext_fields=fields))
+        broker.watched.on_frame(Command(RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, CommandFlag.ONEWAY, ext_fields=fields))
         soon = broker.members("c@1").cause
         await stage.after(20_000)
         return soon, broker.members("c@1").cause
@@ -480,9 +480,9 @@ def test_a_frame_that_is_none_says_nothing_and_is_passed_on():
         broker = stage.member("c@1")
         broken = Command(RequestCode.HEART_BEAT, 0, 1, body=b"\xc1")
         response = Command(RequestCode.PULL_MESSAGE, CommandFlag.RESPONSE, 2)
-        passed = [broker.watched.said(broken), broker.watched.said(response)]
+        passed = [broker.watched.on_request(broken), broker.watched.on_request(response)]
         asked = broker.say(RequestCode.GET_ROUTEINFO_BY_TOPIC, headers.GetRouteInfoRequestHeader("t"))
-        broker.watched.told(asked.answer(0, None, body=b"\xc1"))
+        broker.watched.on_frame(asked.answer(0, None, body=b"\xc1"))
         return passed == [broken, response]
 
     run = played(scene)

@@ -193,7 +193,7 @@ def test_right_after_a_return_the_minimum_flaps_where_one_nameserver_knows_it_la
     (first, ids), *_ = registered(trace, "ns-1", after_ms=30_000)
     (second, _), *_ = registered(trace, "ns-2", after_ms=30_000)
     assert (ids, second) == (["0", "1", "2"], first + 1_498)
-    # Told by the one, corrected by the poll of the other, and told again.
+    # VerbOutput by the one, corrected by the poll of the other, and told again.
     (told, _), (polled, _), (again, _) = seen = minimum(trace, S1, after_ms=30_000)
     assert [ids for _, ids in seen] == [0, 1, 0]
     assert (told, again) == (first + 1, second + 1)

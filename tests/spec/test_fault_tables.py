@@ -9,7 +9,7 @@ import tomli_w
 
 from emulator.spec import SpecError, from_dict, loads, to_dict
 from faults.catalogue import CHAOS_NAMES, FAULTS, WORDINGS, WordsError, fault_of
-from faults.link import Drop, Stage
+from faults.link import Drop, ProcessStage
 from faults.nemesis import Nemesis
 from faults.plan import Plan, TimedFault
 from faults.scope import LinkScope
@@ -214,7 +214,7 @@ def test_a_parameter_of_another_kind_is_refused(kind):
             'kind = "clock_skew"\nnode = "c1"\noffset_ms = 0\nat_s = 1',
             "fault[0].offset_ms: expected a whole number of milliseconds other than 0",
         ),
-        ('do = "kil c1"\nat_s = 1', 'fault[0].do: "kil" breaks nothing; did you mean kill?'),
+        ('do = "kil c1"\nat_s = 1', 'fault[0].do: "kil" is not a fault; did you mean kill?'),
         ('do = "loss"\nat_s = 1', "fault[0].do: expected: loss PERCENT"),
         ('do = "kill c9"\nat_s = 1', 'fault[0].node: unknown node "c9"'),
         ('do = "kill c1"\nkind = "kill"\nat_s = 1', "fault[0].kind: unknown key"),
@@ -246,9 +246,9 @@ def test_a_request_code_may_be_a_number_or_a_name_and_a_stage_is_no_bare_text():
     by_name, by_number = (read(kind="drop", code=code, during="starting") for code in ("HEART_BEAT", 34))
 
     assert by_name == by_number
-    drop = Drop(LinkScope("*", "*"), code=int(RequestCode.HEART_BEAT), during=Stage.STARTING)
+    drop = Drop(LinkScope("*", "*"), code=int(RequestCode.HEART_BEAT), during=ProcessStage.STARTING)
     assert by_name.fault == drop
-    assert isinstance(by_name.fault.during, Stage)
+    assert isinstance(by_name.fault.during, ProcessStage)
 
 
 NEMESIS = {"kind": "kill", "node": "random brokers", "every_s": 20, "least_s": 1, "most_s": 3}

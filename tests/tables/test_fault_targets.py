@@ -140,13 +140,13 @@ def test_links_among_a_group_hit_each_pair_and_none_to_the_rest():
 
 @pytest.mark.parametrize("scope", [NodeScope("owner of t/a/0"), NodeScope("producers"), NodeScope("minor producers")])
 def test_nobody_is_told_by_name_of_the_field(scope):
-    with pytest.raises(FieldError, match=r"^node: expected somebody who is hit: nobody is .* now$"):
+    with pytest.raises(FieldError, match=r"^node: expected at least one node: no node is .* now$"):
         scope.resolve(Known(), Random(1))
 
 
 @pytest.mark.parametrize(("src", "dst", "field"), [("producers", "a", "src"), ("a", "producers", "dst")])
 def test_a_link_needs_somebody_at_both_ends(src, dst, field):
-    with pytest.raises(FieldError, match=f"^{field}: expected somebody who is hit"):
+    with pytest.raises(FieldError, match=f"^{field}: expected at least one node"):
         LinkScope(src, dst).resolve(Known(), Random(1))
 
 

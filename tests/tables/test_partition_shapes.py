@@ -117,7 +117,7 @@ def test_too_few_nodes_are_told(shape, count, told):
 
 
 def test_nobody_of_those_divided_cannot_be_isolated():
-    with pytest.raises(FieldError, match="node: expected somebody who is hit: nobody is n9 now"):
+    with pytest.raises(FieldError, match="node: expected at least one node: no node is n9 now"):
         PartitionScope("isolate", node="n9").resolve(servers(4), Random(1))
 
 

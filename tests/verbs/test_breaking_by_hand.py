@@ -78,7 +78,7 @@ def test_whoever_leaves_finds_everything_healed(tmp_path):
         ("permission broker-a", "expected: permission NODES PERM [topic T]"),
         ("permission broker-a 6", "expected a permission of 4 (read only) or 2 (write only), not 6"),
         ("permission broker-a r", "expected a permission of 4 (read only) or 2 (write only), not 'r'"),
-        ("permission c1 4", "expected brokers, not c1: nobody else has a permission"),
+        ("permission c1 4", "expected brokers, not c1: only brokers have permissions"),
         ("permission owner of orders/broker-a/0 4", "expected brokers, not owner of orders/broker-a/0"),
         ("permission brokers 4 topic nothing", "no master among broker-a has a topic nothing: nothing to restrict"),
         ("permission brokers 4 topic TBW102", "expected a topic that is not RocketMQ's own"),

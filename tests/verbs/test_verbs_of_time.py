@@ -30,7 +30,7 @@ def test_a_verb_is_done_at_its_instant_and_what_comes_of_it_is_told(tmp_path):
     told: list[tuple[int, str]] = []
 
     async def sitting(me: ConsoleUser) -> None:
-        me.session.tellers.append(lambda line: told.append((me.session.now_ms, line)))
+        me.session.printers.append(lambda line: told.append((me.session.now_ms, line)))
         await me.at_ms(5_000)
         assert await me.say("at 20s cut c1 broker-a") == ("at 20.000 s: cut c1 broker-a",)
         assert await me.say("at +30s heal cut-7") == ("at 35.000 s: heal cut-7",)

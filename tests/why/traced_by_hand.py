@@ -5,7 +5,7 @@ import json
 from emulator.trace.schema import BELIEFS, CAUSES, FAULTS, LIFECYCLE, OWNERSHIP, RPC, TABLES
 from emulator.trace.segments import SegmentWriter
 from emulator.why.answer import answer
-from emulator.why.words import Names
+from emulator.why.words import NodeNames
 
 NS = 1_000_000_000
 IPS = {"127.1.10.1": "c1", "127.1.10.2": "c2", "127.1.2.1": "broker-a", "127.1.2.2": "broker-b", "127.1.1.1": "ns-1"}
@@ -87,4 +87,4 @@ class TracedByHand:
             if self.rows[table.name]:
                 writer.write(table, self.rows[table.name])
         writer.close_segments()
-        return answer([text], self.run, Names(IPS))
+        return answer([text], self.run, NodeNames(IPS))

@@ -11,9 +11,9 @@ from emulator.network.endpoint import Endpoint, Listener, Peer
 from emulator.network.fabric import Fabric
 from emulator.network.guests.codec import EmulatorCodec, GuestAddresses, GuestCodec, RemotingCodec
 from emulator.network.guests.hosts import GuestHost
-from emulator.network.guests.watch import SAID, TOLD
+from emulator.network.guests.watch import WATCHED_FRAMES, WATCHED_REQUESTS
 from emulator.time.timeline import Owner
-from faults.link import Stage
+from faults.link import ProcessStage
 from nodes.cause import NO_CAUSE
 from nodes.host import Channel, ChannelHandler
 from nodes.protocol.codes import ResponseCode
@@ -103,7 +103,7 @@ class Guest(Peer, ChannelHandler):
             await self._serve()
         finally:
             del self._program.connections[self]
-            self._watch.ended(by_node=self._node_closed)
+            self._watch.on_end(by_node=self._node_closed)
             if self._end is not None:
                 self._end.close()
             self._socket.close()
@@ -131,7 +131,7 @@ class Guest(Peer, ChannelHandler):
             self._malformed(detail)
             self._hang_up()
 
-    def is_in(self, stage: Stage) -> bool:  # noqa: ARG002 - a guest has no stages
+    def is_in(self, stage: ProcessStage) -> bool:  # noqa: ARG002 - a guest has no stages
         """Never: the stages of a guest are not known."""
         return False
 
@@ -199,7 +199,7 @@ class Guest(Peer, ChannelHandler):
         """Send the complete frames to the node; returns whether to read on."""
         try:
             for command in self._codec.decode(chunk):
-                end.send(self._watch.said(command) if command.code in SAID else command)
+                end.send(self._watch.on_request(command) if command.code in WATCHED_REQUESTS else command)
         except FrameError as error:
             self._malformed(str(error))
             return False
@@ -221,8 +221,8 @@ class Guest(Peer, ChannelHandler):
 
     def on_command(self, channel: Channel, command: Command) -> None:  # noqa: ARG002 - there is one channel
         """Queue a frame of the node for the socket."""
-        if (command.request_code or command.code) in TOLD:
-            self._watch.told(command)
+        if (command.request_code or command.code) in WATCHED_FRAMES:
+            self._watch.on_frame(command)
         if len(self._unsent) > UNSENT_BYTES_MAX:
             self._malformed(f"cut off: it has not read {len(self._unsent)} bytes")
             self._hang_up()

@@ -9,7 +9,7 @@ from emulator.network.endpoint import Listener
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.command import Command
 
-SAID = frozenset(
+WATCHED_REQUESTS = frozenset(
     map(
         int,
         (
@@ -26,7 +26,7 @@ SAID = frozenset(
     )
 )
 """Codes of requests of a guest that are watched."""
-TOLD = frozenset(
+WATCHED_FRAMES = frozenset(
     map(
         int,
         (
@@ -45,13 +45,13 @@ TOLD = frozenset(
 class GuestWatch(Protocol):
     """Watches one connection of a guest; changes nothing but the cause of a frame."""
 
-    def said(self, command: Command) -> Command:
+    def on_request(self, command: Command) -> Command:
         """The guest has sent a request, whatever its fate; returns it with its cause, if that is known."""
 
-    def told(self, command: Command) -> None:
+    def on_frame(self, command: Command) -> None:
         """A frame of the node has arrived at the guest."""
 
-    def ended(self, *, by_node: bool) -> None:
+    def on_end(self, *, by_node: bool) -> None:
         """The connection has ended; `by_node`: the node closed it."""
 
 
@@ -63,13 +63,13 @@ class WatchGuest(Protocol):
 
 
 class _NoWatch:
-    def said(self, command: Command) -> Command:
+    def on_request(self, command: Command) -> Command:
         return command
 
-    def told(self, command: Command) -> None:
+    def on_frame(self, command: Command) -> None:
         pass
 
-    def ended(self, *, by_node: bool) -> None:
+    def on_end(self, *, by_node: bool) -> None:
         pass
 
 

@@ -1,4 +1,4 @@
-"""One nameserver and one broker for programs from outside: emulated, and RocketMQ's own."""
+"""One nameserver and one broker for guests: emulated, and RocketMQ's own."""
 
 import os
 import socket
@@ -42,7 +42,7 @@ _ADDRESS_LINE = "namesrvAddr="
 
 @attrs.frozen
 class GuestCluster:
-    """A running cluster, as a program from outside sees it."""
+    """A running cluster, as a guest sees it."""
 
     namesrv_addr: str
     processes: "tuple[subprocess.Popen[str], ...]"
