@@ -5,12 +5,16 @@ BIN := $(VENV)/bin
 # An empty environment has no PATH, and make, unlike the shell, knows no other.
 export PATH := $(or $(PATH),/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin)
 SOURCES := $(shell PATH="$(PATH)" find emulator examples faults nodes -type f -not -name '*.pyc') pyproject.toml README.md LICENSE
+# Two workers; each file is played by one of them, so that what its tests share is made once.
+PYTEST := $(BIN)/pytest -n 2 --dist loadfile
+# Marks of tests/support/kinds.py, and what other targets run.
+HEAVY := browser or clusters or guests or kernel or programs or slow or spark
 COVERAGE_LEAST := 90
 
 # What a caller's environment says about other checkouts must not reach the one that is tested.
 unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
 
-.PHONY: help setup demo test coverage conformance bench timelines sources guests notebooks session rooms ledger clean
+.PHONY: help setup demo lint quick test proofs coverage conformance bench timelines sources guests notebooks session rooms ledger clean
 .DEFAULT_GOAL := help
 
 help: ## print these lines
@@ -21,15 +25,23 @@ setup: $(VENV)/installed ## make .venv and install the wheel into it, again only
 demo: setup ## run the demonstration
 	$(BIN)/rmqemu demo
 
-test: setup ## lint, types, import rules, and all tests against the installed wheel
+lint: setup ## style, types and import rules
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest -n 2
 
-coverage: setup ## all tests once more, under the tracer, which doubles their time
-	$(BIN)/pytest -n 2 --cov --cov-branch --cov-report=term --cov-fail-under=$(COVERAGE_LEAST)
+quick: lint ## lint, and the tests without Spark, browser, kernels, programs and long plays
+	$(PYTEST) -m "not ($(HEAVY))"
+
+test: lint ## lint, and all tests against the installed wheel
+	$(PYTEST)
+
+proofs: setup ## what is proved once more, with more seeds or from end to end
+	$(PYTEST) -m slow
+
+coverage: setup ## the tests once more, under the tracer, which doubles their time
+	$(PYTEST) --cov --cov-branch --cov-report=term --cov-fail-under=$(COVERAGE_LEAST)
 
 conformance: setup ## compare with what the real classes answered, in tests/vectors or in VECTORS=folder
 	$(BIN)/pytest tests/conformance

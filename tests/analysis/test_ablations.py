@@ -15,6 +15,9 @@ from nodes.protocol import headers
 from nodes.protocol.codes import RequestCode
 from studies.sources.source import scenario
 
+# What each oracle finds in a trace that can be checked by eye stands in two other files of this folder.
+pytestmark = pytest.mark.slow
+
 ORDERED = ConsumerConfig(consume_orderly=True)
 AB = {"broker-a": BrokerConfig(), "broker-b": BrokerConfig()}
 

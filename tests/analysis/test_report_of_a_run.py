@@ -14,7 +14,7 @@ from analysis.trace_rows import HandMadeTrace, write_run
 from emulator.analysis.findings import Camp, Orphan
 from emulator.analysis.frames import segment_rows
 from emulator.analysis.picture import draw, page
-from emulator.analysis.report import Verdict, _doubts, analyze
+from emulator.analysis.report import Verdict, _broken_off, _doubts, analyze
 from emulator.analysis.tables import describe_camps, print_report, queue_ranges, seconds
 from emulator.cli.main import app
 from emulator.state.owners import GroupQueue
@@ -27,8 +27,25 @@ VIOLATIONS = (
 
 
 @pytest.fixture(scope="module")
-def report(spark, tmp_path_factory):
-    return analyze(write_run(demo_trace(), tmp_path_factory.mktemp("runs") / "demo", END_S), spark)
+def analyzed(spark, tmp_path_factory):
+    """What `rmqemu analyze` did with a run, and the report that it told of."""
+    reports = []
+
+    def kept(run, session):
+        reports.append(analyze(run, session))
+        return reports[-1]
+
+    run = write_run(demo_trace(), tmp_path_factory.mktemp("runs") / "demo", END_S)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("emulator.analysis.report.analyze", kept)
+        done = CliRunner().invoke(app, ["analyze", str(run)])
+    assert reports, done.output
+    return done, run, reports[0]
+
+
+@pytest.fixture(scope="module")
+def report(analyzed):
+    return analyzed[2]
 
 
 def printed(report):
@@ -90,20 +107,27 @@ def test_rows_that_are_missing_and_a_trace_with_nothing_to_judge_are_doubts(tmp_
     )
 
 
-def test_analyze_prints_tables_and_a_run_that_was_broken_off_is_unknown_whatever_it_shows(spark, tmp_path):
-    left = {"ended": "interrupted", "crashes": ["ns-1: KeyError: 1"]}
-    run = write_run(demo_trace(), tmp_path / "run", END_S, **left)
-    done = CliRunner().invoke(app, ["analyze", str(run)])
-
-    assert done.exit_code == 2, done.output
-    headline, *reasons = done.stdout.splitlines()[:5]
-    assert headline.startswith("unknown  run")
-    assert [reason.strip() for reason in reasons] == [
-        "ns-1: KeyError: 1: the emulator has a bug",
-        "the run was interrupted at 600.0 s",
-        *VIOLATIONS,
-    ]
+def test_analyze_prints_tables_and_where_the_picture_is(analyzed):
+    done, run, _ = analyzed
+    assert done.exit_code == 1, done.output
+    assert done.stdout.startswith("invalid  demo")
     assert done.stdout.splitlines()[-1] == f"picture: {run / 'ownership.html'}"
+
+
+BROKEN_OFF = {"ended": "interrupted", "crashes": ["ns-1: KeyError: 1"]}
+WHY = ("ns-1: KeyError: 1: the emulator has a bug", "the run was interrupted at 600.0 s")
+
+
+def test_a_run_that_crashed_or_was_interrupted_proves_nothing(tmp_path):
+    run = open_run(write_run(HandMadeTrace(), tmp_path / "run", END_S, **BROKEN_OFF))
+    assert tuple(_broken_off(run)) == WHY
+
+
+@pytest.mark.slow
+def test_a_run_that_was_broken_off_is_unknown_whatever_it_shows(spark, tmp_path):
+    broken_off = analyze(write_run(demo_trace(), tmp_path / "run", END_S, **BROKEN_OFF), spark)
+    assert (broken_off.verdict, broken_off.exit_status) == (Verdict.UNKNOWN, 2)
+    assert broken_off.reasons == (*WHY, *VIOLATIONS)
 
 
 def test_the_tables_put_the_longest_first_and_say_how_many_are_left_out(report):

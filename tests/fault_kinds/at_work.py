@@ -29,7 +29,7 @@ class Outcome:
     """What nodes of one role disagree about in the end."""
 
 
-def busy_cluster(run_for_ms: int, *, consumers: int = 2, rate_per_s: int = 20) -> Scenario:
+def busy_cluster(run_for_ms: int, *, consumers: int = 2, rate_per_s: int = 5) -> Scenario:
     """Two nameservers, two brokers, a group and a producer."""
     return a_scenario(
         run_for_ms=run_for_ms,

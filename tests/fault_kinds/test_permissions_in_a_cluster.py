@@ -58,7 +58,7 @@ def test_messages_go_to_the_brokers_that_still_take_them():
     trace = played(once("permission broker-a 4 topic orders", BEGIN_MS, END_MS))
 
     assert stored(trace, BEGIN_MS + ROUTE_MS, END_MS, "broker-a") == 0
-    assert stored(trace, BEGIN_MS + ROUTE_MS, END_MS) > 500
+    assert stored(trace, BEGIN_MS + ROUTE_MS, END_MS) > 100
     assert stored(trace, END_MS + ROUTE_MS, END_MS + 40_000, "broker-a") > 50
 
 
@@ -69,7 +69,7 @@ def test_a_write_only_topic_refuses_pulls_at_once_and_loses_its_queues_to_nobody
     assert consumed(trace, BEGIN_MS + 50, END_MS, "broker-a") == 0
     owners = trace.owners(BEGIN_MS + ROUTE_MS + PASS_MS)
     assert [key[0] for key, names in owners.items() if names] == ["broker-b"] * 4
-    assert stored(trace, BEGIN_MS, END_MS, "broker-a") > 500
+    assert stored(trace, BEGIN_MS, END_MS, "broker-a") > 100
     seen = trace.consumed()
     assert [key for key in trace.stored() if key[0] == "broker-a" and key not in seen] == []
 
