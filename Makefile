@@ -5,14 +5,14 @@ BIN := $(VENV)/bin
 # An empty environment has no PATH, and make, unlike the shell, knows no other.
 export PATH := $(or $(PATH),/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin)
 SOURCES := $(shell PATH="$(PATH)" find emulator examples faults nodes -type f -not -name '*.pyc') pyproject.toml README.md LICENSE
-# Two workers; each file is played by one of them, so that what its tests share is made once.
-PYTEST := $(BIN)/pytest -n 2 --dist loadfile
+# Three workers for two cores, since many tests wait; a file is played by one of them, so what its tests share is made once.
+PYTEST := $(BIN)/pytest -n 3 --dist loadfile
 # Marks of tests/support/kinds.py, and what other targets run.
 HEAVY := browser or clusters or guests or kernel or programs or slow or spark
 COVERAGE_LEAST := 90
 
 # What a caller's environment says about other checkouts must not reach the one that is tested.
-unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
+unexport PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE VIRTUAL_ENV
 
 .PHONY: help setup demo lint quick test proofs coverage conformance bench timelines sources guests notebooks session rooms ledger clean
 .DEFAULT_GOAL := help

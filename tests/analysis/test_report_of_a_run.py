@@ -76,6 +76,7 @@ def test_the_report_as_json_says_all_that_its_attributes_say(report):
     assert sorted(content) == sorted([*(field.name for field in attrs.fields(type(report))), "exit_status"])
 
 
+@pytest.mark.slow
 def test_analyze_as_json_prints_nothing_but_json_and_a_quiet_run_is_valid_and_shows_its_baseline(spark, tmp_path):
     trace = HandMadeTrace().life("a", "started", "g").believe("a", 1).own("a", "acquired").at(5)
     trace.life("b", "started", "g").at(6).believe("b", 2).at(8).believe("a", 2)

@@ -59,7 +59,7 @@ def test_messages_go_to_the_brokers_that_still_take_them():
 
     assert stored(trace, BEGIN_MS + ROUTE_MS, END_MS, "broker-a") == 0
     assert stored(trace, BEGIN_MS + ROUTE_MS, END_MS) > 100
-    assert stored(trace, END_MS + ROUTE_MS, END_MS + 40_000, "broker-a") > 50
+    assert stored(trace, END_MS + ROUTE_MS, END_MS + 40_000, "broker-a") > 20
 
 
 def test_a_write_only_topic_refuses_pulls_at_once_and_loses_its_queues_to_nobody_with_the_next_routes():

@@ -33,7 +33,11 @@ SECONDS_AT_LEAST = {
 """Where a timer decides: so long it must be felt."""
 
 
-@pytest.mark.parametrize("name", PLAYED)
+LONG = ("e2", "e4", "e6")
+"""They take as long as all others together."""
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in LONG)) for name in PLAYED])
 def test_a_source_is_produced_lasts_as_long_as_its_timer_and_stays_inside_its_bound(name):
     row = play_source(name)
 

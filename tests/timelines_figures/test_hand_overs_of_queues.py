@@ -83,6 +83,7 @@ def test_after_a_kill_two_queues_pause_for_half_a_second_and_a_message_of_each_c
     assert found["consumed_twice"] == (2.0,)
 
 
+@pytest.mark.slow
 def test_a_member_that_was_frozen_for_165_s_consumes_all_of_it_again():
     found = play_seed(example("rebalance") / "member_freeze165.toml", 1)
 
