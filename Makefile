@@ -14,7 +14,7 @@ COVERAGE_LEAST := 90
 # What a caller's environment says about other checkouts must not reach the one that is tested.
 unexport PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE VIRTUAL_ENV
 
-.PHONY: help setup demo lint quick test proofs coverage conformance bench timelines sources guests notebooks session rooms ledger clean
+.PHONY: help setup demo lint quick test proofs coverage conformance bench timelines sources guests notebooks session rooms ledger clean pytest
 .DEFAULT_GOAL := help
 
 help: ## print these lines
@@ -34,7 +34,10 @@ lint: setup ## style, types and import rules
 quick: lint ## lint, and the tests without Spark, browser, kernels, programs and long plays
 	$(PYTEST) -m "not ($(HEAVY))"
 
-test: lint ## lint, and all tests against the installed wheel
+test: setup ## lint, and all tests against the installed wheel
+	$(MAKE) --no-print-directory --jobs 2 lint pytest
+
+pytest: setup
 	$(PYTEST)
 
 proofs: setup ## what is proved once more, with more seeds or from end to end
@@ -83,11 +86,12 @@ $(VENV)/dependencies: pyproject.toml
 		project = tomllib.loads(pathlib.Path("pyproject.toml").read_text())["project"]; \
 		wanted = project["dependencies"] + project["optional-dependencies"]["test"]; \
 		pathlib.Path("$(VENV)/wanted.txt").write_text("\n".join(wanted) + "\n")'
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r $(VENV)/wanted.txt
+	# Python compiles what it imports when it does, which is a tenth of what is installed.
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -r $(VENV)/wanted.txt
 	touch $@
 
 $(VENV)/installed: $(VENV)/dependencies $(SOURCES)
 	rm -rf dist
-	$(BIN)/python -m build --wheel --outdir dist .
+	$(BIN)/python -m build --wheel --no-isolation --outdir dist .
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall dist/*.whl
 	touch $@
