@@ -10,9 +10,9 @@ import attrs
 
 from faults.fault import Fault, Scope
 from faults.link import Cut, Delay, Drop, Loss, Partition, TcpLoss
-from faults.machine import MACHINE_FAULTS
+from faults.machine import ClockDrift, ClockJump, ClockSkew, LostWrites, SlowDisk
 from faults.permission import Permission
-from faults.process import PROCESS_FAULTS
+from faults.process import Kill, PowerOff, Restart, SlowCpu, Suspend
 from faults.refuse import Refuse
 from faults.scale import Scale
 from faults.scope import LinkScope
@@ -25,8 +25,8 @@ FAULTS: Mapping[str, type[Fault]] = MappingProxyType(
         fault.kind: fault
         for fault in (
             *(Cut, Partition, Loss, TcpLoss, Delay, Drop, Refuse),
-            *PROCESS_FAULTS,
-            *MACHINE_FAULTS,
+            *(Kill, Restart, PowerOff, Suspend, SlowCpu),
+            *(ClockSkew, ClockDrift, ClockJump, SlowDisk, LostWrites),
             *(Permission, Scale),
         )
     }

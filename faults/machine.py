@@ -108,6 +108,3 @@ class LostWrites(NodeFault):
     def describe(self) -> str:
         """For people: `disk of broker-a acknowledges what it has not written`."""
         return f"disk of {self.scope.describe()} acknowledges what it has not written"
-
-
-MACHINE_FAULTS = (ClockSkew, ClockDrift, ClockJump, SlowDisk, LostWrites)

@@ -80,4 +80,3 @@ class SlowCpu(NodeFault):
 
 DOWN = (Kill, Restart, PowerOff)
 """Kinds during which no process runs."""
-PROCESS_FAULTS = (*DOWN, Suspend, SlowCpu)
