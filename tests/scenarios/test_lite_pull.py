@@ -9,6 +9,8 @@ from emulator.testing import GROUP, TOPIC, Stage, a_scenario, play
 from nodes.config import ConsumerConfig, LitePullConsumerConfig
 from nodes.protocol.codes import RequestCode
 
+pytestmark = pytest.mark.clusters
+
 PULL, LITE_PULL, HEARTBEAT = RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE, RequestCode.HEART_BEAT
 BATCH = 10
 STUCK_MS = 10**7

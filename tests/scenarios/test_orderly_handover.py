@@ -15,6 +15,8 @@ from nodes.config import ConsumerConfig
 from nodes.protocol.codes import RequestCode
 from support.ordered import LOCK, UNLOCK, asked, consumed_by, holds, orderly
 
+pytestmark = pytest.mark.clusters
+
 UPDATE_OFFSET, UNREGISTER, PULL = (
     RequestCode.UPDATE_CONSUMER_OFFSET,
     RequestCode.UNREGISTER_CLIENT,

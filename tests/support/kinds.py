@@ -1,7 +1,7 @@
-"""A pytest plugin: marks that say what a test needs, in one place, and who plays what where several workers share it.
+"""A pytest plugin: marks that say what a test needs, in one place, and how several workers share the files.
 
-A test says that it needs Spark, a browser or a kernel by its fixtures; what a
-whole folder is like stands below. `make quick` leaves out what bears a mark.
+The fixtures of a test say that it needs Spark, a browser or a kernel; the marks of whole
+folders stand below. `make quick` leaves out the tests with such a mark.
 """
 
 from typing import Any
@@ -9,20 +9,23 @@ from typing import Any
 import pytest
 
 BY_FIXTURE = {"spark": "spark", "browser": "browser", "own_jupyter": "kernel"}
-"""Whoever asks for the fixture gets the mark."""
+"""A test with the fixture gets the mark."""
 BY_FOLDER = {
     "fault_kinds": "clusters",
     "sources": "clusters",
     "timelines_figures": "clusters",
+    "bench_figures": "programs",
     "commands": "programs",
+    "dashboard": "programs",
     "suites": "programs",
+    "verbs": "programs",
     "walkthroughs": "programs",
 }
 """All tests of the folder get the mark."""
 ON_ONE_WORKER = "tests/analysis/"
 """They share one Spark, which takes longer to start than most of them take."""
 FIRST = ("analysis", "notebooks_run", "sources", "fault_kinds")
-"""Folders that take long: whoever began them at the end would be waited for."""
+"""Folders that take long: begun last, they would keep one worker busy after the others."""
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m takes tests away

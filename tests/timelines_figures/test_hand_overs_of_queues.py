@@ -75,6 +75,7 @@ def test_a_file_holds_the_members_options_and_fault_of_the_real_runs(path):
     assert (scenario.topics[0].queues, scenario.producers[0].rate_per_s) == (8, 100)
 
 
+@pytest.mark.slow
 def test_after_a_kill_two_queues_pause_for_half_a_second_and_a_message_of_each_comes_twice():
     found = play_seed(example("rebalance") / "member_kill.toml", 1)
 
