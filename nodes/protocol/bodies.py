@@ -20,6 +20,7 @@ from nodes.protocol.model import (
     TopicConfig,
     TopicQueueMappingInfo,
 )
+from nodes.protocol.widths import Int32
 from nodes.protocol.wire_names import wire
 
 
@@ -175,7 +176,7 @@ class SetMessageRequestModeRequestBody:
     topic: str
     consumer_group: str
     mode: MessageRequestMode = MessageRequestMode.PULL
-    pop_share_queue_num: int = 0
+    pop_share_queue_num: Int32 = 0
 
 
 @attrs.frozen

@@ -17,6 +17,7 @@ from nodes.protocol.model import (
     SubscriptionGroupConfig,
     TopicConfig,
 )
+from nodes.protocol.widths import Int32
 from nodes.protocol.wire_names import wire
 
 # Topics and groups
@@ -170,7 +171,7 @@ class ConsumeQueueData:
     """One entry of a queue."""
 
     physic_offset: int
-    physic_size: int
+    physic_size: Int32
     tags_code: int
     extend_data_json: str | None = None
     bit_map: str | None = None
@@ -199,7 +200,7 @@ class Connection:
     client_id: str
     client_addr: str
     language: str
-    version: int
+    version: Int32
 
 
 @attrs.frozen
@@ -227,7 +228,7 @@ class ProducerInfo:
     client_id: str
     remote_ip: str = attrs.field(metadata=wire("remoteIP"))
     language: str
-    version: int
+    version: Int32
     last_update_timestamp: int
 
 
@@ -291,6 +292,6 @@ class HARuntimeInfo:
 
     master: bool
     master_commit_log_max_offset: int
-    in_sync_slave_nums: int
+    in_sync_slave_nums: Int32
     ha_connection_info: tuple[HAConnectionRuntimeInfo, ...]
     ha_client_runtime_info: HAClientRuntimeInfo

@@ -1,14 +1,14 @@
 """Bodies to msgpack and back, through functions that cattrs generates once per class.
 
 Map keys must be texts in msgpack: a mapping from ids or queues travels as sorted pairs.
-Sets travel as sorted lists.
+Sets travel as sorted lists. Numbers that exceed the width of their field are refused.
 """
 
+import reprlib
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from functools import lru_cache
 from operator import itemgetter
-from types import UnionType
 from typing import Any, TypeVar, get_args, get_type_hints
 
 import attrs
@@ -18,6 +18,7 @@ from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, overrid
 
 from nodes.protocol.errors import ProtocolError
 from nodes.protocol.model import Message, MessageQueue
+from nodes.protocol.widths import INT32_MAX, INT32_MIN, INT64_MAX, Int32, checked, limits, without_none, without_width
 from nodes.protocol.wire_names import wire_name
 
 T = TypeVar("T")
@@ -30,6 +31,8 @@ _to_plain: dict[type, Callable[[Any], Any]] = {}
 _from_plain: dict[type, Callable[[Any, Any], Any]] = {}
 _converter = Converter(detailed_validation=False)
 _pack = msgpack.Packer().pack
+_MESSAGE_ROW = (str, int, int, int, int, int, bytes, dict, int, int, int, str, str)
+"""Types in the row of a message."""
 
 
 def encode_body(body: Any) -> bytes:
@@ -92,10 +95,23 @@ def decode_body_cached(cls: type[T], raw: bytes | None) -> T:
 def _exactly(kind: type) -> Callable[[Any, Any], Any]:
     def check(value: Any, _: Any) -> Any:
         if value.__class__ is not kind:
-            raise TypeError(f"{value!r} is no {kind.__name__}")
+            raise TypeError(f"{_shown(value)} is no {kind.__name__}")
         return value
 
     return check
+
+
+def _number(annotation: Any) -> Callable[[Any, Any], int]:
+    def check(value: Any, _: Any) -> int:
+        if value.__class__ is not int:
+            raise TypeError(f"{_shown(value)} is no int")
+        return checked(value, annotation)
+
+    return check
+
+
+def _shown(value: Any) -> str:
+    return reprlib.repr(value)
 
 
 def _choice(value: Any, kind: type[StrEnum]) -> StrEnum:
@@ -125,7 +141,7 @@ def _list_decoder(annotation: Any) -> Callable[[Any, Any], Any]:
 
     def decode(value: Any, _: Any) -> tuple[Any, ...]:
         if value.__class__ is not list:
-            raise TypeError(f"{value!r} is no list")
+            raise TypeError(f"{_shown(value)} is no list")
         return tuple([hook(item, element) for item in value])
 
     return decode
@@ -137,7 +153,7 @@ def _text_mapping_decoder(annotation: Any) -> Callable[[Any, Any], Any]:
 
     def decode(value: Any, _: Any) -> dict[str, Any]:
         if value.__class__ is not dict:
-            raise TypeError(f"{value!r} is no map")
+            raise TypeError(f"{_shown(value)} is no map")
         return {key: hook(item, element) for key, item in value.items()}
 
     return decode
@@ -148,7 +164,7 @@ def _pairs_decoder(annotation: Any) -> Callable[[Any, Any], Any]:
     hook = _converter.get_structure_hook(element)
 
     def decode(value: Any, _: Any) -> dict[int, Any]:
-        pairs = [(int(key), hook(item, element)) for key, item in value]
+        pairs = [(_key(key, int), hook(item, element)) for key, item in value]
         return dict(pairs)
 
     return decode
@@ -194,27 +210,46 @@ def _body_decoder(cls: type) -> Callable[[Any, Any], Any]:
         _cattrs_detailed_validation=False,
         **_renames(cls),
     )
-    fields = attrs.fields(cls)
-    if len(fields) < 2 or not all(_is_flat(hint) for hint in get_type_hints(cls).values()):
+    fields, hints = attrs.fields(cls), get_type_hints(cls, include_extras=True)
+    if len(fields) < 2 or not all(_is_flat(hint) for hint in hints.values()):
         return decode
-    return _flat_decoder(cls, decode, itemgetter(*(wire_name(cls, field) for field in fields)))
+    numbers = tuple(
+        (place, *limits(without_none(hints[field.name])))
+        for place, field in enumerate(fields)
+        if without_width(without_none(hints[field.name])) is int
+    )
+    return _flat_decoder(cls, decode, itemgetter(*(wire_name(cls, field) for field in fields)), numbers)
 
 
 def _flat_decoder(
-    cls: type, decode: Callable[[Any, Any], Any], values_of: Callable[[Any], tuple[Any, ...]]
+    cls: type,
+    decode: Callable[[Any, Any], Any],
+    values_of: Callable[[Any], tuple[Any, ...]],
+    numbers: tuple[tuple[int, int, int], ...],
 ) -> Callable[[Any, Any], Any]:
-    """Decode by the types of the values; a combination of types that was valid once is not checked again."""
+    """Decode by the types of the values; a combination of types that was valid once is not checked again.
+
+    Args:
+        cls: the class of the values.
+        decode: the decoder that checks every field.
+        values_of: returns the fields of a map.
+        numbers: of each number its place among the fields, its smallest and its largest value.
+    """
     accepted: dict[tuple[type, ...], None] = {}
 
-    def decode_flat(plain: Any, _: Any) -> Any:
+    def decode_flat(fields: Any, _: Any) -> Any:
         try:
-            values = values_of(plain)
+            values = values_of(fields)
         except KeyError:
-            return decode(plain, cls)
+            return decode(fields, cls)
         types = (*map(type, values),)
         if types in accepted:
+            for place, smallest, largest in numbers:
+                number = values[place]
+                if number is not None and not smallest <= number <= largest:
+                    return decode(fields, cls)
             return cls(*values)
-        value = decode(plain, cls)
+        value = decode(fields, cls)
         accepted[types] = None
         return value
 
@@ -222,8 +257,7 @@ def _flat_decoder(
 
 
 def _is_flat(annotation: Any) -> bool:
-    members = get_args(annotation) if isinstance(annotation, UnionType) else (annotation,)
-    return all(member in (str, int, bool, bytes, type(None)) for member in members)
+    return without_width(without_none(annotation)) in (str, int, bool, bytes)
 
 
 def _renames(cls: type) -> dict[str, Any]:
@@ -250,13 +284,20 @@ def _message_to_row(message: Message) -> list[Any]:
 
 def _row_to_message(row: Any, _: Any) -> Message:
     message = Message(*row)
-    if message.topic.__class__ is not str or message.body.__class__ is not bytes:
+    if (*map(type, row),) != _MESSAGE_ROW:
         raise TypeError("not a row of a message")
+    int32s = (message.queue_id, message.reconsume_times, message.sys_flag, message.flag)
+    # A number in msgpack is never smaller than Java's, but may need 64 bits without a sign.
+    if not (min(int32s) >= INT32_MIN and max(int32s) <= INT32_MAX and max(row[2:6]) <= INT64_MAX):
+        raise ValueError("a number in the row of a message exceeds its width")
     return message
 
 
-for _kind_of_value in (str, int, bool, bytes):
+_key = _number(int)
+for _kind_of_value in (str, bool, bytes):
     _converter.register_structure_hook(_kind_of_value, _exactly(_kind_of_value))
+_converter.register_structure_hook(int, _number(int))
+_converter.register_structure_hook_factory(lambda annotation: annotation == Int32, _number)
 _converter.register_structure_hook(StrEnum, _choice)
 _converter.register_structure_hook_factory(attrs.has, _body_decoder)
 _converter.register_unstructure_hook_factory(attrs.has, _body_encoder)

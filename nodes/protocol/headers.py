@@ -13,6 +13,7 @@ from typing import ClassVar
 
 import attrs
 
+from nodes.protocol.widths import Int32
 from nodes.protocol.wire_names import wire
 
 
@@ -35,16 +36,16 @@ class SendMessageRequestHeader:
     producer_group: str
     topic: str
     default_topic: str
-    default_topic_queue_nums: int
-    queue_id: int
-    sys_flag: int
+    default_topic_queue_nums: Int32
+    queue_id: Int32
+    sys_flag: Int32
     born_timestamp: int
-    flag: int
+    flag: Int32
     properties: str | None = None
-    reconsume_times: int | None = None
+    reconsume_times: Int32 | None = None
     unit_mode: bool | None = None
     batch: bool | None = None
-    max_reconsume_times: int | None = None
+    max_reconsume_times: Int32 | None = None
     bname: str | None = None
 
 
@@ -76,7 +77,7 @@ class SendMessageResponseHeader:
     """Where the message was stored."""
 
     msg_id: str
-    queue_id: int
+    queue_id: Int32
     queue_offset: int
     transaction_id: str | None = None
 
@@ -89,17 +90,17 @@ class PullMessageRequestHeader:
 
     consumer_group: str
     topic: str
-    queue_id: int
+    queue_id: Int32
     queue_offset: int
-    max_msg_nums: int
-    sys_flag: int
+    max_msg_nums: Int32
+    sys_flag: Int32
     """Bits: 1 commit offset, 2 suspend, 4 subscription, 8 class filter, 16 lite pull."""
     commit_offset: int
     suspend_timeout_millis: int
     sub_version: int
     subscription: str | None = None
     expression_type: str | None = None
-    max_msg_bytes: int | None = None
+    max_msg_bytes: Int32 | None = None
     bname: str | None = None
 
 
@@ -119,7 +120,7 @@ class QueryConsumerOffsetRequestHeader:
 
     consumer_group: str
     topic: str
-    queue_id: int
+    queue_id: Int32
     set_zero_if_not_found: bool | None = None
     bname: str | None = None
 
@@ -137,7 +138,7 @@ class UpdateConsumerOffsetRequestHeader:
 
     consumer_group: str
     topic: str
-    queue_id: int | None = None
+    queue_id: Int32 | None = None
     commit_offset: int | None = None
     bname: str | None = None
 
@@ -147,7 +148,7 @@ class SearchOffsetRequestHeader:
     """Header of SEARCH_OFFSET_BY_TIMESTAMP (29)."""
 
     topic: str
-    queue_id: int
+    queue_id: Int32
     timestamp: int
     boundary_type: BoundaryType | None = None
     bname: str | None = None
@@ -158,7 +159,7 @@ class GetMaxOffsetRequestHeader:
     """Header of GET_MAX_OFFSET (30)."""
 
     topic: str
-    queue_id: int
+    queue_id: Int32
     committed: bool = True
     bname: str | None = None
 
@@ -168,7 +169,7 @@ class GetMinOffsetRequestHeader:
     """Header of GET_MIN_OFFSET (31)."""
 
     topic: str
-    queue_id: int
+    queue_id: Int32
     bname: str | None = None
 
 
@@ -196,11 +197,11 @@ class ConsumerSendMsgBackRequestHeader:
     offset: int
     """Commit log offset of the message."""
     group: str
-    delay_level: int
+    delay_level: Int32
     origin_msg_id: str | None = None
     origin_topic: str | None = None
     unit_mode: bool | None = None
-    max_reconsume_times: int | None = None
+    max_reconsume_times: Int32 | None = None
     bname: str | None = None
 
 
@@ -211,7 +212,7 @@ class EndTransactionRequestHeader:
     producer_group: str
     tran_state_table_offset: int
     commit_log_offset: int
-    commit_or_rollback: int
+    commit_or_rollback: Int32
     """8 commit, 12 rollback, 0 unknown."""
     from_transaction_check: bool = False
     msg_id: str | None = None
@@ -244,7 +245,7 @@ class RegisterBrokerRequestHeader:
     enable_acting_master: bool | None = None
     """None: a broker too old to know the flag."""
     compressed: bool = False
-    body_crc32: int = 0
+    body_crc32: Int32 = 0
     zone_name: str | None = attrs.field(default=None, metadata=wire("__ZONE_NAME"))
     zone_mode: bool | None = attrs.field(default=None, metadata=wire("__ZONE_MODE"))
 
@@ -343,14 +344,14 @@ class WritePermRequestHeader:
 class WipeWritePermResponseHeader:
     """How many topics lost the WRITE bit."""
 
-    wipe_topic_count: int
+    wipe_topic_count: Int32
 
 
 @attrs.frozen
 class AddWritePermResponseHeader:
     """How many topics were made readable and writeable."""
 
-    add_topic_count: int
+    add_topic_count: Int32
 
 
 @attrs.frozen

@@ -5,6 +5,8 @@ The rules of `nodes.protocol.headers` hold.
 
 import attrs
 
+from nodes.protocol.widths import Int32
+
 
 @attrs.frozen
 class CreateTopicRequestHeader:
@@ -12,11 +14,11 @@ class CreateTopicRequestHeader:
 
     topic: str
     default_topic: str
-    read_queue_nums: int
-    write_queue_nums: int
-    perm: int
+    read_queue_nums: Int32
+    write_queue_nums: Int32
+    perm: Int32
     topic_filter_type: str
-    topic_sys_flag: int | None = None
+    topic_sys_flag: Int32 | None = None
     order: bool = False
     attributes: str | None = None
     """`+key=value,-key`: see `nodes.broker.tables.attributes`."""
@@ -124,9 +126,9 @@ class QueryConsumeQueueRequestHeader:
     """Header of QUERY_CONSUME_QUEUE (321)."""
 
     topic: str
-    queue_id: int
+    queue_id: Int32
     index: int
-    count: int
+    count: Int32
     consumer_group: str | None = None
 
 

@@ -5,6 +5,7 @@ The rules of `nodes.protocol.headers` hold.
 
 import attrs
 
+from nodes.protocol.widths import Int32
 from nodes.protocol.wire_names import wire
 
 
@@ -14,7 +15,7 @@ class QueryMessageRequestHeader:
 
     topic: str
     key: str
-    max_num: int
+    max_num: Int32
     begin_timestamp: int
     end_timestamp: int
     unique_key_query: bool | None = attrs.field(default=None, metadata=wire("_UNIQUE_KEY_QUERY"))
@@ -44,7 +45,7 @@ class GetEarliestMsgStoretimeRequestHeader:
     """Header of GET_EARLIEST_MSG_STORETIME (32)."""
 
     topic: str
-    queue_id: int
+    queue_id: Int32
     bname: str | None = None
 
 
@@ -95,8 +96,8 @@ class ConsumeMessageDirectlyResultRequestHeader:
     msg_id: str | None = None
     broker_name: str | None = None
     topic: str | None = None
-    topic_sys_flag: int | None = None
-    group_sys_flag: int | None = None
+    topic_sys_flag: Int32 | None = None
+    group_sys_flag: Int32 | None = None
 
 
 @attrs.frozen
@@ -105,7 +106,7 @@ class ResetOffsetRequestHeader:
 
     group: str
     topic: str
-    queue_id: int | None = None
+    queue_id: Int32 | None = None
     """None or -1: all queues."""
     offset: int | None = None
     """None or -1: by time."""

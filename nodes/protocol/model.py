@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 import attrs
 
+from nodes.protocol.widths import Int32
 from nodes.protocol.wire_names import wire
 
 MASTER_ID = 0
@@ -104,7 +105,7 @@ class MessageQueue:
 
     topic: str
     broker_name: str
-    queue_id: int
+    queue_id: Int32
 
     def __str__(self) -> str:
         return f"MessageQueue [topic={self.topic}, brokerName={self.broker_name}, queueId={self.queue_id}]"
@@ -179,10 +180,10 @@ class QueueData:
     """The queues that one broker name serves of one topic."""
 
     broker_name: str
-    read_queue_nums: int
-    write_queue_nums: int
-    perm: int
-    topic_sys_flag: int = 0
+    read_queue_nums: Int32
+    write_queue_nums: Int32
+    perm: Int32
+    topic_sys_flag: Int32 = 0
 
 
 @attrs.frozen
@@ -202,7 +203,7 @@ class TopicQueueMappingInfo:
     """The mapping of a static topic on one broker, as a nameserver has it."""
 
     topic: str
-    total_queues: int
+    total_queues: Int32
     bname: str
     epoch: int
     scope: str = "__global__"
@@ -232,10 +233,10 @@ class TopicConfig:
     """
 
     topic_name: str
-    read_queue_nums: int = 16
-    write_queue_nums: int = 16
-    perm: int = READ_WRITE
-    topic_sys_flag: int = 0
+    read_queue_nums: Int32 = 16
+    write_queue_nums: Int32 = 16
+    perm: Int32 = READ_WRITE
+    topic_sys_flag: Int32 = 0
     order: bool = False
     topic_filter_type: str = "SINGLE_TAG"
     attributes: Mapping[str, str] = NO_TEXTS
@@ -254,13 +255,13 @@ class SubscriptionGroupConfig:
     consume_from_min_enable: bool = True
     consume_broadcast_enable: bool = True
     consume_message_orderly: bool = False
-    retry_queue_nums: int = 1
-    retry_max_times: int = 16
+    retry_queue_nums: Int32 = 1
+    retry_max_times: Int32 = 16
     broker_id: int = MASTER_ID
     which_broker_when_consume_slowly: int = 1
     notify_consumer_ids_changed_enable: bool = True
-    group_sys_flag: int = 0
-    consume_timeout_minute: int = 15
+    group_sys_flag: Int32 = 0
+    consume_timeout_minute: Int32 = 15
     attributes: Mapping[str, str] = NO_TEXTS
 
 
@@ -276,7 +277,7 @@ class SubscriptionData:
     sub_string: str = "*"
     tags_set: tuple[str, ...] = ()
     """Sorted."""
-    code_set: tuple[int, ...] = ()
+    code_set: tuple[Int32, ...] = ()
     """Sorted hash codes of the tags."""
     sub_version: int = 0
     """Wall clock of the client in milliseconds; the larger version wins."""
@@ -311,7 +312,7 @@ class HeartbeatData:
     client_id: str = attrs.field(metadata=wire("clientID"))
     producer_data_set: tuple[ProducerData, ...] = ()
     consumer_data_set: tuple[ConsumerData, ...] = ()
-    heartbeat_fingerprint: int = 0
+    heartbeat_fingerprint: Int32 = 0
     without_sub: bool = False
 
 
@@ -326,7 +327,7 @@ class Message:
     """
 
     topic: str
-    queue_id: int
+    queue_id: Int32
     queue_offset: int
     commit_log_offset: int
     born_timestamp: int
@@ -335,9 +336,9 @@ class Message:
     """Wall clock of the broker, milliseconds."""
     body: bytes
     properties: Mapping[str, str] = NO_TEXTS
-    reconsume_times: int = 0
-    sys_flag: int = 0
-    flag: int = 0
+    reconsume_times: Int32 = 0
+    sys_flag: Int32 = 0
+    flag: Int32 = 0
     born_host: str = ""
     store_host: str = ""
 

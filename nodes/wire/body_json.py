@@ -6,13 +6,13 @@ Missing fields are None or empty, a number may be a text, an enum its name in an
 from collections.abc import Mapping
 from enum import StrEnum
 from functools import lru_cache
-from types import NoneType, UnionType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 import attrs
 
 from nodes.protocol.errors import ProtocolError
 from nodes.protocol.json_text import to_json
+from nodes.protocol.widths import Int32, checked, int32_of, int64_of, without_none, without_width
 from nodes.protocol.wire_names import wire_name
 from nodes.wire.fastjson import JsonError, ObjectKey, read_json, text_of
 
@@ -60,7 +60,7 @@ def plain_body(cls: type, raw: bytes | None) -> dict[str, Any] | None:
 def _plain(kind: Any, value: Any) -> Any:
     if value is None:
         return None
-    kind = _without_none(kind)
+    kind = without_none(kind)
     origin = get_origin(kind)
     if origin is tuple:
         return [_plain(get_args(kind)[0], item) for item in _of(list, value)]
@@ -73,8 +73,6 @@ def _plain(kind: Any, value: Any) -> Any:
             name: _plain(hint, fields[name]) if name in fields else _initial(field)
             for name, field, hint in _fields(kind)
         }
-    if issubclass(kind, StrEnum):
-        return _choice(kind, value)
     return _simple(kind, value)
 
 
@@ -92,7 +90,7 @@ def _of(kind: type, value: Any) -> Any:
 
 
 def _key(kind: Any, key: Any) -> Any:
-    return ObjectKey(_plain(kind, key).items()) if attrs.has(kind) else _simple(kind, key)
+    return ObjectKey(_plain(kind, key).items()) if attrs.has(kind) else _plain(kind, key)
 
 
 def _choice(kind: type[StrEnum], value: Any) -> str | None:
@@ -102,13 +100,26 @@ def _choice(kind: type[StrEnum], value: Any) -> str | None:
     return next((member for member in members if member.lower() == str(value).lower()), None)
 
 
-def _simple(kind: type, value: Any) -> Any:
+def _number(kind: Any, value: Any) -> int | None:
+    """A number as RocketMQ's library reads it: a fraction loses its digits, `true` is 1."""
+    if isinstance(value, str):
+        if value in ("", "null"):
+            return None
+        return int32_of(value) if kind == Int32 else int64_of(value)
+    if not isinstance(value, int | float):
+        raise TypeError(f"expected a number, found {text_of(value)[:80]}")
+    return checked(int(value), kind)
+
+
+def _simple(kind: Any, value: Any) -> Any:
+    if without_width(kind) is int:
+        return _number(kind, value)
+    if issubclass(kind, StrEnum):
+        return _choice(kind, value)
     if kind is str:
         return text_of(value)
     if kind is bool:
         return value if isinstance(value, bool) else str(value).lower() in ("true", "1", "y", "t")
-    if kind is int:
-        return None if value in ("", "null") else int(value)
     raise TypeError(f"nothing in JSON is a {kind.__name__}")
 
 
@@ -117,7 +128,7 @@ def _simple(kind: type, value: Any) -> Any:
 
 def _build(kind: Any, plain: Any) -> Any:
     """A value of `kind`; None becomes the field's default, or the empty value of its type."""
-    kind = _without_none(kind)
+    kind = without_width(without_none(kind))
     origin = get_origin(kind)
     if origin is tuple:
         return tuple(_build(get_args(kind)[0], item) for item in plain if item is not None)
@@ -142,8 +153,9 @@ def _build(kind: Any, plain: Any) -> Any:
 
 def _nothing(kind: Any) -> Any:
     """The value of a missing field that may not be None."""
-    if _without_none(kind) is not kind:
+    if without_none(kind) is not kind:
         return None
+    kind = without_width(kind)
     origin = get_origin(kind)
     if origin is tuple:
         return ()
@@ -154,13 +166,7 @@ def _nothing(kind: Any) -> Any:
     return next(iter(kind)) if issubclass(kind, StrEnum) else kind()
 
 
-def _without_none(kind: Any) -> Any:
-    if isinstance(kind, UnionType):
-        return next(member for member in get_args(kind) if member is not NoneType)
-    return kind
-
-
 @lru_cache(maxsize=1024)
 def _fields(cls: type) -> tuple[tuple[str, "attrs.Attribute[Any]", Any], ...]:
-    hints = get_type_hints(cls)
+    hints = get_type_hints(cls, include_extras=True)
     return tuple((wire_name(cls, field), field, hints[field.name]) for field in attrs.fields(cls))

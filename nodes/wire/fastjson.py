@@ -3,6 +3,9 @@
 Keys may be bare words, numbers or whole objects, texts may have single quotes, and extra commas are allowed:
 
     {"offsetTable":{{"brokerName":"b","queueId":0,"topic":"t"}:7}, 1:'one',}
+
+Every text is read in linear time: no pattern ever gives back what it has matched (hence `++` and `*+`), and a comment
+that does not end takes all the rest.
 """
 
 import json
@@ -11,16 +14,22 @@ from typing import Any
 
 import orjson
 
-_SPACE = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
-_BARE = re.compile(r"[^\s,:{}\[\]\"']+")
-_STRINGS = {quote: re.compile(rf"{quote}((?:[^{quote}\\]|\\.)*){quote}", re.DOTALL) for quote in "\"'"}
+_SPACE = re.compile(r"(?:\s++|//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+(?:\*/|\Z))*+")
+_BARE = re.compile(r"[^\s,:{}\[\]\"']++")
+_STRINGS = {quote: re.compile(rf"{quote}((?:[^{quote}\\]++|\\.)*+){quote}", re.DOTALL) for quote in "\"'"}
 _NUMBER = re.compile(r"[+-]?\d+")
-_DECIMAL = re.compile(r"[+-]?\d*\.?\d+(?:[eE][+-]?\d+)?")
+_DECIMAL = re.compile(r"[+-]?(?:\d++(?:\.\d++)?|\.\d++)(?:[eE][+-]?\d++)?")
 _ESCAPED = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)", re.DOTALL)
 _ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "0": "\0"}
 _WORDS = {"true": True, "false": False, "null": None}
 _HALF = re.compile(r"\\u[dD]")
 _DEPTH_MAX = 256
+_SHOWN_CHARS = 80
+"""Of a word in an error."""
+VALUES_MAX = 250_000
+"""Most commas and brackets in a text: reading more would keep all nodes waiting for seconds."""
+LENIENT_BYTES_MAX = 1024 * 1024
+"""Most bytes of a text that is no standard JSON, which is read a hundred times more slowly."""
 
 
 class JsonError(ValueError):
@@ -42,9 +51,12 @@ def read_json(text: str) -> Any:
     Raises:
         JsonError: it cannot be read.
     """
-    value = _read(text)
-    # Only an escape can result in half of a surrogate pair, which could not be encoded again.
-    return _without_halves(value) if _HALF.search(text) else value
+    try:
+        value = _read(text)
+        # Only an escape can result in half of a surrogate pair, which could not be encoded again.
+        return _without_halves(value) if _HALF.search(text) else value
+    except RecursionError as error:
+        raise JsonError("nested too deeply") from error
 
 
 def read_json_bytes(raw: bytes) -> Any:
@@ -70,12 +82,14 @@ def write_json_bytes(value: Any) -> bytes:
 
 
 def _read(text: str) -> Any:
+    if sum(map(text.count, ",{[")) > VALUES_MAX:
+        raise JsonError(f"more than {VALUES_MAX} values")
     try:
         return json.loads(text)
-    except RecursionError as error:
-        raise JsonError("nested too deeply") from error
     except ValueError:
         pass
+    if len(text) > LENIENT_BYTES_MAX:
+        raise JsonError(f"no standard JSON, and more than {LENIENT_BYTES_MAX} bytes")
     try:
         return _Reader(text).whole()
     except ValueError as error:
@@ -134,7 +148,7 @@ class _Reader:
             return int(word)
         if _DECIMAL.fullmatch(word):
             return float(word)
-        raise JsonError(f"expected a value, found {word!r} at character {self._at}")
+        raise JsonError(f"expected a value, found {word[:_SHOWN_CHARS]!r} at character {self._at}")
 
     def _nested(self, read: Any) -> Any:
         self._depth += 1
@@ -159,7 +173,10 @@ class _Reader:
                 if self._peek() != ":":
                     raise JsonError(f"expected a colon at character {self._at}")
                 self._at += 1
-                entries[key] = self._value()
+                try:
+                    entries[key] = self._value()
+                except TypeError as error:
+                    raise JsonError(f"a key holds a list or an object, before character {self._at}") from error
 
     def _key(self, first: str) -> Any:
         if first == "{":

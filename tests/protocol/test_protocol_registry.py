@@ -1,7 +1,4 @@
-from collections.abc import Mapping
-from enum import Enum
-from types import UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import get_args, get_type_hints
 
 import attrs
 import msgpack
@@ -21,36 +18,20 @@ from nodes.protocol.registry import (
     encode_body,
     encode_header,
 )
-
-TEXTS = st.text(alphabet="ab%_@:.0é", max_size=4)
-PLAIN = {
-    str: TEXTS,
-    int: st.integers(-(2**63), 2**63 - 1),
-    bool: st.booleans(),
-    float: st.floats(allow_nan=False),
-    bytes: st.binary(max_size=4),
-}
-
-HEADERS = {cls: None for x in EXCHANGES.values() for cls in (x.request_header, x.response_header)}
-BODIES = {
-    cls: None for x in EXCHANGES.values() for cls in (x.request_body, x.response_body) if cls not in (None, bytes)
-}
-
-
-def values_of(annotation: Any) -> st.SearchStrategy[Any]:
-    if annotation in PLAIN:
-        return PLAIN[annotation]
-    origin, arguments = get_origin(annotation), get_args(annotation)
-    if origin in (Union, UnionType):
-        return st.none() | values_of(arguments[0])
-    if origin is tuple:
-        return st.lists(values_of(arguments[0]), max_size=2).map(tuple)
-    if origin is Mapping:
-        return st.dictionaries(values_of(arguments[0]), values_of(arguments[1]), max_size=2)
-    if issubclass(annotation, Enum):
-        return st.sampled_from(annotation)
-    hints = get_type_hints(annotation)
-    return st.builds(annotation, **{field.name: values_of(hints[field.name]) for field in attrs.fields(annotation)})
+from nodes.protocol.widths import (
+    INT32_MAX,
+    INT32_MIN,
+    INT64_MAX,
+    INT64_MIN,
+    Int32,
+    int32_of,
+    int64_of,
+    without_none,
+    without_width,
+)
+from nodes.protocol.wire_names import wire_name
+from nodes.wire.body_json import decode_json_body, encode_json_body
+from support.wire_values import BODIES, HEADERS, TEXTS, values_of
 
 
 def names(cls: type) -> str:
@@ -101,15 +82,66 @@ def test_send_version_2_has_one_letter_names():
     }  # fmt: skip
 
 
-def test_a_malformed_number_decodes_to_none_or_zero_and_spares_the_other_fields():
+def test_a_malformed_number_that_may_be_missing_is_none_and_spares_the_other_fields():
     texts = {"consumerGroup": "g", "topic": "t", "queueId": "three", "commitOffset": "5"}
     assert decode_header(headers.UpdateConsumerOffsetRequestHeader, texts) == (
         headers.UpdateConsumerOffsetRequestHeader("g", "t", None, 5)
     )
-    texts = {"topic": "t", "queueId": "", "timestamp": "7", "boundaryType": "MIDDLE"}
-    assert decode_header(headers.SearchOffsetRequestHeader, texts) == (
-        headers.SearchOffsetRequestHeader("t", 0, 7, headers.BoundaryType.LOWER)
-    )
+
+
+def test_a_malformed_number_that_a_handler_needs_is_refused():
+    with pytest.raises(ProtocolError, match='queueId: For input string: ""'):
+        decode_header(headers.SearchOffsetRequestHeader, {"topic": "t", "queueId": "", "timestamp": "7"})
+
+
+@pytest.mark.parametrize("text", ["2147483648", "-2147483649", " 1", "1_0", "1.5", "0x1", "", "+", "9" * 5_000, "²"])
+def test_what_integer_parse_int_refuses_is_no_number_of_32_bits(text):
+    with pytest.raises(ValueError, match=r"number|bits"):
+        int32_of(text)
+
+
+def test_what_java_reads_is_a_number():
+    assert list(map(int32_of, ("2147483647", "-2147483648", "+7", "007", "٣"))) == [INT32_MAX, INT32_MIN, 7, 7, 3]
+    assert list(map(int64_of, ("9223372036854775807", "-9223372036854775808"))) == [INT64_MAX, INT64_MIN]
+    with pytest.raises(ValueError, match="64 bits"):
+        int64_of("9223372036854775808")
+
+
+def numbers_of(cls: type) -> list[tuple[str, int]]:
+    """The fields that are numbers, and the largest of each."""
+    hints = get_type_hints(cls, include_extras=True)
+    kinds = [(field.name, without_none(hints[field.name])) for field in attrs.fields(cls)]
+    return [(name, INT32_MAX if kind == Int32 else INT64_MAX) for name, kind in kinds if without_width(kind) is int]
+
+
+@pytest.mark.parametrize("cls", [cls for cls in HEADERS if numbers_of(cls)], ids=names)
+def test_no_number_of_a_header_exceeds_its_width(cls):
+    for name, largest in numbers_of(cls):
+        field = getattr(attrs.fields(cls), name)
+        for beyond in (largest + 1, -largest - 2, 10**30):
+            try:
+                header = decode_header(cls, {wire_name(cls, field): str(beyond)})
+            except ProtocolError:
+                continue
+            assert getattr(header, name) is None
+
+
+@pytest.mark.parametrize("cls", [cls for cls in BODIES if numbers_of(cls) and cls is not model.Message], ids=names)
+def test_no_number_of_a_body_exceeds_its_width(cls):
+    @settings(max_examples=2)
+    @given(values_of(cls))
+    def refused(body):
+        for name, largest in numbers_of(cls):
+            decode_body(cls, encode_body(body))
+            for beyond in (largest + 1, -largest - 2):
+                damaged = attrs.evolve(body, **{name: beyond})
+                with pytest.raises(ProtocolError, match=r"bits|is a float"):  # which only answers contain
+                    decode_json_body(cls, encode_json_body(damaged))
+                if INT64_MIN <= beyond < 2**64:  # there is no larger number in msgpack
+                    with pytest.raises(ProtocolError, match="bits"):
+                        decode_body(cls, encode_body(damaged))
+
+    refused()
 
 
 def test_a_malformed_number_of_a_send_or_a_pull_is_refused():
