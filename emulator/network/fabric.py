@@ -4,11 +4,13 @@ from typing import Protocol
 
 from emulator.base.hits import Hits
 from emulator.network.endpoint import Endpoint, Listener, Peer
+from emulator.network.guests.budget import GuestBudget
 from emulator.network.guests.hosts import GuestHosts
 from emulator.network.guests.watch import WatchGuest, unwatched
 from emulator.network.hub import Arrival, Carrier, Hub
 from emulator.network.link import Link, LinkRule
 from emulator.network.retransmission import Retransmission
+from emulator.spec.guest_limits import GuestLimits
 from emulator.time.timeline import Timeline
 from nodes.cause import NO_CAUSE, cause
 from nodes.protocol.command import Command
@@ -54,6 +56,8 @@ class Fabric:
         """Hits of each fault, on links and on machines."""
         self.guests = GuestHosts(())
         """The guests that have names."""
+        self.guest_budget = GuestBudget(GuestLimits())
+        """What guests may use, and have in use."""
         self.watch_guest: WatchGuest = unwatched
         """Makes the watch of a guest's connection."""
         self._seed = seed

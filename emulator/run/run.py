@@ -19,6 +19,7 @@ from emulator.console.session import Session
 from emulator.console.verbs import VERBS, scenario_by_hand
 from emulator.guest_views.views import GuestViews
 from emulator.machine.world import DeadlockError, World, run_world
+from emulator.network.guests.budget import GuestBudget
 from emulator.network.guests.hosts import GuestHosts
 from emulator.network.loopback import LoopbackCarrier, LoopbackError
 from emulator.spec import Scenario, to_dict
@@ -286,6 +287,7 @@ async def _main(
     carrier = world.fabric.carrier
     if outcome.scenario.guests and isinstance(carrier, LoopbackCarrier):
         world.fabric.guests = GuestHosts(outcome.scenario.guests, carrier.claim_guests_block())
+    world.fabric.guest_budget = GuestBudget(outcome.scenario.guest_limits)
     # A full disk ends the run; raised where a row is recorded, it would look like a crash of the recording node.
     writer.on_error = world.fabric.hub.fail
     world.recorder.listeners.extend(listeners)

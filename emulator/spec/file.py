@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import attrs
 
 from emulator.spec.faults import read_nemeses, read_plan, write_nemeses, write_plan
+from emulator.spec.guest_limits import GuestLimits
 from emulator.spec.model import (
     BrokerSpec,
     ConsumerGroupSpec,
@@ -37,7 +38,18 @@ from nodes.config import (
 )
 from nodes.fields import NAMES, SWITCH, TEXT, FieldError, whole_rule
 
-_TOP = ("scenario", "network", "nameserver", "broker", "topic", "consumer", "producer", "fault", "nemesis")
+_TOP = (
+    "scenario",
+    "network",
+    "guest_limits",
+    "nameserver",
+    "broker",
+    "topic",
+    "consumer",
+    "producer",
+    "fault",
+    "nemesis",
+)
 _MANY = whole_rule(least=1)
 _PORTS_APART = 10
 """Difference between the ports of replicas on one address."""
@@ -97,6 +109,7 @@ def to_dict(scenario: Scenario) -> dict[str, Any]:
     return {
         "scenario": written(scenario),
         "network": written(scenario.network),
+        **({"guest_limits": written(scenario.guest_limits)} if scenario.guest_limits != GuestLimits() else {}),
         "nameserver": [_with_options(it) for it in scenario.nameservers],
         "broker": [_with_options(it) for it in scenario.brokers],
         "topic": [written(it) for it in scenario.topics],
@@ -120,6 +133,7 @@ def _read(root: Section) -> Scenario:
     return head.build(
         Scenario,
         network=root.table("network", keys_of(Network)).build(Network),
+        guest_limits=root.table("guest_limits", keys_of(GuestLimits)).build(GuestLimits),
         nameservers=_read_nameservers(root, preset),
         brokers=brokers,
         topics=_read_topics(root, tuple(dict.fromkeys(broker.broker_name for broker in brokers))),

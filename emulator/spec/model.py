@@ -6,6 +6,7 @@ from types import MappingProxyType
 import attrs
 
 from emulator.base.chance import named_stream
+from emulator.spec.guest_limits import GuestLimits
 from emulator.spec.section import SpecError, expect_known
 from emulator.spec.targets import check_fault
 from faults.nemesis import Nemesis, timelines
@@ -143,6 +144,7 @@ class Scenario:
     start_spread_ms: int = span(1_000)
     """Consumers and producers start within this time of each other, at instants that depend on the seed."""
     network: Network = Network()
+    guest_limits: GuestLimits = GuestLimits()
     nameservers: tuple[NameserverSpec, ...] = (NameserverSpec("ns-1"), NameserverSpec("ns-2"))
     brokers: tuple[BrokerSpec, ...]
     topics: tuple[TopicSpec, ...] = ()

@@ -237,13 +237,19 @@ def _new_context(
             broker_name=broker_name,
             auto_create_topic_enable=config.auto_create_topic_enable,
             default_topic_queue_nums=config.default_topic_queue_nums,
+            limits=config,
         ),
-        SubscriptionGroupManager(now_ms=now_ms, auto_create_subscription_group=config.auto_create_subscription_group),
-        ConsumerManager(channel_expired_timeout_ms=config.channel_expired_timeout),
+        SubscriptionGroupManager(
+            now_ms=now_ms,
+            auto_create_subscription_group=config.auto_create_subscription_group,
+            max_groups=config.max_groups,
+        ),
+        ConsumerManager(channel_expired_timeout_ms=config.channel_expired_timeout, max_groups=config.max_groups),
         ConsumerOffsetManager(
             now_ms=now_ms,
             consumer_offset_update_version_step=config.consumer_offset_update_version_step,
             use_server_side_reset_offset=config.use_server_side_reset_offset,
+            max_queues=config.max_queues,
         ),
         MessageStore(f"{host.ip}:{config.listen_port}"),
     )

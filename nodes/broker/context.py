@@ -57,7 +57,12 @@ class DataVersionBeliefs:
 
 
 def _producers(broker: "BrokerContext") -> ProducerManager:
-    return ProducerManager(channel_expired_timeout_ms=broker.config.channel_expired_timeout)
+    config = broker.config
+    return ProducerManager(channel_expired_timeout_ms=config.channel_expired_timeout, max_groups=config.max_groups)
+
+
+def _locks(broker: "BrokerContext") -> RebalanceLockManager:
+    return RebalanceLockManager(max_queues=broker.config.max_queues)
 
 
 def _delay_offsets(broker: "BrokerContext") -> DelayOffsets:
@@ -106,7 +111,7 @@ class BrokerContext:
     offsets: ConsumerOffsetManager
     store: MessageStore
     stats: BrokerStatsManager = attrs.field(init=False, factory=BrokerStatsManager)
-    locks: RebalanceLockManager = attrs.field(init=False, factory=RebalanceLockManager)
+    locks: RebalanceLockManager = attrs.field(init=False, default=attrs.Factory(_locks, takes_self=True))
     producers: ProducerManager = attrs.field(init=False, default=attrs.Factory(_producers, takes_self=True))
     delay_offsets: DelayOffsets = attrs.field(init=False, default=attrs.Factory(_delay_offsets, takes_self=True))
     request_modes: MessageRequestModeManager = attrs.field(

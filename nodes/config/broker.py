@@ -6,6 +6,7 @@ import attrs
 
 from nodes.config.options import count, millis, name_options, period_millis, port
 from nodes.config.remoting import RemotingClientConfig, RemotingServerConfig
+from nodes.config.tables import TableConfig
 from nodes.fields import choice, flag, text
 from nodes.protocol.model import MessageRequestMode
 
@@ -20,7 +21,7 @@ class BrokerRole(StrEnum):
 
 
 @attrs.frozen(slots=False, kw_only=True, field_transformer=name_options)
-class BrokerConfig(RemotingServerConfig, RemotingClientConfig):
+class BrokerConfig(RemotingServerConfig, RemotingClientConfig, TableConfig):
     """Options of a broker.
 
     Mirrors:

@@ -12,6 +12,7 @@ from nodes.cause import NO_CAUSE, cause
 VERSION: Final = 479
 """Ordinal of RocketMQ's version; 479 is 5.3.3."""
 LANGUAGE: Final = "PYTHON"
+REMARK_CHARS_MAX: Final = 1_000
 NO_FIELDS: Mapping[str, str] = {}
 """No header fields; never changed (a plain dict, because msgpack packs no other mapping)."""
 
@@ -68,14 +69,14 @@ class Command(NamedTuple):
         ext_fields: Mapping[str, str] = NO_FIELDS,
         body: bytes | None = None,
     ) -> "Command":
-        """The response to this request; code 0 is SUCCESS."""
+        """The response to this request; code 0 is SUCCESS. A long remark, which repeats what a peer sent, is cut."""
         return Command(
             code,
             CommandFlag.RESPONSE,
             self.opaque,
             VERSION,
             LANGUAGE,
-            remark,
+            remark if remark is None or len(remark) <= REMARK_CHARS_MAX else remark[: REMARK_CHARS_MAX - 1] + "…",
             ext_fields,
             body,
             cause.get(),

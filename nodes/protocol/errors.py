@@ -1,5 +1,22 @@
-"""Errors of malformed frames."""
+"""Errors of requests."""
+
+from collections.abc import Mapping
+from typing import Any
 
 
 class ProtocolError(Exception):
     """The bytes of a peer do not match their request code."""
+
+
+class TableFullError(Exception):
+    """A table has as many entries as its node's options allow; the answer is SYSTEM_BUSY."""
+
+
+def expect_room(table: Mapping[Any, object], key: object, entries_max: int, what: str) -> None:
+    """Refuse an entry that is new to a full table.
+
+    Raises:
+        TableFullError: the table is full; `what` names its entries.
+    """
+    if len(table) >= entries_max and key not in table:
+        raise TableFullError(f"there are {entries_max} {what} already, the most that this node's options allow")

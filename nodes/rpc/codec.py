@@ -84,9 +84,9 @@ class Decoder:
         self._decode = decode_trusted if trusted else decode
 
     @property
-    def holds_partial_frame(self) -> bool:
-        """Whether the bytes so far end inside a frame."""
-        return bool(self._buffer)
+    def unfinished_bytes(self) -> int:
+        """Bytes of the frame that has not arrived completely."""
+        return len(self._buffer)
 
     def feed(self, chunk: bytes) -> list[Command]:
         """The commands that are complete now.

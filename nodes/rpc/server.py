@@ -11,6 +11,7 @@ from nodes.config import RemotingServerConfig
 from nodes.host import Channel, Host
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import LANGUAGE, NO_FIELDS, VERSION, Command, CommandFlag
+from nodes.protocol.errors import TableFullError
 from nodes.rpc.errors import RemotingError, RemotingSendRequestError, RemotingTimeoutError
 from nodes.rpc.idle import IdleWatch
 
@@ -42,6 +43,7 @@ class RpcServer:
 
     Error handling: an exception of a handler becomes a SYSTEM_ERROR answer with
     its text, as RocketMQ answers the exceptions of its processors; it is logged.
+    A full table is answered with SYSTEM_BUSY.
 
     Mirrors:
         `org.apache.rocketmq.remoting.netty.NettyRemotingServer`, `NettyRemotingAbstract#processRequestCommand`.
@@ -135,6 +137,8 @@ class RpcServer:
             channel.send(answer)
 
     def _failed(self, command: Command, error: Exception) -> Command:
+        if isinstance(error, TableFullError):
+            return command.answer(ResponseCode.SYSTEM_BUSY, str(error))
         text = f"{type(error).__name__}: {error}"
         self._host.log.warning("request failed", code=command.code, error=text)
         return command.answer(ResponseCode.SYSTEM_ERROR, text)

@@ -170,9 +170,9 @@ class RemotingDecoder:
         self._buffer = bytearray()
 
     @property
-    def holds_partial_frame(self) -> bool:
-        """Whether the bytes so far end inside a frame."""
-        return bool(self._buffer)
+    def unfinished_bytes(self) -> int:
+        """Bytes of the frame that has not arrived completely."""
+        return len(self._buffer)
 
     def take(self, chunk: bytes) -> None:
         """Append received bytes."""

@@ -6,8 +6,6 @@ import msgpack
 import pytest
 import trio
 
-from emulator.network.guests import acceptors
-from emulator.network.guests import connection as one_guest
 from emulator.network.link import LinkEffect, LinkRule
 from emulator.testing.worlds import MS, PORT, add_host, play_world, process_of
 from emulator.time.mode import TimeMode
@@ -17,6 +15,7 @@ from nodes.protocol.command import Command, CommandFlag
 from nodes.rpc.client import RpcClient
 from nodes.rpc.codec import GREETING, Decoder, encode
 from nodes.rpc.server import RpcServer
+from support.limited import limit
 
 ECHO, HOLD, BODY, FLOOD = 11, 12, 13, 14
 PATIENCE_S = 10
@@ -242,10 +241,9 @@ def test_mistakes_inside_a_good_frame_are_answered():
     assert malformed(played) == []
 
 
-def test_a_guest_that_never_reads_is_cut_off_and_the_others_are_served(monkeypatch):
-    monkeypatch.setattr(one_guest, "UNSENT_BYTES_MAX", 2_000_000)
-
+def test_a_guest_that_never_reads_is_cut_off_and_the_others_are_served():
     async def scene(stage):
+        limit(stage, unsent_bytes=2_000_000)
         guest = await stage.dial()
         await guest.ask(*(Command(FLOOD, 0, n) for n in range(40)))
         with trio.fail_after(PATIENCE_S):
@@ -269,10 +267,9 @@ def test_a_slow_reader_gets_every_byte():
     assert live(scene).result == [(n, 1_000_000) for n in range(8)]
 
 
-def test_requests_that_the_node_holds_are_bounded_per_connection(monkeypatch):
-    monkeypatch.setattr(one_guest, "IN_FLIGHT_MAX", 3)
-
+def test_requests_that_the_node_holds_are_bounded_per_connection():
     async def scene(stage):
+        limit(stage, requests=3)
         guest = await stage.dial()
         await guest.ask(*(Command(HOLD, 0, n) for n in range(5)))
         busy = [await guest.answer() for _ in range(2)]
@@ -286,10 +283,9 @@ def test_requests_that_the_node_holds_are_bounded_per_connection(monkeypatch):
     assert live(scene).result == ([(3, 2), (4, 2), (10, 2)], 0, [0, 1, 2, 9])
 
 
-def test_connections_from_outside_are_bounded_per_listener(monkeypatch):
-    monkeypatch.setattr(acceptors, "CONNECTIONS_MAX", 2)
-
+def test_connections_from_outside_are_bounded_per_listener():
     async def scene(stage):
+        limit(stage, connections=2)
         first, second = [await stage.dial() for _ in range(2)]
         for guest in (first, second):
             await guest.ask(Command(ECHO, 0, 1))

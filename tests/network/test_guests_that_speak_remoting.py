@@ -8,8 +8,6 @@ import pytest
 import trio
 
 from emulator.cluster.effects.links import RefuseEffect
-from emulator.network.guests import acceptors
-from emulator.network.guests import connection as one_guest
 from emulator.network.link import LinkEffect, LinkRule
 from emulator.testing.worlds import MS, PORT, add_host, play_world, process_of
 from emulator.time.mode import TimeMode
@@ -28,6 +26,7 @@ from nodes.wire.remoting_command import (
     SerializeType,
     encode_remoting,
 )
+from support.limited import limit
 from support.remoting_program import PATIENCE_S, Program, request
 
 ECHO, HOLD = 4_711, 4_712
@@ -258,10 +257,9 @@ def test_half_a_frame_and_then_the_end_is_one_row():
     assert malformed(played) == ["the stream ended inside a frame"]
 
 
-def test_who_says_nothing_is_sent_away_in_the_end_with_one_row_each(monkeypatch):
-    monkeypatch.setattr(one_guest, "SILENCE_MS_MAX", 50)
-
+def test_who_says_nothing_is_sent_away_in_the_end_with_one_row_each():
     async def scene(stage):
+        limit(stage, silent_ms=50)
         silent = [await stage.dial() for _ in range(20)]
         speaking = await stage.dial()
         await speaking.ask(request(ECHO, 1))
@@ -276,10 +274,9 @@ def test_who_says_nothing_is_sent_away_in_the_end_with_one_row_each(monkeypatch)
     assert malformed(played) == ["said nothing for 50 ms"] * 20
 
 
-def test_the_silent_make_room_for_those_who_speak(monkeypatch):
-    monkeypatch.setattr(acceptors, "CONNECTIONS_MAX", 3)
-
+def test_the_silent_make_room_for_those_who_speak():
     async def scene(stage):
+        limit(stage, connections=3)
         speaking = await stage.dial()
         await speaking.ask(request(ECHO, 1))
         await speaking.answer()

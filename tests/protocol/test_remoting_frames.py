@@ -55,7 +55,7 @@ def test_commands_survive_any_cut_of_the_byte_stream(sent, data):
     received, decoder = heard(stream[a:b] for a, b in zip([0, *cuts], [*cuts, len(stream)], strict=True))
 
     assert received == sent
-    assert not decoder.holds_partial_frame
+    assert not decoder.unfinished_bytes
 
 
 @given(st.binary(max_size=200))

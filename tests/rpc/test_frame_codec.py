@@ -41,7 +41,7 @@ def test_commands_survive_any_cut_of_the_byte_stream(sent, data):
         received += decoder.feed(stream[begin:end])
 
     assert received == sent
-    assert not decoder.holds_partial_frame
+    assert not decoder.unfinished_bytes
 
 
 def test_bytes_may_come_one_at_a_time():
@@ -58,7 +58,7 @@ def test_an_unfinished_frame_is_known_as_such():
     frame = encode(Command(1))
 
     assert decoder.feed(frame + frame[:3]) == [Command(1)]
-    assert decoder.holds_partial_frame
+    assert decoder.unfinished_bytes
 
 
 @pytest.mark.parametrize(

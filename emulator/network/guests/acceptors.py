@@ -18,9 +18,6 @@ from emulator.network.loopback import LoopbackCarrier
 from emulator.spec.targets import GUEST
 from nodes.cause import NO_CAUSE
 
-CONNECTIONS_MAX = 1_000
-"""Per listener; further connections are closed."""
-
 _PAUSE_NS = 100_000_000
 
 
@@ -76,9 +73,10 @@ class GuestAcceptor:
             pass
 
     def _take(self, accepted: socket.socket, address: tuple[str, int]) -> None:
-        if self._connections >= CONNECTIONS_MAX and not self._close_longest_silent():
+        connections_max = self._fabric.guest_budget.limits.connections
+        if self._connections >= connections_max and not self._close_longest_silent():
             accepted.close()
-            detail = f"{address[0]}:{address[1]}: more than {CONNECTIONS_MAX} connections from outside"
+            detail = f"{address[0]}:{address[1]}: more than {connections_max} connections from outside"
             now_ns = self._fabric.timeline.now_ns
             self._fabric.recorder.connection(
                 "refused", 0, self._host.node, self._process.node, now_ns, NO_CAUSE, detail

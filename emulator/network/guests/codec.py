@@ -70,8 +70,8 @@ class GuestCodec(Protocol):
     """Translates the bytes of one connection to commands for nodes, and back."""
 
     @property
-    def holds_partial_frame(self) -> bool:
-        """Whether the bytes so far end inside a frame."""
+    def unfinished_bytes(self) -> int:
+        """Bytes of the frame that has not arrived completely."""
         ...
 
     def decode(self, chunk: bytes) -> Iterator[Command]:
@@ -98,9 +98,9 @@ class EmulatorCodec:
         self._decoder = Decoder()
 
     @property
-    def holds_partial_frame(self) -> bool:
-        """Whether the bytes so far end inside a frame."""
-        return self._decoder.holds_partial_frame
+    def unfinished_bytes(self) -> int:
+        """Bytes of the frame that has not arrived completely."""
+        return self._decoder.unfinished_bytes
 
     def decode(self, chunk: bytes) -> Iterator[Command]:
         """Take bytes; yields the commands that are complete."""
@@ -134,9 +134,9 @@ class RemotingCodec:
         """Mapping opaque -> code, of requests to the guest."""
 
     @property
-    def holds_partial_frame(self) -> bool:
-        """Whether the bytes so far end inside a frame."""
-        return self._decoder.holds_partial_frame
+    def unfinished_bytes(self) -> int:
+        """Bytes of the frame that has not arrived completely."""
+        return self._decoder.unfinished_bytes
 
     def decode(self, chunk: bytes) -> Iterator[Command]:
         """Take bytes; yields the commands that are complete."""

@@ -3,10 +3,12 @@
 import socket
 from collections.abc import Callable
 from functools import partial
+from traceback import format_exc
 from typing import Protocol
 
 import trio
 
+from emulator.base.text import shortened
 from emulator.network.endpoint import Endpoint, Listener, Peer
 from emulator.network.fabric import Fabric
 from emulator.network.guests.codec import EmulatorCodec, GuestAddresses, GuestCodec, RemotingCodec
@@ -15,20 +17,14 @@ from emulator.network.guests.watch import WATCHED_FRAMES, WATCHED_REQUESTS
 from emulator.time.timeline import Owner
 from faults.link import ProcessStage
 from nodes.cause import NO_CAUSE
-from nodes.host import Channel, ChannelHandler
+from nodes.host import Channel, ChannelHandler, Logger
 from nodes.protocol.codes import ResponseCode
 from nodes.protocol.command import Command, CommandFlag
 from nodes.rpc.codec import GREETING, FrameError
 from nodes.wire.remoting_command import FIRST_BYTE
 
-IN_FLIGHT_MAX = 1_000
-"""Unanswered requests of one connection; further ones are answered SYSTEM_BUSY."""
-UNSENT_BYTES_MAX = 16 * 1024 * 1024
-"""Bytes that wait for a guest that does not read; beyond that the connection is closed."""
-SILENCE_MS_MAX = 120_000
-"""A connection without any byte is closed after this time; mirrors `serverChannelMaxIdleTimeSeconds`."""
-
 _CHUNK_BYTES = 64 * 1024
+_DETAIL_CHARS_MAX = 300
 _LOOKS = (
     (b"\x01\x00\x00", "a frame of RocketMQ's of more than 16 MiB"),
     (b"\x16", "TLS"),
@@ -42,6 +38,7 @@ _LOOKS = (
 class RunningProcess(Peer, Owner, Protocol):
     """The process that a guest talks to."""
 
+    log: Logger
     resumed: trio.Event
     """Set unless it is suspended."""
 
@@ -58,7 +55,8 @@ class Guest(Peer, ChannelHandler):
         has_spoken: called when bytes of the greeting arrive.
 
     Error handling: bytes that are not a frame close the connection with one `malformed` row;
-    frames before them are still delivered to the node.
+    frames before them are still delivered to the node. So does whatever else they make the
+    emulator raise here, or a frame of the node that cannot be encoded: it is logged as a bug, and harms nobody else.
     """
 
     def __init__(
@@ -86,6 +84,7 @@ class Guest(Peer, ChannelHandler):
         self._addresses = GuestAddresses(host.dialable)
         self._has_spoken = has_spoken
         self._watch = fabric.watch_guest(self.node, listener)
+        self._budget = fabric.guest_budget
         self._codec: GuestCodec = EmulatorCodec()
         self._end: Endpoint | None = None
         self._unsent = bytearray()
@@ -103,15 +102,17 @@ class Guest(Peer, ChannelHandler):
             await self._serve()
         finally:
             del self._program.connections[self]
+            self._budget.unfinished.hold(self, 0)
+            self._budget.unsent.hold(self, 0)
             self._watch.on_end(by_node=self._node_closed)
             if self._end is not None:
                 self._end.close()
             self._socket.close()
 
     async def _serve(self) -> None:
-        due_ns = self._accepted_ns + SILENCE_MS_MAX * 1_000_000
+        silent_ms = self._budget.limits.silent_ms
         silence = self._fabric.timeline.call_at(
-            due_ns, partial(self.close_silent, f"said nothing for {SILENCE_MS_MAX} ms")
+            self._accepted_ns + silent_ms * 1_000_000, partial(self.close_silent, f"said nothing for {silent_ms} ms")
         )
         try:
             async with trio.open_nursery() as self._nursery:
@@ -130,6 +131,12 @@ class Guest(Peer, ChannelHandler):
         if self._end is None and not self._hung_up:
             self._malformed(detail)
             self._hang_up()
+
+    def close_over_limit(self, detail: str) -> None:
+        """Close the connection, which uses too much of what all guests share."""
+        self._malformed(detail)
+        self._unsent.clear()
+        self._hang_up()
 
     def is_in(self, stage: ProcessStage) -> bool:  # noqa: ARG002 - a guest has no stages
         """Never: the stages of a guest are not known."""
@@ -162,10 +169,10 @@ class Guest(Peer, ChannelHandler):
 
     async def _read_frames(self, chunk: bytes) -> None:
         self._end = end = self._open()
-        while self._take(end, chunk):
+        while await self._deliver(end, chunk):
             chunk = await self._receive()
             if not chunk:
-                if self._codec.holds_partial_frame:
+                if self._codec.unfinished_bytes:
                     self._malformed("the stream ended inside a frame")
                 return
 
@@ -195,18 +202,29 @@ class Guest(Peer, ChannelHandler):
         self._record("connected")
         return end
 
-    def _take(self, end: Endpoint, chunk: bytes) -> bool:
+    async def _deliver(self, end: Endpoint, chunk: bytes) -> bool:
         """Send the complete frames to the node; returns whether to read on."""
         try:
-            for command in self._codec.decode(chunk):
+            for number, command in enumerate(self._codec.decode(chunk), start=1):
                 end.send(self._watch.on_request(command) if command.code in WATCHED_REQUESTS else command)
-        except FrameError as error:
-            self._malformed(str(error))
+                if number % self._budget.limits.frames_per_turn == 0:
+                    await trio.lowlevel.checkpoint()
+        except Exception as error:  # noqa: BLE001 - whatever bytes from outside raise harms their connection alone
+            self._malformed(self._told("a frame cannot be read", error))
             return False
+        self._budget.unfinished.hold(self, self._codec.unfinished_bytes)
         return not end.closed
 
+    def _told(self, what: str, error: Exception) -> str:
+        """An error as the detail of a row; one that is no fault of the guest is a bug, and logged."""
+        if isinstance(error, FrameError):
+            return str(error)
+        detail = f"{what}: {type(error).__name__}: {error}"
+        self._process.log.error("a bug of the emulator", guest=self.address, error=detail, traceback=format_exc())
+        return detail
+
     def _malformed(self, detail: str) -> None:
-        self._record("malformed", f"{self.address}: {detail}")
+        self._record("malformed", f"{self.address}: {shortened(detail, _DETAIL_CHARS_MAX)}")
 
     def _record(self, event: str, detail: str = "") -> None:
         number = self._end.id if self._end is not None else 0
@@ -221,17 +239,17 @@ class Guest(Peer, ChannelHandler):
 
     def on_command(self, channel: Channel, command: Command) -> None:  # noqa: ARG002 - there is one channel
         """Queue a frame of the node for the socket."""
-        if (command.request_code or command.code) in WATCHED_FRAMES:
-            self._watch.on_frame(command)
-        if len(self._unsent) > UNSENT_BYTES_MAX:
-            self._malformed(f"cut off: it has not read {len(self._unsent)} bytes")
-            self._hang_up()
+        if self._hung_up:
+            return
+        if len(self._unsent) > self._budget.limits.unsent_bytes:
+            self.close_over_limit(f"cut off: it has not read {len(self._unsent)} bytes")
             return
         try:
+            if (command.request_code or command.code) in WATCHED_FRAMES:
+                self._watch.on_frame(command)
             frame = self._codec.encode(command)
-        except FrameError as error:
-            self._malformed(f"an answer cannot be sent: {error}")
-            self._hang_up()
+        except Exception as error:  # noqa: BLE001 - as in `_deliver`
+            self.close_over_limit(f"an answer cannot be sent: {self._told('it cannot be encoded', error)}")
             return
         if not self._unsent:  # else a flush or a drain is pending already
             self._fabric.hub.flushes.append(self._flush_turn)
@@ -247,6 +265,7 @@ class Guest(Peer, ChannelHandler):
         """Send all answers of the turn at once, which is cheaper for both sides."""
         self._flush()
         if self._unsent and self._nursery is not None:
+            self._budget.unsent.hold(self, len(self._unsent))
             self._nursery.start_soon(self._drain)
         elif self._node_closed:
             self._hang_up()
@@ -256,6 +275,7 @@ class Guest(Peer, ChannelHandler):
             await trio.lowlevel.wait_writable(self._socket)
             await self._program.resumed.wait()
             self._flush()
+            self._budget.unsent.hold(self, len(self._unsent))
         if self._node_closed:
             self._hang_up()
 
@@ -278,13 +298,14 @@ class Guest(Peer, ChannelHandler):
 
 
 class _NodeEnd(Endpoint, ChannelHandler):
-    """The node's end of a guest's connection; limits the requests in flight."""
+    """The node's end of a guest's connection; answers SYSTEM_BUSY when a limit is reached."""
 
-    __slots__ = ("_node_handler", "_open")
+    __slots__ = ("_budget", "_node_handler", "_open")
 
     def __init__(self, fabric: Fabric, number: int, process: Peer, handler: ChannelHandler, *rest: object) -> None:
         super().__init__(fabric, number, process, self, *rest)  # type: ignore[arg-type]
         self._node_handler = handler
+        self._budget = fabric.guest_budget
         self._open: dict[int, None] = {}
 
     def on_open(self, channel: Channel) -> None:
@@ -292,12 +313,18 @@ class _NodeEnd(Endpoint, ChannelHandler):
 
     def on_command(self, channel: Channel, command: Command) -> None:
         if not command.flag & (CommandFlag.RESPONSE | CommandFlag.ONEWAY):
-            if len(self._open) >= IN_FLIGHT_MAX:
-                remark = f"more than {IN_FLIGHT_MAX} requests of this connection wait for their answers"
-                super().send(command.answer(ResponseCode.SYSTEM_BUSY, remark))
+            refusal = self._refusal()
+            if refusal is not None:
+                super().send(command.answer(ResponseCode.SYSTEM_BUSY, refusal))
                 return
             self._open[command.opaque] = None
         self._node_handler.on_command(channel, command)
+
+    def _refusal(self) -> str | None:
+        requests_max = self._budget.limits.requests
+        if len(self._open) >= requests_max:
+            return f"more than {requests_max} requests of this connection wait for their answers"
+        return self._budget.refusal(self.network.timeline.now_ns)
 
     def on_close(self, channel: Channel) -> None:
         self._node_handler.on_close(channel)

@@ -3,7 +3,6 @@
 from nodes.beliefs import MessageEvent, MessageRecord
 from nodes.broker.context import BrokerContext
 from nodes.broker.files import OFFSET_FILE, persist_consumer_offsets
-from nodes.broker.tables.consumer_offsets import NO_OFFSET
 from nodes.host import Channel
 from nodes.protocol import headers
 from nodes.protocol.codes import RequestCode, ResponseCode
@@ -97,7 +96,7 @@ class OffsetManage:
         header = decode_header(headers.QueryConsumerOffsetRequestHeader, request.ext_fields)
         broker, topic, queue_id = self._broker, header.topic, header.queue_id
         stored = broker.offsets.query_offset(header.consumer_group, topic, queue_id)
-        if stored != NO_OFFSET:
+        if stored >= 0:
             return success(request, headers.OffsetResponseHeader(stored))
         # A group without an offset starts at 0 as long as the queue still has its first message, in memory.
         may_start_at_zero = header.set_zero_if_not_found is not False

@@ -8,6 +8,8 @@ Mirrors:
 
 from collections.abc import Callable, Mapping
 
+from nodes.config.tables import MAX_QUEUES
+from nodes.protocol.errors import expect_room
 from nodes.protocol.json_text import data_version_of, from_json, to_json
 from nodes.protocol.model import DataVersion
 
@@ -24,7 +26,9 @@ class ConsumerOffsetManager:
         now_ms: int,
         consumer_offset_update_version_step: int = 500,
         use_server_side_reset_offset: bool = True,
+        max_queues: int = MAX_QUEUES,
     ) -> None:
+        self._max_queues = max_queues
         self._step = consumer_offset_update_version_step
         self._resets_first = use_server_side_reset_offset
         self._offsets: dict[str, dict[int, int]] = {}
@@ -59,6 +63,8 @@ class ConsumerOffsetManager:
         """
         queues = self._offsets.setdefault(f"{topic}{TOPIC_GROUP_SEPARATOR}{group}", {})
         before = queues.get(queue_id)
+        if before is None:
+            expect_room(queues, queue_id, self._max_queues, "offsets of the group in the topic")
         queues[queue_id] = offset
         self._commits += 1
         if self._commits % self._step == 0:

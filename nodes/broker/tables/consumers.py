@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 import attrs
 
+from nodes.config.tables import MAX_GROUPS
+from nodes.protocol.errors import expect_room
 from nodes.protocol.model import ConsumeFromWhere, ConsumerData, ConsumeType, MessageModel, SubscriptionData
 
 CHANNEL_EXPIRED_TIMEOUT_MS = 120_000
@@ -130,7 +132,9 @@ class ConsumerManager:
         channel_expired_timeout_ms: int = CHANNEL_EXPIRED_TIMEOUT_MS,
         compensation_expired_timeout_ms: int = COMPENSATION_EXPIRED_TIMEOUT_MS,
         enable_fast_channel_event_process: bool = False,
+        max_groups: int = MAX_GROUPS,
     ) -> None:
+        self._max_groups = max_groups
         self._channel_expired_timeout_ms = channel_expired_timeout_ms
         self._compensation_expired_timeout_ms = compensation_expired_timeout_ms
         self._fast_close = enable_fast_channel_event_process
@@ -263,6 +267,7 @@ class ConsumerManager:
     def _joined(self, group: str) -> ConsumerGroup:
         info = self._groups.get(group)
         if info is None:
+            expect_room(self._groups, group, self._max_groups, "consumer groups")
             info = self._groups[group] = ConsumerGroup(group)
         return info
 

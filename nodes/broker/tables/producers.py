@@ -8,6 +8,9 @@ from collections.abc import Hashable, Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
+from nodes.config.tables import MAX_GROUPS
+from nodes.protocol.errors import expect_room
+
 CHANNEL_EXPIRED_TIMEOUT_MS = 120_000
 
 
@@ -45,7 +48,9 @@ class ProducerManager:
         enable_register_producer: bool = True,
         reject_transaction_message: bool = False,
         enable_fast_channel_event_process: bool = False,
+        max_groups: int = MAX_GROUPS,
     ) -> None:
+        self._max_groups = max_groups
         self._channel_expired_timeout_ms = channel_expired_timeout_ms
         self._registers = enable_register_producer or not reject_transaction_message
         self._fast_close = enable_fast_channel_event_process
@@ -87,6 +92,7 @@ class ProducerManager:
         """
         if not self._registers:
             return
+        expect_room(self._groups, group, self._max_groups, "producer groups")
         members = self._groups.setdefault(group, {})
         known = members.get(channel)
         if known is not None:

@@ -9,7 +9,9 @@ from typing import NamedTuple
 
 import attrs
 
+from nodes.config.tables import MAX_QUEUES
 from nodes.protocol.bodies import LockBatchRequestBody
+from nodes.protocol.errors import expect_room
 from nodes.protocol.model import MessageQueue
 
 LOCK_MAX_LIVE_TIME_MS = 60_000
@@ -28,7 +30,8 @@ class RebalanceLockManager:
     A lock gets a new holder only when the old one has unlocked, or has not renewed it in time.
     """
 
-    def __init__(self, *, lock_max_live_time_ms: int = LOCK_MAX_LIVE_TIME_MS) -> None:
+    def __init__(self, *, lock_max_live_time_ms: int = LOCK_MAX_LIVE_TIME_MS, max_queues: int = MAX_QUEUES) -> None:
+        self._max_queues = max_queues
         self._lock_max_live_time_ms = lock_max_live_time_ms
         self._locks: dict[str, dict[MessageQueue, QueueLock]] = {}
 
@@ -43,6 +46,7 @@ class RebalanceLockManager:
         held = locks.get(queue)
         if held is not None and held.client_id != client_id and not self._is_expired(held, now_ms):
             return False
+        expect_room(locks, queue, self._max_queues, "order locks of the group")
         locks[queue] = QueueLock(client_id, now_ms)
         return True
 

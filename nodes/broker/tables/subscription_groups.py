@@ -10,8 +10,10 @@ from collections.abc import Mapping
 import attrs
 
 from nodes.broker.tables.attributes import GROUP_ATTRIBUTES, alter_current_attributes
+from nodes.config.tables import MAX_GROUPS
 from nodes.protocol.bodies import SubscriptionGroupTable
 from nodes.protocol.body_codec import decode_body, encode_body
+from nodes.protocol.errors import expect_room
 from nodes.protocol.model import DataVersion, SubscriptionGroupConfig
 from nodes.protocol.names import is_sys_consumer_group
 
@@ -35,8 +37,14 @@ class SubscriptionGroupManager:
     """The groups of one broker; every change makes a new version."""
 
     def __init__(
-        self, *, now_ms: int, auto_create_subscription_group: bool = True, enable_create_sys_group: bool = True
+        self,
+        *,
+        now_ms: int,
+        auto_create_subscription_group: bool = True,
+        enable_create_sys_group: bool = True,
+        max_groups: int = MAX_GROUPS,
     ) -> None:
+        self._max_groups = max_groups
         self._auto_create = auto_create_subscription_group
         self._auto_create_system = enable_create_sys_group
         self._groups = {group: SubscriptionGroupConfig(group) for group in SYSTEM_GROUPS}
@@ -149,6 +157,7 @@ class SubscriptionGroupManager:
         return bits
 
     def _put(self, config: SubscriptionGroupConfig, now_ms: int, state_version: int) -> None:
+        expect_room(self._groups, config.group_name, self._max_groups, "groups")
         self._groups[config.group_name] = config
         self.data_version = self.data_version.next_version(now_ms, state_version)
 

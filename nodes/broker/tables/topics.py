@@ -9,8 +9,10 @@ from collections.abc import Iterable, Mapping
 import attrs
 
 from nodes.broker.tables.attributes import TOPIC_ATTRIBUTES, alter_current_attributes
+from nodes.config.tables import TableConfig
 from nodes.protocol.bodies import TopicConfigSerializeWrapper
 from nodes.protocol.body_codec import decode_body, encode_body
+from nodes.protocol.errors import TableFullError, expect_room
 from nodes.protocol.model import (
     AUTO_CREATE_TOPIC,
     READ_WRITE,
@@ -28,6 +30,9 @@ SCHEDULE_QUEUE_NUMS = 18
 TRACE_TOPIC = "RMQ_SYS_TRACE_TOPIC"
 TRAN_CHECK_MAX_TIME_TOPIC = "TRANS_CHECK_MAX_TIME_TOPIC"
 """Topic of half messages that were checked too often."""
+_DEFAULT_LIMITS = TableConfig()
+_EVERY_TOPIC_MAY_HAVE = 16
+"""Queues that are not counted, so that to create many small topics takes no quadratic time."""
 
 
 @attrs.frozen
@@ -53,6 +58,7 @@ class TopicConfigManager:
         broker_topic_enable: whether the broker's topic is readable and writeable.
         trace_topic_enable: whether there is a topic for traces of messages.
         enable_split_registration: whether registrations are split, each part with its own version.
+        limits: most topics and queues.
     """
 
     def __init__(
@@ -67,7 +73,9 @@ class TopicConfigManager:
         broker_topic_enable: bool = True,
         trace_topic_enable: bool = False,
         enable_split_registration: bool = False,
+        limits: TableConfig = _DEFAULT_LIMITS,
     ) -> None:
+        self._limits = limits
         self._auto_create_topic_enable = auto_create_topic_enable
         self._enable_split_registration = enable_split_registration
         template = TopicConfig(AUTO_CREATE_TOPIC, default_topic_queue_nums, default_topic_queue_nums, INHERITABLE)
@@ -100,10 +108,12 @@ class TopicConfigManager:
 
         Raises:
             AttributeRefusedError: the attributes are not allowed; nothing was changed.
+            TableFullError: there are too many topics or queues; nothing was changed.
         """
         known = self._topics.get(config.topic_name)
         current = known.attributes if known else {}
         attributes = alter_current_attributes(TOPIC_ATTRIBUTES, current, config.attributes, create=known is None)
+        self._expect_room(config)
         self._put(attrs.evolve(config, attributes=attributes), now_ms, state_version)
 
     def delete_topic_config(self, topic: str, *, now_ms: int, state_version: int = 0) -> None:
@@ -146,6 +156,7 @@ class TopicConfigManager:
             return TopicLookup(None)
         queue_nums = max(0, min(client_default_topic_queue_nums, template.write_queue_nums))
         config = TopicConfig(topic, queue_nums, queue_nums, int(template.perm & ~PermName.INHERIT), topic_sys_flag)
+        self._expect_room(config)
         self._put(config, now_ms, state_version)
         return TopicLookup(config, created=True)
 
@@ -198,6 +209,7 @@ class TopicConfigManager:
         known = self._topics.get(topic)
         if known is None:
             known = TopicConfig(topic, queue_nums, queue_nums, perm, topic_sys_flag, is_order)
+            self._expect_room(known)
             self._put(known, now_ms, state_version)
             return TopicLookup(known, created=True)
         if known.order != is_order:
@@ -269,8 +281,32 @@ class TopicConfigManager:
         self._topics[config.topic_name] = config
         self._step_version(now_ms, state_version)
 
+    def _expect_room(self, config: TopicConfig) -> None:
+        """Refuse a topic that exceeds the limits.
+
+        Raises:
+            TableFullError: there are too many topics or queues.
+        """
+        limits, topic = self._limits, config.topic_name
+        expect_room(self._topics, topic, limits.max_topics, "topics")
+        queues = _queues_of(config)
+        if queues > limits.max_queues_per_topic:
+            raise TableFullError(
+                f"{queues} queues in one topic; this node's options allow {limits.max_queues_per_topic}"
+            )
+        if queues > _EVERY_TOPIC_MAY_HAVE:
+            others = sum(_queues_of(other) for name, other in self._topics.items() if name != topic)
+            if others + queues > limits.max_queues:
+                raise TableFullError(
+                    f"{others} queues and {queues} more; this node's options allow {limits.max_queues}"
+                )
+
     def _step_version(self, now_ms: int, state_version: int) -> None:
         self.data_version = self.data_version.next_version(now_ms, state_version)
+
+
+def _queues_of(config: TopicConfig) -> int:
+    return max(config.read_queue_nums, config.write_queue_nums, 0)
 
 
 def _system_topics(cluster: str, broker_name: str) -> tuple[TopicConfig, ...]:

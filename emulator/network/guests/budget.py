@@ -1,0 +1,83 @@
+"""What guests have in use together, against their limits."""
+
+import os
+import resource
+import sys
+from pathlib import Path
+from typing import Protocol
+
+from emulator.spec.guest_limits import GuestLimits
+
+_STATM = Path("/proc/self/statm")
+_MEMORY_CHECK_NS = 1_000_000_000
+
+
+class Holder(Protocol):
+    """A connection that holds bytes of a pool."""
+
+    def close_over_limit(self, detail: str) -> None:
+        """Close it: it holds the most of a pool that is empty."""
+
+
+class Pool:
+    """Bytes that connections hold together.
+
+    Args:
+        bytes_max: limit for all of them.
+        what: the bytes, for people.
+    """
+
+    def __init__(self, bytes_max: int, what: str) -> None:
+        self._bytes_max = bytes_max
+        self._what = what
+        self._held: dict[Holder, int] = {}
+        self.total_bytes = 0
+        """Bytes that are held now."""
+
+    def hold(self, holder: Holder, held_bytes: int) -> None:
+        """Note what a connection holds now; beyond the limit the one that holds the most is closed."""
+        self.total_bytes += held_bytes - self._held.pop(holder, 0)
+        if held_bytes:
+            self._held[holder] = held_bytes
+        while self.total_bytes > self._bytes_max:
+            largest = max(self._held, key=self._held.__getitem__)
+            most = self._held.pop(largest)
+            self.total_bytes -= most
+            largest.close_over_limit(
+                f"closed: guests hold more than {self._bytes_max} bytes of {self._what}, and this one {most} of them"
+            )
+
+
+class GuestBudget:
+    """The limits of all guests of a cluster, and what they use."""
+
+    def __init__(self, limits: GuestLimits) -> None:
+        self.limits = limits
+        self.unfinished = Pool(limits.unfinished_bytes, "unfinished frames")
+        self.unsent = Pool(limits.all_unsent_bytes, "frames that they do not read")
+        self._check_due_ns = 0
+        self._memory_bytes = 0
+
+    def refusal(self, now_ns: int) -> str | None:
+        """Why no request of a guest is served now; None: they are served.
+
+        Args:
+            now_ns: the memory is looked at once a second.
+        """
+        if now_ns >= self._check_due_ns:
+            self._check_due_ns = now_ns + _MEMORY_CHECK_NS
+            self._memory_bytes = memory_in_use()
+        if self._memory_bytes <= self.limits.memory_bytes:
+            return None
+        return (
+            f"the emulator uses {self._memory_bytes} bytes of memory; "
+            f"with more than {self.limits.memory_bytes} (guest_limits.memory_bytes) it serves no guest"
+        )
+
+
+def memory_in_use() -> int:
+    """Bytes of memory of this process; where the system does not tell, the most that it ever had."""
+    try:
+        return int(_STATM.read_text("ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)

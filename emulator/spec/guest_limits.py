@@ -1,0 +1,33 @@
+"""What guests may use of the process in which all nodes run."""
+
+import attrs
+
+from nodes.fields import whole
+
+_MIB = 1024 * 1024
+
+
+@attrs.frozen
+class GuestLimits:
+    """Limits of guests; what exceeds one is answered with SYSTEM_BUSY, or its connection is closed.
+
+    Real nodes have processes of their own, so a program that harms one of them harms no other. How much the tables of
+    a node hold is limited by its own options: `nodes.config.tables`.
+    """
+
+    connections: int = whole(1_000, least=1)
+    """Connections of one guest to one port; of further ones the silent ones are closed, or the new one."""
+    silent_ms: int = whole(120_000, unit="milliseconds", least=1)
+    """How long a connection may stay open without any byte; as RocketMQ's `serverChannelMaxIdleTimeSeconds`."""
+    requests: int = whole(1_000, least=1)
+    """Unanswered requests of one connection; further ones are answered SYSTEM_BUSY."""
+    frames_per_turn: int = whole(64, least=1)
+    """Frames that one connection delivers before the others have their turn."""
+    unfinished_bytes: int = whole(64 * _MIB, least=1)
+    """Bytes of frames that have not arrived completely, of all connections; beyond that the largest is closed."""
+    unsent_bytes: int = whole(16 * _MIB, least=1)
+    """Bytes that wait for a guest that does not read; beyond that its connection is closed."""
+    all_unsent_bytes: int = whole(128 * _MIB, least=1)
+    """The same for all connections; beyond that the one with the most is closed."""
+    memory_bytes: int = whole(2_048 * _MIB, least=1)
+    """Memory of the whole process; while it has more, requests of guests are answered SYSTEM_BUSY."""

@@ -1,0 +1,25 @@
+"""The limits of a node's tables, which RocketMQ does not have."""
+
+import attrs
+
+from nodes.config.options import Config, count, name_options
+
+MAX_GROUPS = 100_000
+MAX_QUEUES = 1_000_000
+
+
+@attrs.frozen(slots=False, kw_only=True, field_transformer=name_options)
+class TableConfig(Config):
+    """Most entries of a node's tables; no options of RocketMQ.
+
+    RocketMQ's tables grow until the process has no memory left. An emulated node shares its process with all others, so
+    it refuses a request that would fill a table further with SYSTEM_BUSY.
+    """
+
+    max_topics: int = count(100_000, least=1)
+    max_queues_per_topic: int = count(10_000, least=1)
+    """Read queues, and write queues, of one topic. Some answers about a topic have an entry for each."""
+    max_queues: int = count(MAX_QUEUES, least=1)
+    """Queues of all topics together; also the most offsets and order locks of one group."""
+    max_groups: int = count(MAX_GROUPS, least=1)
+    """Consumer groups, producer groups, and configurations of groups, of each kind."""
