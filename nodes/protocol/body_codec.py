@@ -16,7 +16,7 @@ import msgpack
 from cattrs import Converter
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
 
-from nodes.protocol.errors import ProtocolError
+from nodes.protocol.errors import ProtocolError, UnreadableBody
 from nodes.protocol.model import Message, MessageQueue
 from nodes.protocol.widths import INT32_MAX, INT32_MIN, INT64_MAX, Int32, checked, limits, without_none, without_width
 from nodes.protocol.wire_names import wire_name
@@ -73,6 +73,8 @@ def _decode(cls: type[T], raw: bytes | None) -> T:
     try:
         return from_plain(msgpack.unpackb(raw or b""), cls)  # type: ignore[no-any-return]
     except (ValueError, KeyError, TypeError, AttributeError, msgpack.UnpackException, RecursionError) as error:
+        if isinstance(raw, UnreadableBody):
+            raise ProtocolError(raw.reason) from error
         raise ProtocolError(
             f"body of {len(raw or b'')} bytes is no {cls.__name__}: {error!r}; the peer speaks another version?"
         ) from error

@@ -1,11 +1,23 @@
 """Errors of requests."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
 
 class ProtocolError(Exception):
     """The bytes of a peer do not match their request code."""
+
+
+class UnreadableBody(bytes):
+    """A body that a codec could not convert, as it arrived; whoever decodes it gets the reason."""
+
+    reason: str
+
+    def __new__(cls, body: bytes, reason: str) -> Self:
+        """The body, and why it cannot be read."""
+        made = super().__new__(cls, body)
+        made.reason = reason
+        return made
 
 
 class TableFullError(Exception):

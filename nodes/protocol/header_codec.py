@@ -45,7 +45,8 @@ def decode_header(cls: type[T], texts: Mapping[str, str]) -> T:
         The header; a missing field is None where the field may be None, else "", 0 or False.
 
     Raises:
-        ProtocolError: a number is malformed, in a field that may not be None or in one of the headers (`FAST_CODES`)
+        ProtocolError: a number is missing in one of the headers whose handlers read every number (`NULLS_FAIL`); or
+            a number is malformed, in a field that may not be None or in one of the headers (`FAST_CODES`)
             that RocketMQ reads field by field. (RocketMQ fails a step later, when its handler reads the number.)
 
     Mirrors:
@@ -130,6 +131,8 @@ def _decode_damaged_header(cls: type[T], texts: Mapping[str, str]) -> T:
     for field in attrs.fields(cls):  # type: ignore[arg-type]
         kind, optional = _kind(cls, field)
         text = texts.get(wire_name(cls, field))
+        if text is None and not optional and kind in (int, Int32) and getattr(cls, "NULLS_FAIL", False):
+            raise ProtocolError(f"{wire_name(cls, field)} is missing")
         try:
             values[field.name] = _DECODERS[kind](text) if text is not None else None
         except ValueError:

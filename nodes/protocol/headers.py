@@ -33,6 +33,8 @@ class EmptyHeader:
 class SendMessageRequestHeader:
     """Header of SEND_MESSAGE (10); the frame's body is the message body itself."""
 
+    NULLS_FAIL: ClassVar[bool] = True
+
     producer_group: str
     topic: str
     default_topic: str

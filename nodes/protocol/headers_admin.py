@@ -3,6 +3,8 @@
 The rules of `nodes.protocol.headers` hold.
 """
 
+from typing import ClassVar
+
 import attrs
 
 from nodes.protocol.widths import Int32
@@ -11,6 +13,8 @@ from nodes.protocol.widths import Int32
 @attrs.frozen
 class CreateTopicRequestHeader:
     """Header of UPDATE_AND_CREATE_TOPIC (17)."""
+
+    NULLS_FAIL: ClassVar[bool] = True
 
     topic: str
     default_topic: str

@@ -5,7 +5,6 @@ from itertools import count
 
 import trio
 
-from nodes.protocol.command import Command
 from nodes.protocol.registry import encode_header
 from nodes.wire.body_json import encode_json_body
 from nodes.wire.remoting_command import (
@@ -62,15 +61,24 @@ class Caller:
 
     def say(self, code, header=None, body=None):
         """Sends a request; returns its number."""
-        opaque = next(self._opaques)
         fields = None if header is None else dict(encode_header(header))
-        raw = None if body is None else encode_json_body(body)
-        self._socket.sendall(encode_remoting(request(code, opaque, fields=fields, body=raw)))
+        return self.say_raw(code, fields, None if body is None else encode_json_body(body))
+
+    def say_raw(self, code, fields, body):
+        """Sends a request with these fields and bytes; returns its number."""
+        opaque = next(self._opaques)
+        self._socket.sendall(encode_remoting(request(code, opaque, fields=fields, body=body)))
         return opaque
 
-    def ask(self, code, header=None, body=None) -> Command:
+    def ask(self, code, header=None, body=None) -> RemotingCommand:
         """Sends a request and returns its answer; what comes before it is dropped."""
-        opaque = self.say(code, header, body)
+        return self._answer_to(self.say(code, header, body))
+
+    def ask_raw(self, code, fields, body) -> RemotingCommand:
+        """As `ask`, with these fields and bytes."""
+        return self._answer_to(self.say_raw(code, fields, body))
+
+    def _answer_to(self, opaque):
         while True:
             heard = self._decoder.next()
             if heard is None:

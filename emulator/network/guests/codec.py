@@ -9,7 +9,7 @@ import attrs
 from nodes.cause import NO_CAUSE
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.command import Command, CommandFlag
-from nodes.protocol.errors import ProtocolError
+from nodes.protocol.errors import ProtocolError, UnreadableBody
 from nodes.protocol.message_id import ADDRESS_DIGITS, address_digits, message_id_address
 from nodes.rpc.codec import Decoder, FrameError, encode
 from nodes.wire import body_kinds
@@ -162,8 +162,8 @@ class RemotingCodec:
                 body = body_kinds.response_from_wire(code, frame.body)
             else:
                 body = body_kinds.request_from_wire(code, command.ext_fields, frame.body)
-        except ProtocolError:
-            return command
+        except ProtocolError as error:
+            return command._replace(body=UnreadableBody(frame.body or b"", str(error)))
         return command if body is command.body else command._replace(body=body)
 
     def _answer(self, command: Command) -> Command:

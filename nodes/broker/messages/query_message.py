@@ -35,6 +35,8 @@ class QueryMessage:
 
     def _query_message(self, _channel: Channel, request: Command) -> Command:
         header = decode_header(headers.QueryMessageRequestHeader, request.ext_fields)
+        if header.max_num < 0:  # RocketMQ makes a list of this capacity
+            raise ValueError(f"Illegal Capacity: {header.max_num}")
         store = self._broker.store
         max_num = _DEFAULT_QUERY_MAX_NUM if header.unique_key_query else header.max_num
         offsets = store.index.query_offset(

@@ -1,0 +1,175 @@
+"""Frames that once ended, froze or poisoned a live cluster, sent to `rmqemu up` beside a client that behaves well."""
+
+import json
+import re
+import signal
+import socket
+import struct
+
+import pytest
+
+from emulator.trace.run_directory import open_run
+from network.hostile_requests import HOSTILE, PULL, SEND_V2, heartbeat
+from nodes.protocol.command import Command
+from nodes.rpc.codec import GREETING, Decoder, encode
+from nodes.wire.message_binary import decode_messages
+from support.remoting_program import Caller
+from support.rmqemu_process import started
+
+CLUSTER = """
+[scenario]
+name = "hostile"
+run_for_s = 600
+
+[network]
+delay_ms = 0
+
+[guest_limits]
+unfinished_bytes = 8_000_000
+
+[nameserver]
+count = 1
+
+[[broker]]
+name = "b"
+"""
+BROKER = 10_911
+
+
+class WellBehaved:
+    """A client beside the others: it sends to a queue of its own, and consumes what it sent."""
+
+    def __init__(self, ip):
+        self._caller = Caller(ip, BROKER)
+        self._offset = 0
+        joined = self._caller.ask_raw(34, {}, heartbeat(1, "good").replace('"T"', '"good"').encode())
+        assert joined.code == 0
+
+    def notices_nothing(self):
+        sent = self._caller.ask_raw(310, SEND_V2 | {"b": "good"}, b"hello")
+        assert (sent.code, sent.ext_fields["queueOffset"]) == (0, str(self._offset))
+        asked = PULL | {"consumerGroup": "good", "topic": "good", "queueOffset": str(self._offset)}
+        pulled = self._caller.ask_raw(11, asked, b"")
+        assert [message.body for message in decode_messages(pulled.body)] == [b"hello"]
+        self._offset += 1
+
+
+class Played:
+    """The cluster while the tests of this file send to it, then what it left."""
+
+    def __init__(self, folder):
+        (folder / "cluster.toml").write_text(CLUSTER)
+        self.process = started("up", "cluster.toml", cwd=folder)
+        lines = []
+        while not (lines and lines[-1].startswith("namesrvAddr=")):
+            lines.append(self.process.stdout.readline())
+        nameserver = lines[-1].strip().removeprefix("namesrvAddr=").rpartition(":")[0]
+        cluster = Caller(nameserver, 9_876).ask_raw(106, {}, b"").body.decode()
+        self.ip = re.search(r'"(127[.\d]+):10911"', cluster)[1]
+        self.good = WellBehaved(self.ip)
+        self.run = next((folder / "runs").iterdir())
+
+    def end(self):
+        """End the run; returns its exit status, its rows about malformed frames, and its log."""
+        self.process.send_signal(signal.SIGINT)
+        _, said = self.process.communicate(timeout=30)
+        assert "Traceback" not in said
+        return self.process.returncode
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory):
+    cluster = Played(tmp_path_factory.mktemp("hostile"))
+    yield cluster
+    if cluster.process.poll() is None:
+        cluster.process.kill()
+
+
+@pytest.mark.parametrize("hostile", HOSTILE, ids=lambda hostile: hostile.name)
+def test_a_request_is_answered_as_the_real_broker_answers_it(played, hostile):
+    answer = Caller(played.ip, BROKER).ask_raw(hostile.code, hostile.fields, hostile.body.encode())
+
+    assert answer.code == (hostile.real if hostile.ours is None else hostile.ours), answer.remark
+    assert len(answer.remark or "") <= 1_000
+    played.good.notices_nothing()
+
+
+def framed(header: bytes, body: bytes = b"") -> bytes:
+    return struct.pack(">II", 4 + len(header) + len(body), len(header)) + header + body
+
+
+NO_FRAMES = {
+    "a header of comments": framed(b"{/*:1,/*:1}"),
+    "a header of very many comments": framed(b"{" + b"/*:1," * 200_000 + b"}"),
+    "a header with numbers of 10^30": framed(b'{"code":%d,"opaque":1}' % 10**30),
+    "a header that nests": framed(b'{"extFields":' * 5_000),
+    "a header with a list as key": framed(b"{{a:[1]}:2}"),
+    "a code of infinity": framed(b'{"code":1e999,"opaque":1}'),
+    "fields that are a list": framed(b'{"code":11,"extFields":[]}'),
+    "msgpack: not a command": GREETING + b"\x00\x00\x00\x01\xc0",
+    "msgpack: an opaque of 2^63": GREETING + encode(Command(11, 0, 2**63)),
+    "msgpack: nested fields": GREETING + b"\x00\x00\x07\xd0" + b"\x91" * 2_000,
+}
+
+
+@pytest.mark.parametrize("frame", NO_FRAMES.values(), ids=NO_FRAMES.keys())
+def test_what_is_no_frame_ends_its_connection_alone(played, frame):
+    with socket.create_connection((played.ip, BROKER), 10) as wire:
+        wire.sendall(frame)
+        assert wire.recv(1) == b""
+    played.good.notices_nothing()
+
+
+def test_a_number_beyond_64_bits_in_msgpack_is_refused(played):
+    """A lock of queue 2^63 + 5 was granted, and its row ended the run."""
+    queue = {"topic": "T", "brokerName": "b", "queueId": 2**63 + 5}
+    body = __import__("msgpack").packb(
+        {"consumerGroup": "g", "clientId": "c", "onlyThisBroker": True, "mqSet": [queue]}
+    )
+    with socket.create_connection((played.ip, BROKER), 10) as wire:
+        wire.sendall(GREETING + encode(Command(41, 0, 1, body=body)))
+        decoder = Decoder()
+        while not (answers := decoder.feed(wire.recv(65_536))):
+            pass
+    assert answers[0].code == 1
+    assert "does not fit into 32 bits" in answers[0].remark
+    played.good.notices_nothing()
+
+
+def test_unfinished_frames_share_a_budget(played):
+    """50 halves of frames of 15 MiB were 866 MB; now the largest is closed when all together exceed the limit."""
+    half = struct.pack(">II", 15_000_000, 100) + b"x" * 3_000_000
+    wires = [socket.create_connection((played.ip, BROKER), 10) for _ in range(4)]
+    for wire in wires:
+        wire.sendall(half)
+    assert any(_has_ended(wire) for wire in wires)
+    played.good.notices_nothing()
+    for wire in wires:
+        wire.close()
+
+
+def _has_ended(wire):
+    wire.settimeout(2)
+    try:
+        return wire.recv(1) == b""
+    except ConnectionResetError:
+        return True
+    except TimeoutError:
+        return False
+
+
+def test_at_the_end_the_run_is_whole_and_says_what_was_malformed(played):
+    """Runs last: it ends the cluster."""
+    played.good.notices_nothing()
+    assert played.end() == 0
+    run = open_run(played.run)
+    log = [json.loads(line) for line in (played.run / "log.jsonl").read_text().splitlines()]
+    assert [line for line in log if line["level"] == "error"] == []
+    assert run.manifest["crashes"] == []
+    from emulator.trace.run_directory import table_rows
+    from emulator.trace.schema import RPC
+
+    malformed = [row["detail"].partition(": ")[2] for row in table_rows(run.path, RPC) if row["event"] == "malformed"]
+    assert len(malformed) >= len(NO_FRAMES) + 1
+    assert all(len(detail) <= 300 for detail in malformed)
+    assert any("unfinished frames" in detail for detail in malformed)
