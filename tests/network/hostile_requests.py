@@ -25,7 +25,6 @@ SEND_BACK = {"offset": "0", "group": "g", "delayLevel": "0", "originMsgId": "x",
 END = {"producerGroup": "pg", "commitOrRollback": "8", "fromTransactionCheck": "false", "msgId": "x"}
 KEYS = {"topic": "T", "key": "k", "beginTimestamp": "0", "endTimestamp": str(LONG_MAX)}
 
-BODY_MAX = "the body's limit is RocketMQ's 4 MiB"
 WRAPS = "its library reads some numbers beyond 64 bits, and wraps them"
 
 
@@ -93,7 +92,7 @@ HOSTILE = (
     Hostile("pull, queue +0", 11, PULL | {"queueId": "+0"}, real=24),
     Hostile("pull, a blank before the queue", 11, PULL | {"queueId": " 0"}, real=1),
     Hostile("pull, offset 0_0", 11, PULL | {"queueOffset": "0_0"}, real=1),
-    Hostile("pull, digits of another script", 11, PULL | {"queueId": "٠"}, real=24),
+    Hostile("pull, digits of another script", 11, PULL | {"queueId": "\N{ARABIC-INDIC DIGIT ZERO}"}, real=24),
     Hostile("lock, queue 10^30", 41, {}, lock(BIG), 1),
     Hostile("lock, queue 2^63+5", 41, {}, lock(2**63 + 5), 1),
     Hostile("lock, queue 2^31", 41, {}, lock(2**31), 1),

@@ -101,7 +101,14 @@ def test_what_integer_parse_int_refuses_is_no_number_of_32_bits(text):
 
 
 def test_what_java_reads_is_a_number():
-    assert list(map(int32_of, ("2147483647", "-2147483648", "+7", "007", "٣"))) == [INT32_MAX, INT32_MIN, 7, 7, 3]
+    of_another_script = "\N{ARABIC-INDIC DIGIT THREE}"
+    assert [int32_of(text) for text in ("2147483647", "-2147483648", "+7", "007", of_another_script)] == [
+        INT32_MAX,
+        INT32_MIN,
+        7,
+        7,
+        3,
+    ]
     assert list(map(int64_of, ("9223372036854775807", "-9223372036854775808"))) == [INT64_MAX, INT64_MIN]
     with pytest.raises(ValueError, match="64 bits"):
         int64_of("9223372036854775808")
