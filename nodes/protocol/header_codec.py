@@ -138,7 +138,7 @@ def _decode_damaged_header(cls: type[T], texts: Mapping[str, str]) -> T:
         except ValueError:
             if not optional or getattr(cls, "FAST_CODES", False):
                 shown = (text or "")[:_SHOWN_CHARS]
-                raise ProtocolError(f'{wire_name(cls, field)}: For input string: "{shown}"') from None
+                raise ProtocolError(f'For input string: "{shown}"') from None
             values[field.name] = None
         if values[field.name] is None and not optional:
             values[field.name] = kind() if text is not None or field.default is attrs.NOTHING else field.default

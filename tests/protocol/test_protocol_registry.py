@@ -60,7 +60,9 @@ def test_every_body_survives_the_wire(cls):
     survives()
 
 
-@pytest.mark.parametrize("cls", [cls for cls in HEADERS if attrs.fields(cls)], ids=names)
+@pytest.mark.parametrize(
+    "cls", [cls for cls in HEADERS if attrs.fields(cls) and not hasattr(cls, "NULLS_FAIL")], ids=names
+)
 def test_a_header_without_any_field_decodes_to_something(cls):
     header = decode_header(cls, {})
     hints = get_type_hints(cls)
@@ -90,7 +92,7 @@ def test_a_malformed_number_that_may_be_missing_is_none_and_spares_the_other_fie
 
 
 def test_a_malformed_number_that_a_handler_needs_is_refused():
-    with pytest.raises(ProtocolError, match='queueId: For input string: ""'):
+    with pytest.raises(ProtocolError, match='For input string: ""'):
         decode_header(headers.SearchOffsetRequestHeader, {"topic": "t", "queueId": "", "timestamp": "7"})
 
 
