@@ -25,6 +25,18 @@ _SHOWN_CHARS = 80
 """Of a text in an error."""
 
 
+class NeededNumberError(ProtocolError):
+    """A number that every handler of the header reads is missing or malformed.
+
+    RocketMQ decodes it to null, and its handler fails. Here no handler is called: it might keep a part before it fails.
+    """
+
+    def __init__(self, problem: str, header: object) -> None:
+        super().__init__(problem)
+        self.header = header
+        """As RocketMQ decodes it, with 0 for null."""
+
+
 def encode_header(header: Any) -> dict[str, str]:
     """The texts of a header under RocketMQ's names; fields that are None are omitted."""
     cls = header.__class__
@@ -45,9 +57,9 @@ def decode_header(cls: type[T], texts: Mapping[str, str]) -> T:
         The header; a missing field is None where the field may be None, else "", 0 or False.
 
     Raises:
-        ProtocolError: a number is missing in one of the headers whose handlers read every number (`NULLS_FAIL`); or
-            a number is malformed, in a field that may not be None or in one of the headers (`FAST_CODES`)
-            that RocketMQ reads field by field. (RocketMQ fails a step later, when its handler reads the number.)
+        ProtocolError: a number is malformed in one of the headers (`FAST_CODES`) that RocketMQ reads field by field.
+        NeededNumberError: a number is malformed in a field that may not be None, or missing in one of the headers
+            whose handlers read every number (`NULLS_FAIL`).
 
     Mirrors:
         `org.apache.rocketmq.remoting.protocol.RemotingCommand#decodeCommandCustomHeader`.
@@ -128,18 +140,25 @@ def _header_decoder(cls: type) -> Callable[[Any, Any], Any]:
 
 def _decode_damaged_header(cls: type[T], texts: Mapping[str, str]) -> T:
     values: dict[str, Any] = {}
+    problem = ""
     for field in attrs.fields(cls):  # type: ignore[arg-type]
         kind, optional = _kind(cls, field)
-        text = texts.get(wire_name(cls, field))
-        if text is None and not optional and kind in (int, Int32) and getattr(cls, "NULLS_FAIL", False):
-            raise ProtocolError(f"{wire_name(cls, field)} is missing")
+        name = wire_name(cls, field)
+        text = texts.get(name)
+        is_needed = kind in (int, Int32) and not optional
+        if text is None and is_needed and getattr(cls, "NULLS_FAIL", False):
+            problem = problem or f"{name} is missing"
         try:
             values[field.name] = _DECODERS[kind](text) if text is not None else None
         except ValueError:
-            if not optional or getattr(cls, "FAST_CODES", False):
-                shown = (text or "")[:_SHOWN_CHARS]
-                raise ProtocolError(f'For input string: "{shown}"') from None
+            malformed = f'For input string: "{(text or "")[:_SHOWN_CHARS]}"'
+            if getattr(cls, "FAST_CODES", False):
+                raise ProtocolError(malformed) from None
+            problem = problem or (malformed if is_needed else "")
             values[field.name] = None
         if values[field.name] is None and not optional:
             values[field.name] = kind() if text is not None or field.default is attrs.NOTHING else field.default
-    return cls(**values)
+    header = cls(**values)
+    if problem:
+        raise NeededNumberError(problem, header)
+    return header

@@ -101,8 +101,6 @@ EXCEPTED: dict[tuple[str, str], str] = {
     ("producer_select", "producer_select/edge/unknown-broker"): "pickOneAtLeast: nobody calls it in 5.3.3 either",
     ("rebalance_push", "rebalance_push/edge/defaults"): "some are options of pops, which are not emulated",
     ("wire_command", "wire_command/edge/versions"): "names of versions are for people; on the wire they are numbers",
-    ("wire_header", "wire_header/edge/decode/1"): "a number that its handler needs is refused a step earlier",
-    ("wire_header", "wire_header/edge/decode/5"): "a number that its handler needs is refused a step earlier",
     ("wire_header", "wire_header/EndTransactionRequestHeader"): "one without a decision is refused by its handler",
     ("route", "route/edge/clone"): "our routes are frozen: no copy shares what anybody could change",
 }

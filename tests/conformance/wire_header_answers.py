@@ -11,15 +11,16 @@ import attrs
 
 import nodes.protocol
 from nodes.protocol.errors import ProtocolError
-from nodes.protocol.header_codec import decode_header, encode_header
+from nodes.protocol.header_codec import NeededNumberError, decode_header, encode_header
 from nodes.protocol.headers import BoundaryType
+from nodes.protocol.widths import Int32
 from nodes.protocol.wire_names import wire, wire_name
 
 JAVA_TYPES = {
     "String": str,
-    "Integer": int,
+    "Integer": Int32,
     "Long": int,
-    "int": int,
+    "int": Int32,
     "long": int,
     "Boolean": bool,
     "boolean": bool,
@@ -53,6 +54,8 @@ def wire_header(asked):
     if asked["op"] == "decodeCommandCustomHeader":
         try:
             return {"fields": _shown(decode_header(ours, asked["extFields"]))}
+        except NeededNumberError as error:  # on which the real handler fails
+            return {"fields": _shown(error.header)}
         except ProtocolError as error:
             return {"error": "NumberFormatException", "message": str(error)}
     same_fields = _class_with(asked["fieldTypes"])
