@@ -125,6 +125,8 @@ def run_live(
     except RunInterrupted as interrupted:
         _print_replay_command(interrupted.path)
         raise
+    finally:
+        prompt.close()
     if beside is not None:
         _end_as(beside, left.path)
     _print_replay_command(left.path)
@@ -145,14 +147,8 @@ class _EventPrinter:
     def show(self, table: Table, row: Row) -> None:
         """Print a row; a `RowListener`."""
         line = self._lines.line(table, row)
-        if line is None:
-            return
-        try:
+        if line is not None:
             self._prompt.print_above(line)
-        except BrokenPipeError:
-            # The reader has gone (`| head`): end the run like Ctrl-C, instead of crashing the recording node.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            signal.raise_signal(signal.SIGINT)
 
 
 def _end_on_signals() -> None:

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from emulator.console.line_printer import LinePrinter
 from emulator.console.looking import ALL, matrix_of, shared_subjects
 from emulator.console.session import Session
 from emulator.console.verb import VerbError, split
@@ -40,6 +41,7 @@ class Prompt:
 
     def __init__(self, *, interactive: bool) -> None:
         self._interactive = interactive
+        self._printer = LinePrinter()
 
     @classmethod
     def of_this_terminal(cls) -> "Prompt":
@@ -52,7 +54,11 @@ class Prompt:
 
     def print_above(self, line: str) -> None:
         """Print a line; the prompt stays below it."""
-        typer.echo(line)
+        self._printer.print(line)
+
+    def close(self) -> None:
+        """Print the lines that wait; gives up soon if nobody reads them."""
+        self._printer.close()
 
     async def _take_verbs(self, session: Session) -> None:
         from prompt_toolkit.patch_stdout import patch_stdout  # noqa: PLC0415 - only a terminal needs it

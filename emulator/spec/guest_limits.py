@@ -21,8 +21,12 @@ class GuestLimits:
     """How long a connection may stay open without any byte; as RocketMQ's `serverChannelMaxIdleTimeSeconds`."""
     requests: int = whole(1_000, least=1)
     """Unanswered requests of one connection; further ones are answered SYSTEM_BUSY."""
-    frames_per_turn: int = whole(64, least=1)
+    frames_per_turn: int = whole(16, least=1)
     """Frames that one connection delivers before the others have their turn."""
+    cpu_percent: int = whole(80, least=1, most=100)
+    """Share of the emulator's time that one connection may take; while it has taken more, nothing is read from it."""
+    cpu_debt_ms: int = whole(200, unit="milliseconds", least=1)
+    """When it has taken this much more than its share, its requests are answered SYSTEM_BUSY."""
     unfinished_bytes: int = whole(64 * _MIB, least=1)
     """Bytes of frames that have not arrived completely, of all connections; beyond that the largest is closed."""
     unsent_bytes: int = whole(16 * _MIB, least=1)

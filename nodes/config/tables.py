@@ -17,8 +17,8 @@ class TableConfig(Config):
     """
 
     max_topics: int = count(100_000, least=1)
-    max_queues_per_topic: int = count(10_000, least=1)
-    """Read queues, and write queues, of one topic. Some answers about a topic have an entry for each."""
+    max_queues_per_topic: int = count(1_024, least=1)
+    """Read queues, and write queues, of one topic. Answers about a topic have an entry for each."""
     max_queues: int = count(MAX_QUEUES, least=1)
     """Queues of all topics together; also the most offsets and order locks of one group."""
     max_groups: int = count(MAX_GROUPS, least=1)

@@ -8,6 +8,7 @@ sends it, and all versions read it.
 import json
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import attrs
@@ -31,9 +32,13 @@ def to_json(value: Any, *, standard: bool = False) -> str:
     Mirrors:
         `org.apache.rocketmq.remoting.protocol.RemotingSerializable#toJson`.
     """
-    if attrs.has(value.__class__):
-        named = {wire_name(value.__class__, field): getattr(value, field.name) for field in attrs.fields(type(value))}
-        value = {name: named[name] for name in sorted(named) if named[name] is not None}
+    # Answers about all queues have many thousands of values, so numbers and objects come first.
+    if value.__class__ is int:
+        return str(value)
+    names = _names(value.__class__)
+    if names is not None:
+        named = ((key, getattr(value, name)) for key, name in names)
+        return "{" + ",".join(key + to_json(item, standard=standard) for key, item in named if item is not None) + "}"
     if isinstance(value, Mapping):
         items = sorted(value.items()) if standard else value.items()
         entries = (f"{_key(key, standard=standard)}:{to_json(item, standard=standard)}" for key, item in items)
@@ -41,6 +46,15 @@ def to_json(value: Any, *, standard: bool = False) -> str:
     if isinstance(value, tuple | list):
         return "[" + ",".join(to_json(item, standard=standard) for item in value) + "]"
     return json.dumps(value, ensure_ascii=standard)
+
+
+@lru_cache(maxsize=1024)
+def _names(cls: type) -> tuple[tuple[str, str], ...] | None:
+    """Of an attrs class the fields in the order of their wire names: `"queueId":`, and the attribute; else None."""
+    if not attrs.has(cls):
+        return None
+    named = sorted((wire_name(cls, field), field.name) for field in attrs.fields(cls))
+    return tuple((f"{json.dumps(key)}:", name) for key, name in named)
 
 
 def reads_standard(version: int, *, accept_standard_json_only: bool | None) -> bool:
@@ -58,7 +72,7 @@ def from_json(text: str) -> Any:
 
 
 def _key(key: Any, *, standard: bool) -> str:
-    if attrs.has(key.__class__):  # an object: newer clients read nothing else there
+    if _names(key.__class__) is not None:  # an object: newer clients read nothing else there
         return to_json(key, standard=standard)
     return str(key) if isinstance(key, int) and not standard else json.dumps(str(key), ensure_ascii=standard)
 

@@ -1,8 +1,5 @@
 """Frames that once ended, froze or poisoned a live cluster, sent to `rmqemu up` beside a client that behaves well."""
 
-import json
-import re
-import signal
 import socket
 import struct
 
@@ -15,8 +12,8 @@ from network.hostile_requests import HOSTILE, PULL, SEND_V2, heartbeat
 from nodes.protocol.command import Command
 from nodes.rpc.codec import GREETING, Decoder, encode
 from nodes.wire.message_binary import decode_messages
+from support.live_cluster import BROKER_PORT, INTERRUPTED, LiveCluster
 from support.remoting_program import Caller
-from support.rmqemu_process import started
 
 CLUSTER = """
 [scenario]
@@ -35,14 +32,13 @@ count = 1
 [[broker]]
 name = "b"
 """
-BROKER = 10_911
 
 
 class WellBehaved:
     """A client beside the others: it sends to a queue of its own, and consumes what it sent."""
 
     def __init__(self, ip):
-        self._caller = Caller(ip, BROKER)
+        self._caller = Caller(ip, BROKER_PORT)
         self._offset = 0
         joined = self._caller.ask_raw(34, {}, heartbeat(1, "good").replace('"T"', '"good"').encode())
         assert joined.code == 0
@@ -56,27 +52,12 @@ class WellBehaved:
         self._offset += 1
 
 
-class Played:
+class Played(LiveCluster):
     """The cluster while the tests of this file send to it, then what it left."""
 
     def __init__(self, folder):
-        (folder / "cluster.toml").write_text(CLUSTER)
-        self.process = started("up", "cluster.toml", cwd=folder)
-        lines = []
-        while not (lines and lines[-1].startswith("namesrvAddr=")):
-            lines.append(self.process.stdout.readline())
-        nameserver = lines[-1].strip().removeprefix("namesrvAddr=").rpartition(":")[0]
-        cluster = Caller(nameserver, 9_876).ask_raw(106, {}, b"").body.decode()
-        self.ip = re.search(r'"(127[.\d]+):10911"', cluster)[1]
-        self.good = WellBehaved(self.ip)
-        self.run = next((folder / "runs").iterdir())
-
-    def end(self):
-        """End the run; returns its exit status."""
-        self.process.send_signal(signal.SIGINT)
-        _, said = self.process.communicate(timeout=30)
-        assert "Traceback" not in said
-        return self.process.returncode
+        super().__init__(folder, CLUSTER)
+        self.good = WellBehaved(self.broker)
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +70,7 @@ def played(tmp_path_factory):
 
 @pytest.mark.parametrize("hostile", HOSTILE, ids=lambda hostile: hostile.name)
 def test_a_request_is_answered_as_the_real_broker_answers_it(played, hostile):
-    answer = Caller(played.ip, BROKER).ask_raw(hostile.code, hostile.fields, hostile.body.encode())
+    answer = Caller(played.broker, BROKER_PORT).ask_raw(hostile.code, hostile.fields, hostile.body.encode())
 
     assert answer.code == (hostile.real if hostile.ours is None else hostile.ours), answer.remark
     assert len(answer.remark or "") <= 1_000
@@ -116,7 +97,7 @@ NO_FRAMES = {
 
 @pytest.mark.parametrize("frame", NO_FRAMES.values(), ids=NO_FRAMES.keys())
 def test_what_is_no_frame_ends_its_connection_alone(played, frame):
-    with socket.create_connection((played.ip, BROKER), 10) as wire:
+    with socket.create_connection((played.broker, BROKER_PORT), 10) as wire:
         wire.sendall(frame)
         assert wire.recv(1) == b""
     played.good.notices_nothing()
@@ -126,7 +107,7 @@ def test_a_number_beyond_64_bits_in_msgpack_is_refused(played):
     """A lock of queue 2^63 + 5 was granted, and its row ended the run."""
     queue = {"topic": "T", "brokerName": "b", "queueId": 2**63 + 5}
     body = msgpack.packb({"consumerGroup": "g", "clientId": "c", "onlyThisBroker": True, "mqSet": [queue]})
-    with socket.create_connection((played.ip, BROKER), 10) as wire:
+    with socket.create_connection((played.broker, BROKER_PORT), 10) as wire:
         wire.sendall(GREETING + encode(Command(41, 0, 1, body=body)))
         decoder = Decoder()
         while not (answers := decoder.feed(wire.recv(65_536))):
@@ -139,7 +120,7 @@ def test_a_number_beyond_64_bits_in_msgpack_is_refused(played):
 def test_unfinished_frames_share_a_budget(played):
     """50 halves of frames of 15 MiB were 866 MB; now the largest is closed when all together exceed the limit."""
     half = struct.pack(">II", 15_000_000, 100) + b"x" * 3_000_000
-    wires = [socket.create_connection((played.ip, BROKER), 10) for _ in range(4)]
+    wires = [socket.create_connection((played.broker, BROKER_PORT), 10) for _ in range(4)]
     for wire in wires:
         wire.sendall(half)
     assert any(_has_ended(wire) for wire in wires)
@@ -161,10 +142,10 @@ def _has_ended(wire):
 def test_at_the_end_the_run_is_whole_and_says_what_was_malformed(played):
     """Runs last: it ends the cluster."""
     played.good.notices_nothing()
-    assert played.end() == 128 + signal.SIGINT
+    assert "Traceback" not in played.end()
+    assert played.process.returncode == INTERRUPTED
     run = open_run(played.run)
-    log = [json.loads(line) for line in (played.run / "log.jsonl").read_text().splitlines()]
-    assert [line for line in log if line["level"] == "error"] == []
+    assert [line for line in played.log() if line["level"] == "error"] == []
     assert run.manifest["crashes"] == []
     malformed = [row["detail"].partition(": ")[2] for row in table_rows(run.path, RPC) if row["event"] == "malformed"]
     assert len(malformed) >= len(NO_FRAMES) + 1

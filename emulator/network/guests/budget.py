@@ -3,6 +3,7 @@
 import os
 import resource
 import sys
+import time
 from pathlib import Path
 from typing import Protocol
 
@@ -46,6 +47,34 @@ class Pool:
             largest.close_over_limit(
                 f"closed: guests hold more than {self._bytes_max} bytes of {self._what}, and this one {most} of them"
             )
+
+
+class CpuAccount:
+    """The CPU time that one connection has taken beyond its share.
+
+    Guests live in real time, and so does this account.
+
+    Args:
+        share: of a core that it may take, above 0 and at most 1.
+    """
+
+    def __init__(self, share: float) -> None:
+        self._share = share
+        self._owed_s = 0.0
+        self._as_of_s = time.perf_counter()
+
+    def charge(self, began_s: float) -> None:
+        """Note that work for the connection began at this reading of `time.perf_counter`, and ends now."""
+        now_s = time.perf_counter()
+        self._owed_s = self._owed_at(began_s) + (now_s - began_s) * (1 - self._share)
+        self._as_of_s = now_s
+
+    def owed_s(self) -> float:
+        """Seconds of others' time that it has taken and not given back."""
+        return self._owed_at(time.perf_counter())
+
+    def _owed_at(self, now_s: float) -> float:
+        return max(0.0, self._owed_s - max(0.0, now_s - self._as_of_s) * self._share)
 
 
 class GuestBudget:

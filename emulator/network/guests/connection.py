@@ -3,6 +3,7 @@
 import socket
 from collections.abc import Callable
 from functools import partial
+from time import perf_counter
 from traceback import format_exc
 from typing import Protocol
 
@@ -11,10 +12,11 @@ import trio
 from emulator.base.text import shortened
 from emulator.network.endpoint import Endpoint, Listener, Peer
 from emulator.network.fabric import Fabric
+from emulator.network.guests.budget import CpuAccount
 from emulator.network.guests.codec import EmulatorCodec, GuestAddresses, GuestCodec, RemotingCodec
 from emulator.network.guests.hosts import GuestHost
 from emulator.network.guests.watch import WATCHED_FRAMES, WATCHED_REQUESTS
-from emulator.time.timeline import Owner
+from emulator.time.timeline import Owner, wait_until
 from faults.link import ProcessStage
 from nodes.cause import NO_CAUSE
 from nodes.host import Channel, ChannelHandler, Logger
@@ -25,6 +27,8 @@ from nodes.wire.remoting_command import FIRST_BYTE
 
 _CHUNK_BYTES = 64 * 1024
 _DETAIL_CHARS_MAX = 300
+_OWED_S_MAX = 0.01
+"""A debt that is too small to wait for."""
 _LOOKS = (
     (b"\x01\x00\x00", "a frame of RocketMQ's of more than 16 MiB"),
     (b"\x16", "TLS"),
@@ -85,6 +89,8 @@ class Guest(Peer, ChannelHandler):
         self._has_spoken = has_spoken
         self._watch = fabric.watch_guest(self.node, listener)
         self._budget = fabric.guest_budget
+        self.cpu = CpuAccount(self._budget.limits.cpu_percent / 100)
+        """Time that its frames and the answers to them took."""
         self._codec: GuestCodec = EmulatorCodec()
         self._end: Endpoint | None = None
         self._unsent = bytearray()
@@ -194,7 +200,9 @@ class Guest(Peer, ChannelHandler):
         fabric, process = self._fabric, self._process
         number = fabric.next_connection()
         end = Endpoint(fabric, number, self, self, process.ip, fabric.link(self.node, process.node))
-        node_end = _NodeEnd(fabric, number, process, self._handler, self.address, fabric.link(process.node, self.node))
+        node_end = _NodeEnd(
+            fabric, number, process, self._handler, self.cpu, self.address, fabric.link(process.node, self.node)
+        )
         end.peer, node_end.peer = node_end, end
         self.endpoints[end] = None
         process.endpoints[node_end] = None
@@ -204,16 +212,28 @@ class Guest(Peer, ChannelHandler):
 
     async def _deliver(self, end: Endpoint, chunk: bytes) -> bool:
         """Send the complete frames to the node; returns whether to read on."""
+        began_s = perf_counter()
         try:
             for number, command in enumerate(self._codec.decode(chunk), start=1):
                 end.send(self._watch.on_request(command) if command.code in WATCHED_REQUESTS else command)
                 if number % self._budget.limits.frames_per_turn == 0:
-                    await trio.lowlevel.checkpoint()
+                    self.cpu.charge(began_s)
+                    await self._give_way()
+                    began_s = perf_counter()
         except Exception as error:  # noqa: BLE001 - whatever bytes from outside raise harms their connection alone
             self._malformed(self._told("a frame cannot be read", error))
             return False
+        self.cpu.charge(began_s)
+        await self._give_way()
         self._budget.unfinished.hold(self, self._codec.unfinished_bytes)
         return not end.closed
+
+    async def _give_way(self) -> None:
+        """Let the others go on, for longer if this connection has taken more than its share."""
+        await trio.lowlevel.checkpoint()
+        while (owed_s := self.cpu.owed_s()) > _OWED_S_MAX:
+            timeline = self._fabric.timeline
+            await wait_until(timeline, timeline.now_ns + int(owed_s * 1e9))
 
     def _told(self, what: str, error: Exception) -> str:
         """An error as the detail of a row; one that is no fault of the guest is a bug, and logged."""
@@ -244,6 +264,7 @@ class Guest(Peer, ChannelHandler):
         if len(self._unsent) > self._budget.limits.unsent_bytes:
             self.close_over_limit(f"cut off: it has not read {len(self._unsent)} bytes")
             return
+        began_s = perf_counter()
         try:
             if (command.request_code or command.code) in WATCHED_FRAMES:
                 self._watch.on_frame(command)
@@ -251,6 +272,7 @@ class Guest(Peer, ChannelHandler):
         except Exception as error:  # noqa: BLE001 - as in `_deliver`
             self.close_over_limit(f"an answer cannot be sent: {self._told('it cannot be encoded', error)}")
             return
+        self.cpu.charge(began_s)
         if not self._unsent:  # else a flush or a drain is pending already
             self._fabric.hub.flushes.append(self._flush_turn)
         self._unsent += frame
@@ -300,11 +322,14 @@ class Guest(Peer, ChannelHandler):
 class _NodeEnd(Endpoint, ChannelHandler):
     """The node's end of a guest's connection; answers SYSTEM_BUSY when a limit is reached."""
 
-    __slots__ = ("_budget", "_node_handler", "_open")
+    __slots__ = ("_budget", "_cpu", "_node_handler", "_open")
 
-    def __init__(self, fabric: Fabric, number: int, process: Peer, handler: ChannelHandler, *rest: object) -> None:
+    def __init__(
+        self, fabric: Fabric, number: int, process: Peer, handler: ChannelHandler, cpu: CpuAccount, *rest: object
+    ) -> None:
         super().__init__(fabric, number, process, self, *rest)  # type: ignore[arg-type]
         self._node_handler = handler
+        self._cpu = cpu
         self._budget = fabric.guest_budget
         self._open: dict[int, None] = {}
 
@@ -318,12 +343,16 @@ class _NodeEnd(Endpoint, ChannelHandler):
                 super().send(command.answer(ResponseCode.SYSTEM_BUSY, refusal))
                 return
             self._open[command.opaque] = None
+        began_s = perf_counter()
         self._node_handler.on_command(channel, command)
+        self._cpu.charge(began_s)
 
     def _refusal(self) -> str | None:
         requests_max = self._budget.limits.requests
         if len(self._open) >= requests_max:
             return f"more than {requests_max} requests of this connection wait for their answers"
+        if self._cpu.owed_s() * 1_000 > self._budget.limits.cpu_debt_ms:
+            return f"the requests of this connection take more than {self._budget.limits.cpu_percent} % of the CPU"
         return self._budget.refusal(self.network.timeline.now_ns)
 
     def on_close(self, channel: Channel) -> None:

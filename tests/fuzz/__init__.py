@@ -1,0 +1,1 @@
+"""Fuzzers: frames from outside, and random scenarios. Everything comes from a seed."""
