@@ -36,7 +36,9 @@ class Disk(Protocol):
     A file has the content of the last write; power loss removes writes that were not synced.
     """
 
-    def write(self, name: str, content: bytes, *, sync: bool = True) -> None: ...
+    def write(self, name: str, content: bytes | Callable[[], bytes], *, sync: bool = True) -> None:
+        """Replace a file; a content that is a function is called when the file is read for the first time."""
+
     def read(self, name: str) -> bytes | None:
         """Content of the file, None where there is none."""
 

@@ -80,21 +80,24 @@ class GuestClient:
 
     def heartbeat(self, data: HeartbeatData) -> None:
         """Process a heartbeat; groups that are missing in it are kept until the client unregisters."""
-        before = (tuple(self._groups), self._source.role)
+        role, joined = self._source.role, []
         self.has_left = False
         self._producer_groups |= dict.fromkeys(producer.group_name for producer in data.producer_data_set)
         for consumer in data.consumer_data_set:
             known = self._groups.get(consumer.group_name)
             # A V2 heartbeat leaves out the subscriptions that the broker knows already.
             topics = known.topics if known is not None and data.without_sub else _topics(consumer)
+            if known is None:
+                joined.append(consumer.group_name)
             self._groups[consumer.group_name] = _Group(_divides_queues(consumer), topics)
         self._source.role = CONSUMER if self._groups else self._source.role
         if not self._has_started:
             self._has_started = True
             self._write(Lifecycle(LifecycleEvent.STARTED, self.client_id))
-            before = ((), "")
-        if before != (tuple(self._groups), self._source.role):
-            self._write(Lifecycle(LifecycleEvent.READY, ",".join(self._groups)))
+            role = ""
+        if joined or role != self._source.role:
+            # Only the new groups: a client may join thousands, one after the other.
+            self._write(Lifecycle(LifecycleEvent.READY, ",".join(joined)))
 
     def unregister(self, producer_group: str | None, consumer_group: str | None) -> None:
         """Process an unregistration; it is sent to each broker, and the first one counts."""

@@ -1,9 +1,13 @@
 """The disk of an emulated machine: it survives a kill; a power loss takes unsynced writes."""
 
+from collections.abc import Callable
+
 from emulator.base.hits import Hits
 from emulator.time.timeline import Timeline
 
 _NS_PER_MS = 1_000_000
+Content = bytes | Callable[[], bytes]
+"""Content of a file, or a function that returns it, always the same."""
 
 
 class EmulatedDisk:
@@ -16,9 +20,9 @@ class EmulatedDisk:
     def __init__(self, timeline: Timeline, hits: Hits) -> None:
         self._timeline = timeline
         self._hits = hits
-        self._written: dict[str, bytes] = {}
-        self._synced: dict[str, bytes] = {}
-        self._cached: dict[str, bytes] = {}
+        self._written: dict[str, Content] = {}
+        self._synced: dict[str, Content] = {}
+        self._cached: dict[str, Content] = {}
         """Files acknowledged as synced that are not on the disk."""
         self._slow: dict[str, int] = {}
         """Mapping fault id -> ms per flush."""
@@ -28,8 +32,12 @@ class EmulatedDisk:
         self._idle_at_ns = 0
         """End of the flush after it, which contains all writes until then, in ns."""
 
-    def write(self, name: str, content: bytes, *, sync: bool = True) -> None:
-        """Replace a file; without `sync` it survives a kill, but not a power loss."""
+    def write(self, name: str, content: Content, *, sync: bool = True) -> None:
+        """Replace a file; without `sync` it survives a kill, but not a power loss.
+
+        A content that is a function is called when the file is read for the first time: big tables are written whole
+        with each change, and rarely read.
+        """
         self._written[name] = content
         if self._slow:
             self._queue()
@@ -54,7 +62,14 @@ class EmulatedDisk:
 
     def read(self, name: str) -> bytes | None:
         """Content of a file; None if it does not exist."""
-        return self._written.get(name)
+        content = self._written.get(name)
+        if content is None or isinstance(content, bytes):
+            return content
+        encoded = content()
+        for files in (self._written, self._synced, self._cached):
+            if files.get(name) is content:
+                files[name] = encoded
+        return encoded
 
     def busy_ms(self) -> float:
         """Time in ms until all writes are on the disk."""

@@ -10,6 +10,7 @@ Mirrors:
 """
 
 from collections.abc import Iterable
+from functools import partial
 
 from nodes.broker.context import BrokerContext
 from nodes.broker.tables.delay_offsets import TimerCheckPoint, encode_delay_offsets
@@ -29,12 +30,12 @@ TIMER_CHECK_POINT_FILE = "timercheckpoint"
 
 def persist_topics(broker: BrokerContext) -> None:
     """Write all topics."""
-    broker.host.disk.write(TOPIC_FILE, broker.topics.encode())
+    broker.host.disk.write(TOPIC_FILE, partial(encode_body, broker.topics.wrapper()))
 
 
 def persist_groups(broker: BrokerContext) -> None:
     """Write all consumer groups."""
-    broker.host.disk.write(GROUP_FILE, broker.groups.encode())
+    broker.host.disk.write(GROUP_FILE, partial(encode_body, broker.groups.wrapper()))
 
 
 def persist_consumer_offsets(broker: BrokerContext) -> None:

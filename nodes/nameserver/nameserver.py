@@ -230,8 +230,13 @@ class Nameserver:
     # --- beliefs ------------------------------------------------------------------
 
     def _believe_group(self, broker_name: str) -> None:
-        """Record changes of a broker name; a registration without changes is cheap."""
+        """Record changes of a broker name; a registration with one change or none is cheap."""
         addrs = dict(self.routes.member_group("", broker_name).broker_addrs)
+        changed = self.routes.take_changed(broker_name)
+        if len(changed) <= 1 and addrs == self._known_groups.get(broker_name, ({}, {}))[0]:
+            for topic in changed:
+                self._believe_queues(broker_name, topic)
+            return
         queues = {t: by_name[broker_name] for t, by_name in self.routes.topics.items() if broker_name in by_name}
         known_addrs, known_queues = self._known_groups.get(broker_name, ({}, {}))
         if addrs == known_addrs and queues == known_queues:
@@ -241,8 +246,23 @@ class Nameserver:
         self._believe(BeliefKind.LIVE_BROKERS, broker_name, members)
         for topic in dict.fromkeys([*known_queues, *queues]):
             if addrs != known_addrs or queues.get(topic) != known_queues.get(topic):
-                route = self.routes.pick_up_topic_route(topic)
-                self._believe(BeliefKind.ROUTE, topic, None if route is None else route_in_brief(route))
+                self._believe_route(topic)
+
+    def _believe_queues(self, broker_name: str, topic: str) -> None:
+        """Record the change of a single topic: many topics are created one by one."""
+        known = self._known_groups.setdefault(broker_name, ({}, {}))[1]
+        data = self.routes.topics.get(topic, {}).get(broker_name)
+        if data == known.get(topic):
+            return
+        if data is None:
+            del known[topic]
+        else:
+            known[topic] = data
+        self._believe_route(topic)
+
+    def _believe_route(self, topic: str) -> None:
+        route = self.routes.pick_up_topic_route(topic)
+        self._believe(BeliefKind.ROUTE, topic, None if route is None else route_in_brief(route))
 
     def _believe(self, kind: BeliefKind, subject: str, value: Json) -> None:
         if self._believed.get((kind, subject)) != value:

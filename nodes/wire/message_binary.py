@@ -35,8 +35,14 @@ def encode_messages(messages: Iterable[Message], shown_host: Callable[[str], str
     Args:
         messages: to encode.
         shown_host: returns the address to write for the `ip:port` of a message's producer or broker.
+
+    Raises:
+        ProtocolError: a host is no address, or topic or properties are longer than their lengths can say.
     """
-    return b"".join(_encode_one(message, shown_host) for message in messages)
+    try:
+        return b"".join(_encode_one(message, shown_host) for message in messages)
+    except (struct.error, ValueError) as error:
+        raise ProtocolError(f"a message cannot be written: {error}") from error
 
 
 def _encode_one(message: Message, shown_host: Callable[[str], str]) -> bytes:

@@ -21,6 +21,8 @@ import attrs
 import typer
 
 from emulator.cli.terminal import progress_bar, tables_console
+from emulator.trace.run_directory import table_rows
+from emulator.trace.schema import RPC
 from fuzz.requests import FRAMINGS, Framing, random_frame
 from network.hostile_requests import PULL, SEND_V2, heartbeat
 from support.live_cluster import BROKER_PORT, INTERRUPTED, NAMESERVER_PORT, LiveCluster
@@ -63,6 +65,7 @@ class GoodClient(threading.Thread):
         super().__init__(daemon=True)
         self.latencies_s: list[float] = []
         self.problem = ""
+        self.address = ""
         self._broker = broker
         self._name = name
         self._over = threading.Event()
@@ -81,6 +84,7 @@ class GoodClient(threading.Thread):
 
     def _consume(self) -> None:
         caller, name, offset = Caller(self._broker, BROKER_PORT), self._name, 0
+        self.address = caller.address
         assert caller.ask_raw(34, {}, heartbeat(1, name).replace('"T"', f'"{name}"').encode()).code == 0
         while not self._over.wait(_PAUSE_S):
             began = time.perf_counter()
@@ -232,39 +236,49 @@ def harmful(frames: list[bytes]) -> list[bytes]:
 
 _FramesOption = Annotated[int, typer.Option("--frames", help="Frames to send.")]
 _SeedOption = Annotated[int, typer.Option("--seed", help="The same seed sends the same frames, in another order.")]
+_OutOption = Annotated[Path | None, typer.Option("--out", help="Keep the run here.", file_okay=False)]
 
 
-def main(*, frames: _FramesOption = 1_000_000, seed: _SeedOption = 1) -> None:
+def main(*, frames: _FramesOption = 1_000_000, seed: _SeedOption = 1, out: _OutOption = None) -> None:
     """Send random frames to a live cluster, and tell what harm they did."""
     with tempfile.TemporaryDirectory() as folder:
-        cluster = LiveCluster(Path(folder), CLUSTER)
-        alone = GoodClient(cluster.broker, "alone")
-        alone.start()
-        time.sleep(_ALONE_S)
-        alone.stop()
-        before_bytes = cluster.memory_bytes
-        beside = GoodClient(cluster.broker, "good")
-        beside.start()
-        began = time.perf_counter()
-        with progress_bar("frames") as progress:
-            seen = attack(cluster, frames, seed, progress)
-        beside.stop()
-        took_s, cpu_s = time.perf_counter() - began, cluster.cpu_s if cluster.process.poll() is None else 0.0
-        problems = [f"the good client: {one.problem}" for one in (alone, beside) if one.problem]
-        problems += problems_of(cluster, seen)
-        kinds = Counter(str(line.get("error", "")).partition(":")[0] for line in cluster.log())
+        if out is not None:
+            out.mkdir(parents=True)
+        problems, last = _session(out or Path(folder), frames, seed)
+    if problems:
+        tables_console().print("\n".join(problems), markup=False)
+        _keep(harmful(last))
+        raise typer.Exit(1)
+    tables_console().print("no harm")
+
+
+def _session(folder: Path, frames: int, seed: int) -> tuple[list[str], list[bytes]]:
+    """Send the frames, and print what was measured; returns what was wrong, and the latest frames."""
+    cluster = LiveCluster(folder, CLUSTER)
+    alone, beside = GoodClient(cluster.broker, "alone"), GoodClient(cluster.broker, "good")
+    alone.start()
+    time.sleep(_ALONE_S)
+    alone.stop()
+    before_bytes = cluster.memory_bytes
+    beside.start()
+    began = time.perf_counter()
+    with progress_bar("frames") as progress:
+        seen = attack(cluster, frames, seed, progress)
+    beside.stop()
+    took_s, cpu_s = time.perf_counter() - began, cluster.cpu_s if cluster.process.poll() is None else 0.0
+    problems = [f"the good client: {one.problem}" for one in (alone, beside) if one.problem]
+    problems += problems_of(cluster, seen)
+    closed = [row["detail"] for row in table_rows(cluster.run, RPC) if row["event"] == "malformed"]
+    problems += [f"the good client: {detail}" for detail in closed if detail.startswith(f"{beside.address}:")][:5]
+    kinds = Counter(str(line.get("error", "")).partition(":")[0] for line in cluster.log())
     console = tables_console()
     total, most = seen.frames.total(), seen.memory_bytes_max >> 20
     console.print(f"{total} frames in {took_s:.0f} s over {seen.connections} connections: {dict(seen.frames)}")
-    console.print(f"answers: {seen.answered_bytes >> 20} MiB")
+    console.print(f"{len(closed)} malformed rows, {seen.answered_bytes >> 20} MiB of answers")
     console.print(f"cluster: {cpu_s:.0f} s of CPU, {before_bytes >> 20} MiB before, at most {most} MiB")
     console.print(f"good client alone: {alone.shown()}; beside the frames: {beside.shown()}")
-    console.print(f"errors that handlers answered: {dict(kinds.most_common(12))}")
-    if problems:
-        console.print("\n".join(problems), markup=False)
-        _keep(harmful(seen.last))
-        raise typer.Exit(1)
-    console.print("no harm")
+    console.print(f"errors that handlers answered: {dict(kinds.most_common(6))}")
+    return problems, seen.last
 
 
 def _keep(frames: list[bytes]) -> None:

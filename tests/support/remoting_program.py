@@ -56,6 +56,8 @@ class Caller:
 
     def __init__(self, ip, port):
         self._socket = socket.create_connection((ip, port), PATIENCE_S)
+        self.address = "{}:{}".format(*self._socket.getsockname())
+        """Its own end of the connection."""
         self._decoder = RemotingDecoder()
         self._opaques = count(1)
 

@@ -21,7 +21,7 @@ from faults.link import ProcessStage
 from nodes.cause import NO_CAUSE
 from nodes.host import Channel, ChannelHandler, Logger
 from nodes.protocol.codes import ResponseCode
-from nodes.protocol.command import Command, CommandFlag
+from nodes.protocol.command import NO_FIELDS, Command, CommandFlag
 from nodes.rpc.codec import GREETING, FrameError
 from nodes.wire.remoting_command import FIRST_BYTE
 
@@ -60,7 +60,7 @@ class Guest(Peer, ChannelHandler):
 
     Error handling: bytes that are not a frame close the connection with one `malformed` row;
     frames before them are still delivered to the node. So does whatever else they make the
-    emulator raise here, or a frame of the node that cannot be encoded: it is logged as a bug, and harms nobody else.
+    emulator raise here, which is logged as a bug.
     """
 
     def __init__(
@@ -265,17 +265,29 @@ class Guest(Peer, ChannelHandler):
             self.close_over_limit(f"cut off: it has not read {len(self._unsent)} bytes")
             return
         began_s = perf_counter()
-        try:
-            if (command.request_code or command.code) in WATCHED_FRAMES:
-                self._watch.on_frame(command)
-            frame = self._codec.encode(command)
-        except Exception as error:  # noqa: BLE001 - as in `_deliver`
-            self.close_over_limit(f"an answer cannot be sent: {self._told('it cannot be encoded', error)}")
-            return
+        frame = self._encoded(command)
         self.cpu.charge(began_s)
         if not self._unsent:  # else a flush or a drain is pending already
             self._fabric.hub.flushes.append(self._flush_turn)
         self._unsent += frame
+
+    def _encoded(self, command: Command) -> bytes:
+        """The bytes of a frame.
+
+        Of an answer that cannot be encoded those of a SYSTEM_ERROR; of such a request none. What is wrong with it may
+        come from another guest, so the connection stays open.
+        """
+        try:
+            if (command.request_code or command.code) in WATCHED_FRAMES:
+                self._watch.on_frame(command)
+            return self._codec.encode(command)
+        except Exception as error:  # noqa: BLE001 - as in `_deliver`
+            detail = self._told("it cannot be encoded", error)
+            self._malformed(f"{'an answer' if command.is_response else 'a request'} was not sent: {detail}")
+            if not command.is_response:
+                return b""
+            refusal = command._replace(code=ResponseCode.SYSTEM_ERROR, remark=detail, ext_fields=NO_FIELDS, body=None)
+            return self._codec.encode(refusal)
 
     def on_close(self, channel: Channel) -> None:  # noqa: ARG002 - as above
         """The node has closed the connection; frames before its FIN are still sent."""

@@ -95,6 +95,10 @@ class RouteTable:
         """The topics that have queues under a broker name, sorted."""
         return self._queues.topics_of(broker_name)
 
+    def take_changed(self, broker_name: str) -> tuple[str, ...]:
+        """The topics whose queues under a broker name may have changed since the last call, in order of the changes."""
+        return self._queues.take_changed(broker_name)
+
     def member_group(self, cluster: str, broker_name: str) -> BrokerMemberGroup:
         """Answer 901.
 

@@ -16,6 +16,7 @@ class TopicQueues:
 
     def __init__(self) -> None:
         self._topics: dict[str, dict[str, QueueData]] = {}
+        self._changed: dict[str, dict[str, None]] = {}
 
     @property
     def topics(self) -> Mapping[str, Mapping[str, QueueData]]:
@@ -26,24 +27,32 @@ class TopicQueues:
         """The topics that have queues under a broker name, sorted."""
         return tuple(sorted(topic for topic, queues in self._topics.items() if broker_name in queues))
 
+    def take_changed(self, broker_name: str) -> tuple[str, ...]:
+        """The topics whose queues under a broker name may have changed since the last call, in order of the changes."""
+        return tuple(self._changed.pop(broker_name, ()))
+
     def put(self, topic: str, name: str, config: TopicConfig, *, wipe_write: bool) -> None:
         """Store a broker's topic for its broker name, without the WRITE bit if `wipe_write`."""
         perm = config.perm & ~PermName.WRITE if wipe_write else config.perm
-        self._topics.setdefault(topic, {})[name] = QueueData(
-            name, config.read_queue_nums, config.write_queue_nums, int(perm), config.topic_sys_flag
-        )
+        data = QueueData(name, config.read_queue_nums, config.write_queue_nums, int(perm), config.topic_sys_flag)
+        queues = self._topics.setdefault(topic, {})
+        if queues.get(name) != data:
+            self._note(topic, name)
+        queues[name] = data
 
     def remove(self, topic: str, name: str) -> None:
         """Remove the queues of a topic under a broker name."""
         queues = self._topics.get(topic)
         if queues is not None:
+            self._note(topic, name)
             queues.pop(name, None)
             if not queues:
                 del self._topics[topic]
 
     def delete(self, topic: str) -> None:
         """Remove a topic."""
-        self._topics.pop(topic, None)
+        for name in self._topics.pop(topic, {}):
+            self._note(topic, name)
 
     def wipe_write_perm(self, broker_name: str) -> int:
         """Clear the WRITE bit of all topics of a broker name; returns how many topics."""
@@ -56,6 +65,7 @@ class TopicQueues:
     def _change_perm(self, broker_name: str, *, keep: int, grant: int) -> int:
         topics = self.topics_of(broker_name)
         for topic in topics:
+            self._note(topic, broker_name)
             data = self._topics[topic][broker_name]
             self._topics[topic][broker_name] = attrs.evolve(data, perm=int(data.perm & keep | grant))
         return len(topics)
@@ -75,6 +85,10 @@ class TopicQueues:
         for data in queue_datas:
             if data.broker_name not in known:
                 return
+            self._note(topic, data.broker_name)
             queues[data.broker_name] = data
         if queues:
             self._topics[topic] = queues
+
+    def _note(self, topic: str, broker_name: str) -> None:
+        self._changed.setdefault(broker_name, {})[topic] = None
