@@ -55,8 +55,8 @@ class Caller:
     """The same from a thread of its own: asks, and waits for what it is answered."""
 
     def __init__(self, ip, port):
-        self._socket = socket.create_connection((ip, port), PATIENCE_S)
-        self.address = "{}:{}".format(*self._socket.getsockname())
+        self.socket = socket.create_connection((ip, port), PATIENCE_S)
+        self.address = "{}:{}".format(*self.socket.getsockname())
         """Its own end of the connection."""
         self._decoder = RemotingDecoder()
         self._opaques = count(1)
@@ -69,7 +69,7 @@ class Caller:
     def say_raw(self, code, fields, body):
         """Sends a request with these fields and bytes; returns its number."""
         opaque = next(self._opaques)
-        self._socket.sendall(encode_remoting(request(code, opaque, fields=fields, body=body)))
+        self.socket.sendall(encode_remoting(request(code, opaque, fields=fields, body=body)))
         return opaque
 
     def ask(self, code, header=None, body=None) -> RemotingCommand:
@@ -84,11 +84,11 @@ class Caller:
         while True:
             heard = self._decoder.next()
             if heard is None:
-                chunk = self._socket.recv(65_536)
+                chunk = self.socket.recv(65_536)
                 assert chunk, "the connection has ended"
                 self._decoder.take(chunk)
             elif heard.opaque == opaque:
                 return heard
 
     def close(self):
-        self._socket.close()
+        self.socket.close()
