@@ -14,7 +14,7 @@ COVERAGE_LEAST := 90
 # What a caller's environment says about other checkouts must not reach the one that is tested.
 unexport PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE VIRTUAL_ENV
 
-.PHONY: help setup demo lint quick test proofs coverage conformance bench timelines sources guests notebooks session rooms ledger clean pytest
+.PHONY: help setup demo lint quick test proofs coverage conformance bench timelines sources guests fuzz load notebooks session rooms ledger clean pytest
 .DEFAULT_GOAL := help
 
 help: ## print these lines
@@ -60,6 +60,12 @@ sources: setup ## play every source of disagreement beside its bound, into sourc
 
 guests: setup ## run applications and mqadmin, with RocketMQ's own clients, against the emulator
 	PATH="$(CURDIR)/$(BIN):$(PATH)" $(BIN)/pytest -m guests tests/guests
+
+fuzz: setup ## send a million random frames to a live cluster, beside a client that behaves well
+	PYTHONPATH=tests $(BIN)/python -m fuzz.frames
+
+load: setup ## fill live clusters with groups, topics, members and unread answers, and print what each costs
+	PYTHONPATH=tests $(BIN)/python -m fuzz.load
 
 notebooks: setup ## execute the notebooks, and write their outputs
 	PYTHONPATH=tests $(BIN)/python -m notebooks_run.executing
