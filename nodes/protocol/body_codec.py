@@ -4,7 +4,6 @@ Map keys must be texts in msgpack: a mapping from ids or queues travels as sorte
 Sets travel as sorted lists. Numbers that exceed the width of their field are refused.
 """
 
-import reprlib
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from functools import lru_cache
@@ -33,6 +32,9 @@ _converter = Converter(detailed_validation=False)
 _pack = msgpack.Packer().pack
 _MESSAGE_ROW = (str, int, int, int, int, int, bytes, dict, int, int, int, str, str)
 """Types in the row of a message."""
+_SHOWN_CHARS = 80
+"""Of a value in an error."""
+_ERROR_CHARS = 200
 
 
 def encode_body(body: Any) -> bytes:
@@ -76,7 +78,7 @@ def _decode(cls: type[T], raw: bytes | None) -> T:
         if isinstance(raw, UnreadableBody):
             raise ProtocolError(raw.reason) from error
         raise ProtocolError(
-            f"body of {len(raw or b'')} bytes is no {cls.__name__}: {error!r}; the peer speaks another version?"
+            f"body of {len(raw or b'')} bytes is no {cls.__name__}: {repr(error)[:_ERROR_CHARS]}; the peer speaks another version?"
         ) from error
 
 
@@ -113,7 +115,7 @@ def _number(annotation: Any) -> Callable[[Any, Any], int]:
 
 
 def _shown(value: Any) -> str:
-    return reprlib.repr(value)
+    return repr(value)[:_SHOWN_CHARS]
 
 
 def _choice(value: Any, kind: type[StrEnum]) -> StrEnum:

@@ -1,1 +1,0 @@
-"""Fuzzers: frames from outside, and random scenarios. Everything comes from a seed."""
