@@ -78,7 +78,8 @@ def _decode(cls: type[T], raw: bytes | None) -> T:
         if isinstance(raw, UnreadableBody):
             raise ProtocolError(raw.reason) from error
         raise ProtocolError(
-            f"body of {len(raw or b'')} bytes is no {cls.__name__}: {repr(error)[:_ERROR_CHARS]}; the peer speaks another version?"
+            f"body of {len(raw or b'')} bytes is no {cls.__name__}: {repr(error)[:_ERROR_CHARS]}; "
+            "the peer speaks another version?"
         ) from error
 
 
