@@ -3,6 +3,7 @@
 import contextlib
 import socket
 import struct
+import time
 
 import pytest
 import trio
@@ -20,6 +21,7 @@ from nodes.protocol.model import BrokerData, HeartbeatData, Message
 from nodes.protocol.registry import decode_body, encode_body
 from nodes.rpc.client import RpcClient
 from nodes.rpc.server import RpcServer
+from nodes.wire import body_kinds
 from nodes.wire.body_json import decode_json_body
 from nodes.wire.message_binary import decode_messages
 from nodes.wire.remoting_command import (
@@ -29,7 +31,7 @@ from nodes.wire.remoting_command import (
 from support.limited import limit
 from support.remoting_program import PATIENCE_S, Program, request
 
-ECHO, HOLD = 4_711, 4_712
+ECHO, HOLD, BURN = 4_711, 4_712, 4_713
 
 
 class DialedNode:
@@ -46,6 +48,7 @@ class DialedNode:
         self.server = RpcServer(process)
         self.server.register(ECHO, lambda _c, r: r.answer(0, None, r.ext_fields, r.body))
         self.server.register(HOLD, self._hold)
+        self.server.register(BURN, self._burn)
         self.server.register(RequestCode.HEART_BEAT, self._heartbeat)
         self.server.register(RequestCode.GET_BROKER_CLUSTER_INFO, self._cluster_info)
         self.server.register(RequestCode.PULL_MESSAGE, self._pull)
@@ -55,6 +58,12 @@ class DialedNode:
     def _hold(self, channel, asked):
         self.held.append((channel, asked))
         self.holds.set()
+
+    def _burn(self, _channel, asked):
+        until_s = time.perf_counter() + 0.1
+        while time.perf_counter() < until_s:
+            pass
+        return asked.answer()
 
     def _heartbeat(self, _channel, asked):
         self.seen.append((asked, decode_body(HeartbeatData, asked.body)))
@@ -324,3 +333,92 @@ def test_a_program_meets_the_faults_of_its_links():
 
     assert played.result == 2
     assert [(r["opaque"], r["detail"]) for r in played.trace.select("rpc", event="dropped")] == [(1, "f1")]
+
+
+@pytest.mark.parametrize("bug", [KeyError("x"), ZeroDivisionError(), RecursionError(), OverflowError("int too big")])
+def test_whatever_a_frame_makes_the_emulator_raise_ends_its_connection_alone(bug, monkeypatch):
+    def fail(*_):
+        raise bug
+
+    async def scene(stage):
+        other = await stage.dial()
+        await other.ask(request(ECHO, 1))
+        await other.answer()
+        program = await stage.dial()
+        with monkeypatch.context() as planted:
+            planted.setattr(body_kinds, "request_from_wire", fail)
+            await program.ask(request(ECHO, 1))
+            ended = await program.answer()
+        await other.ask(request(ECHO, 2))
+        return ended, (await other.answer()).opaque, await stage.all_is_well()
+
+    played = live(scene)
+
+    assert played.result == (None, 2, True)
+    (row,) = malformed(played)
+    assert row.startswith(f"a frame cannot be read: {type(bug).__name__}")
+
+
+def test_an_answer_that_cannot_be_encoded_is_an_error_answer(monkeypatch):
+    def fail(*_):
+        raise KeyError("x")
+
+    async def scene(stage):
+        program = await stage.dial()
+        with monkeypatch.context() as planted:
+            planted.setattr(body_kinds, "response_to_wire", lambda code, *rest: rest[0] if rest[0] is None else fail())
+            await program.ask(request(ECHO, 1, body=b"b"))
+            refused = await program.answer()
+        await program.ask(request(ECHO, 2, body=b"b"))
+        return refused.code, refused.opaque, (await program.answer()).code
+
+    played = live(scene)
+
+    assert played.result == (ResponseCode.SYSTEM_ERROR, 1, 0)
+    (row,) = malformed(played)
+    assert row.startswith("an answer was not sent: it cannot be encoded: KeyError")
+
+
+def test_a_guest_is_not_served_while_the_process_has_too_much_memory():
+    async def scene(stage):
+        limit(stage, memory_bytes=1)
+        program = await stage.dial()
+        await program.ask(request(ECHO, 1))
+        return await program.answer(), await stage.all_is_well()
+
+    answer, is_well = live(scene).result
+    assert (answer.code, is_well) == (ResponseCode.SYSTEM_BUSY, True)
+    assert "guest_limits.memory_bytes" in answer.remark
+
+
+def test_a_connection_that_takes_more_than_its_share_of_the_cpu_is_answered_busy_and_the_others_are_served():
+    async def scene(stage):
+        limit(stage, cpu_percent=10, cpu_debt_ms=50)
+        greedy, other = await stage.dial(), await stage.dial()
+        await greedy.ask(*(request(BURN, n) for n in range(1, 9)))
+        await other.ask(request(ECHO, 1))
+        assert (await other.answer()).code == 0
+        return [(await greedy.answer()).code for _ in range(8)]
+
+    codes = live(scene).result
+    assert codes[0] == 0
+    assert ResponseCode.SYSTEM_BUSY in codes[1:]
+
+
+def test_answers_that_nobody_reads_share_a_budget():
+    async def scene(stage):
+        limit(stage, unsent_bytes=50_000_000, all_unsent_bytes=9_000_000)
+        programs = [await stage.dial() for _ in range(3)]
+        for program in programs:
+            await program.ask(*(request(ECHO, n, body=b"x" * 1_000_000) for n in range(16)))
+        with trio.fail_after(PATIENCE_S):
+            while len(process_of(stage.node).endpoints) >= len(programs):
+                await stage.world.sleep_until_ns(stage.world.timeline.now_ns + 10 * MS)
+        return await stage.all_is_well()
+
+    played = live(scene)
+
+    assert played.result is True
+    assert all(
+        "guests hold more than 9000000 bytes of frames that they do not read" in row for row in malformed(played)
+    )

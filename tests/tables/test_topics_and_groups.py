@@ -2,7 +2,9 @@ import pytest
 
 from nodes.broker.tables.subscription_groups import SubscriptionGroupManager
 from nodes.broker.tables.topics import TopicConfigManager
-from nodes.protocol.errors import ProtocolError
+from nodes.config.tables import TableConfig
+from nodes.protocol.body_codec import encode_body
+from nodes.protocol.errors import ProtocolError, TableFullError
 from nodes.protocol.model import DataVersion, SubscriptionGroupConfig, TopicConfig
 
 
@@ -59,10 +61,46 @@ def test_order_topics_are_marked_once_and_never_unmarked():
     assert table.select_topic_config("t").order is True
 
 
+def test_a_full_table_takes_no_new_topic_and_keeps_what_it_has():
+    table = topic_table()
+    table = topic_table(limits=TableConfig(max_topics=len(table.topics) + 1))
+    send(table, "t")
+    before = (dict(table.topics), table.data_version)
+    for add in (lambda: send(table, "u"), lambda: table.update_topic_config(TopicConfig("u"), now_ms=2)):
+        with pytest.raises(TableFullError, match="topics already"):
+            add()
+    with pytest.raises(TableFullError):
+        table.create_topic_in_send_message_back_method("%RETRY%g", 1, 6, 0, now_ms=2)
+    assert (dict(table.topics), table.data_version) == before
+    assert send(table, "t").config is not None
+    table.update_topic_config(TopicConfig("t", 8, 8), now_ms=3)
+    assert table.select_topic_config("t").read_queue_nums == 8
+
+
+def test_queues_are_limited_per_topic_and_in_all():
+    there = sum(max(topic.read_queue_nums, topic.write_queue_nums) for topic in topic_table().topics.values())
+    table = topic_table(limits=TableConfig(max_queues_per_topic=100, max_queues=there + 250))
+    with pytest.raises(TableFullError, match="101 queues in one topic"):
+        table.update_topic_config(TopicConfig("t", 101, 1), now_ms=1)
+    table.update_topic_config(TopicConfig("t", 1, 100), now_ms=1)
+    table.update_topic_config(TopicConfig("u", 100, 100), now_ms=1)
+    with pytest.raises(TableFullError, match=f"this node's options allow {there + 250}"):
+        table.update_topic_config(TopicConfig("v", 100, 100), now_ms=1)
+
+
+def test_groups_are_limited():
+    table = SubscriptionGroupManager(now_ms=0)
+    table = SubscriptionGroupManager(now_ms=0, max_groups=len(table.groups) + 1)
+    table.update_subscription_group_config(SubscriptionGroupConfig("g"), now_ms=1)
+    with pytest.raises(TableFullError, match="groups already"):
+        table.find_subscription_group_config("h", now_ms=1)
+    assert "h" not in table.groups
+
+
 def test_topics_survive_their_file():
     table, again = topic_table(), topic_table()
     table.update_topic_config(TopicConfig("t", 3, 5, 4), now_ms=1)
-    again.decode(table.encode())
+    again.decode(encode_body(table.wrapper()))
     assert (dict(again.topics), again.data_version) == (dict(table.topics), table.data_version)
     with pytest.raises(ProtocolError):
         again.decode(b"\xc1")
@@ -93,7 +131,7 @@ def test_every_change_of_a_group_is_a_version_and_survives_its_file():
     table.disable_consume("ghost", now_ms=3)
     table.delete_subscription_group_config("ghost", now_ms=4)
     assert table.data_version == DataVersion(0, 2, 2)
-    again.decode(table.encode())
+    again.decode(encode_body(table.wrapper()))
     assert again.groups["g"] == SubscriptionGroupConfig("g", retry_queue_nums=2, consume_enable=False)
     again.delete_subscription_group_config("g", now_ms=5)
     assert (again.contains_subscription_group("g"), again.data_version.counter) == (False, 3)

@@ -12,7 +12,7 @@ import attrs
 from nodes.broker.tables.attributes import GROUP_ATTRIBUTES, alter_current_attributes
 from nodes.config.tables import MAX_GROUPS
 from nodes.protocol.bodies import SubscriptionGroupTable
-from nodes.protocol.body_codec import decode_body, encode_body
+from nodes.protocol.body_codec import decode_body
 from nodes.protocol.errors import expect_room
 from nodes.protocol.model import DataVersion, SubscriptionGroupConfig
 from nodes.protocol.names import is_sys_consumer_group
@@ -164,10 +164,6 @@ class SubscriptionGroupManager:
     def wrapper(self) -> SubscriptionGroupTable:
         """All groups with their version, for a slave."""
         return SubscriptionGroupTable(dict(self._groups), self.data_version)
-
-    def encode(self) -> bytes:
-        """The file of groups."""
-        return encode_body(self.wrapper())
 
     def decode(self, content: bytes) -> None:
         """Add the groups of a file to the system groups, and adopt its version.

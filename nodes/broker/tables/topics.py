@@ -11,7 +11,7 @@ import attrs
 from nodes.broker.tables.attributes import TOPIC_ATTRIBUTES, alter_current_attributes
 from nodes.config.tables import TableConfig
 from nodes.protocol.bodies import TopicConfigSerializeWrapper
-from nodes.protocol.body_codec import decode_body, encode_body
+from nodes.protocol.body_codec import decode_body
 from nodes.protocol.errors import TableFullError, expect_room
 from nodes.protocol.model import (
     AUTO_CREATE_TOPIC,
@@ -258,10 +258,6 @@ class TopicConfigManager:
         if self._enable_split_registration:
             self._step_version(now_ms, 0)
         return TopicConfigSerializeWrapper(topics, self.data_version)
-
-    def encode(self) -> bytes:
-        """The file of topics."""
-        return encode_body(self.wrapper())
 
     def decode(self, content: bytes) -> None:
         """Add the topics of a file to the system topics, and adopt its version.
