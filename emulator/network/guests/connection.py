@@ -267,9 +267,12 @@ class Guest(Peer, ChannelHandler):
         began_s = perf_counter()
         frame = self._encoded(command)
         self.cpu.charge(began_s)
-        if not self._unsent:  # else a flush or a drain is pending already
-            self._fabric.hub.flushes.append(self._flush_turn)
+        is_flushed_later = bool(self._unsent)  # a flush or a drain is pending already
         self._unsent += frame
+        if is_flushed_later:
+            self._budget.unsent.hold(self, len(self._unsent))
+        else:
+            self._fabric.hub.flushes.append(self._flush_turn)
 
     def _encoded(self, command: Command) -> bytes:
         """The bytes of a frame.
