@@ -3,17 +3,14 @@
 from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from html import escape
-from pathlib import Path
 from typing import Any
 
 import attrs
-import pyarrow as pa
-import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from emulator.analysis.spark import session_for, spark_session
-from emulator.trace.run_directory import NotARunError, RunDirectory
+from emulator.trace.run_directory import RunDirectory
 from emulator.trace.schema import (
     BELIEFS,
     CAUSES,
@@ -26,7 +23,6 @@ from emulator.trace.schema import (
     ColumnType,
     Table,
 )
-from emulator.trace.segments import segment_paths
 
 _SQL_TYPE = {ColumnType.INT: "BIGINT", ColumnType.TEXT: "STRING"}
 
@@ -69,22 +65,6 @@ def read_frames(spark: SparkSession, runs: Sequence[RunDirectory]) -> Frames:
     )
 
 
-def segment_rows(run: RunDirectory) -> dict[str, int]:
-    """Mapping table -> rows on disk, according to the footers of its segments.
-
-    Raises:
-        NotARunError: a segment is damaged.
-    """
-    return {table.name: sum(_rows_in(segment) for segment in segment_paths(run.path, table)) for table in TABLES}
-
-
-def _rows_in(segment: Path) -> int:
-    try:
-        return int(pq.read_metadata(segment).num_rows)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise NotARunError(f"{segment} is no whole segment: {error}") from None
-
-
 def table_ddl(table: Table) -> str:
     """The columns of a table in Spark's DDL, in order."""
     return ", ".join(f"`{column.name}` {_SQL_TYPE[column.type]}" for column in table.columns)
@@ -96,10 +76,14 @@ def _read(spark: SparkSession, runs: Sequence[RunDirectory], table: Table) -> Da
 
 
 def _read_one(spark: SparkSession, run: RunDirectory, table: Table) -> DataFrame:
-    ddl = table_ddl(table)
-    folder = run.path / "trace" / table.name
-    written = bool(segment_paths(run.path, table))
-    rows = spark.read.schema(ddl).parquet(f"file://{folder}") if written else spark.createDataFrame([], ddl)
+    ddl, trace = table_ddl(table), run.trace
+    parts = []
+    # Each by its name: a kill may have left a segment that the index does not know, and whose rows wait in the journal.
+    if trace.segments[table.name]:
+        parts.append(spark.read.schema(ddl).parquet(*(f"file://{path}" for path in trace.paths(table))))
+    if trace.waiting[table.name]:
+        parts.append(spark.createDataFrame(trace.waiting_table(table), ddl))
+    rows = reduce(DataFrame.union, parts) if parts else spark.createDataFrame([], ddl)
     return rows.select(F.lit(run.run).alias("run"), "*")
 
 
@@ -112,7 +96,7 @@ class TraceFrames(Mapping[str, DataFrame]):
     """
 
     def __init__(self, run: RunDirectory, spark: SparkSession | None = None) -> None:
-        self._rows = segment_rows(run)
+        self._rows = run.trace.counts()
         self._run = run.run
         frames = read_frames(session_for(spark or spark_session(), sum(self._rows.values())), [run])
         self._frames: dict[str, DataFrame] = {table.name: getattr(frames, table.name).drop("run") for table in TABLES}

@@ -26,7 +26,7 @@ from emulator.analysis.findings import (
     RunPhase,
     Verdict,
 )
-from emulator.analysis.frames import Frames, read_frames, segment_rows
+from emulator.analysis.frames import Frames, read_frames
 from emulator.analysis.invariants import invariants, judgements, limits
 from emulator.analysis.ownership import QUEUE, holds, orphan, overlap
 from emulator.analysis.phases import (
@@ -71,7 +71,7 @@ def analyze(run_dir: Path | str, spark: SparkSession | None = None, *, round_ms:
         round_ms: longest baseline; longer divergence is a violation.
 
     Raises:
-        NotARunError: the directory is not a run that this version can read, or a segment is damaged.
+        NotARunError: the directory is not a run that this version can read, or its files are damaged.
         JavaNotFoundError: there is no Java for Spark.
     """
     return judge(open_run(run_dir), spark, round_ms=round_ms)
@@ -79,7 +79,7 @@ def analyze(run_dir: Path | str, spark: SparkSession | None = None, *, round_ms:
 
 def judge(run: RunDirectory, spark: SparkSession | None = None, *, round_ms: int = REBALANCE_ROUND_MS) -> Report:
     """As `analyze`, for a run that has been opened already, or is still under way."""
-    counts = segment_rows(run)
+    counts = run.trace.counts()
     doubts = _doubts(run, counts)
     rows = sum(counts.values())
     frames = read_frames(session_for(spark or spark_session(), rows), [run])
@@ -217,9 +217,8 @@ def _violations(found: dict[str, Any], round_ms: int) -> list[str]:
 def _broken_off(run: RunDirectory) -> list[str]:
     """Why the run as a whole has no result."""
     crashes = [f"{crash}: the emulator has a bug" for crash in run.manifest.get("crashes", ())]
-    if run.manifest.get("ended", "complete") == "complete":
-        return crashes
-    return [*crashes, f"the run was interrupted at {run.end_ns / 1e9:.1f} s"]
+    why = run.broken_off()
+    return [*crashes, why] if why else crashes
 
 
 def _doubts(run: RunDirectory, counts: dict[str, int]) -> list[str]:

@@ -1,6 +1,6 @@
 """The command line: every command of `rmqemu` with its options; what a command needs is imported when it is called.
 
-Exit status: 0 valid, 1 an oracle was violated, 2 unknown or bad input, 130 Ctrl-C.
+Exit status: 0 valid, 1 an oracle was violated, 2 unknown, damaged or bad input, 130 Ctrl-C.
 """
 
 import shlex
@@ -31,7 +31,7 @@ class _ExecCommand(TyperCommand):
 app = typer.Typer(
     name=NAME,
     help="Emulate a RocketMQ cluster, inject faults, and see what every node believed.",
-    epilog="Exit status: 0 valid, 1 an oracle was violated, 2 unknown or bad input, 130 Ctrl-C.",
+    epilog="Exit status: 0 valid, 1 an oracle was violated, 2 unknown, damaged or bad input, 130 Ctrl-C.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -181,8 +181,11 @@ def why(
         from emulator.trace.run_directory import open_run
         from emulator.why.answer import answer_of_run
 
-        for line in answer_of_run(words, open_run(run)):
+        opened = open_run(run)
+        for line in answer_of_run(words, opened):
             print(line)
+        if opened.broken_off():
+            complain(opened.broken_off())
 
 
 @app.command()

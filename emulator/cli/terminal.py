@@ -1,6 +1,7 @@
 """Shared by all commands: name, exit status, errors in one line, progress bar, console for tables."""
 
 import sys
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -18,12 +19,18 @@ VIOLATED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 
 @contextmanager
 def one_line_errors() -> Iterator[None]:
-    """Turn errors of the `with` block into one line on stderr and an exit status: 2, or 130 for Ctrl-C."""
+    """Turn errors of the `with` block into one line on stderr and an exit status: 2, or 130 for Ctrl-C.
+
+    A bug has its traceback before the line; its status is 2, too, since 1 would say that an oracle was violated.
+    """
     try:
         yield
     except UserError as error:
-        complain(str(error))
+        for line in error.lines:
+            complain(line)
         raise typer.Exit(BAD_INPUT) from None
+    except typer.Exit:
+        raise
     except KeyboardInterrupt as interrupt:
         path = getattr(interrupt, "path", None)
         complain("interrupted" if path is None else str(interrupt))
@@ -32,6 +39,10 @@ def one_line_errors() -> Iterator[None]:
         raise typer.Exit(INTERRUPTED) from None
     except OSError as error:
         complain(f"{error.filename or 'output'}: {error.strerror or error}")
+        raise typer.Exit(BAD_INPUT) from None
+    except Exception as error:  # noqa: BLE001 - Python would end with status 1
+        traceback.print_exc()
+        complain(f"{type(error).__name__}: {error}; this is a bug")
         raise typer.Exit(BAD_INPUT) from None
 
 

@@ -163,9 +163,11 @@ class EmulatedHost:
             await process.ended.wait()
 
     async def _run(self, process: HostProcess, node: Node) -> None:
-        await process.run(node)
-        if process.error is not None:
-            self.errors.append(process.error)
+        try:
+            await process.run(node)
+        finally:  # also where the run ends before the process has
+            if process.error is not None:
+                self.errors.append(process.error)
 
     def _require(self, *states: PowerState, verb: str) -> None:
         if self.power_state not in states:

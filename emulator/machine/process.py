@@ -1,6 +1,7 @@
 """One process on an emulated machine: the services for its node, and its life."""
 
 import errno
+import traceback
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -219,7 +220,9 @@ class HostProcess:
         if self.alive:
             innermost = unwrap_group(error)
             self.error = innermost if isinstance(innermost, Exception) else error
-            self.record(Lifecycle(LifecycleEvent.CRASHED, f"{type(self.error).__name__}: {self.error}"))
+            what = f"{type(self.error).__name__}: {self.error}"
+            self.record(Lifecycle(LifecycleEvent.CRASHED, what))
+            self.log.error("crashed", error=what, traceback="".join(traceback.format_exception(error)))
             self.die(silent=False)
 
     async def run(self, node: Node) -> None:

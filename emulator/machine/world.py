@@ -1,6 +1,7 @@
 """A world: one timeline, one network, one trace, in one of the three time modes."""
 
 import gc
+import math
 import time
 from collections.abc import Awaitable, Callable
 from contextvars import Context
@@ -20,8 +21,7 @@ from emulator.time.clock import EmulatedClock
 from emulator.time.determinism import deterministic_scheduling
 from emulator.time.mode import TimeMode
 from emulator.time.timeline import NEVER_NS, Timeline, wait_until
-from emulator.trace.recorder import Recorder
-from emulator.trace.segments import SegmentWriter
+from emulator.trace.recorder import BatchWriter, Recorder
 from nodes.host import Logger
 
 T = TypeVar("T")
@@ -58,7 +58,7 @@ def run_world(
     seed: int = 0,
     delay_ms: int = 0,
     jitter_ms: int = 0,
-    writer: SegmentWriter | None = None,
+    writer: BatchWriter | None = None,
     stepped: bool = False,
     log: Logger | None = None,
 ) -> T:
@@ -85,6 +85,7 @@ def run_world(
     fabric = Fabric(timeline, carrier, recorder, seed, delay_ms, jitter_ms)
     clock.turn = partial(Context().run, fabric.hub.turn)  # no cause may leak from one world into the next
     fabric.hub.on_flushed = clock.linger
+    clock.on_wall = partial(_keep_up, recorder, fabric)
     clock.on_deadlock = lambda: fabric.hub.fail(DeadlockError(_waiting_tasks()))
 
     async def body() -> T:
@@ -94,7 +95,8 @@ def run_world(
             try:
                 result = await main(world)
             finally:
-                clock.turn = lambda: True  # the world has ended, but trio still runs until its tasks are cancelled
+                # The world has ended, but trio still runs until its tasks are cancelled.
+                clock.turn, clock.on_wall = (lambda: True), (lambda: math.inf)
             nursery.cancel_scope.cancel()
         return result
 
@@ -107,6 +109,14 @@ def run_world(
     finally:
         if isinstance(carrier, LoopbackCarrier):
             carrier.release()
+
+
+def _keep_up(recorder: Recorder, fabric: Fabric) -> float:
+    try:
+        return recorder.keep_up()
+    except Exception as error:  # noqa: BLE001 - it must not be raised inside trio's loop
+        fabric.hub.fail(error)
+        return math.inf
 
 
 def _collect_garbage_rarely() -> Undo:

@@ -19,12 +19,12 @@ import trio
 from emulator.cluster import NodeCrashedError
 from emulator.console.session import Session
 from emulator.run import RunResult, run_scenario
-from emulator.run.run import Ended, manifest_of
+from emulator.run.run import manifest_of
 from emulator.spec import Scenario
 from emulator.spec.addresses import owners
 from emulator.time.mode import TimeMode
 from emulator.time.timeline import NEVER_NS
-from emulator.trace.run_directory import RunDirectory, open_run
+from emulator.trace.run_directory import Ended, RunDirectory, open_run
 
 T = TypeVar("T")
 Act = Callable[[Session], Awaitable[T]]
@@ -75,6 +75,7 @@ class Engine:
         self._result: RunResult | None = None
         self._error: BaseException | None = None
         self._why_ended = "it was closed"
+        self._crash_told = False
 
     @property
     def stepped(self) -> bool:
@@ -189,10 +190,9 @@ class Engine:
         self._leave()
         while self._thread.is_alive():
             self._thread.join(_LOOKS_EVERY_S)
-        error, told = self._error, isinstance(self._error, NodeCrashedError) and self._why_ended == str(self._error)
-        if error is not None and not told:
-            self._why_ended = str(error)
-            raise error
+        if self._error is not None and not self._crash_told:
+            self._why_ended = str(self._error)
+            raise self._error
         return self._result
 
     def abandon(self) -> None:
@@ -258,10 +258,11 @@ class Engine:
             self._leave()
             self._thread.join()
             self._why_ended = "; ".join(crashes)
+            self._crash_told = isinstance(self._error, NodeCrashedError)
             raise self._error or NodeCrashedError(self._why_ended)
 
     def _ended_error(self) -> ClusterEndedError:
-        why = self._why_ended if self._error is None else str(self._error)
+        why = self._why_ended if self._error is None or self._crash_told else str(self._error)
         where = f"; its trace is in {self._session.run_directory}" if self._session is not None else ""
         return ClusterEndedError(f"the cluster has ended: {why}{where}")
 

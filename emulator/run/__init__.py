@@ -3,6 +3,6 @@
 May import `console` and what is below it.
 """
 
-from emulator.run.run import RunError, RunInterrupted, RunResult, run_scenario
+from emulator.run.run import EmulatorBugError, RunError, RunInterrupted, RunResult, run_scenario
 
-__all__ = ["RunError", "RunInterrupted", "RunResult", "run_scenario"]
+__all__ = ["EmulatorBugError", "RunError", "RunInterrupted", "RunResult", "run_scenario"]

@@ -2,9 +2,9 @@
 
 import os
 import time
+import traceback
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
-from enum import StrEnum
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,16 +23,20 @@ from emulator.network.guests.budget import GuestBudget
 from emulator.network.guests.hosts import GuestHosts
 from emulator.network.loopback import LoopbackCarrier, LoopbackError
 from emulator.spec import Scenario, to_dict
+from emulator.spec.addresses import owners
 from emulator.state.live import LiveState
 from emulator.time.mode import TimeMode
+from emulator.trace.files import RunFiles, put_in_place
 from emulator.trace.recorder import RowListener
-from emulator.trace.run_directory import versions, write_manifest
+from emulator.trace.run_directory import Ended, being_written, versions, write_manifest
 from emulator.trace.schema import SCHEMA_VERSION
 from emulator.trace.segments import SegmentWriter
 from faults.plan import Plan
 
 BY_HAND_FILE = "by_hand.toml"
 """File in a run directory: a scenario that repeats the faults begun by hand."""
+LOG_FILE = "log.jsonl"
+_FILES = RunFiles()
 _NS = 1_000_000_000
 _NS_PER_MS = 1_000_000
 _PROGRESS_STEPS = 200
@@ -54,11 +58,8 @@ class RunInterrupted(KeyboardInterrupt):
         self.path = path
 
 
-class Ended(StrEnum):
-    """How a run ended."""
-
-    COMPLETE = "complete"
-    INTERRUPTED = "interrupted"
+class EmulatorBugError(UserError):
+    """Code of the emulator raised, outside a node; the text says what, and where the traceback is."""
 
 
 @attrs.frozen
@@ -79,6 +80,7 @@ def run_scenario(
     progress: Progress | None = None,
     listeners: tuple[RowListener, ...] = (),
     session_tasks: tuple[SessionTask, ...] = (),
+    files: RunFiles = _FILES,
 ) -> RunResult:
     """Run a scenario and write its trace.
 
@@ -91,36 +93,32 @@ def run_scenario(
         progress: called as emulated time passes.
         listeners: called with every row as it is recorded, except rows of `rpc` and `causes`.
         session_tasks: run beside the cluster; faults that they begin are saved in `by_hand.toml`.
+        files: what the run directory is written with.
 
     Raises:
         RunError: the run directory cannot be written.
-        NodeCrashedError: a node's own code raised.
+        NodeCrashedError: a node's own code raised; the trace is whole.
+        EmulatorBugError: other code of the emulator raised; the trace so far has been written.
         RunInterrupted: Ctrl-C; the trace so far has been written.
     """
     if scenario.guests and mode is not TimeMode.LIVE:
         raise RunError(f"{scenario.name}: its guests live in real time: it runs in mode live only, not in {mode}")
-    path = create_run_directory(runs, f"{scenario.name}-{mode}-seed{scenario.seed}")
-    outcome = _Outcome(path, scenario, mode, time.perf_counter())
+    path = create_run_directory(runs, f"{scenario.name}-{mode}-seed{scenario.seed}", files)
     try:
-        with run_log(path / "log.jsonl") as log:
-            writer = SegmentWriter(path)
-            try:
-                run_world(
-                    lambda world: _main(world, writer, outcome, progress, listeners, session_tasks, endless=endless),
-                    mode=mode,
-                    seed=scenario.seed,
-                    delay_ms=scenario.network.delay_ms,
-                    jitter_ms=scenario.network.jitter_ms,
-                    writer=writer,
-                    stepped=stepped,
-                    log=log,
-                )
-            except KeyboardInterrupt:
-                outcome.close()
-                raise RunInterrupted(path) from None
-            except NodeCrashedError:
-                outcome.close()
-                raise
+        log_file = RunLog(path / LOG_FILE, files)
+        writer = SegmentWriter(path, _head(scenario, mode, path.name), files)
+        outcome = _Outcome(path, scenario, mode, files, writer, log_file, time.perf_counter())
+        with being_written(path), _ended_in_order(outcome):
+            run_world(
+                lambda world: _main(world, outcome, progress, listeners, session_tasks, endless=endless),
+                mode=mode,
+                seed=scenario.seed,
+                delay_ms=scenario.network.delay_ms,
+                jitter_ms=scenario.network.jitter_ms,
+                writer=writer,
+                stepped=stepped,
+                log=log_file.logger,
+            )
             return RunResult(path, outcome.close())
     except (LoopbackError, DeadlockError) as error:
         raise RunError(f"{path}: {error}") from error
@@ -128,19 +126,57 @@ def run_scenario(
         raise RunError(f"{path}: the trace cannot be written: {_why(error)}") from error
 
 
-def create_run_directory(runs: Path, stem: str) -> Path:
+@contextmanager
+def _ended_in_order(outcome: "_Outcome") -> Iterator[None]:
+    """Write the manifest of a run that ends with an exception, too, if the disk takes it."""
+    path = outcome.path
+    try:
+        yield
+    except KeyboardInterrupt:
+        outcome.close()
+        raise RunInterrupted(path) from None
+    except NodeCrashedError as error:
+        outcome.close()
+        raise NodeCrashedError(f"{error}; this is a bug: its traceback is in {path / LOG_FILE}") from error
+    except OSError as error:
+        with suppress(OSError):
+            outcome.log_failure(error)
+        raise
+    except (UserError, LoopbackError, DeadlockError) as error:
+        outcome.fail(error, bug=False)
+        raise
+    except Exception as error:
+        outcome.fail(error, bug=True)
+        what = f"{type(error).__name__}: {error}"
+        raise EmulatorBugError(f"{path}: {what}; this is a bug: its traceback is in {path / LOG_FILE}") from error
+
+
+def _head(scenario: Scenario, mode: TimeMode, run_id: str) -> dict[str, Any]:
+    """What the index says of a run before it begins."""
+    return {
+        "run_id": run_id,
+        "schema_version": SCHEMA_VERSION,
+        "seed": scenario.seed,
+        "mode": mode,
+        "addresses": owners(scenario),
+        "versions": versions(),
+        "scenario": to_dict(scenario),
+    }
+
+
+def create_run_directory(runs: Path, stem: str, files: RunFiles = _FILES) -> Path:
     """Create a directory `<stem>-<n>` with the first free n, from 1.
 
     Raises:
         RunError: the directory cannot be created.
     """
     try:
-        runs.mkdir(parents=True, exist_ok=True)
+        files.make_directory(runs)
         number = 1
         while True:
             path = runs / f"{stem}-{number}"
             try:
-                path.mkdir()
+                files.make_new_directory(path)
             except FileExistsError:
                 number += 1
             else:
@@ -152,14 +188,40 @@ def create_run_directory(runs: Path, stem: str) -> Path:
 _PROCESSORS: Any = [structlog.processors.add_log_level, structlog.processors.JSONRenderer(sort_keys=True)]
 
 
-@contextmanager
-def run_log(path: Path) -> Iterator[Any]:
-    """Open the log of one run: yields a logger that writes JSON lines to `path`, without wall-clock times.
+class RunLog:
+    """The log of one run: JSON lines without wall-clock times; there may be several runs in one process.
 
-    There may be several runs in one process.
+    Args:
+        path: of the file.
+        files: to write with.
+
+    Raises:
+        OSError: the file cannot be written.
     """
-    with path.open("w", encoding="utf-8") as file:
-        yield structlog.wrap_logger(structlog.PrintLogger(file), processors=_PROCESSORS)
+
+    def __init__(self, path: Path, files: RunFiles) -> None:
+        self._path = path
+        self._files = files
+        self._broken = False
+        self.on_error: Callable[[OSError], None] | None = None
+        """Called if a line cannot be written, instead of raising in the node that logs; nothing is written then."""
+        self.logger: Any = structlog.wrap_logger(structlog.WriteLogger(self), processors=_PROCESSORS)  # type: ignore[arg-type]
+        files.create(path, b"")
+
+    def write(self, text: str) -> None:
+        """Append lines."""
+        if self._broken:
+            return
+        try:
+            self._files.append(self._path, text.encode(errors="replace"))
+        except OSError as error:
+            self._broken = True
+            if self.on_error is None:
+                raise
+            self.on_error(error)
+
+    def flush(self) -> None:
+        """Every line is written at once."""
 
 
 @contextmanager
@@ -188,7 +250,7 @@ def manifest_of(
     mode: TimeMode,
     run_id: str,
     *,
-    ended: str,
+    ended: Ended,
     end_ns: int,
     wall_s: float,
     crashes: list[str],
@@ -201,7 +263,7 @@ def manifest_of(
         scenario: of the run.
         mode: time mode.
         run_id: name of the run directory.
-        ended: `complete` or `interrupted`.
+        ended: how it ended.
         end_ns: end of the run, in emulated ns.
         wall_s: its duration in wall seconds.
         crashes: nodes that raised, one line each.
@@ -235,6 +297,9 @@ class _Outcome:
     path: Path
     scenario: Scenario
     mode: TimeMode
+    files: RunFiles
+    writer: SegmentWriter
+    log: RunLog
     begin: float
     world: World | None = None
     session: Session | None = None
@@ -263,19 +328,36 @@ class _Outcome:
             addresses=self.addresses,
         )
         self._save_faults_by_hand()
-        write_manifest(self.path, manifest)
+        write_manifest(self.path, manifest, self.files)
+        self.writer.remove_journal()
         return manifest
+
+    def fail(self, error: Exception, *, bug: bool) -> None:
+        """Log the traceback of an error that ended the run, and write what can be written."""
+        self.ended = Ended.FAILED
+        if bug:
+            self.crashes = [*self.crashes, f"{type(error).__name__}: {error}"]
+        with suppress(OSError):
+            self.log_failure(error)
+        # The same bug may keep the last rows from being written; index and journal have those before.
+        with suppress(Exception):
+            self.close()
+
+    def log_failure(self, error: Exception) -> None:
+        """Log the traceback of an error that ended the run."""
+        self.log.on_error = None
+        text = "".join(traceback.format_exception(error))
+        self.log.logger.error("the run failed", error=f"{type(error).__name__}: {error}", traceback=text)
 
     def _save_faults_by_hand(self) -> None:
         by_hand = self.session.by_hand() if self.session is not None else Plan()
         if by_hand.faults:
             replay = scenario_by_hand(self.scenario, by_hand, self.end_ns // _NS_PER_MS)
-            (self.path / BY_HAND_FILE).write_text(replay, encoding="utf-8")
+            put_in_place(self.files, self.path / BY_HAND_FILE, replay.encode())
 
 
 async def _main(
     world: World,
-    writer: SegmentWriter,
     outcome: _Outcome,
     progress: Progress | None,
     listeners: tuple[RowListener, ...],
@@ -289,13 +371,14 @@ async def _main(
         world.fabric.guests = GuestHosts(outcome.scenario.guests, carrier.claim_guests_block())
     world.fabric.guest_budget = GuestBudget(outcome.scenario.guest_limits)
     # A full disk ends the run; raised where a row is recorded, it would look like a crash of the recording node.
-    writer.on_error = world.fabric.hub.fail
+    outcome.writer.on_error = outcome.log.on_error = world.fabric.hub.fail
     world.recorder.listeners.extend(listeners)
     scenario = outcome.scenario
     end_ns = scenario.run_for_ms * _NS_PER_MS
     if progress is not None:
         _report_progress(world, end_ns, progress)
     cluster = Cluster(world, scenario)
+    outcome.writer.names = cluster.names
     broker_names = {spec.name: spec.broker_name for spec in scenario.brokers}
     world.fabric.watch_guest = GuestViews(world, broker_names, cluster.names).watch
     plan = scenario.plan()
@@ -358,7 +441,7 @@ def _report_progress(world: World, end_ns: int, progress: Progress) -> None:
 
 __all__ = [
     "BY_HAND_FILE",
-    "Ended",
+    "EmulatorBugError",
     "Progress",
     "RunError",
     "RunInterrupted",

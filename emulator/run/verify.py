@@ -15,7 +15,7 @@ from emulator.base.errors import UserError
 from emulator.run.run import run_scenario
 from emulator.spec import from_dict
 from emulator.time.mode import TimeMode
-from emulator.trace.run_directory import RunDirectory, open_run, table_rows
+from emulator.trace.run_directory import Ended, RunDirectory, open_run, table_rows
 from emulator.trace.schema import TABLES, Table
 
 
@@ -43,13 +43,15 @@ def repeat(run: RunDirectory) -> Difference | None:
         The first difference; None if the repetition is identical.
 
     Raises:
-        NotVerifiableError: the run was `live` or interrupted, the repetition failed, or only the digests differ.
+        NotVerifiableError: the run was `live` or is not complete, the repetition failed, or only the digests differ.
     """
     manifest = run.manifest
     if manifest["mode"] == TimeMode.LIVE:
         raise NotVerifiableError(f"{run.path} was run live: real time cannot be repeated; use --mode fast or sim")
-    if manifest.get("ended") != "complete":
-        raise NotVerifiableError(f"{run.path} was interrupted: only complete runs can be repeated")
+    if run.ended is not Ended.COMPLETE:
+        raise NotVerifiableError(
+            f"{run.path}: {run.broken_off()}; its files are whole, but only complete runs can be repeated"
+        )
     with tempfile.TemporaryDirectory(prefix="rmqemu-verify-") as scratch:
         again = _run_again(run, Path(scratch))
         if again.manifest["digest"] == manifest["digest"]:

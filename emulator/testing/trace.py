@@ -7,6 +7,7 @@ from typing import Any
 import attrs
 
 from emulator.testing.scenarios import TOPIC
+from emulator.trace.batches import Batch
 from emulator.trace.schema import CAUSES, RPC, TABLES, Table
 from nodes.beliefs import PROCESS_ENDS, BeliefKind
 
@@ -66,11 +67,15 @@ class Trace:
         """Add a row; a `RowListener`."""
         self.rows[table.name].append(Row(zip(_COLUMNS[table.name], row, strict=True)))
 
-    def write(self, table: Table, rows: list[tuple[int | str, ...]]) -> None:
+    def write(self, batch: Batch) -> bool:
         """Add rows in place of a segment writer; only rows of tables without listeners."""
-        if table.name in _QUIET:
-            for row in rows:
-                self.note(table, row)
+        if batch.table.name in _QUIET:
+            for row in batch.rows:
+                self.note(batch.table, row)
+        return False
+
+    def save(self) -> None:
+        """Nothing to write."""
 
     def close_segments(self) -> None:
         """Nothing to close."""

@@ -105,7 +105,7 @@ def run_traced(main: Callable[[World], Awaitable[T]], trace: Trace, **options: A
         return result
 
     # A trace takes rows as a writer of segments does.
-    return run_world(whole, writer=trace, **options)  # type: ignore[arg-type]
+    return run_world(whole, writer=trace, **options)
 
 
 def add_host(

@@ -46,6 +46,9 @@ class EmulatedClock(trio.abc.Clock):
         """Does what is due and returns whether nothing is left to do; set to the hub's `turn`."""
         self.on_deadlock: Callable[[], None] = lambda: None
         """Called in virtual time when no task can run and no timer is set."""
+        self.on_wall: Callable[[], float] = lambda: math.inf
+        """Called in every pass of trio, for what has to happen in wall time and is nothing to the emulation; returns
+        after how many wall seconds it must be called again, even if no task can run."""
 
     @property
     def follows_wall(self) -> bool:
@@ -74,10 +77,15 @@ class EmulatedClock(trio.abc.Clock):
         elif self._rate is not None:
             self._follow_wall(self._rate)
             self.turn()
+        self.on_wall()
         return self._timeline.now_ns / _NS
 
     def deadline_to_sleep_time(self, deadline: float) -> float:
         """No task can run: do what is due, else wake a task that waits for idleness, else go to the next instant."""
+        sleep_s = self._sleep_s(deadline)
+        return min(sleep_s, self.on_wall()) if sleep_s > 0 else sleep_s
+
+    def _sleep_s(self, deadline: float) -> float:
         if self._stands:
             return self._stand_still()
         for _ in range(_TURNS_PER_PASS):

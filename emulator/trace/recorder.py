@@ -1,26 +1,48 @@
 """The only writer of a run's trace: numbers every row and keeps rows until a batch is full.
 
-On the hot path a row is a tuple appended to a list. Columns, Parquet and digest
-are made a batch at a time.
+On the hot path a row is a tuple appended to a list. Columns, files and digest are
+made a batch at a time. When a segment is full, and once a second of wall time,
+the open batches of all tables are written to disk; no row and no digest depends
+on when that is.
 """
 
 import json
+import math
 from collections.abc import Callable
 from hashlib import blake2b
+from time import monotonic
 from typing import Protocol, Self
 
-import msgpack
-
 from emulator.time.timeline import Timeline
+from emulator.trace.batches import Batch, Row, batch_of
 from emulator.trace.schema import BELIEFS, CAUSES, FAULTS, LIFECYCLE, MESSAGES, OWNERSHIP, RPC, TABLES, Table
-from emulator.trace.segments import SegmentWriter
 from nodes.beliefs import Belief, CallTimedOut, Event, Json, Lifecycle, MessageRecord, Ownership
 from nodes.cause import cause
 from nodes.protocol.command import Command
 
-Row = tuple[int | str, ...]
+__all__ = ["WRITE_EVERY_S", "BatchWriter", "End", "NodeIdentity", "Recorder", "Row", "RowListener", "canonical"]
+
 RowListener = Callable[[Table, Row], None]
 _BATCH_ROWS = 4_000
+WRITE_EVERY_S = 1.0
+"""Wall seconds after which waiting rows are on disk."""
+
+
+class BatchWriter(Protocol):
+    """Where full batches go; `emulator.trace.segments.SegmentWriter` writes them to disk."""
+
+    def write(self, batch: Batch) -> bool:
+        """Take a batch; returns whether `save` should be called with no row left elsewhere."""
+
+    def save(self) -> None:
+        """Write what waits so that it survives the emulator; raises nothing while a cluster runs."""
+
+    def close_segments(self) -> None:
+        """Write what waits in its final form.
+
+        Raises:
+            OSError: it cannot be written.
+        """
 
 
 class End(Protocol):
@@ -57,14 +79,16 @@ class Recorder:
         writer: writes full batches to disk; None: rows are only digested.
     """
 
-    def __init__(self, timeline: Timeline, writer: SegmentWriter | None) -> None:
+    def __init__(self, timeline: Timeline, writer: BatchWriter | None) -> None:
         self._timeline = timeline
         self._writer = writer
         self._seq = 0
         self._rows: dict[str, list[Row]] = {table.name: [] for table in TABLES}
         self._rpc = self._rows[RPC.name]
         self._digests = {table.name: blake2b(digest_size=16) for table in TABLES}
-        self._pack = msgpack.Packer().pack
+        self._saved_seq = 0
+        """Seq of the last row that is on disk."""
+        self._save_at_s = monotonic() + WRITE_EVERY_S
         self.counts: dict[str, int] = {table.name: 0 for table in TABLES}
         self.listeners: list[RowListener] = []
         """Called with every row as it is recorded, except rows of `rpc` and `causes`."""
@@ -153,12 +177,28 @@ class Recorder:
         return self._append(CAUSES, node, name, quiet=True)
 
     def flush(self) -> None:
-        """Write every open batch as a segment."""
-        for table in TABLES:
-            if self._rows[table.name]:
-                self._close_batch(table)
+        """Write every open batch as a segment.
+
+        Raises:
+            OSError: the rows cannot be written.
+        """
+        self._take_open_batches()
         if self._writer is not None:
             self._writer.close_segments()
+            self._note_saved()
+
+    def keep_up(self) -> float:
+        """Write all rows to disk if it is time to; called in every pass of trio.
+
+        Returns:
+            Wall seconds after which it wants to be called again; infinite if no row waits.
+        """
+        if self._seq == self._saved_seq or self._writer is None:
+            return math.inf
+        left_s = self._save_at_s - monotonic()
+        if left_s <= 0:
+            self._save()
+        return left_s if left_s > 0 else math.inf
 
     def digest(self) -> str:
         """32 hex digits over all rows recorded so far."""
@@ -181,13 +221,34 @@ class Recorder:
         return seq
 
     def _close_batch(self, table: Table) -> None:
+        if self._take(table) or (self._writer is not None and monotonic() >= self._save_at_s):
+            self._save()
+
+    def _save(self) -> None:
+        assert self._writer is not None
+        self._take_open_batches()
+        self._writer.save()
+        self._note_saved()
+
+    def _note_saved(self) -> None:
+        self._saved_seq = self._seq
+        self._save_at_s = monotonic() + WRITE_EVERY_S
+
+    def _take_open_batches(self) -> None:
+        for table in TABLES:
+            if self._rows[table.name]:
+                self._take(table)
+
+    def _take(self, table: Table) -> bool:
+        """Digest the open batch of a table and hand it on; returns whether a segment is full."""
         rows = self._rows[table.name]
-        # msgpack packs all rows in one call; the array header is left out, so the digest does not depend on batches.
-        self._digests[table.name].update(memoryview(self._pack(rows))[_array_header_bytes(len(rows)) :])
+        batch = batch_of(table, rows)
+        # The array header is left out, so the digest does not depend on batches.
+        self._digests[table.name].update(memoryview(batch.packed)[_array_header_bytes(len(rows)) :])
         self.counts[table.name] += len(rows)
-        if self._writer is not None:
-            self._writer.write(table, rows)
+        full = self._writer is not None and self._writer.write(batch)
         rows.clear()
+        return full
 
 
 def _array_header_bytes(length: int) -> int:
@@ -200,4 +261,9 @@ def canonical(value: Json) -> tuple[str, str]:
     if value is None:
         return "null", ""
     text = json.dumps(value, separators=(",", ":"), sort_keys=True, ensure_ascii=False)
-    return text, blake2b(text.encode(), digest_size=8).hexdigest()
+    try:
+        encoded = text.encode()
+    except UnicodeEncodeError:  # see `batch_of`
+        encoded = text.encode(errors="replace")
+        text = encoded.decode()
+    return text, blake2b(encoded, digest_size=8).hexdigest()

@@ -1,7 +1,14 @@
-"""A run directory: its rows and its manifest, which is written last: a directory without one is not a run."""
+"""A run directory: what was run, how it ended, and its trace.
 
+The manifest is written last. A run without one was killed, or is still under way:
+the index of its trace takes the place of the manifest.
+"""
+
+import fcntl
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from enum import StrEnum
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -9,16 +16,50 @@ from typing import Any
 import attrs
 
 from emulator.base.errors import UserError
-from emulator.trace.schema import SCHEMA_VERSION, Table
-from emulator.trace.segments import segment_paths
+from emulator.trace.files import RunFiles, put_in_place
+from emulator.trace.index import INDEX
+from emulator.trace.journal import JOURNAL
+from emulator.trace.recorder import WRITE_EVERY_S
+from emulator.trace.schema import LIFECYCLE, SCHEMA_VERSION, Table
+from emulator.trace.seals import BrokenSealError, checksum, sealed, unsealed
+from emulator.trace.segments import FOLDER
+from emulator.trace.stored import StoredTrace, stored_trace
 
 MANIFEST = "manifest.json"
-_PACKAGES = ("rocketmq-emulator", "trio", "msgpack", "pyarrow")
 MANIFEST_KEYS = ("run_id", "schema_version", "digest", "seed", "mode", "rows", "virtual_s", "wall_s", "scenario")
+_HEAD_KEYS = ("run_id", "schema_version", "seed", "mode", "scenario")
+_INDEX_SUM = "index_checksum"
+_PACKAGES = ("rocketmq-emulator", "trio", "msgpack", "pyarrow")
+
+
+class Ended(StrEnum):
+    """How a run ended."""
+
+    COMPLETE = "complete"
+    INTERRUPTED = "interrupted"
+    FAILED = "failed"
+    """A bug of the emulator ended it."""
+    KILLED = "killed"
+    """It has no manifest: its emulator was killed, or could not write on."""
+    UNDER_WAY = "under way"
+    """It has no manifest yet."""
 
 
 class NotARunError(UserError):
     """The directory is not a run that this version can read; the text says why in one line."""
+
+
+class DamagedRunError(NotARunError):
+    """Files of a run are missing or were changed; `lines` names each."""
+
+    def __init__(self, damages: tuple[str, ...]) -> None:
+        super().__init__("; ".join(damages))
+        self._damages = damages
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """One line per file."""
+        return self._damages
 
 
 @attrs.frozen
@@ -27,6 +68,8 @@ class RunDirectory:
 
     path: Path
     manifest: Mapping[str, Any]
+    """Of a run without a manifest: what can be known instead, without a digest."""
+    trace: StoredTrace = attrs.field(default=attrs.Factory(lambda self: stored_trace(self.path), takes_self=True))
 
     @property
     def run(self) -> str:
@@ -38,32 +81,125 @@ class RunDirectory:
         """End of the run, in ns since it began."""
         return round(float(self.manifest["virtual_s"]) * 1e9)
 
+    @property
+    def ended(self) -> Ended:
+        """How the run ended."""
+        return Ended(self.manifest.get("ended", Ended.COMPLETE))
+
+    def broken_off(self) -> str:
+        """Why the run has no result, and what of it is there; empty if it is complete."""
+        at = f"at {self.end_ns / 1e9:.1f} s"
+        have = f"{sum(self.manifest['rows'].values()):,} rows up to {self.end_ns / 1e9:.1f} s are there"
+        match self.ended:
+            case Ended.COMPLETE:
+                return ""
+            case Ended.INTERRUPTED:
+                return f"the run was interrupted {at}"
+            case Ended.FAILED:
+                return f"the run was ended {at} by a bug of the emulator"
+            case Ended.UNDER_WAY:
+                return f"the run is still under way: {have}"
+            case Ended.KILLED:
+                lost = f"at most the last {WRITE_EVERY_S:g} s of wall time is missing"
+                return f"the emulator was killed or could not write on: {have}, {lost}"
+
 
 def open_run(path: Path | str) -> RunDirectory:
-    """Read the manifest of a run.
+    """Open a run, and check that all its files are as they were written.
 
     Args:
         path: the run directory, `runs/<run-id>`.
 
     Raises:
-        NotARunError: the manifest is missing, unreadable, or of another schema version.
+        NotARunError: there is neither a manifest nor an index, or the run has another schema version.
+        DamagedRunError: files are missing or were changed.
     """
     directory = Path(path).resolve()
     try:
-        manifest = json.loads((directory / MANIFEST).read_text("utf-8"))
+        content = (directory / MANIFEST).read_bytes()
     except FileNotFoundError:
-        raise NotARunError(f"{path} is not a run: it has no manifest.json") from None
-    except (OSError, ValueError) as error:
-        raise NotARunError(f"{path} is not a readable run: manifest.json: {error}") from None
-    if not isinstance(manifest, dict):
-        raise NotARunError(f"{path} is not a readable run: manifest.json is not a mapping")
-    version = manifest.get("schema_version")
-    if version != SCHEMA_VERSION:
-        raise NotARunError(f"{path} has trace schema version {version}, this program reads {SCHEMA_VERSION}")
+        return _without_manifest(path, directory)
+    except OSError as error:
+        raise NotARunError(f"{path} is not a readable run: {MANIFEST}: {error.strerror}") from None
+    _refuse_other_version(path, _version_in(content))
+    try:
+        manifest = unsealed(content)
+    except BrokenSealError as error:
+        raise DamagedRunError((f"{directory / MANIFEST} is damaged: {error}",)) from None
     missing = [key for key in MANIFEST_KEYS if key not in manifest]
     if missing:
-        raise NotARunError(f"{path} is not a complete run: manifest.json lacks {', '.join(missing)}")
-    return RunDirectory(directory, manifest)
+        raise NotARunError(f"{path} is not a complete run: {MANIFEST} lacks {', '.join(missing)}")
+    index = directory / FOLDER / INDEX
+    try:
+        trace = stored_trace(directory)
+        whole = checksum(index.read_bytes()) == manifest.get(_INDEX_SUM)
+    except OSError as error:
+        raise DamagedRunError((_unreadable(index, error),)) from None
+    damages = trace.check()
+    if not whole and not trace.damages:
+        damages = (f"{index} is damaged: it is not the one that {MANIFEST} names", *damages)
+    if damages:
+        raise DamagedRunError(damages)
+    return RunDirectory(directory, manifest, trace)
+
+
+def _without_manifest(path: Path | str, directory: Path) -> RunDirectory:
+    index = directory / FOLDER / INDEX
+    try:
+        under_way = _is_locked(index)
+        trace = stored_trace(directory)
+    except (FileNotFoundError, NotADirectoryError):
+        raise NotARunError(f"{path} is not a run: it has neither {MANIFEST} nor {FOLDER}/{INDEX}") from None
+    except OSError as error:
+        raise DamagedRunError((_unreadable(index, error),)) from None
+    if not trace.head:
+        raise DamagedRunError(trace.damages or (f"{index} is damaged: it does not say what was run",))
+    _refuse_other_version(path, trace.head.get("schema_version"))
+    damages = trace.check()
+    if not trace.has_journal:
+        damages = (*damages, f"{directory / FOLDER / JOURNAL} is missing")
+    counts = trace.counts()
+    if not damages and sum(counts.values()) != trace.last_seq:
+        lacks = trace.last_seq - sum(counts.values())
+        damages = (f"{directory / FOLDER / JOURNAL} is damaged: {lacks} rows before seq {trace.last_seq} are missing",)
+    if damages:
+        raise DamagedRunError(damages)
+    manifest = {
+        **trace.head,
+        "ended": Ended.UNDER_WAY if under_way else Ended.KILLED,
+        "digest": "",
+        "rows": counts,
+        "virtual_s": trace.end_ns / 1e9,
+        "wall_s": 0.0,
+        "crashes": _crashes(trace),
+    }
+    return RunDirectory(directory, manifest, trace)
+
+
+def _crashes(trace: StoredTrace) -> list[str]:
+    rows = (row for table in trace.tables(LIFECYCLE) for row in table.to_pylist())
+    return [f"{row['node']}: {row['detail']}" for row in rows if row["event"] == "crashed"]
+
+
+def _refuse_other_version(path: Path | str, version: object) -> None:
+    if version not in (None, SCHEMA_VERSION):
+        raise NotARunError(
+            f"{path} has trace schema version {version}, this program reads {SCHEMA_VERSION}: "
+            "analyze it with the release that made it, or run its scenario again"
+        )
+
+
+def _version_in(manifest: bytes) -> object:
+    """The schema version, which is read before the seal: other versions have other seals, or none."""
+    try:
+        content = json.loads(manifest)
+    except (ValueError, RecursionError):
+        return None
+    return content.get("schema_version") if isinstance(content, dict) else None
+
+
+def _unreadable(path: Path, error: OSError) -> str:
+    return f"{path} is missing" if isinstance(error, FileNotFoundError) else f"{path}: {error.strerror}"
 
 
 def table_rows(
@@ -77,11 +213,27 @@ def table_rows(
         columns: to read; None: all.
         filters: (column, operator, value), as pyarrow takes them.
     """
-    import pyarrow.parquet as pq  # noqa: PLC0415 - opening a run must not wait for Arrow
-
     wanted = None if columns is None else list(columns)
-    for segment in segment_paths(run, table):
-        yield from pq.read_table(segment, columns=wanted, filters=list(filters) or None).to_pylist()
+    for found in stored_trace(run).tables(table, columns=wanted, filters=list(filters) or None):
+        yield from found.to_pylist()
+
+
+@contextmanager
+def being_written(run: Path) -> Iterator[None]:
+    """Inside the `with` block, and while the process lives, other processes see that the run is under way."""
+    with (run / FOLDER / INDEX).open("rb") as index:
+        with suppress(OSError):  # a file system without locks: such a run looks killed until it has ended
+            fcntl.flock(index, fcntl.LOCK_EX)
+        yield
+
+
+def _is_locked(index: Path) -> bool:
+    with index.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
 
 
 def versions() -> dict[str, str]:
@@ -89,11 +241,14 @@ def versions() -> dict[str, str]:
     return {package: _version(package) for package in _PACKAGES}
 
 
-def write_manifest(directory: Path, manifest: Mapping[str, Any]) -> None:
-    """Write the manifest and rename it into place, so that readers see all of it or none."""
-    hidden = directory / f".{MANIFEST}.tmp"
-    hidden.write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n", "utf-8")
-    hidden.replace(directory / MANIFEST)
+def write_manifest(directory: Path, manifest: Mapping[str, Any], files: RunFiles | None = None) -> None:
+    """Write the manifest, which seals the index and itself.
+
+    Raises:
+        OSError: it cannot be written; there is no manifest.
+    """
+    whole = {**manifest, _INDEX_SUM: checksum((directory / FOLDER / INDEX).read_bytes())}
+    put_in_place(files or RunFiles(), directory / MANIFEST, (sealed(whole, indent=2) + "\n").encode())
 
 
 def _version(package: str) -> str:

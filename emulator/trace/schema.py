@@ -3,19 +3,29 @@
 One run is a directory:
 
     runs/<run-id>/
-        manifest.json
-        trace/<table>/seg-000000.parquet, seg-000001.parquet, ...
+        manifest.json         what was run and what came of it; written last
+        log.jsonl             what nodes log, and tracebacks of bugs
+        by_hand.toml          a scenario that repeats the faults begun by hand, if there were any
+        trace/
+            index.jsonl       what was run, then a line per segment, with its checksum
+            waiting.rows      rows that wait for a segment; removed at the end of the run
+            <table>/seg-000000.parquet, seg-000001.parquet, ...
 
-A segment is written under a hidden name and renamed, so a reader sees whole
-segments or none. `seq` orders all rows of all tables of a run totally and has
-no gaps. Times are emulated nanoseconds since the run began.
+Segments, manifest and a shortened journal are written under a hidden name and
+renamed, so a reader sees whole files or none; the index and the journal
+(`waiting.rows`) only grow, and what a kill has cut off at their end is ignored.
+A run without a manifest is read from index, segments and journal: at any instant
+they hold all rows up to some seq, which is at most a second of wall time behind.
+
+`seq` orders all rows of all tables of a run totally and has no gaps. Times are
+emulated nanoseconds since the run began.
 """
 
 from enum import StrEnum
 
 import attrs
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 
 class ColumnType(StrEnum):

@@ -1,25 +1,37 @@
-"""Rolling Parquet segments: written under a hidden name, then renamed, so readers see whole segments or none.
+"""Writes the rows of a run: closed segments in Parquet, and a journal of the rows that wait for one.
+
+A closed segment never changes. Before one closes, all rows recorded so far are in
+the journal, and the journal shrinks only after the index names the segment. So at
+every instant the files hold all rows up to some seq, whatever ends the emulator.
 
 Arrow arrays are made from buffers: `pyarrow.array` would import pandas to check whether a tuple is a series. That
 import takes seconds, during which a live cluster stands still, and more memory than the cluster itself.
 """
 
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
+from emulator.trace.batches import Batch, Column, columns_of, packed_columns
+from emulator.trace.files import RunFiles, put_in_place
+from emulator.trace.index import IndexWriter, SegmentEntry
+from emulator.trace.journal import JOURNAL, frame
 from emulator.trace.schema import TABLES, ColumnType, Table
+from emulator.trace.seals import checksum
 
 SEGMENT_ROWS = 40_000
-_FOLDER = "trace"
+FOLDER = "trace"
+"""Folder of the trace in a run directory."""
 _DELTA = "DELTA_BINARY_PACKED"
 
 
 def int_array(pa: Any, values: Sequence[int]) -> Any:
     """An Arrow array of 64-bit integers without nulls."""
-    return pa.Array.from_buffers(pa.int64(), len(values), [None, pa.py_buffer(array("q", values))])
+    numbers = values if isinstance(values, array) else array("q", values)
+    return pa.Array.from_buffers(pa.int64(), len(values), [None, pa.py_buffer(numbers)])
 
 
 def text_array(pa: Any, values: Sequence[str]) -> Any:
@@ -33,79 +45,158 @@ def text_array(pa: Any, values: Sequence[str]) -> Any:
 _ARRAYS: dict[ColumnType, Callable[[Any, Any], Any]] = {ColumnType.INT: int_array, ColumnType.TEXT: text_array}
 
 
-def segment_paths(run: Path, table: Table) -> list[Path]:
-    """The closed segments of a table in a run directory, in the order of their rows."""
-    return sorted((run / _FOLDER / table.name).glob("seg-*.parquet"))
+def arrow_table(table: Table, columns: Sequence[Column]) -> Any:
+    """The columns of a table as an Arrow table."""
+    import pyarrow as pa  # noqa: PLC0415 - it would take a third of the memory and of the start of a small cluster
+
+    arrays = [_ARRAYS[of.type](pa, values) for of, values in zip(table.columns, columns, strict=True)]
+    types = {ColumnType.INT: pa.int64(), ColumnType.TEXT: pa.string()}
+    fields = [pa.field(column.name, types[column.type], nullable=False) for column in table.columns]
+    return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+
+
+class _Waiting:
+    """Rows of one table that wait for a segment."""
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self.segments = 0
+        """Number of closed segments of the table."""
+        self.columns = columns_of(table, ())
+        self.packed: list[bytes] = []
+        """The rows as the journal holds them."""
+
+    def drop(self, rows: int) -> None:
+        """Forget the first rows."""
+        self.columns = tuple(column[rows:] for column in self.columns)
+        self.packed = [packed_columns(self.columns)] if self.rows else []
+
+    def add(self, batch: Batch) -> None:
+        """Add rows."""
+        for column, values in zip(self.columns, batch.columns, strict=True):
+            column.extend(values)  # type: ignore[arg-type]
+        self.packed.append(batch.packed)
+
+    @property
+    def rows(self) -> int:
+        """Number of the rows."""
+        return len(self.columns[0])
 
 
 class SegmentWriter:
-    """Writes the segments of one run directory.
+    """Writes the trace of one run.
 
-    Rows wait as Arrow batches until they fill a segment of `SEGMENT_ROWS`, or
-    until `close_segments`.
+    After an error nothing more is written, so no gap can follow what is there.
+
+    Args:
+        run: the run directory.
+        head: what was run, for the index.
+        files: to write with.
+
+    Raises:
+        OSError: the disk is full, or cannot be written for another reason; nothing has been recorded yet.
     """
 
-    def __init__(self, run: Path) -> None:
-        self._directory = run / _FOLDER
-        self._batches: dict[str, list[Any]] = {t.name: [] for t in TABLES}
-        self._waiting: dict[str, int] = {t.name: 0 for t in TABLES}
-        self._segments: dict[str, int] = {t.name: 0 for t in TABLES}
+    def __init__(self, run: Path, head: Mapping[str, Any] | None = None, files: RunFiles | None = None) -> None:
+        self._files = files or RunFiles()
+        self._directory = run / FOLDER
+        self._waiting = {table.name: _Waiting(table) for table in TABLES}
+        self._unwritten: list[tuple[str, bytes]] = []
+        self._error: OSError | None = None
+        self.names: Mapping[str, str] = {}
+        """Mapping address, or client id of a guest -> node; what is new in it goes to the index."""
+        self._names_written: dict[str, str] = dict((head or {}).get("addresses", {}))
         self.on_error: Callable[[OSError], None] | None = None
-        """Called if a segment cannot be written while rows come in; None: the error is raised there."""
+        """Called if something cannot be written while rows come in; None: the error is raised there."""
         for table in TABLES:
-            (self._directory / table.name).mkdir(parents=True, exist_ok=True)
+            self._files.make_directory(self._directory / table.name)
+        self._journal = self._directory / JOURNAL
+        self._files.create(self._journal, b"")
+        self._files.append(self._journal, frame(()))
+        self._index = IndexWriter(self._directory, head or {}, self._files)
 
-    def write(self, table: Table, rows: list[tuple[int | str, ...]]) -> None:
-        """Add rows; writes a segment when `SEGMENT_ROWS` are waiting."""
-        import pyarrow as pa  # noqa: PLC0415 - it would take a third of the memory and of the start of a small cluster
+    def write(self, batch: Batch) -> bool:
+        """Add rows; returns whether they fill a segment: then `save` should be called with no row left elsewhere."""
+        if self._error is not None:
+            return False
+        waiting = self._waiting[batch.table.name]
+        waiting.add(batch)
+        self._unwritten.append((batch.table.name, batch.packed))
+        return waiting.rows >= SEGMENT_ROWS
 
-        arrays = [_ARRAYS[column.type](pa, v) for column, v in zip(table.columns, zip(*rows, strict=True), strict=True)]
-        self._batches[table.name].append(pa.record_batch(arrays, schema=_arrow_schema(pa, table)))
-        self._waiting[table.name] += len(rows)
-        if self._waiting[table.name] >= SEGMENT_ROWS:
-            try:
-                self._close_segment(table)
-            except OSError as error:
-                if self.on_error is None:
-                    raise
-                self.on_error(error)
-
-    def close_segments(self) -> None:
-        """Write all waiting rows.
+    def save(self) -> None:
+        """Append the rows that came in since the last time to the journal, and close the segments that are full.
 
         Raises:
-            OSError: a segment cannot be written; its rows keep waiting.
+            OSError: they cannot be written, and `on_error` is None.
         """
-        for table in TABLES:
-            if self._batches[table.name]:
-                self._close_segment(table)
+        if self._error is not None:
+            return
+        try:
+            self._save(least_rows=SEGMENT_ROWS)
+        except OSError as error:
+            self._error = error
+            if self.on_error is None:
+                raise
+            self.on_error(error)
 
-    def _close_segment(self, table: Table) -> None:
+    def close_segments(self) -> None:
+        """Write all waiting rows as segments.
+
+        Raises:
+            OSError: they cannot be written, now or before.
+        """
+        if self._error is not None:
+            raise self._error
+        try:
+            self._save(least_rows=1)
+        except OSError as error:
+            self._error = error
+            raise
+
+    def remove_journal(self) -> None:
+        """Remove the journal of a run that has ended; an empty one that cannot be removed does no harm."""
+        with suppress(OSError):
+            self._files.remove(self._journal)
+
+    def _save(self, least_rows: int) -> None:
+        if self._unwritten:
+            self._files.append(self._journal, frame(self._unwritten))
+            self._unwritten.clear()
+        if len(self.names) > len(self._names_written):
+            new = {name: node for name, node in self.names.items() if name not in self._names_written}
+            self._index.note_addresses(new)
+            self._names_written |= new
+        full = [waiting for waiting in self._waiting.values() if waiting.rows >= least_rows]
+        for waiting in full:
+            while waiting.rows >= least_rows:
+                self._close_segment(waiting)
+        if full:
+            rest = [(name, packed) for name, waiting in self._waiting.items() for packed in waiting.packed]
+            put_in_place(self._files, self._journal, frame(rest))
+
+    def _close_segment(self, waiting: _Waiting) -> None:
         import pyarrow as pa  # noqa: PLC0415 - as above
         import pyarrow.parquet as pq  # noqa: PLC0415 - as above
 
-        folder = self._directory / table.name
-        number = self._segments[table.name]
-        hidden = folder / f".seg-{number:06d}.tmp"
+        # Always the same number of rows, though batches end by the wall clock: a repetition has the same segments.
+        table, columns = waiting.table, tuple(column[:SEGMENT_ROWS] for column in waiting.columns)
         texts = [c.name for c in table.columns if c.type is ColumnType.TEXT]
-        content: Any = pa.Table.from_batches(self._batches[table.name])
-        try:
-            pq.write_table(
-                content,
-                hidden,
-                compression="zstd",
-                use_dictionary=texts,
-                column_encoding={c.name: _DELTA for c in table.columns if c.type is ColumnType.INT},
-            )
-            hidden.replace(folder / f"seg-{number:06d}.parquet")
-        except OSError:
-            hidden.unlink(missing_ok=True)
-            raise
-        self._segments[table.name] = number + 1
-        self._batches[table.name].clear()
-        self._waiting[table.name] = 0
-
-
-def _arrow_schema(pa: Any, table: Table) -> Any:
-    types = {ColumnType.INT: pa.int64(), ColumnType.TEXT: pa.string()}
-    return pa.schema([pa.field(c.name, types[c.type], nullable=False) for c in table.columns])
+        sink = pa.BufferOutputStream()
+        pq.write_table(
+            arrow_table(table, columns),
+            sink,
+            compression="zstd",
+            use_dictionary=texts,
+            column_encoding={c.name: _DELTA for c in table.columns if c.type is ColumnType.INT},
+        )
+        content = sink.getvalue().to_pybytes()
+        file = f"{table.name}/seg-{waiting.segments:06d}.parquet"
+        put_in_place(self._files, self._directory / file, content)
+        seqs, times_ns = columns[table.index("seq")], columns[table.index("t_ns")]
+        first, last, t_ns = (int(number) for number in (seqs[0], seqs[-1], times_ns[-1]))
+        self._index.note_segment(
+            SegmentEntry(table.name, file, len(seqs), first, last, t_ns, len(content), checksum(content))
+        )
+        waiting.segments += 1
+        waiting.drop(len(seqs))

@@ -33,7 +33,7 @@ def answer(words: Sequence[str], run_directory: Path, names: NodeNames) -> tuple
 
     Args:
         words: the question; see `emulator.why.question`.
-        run_directory: of a run, finished or under way; only closed segments are read.
+        run_directory: of a run, finished, under way or killed.
         names: of its nodes.
 
     Raises:
@@ -52,7 +52,7 @@ def answer(words: Sequence[str], run_directory: Path, names: NodeNames) -> tuple
 
 
 def answer_of_run(words: Sequence[str], run: RunDirectory) -> tuple[str, ...]:
-    """Answer a question about a finished run; see `answer`."""
+    """Answer a question about a run that has been opened; see `answer`."""
     scenario = from_dict(run.manifest["scenario"])
     return answer(words, run.path, names_of(addresses(scenario), scenario.brokers, run.manifest.get("addresses", {})))
 

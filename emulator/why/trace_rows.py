@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from emulator.trace.schema import BELIEFS, CAUSES, FAULTS, LIFECYCLE, MESSAGES, OWNERSHIP, RPC, ColumnType, Table
-from emulator.trace.segments import segment_paths
+from emulator.trace.stored import StoredTrace, stored_trace
 from emulator.why.question import WhyError
 
 _LIKELY_FIRST = (RPC, CAUSES, BELIEFS, OWNERSHIP, LIFECYCLE, FAULTS, MESSAGES)
@@ -57,15 +57,21 @@ class TraceRows:
 
     Args:
         run: the run directory.
+
+    Raises:
+        WhyError: the trace cannot be read.
     """
 
     def __init__(self, run: Path) -> None:
-        self._run = run
+        try:
+            self._trace: StoredTrace = stored_trace(run)
+        except OSError as error:
+            raise WhyError(f"{run} has no readable trace: {error.strerror}") from None
         self._tables: dict[str, Any] = {}
         self._seqs: dict[str, Any] = {}
 
     def row(self, seq: int) -> TraceRow | None:
-        """The row with a seq; None if no closed segment has it.
+        """The row with a seq; None if the trace does not have it.
 
         Raises:
             WhyError: a segment is not readable; all methods may raise it.
@@ -139,7 +145,9 @@ class TraceRows:
 
     def _read(self, table: Table) -> Any:
         if table.name not in self._tables:
-            parts = [_segment(path) for path in segment_paths(self._run, table)]
+            parts = [_segment(path) for path in self._trace.paths(table)]
+            if self._trace.waiting[table.name]:
+                parts.append(self._trace.waiting_table(table))
             self._tables[table.name] = pa.concat_tables(parts) if parts else _empty(table)
         return self._tables[table.name]
 
@@ -147,7 +155,7 @@ class TraceRows:
 def _segment(path: Path) -> Any:
     try:
         return pq.ParquetFile(path, memory_map=True, pre_buffer=False).read(use_threads=False)
-    except pa.ArrowInvalid as error:
+    except (pa.ArrowInvalid, OSError) as error:
         raise WhyError(f"{path} is not a readable segment: {error}") from None
 
 

@@ -12,7 +12,6 @@ from typer.testing import CliRunner
 from analysis.demo_trace import END_S, demo_trace
 from analysis.trace_rows import HandMadeTrace, write_run
 from emulator.analysis.findings import Camp, Orphan
-from emulator.analysis.frames import segment_rows
 from emulator.analysis.picture import draw, page
 from emulator.analysis.report import Verdict, _broken_off, _doubts, analyze
 from emulator.analysis.tables import describe_camps, print_report, queue_ranges, seconds
@@ -93,7 +92,7 @@ def test_a_run_with_nothing_to_judge_or_with_rows_missing_is_unknown(spark, tmp_
     run = write_run(HandMadeTrace().life("a", "started", "g"), tmp_path / "empty", 60, rows={"lifecycle": 3})
     empty = analyze(run, spark)
     assert (empty.verdict, empty.exit_status) == (Verdict.UNKNOWN, 2)
-    assert empty.reasons == doubts(open_run(run), segment_rows(open_run(run)))
+    assert empty.reasons == doubts(open_run(run), open_run(run).trace.counts())
 
 
 def doubts(run, counts):
@@ -102,7 +101,7 @@ def doubts(run, counts):
 
 def test_rows_that_are_missing_and_a_trace_with_nothing_to_judge_are_doubts(tmp_path):
     run = open_run(write_run(HandMadeTrace().life("a", "started", "g"), tmp_path / "empty", 60, rows={"lifecycle": 3}))
-    assert doubts(run, segment_rows(run)) == (
+    assert doubts(run, run.trace.counts()) == (
         "lifecycle: 1 of the 3 rows that the manifest promises are there",
         "nobody recorded a belief or owned a queue: there is nothing to judge",
     )

@@ -5,9 +5,10 @@ from hashlib import blake2b
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from emulator.analysis.frames import Frames, table_ddl
+from emulator.trace.batches import batch_of
+from emulator.trace.run_directory import write_manifest
 from emulator.trace.schema import (
     BELIEFS,
     FAULTS,
@@ -18,6 +19,7 @@ from emulator.trace.schema import (
     TABLES,
     ColumnType,
 )
+from emulator.trace.segments import SegmentWriter
 
 SECOND = 1_000_000_000
 GROUP = "g"
@@ -128,27 +130,49 @@ def frames_of(spark, traces, end_s):
 def write_run(trace, directory, end_s, segment_rows=1000, **manifest):
     """Write a hand-made trace as a run directory the emulator could have left."""
     directory = Path(directory)
+    head = _head(directory)
+    writer = SegmentWriter(directory, head)
     for table in TABLES:
         rows = trace.rows[table.name]
-        types = [_arrow_type(column) for column in table.columns]
-        schema = pa.schema([pa.field(c.name, t, nullable=False) for c, t in zip(table.columns, types, strict=True)])
-        for number, start in enumerate(range(0, len(rows), segment_rows)):
-            columns = list(zip(*rows[start : start + segment_rows], strict=True))
-            arrays = [pa.array(column, kind) for column, kind in zip(columns, types, strict=True)]
-            folder = directory / "trace" / table.name
-            folder.mkdir(parents=True, exist_ok=True)
-            pq.write_table(pa.Table.from_arrays(arrays, schema=schema), folder / f"seg-{number:06d}.parquet")
-    directory.mkdir(parents=True, exist_ok=True)
+        for start in range(0, len(rows), segment_rows):
+            writer.write(batch_of(table, rows[start : start + segment_rows]))
+            writer.close_segments()
     content = {
-        "run_id": directory.name,
-        "schema_version": SCHEMA_VERSION,
+        **head,
         "digest": "0" * 16,
-        "seed": 1,
-        "mode": "sim",
         "rows": {name: len(rows) for name, rows in trace.rows.items()},
         "virtual_s": float(end_s),
         "wall_s": 1.0,
+    }
+    write_manifest(directory, content | manifest)
+    writer.remove_journal()
+    return directory
+
+
+def killed_run(trace, directory, closed, **head):
+    """Write a trace as an emulator that was killed would have left it.
+
+    Args:
+        closed: so many rows of each table are in a closed segment; the others wait in the journal.
+        head: of the index, instead of what it would say.
+    """
+    writer = SegmentWriter(directory, _head(directory) | head)
+    for table in TABLES:
+        if rows := trace.rows[table.name][:closed]:
+            writer.write(batch_of(table, rows))
+    writer.close_segments()
+    for table in TABLES:
+        if rows := trace.rows[table.name][closed:]:
+            writer.write(batch_of(table, rows))
+    writer.save()
+    return directory
+
+
+def _head(directory):
+    return {
+        "run_id": directory.name,
+        "schema_version": SCHEMA_VERSION,
+        "seed": 1,
+        "mode": "sim",
         "scenario": {"scenario": {"name": "hand-made"}},
     }
-    (directory / "manifest.json").write_text(json.dumps(content | manifest))
-    return directory

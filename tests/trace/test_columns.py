@@ -29,10 +29,11 @@ def test_texts_are_come_out_as_they_went_in(values):
 WRITES_A_SEGMENT = """
 import sys
 from pathlib import Path
+from emulator.trace.batches import batch_of
 from emulator.trace.schema import CAUSES
 from emulator.trace.segments import SegmentWriter
 writer = SegmentWriter(Path(sys.argv[1]))
-writer.write(CAUSES, [(1, 2, "broker-a", "timer")])
+writer.write(batch_of(CAUSES, [(1, 2, "broker-a", "timer")]))
 writer.close_segments()
 print("pandas" in sys.modules)
 """

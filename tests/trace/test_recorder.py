@@ -1,6 +1,7 @@
 """The one writer of the trace: numbering, causes, the digest, and what it hands on."""
 
 import json
+import math
 from contextvars import copy_context
 
 import pytest
@@ -10,9 +11,12 @@ from emulator.testing.worlds import PORT, add_host, listening, process_of, until
 from emulator.time.mode import TimeMode
 from emulator.time.timeline import Timeline
 from emulator.trace import recorder as recorder_module
+from emulator.trace.files import RunFiles
+from emulator.trace.journal import JOURNAL
 from emulator.trace.recorder import NodeIdentity, Recorder, canonical
 from emulator.trace.schema import BELIEFS, LIFECYCLE, TABLES
 from emulator.trace.segments import SegmentWriter
+from emulator.trace.stored import stored_trace
 from nodes.beliefs import (
     Belief,
     BeliefKind,
@@ -169,18 +173,20 @@ def test_the_same_value_has_the_same_text_and_hash_in_whatever_order_it_was_buil
     assert canonical(None) == ("null", "")
 
 
-def test_a_disk_that_is_full_ends_the_run_and_no_node_is_blamed(monkeypatch):
-    class FullDisk:
-        def write(self, _table, _rows):
-            raise OSError(28, "No space left on device")
-
-        def close_segments(self):
-            pass
+def test_a_disk_that_is_full_ends_the_run_and_no_node_is_blamed(tmp_path, monkeypatch):
+    class FullDisk(RunFiles):
+        def append(self, path, content):
+            if path.name == JOURNAL and len(content) > 1_000:
+                raise OSError(28, "No space left on device")
+            super().append(path, content)
 
     monkeypatch.setattr(recorder_module, "_BATCH_ROWS", 50)
+    monkeypatch.setattr(recorder_module, "WRITE_EVERY_S", 0.0)
+    writer = SegmentWriter(tmp_path, {}, FullDisk())
     ends = []
 
     async def main(world):
+        writer.on_error = world.fabric.hub.fail
         server, _ = await listening(world, 1, "server")
 
         async def life(host):
@@ -192,5 +198,70 @@ def test_a_disk_that_is_full_ends_the_run_and_no_node_is_blamed(monkeypatch):
         await until_ms(world, 100)
 
     with pytest.raises(OSError, match="No space left"):
-        run_world(main, mode=TimeMode.SIM, writer=FullDisk())
+        run_world(main, mode=TimeMode.SIM, writer=writer)
     assert [host.errors for host in ends] == [[], []]
+
+
+ODD = (
+    Belief(BeliefKind.ROUTE, "a lone \ud800 surrogate", {"in": "\udfff"}),
+    MessageRecord(MessageEvent.CONSUMED, "g", "orders", "broker-a", 3, 2**63, "c-1@1"),
+    MessageRecord(MessageEvent.CONSUMED, "g", "orders", "broker-a", 3, -(2**70) - 1, "c-1@1"),
+    MessageRecord(MessageEvent.CONSUMED, "g", "orders", "broker-a", 3, 2**63 - 1, "ü"),
+)
+
+
+@pytest.mark.parametrize("batch_rows", [1, 4_000])
+def test_numbers_beyond_64_bits_wrap_and_text_that_is_no_unicode_is_marked_in_place_of_ending_the_run(
+    tmp_path, monkeypatch, batch_rows
+):
+    monkeypatch.setattr(recorder_module, "_BATCH_ROWS", batch_rows)
+    recorder = Recorder(Timeline(), SegmentWriter(tmp_path))
+    for event in ODD:
+        recorder.event(NODE, event)
+    recorder.flush()
+    tables = read_back(tmp_path)
+
+    assert [(row["subject"], row["value"]) for row in tables["beliefs"]] == [("a lone ? surrogate", '{"in":"?"}')]
+    assert [row["offset"] for row in tables["messages"]] == [-(2**63), -1, 2**63 - 1]
+    assert tables["messages"][-1]["client_id"] == "ü"
+
+
+def test_what_is_repaired_has_one_digest_however_rows_are_batched(monkeypatch):
+    digests = []
+    for batch_rows in (1, 3, 4_000):
+        monkeypatch.setattr(recorder_module, "_BATCH_ROWS", batch_rows)
+        recorder = Recorder(Timeline(), None)
+        for event in ODD:
+            recorder.event(NODE, event)
+        digests.append(recorder.digest())
+
+    assert len(dict.fromkeys(digests)) == 1
+
+
+def test_rows_are_on_disk_within_a_second_of_wall_time_even_if_nothing_else_happens(tmp_path, monkeypatch):
+    now_s = [1_000.0]
+    monkeypatch.setattr(recorder_module, "monotonic", lambda: now_s[0])
+    recorder = Recorder(Timeline(), SegmentWriter(tmp_path))
+    assert recorder.keep_up() == math.inf, "no row waits"
+    for event in EVENTS:
+        recorder.event(NODE, event)
+    now_s[0] += 0.25
+    assert recorder.keep_up() == 0.75
+    assert sum(stored_trace(tmp_path).counts().values()) == 0
+    now_s[0] += 0.75
+    assert recorder.keep_up() == math.inf
+
+    assert sum(stored_trace(tmp_path).counts().values()) == len(EVENTS)
+    assert stored_trace(tmp_path).waiting["lifecycle"] == [(5, 0, "c-1", "consumer", 2, "ready", "g", 0)]
+
+
+def test_rows_that_come_without_a_pause_are_on_disk_within_a_second_too(tmp_path, monkeypatch):
+    now_s = [1_000.0]
+    monkeypatch.setattr(recorder_module, "monotonic", lambda: now_s[0])
+    monkeypatch.setattr(recorder_module, "_BATCH_ROWS", 10)
+    recorder = Recorder(Timeline(), SegmentWriter(tmp_path))
+    for _ in range(25):
+        now_s[0] += 0.1
+        recorder.begin_cause("c-1", "timer")
+
+    assert len(stored_trace(tmp_path).waiting["causes"]) == 20

@@ -2,9 +2,10 @@
 
 import pytest
 
+from emulator.why.answer import answer
 from emulator.why.question import WhyError
-from emulator.why.words import TIMERS
-from why.traced_by_hand import TracedByHand, address, client_id
+from emulator.why.words import TIMERS, NodeNames
+from why.traced_by_hand import IPS, TracedByHand, address, client_id
 
 HEART_BEAT, GET_CONSUMER_LIST, QUERY_OFFSET, NOTIFY, PULL = 34, 38, 14, 40, 11
 
@@ -273,7 +274,7 @@ def test_what_the_trace_does_not_have_is_said_in_one_line_with_what_it_has(trace
 def test_a_segment_that_cannot_be_read_is_named(traced, tmp_path):
     traced.at(1).owned("c1", "acquired")
     traced.why("queue orders/broker-a/3")
-    (tmp_path / "trace" / "rpc" / "seg-000000.parquet").write_bytes(b"PAR1 what is this PAR1")
+    (tmp_path / "trace" / "ownership" / "seg-000000.parquet").write_bytes(b"PAR1 what is this PAR1")
 
-    with pytest.raises(WhyError, match=r"rpc/seg-000000.parquet is not a readable segment"):
-        traced.why("queue orders/broker-a/3")
+    with pytest.raises(WhyError, match=r"ownership/seg-000000.parquet is not a readable segment"):
+        answer(["queue orders/broker-a/3"], tmp_path, NodeNames(IPS))

@@ -80,4 +80,4 @@ def test_what_is_no_run_is_refused(tmp_path):
     done = why(tmp_path, "node", "c1")
 
     assert done.exit_code == 2
-    assert "is not a run: it has no manifest.json" in done.stderr
+    assert "is not a run: it has neither manifest.json nor trace/index.jsonl" in done.stderr

@@ -2,6 +2,7 @@
 
 import json
 
+from emulator.trace.batches import batch_of
 from emulator.trace.schema import BELIEFS, CAUSES, FAULTS, LIFECYCLE, OWNERSHIP, RPC, TABLES
 from emulator.trace.segments import SegmentWriter
 from emulator.why.answer import answer
@@ -85,6 +86,6 @@ class TracedByHand:
         writer = SegmentWriter(self.run)
         for table in TABLES:
             if self.rows[table.name]:
-                writer.write(table, self.rows[table.name])
+                writer.write(batch_of(table, self.rows[table.name]))
         writer.close_segments()
         return answer([text], self.run, NodeNames(IPS))

@@ -9,6 +9,7 @@ import trio
 from emulator.machine.host import EmulatedHost
 from emulator.machine.world import World, run_world
 from emulator.time.mode import TimeMode
+from emulator.trace.batches import batch_of
 from emulator.trace.schema import CAUSES
 from emulator.trace.segments import SegmentWriter
 from nodes.cause import NO_CAUSE
@@ -157,7 +158,7 @@ def _calls_per_s(
 def _warm_writer(folder: Path) -> SegmentWriter:
     """A writer that has met its first rows: Arrow imports what it needs when they come, once in a process."""
     first = SegmentWriter(folder / "first")
-    first.write(CAUSES, [(1, 0, "server", "first")])
+    first.write(batch_of(CAUSES, [(1, 0, "server", "first")]))
     first.close_segments()
     return SegmentWriter(folder / "run")
 

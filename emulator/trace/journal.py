@@ -1,0 +1,72 @@
+"""The journal of a trace: the rows that wait for a segment, in one file to which frames are only appended.
+
+A frame holds rows of all tables. Its header says how long it is and carries two
+checksums, so a frame that a kill has cut off (the last one, shorter than its
+header says) is told from a damaged one. When a segment closes, a new journal with
+what still waits is renamed over the old one.
+
+    header:  length of the payload (8 bytes, big-endian), checksum of the payload (16), checksum of both (8)
+    payload: msgpack array of [table, rows as packed by `Batch`]
+"""
+
+from collections.abc import Iterable, Mapping
+from hashlib import blake2b
+from struct import Struct
+
+import attrs
+import msgpack
+
+from emulator.trace.batches import Row, unpacked
+from emulator.trace.schema import TABLES
+
+JOURNAL = "waiting.rows"
+"""Name of the file, in the folder of the trace."""
+_LENGTH = Struct(">Q")
+_SUM_BYTES, _HEADER_SUM_BYTES = 16, 8
+_HEADER_BYTES = _LENGTH.size + _SUM_BYTES + _HEADER_SUM_BYTES
+
+
+@attrs.frozen
+class Journal:
+    """What a journal holds."""
+
+    rows: Mapping[str, list[Row]]
+    """Mapping table -> rows in order."""
+    damage: str
+    """Where it is damaged; empty: all frames are whole."""
+
+
+def frame(parts: Iterable[tuple[str, bytes]]) -> bytes:
+    """A frame with packed rows.
+
+    Args:
+        parts: (table, packed rows) each.
+    """
+    payload: bytes = msgpack.packb(list(parts))
+    header = _LENGTH.pack(len(payload)) + blake2b(payload, digest_size=_SUM_BYTES).digest()
+    return header + _header_sum(header) + payload
+
+
+def read_journal(content: bytes) -> Journal:
+    """Read all whole frames, up to the first that is damaged or cut off."""
+    rows: dict[str, list[Row]] = {table.name: [] for table in TABLES}
+    at = 0
+    while len(content) - at >= _HEADER_BYTES:
+        begin = at + _HEADER_BYTES
+        header = content[at : begin - _HEADER_SUM_BYTES]
+        if content[begin - _HEADER_SUM_BYTES : begin] != _header_sum(header):
+            return Journal(rows, f"the frame at byte {at} is damaged")
+        end = begin + _LENGTH.unpack_from(header)[0]
+        if end > len(content):
+            break
+        payload = content[begin:end]
+        if blake2b(payload, digest_size=_SUM_BYTES).digest() != header[_LENGTH.size :]:
+            return Journal(rows, f"the frame at byte {at} is damaged")
+        for table, packed in msgpack.unpackb(payload):
+            rows[table] += unpacked(packed)
+        at = end
+    return Journal(rows, "")
+
+
+def _header_sum(header: bytes) -> bytes:
+    return blake2b(header, digest_size=_HEADER_SUM_BYTES).digest()

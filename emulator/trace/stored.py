@@ -1,0 +1,133 @@
+"""What of a trace is on disk: closed segments, the rows of the journal, and what is damaged."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from emulator.trace.batches import Row, columns_of
+from emulator.trace.index import INDEX, Index, SegmentEntry, read_index
+from emulator.trace.journal import JOURNAL, Journal, read_journal
+from emulator.trace.schema import TABLES, Table
+from emulator.trace.seals import checksum
+from emulator.trace.segments import FOLDER, arrow_table
+
+_ATTEMPTS = 100
+_NO_ROWS = Journal({table.name: [] for table in TABLES}, "")
+
+
+@attrs.frozen
+class StoredTrace:
+    """The files of a trace at one instant; later ones of a run under way are not seen."""
+
+    folder: Path
+    head: Mapping[str, Any]
+    """What was run, as the index says."""
+    segments: Mapping[str, tuple[SegmentEntry, ...]]
+    """Mapping table -> closed segments in order."""
+    waiting: Mapping[str, list[Row]]
+    """Mapping table -> rows in order that are in no closed segment."""
+    has_journal: bool
+    damages: tuple[str, ...]
+    """What is damaged in index and journal, one line per file."""
+
+    def paths(self, table: Table) -> list[Path]:
+        """The closed segments of a table, in order."""
+        return [self.folder / entry.file for entry in self.segments[table.name]]
+
+    def counts(self) -> dict[str, int]:
+        """Mapping table -> number of rows."""
+        return {
+            name: sum(entry.rows for entry in entries) + len(self.waiting[name])
+            for name, entries in self.segments.items()
+        }
+
+    @property
+    def end_ns(self) -> int:
+        """Emulated time of the last row; 0 without rows."""
+        ends = [entries[-1].t_ns for entries in self.segments.values() if entries]
+        return max([*ends, *(int(rows[-1][1]) for rows in self.waiting.values() if rows)], default=0)
+
+    @property
+    def last_seq(self) -> int:
+        """Seq of the last row; 0 without rows."""
+        ends = [entries[-1].last_seq for entries in self.segments.values() if entries]
+        return max([*ends, *(int(rows[-1][0]) for rows in self.waiting.values() if rows)], default=0)
+
+    def tables(self, table: Table, **options: Any) -> Iterator[Any]:
+        """The rows of a table as Arrow tables, in order.
+
+        Args:
+            table: of the schema.
+            options: of `pyarrow.parquet.read_table`; `columns` and `filters` are applied to waiting rows, too.
+        """
+        import pyarrow.parquet as pq  # noqa: PLC0415 - opening a run must not wait for Arrow
+
+        for path in self.paths(table):
+            yield pq.read_table(path, **options)
+        if self.waiting[table.name]:
+            found = self.waiting_table(table)
+            if options.get("filters"):
+                found = found.filter(pq.filters_to_expression(options["filters"]))
+            yield found if options.get("columns") is None else found.select(options["columns"])
+
+    def waiting_table(self, table: Table) -> Any:
+        """The waiting rows of a table as an Arrow table."""
+        return arrow_table(table, columns_of(table, self.waiting[table.name]))
+
+    def check(self) -> tuple[str, ...]:
+        """What is damaged, one line per file: reads every segment."""
+        found = list(self.damages)
+        for entries in self.segments.values():
+            found += [problem for entry in entries if (problem := self._problem(entry))]
+        return tuple(found)
+
+    def _problem(self, entry: SegmentEntry) -> str:
+        path = self.folder / entry.file
+        try:
+            content = path.read_bytes()
+        except FileNotFoundError:
+            return f"{path} is missing"
+        except OSError as error:
+            return f"{path} cannot be read: {error.strerror}"
+        if len(content) != entry.bytes:
+            return f"{path} is damaged: it has {len(content)} bytes in place of {entry.bytes}"
+        return "" if checksum(content) == entry.checksum else f"{path} is damaged: its content was changed"
+
+
+def stored_trace(run: Path) -> StoredTrace:
+    """Read what is on disk of the trace of a run, finished, under way or killed.
+
+    Args:
+        run: the run directory.
+
+    Raises:
+        OSError: there is no index, or it cannot be read.
+    """
+    folder = run / FOLDER
+    path = folder / INDEX
+    content = path.read_bytes()
+    for _ in range(_ATTEMPTS):
+        journal = _journal(folder / JOURNAL)
+        before, content = content, path.read_bytes()
+        if content == before:  # no segment has closed meanwhile, so the journal has every row that none has
+            break
+    return _stored(folder, read_index(content), journal)
+
+
+def _stored(folder: Path, index: Index, journal: Journal | None) -> StoredTrace:
+    damages = [f"{folder / INDEX} is damaged: {damage}" for damage in index.damages[:1]]
+    if journal is not None and journal.damage:
+        damages.append(f"{folder / JOURNAL} is damaged: {journal.damage}")
+    rows = (journal or _NO_ROWS).rows
+    closed = {table: entries[-1].last_seq if entries else 0 for table, entries in index.segments.items()}
+    waiting = {table: [row for row in rows[table] if int(row[0]) > closed[table]] for table in rows}
+    return StoredTrace(folder, index.head, index.segments, waiting, journal is not None, tuple(damages))
+
+
+def _journal(path: Path) -> Journal | None:
+    try:
+        return read_journal(path.read_bytes())
+    except FileNotFoundError:
+        return None
