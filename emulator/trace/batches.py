@@ -36,6 +36,9 @@ def batch_of(table: Table, rows: list[Row]) -> Batch:
     Args:
         table: of the rows.
         rows: one or more; repaired in place.
+
+    Raises:
+        TypeError: a value is neither a number nor a text, or not what its column takes.
     """
     try:
         return _batch(table, rows)
@@ -74,7 +77,11 @@ def packed_columns(columns: Sequence[Column]) -> bytes:
 
 
 def _batch(table: Table, rows: list[Row]) -> Batch:
-    return Batch(table, rows, columns_of(table, rows), msgpack.packb(rows))
+    columns = columns_of(table, rows)
+    for column in columns:
+        if not isinstance(column, array):
+            "".join(column)  # raises TypeError for what is no text: the journal must never hold what no segment can
+    return Batch(table, rows, columns, msgpack.packb(rows))
 
 
 def _storable(value: int | str) -> int | str:

@@ -38,7 +38,7 @@ class Ended(StrEnum):
     COMPLETE = "complete"
     INTERRUPTED = "interrupted"
     FAILED = "failed"
-    """A bug of the emulator ended it."""
+    """An error ended it, such as a bug of the emulator."""
     KILLED = "killed"
     """It has no manifest: its emulator was killed, or could not write on."""
     UNDER_WAY = "under way"
@@ -96,7 +96,7 @@ class RunDirectory:
             case Ended.INTERRUPTED:
                 return f"the run was interrupted {at}"
             case Ended.FAILED:
-                return f"the run was ended {at} by a bug of the emulator"
+                return f"the run failed {at}"
             case Ended.UNDER_WAY:
                 return f"the run is still under way: {have}"
             case Ended.KILLED:

@@ -17,7 +17,7 @@ def test_the_help_lists_every_command_and_what_the_exit_status_means():
 
     assert done.exit_code == 0
     assert all(f" {command} " in done.stdout for command in COMMANDS)
-    assert "Exit status: 0 valid, 1 an oracle was violated, 2 unknown or bad input" in done.stdout
+    assert "Exit status: 0 valid, 1 an oracle was violated, 2 unknown, damaged or bad input" in done.stdout
     assert "--install-completion" in done.stdout
     assert "--show-completion" in done.stdout
 

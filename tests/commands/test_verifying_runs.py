@@ -61,4 +61,4 @@ def test_a_directory_that_is_no_run_is_refused_in_one_line(tmp_path):
         done = rmqemu(command, ".", cwd=tmp_path)
 
         assert (done.returncode, done.stdout) == (2, "")
-        assert done.stderr == "rmqemu: . is not a run: it has no manifest.json\n"
+        assert done.stderr == "rmqemu: . is not a run: it has neither manifest.json nor trace/index.jsonl\n"

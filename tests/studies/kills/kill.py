@@ -1,0 +1,101 @@
+"""One kill: a victim, SIGKILL at an instant, and what can be read of its run."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import attrs
+
+from emulator.time.mode import TimeMode
+from emulator.trace.recorder import WRITE_EVERY_S
+from emulator.trace.run_directory import Ended, NotARunError, open_run, table_rows
+from emulator.trace.schema import TABLES
+
+SLACK_S = 0.25
+"""How much later than promised a busy machine may write."""
+_ANALYZED = 2
+"""Exit status of `rmqemu analyze`: unknown."""
+
+
+@attrs.frozen
+class Kill:
+    """What a kill has left."""
+
+    mode: str
+    after_s: float
+    """Since the process was started."""
+    rows: int = 0
+    emulated_s: float = 0.0
+    missing_s: float = 0.0
+    """Wall seconds before the kill in which the oldest row was recorded that is known to be missing."""
+    began: bool = True
+    """Whether there was anything to trace; else it was killed while Python was starting."""
+    analyzed: bool = False
+    """Whether `rmqemu analyze` has judged it."""
+    problem: str = ""
+    """What is wrong with what was left; empty: all rows up to some seq are there, and that is late enough."""
+
+
+def kill(mode: TimeMode, after_s: float, *, analyze: bool = False) -> Kill:
+    """Start a victim, kill it, and read its run.
+
+    Args:
+        mode: time mode of the victim.
+        after_s: wall seconds from its start to the kill.
+        analyze: whether `rmqemu analyze` must be able to judge it, too.
+    """
+    with tempfile.TemporaryDirectory(prefix="rmqemu-kills-") as runs:
+        killed_s, said = _killed(mode, after_s, Path(runs))
+        reports = [(float(wall_s), int(seq)) for wall_s, seq in (line.split() for line in said[1:])]
+        died = Kill(mode, after_s, began=bool(reports))
+        if not said:
+            return died
+        run = Path(said[0])
+        try:
+            opened = open_run(run)
+        except NotARunError as error:
+            return attrs.evolve(died, problem=str(error))
+        seqs = sorted(row["seq"] for table in TABLES for row in table_rows(run, table, ("seq",)))
+        missing = [wall_s for wall_s, seq in reports if seq > len(seqs)]
+        died = attrs.evolve(
+            died,
+            rows=len(seqs),
+            emulated_s=opened.end_ns / 1e9,
+            missing_s=max(0.0, killed_s - missing[0]) if missing else 0.0,
+            analyzed=analyze,
+        )
+        return attrs.evolve(died, problem=_problem(died, seqs, opened.ended, run))
+
+
+def _killed(mode: TimeMode, after_s: float, runs: Path) -> tuple[float, list[str]]:
+    """(instant of the kill, whole lines that the victim had printed)."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    command = [sys.executable, "-m", "studies.kills.victim", mode, str(runs)]
+    begin_s = time.monotonic()
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as victim:
+        time.sleep(max(0.0, begin_s + after_s - time.monotonic()))
+        killed_s = time.monotonic()
+        victim.kill()
+        said = victim.communicate()[0]
+    return killed_s, said.split("\n")[:-1]
+
+
+def _problem(died: Kill, seqs: list[int], ended: Ended, run: Path) -> str:
+    if ended is not Ended.KILLED:
+        return f"it is called {ended}"
+    if seqs != list(range(1, len(seqs) + 1)):
+        return "seq has gaps"
+    if died.missing_s > WRITE_EVERY_S + SLACK_S:
+        return f"a row of {died.missing_s:.2f} s before the kill is missing"
+    return _problem_of_analysis(run) if died.analyzed else ""
+
+
+def _problem_of_analysis(run: Path) -> str:
+    command = [sys.executable, "-m", "emulator.cli", "analyze", str(run)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode == _ANALYZED and done.stdout.startswith("unknown"):
+        return ""
+    return f"rmqemu analyze ended with {done.returncode}: {' '.join((done.stderr or done.stdout).split())[-200:]}"
