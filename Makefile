@@ -14,7 +14,7 @@ COVERAGE_LEAST := 90
 # What a caller's environment says about other checkouts must not reach the one that is tested.
 unexport PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE VIRTUAL_ENV
 
-.PHONY: help setup demo lint quick test proofs coverage conformance bench timelines sources guests fuzz load notebooks session rooms ledger clean pytest
+.PHONY: help setup demo lint quick test proofs coverage conformance bench timelines sources guests fuzz load notebooks session rooms ledger clean pytest kills
 .DEFAULT_GOAL := help
 
 help: ## print these lines
@@ -57,6 +57,9 @@ timelines: setup ## run fail-overs and rebalances with 30 seeds each, beside a r
 
 sources: setup ## play every source of disagreement beside its bound, into sources.json
 	PYTHONPATH=tests $(BIN)/python -m studies.sources
+
+kills: setup ## kill two hundred emulators at random instants, and read what they left
+	PYTHONPATH=tests $(BIN)/python -m studies.kills
 
 guests: setup ## run applications and mqadmin, with RocketMQ's own clients, against the emulator
 	PATH="$(CURDIR)/$(BIN):$(PATH)" $(BIN)/pytest -m guests tests/guests

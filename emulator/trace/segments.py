@@ -163,8 +163,8 @@ class SegmentWriter:
         if self._unwritten:
             self._files.append(self._journal, frame(self._unwritten))
             self._unwritten.clear()
-        if len(self.names) > len(self._names_written):
-            new = {name: node for name, node in self.names.items() if name not in self._names_written}
+        new = {name: node for name, node in self.names.items() if self._names_written.get(name) != node}
+        if new:
             self._index.note_addresses(new)
             self._names_written |= new
         full = [waiting for waiting in self._waiting.values() if waiting.rows >= least_rows]

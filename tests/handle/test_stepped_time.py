@@ -11,7 +11,8 @@ from emulator.run import run_scenario
 from emulator.run.run import BY_HAND_FILE
 from emulator.spec import load
 from emulator.time.mode import TimeMode
-from emulator.trace.run_directory import open_run
+from emulator.trace.run_directory import Ended, open_run
+from emulator.trace.stored import stored_trace
 from handle.small_cluster import FIRST_CLUSTER, launched, scenario
 from support.waiting import until
 
@@ -166,3 +167,17 @@ def test_a_call_takes_less_than_a_millisecond(tmp_path):
         engine.advance(0)
     assert time.perf_counter() - begin < 2.0, "ten times what was measured"
     engine.close()
+
+
+@MODES
+def test_what_was_traced_is_on_disk_a_second_later_although_time_stands_still(tmp_path, mode):
+    with launched(tmp_path, mode=mode) as cluster:
+        cluster.advance(1_000)
+        recorder = cluster._engine.session.cluster.world.recorder
+        until(lambda: stored_trace(cluster.path).last_seq == recorder._seq > 100)
+
+
+def test_a_cluster_that_runs_in_this_process_is_called_under_way(tmp_path):
+    with launched(tmp_path) as cluster:
+        assert open_run(cluster.path).ended is Ended.UNDER_WAY
+    assert open_run(cluster.path).ended is Ended.COMPLETE

@@ -2,6 +2,7 @@
 
 import json
 import math
+import time
 from contextvars import copy_context
 
 import pytest
@@ -265,3 +266,24 @@ def test_rows_that_come_without_a_pause_are_on_disk_within_a_second_too(tmp_path
         recorder.begin_cause("c-1", "timer")
 
     assert len(stored_trace(tmp_path).waiting["causes"]) == 20
+
+
+def test_a_live_cluster_in_which_nothing_happens_has_its_rows_on_disk_in_time(tmp_path, monkeypatch):
+    class Noting(RunFiles):
+        def append(self, path, content):
+            super().append(path, content)
+            instants_s.append(time.monotonic())
+
+    monkeypatch.setattr(recorder_module, "WRITE_EVERY_S", 0.1)
+    instants_s = []
+    writer = SegmentWriter(tmp_path, {}, Noting())
+
+    async def main(world):
+        instants_s[:] = [time.monotonic()]
+        world.recorder.begin_cause("c-1", "timer")
+        await until_ms(world, 1_500)
+
+    run_world(main, mode=TimeMode.LIVE, writer=writer)
+    begin_s, *appended_s = instants_s
+    assert 0 < appended_s[0] - begin_s < 1
+    assert len(appended_s) == 1, "without new rows nothing is written"

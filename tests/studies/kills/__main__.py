@@ -16,7 +16,7 @@ from emulator.cli.terminal import progress_bar
 from emulator.time.mode import TimeMode
 from studies.kills.kill import Kill, kill
 
-_LATEST_S = 5.0
+_LATEST_S = 4.0
 _BROKEN = 1
 _SimOption = Annotated[int, typer.Option("--sim", min=0, help="How many kills in mode sim.")]
 _LiveOption = Annotated[int, typer.Option("--live", min=0, help="How many kills in mode live.")]
@@ -45,7 +45,7 @@ def kills(*, sim: _SimOption = 150, live: _LiveOption = 50, analyze: _AnalyzeOpt
 
 def _render(found: Sequence[Kill]) -> Table:
     table = Table(box=None, caption="missing: how long before the kill the oldest missing row was recorded, wall s")
-    for title in ("mode", "kills", "before it began", "readable", "analyzed", "rows", "missing", "problems"):
+    for title in ("mode", "kills", "before a row", "readable", "analyzed", "rows", "missing", "problems"):
         table.add_column(title, justify="left" if title == "mode" else "right")
     for mode in (TimeMode.SIM, TimeMode.LIVE):
         some = [died for died in found if died.mode == mode]

@@ -26,13 +26,13 @@ class Kill:
 
     mode: str
     after_s: float
-    """Since the process was started."""
+    """Since it said that its run began."""
     rows: int = 0
     emulated_s: float = 0.0
     missing_s: float = 0.0
     """Wall seconds before the kill in which the oldest row was recorded that is known to be missing."""
     began: bool = True
-    """Whether there was anything to trace; else it was killed while Python was starting."""
+    """Whether it had traced anything."""
     analyzed: bool = False
     """Whether `rmqemu analyze` has judged it."""
     problem: str = ""
@@ -44,7 +44,7 @@ def kill(mode: TimeMode, after_s: float, *, analyze: bool = False) -> Kill:
 
     Args:
         mode: time mode of the victim.
-        after_s: wall seconds from its start to the kill.
+        after_s: wall seconds from the beginning of its run to the kill.
         analyze: whether `rmqemu analyze` must be able to judge it, too.
     """
     with tempfile.TemporaryDirectory(prefix="rmqemu-kills-") as runs:
@@ -52,7 +52,7 @@ def kill(mode: TimeMode, after_s: float, *, analyze: bool = False) -> Kill:
         reports = [(float(wall_s), int(seq)) for wall_s, seq in (line.split() for line in said[1:])]
         died = Kill(mode, after_s, began=bool(reports))
         if not said:
-            return died
+            return attrs.evolve(died, problem="the victim ended before its run began")
         run = Path(said[0])
         try:
             opened = open_run(run)
@@ -74,12 +74,13 @@ def _killed(mode: TimeMode, after_s: float, runs: Path) -> tuple[float, list[str
     """(instant of the kill, whole lines that the victim had printed)."""
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     command = [sys.executable, "-m", "studies.kills.victim", mode, str(runs)]
-    begin_s = time.monotonic()
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as victim:
-        time.sleep(max(0.0, begin_s + after_s - time.monotonic()))
+        assert victim.stdout is not None
+        first = victim.stdout.readline()
+        time.sleep(after_s)
         killed_s = time.monotonic()
         victim.kill()
-        said = victim.communicate()[0]
+        said = first + victim.stdout.read()
     return killed_s, said.split("\n")[:-1]
 
 
