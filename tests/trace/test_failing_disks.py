@@ -4,6 +4,7 @@ import errno
 import os
 
 import attrs
+import pyarrow.parquet as pq
 import pytest
 import typer
 
@@ -91,9 +92,10 @@ def _many_small_segments(monkeypatch):
 
 
 async def _cut_by_hand(session: Session):
-    """So that there is a log line and a `by_hand.toml`."""
+    """So that there is a line of a node in the log, and a `by_hand.toml`."""
     await session.cluster.started.wait()
-    session.cluster.world.log.warning("by hand")
+    process, timeline = session.cluster.hosts["broker-a"].process, session.cluster.world.timeline
+    timeline.call_at(timeline.now_ns + 1_000_000, lambda: process.log.warning("a word"), process)
     await session.say("cut c1 broker-a")
 
 
@@ -124,9 +126,12 @@ def fails_at(number, error, runs, *, half):
     assert str(told.value).startswith(f"{where}: "), at
     assert str(told.value).endswith(f": {os.strerror(error)}"), at
     assert "\n" not in str(told.value)
-    assert len(disk.operations) - number <= 1, "nothing more is written, except the traceback in the log"
+    more = disk.operations[number:]
+    assert more in ([], [("append", LOG_FILE)]), "nothing more is written, except the traceback in the log"
+    assert not more or at[1] != LOG_FILE, "a log that fails is left alone, and no node is blamed"
     assert not (run / MANIFEST).exists()
     assert not [path for path in run.rglob(".*") if path.is_file()], "nothing half-written is left"
+    assert all(pq.read_metadata(segment).num_rows for segment in run.rglob("*.parquet")), "nor has a name"
     if not (run / "trace" / INDEX).exists():
         with pytest.raises(NotARunError, match="is not a run"):
             open_run(run)
