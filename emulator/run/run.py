@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import attrs
-import structlog
 import trio
 
 from emulator.base.errors import UserError
@@ -22,6 +21,7 @@ from emulator.machine.world import DeadlockError, World, run_world
 from emulator.network.guests.budget import GuestBudget
 from emulator.network.guests.hosts import GuestHosts
 from emulator.network.loopback import LoopbackCarrier, LoopbackError
+from emulator.run.log import LOG_FILE, RunLog
 from emulator.spec import Scenario, to_dict
 from emulator.spec.addresses import owners
 from emulator.state.live import LiveState
@@ -35,7 +35,6 @@ from faults.plan import Plan
 
 BY_HAND_FILE = "by_hand.toml"
 """File in a run directory: a scenario that repeats the faults begun by hand."""
-LOG_FILE = "log.jsonl"
 _FILES = RunFiles()
 _NS = 1_000_000_000
 _NS_PER_MS = 1_000_000
@@ -183,60 +182,6 @@ def create_run_directory(runs: Path, stem: str, files: RunFiles = _FILES) -> Pat
                 return path
     except OSError as error:
         raise RunError(f"{runs}: no run directory can be created: {_why(error)}") from error
-
-
-_PROCESSORS: Any = [structlog.processors.add_log_level, structlog.processors.JSONRenderer(sort_keys=True)]
-
-
-class RunLog:
-    """The log of one run: JSON lines without wall-clock times; there may be several runs in one process.
-
-    Args:
-        path: of the file.
-        files: to write with.
-
-    Raises:
-        OSError: the file cannot be written.
-    """
-
-    def __init__(self, path: Path, files: RunFiles) -> None:
-        self._path = path
-        self._files = files
-        self._broken = False
-        self.on_error: Callable[[OSError], None] | None = None
-        """Called if a line cannot be written, instead of raising in the node that logs; nothing is written then."""
-        self.logger: Any = structlog.wrap_logger(structlog.WriteLogger(self), processors=_PROCESSORS)  # type: ignore[arg-type]
-        files.create(path, b"")
-
-    def write(self, text: str) -> None:
-        """Append lines."""
-        if self._broken:
-            return
-        try:
-            self._files.append(self._path, text.encode(errors="replace"))
-        except OSError as error:
-            self._broken = True
-            if self.on_error is None:
-                raise
-            self.on_error(error)
-
-    def flush(self) -> None:
-        """Every line is written at once."""
-
-
-@contextmanager
-def open_log(path: Path) -> Iterator[None]:
-    """Have all structlog loggers of the process write JSON lines to `path`, inside the `with` block."""
-    with path.open("w", encoding="utf-8") as file:
-        structlog.configure(
-            processors=_PROCESSORS,
-            logger_factory=structlog.PrintLoggerFactory(file),
-            cache_logger_on_first_use=False,
-        )
-        try:
-            yield
-        finally:
-            structlog.reset_defaults()
 
 
 def _why(error: OSError) -> str:
@@ -448,6 +393,5 @@ __all__ = [
     "RunResult",
     "create_run_directory",
     "manifest_of",
-    "open_log",
     "run_scenario",
 ]

@@ -11,7 +11,7 @@ import typer
 from emulator.cli.terminal import one_line_errors
 from emulator.console.session import Session
 from emulator.run import RunError, run_scenario
-from emulator.run.run import LOG_FILE
+from emulator.run.log import LOG_FILE
 from emulator.testing import a_scenario
 from emulator.time.mode import TimeMode
 from emulator.trace import recorder as recorder_module

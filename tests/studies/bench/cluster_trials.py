@@ -7,7 +7,7 @@ from pathlib import Path
 from emulator.cluster import Cluster
 from emulator.machine.world import World, run_world
 from emulator.run import run_scenario
-from emulator.run.run import open_log
+from emulator.run.log import open_log
 from emulator.spec import BrokerSpec, ConsumerGroupSpec, NameserverSpec, Network, Scenario, TopicSpec, load
 from emulator.spec.model import numbered
 from emulator.time.mode import TimeMode

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from emulator.cluster import Cluster
 from emulator.machine.world import World, run_world
-from emulator.run.run import open_log
+from emulator.run.log import open_log
 from emulator.spec import BrokerSpec, NameserverSpec, Scenario, TopicSpec
 from emulator.spec.model import numbered
 from emulator.spec.presets import Preset

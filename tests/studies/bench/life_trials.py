@@ -10,7 +10,7 @@ import trio
 
 from emulator.cluster import Cluster
 from emulator.machine.world import World, run_world
-from emulator.run.run import open_log
+from emulator.run.log import open_log
 from emulator.spec import BrokerSpec, ConsumerGroupSpec, NameserverSpec, Scenario, TopicSpec
 from emulator.spec.model import numbered
 from emulator.time.mode import TimeMode

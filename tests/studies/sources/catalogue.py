@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from emulator.run.run import open_log
+from emulator.run.log import open_log
 from studies.sources import locks, members, notices, offsets, queues, shares
 from studies.sources.source import Row, Source, judge
 
