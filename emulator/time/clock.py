@@ -47,8 +47,8 @@ class EmulatedClock(trio.abc.Clock):
         self.on_deadlock: Callable[[], None] = lambda: None
         """Called in virtual time when no task can run and no timer is set."""
         self.on_wall: Callable[[], float] = lambda: math.inf
-        """Called in every pass of trio, for what has to happen in wall time and is nothing to the emulation; returns
-        after how many wall seconds it must be called again, even if no task can run."""
+        """Called in every pass of trio and before every jump, for what has to happen in wall time and is nothing to the
+        emulation; returns after how many wall seconds it must be called again, even if no task can run."""
 
     @property
     def follows_wall(self) -> bool:
@@ -91,6 +91,7 @@ class EmulatedClock(trio.abc.Clock):
         for _ in range(_TURNS_PER_PASS):
             if not self.turn() or self._runnable:
                 return 0
+            self.on_wall()
             if self._idle:
                 trio.lowlevel.reschedule(self._idle.popleft())
                 self._idle_woken = True

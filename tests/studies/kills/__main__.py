@@ -17,6 +17,7 @@ from emulator.time.mode import TimeMode
 from studies.kills.kill import Kill, kill
 
 _LATEST_S = 4.0
+_CAPTION = "missing: how long before the kill the oldest missing row was recorded; pause: longest silence; wall s"
 _BROKEN = 1
 _SimOption = Annotated[int, typer.Option("--sim", min=0, help="How many kills in mode sim.")]
 _LiveOption = Annotated[int, typer.Option("--live", min=0, help="How many kills in mode live.")]
@@ -44,8 +45,8 @@ def kills(*, sim: _SimOption = 150, live: _LiveOption = 50, analyze: _AnalyzeOpt
 
 
 def _render(found: Sequence[Kill]) -> Table:
-    table = Table(box=None, caption="missing: how long before the kill the oldest missing row was recorded, wall s")
-    for title in ("mode", "kills", "before a row", "readable", "analyzed", "rows", "missing", "problems"):
+    table = Table(box=None, caption=_CAPTION)
+    for title in ("mode", "kills", "before a row", "readable", "analyzed", "rows", "missing", "pause", "problems"):
         table.add_column(title, justify="left" if title == "mode" else "right")
     for mode in (TimeMode.SIM, TimeMode.LIVE):
         some = [died for died in found if died.mode == mode]
@@ -58,6 +59,7 @@ def _render(found: Sequence[Kill]) -> Table:
             str(sum(died.analyzed for died in traced)),
             _span([died.rows for died in traced], ",.0f"),
             _span([died.missing_s for died in traced], ".2f"),
+            _span([died.pause_s for died in traced], ".2f"),
             str(sum(bool(died.problem) for died in some)),
         )
     return table
