@@ -13,6 +13,7 @@ from emulator.cluster.effects import ImpossibleError
 from emulator.cluster.operator import Operator
 from emulator.console.verb import Lines, Verb, VerbError, execute, split
 from emulator.machine.host import EmulatedHost
+from emulator.spec.bounds import FAULTS_MOST
 from emulator.spec.section import SpecError
 from emulator.spec.targets import check_fault, guest_names
 from emulator.state.event_lines import EventLines
@@ -177,6 +178,10 @@ class Session:
             VerbError: a target does not exist, or the fault would have no effect now.
         """
         self._expect_known(fault)
+        if len(self._by_hand.done) + len(self.cluster.scenario.faults.faults) >= FAULTS_MOST:
+            raise VerbError(
+                f"expected {FAULTS_MOST} faults at most in one run: what is done by hand is a scenario, too"
+            )
         await self._wait_for_an_instant_of_its_own()
         asked = TimedFault(self._free_id(fault.kind), fault, self.now_ms)
         self._expect_possible(self._resolved(asked).fault)

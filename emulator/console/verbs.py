@@ -41,7 +41,7 @@ def scenario_by_hand(scenario: Scenario, by_hand: Plan, end_ms: int) -> str:
     planned = (timed for timed in scenario.faults.faults if timed.at_ms < end_ms)
     faults = Plan((*planned, *by_hand.faults))
     # A scenario must end after the begin of its last fault.
-    run_for_ms = max([end_ms, *(timed.at_ms + 1 for timed in faults.faults)])
+    run_for_ms = max([1, end_ms, *(timed.at_ms + 1 for timed in faults.faults)])
     replay = attrs.evolve(scenario, name=by_hand_name(scenario.name), run_for_ms=run_for_ms, faults=faults)
     return _HEAD + tomli_w.dumps(to_dict(replay))
 

@@ -3,6 +3,7 @@
 import pytest
 
 from emulator.spec import SpecError, load, loads
+from emulator.spec.bounds import SCENARIO_NAME
 
 HEAD = """
 [scenario]
@@ -216,8 +217,7 @@ def test_a_file_that_is_not_there_is_named(tmp_path):
     [
         (
             "[scenario]",
-            "scenario.name: missing; expected a name of up to 100 letters, digits and . _ -, "
-            "which begins with a letter or a digit",
+            f"scenario.name: missing; expected {SCENARIO_NAME.expected}",
         ),
         ("[scenario]\nname = 'x'", "scenario.run_for_s: missing; expected seconds"),
         (
