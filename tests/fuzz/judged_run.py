@@ -3,7 +3,6 @@
 import shutil
 import signal
 import tempfile
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,8 +23,10 @@ from emulator.trace.schema import TABLES
 from emulator.trace.segments import segment_paths
 from faults.plan import TimedFault
 from fuzz.oracles import Evidence, Problem, Sent, problems_of
+from nodes.protocol.command import Command
 
-_STUCK_AFTER_S = 120
+STUCK_AFTER_S = 120
+_BY_FORCE_AFTER_S = 10
 
 
 class StuckError(Exception):
@@ -58,8 +59,7 @@ def judge(scenario: Scenario, mode: TimeMode = TimeMode.SIM) -> Judged:
     """Run a scenario to its end, and apply all oracles; nothing of the run is left on disk."""
     folder = Path(tempfile.mkdtemp(prefix="rmqemu-fuzz-"))
     try:
-        with _stuck_after(_STUCK_AFTER_S):
-            return _judged(scenario, mode, folder)
+        return _judged(scenario, mode, folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -74,7 +74,7 @@ def _judged(scenario: Scenario, mode: TimeMode, folder: Path) -> Judged:
         await trio.sleep_forever()
 
     try:
-        with _every_sent_frame() as sent:
+        with _stuck_after(STUCK_AFTER_S, sessions), _every_sent_frame() as sent:
             result = run_scenario(scenario, mode=mode, runs=folder, session_tasks=(watch,))
     except (RunError, NodeCrashedError) as error:
         return Judged((Problem("crash", str(error).replace(str(folder), "")),))
@@ -92,7 +92,7 @@ def _judged(scenario: Scenario, mode: TimeMode, folder: Path) -> Judged:
 
 def _rows(run: Path) -> dict[str, list[dict[str, Any]]]:
     """The rows on disk, by table."""
-    import pyarrow.parquet as pq  # noqa: PLC0415 - as in the emulator
+    import pyarrow.parquet as pq
 
     return {
         table.name: [row for path in segment_paths(run, table) for row in pq.read_table(path).to_pylist()]
@@ -106,9 +106,9 @@ def _every_sent_frame() -> Iterator[list[Sent]]:
     sent: list[Sent] = []
     send = Fabric.send
 
-    def noting(fabric: Fabric, endpoint: Endpoint, command: Any) -> None:
+    def noting(self: Fabric, endpoint: Endpoint, command: Command) -> None:
         sent.append(Sent(endpoint.id, endpoint.node, command.is_response, command.opaque))
-        send(fabric, endpoint, command)
+        send(self, endpoint, command)
 
     Fabric.send = noting  # type: ignore[method-assign]
     try:
@@ -118,9 +118,20 @@ def _every_sent_frame() -> Iterator[list[Sent]]:
 
 
 @contextmanager
-def _stuck_after(seconds: int) -> Iterator[None]:
+def _stuck_after(seconds: int, sessions: list[Session]) -> Iterator[None]:
+    """End a run that takes too long: as the network does when it fails, or by force if no task runs any more."""
+
     def stop(_signal: int, _frame: FrameType | None) -> None:
-        raise StuckError(f"no end after {seconds} s of real time")
+        error = StuckError(f"no end after {seconds} s of real time")
+        signal.alarm(_BY_FORCE_AFTER_S)
+        signal.signal(signal.SIGALRM, force)
+        if sessions:
+            sessions[0].cluster.world.fabric.hub.fail(error)
+        else:
+            raise error
+
+    def force(_signal: int, _frame: FrameType | None) -> None:
+        raise StuckError(f"no end after {seconds} s of real time, and no task runs")
 
     before = signal.signal(signal.SIGALRM, stop)
     signal.alarm(seconds)
@@ -129,8 +140,3 @@ def _stuck_after(seconds: int) -> Iterator[None]:
     finally:
         signal.alarm(0)
         signal.signal(signal.SIGALRM, before)
-
-
-def kinds_of(problems: tuple[Problem, ...]) -> Counter[str]:
-    """How many problems there are of each kind."""
-    return Counter(problem.kind for problem in problems)

@@ -112,13 +112,8 @@ def _leftover_states(evidence: Evidence) -> Iterator[str]:
     for rule in cluster.world.fabric.rules:
         yield f"the rule of {rule.fault_id} is left on the links"
     for host in cluster.hosts.values():
-        left = {
-            "CPU": host.cpu._turns_ms,  # noqa: SLF001 - what a fault leaves is seen nowhere else
-            "disk": {**host.disk._slow, **host.disk._lying},  # noqa: SLF001 - as above
-        }
-        for part, ids in left.items():
-            if ids:
-                yield f"{', '.join(ids)} is left on the {part} of {host.name}"
+        for fault_id in (*host.cpu._turns_ms, *host.disk._slow, *host.disk._lying):
+            yield f"{fault_id} is left on the CPU or the disk of {host.name}"
     last: dict[str, str] = {}
     gave_up: dict[str, bool] = {}
     for row in evidence.rows["lifecycle"]:

@@ -4,7 +4,7 @@ The frames of the call are followed from the caller to its peer and back. Each l
 takes without faults, and each pause of the peer, needs a reason of its own at its own time:
 
 - a dropped frame: the fault that dropped it, which must have been active on this link;
-- a lost frame: its connection or receiver was gone, as its row says;
+- a lost frame: its receiver was gone, and something kept the caller from being told;
 - a slow frame: a fault of this link, or a receiver that was suspended, throttled, or not alive;
 - a slow or missing answer: a peer that was suspended, throttled, dying or not alive, or a request that RocketMQ
   holds (a pull without messages; a send that waits for a disk or a slave; a lock that peers must grant).
@@ -38,13 +38,15 @@ _SYN_AGAIN_MS = 4_000
 """Longest pause between two SYN."""
 _HOLD_ROUND_MS = 5_000
 """Brokers look at the pulls that they hold every 5 s."""
-_DISTURBANCES = tuple(str(event) for event in LifecycleEvent if event not in (LifecycleEvent.READY,))
+_DISTURBANCES = tuple(str(event) for event in LifecycleEvent if event is not LifecycleEvent.READY)
 _PROCESS_FAULTS = (Kill, PowerOff, Restart, SlowCpu, Suspend, SlowDisk)
 _CLOCK_FAULTS = (ClockSkew, ClockDrift, ClockJump)
 _SLEW = 12
 """A clock that has jumped is slewed back by a twelfth of the elapsed time."""
 _PULLS = (Code.PULL_MESSAGE, Code.LITE_PULL_MESSAGE)
 _SENDS = (Code.SEND_MESSAGE, Code.SEND_MESSAGE_V2, Code.SEND_BATCH_MESSAGE, Code.CONSUMER_SEND_MSG_BACK)
+_NOT_IN_4_X = (Code.GET_BROKER_MEMBER_GROUP, Code.BROKER_HEARTBEAT, Code.DELETE_TOPIC_IN_NAMESRV)
+"""Requests that a nameserver of 4.x leaves without an answer."""
 _ASKS_PEERS = (Code.LOCK_BATCH_MQ, Code.QUERY_ASSIGNMENT, Code.EXCHANGE_BROKER_HA_INFO)
 
 
@@ -73,6 +75,7 @@ class _Case:
                 self._events.setdefault(row["node"], []).append(row["t_ns"])
         self.normal_ns = (scenario.network.delay_ms + scenario.network.jitter_ms) * _MS
         self.brokers = {spec.name: spec.config for spec in scenario.brokers}
+        self.old_nameservers = [it.name for it in scenario.nameservers if not it.config.knows_member_groups]
         self.consumers: dict[str, ConsumerConfig] = {}
         for group in scenario.consumers:
             for name in evidence.cluster.members(group.group):
@@ -204,22 +207,24 @@ def _problem(case: _Case, row: Row, peer: str, request: Row | None, answer: Row 
     if request is None:
         return "its request has no fate"
     if request["event"] != "delivered":
-        return _lost_leg(case, request, "request")
+        return _lost_leg(case, request, given_up, "request")
     if _is_slow(case, request) and _leg_excused(case, request, given_up):
         return ""  # it was late itself, and there is a reason
-    arrived = request["t_ns"]
     if answer is None:
-        return _held(case, row, peer, arrived, given_up, "there is no answer")
+        return _held(case, row, peer, request["t_ns"], given_up, "there is no answer")
     if answer["event"] != "delivered":
-        return _lost_leg(case, answer, "answer")
+        return _lost_leg(case, answer, given_up, "answer")
     if answer["t_ns"] < given_up:
         return f"its answer arrived before, at {answer['t_ns'] / 1e9:.3f} s"
-    if answer["sent_ns"] > arrived:
-        problem = _held(case, row, peer, arrived, min(answer["sent_ns"], given_up), "its answer was sent late")
-        if not problem or not _is_slow(case, answer):
-            return problem
+    return _late_answer(case, row, peer, request, answer)
+
+
+def _late_answer(case: _Case, row: Row, peer: str, request: Row, answer: Row) -> str:
+    """What is wrong with a call whose answer came too late: one of its legs or its peer took long without a reason."""
     if _is_slow(case, answer):
-        return "" if _leg_excused(case, answer, given_up) else "its answer took long on a link without fault"
+        return "" if _leg_excused(case, answer, row["t_ns"]) else "its answer took long on a link without fault"
+    if answer["sent_ns"] > request["t_ns"]:
+        return _held(case, row, peer, request["t_ns"], min(answer["sent_ns"], row["t_ns"]), "its answer was sent late")
     if _is_slow(case, request):
         return "its request took long on a link without fault"
     return "request and answer were in time"
@@ -236,12 +241,31 @@ def _never_connected(case: _Case, caller: str, peer: str, given_up: int) -> str:
     return "" if disturbed else "no connection was opened, and nothing disturbed its ends"
 
 
-def _lost_leg(case: _Case, frame: Row, what: str) -> str:
-    if frame["event"] == "dropped" and not case.was_active(frame["detail"], frame["src"], frame["dst"], frame["t_ns"]):
-        return f"its {what} was dropped by {frame['detail']}, which was not active on this link"
-    if frame["event"] == "in_flight" and not _leg_excused(case, frame, frame["t_ns"]):
-        return f"its {what} was still on its way, on a link without fault"
-    return ""
+def _lost_leg(case: _Case, frame: Row, given_up: int, what: str) -> str:
+    """What is wrong with a frame that did not arrive."""
+    src, dst, begin = frame["src"], frame["dst"], frame["sent_ns"]
+    match frame["event"]:
+        case "dropped":
+            if case.was_active(frame["detail"], src, dst, frame["t_ns"]):
+                return ""
+            return f"its {what} was dropped by {frame['detail']}, which was not active on this link"
+        case "lost" if frame["t_ns"] > given_up:  # the caller has closed the connection meanwhile
+            if _leg_excused(case, frame, given_up):
+                return ""
+            return f"its {what} took long on a link without fault"
+        case "lost":
+            # The kernel of a receiver that has closed answers with RST, and the call fails before its time-out.
+            if (
+                case.link_disturbed(dst, src, begin, given_up)
+                or case.node_disturbed(dst, begin, given_up)
+                or case.node_disturbed(src, begin, given_up)
+            ):
+                return ""
+            return f"its {what} was lost ({frame['detail']}), and its caller was not told"
+        case _:
+            if _leg_excused(case, frame, given_up):
+                return ""
+            return f"its {what} was still on its way, on a link without fault"
 
 
 def _is_slow(case: _Case, frame: Row) -> bool:
@@ -262,6 +286,8 @@ def _held(case: _Case, row: Row, peer: str, begin: int, end: int, what: str) -> 
         return ""
     broker: BrokerConfig | None = case.brokers.get(peer)
     if code in _SENDS and broker is not None and broker.broker_role is BrokerRole.SYNC_MASTER:
+        return ""
+    if code in _NOT_IN_4_X and peer in case.old_nameservers:
         return ""
     if code in _ASKS_PEERS and case.anything_disturbed(begin, end):
         return ""
