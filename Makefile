@@ -14,11 +14,11 @@ COVERAGE_LEAST := 90
 # What a caller's environment says about other checkouts must not reach the one that is tested.
 unexport PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE VIRTUAL_ENV
 
-.PHONY: help setup demo lint quick test proofs coverage conformance bench timelines sources guests notebooks session rooms ledger clean pytest
+.PHONY: help setup demo lint quick test proofs coverage conformance bench timelines sources fuzz-scenarios guests notebooks session rooms ledger clean pytest
 .DEFAULT_GOAL := help
 
 help: ## print these lines
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' Makefile
 
 setup: $(VENV)/installed ## make .venv and install the wheel into it, again only when sources changed
 
@@ -58,6 +58,9 @@ timelines: setup ## run fail-overs and rebalances with 30 seeds each, beside a r
 sources: setup ## play every source of disagreement beside its bound, into sources.json
 	PYTHONPATH=tests $(BIN)/python -m studies.sources
 
+fuzz-scenarios: setup ## play 10,000 random scenarios, judge each, and keep those that fail in fuzz/
+	PYTHONPATH=tests $(BIN)/python -m fuzz.scenarios --runs 10000 --twice 500 --jobs 2
+
 guests: setup ## run applications and mqadmin, with RocketMQ's own clients, against the emulator
 	PATH="$(CURDIR)/$(BIN):$(PATH)" $(BIN)/pytest -m guests tests/guests
 
@@ -74,7 +77,7 @@ ledger: setup ## write emulator/fidelity/ledger.json anew from the marks of the 
 	$(BIN)/pytest --collect-only -qq --ledger=emulator/fidelity/ledger.json
 
 clean: ## remove .venv and all that was built or measured
-	rm -rf $(VENV) build dist runs bench.json timelines.json sources.json htmlcov .coverage .coverage.* \
+	rm -rf $(VENV) build dist runs fuzz bench.json timelines.json sources.json htmlcov .coverage .coverage.* \
 		.mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find emulator faults nodes tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
