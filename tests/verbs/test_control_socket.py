@@ -212,10 +212,10 @@ def test_the_socket_reads_and_writes_files_of_the_run_only(path, tmp_path):
 
 def test_ctl_gives_a_user_the_files_of_his_own_terminal(path, tmp_path):
     run = ("--run", str(path.parent))
-    (tmp_path / "mine").write_text("# three verbs\ncut ns-1 broker-a\n\nheal cut-1\nkill brokr-a\nstatus\n")
+    (tmp_path / "mine").write_text("# three verbs\ncut ns-1 broker-a\n\nheal all\nkill brokr-a\nstatus\n")
     status, told, why = ctl(*run, "script", "mine", cwd=tmp_path)
     assert status == 2
-    assert [line.split(":")[0] for line in told.splitlines()] == ["cut-1", "healed cut-1"]
+    assert [line.split("-")[0] for line in told.splitlines()] == ["cut", "healed cut"]
     assert why == "rmqemu: mine:5: kill brokr-a: there is no node brokr-a; did you mean broker-a?\n"
 
     (tmp_path / "wrong").write_text("cut ns-1 broker-a\ncutt\n")
@@ -227,7 +227,7 @@ def test_ctl_gives_a_user_the_files_of_his_own_terminal(path, tmp_path):
 
     status, told, _ = ctl(*run, "save", "mine.toml", cwd=tmp_path)
     assert (status, told) == (0, "saved; do it again with: rmqemu run mine.toml\n")
-    assert 'id = "cut-1"' in (tmp_path / "mine.toml").read_text()
+    assert 'kind = "cut"' in (tmp_path / "mine.toml").read_text()
     assert ctl(*run, "save", "nowhere/x.toml", cwd=tmp_path)[2] == "rmqemu: nowhere/x.toml: No such file or directory\n"
 
 
