@@ -15,7 +15,7 @@ from nodes.fields import LONG_MOST, shown
 _NS_PER_UNIT = {"ms": 10**6, "s": 10**9, "m": 60 * 10**9}
 _TIME = re.compile(r"([0-9]{1,20}(?:\.[0-9]{1,20})?)(ms|s|m)")
 _NUMBER = re.compile(r"[0-9]{1,9}")
-_WORD_MOST = 1_000
+_WORD_MOST = 600
 _QUEUE, _NODE, _OF, _AT = "queue", "node", "of", "at"
 _LISTED_MAX = 12
 FORMS = "queue TOPIC/BROKER/ID [of GROUP] [at T], KIND SUBJECT [of NODE] [at T], or node NODE [at T]"
@@ -72,10 +72,11 @@ def question(words: Sequence[str]) -> Question:
     Raises:
         WhyError: the words are not a question.
     """
-    asked, at, of = _split([part for word in words for part in word.split()])
-    for word in asked:
-        if len(word) > _WORD_MOST:
-            raise WhyError(f"expected words of at most {_WORD_MOST} characters, not {shown(word)}")
+    parts = [part for word in words for part in word.split()]
+    for part in parts:
+        if len(part) > _WORD_MOST:
+            raise WhyError(f"expected words of at most {_WORD_MOST} characters, not {shown(part)}")
+    asked, at, of = _split(parts)
     at_ns = None if at is None else instant_ns(at)
     match asked:
         case [noun, text] if noun == _QUEUE:
