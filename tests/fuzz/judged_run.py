@@ -24,6 +24,7 @@ from emulator.trace.segments import segment_paths
 from faults.plan import TimedFault
 from fuzz.oracles import Evidence, Problem, Sent, problems_of
 from nodes.protocol.command import Command
+from nodes.rpc.client import RpcClient
 
 STUCK_AFTER_S = 120
 _BY_FORCE_AFTER_S = 10
@@ -74,7 +75,7 @@ def _judged(scenario: Scenario, mode: TimeMode, folder: Path) -> Judged:
         await trio.sleep_forever()
 
     try:
-        with _stuck_after(STUCK_AFTER_S, sessions), _every_sent_frame() as sent:
+        with _stuck_after(STUCK_AFTER_S, sessions), _every_sent_frame() as sent, _every_call() as calls:
             result = run_scenario(scenario, mode=mode, runs=folder, session_tasks=(watch,))
     except (RunError, NodeCrashedError) as error:
         return Judged((Problem("crash", str(error).replace(str(folder), "")),))
@@ -84,7 +85,7 @@ def _judged(scenario: Scenario, mode: TimeMode, folder: Path) -> Judged:
         return Judged((Problem("exception", f"{type(error).__name__}: {error}"),))
     cluster = sessions[0].cluster
     rows = _rows(result.path)
-    evidence = Evidence(scenario, result.manifest, rows, ever, tuple(sent), cluster)
+    evidence = Evidence(scenario, result.manifest, rows, ever, tuple(sent), calls, cluster)
     return Judged(
         tuple(problems_of(evidence)), result.manifest["digest"], sum(map(len, rows.values())), scenario.run_for_ms / 1e3
     )
@@ -115,6 +116,24 @@ def _every_sent_frame() -> Iterator[list[Sent]]:
         yield sent
     finally:
         Fabric.send = send  # type: ignore[method-assign]
+
+
+@contextmanager
+def _every_call() -> Iterator[dict[tuple[str, int], list[int]]]:
+    """The instants at which calls began meanwhile; a call without a connection is in no row before it times out."""
+    begun: dict[tuple[str, int], list[int]] = {}
+    expire_later = RpcClient._expire_later
+
+    def noting(self: RpcClient, opaque: int, timeout_ms: int) -> int:
+        process: Any = self._host
+        begun.setdefault((process.node, opaque), []).append(process.clock.monotonic_ns())
+        return expire_later(self, opaque, timeout_ms)
+
+    RpcClient._expire_later = noting  # type: ignore[method-assign]
+    try:
+        yield begun
+    finally:
+        RpcClient._expire_later = expire_later  # type: ignore[method-assign]
 
 
 @contextmanager

@@ -37,6 +37,10 @@ class Sent(NamedTuple):
     opaque: int
 
 
+Calls = Mapping[tuple[str, int], list[int]]
+"""Mapping (node, number of the call) -> instants in ns at which calls of this number began, in order."""
+
+
 @attrs.frozen
 class Evidence:
     """Everything that the oracles look at, after the run has ended."""
@@ -48,6 +52,7 @@ class Evidence:
     faults: Mapping[str, TimedFault]
     """Mapping id -> fault that has begun, with the names of the nodes that it hit."""
     sent: tuple[Sent, ...]
+    calls: Calls
     cluster: Cluster
 
 

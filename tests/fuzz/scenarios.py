@@ -150,11 +150,14 @@ def scenarios(
         progress_bar(f"{runs} random scenarios") as progress,
         context.Pool(jobs, maxtasksperchild=_TASKS_OF_A_WORKER) as pool,
     ):
-        for done, (part, told) in enumerate(pool.imap_unordered(_play, tasks), start=1):
-            total.add(part)
-            for line in told:
-                typer.echo(line)
-            progress(done / len(tasks))
+        try:
+            for done, (part, told) in enumerate(pool.imap_unordered(_play, tasks), start=1):
+                total.add(part)
+                for line in told:
+                    typer.echo(line)
+                progress(done / len(tasks))
+        except KeyboardInterrupt:
+            typer.echo("interrupted", err=True)
     for line in total.lines():
         typer.echo(line)
     raise typer.Exit(_FAILED if total.failures else 0)

@@ -8,6 +8,7 @@ import pytest
 from emulator.cluster.effects.links import LinksEffect
 from emulator.cluster.effects.processes import KillEffect
 from emulator.cluster.operator import Operator
+from emulator.network.dial import Dial
 from emulator.network.hub import Hub
 from emulator.time.mode import TimeMode
 from emulator.trace.recorder import Recorder
@@ -188,6 +189,13 @@ def test_a_frame_that_is_slow_without_a_fault_is_noticed(monkeypatch, is_respons
     matches = a_frame(RequestCode.GET_CONSUMER_LIST_BY_GROUP, is_response)
     monkeypatch.setattr(Hub, "post", nth(matches, 1, Hub.post, slow))
     assert "took long on a link without fault" in told("invented timeout")[0]
+
+
+def test_a_connection_that_is_never_answered_without_a_fault_is_noticed(monkeypatch):
+    monkeypatch.setattr(Dial, "_syn", nothing)
+    lines = told("invented timeout", {**SMALL, "fault": [], "consumer": [], "producer": []})
+    assert lines
+    assert all("no connection was opened, and nothing disturbed its ends" in line for line in lines)
 
 
 def test_a_request_that_is_never_answered_is_noticed(monkeypatch):

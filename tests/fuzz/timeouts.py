@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 Row = Mapping[str, Any]
 _MS = 1_000_000
-_CONNECT_MS = 40_000
-"""Longest time-out of a call, for a call that never had a connection; its begin is in no row."""
+_CONNECT_MS = 9_000
+"""Longest time-out of an attempt to connect in random scenarios; a call may join one that has already begun."""
 _SYN_AGAIN_MS = 4_000
 """Longest pause between two SYN."""
 _HOLD_ROUND_MS = 5_000
@@ -68,6 +68,7 @@ class _Case:
         scenario = evidence.scenario
         self._end_ns = scenario.run_for_ms * _MS
         self._faults = evidence.faults
+        self._calls = evidence.calls
         self._active = self._spans(evidence)
         self._events: dict[str, list[int]] = {}
         for row in evidence.rows["lifecycle"]:
@@ -87,6 +88,10 @@ class _Case:
         begins = {row["fault_id"]: row["t_ns"] for row in evidence.rows["faults"] if row["event"] == "begin"}
         ends = {row["fault_id"]: row["t_ns"] for row in evidence.rows["faults"] if row["event"] == "end"}
         return {fault_id: _Span(at, ends.get(fault_id, self._end_ns)) for fault_id, at in begins.items()}
+
+    def begin_of(self, row: Row) -> int:
+        """When a call that timed out began, in ns."""
+        return max(at for at in self._calls[row["src"], row["opaque"]] if at <= row["t_ns"])
 
     def was_active(self, fault_id: str, src: str, dst: str, at_ns: int) -> bool:
         """Whether a fault was active on a link at an instant."""
@@ -153,13 +158,19 @@ def _busy_ns(fault: object) -> int:
 
 
 def invented_timeouts(evidence: Evidence) -> Iterator[str]:
-    """One line for each call that timed out without a reason."""
+    """One line for each call or attempt to connect that timed out without a reason."""
     rows = evidence.rows["rpc"]
     timed_out = [row for row in rows if row["event"] == "timed_out"]
-    if not timed_out:
+    connects = [row for row in rows if row["event"] == "connect_lost"]
+    if not timed_out and not connects:
         return
     case = _Case(evidence)
     names = evidence.manifest["addresses"]
+    for row in connects:
+        # Where no machine answers, the row has the address.
+        node = _node_at(evidence, names, row["dst"]) if ":" in row["dst"] else row["dst"]
+        if problem := _never_connected(case, row["src"], node, row["sent_ns"], row["t_ns"]):
+            yield f"{row['src']} -> {node} at {row['t_ns'] / 1e9:.3f} s: {problem}"
     of_calls = _frames_of(rows, timed_out)
     for row in timed_out:
         node = _node_at(evidence, names, row["dst"])
@@ -203,7 +214,7 @@ def _problem(case: _Case, row: Row, peer: str, request: Row | None, answer: Row 
     """What is wrong with a call that timed out; empty if nothing is."""
     caller, given_up = row["src"], row["t_ns"]
     if row["connection"] == 0:
-        return _never_connected(case, caller, peer, given_up)
+        return _never_connected(case, caller, peer, case.begin_of(row) - _CONNECT_MS * _MS, given_up)
     if request is None:
         return "its request has no fate"
     if request["event"] != "delivered":
@@ -230,8 +241,7 @@ def _late_answer(case: _Case, row: Row, peer: str, request: Row, answer: Row) ->
     return "request and answer were in time"
 
 
-def _never_connected(case: _Case, caller: str, peer: str, given_up: int) -> str:
-    begin = given_up - _CONNECT_MS * _MS
+def _never_connected(case: _Case, caller: str, peer: str, begin: int, given_up: int) -> str:
     disturbed = (
         case.link_disturbed(caller, peer, begin, given_up, _SYN_AGAIN_MS)
         or case.link_disturbed(peer, caller, begin, given_up, _SYN_AGAIN_MS)
