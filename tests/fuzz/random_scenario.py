@@ -55,6 +55,7 @@ class _Drawing:
         self._brokers = [self._broker(name) for name in ("ba", "bb", "bc", "bd")[: self._size(2, 4)]]
         self._topics = [self._topic(name) for name in ("orders", "bills", "mails")[: self._size(2, 3)]]
         self._consumers = [self._consumer(f"g{number}") for number in range(1, self._size(2, 4) + 1)]
+        self._share_a_process()
         self._producers = [self._producer(number) for number in range(1, chance.randrange(3) + 1)]
         head: Tables = {
             "name": f"fuzz-{self._seed}",
@@ -62,6 +63,8 @@ class _Drawing:
             "run_for_ms": self._run_for_ms,
             "preset": preset,
             "start_spread_ms": chance.choice((0, 1_000, 3_000)),
+            "nameserver_start_spread_ms": chance.choice((0, 0, 800)),
+            "even_starts": chance.choice((False, False, True)),
             "broker_start_spread_ms": chance.choice((0, 0, 500)),
             "broker_boot_spread_ms": chance.choice((0, 0, 700)),
         }
@@ -114,8 +117,16 @@ class _Drawing:
             table["fail_times"] = chance.choice((0, 0, 0, 1))
             table["options"] |= {"consumeOrderly": True} if chance.randrange(4) == 0 else {}
         if chance.randrange(4) == 0:
+            table["expressions"] = {table["topics"][0]: chance.choice(("a", "a || b", "*"))}
+        if chance.randrange(4) == 0:
             table["options"]["consumeFromWhere"] = "CONSUME_FROM_FIRST_OFFSET"
         return table
+
+    def _share_a_process(self) -> None:
+        """Now and then one more group in the processes of the first."""
+        first = self._consumers[0]
+        if self._chance.randrange(6) == 0 and "lite_pull" not in first:
+            self._consumers.append({"group": "gx", "topics": first["topics"][:1], "share_process_with": first["group"]})
 
     def _producer(self, number: int) -> Tables:
         chance = self._chance
@@ -125,6 +136,7 @@ class _Drawing:
             "topic": chance.choice(self._topics)["name"],
             "rate_per_s": chance.choice((1, 3, 10)),
             "options": self._options(ProducerConfig, 2),
+            "tags": chance.choice(([], [], ["a"], ["a", "b", "c"])),
         }
         if chance.randrange(5) == 0:
             table["local_transaction"] = chance.choice(("commit", "rollback", "unknown"))
@@ -183,7 +195,7 @@ class _Drawing:
             for table in self._brokers
             for number in range(table.get("replicas", 1))
         ]
-        consumers = [name for table in self._consumers for name in table["names"]]
+        consumers = [name for table in self._consumers for name in table.get("names", ())]
         producers = [table["name"] for table in self._producers]
         of = {"nameservers": self._nameservers, "brokers": brokers, "consumers": consumers, "producers": producers}
         return [name for role in roles or tuple(of) for name in of[role]]
@@ -228,8 +240,8 @@ class _Drawing:
         return self._chance.choice(({"node": self.node("brokers"), **perm}, {"node": broker, "topic": topic, **perm}))
 
     def group(self) -> str:
-        """A consumer group."""
-        return str(self._chance.choice(self._consumers)["group"])
+        """A consumer group with processes of its own."""
+        return str(self._chance.choice([table for table in self._consumers if "names" in table])["group"])
 
 
 _KINDS: Mapping[str, Callable[[_Drawing], Tables]] = {
@@ -249,7 +261,7 @@ _KINDS: Mapping[str, Callable[[_Drawing], Tables]] = {
     "restart": lambda it: {"node": it.node()},
     "power_off": lambda it: {"node": it.node()},
     "suspend": lambda it: {"node": it.node()},
-    "slow_cpu": lambda it: {"node": it.node(), "turn_ms": it.number(1, 20, 300, 2_000)},
+    "slow_cpu": lambda it: {"node": it.node(), "turn_ms": it.number(5, 20, 300, 2_000)},
     "clock_skew": lambda it: {"node": it.node(), "offset_ms": it.number(-60_000, -1, 5, 100_000)},
     "clock_drift": lambda it: {"node": it.node(), "ppm": it.number(-500_000, -10, 10, 500_000)},
     "clock_jump": lambda it: {"node": it.node(), "by_ms": it.number(-60_000, -1, 5, 100_000)},
