@@ -223,6 +223,8 @@ def _problem(case: _Case, row: Row, peer: str, request: Row | None, answer: Row 
         return ""  # it was late itself, and there is a reason
     if answer is None:
         return _held(case, row, peer, request["t_ns"], given_up, "there is no answer")
+    if answer["sent_ns"] > given_up:
+        return _held(case, row, peer, request["t_ns"], given_up, "its answer was sent late")
     if answer["event"] != "delivered":
         return _lost_leg(case, answer, given_up, "answer")
     if answer["t_ns"] < given_up:
