@@ -221,6 +221,8 @@ def _problem(case: _Case, row: Row, peer: str, request: Row | None, answer: Row 
         return _lost_leg(case, request, given_up, "request")
     if _is_slow(case, request) and _leg_excused(case, request, given_up):
         return ""  # it was late itself, and there is a reason
+    if request["t_ns"] > given_up:
+        return "its request took long on a link without fault"
     if answer is None:
         return _held(case, row, peer, request["t_ns"], given_up, "there is no answer")
     if answer["sent_ns"] > given_up:
