@@ -14,11 +14,11 @@ COVERAGE_LEAST := 90
 # What a caller's environment says about other checkouts must not reach the one that is tested.
 unexport PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE VIRTUAL_ENV
 
-.PHONY: help setup demo lint quick test proofs coverage conformance bench timelines sources guests fuzz load notebooks session rooms ledger clean pytest kills
+.PHONY: help setup demo lint quick test proofs coverage conformance bench timelines sources guests fuzz load notebooks session rooms ledger clean pytest kills fuzz-scenarios
 .DEFAULT_GOAL := help
 
 help: ## print these lines
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' Makefile
 
 setup: $(VENV)/installed ## make .venv and install the wheel into it, again only when sources changed
 
@@ -61,6 +61,9 @@ sources: setup ## play every source of disagreement beside its bound, into sourc
 kills: setup ## kill two hundred emulators at random instants, and read what they left
 	PYTHONPATH=tests $(BIN)/python -m studies.kills
 
+fuzz-scenarios: setup ## play 10,000 random scenarios, judge each, and keep those that fail in fuzz/
+	PYTHONPATH=tests $(BIN)/python -m fuzz.scenarios --runs 10000 --twice 500 --jobs 2
+
 guests: setup ## run applications and mqadmin, with RocketMQ's own clients, against the emulator
 	PATH="$(CURDIR)/$(BIN):$(PATH)" $(BIN)/pytest -m guests tests/guests
 
@@ -83,7 +86,7 @@ ledger: setup ## write emulator/fidelity/ledger.json anew from the marks of the 
 	$(BIN)/pytest --collect-only -qq --ledger=emulator/fidelity/ledger.json
 
 clean: ## remove .venv and all that was built or measured
-	rm -rf $(VENV) build dist runs bench.json timelines.json sources.json htmlcov .coverage .coverage.* \
+	rm -rf $(VENV) build dist runs fuzz bench.json timelines.json sources.json htmlcov .coverage .coverage.* \
 		.mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find emulator faults nodes tests -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -18,7 +18,7 @@ from faults.scale import Scale
 from faults.scope import LinkScope
 from faults.target import ANY
 from faults.words import Wording, Words, WordsError
-from nodes.fields import FieldError
+from nodes.fields import FieldError, shown
 
 FAULTS: Mapping[str, type[Fault]] = MappingProxyType(
     {
@@ -82,11 +82,11 @@ def fault_of(line: str) -> Fault:
     try:
         verb, *words = shlex.split(line) or [""]
     except ValueError as error:
-        raise WordsError(f"{line.strip()}: {str(error).lower()}") from None
+        raise WordsError(f"{shown(line.strip())}: {str(error).lower()}") from None
     if verb not in WORDINGS:
-        near = get_close_matches(verb, WORDINGS, n=1)
+        near = get_close_matches(shown(verb), WORDINGS, n=1)
         hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(WORDINGS)}"
-        raise WordsError(f'"{verb}" is not a fault; {hint}')
+        raise WordsError(f'"{shown(verb)}" is not a fault; {hint}')
     return fault_from_words(verb, words)
 
 
@@ -107,7 +107,7 @@ def fault_from_words(verb: str, words: Words) -> Fault:
 def _chaos(words: Words) -> Fault:
     name, nodes = words[0], " ".join(words[1:])
     if name not in CHAOS_NAMES:
-        raise WordsError(f"expected one of {', '.join(CHAOS_NAMES)}, not {name}")
+        raise WordsError(f"expected one of {', '.join(CHAOS_NAMES)}, not {shown(name)}")
     if name.startswith("fixed-") and not nodes:
         raise WordsError(f"expected: chaos {name} NODES")
     kind, defaults = CHAOS_NAMES[name]

@@ -10,10 +10,10 @@ from faults.fault import Fault
 from faults.scope import LinkScope, PartitionScope
 from faults.target import ANY
 from faults.words import Wording, Words, WordsError, code, number, options, without_one_way, words_after
-from nodes.fields import Rule, checked, choice, text, whole
+from nodes.fields import Rule, checked, choice, shown, text, whole, whole_rule
 from nodes.protocol.codes import RequestCode
 
-CODE = Rule("a request code", lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= 0)
+CODE = Rule("a request code", whole_rule(least=0).holds)
 FILTERS = ("code", "group", "topic", "during")
 """Options that select frames."""
 _FILTERS_USAGE = "[code CODE] [group G] [topic T] [during STAGE]"
@@ -34,7 +34,7 @@ def links(words: Words) -> LinkScope:
     """Parse a scope from `[A [B]] [one-way]`; without ends all links, with one end all of its links."""
     ends, one_way = without_one_way(words)
     if len(ends) > 2:
-        raise WordsError(f"expected two nodes at most, not {' '.join(ends)}; quote what has several words")
+        raise WordsError(f"expected two nodes at most, not {shown(' '.join(ends))}; quote what has several words")
     src, dst = [*ends, ANY, ANY][:2]
     return LinkScope(src, dst, one_way)
 

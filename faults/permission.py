@@ -8,7 +8,7 @@ import attrs
 
 from faults.fault import Fault, Needs
 from faults.scope import NodeScope
-from faults.words import Wording, Words, options
+from faults.words import Wording, Words, is_whole, options
 from nodes.fields import one_of, text
 
 PERMS: Mapping[int, str] = MappingProxyType({4: "read only", 2: "write only"})
@@ -42,7 +42,7 @@ class Permission(Fault):
         rest, said = options(words, ("topic",))
         if len(rest) < 2:
             raise cls.wording.mistake()
-        perm: Any = int(rest[-1]) if rest[-1].isdecimal() else rest[-1]
+        perm: Any = int(rest[-1]) if is_whole(rest[-1]) else rest[-1]
         return cls(NodeScope(" ".join(rest[:-1])), perm, said.get("topic"))
 
     def describe(self) -> str:

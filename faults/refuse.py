@@ -8,13 +8,10 @@ from faults.link import CODE, FILTERS, FrameFault, counts, filters
 from faults.scope import LinkScope
 from faults.target import ANY
 from faults.words import Wording, Words, code, options
-from nodes.fields import Rule, checked, whole
+from nodes.fields import Rule, checked, whole, whole_rule
 from nodes.protocol.codes import RequestCode, ResponseCode
 
-_REFUSAL = Rule(
-    "a response code other than SUCCESS",
-    lambda value: isinstance(value, int) and not isinstance(value, bool) and value > 0,
-)
+_REFUSAL = Rule("a response code other than SUCCESS", whole_rule(least=1).holds)
 
 
 def _one_way(scope: LinkScope) -> LinkScope:

@@ -5,12 +5,12 @@ from enum import StrEnum
 import attrs
 
 from faults.target import ANY, Lead, Names, RandomSource, Target, TargetCluster, covers, target
-from nodes.fields import FieldError
+from nodes.fields import FieldError, quoted, shown
 
 
 def _is_target(_scope: object, field: "attrs.Attribute[str]", value: object) -> None:
     if not isinstance(value, str) or not value:
-        raise FieldError(field.name, f'expected the exact name of a node or "{ANY}", not {value!r}')
+        raise FieldError(field.name, f'expected the exact name of a node or "{ANY}", not {quoted(value)}')
     try:
         target(value)
     except FieldError as error:
@@ -29,7 +29,7 @@ def _resolved(text: str, cluster: TargetCluster, chance: RandomSource) -> str:
 
 def _expect_nodes(field: str, asked: str, found: str) -> None:
     if not found:
-        raise FieldError(field, f"expected at least one node: no node is {asked} now")
+        raise FieldError(field, f"expected at least one node: no node is {shown(asked)} now")
 
 
 @attrs.frozen
@@ -80,7 +80,7 @@ class LinkScope:
 
     def __attrs_post_init__(self) -> None:
         if self.src == self.dst != ANY and len(_names(self.src)) == 1:
-            raise FieldError("dst", f"expected another node than {self.src}: a node has no link to itself")
+            raise FieldError("dst", f"expected another node than {shown(self.src)}: a node has no link to itself")
         # Cached, since every link is matched each time that a fault begins or ends.
         object.__setattr__(self, "_src", _names(self.src))
         object.__setattr__(self, "_dst", _names(self.dst))
@@ -131,7 +131,7 @@ def _shape(value: object) -> Shape:
     try:
         return Shape(value)  # type: ignore[arg-type]
     except ValueError:
-        raise FieldError("shape", f"expected one of {', '.join(Shape)}, not {value!r}") from None
+        raise FieldError("shape", f"expected one of {', '.join(Shape)}, not {quoted(value)}") from None
 
 
 @attrs.frozen
@@ -168,7 +168,9 @@ class PartitionScope:
         among = list(target(self.among).find(cluster, chance))
         among = list(cluster.pool("nodes")) if among == [ANY] else among
         if len(among) < _FEWEST[self.shape]:
-            raise FieldError("among", f"expected {_FEWEST[self.shape]} nodes at least for {self.shape}: {self.among}")
+            raise FieldError(
+                "among", f"expected {_FEWEST[self.shape]} nodes at least for {self.shape}: {shown(self.among)}"
+            )
         if self.shape is not Shape.ISOLATE:
             if not isinstance(target(self.among), Names):
                 chance.shuffle(among)

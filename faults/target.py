@@ -21,7 +21,7 @@ from typing import Protocol
 
 import attrs
 
-from nodes.fields import FieldError
+from nodes.fields import FieldError, quoted
 
 ANY = "*"
 """The pattern that names every node."""
@@ -137,7 +137,7 @@ def target(text: str) -> Target:
         expected = (
             f'expected the exact name of a node, "{ANY}", or a target by meaning: brokers, acting master of BROKER'
         )
-        raise FieldError("node", f"{expected}; not {text!r}")
+        raise FieldError("node", f"{expected}; not {quoted(text)}")
     return Names(names)
 
 
@@ -147,7 +147,7 @@ def _is_odd(name: str) -> bool:
 
 def _pool(text: str) -> str:
     if not _is_pool(text):
-        raise FieldError("node", f"expected one of {', '.join(ROLES)}, or members of GROUP, not {text!r}")
+        raise FieldError("node", f"expected one of {', '.join(ROLES)}, or members of GROUP, not {quoted(text)}")
     return text
 
 

@@ -1,13 +1,17 @@
 """Faults in words: their wording, and helpers to parse it."""
 
+import re
 from collections.abc import Sequence
 from difflib import get_close_matches
 from enum import IntEnum
 
 import attrs
 
+from nodes.fields import shown
+
 Words = Sequence[str]
 ONE_WAY = "one-way"
+_WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
 
 
 class WordsError(ValueError):
@@ -67,9 +71,14 @@ def number(what: str, word: str) -> int:
     Raises:
         WordsError: the word is not a whole number.
     """
-    if not word.removeprefix("-").removeprefix("+").isdecimal():
-        raise WordsError(f"expected a whole number of {what}, not {word}")
+    if not is_whole(word):
+        raise WordsError(f"expected a whole number of {what}, not {shown(word)}")
     return int(word)
+
+
+def is_whole(word: str) -> bool:
+    """Whether a word is a whole number of at most 18 digits."""
+    return bool(_WHOLE.fullmatch(word))
 
 
 def code(what: str, word: str, codes: type[IntEnum]) -> int:
@@ -83,9 +92,9 @@ def code(what: str, word: str, codes: type[IntEnum]) -> int:
     Raises:
         WordsError: the word is neither a number nor a name.
     """
-    if word.isdecimal():
+    if is_whole(word):
         return int(word)
     if word.upper() not in codes.__members__:
-        near = get_close_matches(word.upper(), list(codes.__members__), n=1)
-        raise WordsError(f"expected a {what}, not {word}" + (f"; did you mean {near[0]}?" if near else ""))
+        near = get_close_matches(shown(word.upper()), list(codes.__members__), n=1)
+        raise WordsError(f"expected a {what}, not {shown(word)}" + (f"; did you mean {near[0]}?" if near else ""))
     return int(codes[word.upper()])

@@ -6,12 +6,43 @@ reads the rule and one error says what was expected, so a bound is written once 
 
 from collections.abc import Callable, Mapping
 from enum import StrEnum
+from reprlib import Repr
 from typing import Any, TypeVar
 
 import attrs
 
 _Choice = TypeVar("_Choice", bound=StrEnum)
-ANY_MOST = 2**63 - 1
+SHOWN_MOST = 80
+"""Most characters of a value in a message."""
+INT_MOST = 2**31 - 1
+"""Largest int of Java, which most options of RocketMQ are."""
+LONG_MOST = 2**63 - 1
+"""Largest whole number of a trace."""
+TIME_MOST_MS = 365 * 24 * 3_600_000
+"""Longest time that people may write, a year."""
+
+_repr = Repr()
+_repr.maxstring = _repr.maxlong = _repr.maxother = SHOWN_MOST
+_repr.maxdict = _repr.maxlist = _repr.maxtuple = 6
+_repr.fillvalue = "…"
+
+
+def quoted(value: object) -> str:
+    """A value as Python writes it, for a message; a long one is shortened visibly."""
+    try:
+        return shown(_repr.repr(value))
+    except ValueError:  # Python writes no number of more than 4,300 digits in decimal
+        return "a number of too many digits"
+
+
+def shown(text: str, most: int = SHOWN_MOST) -> str:
+    """A text for a message: a long one is shortened visibly, and control characters are escaped."""
+    head = text if len(text) <= most else text[: most - 1] + "…"
+    return head if head.isprintable() else "".join(map(_printable, head))
+
+
+def _printable(character: str) -> str:
+    return character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
 
 
 class FieldError(ValueError):
@@ -32,6 +63,8 @@ class Rule:
     expected: str
     """`a whole number of milliseconds >= 1`."""
     holds: Callable[[Any], bool]
+    limit: int | None = None
+    """The largest number, where `expected` does not say it."""
 
     def check(self, key: str, value: object) -> None:
         """Refuse what does not fit.
@@ -40,7 +73,13 @@ class Rule:
             FieldError: with the key.
         """
         if not self.holds(value):
-            raise FieldError(key, f"expected {self.expected}, not {value!r}")
+            raise FieldError(key, self.problem(value))
+
+    def problem(self, value: object) -> str:
+        """What is wrong with a value that does not fit: `expected true or false, not 3`."""
+        if self.limit is not None and isinstance(value, int) and value > self.limit:
+            return f"expected {self.expected} and at most {self.limit}, not {quoted(value)}"
+        return f"expected {self.expected}, not {quoted(value)}"
 
 
 def key_of(field: "attrs.Attribute[Any]") -> str:
@@ -84,10 +123,18 @@ def check_rule(_owner: object, field: "attrs.Attribute[Any]", value: object) -> 
         rule_of(field).check(key_of(field), value)
 
 
-def whole_rule(unit: str = "", least: int | None = None, most: int | None = None) -> Rule:
-    """A whole number of something, within bounds."""
+def whole_rule(unit: str = "", least: int | None = None, most: int | None = None, limit: int | None = None) -> Rule:
+    """A whole number of something, within bounds.
+
+    Args:
+        unit: what it counts.
+        least: smallest number.
+        most: largest number.
+        limit: largest number that is told only to who exceeds it; by default that of an int of Java, or a year.
+    """
     counted = f" of {unit}" if unit else ""
-    low, high = -ANY_MOST if least is None else least, ANY_MOST if most is None else most
+    limit = limit or (TIME_MOST_MS if unit == "milliseconds" else INT_MOST)
+    low, high = -limit if least is None else least, limit if most is None else most
     if most is not None and least is not None:
         bounds = f" from {least} to {most}"
     else:
@@ -95,6 +142,7 @@ def whole_rule(unit: str = "", least: int | None = None, most: int | None = None
     return Rule(
         f"a whole number{counted}{bounds}",
         lambda value: isinstance(value, int) and not isinstance(value, bool) and low <= value <= high,
+        None if most is not None else limit,
     )
 
 
@@ -104,10 +152,11 @@ def whole(
     unit: str = "",
     least: int | None = None,
     most: int | None = None,
+    limit: int | None = None,
     key: str = "",
 ) -> Any:
-    """A whole number."""
-    return checked(whole_rule(unit, least, most), default, key=key, unit=unit)
+    """A whole number; for its bounds see `whole_rule`."""
+    return checked(whole_rule(unit, least, most, limit), default, key=key, unit=unit)
 
 
 def flag(*, default: bool, key: str = "") -> Any:
@@ -116,15 +165,20 @@ def flag(*, default: bool, key: str = "") -> Any:
 
 
 SWITCH = Rule("true or false", lambda value: isinstance(value, bool))
-TEXT = Rule("a text", lambda value: isinstance(value, str) and bool(value))
-TEXTS = Rule(
-    "a list of texts",
-    lambda value: isinstance(value, tuple) and all(isinstance(item, str) and item for item in value),
-)
+TEXT_MOST = 255
+"""Most characters of a text that names something; RocketMQ's own limit for a group."""
+
+
+def _is_text(value: object, *, empty: bool = False) -> bool:
+    return isinstance(value, str) and (empty or bool(value)) and len(value) <= TEXT_MOST and value.isprintable()
+
+
+TEXT = Rule("a text", _is_text)
+TEXTS = Rule("a list of texts", lambda value: isinstance(value, tuple) and all(map(_is_text, value)))
 NAMES = Rule("a list of one text or more", lambda value: TEXTS.holds(value) and bool(value))
 TEXT_MAP = Rule(
     "a table of texts",
-    lambda value: isinstance(value, Mapping) and all(isinstance(item, str) for item in value.values()),
+    lambda value: isinstance(value, Mapping) and all(_is_text(item, empty=True) for item in value.values()),
 )
 _ANYTHING = Rule("a value", lambda _value: True)
 
@@ -135,7 +189,7 @@ def text(default: Any = attrs.NOTHING, *, key: str = "", empty: bool = False) ->
     Args:
         empty: whether it may be empty.
     """
-    rule = Rule("text", lambda value: isinstance(value, str)) if empty else TEXT
+    rule = Rule("text", lambda value: _is_text(value, empty=True)) if empty else TEXT
     return checked(rule, default, key=key)
 
 
@@ -153,7 +207,7 @@ def choice(kind: type[_Choice], default: Any = attrs.NOTHING) -> Any:
 
     def convert(value: Any) -> Any:
         # An unknown text is left for the check, which knows the key.
-        return kind(value) if value in known else value
+        return kind(value) if isinstance(value, str) and value in known else value
 
     rule = Rule(f"one of {', '.join(known)}", lambda value: isinstance(value, kind))
     return checked(rule, default, converter=convert)
@@ -166,4 +220,4 @@ def one_of(noun: str, values: Mapping[int, str]) -> Any:
         values: each with what it means.
     """
     expected = " or ".join(f"{value} ({meaning})" for value, meaning in values.items())
-    return checked(Rule(f"a {noun} of {expected}", lambda value: not isinstance(value, bool) and value in values))
+    return checked(Rule(f"a {noun} of {expected}", lambda value: type(value) is int and value in values))

@@ -1,8 +1,22 @@
 """Errors that a user can correct, and the first error inside an exception group."""
 
+LINE_MOST = 1_000
+"""Most characters of a message; more is a mistake of its author, who should have shortened what he quotes."""
+
+
+def one_line(text: str) -> str:
+    """A message as one line of at most `LINE_MOST` characters without control characters."""
+    line = " ".join(text.split())
+    if len(line) > LINE_MOST:
+        line = line[: LINE_MOST - 1] + "…"
+    return line if line.isprintable() else "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in line)
+
 
 class UserError(Exception):
     """A mistake that a user can correct; its text is one line that says what is wrong, where, and what was expected."""
+
+    def __init__(self, text: str = "") -> None:
+        super().__init__(one_line(text))
 
     @property
     def lines(self) -> tuple[str, ...]:

@@ -5,15 +5,31 @@ Exit status: 0 valid, 1 an oracle was violated, 2 unknown, damaged or bad input,
 
 import shlex
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
-from emulator.cli.terminal import BAD_INPUT, NAME, VIOLATED, complain, one_line_errors, tables_console
+from emulator.base.text import shown_ends
+from emulator.cli.terminal import NAME, VIOLATED, complain, one_line_errors, tables_console
 from emulator.time.mode import TimeMode
+from nodes.fields import LONG_MOST
 
 _EXEC = "--exec"
+
+
+class _Commands(TyperGroup):
+    """All commands; a complaint about an argument shows no more of it than is needed."""
+
+    def invoke(self, ctx) -> Any:  # type: ignore[no-untyped-def]  # noqa: ANN001 - click's
+        """Invoke the command."""
+        try:
+            return super().invoke(ctx)
+        except Exception as error:
+            message = getattr(error, "message", None)  # click's errors have one
+            if isinstance(message, str):
+                error.message = shown_ends(message)  # type: ignore[attr-defined]
+            raise
 
 
 class _ExecCommand(TyperCommand):
@@ -30,6 +46,7 @@ class _ExecCommand(TyperCommand):
 
 app = typer.Typer(
     name=NAME,
+    cls=_Commands,
     help="Emulate a RocketMQ cluster, inject faults, and see what every node believed.",
     epilog="Exit status: 0 valid, 1 an oracle was violated, 2 unknown, damaged or bad input, 130 Ctrl-C.",
     no_args_is_help=True,
@@ -98,13 +115,10 @@ def ctl(
 ) -> None:
     """Execute a verb on a cluster that runs in another terminal (`rmqemu up`)."""
     with one_line_errors():
-        from emulator.console.control_socket import SOCKET_FILE, ask, newest_socket
+        from emulator.console.control_client import say
+        from emulator.console.control_socket import SOCKET_FILE, newest_socket
 
-        done, lines = ask(newest_socket(runs) if run is None else run / SOCKET_FILE, shlex.join(words))
-        if not done:
-            complain(" ".join(lines))
-            raise typer.Exit(BAD_INPUT)
-        for line in lines:
+        for line in say(newest_socket(runs) if run is None else run / SOCKET_FILE, words):
             print(line)
 
 
@@ -112,7 +126,9 @@ def ctl(
 def run(
     scenario: _ScenarioArgument,
     mode: Annotated[TimeMode, typer.Option(help="How time passes and what carries frames.")] = TimeMode.SIM,
-    seed: Annotated[int | None, typer.Option(min=0, help="Instead of the scenario's.", show_default=False)] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, max=LONG_MOST, help="Instead of the scenario's.", show_default=False)
+    ] = None,
     script: Annotated[
         Path | None,
         typer.Option(

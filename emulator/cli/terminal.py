@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from emulator.base.errors import UserError
+from emulator.base.errors import UserError, one_line
+from emulator.base.text import shown_ends
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -38,7 +39,7 @@ def one_line_errors() -> Iterator[None]:
             print(path)
         raise typer.Exit(INTERRUPTED) from None
     except OSError as error:
-        complain(f"{error.filename or 'output'}: {error.strerror or error}")
+        complain(f"{shown_ends(str(error.filename or 'output'))}: {error.strerror or error}")
         raise typer.Exit(BAD_INPUT) from None
     except Exception as error:  # noqa: BLE001 - Python would end with status 1
         traceback.print_exc()
@@ -48,7 +49,7 @@ def one_line_errors() -> Iterator[None]:
 
 def complain(problem: str) -> None:
     """Print a problem on stderr, as one line."""
-    typer.echo(f"{NAME}: {' '.join(problem.split())}", err=True)
+    typer.echo(f"{NAME}: {one_line(problem)}", err=True)
 
 
 @contextmanager

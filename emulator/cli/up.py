@@ -20,11 +20,12 @@ from emulator.console.prompt import Prompt
 from emulator.console.session import Session
 from emulator.run import RunInterrupted, run_scenario
 from emulator.run.run import BY_HAND_FILE
-from emulator.spec import Scenario, load
+from emulator.spec import Scenario, SpecError, load
 from emulator.state.event_lines import EventLines
 from emulator.time.mode import TimeMode
 from emulator.trace.recorder import Row
 from emulator.trace.schema import Table
+from nodes.fields import FieldError
 
 _NOT_FOUND, _NOT_EXECUTABLE = 127, 126
 """Exit status of shells for a command that cannot be run."""
@@ -100,7 +101,10 @@ def run_live(
         web_port: port of the dashboard; None: a free one.
     """
     scenario = load(spec)
-    scenario = attrs.evolve(scenario, guests=(*scenario.guests, *guests))
+    try:
+        scenario = attrs.evolve(scenario, guests=(*scenario.guests, *guests))
+    except FieldError as error:
+        raise SpecError("--guest", error.problem) from None
     beside = None if command is None else GuestCommand(command)
     # A command gets the terminal for itself, so there is no prompt and no event is printed.
     prompt = Prompt.of_this_terminal() if beside is None else Prompt(interactive=False)

@@ -10,6 +10,9 @@ Requests of one connection are answered in order. A request that cannot be parse
 `"ok": false` and one line that says why; if its length is invalid, the connection is
 closed after that. No client can make the cluster wait: a client that does not read
 is disconnected, and so are clients beyond `CLIENTS_MAX`.
+
+Verbs that come over the socket read and write files below the run directory only, relative
+to it; `emulator.console.control_client` gives users the files of their own terminal.
 """
 
 import os
@@ -25,6 +28,7 @@ import trio
 from emulator.base.errors import UserError
 from emulator.console.session import Session
 from emulator.console.verb import Lines, VerbError
+from nodes.fields import shown
 
 SOCKET_FILE = "ctl.sock"
 REQUEST_BYTES_MAX = 64 * 1024
@@ -50,7 +54,7 @@ async def serve_control(session: Session) -> None:
     """
     path = session.run_directory / SOCKET_FILE
     listener = _listen(path)
-    clients = _Clients(session)
+    clients = _Clients(session.confined())
     try:
         async with trio.open_nursery() as nursery:
             while True:
@@ -140,7 +144,7 @@ class _Clients:
 def _line(content: bytes) -> str:
     try:
         request = msgpack.unpackb(content)
-    except (ValueError, msgpack.UnpackException):
+    except (ValueError, TypeError, OverflowError, msgpack.UnpackException):
         raise VerbError('expected a msgpack map {"line": "VERB ..."}') from None
     line = request.get("line") if isinstance(request, dict) else None
     if not isinstance(line, str):
@@ -198,17 +202,24 @@ def ask(path: Path, line: str, timeout_s: float | None = None) -> tuple[bool, Li
     Raises:
         ControlError: no cluster listens on the socket, or it does not answer.
     """
+    try:
+        request = _framed({"line": line})
+    except UnicodeEncodeError:
+        raise ControlError(f"{shown(line)}: expected words in UTF-8") from None
+    if len(request) - _LENGTH_BYTES > REQUEST_BYTES_MAX:
+        raise ControlError(f"{shown(line)}: expected {REQUEST_BYTES_MAX} bytes at most in one request")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(_CONNECTS_WITHIN_S)
         try:
             with _short(path) as name:
                 connection.connect(name)
             connection.settimeout(timeout_s)
-            connection.sendall(_framed({"line": line}))
+            connection.sendall(request)
             length = int.from_bytes(_read(connection, _LENGTH_BYTES), "big")
             answer = msgpack.unpackb(_read(connection, length))
-        except OSError as error:
-            raise ControlError(f"{path}: {error.strerror or error}; does the cluster run?") from None
+        except (OSError, ValueError) as error:  # ValueError: a path with a NUL
+            why = getattr(error, "strerror", None) or error
+            raise ControlError(f"{path}: {why}; does the cluster run?") from None
     return bool(answer["ok"]), tuple(answer["lines"])
 
 

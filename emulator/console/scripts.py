@@ -1,54 +1,62 @@
 """Scripts: files with one verb per line, which are executed in order up to the first failure."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 
 import trio
 
+from emulator.base.errors import one_line
+from emulator.base.files import UnreadableError, read_text
 from emulator.console.session import Session
 from emulator.console.verb import Lines, Verb, VerbError, Words, execute, find_verb, split
+from nodes.fields import shown
 
 SCRIPT = "script"
+SCRIPT_BYTES_MOST = 1024 * 1024
+"""Size of a script."""
 
 
 class ScriptError(Exception):
     """A line of a script failed; the text says in one line which, and why."""
 
+    def __init__(self, text: str) -> None:
+        super().__init__(one_line(text))
+
 
 async def _script(session: Session, words: Words) -> Lines:
     try:
-        told = [line async for line in follow(session, read_script(Path(words[0]), session))]
+        told = [line async for line in follow(session, read_script(session.file(words[0]), session.verbs))]
     except ScriptError as error:
         raise VerbError(str(error)) from None
     return tuple(told)
 
 
-def read_script(path: Path, session: Session) -> tuple[tuple[str, list[str]], ...]:
+def read_script(path: Path, verbs: Mapping[str, Verb[Session]]) -> tuple[tuple[str, list[str]], ...]:
     """(`FILE:LINE`, words) of each line with a verb.
 
     Raises:
         ScriptError: the file cannot be read, or a line is not a verb with a valid number of words.
     """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ScriptError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+        lines = read_text(path, SCRIPT_BYTES_MOST).splitlines()
+    except UnreadableError as error:
+        raise ScriptError(f"{path}: cannot be read: {error}") from None
     found: list[tuple[str, list[str]]] = []
     for number, line in enumerate(lines, start=1):
         try:
             words = split(line)
             if words:
-                _expect_verb(words, session)
+                _expect_verb(words, verbs)
                 found.append((f"{path}:{number}", words))
         except VerbError as error:
             raise ScriptError(f"{path}:{number}: {error}") from None
     return tuple(found)
 
 
-def _expect_verb(words: Words, session: Session) -> None:
+def _expect_verb(words: Words, verbs: Mapping[str, Verb[Session]]) -> None:
     if words[0] == SCRIPT:
         raise VerbError("a script cannot do another one")
-    find_verb(words, session.verbs)
+    find_verb(words, verbs)
 
 
 async def follow(session: Session, lines: tuple[tuple[str, list[str]], ...]) -> AsyncIterator[str]:
@@ -61,7 +69,7 @@ async def follow(session: Session, lines: tuple[tuple[str, list[str]], ...]) -> 
         try:
             told = await execute(words, session, session.verbs)
         except VerbError as error:
-            raise ScriptError(f"{where}: {' '.join(words)}: {error}") from None
+            raise ScriptError(f"{where}: {shown(' '.join(words))}: {error}") from None
         for line in told:
             yield line
 
@@ -87,7 +95,7 @@ class ScriptedRun:
         session.printers.append(self._tell)
         await session.cluster.started.wait()
         try:
-            async for line in follow(session, read_script(self._path, session)):
+            async for line in follow(session, read_script(self._path, session.verbs)):
                 self._tell(line)
         except ScriptError as error:
             self.error = error

@@ -1,6 +1,7 @@
 """A session: executes verbs on a running cluster."""
 
 from collections.abc import Callable, Mapping
+from copy import copy
 from pathlib import Path
 
 import attrs
@@ -12,6 +13,7 @@ from emulator.cluster.effects import ImpossibleError
 from emulator.cluster.operator import Operator
 from emulator.console.verb import Lines, Verb, VerbError, execute, split
 from emulator.machine.host import EmulatedHost
+from emulator.spec.bounds import FAULTS_MOST
 from emulator.spec.section import SpecError
 from emulator.spec.targets import check_fault, guest_names
 from emulator.state.event_lines import EventLines
@@ -19,9 +21,19 @@ from emulator.state.live import LiveState
 from faults.fault import Fault
 from faults.plan import Phase, Plan, Step, TimedFault
 from faults.target import ANY, Names
-from nodes.fields import FieldError
+from nodes.fields import FieldError, quoted, shown
 
 _NS_PER_MS = 1_000_000
+SCENARIO_SUFFIX = ".toml"
+
+
+@attrs.define
+class _ByHand:
+    """What was done by hand, by all who share a session."""
+
+    done: list[TimedFault] = attrs.Factory(list)
+    next_ms: int = 0
+    """First whole millisecond that no verb has used."""
 
 
 class Session:
@@ -55,8 +67,42 @@ class Session:
         """Set to end the run."""
         self.printers: list[Callable[[str], None]] = []
         """Called with the output of verbs that were scheduled by `at`."""
-        self._done: list[TimedFault] = []
-        self._next_ms = 0
+        self._by_hand = _ByHand()
+        self._files_below: Path | None = None
+
+    def confined(self) -> "Session":
+        """The session for people who are not at this terminal: the page, and the control socket.
+
+        It is the same session, but its verbs read and write files below the run directory only.
+        """
+        session = copy(self)
+        session._files_below = self.run_directory.resolve()  # noqa: SLF001 - of the same class
+        return session
+
+    def file(self, word: str, *, to_write: bool = False) -> Path:
+        """The path of a file that a verb reads or writes.
+
+        Args:
+            word: as it was said; in a confined session it is relative to the run directory.
+            to_write: whether the verb writes it; a confined session writes scenario files only, never the trace.
+
+        Raises:
+            VerbError: the session is confined, and the file is not below the run directory.
+        """
+        if not word or not word.isprintable():
+            raise VerbError(f"expected the path of a file, not {quoted(word)}")
+        below = self._files_below
+        if below is None:
+            return Path(word)
+        try:
+            path = (below / word).resolve()
+        except (OSError, RuntimeError) as error:  # a loop of links
+            raise VerbError(f"{shown(word)}: {error}") from None
+        if not path.is_relative_to(below):
+            raise VerbError(f"{shown(word)}: expected a file below the run directory; other files need the terminal")
+        if to_write and path.suffix != SCENARIO_SUFFIX:
+            raise VerbError(f"{shown(word)}: expected the name of a scenario, such as mine{SCENARIO_SUFFIX}")
+        return path
 
     @property
     def now_ms(self) -> int:
@@ -132,12 +178,16 @@ class Session:
             VerbError: a target does not exist, or the fault would have no effect now.
         """
         self._expect_known(fault)
+        if len(self._by_hand.done) + len(self.cluster.scenario.faults.faults) >= FAULTS_MOST:
+            raise VerbError(
+                f"expected {FAULTS_MOST} faults at most in one run: what is done by hand is a scenario, too"
+            )
         await self._wait_for_an_instant_of_its_own()
         asked = TimedFault(self._free_id(fault.kind), fault, self.now_ms)
         self._expect_possible(self._resolved(asked).fault)
         await self.operator.do(Step(self.now_ms, Phase.BEGIN, asked))
         timed = self.operator.active[asked.id]
-        self._done.append(timed)
+        self._by_hand.done.append(timed)
         return timed
 
     def _expect_known(self, fault: Fault) -> None:
@@ -174,7 +224,8 @@ class Session:
         timed = self.operator.active[fault_id]
         await self.operator.do(Step(self.now_ms, Phase.END, timed))
         lasted_ms = self.now_ms - timed.at_ms
-        self._done = [attrs.evolve(one, for_ms=lasted_ms) if one is timed else one for one in self._done]
+        done = self._by_hand.done
+        done[:] = [attrs.evolve(one, for_ms=lasted_ms) if one is timed else one for one in done]
         return timed
 
     def expect_active(self, fault_id: str) -> None:
@@ -193,16 +244,16 @@ class Session:
 
     def by_hand(self) -> Plan:
         """The faults begun by hand so far; an active fault has no end."""
-        return Plan(tuple(self._done))
+        return Plan(tuple(self._by_hand.done))
 
     async def _wait_for_an_instant_of_its_own(self) -> None:
         """Wait for a whole millisecond that no other verb uses, since scenario files have whole milliseconds."""
-        self._next_ms = max(self._next_ms, -(-self.cluster.world.timeline.now_ns // _NS_PER_MS))
-        instant_ms, self._next_ms = self._next_ms, self._next_ms + 1
+        instant_ms = max(self._by_hand.next_ms, -(-self.cluster.world.timeline.now_ns // _NS_PER_MS))
+        self._by_hand.next_ms = instant_ms + 1
         await self.cluster.world.sleep_until_ns(instant_ms * _NS_PER_MS)
 
     def _free_id(self, kind: str) -> str:
-        used = dict.fromkeys([*self.operator.active, *(timed.id for timed in self._done)])
+        used = dict.fromkeys([*self.operator.active, *(timed.id for timed in self._by_hand.done)])
         number = 1
         while f"{kind}-{number}" in used:
             number += 1

@@ -13,8 +13,10 @@ from emulator.machine.host import PowerState
 from emulator.trace.recorder import Row
 from emulator.trace.schema import Table
 from faults.link import ProcessStage
+from faults.words import is_whole
+from nodes.fields import TIME_MOST_MS, shown
 
-_SPAN = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)?")
+_SPAN = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,15})?)(ms|s|m|h)?")
 _UNIT_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000}
 
 
@@ -26,8 +28,11 @@ def span_ms(text: str) -> int:
     """
     found = _SPAN.fullmatch(text)
     if found is None:
-        raise VerbError(f"expected a time such as 30s, 500ms or 2m, not {text}")
-    return round(float(found[1]) * _UNIT_MS[found[2] or "s"])
+        raise VerbError(f"expected a time such as 30s, 500ms or 2m, not {shown(text)}")
+    span = round(float(found[1]) * _UNIT_MS[found[2] or "s"])
+    if span > TIME_MOST_MS:
+        raise VerbError(f"expected a time of a year at most, not {shown(text)}")
+    return span
 
 
 def instant_ms(text: str, now_ms: int) -> int:
@@ -115,7 +120,7 @@ async def _then(session: Session, at_ms: int, words: Words) -> None:
     try:
         told = await execute(words, session, session.verbs)
     except VerbError as error:
-        told = (f"{' '.join(words)}: {error}",)
+        told = (f"{shown(' '.join(words))}: {error}",)
     for line in told:
         session.tell(line)
 
@@ -128,8 +133,8 @@ async def _run_for(session: Session, words: Words) -> Lines:
 async def _step(session: Session, words: Words) -> Lines:
     """Wait for the next events, and return their lines."""
     word = words[0] if words else "1"
-    if not word.isdecimal() or not 1 <= int(word) <= _STEPS_MOST:
-        raise VerbError(f"expected a number of events from 1 to {_STEPS_MOST}, not {word}")
+    if not is_whole(word) or not 1 <= int(word) <= _STEPS_MOST:
+        raise VerbError(f"expected a number of events from 1 to {_STEPS_MOST}, not {shown(word)}")
     seen: list[str] = []
     enough = trio.Event()
 
@@ -156,7 +161,7 @@ async def _until(session: Session, words: Words) -> Lines:
     holds = condition(session, words)
     began_ms = session.now_ms
     if not await _comes_true(session, holds, began_ms + patience_ms):
-        raise VerbError(f"not so within {patience_ms / 1_000:g} s: {' '.join(words)}")
+        raise VerbError(f"not so within {patience_ms / 1_000:g} s: {shown(' '.join(words))}")
     return (f"{session.now_ms / 1_000:.3f} s, after {(session.now_ms - began_ms) / 1_000:.3f} s: {' '.join(words)}",)
 
 

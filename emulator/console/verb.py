@@ -6,7 +6,9 @@ from typing import Generic, TypeVar
 
 import attrs
 
+from emulator.base.errors import one_line
 from emulator.base.text import nearest
+from nodes.fields import shown
 
 WORDS_MOST = 64
 """Limit for verbs with any number of words."""
@@ -18,6 +20,9 @@ S = TypeVar("S")
 
 class VerbError(Exception):
     """A verb failed; the text says why in one line, and nothing has changed."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(one_line(text))
 
 
 @attrs.frozen
@@ -43,12 +48,16 @@ def split(line: str) -> list[str]:
     """Split a line into words like a shell, without comments.
 
     Raises:
-        VerbError: a quotation is not closed.
+        VerbError: a quotation is not closed, or a word has control characters.
     """
     try:
-        return shlex.split(line, comments=True)
+        words = shlex.split(line, comments=True)
     except ValueError as error:
-        raise VerbError(f"{line.strip()}: {str(error).lower()}") from None
+        raise VerbError(f"{shown(line.strip())}: {str(error).lower()}") from None
+    for word in words:
+        if not word.isprintable():
+            raise VerbError(f"expected words of printable characters, not {shown(word)}")
+    return words
 
 
 def find_verb(words: Words, verbs: Mapping[str, Verb[S]]) -> Verb[S]:

@@ -1,7 +1,6 @@
 """The table of all verbs, and the verbs about the run itself: `help`, `save`, `quit`."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from types import MappingProxyType
 
 import attrs
@@ -15,8 +14,11 @@ from emulator.console.session import Session
 from emulator.console.timing import TIMING
 from emulator.console.verb import Lines, Verb, VerbError, Words
 from emulator.spec import Scenario, to_dict
+from emulator.spec.bounds import by_hand_name
 from faults.plan import Plan, PlanError
+from nodes.fields import shown
 
+SAVE = "save"
 _HEAD = """\
 # What was done by hand, at the instants at which it was done. A run of this in `sim` or `fast` gives the same
 # changes of views in the same order, with the same timers, as long as nothing was lost at random: which frame a
@@ -39,24 +41,21 @@ def scenario_by_hand(scenario: Scenario, by_hand: Plan, end_ms: int) -> str:
     planned = (timed for timed in scenario.faults.faults if timed.at_ms < end_ms)
     faults = Plan((*planned, *by_hand.faults))
     # A scenario must end after the begin of its last fault.
-    run_for_ms = max([end_ms, *(timed.at_ms + 1 for timed in faults.faults)])
-    replay = attrs.evolve(scenario, name=f"{scenario.name}-by-hand", run_for_ms=run_for_ms, faults=faults)
+    run_for_ms = max([1, end_ms, *(timed.at_ms + 1 for timed in faults.faults)])
+    replay = attrs.evolve(scenario, name=by_hand_name(scenario.name), run_for_ms=run_for_ms, faults=faults)
     return _HEAD + tomli_w.dumps(to_dict(replay))
 
 
 async def _save(session: Session, words: Words) -> Lines:
     try:
         content = scenario_by_hand(session.cluster.scenario, session.by_hand(), session.now_ms)
-        _write(Path(words[0]), content)
+        path = session.file(words[0], to_write=True)
+        path.write_text(content, encoding="utf-8")
     except OSError as error:
-        raise VerbError(f"{words[0]}: {error.strerror}") from None
+        raise VerbError(f"{shown(words[0])}: {error.strerror}") from None
     except PlanError as error:
         raise VerbError(str(error)) from None
-    return (f"saved; do it again with: rmqemu run {words[0]}",)
-
-
-def _write(path: Path, content: str) -> None:
-    path.write_text(content, encoding="utf-8")
+    return (f"saved; do it again with: rmqemu run {path}",)
 
 
 async def _help(_session: Session, words: Words) -> Lines:
@@ -81,7 +80,7 @@ _ALL = (
     *BREAKING,
     *TIMING,
     *SCRIPTING,
-    Verb("save", "FILE", "save the faults begun by hand so far as a scenario that repeats them", _save, 1, 1),
+    Verb(SAVE, "FILE", "save the faults begun by hand so far as a scenario that repeats them", _save, 1, 1),
     Verb("help", "[VERB]", "list all verbs, or explain one", _help, 0, 1),
     Verb("quit", "", "end the run", _quit),
 )

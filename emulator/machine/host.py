@@ -159,6 +159,7 @@ class EmulatedHost:
         process = self.process
         if process is not None and process.alive:
             process.record(Lifecycle(event))
+            process.lose_inbox()
             process.die(silent=silent)
             await process.ended.wait()
 

@@ -243,6 +243,13 @@ class HostProcess:
         self.ready.set()
         self.ended.set()
 
+    def lose_inbox(self) -> None:
+        """Record the frames that the kernel has buffered for a process which will never read them."""
+        for sender, command, sent_ns in self.inbox:
+            if command is not None:
+                self._world.recorder.frame("lost", sender, command, sent_ns, "receiver has ended")
+        self.inbox.clear()
+
     def die(self, *, silent: bool) -> None:
         """End at once; unless `silent`, the kernel sends FINs to the peers."""
         self.alive = False

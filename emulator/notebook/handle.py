@@ -25,6 +25,7 @@ from emulator.notebook.owners import history_output, ownership_output
 from emulator.notebook.shown import SHOWN
 from emulator.spec import Scenario, load
 from emulator.time.mode import TimeMode
+from nodes.fields import TIME_MOST_MS, quoted
 
 if TYPE_CHECKING:
     from emulator.analysis.findings import Report
@@ -153,8 +154,9 @@ class ClusterHandle:
             ClusterEndedError: the cluster has ended.
             NodeCrashedError: a node's own code raised.
         """
-        if isinstance(duration_ms, bool) or duration_ms != int(duration_ms) or duration_ms < 0:
-            raise ValueError(f"advance: expected whole milliseconds >= 0, not {duration_ms!r}")
+        if isinstance(duration_ms, bool) or not 0 <= duration_ms <= TIME_MOST_MS or duration_ms != int(duration_ms):
+            problem = f"advance: expected whole milliseconds >= 0, not {quoted(duration_ms)}"
+            raise ValueError(f"{problem}; {TIME_MOST_MS} at most, which is a year")
         engine = self._engine
         begin_ms = engine.reached_ms
         with WaitingLine(lambda: (engine.reached_ms - begin_ms) / max(duration_ms, 1)) as line:
@@ -307,7 +309,7 @@ def _word(word: object) -> str:
     if isinstance(word, float) and word.is_integer():
         return str(int(word))
     if not isinstance(word, str | int | float | Path) or isinstance(word, bool):
-        raise VerbError(f"expected a text or a number, not {word!r}")
+        raise VerbError(f"expected a text or a number, not {quoted(word)}")
     return str(word)
 
 
@@ -344,7 +346,7 @@ def launch(
     try:
         time_mode = TimeMode(mode)
     except ValueError:
-        raise ValueError(f"mode: expected {', '.join(TimeMode)}, not {mode!r}") from None
+        raise ValueError(f"mode: expected {', '.join(TimeMode)}, not {quoted(mode)}") from None
     engine = Engine(scenario, time_mode, Path(runs))
     engine.start()
     return ClusterHandle(engine)

@@ -180,13 +180,13 @@ def create_run_directory(runs: Path, stem: str, files: RunFiles = _FILES) -> Pat
                 number += 1
             else:
                 return path
-    except OSError as error:
+    except (OSError, ValueError) as error:  # ValueError: a path with a NUL
         raise RunError(f"{runs}: no run directory can be created: {_why(error)}") from error
 
 
-def _why(error: OSError) -> str:
+def _why(error: OSError | ValueError) -> str:
     # The texts of Arrow's errors are long, but they have the error number.
-    return os.strerror(error.errno) if error.errno else str(error)
+    return os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
 
 
 def manifest_of(

@@ -17,12 +17,13 @@ from faults.nemesis import Nemesis
 from faults.plan import Plan, PlanError, TimedFault
 from faults.target import ANY
 from faults.words import WordsError
-from nodes.fields import TEXT, FieldError
+from nodes.fields import TEXT, FieldError, Rule
 from nodes.protocol.codes import RequestCode, ResponseCode
 
 _WHICH = ("kind", "do", "id")
 _TIMES = ("at_s", "at_ms", "for_s", "for_ms")
 _RATES = ("every_s", "every_ms", "least_s", "least_ms", "most_s", "most_ms", "from_s", "from_ms", "until_s", "until_ms")
+_LINE = Rule("a text", lambda value: isinstance(value, str) and bool(value))
 _EVERYBODY = {"src": ANY, "dst": ANY}
 _CODES: Mapping[str, tuple[str, type[IntEnum]]] = {
     "code": ("request code", RequestCode),
@@ -104,7 +105,7 @@ def _read_fault(section: Section, other_keys: tuple[str, ...]) -> Fault:
 
 def _read_words(section: Section) -> Fault:
     try:
-        return fault_of(section.get("do", TEXT))
+        return fault_of(section.get("do", _LINE))
     except WordsError as error:
         raise SpecError(section.at("do"), str(error)) from None
 

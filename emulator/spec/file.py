@@ -12,6 +12,8 @@ from typing import Any, TypeVar
 
 import attrs
 
+from emulator.base.files import UnreadableError, read_text
+from emulator.spec.bounds import BROKERS_MOST, CONSUMERS_MOST, FILE_BYTES_MOST, NAMESERVERS_MOST, NODE_NAME, NODE_NAMES
 from emulator.spec.faults import read_nemeses, read_plan, write_nemeses, write_plan
 from emulator.spec.guest_limits import GuestLimits
 from emulator.spec.model import (
@@ -36,21 +38,12 @@ from nodes.config import (
     ProducerConfig,
     options,
 )
-from nodes.fields import NAMES, SWITCH, TEXT, FieldError, whole_rule
+from nodes.fields import NAMES, SWITCH, TEXT, FieldError, Rule, quoted, shown, whole_rule
 
-_TOP = (
-    "scenario",
-    "network",
-    "guest_limits",
-    "nameserver",
-    "broker",
-    "topic",
-    "consumer",
-    "producer",
-    "fault",
-    "nemesis",
-)
-_MANY = whole_rule(least=1)
+_NODES = ("nameserver", "broker", "topic", "consumer", "producer")
+_TOP = ("scenario", "network", "guest_limits", *_NODES, "fault", "nemesis")
+_PARSER_MOST = 200
+"""Most characters of a message of the TOML parser, which quotes what it found."""
 _PORTS_APART = 10
 """Difference between the ports of replicas on one address."""
 
@@ -62,8 +55,8 @@ def load(path: str | Path) -> Scenario:
         SpecError: the file cannot be read, is not TOML, or describes an invalid scenario.
     """
     try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        text = read_text(Path(path), FILE_BYTES_MOST)
+    except UnreadableError as error:
         raise SpecError("file", f"cannot be read: {error}", str(path)) from None
     return loads(text, str(path))
 
@@ -80,7 +73,11 @@ def loads(text: str, name: str) -> Scenario:
     try:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise SpecError("file", f"not TOML: {error}", name) from None
+        raise SpecError("file", f"not TOML: {shown(str(error), _PARSER_MOST)}", name) from None
+    except ValueError:  # Python reads no number of more than 4,300 digits
+        raise SpecError("file", "a number has too many digits", name) from None
+    except RecursionError:
+        raise SpecError("file", "values are nested too deep", name) from None
     return from_dict(tables, name)
 
 
@@ -144,6 +141,10 @@ def _read(root: Section) -> Scenario:
     )
 
 
+def _count(most: int) -> Rule:
+    return whole_rule(least=1, limit=most)
+
+
 def _read_preset(head: Section) -> Preset:
     name = head.get("preset", TEXT, Preset.CLASSIC)
     expect_known(head.at("preset"), "preset", name, list(Preset))
@@ -159,18 +160,22 @@ def _read_nameservers(root: Section, preset: Preset) -> tuple[NameserverSpec, ..
         )
     section = root.table("nameserver", ("count", "options"))
     config = read_options(section, NameserverConfig, given)
-    return tuple(NameserverSpec(name, config) for name in numbered("ns", section.get("count", _MANY, 2)))
+    return tuple(
+        NameserverSpec(name, config) for name in numbered("ns", section.get("count", _count(NAMESERVERS_MOST), 2))
+    )
 
 
 def _read_brokers(root: Section, preset: Preset) -> tuple[BrokerSpec, ...]:
     sections = list(root.tables("broker", (*keys_of(BrokerSpec), "replicas", "one_address", "options")))
     members: Counter[str] = Counter()
     for section in sections:
-        members[section.get("name", TEXT)] += section.get("replicas", _MANY, 1)
+        members[section.get("name", NODE_NAME)] += section.get("replicas", _count(BROKERS_MOST), 1)
+        if members.total() > BROKERS_MOST:
+            raise SpecError(section.path, f"expected {BROKERS_MOST} brokers at most in all")
     return tuple(
         broker
         for section in sections
-        for broker in _read_replicas(section, preset.broker_options(members[section.get("name", TEXT)]))
+        for broker in _read_replicas(section, preset.broker_options(members[section.get("name", NODE_NAME)]))
     )
 
 
@@ -184,7 +189,7 @@ def _read_replicas(section: Section, preset: Mapping[str, Any]) -> Iterator[Brok
         raise SpecError(section.at("one_address"), "expected only beside replicas")
     first = section.build(BrokerSpec, config=read_options(section, BrokerConfig, preset))
     yield first
-    for broker_id in range(1, section.get("replicas", _MANY, 1)):
+    for broker_id in range(1, section.get("replicas", _count(BROKERS_MOST), 1)):
         if section.get("one_address", SWITCH, default=False):
             config = _on_port(section, first.config, first.config.listen_port + broker_id * _PORTS_APART)
             yield attrs.evolve(first, broker_id=broker_id, config=config, address_of=first.name)
@@ -218,6 +223,8 @@ def _read_consumers(root: Section) -> tuple[ConsumerGroupSpec, ...]:
         is_lite_pull = section.get("lite_pull", SWITCH, default=False)
         names = () if "share_process_with" in section.values else _consumer_names(section, first)
         first += len(names)
+        if first > CONSUMERS_MOST:
+            raise SpecError(section.path, f"expected {CONSUMERS_MOST} consumers at most in all")
         config = read_options(section, LitePullConsumerConfig if is_lite_pull else ConsumerConfig)
         groups.append(section.build(ConsumerGroupSpec, names=names, config=config))
     return tuple(groups)
@@ -225,15 +232,15 @@ def _read_consumers(root: Section) -> tuple[ConsumerGroupSpec, ...]:
 
 def _consumer_names(section: Section, first: int) -> tuple[str, ...]:
     if "names" in section.values:
-        return tuple(section.get("names", NAMES))
-    return numbered("consumer", section.get("count", _MANY, 1), first)
+        return tuple(section.get("names", NODE_NAMES))
+    return numbered("consumer", section.get("count", _count(CONSUMERS_MOST), 1), first)
 
 
 def _read_producers(root: Section) -> tuple[ProducerSpec, ...]:
     return tuple(
         section.build(
             ProducerSpec,
-            name=section.get("name", TEXT, f"producer-{number}"),
+            name=section.get("name", NODE_NAME, f"producer-{number}"),
             config=read_options(section, ProducerConfig),
             transactions=read_transactions(section),
         )
@@ -261,7 +268,7 @@ def read_options(section: Section, config_class: type[_AnyConfig], preset: Mappi
     fields = {field.name: field for field in known.values()}
     given = Section(section.at("options"), section.values.get("options", {}))
     if not isinstance(given.values, Mapping):
-        raise SpecError(given.path, f"expected a table, not {given.values!r}")
+        raise SpecError(given.path, f"expected a table, not {quoted(given.values)}")
     config = config_class(**preset)
     taken: dict[str, str] = {}
     for key, value in given.values.items():
@@ -326,4 +333,6 @@ def _state(section: Section, key: str) -> LocalTransactionState:
     try:
         return LocalTransactionState(text)
     except ValueError:
-        raise SpecError(section.at(key), f'expected one of {", ".join(LocalTransactionState)}, not "{text}"') from None
+        raise SpecError(
+            section.at(key), f'expected one of {", ".join(LocalTransactionState)}, not "{shown(text)}"'
+        ) from None

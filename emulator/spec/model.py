@@ -6,6 +6,24 @@ from types import MappingProxyType
 import attrs
 
 from emulator.base.chance import named_stream
+from emulator.spec.bounds import (
+    BROKERS_MOST,
+    CONSUMERS_MOST,
+    FAULTS_MOST,
+    GROUP_NAME,
+    GUESTS_MOST,
+    NAMESERVERS_MOST,
+    NODE_NAME,
+    NODE_NAMES,
+    PRODUCERS_MOST,
+    QUEUES_IN_ALL_MOST,
+    QUEUES_MOST,
+    RATE_MOST,
+    SCENARIO_NAME,
+    SEED,
+    TOPIC_NAME,
+    TOPICS_MOST,
+)
 from emulator.spec.guest_limits import GuestLimits
 from emulator.spec.section import SpecError, expect_known
 from emulator.spec.targets import check_fault
@@ -14,7 +32,7 @@ from faults.plan import Plan
 from faults.target import ANY
 from nodes.client.producer.local_transactions import LocalTransactions
 from nodes.config import BrokerConfig, ConsumerConfig, LitePullConsumerConfig, NameserverConfig, ProducerConfig
-from nodes.fields import NAMES, TEXT_MAP, TEXTS, checked, flag, span, text, whole
+from nodes.fields import NAMES, TEXT_MAP, TEXTS, TIME_MOST_MS, checked, flag, quoted, span, text, whole
 from nodes.filter.filter_api import SubscriptionError, build_subscription_data
 
 NAMESERVER, BROKER, CONSUMER, PRODUCER = "nameserver", "broker", "consumer", "producer"
@@ -26,8 +44,8 @@ NO_EXPRESSIONS: Mapping[str, str] = MappingProxyType({})
 class Network:
     """Latency of every link between two nodes, without faults."""
 
-    delay_ms: int = whole(1, least=0)
-    jitter_ms: int = whole(0, least=0)
+    delay_ms: int = whole(1, least=0, limit=TIME_MOST_MS)
+    jitter_ms: int = whole(0, least=0, limit=TIME_MOST_MS)
     """Upper bound of a uniform delay on top, drawn for each frame."""
 
 
@@ -35,7 +53,7 @@ class Network:
 class NameserverSpec:
     """One nameserver."""
 
-    name: str = text()
+    name: str = checked(NODE_NAME)
     config: NameserverConfig = NameserverConfig()
 
 
@@ -43,7 +61,7 @@ class NameserverSpec:
 class BrokerSpec:
     """One broker: a master (id 0) or a slave of its group."""
 
-    broker_name: str = text(key="name")
+    broker_name: str = checked(NODE_NAME, key="name")
     broker_id: int = whole(0, least=0, key="id")
     cluster: str = text("DefaultCluster")
     config: BrokerConfig = BrokerConfig()
@@ -51,7 +69,7 @@ class BrokerSpec:
     """Earliest start, in ms after the nameservers are ready."""
     address_of: str | None = text(None)
     """Name of an earlier broker whose IP address it shares; None: an address of its own."""
-    node: str | None = text(None)
+    node: str | None = checked(NODE_NAME, None)
     """Name of the node; needed for two brokers with the same brokerName and id."""
 
     @property
@@ -66,10 +84,10 @@ class BrokerSpec:
 class TopicSpec:
     """A topic that exists from the start."""
 
-    name: str = text()
+    name: str = checked(TOPIC_NAME)
     brokers: tuple[str, ...] = checked(NAMES)
     """brokerNames of the broker groups that have the topic."""
-    queues: int = whole(8, least=1)
+    queues: int = whole(8, least=1, limit=QUEUES_MOST)
     """Read queues and write queues in each broker group."""
 
 
@@ -77,13 +95,13 @@ class TopicSpec:
 class ConsumerGroupSpec:
     """Consumers of one group, all with the same options."""
 
-    group: str = text()
-    names: tuple[str, ...] = checked(TEXTS)
+    group: str = checked(GROUP_NAME)
+    names: tuple[str, ...] = checked(NODE_NAMES)
     """Names of their nodes; empty if they share the processes of another group."""
     topics: tuple[str, ...] = checked(NAMES)
     config: ConsumerConfig = ConsumerConfig()
     """A `LitePullConsumerConfig` makes them lite pull consumers."""
-    consume_ms: int = whole(0, least=0)
+    consume_ms: int = whole(0, least=0, limit=TIME_MOST_MS)
     """Time of the listener for one message; of a lite pull consumer, time of its application for one poll."""
     fail_times: int = whole(0, least=0)
     """Failures of the listener for each message before it succeeds."""
@@ -111,10 +129,10 @@ class ConsumerGroupSpec:
 class ProducerSpec:
     """One producer that sends at a steady rate."""
 
-    name: str = text()
-    group: str = text()
+    name: str = checked(NODE_NAME)
+    group: str = checked(GROUP_NAME)
     topic: str = text()
-    rate_per_s: int = whole(10, least=1)
+    rate_per_s: int = whole(10, least=1, limit=RATE_MOST)
     config: ProducerConfig = ProducerConfig()
     tags: tuple[str, ...] = checked(TEXTS, ())
     """Tags of its messages, in turn; empty: no tags."""
@@ -130,8 +148,9 @@ class Scenario:
         SpecError: its parts do not fit together.
     """
 
-    name: str = text()
-    seed: int = whole(1, least=0)
+    name: str = checked(SCENARIO_NAME)
+    """Begins the name of each of its run directories."""
+    seed: int = checked(SEED, 1)
     run_for_ms: int = span(least=1)
     nameserver_start_spread_ms: int = span(0)
     """Nameservers start within this time, at instants that depend on the seed."""
@@ -150,13 +169,14 @@ class Scenario:
     topics: tuple[TopicSpec, ...] = ()
     consumers: tuple[ConsumerGroupSpec, ...] = ()
     producers: tuple[ProducerSpec, ...] = ()
-    guests: tuple[str, ...] = checked(TEXTS, ())
+    guests: tuple[str, ...] = checked(NODE_NAMES, ())
     """Names of guests, which are real programs on hosts of their own; only in mode `live`."""
     faults: Plan = Plan()
     nemeses: tuple[Nemesis, ...] = ()
     """Faults at random instants, in addition to the plan; the seed decides the instants."""
 
     def __attrs_post_init__(self) -> None:
+        _check_sizes(self)
         _check_names(self)
         _check_addresses(self)
         _check_topics(self)
@@ -184,6 +204,27 @@ def _named_nodes(scenario: Scenario) -> Iterator[tuple[str, str]]:
         yield f"producer[{i}].name", producer.name
     for i, guest in enumerate(scenario.guests):
         yield f"scenario.guests[{i}]", guest
+
+
+def _check_sizes(scenario: Scenario) -> None:
+    sizes = {
+        "nameserver": (len(scenario.nameservers), NAMESERVERS_MOST),
+        "broker": (len(scenario.brokers), BROKERS_MOST),
+        "topic": (len(scenario.topics), TOPICS_MOST),
+        "consumer": (sum(len(group.names) or 1 for group in scenario.consumers), CONSUMERS_MOST),
+        "producer": (len(scenario.producers), PRODUCERS_MOST),
+        "scenario.guests": (len(scenario.guests), GUESTS_MOST),
+        "fault": (len(scenario.faults.faults), FAULTS_MOST),
+    }
+    for key, (size, most) in sizes.items():
+        if size > most:
+            raise SpecError(key, f"expected {most} at most in all, not {size}")
+    queues = sum(topic.queues * len(topic.brokers) for topic in scenario.topics)
+    if queues > QUEUES_IN_ALL_MOST:
+        raise SpecError("topic", f"expected {QUEUES_IN_ALL_MOST} queues at most in all topics, not {queues}")
+    begins = sum(scenario.run_for_ms // nemesis.every_ms for nemesis in scenario.nemeses)
+    if begins > FAULTS_MOST:
+        raise SpecError("nemesis", f"expected {FAULTS_MOST} faults at most, not {begins}")
 
 
 def _check_names(scenario: Scenario) -> None:
@@ -221,11 +262,12 @@ def _check_addresses(scenario: Scenario) -> None:
 
 
 def _check_topics(scenario: Scenario) -> None:
-    broker_names = list(dict.fromkeys(broker.broker_name for broker in scenario.brokers))
+    broker_names = dict.fromkeys(broker.broker_name for broker in scenario.brokers)
     topic_names = [topic.name for topic in scenario.topics]
     for i, topic in enumerate(scenario.topics):
         for j, broker_name in enumerate(topic.brokers):
-            expect_known(f"topic[{i}].brokers[{j}]", "broker", broker_name, broker_names)
+            if broker_name not in broker_names:
+                expect_known(f"topic[{i}].brokers[{j}]", "broker", broker_name, list(broker_names))
     _check_shared_processes(scenario)
     _check_lite_pull(scenario)
     for i, consumers in enumerate(scenario.consumers):
@@ -272,7 +314,7 @@ def _expect_expression(key: str, topic: str, expression: str) -> None:
     try:
         build_subscription_data(topic, expression)
     except SubscriptionError:
-        raise SpecError(key, f'expected tags such as "a || b", or "*", not {expression!r}') from None
+        raise SpecError(key, f'expected tags such as "a || b", or "*", not {quoted(expression)}') from None
 
 
 def _check_faults(scenario: Scenario) -> None:

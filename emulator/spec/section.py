@@ -1,13 +1,13 @@
 """Typed access to the tables of a scenario file; every mistake becomes one line with its key."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any, TypeVar
 
 import attrs
 
 from emulator.base.errors import UserError
-from nodes.fields import FieldError, Rule, key_of, rule_of, whole_rule
+from emulator.base.text import alike, listed
+from nodes.fields import TIME_MOST_MS, FieldError, Rule, key_of, quoted, rule_of, shown, whole_rule
 
 T = TypeVar("T", bound=attrs.AttrsInstance)
 
@@ -34,10 +34,10 @@ class SpecError(UserError, ValueError):
 
 def suggestion(wrong: str, known: Sequence[str]) -> str:
     """The nearest known name, or the list of all: `did you mean "count"?`."""
-    near = get_close_matches(wrong, known, n=1)
+    near = alike(wrong, known, 1)
     if near:
         return f'did you mean "{near[0]}"?'
-    return f"known are {', '.join(known)}" if known else "none is known"
+    return f"known are {listed(known)}" if known else "none is known"
 
 
 def expect_known(key: str, what: str, name: str, known: Sequence[str]) -> None:
@@ -47,7 +47,7 @@ def expect_known(key: str, what: str, name: str, known: Sequence[str]) -> None:
         SpecError: at `key`: unknown `what` "name", with the nearest known one.
     """
     if name not in known:
-        raise SpecError(key, f'unknown {what} "{name}"; {suggestion(name, known)}')
+        raise SpecError(key, f'unknown {what} "{shown(name)}"; {suggestion(name, known)}')
 
 
 @attrs.frozen
@@ -66,7 +66,7 @@ class Section:
             SpecError: the value is not a table, or it has an unknown key.
         """
         if not isinstance(values, Mapping):
-            raise SpecError(path, f"expected a table, not {values!r}")
+            raise SpecError(path, f"expected a table, not {quoted(values)}")
         section = cls(path, values)
         for key in values:
             if key not in known:
@@ -75,7 +75,7 @@ class Section:
 
     def at(self, key: str) -> str:
         """The path of a key of this table."""
-        return f"{self.path}.{key}" if self.path else key
+        return f"{self.path}.{shown(key)}" if self.path else shown(key)
 
     def get(self, key: str, rule: Rule, default: Any = attrs.NOTHING) -> Any:
         """The value of a key, checked by a rule; a key without default is required."""
@@ -84,7 +84,7 @@ class Section:
         value = self.values.get(key, default)
         taken = tuple(value) if isinstance(value, list) else value
         if key in self.values and not rule.holds(taken):
-            raise SpecError(self.at(key), f"expected {rule.expected}, not {value!r}")
+            raise SpecError(self.at(key), rule.problem(value))
         return taken
 
     def build(self, kind: type[T], **given: Any) -> T:
@@ -121,11 +121,13 @@ class Section:
         if seconds not in self.values:
             return None
         value = self.values[seconds]
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < _SECONDS_MOST:
-            raise SpecError(self.at(seconds), f"expected seconds >= 0, not {value!r}")
+        if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
+            raise SpecError(self.at(seconds), f"expected seconds >= 0, not {quoted(value)}")
+        if value > _SECONDS_MOST:
+            raise SpecError(self.at(seconds), f"expected {_SECONDS_MOST} seconds at most, not {quoted(value)}")
         span_ms = round(value * 1_000)
         if abs(value * 1_000 - span_ms) > _ROUNDING:
-            raise SpecError(self.at(seconds), f"expected whole milliseconds, not {value!r} s")
+            raise SpecError(self.at(seconds), f"expected whole milliseconds, not {quoted(value)} s")
         return span_ms
 
     def needed_span_ms(self, stem: str) -> int:
@@ -171,6 +173,6 @@ def _plain(value: Any) -> Any:
     return dict(value) if isinstance(value, Mapping) else value
 
 
-_SECONDS_MOST = 10_000_000_000
+_SECONDS_MOST = TIME_MOST_MS // 1_000
 _ROUNDING = 1e-6
 """In ms: tolerates that 0.1 s is not an exact float."""

@@ -7,6 +7,8 @@ from emulator.spec.section import SpecError, expect_known
 from faults.fault import Fault, Needs
 from faults.scale import MEMBERS_MOST
 from faults.target import ANY, Lead, Leading, Names, Pool, Target, group_of
+from faults.words import is_whole
+from nodes.fields import shown
 from nodes.protocol.model import MASTER_ID
 from nodes.protocol.names import is_system_topic
 
@@ -116,7 +118,7 @@ def _check_target(scenario: Population, key: str, target: Target) -> None:
 def _newcomers(scenario: Population, name: str) -> tuple[str, ...]:
     """The name itself if it is that of a consumer that scaling can add; else empty."""
     group, plus, number = name.rpartition("+")
-    is_number = number.isdecimal() and len(_names_of(scenario, group)) < int(number) <= MEMBERS_MOST
+    is_number = is_whole(number) and len(_names_of(scenario, group)) < int(number) <= MEMBERS_MOST
     return (name,) if plus and _names_of(scenario, group) and is_number else ()
 
 
@@ -126,14 +128,16 @@ def _names_of(scenario: Population, group: str) -> tuple[str, ...]:
 
 def _check_group(scenario: Population, key: str, fault: Fault) -> None:
     if not _names_of(scenario, fault.scope.group):
-        raise SpecError(f"{key}.group", f"expected a group with processes of its own: {fault.scope.group} has none")
+        raise SpecError(
+            f"{key}.group", f"expected a group with processes of its own: {shown(fault.scope.group)} has none"
+        )
 
 
 def _check_queue(scenario: Population, key: str, text: str) -> None:
     queue, _, group = text.partition(" of ")
     parts = queue.split("/")
-    if len(parts) != 3 or not parts[2].isdecimal():
-        raise SpecError(key, f"expected owner of TOPIC/BROKER/QUEUE, not owner of {text}")
+    if len(parts) != 3 or not is_whole(parts[2]):
+        raise SpecError(key, f"expected owner of TOPIC/BROKER/QUEUE, not owner of {shown(text)}")
     topic, broker_name, _ = parts
     expect_known(key, "topic", topic, [spec.name for spec in scenario.topics])
     expect_known(key, "broker", broker_name, [spec.broker_name for spec in scenario.brokers])
@@ -150,11 +154,13 @@ def _check_brokers(scenario: Population, key: str, fault: Fault) -> None:
     may |= isinstance(target, Pool) and target.pool in _WITH_BROKERS
     may |= isinstance(target, Leading) and target.lead is not Lead.OWNER
     if not may:
-        raise SpecError(f"{key}.node", f"expected brokers, not {fault.scope.describe()}: only brokers have permissions")
+        raise SpecError(
+            f"{key}.node", f"expected brokers, not {shown(fault.scope.describe())}: only brokers have permissions"
+        )
     slaves = target.names if isinstance(target, Names) else ()
     slaves = tuple(name for name in slaves if name in brokers and brokers[name].broker_id != MASTER_ID)
     if topic is not None and (slaves or (isinstance(target, Leading) and target.lead is Lead.SLAVES)):
-        who = ", ".join(slaves) or fault.scope.describe()
+        who = shown(", ".join(slaves) or fault.scope.describe())
         raise SpecError(f"{key}.node", f"expected masters, not {who}: slaves copy the topics of their master")
 
 

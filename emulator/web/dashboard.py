@@ -52,7 +52,7 @@ class Dashboard:
     """
 
     def __init__(self, session: Session, feed: Feed, gate: Gate) -> None:
-        self._session = session
+        self._session = session.confined()
         self._feed = feed
         self._gate = gate
         self._parts = _page()

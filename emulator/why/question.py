@@ -10,9 +10,12 @@ import attrs
 from emulator.base.errors import UserError
 from emulator.base.text import nearest
 from nodes.beliefs import BeliefKind
+from nodes.fields import LONG_MOST, shown
 
 _NS_PER_UNIT = {"ms": 10**6, "s": 10**9, "m": 60 * 10**9}
-_TIME = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m)")
+_TIME = re.compile(r"([0-9]{1,20}(?:\.[0-9]{1,20})?)(ms|s|m)")
+_NUMBER = re.compile(r"[0-9]{1,9}")
+_WORD_MOST = 600
 _QUEUE, _NODE, _OF, _AT = "queue", "node", "of", "at"
 _LISTED_MAX = 12
 FORMS = "queue TOPIC/BROKER/ID [of GROUP] [at T], KIND SUBJECT [of NODE] [at T], or node NODE [at T]"
@@ -69,7 +72,11 @@ def question(words: Sequence[str]) -> Question:
     Raises:
         WhyError: the words are not a question.
     """
-    asked, at, of = _split([part for word in words for part in word.split()])
+    parts = [part for word in words for part in word.split()]
+    for part in parts:
+        if len(part) > _WORD_MOST:
+            raise WhyError(f"expected words of at most {_WORD_MOST} characters, not {shown(part)}")
+    asked, at, of = _split(parts)
     at_ns = None if at is None else instant_ns(at)
     match asked:
         case [noun, text] if noun == _QUEUE:
@@ -95,15 +102,18 @@ def instant_ns(text: str) -> int:
     """
     match = _TIME.fullmatch(text)
     if match is None:
-        raise WhyError(f"expected a time such as 31.2s, 31200ms or 2m, not {text}")
-    return int(Decimal(match[1]) * _NS_PER_UNIT[match[2]])
+        raise WhyError(f"expected a time such as 31.2s, 31200ms or 2m, not {shown(text)}")
+    instant = int(Decimal(match[1]) * _NS_PER_UNIT[match[2]])
+    if instant > LONG_MOST:
+        raise WhyError(f"expected a time of at most {LONG_MOST // _NS_PER_UNIT['m']}m, not {shown(text)}")
+    return instant
 
 
 def no_such(what: str, wrong: str, known: Sequence[str]) -> str:
     """A message about an unknown name: `there is no topic ordrs; did you mean orders?`; lists some of many names."""
-    if len(known) <= _LISTED_MAX or get_close_matches(wrong, known):
+    if len(known) <= _LISTED_MAX or get_close_matches(shown(wrong), known):
         return nearest(what, wrong, known)
-    return f"there is no {what} {wrong}; some of {len(known)} are {', '.join(known[:_LISTED_MAX])}"
+    return f"there is no {what} {shown(wrong)}; some of {len(known)} are {', '.join(known[:_LISTED_MAX])}"
 
 
 def _split(words: list[str]) -> tuple[list[str], str | None, str | None]:
@@ -119,7 +129,7 @@ def _split(words: list[str]) -> tuple[list[str], str | None, str | None]:
 
 def _queue(text: str, group: str | None, at_ns: int | None) -> QueueQuestion:
     match text.rsplit("/", 2):
-        case [topic, broker_name, number] if topic and broker_name and number.isdecimal():
+        case [topic, broker_name, number] if topic and broker_name and _NUMBER.fullmatch(number):
             return QueueQuestion(topic, broker_name, int(number), group, at_ns)
         case _:
-            raise WhyError(f"expected a queue as TOPIC/BROKER/ID, such as orders/broker-a/3, not {text}")
+            raise WhyError(f"expected a queue as TOPIC/BROKER/ID, such as orders/broker-a/3, not {shown(text)}")

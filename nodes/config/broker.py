@@ -4,10 +4,10 @@ from enum import StrEnum
 
 import attrs
 
-from nodes.config.options import count, millis, name_options, period_millis, port
+from nodes.config.options import TOPIC_QUEUES_MOST, count, millis, name_options, period_millis, port
 from nodes.config.remoting import RemotingClientConfig, RemotingServerConfig
 from nodes.config.tables import TableConfig
-from nodes.fields import choice, flag, text
+from nodes.fields import LONG_MOST, choice, flag, text, whole
 from nodes.protocol.model import MessageRequestMode
 
 
@@ -75,7 +75,7 @@ class BrokerConfig(RemotingServerConfig, RemotingClientConfig, TableConfig):
     """Notify at once; else every 15 s."""
     auto_create_topic_enable: bool = flag(default=True)
     """Create a topic with the first message to it."""
-    default_topic_queue_nums: int = count(8, least=1)
+    default_topic_queue_nums: int = count(8, least=1, most=TOPIC_QUEUES_MOST)
     """Most queues of such a topic."""
     auto_create_subscription_group: bool = flag(default=True)
     """Create a consumer group with the first request that names it."""
@@ -130,7 +130,7 @@ class BrokerConfig(RemotingServerConfig, RemotingClientConfig, TableConfig):
     """Let a slave answer pulls."""
     access_message_in_memory_max_ratio: int = count(40, most=100)
     """A consumer with more lag than this percentage of `total_physical_memory_size` is sent to a slave."""
-    total_physical_memory_size: int = count(16 * 1024 * 1024 * 1024, least=1)
+    total_physical_memory_size: int = whole(16 * 1024 * 1024 * 1024, least=1, limit=LONG_MOST)
     """Bytes of memory of the broker's machine."""
     offset_check_in_slave: bool = flag(default=False)
     """A slave corrects a pull offset that it does not have; else the client pulls again at once."""

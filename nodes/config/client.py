@@ -6,12 +6,13 @@ from enum import StrEnum
 
 import attrs
 
-from nodes.config.options import MINUTES, count, millis, name_options, option_name, period_millis
+from nodes.config.options import MINUTES, TOPIC_QUEUES_MOST, count, millis, name_options, option_name, period_millis
 from nodes.config.remoting import RemotingClientConfig
 from nodes.fields import FieldError, Rule, checked, choice, flag, text, whole
 from nodes.protocol.model import ConsumeFromWhere, MessageModel
 from nodes.protocol.names import DEFAULT_INSTANCE_NAME
 
+VIRTUAL_NODES_MOST = 10_000
 CONSUME_TIMESTAMP_FORM = "%Y%m%d%H%M%S"
 
 
@@ -110,7 +111,7 @@ class ConsumerConfig(ClientConfig):
 
     It stands for the resolver, a class that applications of RocketMQ provide.
     """
-    virtual_node_cnt: int = count(10)
+    virtual_node_cnt: int = count(10, most=VIRTUAL_NODES_MOST)
     """CONSISTENT_HASH: places of each member on the ring."""
     message_model: MessageModel = choice(MessageModel, MessageModel.CLUSTERING)
     """BROADCASTING: every member consumes all queues, stores its offsets on its own disk, and retries nothing."""
@@ -120,7 +121,7 @@ class ConsumerConfig(ClientConfig):
     consume_from_where: ConsumeFromWhere = choice(ConsumeFromWhere, ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET)
     consume_timestamp: str | None = _timestamp()
     """CONSUME_FROM_TIMESTAMP: the time, yyyyMMddHHmmss in UTC; None: half an hour before the consumer was created."""
-    consume_thread_min: int = count(20, least=1)
+    consume_thread_min: int = count(20, least=1, most=1000)
     """Listeners that run concurrently."""
     consume_message_batch_max_size: int = count(1, least=1, most=1024)
     """Messages handed to one call of the listener."""
@@ -200,7 +201,7 @@ class LitePullConsumerConfig(ConsumerConfig):
     """Most messages of one pull; a poll returns the messages of one pull."""
     pull_max_idle_time_ms: int = period_millis(_NEVER_MS)
     """Never: a queue without pulls stays."""
-    pull_thread_nums: int = count(20, least=1)
+    pull_thread_nums: int = count(20, least=1, most=1000)
     """Queues that are pulled concurrently."""
     pull_threshold_for_all: int = count(10_000, least=1)
     """Messages in batches that wait for a poll, each counted as a full one, above which pulling pauses."""
@@ -231,5 +232,5 @@ class ProducerConfig(ClientConfig):
     """Retry a send that a broker has accepted without the required flush or replication."""
     send_latency_enable: bool = flag(default=False)
     """Avoid brokers that were slow or failed, for up to 30 s."""
-    default_topic_queue_nums: int = count(4, least=1)
+    default_topic_queue_nums: int = count(4, least=1, most=TOPIC_QUEUES_MOST)
     """Requested queues of a topic that a send creates."""

@@ -8,6 +8,8 @@ import attrs
 from nodes.fields import key_of, whole
 
 MILLISECONDS, SECONDS, MINUTES = "milliseconds", "seconds", "minutes"
+TOPIC_QUEUES_MOST = 1_024
+"""Most queues of a topic in one broker group."""
 
 
 def option_name(field_name: str) -> str:

@@ -2,7 +2,7 @@
 
 import attrs
 
-from nodes.config.options import Config, count, name_options
+from nodes.config.options import TOPIC_QUEUES_MOST, Config, count, name_options
 
 MAX_GROUPS = 100_000
 MAX_QUEUES = 1_000_000
@@ -17,7 +17,7 @@ class TableConfig(Config):
     """
 
     max_topics: int = count(100_000, least=1)
-    max_queues_per_topic: int = count(1_024, least=1)
+    max_queues_per_topic: int = count(TOPIC_QUEUES_MOST, least=1)
     """Read queues, and write queues, of one topic. Answers about a topic have an entry for each."""
     max_queues: int = count(MAX_QUEUES, least=1)
     """Queues of all topics together; also the most offsets and order locks of one group."""

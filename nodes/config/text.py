@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import attrs
 
 from nodes.config.options import Config, options
-from nodes.fields import FieldError, key_of
+from nodes.fields import FieldError, key_of, quoted
 
 _Config = TypeVar("_Config", bound=Config)
 _BOOLEANS: Mapping[str, bool] = {"true": True, "false": False}
@@ -41,7 +41,7 @@ def from_lines(text: str) -> dict[str, str]:
             continue
         name, separator, value = line.partition("=")
         if not separator:
-            raise ValueError(f"{line!r} is no line of the form name=value")
+            raise ValueError(f"{quoted(line)} is no line of the form name=value")
         found[name.strip()] = value.strip()
     return found
 
@@ -66,7 +66,7 @@ def _value(field: "attrs.Attribute[Any]", text: str) -> object:
         try:
             return int(text)
         except ValueError:
-            raise FieldError(key_of(field), f"expected a whole number, not {text!r}") from None
+            raise FieldError(key_of(field), f"expected a whole number, not {quoted(text)}") from None
     return text
 
 

@@ -64,6 +64,20 @@ def test_a_verb_is_done_and_answered(tmp_path):
     asked(tmp_path, sitting)
 
 
+def test_the_page_reads_and_writes_files_of_the_run_only(tmp_path):
+    (tmp_path / "secret").write_text("a secret")
+
+    async def sitting(_me, asker):
+        for line in (f"script {tmp_path / 'secret'}", f"save {tmp_path / 'x.toml'}", "script /etc/passwd"):
+            status, told = await asker.ask("POST", "/verb", json.dumps({"line": line}).encode())
+            assert (status, told["ok"]) == (200, False)
+            assert "expected a file below the run directory" in told["lines"][0]
+        assert (await asker.ask("POST", "/verb", b'{"line": "save mine.toml"}'))[1]["ok"] is True
+
+    asked(tmp_path, sitting)
+    assert not (tmp_path / "x.toml").exists()
+
+
 def test_refusals_are_one_line_each(tmp_path):
     host, token, _ = OWN.split(b"\r\n")
 

@@ -8,7 +8,7 @@ Q0, Q1 = (GroupQueue("buyers", "orders", "broker-a", queue_id) for queue_id in (
 
 SCENARIO = """
 [scenario]
-name = "two queues"
+name = "two-queues"
 run_for_s = 1
 
 [[broker]]

@@ -90,10 +90,11 @@ class GoodClient(threading.Thread):
             began = time.perf_counter()
             sent = caller.ask_raw(310, SEND_V2 | {"b": name}, b"hello")
             assert sent.code == 0, sent.remark
-            asked = {"consumerGroup": name, "topic": name, "queueOffset": sent.ext_fields["queueOffset"]}
+            queue_offset = str((sent.ext_fields or {})["queueOffset"])
+            asked = {"consumerGroup": name, "topic": name, "queueOffset": queue_offset}
             pulled = caller.ask_raw(11, PULL | asked, b"")
             self.latencies_s.append(time.perf_counter() - began)
-            assert (pulled.code, int(sent.ext_fields["queueOffset"])) == (0, offset), pulled.remark
+            assert (pulled.code, int(queue_offset)) == (0, offset), pulled.remark
             offset += 1
 
     def shown(self) -> str:

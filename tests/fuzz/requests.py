@@ -140,7 +140,7 @@ def _pack_emulators(code: int, fields: Mapping[Any, Any], body: Any, opaque: int
 def _pack_remoting(form: SerializeType) -> Callable[[int, Mapping[Any, Any], Any, int], bytes]:
     def pack(code: int, fields: Mapping[Any, Any], body: Any, opaque: int) -> bytes:
         raw = body if isinstance(body, bytes) else _json(body).encode("utf-8", "replace")
-        texts = {str(name): str(value) for name, value in fields.items()}
+        texts: dict[str | None, str | None] = {str(name): str(value) for name, value in fields.items()}
         return encode_remoting(RemotingCommand(code, LanguageCode.GO, 401, opaque, 0, None, texts, raw, form))
 
     return pack

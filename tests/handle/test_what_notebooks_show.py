@@ -157,17 +157,12 @@ def test_before_anything_has_happened_everything_can_be_shown(tmp_path):
 
 
 def test_what_a_scenario_calls_its_things_is_escaped(tmp_path):
-    group, topic = "<b>g</b>", 'T&"<script>'
     base = scenario()
-    nasty = attrs.evolve(
-        base,
-        topics=tuple(attrs.evolve(one, name=topic) for one in base.topics[:1]),
-        consumers=(attrs.evolve(base.consumers[0], group=group, topics=(topic,)),),
-        producers=(),
-    )
+    names = ("<b>c1", 'T&"<script>')
+    nasty = attrs.evolve(base, consumers=(attrs.evolve(base.consumers[0], names=names),), producers=())
     with emulator.launch(nasty, runs=tmp_path) as cluster:
         cluster.advance(10_000)
-        cluster.kill("c1")
+        cluster.kill("<b>c1")
         for shown in (html(cluster), html(cluster.views()), html(cluster.ownership)):
             assert "<script>" not in shown
             assert "<b>" not in shown

@@ -223,18 +223,22 @@ def test_who_resumes_a_process_keeps_the_cause_of_what_he_does_next(mode):
 
 
 @modes
-def test_a_suspended_process_can_be_killed_and_its_buffered_frames_are_gone(mode):
+@pytest.mark.parametrize(("end", "seen"), [("kill", ["closed"]), ("power_off", [])])
+def test_the_end_of_a_suspended_process_loses_its_buffered_frames_and_says_so(mode, end, seen):
     async def main(world):
         node, ear = await listening(world, 1, "node")
         channel, client_ear = await connected(add_host(world, 2, "client"), node)
         await node.suspend()
         channel.send(Command(1))
         await until_ms(world, 5)
-        await node.kill()
+        await getattr(node, end)()
         await until_ms(world, 10)
         return ear.heard, client_ear.codes()
 
-    assert play_world(main, mode=mode).result == ([], ["closed"])
+    played = play_world(main, mode=mode)
+    assert played.result == ([], seen)
+    (lost,) = played.trace.select("rpc", event="lost")
+    assert (lost.src, lost.at_ms, lost.code, lost.detail) == ("client", 5, 1, "receiver has ended")
 
 
 def test_no_row_of_a_process_lies_between_its_suspension_and_its_resumption_in_live_time():

@@ -108,7 +108,7 @@ def test_guests_live_in_real_time(tmp_path):
     [
         ('guests = ["broker-a"]', '"broker-a" is already at'),
         ('guests = ["a", "a"]', '"a" is already at'),
-        ("guests = [1]", "expected a list of texts"),
+        ("guests = [1]", "expected a list of names of nodes"),
         ('guests = ["shop"]', 'unknown node "mail"'),
     ],
 )

@@ -42,7 +42,7 @@ def two_groups(*, topics: tuple[TopicSpec, ...] = (), **options: Any) -> Scenari
     orders = TopicSpec("orders", ("ba", OTHER), 1)
     slaves = [BrokerSpec(OTHER, 1) for _ in topics]
     return Scenario(
-        name="two groups",
+        name="two-groups",
         seed=1,
         run_for_ms=group.run_for_ms,
         start_spread_ms=0,

@@ -228,7 +228,7 @@ def with_another_broker(**options: Any) -> Scenario:
     orders = TopicSpec("orders", ("ba", OTHER), 1)
     brokers = (*group.brokers, BrokerSpec(OTHER, config=acting(total_replicas=1)))
     return Scenario(
-        name="two groups", seed=1, run_for_ms=group.run_for_ms, start_spread_ms=0, network=group.network,
+        name="two-groups", seed=1, run_for_ms=group.run_for_ms, start_spread_ms=0, network=group.network,
         nameservers=group.nameservers, brokers=brokers, topics=(orders,),
     )  # fmt: skip
 

@@ -230,8 +230,8 @@ def scenarios(draw: st.DrawFn) -> Scenario:
     kinds += draw(st.lists(st.sampled_from((Kill, Restart, PowerOff, Suspend)).map(_on_everything), max_size=1))
     for_ms = st.none() | st.integers(1, 9_999)
     return Scenario(
-        name=draw(names),
-        seed=draw(st.integers(0, 2**63)),
+        name=draw(names.map("s".__add__)),
+        seed=draw(st.integers(0, 2**63 - 1)),
         run_for_ms=10_000,
         start_spread_ms=draw(times_ms),
         network=Network(draw(times_ms), draw(times_ms)),

@@ -3,6 +3,7 @@
 import pytest
 
 from emulator.spec import SpecError, load, loads
+from emulator.spec.bounds import SCENARIO_NAME
 
 HEAD = """
 [scenario]
@@ -64,8 +65,16 @@ SUSPEND = '[[fault]]\nkind = "suspend"\nnode = "broker-a"\n'
         ),
         pytest.param("", "broker: expected at least one", id="no broker"),
         pytest.param("[broker]\nname = 'a'", "broker: expected tables written [[broker]]", id="a table for an array"),
-        pytest.param("[[broker]]", "broker[0].name: missing; expected a text", id="a broker without a name"),
-        pytest.param("[[broker]]\nname = ''", "broker[0].name: expected a text, not ''", id="an empty name"),
+        pytest.param(
+            "[[broker]]",
+            "broker[0].name: missing; expected a name of up to 127 characters without spaces, commas and slashes",
+            id="a broker without a name",
+        ),
+        pytest.param(
+            "[[broker]]\nname = ''",
+            "broker[0].name: expected a name of up to 127 characters without spaces, commas and slashes, not ''",
+            id="an empty name",
+        ),
         pytest.param(
             "[[broker]]\nname = '*'", 'broker[0].name: expected the name of one node, not "*"', id="a pattern as a name"
         ),
@@ -206,7 +215,10 @@ def test_a_file_that_is_not_there_is_named(tmp_path):
 @pytest.mark.parametrize(
     ("text", "line"),
     [
-        ("[scenario]", "scenario.name: missing; expected a text"),
+        (
+            "[scenario]",
+            f"scenario.name: missing; expected {SCENARIO_NAME.expected}",
+        ),
         ("[scenario]\nname = 'x'", "scenario.run_for_s: missing; expected seconds"),
         (
             "[scenario]\nname = 'x'\nrun_for_s = 0" + BROKERS,

@@ -12,6 +12,7 @@ BY_FIXTURE = {"spark": "spark", "browser": "browser", "own_jupyter": "kernel"}
 """A test with the fixture gets the mark."""
 BY_FOLDER = {
     "fault_kinds": "clusters",
+    "fuzz": "clusters",
     "sources": "clusters",
     "timelines_figures": "clusters",
     "bench_figures": "programs",

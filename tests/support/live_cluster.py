@@ -5,6 +5,8 @@ import os
 import re
 import signal
 from pathlib import Path
+from subprocess import Popen
+from typing import Any
 
 from support.remoting_program import Caller
 from support.rmqemu_process import started
@@ -22,9 +24,9 @@ class LiveCluster:
         scenario: as TOML; it needs a nameserver and a broker.
     """
 
-    def __init__(self, folder, scenario):
+    def __init__(self, folder: Path, scenario: str) -> None:
         (folder / "cluster.toml").write_text(scenario)
-        self.process = started("up", "cluster.toml", cwd=folder)
+        self.process: Popen[str] = started("up", "cluster.toml", cwd=folder)
         line = ""
         while not line.startswith("namesrvAddr="):
             line = self.process.stdout.readline()
@@ -37,24 +39,24 @@ class LiveCluster:
         """The run directory."""
 
     @property
-    def memory_bytes(self):
+    def memory_bytes(self) -> int:
         """Memory of the process."""
         return int(self._proc("statm").split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
     @property
-    def cpu_s(self):
+    def cpu_s(self) -> float:
         """CPU time of the process."""
         fields = self._proc("stat").rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
-    def _proc(self, name):
+    def _proc(self, name: str) -> str:
         return Path(f"/proc/{self.process.pid}/{name}").read_text()
 
-    def log(self):
+    def log(self) -> list[dict[str, Any]]:
         """The lines of its log so far."""
         return [json.loads(line) for line in (self.run / "log.jsonl").read_text().splitlines() if line.endswith("}")]
 
-    def end(self):
+    def end(self) -> str:
         """End the run; returns what it said on stderr."""
         self.process.send_signal(signal.SIGINT)
-        return self.process.communicate(timeout=60)[1]
+        return str(self.process.communicate(timeout=60)[1])

@@ -1,7 +1,9 @@
 """A program of somebody else's that speaks RocketMQ's own framing, played from Python."""
 
 import socket
+from collections.abc import Mapping
 from itertools import count
+from typing import Any
 
 import trio
 
@@ -18,7 +20,15 @@ from nodes.wire.remoting_command import (
 PATIENCE_S = 10
 
 
-def request(code, opaque, *, flag=0, fields=None, body=None, form=SerializeType.JSON):
+def request(
+    code: int,
+    opaque: int,
+    *,
+    flag: int = 0,
+    fields: Mapping[str | None, str | None] | None = None,
+    body: bytes | None = None,
+    form: SerializeType = SerializeType.JSON,
+) -> RemotingCommand:
     return RemotingCommand(code, LanguageCode.GO, 317, opaque, flag, None, fields, body, form)
 
 
@@ -54,33 +64,33 @@ class Program:
 class Caller:
     """The same from a thread of its own: asks, and waits for what it is answered."""
 
-    def __init__(self, ip, port):
+    def __init__(self, ip: str, port: int) -> None:
         self.socket = socket.create_connection((ip, port), PATIENCE_S)
         self.address = "{}:{}".format(*self.socket.getsockname())
         """Its own end of the connection."""
         self._decoder = RemotingDecoder()
         self._opaques = count(1)
 
-    def say(self, code, header=None, body=None):
+    def say(self, code: int, header: Any = None, body: Any = None) -> int:
         """Sends a request; returns its number."""
         fields = None if header is None else dict(encode_header(header))
         return self.say_raw(code, fields, None if body is None else encode_json_body(body))
 
-    def say_raw(self, code, fields, body):
+    def say_raw(self, code: int, fields: Mapping[str, str] | None, body: bytes | None) -> int:
         """Sends a request with these fields and bytes; returns its number."""
         opaque = next(self._opaques)
         self.socket.sendall(encode_remoting(request(code, opaque, fields=fields, body=body)))
         return opaque
 
-    def ask(self, code, header=None, body=None) -> RemotingCommand:
+    def ask(self, code: int, header: Any = None, body: Any = None) -> RemotingCommand:
         """Sends a request and returns its answer; what comes before it is dropped."""
         return self._answer_to(self.say(code, header, body))
 
-    def ask_raw(self, code, fields, body) -> RemotingCommand:
+    def ask_raw(self, code: int, fields: Mapping[str, str] | None, body: bytes | None) -> RemotingCommand:
         """As `ask`, with these fields and bytes."""
         return self._answer_to(self.say_raw(code, fields, body))
 
-    def _answer_to(self, opaque):
+    def _answer_to(self, opaque: int) -> RemotingCommand:
         while True:
             heard = self._decoder.next()
             if heard is None:
@@ -90,5 +100,5 @@ class Caller:
             elif heard.opaque == opaque:
                 return heard
 
-    def close(self):
+    def close(self) -> None:
         self.socket.close()

@@ -192,3 +192,47 @@ def test_without_a_cluster_ctl_says_so(tmp_path):
     left = rmqemu("ctl", "status", cwd=tmp_path)
     _, why = left.communicate(timeout=30)
     assert "Connection refused; does the cluster run?" in why
+
+
+def ctl(*words, cwd):
+    asked = rmqemu("ctl", *words, cwd=cwd)
+    told, why = asked.communicate(timeout=30)
+    return asked.returncode, told, why
+
+
+def test_the_socket_reads_and_writes_files_of_the_run_only(path, tmp_path):
+    (tmp_path / "secret").write_text("a secret\n")
+    for line in (f"script {tmp_path / 'secret'}", f"save {tmp_path / 'x.toml'}", "save ../x.toml"):
+        done, (why,) = ask(path, line)
+        assert not done
+        assert "expected a file below the run directory" in why
+        assert "secret\n" not in why
+    assert not (tmp_path / "x.toml").exists()
+
+
+def test_ctl_gives_a_user_the_files_of_his_own_terminal(path, tmp_path):
+    run = ("--run", str(path.parent))
+    (tmp_path / "mine").write_text("# three verbs\ncut ns-1 broker-a\n\nheal all\nkill brokr-a\nstatus\n")
+    status, told, why = ctl(*run, "script", "mine", cwd=tmp_path)
+    assert status == 2
+    assert [line.split("-")[0] for line in told.splitlines()] == ["cut", "healed cut"]
+    assert why == "rmqemu: mine:5: kill brokr-a: there is no node brokr-a; did you mean broker-a?\n"
+
+    (tmp_path / "wrong").write_text("cut ns-1 broker-a\ncutt\n")
+    assert ctl(*run, "script", "wrong", cwd=tmp_path) == (
+        2,
+        "",
+        "rmqemu: wrong:2: there is no verb cutt; did you mean cut?\n",
+    )
+
+    status, told, _ = ctl(*run, "save", "mine.toml", cwd=tmp_path)
+    assert (status, told) == (0, "saved; do it again with: rmqemu run mine.toml\n")
+    assert 'kind = "cut"' in (tmp_path / "mine.toml").read_text()
+    assert ctl(*run, "save", "nowhere/x.toml", cwd=tmp_path)[2] == "rmqemu: nowhere/x.toml: No such file or directory\n"
+
+
+def test_a_text_of_a_hundred_kilobytes_is_refused_before_it_is_sent(path, tmp_path):
+    status, _, why = ctl("--run", str(path.parent), "kill", "x" * 100_000, cwd=tmp_path)
+    assert status == 2
+    assert why.endswith("… : expected 65536 bytes at most in one request\n".replace(" :", ":"))
+    assert len(why) < 200

@@ -1,0 +1,70 @@
+"""What a scenario may contain at most, and how its parts may be called.
+
+The emulated addresses have room for a few more nodes (`emulator.spec.addresses`).
+"""
+
+import re
+
+from nodes.config.options import TOPIC_QUEUES_MOST
+from nodes.config.tables import MAX_QUEUES
+from nodes.fields import LONG_MOST, Rule, whole_rule
+from nodes.protocol.names import GROUP_MAX_LENGTH, TOPIC_MAX_LENGTH
+
+FILE_BYTES_MOST = 4 * 1024 * 1024
+"""Size of a scenario file."""
+NAMESERVERS_MOST = 250
+BROKERS_MOST = 2_000
+"""Brokers, slaves included."""
+CONSUMERS_MOST = 20_000
+"""Processes of all consumer groups."""
+PRODUCERS_MOST = 20_000
+GUESTS_MOST = 250
+TOPICS_MOST = 10_000
+QUEUES_MOST = TOPIC_QUEUES_MOST
+"""Queues of one topic in one broker group."""
+QUEUES_IN_ALL_MOST = MAX_QUEUES
+"""Queues of all topics in all broker groups."""
+FAULTS_MOST = 10_000
+"""Faults of the plan, and expected ones of the nemeses."""
+RATE_MOST = 100_000
+"""Messages per second of one producer."""
+
+_NAME_MOST = 100
+_SCENARIO = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{_NAME_MOST - 1}}}")
+_NODE = re.compile(rf"[^\s,/]{{1,{TOPIC_MAX_LENGTH}}}")
+_LEGAL = re.compile(r"[%|a-zA-Z0-9_-]+")
+
+
+def _is_node(value: object) -> bool:
+    return isinstance(value, str) and value.isprintable() and bool(_NODE.fullmatch(value))
+
+
+def _is_legal(value: object, length_most: int) -> bool:
+    return isinstance(value, str) and len(value) <= length_most and bool(_LEGAL.fullmatch(value))
+
+
+SCENARIO_NAME = Rule(
+    f"a name of up to {_NAME_MOST} letters, digits and . _ -, which begins with a letter or a digit",
+    lambda value: isinstance(value, str) and bool(_SCENARIO.fullmatch(value)),
+)
+"""A scenario's name begins the name of its run directories."""
+NODE_NAME = Rule(f"a name of up to {TOPIC_MAX_LENGTH} characters without spaces, commas and slashes", _is_node)
+"""Targets of faults are lists of names, and queues are written TOPIC/BROKER/ID."""
+NODE_NAMES = Rule("a list of names of nodes", lambda value: isinstance(value, tuple) and all(map(_is_node, value)))
+TOPIC_NAME = Rule(
+    f"a topic of up to {TOPIC_MAX_LENGTH} letters, digits and % | _ -",
+    lambda value: _is_legal(value, TOPIC_MAX_LENGTH),
+)
+"""RocketMQ's own rule."""
+GROUP_NAME = Rule(
+    f"a group of up to {GROUP_MAX_LENGTH} letters, digits and % | _ -",
+    lambda value: _is_legal(value, GROUP_MAX_LENGTH),
+)
+"""RocketMQ's own rule."""
+SEED = whole_rule(least=0, limit=LONG_MOST)
+
+
+def by_hand_name(name: str) -> str:
+    """The name of the scenario that repeats what was done by hand in a run of another."""
+    end = "-by-hand"
+    return name if name.endswith(end) else f"{name[: _NAME_MOST - len(end)]}{end}"

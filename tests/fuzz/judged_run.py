@@ -1,0 +1,156 @@
+"""One run of a scenario, watched and judged."""
+
+import shutil
+import signal
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import attrs
+import trio
+
+from emulator.cluster import NodeCrashedError
+from emulator.console.session import Session
+from emulator.network.endpoint import Endpoint
+from emulator.network.fabric import Fabric
+from emulator.run import RunError, run_scenario
+from emulator.spec import Scenario
+from emulator.time.mode import TimeMode
+from emulator.trace.run_directory import table_rows
+from emulator.trace.schema import TABLES
+from faults.plan import TimedFault
+from fuzz.oracles import Evidence, Problem, Sent, problems_of
+from nodes.protocol.command import Command
+from nodes.rpc.client import RpcClient
+
+STUCK_AFTER_S = 120
+_BY_FORCE_AFTER_S = 10
+
+
+class StuckError(Exception):
+    """A run does not end."""
+
+
+@attrs.frozen
+class Judged:
+    """What a run was found to be."""
+
+    problems: tuple[Problem, ...]
+    digest: str = ""
+    rows: int = 0
+    emulated_s: float = 0.0
+
+
+class _Noted(dict[str, TimedFault]):
+    """The active faults of an operator, which also keeps all that were ever active, with their resolved targets."""
+
+    def __init__(self, ever: dict[str, TimedFault]) -> None:
+        super().__init__()
+        self._ever = ever
+
+    def __setitem__(self, fault_id: str, timed: TimedFault) -> None:
+        self._ever[fault_id] = timed
+        super().__setitem__(fault_id, timed)
+
+
+def judge(scenario: Scenario, mode: TimeMode = TimeMode.SIM) -> Judged:
+    """Run a scenario to its end, and apply all oracles; nothing of the run is left on disk."""
+    folder = Path(tempfile.mkdtemp(prefix="rmqemu-fuzz-"))
+    try:
+        return _judged(scenario, mode, folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _judged(scenario: Scenario, mode: TimeMode, folder: Path) -> Judged:
+    ever: dict[str, TimedFault] = {}
+    sessions: list[Session] = []
+
+    async def watch(session: Session) -> None:
+        sessions.append(session)
+        session.operator.active = _Noted(ever)
+        await trio.sleep_forever()
+
+    try:
+        with _stuck_after(STUCK_AFTER_S, sessions), _every_sent_frame() as sent, _every_call() as calls:
+            result = run_scenario(scenario, mode=mode, runs=folder, session_tasks=(watch,))
+    except (RunError, NodeCrashedError) as error:
+        return Judged((Problem("crash", str(error).replace(str(folder), "")),))
+    except StuckError as error:
+        return Judged((Problem("stuck", str(error)),))
+    except Exception as error:  # noqa: BLE001 - whatever a run raises is a finding
+        return Judged((Problem("exception", f"{type(error).__name__}: {error}"),))
+    cluster = sessions[0].cluster
+    rows = _rows(result.path)
+    evidence = Evidence(scenario, result.manifest, rows, ever, tuple(sent), calls, cluster)
+    return Judged(
+        tuple(problems_of(evidence)), result.manifest["digest"], sum(map(len, rows.values())), scenario.run_for_ms / 1e3
+    )
+
+
+def _rows(run: Path) -> dict[str, list[dict[str, Any]]]:
+    """The rows on disk, by table."""
+    return {table.name: list(table_rows(run, table)) for table in TABLES}
+
+
+@contextmanager
+def _every_sent_frame() -> Iterator[list[Sent]]:
+    """The frames that nodes gave to the network meanwhile, whatever it does with them."""
+    sent: list[Sent] = []
+    send = Fabric.send
+
+    def noting(self: Fabric, endpoint: Endpoint, command: Command) -> None:
+        sent.append(Sent(endpoint.id, endpoint.node, command.is_response, command.opaque))
+        send(self, endpoint, command)
+
+    Fabric.send = noting  # type: ignore[method-assign]
+    try:
+        yield sent
+    finally:
+        Fabric.send = send  # type: ignore[method-assign]
+
+
+@contextmanager
+def _every_call() -> Iterator[dict[tuple[str, int], list[int]]]:
+    """The instants at which calls began meanwhile; a call without a connection is in no row before it times out."""
+    begun: dict[tuple[str, int], list[int]] = {}
+    expire_later = RpcClient._expire_later
+
+    def noting(self: RpcClient, opaque: int, timeout_ms: int) -> int:
+        process: Any = self._host
+        begun.setdefault((process.node, opaque), []).append(process.clock.monotonic_ns())
+        return expire_later(self, opaque, timeout_ms)
+
+    RpcClient._expire_later = noting  # type: ignore[method-assign]
+    try:
+        yield begun
+    finally:
+        RpcClient._expire_later = expire_later  # type: ignore[method-assign]
+
+
+@contextmanager
+def _stuck_after(seconds: int, sessions: list[Session]) -> Iterator[None]:
+    """End a run that takes too long: as the network does when it fails, or by force if no task runs any more."""
+
+    def stop(_signal: int, _frame: FrameType | None) -> None:
+        error = StuckError(f"no end after {seconds} s of real time")
+        signal.alarm(_BY_FORCE_AFTER_S)
+        signal.signal(signal.SIGALRM, force)
+        if sessions:
+            sessions[0].cluster.world.fabric.hub.fail(error)
+        else:
+            raise error
+
+    def force(_signal: int, _frame: FrameType | None) -> None:
+        raise StuckError(f"no end after {seconds} s of real time, and no task runs")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)

@@ -1,0 +1,276 @@
+"""Random scenarios are sound, and each oracle of the fuzzer notices a planted bug."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from emulator.cluster.effects.links import LinksEffect
+from emulator.cluster.effects.processes import KillEffect
+from emulator.cluster.operator import Operator
+from emulator.network.dial import Dial
+from emulator.network.hub import Hub
+from emulator.time.mode import TimeMode
+from emulator.trace.recorder import Recorder
+from emulator.trace.segments import SegmentWriter
+from faults.catalogue import CHAOS_NAMES, FAULTS
+from faults.plan import Phase
+from fuzz import judged_run
+from fuzz.again import digests_again
+from fuzz.judged_run import judge
+from fuzz.random_scenario import KINDS, random_tables, scenario_of
+from fuzz.scenarios import Total, _differences, _play, _Task
+from fuzz.shrinking import shrunk
+from nodes.client.producer.steady_producer import SteadyProducer
+from nodes.protocol.codes import RequestCode
+from nodes.rpc.client import _ClientHandler
+from nodes.rpc.server import RpcServer
+
+CORPUS = sorted((Path(__file__).parent / "corpus").glob("*.toml"))
+SEEDS = range(100, 115)
+SMALL = {
+    "scenario": {"name": "small", "run_for_ms": 20_000},
+    "nameserver": [{"name": "ns-1"}],
+    "broker": [{"name": "ba"}],
+    "topic": [{"name": "orders", "brokers": ["ba"], "queues": 2}],
+    "consumer": [{"group": "g", "names": ["c1"], "topics": ["orders"]}],
+    "producer": [{"name": "p1", "group": "pg", "topic": "orders", "rate_per_s": 2}],
+    "fault": [
+        {"kind": "cut", "id": "cut", "from": "c1", "to": "ns-1", "at_ms": 9_000, "for_ms": 10},
+        {"kind": "kill", "id": "kill", "node": "p1", "at_ms": 19_000},
+    ],
+}
+
+
+def kinds(tables=SMALL):
+    return {problem.kind for problem in judge(scenario_of(tables)).problems}
+
+
+def told(kind, tables=SMALL):
+    return [problem.text for problem in judge(scenario_of(tables)).problems if problem.kind == kind]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_random_scenario_is_sound(seed):
+    assert judge(scenario_of(random_tables(seed))).problems == ()
+
+
+@pytest.mark.parametrize("path", CORPUS, ids=lambda path: path.stem)
+def test_what_once_failed_is_sound(path):
+    assert judge(scenario_of(tomllib.loads(path.read_text(encoding="utf-8")))).problems == ()
+
+
+def test_all_kinds_of_faults_and_both_transports_are_drawn():
+    faults = [fault["kind"] for seed in range(300) for fault in random_tables(seed)["fault"]]
+    assert set(KINDS) == set(FAULTS)
+    assert set(FAULTS) <= set(faults)
+    assert set(faults) & set(CHAOS_NAMES)
+    assert any("nemesis" in random_tables(seed) for seed in range(50))
+    assert random_tables(7) == random_tables(7) != random_tables(8)
+
+
+def test_hash_seed_and_transport_change_no_digest():
+    digests = {seed: judge(scenario_of(random_tables(seed))).digest for seed in (10, 11, 12)}
+    assert digests_again((10, 11, 12)) == digests
+    assert judge(scenario_of(random_tables(10)), TimeMode.FAST).digest == digests[10]
+    wrong = dict.fromkeys(digests, "0" * 32)
+    found = list(_differences(_Task((10, 11, 12), (10, 11, 12), Path("nowhere")), wrong))
+    assert [(seed, problem.kind) for seed, problem in found] == [
+        (10, "other digest"), (10, "other digest in fast"), (11, "other digest"), (12, "other digest"),
+    ]  # fmt: skip
+
+
+def test_the_scenario_of_the_planted_bugs_is_sound():
+    assert judge(scenario_of(SMALL)).problems == ()
+
+
+# --- planted bugs, one or more for each oracle -----------------------------------
+
+
+def nth(matches, number, otherwise, instead):
+    """A method that does something else the `number`-th time that its arguments match."""
+    seen = 0
+
+    def method(self, *arguments, **named):
+        nonlocal seen
+        if matches(*arguments):
+            seen += 1
+            if seen == number:
+                return instead(self, *arguments, **named)
+        return otherwise(self, *arguments, **named)
+
+    return method
+
+
+def of_messages(table, *_):
+    return table.name == "messages"
+
+
+def nothing(*_arguments, **_named):
+    return None
+
+
+def test_a_crash_is_noticed(monkeypatch):
+    async def main(_self):
+        raise ZeroDivisionError("planted")
+
+    monkeypatch.setattr(SteadyProducer, "main", main)
+    (text,) = told("crash")
+    assert text.startswith("p1: ZeroDivisionError: planted")
+
+
+def test_a_run_without_end_is_noticed(monkeypatch):
+    async def follow(self, *_):
+        at_ns = 0
+        while True:
+            at_ns += 1_000_000
+            await self._world.sleep_until_ns(at_ns)
+
+    monkeypatch.setattr(Operator, "follow", follow)
+    monkeypatch.setattr(judged_run, "STUCK_AFTER_S", 1)
+    assert kinds() == {"stuck"}
+
+
+def test_any_other_exception_is_noticed(monkeypatch):
+    monkeypatch.setattr(Operator, "follow", lambda *_: 1 / 0)
+    assert kinds() == {"exception"}
+
+
+def test_an_answer_with_an_error_of_our_code_is_noticed(monkeypatch):
+    def broken(*_):
+        raise KeyError("planted")
+
+    serve = RpcServer.serve
+
+    def serving(self, *tables, code=RequestCode.SEND_MESSAGE_V2):
+        serve(self, *({**table, **({code: broken} if code in table else {})} for table in tables))
+
+    monkeypatch.setattr(RpcServer, "serve", serving)
+    assert told("incomplete")[0].startswith("ba answered 310 with an error of its code: KeyError")
+
+
+def test_a_row_that_is_never_written_is_noticed(monkeypatch):
+    def forgets(self, *_fields, **_named):
+        self._seq += 1
+        return self._seq
+
+    monkeypatch.setattr(
+        Recorder, "_append", nth(lambda table, *_: table.name == "messages", 5, Recorder._append, forgets)
+    )
+    assert "seq has gaps" in told("lost row")[0]
+
+
+def test_a_batch_that_is_never_written_is_noticed(monkeypatch):
+    monkeypatch.setattr(SegmentWriter, "write", nth(of_messages, 1, SegmentWriter.write, nothing))
+    assert "the manifest counts" in told("lost row")[0]
+
+
+def a_frame(code, is_response):
+    def matches(_sender, command, *_):
+        return (
+            command is not None and command.is_response == is_response and code in (command.code, command.request_code)
+        )
+
+    return matches
+
+
+@pytest.mark.parametrize("is_response", [False, True])
+def test_a_frame_that_vanishes_without_a_row_is_noticed(monkeypatch, is_response):
+    matches = a_frame(RequestCode.GET_CONSUMER_LIST_BY_GROUP, is_response)
+    monkeypatch.setattr(Hub, "post", nth(matches, 1, Hub.post, nothing))
+    assert kinds() >= {"lost frame", "invented timeout"}
+
+
+@pytest.mark.parametrize("is_response", [False, True])
+def test_a_frame_that_is_slow_without_a_fault_is_noticed(monkeypatch, is_response):
+    def slow(self, sender, command, now_ns, latency_ns, post=Hub.post):
+        post(self, sender, command, now_ns, latency_ns + 5_000_000_000)
+
+    matches = a_frame(RequestCode.GET_CONSUMER_LIST_BY_GROUP, is_response)
+    monkeypatch.setattr(Hub, "post", nth(matches, 1, Hub.post, slow))
+    assert "took long on a link without fault" in told("invented timeout")[0]
+
+
+def test_a_connection_that_is_never_answered_without_a_fault_is_noticed(monkeypatch):
+    monkeypatch.setattr(Dial, "_syn", nothing)
+    lines = told("invented timeout", {**SMALL, "fault": [], "consumer": [], "producer": []})
+    assert lines
+    assert all("no connection was opened, and nothing disturbed its ends" in line for line in lines)
+
+
+def test_a_request_that_is_never_answered_is_noticed(monkeypatch):
+    def matches(_channel, command):
+        return command.code == RequestCode.GET_CONSUMER_LIST_BY_GROUP
+
+    monkeypatch.setattr(RpcServer, "on_command", nth(matches, 1, RpcServer.on_command, nothing))
+    assert "there is no answer, and nothing kept ba from it" in told("invented timeout")[0]
+
+
+def test_an_answer_that_its_caller_ignores_is_noticed(monkeypatch):
+    def matches(_channel, command):
+        return command.is_response and command.request_code == RequestCode.GET_CONSUMER_LIST_BY_GROUP
+
+    monkeypatch.setattr(_ClientHandler, "on_command", nth(matches, 1, _ClientHandler.on_command, nothing))
+    assert "its answer arrived before" in told("invented timeout")[0]
+
+
+def test_a_frame_that_a_fault_of_another_link_takes_is_noticed(monkeypatch):
+    def drops(self, sender, command, now_ns, _latency_ns):
+        sender.network.recorder.frame("dropped", sender, command, now_ns, "cut")
+
+    matches = a_frame(RequestCode.GET_CONSUMER_LIST_BY_GROUP, False)
+    monkeypatch.setattr(Hub, "post", nth(matches, 1, Hub.post, drops))
+    assert "dropped by cut, which was not active on this link" in told("invented timeout")[0]
+
+
+async def _leave(*_):
+    """Do not end the fault."""
+
+
+def test_a_rule_that_stays_on_the_links_is_noticed(monkeypatch):
+    monkeypatch.setattr(LinksEffect, "end", _leave)
+    assert "the rule of cut is left on the links" in told("leftover fault")
+
+
+def test_a_node_that_stays_down_is_noticed(monkeypatch):
+    monkeypatch.setattr(KillEffect, "let_run", _leave)
+    assert "p1 does not run at the end: its last event is killed" in told("leftover fault")
+
+
+def test_a_fault_without_an_end_in_the_trace_is_noticed(monkeypatch):
+    def matches(phase, *_):
+        return phase is Phase.END
+
+    monkeypatch.setattr(Operator, "_record", nth(matches, 1, Operator._record, nothing))
+    assert "cut began 1 times and ended 0 times" in told("leftover fault")
+
+
+def test_a_failure_is_kept_as_a_smaller_scenario(monkeypatch, tmp_path):
+    monkeypatch.setattr(LinksEffect, "end", _leave)
+    seed = next(seed for seed in range(50) if {fault["kind"] for fault in random_tables(seed)["fault"]} >= {"cut"})
+    total, lines = _play(_Task((seed,), (), tmp_path))
+    (path,) = tmp_path.iterdir()
+    kept = tomllib.loads(path.read_text(encoding="utf-8"))
+
+    assert total.failures == {"leftover fault": 1}
+    assert str(path) in lines[0]
+    assert len(kept["fault"]) == 1
+    assert len(str(kept)) < len(str(random_tables(seed))) / 2
+    assert list(total.lines())[1] == "  1 x leftover fault"
+
+
+def test_shrinking_keeps_what_is_needed():
+    tables = random_tables(3)
+    tables["fault"] = [*tables["fault"], {"kind": "kill", "node": "ba", "at_ms": 1}]
+    small = shrunk(tables, lambda smaller: any(fault["kind"] == "kill" for fault in smaller["fault"]))
+    assert [fault["kind"] for fault in small["fault"]] == ["kill"]
+    assert all(len(small.get(part, ())) == 0 for part in ("producer", "consumer", "topic", "nemesis"))
+
+
+def test_totals_add_up():
+    total = Total(runs=1, rows=5, cpu_s=60.0)
+    total.add(Total(runs=2, rows=6, emulated_s=7_200.0))
+    assert list(total.lines()) == [
+        "3 runs, 0 of them twice: 11 rows, 2.0 emulated hours, 1.0 CPU minutes",
+        "  no failure",
+    ]
