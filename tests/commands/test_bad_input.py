@@ -140,7 +140,7 @@ def test_odd_files_are_no_scenario_and_no_script(tmp_path, make, problem):
 SIZES = {
     "[[broker]]\nname = 'b'\nreplicas = 100_000": "broker[2].replicas: expected a whole number >= 1 and at most 2000",
     "[[broker]]\nname = 'b'\nreplicas = 2_000": "broker[2]: expected 2000 brokers at most in all",
-    "[[topic]]\nname = 't'\nqueues = 2_147_483_647": "topic[1].queues: expected a whole number >= 1 and at most 10000",
+    "[[topic]]\nname = 't'\nqueues = 2_147_483_647": "topic[1].queues: expected a whole number >= 1 and at most 1024",
     "[[consumer]]\ngroup = 'k'\ntopics = ['orders']\ncount = 1_000_000_000": "consumer[1].count: expected a whole",
     "[[producer]]\ngroup = 'k'\ntopic = 'orders'\nrate_per_s = 1_000_000_000": "producer[1].rate_per_s: expected",
     "[[nemesis]]\nkind = 'kill'\nnode = 'broker-a'\nevery_ms = 1\nleast_s = 1": "nemesis: expected 10000 faults",

@@ -16,7 +16,7 @@ from emulator.cluster import NodeCrashedError
 from emulator.console.session import Session
 from emulator.network.endpoint import Endpoint
 from emulator.network.fabric import Fabric
-from emulator.run import RunError, run_scenario
+from emulator.run import EmulatorBugError, RunError, run_scenario
 from emulator.spec import Scenario
 from emulator.time.mode import TimeMode
 from emulator.trace.run_directory import table_rows
@@ -79,10 +79,11 @@ def _judged(scenario: Scenario, mode: TimeMode, folder: Path) -> Judged:
             result = run_scenario(scenario, mode=mode, runs=folder, session_tasks=(watch,))
     except (RunError, NodeCrashedError) as error:
         return Judged((Problem("crash", str(error).replace(str(folder), "")),))
-    except StuckError as error:
-        return Judged((Problem("stuck", str(error)),))
     except Exception as error:  # noqa: BLE001 - whatever a run raises is a finding
-        return Judged((Problem("exception", f"{type(error).__name__}: {error}"),))
+        raised = error.__cause__ if isinstance(error, EmulatorBugError) and error.__cause__ is not None else error
+        if isinstance(raised, StuckError):
+            return Judged((Problem("stuck", str(raised)),))
+        return Judged((Problem("exception", f"{type(raised).__name__}: {raised}"),))
     cluster = sessions[0].cluster
     rows = _rows(result.path)
     evidence = Evidence(scenario, result.manifest, rows, ever, tuple(sent), calls, cluster)

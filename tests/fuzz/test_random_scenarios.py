@@ -102,8 +102,8 @@ def nth(matches, number, otherwise, instead):
     return method
 
 
-def of_messages(table, *_):
-    return table.name == "messages"
+def of_messages(batch, *_):
+    return batch.table.name == "messages"
 
 
 def nothing(*_arguments, **_named):

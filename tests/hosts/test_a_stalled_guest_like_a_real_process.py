@@ -12,7 +12,8 @@ import time
 import msgpack
 import trio
 
-from emulator.network.guests import connection as one_guest
+from emulator.network.guests.budget import GuestBudget
+from emulator.spec.guest_limits import GuestLimits
 from emulator.spec.targets import GUEST
 from emulator.testing.worlds import PORT, add_host, play_world, process_of
 from emulator.time.mode import TimeMode
@@ -245,10 +246,9 @@ def test_nothing_passes_in_either_direction_until_it_goes_on():
     assert of_a_guest(deeds).result == [1, 40, 41, 42]
 
 
-def test_who_dials_meanwhile_has_said_nothing_only_since_it_goes_on(monkeypatch):
-    monkeypatch.setattr(one_guest, "SILENCE_MS_MAX", 1_000)
-
+def test_who_dials_meanwhile_has_said_nothing_only_since_it_goes_on():
     async def deeds(world, node, heard):
+        world.fabric.guest_budget = GuestBudget(GuestLimits(silent_ms=1_000))
         program = world.fabric.guests.program(GUEST)
         await until(heard, 1)
         program.suspend()
