@@ -14,7 +14,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable
 from pathlib import Path
-from random import Random
+from random import Random, SystemRandom
 from typing import Annotated
 
 import attrs
@@ -236,16 +236,21 @@ def harmful(frames: list[bytes]) -> list[bytes]:
 
 
 _FramesOption = Annotated[int, typer.Option("--frames", help="Frames to send.")]
-_SeedOption = Annotated[int, typer.Option("--seed", help="The same seed sends the same frames, in another order.")]
+_SeedOption = Annotated[
+    int | None,
+    typer.Option("--seed", help="The same seed makes the same frames, sent in another order; else one is drawn."),
+]
 _OutOption = Annotated[Path | None, typer.Option("--out", help="Keep the run here.", file_okay=False)]
 
 
-def main(*, frames: _FramesOption = 1_000_000, seed: _SeedOption = 1, out: _OutOption = None) -> None:
+def main(*, frames: _FramesOption = 1_000_000, seed: _SeedOption = None, out: _OutOption = None) -> None:
     """Send random frames to a live cluster, and tell what harm they did."""
+    drawn = SystemRandom().randrange(2**31) if seed is None else seed
+    tables_console().print(f"seed {drawn}")
     with tempfile.TemporaryDirectory() as folder:
         if out is not None:
             out.mkdir(parents=True)
-        problems, last = _session(out or Path(folder), frames, seed)
+        problems, last = _session(out or Path(folder), frames, drawn)
     if problems:
         tables_console().print("\n".join(problems), markup=False)
         _keep(harmful(last))

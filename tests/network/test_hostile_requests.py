@@ -12,8 +12,9 @@ from network.hostile_requests import HOSTILE, PULL, SEND_V2, heartbeat
 from nodes.protocol.command import Command
 from nodes.rpc.codec import GREETING, Decoder, encode
 from nodes.wire.message_binary import decode_messages
+from nodes.wire.remoting_command import encode_remoting
 from support.live_cluster import BROKER_PORT, INTERRUPTED, LiveCluster
-from support.remoting_program import Caller
+from support.remoting_program import Caller, request
 
 CLUSTER = """
 [scenario]
@@ -91,6 +92,8 @@ NO_FRAMES = {
     "a header with a list as key": framed(b"{{a:[1]}:2}"),
     "a code of infinity": framed(b'{"code":1e999,"opaque":1}'),
     "fields that are a list": framed(b'{"code":11,"extFields":[]}'),
+    "a header of 200 kB": encode_remoting(request(105, 1, fields={"topic": "T" * 200_000})),
+    "msgpack: a header of 200 kB": GREETING + encode(Command(105, 0, 1, ext_fields={"topic": "T" * 200_000})),
     "msgpack: not a command": GREETING + b"\x00\x00\x00\x01\xc0",
     "msgpack: an opaque of 2^63": GREETING + encode(Command(11, 0, 2**63)),
     "msgpack: nested fields": GREETING + b"\x00\x00\x07\xd0" + b"\x91" * 2_000,
@@ -119,6 +122,13 @@ def test_a_message_that_cannot_be_written_harms_nobody_who_would_get_it(played):
     with socket.create_connection((played.broker, BROKER_PORT), 10) as wire:
         wire.sendall(GREETING + encode(asked))
         assert member.ask_raw(34, {}, heartbeat(1, "relayed").replace('"c1"', '"c9"').encode()).code == 0
+    played.good.notices_nothing()
+
+
+def test_names_that_no_client_would_use_are_refused(played):
+    for name in ("g" * 1_001, "é" * 1_000_000):
+        answer = Caller(played.broker, BROKER_PORT).ask_raw(34, {}, heartbeat(1, name).encode())
+        assert (answer.code, "at most 1000 are allowed" in answer.remark) == (1, True)
     played.good.notices_nothing()
 
 

@@ -1,7 +1,7 @@
 """Codecs for guests: bytes to commands and back, with addresses that a guest can dial."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Protocol
 
 import attrs
@@ -62,6 +62,8 @@ class GuestAddresses:
 
 ASKED_MAX = 1_000
 """Requests to a guest that wait for an answer; beyond that the oldest are forgotten."""
+HEADER_CHARS_MAX = 128 * 1024
+"""Most characters in the fields of a header; the properties of a message, by far the longest, have 32 KiB at most."""
 _INT32_MIN, _INT32_MAX = -(2**31), 2**31 - 1
 _SENDS = (RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE)
 
@@ -157,6 +159,7 @@ class RemotingCodec:
         is_response = bool(frame.flag & CommandFlag.RESPONSE)
         code = self._asked.pop(frame.opaque, 0) if is_response else frame.code
         command = frame.to_command(code if is_response else 0)
+        _expect_usual_header(command.ext_fields)
         try:
             if is_response:
                 body = body_kinds.response_from_wire(code, frame.body)
@@ -198,7 +201,19 @@ def _lenient(command: Command) -> Command:
     if not _fits(command):
         raise FrameError("not a command: a number is beyond 32 bits")
     texts = {_text(name): _text(value) for name, value in command.ext_fields.items()}
+    _expect_usual_header(texts)
     return command._replace(ext_fields=texts, cause=NO_CAUSE)
+
+
+def _expect_usual_header(fields: Mapping[str, str]) -> None:
+    """Refuse a header that is longer than any of RocketMQ's: parts of it are kept, and traced.
+
+    Raises:
+        FrameError: it is too long.
+    """
+    characters = sum(map(len, fields)) + sum(map(len, fields.values()))
+    if characters > HEADER_CHARS_MAX:
+        raise FrameError(f"header of {characters} characters; at most {HEADER_CHARS_MAX} are allowed")
 
 
 def _text(value: object) -> str:

@@ -16,6 +16,7 @@ from nodes.protocol import headers
 from nodes.protocol.bodies import CheckClientRequestBody, GetConsumerListByGroupResponseBody
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command, CommandFlag
+from nodes.protocol.errors import ProtocolError
 from nodes.protocol.model import (
     RETRY_TOPIC_PREFIX,
     ConsumerData,
@@ -33,6 +34,8 @@ _SCAN_INITIAL_DELAY_MS = 10_000
 _SCAN_PERIOD_MS = 10_000
 _DEFERRED_INITIAL_DELAY_MS = 30_000
 _DEFERRED_PERIOD_MS = 15_000
+_NAME_CHARS_MAX = 1_000
+"""Of client ids, groups and topics; RocketMQ's clients allow a quarter of it."""
 
 
 @attrs.frozen
@@ -110,6 +113,7 @@ class ClientManage:
 
     def _heartbeat(self, channel: Channel, request: Command) -> Command:
         data = decode_body_cached(HeartbeatData, request.body)
+        _expect_usual_names(data)
         if channel.id not in self._channels:
             self._channels[channel.id] = channel
             self._clients[channel.id] = ConnectedClient(channel.remote_address, request.language, request.version)
@@ -231,3 +235,16 @@ class ClientManage:
         if self._believed.get(group, ()) != members:
             self._believed[group] = members
             self._broker.host.record(Belief(BeliefKind.CONSUMER_IDS, group, list(members) or None))
+
+
+def _expect_usual_names(data: HeartbeatData) -> None:
+    """Refuse a heartbeat with a name that no client would use: each is kept, told to others, and traced.
+
+    Raises:
+        ProtocolError: a name is too long.
+    """
+    groups = [one.group_name for one in data.consumer_data_set] + [one.group_name for one in data.producer_data_set]
+    topics = [one.topic for consumer in data.consumer_data_set for one in consumer.subscription_data_set]
+    longest = max(map(len, (data.client_id, *groups, *topics)))
+    if longest > _NAME_CHARS_MAX:
+        raise ProtocolError(f"a name of {longest} characters; at most {_NAME_CHARS_MAX} are allowed")
