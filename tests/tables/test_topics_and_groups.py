@@ -1,5 +1,6 @@
 import pytest
 
+from nodes.broker.tables.slave_sync import sync_topic_config
 from nodes.broker.tables.subscription_groups import SubscriptionGroupManager
 from nodes.broker.tables.topics import TopicConfigManager
 from nodes.config.tables import TableConfig
@@ -66,7 +67,7 @@ def test_a_full_table_takes_no_new_topic_and_keeps_what_it_has():
     table = topic_table(limits=TableConfig(max_topics=len(table.topics) + 1))
     send(table, "t")
     before = (dict(table.topics), table.data_version)
-    for add in (lambda: send(table, "u"), lambda: table.update_topic_config(TopicConfig("u"), now_ms=2)):
+    for add in (lambda: send(table, "u"), lambda: table.expect_room(TopicConfig("u"))):
         with pytest.raises(TableFullError, match="topics already"):
             add()
     with pytest.raises(TableFullError):
@@ -81,11 +82,19 @@ def test_queues_are_limited_per_topic_and_in_all():
     there = sum(max(topic.read_queue_nums, topic.write_queue_nums) for topic in topic_table().topics.values())
     table = topic_table(limits=TableConfig(max_queues_per_topic=100, max_queues=there + 250))
     with pytest.raises(TableFullError, match="101 queues in one topic"):
-        table.update_topic_config(TopicConfig("t", 101, 1), now_ms=1)
+        table.expect_room(TopicConfig("t", 101, 1))
     table.update_topic_config(TopicConfig("t", 1, 100), now_ms=1)
     table.update_topic_config(TopicConfig("u", 100, 100), now_ms=1)
     with pytest.raises(TableFullError, match=f"this node's options allow {there + 250}"):
-        table.update_topic_config(TopicConfig("v", 100, 100), now_ms=1)
+        table.expect_room(TopicConfig("v", 100, 100))
+
+
+def test_a_slave_adopts_what_its_master_has_beyond_its_own_limits():
+    limits = TableConfig(max_topics=1, max_queues_per_topic=1, max_queues=1)
+    master, slave = topic_table(), topic_table(limits=limits)
+    master.update_topic_config(TopicConfig("t", 64, 64), now_ms=1)
+    assert sync_topic_config(slave, master.wrapper(), now_ms=2) is True
+    assert slave.select_topic_config("t") == TopicConfig("t", 64, 64)
 
 
 def test_groups_are_limited():
@@ -94,7 +103,9 @@ def test_groups_are_limited():
     table.update_subscription_group_config(SubscriptionGroupConfig("g"), now_ms=1)
     with pytest.raises(TableFullError, match="groups already"):
         table.find_subscription_group_config("h", now_ms=1)
-    assert "h" not in table.groups
+    with pytest.raises(TableFullError, match="groups already"):
+        table.expect_room("i")
+    assert list(table.groups)[-1] == "g"
 
 
 def test_topics_survive_their_file():

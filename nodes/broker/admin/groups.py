@@ -47,6 +47,7 @@ class AdminGroups:
         now_ms = self._broker.host.clock.now_ms()
         try:
             for config in configs:
+                self._broker.groups.expect_room(config.group_name)
                 self._broker.groups.update_subscription_group_config(config, now_ms=now_ms)
         except AttributeRefusedError as error:
             return request.answer(ResponseCode.SYSTEM_ERROR, str(error))

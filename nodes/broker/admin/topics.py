@@ -69,6 +69,7 @@ class AdminTopics:
         changed = [config for config in configs if topics.select_topic_config(config.topic_name) != config]
         try:
             for config in changed:
+                topics.expect_room(config)
                 topics.update_topic_config(config, now_ms=now_ms)
         except AttributeRefusedError as error:
             return request.answer(ResponseCode.SYSTEM_ERROR, str(error))

@@ -81,9 +81,18 @@ class SubscriptionGroupManager:
             return None
         if len(group) > GROUP_NAME_LENGTH_MAX or not _LEGAL_NAME.fullmatch(group):
             return None
+        self.expect_room(group)
         config = SubscriptionGroupConfig(group)
         self._put(config, now_ms, state_version)
         return config
+
+    def expect_room(self, group: str) -> None:
+        """Refuse a new group if there are too many; a request that puts one asks first.
+
+        Raises:
+            TableFullError: the table is full.
+        """
+        expect_room(self._groups, group, self._max_groups, "groups")
 
     def update_subscription_group_config(
         self, config: SubscriptionGroupConfig, *, now_ms: int, state_version: int = 0
@@ -157,7 +166,6 @@ class SubscriptionGroupManager:
         return bits
 
     def _put(self, config: SubscriptionGroupConfig, now_ms: int, state_version: int) -> None:
-        expect_room(self._groups, config.group_name, self._max_groups, "groups")
         self._groups[config.group_name] = config
         self.data_version = self.data_version.next_version(now_ms, state_version)
 

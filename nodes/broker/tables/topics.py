@@ -108,12 +108,10 @@ class TopicConfigManager:
 
         Raises:
             AttributeRefusedError: the attributes are not allowed; nothing was changed.
-            TableFullError: there are too many topics or queues; nothing was changed.
         """
         known = self._topics.get(config.topic_name)
         current = known.attributes if known else {}
         attributes = alter_current_attributes(TOPIC_ATTRIBUTES, current, config.attributes, create=known is None)
-        self._expect_room(config)
         self._put(attrs.evolve(config, attributes=attributes), now_ms, state_version)
 
     def delete_topic_config(self, topic: str, *, now_ms: int, state_version: int = 0) -> None:
@@ -156,7 +154,7 @@ class TopicConfigManager:
             return TopicLookup(None)
         queue_nums = max(0, min(client_default_topic_queue_nums, template.write_queue_nums))
         config = TopicConfig(topic, queue_nums, queue_nums, int(template.perm & ~PermName.INHERIT), topic_sys_flag)
-        self._expect_room(config)
+        self.expect_room(config)
         self._put(config, now_ms, state_version)
         return TopicLookup(config, created=True)
 
@@ -209,7 +207,7 @@ class TopicConfigManager:
         known = self._topics.get(topic)
         if known is None:
             known = TopicConfig(topic, queue_nums, queue_nums, perm, topic_sys_flag, is_order)
-            self._expect_room(known)
+            self.expect_room(known)
             self._put(known, now_ms, state_version)
             return TopicLookup(known, created=True)
         if known.order != is_order:
@@ -277,8 +275,10 @@ class TopicConfigManager:
         self._topics[config.topic_name] = config
         self._step_version(now_ms, state_version)
 
-    def _expect_room(self, config: TopicConfig) -> None:
-        """Refuse a topic that exceeds the limits.
+    def expect_room(self, config: TopicConfig) -> None:
+        """Refuse a topic that exceeds the limits; a request that puts one asks first.
+
+        What a master has is adopted by its slaves without asking.
 
         Raises:
             TableFullError: there are too many topics or queues.
