@@ -175,6 +175,8 @@ def invented_timeouts(evidence: Evidence) -> Iterator[str]:
             yield f"{row['src']} -> {node} at {row['t_ns'] / 1e9:.3f} s: {problem}"
     of_calls = _frames_of(rows, timed_out)
     for row in timed_out:
+        if row["t_ns"] - case.begin_of(row) <= _WAYS * case.normal_ns:
+            continue  # the rest of the time of a call that was repeated: nothing comes back so soon
         node = _node_at(evidence, names, row["dst"])
         request, answer = of_calls[_key(row)]
         problem = _problem(case, row, node, request, answer)
@@ -215,8 +217,6 @@ def _frames_of(rows: Any, timed_out: list[Row]) -> dict[tuple[int, int], tuple[R
 def _problem(case: _Case, row: Row, peer: str, request: Row | None, answer: Row | None) -> str:
     """What is wrong with a call that timed out; empty if nothing is."""
     caller, given_up = row["src"], row["t_ns"]
-    if given_up - case.begin_of(row) <= _WAYS * case.normal_ns:
-        return ""  # the rest of the time of a call that was repeated: nothing comes back so soon
     if row["connection"] == 0:
         return _never_connected(case, caller, peer, case.begin_of(row) - _CONNECT_MS * _MS, given_up)
     if request is None:
