@@ -231,11 +231,16 @@ def _problem(case: _Case, row: Row, peer: str, request: Row | None, answer: Row 
         return _held(case, row, peer, request["t_ns"], given_up, "there is no answer")
     if answer["sent_ns"] > given_up:
         return _held(case, row, peer, request["t_ns"], given_up, "its answer was sent late")
-    if answer["event"] != "delivered":
+    if answer["event"] != "delivered" and not _outlived(answer, given_up):
         return _lost_leg(case, answer, given_up, "answer")
     if answer["t_ns"] < given_up:
         return f"its answer arrived before, at {answer['t_ns'] / 1e9:.3f} s"
     return _late_answer(case, row, peer, request, answer)
+
+
+def _outlived(frame: Row, given_up: int) -> bool:
+    """Whether a frame was lost because its caller had given up, and closed the connection, when it arrived."""
+    return bool(frame["event"] == "lost" and frame["t_ns"] >= given_up)
 
 
 def _late_answer(case: _Case, row: Row, peer: str, request: Row, answer: Row) -> str:
@@ -267,7 +272,7 @@ def _lost_leg(case: _Case, frame: Row, given_up: int, what: str) -> str:
             if case.was_active(frame["detail"], src, dst, frame["t_ns"]):
                 return ""
             return f"its {what} was dropped by {frame['detail']}, which was not active on this link"
-        case "lost" if frame["t_ns"] > given_up:  # the caller has closed the connection meanwhile
+        case "lost" if _outlived(frame, given_up):
             if _leg_excused(case, frame, given_up):
                 return ""
             return f"its {what} took long on a link without fault"
