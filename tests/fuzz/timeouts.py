@@ -251,6 +251,9 @@ def _late_answer(case: _Case, row: Row, peer: str, request: Row, answer: Row) ->
         return _held(case, row, peer, request["t_ns"], min(answer["sent_ns"], row["t_ns"]), "its answer was sent late")
     if _is_slow(case, request):
         return "its request took long on a link without fault"
+    began = case.begin_of(row)
+    if request["sent_ns"] - began > 2 * case.normal_ns:  # it waited for a connection
+        return _never_connected(case, row["src"], peer, began - _CONNECT_MS * _MS, request["sent_ns"])
     return "request and answer were in time"
 
 
