@@ -39,6 +39,9 @@ class NameserverConfig(RemotingServerConfig):
     """Answer requests for all topics."""
     enable_topic_list: bool = flag(default=True)
     """Answer requests for the topics of a cluster, of the system or of units."""
+    max_queues_per_topic: int = count(65_536, least=1)
+    """Read queues, and write queues, that a topic may have at one broker; more are refused with SYSTEM_BUSY. It is no
+    option of RocketMQ: brokers and clients make a list of all queues in a route, which would take all memory."""
     knows_member_groups: bool = flag(default=True)
     """False: a nameserver of 4.x with regard to broker groups; stands for RocketMQ's release, and is no option of it.
 

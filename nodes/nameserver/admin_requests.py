@@ -9,6 +9,7 @@ Mirrors:
 from collections.abc import Callable, Mapping
 
 from nodes.config import NameserverConfig
+from nodes.nameserver.register_request import expect_few_queues
 from nodes.nameserver.tables.kv_config import KvConfigManager
 from nodes.nameserver.tables.route_table import RouteTable
 from nodes.protocol import headers
@@ -167,6 +168,7 @@ class AdminRequests:
         header = decode_header(headers.RegisterTopicRequestHeader, request.ext_fields)
         route = decode_body_cached(TopicRouteData, request.body)
         if route.queue_datas:
+            expect_few_queues(route.queue_datas, self.config)
             self._routes.register_topic(header.topic, route.queue_datas)
         return request.answer()
 

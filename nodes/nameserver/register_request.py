@@ -5,7 +5,7 @@ Mirrors:
 """
 
 import zlib
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 
 import attrs
 
@@ -16,8 +16,9 @@ from nodes.nameserver.tables.route_table import RouteTable
 from nodes.protocol.bodies import KvTable, RegisterBrokerBody, TopicConfigSerializeWrapper
 from nodes.protocol.codes import ResponseCode
 from nodes.protocol.command import Command
+from nodes.protocol.errors import TableFullError
 from nodes.protocol.headers import RegisterBrokerRequestHeader
-from nodes.protocol.model import DataVersion
+from nodes.protocol.model import DataVersion, QueueData, TopicConfig
 from nodes.protocol.registry import ProtocolError, decode_body_cached, decode_header, encode_body, encode_header
 
 V3_0_11 = 37
@@ -57,6 +58,7 @@ def register_broker(
         body = _read_body(request)
     except ProtocolError:
         return RegisterOutcome(request.answer(ResponseCode.SYSTEM_ERROR, "Failed to decode RegisterBrokerBody"))
+    expect_few_queues(body.topic_config_serialize_wrapper.topic_config_table.values(), config)
     registration = routes.register_broker(header, body, channel=channel, now_ms=now_ms)
     if registration is None:
         return RegisterOutcome(request.answer(ResponseCode.SYSTEM_ERROR, "register broker failed"))
@@ -64,6 +66,17 @@ def register_broker(
     content = None if ordered is None else encode_body(KvTable(ordered))
     answer = request.answer(ResponseCode.SUCCESS, None, encode_header(registration.response), content)
     return RegisterOutcome(answer, header, registration.notifications)
+
+
+def expect_few_queues(topics: Iterable[TopicConfig | QueueData], config: NameserverConfig) -> None:
+    """Refuse topics of very many queues.
+
+    Raises:
+        TableFullError: a topic has more queues than the options allow.
+    """
+    most = max((max(topic.read_queue_nums, topic.write_queue_nums) for topic in topics), default=0)
+    if most > config.max_queues_per_topic:
+        raise TableFullError(f"{most} queues in one topic; this node's options allow {config.max_queues_per_topic}")
 
 
 def body_crc32(body: bytes | None) -> int:

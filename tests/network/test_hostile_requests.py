@@ -9,11 +9,12 @@ import pytest
 from emulator.trace.run_directory import open_run, table_rows
 from emulator.trace.schema import RPC
 from network.hostile_requests import HOSTILE, PULL, SEND_V2, heartbeat
+from nodes.protocol.codes import RequestCode
 from nodes.protocol.command import Command
 from nodes.rpc.codec import GREETING, Decoder, encode
 from nodes.wire.message_binary import decode_messages
 from nodes.wire.remoting_command import encode_remoting
-from support.live_cluster import BROKER_PORT, INTERRUPTED, LiveCluster
+from support.live_cluster import BROKER_PORT, INTERRUPTED, NAMESERVER_PORT, LiveCluster
 from support.remoting_program import Caller, request
 
 CLUSTER = """
@@ -129,6 +130,16 @@ def test_names_that_no_client_would_use_are_refused(played):
     for name in ("g" * 1_001, "é" * 1_000_000):
         answer = Caller(played.broker, BROKER_PORT).ask_raw(34, {}, heartbeat(1, name).encode())
         assert (answer.code, "at most 1000 are allowed" in answer.remark) == (1, True)
+    played.good.notices_nothing()
+
+
+def test_a_route_of_very_many_queues_is_refused_before_anybody_lists_them(played):
+    """A random frame registered 2^31-1 queues; the next assignment that was asked for took 16 GB."""
+    queues = f'{{"brokerName":"b","readQueueNums":{2**31 - 1},"writeQueueNums":1,"perm":6}}'
+    nameserver = Caller(played.nameserver, NAMESERVER_PORT)
+    body = f'{{"queueDatas":[{queues}],"brokerDatas":[]}}'.encode()
+    answer = nameserver.ask_raw(RequestCode.REGISTER_TOPIC_IN_NAMESRV, {"topic": "wide"}, body)
+    assert (answer.code, "2147483647 queues in one topic" in answer.remark) == (2, True)
     played.good.notices_nothing()
 
 
