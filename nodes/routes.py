@@ -13,6 +13,7 @@ from functools import cmp_to_key
 import attrs
 
 from nodes.beliefs import Json
+from nodes.config.options import ROUTE_QUEUES_MOST
 from nodes.protocol.java import as_int, java_compare, java_compare_key, java_hash, java_split
 from nodes.protocol.model import (
     MASTER_ID,
@@ -25,8 +26,6 @@ from nodes.protocol.model import (
 )
 
 _INT = re.compile(r"[+-]?[0-9]{1,20}")
-_QUEUES_MOST = 65_536
-"""Of one broker in an order configuration; RocketMQ has no limit, and would make a list of them."""
 
 
 class OrderTopicConfError(ValueError):
@@ -90,7 +89,7 @@ def _ordered_queues(topic: str, conf: str) -> tuple[MessageQueue, ...]:
         advice = f"order configuration of {topic}: {entry!r} is not broker:queues; correct the KV entry"
         if len(parts) < 2:
             raise OrderTopicConfError(advice)
-        if not _INT.fullmatch(parts[1]) or as_int(int(parts[1])) != int(parts[1]) or int(parts[1]) > _QUEUES_MOST:
+        if not _INT.fullmatch(parts[1]) or as_int(int(parts[1])) != int(parts[1]) or int(parts[1]) > ROUTE_QUEUES_MOST:
             raise OrderTopicNumberError(advice)
         queues.extend(MessageQueue(topic, parts[0], queue_id) for queue_id in range(int(parts[1])))
     return tuple(queues)

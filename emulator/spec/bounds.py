@@ -4,11 +4,12 @@ The emulated addresses have room for a few more nodes (`emulator.spec.addresses`
 """
 
 import re
+from collections.abc import Callable
 
 from nodes.config.options import TOPIC_QUEUES_MOST
 from nodes.config.tables import MAX_QUEUES
 from nodes.fields import LONG_MOST, Rule, whole_rule
-from nodes.protocol.names import GROUP_MAX_LENGTH, TOPIC_MAX_LENGTH
+from nodes.protocol.names import GROUP_MAX_LENGTH, TOPIC_MAX_LENGTH, IllegalNameError, check_group, check_topic
 
 FILE_BYTES_MOST = 4 * 1024 * 1024
 """Size of a scenario file."""
@@ -32,15 +33,20 @@ RATE_MOST = 100_000
 _NAME_MOST = 100
 _SCENARIO = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{_NAME_MOST - 1}}}")
 _NODE = re.compile(rf"[^\s,/]{{1,{TOPIC_MAX_LENGTH}}}")
-_LEGAL = re.compile(r"[%|a-zA-Z0-9_-]+")
 
 
 def _is_node(value: object) -> bool:
     return isinstance(value, str) and value.isprintable() and bool(_NODE.fullmatch(value))
 
 
-def _is_legal(value: object, length_most: int) -> bool:
-    return isinstance(value, str) and len(value) <= length_most and bool(_LEGAL.fullmatch(value))
+def _passes(check: Callable[[str], None], value: object) -> bool:
+    if not isinstance(value, str):
+        return False
+    try:
+        check(value)
+    except IllegalNameError:
+        return False
+    return True
 
 
 SCENARIO_NAME = Rule(
@@ -53,12 +59,12 @@ NODE_NAME = Rule(f"a name of up to {TOPIC_MAX_LENGTH} characters without spaces,
 NODE_NAMES = Rule("a list of names of nodes", lambda value: isinstance(value, tuple) and all(map(_is_node, value)))
 TOPIC_NAME = Rule(
     f"a topic of up to {TOPIC_MAX_LENGTH} letters, digits and % | _ -",
-    lambda value: _is_legal(value, TOPIC_MAX_LENGTH),
+    lambda value: _passes(check_topic, value),
 )
 """RocketMQ's own rule."""
 GROUP_NAME = Rule(
     f"a group of up to {GROUP_MAX_LENGTH} letters, digits and % | _ -",
-    lambda value: _is_legal(value, GROUP_MAX_LENGTH),
+    lambda value: _passes(check_group, value),
 )
 """RocketMQ's own rule."""
 SEED = whole_rule(least=0, limit=LONG_MOST)

@@ -33,5 +33,5 @@ class GuestLimits:
     """Bytes that wait for a guest that does not read; beyond that its connection is closed."""
     all_unsent_bytes: int = whole(128 * _MIB, least=1)
     """The same for all connections; beyond that the one with the most is closed."""
-    memory_bytes: int = whole(2_048 * _MIB, least=1, most=LONG_MOST)
+    memory_bytes: int = whole(2_048 * _MIB, least=1, limit=LONG_MOST)
     """Memory of the whole process; while it has more, requests of guests are answered SYSTEM_BUSY."""

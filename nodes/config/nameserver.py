@@ -2,7 +2,7 @@
 
 import attrs
 
-from nodes.config.options import SECONDS, count, millis, name_options, period_millis, port
+from nodes.config.options import ROUTE_QUEUES_MOST, SECONDS, count, millis, name_options, period_millis, port
 from nodes.config.remoting import RemotingServerConfig
 from nodes.fields import flag, whole
 
@@ -39,7 +39,7 @@ class NameserverConfig(RemotingServerConfig):
     """Answer requests for all topics."""
     enable_topic_list: bool = flag(default=True)
     """Answer requests for the topics of a cluster, of the system or of units."""
-    max_queues_per_topic: int = count(65_536, least=1)
+    max_queues_per_topic: int = count(ROUTE_QUEUES_MOST, least=1)
     """Read queues, and write queues, that a topic may have at one broker; more are refused with SYSTEM_BUSY. It is no
     option of RocketMQ: brokers and clients make a list of all queues in a route, which would take all memory."""
     knows_member_groups: bool = flag(default=True)

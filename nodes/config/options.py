@@ -10,6 +10,8 @@ from nodes.fields import key_of, whole
 MILLISECONDS, SECONDS, MINUTES = "milliseconds", "seconds", "minutes"
 TOPIC_QUEUES_MOST = 1_024
 """Most queues of a topic in one broker group."""
+ROUTE_QUEUES_MOST = 65_536
+"""Most queues of one broker in a route: who uses it makes a list of them. RocketMQ has no limit."""
 
 
 def option_name(field_name: str) -> str:

@@ -16,7 +16,7 @@ from nodes.nameserver.tables.route_table import RouteTable
 from nodes.protocol.bodies import KvTable, RegisterBrokerBody, TopicConfigSerializeWrapper
 from nodes.protocol.codes import ResponseCode
 from nodes.protocol.command import Command
-from nodes.protocol.errors import TableFullError
+from nodes.protocol.errors import expect_few_queues
 from nodes.protocol.headers import RegisterBrokerRequestHeader
 from nodes.protocol.model import DataVersion, QueueData, TopicConfig
 from nodes.protocol.registry import ProtocolError, decode_body_cached, decode_header, encode_body, encode_header
@@ -58,7 +58,8 @@ def register_broker(
         body = _read_body(request)
     except ProtocolError:
         return RegisterOutcome(request.answer(ResponseCode.SYSTEM_ERROR, "Failed to decode RegisterBrokerBody"))
-    expect_few_queues(body.topic_config_serialize_wrapper.topic_config_table.values(), config)
+    topics = body.topic_config_serialize_wrapper.topic_config_table.values()
+    expect_few_queues(most_queues(topics), config.max_queues_per_topic)
     registration = routes.register_broker(header, body, channel=channel, now_ms=now_ms)
     if registration is None:
         return RegisterOutcome(request.answer(ResponseCode.SYSTEM_ERROR, "register broker failed"))
@@ -68,15 +69,9 @@ def register_broker(
     return RegisterOutcome(answer, header, registration.notifications)
 
 
-def expect_few_queues(topics: Iterable[TopicConfig | QueueData], config: NameserverConfig) -> None:
-    """Refuse topics of very many queues.
-
-    Raises:
-        TableFullError: a topic has more queues than the options allow.
-    """
-    most = max((max(topic.read_queue_nums, topic.write_queue_nums) for topic in topics), default=0)
-    if most > config.max_queues_per_topic:
-        raise TableFullError(f"{most} queues in one topic; this node's options allow {config.max_queues_per_topic}")
+def most_queues(topics: Iterable[TopicConfig | QueueData]) -> int:
+    """Read queues, or write queues, of the topic that has the most."""
+    return max((max(topic.read_queue_nums, topic.write_queue_nums) for topic in topics), default=0)
 
 
 def body_crc32(body: bytes | None) -> int:

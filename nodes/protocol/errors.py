@@ -32,3 +32,13 @@ def expect_room(table: Mapping[Any, object], key: object, entries_max: int, what
     """
     if len(table) >= entries_max and key not in table:
         raise TableFullError(f"there are {entries_max} {what} already, the most that this node's options allow")
+
+
+def expect_few_queues(queues: int, queues_max: int) -> None:
+    """Refuse a topic of very many queues.
+
+    Raises:
+        TableFullError: it has more than the node's options allow.
+    """
+    if queues > queues_max:
+        raise TableFullError(f"{queues} queues in one topic; this node's options allow {queues_max}")

@@ -5,6 +5,7 @@ field may be None. A number that exceeds the width of its field is malformed.
 """
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, TypeVar, get_type_hints
 
 import attrs
@@ -106,6 +107,7 @@ _DECODERS: Mapping[Any, Callable[..., Any]] = {
 }
 
 
+@lru_cache(maxsize=1024)
 def _kind(cls: type, field: "attrs.Attribute[Any]") -> tuple[Any, bool]:
     """The type of a header field, and whether it may be None."""
     annotation = get_type_hints(cls, include_extras=True)[field.name]
@@ -142,7 +144,7 @@ def _decode_damaged_header(cls: type[T], texts: Mapping[str, str]) -> T:
     values: dict[str, Any] = {}
     problem = ""
     for field in attrs.fields(cls):  # type: ignore[arg-type]
-        kind, optional = _kind(cls, field)
+        kind, optional = _kind(cls, field)  # type: ignore[arg-type]
         name = wire_name(cls, field)
         text = texts.get(name)
         is_needed = kind in (int, Int32) and not optional

@@ -4,6 +4,7 @@ Every number of a peer is checked when it is decoded, so no number that RocketMQ
 answered or traced.
 """
 
+from collections.abc import Callable
 from types import NoneType, UnionType
 from typing import Annotated, Any, Final, Union, get_args, get_origin
 
@@ -18,6 +19,8 @@ INT64_MIN: Final = -(2**63)
 INT64_MAX: Final = 2**63 - 1
 _DIGITS_MAX: Final = 40
 """More characters than any number has; longer ones are not converted, which would take quadratic time."""
+_SHOWN_BITS_MAX: Final = 128
+"""Of a number in an error."""
 
 
 def limits(annotation: Any) -> tuple[int, int]:
@@ -33,32 +36,8 @@ def checked(number: int, annotation: Any) -> int:
     """
     smallest, largest = limits(annotation)
     if not smallest <= number <= largest:
-        raise ValueError(f"{shown(number)} does not fit into {'32' if annotation == Int32 else '64'} bits")
+        raise ValueError(_too_wide(number, annotation))
     return number
-
-
-def int32_of(text: str, _: Any = None) -> int:
-    """Convert a text as `Integer.parseInt`.
-
-    Raises:
-        ValueError: it is no number of 32 bits.
-    """
-    number = _number(text)
-    if INT32_MIN <= number <= INT32_MAX:
-        return number
-    raise ValueError(f"{text} does not fit into 32 bits")
-
-
-def int64_of(text: str, _: Any = None) -> int:
-    """Convert a text as `Long.parseLong`.
-
-    Raises:
-        ValueError: it is no number of 64 bits.
-    """
-    number = _number(text)
-    if INT64_MIN <= number <= INT64_MAX:
-        return number
-    raise ValueError(f"{text} does not fit into 64 bits")
 
 
 def _number(text: str) -> int:
@@ -69,9 +48,27 @@ def _number(text: str) -> int:
     return int(text)
 
 
-def shown(number: int) -> str:
-    """A number for people; one of very many digits is cut."""
-    return str(number) if number.bit_length() <= 128 else f"a number of {number.bit_length()} bits"
+def _parser(annotation: Any) -> Callable[..., int]:
+    smallest, largest = limits(annotation)
+
+    def parse(text: str, _: Any = None) -> int:
+        number = _number(text)
+        if smallest <= number <= largest:
+            return number
+        raise ValueError(_too_wide(number, annotation))
+
+    return parse
+
+
+int32_of = _parser(Int32)
+"""Converts a text as `Integer.parseInt`; raises ValueError if it is no number of 32 bits."""
+int64_of = _parser(int)
+"""Converts a text as `Long.parseLong`; raises ValueError if it is no number of 64 bits."""
+
+
+def _too_wide(number: int, annotation: Any) -> str:
+    shown = str(number) if number.bit_length() <= _SHOWN_BITS_MAX else f"a number of {number.bit_length()} bits"
+    return f"{shown} does not fit into {32 if annotation == Int32 else 64} bits"
 
 
 def without_none(annotation: Any) -> Any:

@@ -12,7 +12,7 @@ from nodes.broker.tables.attributes import TOPIC_ATTRIBUTES, alter_current_attri
 from nodes.config.tables import TableConfig
 from nodes.protocol.bodies import TopicConfigSerializeWrapper
 from nodes.protocol.body_codec import decode_body
-from nodes.protocol.errors import TableFullError, expect_room
+from nodes.protocol.errors import TableFullError, expect_few_queues, expect_room
 from nodes.protocol.model import (
     AUTO_CREATE_TOPIC,
     READ_WRITE,
@@ -286,10 +286,7 @@ class TopicConfigManager:
         limits, topic = self._limits, config.topic_name
         expect_room(self._topics, topic, limits.max_topics, "topics")
         queues = _queues_of(config)
-        if queues > limits.max_queues_per_topic:
-            raise TableFullError(
-                f"{queues} queues in one topic; this node's options allow {limits.max_queues_per_topic}"
-            )
+        expect_few_queues(queues, limits.max_queues_per_topic)
         if queues > _EVERY_TOPIC_MAY_HAVE:
             others = sum(_queues_of(other) for name, other in self._topics.items() if name != topic)
             if others + queues > limits.max_queues:
