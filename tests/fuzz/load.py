@@ -41,6 +41,8 @@ _TENTHS = 10
 _GET_CONSUMER_LIST, _UPDATE_TOPIC, _HEARTBEAT, _SEND, _PULL = 38, 17, 34, 310, 11
 _BODY_BYTES = 100_000
 _NO_CODE = 99_999
+_PATIENCE_S = 600
+"""A broker that tells thousands of members about thousands of others answers late."""
 
 Adding = Callable[[LiveCluster, int], Iterator[None]]
 
@@ -89,11 +91,11 @@ def topics(cluster: LiveCluster, count: int) -> Iterator[None]:
 
 def members(cluster: LiveCluster, count: int) -> Iterator[None]:
     """Client after client joins one group; each is told of all later ones."""
-    asking = Caller(cluster.broker, BROKER_PORT)
+    asking = Caller(cluster.broker, BROKER_PORT, _PATIENCE_S)
     with selectors.DefaultSelector() as told:
         joined = []
         for number in range(count):
-            member = Caller(cluster.broker, BROKER_PORT)
+            member = Caller(cluster.broker, BROKER_PORT, _PATIENCE_S)
             member.say_raw(_HEARTBEAT, {}, heartbeat(1, "big").replace('"c1"', f'"member-{number}"').encode())
             told.register(member.socket, selectors.EVENT_READ)
             joined.append(member)
@@ -140,7 +142,9 @@ def measure(load: Load, count: int, progress: Callable[[float], None]) -> Held:
         marks = [cluster.cpu_s]
         for number, _ in enumerate(load.add(cluster, count), start=1):
             if number % max(1, count // _TENTHS) == 0:
-                assert Caller(cluster.broker, BROKER_PORT).ask_raw(_NO_CODE, {}, b"").code != 0  # it has caught up
+                assert (
+                    Caller(cluster.broker, BROKER_PORT, _PATIENCE_S).ask_raw(_NO_CODE, {}, b"").code != 0
+                )  # it has caught up
                 marks.append(cluster.cpu_s)
                 most_bytes = max(most_bytes, cluster.memory_bytes)
                 progress(number / count)

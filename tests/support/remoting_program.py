@@ -64,8 +64,8 @@ class Program:
 class Caller:
     """The same from a thread of its own: asks, and waits for what it is answered."""
 
-    def __init__(self, ip: str, port: int) -> None:
-        self.socket = socket.create_connection((ip, port), PATIENCE_S)
+    def __init__(self, ip: str, port: int, patience_s: float = PATIENCE_S) -> None:
+        self.socket = socket.create_connection((ip, port), patience_s)
         self.address = "{}:{}".format(*self.socket.getsockname())
         """Its own end of the connection."""
         self._decoder = RemotingDecoder()
