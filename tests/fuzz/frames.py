@@ -24,9 +24,8 @@ from emulator.cli.terminal import progress_bar, tables_console
 from emulator.trace.run_directory import table_rows
 from emulator.trace.schema import RPC
 from fuzz.requests import FRAMINGS, Framing, random_frame
-from network.hostile_requests import PULL, SEND_V2, heartbeat
 from support.live_cluster import BROKER_PORT, INTERRUPTED, NAMESERVER_PORT, LiveCluster
-from support.remoting_program import Caller
+from support.well_behaved import WellBehaved
 
 MEMORY_BYTES_MAX = 1024 * 1024 * 1024
 CLUSTER = f"""
@@ -84,20 +83,15 @@ class GoodClient(threading.Thread):
         self.join(_PATIENCE_S)
 
     def _consume(self) -> None:
-        caller, name, offset = Caller(self._broker, BROKER_PORT), self._name, 0
-        self.address = caller.address
+        client, number = WellBehaved(self._broker, self._name), 0
+        self.address = client.address
         while not self._over.wait(_PAUSE_S):
-            if offset % _MESSAGES_PER_HEARTBEAT == 0:  # a broker closes a member that is silent for two minutes
-                assert caller.ask_raw(34, {}, heartbeat(1, name).replace('"T"', f'"{name}"').encode()).code == 0
+            if number % _MESSAGES_PER_HEARTBEAT == 0:  # a broker closes a member that is silent for two minutes
+                client.beat()
             began = time.perf_counter()
-            sent = caller.ask_raw(310, SEND_V2 | {"b": name}, b"hello")
-            assert sent.code == 0, sent.remark
-            queue_offset = str((sent.ext_fields or {})["queueOffset"])
-            asked = {"consumerGroup": name, "topic": name, "queueOffset": queue_offset}
-            pulled = caller.ask_raw(11, PULL | asked, b"")
+            client.notices_nothing()
             self.latencies_s.append(time.perf_counter() - began)
-            assert (pulled.code, int(queue_offset)) == (0, offset), pulled.remark
-            offset += 1
+            number += 1
 
     def shown(self) -> str:
         """Median and 99th percentile in milliseconds."""

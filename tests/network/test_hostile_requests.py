@@ -8,14 +8,14 @@ import pytest
 
 from emulator.trace.run_directory import open_run, table_rows
 from emulator.trace.schema import RPC
-from network.hostile_requests import HOSTILE, PULL, SEND_V2, heartbeat
+from network.hostile_requests import HOSTILE, heartbeat
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.command import Command
 from nodes.rpc.codec import GREETING, Decoder, encode
-from nodes.wire.message_binary import decode_messages
 from nodes.wire.remoting_command import encode_remoting
 from support.live_cluster import BROKER_PORT, INTERRUPTED, NAMESERVER_PORT, LiveCluster
 from support.remoting_program import Caller, request
+from support.well_behaved import WellBehaved
 
 CLUSTER = """
 [scenario]
@@ -36,30 +36,12 @@ name = "b"
 """
 
 
-class WellBehaved:
-    """A client beside the others: it sends to a queue of its own, and consumes what it sent."""
-
-    def __init__(self, ip):
-        self._caller = Caller(ip, BROKER_PORT)
-        self._offset = 0
-        joined = self._caller.ask_raw(34, {}, heartbeat(1, "good").replace('"T"', '"good"').encode())
-        assert joined.code == 0
-
-    def notices_nothing(self):
-        sent = self._caller.ask_raw(310, SEND_V2 | {"b": "good"}, b"hello")
-        assert (sent.code, sent.ext_fields["queueOffset"]) == (0, str(self._offset))
-        asked = PULL | {"consumerGroup": "good", "topic": "good", "queueOffset": str(self._offset)}
-        pulled = self._caller.ask_raw(11, asked, b"")
-        assert [message.body for message in decode_messages(pulled.body)] == [b"hello"]
-        self._offset += 1
-
-
 class Played(LiveCluster):
     """The cluster while the tests of this file send to it, then what it left."""
 
     def __init__(self, folder):
         super().__init__(folder, CLUSTER)
-        self.good = WellBehaved(self.broker)
+        self.good = WellBehaved(self.broker, "good")
 
 
 @pytest.fixture(scope="module")
