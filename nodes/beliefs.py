@@ -44,6 +44,8 @@ class BeliefKind(StrEnum):
     Subject: "master" where it is the slave, else the slave's `ip:port`; value: {"state", and offsets of that moment};
     source: the other end; null: the master has removed the connection.
     """
+    SUBSCRIPTION = "subscription"
+    """Consumer: a subscription. Subject: group/topic; value: {"expression", "type", "model"} (`MessageModel`)."""
     VIEW = "view"
     """Consumer: the input of a rebalance pass.
 
@@ -102,12 +104,23 @@ class MessageEvent(StrEnum):
     CONSUMED = "consumed"
     """Consumer: the listener returned, with either result."""
     COMMITTED = "committed"
-    """Broker: a group's offset of the queue was set; offset = the new value."""
+    """Broker: a group's offset of the queue was set by a client; offset = the new value."""
+    FILTERED = "filtered"
+    """Broker, consumer: the message does not match the subscription of the pull, so it was not delivered."""
+    LOADED = "loaded"
+    """Broker: its process began with this offset of a group, from its disk."""
+    COPIED = "copied"
+    """Broker: a group's offset was replaced by that of another member of its broker group."""
+    RESET = "reset"
+    """Broker: a group's offset was set by an administrator."""
 
 
 @attrs.frozen
 class MessageRecord:
-    """Something happened to a message, or to a group's offset in its queue."""
+    """Something happened to a message, or to a group's offset in its queue.
+
+    Broker, queue, offset and `stored_ms` identify a message: offsets are used again after a loss of writes.
+    """
 
     event: MessageEvent
     group: str
@@ -117,7 +130,11 @@ class MessageRecord:
     queue_id: int
     offset: int
     client_id: str = ""
-    """consumed: the consumer; committed: the client of the request, if known."""
+    """consumed: the consumer; committed, filtered: the client of the request, if known; copied: the other member."""
+    stored_ms: int = -1
+    """Wall clock of the broker that stored the message; -1 where an offset is concerned."""
+    tags: str = ""
+    """stored, filtered: the tags of the message."""
 
 
 class LifecycleEvent(StrEnum):

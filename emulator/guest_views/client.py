@@ -12,6 +12,7 @@ from emulator.state.owners import GroupQueue
 from emulator.trace.recorder import NodeIdentity
 from nodes.beliefs import Belief, BeliefKind, Event, Json, Lifecycle, LifecycleEvent, Ownership, OwnershipEvent
 from nodes.cause import NO_CAUSE
+from nodes.filter.filter_api import subscription_in_brief
 from nodes.protocol.java import java_sorted
 from nodes.protocol.model import ConsumerData, ConsumeType, HeartbeatData, MessageModel, MessageQueue, TopicRouteData
 from nodes.routes import route_in_brief, topic_subscribe_info
@@ -43,7 +44,8 @@ class GuestClient:
         find_route: finds the route of a topic.
 
     Emits:
-        ROUTE and VIEW; queues acquired, dropped, locked and unlocked; its process started, ready, stopped and killed.
+        SUBSCRIPTION, ROUTE and VIEW; queues acquired, dropped, locked and unlocked; its process started, ready, stopped
+        and killed.
     """
 
     def __init__(self, name: ClientName, client_id: str, record: Record, find_route: FindRoute) -> None:
@@ -81,6 +83,7 @@ class GuestClient:
     def heartbeat(self, data: HeartbeatData) -> None:
         """Process a heartbeat; groups that are missing in it are kept until the client unregisters."""
         role, joined = self._source.role, []
+        subscribed: dict[str, Json] = {}
         self.has_left = False
         self._producer_groups |= dict.fromkeys(producer.group_name for producer in data.producer_data_set)
         for consumer in data.consumer_data_set:
@@ -89,6 +92,9 @@ class GuestClient:
             topics = known.topics if known is not None and data.without_sub else _topics(consumer)
             if known is None:
                 joined.append(consumer.group_name)
+            for one in consumer.subscription_data_set:
+                value = subscription_in_brief(one, consumer.message_model)
+                subscribed[f"{consumer.group_name}/{one.topic}"] = value
             self._groups[consumer.group_name] = _Group(_divides_queues(consumer), topics)
         self._source.role = CONSUMER if self._groups else self._source.role
         if not self._has_started:
@@ -98,6 +104,8 @@ class GuestClient:
         if joined or role != self._source.role:
             # Only the new groups: a client may join thousands, one after the other.
             self._write(Lifecycle(LifecycleEvent.READY, ",".join(joined)))
+        for subject, value in subscribed.items():
+            self._believe(BeliefKind.SUBSCRIPTION, subject, value, "", NO_CAUSE)
 
     def unregister(self, producer_group: str | None, consumer_group: str | None) -> None:
         """Process an unregistration; it is sent to each broker, and the first one counts."""

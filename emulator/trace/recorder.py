@@ -140,7 +140,7 @@ class Recorder:
                     MESSAGES,
                     *(source.node, source.role, source.incarnation, event.event.value),
                     *(event.group, event.topic, event.broker_name, event.queue_id, event.offset),
-                    *(event.client_id, cause.get()),
+                    *(event.client_id, event.stored_ms, event.tags, cause.get()),
                 )
             case Ownership():
                 return self._append(

@@ -25,7 +25,7 @@ from enum import StrEnum
 
 import attrs
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 
 
 class ColumnType(StrEnum):
@@ -133,15 +133,23 @@ OWNERSHIP = Table(
 )
 MESSAGES = Table(
     "messages",
-    "messages stored and consumed, offsets committed",
+    "messages stored, consumed and filtered; offsets of groups",
     (
         _SEQ,
         _T_NS,
         *_NODE,
-        _text("event", "nodes.beliefs.MessageEvent: stored, consumed, committed"),
+        _text(
+            "event",
+            "nodes.beliefs.MessageEvent: stored, consumed, filtered; committed, loaded, copied, reset: a group's offset",
+        ),
         *_QUEUE,
-        _int("offset", "offset in the queue; committed: the new value"),
-        _text("client_id", "consumed: client id of the consumer; committed: address that committed"),
+        _int("offset", "offset in the queue; committed, loaded, copied, reset: the new value"),
+        _text(
+            "client_id",
+            "consumed: client id of the consumer; committed, filtered: address of the client; copied: the other broker",
+        ),
+        _int("stored_ms", "wall clock at which a broker stored the message, part of its identity; -1: no message"),
+        _text("tags", "stored, filtered: tags of the message"),
         _CAUSE,
     ),
 )

@@ -4,8 +4,10 @@ The broker compares hash codes of tags, so it also delivers tags with the same
 hash as a requested one; the client compares the texts.
 """
 
+from nodes.beliefs import Json, MessageEvent, MessageRecord
 from nodes.protocol.java import as_int, java_hash, java_sorted, java_split
-from nodes.protocol.model import SubscriptionData
+from nodes.protocol.model import Message, MessageModel, SubscriptionData
+from nodes.protocol.properties import TAGS
 
 SUB_ALL = "*"
 TAG = "TAG"
@@ -103,3 +105,26 @@ def client_keeps(subscription: SubscriptionData, tags: str | None) -> bool:
     if not subscription.tags_set or subscription.class_filter_mode:
         return True
     return tags in subscription.tags_set
+
+
+def subscription_in_brief(data: SubscriptionData, model: MessageModel) -> Json:
+    """A subscription as recorded in the trace.
+
+    Returns:
+        {"expression", "type" (`TAG` or `SQL92`), "model" (`MessageModel`)}.
+    """
+    return {"expression": data.sub_string, "type": data.expression_type, "model": model.value}
+
+
+def filtered_record(message: Message, group: str, broker_name: str, client: str) -> MessageRecord:
+    """The record of a message that a filter kept from a group.
+
+    Args:
+        message: with its place in the store.
+        group: the consumer group.
+        broker_name: brokerName of the queue.
+        client: id or address of the client that pulled.
+    """
+    place = (message.topic, broker_name, message.queue_id, message.queue_offset)
+    tags = message.properties.get(TAGS, "")
+    return MessageRecord(MessageEvent.FILTERED, group, *place, client, message.store_timestamp, tags)

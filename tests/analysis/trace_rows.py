@@ -60,7 +60,7 @@ class HandMadeTrace:
         self.rows[OWNERSHIP.name].append(row)
         return self
 
-    def message(self, node, event, offset, queue_id=0, topic=TOPIC, group=GROUP, client_id=""):
+    def message(self, node, event, offset, queue_id=0, topic=TOPIC, group=GROUP, client_id="", stored_ms=0, tags=""):
         group = "" if event == "stored" else group
         row = (
             *self._next(),
@@ -72,6 +72,8 @@ class HandMadeTrace:
             queue_id,
             offset,
             client_id or node,
+            stored_ms,
+            tags,
             0,
         )
         self.rows[MESSAGES.name].append(row)

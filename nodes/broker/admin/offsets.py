@@ -1,7 +1,10 @@
 """Requests of operators that reset and copy the offsets of groups."""
 
+from nodes.beliefs import MessageEvent
 from nodes.broker.clients.broker_to_client import BrokerToClient
 from nodes.broker.context import BrokerContext
+from nodes.broker.offset_records import record_offsets
+from nodes.broker.tables.consumer_offsets import TOPIC_GROUP_SEPARATOR
 from nodes.broker.tables.message_store import MessageStore, size_bytes
 from nodes.filter.filter_api import tags_code
 from nodes.host import Channel
@@ -82,6 +85,7 @@ class AdminOffsets:
         offsets = {queue_id: self._target(header, queue_id, one=one) for queue_id in queue_ids}
         for queue_id, offset in offsets.items():
             broker.offsets.assign_reset_offset(group, topic, queue_id, offset)
+        record_offsets(broker, MessageEvent.RESET, {f"{topic}{TOPIC_GROUP_SEPARATOR}{group}": offsets})
         return {MessageQueue(topic, broker.broker_name, queue_id): offset for queue_id, offset in offsets.items()}
 
     def _target(self, header: headers.ResetOffsetRequestHeader, queue_id: int, *, one: bool) -> int:
@@ -136,6 +140,9 @@ class AdminOffsets:
                 continue
             # As in RocketMQ: only the named topic is copied, and without one nothing is.
             broker.offsets.clone_offset(source, header.dest_group, header.topic or "")
+            cloned = broker.offsets.query_offsets(source, header.topic or "") or {}
+            key = f"{header.topic}{TOPIC_GROUP_SEPARATOR}{header.dest_group}"
+            record_offsets(broker, MessageEvent.RESET, {key: cloned})
         return success(request)
 
     def _query_correction_offset(self, _channel: Channel, request: Command) -> Command:

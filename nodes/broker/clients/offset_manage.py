@@ -3,6 +3,7 @@
 from nodes.beliefs import MessageEvent, MessageRecord
 from nodes.broker.context import BrokerContext
 from nodes.broker.files import OFFSET_FILE, persist_consumer_offsets
+from nodes.broker.offset_records import record_offsets
 from nodes.host import Channel
 from nodes.protocol import headers
 from nodes.protocol.codes import RequestCode, ResponseCode
@@ -43,6 +44,7 @@ class OffsetManage:
         content = self._broker.host.disk.read(OFFSET_FILE)
         if content is not None:
             self._broker.offsets.decode(content, now_ms=self._broker.host.clock.now_ms())
+            record_offsets(self._broker, MessageEvent.LOADED, self._broker.offsets.offsets)
 
     def start(self) -> None:
         """Start to persist periodically."""

@@ -5,6 +5,7 @@ from typing import TypeVar
 
 import attrs
 
+from nodes.beliefs import MessageEvent
 from nodes.broker.context import BrokerContext
 from nodes.broker.files import (
     persist_consumer_offsets,
@@ -14,6 +15,7 @@ from nodes.broker.files import (
     persist_timer_check_point,
     persist_topics,
 )
+from nodes.broker.offset_records import record_offsets
 from nodes.broker.tables.delay_offsets import TimerCheckPoint
 from nodes.broker.tables.member_group import MemberGroup, vip_address
 from nodes.broker.tables.pre_online import AdoptMetadata, MetadataVersions
@@ -49,6 +51,8 @@ _FAILURES = (RemotingError, BrokerError, ProtocolError, ValueError)
 class FetchedMetadata:
     """The metadata of a member that a returning master may adopt."""
 
+    address: str
+    """Of the member."""
     consumer_offsets: ConsumerOffsetSerializeWrapper
     delay_offsets: DelayOffsetSerializeWrapper
     timer_check_point: TimerCheckPoint
@@ -74,7 +78,7 @@ class SlaveSynchronize:
         `BrokerPreOnlineService#syncMetadataReverse`.
 
     Emits:
-        DATA_VERSION whenever a copy changes a version.
+        DATA_VERSION whenever a copy changes a version; COPIED for every offset that a copy changes.
     """
 
     def __init__(self, broker: BrokerContext, client: RpcClient, group: MemberGroup) -> None:
@@ -110,7 +114,7 @@ class SlaveSynchronize:
         except _FAILURES as error:
             self._broker.host.log.warning("get metadata reversely failed", broker=address, error=str(error))
             return None
-        return FetchedMetadata(offsets, delays, check_point)
+        return FetchedMetadata(address, offsets, delays, check_point)
 
     def local_versions(self) -> MetadataVersions:
         """The versions of this broker's own metadata."""
@@ -120,7 +124,7 @@ class SlaveSynchronize:
     def adopt(self, fetched: FetchedMetadata, adopt: AdoptMetadata) -> None:
         """Replace this broker's metadata by what was fetched, and persist it."""
         if adopt.consumer_offsets:
-            self._adopt_consumer_offsets(fetched.consumer_offsets)
+            self._adopt_consumer_offsets(fetched.consumer_offsets, fetched.address)
         if adopt.delay_offsets:
             self._adopt_delay_offsets(fetched.delay_offsets)
         if adopt.timer_check_point:
@@ -160,7 +164,7 @@ class SlaveSynchronize:
         master = self._master()
         if master is not None:
             code = RequestCode.GET_ALL_CONSUMER_OFFSET
-            self._adopt_consumer_offsets(await self._ask(master, code, ConsumerOffsetSerializeWrapper))
+            self._adopt_consumer_offsets(await self._ask(master, code, ConsumerOffsetSerializeWrapper), master)
 
     async def _sync_delay_offset(self) -> None:
         master = self._master()
@@ -197,8 +201,9 @@ class SlaveSynchronize:
     async def _ask_timer_check_point(self, address: str) -> TimerCheckPoint:
         return TimerCheckPoint.decode(await self._ask(vip_address(address), RequestCode.GET_TIMER_CHECK_POINT, bytes))
 
-    def _adopt_consumer_offsets(self, found: ConsumerOffsetSerializeWrapper) -> None:
-        self._broker.offsets.put_all(found.offset_table, found.data_version)
+    def _adopt_consumer_offsets(self, found: ConsumerOffsetSerializeWrapper, source: str) -> None:
+        changed = self._broker.offsets.put_all(found.offset_table, found.data_version)
+        record_offsets(self._broker, MessageEvent.COPIED, changed, source)
         persist_consumer_offsets(self._broker)
 
     def _adopt_delay_offsets(self, found: DelayOffsetSerializeWrapper) -> None:

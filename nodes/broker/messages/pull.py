@@ -7,6 +7,7 @@ from nodes.broker.tables.broker_stats import StatsName
 from nodes.broker.tables.consumer_offsets import TOPIC_GROUP_SEPARATOR
 from nodes.broker.tables.message_filter import carried_subscription, filter_refusal, matcher
 from nodes.broker.tables.message_store import GetMessageStatus, pull_response_code
+from nodes.filter.filter_api import filtered_record
 from nodes.host import Channel
 from nodes.protocol import headers
 from nodes.protocol.bodies import PullMessageResponseBody
@@ -41,7 +42,7 @@ class PullMessage:
 
     def _pull(self, channel: Channel, request: Command) -> Command | None:
         header = decode_header(headers.PullMessageRequestHeader, request.ext_fields)
-        answer = self._answer(request, header)
+        answer = self._answer(channel, request, header)
         if header.sys_flag & PullSysFlag.COMMIT_OFFSET:
             self._offsets.commit(
                 header.consumer_group, header.topic, header.queue_id, header.commit_offset, channel.remote_address
@@ -51,7 +52,7 @@ class PullMessage:
             return None
         return answer
 
-    def _answer(self, request: Command, header: headers.PullMessageRequestHeader) -> Command:
+    def _answer(self, channel: Channel, request: Command, header: headers.PullMessageRequestHeader) -> Command:
         refusal = self._refusal(header)
         if refusal is not None:
             return request.answer(*refusal)
@@ -67,6 +68,10 @@ class PullMessage:
             matches=matcher(self._subscription(header)),
             correct_offset=not self._is_lenient,
         )
+        for message in result.filtered:
+            broker.host.record(
+                filtered_record(message, header.consumer_group, broker.broker_name, channel.remote_address)
+            )
         code = pull_response_code(result.status, header.queue_offset)
         if code is ResponseCode.PULL_OFFSET_MOVED and self._is_lenient:
             code = ResponseCode.PULL_RETRY_IMMEDIATELY
@@ -180,4 +185,4 @@ class PullMessage:
     def _answer_held(self, held: HeldPull) -> None:
         """Read again and answer without holding the pull again; a closed channel drops the answer."""
         if not held.channel.closed:
-            held.channel.send(self._answer(held.request, held.header))
+            held.channel.send(self._answer(held.channel, held.request, held.header))

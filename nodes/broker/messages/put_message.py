@@ -11,6 +11,7 @@ from nodes.broker.tables.broker_stats import StatsName
 from nodes.broker.tables.delay_levels import DelayLevels
 from nodes.broker.tables.message_store import PutMessageResult, PutMessageStatus
 from nodes.protocol.model import MASTER_ID, Message
+from nodes.protocol.properties import TAGS
 
 
 class MessageArrivals:
@@ -95,7 +96,9 @@ class PutMessage:
         write_commit_log(broker.host.disk, stored)
         topic, queue_id, offset = stored.topic, stored.queue_id, stored.queue_offset
         broker.stats.inc(StatsName.TOPIC_PUT_NUMS, topic, 1, now_ms)
-        broker.host.record(MessageRecord(MessageEvent.STORED, "", topic, broker.broker_name, queue_id, offset))
+        place = (topic, broker.broker_name, queue_id, offset)
+        tags = stored.properties.get(TAGS, "")
+        broker.host.record(MessageRecord(MessageEvent.STORED, "", *place, "", stored.store_timestamp, tags))
         return stored
 
 

@@ -197,11 +197,21 @@ class ConsumerOffsetManager:
         if queues is not None:
             self._offsets[f"{topic}{TOPIC_GROUP_SEPARATOR}{dest_group}"] = dict(queues)
 
-    def put_all(self, offsets: Mapping[str, Mapping[int, int]], version: DataVersion) -> None:
-        """Adopt the entries of another broker: each replaces a whole map of queues, the other entries stay."""
+    def put_all(
+        self, offsets: Mapping[str, Mapping[int, int]], version: DataVersion
+    ) -> Mapping[str, Mapping[int, int]]:
+        """Adopt the entries of another broker: each replaces a whole map of queues, the other entries stay.
+
+        Returns:
+            The offsets that were not the same before: `topic@group` -> queue id -> offset.
+        """
+        changed: dict[str, dict[int, int]] = {}
         for key, queues in offsets.items():
+            before = self._offsets.get(key, {})
+            changed[key] = {queue_id: offset for queue_id, offset in queues.items() if before.get(queue_id) != offset}
             self._offsets[key] = dict(queues)
         self.data_version = self.data_version.assign_new_one(version)
+        return changed
 
     def encode(self) -> bytes:
         """The file `consumerOffset.json`."""

@@ -68,6 +68,8 @@ class GetMessageResult:
     messages: tuple[Message, ...] = ()
     fall_behind_bytes: int = 0
     """From the last message that was read to the end of the log; 0 if none was."""
+    filtered: tuple[Message, ...] = ()
+    """Messages that were read and do not match."""
 
 
 @attrs.frozen
@@ -215,6 +217,7 @@ class MessageStore:
         if offset > high:
             return nothing(GetMessageStatus.OFFSET_OVERFLOW_BADLY, high)
         found: list[Message] = []
+        filtered: list[Message] = []
         found_bytes = fall_behind_bytes = 0
         next_offset = offset
         for message in queue.messages[offset - low :]:
@@ -228,8 +231,10 @@ class MessageStore:
                 found_bytes += size_bytes(message)
                 if len(found) >= min(max_msg_nums, PULL_MESSAGES_MAX):
                     break
+            else:
+                filtered.append(message)
         status = GetMessageStatus.FOUND if found else GetMessageStatus.NO_MATCHED_MESSAGE
-        return GetMessageResult(status, next_offset, low, high, tuple(found), fall_behind_bytes)
+        return GetMessageResult(status, next_offset, low, high, tuple(found), fall_behind_bytes, tuple(filtered))
 
     def messages(self, topic: str, queue_id: int, offset: int, count: int) -> tuple[Message, ...]:
         """At most `count` messages of a queue, from an offset."""

@@ -37,6 +37,7 @@ class MessageListener:
                 queue.queue_id,
                 message.queue_offset,
                 self._instance.client_id,
+                message.store_timestamp,
             )
             self._host.record(event)
         return all(message.reconsume_times >= self._fail_times for message in messages)

@@ -76,6 +76,7 @@ class LitePullConsumer:
         self.instance = ClientInstance(host, config, nameservers, name, stream_request_type=True)
         self._offsets = RemoteBrokerOffsetStore(self.instance, group)
         keeper = LitePullQueues(self.instance, config, self._offsets)
+        self._beliefs = RebalanceBeliefs(host, group, self._offsets.memory.read)
         process_queues: dict[MessageQueue, ProcessQueue] = {}
         self.rebalance = Rebalance(
             host,
@@ -86,7 +87,7 @@ class LitePullConsumer:
             BrokerAssigner(self.instance, config, group, strategy_name(config)),
             keeper,
             self,
-            RebalanceBeliefs(host, group, self._offsets.memory.read),
+            self._beliefs,
             process_queues,
         )
         self._assigned = AssignedMessageQueues(process_queues)
@@ -120,6 +121,8 @@ class LitePullConsumer:
 
         Unlike a push consumer it sends no heartbeat now; the first periodic one registers it at brokers.
         """
+        for topic, subscription in self._subscriptions.items():
+            self._beliefs.subscription(topic, subscription, self._config.message_model)
         self.instance.register_consumer(self)
         self.instance.start()
         self.instance.start_rebalance()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 import attrs
 
 from nodes.cause import cause
-from nodes.client.consumer.pull_api_wrapper import PullAPIWrapper, kept_messages
+from nodes.client.consumer.pull_api_wrapper import PullAPIWrapper
 from nodes.client.instance.client_instance import ClientInstance
 from nodes.client.rebalance.queue_keepers import LitePullQueues, StoredOffsetUnknownError
 from nodes.client.tables.assigned_message_queues import NO_OFFSET, AssignedMessageQueues
@@ -120,7 +120,7 @@ class LitePullTasks:
         self._cache = cache
         self._keeper = keeper
         self._subscription = subscription
-        self._wrapper = PullAPIWrapper(instance)
+        self._wrapper = PullAPIWrapper(instance, group)
         self._pool = ScheduledPool(self._host, "PullMsgThread", config.pull_thread_nums)
         self._tasks: dict[MessageQueue, PullTask] = {}
 
@@ -221,7 +221,7 @@ class LitePullTasks:
         """Handle an answer; an offset that the broker has corrected only changes the next pull: nothing is dropped."""
         match answer.code:
             case ResponseCode.SUCCESS:
-                messages = kept_messages(answer, subscription)
+                messages = self._wrapper.kept_messages(queue, answer, subscription)
                 if messages:
                     process_queue.put_messages(messages)
                     self._cache.put(ConsumeRequest(queue, process_queue, messages))

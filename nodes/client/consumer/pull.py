@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from nodes.cause import cause
-from nodes.client.consumer.pull_api_wrapper import PullAPIWrapper, kept_messages
+from nodes.client.consumer.pull_api_wrapper import PullAPIWrapper
 from nodes.client.instance.client_instance import ClientInstance
 from nodes.client.offsets.offset_store import OffsetStore
 from nodes.client.rebalance.roles import PullRequest
@@ -73,7 +73,7 @@ class PullMessageService:
         """Limits of the cache."""
         self._waiting: deque[tuple[PullRequest, int]] = deque()
         self._wake_up = WakeUp(self._host)
-        self._wrapper = PullAPIWrapper(instance)
+        self._wrapper = PullAPIWrapper(instance, group)
         self._stopped = False
         self.paused = False
         """Set while the application has suspended the consumer: queues are checked every second and not pulled."""
@@ -183,7 +183,8 @@ class PullMessageService:
         match answer.code:
             case ResponseCode.SUCCESS:
                 header = self._wrapper.take_suggestion(request.queue, answer)
-                self._found(request, header, kept_messages(answer, subscription))
+                kept = self._wrapper.kept_messages(request.queue, answer, subscription)
+                self._found(request, header, kept)
             case ResponseCode.PULL_NOT_FOUND | ResponseCode.PULL_RETRY_IMMEDIATELY:
                 request.next_offset = self._wrapper.take_suggestion(request.queue, answer).next_begin_offset
                 if request.process_queue.msg_count == 0:

@@ -2,7 +2,7 @@
 
 from nodes.client.instance.client_instance import ClientInstance
 from nodes.client.tables.client_routes import FoundBroker
-from nodes.filter.filter_api import client_keeps
+from nodes.filter.filter_api import client_keeps, filtered_record
 from nodes.protocol import headers
 from nodes.protocol.bodies import PullMessageResponseBody
 from nodes.protocol.command import Command
@@ -17,10 +17,14 @@ class PullAPIWrapper:
 
     Mirrors:
         `org.apache.rocketmq.client.impl.consumer.PullAPIWrapper`.
+
+    Emits:
+        FILTERED for every message that the client's filter keeps from the application.
     """
 
-    def __init__(self, instance: ClientInstance) -> None:
+    def __init__(self, instance: ClientInstance, group: str) -> None:
         self._instance = instance
+        self._group = group
         self._suggested: dict[MessageQueue, int] = {}
 
     async def find_broker(self, queue: MessageQueue) -> FoundBroker | None:
@@ -42,8 +46,15 @@ class PullAPIWrapper:
         self._suggested[queue] = header.suggest_which_broker_id
         return header
 
-
-def kept_messages(answer: Command, subscription: SubscriptionData) -> tuple[Message, ...]:
-    """The messages of an answer with matching tags: a broker compares only hash codes."""
-    found = decode_body(PullMessageResponseBody, answer.body).messages
-    return tuple(message for message in found if client_keeps(subscription, message.properties.get(TAGS)))
+    def kept_messages(
+        self, queue: MessageQueue, answer: Command, subscription: SubscriptionData
+    ) -> tuple[Message, ...]:
+        """The messages of an answer with matching tags: a broker compares only hash codes."""
+        kept: list[Message] = []
+        for message in decode_body(PullMessageResponseBody, answer.body).messages:
+            if client_keeps(subscription, message.properties.get(TAGS)):
+                kept.append(message)
+            else:
+                client_id = self._instance.client_id
+                self._instance.host.record(filtered_record(message, self._group, queue.broker_name, client_id))
+        return tuple(kept)

@@ -98,6 +98,7 @@ class PushConsumer:
         }
         self.instance = instance or ClientInstance(host, config, nameservers, instance_name(config, host))
         self._offsets = self._offset_store()
+        self._beliefs = RebalanceBeliefs(host, group, self._offsets.memory.read)
         process_queues: dict[MessageQueue, ProcessQueue] = {}
         self._locks = OrderLocks(self.instance, group, process_queues)
         self._queues = PushQueues(self.instance, config, self._offsets, self._locks)
@@ -110,7 +111,7 @@ class PushConsumer:
             BrokerAssigner(self.instance, config, group, strategy_name(config)),
             self._queues,
             self,
-            RebalanceBeliefs(host, group, self._offsets.memory.read),
+            self._beliefs,
             process_queues,
         )
         self._paused = False
@@ -163,6 +164,8 @@ class PushConsumer:
 
     async def start(self) -> bool:
         """Start to consume; returns whether that worked: without nameserver it does not."""
+        for topic in self._subscriptions:
+            self._believe_subscription(topic)
         self._consumption.start()
         self.instance.register_consumer(self)
         self.instance.requests.inspect(self._inspected)
@@ -268,6 +271,7 @@ class PushConsumer:
             self._subscriptions[retry_topic] = attrs.evolve(fresh, sub_version=self._host.clock.now_ms())
         else:
             self._subscriptions.pop(retry_topic, None)
+        self._believe_subscription(retry_topic)
 
     def suspend(self) -> None:
         """Suspend: no pulls, no rebalance; for brokers the consumer stays a member."""
@@ -287,6 +291,10 @@ class PushConsumer:
     def unsubscribe(self, topic: str) -> None:
         """Remove a subscription; the next rebalance drops its queues."""
         self._subscriptions.pop(topic, None)
+        self._believe_subscription(topic)
+
+    def _believe_subscription(self, topic: str) -> None:
+        self._beliefs.subscription(topic, self._subscriptions.get(topic), self._config.message_model)
 
     def subscription(self, topic: str) -> SubscriptionData | None:
         """The present subscription of a topic."""

@@ -9,9 +9,10 @@ from nodes.beliefs import Belief, BeliefKind, Json, Ownership, OwnershipEvent
 from nodes.client.rebalance.roles import Assigner, PopProcessQueue, PullRequest, QueueKeeper, RebalanceListener
 from nodes.client.tables.process_queue import ProcessQueue
 from nodes.config import ConsumerConfig
+from nodes.filter.filter_api import subscription_in_brief
 from nodes.host import Host
 from nodes.protocol.java import java_sorted
-from nodes.protocol.model import RETRY_TOPIC_PREFIX, MessageModel, MessageQueue, MessageRequestMode
+from nodes.protocol.model import RETRY_TOPIC_PREFIX, MessageModel, MessageQueue, MessageRequestMode, SubscriptionData
 from nodes.rpc.errors import RemotingError
 from nodes.rpc.typed import BrokerError
 
@@ -23,7 +24,7 @@ class RebalanceBeliefs:
         reached: returns the offset of a queue in memory, -1 if there is none.
 
     Emits:
-        VIEW and ASSIGNMENT whenever they change; ACQUIRED and DROPPED for each queue.
+        SUBSCRIPTION, VIEW and ASSIGNMENT whenever they change; ACQUIRED and DROPPED for each queue.
     """
 
     def __init__(self, host: Host, group: str, reached: Callable[[MessageQueue], int]) -> None:
@@ -32,6 +33,11 @@ class RebalanceBeliefs:
         self._reached = reached
         self._believed: dict[tuple[BeliefKind, str], Json] = {}
         self._viewed: dict[str, tuple[tuple[str, ...], tuple[MessageQueue, ...]]] = {}
+
+    def subscription(self, topic: str, data: SubscriptionData | None, model: MessageModel) -> None:
+        """Record the subscription to a topic; None: it has ended."""
+        value = None if data is None else subscription_in_brief(data, model)
+        self._believe(BeliefKind.SUBSCRIPTION, topic, value)
 
     def view(self, topic: str, client_ids: tuple[str, ...], queues: tuple[MessageQueue, ...], broker_addr: str) -> None:
         """Record members and queues of a pass; `broker_addr` is the broker that returned the members."""
