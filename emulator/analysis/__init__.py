@@ -1,4 +1,4 @@
-"""The analysis of traces with Spark: one module per oracle, the judged report, its tables and its picture.
+"""The analysis of a run's trace: one module per oracle, the judge, the report, its tables and its picture.
 
-Only this package imports pyspark. May import `state` and what is below it.
+Oracles read rows in order of time and know nothing of files or Spark. May import `state` and what is below it.
 """

@@ -1,6 +1,9 @@
-"""The findings of an analysis as frozen values: the report, and one class per table of it.
+"""The findings about one run as frozen values: the report, and one class per kind of finding.
 
-Times are emulated nanoseconds since the run began.
+Times are emulated nanoseconds since the run began. An interval that had not
+ended with the run ends there, and is censored. `cause` and `because` name what
+explains an interval, if anything does; `excess_ns` is how long it lasted beyond
+that (see `emulator.analysis.causes`).
 """
 
 import json
@@ -8,17 +11,14 @@ from enum import StrEnum
 
 import attrs
 
+from emulator.analysis.bounds import Bounds
+from emulator.analysis.hand_overs import HandOver
+from emulator.analysis.offsets import OffsetSlip
+from emulator.analysis.phases import Agreement, FaultSpan, LifeMark, RunPhase
+from emulator.analysis.services import Duty
+from emulator.analysis.shares import Idle, Skew
+from emulator.analysis.views import Camp
 from emulator.state.owners import GroupQueue
-
-
-@attrs.frozen
-class Camp:
-    """Nodes that held the same value."""
-
-    value_hash: str
-    value: str
-    """JSON."""
-    nodes: tuple[str, ...]
 
 
 @attrs.frozen
@@ -30,61 +30,68 @@ class Divergence:
     subject: str
     start_ns: int
     end_ns: int
+    censored: bool
     views_max: int
-    open: bool
     camps: tuple[Camp, ...]
     """The camps of the constellation that lasted longest."""
     camps_ns: int
+    cause: str
+    because: str
+    excess_ns: int
     violation: bool
 
 
 @attrs.frozen
 class Overlap:
-    """A queue had two or more owners."""
+    """A queue had two or more owners (V1)."""
 
     queue: GroupQueue
     start_ns: int
     end_ns: int
+    censored: bool
     owners_max: int
     owners: tuple[str, ...]
-    open: bool
+    active_ns: int
+    """How long at least two owners were awake: only they can do harm."""
+    duplicates: int
+    """Messages of the queue that were consumed again meanwhile."""
+    cause: str
+    because: str
+    excess_ns: int
+    """Of `active_ns`."""
     violation: bool
 
 
 @attrs.frozen
 class Orphan:
-    """A queue had no owner although its group had a live member."""
+    """A readable queue had no owner although its group had a live member (V2)."""
 
     queue: GroupQueue
     start_ns: int
     end_ns: int
-    open: bool
+    censored: bool
+    cause: str
+    because: str
+    excess_ns: int
     violation: bool
 
 
 @attrs.frozen
-class Agreement:
-    """Time that a layer took to agree after a disturbance."""
+class Stall:
+    """A readable queue had a backlog, and its group made no progress for a second or more (V8)."""
 
-    layer: str
-    t_ns: int
-    next_ns: int
-    what: tuple[str, ...]
-    took_ns: int
-    open: bool
-    """Whether it had not agreed by the next disturbance or the end of the run."""
-
-
-@attrs.frozen
-class RunPhase:
-    """Divergence between one disturbance and the next, integrated over subjects and queues."""
-
+    queue: GroupQueue
+    node: str
+    """The consumer, in a group that broadcasts; else empty."""
     start_ns: int
     end_ns: int
-    what: tuple[str, ...]
-    view_ns: int
-    overlap_ns: int
-    orphan_ns: int
+    censored: bool
+    backlog: int
+    """Messages at its end."""
+    cause: str
+    because: str
+    excess_ns: int
+    violation: bool
 
 
 @attrs.frozen
@@ -96,41 +103,7 @@ class Hold:
     incarnation: int
     start_ns: int
     end_ns: int
-    open: bool
-
-
-@attrs.frozen
-class FaultSpan:
-    """A fault from its begin to its end."""
-
-    fault_id: str
-    kind: str
-    subject: str
-    start_ns: int
-    end_ns: int
-    open: bool
-
-
-@attrs.frozen
-class LifeMark:
-    """A process was started, stopped, killed, suspended or resumed after the first agreement."""
-
-    t_ns: int
-    node: str
-    event: str
-
-
-@attrs.frozen
-class DutySpan:
-    """The members of a broker group that ran the special services, from one change to the next."""
-
-    broker_name: str
-    kind: str
-    """`one`, `two` or `nobody`."""
-    start_ns: int
-    end_ns: int
-    nodes: tuple[str, ...]
-    open: bool
+    censored: bool
 
 
 @attrs.frozen
@@ -144,20 +117,9 @@ class Disorder:
     messages: int
     disordered: bool
     """Whether another client held the lock meanwhile."""
-    violation: bool
-
-
-@attrs.frozen
-class OffsetSlip:
-    """A commit below the last one, or a start that differs from it (V4, V5)."""
-
-    queue: GroupQueue
-    what: str
-    """`OffsetFault`."""
-    t_ns: int
-    who: str
-    expected: int
-    offset: int
+    cause: str
+    because: str
+    excess_ns: int
     violation: bool
 
 
@@ -170,8 +132,11 @@ class HalfView:
     subject: str
     start_ns: int
     end_ns: int
+    censored: bool
     views_max: int
-    open: bool
+    cause: str
+    because: str
+    excess_ns: int
     violation: bool
 
 
@@ -180,31 +145,66 @@ class LostMessages:
     """Messages of a queue that will never be consumed (V7)."""
 
     queue: GroupQueue
+    node: str
+    """The consumer that misses them, in a group that broadcasts; else empty."""
     first_offset: int
     last_offset: int
     lost: int
     skipped: int
-    """How many of them a new owner's start skipped."""
+    """Of these: an owner started above them."""
+    overwritten: int
+    """Of these: a broker lost them with its disk."""
+    unsubscribed: int
+    """Of these: their owner does not subscribe to them, another member does."""
 
 
 @attrs.frozen
 class DeadLetters:
-    """Messages that a group sent to its dead-letter topic."""
+    """Messages that a group sent to its dead-letter topic; not judged."""
 
     group: str
     dead_letters: int
 
 
-@attrs.frozen(kw_only=True)
-class Invariants:
-    """The findings of V3 to V7; V1 and V2 are the overlaps and orphans of the report."""
+@attrs.frozen
+class DutySpan:
+    """The members of a broker group that ran the special services, from one change to the next (V10)."""
 
-    disorders: tuple[Disorder, ...]
-    offset_slips: tuple[OffsetSlip, ...]
-    half_views: tuple[HalfView, ...]
-    losses: tuple[LostMessages, ...]
-    dead_letters: tuple[DeadLetters, ...]
-    """Not judged."""
+    broker_name: str
+    kind: Duty
+    start_ns: int
+    end_ns: int
+    censored: bool
+    nodes: tuple[str, ...]
+    violation: bool
+
+
+@attrs.frozen
+class StaleRoute:
+    """A client used a route of a topic that no nameserver gave any more; not judged."""
+
+    topic: str
+    node: str
+    start_ns: int
+    end_ns: int
+    censored: bool
+
+
+@attrs.frozen
+class Budget:
+    """Short harm that no fault explains, added up for one group (V11)."""
+
+    group: str
+    queues: int
+    observed_ns: int
+    """How much of the run lies outside of what faults explain."""
+    overlap_ns: int
+    """Queue time with two owners that were awake, in that time."""
+    orphan_ns: int
+    """Queue time without an owner, in that time."""
+    per_hour_s: float
+    """Both, in s per queue and hour."""
+    violation: bool
 
 
 @attrs.frozen
@@ -215,45 +215,17 @@ class Duplicates:
     duplicates: int
 
 
-@attrs.frozen
-class HandOver:
-    """The cost of a change of owner; see `emulator.analysis.hand_overs`."""
+@attrs.frozen(kw_only=True)
+class Invariants:
+    """The findings of V3 to V8; V1 and V2 are the overlaps and orphans of the report."""
 
-    queue: GroupQueue
-    acquired_ns: int
-    resume_ns: int
-    pause_ns: int
-    overlap_ns: int
-    before: str
-    after: str
-    predicted: int
-    duplicates: int
-    backlog: int
-    spike_percent: int
-    drain_ns: int
-
-
-@attrs.frozen
-class Idle:
-    """Members of a group without a queue of a topic at the end of the run."""
-
-    group: str
-    topic: str
-    members: int
-    queues: int
-    idle: int
-    unavoidable: int
-
-
-@attrs.frozen
-class Skew:
-    """The fewest and the most queues of a member over all topics at the end of the run."""
-
-    group: str
-    topics: int
-    members: int
-    least: int
-    most: int
+    disorders: tuple[Disorder, ...]
+    offset_slips: tuple[OffsetSlip, ...]
+    half_views: tuple[HalfView, ...]
+    losses: tuple[LostMessages, ...]
+    dead_letters: tuple[DeadLetters, ...]
+    """Not judged."""
+    stalls: tuple[Stall, ...]
 
 
 @attrs.frozen(kw_only=True)
@@ -264,6 +236,7 @@ class Limits:
     hand_overs: tuple[HandOver, ...]
     idle: tuple[Idle, ...]
     skew: tuple[Skew, ...]
+    stale_routes: tuple[StaleRoute, ...]
 
 
 class Verdict(StrEnum):
@@ -279,21 +252,10 @@ class Verdict(StrEnum):
 EXIT_STATUS = {Verdict.VALID: 0, Verdict.INVALID: 1, Verdict.UNKNOWN: 2}
 
 
-@attrs.frozen
-class Report:
-    """The judged report of one run; all rows are in order of time."""
+@attrs.frozen(kw_only=True)
+class Findings:
+    """Everything that was found in the rows of a run; all tuples are in order of time, or of queues."""
 
-    run_id: str
-    scenario: str
-    seed: int
-    mode: str
-    digest: str
-    end_ns: int
-    round_ms: int
-    """Longest divergence that is baseline, in ms."""
-    verdict: Verdict
-    reasons: tuple[str, ...]
-    """Why the run is not valid, one sentence each; empty if it is."""
     views: tuple[Divergence, ...]
     """Consumers that allocated from different views: judged."""
     overlaps: tuple[Overlap, ...]
@@ -302,16 +264,38 @@ class Report:
     """Judged."""
     invariants: Invariants
     """Judged."""
-    limits: Limits
+    membership: tuple[Divergence, ...]
+    """Brokers and nameservers that disagreed about who lives: judged in groups with RIP-32 (V9)."""
+    duties: tuple[DutySpan, ...]
+    """Broker groups in which the special services moved: judged in groups with RIP-32 (V10)."""
+    budgets: tuple[Budget, ...]
+    """Judged."""
     beliefs: tuple[Divergence, ...]
     """Other beliefs that differed; explains, but is not judged."""
+    limits: Limits
     agreement: tuple[Agreement, ...]
     phases: tuple[RunPhase, ...]
-    duties: tuple[DutySpan, ...]
-    """Broker groups in which the special services moved; not judged."""
     holds: tuple[Hold, ...]
     faults: tuple[FaultSpan, ...]
     marks: tuple[LifeMark, ...]
+    agreed_ns: int | None
+    """First instant at which all agreed; None: they never did."""
+
+
+@attrs.frozen(kw_only=True)
+class Report(Findings):
+    """The findings about a run, and its verdict."""
+
+    run_id: str
+    scenario: str
+    seed: int
+    mode: str
+    digest: str
+    end_ns: int
+    bounds: Bounds
+    verdict: Verdict
+    reasons: tuple[str, ...]
+    """Why the run is not valid, one sentence each; empty if it is."""
     names: dict[str, str]
     """Mapping address -> node, to show client ids as names."""
 
@@ -322,5 +306,4 @@ class Report:
 
     def to_json(self) -> str:
         """The whole report as JSON; keys are the names of the attributes."""
-        content = attrs.asdict(self) | {"exit_status": self.exit_status}
-        return json.dumps(content, indent=1)
+        return json.dumps(attrs.asdict(self) | {"exit_status": self.exit_status}, indent=1)

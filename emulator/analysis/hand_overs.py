@@ -4,7 +4,8 @@ For a queue that A consumed and B acquired:
 
 * pause: from the last message of any other consumer to the first message of B. Expected with a notification: at most
   1 s to B's pass, a round trip per new queue, 500 ms to its first pull, one more round trip; without a notification up
-  to 20 s more; with ordered consumption after a crash 40 to 60 s.
+  to 20 s more; with ordered consumption after a crash 40 to 60 s. If B consumed nothing before the run ended or the
+  queue changed hands again, the pause is censored: it lasted at least that long.
 * overlap: how long other consumers continued after that; 0 if they did not.
 * duplicates: messages consumed again from B's acquisition to the next one. Predicted at the hand-over: messages
   consumed at or above the offset at which B starts.
@@ -13,54 +14,46 @@ For a queue that A consumed and B acquired:
 * drain: from the resumption until B has consumed all stored messages.
 """
 
+from bisect import bisect_left, insort
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import attrs
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
-from emulator.analysis.ownership import QUEUE
-from emulator.analysis.sweep import Instants, sweep
+from emulator.analysis.messages import Identity, Messages
+from emulator.analysis.presence import Presence
+from emulator.analysis.rows import MessageRow, OwnershipRow, Watcher
+from emulator.state.owners import GroupQueue
+from emulator.trace.schema import MESSAGES, OWNERSHIP, Table
 from nodes.beliefs import MessageEvent, OwnershipEvent
 
 _SECOND = 1_000_000_000
 _STEADY_NS = 10 * _SECOND
 _PEAK_NS = 5 * _SECOND
-_RESULT = (
-    "acquired_ns BIGINT, resume_ns BIGINT, pause_ns BIGINT, overlap_ns BIGINT, before STRING, after STRING, "
-    "predicted BIGINT, duplicates BIGINT, backlog BIGINT, spike_percent BIGINT, drain_ns BIGINT"
-)
 
 
-def hand_overs(ownership: DataFrame, messages: DataFrame) -> DataFrame:
-    """Each change of owner after which the new owner consumed a message.
+@attrs.frozen
+class HandOver:
+    """The cost of a change of owner."""
 
-    Returns:
-        run, group, topic, broker_name, queue_id, acquired_ns, resume_ns, pause_ns, overlap_ns, before, after (nodes),
-        predicted, duplicates, backlog (messages), spike_percent (100: the rate before the pause; 0: no rate before),
-        drain_ns (-1: not drained within this ownership).
-    """
-    columns = [*QUEUE, "t_ns", "seq", "event", "node", "offset"]
-    acquired = ownership.where(F.col("event") == OwnershipEvent.ACQUIRED.value).select(*columns)
-    queues = F.broadcast(acquired.select(*QUEUE).distinct())
-    stored = messages.where(F.col("event") == MessageEvent.STORED.value).drop("group")
-    stored = stored.join(queues, ["run", "topic", "broker_name", "queue_id"]).select(*columns)
-    consumed = messages.where(F.col("event") == MessageEvent.CONSUMED.value).select(*columns)
-    rows = acquired.union(stored).union(consumed)
-    return sweep(rows, QUEUE, ["event", "node", "offset"], _RESULT, hand_overs_of_queue)
-
-
-def duplicates(messages: DataFrame) -> DataFrame:
-    """Repeated consumptions per queue.
-
-    Returns:
-        run, group, topic, broker_name, queue_id, duplicates; only queues with duplicates.
-    """
-    consumed = messages.where(F.col("event") == MessageEvent.CONSUMED.value)
-    counted = consumed.groupBy(*QUEUE, "offset").agg(F.count("*").alias("times"))
-    return counted.where("times > 1").groupBy(*QUEUE).agg(F.sum(F.col("times") - 1).alias("duplicates"))
+    queue: GroupQueue
+    acquired_ns: int
+    resume_ns: int
+    """First message of the new owner; where the pause is censored, the end of what was seen."""
+    pause_ns: int
+    censored: bool
+    """Whether the new owner had consumed nothing yet."""
+    overlap_ns: int
+    before: str
+    after: str
+    predicted: int
+    duplicates: int
+    backlog: int
+    spike_percent: int
+    """100: the rate before the pause; 0: there was none."""
+    drain_ns: int
+    """-1: not drained within this ownership."""
 
 
 @attrs.define
@@ -82,24 +75,34 @@ class _OpenHandOver:
     drain_ns: int = -1
     per_second: Counter[int] = attrs.Factory(Counter)
 
-    def result(self) -> tuple[Any, ...]:
-        spike = (
-            100 * max(self.per_second.values(), default=0) * _STEADY_NS // _SECOND // self.steady if self.steady else 0
-        )
-        overlap_ns = max(0, self.last_ns - self.resume_ns)
-        return (
-            *(self.acquired_ns, self.resume_ns, self.pause_ns, overlap_ns, self.before, self.after),
-            *(self.predicted, self.duplicates, self.backlog, spike, self.drain_ns),
+    def found(self, queue: GroupQueue, end_ns: int) -> HandOver:
+        """The hand-over as seen until the queue changed hands again, or the run ended."""
+        censored = self.resume_ns < 0
+        resume_ns = end_ns if censored else self.resume_ns
+        peak = max(self.per_second.values(), default=0)
+        return HandOver(
+            queue,
+            self.acquired_ns,
+            resume_ns,
+            max(0, end_ns - self.last_ns) if censored else self.pause_ns,
+            censored,
+            0 if censored else max(0, self.last_ns - self.resume_ns),
+            self.before,
+            self.after,
+            self.predicted,
+            self.duplicates,
+            self.backlog,
+            100 * peak * _STEADY_NS // _SECOND // self.steady if self.steady else 0,
+            self.drain_ns,
         )
 
 
 @attrs.define
-class _QueueState:
+class _Queue:
     """The state of a queue so far."""
 
-    stored: int = 0
-    """The next offset."""
-    seen: Counter[int] = attrs.Factory(Counter)
+    offsets: list[int] = attrs.Factory(list)
+    """Offsets of the messages that were consumed, ascending, each message once."""
     recent: deque[int] = attrs.Factory(deque)
     last_ns: int = -1
     last_node: str = ""
@@ -111,45 +114,70 @@ class _QueueState:
             return
         while self.recent and self.recent[0] <= self.last_ns - _STEADY_NS:
             self.recent.popleft()
-        again = sum(1 for offset in self.seen if offset >= start >= 0)
+        again = len(self.offsets) - bisect_left(self.offsets, start) if start >= 0 else 0
         self.current = _OpenHandOver(t_ns, self.last_node, node, start, again, len(self.recent), self.last_ns)
 
-    def consume(self, t_ns: int, node: str, offset: int) -> None:
-        now = self.current
-        if now is not None:
-            self._follow(now, t_ns, node, offset)
-        self.seen[offset] += 1
+    def consume(self, t_ns: int, node: str, offset: int, *, times: int, end: int) -> None:
+        if self.current is not None:
+            self._follow(self.current, t_ns, node, offset, times=times, end=end)
+        if times == 1:
+            insort(self.offsets, offset)
         self.recent.append(t_ns)
         while self.recent[0] <= t_ns - _STEADY_NS:
             self.recent.popleft()
         self.last_ns, self.last_node = t_ns, node
 
-    def _follow(self, now: _OpenHandOver, t_ns: int, node: str, offset: int) -> None:
-        now.duplicates += self.seen[offset] > 0
+    def _follow(self, now: _OpenHandOver, t_ns: int, node: str, offset: int, *, times: int, end: int) -> None:
+        now.duplicates += times > 1
         if node != now.after:
             now.last_ns = t_ns
             return
         if now.resume_ns < 0:
             now.resume_ns, now.pause_ns = t_ns, t_ns - now.last_ns
-            now.backlog = max(0, self.stored - max(now.start, 0))
+            now.backlog = max(0, end - max(now.start, 0))
         if t_ns - now.resume_ns < _PEAK_NS:
             now.per_second[(t_ns - now.resume_ns) // _SECOND] += 1
-        if now.drain_ns < 0 and offset + 1 >= self.stored:
+        if now.drain_ns < 0 and offset + 1 >= end:
             now.drain_ns = t_ns - now.resume_ns
 
 
-def hand_overs_of_queue(instants: Instants) -> Iterator[tuple[Any, ...]]:
-    """The state machine of `hand_overs`: rows of event, node, offset."""
-    queue = _QueueState()
-    for t_ns, rows in instants:
-        for event, node, offset in rows:
-            if event == MessageEvent.STORED:
-                queue.stored = max(queue.stored, offset + 1)
-            elif event == MessageEvent.CONSUMED:
-                queue.consume(t_ns, node, offset)
-            else:
-                if queue.current is not None and queue.current.resume_ns >= 0:
-                    yield queue.current.result()
-                queue.acquire(t_ns, node, offset)
-    if queue.current is not None and queue.current.resume_ns >= 0:
-        yield queue.current.result()
+class HandOvers(Watcher):
+    """Follows each change of owner.
+
+    Args:
+        presence, messages: read the same rows before.
+    """
+
+    def __init__(self, presence: Presence, messages: Messages) -> None:
+        self._presence = presence
+        self._messages = messages
+        self._queues: dict[GroupQueue, _Queue] = {}
+        self.found: list[HandOver] = []
+
+    def readers(self) -> Mapping[Table, Callable[[Any], None]]:
+        """It reads acquisitions, and messages that were consumed."""
+        return {OWNERSHIP: self._own, MESSAGES: self._message}
+
+    def _own(self, row: OwnershipRow) -> None:
+        if row.event == OwnershipEvent.ACQUIRED and not self._presence.broadcasts(row.group):
+            key = GroupQueue(row.group, row.topic, row.broker_name, row.queue_id)
+            queue = self._queues.setdefault(key, _Queue())
+            if queue.current is not None:
+                self.found.append(queue.current.found(key, row.t_ns))
+            queue.acquire(row.t_ns, row.node, row.offset)
+
+    def _message(self, row: MessageRow) -> None:
+        if row.event != MessageEvent.CONSUMED or self._presence.broadcasts(row.group):
+            return
+        key = GroupQueue(row.group, row.topic, row.broker_name, row.queue_id)
+        identity: Identity = (row.offset, row.stored_ms)
+        log = self._messages.logs.get((row.topic, row.broker_name, row.queue_id))
+        queue = self._queues.setdefault(key, _Queue())
+        times = self._messages.times_consumed(key, identity)
+        queue.consume(row.t_ns, row.node, row.offset, times=times, end=0 if log is None else log.end)
+
+    def finish(self, end_ns: int) -> None:
+        """Close what is open."""
+        for key, queue in self._queues.items():
+            if queue.current is not None and queue.current.acquired_ns < end_ns:
+                self.found.append(queue.current.found(key, end_ns))

@@ -1,35 +1,14 @@
-"""The invariants of consumption and the limits of rebalancing of one run."""
+"""The invariants V1 to V11, and the sentences that say which of them a run broke."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import attrs
-from pyspark.sql import DataFrame, Row
-from pyspark.sql import functions as F
 
-from emulator.analysis.baseline import with_violation
-from emulator.analysis.findings import (
-    DeadLetters,
-    Disorder,
-    Duplicates,
-    HalfView,
-    HandOver,
-    Idle,
-    Invariants,
-    Limits,
-    LostMessages,
-    OffsetSlip,
-    Orphan,
-    Overlap,
-    Skew,
-)
-from emulator.analysis.frames import Frames
-from emulator.analysis.hand_overs import duplicates, hand_overs
-from emulator.analysis.offsets import OffsetFault, dead_letters, lost, offset_faults
-from emulator.analysis.order import order
-from emulator.analysis.ownership import QUEUE
-from emulator.analysis.shares import idle, shares, skew
-from emulator.analysis.views import ViewPart, view_parts
-from emulator.state.owners import GroupQueue
+from emulator.analysis.findings import Divergence, Findings, Orphan, Overlap
+from emulator.analysis.offsets import OffsetFault
+from emulator.analysis.services import Duty
+from emulator.analysis.views import ViewPart
 
 
 @attrs.frozen
@@ -50,97 +29,137 @@ class Judgement:
         return sum(getattr(row, "violation", True) for row in self.rows)
 
 
-def invariants(frames: Frames, agreed: DataFrame, round_ms: int) -> Invariants:
-    """Check V3 to V7 of one run; findings are in order of time, or of queues.
-
-    Args:
-        frames: of the run.
-        agreed: run, agreed_ns.
-        round_ms: longest baseline.
-    """
-    life, ownership, messages = frames.lifecycle, frames.ownership, frames.messages
-    slips = offset_faults(ownership, messages).localCheckpoint()
-    unlocked = with_violation(order(frames.beliefs, messages, life), agreed, round_ms)
-    unlocked = unlocked.withColumn("violation", F.col("violation") | F.col("disordered"))
-    halves = with_violation(view_parts(frames.beliefs, life, frames.runs), agreed, round_ms)
-    return Invariants(
-        disorders=_rows(unlocked, Disorder, "start_ns", *QUEUE, "node"),
-        offset_slips=_rows(slips, OffsetSlip, "t_ns", *QUEUE, "offset"),
-        half_views=_rows(halves, HalfView, "start_ns", "end_ns", "part", "subject"),
-        losses=_rows(lost(ownership, messages, slips), LostMessages, *QUEUE),
-        dead_letters=_rows(dead_letters(messages), DeadLetters, "group"),
-    )
-
-
-def limits(frames: Frames, held: DataFrame) -> Limits:
-    """Measure the limits of rebalancing in one run.
-
-    Args:
-        frames: of the run.
-        held: as `holds` returns it.
-    """
-    of_members = shares(held, frames.lifecycle).localCheckpoint()
-    return Limits(
-        duplicates=_rows(duplicates(frames.messages), Duplicates, *QUEUE),
-        hand_overs=_rows(hand_overs(frames.ownership, frames.messages), HandOver, "resume_ns", *QUEUE),
-        idle=_rows(idle(of_members), Idle, "group", "topic"),
-        skew=_rows(skew(of_members), Skew, "group"),
-    )
-
-
-def judgements(overlaps: tuple[Overlap, ...], orphans: tuple[Orphan, ...], broken: Invariants) -> tuple[Judgement, ...]:
-    """The judgements about V1 to V7, in order."""
+def judgements(found: Findings) -> tuple[Judgement, ...]:
+    """The judgements about V1 to V11, in order."""
+    overlaps, orphans = found.overlaps, found.orphans
     return (
-        Judgement("V1", "at most one process queue per message queue", f"two owners for {_total(overlaps)}", overlaps),
+        Judgement("V1", "at most one process queue per message queue", _of_overlaps(overlaps), overlaps),
         Judgement("V2", "every readable message queue has an owner", f"no owner for {_total(orphans)}", orphans),
-        _of_order(broken),
-        *_of_offsets(broken),
-        _of_views(broken),
-        _of_losses(broken),
+        _of_order(found),
+        *_of_offsets(found),
+        _of_views(found),
+        _of_losses(found),
+        _of_progress(found),
+        _of_membership(found.membership),
+        _of_services(found),
+        _of_budgets(found),
     )
 
 
-def _of_order(broken: Invariants) -> Judgement:
-    unlocked = sum(row.messages for row in broken.disorders)
-    title = "orderly listeners only under the broker's lock"
-    return Judgement("V3", title, f"{unlocked} messages outside", broken.disorders)
+def _of_overlaps(overlaps: Sequence[Overlap]) -> str:
+    active_s, duplicates = sum(row.active_ns for row in overlaps) / 1e9, sum(row.duplicates for row in overlaps)
+    return f"two owners for {_total(overlaps)}, {active_s:.1f} s of them awake; {duplicates} consumed again"
 
 
-def _of_offsets(broken: Invariants) -> tuple[Judgement, Judgement]:
+def _of_order(found: Findings) -> Judgement:
+    rows = found.invariants.disorders
+    unlocked = sum(row.messages for row in rows)
+    return Judgement("V3", "orderly listeners only under the broker's lock", f"{unlocked} messages outside", rows)
+
+
+def _of_offsets(found: Findings) -> tuple[Judgement, Judgement]:
+    slips = found.invariants.offset_slips
     amounts = dict.fromkeys(OffsetFault, 0)
-    for row in broken.offset_slips:
-        amounts[OffsetFault(row.what)] += abs(row.expected - row.offset)
-    regressed = tuple(row for row in broken.offset_slips if row.what == OffsetFault.REGRESSED)
-    starts = tuple(row for row in broken.offset_slips if row.what != OffsetFault.REGRESSED)
+    for row in slips:
+        amounts[row.what] += abs(row.expected - row.offset)
+    starts = tuple(row for row in slips if row.what in (OffsetFault.REPLAYS, OffsetFault.SKIPS))
+    fell = tuple(row for row in slips if row not in starts)
+    back = [f"{amounts[OffsetFault.REGRESSED]} offsets back by commits"]
+    back += [f"{amounts[what]} {words}" for what, words in _FELL.items() if amounts[what]]
     moved = f"{amounts[OffsetFault.REPLAYS]} offsets replayed, {amounts[OffsetFault.SKIPS]} skipped"
     return (
-        Judgement("V4", "committed offsets never fall", f"{amounts[OffsetFault.REGRESSED]} offsets back", regressed),
+        Judgement("V4", "the offsets of a group never fall", ", ".join(back), fell),
         Judgement("V5", "a successor pulls from the last commit", moved, starts),
     )
 
 
-def _of_views(broken: Invariants) -> Judgement:
-    times = {part: sum(row.part == part for row in broken.half_views) for part in ViewPart}
+_FELL = {
+    OffsetFault.LOADED: "because a broker loaded an old file",
+    OffsetFault.COPIED: "because a broker copied an old table",
+    OffsetFault.RESET: "by an administrator",
+}
+
+
+def _of_views(found: Findings) -> Judgement:
+    rows = found.invariants.half_views
+    times = {part: sum(row.part == part for row in rows) for part in ViewPart}
     words = f"mqAll differed {times[ViewPart.QUEUES]} times, cidAll {times[ViewPart.MEMBERS]} times"
-    return Judgement("V6", "passes of a round see equal mqAll and cidAll", words, broken.half_views)
+    return Judgement("V6", "passes of a round see equal mqAll and cidAll", words, rows)
 
 
-def _of_losses(broken: Invariants) -> Judgement:
-    lost_messages, skipped = sum(row.lost for row in broken.losses), sum(row.skipped for row in broken.losses)
-    letters = sum(row.dead_letters for row in broken.dead_letters)
-    words = f"{lost_messages} lost, {skipped} of them skipped; {letters} dead letters"
-    return Judgement("V7", "every stored offset is consumed at least once", words, broken.losses)
+def _of_losses(found: Findings) -> Judgement:
+    rows = found.invariants.losses
+    kinds = {"skipped": 0, "overwritten": 0, "unsubscribed": 0}
+    for row in rows:
+        for kind in kinds:
+            kinds[kind] += getattr(row, kind)
+    letters = sum(row.dead_letters for row in found.invariants.dead_letters)
+    parts = [f"{count} {kind}" for kind, count in kinds.items() if count]
+    of_them = f" ({', '.join(parts)})" if parts else ""
+    words = f"{sum(row.lost for row in rows)} lost{of_them}; {letters} dead letters"
+    return Judgement("V7", "every stored message is consumed at least once", words, rows)
 
 
-def _total(rows: tuple[Overlap, ...] | tuple[Orphan, ...]) -> str:
+def _of_progress(found: Findings) -> Judgement:
+    rows = found.invariants.stalls
+    left = sum(row.backlog for row in rows if row.censored)
+    words = f"stalled for {_total(rows)}; {left} messages wait at the end"
+    return Judgement("V8", "every subscribed, readable queue with a backlog advances", words, rows)
+
+
+def _of_membership(rows: tuple[Divergence, ...]) -> Judgement:
+    words = f"differed {len(rows)} times, for {_total(rows)}"
+    return Judgement("V9", "brokers of a group, and nameservers, agree on who lives", words, rows)
+
+
+def _of_services(found: Findings) -> Judgement:
+    rows = tuple(row for row in found.duties if row.kind is not Duty.ONE)
+    lasted = {kind: sum(row.end_ns - row.start_ns for row in rows if row.kind is kind) / 1e9 for kind in Duty}
+    words = f"two for {lasted[Duty.TWO]:.1f} s, nobody for {lasted[Duty.NOBODY]:.1f} s"
+    return Judgement("V10", "one member of a broker group runs the special services", words, rows)
+
+
+def _of_budgets(found: Findings) -> Judgement:
+    rows = tuple(row for row in found.budgets if row.overlap_ns or row.orphan_ns)
+    worst = max((row.per_hour_s for row in rows), default=0.0)
+    words = f"{worst:.1f} queue seconds per queue and hour without a cause"
+    return Judgement("V11", "short harm stays within its budget", words, rows)
+
+
+def _total(rows: Sequence[Any]) -> str:
     return f"{sum(row.end_ns - row.start_ns for row in rows) / 1e9:.1f} queue seconds"
 
 
-def _rows(frame: DataFrame, row_class: type[Any], *columns: str) -> tuple[Any, ...]:
-    """The rows of a frame as values of a class whose fields have the names of its columns."""
-    names = [field.name for field in row_class.__attrs_attrs__]
+def sentences(found: Findings) -> list[str]:
+    """Why a run is not valid, one sentence per broken invariant."""
+    lines = []
+    views = [row for row in found.views if row.violation]
+    if views:
+        lines.append(f"{_subjects(views, 'view')} diverged longer than any cause explains{_worst(views)}")
+    for one in judgements(found):
+        violations = [row for row in one.rows if getattr(row, "violation", True)]
+        if violations and not (one.id == "V6" and views):
+            lines.append(f"{one.id} is broken, {one.title}: {_amount(one, violations)}{_worst(violations)}")
+    return lines
 
-    def value(row: Row, name: str) -> Any:
-        return GroupQueue(row.group, row.topic, row.broker_name, row.queue_id) if name == "queue" else row[name]
 
-    return tuple(row_class(*(value(row, name) for name in names)) for row in frame.orderBy(*columns).collect())
+def _amount(one: Judgement, violations: Sequence[Overlap | Orphan | Any]) -> str:
+    if one.id in ("V1", "V2", "V8"):
+        return f"{_subjects(violations, 'queue')}, {one.words}"
+    return one.words
+
+
+def _subjects(rows: Sequence[Any], noun: str) -> str:
+    count = len(dict.fromkeys(getattr(row, "queue", None) or row.subject for row in rows))
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def _worst(rows: Sequence[Any]) -> str:
+    """Where it lasted longest beyond what explains it."""
+    timed = [row for row in rows if hasattr(row, "excess_ns")]
+    if not timed:
+        return ""
+    worst = max(timed, key=lambda row: row.excess_ns)
+    where = worst.queue.name if hasattr(worst, "queue") else worst.subject
+    explains = f"longer than {worst.because} explains" if worst.because else "without a cause"
+    return f"; worst: {where}, {worst.excess_ns / 1e9:.1f} s {explains}"

@@ -1,29 +1,32 @@
-"""Oracles V4 `regress` and V5 `start`: committed offsets that fell, and owners that started elsewhere; V7 `lost`.
+"""Oracles V4 `regress` and V5 `start`: offsets of groups that fell, and owners that started elsewhere.
 
-V4: the offsets of a group that a broker accepts for a queue never fall. V5: a
-new owner of a queue starts at the last commit; a lower start replays messages,
-a higher one skips some. A new owner queries the offset while commits are on
-their way, so a start that misses only commits of the last second is baseline,
-and so are its first commits, which follow from it. All else is a violation.
+V4: the offset that a broker holds for a group in a queue never falls: neither
+by a commit, nor because the broker loads an older file, copies an older table
+or is set back by an administrator. V5: a new owner of a queue starts at the last
+commit; a lower start replays messages, a higher one skips some.
+
+A new owner queries the offset while commits are on their way, so a start that
+misses only commits of the last second is baseline, and so are its first commits,
+which follow from it. What a broker loads may be as old as its last write to the
+disk, what it copies as old as the last copy. All else is a violation.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Any
 
 import attrs
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
-from emulator.analysis.baseline import REBALANCE_ROUND_MS
-from emulator.analysis.ownership import QUEUE
-from emulator.analysis.sweep import Instants, sweep
+from emulator.analysis.bounds import Bounds
+from emulator.analysis.presence import Presence
+from emulator.analysis.rows import MessageRow, OwnershipRow, Watcher
+from emulator.state.owners import GroupQueue
+from emulator.trace.schema import MESSAGES, OWNERSHIP, Table
 from nodes.beliefs import MessageEvent, OwnershipEvent
 
 SETTLED_MS = 1_000
 """RocketMQ's minInterval between two passes: a new owner sees all earlier commits."""
-_RESULT = "what STRING, t_ns BIGINT, who STRING, expected BIGINT, offset BIGINT, violation BOOLEAN"
-_COLUMNS = ["event", "who", "offset"]
+_MS = 1_000_000
 
 
 class OffsetFault(StrEnum):
@@ -31,26 +34,38 @@ class OffsetFault(StrEnum):
 
     REGRESSED = "regressed"
     """A commit below the one before (V4)."""
+    LOADED = "loaded"
+    """A broker began with less than it had before (V4)."""
+    COPIED = "copied"
+    """A broker copied less than it had before (V4)."""
+    RESET = "reset"
+    """An administrator set the offset back (V4); never a violation."""
     REPLAYS = "replays"
     """A start below the last commit (V5)."""
     SKIPS = "skips"
     """A start above the last commit (V5)."""
 
 
-def offset_faults(ownership: DataFrame, messages: DataFrame) -> DataFrame:
-    """Commits below the last commit, and starts that differ from it.
+_SET = {
+    MessageEvent.LOADED.value: OffsetFault.LOADED,
+    MessageEvent.COPIED.value: OffsetFault.COPIED,
+    MessageEvent.RESET.value: OffsetFault.RESET,
+}
 
-    Returns:
-        run, group, topic, broker_name, queue_id, what (`OffsetFault`), t_ns, who (node that started; address that
-        committed), expected (the last commit), offset, violation.
-    """
-    starts = ownership.where((F.col("event") == OwnershipEvent.ACQUIRED.value) & (F.col("offset") >= 0))
-    commits = messages.where(F.col("event") == MessageEvent.COMMITTED.value)
-    columns = [*QUEUE, "t_ns", "seq", "event"]
-    rows = starts.select(*columns, F.col("node").alias("who"), "offset").union(
-        commits.select(*columns, F.col("client_id").alias("who"), "offset")
-    )
-    return sweep(rows, QUEUE, _COLUMNS, _RESULT, faults_of_queue)
+
+@attrs.frozen
+class OffsetSlip:
+    """An offset that fell, or a start that differs from the last commit (V4, V5)."""
+
+    queue: GroupQueue
+    what: OffsetFault
+    t_ns: int
+    who: str
+    """Node that started or that holds the offset; address that committed."""
+    expected: int
+    """The last commit."""
+    offset: int
+    violation: bool
 
 
 @attrs.define
@@ -61,116 +76,104 @@ class _Offsets:
     """The last commit; before the first one, the first start."""
     settled: int = -1
     recent: list[tuple[int, int]] = attrs.Factory(list)
+    """Commits of the last second: instant and offset."""
     start: int = -1
     started_ns: int = -1
     healthy_start: bool = False
+    at_brokers: dict[str, list[tuple[int, int]]] = attrs.Factory(dict)
+    """Mapping node -> instants and offsets that it held, the recent ones."""
 
     def settle(self, t_ns: int) -> None:
-        while self.recent and self.recent[0][0] <= t_ns - SETTLED_MS * 1_000_000:
+        while self.recent and self.recent[0][0] <= t_ns - SETTLED_MS * _MS:
             self.settled = self.recent.pop(0)[1]
 
 
-def faults_of_queue(instants: Instants) -> Iterator[tuple[Any, ...]]:
-    """The state machine of `offset_faults`: rows of event, who, offset."""
-    known = _Offsets()
-    for t_ns, rows in instants:
-        known.settle(t_ns)
-        for event, who, offset in rows:
-            if event == OwnershipEvent.ACQUIRED:
-                yield from _start(known, t_ns, who, offset)
-            else:
-                if offset < known.last:
-                    yield (
-                        OffsetFault.REGRESSED.value,
-                        t_ns,
-                        who,
-                        known.last,
-                        offset,
-                        not _is_baseline(known, t_ns, offset),
-                    )
-                known.last = offset
-                known.recent.append((t_ns, offset))
-
-
-def _start(known: _Offsets, t_ns: int, who: str, offset: int) -> Iterator[tuple[Any, ...]]:
-    known.healthy_start = known.settled <= offset <= known.last or known.last < 0
-    if 0 <= known.last != offset:
-        what = OffsetFault.REPLAYS if offset < known.last else OffsetFault.SKIPS
-        yield what.value, t_ns, who, known.last, offset, not known.healthy_start
-    known.start, known.started_ns = offset, t_ns
-    if known.last < 0:
-        known.last = known.settled = offset
-
-
-def _is_baseline(known: _Offsets, t_ns: int, offset: int) -> bool:
-    """Whether the commit is one of a new owner whose start was baseline."""
-    young = known.started_ns >= 0 and t_ns - known.started_ns <= REBALANCE_ROUND_MS * 1_000_000
-    return young and known.healthy_start and offset >= known.start
-
-
-DEAD_LETTER_PREFIX = "%DLQ%"
-_GUEST_ADDRESS = r"^(?!127\.1\.)\d+\.\d+\.\d+\.\d+:\d+$"
-"""Addresses of guests that commit; those of emulated nodes begin with 127.1."""
-_OF_TOPIC = ["run", "topic", "broker_name", "queue_id"]
-
-
-def lost(ownership: DataFrame, messages: DataFrame, faults: DataFrame) -> DataFrame:
-    """Messages that will never be consumed.
+class Offsets(Watcher):
+    """Follows the offsets of every queue of groups that divide their queues.
 
     Args:
-        ownership: table of the trace.
-        messages: table of the trace.
-        faults: as `offset_faults` returns them.
-
-    Returns:
-        run, group, topic, broker_name, queue_id, first_offset, last_offset, lost, skipped (of these).
+        bounds: of the run.
+        presence: reads the same rows before.
     """
-    owed = (
-        ownership.where((F.col("event") == OwnershipEvent.ACQUIRED.value) & (F.col("offset") >= 0))
-        .groupBy(*QUEUE)
-        .agg(F.min("offset").alias("first"))
-    )
-    by_guests = F.max(F.when(F.col("client_id").rlike(_GUEST_ADDRESS), F.col("offset")))
-    passed = (
-        _of(messages, MessageEvent.COMMITTED)
-        .groupBy(*QUEUE)
-        .agg(F.max("offset").alias("passed"), F.coalesce(by_guests, F.lit(-1)).alias("acknowledged"))
-    )
-    stored = _of(messages, MessageEvent.STORED).select(*_OF_TOPIC, "offset").distinct()
-    consumed = _of(messages, MessageEvent.CONSUMED).select(*QUEUE, "offset").distinct()
-    missing = (
-        stored.join(F.broadcast(owed.join(passed, QUEUE)), _OF_TOPIC)
-        .where("offset >= first AND offset >= acknowledged AND offset < passed")
-        .join(consumed, [*QUEUE, "offset"], "left_anti")
-    )
-    jumps = faults.where(F.col("what") == OffsetFault.SKIPS.value).select(
-        *QUEUE, F.col("expected").alias("jumped_from"), F.col("offset").alias("jumped_to")
-    )
-    skipped = (F.col("offset") >= F.col("jumped_from")) & (F.col("offset") < F.col("jumped_to"))
-    return (
-        missing.join(F.broadcast(jumps), QUEUE, "left")
-        .groupBy(*QUEUE, "offset")
-        .agg(F.max(F.coalesce(skipped, F.lit(False)).cast("int")).alias("skipped"))
-        .groupBy(*QUEUE)
-        .agg(
-            F.min("offset").alias("first_offset"),
-            F.max("offset").alias("last_offset"),
-            F.count("*").alias("lost"),
-            F.sum("skipped").alias("skipped"),
-        )
-    )
+
+    def __init__(self, bounds: Bounds, presence: Presence) -> None:
+        self._bounds = bounds
+        self._presence = presence
+        self._queues: dict[GroupQueue, _Offsets] = {}
+        self.found: list[OffsetSlip] = []
+
+    def readers(self) -> Mapping[Table, Callable[[Any], None]]:
+        """It reads offsets, and where owners start."""
+        return {OWNERSHIP: self._own, MESSAGES: self._message}
+
+    def _own(self, row: OwnershipRow) -> None:
+        if row.event == OwnershipEvent.ACQUIRED and row.offset >= 0 and not self._presence.broadcasts(row.group):
+            known = self._known(row)
+            known.settle(row.t_ns)
+            self._start(row, known)
+
+    def _message(self, row: MessageRow) -> None:
+        if row.event == MessageEvent.COMMITTED:
+            known = self._known(row)
+            known.settle(row.t_ns)
+            self._commit(row, known)
+        elif row.event in _SET:
+            self._set(row, self._known(row), _SET[row.event])
+
+    def _known(self, row: MessageRow | OwnershipRow) -> _Offsets:
+        key = _queue(row)
+        known = self._queues.get(key)
+        if known is None:
+            known = self._queues[key] = _Offsets()
+        return known
+
+    def _commit(self, row: MessageRow, known: _Offsets) -> None:
+        if row.offset < known.last:
+            violation = not self._is_baseline(known, row)
+            self._find(row, OffsetFault.REGRESSED, row.client_id, known.last, violation=violation)
+        known.last = row.offset
+        known.recent.append((row.t_ns, row.offset))
+        self._hold(known, row)
+
+    def _set(self, row: MessageRow, known: _Offsets, what: OffsetFault) -> None:
+        """A broker's offset was set by no client: compare it with what the same broker held before."""
+        held = known.at_brokers.get(row.node, [])
+        if held and row.offset < held[-1][1]:
+            old_ms = self._bounds.copy_ms if what is OffsetFault.COPIED else self._bounds.persist_ms
+            settled = [offset for t_ns, offset in held if t_ns < row.t_ns - old_ms * _MS]
+            violation = what is not OffsetFault.RESET and bool(settled) and row.offset < settled[-1]
+            self._find(row, what, row.node, held[-1][1], violation=violation)
+        if what is OffsetFault.RESET:
+            known.last = known.settled = row.offset
+            known.recent.clear()
+        self._hold(known, row)
+
+    def _hold(self, known: _Offsets, row: MessageRow) -> None:
+        held = known.at_brokers.setdefault(row.node, [])
+        held.append((row.t_ns, row.offset))
+        horizon_ns = row.t_ns - max(self._bounds.copy_ms, self._bounds.persist_ms) * _MS
+        while len(held) > 1 and held[1][0] < horizon_ns:
+            held.pop(0)
+
+    def _start(self, row: OwnershipRow, known: _Offsets) -> None:
+        known.healthy_start = known.settled <= row.offset <= known.last or known.last < 0
+        if 0 <= known.last != row.offset:
+            what = OffsetFault.REPLAYS if row.offset < known.last else OffsetFault.SKIPS
+            self._find(row, what, row.node, known.last, violation=not known.healthy_start)
+        known.start, known.started_ns = row.offset, row.t_ns
+        if known.last < 0:
+            known.last = known.settled = row.offset
+
+    def _is_baseline(self, known: _Offsets, row: MessageRow) -> bool:
+        """Whether the commit is one of a new owner whose start was baseline."""
+        young = known.started_ns >= 0 and row.t_ns - known.started_ns <= self._bounds.round_ms * _MS
+        return young and known.healthy_start and row.offset >= known.start
+
+    def _find(
+        self, row: MessageRow | OwnershipRow, what: OffsetFault, who: str, expected: int, *, violation: bool
+    ) -> None:
+        self.found.append(OffsetSlip(_queue(row), what, row.t_ns, who, expected, row.offset, violation))
 
 
-def dead_letters(messages: DataFrame) -> DataFrame:
-    """Messages that groups sent to their dead-letter topics.
-
-    Returns:
-        run, group, dead_letters.
-    """
-    letters = _of(messages, MessageEvent.STORED).where(F.col("topic").startswith(DEAD_LETTER_PREFIX))
-    group = F.substring_index("topic", DEAD_LETTER_PREFIX, -1)
-    return letters.groupBy("run", group.alias("group")).agg(F.count("*").alias("dead_letters"))
-
-
-def _of(messages: DataFrame, event: MessageEvent) -> DataFrame:
-    return messages.where(F.col("event") == event.value)
+def _queue(row: MessageRow | OwnershipRow) -> GroupQueue:
+    return GroupQueue(row.group, row.topic, row.broker_name, row.queue_id)

@@ -9,57 +9,29 @@ them within 20 s) the stretch is baseline unless it outlasts a round.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import attrs
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
-from emulator.analysis.ownership import with_ends
-from emulator.analysis.sweep import Instants, sweep
+from emulator.analysis.presence import ENDS
+from emulator.analysis.rows import BeliefRow, LifeRow, MessageRow, Process, Watcher
+from emulator.state.owners import GroupQueue
+from emulator.trace.schema import BELIEFS, LIFECYCLE, MESSAGES, Table
 from nodes.beliefs import BeliefKind, MessageEvent
 
-_LOCKS = "locks"
-_RESULT = (
-    "topic STRING, broker_name STRING, queue_id BIGINT, node STRING, start_ns BIGINT, end_ns BIGINT, "
-    "messages BIGINT, disordered BOOLEAN"
-)
-_COLUMNS = ["what", "node", "client_id", "text", "offset"]
 
+@attrs.frozen
+class FoundDisorder:
+    """A listener consumed messages of an ordered queue without the broker's lock."""
 
-def order(beliefs: DataFrame, messages: DataFrame, lifecycle: DataFrame) -> DataFrame:
-    """Stretches in which a listener consumed messages of a queue that no broker had locked for it.
-
-    Returns:
-        run, group, topic, broker_name, queue_id, node, start_ns, end_ns, messages, disordered (another client held
-        the lock meanwhile).
-    """
-    rows = beliefs.where(F.col("kind") == BeliefKind.QUEUE_LOCKS.value).withColumnRenamed("subject", "group")
-    locks = with_ends(rows, ["run", "group"], lifecycle, {"value": "null"}).select(
-        *_common(),
-        F.lit(_LOCKS).alias("what"),
-        "node",
-        F.lit("").alias("client_id"),
-        F.col("value").alias("text"),
-        _none(),
-    )
-    ordered = F.broadcast(rows.select("run", "group").distinct())
-    queue = F.concat_ws("@", "topic", "broker_name", "queue_id")
-    consumed = (
-        messages.where(F.col("event") == MessageEvent.CONSUMED.value)
-        .join(ordered, ["run", "group"])
-        .select(*_common(), F.col("event").alias("what"), "node", "client_id", queue.alias("text"), "offset")
-    )
-    return sweep(locks.union(consumed), ["run", "group"], _COLUMNS, _RESULT, unlocked_stretches)
-
-
-def _common() -> list[str]:
-    return ["run", "group", "t_ns", "seq"]
-
-
-def _none() -> Any:
-    return F.lit(-1).cast("bigint").alias("offset")
+    queue: GroupQueue
+    node: str
+    start_ns: int
+    end_ns: int
+    messages: int
+    disordered: bool
+    """Whether another client held the lock meanwhile."""
 
 
 @attrs.define
@@ -72,28 +44,56 @@ class _Stretch:
     disordered: bool = False
 
 
-def unlocked_stretches(instants: Instants) -> Iterator[tuple[Any, ...]]:
-    """The state machine of `order`: rows of what, node, client_id, text (holders, or the queue), offset."""
-    holders: dict[str, dict[str, str]] = {}
-    open_: dict[tuple[str, str], _Stretch] = {}
-    for t_ns, rows in instants:
-        for what, node, client_id, text, _ in rows:
-            if what == _LOCKS:
-                holders[node] = json.loads(text) or {}
-                continue
-            holding = [locks[text] for locks in holders.values() if text in locks]
-            if client_id in holding:
-                if (text, node) in open_:
-                    yield _result(text, node, open_.pop((text, node)))
-                continue
-            stretch = open_.setdefault((text, node), _Stretch(t_ns, t_ns))
-            stretch.end_ns = t_ns
-            stretch.messages += 1
-            stretch.disordered = stretch.disordered or bool(holding)
-    for (text, node), stretch in open_.items():
-        yield _result(text, node, stretch)
+class Order(Watcher):
+    """Follows the locks of brokers, and compares each message with them."""
 
+    def __init__(self) -> None:
+        self._locks: dict[str, dict[Process, dict[str, str]]] = {}
+        """Mapping group -> broker -> queue (`topic@brokerName@queueId`) -> client id."""
+        self._dead: dict[Process, None] = {}
+        self._open: dict[tuple[GroupQueue, str], _Stretch] = {}
+        """Also of groups for which nobody has locked a queue yet."""
+        self.found: list[FoundDisorder] = []
 
-def _result(queue: str, node: str, stretch: _Stretch) -> tuple[Any, ...]:
-    topic, broker_name, queue_id = queue.rsplit("@", 2)
-    return topic, broker_name, int(queue_id), node, *attrs.astuple(stretch)
+    def readers(self) -> Mapping[Table, Callable[[Any], None]]:
+        """It reads locks, messages that were consumed, and ends of brokers."""
+        return {BELIEFS: self._belief, MESSAGES: self._message, LIFECYCLE: self._life}
+
+    def _belief(self, row: BeliefRow) -> None:
+        process = row.node, row.incarnation
+        if row.kind != BeliefKind.QUEUE_LOCKS or process in self._dead:
+            return
+        self._locks.setdefault(row.subject, {})[process] = json.loads(row.value) or {}
+
+    def _life(self, row: LifeRow) -> None:
+        if row.event in ENDS:
+            self._dead[row.node, row.incarnation] = None
+            for locks in self._locks.values():
+                locks.pop((row.node, row.incarnation), None)
+
+    def _message(self, row: MessageRow) -> None:
+        if row.event != MessageEvent.CONSUMED:
+            return
+        queue = GroupQueue(row.group, row.topic, row.broker_name, row.queue_id)
+        holding: list[str] = []
+        if row.group in self._locks:
+            name = f"{row.topic}@{row.broker_name}@{row.queue_id}"
+            holding = [locks[name] for locks in self._locks[row.group].values() if name in locks]
+        if row.client_id in holding:
+            stretch = self._open.pop((queue, row.node), None)
+            if stretch is not None:
+                self._find(queue, row.node, stretch)
+            return
+        stretch = self._open.setdefault((queue, row.node), _Stretch(row.t_ns, row.t_ns))
+        stretch.end_ns = row.t_ns
+        stretch.messages += 1
+        stretch.disordered = stretch.disordered or bool(holding)
+
+    def _find(self, queue: GroupQueue, node: str, stretch: _Stretch) -> None:
+        self.found.append(FoundDisorder(queue, node, *attrs.astuple(stretch)))
+
+    def finish(self, end_ns: int) -> None:  # noqa: ARG002 - a stretch ends with its last message
+        """Close what is open."""
+        for (queue, node), stretch in self._open.items():
+            if queue.group in self._locks:
+                self._find(queue, node, stretch)

@@ -1,11 +1,17 @@
 """Disturbances, the time to agreement after each, and the phases between them."""
 
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
+from itertools import accumulate, pairwise
+from typing import Any
 
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F
+import attrs
 
-from nodes.beliefs import BeliefKind, LifecycleEvent, OwnershipEvent
+from emulator.analysis.queues import Span
+from emulator.analysis.rows import FaultRow, LifeRow, Watcher
+from emulator.trace.schema import FAULTS, LIFECYCLE, Table
+from nodes.beliefs import LifecycleEvent
 
 DISTURBING = (
     LifecycleEvent.STARTED,
@@ -18,107 +24,6 @@ DISTURBING = (
 )
 
 
-def disturbances(faults: DataFrame, lifecycle: DataFrame, agreed: DataFrame) -> DataFrame:
-    """Events that may disturb the agreement of views or ownership, one row per instant.
-
-    Each begin and end of a fault counts; a lifecycle event counts only after the
-    first agreement, so that start-up is left out.
-
-    Args:
-        agreed: run, agreed_ns, from `first_agreement`.
-
-    Returns:
-        run, t_ns, what (descriptions in order of seq).
-    """
-    of_faults = faults.select(
-        "run", "seq", "t_ns", F.concat_ws(" ", "kind", "subject", F.concat("event", F.lit("s"))).alias("what")
-    )
-    of_life = lifecycle_disturbances(lifecycle, agreed).select(
-        "run", "seq", "t_ns", F.concat_ws(" ", "node", "event").alias("what")
-    )
-    ordered = F.array_sort(F.collect_list(F.struct("seq", "what")))
-    return (
-        of_faults.union(of_life)
-        .groupBy("run", "t_ns")
-        .agg(ordered.alias("rows"))
-        .select("run", "t_ns", F.col("rows.what").alias("what"))
-    )
-
-
-def lifecycle_disturbances(lifecycle: DataFrame, agreed: DataFrame) -> DataFrame:
-    """Rows of `lifecycle` with an event of `DISTURBING` after the first agreement of their run."""
-    return (
-        lifecycle.where(F.col("event").isin([event.value for event in DISTURBING]))
-        .join(F.broadcast(agreed), "run")
-        .where("t_ns > agreed_ns")
-    )
-
-
-def fault_spans(faults: DataFrame, runs: DataFrame) -> DataFrame:
-    """The faults, each from its begin to its end.
-
-    Returns:
-        run, fault_id, kind, subject, start_ns, end_ns, open (it was still active at the end of the run).
-    """
-    began = F.col("event") == "begin"
-    spans = faults.groupBy("run", "fault_id").agg(
-        F.first("kind").alias("kind"),
-        F.first("subject").alias("subject"),
-        F.min(F.when(began, F.col("t_ns"))).alias("start_ns"),
-        F.max(F.when(~began, F.col("t_ns"))).alias("end_ns"),
-    )
-    ends = F.broadcast(runs.withColumnRenamed("end_ns", "run_end_ns"))
-    return (
-        spans.where("start_ns IS NOT NULL")
-        .join(ends, "run")
-        .select(
-            "run",
-            "fault_id",
-            "kind",
-            "subject",
-            "start_ns",
-            F.coalesce("end_ns", "run_end_ns").alias("end_ns"),
-            F.col("end_ns").isNull().alias("open"),
-        )
-    )
-
-
-def first_agreement(beliefs: DataFrame, ownership: DataFrame, divergent: DataFrame) -> DataFrame:
-    """The first instant at which there are views and owners, and all agree.
-
-    Args:
-        divergent: intervals of all layers; run, start_ns, end_ns, open.
-
-    Returns:
-        run, agreed_ns; no row for a run that never agreed.
-    """
-    views = beliefs.where(F.col("kind") == BeliefKind.VIEW.value).groupBy("run").agg(F.min("t_ns").alias("viewed_ns"))
-    owned = (
-        ownership.where(F.col("event") == OwnershipEvent.ACQUIRED.value)
-        .groupBy("run")
-        .agg(F.min("t_ns").alias("owned_ns"))
-    )
-    begun = views.join(owned, "run").select("run", F.greatest("viewed_ns", "owned_ns").alias("begun_ns"))
-    busy = (
-        divergent.join(F.broadcast(begun), "run")
-        .where("end_ns > begun_ns")
-        .select("run", F.greatest("start_ns", "begun_ns").alias("start_ns"), "end_ns", "open")
-    )
-    seed = begun.select(
-        "run", F.col("begun_ns").alias("start_ns"), F.col("begun_ns").alias("end_ns"), F.lit(False).alias("open")
-    )
-    by_start = Window.partitionBy("run").orderBy("start_ns", "end_ns")
-    reached = F.max(F.struct("end_ns", "open")).over(by_start)
-    return (
-        seed.union(busy)
-        .withColumn("reached", reached)
-        .withColumn("next_ns", F.lead("start_ns").over(by_start))
-        .where("(next_ns IS NULL OR next_ns > reached.end_ns) AND NOT reached.open")
-        .groupBy("run")
-        .agg(F.min("reached.end_ns").alias("agreed_ns"))
-    )
-
-
 class Layer(StrEnum):
     """The layers that must agree."""
 
@@ -126,136 +31,199 @@ class Layer(StrEnum):
     OWNERSHIP = "ownership"
 
 
-def layered(views: DataFrame, overlaps: DataFrame, orphans: DataFrame) -> DataFrame:
-    """The divergent intervals of all layers as one frame: run, layer, start_ns, end_ns, open."""
-    columns = ["run", "layer", "start_ns", "end_ns", "open"]
-    of_views = views.withColumn("layer", F.lit(Layer.VIEWS.value)).select(columns)
-    of_owners = [f.withColumn("layer", F.lit(Layer.OWNERSHIP.value)).select(columns) for f in (overlaps, orphans)]
-    return of_views.union(of_owners[0]).union(of_owners[1])
+@attrs.frozen
+class FaultSpan:
+    """A fault from its begin to its end."""
+
+    fault_id: str
+    kind: str
+    subject: str
+    start_ns: int
+    end_ns: int
+    censored: bool
+    """Whether it was still active at the end of the run."""
 
 
-def agreement(disturbances: DataFrame, divergent: DataFrame, runs: DataFrame) -> DataFrame:
-    """Time to agreement per disturbance and layer.
+@attrs.frozen
+class LifeMark:
+    """A process was started, stopped, killed, suspended or resumed after the first agreement."""
+
+    t_ns: int
+    node: str
+    event: str
+
+
+@attrs.frozen
+class Agreement:
+    """Time that a layer took to agree after a disturbance."""
+
+    layer: Layer
+    t_ns: int
+    next_ns: int
+    """Next disturbance, or the end of the run."""
+    what: tuple[str, ...]
+    took_ns: int
+    censored: bool
+    """Whether it had not agreed by then."""
+
+
+@attrs.frozen
+class RunPhase:
+    """Divergence between one disturbance and the next, integrated over subjects and queues."""
+
+    start_ns: int
+    end_ns: int
+    what: tuple[str, ...]
+    """The disturbances with which it begins; empty for the first phase."""
+    view_ns: int
+    overlap_ns: int
+    active_overlap_ns: int
+    """As `overlap_ns`, while at least two owners were awake."""
+    orphan_ns: int
+
+
+@attrs.frozen
+class Interval:
+    """A time of disagreement."""
+
+    start_ns: int
+    end_ns: int
+    censored: bool
+
+
+class Disturbances(Watcher):
+    """Collects faults, and what happened to processes."""
+
+    def __init__(self) -> None:
+        self._faults: list[FaultRow] = []
+        self._life: list[LifeRow] = []
+
+    def readers(self) -> Mapping[Table, Callable[[Any], None]]:
+        """It reads faults and processes."""
+        return {FAULTS: self._faults.append, LIFECYCLE: self._note}
+
+    def _note(self, row: LifeRow) -> None:
+        if row.event in DISTURBING:
+            self._life.append(row)
+
+    def marks(self, agreed_ns: int | None) -> tuple[LifeMark, ...]:
+        """What happened to processes after the first agreement; start-up disturbs nothing."""
+        rows = self._life if agreed_ns is not None else ()
+        return tuple(LifeMark(row.t_ns, row.node, row.event) for row in rows if row.t_ns > (agreed_ns or 0))
+
+    def instants(self, agreed_ns: int | None) -> list[tuple[int, tuple[str, ...]]]:
+        """Instants of disturbances, each with descriptions in order of seq; each begin and end of a fault counts."""
+        rows = [(row.seq, row.t_ns, f"{row.kind} {row.subject} {row.event}s") for row in self._faults]
+        if agreed_ns is not None:
+            rows += [(row.seq, row.t_ns, f"{row.node} {row.event}") for row in self._life if row.t_ns > agreed_ns]
+        found: dict[int, list[str]] = {}
+        for _, t_ns, what in sorted(rows):
+            found.setdefault(t_ns, []).append(what)
+        return [(t_ns, tuple(what)) for t_ns, what in sorted(found.items())]
+
+    def spans(self, end_ns: int) -> tuple[FaultSpan, ...]:
+        """The faults, by begin."""
+        begins = {row.fault_id: row for row in reversed(self._faults) if row.event == "begin"}
+        ends = {row.fault_id: row.t_ns for row in self._faults if row.event != "begin"}
+        spans = (
+            FaultSpan(name, row.kind, row.subject, row.t_ns, ends.get(name, end_ns), name not in ends)
+            for name, row in begins.items()
+        )
+        return tuple(sorted(spans, key=lambda span: (span.start_ns, span.end_ns, span.fault_id)))
+
+
+def first_agreement(begun_ns: int | None, divergent: Iterable[Interval]) -> int | None:
+    """The first instant at which there are views and owners, and all agree.
 
     Args:
-        disturbances: run, t_ns, what.
-        divergent: as `layered` returns it.
-        runs: run, end_ns.
+        begun_ns: first instant with a view and an owner; None: there is none.
+        divergent: intervals of all layers.
 
     Returns:
-        run, layer, t_ns, next_ns (next disturbance or end of the run), what, took_ns (up to next_ns where open), open.
+        None for a run that never agreed.
     """
-    by_time = Window.partitionBy("run").orderBy("t_ns")
-    last = F.lead("t_ns").over(by_time).isNull()
-    windows = (
-        disturbances.join(F.broadcast(runs), "run")
-        .select(
-            "run",
-            "t_ns",
-            F.coalesce(F.lead("t_ns").over(by_time), "end_ns").alias("next_ns"),
-            last.alias("last"),
-            "what",
+    if begun_ns is None:
+        return None
+    reached_ns = begun_ns
+    for interval in sorted(divergent, key=lambda one: (one.start_ns, one.end_ns)):
+        if interval.end_ns <= begun_ns:
+            continue
+        if interval.start_ns > reached_ns:
+            break
+        if interval.censored:
+            return None
+        reached_ns = max(reached_ns, interval.end_ns)
+    return reached_ns
+
+
+def agreement(
+    instants: Sequence[tuple[int, tuple[str, ...]]], divergent: Mapping[Layer, Sequence[Interval]], end_ns: int
+) -> tuple[Agreement, ...]:
+    """Time to agreement per disturbance and layer, in order of time.
+
+    Args:
+        instants: disturbances as `Disturbances.instants` returns them.
+        divergent: intervals of each layer.
+        end_ns: end of the run.
+    """
+    found = [one for layer, intervals in divergent.items() for one in _agreement_of(layer, instants, intervals, end_ns)]
+    return tuple(sorted(found, key=lambda one: (one.t_ns, one.layer)))
+
+
+def _agreement_of(
+    layer: Layer, instants: Sequence[tuple[int, tuple[str, ...]]], intervals: Sequence[Interval], end_ns: int
+) -> Iterable[Agreement]:
+    ordered = sorted(intervals, key=lambda one: one.start_ns)
+    starts = [one.start_ns for one in ordered]
+    # At each interval: the latest end so far, and whether it is that of an interval without end.
+    reached = list(accumulate(((one.end_ns, one.censored) for one in ordered), max))
+    for number, (t_ns, what) in enumerate(instants):
+        is_last = number == len(instants) - 1
+        next_ns = end_ns if is_last else instants[number + 1][0]
+        before = bisect_left(starts, next_ns)
+        rest_ns, never = reached[before - 1] if before else (t_ns, False)
+        beyond = never or (not is_last and rest_ns >= next_ns)
+        took_ns = max(0, min(rest_ns, next_ns) - t_ns)
+        yield Agreement(layer, t_ns, next_ns, what, took_ns, rest_ns > t_ns and beyond)
+
+
+class Totals:
+    """Sums of intervals in parts of the run."""
+
+    def __init__(self, spans: Iterable[Span]) -> None:
+        steps: dict[int, int] = {}
+        for start, end in spans:
+            steps[start] = steps.get(start, 0) + 1
+            steps[end] = steps.get(end, 0) - 1
+        self._instants = sorted(steps)
+        self._levels = list(accumulate(steps[t_ns] for t_ns in self._instants))
+        pieces = (
+            level * (after - at) for level, (at, after) in zip(self._levels, pairwise(self._instants), strict=False)
         )
-        .crossJoin(F.broadcast(_layers(runs)))
-    )
-    reach = F.struct("end_ns", "open")
-    # One running maximum answers all windows: at next_ns it is the latest end of the intervals that began before.
-    # `asks` sorts a question before the intervals that begin at the same instant.
-    questions = windows.select("run", "layer", F.col("next_ns").alias("at_ns"), F.lit(0).alias("asks"))
-    questions = questions.withColumn("reach", F.lit(None).cast("struct<end_ns: bigint, open: boolean>"))
-    answers = divergent.select("run", "layer", F.col("start_ns").alias("at_ns"), F.lit(1), reach.alias("reach"))
-    so_far = Window.partitionBy("run", "layer").orderBy("at_ns", "asks")
-    reached = (
-        questions.union(answers)
-        .withColumn("reached", F.max("reach").over(so_far))
-        .where("asks = 0")
-        .select("run", "layer", F.col("at_ns").alias("next_ns"), "reached")
-    )
-    # `least` would ignore the null of a layer that never diverged.
-    rest_ns = F.coalesce("reached.end_ns", "t_ns")
-    beyond = (~F.col("last") & (rest_ns >= F.col("next_ns"))) | F.coalesce("reached.open", F.lit(False))
-    return windows.join(reached, ["run", "layer", "next_ns"], "left").select(
-        "run",
-        "layer",
-        "t_ns",
-        "next_ns",
-        "what",
-        F.greatest(F.least(rest_ns, "next_ns") - F.col("t_ns"), F.lit(0)).alias("took_ns"),
-        ((rest_ns > F.col("t_ns")) & beyond).alias("open"),
-    )
+        self._sums = list(accumulate(pieces, initial=0))
 
-
-def _layers(runs: DataFrame) -> DataFrame:
-    names = F.array(*[F.lit(layer.value) for layer in Layer])
-    return runs.limit(1).select(F.explode(names).alias("layer"))
-
-
-MEASURES = ("view", "overlap", "orphan")
+    def until(self, t_ns: int) -> int:
+        """The sum of all intervals up to an instant, in ns."""
+        at = bisect_right(self._instants, t_ns) - 1
+        return self._sums[at] + self._levels[at] * (t_ns - self._instants[at]) if at >= 0 else 0
 
 
 def phases(
-    disturbances: DataFrame, views: DataFrame, overlaps: DataFrame, orphans: DataFrame, runs: DataFrame
-) -> DataFrame:
-    """Total duration of the findings of each oracle in each phase of a run.
+    instants: Sequence[tuple[int, tuple[str, ...]]], measures: Mapping[str, Iterable[Span]], end_ns: int
+) -> tuple[RunPhase, ...]:
+    """The phases of a run; a disturbance at the very end begins none.
 
     Args:
-        disturbances: run, t_ns, what; the first phase begins with the run and has an empty `what`.
-        views, overlaps, orphans: run, start_ns, end_ns.
-
-    Returns:
-        run, start_ns, end_ns, what, view_ns, overlap_ns, orphan_ns; a disturbance at the very end begins no phase.
+        instants: disturbances as `Disturbances.instants` returns them.
+        measures: mapping name of a field of `RunPhase` -> intervals to integrate.
+        end_ns: end of the run.
     """
-    nothing = F.array().cast("array<string>")
-    begins = (
-        runs.select("run", F.lit(0).cast("bigint").alias("t_ns"), nothing.alias("what"))
-        .union(disturbances.select("run", "t_ns", "what"))
-        .groupBy("run", "t_ns")
-        .agg(F.flatten(F.collect_list("what")).alias("what"))
-        .join(F.broadcast(runs), "run")
-        .where("t_ns < end_ns")
+    begins = [(t_ns, what) for t_ns, what in instants if t_ns < end_ns]
+    if end_ns > 0 and (not begins or begins[0][0] > 0):
+        begins.insert(0, (0, ()))
+    totals = {name: Totals(spans) for name, spans in measures.items()}
+    ends = [t_ns for t_ns, _ in begins[1:]] + [end_ns]
+    return tuple(
+        RunPhase(start, end, what, **{name: sums.until(end) - sums.until(start) for name, sums in totals.items()})
+        for (start, what), end in zip(begins, ends, strict=True)
     )
-    bounds = begins.select("run", "t_ns", "what", F.lit(1).alias("begins"), *_amounts()).union(
-        runs.select("run", "end_ns", nothing, F.lit(0), *_amounts())
-    )
-    by_time = Window.partitionBy("run").orderBy("t_ns")
-    levels = [F.sum(name).over(by_time).alias(name) for name in MEASURES]
-    # Each phase begins at one of the instants, so a piece between two instants lies within one phase.
-    pieces = (
-        bounds.union(_steps(views, "view"))
-        .union(_steps(overlaps, "overlap"))
-        .union(_steps(orphans, "orphan"))
-        .groupBy("run", "t_ns")
-        .agg(*[F.sum(name).alias(name) for name in ("begins", *MEASURES)], F.max("what").alias("what"))
-        .select(
-            "run",
-            "t_ns",
-            "what",
-            F.lead("t_ns").over(by_time).alias("until_ns"),
-            F.sum("begins").over(by_time).alias("phase"),
-            *levels,
-        )
-        .where("until_ns IS NOT NULL")
-    )
-    lasted = F.col("until_ns") - F.col("t_ns")
-    return (
-        pieces.groupBy("run", "phase")
-        .agg(
-            F.min("t_ns").alias("start_ns"),
-            F.max("until_ns").alias("end_ns"),
-            F.max("what").alias("what"),
-            *[F.sum(F.col(name) * lasted).alias(f"{name}_ns") for name in MEASURES],
-        )
-        .select("run", "start_ns", "end_ns", "what", *[f"{name}_ns" for name in MEASURES])
-    )
-
-
-def _steps(intervals: DataFrame, measure: str) -> DataFrame:
-    def step(at: str, by: int) -> DataFrame:
-        what = F.array().cast("array<string>")
-        return intervals.select("run", at, what, F.lit(0), *_amounts(**{measure: by}))
-
-    return step("start_ns", 1).union(step("end_ns", -1))
-
-
-def _amounts(**steps: int) -> list[Column]:
-    return [F.lit(steps.get(name, 0)).alias(name) for name in MEASURES]

@@ -290,5 +290,5 @@ def _about(row: Hold | Overlap | Orphan, who: str) -> str:
 
 
 def _when(row: Hold | Overlap | Orphan | Divergence) -> str:
-    lasted = seconds(row.end_ns - row.start_ns, open=row.open)
+    lasted = seconds(row.end_ns - row.start_ns, censored=row.censored)
     return f"{seconds(row.start_ns)} to {seconds(row.end_ns)} ({lasted})"

@@ -6,70 +6,79 @@
   topic goes to the first members, so with several topics the same members get all remainders.
 """
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from collections.abc import Iterable, Mapping
 
-from emulator.analysis.ownership import PROCESS, process_ends
-from nodes.beliefs import LifecycleEvent
+import attrs
+
+from emulator.analysis.presence import Presence
+from emulator.analysis.queues import FoundHold
 from nodes.protocol.model import RETRY_TOPIC_PREFIX
 
+Shares = Mapping[tuple[str, str], Mapping[str, int]]
+"""Group and topic -> mapping node of each live member -> number of its queues."""
 
-def shares(held: DataFrame, lifecycle: DataFrame) -> DataFrame:
-    """The number of queues of each live member in each topic of its group at the end of the run.
 
-    Args:
-        held: as `holds` returns it.
-        lifecycle: table of the trace.
+@attrs.frozen
+class Idle:
+    """Members of a group without a queue of a topic at the end of the run."""
 
-    Returns:
-        run, group, topic, node, queues (0 if a member has none).
-    """
-    kept = held.where(F.col("open") & ~F.col("topic").startswith(RETRY_TOPIC_PREFIX))
-    counts = kept.groupBy("run", "group", "topic", "node").agg(F.count("*").alias("queues"))
-    topics = held.where(~F.col("topic").startswith(RETRY_TOPIC_PREFIX)).select("run", "group", "topic").distinct()
-    members = _members(lifecycle).join(topics, ["run", "group"])
-    return members.join(counts, ["run", "group", "topic", "node"], "left").select(
-        "run", "group", "topic", "node", F.coalesce("queues", F.lit(0)).alias("queues")
+    group: str
+    topic: str
+    members: int
+    queues: int
+    idle: int
+    unavoidable: int
+    """Members beyond the number of queues."""
+
+
+@attrs.frozen
+class Skew:
+    """The fewest and the most queues of a member over all topics at the end of the run."""
+
+    group: str
+    topics: int
+    members: int
+    least: int
+    most: int
+
+
+def shares(holds: Iterable[FoundHold], presence: Presence) -> Shares:
+    """The number of queues of each live member in each topic of its group at the end of the run."""
+    found: dict[tuple[str, str], dict[str, int]] = {}
+    for hold in holds:
+        group, topic = hold.queue.group, hold.queue.topic
+        if topic.startswith(RETRY_TOPIC_PREFIX) or presence.broadcasts(group):
+            continue
+        members = found.get((group, topic))
+        if members is None:
+            members = found[group, topic] = {node: 0 for node, _ in presence.members(group, topic)}
+        node = hold.process[0]
+        if hold.end_ns < 0 and node in members:
+            members[node] += 1
+    return dict(sorted(found.items()))
+
+
+def idle(of_members: Shares) -> tuple[Idle, ...]:
+    """Idle members per topic."""
+    found = []
+    for (group, topic), members in of_members.items():
+        queues = sum(members.values())
+        without = sum(1 for count in members.values() if not count)
+        found.append(Idle(group, topic, len(members), queues, without, max(0, len(members) - queues)))
+    return tuple(one for one in found if one.members)
+
+
+def skew(of_members: Shares) -> tuple[Skew, ...]:
+    """How evenly the queues of all topics of a group are divided."""
+    totals: dict[str, dict[str, int]] = {}
+    topics: dict[str, int] = {}
+    for (group, _), members in of_members.items():
+        of_group = totals.setdefault(group, {})
+        topics[group] = topics.get(group, 0) + 1
+        for node, count in members.items():
+            of_group[node] = of_group.get(node, 0) + count
+    return tuple(
+        Skew(group, topics[group], len(counts), min(counts.values()), max(counts.values()))
+        for group, counts in totals.items()
+        if counts
     )
-
-
-def idle(of_members: DataFrame) -> DataFrame:
-    """Idle members per topic.
-
-    Args:
-        of_members: as `shares` returns it.
-
-    Returns:
-        run, group, topic, members, queues, idle, unavoidable (members beyond the number of queues).
-    """
-    totals = of_members.groupBy("run", "group", "topic").agg(
-        F.count("*").alias("members"),
-        F.sum("queues").alias("queues"),
-        F.sum(F.when(F.col("queues") == 0, 1).otherwise(0)).alias("idle"),
-    )
-    return totals.withColumn("unavoidable", F.greatest(F.lit(0), F.col("members") - F.col("queues")))
-
-
-def skew(of_members: DataFrame) -> DataFrame:
-    """How evenly the queues of all topics of a group are divided.
-
-    Returns:
-        run, group, topics, members, least, most (queues of a member over all topics).
-    """
-    totals = of_members.groupBy("run", "group", "node").agg(
-        F.sum("queues").alias("queues"), F.countDistinct("topic").alias("topics")
-    )
-    return totals.groupBy("run", "group").agg(
-        F.max("topics").alias("topics"),
-        F.count("*").alias("members"),
-        F.min("queues").alias("least"),
-        F.max("queues").alias("most"),
-    )
-
-
-def _members(lifecycle: DataFrame) -> DataFrame:
-    """Live processes of consumers at the end of the run: run, group, node."""
-    ready = lifecycle.where((F.col("role") == "consumer") & (F.col("event") == LifecycleEvent.READY.value))
-    alive = ready.join(F.broadcast(process_ends(lifecycle)), list(PROCESS), "left_anti")
-    named = alive.select("run", "node", F.explode(F.split("detail", ",")).alias("group"))
-    return named.select("run", F.trim("group").alias("group"), "node").where("group <> ''").distinct()

@@ -9,10 +9,12 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from emulator.analysis.baseline import ROUTE_POLL_MS
-from emulator.analysis.findings import Camp, Divergence, HandOver, Orphan, Overlap, Report, Verdict
+from emulator.analysis.bounds import Cause
+from emulator.analysis.findings import Divergence, Orphan, Overlap, Report, Stall, Verdict
+from emulator.analysis.hand_overs import HandOver
 from emulator.analysis.invariants import judgements
-from emulator.analysis.special_services import Duty
+from emulator.analysis.services import Duty
+from emulator.analysis.views import Camp
 from emulator.base.text import shortened
 from emulator.state.owners import GroupQueue
 
@@ -48,6 +50,8 @@ def render(report: Report) -> RenderableType:
         _views("Views that differed", report.views, report),
         _queues("Queues with two owners", report.overlaps),
         _queues("Queues without an owner", report.orphans),
+        _stalls(report),
+        _views("Brokers and nameservers that differed about who lives", report.membership, report),
         _duties(report),
         render_invariants(report),
         render_limits(report),
@@ -59,12 +63,12 @@ def render(report: Report) -> RenderableType:
     return Group(*[part for part in parts if part is not None])
 
 
-def seconds(duration_ns: int, *, open: bool = False) -> str:  # noqa: A002 - the column's name
-    """A duration or an instant for people: `61.3 s`; an open duration is `> 61.3 s`."""
+def seconds(duration_ns: int, *, censored: bool = False) -> str:
+    """A duration or an instant for people: `61.3 s`; one that had not ended is `> 61.3 s`."""
     text = f"{duration_ns / 1e9:.1f} s"
     if 0 < duration_ns < 50_000_000:
         text = f"{duration_ns / 1e6:.1f} ms"
-    return f"> {text}" if open else text
+    return f"> {text}" if censored else text
 
 
 def queue_ranges(queue_ids: Iterable[int]) -> str:
@@ -95,7 +99,7 @@ def describe_camps(camps: Sequence[Camp], names: Mapping[str, str] | None = None
         lacking = [cid for cid in all_members if cid not in cids]
         few = 0 < len(lacking) <= LACKING_MAX
         without = f" without {', '.join(_member(cid, names or {}) for cid in lacking)}" if few else ""
-        queues = f", {_count(_queue_count(value['queues']), 'queue')}" if "queues" in value else ""
+        queues = f", {_count(sum(value['queues'].values()), 'queue')}" if "queues" in value else ""
         lines.append(f"{_names(camp)}: {_count(len(cids), 'member')}{without}{queues}")
     return lines
 
@@ -116,10 +120,6 @@ def _members(value: object) -> list[str] | None:
 
 def _names(camp: Camp) -> str:
     return ", ".join(camp.nodes)
-
-
-def _queue_count(queues: dict[str, int] | list[object]) -> int:
-    return sum(queues.values()) if isinstance(queues, dict) else len(queues)
 
 
 def _headline(report: Report) -> RenderableType:
@@ -151,18 +151,19 @@ def _longest(rows: Iterable[Row], length_ns: Callable[[Row], int]) -> list[Row]:
 def _views(title: str, rows: Sequence[Divergence], report: Report, rows_max: int = ROWS_MAX) -> RenderableType | None:
     if not rows:
         return None
-    table = _table(
-        title, "about", "from", "for", "views", "who saw what for longest", "", right=("from", "for", "views")
-    )
+    columns = ("about", "from", "for", "views", "who saw what for longest", "after", "")
+    table = _table(title, *columns, right=("from", "for", "views"))
+    judged = rows is not report.beliefs
     ranked = _longest(rows, lambda row: row.end_ns - row.start_ns)
     for row in ranked[:rows_max]:
         table.add_row(
-            row.subject if row in report.views else f"{row.kind} {row.subject} ({row.role}s)",
+            row.subject if rows is report.views else f"{row.kind} {row.subject} ({row.role}s)",
             seconds(row.start_ns),
-            seconds(row.end_ns - row.start_ns, open=row.open),
+            seconds(row.end_ns - row.start_ns, censored=row.censored),
             str(row.views_max),
             "\n".join(describe_camps(row.camps, report.names)),
-            _mark(row) if row in report.views else "",
+            _after(row),
+            _mark(row) if judged else "",
         )
     return _cut(table, len(ranked) - rows_max)
 
@@ -174,8 +175,9 @@ def _queues(title: str, rows: Sequence[Overlap] | Sequence[Orphan]) -> Renderabl
     # The name of the only group is in the title instead of a column.
     group_column = ["group"] if len(groups) > 1 else []
     title = title if group_column else f"{title} (group {groups[0]})"
-    columns = [*group_column, "topic", "broker", "queues", "from", "for", "owners", ""]
-    table = _table(title, *columns, right=("from", "for"))
+    of_overlaps = ["awake", "consumed again"] if isinstance(rows[0], Overlap) else []
+    columns = [*group_column, "topic", "broker", "queues", "from", "for", *of_overlaps, "owners", "after", ""]
+    table = _table(title, *columns, right=("from", "for", *of_overlaps))
 
     # Queues of one broker with equal findings are one row.
     ranked: list[list[Overlap | Orphan]] = [list(same) for _, same in groupby(sorted(rows, key=_row_key), key=_row_key)]
@@ -188,8 +190,10 @@ def _queues(title: str, rows: Sequence[Overlap] | Sequence[Orphan]) -> Renderabl
             queue.broker_name,
             queue_ranges(one.queue.queue_id for one in same),
             seconds(row.start_ns),
-            seconds(row.end_ns - row.start_ns, open=row.open),
+            seconds(row.end_ns - row.start_ns, censored=row.censored),
+            *([seconds(row.active_ns), _again(same)] if isinstance(row, Overlap) else []),
             ", ".join(row.owners) if isinstance(row, Overlap) else "nobody",
+            _after(row),
             _mark(row),
         )
     return _cut(table, len(ranked) - ROWS_MAX)
@@ -199,16 +203,16 @@ def _duties(report: Report) -> RenderableType | None:
     """The table of special services, by broker group and time."""
     if not report.duties:
         return None
-    title = "Special services of broker groups (not judged)"
+    title = "Special services of broker groups"
     table = _table(title, "group", "from", "for", "who", right=("from", "for"))
     in_order = sorted(report.duties, key=lambda span: (span.broker_name, span.start_ns))
     for span in in_order[:DUTIES_MAX]:
         table.add_row(
             span.broker_name,
             seconds(span.start_ns),
-            seconds(span.end_ns - span.start_ns, open=span.open),
+            seconds(span.end_ns - span.start_ns, censored=span.censored),
             " and ".join(span.nodes) or "nobody",
-            style={Duty.ONE: "", Duty.TWO: "red", Duty.NOBODY: "yellow"}[Duty(span.kind)],
+            style={Duty.ONE: "", Duty.TWO: "red", Duty.NOBODY: "yellow"}[span.kind],
         )
     left_out = len(in_order) - DUTIES_MAX
     more = [Text(f"… and {left_out} more", style="dim")] if left_out > 0 else []
@@ -223,7 +227,38 @@ def _row_key(row: Overlap | Orphan) -> tuple[int, int, str, str, str, tuple[str,
     return start - end, start, queue.group, queue.topic, queue.broker_name, owners
 
 
-def _mark(row: Divergence | Overlap | Orphan) -> Text:
+def _again(same: Sequence[Overlap | Orphan]) -> str:
+    return str(sum(row.duplicates for row in same if isinstance(row, Overlap)))
+
+
+def _stalls(report: Report) -> RenderableType | None:
+    rows = report.invariants.stalls
+    if not rows:
+        return None
+    columns = ("group", "topic", "broker", "queue", "from", "for", "waiting", "after", "")
+    table = _table("Queues that stood still with a backlog", *columns, right=("from", "for", "waiting"))
+    ranked = _longest(rows, lambda row: row.end_ns - row.start_ns)
+    for row in ranked[:ROWS_MAX]:
+        table.add_row(
+            f"{row.queue.group} ({row.node})" if row.node else row.queue.group,
+            row.queue.topic,
+            row.queue.broker_name,
+            str(row.queue.queue_id),
+            seconds(row.start_ns),
+            seconds(row.end_ns - row.start_ns, censored=row.censored),
+            str(row.backlog),
+            _after(row),
+            _mark(row),
+        )
+    return _cut(table, len(ranked) - ROWS_MAX)
+
+
+def _after(row: Divergence | Overlap | Orphan | Stall) -> str:
+    """What explains an interval."""
+    return row.because or ("" if row.cause == Cause.NONE else row.cause)
+
+
+def _mark(row: Divergence | Overlap | Orphan | Stall) -> Text:
     return Text("violation", style="red") if row.violation else Text("baseline", style="dim")
 
 
@@ -238,7 +273,7 @@ def _agreement(report: Report) -> RenderableType | None:
     by_instant = [list(same) for _, same in groupby(rows, key=lambda row: row.t_ns)]
     ranked = _longest(by_instant, lambda same: max(row.took_ns for row in same))
     for same in sorted(ranked[:ROWS_MAX], key=lambda same: same[0].t_ns):
-        took = {row.layer: seconds(row.took_ns, open=row.open) for row in same}
+        took = {row.layer: seconds(row.took_ns, censored=row.censored) for row in same}
         table.add_row(
             seconds(same[0].t_ns),
             "\n".join(_without_stages(same[0].what, report)),
@@ -277,10 +312,11 @@ def _without_stages(what: Sequence[str], report: Report) -> list[str]:
 
 
 def _footnote(report: Report) -> RenderableType:
-    poll_s = ROUTE_POLL_MS // 1000
+    bounds = report.bounds
+    causes = [f"{cause} {bounds.of(cause) / 1000:g} s" for cause in Cause if cause is not Cause.NONE]
     return Text(
-        f"\nbaseline: no longer than a rebalance round ({report.round_ms / 1000:g} s), or at start-up {poll_s} s more, "
-        "until every route has been polled again: every healthy group shows that",
+        "\nbaseline: no longer than what happened before explains, by the timers of the options: "
+        f"{', '.join(causes)}; without a cause {bounds.of(Cause.NONE) / 1000:g} s",
         style="dim",
     )
 
@@ -288,7 +324,7 @@ def _footnote(report: Report) -> RenderableType:
 def render_invariants(report: Report) -> RenderableType:
     """A table of the invariants: what was found, and whether it is a violation."""
     table = _titled("Invariants of consumption", "invariant", "found", "violations", "")
-    for one in judgements(report.overlaps, report.orphans, report.invariants):
+    for one in judgements(report):
         calm = Text("baseline" if one.rows else "holds", style="dim")
         mark = Text("violation", style="red") if one.violations else calm
         found = (one.words, str(one.violations)) if one.rows else ("-", "-")
@@ -322,13 +358,14 @@ def _of_hand_overs(report: Report) -> list[_Line]:
     if not rows:
         return []
     paused = max(rows, key=lambda row: row.pause_ns)
+    waiting = sum(row.censored for row in rows)
     overlapped = max(rows, key=lambda row: row.overlap_ns)
     behind = max(rows, key=lambda row: row.backlog)
     spiked = max(rows, key=lambda row: row.spike_percent)
     drained = max(rows, key=lambda row: row.drain_ns)
     again = max(rows, key=lambda row: row.duplicates)
     lines = [
-        ("pause of a moved queue", f"{paused.pause_ns / 1e9:.2f} s", _where(paused)),
+        ("pause of a moved queue", _pause(paused, waiting, len(rows)), _where(paused)),
         ("duplicates of a hand-over", f"{again.duplicates}, predicted {again.predicted}", _where(again)),
         ("backlog when it resumes", f"{behind.backlog} messages", _where(behind)),
         ("spike of its consumption", f"{spiked.spike_percent} % of the rate before", _where(spiked)),
@@ -337,6 +374,11 @@ def _of_hand_overs(report: Report) -> list[_Line]:
     if overlapped.overlap_ns:
         lines.insert(1, ("old owner goes on", f"{overlapped.overlap_ns / 1e9:.2f} s", _where(overlapped)))
     return lines
+
+
+def _pause(longest: HandOver, waiting: int, count: int) -> str:
+    not_yet = f"; {waiting} of {count} not ended" if waiting else ""
+    return f"{seconds(longest.pause_ns, censored=longest.censored)}{not_yet}"
 
 
 def _where(row: HandOver) -> str:

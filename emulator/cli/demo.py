@@ -12,10 +12,10 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from emulator.analysis.findings import Divergence, FaultSpan, Orphan, Overlap, Report
+from emulator.analysis.findings import Divergence, Orphan, Overlap, Report
+from emulator.analysis.phases import FaultSpan
 from emulator.analysis.picture import draw
 from emulator.analysis.report import analyze
-from emulator.analysis.spark import command_session
 from emulator.analysis.tables import queue_ranges, render, seconds
 from emulator.cli.terminal import progress_bar, tables_console
 from emulator.run import run_scenario
@@ -59,8 +59,7 @@ def show(runs: Path, console: Console, bar: Bar) -> int:
     scenario = load(path)
     with bar(f"{scenario.name}: {scenario.run_for_ms // 1000} emulated seconds") as progress:
         run = run_scenario(scenario, runs=runs, progress=progress).path
-    console.print("[dim]Spark reads the trace ...[/]")
-    report = analyze(run, command_session())
+    report = analyze(run)
     picture = draw(report, run / "ownership.html")
     console.print(_render(timeline(report)))
     console.print("\n[bold]What the analysis found[/] (invalid, for the faults did their work)\n")
@@ -206,7 +205,7 @@ def _agreed_again(report: Report, fault: FaultSpan) -> str:
 def _took(report: Report, fault: FaultSpan) -> int | None:
     """Time in ns from the end of a fault until all layers agreed; None: not before the next disturbance."""
     rows = [row for row in report.agreement if row.t_ns == fault.end_ns]
-    return None if not rows or any(row.open for row in rows) else max(row.took_ns for row in rows)
+    return None if not rows or any(row.censored for row in rows) else max(row.took_ns for row in rows)
 
 
 def _fault(report: Report, fault_id: str) -> FaultSpan:

@@ -12,6 +12,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from emulator.base.text import shown_ends
 from emulator.cli.terminal import NAME, VIOLATED, complain, one_line_errors, tables_console
+from emulator.dataset.engine import Engine
 from emulator.time.mode import TimeMode
 from nodes.fields import LONG_MOST
 
@@ -159,25 +160,25 @@ def check(spec: _SpecArgument) -> None:
 
 
 @app.command()
-def analyze(run: _RunArgument, as_json: _JsonOption = False) -> None:
-    """Report from a run's trace which nodes disagreed and which queues had two owners or none, and draw a picture."""
+def analyze(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Directories of runs.", show_default=False)],
+    as_json: _JsonOption = False,
+    engine: Annotated[
+        Engine, typer.Option(help="What reads and judges the runs: this process, or the tasks of a Spark job.")
+    ] = Engine.LOCAL,
+    master: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Master of --engine spark; local[2].", show_default=False),
+    ] = None,
+) -> None:
+    """Report from the traces of runs which nodes disagreed and which queues had two owners or none.
+
+    One run: all tables, and a picture in its directory. Several runs: a line for each.
+    """
     with one_line_errors():
-        from emulator.trace.run_directory import open_run
+        from emulator.cli.analyze import analyze_runs
 
-        open_run(run)  # a directory that is no run is refused before Spark is loaded
-        from emulator.analysis.picture import draw
-        from emulator.analysis.report import analyze as analyze_run
-        from emulator.analysis.spark import command_session
-        from emulator.analysis.tables import print_report
-
-        report = analyze_run(run, command_session())
-        picture = draw(report, run / "ownership.html")
-        if as_json:
-            print(report.to_json())
-        else:
-            print_report(report, tables_console())
-            print(f"\npicture: {picture}")
-        raise typer.Exit(report.exit_status)
+        raise typer.Exit(analyze_runs(runs, engine, master, as_json=as_json))
 
 
 @app.command(context_settings={"ignore_unknown_options": True})

@@ -29,7 +29,7 @@ from nodes.fields import TIME_MOST_MS, quoted
 
 if TYPE_CHECKING:
     from emulator.analysis.findings import Report
-    from emulator.analysis.frames import TraceFrames
+    from emulator.dataset.frames import TraceFrames
 
 
 _SILENT_S = 2.0
@@ -244,21 +244,16 @@ class ClusterHandle:
         Raises:
             JavaNotFoundError: there is no Java for Spark.
         """
-        from emulator.analysis.frames import TraceFrames  # noqa: PLC0415
-        from emulator.analysis.spark import notebook_session  # noqa: PLC0415 - Spark takes seconds to import
+        from emulator.dataset.frames import TraceFrames  # noqa: PLC0415
+        from emulator.dataset.spark import notebook_session  # noqa: PLC0415 - Spark takes seconds to import
 
         return TraceFrames(flushed(self._engine), notebook_session())
 
     def report(self) -> "Report":
-        """The judged report of the run so far; a notebook shows its tables and its picture.
+        """The judged report of the run so far; a notebook shows its tables and its picture."""
+        from emulator.analysis.report import shown  # noqa: PLC0415 - a launch must not wait for the analysis
 
-        Raises:
-            JavaNotFoundError: there is no Java for Spark.
-        """
-        from emulator.analysis.report import judge  # noqa: PLC0415
-        from emulator.analysis.spark import notebook_session  # noqa: PLC0415 - as above
-
-        return judge(flushed(self._engine), notebook_session())
+        return shown(flushed(self._engine))
 
     # --- the end ----------------------------------------------------------------
 

@@ -13,7 +13,7 @@ FOR_TINY_FRAMES = {
 
 @pytest.fixture(scope="session")
 def spark():
-    from emulator.analysis.spark import spark_session
+    from emulator.dataset.spark import spark_session
 
     session = spark_session("local[2]", app_name="rmqemu-tests", settings=FOR_TINY_FRAMES)
     yield session

@@ -1,11 +1,13 @@
 """A trace such as the emulator leaves: start-up, a one-sided partition, a kill, a restart, a suspension."""
 
+from collections import Counter
+
 from analysis.trace_rows import HandMadeTrace
 
 GROUP = "orders-group"
 TOPIC = "OrderTopic"
 END_S = 600
-HEAL_S = 250
+HEAL_S = 300
 
 
 class DemoCluster:
@@ -24,7 +26,8 @@ class DemoCluster:
         for queues in (self.queues, self.retry):
             topic = queues[0][0]
             cids = sorted(members)
-            self.trace.believe(consumer, {"cids": cids, "queues": [[b, q] for _, b, q in queues]}, f"{GROUP}/{topic}")
+            counts = dict(Counter(broker for _, broker, _ in queues))
+            self.trace.believe(consumer, {"cids": cids, "queues": counts}, f"{GROUP}/{topic}")
             share = allocate(queues, cids, consumer)
             before = self.owned.get((consumer, topic), [])
             for _, broker, queue in [q for q in before if q not in share]:

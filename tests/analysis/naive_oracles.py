@@ -7,7 +7,6 @@ class NaiveRun:
     """Answers questions about one hand-made trace at any instant, by reading all its rows."""
 
     def __init__(self, trace, end_ns):
-        self.run = trace.run
         self.end_ns = end_ns
         self.beliefs = trace.rows["beliefs"]
         self.ownership = trace.rows["ownership"]
@@ -22,6 +21,10 @@ class NaiveRun:
             for row in self.life
             if before_seq is None or row[0] < before_seq
         )
+
+    def lives(self, row):
+        """Whether the process that recorded a row had not ended before."""
+        return not self.ended(row[2], row[4], row[1], row[0])
 
     def intervals(self, holds_at, level_at=lambda t: 0):
         """(start, end, highest level, open) of each maximal interval in which holds_at is true."""
@@ -52,7 +55,7 @@ class NaiveRun:
                 return len(set(self.held(kind, role, subject, t).values()))
 
             for start, end, most, is_open in self.intervals(lambda t, views=views: views(t) > 1, views):
-                found.append((self.run, kind, role, subject, start, end, most, is_open))
+                found.append((kind, role, subject, start, end, most, is_open))
         return found
 
     def camps(self, kind, role, subject, start, end):
@@ -79,6 +82,22 @@ class NaiveRun:
     def queues(self):
         return sorted({tuple(row[6:10]) for row in self.ownership})
 
+    def is_awake(self, node, incarnation, t):
+        last = "resumed"
+        for _, t_ns, who, _, number, event, *_ in self.life:
+            if t_ns <= t and (who, number) == (node, incarnation) and event in ("suspended", "resumed"):
+                last = event
+        return last == "resumed"
+
+    def awake_ns(self, queue, start, end):
+        """How long at least two owners were awake."""
+        inside = [t for t in self.instants if start <= t < end]
+        return sum(
+            until - t
+            for t, until in zip(inside, [*inside[1:], end], strict=True)
+            if sum(self.is_awake(*owner, t) for owner in self.owners(queue, t)) > 1
+        )
+
     def overlap(self):
         found = []
         for queue in self.queues():
@@ -89,7 +108,7 @@ class NaiveRun:
             for start, end, most, is_open in self.intervals(lambda t, count=count: count(t) > 1, count):
                 inside = [t for t in self.instants if start <= t < end]
                 names = sorted({node for t in inside for node, _ in self.owners(queue, t)})
-                found.append((self.run, *queue, start, end, most, names, is_open))
+                found.append((*queue, start, end, most, names, is_open, self.awake_ns(queue, start, end)))
         return found
 
     def alive(self, group, t):
@@ -111,17 +130,17 @@ class NaiveRun:
             def lonely(t, queue=queue, acquired=acquired):
                 return bool(acquired) and min(acquired) <= t and not self.owners(queue, t) and self.alive(queue[0], t)
 
-            found += [(self.run, *queue, start, end, is_open) for start, end, _, is_open in self.intervals(lonely)]
+            found += [(*queue, start, end, is_open) for start, end, _, is_open in self.intervals(lonely)]
         return found
 
     def divergent(self):
         """layer -> [(start, end, open)]."""
-        queues = [(r[5], r[6], r[9]) for r in self.overlap()] + [(r[5], r[6], r[7]) for r in self.orphan()]
-        return {"views": [(r[4], r[5], r[7]) for r in self.view()], "ownership": queues}
+        queues = [(r[4], r[5], r[8]) for r in self.overlap()] + [(r[4], r[5], r[6]) for r in self.orphan()]
+        return {"views": [(r[3], r[4], r[6]) for r in self.view()], "ownership": queues}
 
     def agreed_ns(self):
-        views = [row[1] for row in self.beliefs if row[5] == "view"]
-        owned = [row[1] for row in self.ownership if row[5] == "acquired"]
+        views = [row[1] for row in self.beliefs if row[5] == "view" and self.lives(row)]
+        owned = [row[1] for row in self.ownership if row[5] == "acquired" and self.lives(row)]
         if not views or not owned:
             return None
         begun = max(min(views), min(owned))
@@ -152,7 +171,7 @@ class NaiveRun:
                 concerned = [i for i in intervals if i[0] < until and i[1] > t]
                 end = max((i[1] for i in concerned), default=t)
                 never = any(i[2] for i in concerned) or (not is_last and end >= until and bool(concerned))
-                found.append((self.run, layer, t, until, what, min(end, until) - t, never))
+                found.append((layer, t, until, what, min(end, until) - t, never))
         return found
 
     def phases(self):
@@ -160,12 +179,12 @@ class NaiveRun:
         if not instants or instants[0][0] > 0:
             instants.insert(0, (0, []))
         measures = (
-            [(r[4], r[5]) for r in self.view()],
-            [(r[5], r[6]) for r in self.overlap()],
-            [(r[5], r[6]) for r in self.orphan()],
+            [(r[3], r[4]) for r in self.view()],
+            [(r[4], r[5]) for r in self.overlap()],
+            [(r[4], r[5]) for r in self.orphan()],
         )
         found = []
         for (start, what), (end, _) in zip(instants, [*instants[1:], (self.end_ns, [])], strict=True):
             totals = [sum(max(0, min(e, end) - max(s, start)) for s, e in m) for m in measures]
-            found.append((self.run, start, end, what, *totals))
+            found.append((start, end, what, *totals))
         return found

@@ -2,13 +2,8 @@
 
 import pytest
 
-from analysis.played_frames import frames_of_played
-from emulator.analysis.baseline import with_violation
-from emulator.analysis.offsets import lost, offset_faults
-from emulator.analysis.order import order
-from emulator.analysis.ownership import orphan, overlap
-from emulator.analysis.phases import first_agreement, layered
-from emulator.analysis.views import view, view_parts
+from analysis.played_rows import found_in_played
+from emulator.analysis.invariants import judgements
 from emulator.testing import GROUP, TOPIC, play
 from nodes.config import AllocateStrategy, BrokerConfig, ConsumerConfig
 from nodes.protocol import headers
@@ -106,52 +101,38 @@ def traces():
 
 
 @pytest.fixture(scope="module")
-def found(spark, traces):
-    """Id -> rows of the runs that violate it, all runs asked at once."""
-    frames = frames_of_played(spark, traces)
-    overlaps = overlap(frames.ownership, frames.lifecycle, frames.runs).localCheckpoint()
-    orphans = orphan(frames.ownership, frames.lifecycle, frames.runs).localCheckpoint()
-    views = view(frames.beliefs, frames.lifecycle, frames.runs).localCheckpoint()
-    divergent = layered(views, overlaps, orphans).localCheckpoint()
-    agreed = first_agreement(frames.beliefs, frames.ownership, divergent).localCheckpoint()
-    slips = offset_faults(frames.ownership, frames.messages).localCheckpoint()
-    outside = order(frames.beliefs, frames.messages, frames.lifecycle)
-    halves = view_parts(frames.beliefs, frames.lifecycle, frames.runs)
-    rows = {
-        "V1": with_violation(overlaps, agreed).where("violation"),
-        "V2": with_violation(orphans, agreed).where("violation"),
-        "V3": with_violation(outside, agreed).where("violation OR disordered"),
-        "V4": slips.where("violation AND what = 'regressed'"),
-        "V5": slips.where("violation AND what <> 'regressed'"),
-        "V6": with_violation(halves, agreed).where("violation"),
-        "V7": lost(frames.ownership, frames.messages, slips),
+def found(traces):
+    """Run -> id -> findings that violate it."""
+    judged = {run: judgements(found_in_played(trace)) for run, trace in traces.items()}
+    return {
+        run: {one.id: [row for row in one.rows if getattr(row, "violation", True)] for one in ones}
+        for run, ones in judged.items()
     }
-    return {name: frame.collect() for name, frame in rows.items()}
 
 
 @pytest.mark.parametrize("run", ["busy", "busy in order"])
 def test_members_that_come_and_go_break_nothing(found, run):
-    assert [name for name, rows in found.items() if any(row.run == run for row in rows)] == []
+    assert {name: rows for name, rows in found[run].items() if rows} == {}
 
 
 @pytest.mark.parametrize("run", ["V1", "V2", "V3", "V4", "V5", "V6", "V7"])
 def test_what_protects_an_invariant_is_missed_where_it_is_away(found, run):
-    assert run in [row.run for row in found[run]]
+    assert found[run][run]
 
 
 def test_a_late_commit_moves_the_offset_back_to_where_it_says(found):
-    (row,) = [row for row in found["V4"] if row.run == "V4"]
+    (row,) = found["V4"]["V4"]
     assert row.offset == 3
     assert 290 < row.expected < 310
 
 
 def test_a_successor_at_a_slave_replays_what_the_slave_had_not_copied(found):
-    (row,) = [row for row in found["V5"] if row.run == "V5"]
+    (row,) = found["V5"]["V5"]
     assert row.what == "replays"
     # The slave copied everything a minute after its start; since then there were five messages a second.
     assert 200 < row.expected - row.offset < 300
 
 
 def test_a_commit_beyond_what_was_consumed_loses_what_lies_between(found):
-    (row,) = [row for row in found["V7"] if row.run == "V7"]
+    (row,) = found["V7"]["V7"]
     assert (row.first_offset, row.last_offset, row.lost) == (300, 309, 10)

@@ -3,10 +3,7 @@
 import pytest
 
 import emulator
-from emulator.analysis.frames import read_frames
-from emulator.analysis.offsets import lost, offset_faults
-from emulator.analysis.ownership import orphan, overlap
-from emulator.analysis.views import view_camps
+from emulator.analysis.judge import judge_run
 from emulator.spec import loads
 from emulator.trace.run_directory import open_run, table_rows
 from emulator.trace.schema import LIFECYCLE
@@ -117,39 +114,40 @@ def run(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def frames(run, spark):
-    return read_frames(spark, [open_run(run[0])])
+def report(run):
+    return judge_run(open_run(run[0]))
 
 
-def test_a_queue_that_two_guests_pull_has_two_owners_until_one_of_them_is_gone(run, frames):
+def test_a_queue_that_two_guests_pull_has_two_owners_until_one_of_them_is_gone(run, report):
     assert run[1] == [ResponseCode.SUCCESS] * 3
-    (found,) = overlap(frames.ownership, frames.lifecycle, frames.runs).collect()
-    assert (found.topic, found.broker_name, found.queue_id) == ("orders", "broker-a", 1)
-    assert found.owners == ["guest", "guest/2"]
+    (found,) = report.overlaps
+    assert found.queue.name == "orders/broker-a/1"
+    assert found.owners == ("guest", "guest/2")
     of_mail = (("node", "==", "guest/2"), ("event", "==", "killed"))
     assert [row["t_ns"] for row in table_rows(run[0], LIFECYCLE, ("t_ns",), *of_mail)] == [found.end_ns]
 
 
-def test_no_queue_of_theirs_is_an_orphan_while_one_of_them_pulls_it(frames):
-    found = orphan(frames.ownership, frames.lifecycle, frames.runs)
-    assert found.where("group = 'billing'").collect() == []
+def test_no_queue_of_theirs_is_an_orphan_while_one_of_them_pulls_it(report):
+    owned = {hold.queue: hold.start_ns for hold in reversed(report.holds)}
+    assert [row for row in report.orphans if row.start_ns >= owned.get(row.queue, report.end_ns)] == []
 
 
-def test_who_was_told_an_old_route_or_an_old_list_differs_from_who_was_told_the_new_one(frames):
-    kinds = (BeliefKind.VIEW, BeliefKind.ROUTE)
-    found = view_camps(frames.beliefs, frames.lifecycle, frames.runs, *kinds).where("role = 'consumer'").collect()
-    routes = [row.camps for row in found if (row.kind, row.subject) == (BeliefKind.ROUTE, "orders")]
-    assert {tuple(it.nodes): "broker-b" in it.value for camps in routes for it in camps} == {
+def test_who_was_told_an_old_route_or_an_old_list_differs_from_who_was_told_the_new_one(report):
+    routes = [
+        row.camps
+        for row in report.beliefs
+        if (row.role, row.kind, row.subject) == ("consumer", BeliefKind.ROUTE, "orders")
+    ]
+    assert {it.nodes: "broker-b" in it.value for camps in routes for it in camps} == {
         ("guest",): True,
         ("c1",): False,
     }
-    (members,) = [row.camps for row in found if (row.kind, row.subject) == (BeliefKind.VIEW, "billing/orders")]
-    assert {tuple(it.nodes): it.value.count("@") for it in members} == {("guest",): 1, ("guest/2",): 2}
+    (members,) = [row.camps for row in report.views if row.subject == "billing/orders"]
+    assert {it.nodes: it.value.count("@") for it in members} == {("guest",): 1, ("guest/2",): 2}
 
 
-def test_what_a_guest_has_committed_is_not_lost_although_nobody_saw_it_consumed(frames):
-    slips = offset_faults(frames.ownership, frames.messages)
-    assert lost(frames.ownership, frames.messages, slips).where("group = 'billing'").collect() == []
+def test_what_a_guest_has_committed_is_not_lost_although_nobody_saw_it_consumed(report):
+    assert [row for row in report.invariants.losses if row.queue.group == "billing"] == []
 
 
 def test_the_verbs_that_look_show_them_like_others(run):

@@ -2,13 +2,7 @@
 
 import pytest
 
-from analysis.trace_rows import GROUP, SECOND, TOPIC, HandMadeTrace, frames_of
-from emulator.analysis.hand_overs import duplicates, hand_overs
-from emulator.analysis.offsets import dead_letters, lost, offset_faults
-from emulator.analysis.order import order
-from emulator.analysis.ownership import holds
-from emulator.analysis.shares import idle, shares, skew
-from emulator.analysis.views import view_parts
+from analysis.trace_rows import GROUP, SECOND, TOPIC, HandMadeTrace, found_in
 
 END_S = 100
 LOCK = f"{TOPIC}@broker-a@0"
@@ -68,33 +62,34 @@ def views():
 
 
 @pytest.fixture(scope="module")
-def frames(spark):
-    return frames_of(spark, [disorder(), offsets(), losses(), hand_over(), views()], END_S)
+def found():
+    traces = {"order": disorder(), "offsets": offsets(), "lost": losses(), "hand-over": hand_over(), "views": views()}
+    return {name: found_in(trace, END_S) for name, trace in traces.items()}
 
 
-@pytest.fixture(scope="module")
-def slips(frames):
-    return offset_faults(frames.ownership, frames.messages).localCheckpoint()
+def told(rows, *columns):
+    def cell(row, column):
+        value = getattr(row.queue if column == "queue_id" else row, column)
+        return value / SECOND if column.endswith("_ns") else value
+
+    return sorted(tuple(cell(row, column) for column in columns) for row in rows)
 
 
-def told(frame, run, *columns):
-    rows = frame.where(frame.run == run).collect()
-    return sorted(tuple(row[c] / SECOND if c.endswith("_ns") else row[c] for c in columns) for row in rows)
+def test_a_listener_is_outside_from_its_first_message_without_the_lock_to_its_last(found):
+    rows = found["order"].invariants.disorders
+    assert told(rows, "queue_id", "node", "start_ns", "end_ns", "messages", "disordered", "violation") == [
+        (0, "a", 32, 33, 2, True, True),
+        (0, "b", 61, 61, 1, False, False),
+    ]
 
 
-def test_a_listener_is_outside_from_its_first_message_without_the_lock_to_its_last(frames):
-    found = order(frames.beliefs, frames.messages, frames.lifecycle)
-    columns = ("topic", "queue_id", "node", "start_ns", "end_ns", "messages", "disordered")
-    assert told(found, "order", *columns) == [(TOPIC, 0, "a", 32, 33, 2, True), (TOPIC, 0, "b", 61, 61, 1, False)]
+def test_groups_whose_queues_nobody_locks_have_no_order(found):
+    assert found["hand-over"].invariants.disorders == ()
 
 
-def test_groups_whose_queues_nobody_locks_have_no_order(frames):
-    found = order(frames.beliefs, frames.messages, frames.lifecycle)
-    assert told(found, "hand-over", "node") == []
-
-
-def test_commits_that_fall_and_starts_elsewhere_are_told_with_what_was_expected(slips):
-    assert told(slips, "offsets", "queue_id", "what", "t_ns", "who", "expected", "offset", "violation") == [
+def test_commits_that_fall_and_starts_elsewhere_are_told_with_what_was_expected(found):
+    rows = found["offsets"].invariants.offset_slips
+    assert told(rows, "queue_id", "what", "t_ns", "who", "expected", "offset", "violation") == [
         (0, "regressed", 40, "late", 5, 2, True),
         (2, "replays", 20, "b", 50, 40, True),
         (2, "skips", 50, "a", 60, 70, True),
@@ -103,34 +98,40 @@ def test_commits_that_fall_and_starts_elsewhere_are_told_with_what_was_expected(
     ]
 
 
-def test_a_message_below_the_highest_commit_that_nobody_consumed_is_lost(frames, slips):
-    found = lost(frames.ownership, frames.messages, slips)
-    assert told(found, "lost", "queue_id", "first_offset", "last_offset", "lost", "skipped") == [(0, 3, 6, 2, 1)]
-    assert told(dead_letters(frames.messages), "lost", "group", "dead_letters") == [(GROUP, 2)]
+def test_a_message_below_the_highest_commit_that_nobody_consumed_is_lost(found):
+    broken = found["lost"].invariants
+    assert told(broken.losses, "queue_id", "first_offset", "last_offset", "lost", "skipped") == [(0, 3, 6, 2, 1)]
+    assert told(broken.dead_letters, "group", "dead_letters") == [(GROUP, 2)]
 
 
-def test_a_hand_over_is_measured_from_the_last_message_before_to_the_one_that_drains_the_queue(frames):
-    found = hand_overs(frames.ownership, frames.messages)
+def test_a_hand_over_is_measured_from_the_last_message_before_to_the_one_that_drains_the_queue(found):
+    limits = found["hand-over"].limits
     columns = ("acquired_ns", "resume_ns", "pause_ns", "overlap_ns", "before", "after", "predicted", "duplicates")
-    assert told(found, "hand-over", *columns) == [(8.5, 9.5, 4.5, 0, "a", "b", 1, 1)]
+    assert told(limits.hand_overs, *columns) == [(8.5, 9.5, 4.5, 0, "a", "b", 1, 1)]
     # Five messages within a second, where there were five in ten: ten times the rate.
-    assert told(found, "hand-over", "backlog", "spike_percent", "drain_ns") == [(5, 1000, 0.1)]
-    assert told(duplicates(frames.messages), "hand-over", "queue_id", "duplicates") == [(0, 1)]
+    assert told(limits.hand_overs, "backlog", "spike_percent", "drain_ns") == [(5, 1000, 0.1)]
+    assert told(limits.duplicates, "queue_id", "duplicates") == [(0, 1)]
 
 
-def test_a_view_is_split_into_members_and_queues(frames):
-    found = view_parts(frames.beliefs, frames.lifecycle, frames.runs)
-    assert told(found, "views", "part", "start_ns", "end_ns", "views_max") == [
-        ("cids", 2, 10, 2),
-        ("queues", 30, 50, 2),
+def test_a_pause_that_had_not_ended_is_at_least_as_long_as_what_was_seen_of_it():
+    trace = HandMadeTrace().life("a", "ready", GROUP).life("b", "ready", GROUP).own("a", "acquired", offset=0)
+    trace.at(1).store(0).consume("a", 0).at(10).own("a", "dropped").own("b", "acquired", offset=1)
+    trace.at(30).own("b", "dropped").own("a", "acquired", offset=1).at(32).own("c", "acquired", offset=1)
+    assert told(found_in(trace, 50).limits.hand_overs, "before", "after", "pause_ns", "censored") == [
+        ("a", "b", 29, True),
+        ("a", "c", 49, True),
     ]
 
 
-def test_idle_members_and_uneven_shares_are_counted_at_the_end(frames):
-    held = holds(frames.ownership, frames.lifecycle, frames.runs)
-    of_members = shares(held, frames.lifecycle)
-    assert told(idle(of_members), "hand-over", "topic", "members", "queues", "idle", "unavoidable") == [
+def test_a_view_is_split_into_members_and_queues(found):
+    rows = found["views"].invariants.half_views
+    assert told(rows, "part", "start_ns", "end_ns", "views_max") == [("cids", 2, 10, 2), ("queues", 30, 50, 2)]
+
+
+def test_idle_members_and_uneven_shares_are_counted_at_the_end(found):
+    limits = found["hand-over"].limits
+    assert told(limits.idle, "topic", "members", "queues", "idle", "unavoidable") == [
         (TOPIC, 3, 1, 2, 2),
         ("u", 3, 1, 2, 2),
     ]
-    assert told(skew(of_members), "hand-over", "topics", "members", "least", "most") == [(2, 3, 0, 2)]
+    assert told(limits.skew, "topics", "members", "least", "most") == [(2, 3, 0, 2)]

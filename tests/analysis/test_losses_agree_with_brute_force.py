@@ -1,12 +1,10 @@
-"""What is lost and what is consumed again, against counting by hand, on many random traces in one Spark job."""
+"""What is lost and what is consumed again, against counting by hand, on many random traces."""
 
 import random
 
 import pytest
 
-from analysis.trace_rows import GROUP, TOPIC, HandMadeTrace, frames_of
-from emulator.analysis.hand_overs import duplicates
-from emulator.analysis.offsets import lost, offset_faults
+from analysis.trace_rows import HandMadeTrace, found_in
 
 TRACES, END_S = 40, 50
 
@@ -43,7 +41,7 @@ def naive_lost(trace):
             if found:
                 skips = jumps(trace, queue)
                 skipped = sum(any(low <= offset < high for low, high in skips) for offset in found)
-                yield trace.run, GROUP, TOPIC, "broker-a", queue, found[0], found[-1], len(found), skipped
+                yield queue, found[0], found[-1], len(found), skipped
 
 
 def jumps(trace, queue):
@@ -62,31 +60,29 @@ def naive_duplicates(trace):
     for queue in (0, 1):
         consumed = [row[10] for row in rows_of(trace, "messages", "consumed", queue)]
         if len(consumed) > len(set(consumed)):
-            yield trace.run, GROUP, TOPIC, "broker-a", queue, len(consumed) - len(set(consumed))
+            yield queue, len(consumed) - len(set(consumed))
 
 
 @pytest.fixture(scope="module")
-def traces():
-    return [random_messages(seed) for seed in range(TRACES)]
+def runs():
+    traces = [random_messages(seed) for seed in range(TRACES)]
+    return [(trace, found_in(trace, END_S)) for trace in traces]
 
 
-@pytest.fixture(scope="module")
-def frames(spark, traces):
-    return frames_of(spark, traces, END_S)
-
-
-def compare(frame, expected):
-    expected = sorted(expected)
+def compare(found, expected):
     assert len(expected) > TRACES / 2, "the random traces are too tame to prove anything"
-    assert sorted(tuple(row) for row in frame.collect()) == expected
+    assert found == expected
 
 
-def test_losses_equal_brute_force(frames, traces):
-    faults = offset_faults(frames.ownership, frames.messages)
-    found = lost(frames.ownership, frames.messages, faults)
-    assert found.columns[-4:] == ["first_offset", "last_offset", "lost", "skipped"]
-    compare(found, [row for trace in traces for row in naive_lost(trace)])
+def test_losses_equal_brute_force(runs):
+    found = [
+        (row.queue.queue_id, row.first_offset, row.last_offset, row.lost, row.skipped)
+        for _, findings in runs
+        for row in findings.invariants.losses
+    ]
+    compare(found, [row for trace, _ in runs for row in naive_lost(trace)])
 
 
-def test_duplicates_equal_brute_force(frames, traces):
-    compare(duplicates(frames.messages), [row for trace in traces for row in naive_duplicates(trace)])
+def test_duplicates_equal_brute_force(runs):
+    found = [(row.queue.queue_id, row.duplicates) for _, findings in runs for row in findings.limits.duplicates]
+    compare(found, [row for trace, _ in runs for row in naive_duplicates(trace)])

@@ -1,104 +1,102 @@
-"""Each oracle against the naive version of itself, on many random traces in one Spark job."""
+"""Each oracle against the naive version of itself, on many random traces."""
 
 import pytest
 
 from analysis.naive_oracles import NaiveRun
 from analysis.random_traces import END_S, random_trace
-from analysis.trace_rows import SECOND, frames_of
-from emulator.analysis.ownership import orphan, overlap
-from emulator.analysis.phases import agreement, disturbances, first_agreement, layered, phases
-from emulator.analysis.views import view, view_camps
+from analysis.trace_rows import SECOND, found_in
 from nodes.beliefs import BeliefKind
 
-TRACES = 60
+TRACES = 120
 
 
 @pytest.fixture(scope="module")
-def traces():
-    return [random_trace(seed) for seed in range(TRACES)]
+def runs():
+    """What was found in each random trace, beside the naive version."""
+    traces = [random_trace(seed) for seed in range(TRACES)]
+    return [(found_in(trace, END_S), NaiveRun(trace, END_S * SECOND)) for trace in traces]
 
 
-@pytest.fixture(scope="module")
-def naive(traces):
-    return [NaiveRun(trace, END_S * SECOND) for trace in traces]
-
-
-@pytest.fixture(scope="module")
-def found(spark, traces):
-    """Every oracle's frame, computed once."""
-    frames = frames_of(spark, traces, END_S)
-    views = view(frames.beliefs, frames.lifecycle, frames.runs).localCheckpoint()
-    overlaps = overlap(frames.ownership, frames.lifecycle, frames.runs).localCheckpoint()
-    orphans = orphan(frames.ownership, frames.lifecycle, frames.runs).localCheckpoint()
-    divergent = layered(views, overlaps, orphans).localCheckpoint()
-    agreed = first_agreement(frames.beliefs, frames.ownership, divergent).localCheckpoint()
-    disturbed = disturbances(frames.faults, frames.lifecycle, agreed).localCheckpoint()
-    return {
-        "view": views,
-        "routes": view(frames.beliefs, frames.lifecycle, frames.runs, BeliefKind.ROUTE),
-        "camps": view_camps(frames.beliefs, frames.lifecycle, frames.runs),
-        "overlap": overlaps,
-        "orphan": orphans,
-        "agreed": agreed,
-        "disturbances": disturbed,
-        "agreement": agreement(disturbed, divergent, frames.runs),
-        "phases": phases(disturbed, views, overlaps, orphans, frames.runs),
-    }
-
-
-def rows(frame):
-    return sorted(tuple(row) for row in frame.collect())
-
-
-def compare(frame, expected):
-    expected = sorted(expected)
-    assert len(expected) > TRACES / 10, "the random traces are too tame to prove anything"
-    assert rows(frame) == expected
-
-
-def test_view_in_sql_equals_brute_force(found, naive):
-    compare(found["view"], (row for run in naive for row in run.view()))
-
-
-def test_view_of_another_kind_equals_brute_force(found, naive):
-    compare(found["routes"], (row for run in naive for row in run.view("route")))
-
-
-def test_view_in_arrow_equals_view_in_sql(found):
-    columns = found["view"].columns
-    assert rows(found["camps"].select(columns)) == rows(found["view"])
-
-
-def test_camps_equal_brute_force(found, naive):
-    by_run = {run.run: run for run in naive}
+def compare(runs, found, naive):
     seen = 0
-    for row in found["camps"].collect():
-        camps, lasted_ns = by_run[row.run].camps(row.kind, row.role, row.subject, row.start_ns, row.end_ns)
-        assert {camp.value_hash: camp.nodes for camp in row.camps} == camps
-        assert row.camps_ns == lasted_ns
-        seen += 1
+    for number, (findings, run) in enumerate(runs):
+        expected = sorted(naive(run))
+        assert sorted(found(findings)) == expected, f"random trace {number}"
+        seen += len(expected)
+    assert seen > TRACES / 10, "the random traces are too tame to prove anything"
+
+
+def divergence(row):
+    return row.kind, row.role, row.subject, row.start_ns, row.end_ns, row.views_max, row.censored
+
+
+def queue(row):
+    return row.queue.group, row.queue.topic, row.queue.broker_name, row.queue.queue_id
+
+
+def test_views_equal_brute_force(runs):
+    compare(runs, lambda found: map(divergence, found.views), lambda run: run.view())
+
+
+def test_views_of_another_kind_equal_brute_force(runs):
+    compare(
+        runs,
+        lambda found: [divergence(row) for row in found.beliefs if row.kind == BeliefKind.ROUTE],
+        lambda run: run.view("route"),
+    )
+
+
+def test_camps_equal_brute_force(runs):
+    seen = 0
+    for found, run in runs:
+        for row in found.views:
+            camps, lasted_ns = run.camps(row.kind, row.role, row.subject, row.start_ns, row.end_ns)
+            assert {camp.value_hash: list(camp.nodes) for camp in row.camps} == camps
+            assert row.camps_ns == lasted_ns
+            seen += 1
     assert seen > TRACES / 10
 
 
-def test_overlap_equals_brute_force(found, naive):
-    compare(found["overlap"], (row for run in naive for row in run.overlap()))
+def test_overlaps_equal_brute_force_also_while_owners_sleep(runs):
+    def told(row):
+        return *queue(row), row.start_ns, row.end_ns, row.owners_max, list(row.owners), row.censored, row.active_ns
+
+    compare(runs, lambda found: map(told, found.overlaps), lambda run: run.overlap())
+    assert any(row.active_ns < row.end_ns - row.start_ns for found, _ in runs for row in found.overlaps)
 
 
-def test_orphan_equals_brute_force(found, naive):
-    compare(found["orphan"], (row for run in naive for row in run.orphan()))
+def test_orphans_equal_brute_force(runs):
+    compare(
+        runs,
+        lambda found: [(*queue(row), row.start_ns, row.end_ns, row.censored) for row in found.orphans],
+        lambda run: run.orphan(),
+    )
 
 
-def test_first_agreement_equals_brute_force(found, naive):
-    compare(found["agreed"], ((run.run, run.agreed_ns()) for run in naive if run.agreed_ns() is not None))
+def test_first_agreement_equals_brute_force(runs):
+    compare(
+        runs,
+        lambda found: [] if found.agreed_ns is None else [found.agreed_ns],
+        lambda run: [] if run.agreed_ns() is None else [run.agreed_ns()],
+    )
 
 
-def test_disturbances_equal_brute_force(found, naive):
-    compare(found["disturbances"], ((run.run, t, what) for run in naive for t, what in run.disturbances()))
+def test_agreement_equals_brute_force(runs):
+    compare(
+        runs,
+        lambda found: [
+            (row.layer, row.t_ns, row.next_ns, list(row.what), row.took_ns, row.censored) for row in found.agreement
+        ],
+        lambda run: run.agreement(),
+    )
 
 
-def test_agreement_equals_brute_force(found, naive):
-    compare(found["agreement"], (row for run in naive for row in run.agreement()))
-
-
-def test_phases_equal_brute_force(found, naive):
-    compare(found["phases"], (row for run in naive for row in run.phases()))
+def test_phases_equal_brute_force(runs):
+    compare(
+        runs,
+        lambda found: [
+            (row.start_ns, row.end_ns, list(row.what), row.view_ns, row.overlap_ns, row.orphan_ns)
+            for row in found.phases
+        ],
+        lambda run: run.phases(),
+    )

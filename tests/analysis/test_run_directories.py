@@ -1,7 +1,7 @@
 """What a run directory must hold, and what is read from it."""
 
 from analysis.trace_rows import SECOND, HandMadeTrace, killed_run, write_run
-from emulator.analysis.frames import read_frames
+from emulator.dataset.frames import read_frames
 from emulator.trace.run_directory import open_run
 
 

@@ -2,12 +2,11 @@
 
 from io import StringIO
 
-import pytest
 from rich.console import Console
 
-from analysis.trace_rows import SECOND, HandMadeTrace, frames_of, write_run
-from emulator.analysis.report import _changing, analyze
-from emulator.analysis.special_services import special_services
+from analysis.trace_rows import SECOND, HandMadeTrace, found_in, write_run
+from emulator.analysis.bounds import Bounds
+from emulator.analysis.report import analyze
 from emulator.analysis.tables import render
 
 END_S = 100
@@ -34,43 +33,42 @@ def calm():
     return trace.at(1).life("bb", "started").believe("bb", True, "bb", "special_service")
 
 
-def seconds_of(frame, run):
-    rows = frame.where(frame.run == run).orderBy("start_ns").collect()
-    return [(row.kind, row.start_ns / SECOND, row.end_ns / SECOND, row.nodes, row.open) for row in rows]
+def seconds_of(spans):
+    return [(span.kind, span.start_ns / SECOND, span.end_ns / SECOND, span.nodes, span.censored) for span in spans]
 
 
-@pytest.fixture(scope="module")
-def found(spark):
-    frames = frames_of(spark, [fail_over(), calm()], END_S)
-    return special_services(frames.beliefs, frames.lifecycle, frames.runs).localCheckpoint()
-
-
-def test_a_fail_over_is_told_without_a_gap_the_death_of_a_process_included(found):
-    assert seconds_of(found, "fail-over") == [
-        ("one", 1, 20, ["ba"], False),
-        ("nobody", 20, 22, [], False),
-        ("one", 22, 61, ["ba-s1"], False),
-        ("two", 61, 64, ["ba", "ba-s1"], False),
-        ("one", 64, END_S, ["ba"], True),
+def test_a_fail_over_is_told_without_a_gap_the_death_of_a_process_included():
+    assert seconds_of(found_in(fail_over(), END_S).duties) == [
+        ("one", 1, 20, ("ba",), False),
+        ("nobody", 20, 22, (), False),
+        ("one", 22, 61, ("ba-s1",), False),
+        ("two", 61, 64, ("ba", "ba-s1"), False),
+        ("one", 64, END_S, ("ba",), True),
     ]
 
 
-def test_a_broker_that_runs_them_from_its_start_to_the_end_is_one_interval(found):
-    assert seconds_of(found, "calm") == [("one", 1, END_S, ["bb"], True)]
+def test_a_group_in_which_it_never_changed_is_left_out():
+    assert found_in(calm(), END_S).duties == ()
 
 
-def test_a_group_in_which_it_never_changed_is_left_out_of_reports(found):
-    spans = _changing(found.orderBy("start_ns", "end_ns", "subject").collect())
-    assert [span.broker_name for span in spans] == ["ba"] * 5
+def test_two_or_nobody_for_longer_than_members_need_to_agree_is_a_violation_with_rip_32_alone():
+    def violations(silent_ms, *, acting):
+        found = found_in(fail_over(), END_S, acting=acting, bounds=Bounds(broker_silent_ms=silent_ms))
+        return [span.kind for span in found.duties if span.violation]
+
+    # The bound is the time that makes a broker silent, and 7 s for the nameservers and the members of the group.
+    assert violations(0, acting=True) == []
+    assert violations(-5_500, acting=True) == ["nobody", "two"]
+    assert violations(-4_500, acting=True) == ["two"]
+    assert violations(-5_500, acting=False) == []
 
 
-@pytest.mark.slow
-def test_a_report_tells_of_groups_in_which_it_changed_alone(spark, tmp_path):
+def test_a_report_tells_of_groups_in_which_it_changed_alone(tmp_path):
     trace = fail_over()
     trace.roles["bb"] = "broker"
     trace.at(65).believe("bb", True, "bb", "special_service")
     write_run(trace, tmp_path / "r", END_S)
-    report = analyze(tmp_path / "r", spark)
+    report = analyze(tmp_path / "r")
     assert [span.broker_name for span in report.duties] == ["ba"] * 5
     shown = [line for line in text(render(report)).splitlines() if line.startswith("ba ")]
     assert [line.split("s  ")[-1].strip() for line in shown] == ["ba", "nobody", "ba-s1", "ba and ba-s1", "ba"]

@@ -4,9 +4,8 @@ import json
 from hashlib import blake2b
 from pathlib import Path
 
-import pyarrow as pa
-
-from emulator.analysis.frames import Frames, table_ddl
+from emulator.analysis.judge import RunFacts, judge_rows
+from emulator.analysis.rows import ROWS
 from emulator.trace.batches import batch_of
 from emulator.trace.run_directory import write_manifest
 from emulator.trace.schema import (
@@ -17,11 +16,11 @@ from emulator.trace.schema import (
     OWNERSHIP,
     SCHEMA_VERSION,
     TABLES,
-    ColumnType,
 )
 from emulator.trace.segments import SegmentWriter
 
 SECOND = 1_000_000_000
+SCENARIO = {"scenario": {"name": "hand-made", "run_for_ms": 600_000}, "broker": [{"name": "broker-a"}]}
 GROUP = "g"
 TOPIC = "t"
 
@@ -101,32 +100,30 @@ class HandMadeTrace:
         self.rows[LIFECYCLE.name].append((*self._next(), *self._node(node), event, detail, 0))
         return self
 
+    def subscribe(self, node, expression="*", model="CLUSTERING", group=GROUP, topic=TOPIC):
+        value = {"expression": expression, "type": "TAG", "model": model}
+        return self.believe(node, value, f"{group}/{topic}", "subscription")
+
     def fault(self, event, fault_id, kind, subject):
         self.rows[FAULTS.name].append((*self._next(), event, fault_id, kind, subject, "{}", 0, 0))
         return self
 
 
-def table_frame(spark, table, rows):
-    """A table of several runs; each row begins with the name of its run."""
-    types = [pa.string(), *(_arrow_type(column) for column in table.columns)]
-    names = ["run", *(column.name for column in table.columns)]
-    columns = zip(*rows, strict=True) if rows else [()] * len(types)
-    arrays = [pa.array(values, kind) for values, kind in zip(columns, types, strict=True)]
-    return spark.createDataFrame(pa.Table.from_arrays(arrays, names), "run STRING, " + table_ddl(table))
+class RowsOf:
+    """The rows of a hand-made trace as oracles read them."""
+
+    def __init__(self, trace):
+        self._trace = trace
+
+    def rows(self, table):
+        row_class = ROWS[table]
+        places = [table.index(column) for column in row_class._fields]
+        return [row_class(*(row[place] for place in places)) for row in self._trace.rows[table.name]]
 
 
-def _arrow_type(column):
-    return pa.int64() if column.type is ColumnType.INT else pa.string()
-
-
-def frames_of(spark, traces, end_s):
-    """Frames over hand-made traces, all of which end at `end_s`."""
-    frames = {}
-    for table in TABLES:
-        rows = [(trace.run, *row) for trace in traces for row in trace.rows[table.name]]
-        frames[table.name] = table_frame(spark, table, rows)
-    ends = [(trace.run, round(end_s * SECOND)) for trace in traces]
-    return Frames(runs=spark.createDataFrame(ends, "run STRING, end_ns BIGINT"), **frames)
+def found_in(trace, end_s, **facts):
+    """What the oracles find in a hand-made trace that ends at `end_s`."""
+    return judge_rows(RowsOf(trace), RunFacts(round(end_s * SECOND), **facts))
 
 
 def write_run(trace, directory, end_s, segment_rows=1000, **manifest):
@@ -176,5 +173,5 @@ def _head(directory):
         "schema_version": SCHEMA_VERSION,
         "seed": 1,
         "mode": "sim",
-        "scenario": {"scenario": {"name": "hand-made"}},
+        "scenario": SCENARIO,
     }

@@ -5,7 +5,7 @@ import json
 import pytest
 import typer
 
-from emulator.analysis.report import _broken_off
+from emulator.analysis.judge import broken_off
 from emulator.cli.terminal import one_line_errors
 from emulator.run import EmulatorBugError, RunInterrupted, run_scenario
 from emulator.testing import a_scenario
@@ -59,7 +59,7 @@ def test_a_node_that_crashes_is_told_in_trace_log_manifest_and_exit_status(tmp_p
     assert line["traceback"].startswith("Traceback (most recent call last):")
     assert ', in bug\n    raise ZeroDivisionError("a bug")' in line["traceback"]
     assert (run.ended, run.manifest["crashes"]) == (Ended.COMPLETE, ["broker-a: ZeroDivisionError: a bug"])
-    assert _broken_off(run) == ["broker-a: ZeroDivisionError: a bug: the emulator has a bug"]
+    assert broken_off(run) == ["broker-a: ZeroDivisionError: a bug: the emulator has a bug"]
 
 
 def test_a_crash_is_in_the_manifest_of_a_run_that_was_interrupted_afterwards_too(tmp_path):
@@ -81,7 +81,7 @@ def test_a_bug_outside_nodes_leaves_a_run_that_can_be_analysed_and_a_traceback_i
     assert log_of(path)[-1]["event"] == "the run failed"
     assert log_of(path)[-1]["traceback"].endswith("ZeroDivisionError: a bug\n")
     assert run.ended is Ended.FAILED
-    assert _broken_off(run) == [
+    assert broken_off(run) == [
         "ZeroDivisionError: a bug: the emulator has a bug",
         f"the run failed at {run.end_ns / 1e9:.1f} s",
     ]

@@ -17,7 +17,7 @@ from types import FrameType
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from emulator.analysis.java import ensure_java
+from emulator.dataset.java import ensure_java
 
 QUIET = {
     "spark.ui.enabled": "false",
@@ -76,12 +76,16 @@ def spark_session(
     return builder.getOrCreate()
 
 
-def command_session() -> SparkSession:
-    """The session of a command; Ctrl-C ends it together with its JVM."""
+def command_session(master: str | None = None) -> SparkSession:
+    """The session of a command; Ctrl-C ends it together with its JVM.
+
+    Args:
+        master: Spark's master URL; None: `local[2]`.
+    """
     signal.signal(signal.SIGINT, _give_up)
     # On the main thread Spark would install its own handler, which cancels jobs and prints errors.
     with ThreadPoolExecutor(1) as starter:
-        return starter.submit(spark_session).result()
+        return starter.submit(spark_session, master or "local[2]").result()
 
 
 def _give_up(_number: int, _frame: FrameType | None) -> None:

@@ -1,0 +1,238 @@
+"""Causes: what may make views and owners differ, and for how long it excuses that.
+
+Each disturbance opens a window for the groups that it concerns; the window's
+length is the bound of its cause. What lies outside of all windows is excess:
+nothing that happened explains it. Windows of faults and processes are external;
+a change of a broker's member list is a window, too, but an internal one, since
+lists that change again and again without any fault are the harm itself.
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from emulator.analysis.bounds import Bounds, Cause
+from emulator.analysis.presence import Presence
+from emulator.analysis.queues import Span
+from emulator.analysis.rows import BeliefRow, FaultRow, LifeRow, Watcher
+from emulator.spec.model import BROKER, CONSUMER, NAMESERVER
+from emulator.trace.schema import BELIEFS, FAULTS, LIFECYCLE, Table
+from nodes.beliefs import BeliefKind, LifecycleEvent
+
+_LINKS = ("cut", "partition", "loss", "tcp_loss", "delay", "drop", "refuse")
+_CLOCKS = ("clock_skew", "clock_drift", "clock_jump")
+_SLOW = ("slow_cpu", "slow_disk")
+_PERMISSION = "permission"
+_WORD = re.compile(r"[^\s,;|()]+")
+_MS = 1_000_000
+_NO_UNLOCK = (LifecycleEvent.KILLED, LifecycleEvent.CRASHED, LifecycleEvent.POWERED_OFF, LifecycleEvent.SUSPENDED)
+_SILENT = (LifecycleEvent.POWERED_OFF, LifecycleEvent.SUSPENDED)
+_RETURNS = (LifecycleEvent.RESUMED, LifecycleEvent.STARTED, LifecycleEvent.READY)
+
+
+@attrs.frozen
+class Window:
+    """A time in which a cause excuses differences."""
+
+    start_ns: int
+    end_ns: int
+    cause: Cause
+    what: str
+    """What happened, for people."""
+    external: bool
+
+
+@attrs.frozen
+class Judged:
+    """An interval in the light of the causes."""
+
+    cause: Cause
+    because: str
+    """The disturbance, for people; empty for none."""
+    excess_ns: int
+    """How long the interval lasted outside of all windows."""
+    violation: bool
+
+
+class Causes(Watcher):
+    """Collects the windows of each group while a run is read.
+
+    Args:
+        bounds: of the run.
+        presence: reads the same rows before.
+    """
+
+    def __init__(self, bounds: Bounds, presence: Presence) -> None:
+        self._bounds = bounds
+        self._presence = presence
+        self._windows: dict[str, list[Window]] = {}
+        """Mapping group -> windows; an empty name stands for all groups."""
+        self._roles: dict[str, str] = {}
+        self._ordered: dict[str, None] = {}
+        self._link_faults: dict[str, None] = {}
+        """Ids of the faults that hinder frames now."""
+        self._lossy: list[Span] = []
+
+    def readers(self) -> Mapping[Table, Callable[[Any], None]]:
+        """It reads processes, faults, members and locks."""
+        return {LIFECYCLE: self._life, FAULTS: self._fault, BELIEFS: self._belief}
+
+    # --- rows ---------------------------------------------------------------------------
+
+    def _belief(self, row: BeliefRow) -> None:
+        if row.kind == BeliefKind.QUEUE_LOCKS:
+            self._ordered[row.subject] = None
+        elif row.kind == BeliefKind.CONSUMER_IDS:
+            # An ordered queue is unlocked by one pass and locked by another one.
+            slow = self._link_faults or row.subject in self._ordered
+            cause = Cause.ROUND if slow else Cause.NOTIFIED
+            self._open([row.subject], row.t_ns, cause, f"{row.node} counts other members", external=False)
+
+    def _life(self, row: LifeRow) -> None:
+        self._roles[row.node] = row.role
+        event, what = LifecycleEvent(row.event), f"{row.node} {row.event}"
+        if row.role == CONSUMER:
+            self._consumer(row, event, what)
+        elif row.role == BROKER:
+            cause = Cause.RETURNED if event in _RETURNS else Cause.ROUTE
+            self._open([""], row.t_ns, cause, what)
+            if event in _SILENT:
+                self._silence([""], row.t_ns, what)
+        elif row.role == NAMESERVER:
+            self._open([""], row.t_ns, Cause.ROUTE, what)
+
+    def _consumer(self, row: LifeRow, event: LifecycleEvent, what: str) -> None:
+        groups = list(self._presence.groups_of(row.node))
+        if event in _SILENT:
+            self._open(groups, row.t_ns, Cause.SILENT, what)
+        elif event in _RETURNS:
+            self._open(groups, row.t_ns, Cause.RETURNED, what)
+        else:
+            self._open(groups, row.t_ns, Cause.ROUND if self._link_faults else Cause.NOTIFIED, what)
+        if event in _NO_UNLOCK:
+            self._open([group for group in groups if group in self._ordered], row.t_ns, Cause.ORDER_LOCK, what)
+
+    def _fault(self, row: FaultRow) -> None:
+        begins = row.event == "begin"
+        what = f"{row.kind} {row.subject} {row.event}s"
+        groups = self._groups_of(row.subject)
+        if row.kind in _LINKS or row.kind in _SLOW:
+            if begins:
+                self._link_faults[row.fault_id] = None
+                self._silence(groups, row.t_ns, what)
+            else:
+                self._link_faults.pop(row.fault_id, None)
+                self._open(groups, row.t_ns, Cause.RETURNED, what)
+        elif row.kind in _CLOCKS:
+            self._open(groups, row.t_ns, Cause.RETURNED, what)
+        elif row.kind == _PERMISSION:
+            self._open(groups, row.t_ns, Cause.ROUTE, what)
+
+    def _groups_of(self, subject: str) -> list[str]:
+        """The groups that a fault concerns: those of the consumers that it names, else all."""
+        words = _WORD.findall(subject)
+        consumers = [word for word in words if self._roles.get(word) == CONSUMER]
+        if consumers:
+            return list(dict.fromkeys(group for node in consumers for group in self._presence.groups_of(node)))
+        named = [word for word in words if word in self._roles]
+        hits_groups = not named or any(self._roles[word] in (BROKER, NAMESERVER) for word in named)
+        return [""] if hits_groups else []
+
+    def _silence(self, groups: Sequence[str], t_ns: int, what: str) -> None:
+        """Brokers expel a silent member; of a silent broker nameservers and clients learn later still."""
+        bounds = self._bounds
+        bound_ms = max(bounds.of(Cause.SILENT), bounds.broker_silence_ms) if "" in groups else bounds.of(Cause.SILENT)
+        self._open(groups, t_ns, Cause.SILENT, what, bound_ms)
+
+    def _open(
+        self,
+        groups: Iterable[str],
+        t_ns: int,
+        cause: Cause,
+        what: str,
+        bound_ms: int | None = None,
+        *,
+        external: bool = True,
+    ) -> None:
+        length_ns = (self._bounds.of(cause) if bound_ms is None else bound_ms) * _MS
+        for group in groups:
+            self._windows.setdefault(group, []).append(Window(t_ns, t_ns + length_ns, cause, what, external))
+
+    # --- questions ------------------------------------------------------------------------
+
+    def is_ordered(self, group: str) -> bool:
+        """Whether brokers have locked queues for the group."""
+        return group in self._ordered
+
+    def windows(self, group: str, agreed_ns: int | None) -> "Windows":
+        """The windows of a group, with that of its start.
+
+        Args:
+            group: the consumer group.
+            agreed_ns: first agreement of the run; None: it never agreed.
+        """
+        start = Window(0, (agreed_ns or 0) + self._bounds.of(Cause.START) * _MS, Cause.START, "", external=True)
+        of_group = self._windows.get(group, []) if group else []
+        every = sorted((start, *self._windows.get("", ()), *of_group), key=lambda window: window.start_ns)
+        return Windows(self._bounds, tuple(every))
+
+
+class Windows:
+    """The windows of one group, in order of time."""
+
+    def __init__(self, bounds: Bounds, windows: Sequence[Window]) -> None:
+        self._bounds = bounds
+        self._windows = windows
+        self._starts = [window.start_ns for window in windows]
+        self._covered = _merged((window.start_ns, window.end_ns) for window in windows)
+        self._external = _merged((window.start_ns, window.end_ns) for window in windows if window.external)
+
+    def judge(self, start_ns: int, end_ns: int, active: Sequence[Span] | None = None) -> Judged:
+        """Judge an interval.
+
+        Args:
+            start_ns: begin of the interval.
+            end_ns: its end.
+            active: the parts of it that do harm; None: all of it.
+        """
+        spans = [(start_ns, end_ns)] if active is None else active
+        excess_ns = sum(_uncovered(span, self._covered) for span in spans)
+        window = self._explains(start_ns)
+        if window is None:
+            return Judged(Cause.NONE, "", excess_ns, excess_ns > self._bounds.of(Cause.NONE) * _MS)
+        return Judged(window.cause, window.what, excess_ns, excess_ns > 0)
+
+    def unexplained_ns(self, spans: Iterable[Span]) -> int:
+        """How much of some intervals lies outside of all external windows."""
+        return sum(_uncovered(span, self._external) for span in spans)
+
+    def _explains(self, start_ns: int) -> Window | None:
+        """The window that reaches furthest from an instant."""
+        before = self._windows[: bisect_right(self._starts, start_ns)]
+        open_then = [window for window in before if window.end_ns > start_ns]
+        return max(open_then, key=lambda window: (window.end_ns, window.start_ns), default=None)
+
+
+def _merged(spans: Iterable[Span]) -> list[Span]:
+    merged: list[Span] = []
+    for start, end in sorted(spans):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = merged[-1][0], max(end, merged[-1][1])
+        else:
+            merged.append((start, end))
+    return merged
+
+
+def _uncovered(span: Span, covers: Sequence[Span]) -> int:
+    """How much of a span lies outside of some spans that are sorted and apart."""
+    start, end = span
+    left = end - start
+    for number in range(max(0, bisect_right(covers, (start, start)) - 1), len(covers)):
+        cover_start, cover_end = covers[number]
+        if cover_start >= end:
+            break
+        left -= max(0, min(end, cover_end) - max(start, cover_start))
+    return left

@@ -1,0 +1,363 @@
+"""The judge: reads the rows of one run once, and says which invariants of RocketMQ held."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from itertools import groupby
+from typing import Any, TypeVar
+
+import attrs
+
+from emulator.analysis.bounds import Bounds, bounds_of
+from emulator.analysis.causes import Causes, Windows
+from emulator.analysis.findings import (
+    Budget,
+    DeadLetters,
+    Disorder,
+    Divergence,
+    Duplicates,
+    DutySpan,
+    Findings,
+    HalfView,
+    Hold,
+    Invariants,
+    Limits,
+    LostMessages,
+    Orphan,
+    Overlap,
+    Report,
+    StaleRoute,
+    Stall,
+    Verdict,
+)
+from emulator.analysis.hand_overs import HandOvers
+from emulator.analysis.invariants import sentences
+from emulator.analysis.messages import Loss, LossReason, Messages
+from emulator.analysis.offsets import Offsets
+from emulator.analysis.order import FoundDisorder, Order
+from emulator.analysis.phases import Disturbances, Interval, Layer, agreement, first_agreement, phases
+from emulator.analysis.presence import Presence
+from emulator.analysis.progress import FoundStall, Progress
+from emulator.analysis.queues import FoundOrphan, FoundOverlap, QueueSweep
+from emulator.analysis.rows import StoredRows, TraceRows, watch
+from emulator.analysis.services import Duty, FoundDuty, Services
+from emulator.analysis.shares import idle, shares, skew
+from emulator.analysis.staleness import Staleness
+from emulator.analysis.views import FoundDivergence, Views
+from emulator.spec import Scenario, from_dict
+from emulator.state.owners import GroupQueue
+from emulator.trace.run_directory import RunDirectory
+from emulator.trace.schema import BELIEFS, OWNERSHIP
+from nodes.beliefs import BeliefKind
+
+MEMBERSHIP = (BeliefKind.LIVE_BROKERS, BeliefKind.MIN_BROKER, BeliefKind.MEMBER_GROUP, BeliefKind.MASTER_ADDR)
+"""Kinds about which the members of a broker group, or the nameservers, agree."""
+SHOWN = (BeliefKind.CONSUMER_IDS, BeliefKind.ROUTE, BeliefKind.SUBSCRIPTION)
+"""Further kinds about which healthy nodes agree; the other kinds differ between healthy nodes."""
+_NS_PER_S = 1_000_000_000
+_HOUR_NS = 3_600 * _NS_PER_S
+_MS = 1_000_000
+_OBSERVED_LEAST_NS = 60 * _NS_PER_S
+"""Less than a minute without faults says nothing about harm that returns."""
+Found = TypeVar("Found")
+
+
+@attrs.frozen
+class RunFacts:
+    """What oracles have to know of a run besides its rows."""
+
+    end_ns: int
+    bounds: Bounds = Bounds()
+    broker_names: Mapping[str, str] = attrs.Factory(dict)
+    """Mapping node of a broker -> brokerName; the brokerName of a node that is missing is its name."""
+    acting: bool = False
+    """Whether slaves act as masters (RIP-32), so that brokers follow who lives."""
+    consume_ms: Mapping[str, int] = attrs.Factory(dict)
+    """Mapping group -> time of its listener for one message."""
+
+
+def facts_of(scenario: Scenario, end_ns: int) -> RunFacts:
+    """The facts of a run of a scenario."""
+    return RunFacts(
+        end_ns,
+        bounds_of(scenario),
+        {broker.name: broker.broker_name for broker in scenario.brokers},
+        all(broker.config.enable_slave_acting_master for broker in scenario.brokers),
+        {group.group: group.consume_ms for group in scenario.consumers},
+    )
+
+
+def judge_run(run: RunDirectory) -> Report:
+    """The findings about a run, also one that is still under way, and its verdict."""
+    manifest = run.manifest
+    facts = facts_of(_scenario(manifest), run.end_ns)
+    found = judge_rows(StoredRows(run), facts)
+    reasons = sentences(found)
+    unsure, cut_short = doubts(run), broken_off(run)
+    # A violation stays one, however much of the trace is missing; an interrupted run has no result at all.
+    verdict = Verdict.INVALID if reasons else Verdict.UNKNOWN if unsure else Verdict.VALID
+    if cut_short:
+        verdict = Verdict.UNKNOWN
+    return Report(
+        run_id=run.run,
+        scenario=str(manifest["scenario"]["scenario"]["name"]),
+        seed=int(manifest["seed"]),
+        mode=str(manifest["mode"]),
+        digest=str(manifest["digest"]),
+        end_ns=run.end_ns,
+        bounds=facts.bounds,
+        verdict=verdict,
+        reasons=tuple(cut_short + reasons + unsure),
+        names=dict(manifest.get("addresses", {})),
+        **{field.name: getattr(found, field.name) for field in attrs.fields(Findings)},
+    )
+
+
+def _scenario(manifest: Mapping[str, Any]) -> Scenario:
+    return from_dict(manifest["scenario"], "the scenario in the manifest")
+
+
+def broken_off(run: RunDirectory) -> list[str]:
+    """Why the run as a whole has no result."""
+    crashes = [f"{crash}: the emulator has a bug" for crash in run.manifest.get("crashes", ())]
+    why = run.broken_off()
+    return [*crashes, why] if why else crashes
+
+
+def doubts(run: RunDirectory) -> list[str]:
+    """Why the absence of violations proves nothing."""
+    counts = run.trace.counts()
+    promised: dict[str, int] = dict(run.manifest["rows"])
+    lacking = [
+        f"{name}: {there} of the {promised.get(name, 0)} rows that the manifest promises are there"
+        for name, there in counts.items()
+        if there != promised.get(name, 0)
+    ]
+    if not counts[OWNERSHIP.name] and not counts[BELIEFS.name]:
+        lacking.append("nobody recorded a belief or owned a queue: there is nothing to judge")
+    return lacking
+
+
+def judge_rows(source: TraceRows, facts: RunFacts) -> Findings:
+    """Everything that the oracles find in the rows of a run.
+
+    Args:
+        source: of the rows.
+        facts: of the run.
+    """
+    return _Reading(source, facts).findings()
+
+
+class _Reading:
+    """The watchers of one run, and what they found."""
+
+    def __init__(self, source: TraceRows, facts: RunFacts) -> None:
+        self._facts = facts
+        bounds = facts.bounds
+        self._presence = presence = Presence(facts.broker_names)
+        self._causes = Causes(bounds, presence)
+        self._messages = messages = Messages(presence)
+        self._queues = QueueSweep(presence, messages)
+        self._progress = Progress(presence)
+        self._hand_overs = HandOvers(presence, messages)
+        self._offsets = Offsets(bounds, presence)
+        self._order = Order()
+        self._views = Views(BeliefKind.VIEW, *MEMBERSHIP, *SHOWN, parts=True)
+        self._services = Services()
+        self._staleness = Staleness()
+        self._disturbances = Disturbances()
+        watchers = (
+            *(presence, messages, self._causes, self._disturbances, self._offsets, self._queues, self._progress),
+            *(self._hand_overs, self._order, self._views, self._services, self._staleness),
+        )
+        watch(source, watchers)
+        for one in watchers:
+            one.finish(facts.end_ns)
+        divergent = self._divergent().values()
+        self._agreed_ns = first_agreement(self._begun_ns(), [one for layer in divergent for one in layer])
+        self._windows: dict[str, Windows] = {}
+
+    # --- agreement ------------------------------------------------------------------------
+
+    def _begun_ns(self) -> int | None:
+        """The first instant with a view and an owner."""
+        viewed_ns, owned_ns = self._views.first_ns.get(BeliefKind.VIEW), self._queues.first_ns
+        return None if viewed_ns is None or owned_ns is None else max(viewed_ns, owned_ns)
+
+    def _divergent(self) -> dict[Layer, list[Interval]]:
+        views = [one for one in self._views.found if one.about.kind == BeliefKind.VIEW]
+        owners: list[FoundOverlap | FoundOrphan] = [*self._queues.overlaps, *self._queues.orphans]
+        return {
+            Layer.VIEWS: [Interval(one.start_ns, one.end_ns, one.censored) for one in views],
+            Layer.OWNERSHIP: [Interval(one.start_ns, one.end_ns, one.censored) for one in owners],
+        }
+
+    def _windows_of(self, group: str) -> Windows:
+        windows = self._windows.get(group)
+        if windows is None:
+            windows = self._windows[group] = self._causes.windows(group, self._agreed_ns)
+        return windows
+
+    # --- findings -------------------------------------------------------------------------
+
+    def findings(self) -> Findings:
+        end_ns, agreed_ns = self._facts.end_ns, self._agreed_ns
+        instants = self._disturbances.instants(agreed_ns)
+        divergent = self._divergent()
+        measures = {
+            "view_ns": [(one.start_ns, one.end_ns) for one in divergent[Layer.VIEWS]],
+            "overlap_ns": [(one.start_ns, one.end_ns) for one in self._queues.overlaps],
+            "active_overlap_ns": [span for one in self._queues.overlaps for span in one.active],
+            "orphan_ns": [(one.start_ns, one.end_ns) for one in self._queues.orphans],
+        }
+        return Findings(
+            views=self._divergences((BeliefKind.VIEW,), judged=True),
+            overlaps=_in_order(map(self._overlap, self._queues.overlaps)),
+            orphans=_in_order(map(self._orphan, self._queues.orphans)),
+            invariants=self._invariants(),
+            membership=self._membership(),
+            duties=self._duties(),
+            budgets=self._budgets(),
+            beliefs=self._divergences(SHOWN if self._facts.acting else (*SHOWN, BeliefKind.LIVE_BROKERS), judged=False),
+            limits=self._limits(),
+            agreement=agreement(instants, divergent, end_ns),
+            phases=phases(instants, measures, end_ns),
+            holds=self._holds(),
+            faults=self._disturbances.spans(end_ns),
+            marks=self._disturbances.marks(agreed_ns),
+            agreed_ns=agreed_ns,
+        )
+
+    def _overlap(self, one: FoundOverlap) -> Overlap:
+        judged = self._windows_of(one.queue.group).judge(one.start_ns, one.end_ns, one.active)
+        active_ns = sum(end - start for start, end in one.active)
+        span = (one.queue, one.start_ns, one.end_ns, one.censored)
+        return Overlap(*span, one.owners_max, one.owners, active_ns, one.duplicates, *attrs.astuple(judged))
+
+    def _orphan(self, one: FoundOrphan) -> Orphan:
+        judged = self._windows_of(one.queue.group).judge(one.start_ns, one.end_ns)
+        return Orphan(one.queue, one.start_ns, one.end_ns, one.censored, *attrs.astuple(judged))
+
+    def _holds(self) -> tuple[Hold, ...]:
+        end_ns = self._facts.end_ns
+        return _in_order(
+            Hold(one.queue, *one.process, one.start_ns, end_ns if one.end_ns < 0 else one.end_ns, one.end_ns < 0)
+            for one in self._queues.holds
+        )
+
+    def _divergences(self, kinds: tuple[BeliefKind, ...], *, judged: bool) -> tuple[Divergence, ...]:
+        names = [kind.value for kind in kinds]
+        found = (one for one in self._views.found if one.about.kind in names)
+        return _in_order(self._divergence(one, judged=judged) for one in found)
+
+    def _divergence(self, one: FoundDivergence, *, judged: bool) -> Divergence:
+        about = one.about
+        group = about.subject.partition("/")[0] if about.kind == BeliefKind.VIEW else ""
+        by_causes = self._windows_of(group).judge(one.start_ns, one.end_ns)
+        by_causes = attrs.evolve(by_causes, violation=judged and by_causes.violation)
+        span = (one.start_ns, one.end_ns, one.censored)
+        seen = (one.views_max, one.camps, one.camps_ns)
+        return Divergence(about.kind, about.role, about.subject, *span, *seen, *attrs.astuple(by_causes))
+
+    def _membership(self) -> tuple[Divergence, ...]:
+        """Without RIP-32 brokers do not follow who lives."""
+        found = self._divergences(MEMBERSHIP, judged=False) if self._facts.acting else ()
+        limit_ns = self._facts.bounds.group_ms * _MS
+        excesses = [max(0, one.end_ns - one.start_ns - limit_ns) for one in found]
+        return tuple(attrs.evolve(one, excess_ns=ns, violation=ns > 0) for one, ns in zip(found, excesses, strict=True))
+
+    def _duties(self) -> tuple[DutySpan, ...]:
+        """The spans of groups with more than one span; a single span from start to end says nothing."""
+        of_group = Counter(one.broker_name for one in self._services.found)
+        moved = [self._duty(one) for one in self._services.found if of_group[one.broker_name] > 1]
+        return tuple(sorted(moved, key=lambda one: (one.start_ns, one.end_ns, one.broker_name)))
+
+    def _duty(self, one: FoundDuty) -> DutySpan:
+        too_long = one.end_ns - one.start_ns > self._facts.bounds.group_ms * _MS
+        violation = self._facts.acting and too_long and one.kind is not Duty.ONE
+        return DutySpan(one.broker_name, one.kind, one.start_ns, one.end_ns, one.censored, one.nodes, violation)
+
+    def _invariants(self) -> Invariants:
+        halves = [one for one in self._views.found if one.about.kind.startswith("view.")]
+        return Invariants(
+            disorders=_in_order(map(self._disorder, self._order.found)),
+            offset_slips=tuple(sorted(self._offsets.found, key=lambda one: (one.t_ns, one.queue, one.offset))),
+            half_views=_in_order(map(self._half_view, halves)),
+            losses=tuple(_losses(self._messages.losses())),
+            dead_letters=tuple(DeadLetters(*entry) for entry in sorted(self._messages.dead_letters.items())),
+            stalls=_in_order(map(self._stall, self._progress.found)),
+        )
+
+    def _disorder(self, one: FoundDisorder) -> Disorder:
+        judged = self._windows_of(one.queue.group).judge(one.start_ns, one.end_ns)
+        judged = attrs.evolve(judged, violation=judged.violation or one.disordered)
+        span = (one.queue, one.node, one.start_ns, one.end_ns)
+        return Disorder(*span, one.messages, one.disordered, *attrs.astuple(judged))
+
+    def _half_view(self, one: FoundDivergence) -> HalfView:
+        group, part = one.about.subject.partition("/")[0], one.about.kind.partition(".")[2]
+        judged = self._windows_of(group).judge(one.start_ns, one.end_ns)
+        span = (one.start_ns, one.end_ns, one.censored)
+        return HalfView(part, one.about.subject, *span, one.views_max, *attrs.astuple(judged))
+
+    def _stall(self, one: FoundStall) -> Stall:
+        """A listener may take long, and then for a whole batch."""
+        allowed_ns = self._facts.bounds.stall_ms(self._facts.consume_ms.get(one.queue.group, 0)) * _MS
+        judged = self._windows_of(one.queue.group).judge(one.start_ns, one.end_ns)
+        judged = attrs.evolve(judged, violation=judged.excess_ns > allowed_ns)
+        span = (one.queue, one.node, one.start_ns, one.end_ns, one.censored)
+        return Stall(*span, one.backlog, *attrs.astuple(judged))
+
+    def _budgets(self) -> tuple[Budget, ...]:
+        queues: dict[str, dict[GroupQueue, None]] = {}
+        for hold in self._queues.holds:
+            queues.setdefault(hold.queue.group, {})[hold.queue] = None
+        return tuple(self._budget(group, len(queues[group])) for group in sorted(queues))
+
+    def _budget(self, group: str, count: int) -> Budget:
+        """What is too long for itself counts elsewhere."""
+        windows = self._windows_of(group)
+        observed_ns = windows.unexplained_ns([(0, self._facts.end_ns)])
+        two = [one for one in self._queues.overlaps if one.queue.group == group and not self._overlap(one).violation]
+        none = [one for one in self._queues.orphans if one.queue.group == group and not self._orphan(one).violation]
+        overlap_ns = windows.unexplained_ns(span for one in two for span in one.active)
+        orphan_ns = windows.unexplained_ns((one.start_ns, one.end_ns) for one in none)
+        queue_hours = count * observed_ns / _HOUR_NS
+        per_hour_s = (overlap_ns + orphan_ns) / _NS_PER_S / queue_hours if queue_hours else 0.0
+        is_broken = observed_ns >= _OBSERVED_LEAST_NS and per_hour_s > self._facts.bounds.budget_s
+        return Budget(group, count, observed_ns, overlap_ns, orphan_ns, round(per_hour_s, 3), is_broken)
+
+    def _limits(self) -> Limits:
+        of_members = shares(self._queues.holds, self._presence)
+        handed = sorted(self._hand_overs.found, key=lambda one: (one.resume_ns, one.queue))
+        stale = (
+            StaleRoute(one.topic, one.node, one.start_ns, one.end_ns, one.censored) for one in self._staleness.found
+        )
+        return Limits(
+            duplicates=tuple(Duplicates(*entry) for entry in sorted(self._messages.duplicates().items())),
+            hand_overs=tuple(handed),
+            idle=idle(of_members),
+            skew=skew(of_members),
+            stale_routes=tuple(sorted(stale, key=lambda one: (one.start_ns, one.topic, one.node))),
+        )
+
+
+def _losses(losses: Iterable[Loss]) -> Iterable[LostMessages]:
+    for (queue, node), group in groupby(losses, key=lambda one: (one.queue, one.node)):
+        lost = list(group)
+        of = Counter(one.reason for one in lost)
+        counts = (of[LossReason.SKIPPED], of[LossReason.OVERWRITTEN], of[LossReason.SUBSCRIPTION])
+        offsets = [one.offset for one in lost]
+        yield LostMessages(queue, node, min(offsets), max(offsets), len(lost), *counts)
+
+
+def _in_order(found: Iterable[Any]) -> tuple[Any, ...]:
+    """Findings by time, then by what they are about."""
+    return tuple(sorted(found, key=lambda one: (one.start_ns, one.end_ns, *_about(one))))
+
+
+def _about(one: Any) -> tuple[Any, ...]:
+    if isinstance(one, Divergence):
+        return one.kind, one.role, one.subject
+    if isinstance(one, HalfView):
+        return one.part, one.subject
+    return one.queue, getattr(one, "node", "")

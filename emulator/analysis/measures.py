@@ -1,0 +1,87 @@
+"""The measures of a run: one number each, by which runs and variants are compared. Smaller is better."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import attrs
+
+from emulator.analysis.findings import Findings, Report
+from emulator.analysis.services import Duty
+
+
+@attrs.frozen
+class Measure:
+    """One number about a run."""
+
+    name: str
+    """With its unit."""
+    doc: str
+    of: Callable[[Findings], float]
+
+
+MEASURES: tuple[Measure, ...] = (
+    Measure("views_s", "subject seconds in which consumers held different views", lambda one: _seconds(one.views)),
+    Measure("overlap_s", "queue seconds with two owners", lambda one: _seconds(one.overlaps)),
+    Measure(
+        "active_overlap_s",
+        "queue seconds with two owners that were awake",
+        lambda one: sum(row.active_ns for row in one.overlaps) / 1e9,
+    ),
+    Measure("orphan_s", "queue seconds without an owner", lambda one: _seconds(one.orphans)),
+    Measure(
+        "stalled_s", "queue seconds with a backlog and without progress", lambda one: _seconds(one.invariants.stalls)
+    ),
+    Measure(
+        "pause_longest_s",
+        "longest pause of a queue that changed hands; at least that long if it had not ended",
+        lambda one: max((row.pause_ns for row in one.limits.hand_overs), default=0) / 1e9,
+    ),
+    Measure(
+        "duplicates",
+        "messages consumed again",
+        lambda one: float(sum(row.duplicates for row in one.limits.duplicates)),
+    ),
+    Measure(
+        "lost", "messages that will not be consumed", lambda one: float(sum(row.lost for row in one.invariants.losses))
+    ),
+    Measure(
+        "backlog",
+        "messages that wait in stalled queues at the end",
+        lambda one: float(sum(row.backlog for row in one.invariants.stalls if row.censored)),
+    ),
+    Measure(
+        "offsets_back",
+        "offsets by which groups were set back",
+        lambda one: float(sum(max(0, row.expected - row.offset) for row in one.invariants.offset_slips)),
+    ),
+    Measure("hand_overs", "queues that changed hands", lambda one: float(len(one.limits.hand_overs))),
+    Measure(
+        "agreement_longest_s",
+        "longest time until all agreed after a disturbance; at least that long if they had not",
+        lambda one: max((row.took_ns for row in one.agreement), default=0) / 1e9,
+    ),
+    Measure(
+        "stale_routes_s",
+        "client seconds with a route that no nameserver gave",
+        lambda one: _seconds(one.limits.stale_routes),
+    ),
+    Measure(
+        "two_services_s",
+        "seconds in which two members of a broker group ran the special services",
+        lambda one: _seconds(row for row in one.duties if row.kind is Duty.TWO),
+    ),
+    Measure(
+        "no_services_s",
+        "seconds in which no member of a broker group ran the special services",
+        lambda one: _seconds(row for row in one.duties if row.kind is Duty.NOBODY),
+    ),
+)
+
+
+def _seconds(rows: Iterable[Any]) -> float:
+    return float(sum(row.end_ns - row.start_ns for row in rows) / 1e9)
+
+
+def measures_of(report: Report) -> dict[str, float]:
+    """Mapping name -> value of each measure."""
+    return {measure.name: measure.of(report) for measure in MEASURES}

@@ -1,0 +1,166 @@
+"""The rows of a trace that oracles read, in order, one instant after the other.
+
+An oracle is fed with all rows of an instant before it looks at the state: the
+state at an instant is the state after all its rows.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from heapq import merge
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, NamedTuple, Protocol
+
+from emulator.trace.run_directory import RunDirectory
+from emulator.trace.schema import BELIEFS, FAULTS, LIFECYCLE, MESSAGES, OWNERSHIP, Table
+from nodes.beliefs import BeliefKind
+
+Process = tuple[str, int]
+"""Node and incarnation."""
+
+
+class BeliefRow(NamedTuple):
+    """A row of `beliefs`."""
+
+    seq: int
+    t_ns: int
+    node: str
+    role: str
+    incarnation: int
+    kind: str
+    subject: str
+    value: str
+    value_hash: str
+
+
+class OwnershipRow(NamedTuple):
+    """A row of `ownership`."""
+
+    seq: int
+    t_ns: int
+    node: str
+    role: str
+    incarnation: int
+    event: str
+    group: str
+    topic: str
+    broker_name: str
+    queue_id: int
+    offset: int
+
+
+class MessageRow(NamedTuple):
+    """A row of `messages`."""
+
+    seq: int
+    t_ns: int
+    node: str
+    role: str
+    incarnation: int
+    event: str
+    group: str
+    topic: str
+    broker_name: str
+    queue_id: int
+    offset: int
+    client_id: str
+    stored_ms: int
+    tags: str
+
+
+class FaultRow(NamedTuple):
+    """A row of `faults`."""
+
+    seq: int
+    t_ns: int
+    event: str
+    fault_id: str
+    kind: str
+    subject: str
+
+
+class LifeRow(NamedTuple):
+    """A row of `lifecycle`."""
+
+    seq: int
+    t_ns: int
+    node: str
+    role: str
+    incarnation: int
+    event: str
+    detail: str
+
+
+ROWS: Mapping[Table, type[Any]] = {
+    BELIEFS: BeliefRow,
+    OWNERSHIP: OwnershipRow,
+    MESSAGES: MessageRow,
+    FAULTS: FaultRow,
+    LIFECYCLE: LifeRow,
+}
+"""The tables that oracles read. A row has the columns of its table that any oracle needs."""
+
+UNREAD_KINDS = (BeliefKind.DATA_VERSION.value, BeliefKind.HA_STATE.value)
+"""Kinds of beliefs that no oracle reads; in some runs nearly all beliefs are of these."""
+
+
+class Watcher:
+    """What reads rows: an oracle, or something that oracles ask."""
+
+    def readers(self) -> Mapping[Table, Callable[[Any], None]]:
+        """Mapping table -> function that takes each of its rows."""
+        return {}
+
+    def settle(self, t_ns: int) -> None:
+        """All rows of this instant have been read."""
+
+    def finish(self, end_ns: int) -> None:
+        """All rows of the run have been read: close what is open."""
+
+
+class TraceRows(Protocol):
+    """A source of rows."""
+
+    def rows(self, table: Table) -> Iterable[Any]:
+        """The rows of a table, in order, as values of its class in `ROWS`."""
+
+
+class StoredRows:
+    """The rows of a run directory."""
+
+    def __init__(self, run: RunDirectory) -> None:
+        self._trace = run.trace
+
+    def rows(self, table: Table) -> Iterator[Any]:
+        """Read a table segment by segment."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        row_class = ROWS[table]
+        for arrow in self._trace.tables(table, columns=list(row_class._fields)):
+            if table is BELIEFS:
+                unread = pc.is_in(arrow["kind"], pa.array(UNREAD_KINDS))
+                arrow = arrow.filter(pc.invert(unread))  # noqa: PLW2901 - the same rows, fewer
+            for batch in arrow.to_batches():
+                yield from map(row_class._make, zip(*(column.to_pylist() for column in batch.columns), strict=True))
+
+
+def watch(source: TraceRows, watchers: Iterable[Watcher]) -> None:
+    """Feed watchers with all rows of a run, once, in order of seq.
+
+    Args:
+        source: of the rows.
+        watchers: each row reaches them in this order; at the end of an instant they settle in the reverse order, so
+            that those who ask settle before those who are asked.
+    """
+    readers: dict[type[Any], list[Callable[[Any], None]]] = {}
+    watching = tuple(watchers)
+    for one in watching:
+        for table, read in one.readers().items():
+            readers.setdefault(ROWS[table], []).append(read)
+    tables = [table for table in ROWS if ROWS[table] in readers]
+    for t_ns, rows in groupby(merge(*(source.rows(table) for table in tables)), key=itemgetter(1)):
+        for row in rows:
+            for read in readers[type(row)]:
+                read(row)
+        for one in reversed(watching):
+            one.settle(t_ns)

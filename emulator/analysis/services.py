@@ -1,0 +1,97 @@
+"""Oracle V10 `special`: which members of a broker group deliver delayed messages and check transactions.
+
+The master runs them; with RIP-32, the member with the lowest id while the
+master is away. Two members at once deliver twice; while no member runs them,
+delayed messages wait.
+"""
+
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from typing import Any
+
+import attrs
+
+from emulator.analysis.presence import ENDS
+from emulator.analysis.rows import BeliefRow, LifeRow, Process, Watcher
+from emulator.trace.schema import BELIEFS, LIFECYCLE, Table
+from nodes.beliefs import BeliefKind
+
+
+class Duty(StrEnum):
+    """How many members run the special services."""
+
+    ONE = "one"
+    """One member."""
+    TWO = "two"
+    """Two or more members."""
+    NOBODY = "nobody"
+    """No member, after one had run them."""
+
+
+@attrs.frozen
+class FoundDuty:
+    """The members that ran the special services of a broker group, from one change to the next."""
+
+    broker_name: str
+    kind: Duty
+    start_ns: int
+    end_ns: int
+    censored: bool
+    nodes: tuple[str, ...]
+    """Sorted."""
+
+
+@attrs.define
+class _Group:
+    running: dict[Process, None] = attrs.Factory(dict)
+    shown: tuple[str, ...] | None = None
+    """None: no member has run the services yet."""
+    start_ns: int = 0
+
+
+class Services(Watcher):
+    """Follows the special services of every broker group, as intervals without gaps from the first time on."""
+
+    def __init__(self) -> None:
+        self._groups: dict[str, _Group] = {}
+        self._dead: dict[Process, None] = {}
+        self.found: list[FoundDuty] = []
+
+    def readers(self) -> Mapping[Table, Callable[[Any], None]]:
+        """It reads beliefs of brokers and ends of processes."""
+        return {BELIEFS: self._belief, LIFECYCLE: self._life}
+
+    def _belief(self, row: BeliefRow) -> None:
+        process = row.node, row.incarnation
+        if row.kind == BeliefKind.SPECIAL_SERVICE and process not in self._dead:
+            group = self._groups.setdefault(row.subject, _Group())
+            if row.value == "true":
+                group.running[process] = None
+            else:
+                group.running.pop(process, None)
+
+    def _life(self, row: LifeRow) -> None:
+        if row.event in ENDS:
+            self._dead[row.node, row.incarnation] = None
+            for group in self._groups.values():
+                group.running.pop((row.node, row.incarnation), None)
+
+    def settle(self, t_ns: int) -> None:
+        """Compare each group with what it was."""
+        for broker_name, group in self._groups.items():
+            nodes = tuple(sorted(node for node, _ in group.running))
+            if nodes == group.shown or (group.shown is None and not nodes):
+                continue
+            self._close(broker_name, group, t_ns, censored=False)
+            group.shown, group.start_ns = nodes, t_ns
+
+    def finish(self, end_ns: int) -> None:
+        """Close what is open."""
+        for broker_name, group in self._groups.items():
+            if group.start_ns < end_ns:
+                self._close(broker_name, group, end_ns, censored=True)
+
+    def _close(self, broker_name: str, group: _Group, end_ns: int, *, censored: bool) -> None:
+        if group.shown is not None:
+            kind = (Duty.NOBODY, Duty.ONE)[len(group.shown)] if len(group.shown) <= 1 else Duty.TWO
+            self.found.append(FoundDuty(broker_name, kind, group.start_ns, end_ns, censored, group.shown))

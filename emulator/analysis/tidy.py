@@ -1,0 +1,141 @@
+"""Findings as tidy tables: one Arrow table per kind of finding, one row per finding, one value per cell.
+
+`TABLES` lists them. Columns have the names of the findings' attributes; a queue
+becomes the columns group, topic, broker_name and queue_id. The same columns
+hold for one run and for many: readers of many runs put `run` in front.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
+
+import attrs
+
+from emulator.analysis import findings as found
+from emulator.analysis.hand_overs import HandOver
+from emulator.analysis.measures import MEASURES, measures_of
+from emulator.analysis.offsets import OffsetSlip
+from emulator.analysis.phases import Agreement, FaultSpan, LifeMark, RunPhase
+from emulator.analysis.shares import Idle, Skew
+from emulator.analysis.views import Camp
+from emulator.state.owners import GroupQueue
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+RUNS = "runs"
+"""Name of the table with one row per run."""
+
+
+@attrs.frozen
+class FindingTable:
+    """One kind of finding."""
+
+    name: str
+    row_class: type[Any]
+    rows: Callable[[found.Findings], Sequence[Any]]
+
+
+TABLES: Mapping[str, FindingTable] = {
+    table.name: table
+    for table in (
+        FindingTable("views", found.Divergence, lambda one: one.views),
+        FindingTable("half_views", found.HalfView, lambda one: one.invariants.half_views),
+        FindingTable("overlaps", found.Overlap, lambda one: one.overlaps),
+        FindingTable("orphans", found.Orphan, lambda one: one.orphans),
+        FindingTable("holds", found.Hold, lambda one: one.holds),
+        FindingTable("hand_overs", HandOver, lambda one: one.limits.hand_overs),
+        FindingTable("disorders", found.Disorder, lambda one: one.invariants.disorders),
+        FindingTable("offset_slips", OffsetSlip, lambda one: one.invariants.offset_slips),
+        FindingTable("losses", found.LostMessages, lambda one: one.invariants.losses),
+        FindingTable("stalls", found.Stall, lambda one: one.invariants.stalls),
+        FindingTable("duplicates", found.Duplicates, lambda one: one.limits.duplicates),
+        FindingTable("dead_letters", found.DeadLetters, lambda one: one.invariants.dead_letters),
+        FindingTable("budgets", found.Budget, lambda one: one.budgets),
+        FindingTable("membership", found.Divergence, lambda one: one.membership),
+        FindingTable("duties", found.DutySpan, lambda one: one.duties),
+        FindingTable("beliefs", found.Divergence, lambda one: one.beliefs),
+        FindingTable("stale_routes", found.StaleRoute, lambda one: one.limits.stale_routes),
+        FindingTable("idle", Idle, lambda one: one.limits.idle),
+        FindingTable("skew", Skew, lambda one: one.limits.skew),
+        FindingTable("agreement", Agreement, lambda one: one.agreement),
+        FindingTable("phases", RunPhase, lambda one: one.phases),
+        FindingTable("faults", FaultSpan, lambda one: one.faults),
+        FindingTable("marks", LifeMark, lambda one: one.marks),
+    )
+}
+"""Mapping name -> table; all but `RUNS`."""
+
+
+def tables_of(report: found.Report) -> dict[str, "pa.Table"]:
+    """The tables of one run.
+
+    Returns:
+        Mapping name -> Arrow table; `RUNS` has one row: what was run, the verdict, and a column per measure.
+    """
+    import pyarrow as pa
+
+    tables = {RUNS: pa.Table.from_pylist([_run(report)], schema=schema_of(RUNS))}
+    for name, table in TABLES.items():
+        rows = [dict(_cells(row)) for row in table.rows(report)]
+        tables[name] = pa.Table.from_pylist(rows, schema=schema_of(name))
+    return tables
+
+
+def _run(report: found.Report) -> dict[str, Any]:
+    return {
+        "scenario": report.scenario,
+        "seed": report.seed,
+        "mode": report.mode,
+        "digest": report.digest,
+        "end_ns": report.end_ns,
+        "verdict": report.verdict.value,
+        "reasons": list(report.reasons),
+        "agreed_ns": report.agreed_ns,
+        **measures_of(report),
+    }
+
+
+def _cells(row: Any) -> Iterator[tuple[str, Any]]:
+    for field in attrs.fields(type(row)):
+        value = getattr(row, field.name)
+        if isinstance(value, GroupQueue):
+            yield from attrs.asdict(value).items()
+        elif isinstance(value, StrEnum):
+            yield field.name, value.value
+        elif isinstance(value, tuple):
+            yield field.name, [attrs.asdict(one) if attrs.has(type(one)) else one for one in value]
+        else:
+            yield field.name, value
+
+
+def schema_of(name: str) -> "pa.Schema":
+    """The columns of a table of `TABLES`, or of `RUNS`."""
+    import pyarrow as pa
+
+    if name != RUNS:
+        return pa.schema(list(_columns(TABLES[name].row_class)))
+    texts = pa.list_(pa.string())
+    head = {"scenario": pa.string(), "seed": pa.int64(), "mode": pa.string(), "digest": pa.string()}
+    head |= {"end_ns": pa.int64(), "verdict": pa.string(), "reasons": texts, "agreed_ns": pa.int64()}
+    return pa.schema([*head.items(), *((measure.name, pa.float64()) for measure in MEASURES)])
+
+
+def _columns(row_class: type[Any]) -> Iterator[tuple[str, Any]]:
+    for name, hint in get_type_hints(row_class).items():
+        if hint is GroupQueue:
+            yield from _columns(GroupQueue)
+        else:
+            yield name, _arrow_type(hint)
+
+
+def _arrow_type(hint: Any) -> Any:
+    import pyarrow as pa
+
+    if get_origin(hint) is tuple:
+        return pa.list_(_arrow_type(get_args(hint)[0]))
+    if hint is Camp:
+        return pa.struct(list(_columns(Camp)))
+    if isinstance(hint, type) and issubclass(hint, StrEnum):
+        return pa.string()
+    return {int: pa.int64(), str: pa.string(), bool: pa.bool_(), float: pa.float64()}[hint]

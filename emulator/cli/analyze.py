@@ -1,0 +1,80 @@
+"""`rmqemu analyze`: judges one run and draws it, or judges many runs."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.table import Table
+
+from emulator.analysis.findings import EXIT_STATUS, Report, Verdict
+from emulator.analysis.picture import draw
+from emulator.analysis.tables import print_report, seconds
+from emulator.cli.terminal import BAD_INPUT, complain, tables_console
+from emulator.dataset.engine import Engine
+from emulator.dataset.judged import Judged, judge_runs
+from emulator.trace.run_directory import open_run
+
+PICTURE = "ownership.html"
+
+
+def analyze_runs(runs: Sequence[Path], engine: Engine, master: str | None, *, as_json: bool) -> int:
+    """Judge runs and print what was found; returns the exit status, of several runs the worst one.
+
+    Raises:
+        UserError: the only run cannot be read.
+    """
+    if len(runs) == 1:
+        open_run(runs[0])  # one line says what is wrong with it, before anything is started
+    judged = _judge(runs, engine, master)
+    for refused in judged.refused:
+        complain(refused.problem)
+    if len(runs) == 1:
+        _print_one(judged.reports[0], runs[0], as_json=as_json)
+    elif as_json:
+        print(json.dumps([json.loads(report.to_json()) for report in judged.reports], indent=1))
+    else:
+        _print_many(judged)
+    statuses = [EXIT_STATUS[report.verdict] for report in judged.reports]
+    return max([*statuses, *([BAD_INPUT] if judged.refused else [])])
+
+
+def _judge(runs: Sequence[Path], engine: Engine, master: str | None) -> Judged:
+    if engine is Engine.LOCAL:
+        return judge_runs(runs)
+    from emulator.dataset.spark import command_session
+
+    return judge_runs(runs, engine, command_session(master))
+
+
+def _print_one(report: Report, run: Path, *, as_json: bool) -> None:
+    picture = draw(report, run / PICTURE)
+    if as_json:
+        print(report.to_json())
+    else:
+        print_report(report, tables_console())
+        print(f"\npicture: {picture}")
+
+
+def _print_many(judged: Judged) -> None:
+    right = ("emulated", "two owners", "no owner", "again", "lost")
+    table = Table(box=None, pad_edge=False)
+    for column in ("verdict", "run", *right, "why"):
+        table.add_column(column, justify="right" if column in right else "left", overflow="fold")
+    for report in judged.reports:
+        table.add_row(
+            report.verdict,
+            report.run_id,
+            seconds(report.end_ns),
+            seconds(sum(row.active_ns for row in report.overlaps)),
+            seconds(sum(row.end_ns - row.start_ns for row in report.orphans)),
+            str(sum(row.duplicates for row in report.limits.duplicates)),
+            str(sum(row.lost for row in report.invariants.losses)),
+            report.reasons[0] if report.reasons else "",
+        )
+    tables_console().print(table)
+    counts = {verdict: sum(report.verdict is verdict for report in judged.reports) for verdict in Verdict}
+    told = [f"{count} {verdict}" for verdict, count in counts.items() if count]
+    print(
+        f"{len(judged.reports)} runs: {', '.join(told)}"
+        + (f"; {len(judged.refused)} refused" if judged.refused else "")
+    )
