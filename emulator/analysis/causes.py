@@ -16,8 +16,7 @@ import attrs
 
 from emulator.analysis.bounds import Bounds, Cause
 from emulator.analysis.presence import Presence
-from emulator.analysis.queues import Span
-from emulator.analysis.rows import BeliefRow, FaultRow, LifeRow, Watcher
+from emulator.analysis.rows import BeliefRow, FaultRow, LifeRow, Span, Watcher
 from emulator.spec.model import BROKER, CONSUMER, NAMESERVER
 from emulator.trace.schema import BELIEFS, FAULTS, LIFECYCLE, Table
 from nodes.beliefs import BeliefKind, LifecycleEvent
@@ -190,17 +189,20 @@ class Windows:
         self._covered = _merged((window.start_ns, window.end_ns) for window in windows)
         self._external = _merged((window.start_ns, window.end_ns) for window in windows if window.external)
 
-    def judge(self, start_ns: int, end_ns: int, active: Sequence[Span] | None = None) -> Judged:
+    def judge(
+        self, start_ns: int, end_ns: int, active: Sequence[Span] | None = None, *, external: bool = False
+    ) -> Judged:
         """Judge an interval.
 
         Args:
             start_ns: begin of the interval.
             end_ns: its end.
             active: the parts of it that do harm; None: all of it.
+            external: only external windows excuse.
         """
         spans = [(start_ns, end_ns)] if active is None else active
-        excess_ns = sum(_uncovered(span, self._covered) for span in spans)
-        window = self._explains(start_ns)
+        excess_ns = sum(_uncovered(span, self._external if external else self._covered) for span in spans)
+        window = self._explains(start_ns, external=external)
         if window is None:
             return Judged(Cause.NONE, "", excess_ns, excess_ns > self._bounds.of(Cause.NONE) * _MS)
         return Judged(window.cause, window.what, excess_ns, excess_ns > 0)
@@ -209,10 +211,10 @@ class Windows:
         """How much of some intervals lies outside of all external windows."""
         return sum(_uncovered(span, self._external) for span in spans)
 
-    def _explains(self, start_ns: int) -> Window | None:
+    def _explains(self, start_ns: int, *, external: bool) -> Window | None:
         """The window that reaches furthest from an instant."""
         before = self._windows[: bisect_right(self._starts, start_ns)]
-        open_then = [window for window in before if window.end_ns > start_ns]
+        open_then = [one for one in before if one.end_ns > start_ns and (one.external or not external)]
         return max(open_then, key=lambda window: (window.end_ns, window.start_ns), default=None)
 
 

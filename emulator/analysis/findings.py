@@ -31,6 +31,8 @@ class Divergence:
     start_ns: int
     end_ns: int
     censored: bool
+    active_ns: int
+    """How long nodes that were awake disagreed: a suspended node acts on nothing."""
     views_max: int
     camps: tuple[Camp, ...]
     """The camps of the constellation that lasted longest."""
@@ -133,6 +135,8 @@ class HalfView:
     start_ns: int
     end_ns: int
     censored: bool
+    active_ns: int
+    """As in `Divergence`."""
     views_max: int
     cause: str
     because: str
@@ -154,6 +158,8 @@ class LostMessages:
     """Of these: an owner started above them."""
     overwritten: int
     """Of these: a broker lost them with its disk."""
+    reused: int
+    """Of these: their offsets had belonged to such messages, and the group had passed them."""
     unsubscribed: int
     """Of these: their owner does not subscribe to them, another member does."""
 

@@ -38,7 +38,7 @@ from emulator.analysis.phases import Disturbances, Interval, Layer, agreement, f
 from emulator.analysis.presence import Presence
 from emulator.analysis.progress import FoundStall, Progress
 from emulator.analysis.queues import FoundOrphan, FoundOverlap, QueueSweep
-from emulator.analysis.rows import StoredRows, TraceRows, watch
+from emulator.analysis.rows import Span, StoredRows, TraceRows, watch
 from emulator.analysis.services import Duty, FoundDuty, Services
 from emulator.analysis.shares import idle, shares, skew
 from emulator.analysis.staleness import Staleness
@@ -229,9 +229,8 @@ class _Reading:
 
     def _overlap(self, one: FoundOverlap) -> Overlap:
         judged = self._windows_of(one.queue.group).judge(one.start_ns, one.end_ns, one.active)
-        active_ns = sum(end - start for start, end in one.active)
         span = (one.queue, one.start_ns, one.end_ns, one.censored)
-        return Overlap(*span, one.owners_max, one.owners, active_ns, one.duplicates, *attrs.astuple(judged))
+        return Overlap(*span, one.owners_max, one.owners, _length(one.active), one.duplicates, *attrs.astuple(judged))
 
     def _orphan(self, one: FoundOrphan) -> Orphan:
         judged = self._windows_of(one.queue.group).judge(one.start_ns, one.end_ns)
@@ -252,9 +251,9 @@ class _Reading:
     def _divergence(self, one: FoundDivergence, *, judged: bool) -> Divergence:
         about = one.about
         group = about.subject.partition("/")[0] if about.kind == BeliefKind.VIEW else ""
-        by_causes = self._windows_of(group).judge(one.start_ns, one.end_ns)
+        by_causes = self._windows_of(group).judge(one.start_ns, one.end_ns, one.active)
         by_causes = attrs.evolve(by_causes, violation=judged and by_causes.violation)
-        span = (one.start_ns, one.end_ns, one.censored)
+        span = (one.start_ns, one.end_ns, one.censored, _length(one.active))
         seen = (one.views_max, one.camps, one.camps_ns)
         return Divergence(about.kind, about.role, about.subject, *span, *seen, *attrs.astuple(by_causes))
 
@@ -262,7 +261,7 @@ class _Reading:
         """Without RIP-32 brokers do not follow who lives."""
         found = self._divergences(MEMBERSHIP, judged=False) if self._facts.acting else ()
         limit_ns = self._facts.bounds.group_ms * _MS
-        excesses = [max(0, one.end_ns - one.start_ns - limit_ns) for one in found]
+        excesses = [max(0, one.active_ns - limit_ns) for one in found]
         return tuple(attrs.evolve(one, excess_ns=ns, violation=ns > 0) for one, ns in zip(found, excesses, strict=True))
 
     def _duties(self) -> tuple[DutySpan, ...]:
@@ -295,14 +294,15 @@ class _Reading:
 
     def _half_view(self, one: FoundDivergence) -> HalfView:
         group, part = one.about.subject.partition("/")[0], one.about.kind.partition(".")[2]
-        judged = self._windows_of(group).judge(one.start_ns, one.end_ns)
-        span = (one.start_ns, one.end_ns, one.censored)
+        judged = self._windows_of(group).judge(one.start_ns, one.end_ns, one.active)
+        span = (one.start_ns, one.end_ns, one.censored, _length(one.active))
         return HalfView(part, one.about.subject, *span, one.views_max, *attrs.astuple(judged))
 
     def _stall(self, one: FoundStall) -> Stall:
         """A listener may take long, and then for a whole batch."""
         allowed_ns = self._facts.bounds.stall_ms(self._facts.consume_ms.get(one.queue.group, 0)) * _MS
-        judged = self._windows_of(one.queue.group).judge(one.start_ns, one.end_ns)
+        # Lists of members that change all the time are no excuse to consume nothing.
+        judged = self._windows_of(one.queue.group).judge(one.start_ns, one.end_ns, external=True)
         judged = attrs.evolve(judged, violation=judged.excess_ns > allowed_ns)
         span = (one.queue, one.node, one.start_ns, one.end_ns, one.censored)
         return Stall(*span, one.backlog, *attrs.astuple(judged))
@@ -345,9 +345,14 @@ def _losses(losses: Iterable[Loss]) -> Iterable[LostMessages]:
     for (queue, node), group in groupby(losses, key=lambda one: (one.queue, one.node)):
         lost = list(group)
         of = Counter(one.reason for one in lost)
-        counts = (of[LossReason.SKIPPED], of[LossReason.OVERWRITTEN], of[LossReason.SUBSCRIPTION])
+        reasons = (LossReason.SKIPPED, LossReason.OVERWRITTEN, LossReason.REUSED, LossReason.SUBSCRIPTION)
+        counts = [of[reason] for reason in reasons]
         offsets = [one.offset for one in lost]
         yield LostMessages(queue, node, min(offsets), max(offsets), len(lost), *counts)
+
+
+def _length(spans: Iterable[Span]) -> int:
+    return sum(end - start for start, end in spans)
 
 
 def _in_order(found: Iterable[Any]) -> tuple[Any, ...]:

@@ -38,6 +38,8 @@ class LossReason(StrEnum):
     """An owner started above it."""
     OVERWRITTEN = "overwritten"
     """A broker lost it with its disk, and stored another message at its offset."""
+    REUSED = "reused"
+    """Its offset had belonged to a message that a broker lost with its disk, and the group had passed it."""
     SUBSCRIPTION = "subscription"
     """Its owner does not subscribe to it, but another member of the group does."""
     UNKNOWN = "unknown"
@@ -183,14 +185,20 @@ class Messages(Watcher):
         log = self.logs.get((queue.topic, queue.broker_name, queue.queue_id))
         if log is None or known.first < 0:
             return
-        latest = dict(log.stored)
+        first, latest = dict(reversed(log.stored)), dict(log.stored)
         for identity in log.stored:
             offset, stored_ms = identity
             if not max(known.first, known.acknowledged) <= offset < known.passed or identity in known.consumed:
                 continue
             if known.filtered.get(identity) is False:
                 continue
-            yield Loss(queue, node, offset, _reason(known, identity, is_overwritten=latest[offset] != stored_ms))
+            if latest[offset] != stored_ms:
+                reason = LossReason.OVERWRITTEN
+            elif first[offset] != stored_ms:
+                reason = LossReason.REUSED
+            else:
+                reason = _reason(known, identity)
+            yield Loss(queue, node, offset, reason)
 
     def duplicates(self) -> dict[GroupQueue, int]:
         """How often messages were consumed again, per queue; of groups that broadcast, by the same consumer."""
@@ -207,10 +215,8 @@ def _queue(row: MessageRow | OwnershipRow) -> GroupQueue:
     return GroupQueue(row.group, row.topic, row.broker_name, row.queue_id)
 
 
-def _reason(known: Consumption, identity: Identity, *, is_overwritten: bool) -> LossReason:
+def _reason(known: Consumption, identity: Identity) -> LossReason:
     if known.filtered.get(identity):
         return LossReason.SUBSCRIPTION
-    if is_overwritten:
-        return LossReason.OVERWRITTEN
     skipped = any(low <= identity[0] < high for low, high in known.jumps)
     return LossReason.SKIPPED if skipped else LossReason.UNKNOWN

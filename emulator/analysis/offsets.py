@@ -139,8 +139,10 @@ class Offsets(Watcher):
         """A broker's offset was set by no client: compare it with what the same broker held before."""
         held = known.at_brokers.get(row.node, [])
         if held and row.offset < held[-1][1]:
+            # What is loaded was written before the last process ended.
+            as_of_ns = row.t_ns if what is OffsetFault.COPIED else self._presence.ended_ns.get(row.node, row.t_ns)
             old_ms = self._bounds.copy_ms if what is OffsetFault.COPIED else self._bounds.persist_ms
-            settled = [offset for t_ns, offset in held if t_ns < row.t_ns - old_ms * _MS]
+            settled = [offset for t_ns, offset in held if t_ns < as_of_ns - old_ms * _MS]
             violation = what is not OffsetFault.RESET and bool(settled) and row.offset < settled[-1]
             self._find(row, what, row.node, held[-1][1], violation=violation)
         if what is OffsetFault.RESET:

@@ -8,8 +8,7 @@ from typing import Any
 
 import attrs
 
-from emulator.analysis.queues import Span
-from emulator.analysis.rows import FaultRow, LifeRow, Watcher
+from emulator.analysis.rows import FaultRow, LifeRow, Span, Watcher
 from emulator.trace.schema import FAULTS, LIFECYCLE, Table
 from nodes.beliefs import LifecycleEvent
 

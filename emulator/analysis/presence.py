@@ -56,6 +56,8 @@ class Presence(Watcher):
         """Mapping topic -> route that each live nameserver holds."""
         self.changed: dict[str, None] = {}
         """Groups whose owed queues may have changed in this instant; an empty name stands for all groups."""
+        self.ended_ns: dict[str, int] = {}
+        """Mapping node -> end of its last process that ended."""
         self.stirred: dict[Process, None] = {}
         """Processes that ended, were suspended or resumed in this instant."""
 
@@ -154,6 +156,7 @@ class Presence(Watcher):
         process = row.node, row.incarnation
         if row.event in ENDS:
             self._end(process)
+            self.ended_ns[row.node] = row.t_ns
             self.stirred[process] = None
         elif row.event == LifecycleEvent.SUSPENDED:
             self._asleep[process] = None

@@ -15,13 +15,10 @@ import attrs
 
 from emulator.analysis.messages import Messages
 from emulator.analysis.presence import Presence
-from emulator.analysis.rows import MessageRow, OwnershipRow, Process, Watcher
+from emulator.analysis.rows import MessageRow, OwnershipRow, Process, Span, Watcher
 from emulator.state.owners import GroupQueue
 from emulator.trace.schema import MESSAGES, OWNERSHIP, Table
 from nodes.beliefs import MessageEvent, OwnershipEvent
-
-Span = tuple[int, int]
-"""Begin and end in ns."""
 
 
 @attrs.frozen

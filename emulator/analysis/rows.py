@@ -16,6 +16,8 @@ from nodes.beliefs import BeliefKind
 
 Process = tuple[str, int]
 """Node and incarnation."""
+Span = tuple[int, int]
+"""Begin and end in ns."""
 
 
 class BeliefRow(NamedTuple):

@@ -15,9 +15,9 @@ from typing import Any
 import attrs
 
 from emulator.analysis.presence import ENDS
-from emulator.analysis.rows import BeliefRow, LifeRow, Process, Watcher
+from emulator.analysis.rows import BeliefRow, LifeRow, Process, Span, Watcher
 from emulator.trace.schema import BELIEFS, LIFECYCLE, Table
-from nodes.beliefs import BeliefKind
+from nodes.beliefs import BeliefKind, LifecycleEvent
 
 Value = tuple[str, str]
 """Hash and JSON."""
@@ -65,6 +65,8 @@ class FoundDivergence:
     camps: tuple[Camp, ...]
     """The camps of the constellation that lasted longest, the first of two equally long ones, ordered by hash."""
     camps_ns: int
+    active: tuple[Span, ...]
+    """When nodes that were awake held several values."""
 
 
 @attrs.define
@@ -72,6 +74,8 @@ class _Divergence:
     """An interval that has not ended yet."""
 
     start_ns: int
+    active: list[Span] = attrs.Factory(list)
+    active_since_ns: int = -1
     views_max: int = 0
     camps: tuple[Camp, ...] = ()
     camps_ns: int = 0
@@ -83,6 +87,7 @@ class _Held:
 
     held: dict[Process, Value] = attrs.Factory(dict)
     nodes_of: Counter[str] = attrs.Factory(Counter)
+    """Mapping hash of a value -> number of nodes that hold it."""
     changes: dict[Process, Value] = attrs.Factory(dict)
     """Values recorded in this instant."""
     current: _Divergence | None = None
@@ -103,6 +108,7 @@ class Views(Watcher):
         self._subjects: dict[Subject, _Held] = {}
         self._held_by: dict[Process, dict[Subject, None]] = {}
         self._dead: dict[Process, None] = {}
+        self._asleep: dict[Process, None] = {}
         self._touched: dict[Subject, None] = {}
         self.first_ns: dict[str, int] = {}
         """Mapping kind -> first instant at which a node recorded a value."""
@@ -132,6 +138,13 @@ class Views(Watcher):
             self._dead[process] = None
             for about in self._held_by.pop(process, {}):
                 self._note(about, process, NOTHING)
+        elif row.event in (LifecycleEvent.SUSPENDED, LifecycleEvent.RESUMED):
+            process = row.node, row.incarnation
+            if row.event == LifecycleEvent.SUSPENDED:
+                self._asleep[process] = None
+            else:
+                self._asleep.pop(process, None)
+            self._touched.update(self._held_by.get(process, {}))
 
     def _note(self, about: Subject, process: Process, value: Value) -> None:
         subject = self._subjects.get(about)
@@ -153,6 +166,7 @@ class Views(Watcher):
         changes = {who: value for who, value in now.changes.items() if now.held.get(who, NOTHING)[0] != value[0]}
         now.changes.clear()
         if not changes:
+            self._look_who_is_awake(now, t_ns)
             return
         if now.current is not None:
             _keep_longest(now.current, now.held, t_ns - now.since_ns)
@@ -161,12 +175,25 @@ class Views(Watcher):
         if len(now.nodes_of) > 1:
             now.current = now.current or _Divergence(t_ns)
             now.current.views_max = max(now.current.views_max, len(now.nodes_of))
+            self._look_who_is_awake(now, t_ns)
         elif now.current is not None:
             self._close(about, now.current, t_ns, censored=False)
             now.current = None
 
+    def _look_who_is_awake(self, now: _Held, t_ns: int) -> None:
+        if now.current is None:
+            return
+        awake = now.nodes_of
+        if self._asleep:
+            awake = Counter(value_hash for who, (value_hash, _) in now.held.items() if who not in self._asleep)
+        if len(awake) > 1 and now.current.active_since_ns < 0:
+            now.current.active_since_ns = t_ns
+        elif len(awake) <= 1:
+            _rest(now.current, t_ns)
+
     def _close(self, about: Subject, current: _Divergence, end_ns: int, *, censored: bool) -> None:
-        rest = current.views_max, current.camps, current.camps_ns
+        _rest(current, end_ns)
+        rest = current.views_max, current.camps, current.camps_ns, tuple(current.active)
         self.found.append(FoundDivergence(about, current.start_ns, end_ns, censored, *rest))
 
     def finish(self, end_ns: int) -> None:
@@ -175,6 +202,13 @@ class Views(Watcher):
             if now.current is not None and now.current.start_ns < end_ns:
                 _keep_longest(now.current, now.held, end_ns - now.since_ns)
                 self._close(about, now.current, end_ns, censored=True)
+
+
+def _rest(current: _Divergence, t_ns: int) -> None:
+    """Nodes that are awake agree from now on."""
+    if 0 <= current.active_since_ns < t_ns:
+        current.active.append((current.active_since_ns, t_ns))
+    current.active_since_ns = -1
 
 
 def _parts(row: BeliefRow) -> list[tuple[ViewPart, Value]]:

@@ -97,7 +97,7 @@ def test_a_reader_who_goes_away_ends_a_live_cluster(tmp_path):
 @pytest.mark.spark
 def test_ctrl_c_while_spark_works_leaves_no_java_behind(tmp_path):
     run = rmqemu("run", write_small(tmp_path), cwd=tmp_path).stdout.strip()
-    process = started("analyze", run, cwd=tmp_path)
+    process = started("analyze", "--engine", "spark", run, cwd=tmp_path)
     until(lambda: process.poll() is not None or java_below(process.pid))
     assert process.poll() is None, process.stderr.read()
     java = java_below(process.pid)

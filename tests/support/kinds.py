@@ -12,6 +12,7 @@ BY_FIXTURE = {"spark": "spark", "browser": "browser", "own_jupyter": "kernel"}
 """A test with the fixture gets the mark."""
 BY_FOLDER = {
     "fault_kinds": "clusters",
+    "verdicts": "clusters",
     "fuzz": "clusters",
     "sources": "clusters",
     "timelines_figures": "clusters",
@@ -23,9 +24,9 @@ BY_FOLDER = {
     "walkthroughs": "programs",
 }
 """All tests of the folder get the mark."""
-ON_ONE_WORKER = "tests/analysis/"
+ON_ONE_WORKER = "tests/dataset/"
 """They share one Spark, which takes longer to start than most of them take."""
-FIRST = ("analysis", "notebooks_run", "sources", "fault_kinds")
+FIRST = ("dataset", "verdicts", "notebooks_run", "sources", "fault_kinds")
 """Folders that take long: begun last, they would keep one worker busy after the others."""
 
 

@@ -39,3 +39,11 @@ def test_two_runs_are_read_side_by_side(spark, tmp_path):
     runs = [open_run(write_run(HandMadeTrace().life("a", "started"), tmp_path / name, 1)) for name in ("r1", "r2")]
     frames = read_frames(spark, runs)
     assert sorted((row.run, row.node) for row in frames.lifecycle.collect()) == [("r1", "a"), ("r2", "a")]
+
+
+def test_many_runs_are_one_read_and_a_name_of_a_run_may_hold_anything_that_a_path_may(spark, tmp_path):
+    names = ["plain", "two words", "100 %", "a+b", "k=v", "é"]
+    runs = [open_run(write_run(HandMadeTrace().life("a", "started"), tmp_path / name, 1)) for name in names]
+    frame = read_frames(spark, runs).lifecycle
+    assert sorted(row.run for row in frame.collect()) == sorted(names)
+    assert frame._jdf.queryExecution().optimizedPlan().toString().count("Relation") == 1

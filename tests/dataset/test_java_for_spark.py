@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from emulator.analysis import java
+from emulator.dataset import java
 
 VERSION_LINE = "    java.specification.version = {major}\\n    java.home = {home}"
 

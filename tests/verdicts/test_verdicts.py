@@ -1,0 +1,127 @@
+"""Verdicts about whole clusters: what is sick is called sick, and its healthy twin healthy.
+
+Each scenario in `played` fooled an earlier definition, or is the twin of one that did.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from emulator.analysis.findings import Verdict
+from emulator.analysis.invariants import judgements
+from emulator.analysis.judge import judge_run
+from emulator.analysis.offsets import OffsetFault
+from emulator.run import run_scenario
+from emulator.spec import load
+from emulator.trace.run_directory import open_run
+
+HERE = Path(__file__).parent / "played"
+EXAMPLES = Path(__file__).parents[2] / "examples"
+SECOND = 1_000_000_000
+BROKEN = {
+    "different_topics": {"V2", "V8"},
+    "equal_topics": set(),
+    "different_tags": {"V7"},
+    "broadcasting": set(),
+    "broadcasting_stuck": {"V8"},
+    "broker_away": set(),
+    "no_read_permission": set(),
+    "offsets_again": {"V4", "V7"},
+    "broker_restarts": set(),
+    "frozen_owner": {"V4"},
+    "short_and_again": {"V4", "V8", "V11"},
+}
+"""Mapping scenario -> invariants that its run breaks; none: it is valid."""
+
+
+@pytest.fixture(scope="module")
+def reports(tmp_path_factory):
+    """Judges a scenario's run, each once."""
+    runs, known = tmp_path_factory.mktemp("runs"), {}
+
+    def report(path):
+        if path not in known:
+            known[path] = judge_run(open_run(run_scenario(load(path), runs=runs).path))
+        return known[path]
+
+    return lambda name: report(HERE / f"{name}.toml")
+
+
+def broken(report):
+    return {one.id for one in judgements(report) if one.violations}
+
+
+def test_every_scenario_has_a_verdict_here():
+    assert sorted(path.stem for path in HERE.iterdir()) == sorted(BROKEN)
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_the_verdict_is_right(reports, name):
+    report = reports(name)
+    assert broken(report) == BROKEN[name]
+    assert report.verdict is (Verdict.INVALID if BROKEN[name] else Verdict.VALID)
+
+
+def test_queues_that_nobody_ever_owned_are_orphans_and_their_messages_wait(reports):
+    report = reports("different_topics")
+    assert report.limits.hand_overs == ()
+    never = [row.queue for row in report.orphans if row.censored]
+    assert len(never) == 8
+    assert not {hold.queue for hold in report.holds} & set(never)
+    waiting = {row.queue: row.backlog for row in report.invariants.stalls if row.censored}
+    assert set(never) <= set(waiting)
+
+
+def test_what_a_filter_keeps_from_a_group_is_lost_only_if_another_member_subscribes_to_it(reports, tmp_path):
+    (lost,) = {(row.lost, row.unsubscribed) for row in reports("different_tags").invariants.losses[:1]}
+    assert lost[0] == lost[1] > 500
+    letters = judge_run(open_run(run_scenario(load(EXAMPLES / "dead_letters.toml"), runs=tmp_path).path))
+    assert (letters.verdict, letters.invariants.losses) == (Verdict.VALID, ())
+
+
+def test_a_group_that_broadcasts_shares_nothing(reports):
+    report = reports("broadcasting")
+    assert (report.overlaps, report.orphans, report.limits.duplicates) == ((), (), ())
+    # c2 pulls in vain until its next heartbeat: it had locked out the one that its new subscription needed.
+    assert {row.node for row in report.invariants.stalls} == {"c2"}
+    assert {row.node for row in reports("broadcasting_stuck").invariants.stalls if row.violation} == {"c2"}
+
+
+def test_queues_that_cannot_be_read_are_owed_no_owner(reports):
+    away = (120 * SECOND, 300 * SECOND)
+    for name, broker_name in (("broker_away", "broker-b"), ("no_read_permission", "broker-a")):
+        of_broker = [row for row in reports(name).orphans if row.queue.broker_name == broker_name]
+        inside = [row for row in of_broker if away[0] + SECOND < row.end_ns and row.start_ns < away[1] - SECOND]
+        assert inside == [], name
+
+
+def test_messages_at_offsets_that_are_used_again_are_not_taken_for_the_old_ones(reports):
+    report = reports("offsets_again")
+    assert sum(row.reused for row in report.invariants.losses) == sum(row.lost for row in report.invariants.losses) > 50
+    # Nobody consumed a message twice, although offsets were consumed twice.
+    assert sum(row.duplicates for row in report.limits.duplicates) == 0
+
+
+def test_offsets_that_a_broker_loads_may_be_as_old_as_its_last_write_and_no_older(reports):
+    def loaded(name):
+        return [row for row in reports(name).invariants.offset_slips if row.what is OffsetFault.LOADED]
+
+    assert [row.violation for row in loaded("broker_restarts")] == [False] * 4
+    assert [row.violation for row in loaded("offsets_again")] == [True] * 4
+
+
+def test_an_owner_that_sleeps_does_no_harm_until_it_wakes(reports):
+    report = reports("frozen_owner")
+    asleep = [row for row in report.overlaps if "consumer-2" in row.owners]
+    assert sum(row.end_ns - row.start_ns for row in asleep) > 200 * SECOND
+    assert sum(row.active_ns for row in asleep) < SECOND
+    assert not any(row.violation for row in report.overlaps)
+
+
+def test_short_harm_that_returns_has_a_budget(reports):
+    report = reports("short_and_again")
+    assert len(report.overlaps) > 50
+    assert not any(row.violation for row in report.overlaps)
+    (budget,) = report.budgets
+    assert budget.violation
+    assert budget.per_hour_s > 10 * report.bounds.budget_s
