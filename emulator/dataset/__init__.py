@@ -1,4 +1,4 @@
-"""Many runs as one dataset: tables of traces as Spark frames, findings as tidy tables, on one machine or on a cluster.
+"""Many runs as one dataset: traces as Spark frames, findings as tidy tables, judged here or by tasks of Spark.
 
 Only this package imports pyspark. May import `analysis` and what is below it.
 """

@@ -191,6 +191,7 @@ def test_a_pass_is_seen_from_the_members_and_the_route_that_it_was_told():
     run = played(scene)
 
     assert guest_rows(run, "beliefs", "kind", "subject", "source", "cause") == [
+        ("subscription", "g/t", "", 0),
         ("route", "t", PORTS[NAMESERVER], 11),
         ("view", "g/t", PORTS[BROKER], 12),
     ]
@@ -207,7 +208,8 @@ def test_what_was_told_before_anybody_said_who_it_is_is_believed_then():
         stage.member("c@1")
 
     assert guest_rows(played(scene), "beliefs", "node", "kind", "t_ns", "cause") == [
-        ("shop", "route", 1_000_000_000, 11)
+        ("shop", "subscription", 1_000_000_000, 0),
+        ("shop", "route", 1_000_000_000, 11),
     ]
 
 
@@ -461,7 +463,7 @@ def test_who_shares_no_queues_out_owns_none(said):
     run = played(scene)
 
     assert owned(run) == []
-    assert guest_rows(run, "beliefs", "kind") == [("route",)]
+    assert guest_rows(run, "beliefs", "kind") == [("subscription",), ("route",)]
 
 
 def test_a_heartbeat_without_subscriptions_takes_none_away():
@@ -488,7 +490,7 @@ def test_a_frame_that_is_none_says_nothing_and_is_passed_on():
     run = played(scene)
 
     assert run.result is True
-    assert guest_rows(run, "beliefs", "kind") == []
+    assert guest_rows(run, "beliefs", "kind") == [("subscription",)]
 
 
 def test_a_world_that_ends_says_nothing_of_its_guests():
