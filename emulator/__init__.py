@@ -1,7 +1,7 @@
 """The emulated world around the nodes, and `launch`, which starts a cluster in a notebook.
 
 The packages, each of which may import those after it: `cli`, `testing`, `notebook`, `web`, `run`, `console`, `why`,
-`cluster`, `guest_views`, `analysis` and `fidelity` (neither of which imports the other), `state`, `machine`,
+`cluster`, `guest_views`, `analysis`, `fidelity` and `statistics` (none of which imports another), `state`, `machine`,
 `network`, `trace`, `spec`, `time`, `base`. All may import `faults` and `nodes`.
 """
 

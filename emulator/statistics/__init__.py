@@ -1,0 +1,28 @@
+"""Statistics over the runs of many seeds: estimates, paired comparisons of variants, survival of intervals.
+
+Frames in, values out: no I/O, no Spark. May import `base`.
+"""
+
+from emulator.statistics.compare import Better, Comparison, Verdict, compare
+from emulator.statistics.estimate import Estimate, estimate, estimates_table
+from emulator.statistics.figures import CONFIDENCE, SEEDS_LEAST, Figure
+from emulator.statistics.frames import StatisticsError, per_run, with_durations
+from emulator.statistics.survival import Survival, survival
+
+__all__ = [
+    "CONFIDENCE",
+    "SEEDS_LEAST",
+    "Better",
+    "Comparison",
+    "Estimate",
+    "Figure",
+    "StatisticsError",
+    "Survival",
+    "Verdict",
+    "compare",
+    "estimate",
+    "estimates_table",
+    "per_run",
+    "survival",
+    "with_durations",
+]
