@@ -30,7 +30,7 @@ def covered(figures, truth):
 
 def estimates(draw, seeds):
     for number in range(TIMES):
-        yield estimate(runs(x=draw(np.random.default_rng(number), seeds)), "overlap_s", quantiles=(0.9,))[0]
+        yield estimate(runs(x=draw(np.random.default_rng((seeds, number)), seeds)), "overlap_s", quantiles=(0.9,))[0]
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_the_interval_of_a_quantile_and_of_a_share_covers_it_with_any_number_of_
 def test_two_variants_that_are_the_same_are_seldom_told_to_differ(draw, seeds):
     claims = 0
     for number in range(TIMES):
-        chance = np.random.default_rng(number)
+        chance = np.random.default_rng((seeds, number))
         found = compare(runs(a=draw(chance, seeds), b=draw(chance, seeds)), "overlap_s", "a", "b")
         claims += found.verdict is not Verdict.UNKNOWN
     assert claims / TIMES <= 0.07
@@ -96,7 +96,7 @@ def test_the_interval_of_a_difference_covers_it(draw, least):
 
 def durations(number, seeds, each):
     """Intervals of a run last similarly long: a run is slow or fast; a third is censored."""
-    chance = np.random.default_rng(number)
+    chance = np.random.default_rng((seeds, number))
     rows = [
         (seed, pace * chance.exponential(), chance.exponential(2.0))
         for seed, pace in enumerate(chance.choice([0.5, 1.5], size=seeds))
