@@ -1,8 +1,8 @@
 """The emulated world around the nodes, and `launch`, which starts a cluster in a notebook.
 
-The packages, each of which may import those after it: `cli`, `testing`, `notebook`, `web`, `run`, `console`, `why`,
-`cluster`, `guest_views`, `analysis`, `fidelity`, `shrinking` and `statistics` (none of which imports another), `state`,
-`machine`, `network`, `trace`, `spec`, `time`, `base`. All may import `faults` and `nodes`.
+The packages, each of which may import those after it: `cli`, `testing`, `notebook`, `web`, `run`, `console`,
+`comparison`, `why`, `cluster`, `guest_views`, `analysis`, `fidelity`, `shrinking` and `statistics` (none of these four
+imports another), `state`, `machine`, `network`, `trace`, `spec`, `time`, `base`. All may import `faults` and `nodes`.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -25,7 +25,7 @@ CONFIDENCE = 0.95
 SEEDS_LEAST = 10
 """With fewer seeds no bootstrap interval is given: of ten, it covers the truth 80 to 90 times in 100, not 95."""
 RESAMPLES = 4_999
-_PERMUTATIONS = 9_999
+_PERMUTATIONS = 4_999
 _NUMBERS_AT_ONCE = 1_000_000
 
 
@@ -100,7 +100,7 @@ def chance_of_mean(differences: Numbers, bootstrap_seed: int) -> float:
     """How often chance alone makes the mean of paired differences as far from 0 as it is, 0..1.
 
     The permutation test of pairs (`scipy.stats.permutation_test`): if nothing had been changed, each difference might
-    as well have the other sign. Exact for up to 13 differences that are not 0.
+    as well have the other sign. Exact for up to 12 differences that are not 0.
     """
     changed = differences[differences != 0]
     if len(changed) < 2:

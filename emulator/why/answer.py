@@ -55,6 +55,7 @@ def answer(words: Sequence[str], run_directory: Path, names: NodeNames) -> tuple
     builder.lines += found.headlines
     for row in found.rows:
         builder.tell(row)
+        builder.tell_why_kept(row)
     builder.tell_missing_signals()
     return tuple(builder.lines)
 
@@ -130,8 +131,6 @@ class _AnswerBuilder:
                 if premise.row.seq not in self._told:
                     self._chain(premise.row, premise.title)
                     waiting.append(premise.row)
-        if row.table is OWNERSHIP and row.text("event") == OwnershipEvent.ACQUIRED:
-            self._tell_why_kept(row)
 
     def tell_missing_signals(self) -> None:
         """Add the signals that did not arrive, and why."""
@@ -186,8 +185,10 @@ class _AnswerBuilder:
                 if by_timer:
                     self._silences[Silence(node, row.text("node"), row.t_ns)] = None
 
-    def _tell_why_kept(self, row: TraceRow) -> None:
-        """Add why an owner still owns a queue: the view from which it works now."""
+    def tell_why_kept(self, row: TraceRow) -> None:
+        """Add why an owner still owns a queue: the view from which it works now; nothing for any other row."""
+        if row.table is not OWNERSHIP or row.text("event") != OwnershipEvent.ACQUIRED:
+            return
         until_ns = self.trace.end_ns() if self.at_ns is None else self.at_ns
         view = view_of(self.trace, row, until_ns)
         keeps = f"{row.text('node')} keeps it:"

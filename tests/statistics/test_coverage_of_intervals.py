@@ -10,8 +10,8 @@ from emulator.statistics import Verdict, compare, estimate, survival
 from support.frames_of_runs import runs
 
 pytestmark = pytest.mark.slow
-TIMES = 400
-"""So many that a coverage of 95 % is found between 92.5 % and 97.5 %, but for 1 time in 50."""
+TIMES = 250
+"""So many that a coverage of 95 % is found between 92 % and 98 %, but for 1 time in 30."""
 
 
 def mostly_zero(chance, seeds):
@@ -61,7 +61,7 @@ def estimates(draw, seeds):
 def test_the_interval_of_a_mean_covers_it_the_more_seeds_the_better(case, seeds, least):
     draw, truth = case
 
-    assert least <= covered([found.mean for found in estimates(draw, seeds)], truth) <= 0.985
+    assert least <= covered([found.mean for found in estimates(draw, seeds)], truth) <= 0.99
 
 
 @pytest.mark.parametrize("seeds", [5, 20, 100])
@@ -69,9 +69,9 @@ def test_the_interval_of_a_quantile_and_of_a_share_covers_it_with_any_number_of_
     skewed = [*estimates(SKEWED[0], seeds)]
     zeros = [*estimates(MOSTLY_ZERO[0], seeds)]
 
-    assert covered([found.median for found in skewed], math.log(2)) >= 0.925
-    assert covered([found.quantiles[0.9] for found in skewed], math.log(10)) >= 0.925
-    assert covered([found.share_above_0 for found in zeros], 0.3) >= 0.925
+    assert covered([found.median for found in skewed], math.log(2)) >= 0.92
+    assert covered([found.quantiles[0.9] for found in skewed], math.log(10)) >= 0.92
+    assert covered([found.share_above_0 for found in zeros], 0.3) >= 0.92
 
 
 @pytest.mark.parametrize("draw", [NORMAL[0], SKEWED[0], MOSTLY_ZERO[0]], ids=["normal", "skewed", "mostly zero"])
@@ -82,7 +82,7 @@ def test_two_variants_that_are_the_same_are_seldom_told_to_differ(draw, seeds):
         chance = np.random.default_rng((seeds, number))
         found = compare(runs(a=draw(chance, seeds), b=draw(chance, seeds)), "overlap_s", "a", "b")
         claims += found.verdict is not Verdict.UNKNOWN
-    assert claims / TIMES <= 0.07
+    assert claims / TIMES <= 0.08
 
 
 @pytest.mark.parametrize(("draw", "least"), [(SKEWED[0], 0.90), (MOSTLY_ZERO[0], 0.84)], ids=["skewed", "mostly zero"])
@@ -91,7 +91,7 @@ def test_the_interval_of_a_difference_covers_it(draw, least):
     for number in range(TIMES):
         chance = np.random.default_rng(number)
         found.append(compare(runs(a=draw(chance, 20), b=draw(chance, 20) + 1), "overlap_s", "a", "b").difference)
-    assert least <= covered(found, 1.0) <= 0.985
+    assert least <= covered(found, 1.0) <= 0.99
 
 
 def durations(number, seeds, each):
@@ -109,7 +109,7 @@ def durations(number, seeds, each):
 
 
 def test_the_band_of_a_curve_covers_it_although_the_intervals_of_a_run_are_alike():
-    times = 150
+    times = 100
     at_s = 1.0
     truth = (math.exp(-at_s / 0.5) + math.exp(-at_s / 1.5)) / 2
     ours = independent = 0
