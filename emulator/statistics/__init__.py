@@ -3,11 +3,11 @@
 Frames in, values out: no I/O, no Spark. May import `base`.
 """
 
-from emulator.statistics.compare import Better, Comparison, Verdict, compare
-from emulator.statistics.estimate import Estimate, estimate, estimates_table
+from emulator.statistics.estimates import Estimate, estimate, estimates_table
 from emulator.statistics.figures import CONFIDENCE, SEEDS_LEAST, Figure
 from emulator.statistics.frames import StatisticsError, per_run, with_durations
-from emulator.statistics.survival import Survival, survival
+from emulator.statistics.kaplan_meier import Survival, survival
+from emulator.statistics.pairs import Better, Comparison, Verdict, compare
 
 __all__ = [
     "CONFIDENCE",

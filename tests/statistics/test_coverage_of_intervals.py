@@ -82,7 +82,7 @@ def test_two_variants_that_are_the_same_are_seldom_told_to_differ(draw, seeds):
         chance = np.random.default_rng((seeds, number))
         found = compare(runs(a=draw(chance, seeds), b=draw(chance, seeds)), "overlap_s", "a", "b")
         claims += found.verdict is not Verdict.UNKNOWN
-    assert claims / TIMES <= 0.08
+    assert claims / TIMES <= 0.09  # 5 % but for the chance of 250 comparisons
 
 
 @pytest.mark.parametrize(("draw", "least"), [(SKEWED[0], 0.90), (MOSTLY_ZERO[0], 0.84)], ids=["skewed", "mostly zero"])

@@ -143,6 +143,22 @@ def test_a_long_curve_has_few_points_and_exact_figures():
     assert found.curve["pause_s"].iloc[-1] == 5_000
 
 
+def test_bounds_hardly_depend_on_how_many_instants_are_resampled(monkeypatch):
+    lasting = np.random.default_rng(4).exponential(10, size=6_000).round(6)
+    frame = intervals(
+        [f"{one}{'+' * int(one > 15)}" for one in lasting], seeds=[number % 50 for number in range(6_000)]
+    )
+    (coarse,) = survival(frame, "pause_s")
+    monkeypatch.setattr("emulator.statistics.kaplan_meier._INSTANTS_MOST", 6_000)
+    (fine,) = survival(frame, "pause_s")
+
+    assert coarse.median.value == fine.median.value
+    assert coarse.median.low == pytest.approx(fine.median.low, abs=0.02)
+    assert coarse.restricted_mean.high == pytest.approx(fine.restricted_mean.high, abs=0.02)
+    at_10 = [one.curve[one.curve["pause_s"] <= 10]["high"].iloc[-1] for one in (coarse, fine)]
+    assert at_10[0] == pytest.approx(at_10[1], abs=0.005)
+
+
 DURATIONS = st.lists(st.tuples(st.integers(0, 8), st.booleans(), st.integers(1, 14)), min_size=1, max_size=30)
 
 

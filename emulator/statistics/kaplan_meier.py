@@ -21,7 +21,10 @@ from emulator.statistics.words import Amounts, counted, name_of
 
 RESAMPLES = 2_000
 _POINTS_MOST = 400
-"""Most points of a curve for people; medians and means are computed from all."""
+"""Most points of a curve for people; the figures are computed from all."""
+_INSTANTS_MOST = 2_000
+"""Most instants of a resampled curve: of more, each stands for those since the one before, which moves no bound by more
+than a two-thousandth of the intervals, and 100,000 intervals take a second in place of half a minute."""
 _NUMBERS_AT_ONCE = 2_000_000
 _ROUNDING = 1e-12
 """A product of shares reaches one half only up to rounding."""
@@ -134,8 +137,12 @@ def _survival(variant: Any, observed: _Observed, duration: str, horizon: float, 
     ends = np.unique(observed.durations[~observed.censored])
     survives = np.asarray(sf.evaluate(ends), dtype=np.float64)
     last = float(observed.durations.max())
-    shown = _points(ends)
-    resampled = _resampled(observed, ends, shown, horizon, bootstrap_seed)
+    instants = ends[_spread(len(ends), _INSTANTS_MOST)]
+    shown = instants[_spread(len(instants), _POINTS_MOST)]
+    resampled = _resampled(observed, instants, np.searchsorted(instants, shown), horizon, bootstrap_seed)
+    mean = _restricted_mean(survives, ends, horizon)
+    # Fewer instants make every curve fall a little later; the same shift takes it back.
+    means = resampled.means + (mean - _restricted_mean(np.asarray(sf.evaluate(instants)), instants, horizon))
     reaches = horizon <= last or (len(survives) > 0 and survives[-1] <= _ROUNDING)
     return Survival(
         variant,
@@ -143,14 +150,10 @@ def _survival(variant: Any, observed: _Observed, duration: str, horizon: float, 
         len(observed.durations),
         int(observed.censored.sum()),
         observed.seeds,
-        _curve(duration, ends[shown], survives[shown], resampled.curves, observed.durations),
+        _curve(duration, shown, np.asarray(sf.evaluate(shown)), resampled.curves, observed.durations),
         median=_bounded(_time_of(survives, ends, 0.5), resampled.medians),
         p90=_bounded(_time_of(survives, ends, 0.1), resampled.p90s),
-        restricted_mean=(
-            _bounded(float(_restricted_means(survives[None, :], ends, horizon)[0]), resampled.means)
-            if reaches
-            else Figure(math.nan)
-        ),
+        restricted_mean=_bounded(mean, means) if reaches else Figure(math.nan),
         horizon=horizon,
     )
 
@@ -167,34 +170,35 @@ class _Resampled:
 
 
 def _resampled(
-    observed: _Observed, ends: Numbers, shown: npt.NDArray[np.intp], horizon: float, bootstrap_seed: int
+    observed: _Observed, instants: Numbers, shown: npt.NDArray[np.intp], horizon: float, bootstrap_seed: int
 ) -> _Resampled:
     curves, medians, p90s, means = [np.empty((0, len(shown)))], [np.empty(0)], [np.empty(0)], [np.empty(0)]
     if observed.seeds >= SEEDS_LEAST:
-        for resample in _resamples(observed, ends, np.random.default_rng(bootstrap_seed)):
+        for resample in _resamples(observed, instants, np.random.default_rng(bootstrap_seed)):
             curves.append(resample[:, shown])
-            medians.append(_times_of(resample, ends, 0.5))
-            p90s.append(_times_of(resample, ends, 0.1))
-            means.append(_restricted_means(resample, ends, horizon))
+            medians.append(_times_of(resample, instants, 0.5))
+            p90s.append(_times_of(resample, instants, 0.1))
+            means.append(_restricted_means(resample, instants, horizon))
     return _Resampled(*(np.concatenate(part) for part in (curves, medians, p90s, means)))
 
 
-def _resamples(observed: _Observed, ends: Numbers, chance: np.random.Generator) -> Iterator[Numbers]:
-    """Kaplan-Meier curves of resampled seeds at the instants `ends`, in batches of shape (resamples, instants).
+def _resamples(observed: _Observed, instants: Numbers, chance: np.random.Generator) -> Iterator[Numbers]:
+    """Kaplan-Meier curves of resampled seeds at some instants, in batches of shape (resamples, instants).
 
     A seed that is drawn twice counts twice. Where nothing is at risk any more, the curve stays as it is.
     """
-    seeds, instants = observed.seeds, len(ends)
-    ended = ~observed.censored
-    # The number of instants up to a duration; the interval is at risk at exactly these.
-    reached = np.searchsorted(ends, observed.durations, side="right")
-    ends_of = _table(observed.runs[ended], reached[ended] - 1, (seeds, instants))
-    leaves = _table(observed.runs, reached, (seeds, instants + 1))
+    seeds, ended = observed.seeds, ~observed.censored
+    ends_at = np.searchsorted(instants, observed.durations[ended], side="left")
+    # At how many instants an interval is at risk: if it ended, also at that of its end; else as far as it was seen.
+    reached = np.searchsorted(instants, observed.durations, side="right")
+    reached[ended] = ends_at + 1
+    ends_of = _table(observed.runs[ended], ends_at, (seeds, len(instants)))
+    leaves = _table(observed.runs, reached, (seeds, len(instants) + 1))
     in_all = np.bincount(observed.runs, minlength=seeds)
-    at_once = max(1, _NUMBERS_AT_ONCE // (instants + 1))
+    at_once = max(1, _NUMBERS_AT_ONCE // (len(instants) + 1))
     for begin in range(0, RESAMPLES, at_once):
         drawn = chance.multinomial(seeds, np.full(seeds, 1 / seeds), size=min(at_once, RESAMPLES - begin))
-        at_risk = (drawn @ in_all)[:, None] - np.cumsum(drawn @ leaves, axis=1)[:, :instants]
+        at_risk = (drawn @ in_all)[:, None] - np.cumsum(drawn @ leaves, axis=1)[:, :-1]
         yield np.cumprod(1 - (drawn @ ends_of) / np.maximum(at_risk, 1), axis=1)
 
 
@@ -218,6 +222,10 @@ def _times_of(curves: Numbers, ends: Numbers, share: float) -> Numbers:
     )
 
 
+def _restricted_mean(survives: Numbers, ends: Numbers, horizon: float) -> float:
+    return float(_restricted_means(survives[None, :], ends, horizon)[0])
+
+
 def _restricted_means(curves: Numbers, ends: Numbers, horizon: float) -> Numbers:
     """The area below each curve from 0 to the horizon."""
     edges = np.minimum(np.concatenate(([0.0], ends, [horizon])), horizon)
@@ -234,9 +242,9 @@ def _bounded(value: float, resampled: Numbers) -> Figure:
     return Figure(value, float(low), float(high))
 
 
-def _points(ends: Numbers) -> npt.NDArray[np.intp]:
-    """Positions of the instants that are shown, evenly among all."""
-    return np.unique(np.linspace(0, max(len(ends) - 1, 0), min(len(ends), _POINTS_MOST)).round().astype(np.intp))
+def _spread(many: int, most: int) -> npt.NDArray[np.intp]:
+    """Positions among many, evenly spread, the first and the last included."""
+    return np.unique(np.linspace(0, max(many - 1, 0), min(many, most)).round().astype(np.intp))
 
 
 def _curve(duration: str, ends: Numbers, survives: Numbers, curves: Numbers, durations: Numbers) -> Any:
