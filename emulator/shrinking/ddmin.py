@@ -17,7 +17,8 @@ def minimised(items: Sequence[int], fails: Fails, *, likely: Sequence[int] = (),
     Args:
         items: positions with all of which it fails.
         fails: is never asked about more items than there are.
-        likely: the items that probably matter: they are tried alone first, and left out last.
+        likely: the items that probably matter, the likeliest first: the first 1, 2, 4, ... of them are tried alone
+            before anything else, and they are left out last.
         least: fewest items to keep.
     """
     kept = [*(item for item in items if item not in likely), *(item for item in items if item in likely)]
@@ -25,11 +26,9 @@ def minimised(items: Sequence[int], fails: Fails, *, likely: Sequence[int] = (),
     def fails_with(some: Sequence[int]) -> bool:
         return len(some) >= least and fails(sorted(some))
 
-    guess = [item for item in kept if item in likely]
     if kept and fails_with([]):
         return ()
-    if 0 < len(guess) < len(kept) and fails_with(guess):
-        kept = guess
+    kept = next((guess for guess in _guesses(likely) if len(guess) < len(kept) and fails_with(guess)), kept)
     parts = 2
     while len(kept) > 1:
         parts = min(parts, len(kept))
@@ -43,6 +42,13 @@ def minimised(items: Sequence[int], fails: Fails, *, likely: Sequence[int] = (),
         else:
             parts *= 2
     return tuple(sorted(kept))
+
+
+def _guesses(likely: Sequence[int]) -> Iterator[list[int]]:
+    size = 1
+    while size < 2 * len(likely):
+        yield [*likely[:size]]
+        size *= 2
 
 
 def _candidates(kept: list[int], parts: int) -> Iterator[list[int]]:

@@ -15,8 +15,8 @@ from emulator.spec.faults import write_plan
 
 PLAYS_MOST = 300
 _SHORTEST_RUN_MS = 1_000
-_FINEST_PART_OF_A_RUN = 16
-"""A run is not shortened by less than this part of its length."""
+_FINEST_PART = 16
+"""A number is not lowered by less than this part of it."""
 _S = 1_000
 _NODES = ("producer", "consumer", "topic", "broker", "nameserver")
 """In this order, since each may be needed by those before it."""
@@ -96,13 +96,14 @@ def _with_drawn_faults(search: Search) -> Scenario:
 
 def _fewer_faults(search: Search) -> None:
     _fewer(search, ("nemesis",))
-    ids = [timed.id for timed in search.smallest.faults.faults]
-    _fewer(search, ("fault",), likely=[place for place, fault_id in enumerate(ids) if fault_id in search.likely])
+    places = {timed.id: place for place, timed in enumerate(search.smallest.faults.faults)}
+    likely = dict.fromkeys(search.likely)
+    _fewer(search, ("fault",), likely=[places[fault_id] for fault_id in likely if fault_id in places])
 
 
 def _shorter_faults(search: Search) -> None:
     for place, timed in enumerate(search.smallest.faults.faults):
-        _halve(search, ("fault", place, "for_ms"), timed.for_ms or search.smallest.run_for_ms - timed.at_ms)
+        _lower(search, ("fault", place, "for_ms"), timed.for_ms or search.smallest.run_for_ms - timed.at_ms)
 
 
 def _fewer_nodes(search: Search) -> None:
@@ -115,7 +116,7 @@ def _fewer_nodes(search: Search) -> None:
     for section, key in _NUMBERS:
         for place, table in enumerate(search.tables()[section]):
             if not search.fails(_changed(search.tables(), (section, place, key), 1)):
-                _halve(search, (section, place, key), table[key])
+                _lower(search, (section, place, key), table[key])
 
 
 def _fewer_settings(search: Search) -> None:
@@ -143,13 +144,7 @@ def _settings(tables: Tables) -> Iterator[Path]:
 
 
 def _shorter_run(search: Search) -> None:
-    less_ms = _whole_seconds(search.smallest.run_for_ms // 2)
-    while less_ms >= max(_SHORTEST_RUN_MS, search.smallest.run_for_ms // _FINEST_PART_OF_A_RUN):
-        run_for_ms = search.smallest.run_for_ms - less_ms
-        if run_for_ms < _SHORTEST_RUN_MS or not search.fails(
-            _changed(search.tables(), ("scenario", "run_for_ms"), run_for_ms)
-        ):
-            less_ms = _whole_seconds(less_ms // 2)
+    _lower(search, ("scenario", "run_for_ms"), search.smallest.run_for_ms, least=_SHORTEST_RUN_MS)
 
 
 def _fewer(search: Search, path: Path, *, likely: Sequence[int] = (), least: int = 0) -> None:
@@ -164,12 +159,15 @@ def _fewer(search: Search, path: Path, *, likely: Sequence[int] = (), least: int
     )
 
 
-def _halve(search: Search, path: Path, number: int) -> None:
-    """Halve a number as long as it fails."""
-    while number > 1:
-        number = _whole_seconds(number // 2)
-        if not search.fails(_changed(search.tables(), path, number)):
-            return
+def _lower(search: Search, path: Path, number: int, least: int = 1) -> None:
+    """Halve a number as long as it fails, then take away less and less of it, down to a sixteenth."""
+    less = number // 2
+    while less >= max(1, number // _FINEST_PART):
+        smaller = _whole_seconds(number - less)
+        if smaller >= least and search.fails(_changed(search.tables(), path, smaller)):
+            number = smaller
+        else:
+            less //= 2
 
 
 def _whole_seconds(number: int) -> int:

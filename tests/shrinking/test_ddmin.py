@@ -54,8 +54,15 @@ def test_likely_items_are_tried_alone_first():
     fails = Asked(3, 96)
 
     assert minimised(range(100), fails, likely=[96, 3, 50]) == (3, 96)
-    assert fails.asked[:2] == [[], [3, 50, 96]]
-    assert len(fails.asked) <= 12
+    assert fails.asked[:3] == [[], [96], [3, 96]]
+    assert len(fails.asked) <= 7
+
+
+def test_if_only_all_likely_items_together_fail_they_are_tried_together():
+    fails = Asked(3, 50, 96)
+
+    assert minimised(range(100), fails, likely=[96, 3, 50]) == (3, 50, 96)
+    assert fails.asked[:4] == [[], [96], [3, 96], [3, 50, 96]]
 
 
 def test_likely_items_that_do_not_matter_change_nothing_but_the_number_of_questions():
