@@ -3,11 +3,12 @@
 Frames in, values out: no I/O, no Spark. May import `base`.
 """
 
-from emulator.statistics.estimates import Estimate, estimate, estimates_table
+from emulator.statistics.estimates import Estimate, estimate
 from emulator.statistics.figures import CONFIDENCE, SEEDS_LEAST, Figure
 from emulator.statistics.frames import StatisticsError, per_run, with_durations
 from emulator.statistics.kaplan_meier import Survival, survival
 from emulator.statistics.pairs import Better, Comparison, Verdict, compare
+from emulator.statistics.tables import table
 
 __all__ = [
     "CONFIDENCE",
@@ -21,8 +22,8 @@ __all__ = [
     "Verdict",
     "compare",
     "estimate",
-    "estimates_table",
     "per_run",
     "survival",
+    "table",
     "with_durations",
 ]

@@ -6,7 +6,6 @@ from typing import Any
 
 import attrs
 import numpy as np
-import pandas as pd
 
 from emulator.statistics.figures import Figure, mean, quantile, share
 from emulator.statistics.frames import Sample, StatisticsError, samples
@@ -33,6 +32,15 @@ class Estimate:
     """Share of the runs in which the measure is above 0, 0..1."""
     worst: tuple[tuple[int, float], ...]
     """(seed, value) of the largest values, the largest first; at most five."""
+
+    def row(self) -> dict[str, Any]:
+        """The estimate as a row of `table`."""
+        row: dict[str, Any] = {"variant": self.variant, "measure": self.measure, "runs": self.runs}
+        row |= self.mean.columns("mean") | self.median.columns("median")
+        for part, figure in self.quantiles.items():
+            row |= figure.columns(f"p{100 * part:g}")
+        row |= self.share_above_0.columns("share_above_0")
+        return row | {"worst_seeds": [seed for seed, _ in self.worst], "missing_seeds": [*self.missing]}
 
     def sentence(self) -> str:
         """The estimate for people."""
@@ -81,11 +89,6 @@ def estimate(
     return tuple(_estimate(sample, measure, tuple(quantiles), bootstrap_seed) for sample in samples(frame, measure, by))
 
 
-def estimates_table(estimates: Sequence[Estimate]) -> Any:
-    """Estimates as a pandas frame, one row each; of each figure three columns: `mean`, `mean_low`, `mean_high`."""
-    return pd.DataFrame([_row(one) for one in estimates])
-
-
 def _estimate(sample: Sample, measure: str, quantiles: tuple[float, ...], bootstrap_seed: int) -> Estimate:
     values = sample.measured
     # Of equal values the smallest seeds come first.
@@ -101,16 +104,6 @@ def _estimate(sample: Sample, measure: str, quantiles: tuple[float, ...], bootst
         share(int((values > 0).sum()), len(values)),
         tuple((sample.seeds[at], float(values[at])) for at in order),
     )
-
-
-def _row(one: Estimate) -> dict[str, Any]:
-    named = {"mean": one.mean, "median": one.median}
-    named |= {f"p{100 * part:g}": figure for part, figure in one.quantiles.items()}
-    named["share_above_0"] = one.share_above_0
-    row: dict[str, Any] = {"variant": one.variant, "measure": one.measure, "runs": one.runs}
-    for name, figure in named.items():
-        row |= {name: figure.value, f"{name}_low": figure.low, f"{name}_high": figure.high}
-    return row | {"worst_seeds": [seed for seed, _ in one.worst], "missing_seeds": list(one.missing)}
 
 
 def _interval(figure: Figure, amounts: Amounts) -> str:

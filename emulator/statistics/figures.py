@@ -44,6 +44,10 @@ class Figure:
         """Whether both ends of the interval can be told."""
         return not (math.isnan(self.low) or math.isnan(self.high))
 
+    def columns(self, name: str) -> dict[str, float]:
+        """The figure as three columns of a table: `mean`, `mean_low`, `mean_high`."""
+        return {name: self.value, f"{name}_low": self.low, f"{name}_high": self.high}
+
 
 class Bootstrap(StrEnum):
     """How the interval of a mean is taken from its resamples; the values are scipy's names."""

@@ -55,10 +55,21 @@ class Survival:
     """Mean duration, where what lasts longer than `horizon` counts as `horizon`. NaN: the curve ends before it."""
     horizon: float
 
+    def row(self) -> dict[str, Any]:
+        """The survival, without its curve, as a row of `table`."""
+        return {
+            "variant": self.variant, "duration": self.duration, "seeds": self.seeds,
+            "intervals": self.intervals, "censored": self.censored,
+            **self.median.columns("median"),
+            **self.p90.columns("p90"),
+            **self.restricted_mean.columns("restricted_mean"),
+            "horizon": self.horizon,
+        }
+
     def sentence(self) -> str:
         """The survival for people."""
-        ends = [*(self.median, self.p90, self.restricted_mean)]
-        amounts = Amounts(self.duration, [number for one in ends for number in (one.value, one.low, one.high)])
+        figures = (self.median, self.p90, self.restricted_mean)
+        amounts = Amounts(self.duration, [number for one in figures for number in (one.value, one.low, one.high)])
         ended = self.intervals - self.censored
         return (
             f"{self.variant}: {ended:,} of {counted(self.intervals, 'interval')} in {counted(self.seeds, 'seed')} "

@@ -102,6 +102,18 @@ class Comparison:
         falls = self.difference.value < 0
         return Verdict.BETTER if falls is (self.better is Better.LESS) else Verdict.WORSE
 
+    def row(self) -> dict[str, Any]:
+        """The comparison as a row of `table`."""
+        return {
+            "measure": self.measure, "a": self.a, "b": self.b, "verdict": self.verdict.value, "pairs": self.pairs,
+            "mean_a": self.mean_a, "mean_b": self.mean_b,
+            **self.difference.columns("difference"),
+            **self.median_difference.columns("median_difference"),
+            "better_in": self.better_in, "equal_in": self.equal_in, "worse_in": self.worse_in,
+            "effect_size": self.effect_size, "chance": self.chance,
+            "left_out_seeds": sorted((*self.only_a, *self.only_b, *self.without_value)),
+        }
+
     def sentence(self) -> str:
         """The comparison for people; honest where nothing can be said."""
         said = self._claim() if self.pairs else f"Cannot tell: no seed has a value with both {self.b} and {self.a}"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.statistics import Figure, StatisticsError, estimate, estimates_table
+from emulator.statistics import Figure, StatisticsError, estimate
 from support.frames_of_runs import runs
 
 NUMBERS = st.floats(-1e6, 1e6, allow_subnormal=False).map(lambda number: round(number, 6))
@@ -122,14 +122,6 @@ def test_without_a_column_to_divide_by_all_runs_are_one_group():
     (found,) = estimate(runs(x=[1.0, 2.0]), "overlap_s", by=None)
 
     assert (found.variant, found.runs) == ("all", 2)
-
-
-def test_the_table_has_a_row_per_variant_and_three_columns_per_figure():
-    table = estimates_table(estimate(runs(x=[*range(20)], y=[0.0] * 20), "overlap_s"))
-
-    assert [*table["variant"]] == ["x", "y"]
-    assert [*table.columns[3:6]] == ["mean", "mean_low", "mean_high"]
-    assert {"p25", "p75", "p90", "share_above_0_high", "worst_seeds", "missing_seeds"} <= {*table.columns}
 
 
 @given(st.lists(NUMBERS, min_size=1, max_size=40))
