@@ -29,13 +29,16 @@ def comparison_lines(found: RunComparison) -> tuple[str, ...]:
 
 
 def _heads(found: RunComparison) -> list[str]:
-    return [_head("A", found.first), _head("B", found.second)]
+    runs = (found.first, found.second)
+    same_name = found.first.path.name == found.second.path.name
+    paths = [str(run.path) if same_name else run.path.name for run in runs]
+    return [_head(name, path, run) for name, path, run in zip("AB", paths, runs, strict=True)]
 
 
-def _head(name: str, run: RunDirectory) -> str:
+def _head(name: str, path: str, run: RunDirectory) -> str:
     manifest = run.manifest
     what = f"{manifest['scenario']['scenario']['name']}, seed {manifest['seed']}, {manifest['mode']}"
-    return f"{name}  {run.path.name}  {what}, {run.end_ns / 1e9:.1f} s emulated"
+    return f"{name}  {path}  {what}, {run.end_ns / 1e9:.1f} s emulated"
 
 
 def _scenario(found: RunComparison) -> list[str]:
@@ -96,7 +99,7 @@ class _Teller:
         """Who, about what, how long, and the two values."""
         yield f"  {seconds(one.begin_ns):>10}  {self._about(one)}, {self._lasting(one)}"
         values = [side.value(one, held) for side, held in zip(self._sides, (one.first, one.second), strict=True)]
-        if values[0] == values[1] and one.first is not None and one.second is not None:
+        if one.first is not None and one.second is not None and any(value.endswith("…") for value in values):
             values = [f"{value}  {text}" for value, text in zip(values, _apart(one.first, one.second), strict=True)]
         for side, held, value in zip(self._sides, (one.first, one.second), values, strict=True):
             since = "" if held is None or held.t_ns == one.begin_ns else f", as since {seconds(held.t_ns)}"
@@ -155,7 +158,7 @@ class _Side:
 
 
 def _apart(first: Held, second: Held) -> tuple[str, str]:
-    """Where two long values differ, which are the same where they were shortened."""
+    """Where two long values differ, since what was left out of them may be what matters."""
     pairs = enumerate(zip(first.value, second.value, strict=False))
     apart = next((place for place, (a, b) in pairs if a != b), min(len(first.value), len(second.value)))
     begin = max(0, apart - _BEFORE_CHARS)

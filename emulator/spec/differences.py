@@ -9,6 +9,7 @@ from emulator.base.text import shortened
 from emulator.spec.file import to_dict
 from emulator.spec.model import Scenario
 from nodes.config import Config, options
+from nodes.fields import key_of
 
 _VALUE_CHARS = 120
 _NOT_SET = "not set"
@@ -95,17 +96,19 @@ def _all(first: dict[tuple[str, str], _Part], second: dict[tuple[str, str], _Par
 def _parts(scenario: Scenario) -> dict[tuple[str, str], _Part]:
     """Mapping (section, name) -> part; a section of one part has the name ``."""
     tables = to_dict(scenario)
-    found = {(section, ""): _Part(tables.get(section, {})) for section in ("scenario", "network", "guest_limits")}
+    alone = {"scenario": scenario, "network": scenario.network, "guest_limits": scenario.guest_limits}
+    found = {(section, ""): _Part(tables.get(section, {}), _defaults(it)) for section, it in alone.items()}
     named: dict[str, list[tuple[str, Any]]] = {
-        "nameserver": [(it.name, it.config) for it in scenario.nameservers],
-        "broker": [(it.name, it.config) for it in scenario.brokers],
-        "topic": [(it.name, None) for it in scenario.topics],
-        "consumer": [(_group(it.group, it.share_process_with), it.config) for it in scenario.consumers],
-        "producer": [(it.name, it.config) for it in scenario.producers],
+        "nameserver": [(it.name, it) for it in scenario.nameservers],
+        "broker": [(it.name, it) for it in scenario.brokers],
+        "topic": [(it.name, it) for it in scenario.topics],
+        "consumer": [(_group(it.group, it.share_process_with), it) for it in scenario.consumers],
+        "producer": [(it.name, it) for it in scenario.producers],
     }
     for section, parts in named.items():
-        for (name, config), table in zip(parts, tables[section], strict=True):
-            found[section, name] = _node(table, config)
+        for (name, it), table in zip(parts, tables[section], strict=True):
+            values = {key: value for key, value in table.items() if key != "options"} | table.get("options", {})
+            found[section, name] = _Part(values, _defaults(it) | _default_options(getattr(it, "config", None)))
     for timed, table in zip(scenario.faults.faults, tables["fault"], strict=True):
         found["fault", timed.id] = _Part(table, {"for_ms": "until the end"}, timed.describe())
     for nemesis, table in zip(scenario.nemeses, tables.get("nemesis", ()), strict=True):
@@ -117,19 +120,21 @@ def _group(group: str, process: str | None) -> str:
     return group if process is None else f"{group} in the processes of {process}"
 
 
-def _node(table: Mapping[str, Any], config: Config | None) -> _Part:
-    values = {key: value for key, value in table.items() if key != "options"} | table.get("options", {})
+def _defaults(value: Any) -> dict[str, Any]:
+    """Mapping key -> default, for the keys of a table that have one."""
+    fields = (field for field in attrs.fields(type(value)) if "rule" in field.metadata)
+    return {key_of(field): field.default for field in fields if field.default not in (attrs.NOTHING, None)}
+
+
+def _default_options(config: Config | None) -> dict[str, Any]:
     known = {} if config is None else options(type(config))
-    return _Part(values, {name: _plain(field.default) for name, field in known.items()})
-
-
-def _plain(default: Any) -> Any:
     # As `to_dict` writes options: str() of a StrEnum is its plain text.
-    return str(default) if isinstance(default, str) else default
+    texts = {name: str(field.default) for name, field in known.items() if isinstance(field.default, str)}
+    return {name: field.default for name, field in known.items()} | texts
 
 
 def _shown(value: Any) -> str:
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return shortened(" ".join(map(str, value)) or "none", _VALUE_CHARS)
     if isinstance(value, bool):
         return "true" if value else "false"

@@ -58,8 +58,11 @@ class Survival:
     def row(self) -> dict[str, Any]:
         """The survival, without its curve, as a row of `table`."""
         return {
-            "variant": self.variant, "duration": self.duration, "seeds": self.seeds,
-            "intervals": self.intervals, "censored": self.censored,
+            "variant": self.variant,
+            "duration": self.duration,
+            "seeds": self.seeds,
+            "intervals": self.intervals,
+            "censored": self.censored,
             **self.median.columns("median"),
             **self.p90.columns("p90"),
             **self.restricted_mean.columns("restricted_mean"),

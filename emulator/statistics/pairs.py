@@ -105,12 +105,20 @@ class Comparison:
     def row(self) -> dict[str, Any]:
         """The comparison as a row of `table`."""
         return {
-            "measure": self.measure, "a": self.a, "b": self.b, "verdict": self.verdict.value, "pairs": self.pairs,
-            "mean_a": self.mean_a, "mean_b": self.mean_b,
+            "measure": self.measure,
+            "a": self.a,
+            "b": self.b,
+            "verdict": self.verdict.value,
+            "pairs": self.pairs,
+            "mean_a": self.mean_a,
+            "mean_b": self.mean_b,
             **self.difference.columns("difference"),
             **self.median_difference.columns("median_difference"),
-            "better_in": self.better_in, "equal_in": self.equal_in, "worse_in": self.worse_in,
-            "effect_size": self.effect_size, "chance": self.chance,
+            "better_in": self.better_in,
+            "equal_in": self.equal_in,
+            "worse_in": self.worse_in,
+            "effect_size": self.effect_size,
+            "chance": self.chance,
             "left_out_seeds": sorted((*self.only_a, *self.only_b, *self.without_value)),
         }
 

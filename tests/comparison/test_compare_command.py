@@ -62,7 +62,7 @@ def test_a_change_is_told_with_the_first_difference_its_causes_and_what_followed
     told = lines(runs["base"], runs["longer"])
     belief = section(told, "First belief that differs")
 
-    assert told[0] == "A  small-sim-seed1-1  small, seed 1, sim, 70.0 s emulated"
+    assert told[0] == f"A  {runs['base'].resolve()}  small, seed 1, sim, 70.0 s emulated"  # both have one name
     assert section(told, "Scenario") == ["fault kill-2: for_ms 10000 in A, 20000 in B"]
     assert section(told, "Traces")[0].endswith("rows are equal; the first that differs is at 50.000 s")
     assert "A: causes: seq=" in section(told, "Traces")[1]
@@ -106,8 +106,28 @@ def test_a_run_that_ends_earlier_is_compared_up_to_its_end(runs):
 def test_another_seed_is_told_and_compared_by_name(runs):
     told = lines(runs["base"], runs["seed"])
 
+    assert told[0] == "A  small-sim-seed1-1  small, seed 1, sim, 70.0 s emulated"
     assert section(told, "Scenario") == ["seed 1 in A, 2 in B"]
     assert "@" not in "".join(line for line in told if " A: " in line or (" B: " in line and "seq=" not in line))
+
+
+def test_of_long_values_the_place_where_they_differ_is_shown(tmp_path):
+    """Of twelve members another one dies in each run; the beginning of the lists is the same."""
+    cluster = (
+        SMALL.replace("count = 3", "count = 12").replace("run_for_s = 70", "run_for_s = 10").partition("[[fault]]")[0]
+    )
+    paths = []
+    for victim in ("consumer-8", "consumer-9"):
+        kill = f'[[fault]]\nid = "kill"\ndo = "kill {victim}"\nat_s = 8\n'
+        paths.append(run_scenario(loads(cluster + kill, "long.toml"), runs=tmp_path / victim).path)
+    told = lines(*paths)
+    where, first, second = section(told, "First belief that differs")[:3]
+
+    assert section(told, "Scenario") == ["fault kill: node consumer-8 in A, consumer-9 in B"]
+    assert " about consumer_ids g, until the end" in where
+    assert "consumer-9" not in first.partition("…")[0]
+    assert '"consumer-9"]' in first
+    assert second.endswith('"consumer-8"]')
 
 
 def test_a_change_without_any_effect_is_told(runs):

@@ -47,6 +47,9 @@ def test_equal_scenarios_do_not_differ():
     ("change", "words"),
     [
         (("run_for_s = 60", "run_for_s = 60\nseed = 2"), ["seed 1 in A, 2 in B"]),
+        (("[[topic]]", "[network]\njitter_ms = 3\n[[topic]]"), ["network: jitter_ms 0 in A, 3 in B"]),
+        (("run_for_s = 60", "run_for_s = 60\neven_starts = true"), ["even_starts false in A, true in B"]),
+        (("[[fault]]", '[[producer]]\ngroup = "p"\ntopic = "orders"\n[[fault]]'), ["producer producer-1 only in B"]),
         (("run_for_s = 60", "run_for_s = 90"), ["run_for_ms 60000 in A, 90000 in B"]),
         (('"c1", "c2"', '"c1"'), ["consumer g: names c1 c2 in A, c1 in B"]),
         (("for_s = 5", "for_s = 6"), ["fault cut: for_ms 5000 in A, 6000 in B"]),
