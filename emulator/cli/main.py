@@ -206,6 +206,25 @@ def why(
 
 
 @app.command()
+def compare(
+    first: Annotated[Path, typer.Argument(metavar="RUN_A", help="Directory of a run.", show_default=False)],
+    second: Annotated[Path, typer.Argument(metavar="RUN_B", help="Directory of another run.", show_default=False)],
+) -> None:
+    """Tell how two runs differ: scenario, first differing row, beliefs and owners, with causes and counts."""
+    with one_line_errors():
+        from emulator.comparison import compare_runs
+        from emulator.comparison.told import comparison_lines
+        from emulator.trace.run_directory import open_run
+
+        runs = (open_run(first), open_run(second))
+        for line in comparison_lines(compare_runs(*runs)):
+            print(line)
+        for run in runs:
+            if run.broken_off():
+                complain(f"{run.path.name}: {run.broken_off()}")
+
+
+@app.command()
 def verify(run: _RunArgument) -> None:
     """Repeat a run and compare the two traces row by row."""
     with one_line_errors():

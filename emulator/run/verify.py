@@ -4,19 +4,16 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from heapq import merge
 from pathlib import Path
-from typing import Any
 
 import attrs
 
 from emulator.base.errors import UserError
+from emulator.comparison.rows import RowDifference, first_difference
 from emulator.run.run import run_scenario
 from emulator.spec import from_dict
 from emulator.time.mode import TimeMode
-from emulator.trace.run_directory import Ended, RunDirectory, open_run, table_rows
-from emulator.trace.schema import TABLES, Table
+from emulator.trace.run_directory import Ended, RunDirectory, open_run
 
 
 class NotVerifiableError(UserError):
@@ -25,13 +22,9 @@ class NotVerifiableError(UserError):
 
 @attrs.frozen
 class Difference:
-    """The first row in which two traces differ."""
+    """The first row in which a run and its repetition differ."""
 
-    table: str
-    first: dict[str, Any] | None
-    """The row of the run; None: its trace has ended."""
-    second: dict[str, Any] | None
-    """The row of the repetition; None: its trace has ended."""
+    row: RowDifference
     versions: tuple[str, ...] = ()
     """Packages whose versions differ: `trio 0.34.0, now 0.35.0`."""
 
@@ -56,33 +49,23 @@ def repeat(run: RunDirectory) -> Difference | None:
         again = _run_again(run, Path(scratch))
         if again.manifest["digest"] == manifest["digest"]:
             return None
-        difference = first_difference(run.path, again.path)
-        if difference is None:
+        row = first_difference(run.trace, again.trace)
+        if row is None:
             raise NotVerifiableError(
                 f"{run.path}: its rows equal those of the repetition, but its digest does not: the manifest was changed"
             )
-        return attrs.evolve(difference, versions=_other_versions(manifest["versions"], again.manifest["versions"]))
-
-
-def first_difference(one: Path, other: Path) -> Difference | None:
-    """The first row, in the order of seq, in which two traces differ; None if they are equal."""
-    rows, other_rows = _rows(one), _rows(other)
-    while True:
-        mine, others = next(rows, None), next(other_rows, None)
-        if mine is None and others is None:
-            return None
-        if mine != others:
-            table = (mine or others or (0, "", {}))[1]
-            return Difference(table, mine and mine[2], others and others[2])
+        return Difference(row, _other_versions(manifest["versions"], again.manifest["versions"]))
 
 
 def describe(difference: Difference) -> str:
     """A difference as text: the table, the two rows, and the columns that differ."""
-    first, second = difference.first or {}, difference.second or {}
-    lines = [f"different: the first row that differs is in table {difference.table}"]
-    for title, row in (("run", difference.first), ("repetition", difference.second)):
-        text = "(ended before)" if row is None else " ".join(f"{name}={value}" for name, value in row.items())
+    rows = (difference.row.first, difference.row.second)
+    table = next(row.table for row in rows if row is not None)
+    lines = [f"different: the first row that differs is in table {table}"]
+    for title, row in zip(("run", "repetition"), rows, strict=True):
+        text = "(ended before)" if row is None else " ".join(f"{name}={value}" for name, value in row.fields.items())
         lines.append(f"  {title + ':':<12}{text}")
+    first, second = ({} if row is None else row.fields for row in rows)
     columns = [name for name in first if name in second and first[name] != second[name]]
     if columns:
         lines.append(f"  differs in: {', '.join(columns)}")
@@ -108,13 +91,6 @@ def _other_hash_seed() -> str:
 
 def _other_versions(then: dict[str, str], now: dict[str, str]) -> tuple[str, ...]:
     return tuple(f"{name} {version}, now {now.get(name)}" for name, version in then.items() if version != now.get(name))
-
-
-def _rows(run: Path) -> Iterator[tuple[int, str, dict[str, Any]]]:
-    def of(table: Table) -> Iterator[tuple[int, str, dict[str, Any]]]:
-        return ((row["seq"], table.name, row) for row in table_rows(run, table))
-
-    return merge(*map(of, TABLES), key=lambda row: row[0])
 
 
 def main(run: str, runs: str) -> None:

@@ -1,6 +1,6 @@
 """The complete answer to a question: chains of causes, the premises behind them, and missing signals."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import attrs
@@ -12,9 +12,17 @@ from emulator.trace.run_directory import RunDirectory
 from emulator.trace.schema import BELIEFS, LIFECYCLE, OWNERSHIP, RPC
 from emulator.why.chain import LINKS_MAX, ChainLink, LinkKind, walk, with_beliefs
 from emulator.why.finding import find
-from emulator.why.missing_signals import BEFORE_NS, Silence, last_sign_of_life, missing_signal_lines, windows
+from emulator.why.missing_signals import (
+    BEFORE_NS,
+    Silence,
+    Window,
+    faults_in_the_way,
+    last_sign_of_life,
+    missing_signal_lines,
+    windows,
+)
 from emulator.why.premises import premises, view_of
-from emulator.why.question import NodeQuestion, question
+from emulator.why.question import NodeQuestion, WhyError, question
 from emulator.why.trace_rows import TraceRow, TraceRows
 from emulator.why.words import NodeNames, chain_lines, change, names_of, previous, row_words, seconds
 from nodes.beliefs import BeliefKind, LifecycleEvent, OwnershipEvent
@@ -47,14 +55,52 @@ def answer(words: Sequence[str], run_directory: Path, names: NodeNames) -> tuple
     builder.lines += found.headlines
     for row in found.rows:
         builder.tell(row)
+        builder.tell_why_kept(row)
     builder.tell_missing_signals()
     return tuple(builder.lines)
 
 
 def answer_of_run(words: Sequence[str], run: RunDirectory) -> tuple[str, ...]:
     """Answer a question about a run that has been opened; see `answer`."""
+    return answer(words, run.path, names_of_run(run))
+
+
+def names_of_run(run: RunDirectory) -> NodeNames:
+    """The names of the nodes of a run that has been opened."""
     scenario = from_dict(run.manifest["scenario"])
-    return answer(words, run.path, names_of(addresses(scenario), scenario.brokers, run.manifest.get("addresses", {})))
+    return names_of(addresses(scenario), scenario.brokers, run.manifest.get("addresses", {}))
+
+
+def chain_of_row(trace: TraceRows, row: TraceRow, names: NodeNames) -> tuple[str, ...]:
+    """The chain of causes of a row and of its premises, as lines of text."""
+    builder = _AnswerBuilder(trace, names, None, "")
+    builder.tell(row)
+    return tuple(builder.lines)
+
+
+def faults_behind(seqs: Iterable[int], run_directory: Path, names: NodeNames) -> tuple[str, ...]:
+    """Ids of the faults behind some rows of a run, without those that cannot have mattered.
+
+    Args:
+        seqs: of rows, such as the belief or the change of an owner with which a finding begins.
+        run_directory: of a run, finished, under way or killed.
+        names: of its nodes; see `names_of_run`.
+
+    Returns:
+        First the faults in the chains of causes; then those that kept signals between the nodes of these chains from
+        arriving, as `rmqemu why` tells them.
+
+    Raises:
+        WhyError: the trace has no such row, or cannot be read.
+    """
+    trace = TraceRows(run_directory)
+    builder = _AnswerBuilder(trace, names, None, "")
+    for seq in seqs:
+        row = trace.row(seq)
+        if row is None:
+            raise WhyError(f"{run_directory}: there is no row with seq {seq}")
+        builder.tell(row)
+    return builder.fault_ids()
 
 
 @attrs.define
@@ -71,6 +117,8 @@ class _AnswerBuilder:
     _instants_ns: list[int] = attrs.Factory(list)
     _nodes: dict[str, None] = attrs.Factory(dict)
     _silences: dict[Silence, None] = attrs.Factory(dict)
+    _faults: dict[str, None] = attrs.Factory(dict)
+    """Ids of the faults in the chains so far."""
 
     def tell(self, row: TraceRow) -> None:
         """Add the chain of a row, then those of its premises."""
@@ -83,23 +131,29 @@ class _AnswerBuilder:
                 if premise.row.seq not in self._told:
                     self._chain(premise.row, premise.title)
                     waiting.append(premise.row)
-        if row.table is OWNERSHIP and row.text("event") == OwnershipEvent.ACQUIRED:
-            self._tell_why_kept(row)
 
     def tell_missing_signals(self) -> None:
         """Add the signals that did not arrive, and why."""
         if self.at_ns is not None:
             self._instants_ns.append(min(self.at_ns, self.trace.end_ns()))
-        silences = tuple(self._silences)
+        self._paragraph()
+        self.lines += missing_signal_lines(
+            self.trace, self._title, self._windows(), tuple(self._nodes), tuple(self._silences), self.names
+        )
+
+    def fault_ids(self) -> tuple[str, ...]:
+        """Ids of the faults in the chains so far, then of those that kept signals from arriving."""
+        in_the_way = faults_in_the_way(self.trace, self._windows(), tuple(self._nodes))
+        return tuple(dict.fromkeys((*self._faults, *in_the_way)))
+
+    def _windows(self) -> tuple[Window, ...]:
+        """The parts of the run in which signals may be missing."""
         spans_ns = [(max(0, instant_ns - BEFORE_NS), instant_ns) for instant_ns in self._instants_ns]
-        for silence in silences:
+        for silence in self._silences:
             heard = last_sign_of_life(self.trace, silence)
             if heard is not None:
                 spans_ns.append((heard.t_ns, silence.at_ns))
-        self._paragraph()
-        self.lines += missing_signal_lines(
-            self.trace, self._title, windows(spans_ns), tuple(self._nodes), silences, self.names
-        )
+        return windows(spans_ns)
 
     def _chain(self, row: TraceRow, title: str) -> None:
         walked = walk(self.trace, row)
@@ -114,6 +168,8 @@ class _AnswerBuilder:
         self._nodes.update(dict.fromkeys(_near(row, links)))
         for link, older in zip(links, [*links[1:], None], strict=True):
             self._told[link.row.seq] = None
+            if link.kind is LinkKind.FAULT:
+                self._faults[link.row.text("fault_id")] = None
             if link.kind in (LinkKind.CONSEQUENCE, LinkKind.BELIEF):
                 self._note_removed(link.row, by_timer=older is not None and older.kind is LinkKind.TIMER)
 
@@ -129,8 +185,10 @@ class _AnswerBuilder:
                 if by_timer:
                     self._silences[Silence(node, row.text("node"), row.t_ns)] = None
 
-    def _tell_why_kept(self, row: TraceRow) -> None:
-        """Add why an owner still owns a queue: the view from which it works now."""
+    def tell_why_kept(self, row: TraceRow) -> None:
+        """Add why an owner still owns a queue: the view from which it works now; nothing for any other row."""
+        if row.table is not OWNERSHIP or row.text("event") != OwnershipEvent.ACQUIRED:
+            return
         until_ns = self.trace.end_ns() if self.at_ns is None else self.at_ns
         view = view_of(self.trace, row, until_ns)
         keeps = f"{row.text('node')} keeps it:"

@@ -20,7 +20,6 @@ from fuzz.again import digests_again
 from fuzz.judged_run import judge
 from fuzz.random_scenario import KINDS, random_tables, scenario_of
 from fuzz.scenarios import Total, _differences, _play, _Task
-from fuzz.shrinking import shrunk
 from nodes.client.producer.steady_producer import SteadyProducer
 from nodes.protocol.codes import RequestCode
 from nodes.rpc.client import _ClientHandler
@@ -257,14 +256,6 @@ def test_a_failure_is_kept_as_a_smaller_scenario(monkeypatch, tmp_path):
     assert len(kept["fault"]) == 1
     assert len(str(kept)) < len(str(random_tables(seed))) / 2
     assert list(total.lines())[1] == "  1 x leftover fault"
-
-
-def test_shrinking_keeps_what_is_needed():
-    tables = random_tables(3)
-    tables["fault"] = [*tables["fault"], {"kind": "kill", "node": "ba", "at_ms": 1}]
-    small = shrunk(tables, lambda smaller: any(fault["kind"] == "kill" for fault in smaller["fault"]))
-    assert [fault["kind"] for fault in small["fault"]] == ["kill"]
-    assert all(len(small.get(part, ())) == 0 for part in ("producer", "consumer", "topic", "nemesis"))
 
 
 def test_totals_add_up():

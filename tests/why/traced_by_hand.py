@@ -5,7 +5,7 @@ import json
 from emulator.trace.batches import batch_of
 from emulator.trace.schema import BELIEFS, CAUSES, FAULTS, LIFECYCLE, OWNERSHIP, RPC, TABLES
 from emulator.trace.segments import SegmentWriter
-from emulator.why.answer import answer
+from emulator.why.answer import answer, faults_behind
 from emulator.why.words import NodeNames
 
 NS = 1_000_000_000
@@ -83,9 +83,17 @@ class TracedByHand:
 
     def why(self, text):
         """All lines of the answer."""
+        return answer([text], self.written(), NodeNames(IPS))
+
+    def faults_behind(self, *seqs):
+        """Ids of the faults behind rows."""
+        return faults_behind(seqs, self.written(), NodeNames(IPS))
+
+    def written(self):
+        """The run directory, with all rows in segments."""
         writer = SegmentWriter(self.run)
         for table in TABLES:
             if self.rows[table.name]:
                 writer.write(batch_of(table, self.rows[table.name]))
         writer.close_segments()
-        return answer([text], self.run, NodeNames(IPS))
+        return self.run

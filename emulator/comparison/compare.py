@@ -1,0 +1,86 @@
+"""The comparison of two runs as a value; `emulator.comparison.told` says it in words."""
+
+from typing import Any
+
+import attrs
+
+from emulator.base.errors import UserError
+from emulator.comparison.beliefs import OWNERS, HeldDifference, held_differences
+from emulator.comparison.counts import Count, counts
+from emulator.comparison.rows import RowDifference, first_difference
+from emulator.spec import from_dict
+from emulator.spec.differences import Difference, differences
+from emulator.trace.run_directory import RunDirectory
+from emulator.why.answer import names_of_run
+
+LASTING_NS = 1_000_000_000
+"""What differs for less is mostly the same thing that happens a little later."""
+
+
+class ComparisonError(UserError):
+    """Two runs cannot be compared; the text says why in one line."""
+
+
+@attrs.frozen
+class RunComparison:
+    """How two runs differ."""
+
+    first: RunDirectory
+    second: RunDirectory
+    made_differently: tuple[str, ...]
+    """Time mode and versions of packages that differ, a line each."""
+    scenario: tuple[Difference, ...]
+    row: RowDifference | None
+    """The first row that differs; None: the traces are equal, and there are no differences of beliefs."""
+    held: tuple[HeldDifference, ...]
+    """Times in which nodes believed different things, or queues had other owners, in order."""
+    counts: tuple[Count, ...]
+
+    @property
+    def is_identical(self) -> bool:
+        """Whether the two are the same run twice."""
+        return self.row is None and not self.scenario
+
+    @property
+    def until_ns(self) -> int:
+        """The end of the shorter run."""
+        return min(self.first.end_ns, self.second.end_ns)
+
+    @property
+    def first_belief(self) -> HeldDifference | None:
+        """The first belief that differs."""
+        return next((one for one in self.held if one.about.kind != OWNERS), None)
+
+    @property
+    def lasting(self) -> tuple[HeldDifference, ...]:
+        """Differences of beliefs and owners that last at least a second."""
+        return tuple(one for one in self.held if one.lasts_ns(self.until_ns) >= LASTING_NS)
+
+
+def compare_runs(first: RunDirectory, second: RunDirectory) -> RunComparison:
+    """Compare two runs.
+
+    Raises:
+        ComparisonError: they are one and the same directory.
+        OSError: a segment cannot be read.
+    """
+    if first.path == second.path:
+        raise ComparisonError(f"expected two runs, not {first.path} twice")
+    row = first_difference(first.trace, second.trace)
+    scenarios = [from_dict(run.manifest["scenario"]) for run in (first, second)]
+    return RunComparison(
+        first,
+        second,
+        _made_differently(first.manifest, second.manifest),
+        differences(*scenarios),
+        row,
+        () if row is None else held_differences(first, second, (names_of_run(first), names_of_run(second))),
+        counts(first.trace, second.trace),
+    )
+
+
+def _made_differently(first: Any, second: Any) -> tuple[str, ...]:
+    there = [{"mode": run["mode"], **run.get("versions", {})} for run in (first, second)]
+    names = dict.fromkeys((*there[0], *there[1]))
+    both = ((name, there[0].get(name, "none"), there[1].get(name, "none")) for name in names)
+    return tuple(f"{name} {here} in A, {other} in B" for name, here, other in both if here != other)

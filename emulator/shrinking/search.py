@@ -1,0 +1,90 @@
+"""The search for a smaller scenario: which candidates are valid, which were played, and what became of them."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from emulator.base.errors import UserError
+from emulator.spec import Scenario, SpecError, from_dict, to_dict
+
+Tables = dict[str, Any]
+"""A scenario as plain values, in the form of `emulator.spec.to_dict`."""
+
+
+class NothingToShrinkError(UserError):
+    """The scenario that was given does not fail."""
+
+
+class OutOfPlaysError(Exception):
+    """As many scenarios were played as are allowed."""
+
+
+@attrs.frozen
+class Play:
+    """What is told after each play."""
+
+    plays: int
+    """Number of this play, from 1."""
+    plays_most: int
+    looks_at: str
+    """The parts that are being left out: `all` (none), `faults`, `durations`, `nodes`, `settings`, `length`."""
+    failed: bool
+    smallest: Scenario
+    """The smallest scenario so far that fails."""
+
+
+@attrs.define
+class Search:
+    """Plays candidates, none of them twice, and remembers the smallest that fails."""
+
+    smallest: Scenario
+    _fails: Callable[[Scenario], bool]
+    _plays_most: int
+    likely: Sequence[str] = ()
+    """Ids of faults that probably matter."""
+    _progress: Callable[[Play], None] | None = None
+    looks_at: str = "all"
+    plays: int = 0
+    _played: dict[str, bool] = attrs.Factory(dict)
+    """Mapping canonical form -> whether it fails."""
+
+    def begin(self) -> None:
+        """Play the scenario that was given.
+
+        Raises:
+            NothingToShrinkError: it does not fail.
+        """
+        given = self.smallest
+        if not self.fails(to_dict(given)):
+            raise NothingToShrinkError(f"{given.name}, seed {given.seed}: it does not fail, so nothing can be left out")
+
+    def fails(self, tables: Mapping[str, Any]) -> bool:
+        """Whether tables are a valid scenario that fails; then it is the smallest from now on.
+
+        Raises:
+            OutOfPlaysError: it would have to be played, and no play is left.
+        """
+        try:
+            scenario = from_dict(tables)
+        except SpecError:
+            return False
+        known = json.dumps(to_dict(scenario), sort_keys=True)
+        if known not in self._played:
+            if self.plays >= self._plays_most:
+                raise OutOfPlaysError
+            self.plays += 1
+            self._played[known] = self._fails(scenario)
+            if self._played[known]:
+                self.smallest = scenario
+            if self._progress is not None:
+                told = Play(self.plays, self._plays_most, self.looks_at, self._played[known], self.smallest)
+                self._progress(told)
+        if self._played[known]:
+            self.smallest = scenario
+        return self._played[known]
+
+    def tables(self) -> Tables:
+        """The smallest scenario as tables that the caller may change."""
+        return to_dict(self.smallest)

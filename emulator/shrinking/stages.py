@@ -1,0 +1,212 @@
+"""Shrinking: first faults, then their durations, nodes, settings, and the length of the run, again and again."""
+
+import copy
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from emulator.shrinking.ddmin import minimised
+from emulator.shrinking.search import OutOfPlaysError, Play, Search, Tables
+from emulator.spec import Scenario, to_dict
+from emulator.spec.differences import Difference, differences
+from emulator.spec.faults import write_plan
+
+PLAYS_MOST = 300
+_SHORTEST_RUN_MS = 1_000
+_FINEST_PART = 16
+"""A number is not lowered by less than this part of it."""
+_S = 1_000
+_NODES = ("producer", "consumer", "topic", "broker", "nameserver")
+"""In this order, since each may be needed by those before it."""
+_LISTS = (("consumer", "names"), ("consumer", "topics"), ("topic", "brokers"))
+_NUMBERS = (("topic", "queues"), ("producer", "rate_per_s"))
+_NO_SETTINGS = (
+    *("name", "group", "node", "id", "names", "topics", "brokers", "topic", "queues", "rate_per_s", "options"),
+    *("seed", "run_for_ms", "share_process_with"),
+)
+"""Keys whose absence would not make a scenario simpler, or would make it another one."""
+Path = tuple[str | int, ...]
+"""Keys and positions that lead to a value inside tables."""
+
+
+@attrs.frozen
+class Shrunk:
+    """The result of shrinking."""
+
+    scenario: Scenario
+    """The smallest scenario found; it fails."""
+    removed: tuple[str, ...]
+    """What it lacks of the scenario that was given, a line each; empty: nothing."""
+    plays: int
+    """Number of scenarios that were played."""
+    is_minimal: bool
+    """No single fault, node or setting can be left out; False: the plays were used up before that was known."""
+
+
+def shrink(
+    scenario: Scenario,
+    fails: Callable[[Scenario], bool],
+    *,
+    likely: Sequence[str] = (),
+    plays_most: int = PLAYS_MOST,
+    progress: Callable[[Play], None] | None = None,
+) -> Shrunk:
+    """Find a small scenario that fails in the same way.
+
+    Nemeses are replaced by the faults that the seed draws for them, if it still fails then, so that each can be left
+    out. Every candidate is valid, and none is played twice.
+
+    Args:
+        scenario: that fails.
+        fails: plays a scenario and says whether it fails in the same way; the same scenario must give the same answer.
+        likely: ids of faults that probably matter, such as those that `emulator.why.answer.faults_behind` finds; they
+            decide what is tried first, not what is found.
+        plays_most: largest number of plays, at least 1.
+        progress: called after each play, with the smallest scenario so far.
+
+    Raises:
+        NothingToShrinkError: the scenario does not fail.
+    """
+    search = Search(scenario, fails, plays_most, likely, progress)
+    search.begin()
+    given, is_minimal = scenario, True
+    try:
+        given = _with_drawn_faults(search)
+        before = None
+        while before != search.smallest:
+            before = search.smallest
+            for search.looks_at, make_smaller in _STAGES.items():
+                make_smaller(search)
+    except OutOfPlaysError:
+        is_minimal = False
+    return Shrunk(search.smallest, _removed(given, search.smallest), search.plays, is_minimal)
+
+
+def _with_drawn_faults(search: Search) -> Scenario:
+    """Replace nemeses by the faults that were drawn for them, if it still fails; returns the scenario then."""
+    if search.smallest.nemeses:
+        tables = search.tables() | {"fault": write_plan(search.smallest.plan())}
+        del tables["nemesis"]
+        search.looks_at = "faults"
+        search.fails(tables)
+    return search.smallest
+
+
+def _fewer_faults(search: Search) -> None:
+    _fewer(search, ("nemesis",))
+    places = {timed.id: place for place, timed in enumerate(search.smallest.faults.faults)}
+    likely = dict.fromkeys(search.likely)
+    _fewer(search, ("fault",), likely=[places[fault_id] for fault_id in likely if fault_id in places])
+
+
+def _shorter_faults(search: Search) -> None:
+    for place, timed in enumerate(search.smallest.faults.faults):
+        _lower(search, ("fault", place, "for_ms"), timed.for_ms or search.smallest.run_for_ms - timed.at_ms)
+
+
+def _fewer_nodes(search: Search) -> None:
+    for section, key in _LISTS:
+        for place in range(len(search.tables()[section])):
+            if search.tables()[section][place].get(key):
+                _fewer(search, (section, place, key), least=1)
+    for section in _NODES:
+        _fewer(search, (section,))
+    for section, key in _NUMBERS:
+        for place, table in enumerate(search.tables()[section]):
+            if not search.fails(_changed(search.tables(), (section, place, key), 1)):
+                _lower(search, (section, place, key), table[key])
+
+
+def _fewer_settings(search: Search) -> None:
+    tables = search.tables()
+    paths = [*_settings(tables)]
+
+    def fails_with(kept: Sequence[int]) -> bool:
+        smaller = copy.deepcopy(tables)
+        for place, path in enumerate(paths):
+            if place not in kept:
+                del _at(smaller, path[:-1])[path[-1]]
+        return search.fails(smaller)
+
+    minimised(range(len(paths)), fails_with)
+
+
+def _settings(tables: Tables) -> Iterator[Path]:
+    """The paths of all keys that have a default."""
+    for section in ("scenario", "network", "guest_limits"):
+        yield from ((section, key) for key in tables.get(section, ()) if key not in _NO_SETTINGS)
+    for section in _NODES:
+        for place, table in enumerate(tables[section]):
+            yield from ((section, place, "options", key) for key in table.get("options", ()))
+            yield from ((section, place, key) for key in table if key not in _NO_SETTINGS)
+
+
+def _shorter_run(search: Search) -> None:
+    _lower(search, ("scenario", "run_for_ms"), search.smallest.run_for_ms, least=_SHORTEST_RUN_MS)
+
+
+def _fewer(search: Search, path: Path, *, likely: Sequence[int] = (), least: int = 0) -> None:
+    """Leave out items of a list."""
+    tables = search.tables()
+    items = _at(tables, path) if path[0] in tables else []
+    minimised(
+        range(len(items)),
+        lambda kept: search.fails(_changed(tables, path, [items[place] for place in kept])),
+        likely=likely,
+        least=least,
+    )
+
+
+def _lower(search: Search, path: Path, number: int, least: int = 1) -> None:
+    """Halve a number as long as it fails, then take away less and less of it, down to a sixteenth."""
+    less = number // 2
+    while less >= max(1, number // _FINEST_PART):
+        smaller = _whole_seconds(number - less)
+        if smaller >= least and search.fails(_changed(search.tables(), path, smaller)):
+            number = smaller
+        else:
+            less //= 2
+
+
+def _whole_seconds(number: int) -> int:
+    """Rounded down to thousands, since 37000 ms is easier to read than 37500; smaller numbers stay."""
+    return number - number % _S if number > _S else number
+
+
+def _changed(tables: Tables, path: Path, value: Any) -> Tables:
+    changed = copy.deepcopy(tables)
+    _at(changed, path[:-1])[path[-1]] = value
+    return changed
+
+
+def _at(tables: Tables, path: Path) -> Any:
+    value: Any = tables
+    for step in path:
+        value = value[step]
+    return value
+
+
+_STAGES: Mapping[str, Callable[[Search], None]] = {
+    "faults": _fewer_faults,
+    "durations": _shorter_faults,
+    "nodes": _fewer_nodes,
+    "settings": _fewer_settings,
+    "length": _shorter_run,
+}
+
+
+def _removed(given: Scenario, smallest: Scenario) -> tuple[str, ...]:
+    """What a smaller scenario lacks, a line each."""
+    found = differences(given, smallest)
+    gone = Counter(one.section for one in found if not one.key)
+    tables = to_dict(given)
+    sections = [section for section in ("fault", "nemesis", *_NODES) if gone[section]]
+    lines = [_gone(section, gone[section], len(tables[section]), found) for section in sections]
+    return (*lines, *(one.became() for one in found if one.key))
+
+
+def _gone(section: str, count: int, of: int, found: Sequence[Difference]) -> str:
+    names = ", ".join(name for one in found if one.section == section and not one.key for name in one.names)
+    return f"{count} of {of} [[{section}]]: {names}"

@@ -1,0 +1,141 @@
+"""What differs between two scenarios, by name: options, nodes, faults, seed."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import attrs
+
+from emulator.base.text import shortened
+from emulator.spec.file import to_dict
+from emulator.spec.model import Scenario
+from nodes.config import Config, options
+from nodes.fields import key_of
+
+_VALUE_CHARS = 120
+_NOT_SET = "not set"
+
+
+@attrs.frozen
+class Difference:
+    """One key that differs, or a part that only one of two scenarios has."""
+
+    section: str
+    """Table of a scenario file: `scenario`, `network`, `broker`, `fault`, ..."""
+    names: tuple[str, ...]
+    """The parts of the section that differ in this way; empty for a section of one part."""
+    key: str
+    """Name of the option or key; empty: the whole part."""
+    first: Any
+    """Value in the first scenario; for a whole part what it is, or None where it is missing."""
+    second: Any
+
+    def words(self, first: str = "A", second: str = "B") -> str:
+        """`broker broker-a, broker-b: channelExpiredTimeout 120000 in A, 30000 in B`.
+
+        Args:
+            first: what to call the first scenario.
+            second: what to call the second scenario.
+        """
+        if not self.key:
+            what, only_in = (self.second, second) if self.first is None else (self.first, first)
+            return f"{self.what} only in {only_in}{f': {what}' if what else ''}"
+        return f"{self.what} {_shown(self.first)} in {first}, {_shown(self.second)} in {second}"
+
+    def became(self) -> str:
+        """`consumer g: names c1 in place of c1 c2 c3`."""
+        return f"{self.what} {_shown(self.second)} in place of {_shown(self.first)}"
+
+    @property
+    def what(self) -> str:
+        """`broker broker-a, broker-b: channelExpiredTimeout`; `seed`; of a whole part `broker broker-c`."""
+        part = " ".join(text for text in (self.section, ", ".join(self.names)) if text)
+        if not self.key:
+            return part
+        return self.key if self.section == "scenario" else f"{part}: {self.key}"
+
+
+@attrs.frozen
+class _Part:
+    """A node, a topic, a fault, ...: its keys with values, and how to say what it is."""
+
+    values: Mapping[str, Any]
+    defaults: Mapping[str, Any] = attrs.Factory(dict)
+    description: str = ""
+
+    def value(self, key: str) -> Any:
+        return self.values.get(key, self.defaults.get(key, _NOT_SET))
+
+
+def differences(first: Scenario, second: Scenario) -> tuple[Difference, ...]:
+    """Everything in which two scenarios differ, in the order of scenario files.
+
+    Nodes, topics, groups and faults are compared with those of the same name. The names of parts that differ in the
+    same key by the same values stand together.
+    """
+    found: dict[tuple[str, str, str, str], Difference] = {}
+    for one in _all(_parts(first), _parts(second)):
+        same = (one.section, one.key, repr(one.first), repr(one.second)) if one.key else (repr(one), "", "", "")
+        known = found.get(same)
+        found[same] = one if known is None else attrs.evolve(known, names=(*known.names, *one.names))
+    return tuple(found.values())
+
+
+def _all(first: dict[tuple[str, str], _Part], second: dict[tuple[str, str], _Part]) -> Iterator[Difference]:
+    for place in dict.fromkeys((*first, *second)):
+        section, name = place
+        names = (name,) if name else ()
+        here, there = first.get(place), second.get(place)
+        if here is None or there is None:
+            yield Difference(section, names, "", here and here.description, there and there.description)
+            continue
+        for key in dict.fromkeys((*here.values, *there.values)):
+            if here.value(key) != there.value(key):
+                yield Difference(section, names, key, here.value(key), there.value(key))
+
+
+def _parts(scenario: Scenario) -> dict[tuple[str, str], _Part]:
+    """Mapping (section, name) -> part; a section of one part has the name ``."""
+    tables = to_dict(scenario)
+    alone = {"scenario": scenario, "network": scenario.network, "guest_limits": scenario.guest_limits}
+    found = {(section, ""): _Part(tables.get(section, {}), _defaults(it)) for section, it in alone.items()}
+    named: dict[str, list[tuple[str, Any]]] = {
+        "nameserver": [(it.name, it) for it in scenario.nameservers],
+        "broker": [(it.name, it) for it in scenario.brokers],
+        "topic": [(it.name, it) for it in scenario.topics],
+        "consumer": [(_group(it.group, it.share_process_with), it) for it in scenario.consumers],
+        "producer": [(it.name, it) for it in scenario.producers],
+    }
+    for section, parts in named.items():
+        for (name, it), table in zip(parts, tables[section], strict=True):
+            values = {key: value for key, value in table.items() if key != "options"} | table.get("options", {})
+            found[section, name] = _Part(values, _defaults(it) | _default_options(getattr(it, "config", None)))
+    for timed, table in zip(scenario.faults.faults, tables["fault"], strict=True):
+        found["fault", timed.id] = _Part(table, {"for_ms": "until the end"}, timed.describe())
+    for nemesis, table in zip(scenario.nemeses, tables.get("nemesis", ()), strict=True):
+        found["nemesis", nemesis.id] = _Part(table, {}, f"every {nemesis.every_ms} ms: {nemesis.fault.describe()}")
+    return found
+
+
+def _group(group: str, process: str | None) -> str:
+    return group if process is None else f"{group} in the processes of {process}"
+
+
+def _defaults(value: Any) -> dict[str, Any]:
+    """Mapping key -> default, for the keys of a table that have one."""
+    fields = (field for field in attrs.fields(type(value)) if "rule" in field.metadata)
+    return {key_of(field): field.default for field in fields if field.default not in (attrs.NOTHING, None)}
+
+
+def _default_options(config: Config | None) -> dict[str, Any]:
+    known = {} if config is None else options(type(config))
+    # As `to_dict` writes options: str() of a StrEnum is its plain text.
+    texts = {name: str(field.default) for name, field in known.items() if isinstance(field.default, str)}
+    return {name: field.default for name, field in known.items()} | texts
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return shortened(" ".join(map(str, value)) or "none", _VALUE_CHARS)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return shortened(str(value), _VALUE_CHARS)
