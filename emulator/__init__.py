@@ -1,8 +1,8 @@
 """The emulated world around the nodes, and `launch`, which starts a cluster in a notebook.
 
-The packages, each of which may import those after it: `cli`, `testing`, `notebook`, `web`, `run`, `console`, `why`,
-`cluster`, `guest_views`, `analysis` and `fidelity` (neither of which imports the other), `state`, `machine`,
-`network`, `trace`, `spec`, `time`, `base`. All may import `faults` and `nodes`.
+The packages, each of which may import those after it: `cli`, `testing`, `notebook`, `web`, `campaign`, `run`,
+`console`, `why`, `cluster`, `guest_views`, `analysis` and `fidelity` (neither of which imports the other), `state`,
+`machine`, `network`, `trace`, `spec`, `time`, `base`. All may import `faults` and `nodes`.
 """
 
 from typing import TYPE_CHECKING, Any
