@@ -1,6 +1,6 @@
 """Campaign files: TOML with a `[campaign]` table and `[[variant]]` tables.
 
-`examples/campaigns/heartbeats.toml` shows the format. The scenario is a file of its own, or its tables stand in the
+`examples/campaigns/silent_member.toml` shows the format. The scenario is a file of its own, or its tables stand in the
 campaign file.
 """
 
