@@ -1,9 +1,9 @@
 """The emulated world around the nodes, and `launch`, which starts a cluster in a notebook.
 
-The packages, each of which may import those after it: `cli`, `testing`, `notebook`, `web`, `run`, `console`,
-`comparison`, `why`, `cluster`, `guest_views`, `dataset`, `analysis`, `fidelity` and `shrinking` (none of these three
-imports another), `statistics`, `state`, `machine`, `network`, `trace`, `spec`, `time`, `base`. All may import `faults`
-and `nodes`.
+The packages, each of which may import those after it: `cli`, `testing`, `notebook`, `web`, `campaign`, `run`,
+`console`, `comparison`, `why`, `cluster`, `guest_views`, `dataset`, `analysis`, `fidelity` and `shrinking` (none of
+these three imports another), `statistics`, `state`, `machine`, `network`, `trace`, `spec`, `time`, `base`. All may
+import `faults` and `nodes`.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -10,14 +10,14 @@ from emulator.analysis.findings import EXIT_STATUS, Report, Verdict
 from emulator.analysis.picture import draw
 from emulator.analysis.tables import print_report, seconds
 from emulator.cli.terminal import BAD_INPUT, complain, tables_console
-from emulator.dataset.engine import Engine
+from emulator.dataset.engine import EngineName
 from emulator.dataset.judged import Judged, judge_runs
 from emulator.trace.run_directory import open_run
 
 PICTURE = "ownership.html"
 
 
-def analyze_runs(runs: Sequence[Path], engine: Engine, master: str | None, *, as_json: bool) -> int:
+def analyze_runs(runs: Sequence[Path], engine: EngineName, master: str | None, *, as_json: bool) -> int:
     """Judge runs and print what was found; returns the exit status, of several runs the worst one.
 
     Raises:
@@ -38,8 +38,8 @@ def analyze_runs(runs: Sequence[Path], engine: Engine, master: str | None, *, as
     return max([*statuses, *([BAD_INPUT] if judged.refused else [])])
 
 
-def _judge(runs: Sequence[Path], engine: Engine, master: str | None) -> Judged:
-    if engine is Engine.LOCAL:
+def _judge(runs: Sequence[Path], engine: EngineName, master: str | None) -> Judged:
+    if engine is EngineName.LOCAL:
         return judge_runs(runs)
     from emulator.dataset.spark import command_session
 

@@ -11,8 +11,8 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from emulator.base.text import shown_ends
-from emulator.cli.terminal import NAME, VIOLATED, complain, one_line_errors, tables_console
-from emulator.dataset.engine import Engine
+from emulator.cli.terminal import NAME, VIOLATED, complain, one_line_errors, refuse_beside, tables_console
+from emulator.dataset.engine import EngineName
 from emulator.time.mode import TimeMode
 from nodes.fields import LONG_MOST
 
@@ -136,13 +136,63 @@ def run(
             metavar="FILE", help="Verbs to execute when all nodes are ready, a line each.", show_default=False
         ),
     ] = None,
-    runs: _RunsOption = Path("runs"),
+    seeds: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SEEDS",
+            help='Many runs, kept as a campaign: "1-100", "1-10, 50"; see rmqemu campaign.',
+            show_default=False,
+        ),
+    ] = None,
+    runs: Annotated[
+        Path | None,
+        typer.Option("--runs", metavar="DIR", help="Directory of all runs, runs; with --seeds, campaigns."),
+    ] = None,
 ) -> None:
     """Run a scenario; the last line printed is the run directory."""
     with one_line_errors():
         from emulator.cli.run import run_file
 
-        run_file(scenario, mode, seed, script, runs)
+        if seeds is None:
+            run_file(scenario, mode, seed, script, runs or Path("runs"))
+        else:
+            refuse_beside(
+                "--seeds",
+                {"--seed": seed, "--script": script, "--mode": mode.value if mode is not TimeMode.SIM else None},
+            )
+            from emulator.cli.campaign import play_seeds
+
+            play_seeds(scenario, seeds, runs)
+
+
+@app.command()
+def campaign(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Campaign file (TOML).", show_default=False)],
+    campaigns: Annotated[Path, typer.Option("--campaigns", metavar="DIR", help="Directory of all campaigns.")] = Path(
+        "campaigns"
+    ),
+    jobs: Annotated[
+        int | None,
+        typer.Option(min=1, max=10_000, help="Runs at the same time; as many as there are cores.", show_default=False),
+    ] = None,
+    engine: Annotated[
+        EngineName | None,
+        typer.Option(help="What plays the runs: this machine, or Spark.", show_default="local, without --master"),
+    ] = None,
+    master: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Spark's: local[4], spark://HOST:PORT, ...", show_default=False),
+    ] = None,
+    retry: Annotated[bool, typer.Option("--retry", help="Play once more what crashed or hung.")] = False,
+) -> None:
+    """Play seeds times variants of a scenario, judge each run, and keep all results in one directory.
+
+    The same command goes on where a campaign was interrupted or killed. The last line printed is the directory.
+    """
+    with one_line_errors():
+        from emulator.cli.campaign import play_file
+
+        play_file(file, campaigns, engine, master, jobs, retry=retry)
 
 
 @app.command()
@@ -164,8 +214,8 @@ def analyze(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Directories of runs.", show_default=False)],
     as_json: _JsonOption = False,
     engine: Annotated[
-        Engine, typer.Option(help="What reads and judges the runs: this process, or the tasks of a Spark job.")
-    ] = Engine.LOCAL,
+        EngineName, typer.Option(help="What reads and judges the runs: this process, or the tasks of a Spark job.")
+    ] = EngineName.LOCAL,
     master: Annotated[
         str | None,
         typer.Option(metavar="URL", help="Master of --engine spark; local[2].", show_default=False),

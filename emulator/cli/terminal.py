@@ -2,7 +2,7 @@
 
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -45,6 +45,21 @@ def one_line_errors() -> Iterator[None]:
         traceback.print_exc()
         complain(f"{type(error).__name__}: {error}; this is a bug")
         raise typer.Exit(BAD_INPUT) from None
+
+
+def refuse_beside(option: str, others: Mapping[str, object]) -> None:
+    """Refuse options that mean nothing beside another one.
+
+    Args:
+        option: which was given.
+        others: mapping option -> value; None: it was not given.
+
+    Raises:
+        typer.BadParameter: one of them was given.
+    """
+    for other, value in others.items():
+        if value is not None:
+            raise typer.BadParameter(f"expected only one of {option} and {other}", param_hint=other)
 
 
 def complain(problem: str) -> None:

@@ -1,10 +1,10 @@
-"""The engines that judge runs."""
+"""What plays and judges runs, by name."""
 
 from enum import StrEnum
 
 
-class Engine(StrEnum):
-    """What judges runs."""
+class EngineName(StrEnum):
+    """What plays and judges runs."""
 
     LOCAL = "local"
     """This process: no Java is needed."""

@@ -16,7 +16,7 @@ from emulator.analysis.findings import Report
 from emulator.analysis.judge import judge_run
 from emulator.analysis.tidy import RUNS, schema_of, tables_of
 from emulator.base.errors import UserError
-from emulator.dataset.engine import Engine
+from emulator.dataset.engine import EngineName
 from emulator.trace.run_directory import NotARunError, open_run
 
 if TYPE_CHECKING:
@@ -78,20 +78,20 @@ def _labelled(name: str, report: Report, table: "pa.Table") -> "pa.Table":
 
 
 def judge_runs(
-    paths: Sequence[Path | str], engine: Engine = Engine.LOCAL, spark: "SparkSession | None" = None
+    paths: Sequence[Path | str], engine: EngineName = EngineName.LOCAL, spark: "SparkSession | None" = None
 ) -> Judged:
     """Judge runs.
 
     Args:
         paths: run directories with different names.
         engine: what judges them.
-        spark: session of `Engine.SPARK`; None: a local session is started. Its workers must see the same files.
+        spark: session of `EngineName.SPARK`; None: a local session is started. Its workers must see the same files.
 
     Raises:
         JavaNotFoundError: there is no Java for Spark.
     """
     every = [Path(path).absolute() for path in paths]
-    results = _by_spark(every, spark) if engine is Engine.SPARK else map(_judged, every)
+    results = _by_spark(every, spark) if engine is EngineName.SPARK else map(_judged, every)
     found = list(results)
     return Judged(
         tuple(one for one in found if isinstance(one, Report)),

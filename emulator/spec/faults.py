@@ -32,28 +32,36 @@ _CODES: Mapping[str, tuple[str, type[IntEnum]]] = {
 """Keys whose values may be written as names of codes."""
 
 
-def read_plan(root: Section) -> Plan:
+def read_plan(root: Section, first: int = 1) -> Plan:
     """All faults of a scenario file, in the order of the file.
+
+    Args:
+        root: the table that has the array `fault`.
+        first: number of the first fault in ids that are made up.
 
     Raises:
         SpecError: a table describes no fault, or two faults have one id.
     """
     tables = root.tables("fault", (*_WHICH, *_TIMES, *_ALL_KEYS))
-    timed = tuple(_read_timed(section, number) for number, section in enumerate(tables, start=1))
+    timed = tuple(_read_timed(section, number) for number, section in enumerate(tables, start=first))
     try:
         return Plan(timed)
     except PlanError as error:
-        raise SpecError(f"fault[{error.index}].{error.field}", error.expected) from None
+        raise SpecError(f"{root.at('fault')}[{error.index}].{error.field}", error.expected) from None
 
 
-def read_nemeses(root: Section) -> tuple[Nemesis, ...]:
+def read_nemeses(root: Section, first: int = 1) -> tuple[Nemesis, ...]:
     """All nemeses of a scenario file, in the order of the file.
+
+    Args:
+        root: the table that has the array `nemesis`.
+        first: number of the first nemesis in ids that are made up.
 
     Raises:
         SpecError: a table describes no nemesis.
     """
     tables = root.tables("nemesis", (*_WHICH, *_RATES, *_ALL_KEYS))
-    return tuple(_read_nemesis(section, number) for number, section in enumerate(tables, start=1))
+    return tuple(_read_nemesis(section, number) for number, section in enumerate(tables, start=first))
 
 
 def _read_timed(section: Section, number: int) -> TimedFault:

@@ -41,7 +41,8 @@ from nodes.config import (
 from nodes.fields import NAMES, SWITCH, TEXT, FieldError, Rule, quoted, shown, whole_rule
 
 _NODES = ("nameserver", "broker", "topic", "consumer", "producer")
-_TOP = ("scenario", "network", "guest_limits", *_NODES, "fault", "nemesis")
+SCENARIO_TABLES = ("scenario", "network", "guest_limits", *_NODES, "fault", "nemesis")
+"""What a scenario file may have at its top."""
 _PARSER_MOST = 200
 """Most characters of a message of the TOML parser, which quotes what it found."""
 _PORTS_APART = 10
@@ -54,11 +55,7 @@ def load(path: str | Path) -> Scenario:
     Raises:
         SpecError: the file cannot be read, is not TOML, or describes an invalid scenario.
     """
-    try:
-        text = read_text(Path(path), FILE_BYTES_MOST)
-    except UnreadableError as error:
-        raise SpecError("file", f"cannot be read: {error}", str(path)) from None
-    return loads(text, str(path))
+    return from_dict(read_tables(Path(path)), str(path))
 
 
 def loads(text: str, name: str) -> Scenario:
@@ -70,15 +67,31 @@ def loads(text: str, name: str) -> Scenario:
     Raises:
         SpecError: the text is not TOML, or describes an invalid scenario.
     """
+    return from_dict(_parsed(text, name), name)
+
+
+def read_tables(path: Path) -> dict[str, Any]:
+    """The tables of a TOML file, unchecked.
+
+    Raises:
+        SpecError: the file cannot be read, or is not TOML.
+    """
     try:
-        tables = tomllib.loads(text)
+        text = read_text(path, FILE_BYTES_MOST)
+    except UnreadableError as error:
+        raise SpecError("file", f"cannot be read: {error}", str(path)) from None
+    return _parsed(text, str(path))
+
+
+def _parsed(text: str, name: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise SpecError("file", f"not TOML: {shown(str(error), _PARSER_MOST)}", name) from None
     except ValueError:  # Python reads no number of more than 4,300 digits
         raise SpecError("file", "a number has too many digits", name) from None
     except RecursionError:
         raise SpecError("file", "values are nested too deep", name) from None
-    return from_dict(tables, name)
 
 
 def from_dict(tables: Mapping[str, Any], name: str = "scenario") -> Scenario:
@@ -92,7 +105,7 @@ def from_dict(tables: Mapping[str, Any], name: str = "scenario") -> Scenario:
         SpecError: they describe an invalid scenario.
     """
     try:
-        return _read(Section.of("", tables, _TOP))
+        return _read(Section.of("", tables, SCENARIO_TABLES))
     except SpecError as error:
         raise error.within(name) from None
 
@@ -264,24 +277,32 @@ def read_options(section: Section, config_class: type[_AnyConfig], preset: Mappi
     Raises:
         SpecError: an option is unknown, is given twice, or has an invalid value.
     """
-    known = options(config_class)
+    return with_options(section, "options", config_class(**preset))
+
+
+def with_options(section: Section, key: str, config: _AnyConfig) -> _AnyConfig:
+    """A configuration with the options in the table at `key` instead of its own.
+
+    Raises:
+        SpecError: an option is unknown, is given twice, or has an invalid value.
+    """
+    known = options(type(config))
     fields = {field.name: field for field in known.values()}
-    given = Section(section.at("options"), section.values.get("options", {}))
+    given = Section(section.at(key), section.values.get(key, {}))
     if not isinstance(given.values, Mapping):
         raise SpecError(given.path, f"expected a table, not {quoted(given.values)}")
-    config = config_class(**preset)
     taken: dict[str, str] = {}
-    for key, value in given.values.items():
-        field = known.get(key) or fields.get(key)
+    for option, value in given.values.items():
+        field = known.get(option) or fields.get(option)
         if field is None:
-            raise SpecError(given.at(key), f"unknown option; {suggestion(key, list(known))}")
+            raise SpecError(given.at(option), f"unknown option; {suggestion(option, list(known))}")
         if field.name in taken:
-            raise SpecError(given.at(key), f"expected once, but {taken[field.name]} is there, too")
-        taken[field.name] = key
+            raise SpecError(given.at(option), f"expected once, but {taken[field.name]} is there, too")
+        taken[field.name] = option
         try:
             config = attrs.evolve(config, **{field.name: value})
         except FieldError as error:
-            raise SpecError(given.at(key), error.problem) from None
+            raise SpecError(given.at(option), error.problem) from None
     return config
 
 

@@ -17,6 +17,7 @@ BY_FOLDER = {
     "sources": "clusters",
     "timelines_figures": "clusters",
     "bench_figures": "programs",
+    "campaign_programs": "programs",
     "commands": "programs",
     "dashboard": "programs",
     "suites": "programs",

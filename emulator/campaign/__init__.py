@@ -1,0 +1,10 @@
+"""Campaigns: seeds times variants of one scenario, played, judged and kept as one directory.
+
+May import `run` and what is below it.
+"""
+
+from emulator.campaign.campaign import Campaign, Case, Keep, Variant
+from emulator.campaign.dataset import Dataset
+from emulator.campaign.directory import CampaignError
+
+__all__ = ["Campaign", "CampaignError", "Case", "Dataset", "Keep", "Variant"]

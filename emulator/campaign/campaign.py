@@ -1,0 +1,75 @@
+"""A campaign as frozen values: variants of one scenario, seeds, and what is played of them."""
+
+import os
+from collections.abc import Iterable
+from enum import StrEnum
+from itertools import product
+
+import attrs
+
+from emulator.spec import Scenario
+
+BASELINE = "baseline"
+"""Name of the variant that is the scenario as it stands, unless the campaign gives it another one."""
+TIMEOUT_MS = 300_000
+"""Wall time of one run, by default."""
+
+
+class Keep(StrEnum):
+    """Which traces stay after their run has been judged."""
+
+    FAILURES = "failures"
+    """Those of all runs that are not valid."""
+    ALL = "all"
+    NONE = "none"
+
+
+@attrs.frozen(order=True)
+class Case:
+    """One run of a campaign."""
+
+    variant: str
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """Name of its run directory, if its trace is kept."""
+        return f"{self.variant}-seed{self.seed}"
+
+
+@attrs.frozen
+class Variant:
+    """One scenario of a campaign; its seed is of no meaning."""
+
+    name: str
+    scenario: Scenario
+
+
+@attrs.frozen(kw_only=True)
+class Campaign:
+    """Seeds times variants of one scenario."""
+
+    name: str
+    """Name of its directory."""
+    variants: tuple[Variant, ...]
+    seeds: tuple[int, ...]
+    """In ascending order."""
+    keep: Keep = Keep.FAILURES
+    timeout_ms: int = TIMEOUT_MS
+    """Wall time of one run; a longer one is ended as hung."""
+    jobs: int | None = None
+    """Runs at the same time on this machine; None: as many as this process has cores."""
+
+    def cases(self) -> tuple[Case, ...]:
+        """All cases, in the order in which they are played."""
+        return cases([variant.name for variant in self.variants], self.seeds)
+
+
+def cases(variants: Iterable[str], seeds: Iterable[int]) -> tuple[Case, ...]:
+    """All variants of a seed before the next seed: so what is there early can be compared in pairs."""
+    return tuple(Case(name, seed) for seed, name in product(seeds, variants))
+
+
+def cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

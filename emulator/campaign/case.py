@@ -1,0 +1,134 @@
+"""One case, in a process of its own: its run, the judgement of it, and what stays of its trace."""
+
+import shutil
+import traceback
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import attrs
+import pyarrow as pa
+
+from emulator.analysis.findings import Verdict
+from emulator.analysis.judge import judge_run
+from emulator.analysis.tidy import tables_of
+from emulator.base.errors import one_line
+from emulator.campaign.campaign import Case, Keep
+from emulator.campaign.directory import RUNS, CampaignDirectory
+from emulator.campaign.played import Outcome, Played
+from emulator.run import run_scenario
+from emulator.run.run import RunError
+from emulator.spec import loads
+from emulator.trace.run_directory import RunDirectory, open_run
+
+_WARM_UP = """
+[scenario]
+name = "warm-up"
+run_for_s = 1
+[nameserver]
+count = 1
+[[broker]]
+name = "broker-a"
+[[topic]]
+name = "orders"
+[[consumer]]
+group = "shop"
+topics = ["orders"]
+[[producer]]
+group = "tills"
+topic = "orders"
+"""
+
+
+class DiskError(Exception):
+    """A file could not be written, so no case can be played; the text says which and why."""
+
+
+@attrs.frozen
+class Judgement:
+    """What the oracles say of a run that came to its end."""
+
+    verdict: Verdict
+    reasons: tuple[str, ...]
+    findings: Mapping[str, pa.Table]
+    """Tidy tables, by name."""
+
+
+def judged(run: RunDirectory) -> Judgement:
+    """Judge a run."""
+    report = judge_run(run)
+    return Judgement(report.verdict, report.reasons, tables_of(report))
+
+
+def play_case(case: Case, directory: CampaignDirectory, keep: Keep, scratch: Path) -> Played:
+    """Play a case, judge it, and keep its trace or remove it.
+
+    Args:
+        case: to play.
+        directory: of the campaign.
+        keep: which traces stay.
+        scratch: folder for the run, on the file system of the campaign.
+
+    Returns:
+        The case without what it has cost.
+
+    Raises:
+        DiskError: the trace could not be written.
+    """
+    try:
+        run = run_scenario(directory.scenario(case), runs=scratch).path
+        played = _judged_case(case, open_run(run))
+    except RunError as error:
+        if isinstance(error.__cause__, OSError):
+            raise DiskError(str(error)) from error
+        played = _crashed(case, error)
+    except OSError as error:
+        raise DiskError(f"{error.filename or scratch}: {error.strerror or error}") from error
+    except Exception as error:  # noqa: BLE001 - whatever it is, it must not end the campaign
+        played = _crashed(case, error)
+    return stays(played, directory, keep, scratch)
+
+
+def stays(played: Played, directory: CampaignDirectory, keep: Keep, scratch: Path) -> Played:
+    """Keep the trace of a case that has been played, or leave it to be removed with its folder."""
+    run = next((path for path in scratch.iterdir() if path.is_dir()), None)
+    if run is None:
+        return played
+    trace = f"{RUNS}/{played.case.name}"
+    # What an error says of the run must hold where it will be.
+    named = attrs.evolve(played, reasons=tuple(reason.replace(str(run), trace) for reason in played.reasons))
+    if keep is Keep.NONE or (keep is Keep.FAILURES and played.verdict is Verdict.VALID):
+        return named
+    place = directory.path / trace
+    shutil.rmtree(place, ignore_errors=True)  # of a repetition, or of an emulator that was killed before it said so
+    run.rename(place)
+    return attrs.evolve(named, trace=trace)
+
+
+@cache
+def warm_up() -> None:
+    """Play a tiny run, once in a process, so that children need not import and prepare again what every run needs."""
+    # What goes wrong here goes wrong in each case, and is told there.
+    with TemporaryDirectory(prefix="rmqemu-warm-up-") as folder, suppress(Exception):
+        judged(open_run(run_scenario(loads(_WARM_UP, "warm-up"), runs=Path(folder)).path))
+
+
+def _judged_case(case: Case, run: RunDirectory) -> Played:
+    judgement = judged(run)
+    return Played(
+        case=case,
+        outcome=Outcome.COMPLETE,
+        verdict=judgement.verdict,
+        reasons=judgement.reasons,
+        digest=str(run.manifest["digest"]),
+        rows=sum(run.manifest["rows"].values()),
+        virtual_s=float(run.manifest["virtual_s"]),
+        findings=judgement.findings,
+    )
+
+
+def _crashed(case: Case, error: Exception) -> Played:
+    traceback.print_exception(error)  # to the output of the case, which stays beside its trace
+    return Played(case=case, outcome=Outcome.CRASHED, reasons=(one_line(f"{type(error).__name__}: {error}"),))

@@ -1,0 +1,140 @@
+"""A campaign as tables: a row for each case, and the findings of all runs, each with its variant and its seed."""
+
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from emulator.campaign.campaign import Case
+from emulator.campaign.directory import TABLES, CampaignDirectory, first_lines, opened
+from emulator.campaign.played import Outcome, Played
+from emulator.trace.run_directory import RunDirectory, open_run
+
+_OUTCOMES = pa.schema(
+    [
+        ("run", pa.string()),
+        ("variant", pa.string()),
+        ("seed", pa.int64()),
+        ("outcome", pa.string()),
+        ("verdict", pa.string()),
+        ("reasons", pa.list_(pa.string())),
+        ("digest", pa.string()),
+        ("rows", pa.int64()),
+        ("virtual_s", pa.float64()),
+        ("cpu_s", pa.float64()),
+        ("wall_s", pa.float64()),
+        ("trace", pa.string()),
+        ("command", pa.string()),
+    ]
+)
+OUTCOMES = "outcomes"
+
+
+class Dataset:
+    """All results of a campaign, also of one that is under way.
+
+    Args:
+        path: directory of the campaign.
+
+    Raises:
+        CampaignError: it is none, is damaged, or has another version.
+    """
+
+    def __init__(self, path: Path | str) -> None:
+        self.directory: CampaignDirectory = opened(path)
+
+    @cached_property
+    def _read(self) -> tuple[dict[Case, Played], tuple[str, ...]]:
+        reader = self.directory.reader()
+        return first_lines(reader.news()), tuple(reader.damages)
+
+    @property
+    def damages(self) -> tuple[str, ...]:
+        """A sentence for each damaged line; its case is missing, unless another line has it."""
+        return self._read[1]
+
+    def played(self) -> tuple[Played, ...]:
+        """What became of each case, in the order in which they are played; `missing` for those without a line."""
+        found = self._read[0]
+        return tuple(found.get(case, Played(case=case, outcome=Outcome.MISSING)) for case in self.directory.cases())
+
+    def outcomes(self) -> pa.Table:
+        """One row for each case of the campaign, whether it has been played or not.
+
+        Columns: run (`<variant>-seed<seed>`), variant, seed, outcome (`complete`, `crashed`, `hung`, `missing`),
+        verdict (`valid`, `invalid`, `unknown`), reasons, digest, rows, virtual_s, cpu_s, wall_s, trace (the run
+        directory, if it was kept), and the command that plays the run again.
+        """
+        return pa.Table.from_pylist([self._outcome(played) for played in self.played()], schema=_OUTCOMES)
+
+    def tables(self) -> tuple[str, ...]:
+        """Names of the tables of findings."""
+        return tuple(dict.fromkeys(name for played in self.played() for name in played.findings))
+
+    def findings(self, table: str) -> pa.Table:
+        """The findings of one kind of all runs, with the columns run, variant and seed in front.
+
+        Raises:
+            KeyError: no run has such a table.
+        """
+        if table not in self.tables():
+            raise KeyError(f"there is no table {table}; there are {', '.join(self.tables()) or 'none'}")
+        return pa.concat_tables(
+            _of_run(played.case, played.findings[table]) for played in self.played() if table in played.findings
+        )
+
+    def run(self, variant: str, seed: int) -> RunDirectory:
+        """The trace of a run that was kept.
+
+        Raises:
+            KeyError: there is no such case, or its trace was not kept.
+            DamagedRunError: files of it are missing or were changed.
+        """
+        case = Case(variant, seed)
+        found = self._read[0].get(case)
+        if found is None or not found.trace:
+            raise KeyError(f"no trace of {case.name} was kept; play it again: {self.directory.command(case)}")
+        return open_run(self.directory.path / found.trace)
+
+    def write_tables(self) -> Path:
+        """Write outcomes and findings as Parquet, one file for each table, for other programs.
+
+        Returns:
+            The folder of the files.
+
+        Raises:
+            OSError: they cannot be written.
+        """
+        folder = self.directory.path / TABLES
+        folder.mkdir(exist_ok=True)
+        for name in (OUTCOMES, *self.tables()):
+            hidden = folder / f".{name}.parquet"
+            pq.write_table(self.outcomes() if name == OUTCOMES else self.findings(name), hidden, compression="zstd")
+            hidden.replace(folder / f"{name}.parquet")
+        return folder
+
+    def _outcome(self, played: Played) -> dict[str, Any]:
+        return {
+            "run": played.case.name,
+            "variant": played.case.variant,
+            "seed": played.case.seed,
+            "outcome": str(played.outcome),
+            "verdict": str(played.verdict),
+            "reasons": list(played.reasons),
+            "digest": played.digest,
+            "rows": played.rows,
+            "virtual_s": played.virtual_s,
+            "cpu_s": played.cpu_s,
+            "wall_s": played.wall_s,
+            "trace": str(self.directory.path / played.trace) if played.trace else None,
+            "command": self.directory.command(played.case),
+        }
+
+
+def _of_run(case: Case, table: pa.Table) -> pa.Table:
+    of = {"run": pa.array([case.name] * len(table), pa.string())}
+    of["variant"] = pa.array([case.variant] * len(table), pa.string())
+    of["seed"] = pa.array([case.seed] * len(table), pa.int64())
+    return pa.table({**of, **{name: table[name] for name in table.column_names}})

@@ -1,0 +1,215 @@
+"""The directory of a campaign: what is played stands in its head, what was played in its parts.
+
+campaign.json    what is played: variants, seeds, versions
+scenarios/       a scenario file for each variant, to play one of its runs again
+parts/           a line for each ended run
+runs/            the traces that were kept: <variant>-seed<seed>
+tables/          outcomes and findings as Parquet, made anew at the end
+junit.xml        for continuous integration, made anew at the end
+"""
+
+import fcntl
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import attrs
+import tomli_w
+
+from emulator.base.errors import UserError
+from emulator.campaign.campaign import Campaign, Case, cases
+from emulator.campaign.parts import PARTS, PartsReader
+from emulator.campaign.played import Played, better
+from emulator.campaign.seeds import read_seeds, seeds_text
+from emulator.spec import Scenario, from_dict, to_dict
+from emulator.trace.files import RunFiles, put_in_place
+from emulator.trace.run_directory import versions
+from emulator.trace.schema import SCHEMA_VERSION
+from emulator.trace.seals import BrokenSealError, sealed, unsealed
+from nodes.fields import quoted
+
+HEAD = "campaign.json"
+RUNS, SCENARIOS, TABLES = "runs", "scenarios", "tables"
+UNDER_WAY = ".under-way"
+"""Folder of the runs that are being played; what a killed emulator left there is removed by the next one."""
+_LOCK = ".lock"
+CAMPAIGN_VERSION = 1
+"""Version of the form of this directory."""
+_FILES = RunFiles()
+_GO_ON = "give this campaign another name, or remove the directory"
+
+
+class CampaignError(UserError):
+    """A campaign cannot be read, or cannot go on; the text says why, what was kept, and how to go on."""
+
+
+@attrs.frozen
+class CampaignDirectory:
+    """One campaign on disk."""
+
+    path: Path
+    variants: Mapping[str, Scenario]
+    seeds: tuple[int, ...]
+    versions: Mapping[str, str]
+    """Of the packages that played it."""
+
+    @property
+    def name(self) -> str:
+        """Name of the campaign."""
+        return self.path.name
+
+    def cases(self) -> tuple[Case, ...]:
+        """All cases, in the order in which they are played."""
+        return cases(self.variants, self.seeds)
+
+    def scenario(self, case: Case) -> Scenario:
+        """What is played in a case."""
+        return attrs.evolve(self.variants[case.variant], seed=case.seed)
+
+    def command(self, case: Case) -> str:
+        """The command that plays a case again, as an ordinary run."""
+        return f"rmqemu run {self.path / SCENARIOS / case.variant}.toml --seed {case.seed}"
+
+    def reader(self) -> PartsReader:
+        """A reader of all parts."""
+        return PartsReader(self.path / PARTS)
+
+    @contextmanager
+    def being_played(self) -> Iterator[None]:
+        """Inside the `with` block no other process plays this campaign.
+
+        Raises:
+            CampaignError: another one does.
+            OSError: the directory cannot be written.
+        """
+        with (self.path / _LOCK).open("wb") as file:
+            try:
+                # Not flock: children would keep a lock of that kind when their parent is killed.
+                fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except (BlockingIOError, PermissionError):
+                raise CampaignError(
+                    f"{self.path} is being played by another process; wait until it has ended"
+                ) from None
+            except OSError:
+                pass  # a file system without locks
+            shutil.rmtree(self.path / UNDER_WAY, ignore_errors=True)
+            (self.path / UNDER_WAY).mkdir()
+            try:
+                yield
+            finally:
+                shutil.rmtree(self.path / UNDER_WAY, ignore_errors=True)
+
+
+def first_lines(lines: Iterator[Played]) -> dict[Case, Played]:
+    """The line that counts of each case, in the order in which their cases were first met."""
+    found: dict[Case, Played] = {}
+    for played in lines:
+        found[played.case] = better(found[played.case], played) if played.case in found else played
+    return found
+
+
+def claim(path: Path, campaign: Campaign) -> CampaignDirectory:
+    """Create the directory of a campaign, or open the one that was begun; new seeds are added to it.
+
+    Raises:
+        CampaignError: it holds something else, or cannot be written.
+    """
+    try:
+        seeds = _seeds_there(path, campaign)
+        every = tuple(sorted({*campaign.seeds, *seeds}))
+        path.mkdir(parents=True, exist_ok=True)
+        for folder in (PARTS, RUNS, SCENARIOS):
+            (path / folder).mkdir(exist_ok=True)
+        for variant in campaign.variants:
+            put_in_place(_FILES, path / SCENARIOS / f"{variant.name}.toml", _scenario_file(variant.scenario))
+        if every != seeds:
+            put_in_place(_FILES, path / HEAD, (sealed(_head(campaign, every), indent=1) + "\n").encode())
+    except OSError as error:
+        raise CampaignError(f"{path}: the campaign cannot be kept there: {error.strerror or error}") from None
+    return opened(path)
+
+
+def opened(path: Path | str) -> CampaignDirectory:
+    """Open the directory of a campaign.
+
+    Raises:
+        CampaignError: it is none, is damaged, or has another version.
+    """
+    head = _read_head(Path(path))
+    if head is None:
+        raise CampaignError(f"{path} is no campaign: it has no {HEAD}")
+    variants = {name: from_dict(tables, f"{path}/{HEAD}") for name, tables in head["variants"].items()}
+    return CampaignDirectory(Path(path), variants, read_seeds(f"{path}/{HEAD}", head["seeds"]), head["versions"])
+
+
+def _seeds_there(path: Path, campaign: Campaign) -> tuple[int, ...]:
+    """The seeds of the campaign that is in the directory; empty if there is none.
+
+    Raises:
+        CampaignError: it differs in more than its seeds.
+    """
+    head = _read_head(path)
+    if head is None:
+        ours = (PARTS, RUNS, SCENARIOS, HEAD, f".{HEAD}.tmp")
+        if path.exists() and any(entry.name not in ours for entry in path.iterdir()):
+            raise CampaignError(f"{path} is no campaign: it has no {HEAD}; {_GO_ON}")
+        return ()
+    seeds = read_seeds(f"{path}/{HEAD}", head["seeds"])
+    differs = difference(head, _head(campaign, seeds))
+    if differs:
+        raise CampaignError(f"{path} holds another campaign: {differs}; {_GO_ON}")
+    return seeds
+
+
+def _head(campaign: Campaign, seeds: tuple[int, ...]) -> dict[str, Any]:
+    return {
+        "campaign_version": CAMPAIGN_VERSION,
+        "schema_version": SCHEMA_VERSION,
+        "versions": versions(),
+        "variants": {variant.name: to_dict(attrs.evolve(variant.scenario, seed=0)) for variant in campaign.variants},
+        "seeds": seeds_text(seeds),
+    }
+
+
+def _read_head(path: Path) -> dict[str, Any] | None:
+    try:
+        head = unsealed((path / HEAD).read_bytes())
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise CampaignError(f"{path / HEAD}: {error.strerror}") from None
+    except BrokenSealError as error:
+        raise CampaignError(f"{path / HEAD} is damaged: {error}; {_GO_ON}") from None
+    for key, now in (("campaign_version", CAMPAIGN_VERSION), ("schema_version", SCHEMA_VERSION)):
+        if head.get(key) != now:
+            version = f"{key.replace('_', ' ')} {head.get(key)}, this program has {now}"
+            raise CampaignError(f"{path} has {version}: use the release that began it; or {_GO_ON}")
+    return head
+
+
+def difference(there: Mapping[str, Any], here: Mapping[str, Any], within: str = "") -> str:
+    """Where two mappings first differ, `network.delay_ms is 2 there and 3 here`; empty if they do not."""
+    for key in dict.fromkeys((*there, *here)):
+        at = f"{within}.{key}" if within else key
+        if key not in here or key not in there:
+            return f"{at} is only {'there' if key in there else 'here'}"
+        one, other = there[key], here[key]
+        if isinstance(one, list) and isinstance(other, list):
+            one, other = _numbered(one), _numbered(other)
+        if isinstance(one, Mapping) and isinstance(other, Mapping):
+            found = difference(one, other, at)
+            if found:
+                return found
+        elif one != other:
+            return f"{at} is {quoted(one)} there and {quoted(other)} here"
+    return ""
+
+
+def _numbered(items: list[Any]) -> dict[str, Any]:
+    return {str(number): item for number, item in enumerate(items)}
+
+
+def _scenario_file(scenario: Scenario) -> bytes:
+    return tomli_w.dumps(to_dict(scenario)).encode()

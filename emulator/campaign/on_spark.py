@@ -1,0 +1,244 @@
+"""Plays cases as tasks of Spark: on this machine, or on a cluster whose workers share the campaign's directory.
+
+A task has many cases, and plays one after the other as `here` does: so its worker imports everything once. Workers
+write the parts of the campaign, and the driver reads them; through Spark itself goes only which cases to play.
+"""
+
+import atexit
+import os
+import re
+import shutil
+import socket
+import threading
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import attrs
+import pyspark
+from pyspark.sql import SparkSession
+
+from emulator.base.errors import one_line
+from emulator.campaign.campaign import Case
+from emulator.campaign.case import DiskError
+from emulator.campaign.directory import CampaignDirectory, CampaignError, difference, opened
+from emulator.campaign.here import TICK_S, Terms, play_here
+from emulator.campaign.played import Outcome, Played
+from emulator.dataset.spark import spark_session
+from emulator.trace.run_directory import versions
+from nodes.fields import quoted
+
+_MASTER = re.compile(r"local(\[[^\]]+\])?|local-cluster\[\d+,\d+,\d+\]|spark://(?P<hosts>.+)|yarn|k8s://.+")
+_CONNECT_S = 5.0
+_TASKS_PER_CORE = 4
+"""So that a core with quick runs takes more of them."""
+_CASES_MOST = 50
+"""Of one task: what is lost, in the worst case, with a worker that dies."""
+_LOOPBACK = ("127.0.0.1", "localhost")
+
+
+def play_on_spark(
+    directory: CampaignDirectory, cases: Sequence[Case], terms: Terms, *, master: str
+) -> Iterator[Played | None]:
+    """Play cases on Spark; workers append their lines to parts.
+
+    Args:
+        directory: of the campaign, on a file system that driver and workers share.
+        cases: to play.
+        terms: which traces stay, and how long a run may take.
+        master: Spark's master URL.
+
+    Yields:
+        Each case when its line has been read; None about four times a second.
+
+    Raises:
+        CampaignError: the master is none or cannot be reached, or its workers cannot play.
+        DiskError: a worker could not write.
+    """
+    if not cases:
+        return
+    hosts = _hosts(master)
+    settings = {} if all(host in _LOOPBACK for host, _ in hosts) else _settings_beyond_loopback(hosts)
+    waiting = dict.fromkeys(cases)
+    reader = directory.reader()
+    for _ in reader.news():
+        pass  # what is there already
+    job = _Job(directory.path.resolve(), cases, terms, master, settings)
+    job.start()
+    try:
+        while True:
+            ended = not job.is_alive()
+            for played in reader.news():
+                if played.case in waiting:
+                    del waiting[played.case]
+                    yield played
+            if ended:
+                break
+            yield None
+            time.sleep(TICK_S)
+    finally:
+        job.cancel()
+    job.check()
+    if waiting:
+        raise CampaignError(f"{master}: {len(waiting):,} runs have ended on no worker that shares {directory.path}")
+
+
+class _Job(threading.Thread):
+    """The Spark job, in a thread: on the main thread Spark would install a handler of Ctrl-C of its own."""
+
+    def __init__(self, path: Path, cases: Sequence[Case], terms: Terms, master: str, settings: dict[str, str]) -> None:
+        super().__init__(daemon=True, name="campaign on Spark")
+        self._path = path
+        self._cases = cases
+        self._terms = terms
+        self._master = master
+        self._settings = settings
+        self._session: SparkSession | None = None
+        self._error: Exception | None = None
+        self._troubles: list[_Trouble] = []
+
+    def run(self) -> None:
+        """Play all cases."""
+        try:
+            _remove_work_at_exit(self._master)
+            self._session = self._connected()
+            context = self._session.sparkContext
+            size = max(1, min(_CASES_MOST, len(self._cases) // (_TASKS_PER_CORE * context.defaultParallelism)))
+            chunks = [tuple(self._cases[at : at + size]) for at in range(0, len(self._cases), size)]
+            task = _Task(str(self._path), self._terms)
+            self._troubles = context.parallelize(chunks, len(chunks)).mapPartitions(task.play).collect()
+        except Exception as error:  # noqa: BLE001 - `check` raises it in the thread that waits
+            self._error = error
+
+    def _connected(self) -> SparkSession:
+        session = spark_session(self._master, app_name=f"rmqemu {self._path.name}", settings=self._settings)
+        running = session.sparkContext.master
+        if running != self._master:
+            raise CampaignError(f"{self._master}: a Spark session with {running} is running here; stop it before")
+        return session
+
+    def cancel(self) -> None:
+        """End the tasks that are left."""
+        if self.is_alive() and self._session is not None:
+            with suppress(Exception):  # Java may be gone
+                self._session.sparkContext.cancelAllJobs()
+
+    def check(self) -> None:
+        """Raise what ended the job.
+
+        Raises:
+            CampaignError: Spark failed, or a worker could not play.
+            DiskError: a worker could not write.
+        """
+        if isinstance(self._error, CampaignError):
+            raise self._error
+        if self._error is not None:
+            raise CampaignError(f"{self._master}: Spark failed: {_gist(self._error)}") from self._error
+        for trouble in self._troubles:
+            raise (DiskError if trouble.is_of_disk else CampaignError)(trouble.text)
+
+
+@attrs.frozen
+class _Trouble:
+    """Why a task left cases out."""
+
+    text: str
+    is_of_disk: bool
+
+
+@attrs.frozen
+class _Task:
+    """What a worker of Spark does."""
+
+    path: str
+    """Of the campaign's directory."""
+    terms: Terms
+
+    def play(self, chunks: Iterable[tuple[Case, ...]]) -> Iterator[_Trouble]:
+        """Play the cases of some chunks, except those that have lines: Spark repeats a task whose worker died."""
+        try:
+            directory = opened(self.path)
+            _refuse_other_versions(directory)
+            ended = {played.case for played in directory.reader().news() if played.outcome is Outcome.COMPLETE}
+            for chunk in chunks:
+                cases = [case for case in chunk if case not in ended]
+                for _ in play_here(directory, cases, self.terms, jobs=1):
+                    pass
+        except CampaignError as error:
+            yield _Trouble(f"a worker cannot play: {error}", is_of_disk=False)
+        except DiskError as error:
+            yield _Trouble(str(error), is_of_disk=True)
+
+
+def _refuse_other_versions(directory: CampaignDirectory) -> None:
+    differs = difference(directory.versions, versions())
+    if differs:
+        raise CampaignError(f"version of {differs}, on {socket.gethostname()}: install the same versions everywhere")
+
+
+def _hosts(master: str) -> list[tuple[str, int]]:
+    """The addresses of a standalone master, of which one must answer; none for other kinds of masters.
+
+    Raises:
+        CampaignError: it is no master, or cannot be reached.
+    """
+    match = _MASTER.fullmatch(master)
+    if match is None:
+        raise CampaignError(
+            f"--master {quoted(master)}: expected local[N], local-cluster[N,CORES,MB] or spark://HOST:PORT"
+        )
+    if match["hosts"] is None:
+        return []
+    hosts: list[tuple[str, int]] = []
+    for address in match["hosts"].split(","):
+        host, _, port = address.rpartition(":")
+        if not host or not port.isascii() or not port.isdigit() or int(port) >= 1 << 16:
+            raise CampaignError(f"--master {quoted(master)}: expected spark://HOST:PORT")
+        hosts.append((host, int(port)))
+    problems = [_unreachable(*address) for address in hosts]
+    if all(problems):
+        raise CampaignError(f"{master} cannot be reached: {problems[0]}")
+    return hosts
+
+
+def _unreachable(host: str, port: int) -> str:
+    """Why nobody answers there; empty if somebody does. Spark itself would try for a minute."""
+    try:
+        socket.create_connection((host, port), _CONNECT_S).close()
+    except OSError as error:
+        return error.strerror or str(error)
+    return ""
+
+
+def _settings_beyond_loopback(hosts: Sequence[tuple[str, int]]) -> dict[str, str]:
+    """Workers on other machines call the driver back, at the address from which it reaches their master."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect(hosts[0])  # sends nothing
+        own = str(probe.getsockname()[0])
+    os.environ.setdefault("SPARK_LOCAL_IP", own)
+    return {"spark.driver.host": own}
+
+
+def _remove_work_at_exit(master: str) -> None:
+    """Workers of a local cluster write into the installed package; remove what this process will have left there."""
+    if master.startswith("local-cluster"):
+        work = Path(pyspark.__file__).parent / "work"
+        before = dict.fromkeys(work.glob("app-*"))
+        # Registered before Spark's own end is, so that it runs after that.
+        atexit.register(_remove_new, work, before)
+
+
+def _remove_new(work: Path, before: dict[Path, None]) -> None:
+    for path in work.glob("app-*"):
+        if path not in before:
+            shutil.rmtree(path, ignore_errors=True)
+    with suppress(OSError):
+        work.rmdir()
+
+
+def _gist(error: Exception) -> str:
+    """The line of a Spark error that says most: the last one of a traceback in a worker, else the first."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    of_worker = [line for line in lines if re.match(r"[\w.]*(Error|Exception): ", line)]
+    return one_line(of_worker[-1] if of_worker else lines[0] if lines else type(error).__name__)

@@ -1,0 +1,83 @@
+"""The parts of a campaign: files of lines that are only appended to, one line for each ended run.
+
+Each process that plays has a part of its own. A line has a checksum: one that a killed process or a full disk left
+half-written is no line, and its case has not been played.
+"""
+
+import os
+import re
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from emulator.campaign.played import Played, line_of, read_line
+from emulator.trace.files import RunFiles
+from emulator.trace.seals import BrokenSealError
+
+PARTS = "parts"
+_SUFFIX = ".jsonl"
+
+
+class Part:
+    """Writes one part.
+
+    Args:
+        folder: of all parts.
+        files: to write with.
+    """
+
+    def __init__(self, folder: Path, files: RunFiles) -> None:
+        host = re.sub(r"[^A-Za-z0-9-]", "-", socket.gethostname())
+        self._path = folder / f"{host}-{os.getpid()}-{time.time_ns()}{_SUFFIX}"
+        self._files = files
+        self._created = False
+
+    def append(self, played: Played) -> None:
+        """Append a line.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        if not self._created:
+            self._files.create(self._path, b"")
+            self._created = True
+        self._files.append(self._path, f"{line_of(played)}\n".encode())
+
+
+class PartsReader:
+    """Reads the lines of all parts, each line once.
+
+    Args:
+        folder: of all parts.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._read_bytes: dict[Path, int] = {}
+        self._read_lines: dict[Path, int] = {}
+        self.damages: list[str] = []
+        """A sentence for each damaged line."""
+
+    def news(self) -> Iterator[Played]:
+        """What was appended since the last call.
+
+        Raises:
+            OSError: a part cannot be read.
+        """
+        for path in sorted(self._folder.glob(f"*{_SUFFIX}")):
+            yield from self._news_of(path)
+
+    def _news_of(self, path: Path) -> Iterator[Played]:
+        with path.open("rb") as file:
+            file.seek(self._read_bytes.get(path, 0))
+            lines = file.read().split(b"\n")
+        for line in lines[:-1]:  # behind the last end of a line stands what is being written, or was cut off
+            self._read_bytes[path] = self._read_bytes.get(path, 0) + len(line) + 1
+            number = self._read_lines[path] = self._read_lines.get(path, 0) + 1
+            try:
+                played = read_line(line)
+            except (BrokenSealError, KeyError, TypeError, ValueError) as error:
+                self.damages.append(f"{path}:{number} is damaged and was left out: {error}")
+            else:
+                yield played

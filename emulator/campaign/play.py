@@ -1,0 +1,94 @@
+"""Plays a campaign: what has no line yet, on an engine, until every case has one."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from emulator.analysis.findings import EXIT_STATUS, Verdict
+from emulator.base.errors import UserError
+from emulator.campaign.campaign import Campaign, Case
+from emulator.campaign.case import DiskError
+from emulator.campaign.dataset import Dataset
+from emulator.campaign.directory import CampaignDirectory, CampaignError, claim
+from emulator.campaign.here import Terms
+from emulator.campaign.junit import JUNIT_FILE, junit
+from emulator.campaign.played import WORDS, Outcome, Played
+from emulator.trace.files import RunFiles, put_in_place
+
+Engine = Callable[[CampaignDirectory, Sequence[Case], Terms], Iterator[Played | None]]
+"""Plays cases and appends their lines; yields each case, and None now and then."""
+Watch = Callable[[Played | None], None]
+_AGAIN = "the same command goes on from there"
+
+
+class CampaignInterrupted(KeyboardInterrupt):
+    """Ctrl-C ended a campaign; what was played is in `path`."""
+
+    def __init__(self, path: Path, kept: str) -> None:
+        super().__init__(f"interrupted; {kept}; {_AGAIN}")
+        self.path = path
+
+
+def play_campaign(
+    campaign: Campaign, campaigns: Path, engine: Engine, watch: Callable[[Sequence[Played]], Watch], *, retry: bool
+) -> Dataset:
+    """Play what has not been played of a campaign.
+
+    Args:
+        campaign: to play.
+        campaigns: directory of all campaigns.
+        engine: plays the cases.
+        watch: called with what became of all cases so far; returns what is called with all that ends from then on.
+        retry: play the cases that crashed or hung once more.
+
+    Raises:
+        CampaignError: the directory holds something else, or could not be written; the text says what was kept.
+        CampaignInterrupted: Ctrl-C.
+    """
+    directory = claim(campaigns / campaign.name, campaign)
+    with directory.being_played():
+        before = {played.case: played for played in Dataset(directory.path).played()}
+        asked = [before[case] for case in campaign.cases()]
+        cases = [played.case for played in asked if _is_to_be_played(played, retry=retry)]
+        tell = watch(asked)
+        try:
+            for played in engine(directory, cases, Terms(campaign.keep, campaign.timeout_ms)):
+                tell(played)
+            return _finished(directory)
+        except KeyboardInterrupt:
+            raise CampaignInterrupted(directory.path, _kept(directory, campaign)) from None
+        except (UserError, DiskError, OSError) as error:
+            kept = _kept(directory, campaign)
+            raise CampaignError(f"{error}; {kept}; when that is mended, {_AGAIN}") from error
+
+
+def tally(every: Iterable[Played]) -> Mapping[str, Counter[str]]:
+    """How many cases of each variant have which word (`WORDS`)."""
+    counts: dict[str, Counter[str]] = {}
+    for played in every:
+        counts.setdefault(played.case.variant, Counter(dict.fromkeys(WORDS, 0)))[played.word] += 1
+    return counts
+
+
+def exit_status(every: Iterable[Played]) -> int:
+    """Of a command that played them: 1 if a run is invalid, else 2 if one is not known to be valid, else 0."""
+    verdicts = dict.fromkeys(played.verdict for played in every)
+    found = next((it for it in (Verdict.INVALID, Verdict.UNKNOWN) if it in verdicts), Verdict.VALID)
+    return EXIT_STATUS[found]
+
+
+def _is_to_be_played(played: Played, *, retry: bool) -> bool:
+    return played.outcome is Outcome.MISSING or (retry and not played.ended)
+
+
+def _finished(directory: CampaignDirectory) -> Dataset:
+    dataset = Dataset(directory.path)
+    dataset.write_tables()
+    put_in_place(RunFiles(), directory.path / JUNIT_FILE, junit(dataset).encode())
+    return dataset
+
+
+def _kept(directory: CampaignDirectory, campaign: Campaign) -> str:
+    asked = dict.fromkeys(campaign.cases())
+    there = [it for it in Dataset(directory.path).played() if it.case in asked and it.outcome is not Outcome.MISSING]
+    return f"{len(there):,} of {len(asked):,} runs are kept in {directory.path}"

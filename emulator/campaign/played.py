@@ -1,0 +1,110 @@
+"""What became of a case: one value for each ended run, and its line in a part of the campaign."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any
+
+import attrs
+import pyarrow as pa
+
+from emulator.analysis.findings import Verdict
+from emulator.campaign.campaign import Case
+from emulator.trace.seals import sealed, unsealed
+
+
+class Outcome(StrEnum):
+    """How a case ended."""
+
+    COMPLETE = "complete"
+    """The run reached its end and was judged."""
+    CRASHED = "crashed"
+    """A node or the emulator raised, or the process was killed."""
+    HUNG = "hung"
+    """The run had not ended when its time was up."""
+    MISSING = "missing"
+    """It has not been played, or its line is damaged."""
+
+
+@attrs.frozen(kw_only=True)
+class Played:
+    """What became of a case."""
+
+    case: Case
+    outcome: Outcome
+    verdict: Verdict = Verdict.UNKNOWN
+    reasons: tuple[str, ...] = ()
+    """Why the run is not valid, one sentence each."""
+    digest: str = ""
+    """Over all rows of its trace; empty if the run did not end."""
+    rows: int = 0
+    virtual_s: float = 0.0
+    """Emulated seconds."""
+    trace: str = ""
+    """The run directory, relative to that of the campaign; empty if the trace was not kept."""
+    cpu_s: float = 0.0
+    """CPU time of its process."""
+    wall_s: float = 0.0
+    findings: Mapping[str, pa.Table] = attrs.field(factory=dict, eq=False)
+    """Tidy tables of what the judgement found, by name."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether the run came to its end; otherwise a repetition may tell more."""
+        return self.outcome is Outcome.COMPLETE
+
+    @property
+    def word(self) -> str:
+        """The verdict of a run that came to its end, else its outcome."""
+        return str(self.verdict) if self.ended else str(self.outcome)
+
+
+WORDS = (*(str(verdict) for verdict in Verdict), *(str(it) for it in Outcome if it is not Outcome.COMPLETE))
+"""All values of `Played.word`, from good to bad."""
+
+
+def line_of(played: Played) -> str:
+    """The line of a case, with its checksum, without the end of the line."""
+    plain = attrs.asdict(played, filter=lambda field, _: field.name not in ("case", "findings"))
+    findings = {name: _written(table) for name, table in played.findings.items()}
+    return sealed({"variant": played.case.variant, "seed": played.case.seed, **plain, "findings": findings})
+
+
+def read_line(line: bytes) -> Played:
+    """The case of a line.
+
+    Raises:
+        BrokenSealError: the line is damaged.
+    """
+    plain = unsealed(line)
+    case = Case(plain.pop("variant"), plain.pop("seed"))
+    findings = {name: _read(table) for name, table in plain.pop("findings").items()}
+    outcome, verdict = Outcome(plain.pop("outcome")), Verdict(plain.pop("verdict"))
+    reasons = tuple(plain.pop("reasons"))
+    return Played(case=case, outcome=outcome, verdict=verdict, reasons=reasons, findings=findings, **plain)
+
+
+def better(one: Played, other: Played) -> Played:
+    """Of two lines of one case the one that counts: a run that came to its end, else the first."""
+    return other if other.ended and not one.ended else one
+
+
+def _written(table: pa.Table) -> dict[str, Any]:
+    return {
+        "types": {field.name: str(field.type) for field in table.schema},
+        "columns": table.to_pydict(),
+    }
+
+
+def _read(written: Mapping[str, Any]) -> pa.Table:
+    schema = pa.schema([(name, _type(text)) for name, text in written["types"].items()])
+    return pa.table(written["columns"], schema=schema)
+
+
+_LIST = ("list<", ">")
+
+
+def _type(text: str) -> pa.DataType:
+    """The Arrow type of its name: `int64`, `list<item: string>`."""
+    if text.startswith(_LIST[0]) and text.endswith(_LIST[1]):
+        return pa.list_(_type(text[len(_LIST[0]) : -len(_LIST[1])].partition(": ")[2].removesuffix(" not null")))
+    return pa.type_for_alias(text)

@@ -1,0 +1,146 @@
+"""The `[[variant]]` tables of a campaign file: what a variant changes in the scenario.
+
+Variants are paired: each is played with the same seeds, and random streams have names, so what a variant does not
+change happens in it at the same instants and with the same draws as in the scenario itself.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar
+
+import attrs
+
+from emulator.campaign.campaign import Variant
+from emulator.spec import Network, Scenario, SpecError, from_dict
+from emulator.spec.bounds import SCENARIO_NAME
+from emulator.spec.faults import read_nemeses, read_plan
+from emulator.spec.file import with_options
+from emulator.spec.model import (
+    BROKER,
+    CONSUMER,
+    NAMESERVER,
+    PRODUCER,
+    BrokerSpec,
+    ConsumerGroupSpec,
+    NameserverSpec,
+    ProducerSpec,
+)
+from emulator.spec.presets import Preset
+from emulator.spec.section import Section, expect_known, keys_of
+from faults.plan import Plan, PlanError
+from nodes.fields import NAMES, TEXT
+
+CHANGES = ("preset", "options", "network", "leave_out", "fault", "nemesis")
+VARIANT_KEYS = ("name", *CHANGES)
+_Spec = TypeVar("_Spec", NameserverSpec, BrokerSpec, ConsumerGroupSpec, ProducerSpec)
+ROLES = (NAMESERVER, BROKER, CONSUMER, PRODUCER)
+
+
+def read_variant(section: Section, tables: Mapping[str, Any], base: Scenario) -> Variant:
+    """Read one table.
+
+    Args:
+        section: the table.
+        tables: of the scenario, as they are written.
+        base: the scenario that they describe.
+
+    Raises:
+        SpecError: the table has a mistake, changes nothing, or makes a scenario that cannot be.
+    """
+    name = section.get("name", SCENARIO_NAME)
+    try:
+        scenario = _changed(section, tables, base)
+    except _RefusedError as refused:
+        raise SpecError(section.path, f"its scenario cannot be: {refused}") from None
+    if scenario == base:
+        what = "its changes are what the scenario says" if len(section.values) > 1 else f"expected {', '.join(CHANGES)}"
+        raise SpecError(section.path, f"{name} changes nothing: {what}")
+    return Variant(name, scenario)
+
+
+class _RefusedError(Exception):
+    """The parts of a changed scenario do not fit together."""
+
+
+def _changed(section: Section, tables: Mapping[str, Any], base: Scenario) -> Scenario:
+    scenario = _with_preset(section, tables, base)
+    scenario = _with_options(section, scenario)
+    scenario = attrs.evolve(scenario, network=_network(section, scenario.network))
+    return _with_faults(section, scenario)
+
+
+def _made(make: Callable[[], Scenario]) -> Scenario:
+    """A scenario, whose mistakes stand in no key of the variant."""
+    try:
+        return make()
+    except SpecError as error:
+        raise _RefusedError(f"{error.key}: {error.problem}") from None
+
+
+def _with_preset(section: Section, tables: Mapping[str, Any], base: Scenario) -> Scenario:
+    if "preset" not in section.values:
+        return base
+    preset = section.get("preset", TEXT)
+    expect_known(section.at("preset"), "preset", preset, list(Preset))
+    # Options that the scenario sets itself take precedence over a preset, so the tables are read once more.
+    head = {**tables["scenario"], "preset": preset}
+    return _made(lambda: from_dict({**tables, "scenario": head}))
+
+
+def _with_options(section: Section, scenario: Scenario) -> Scenario:
+    by_name = {
+        NAMESERVER: [spec.name for spec in scenario.nameservers],
+        BROKER: [spec.name for spec in scenario.brokers],
+        CONSUMER: [spec.group for spec in scenario.consumers],
+        PRODUCER: [spec.name for spec in scenario.producers],
+    }
+    known = [*ROLES, *(name for names in by_name.values() for name in names)]
+    options = Section(section.at("options"), section.values.get("options", {}))  # not yet known to be a table
+    Section.of(options.path, options.values, known)
+    for role, names in by_name.items():
+        if role in options.values and not names:
+            raise SpecError(options.at(role), f"expected a role of the scenario, which has no {role}")
+
+    def of(role: str, specs: tuple[_Spec, ...]) -> tuple[_Spec, ...]:
+        return tuple(_optioned(options, role, *pair) for pair in zip(by_name[role], specs, strict=True))
+
+    nameservers, brokers = of(NAMESERVER, scenario.nameservers), of(BROKER, scenario.brokers)
+    consumers, producers = of(CONSUMER, scenario.consumers), of(PRODUCER, scenario.producers)
+    return _made(
+        lambda: attrs.evolve(
+            scenario, nameservers=nameservers, brokers=brokers, consumers=consumers, producers=producers
+        )
+    )
+
+
+def _optioned(options: Section, role: str, name: str, spec: _Spec) -> _Spec:
+    """A node or group with the options for its role, and then those for itself."""
+    for key in dict.fromkeys((role, name)):
+        if key in options.values:
+            spec = attrs.evolve(spec, config=with_options(options, key, spec.config))
+    return spec
+
+
+def _network(section: Section, base: Network) -> Network:
+    given = section.table("network", keys_of(Network))
+    built = given.build(Network)
+    return attrs.evolve(base, **{key: getattr(built, key) for key in given.values})
+
+
+def _with_faults(section: Section, scenario: Scenario) -> Scenario:
+    left_out = tuple(_left_out(section, scenario))
+    added = read_plan(section, len(scenario.faults.faults) + 1)
+    nemeses = read_nemeses(section, len(scenario.nemeses) + 1)
+    kept = (timed for timed in scenario.faults.faults if timed.id not in left_out)
+    try:
+        plan = Plan((*kept, *added.faults))
+    except PlanError as error:
+        raise SpecError(section.at("fault"), f"{error.field}: {error.expected}; leave_out frees an id") from None
+    remaining = tuple(nemesis for nemesis in scenario.nemeses if nemesis.id not in left_out)
+    return _made(lambda: attrs.evolve(scenario, faults=plan, nemeses=(*remaining, *nemeses)))
+
+
+def _left_out(section: Section, scenario: Scenario) -> Iterator[str]:
+    known = [timed.id for timed in scenario.faults.faults] + [nemesis.id for nemesis in scenario.nemeses]
+    for index, fault_id in enumerate(section.get("leave_out", NAMES, ())):
+        expect_known(f"{section.at('leave_out')}[{index}]", "fault", fault_id, known)
+        yield fault_id

@@ -1,0 +1,134 @@
+"""The directory of a campaign holds one campaign: anything else is refused, with what differs and how to go on."""
+
+import json
+
+import attrs
+import pytest
+
+from emulator.campaign.campaign import Campaign, Case
+from emulator.campaign.dataset import Dataset
+from emulator.campaign.directory import HEAD, CampaignError, claim, opened
+from emulator.campaign.file import load_campaign
+from emulator.campaign.parts import PARTS, Part
+from emulator.campaign.played import Outcome, Played
+from emulator.campaign.variants import Variant
+from emulator.spec import load
+from emulator.trace.files import RunFiles
+from emulator.trace.seals import sealed
+from support.campaigns import write_campaign
+
+
+@pytest.fixture
+def campaign(tmp_path):
+    return load_campaign(write_campaign(tmp_path))
+
+
+def resealed(path, **changes):
+    head = json.loads(path.read_text())
+    head.pop("seal")
+    path.write_text(sealed(head | changes))
+
+
+def test_what_is_played_is_kept_as_scenarios_that_say_the_same(campaign, tmp_path):
+    directory = claim(tmp_path / "it", campaign)
+    case = Case("calm", 3)
+
+    assert directory.cases() == campaign.cases()
+    assert directory.command(case) == f"rmqemu run {tmp_path}/it/scenarios/calm.toml --seed 3"
+    written = load(tmp_path / "it" / "scenarios" / "calm.toml")
+    assert attrs.evolve(written, seed=3) == directory.scenario(case)
+    assert attrs.evolve(campaign.variants[1].scenario, seed=3) == directory.scenario(case)
+
+
+def test_seeds_are_added_and_none_is_taken_away(campaign, tmp_path):
+    claim(tmp_path / "it", campaign)
+    claim(tmp_path / "it", attrs.evolve(campaign, seeds=(3, 9)))
+
+    assert opened(tmp_path / "it").seeds == (1, 2, 3, 4, 9)
+
+
+def _other_scenario(campaign: Campaign) -> Campaign:
+    variants = [attrs.evolve(it, scenario=attrs.evolve(it.scenario, run_for_ms=9_000)) for it in campaign.variants]
+    return attrs.evolve(campaign, variants=tuple(variants))
+
+
+OTHERS = {
+    "another scenario": (
+        _other_scenario,
+        "holds another campaign: variants.baseline.scenario.run_for_ms is 5000 there and 9000 here",
+    ),
+    "a variant less": (
+        lambda campaign: attrs.evolve(campaign, variants=campaign.variants[:1]),
+        "holds another campaign: variants.calm is only there",
+    ),
+    "a variant more": (
+        lambda campaign: attrs.evolve(
+            campaign, variants=(*campaign.variants, Variant("new", campaign.variants[0].scenario))
+        ),
+        "holds another campaign: variants.new is only here",
+    ),
+}
+
+
+@pytest.mark.parametrize(("change", "problem"), OTHERS.values(), ids=list(OTHERS))
+def test_another_campaign_is_refused_and_changes_nothing(campaign, tmp_path, change, problem):
+    claim(tmp_path / "it", campaign)
+    before = {path: path.read_bytes() for path in (tmp_path / "it").rglob("*") if path.is_file()}
+
+    with pytest.raises(CampaignError) as refused:
+        claim(tmp_path / "it", change(campaign))
+    assert str(refused.value) == (f"{tmp_path}/it {problem}; give this campaign another name, or remove the directory")
+    assert {path: path.read_bytes() for path in (tmp_path / "it").rglob("*") if path.is_file()} == before
+
+
+def test_another_version_is_refused(campaign, tmp_path):
+    head = tmp_path / "it" / HEAD
+    claim(tmp_path / "it", campaign)
+    versions = opened(tmp_path / "it").versions
+
+    resealed(head, versions={**versions, "trio": "0.1"})
+    with pytest.raises(CampaignError, match=r"versions\.trio is '0\.1' there and "):
+        claim(tmp_path / "it", campaign)
+    for key in ("campaign_version", "schema_version"):
+        resealed(head, **{key: 99})
+        with pytest.raises(CampaignError, match=f"has {key.replace('_', ' ')} 99, this program has "):
+            claim(tmp_path / "it", campaign)
+        with pytest.raises(CampaignError, match="use the release that began it"):
+            Dataset(tmp_path / "it")
+        resealed(head, campaign_version=1)
+
+
+def test_a_damaged_head_is_refused(campaign, tmp_path):
+    claim(tmp_path / "it", campaign)
+    head = tmp_path / "it" / HEAD
+    head.write_text(head.read_text().replace("orders", "ordres"))
+
+    with pytest.raises(CampaignError, match=r"campaign\.json is damaged: it was changed after it was written"):
+        claim(tmp_path / "it", campaign)
+
+
+def test_a_directory_of_something_else_is_refused(campaign, tmp_path):
+    (tmp_path / "it").mkdir()
+    (tmp_path / "it" / "thesis.tex").write_text("years of work")
+
+    with pytest.raises(CampaignError, match=r"it is no campaign: it has no campaign\.json"):
+        claim(tmp_path / "it", campaign)
+    with pytest.raises(CampaignError, match="is no campaign"):
+        Dataset(tmp_path / "it")
+    with pytest.raises(CampaignError, match="the campaign cannot be kept there: "):
+        claim(tmp_path / "campaign.toml" / "below", campaign)
+
+
+def test_every_case_has_a_row_whether_it_was_played_or_not(campaign, tmp_path):
+    directory = claim(tmp_path / "it", campaign)
+    Part(directory.path / PARTS, RunFiles()).append(
+        Played(case=Case("calm", 2), outcome=Outcome.CRASHED, reasons=("ValueError: it",))
+    )
+    outcomes = Dataset(directory.path).outcomes().to_pylist()
+
+    assert [(row["variant"], row["seed"]) for row in outcomes] == [
+        (variant, seed) for seed in (1, 2, 3, 4) for variant in ("baseline", "calm")
+    ]
+    assert [row["outcome"] for row in outcomes] == ["missing"] * 3 + ["crashed"] + ["missing"] * 4
+    assert outcomes[3]["command"] == directory.command(Case("calm", 2))
+    assert outcomes[3]["reasons"] == ["ValueError: it"]

@@ -1,0 +1,208 @@
+"""Campaign files: what variants change, and one line for every mistake."""
+
+import attrs
+import pytest
+
+from emulator.campaign.campaign import Keep
+from emulator.campaign.file import load_campaign
+from emulator.spec import SpecError, load
+from support.campaigns import CAMPAIGN, write_campaign
+
+HEAD = CAMPAIGN.partition("[[variant]]")[0]
+
+
+def read(folder, variants="", **changes):
+    return load_campaign(write_campaign(folder, HEAD + variants, **changes))
+
+
+def only_variant(folder, changes, **others):
+    (variant,) = read(folder, f'[[variant]]\nname = "other"\n{changes}', **others).variants[1:]
+    return variant.scenario
+
+
+def test_the_scenario_as_it_stands_is_a_variant(tmp_path):
+    campaign = read(tmp_path)
+
+    assert [variant.name for variant in campaign.variants] == ["baseline"]
+    assert campaign.variants[0].scenario == load(tmp_path / "small.toml")
+    assert (campaign.seeds, campaign.keep, campaign.timeout_ms) == ((1, 2, 3, 4), Keep.FAILURES, 300_000)
+
+
+def test_the_baseline_has_another_name_or_is_left_out(tmp_path):
+    calm = '[[variant]]\nname = "calm"\nleave_out = ["loss-1"]\n'
+    named = read(tmp_path, f'baseline = "as-it-is"\n{calm}')
+    without = read(tmp_path, f"baseline = false\n{calm}")
+
+    assert [variant.name for variant in named.variants] == ["as-it-is", "calm"]
+    assert [variant.name for variant in without.variants] == ["calm"]
+
+
+def test_the_tables_of_the_scenario_may_stand_in_the_campaign_file(tmp_path):
+    other = read(tmp_path)
+    tables = (tmp_path / "small.toml").read_text()
+    here = read(tmp_path, tables, **{'scenario = "small.toml"': ""})
+
+    assert here == other
+
+
+def test_options_are_for_a_role_or_for_nodes_and_groups(tmp_path):
+    scenario = only_variant(
+        tmp_path,
+        """
+        [variant.options.broker]
+        brokerHeartbeatInterval = 500
+        [variant.options.broker-b]
+        brokerHeartbeatInterval = 700
+        [variant.options.g]
+        pollNameServerInterval = 5000
+        """,
+    )
+
+    assert [spec.config.broker_heartbeat_interval for spec in scenario.brokers] == [500, 700]
+    assert scenario.consumers[0].config.poll_name_server_interval == 5_000
+
+
+def test_a_preset_gives_way_to_options_of_the_scenario(tmp_path):
+    write_campaign(tmp_path)
+    text = (tmp_path / "small.toml").read_text()
+    own = text.replace('name = "broker-b"', 'name = "broker-b"\noptions = { slaveReadEnable = false }')
+    (tmp_path / "own.toml").write_text(own)
+    scenario = only_variant(tmp_path, 'preset = "rip32"', **{"small.toml": "own.toml"})
+
+    assert [spec.config.slave_read_enable for spec in scenario.brokers] == [True, False]
+    assert all(spec.config.support_acting_master for spec in scenario.nameservers)
+
+
+def test_a_variant_changes_parts_of_the_network(tmp_path):
+    base = load(write_campaign(tmp_path).parent / "small.toml").network
+
+    assert only_variant(tmp_path, "network = { delay_ms = 9 }").network == attrs.evolve(base, delay_ms=9)
+
+
+def test_faults_are_left_out_and_added_under_ids_of_their_own(tmp_path):
+    scenario = only_variant(
+        tmp_path,
+        """
+        leave_out = ["loss-1"]
+        [[variant.fault]]
+        kind = "loss"
+        percent = 50
+        at_s = 2
+        [[variant.nemesis]]
+        kind = "kill"
+        node = "broker-b"
+        every_s = 2
+        least_s = 1
+        """,
+    )
+
+    assert [timed.id for timed in scenario.faults.faults] == ["kill-2", "loss-3"]
+    assert [nemesis.id for nemesis in scenario.nemeses] == ["nemesis-kill-1"]
+
+
+OTHER = '[[variant]]\nname = "other"\n'
+MISTAKES = {
+    "a seed range that goes down": ("", {'"1-4"': '"4-1"'}, "campaign.seeds: expected a range that goes up"),
+    "no seeds": ("", {'seeds = "1-4"': ""}, "campaign.seeds: expected at least one seed"),
+    "no name": ("", {'name = "small-campaign"': ""}, "campaign.name: missing; expected a name of up to"),
+    "a name that is a path": ("", {"small-campaign": "../x"}, "campaign.name: expected a name of up to"),
+    "an unknown key": ("seed = 3", {}, 'campaign.seed: unknown key; did you mean "seeds"?'),
+    "an unknown table": ("[varaint]", {}, 'varaint: unknown key; did you mean "variant"?'),
+    "no scenario": ("", {'scenario = "small.toml"': ""}, "campaign.scenario: missing; expected the path"),
+    "two scenarios": ('[[broker]]\nname = "b"', {}, "broker: expected no tables of a scenario beside"),
+    "a wrong keep": ('keep = "failure"', {}, 'campaign.keep: unknown choice "failure"; did you mean "failures"?'),
+    "a wrong time limit": ("timeout_s = 0", {}, "campaign.timeout_s: expected more than 0 seconds"),
+    "no jobs": ("jobs = 0", {}, "campaign.jobs: expected a whole number of runs at the same time from 1"),
+    "a baseline that is no name": ("baseline = 3", {}, "campaign.baseline: expected a name of up to"),
+    "nothing to play": ("baseline = false", {}, "variant: expected tables [[variant]], for campaign.baseline is false"),
+    "nothing changed": (OTHER, {}, "variant[0]: other changes nothing: expected preset, options, network"),
+    "changed to what it is": (
+        OTHER + "network = { delay_ms = 2 }",
+        {},
+        "variant[0]: other changes nothing: its changes are what the scenario says",
+    ),
+    "one name twice": (
+        OTHER + 'leave_out = ["loss-1"]\n' + OTHER + 'leave_out = ["kill-2"]',
+        {},
+        "variant[1].name: expected a name of its own, other is that of variant[0]",
+    ),
+    "one change twice": (
+        OTHER + 'leave_out = ["loss-1"]\n' + OTHER.replace("other", "same") + 'leave_out = ["loss-1"]',
+        {},
+        "variant[1]: same changes the same as other at variant[0]",
+    ),
+    "the baseline's name": (
+        OTHER.replace("other", "baseline") + 'leave_out = ["loss-1"]',
+        {},
+        "variant[0].name: expected a name of its own, baseline is that of campaign.baseline",
+    ),
+    "an unknown option": (
+        OTHER + "options.broker = { brokerHeartbeetInterval = 1 }",
+        {},
+        'variant[0].options.broker.brokerHeartbeetInterval: unknown option; did you mean "brokerHeartbeatInterval"?',
+    ),
+    "an option out of bounds": (
+        OTHER + "options.broker = { brokerHeartbeatInterval = -1 }",
+        {},
+        "variant[0].options.broker.brokerHeartbeatInterval: expected a whole number of milliseconds >= 1, not -1",
+    ),
+    "options of nobody": (
+        OTHER + "options.brokr-a = {}",
+        {},
+        'variant[0].options.brokr-a: unknown key; did you mean "broker-a"?',
+    ),
+    "options that are no table": (OTHER + "options = 3", {}, "variant[0].options: expected a table, not 3"),
+    "an unknown preset": (OTHER + 'preset = "rip31"', {}, 'variant[0].preset: unknown preset "rip31"; did you mean'),
+    "a fault that is not there": (
+        OTHER + 'leave_out = ["los-1"]',
+        {},
+        'variant[0].leave_out[0]: unknown fault "los-1"; did you mean "loss-1"?',
+    ),
+    "a fault of no kind": (
+        OTHER + '[[variant.fault]]\nkind = "kil"\nat_s = 1',
+        {},
+        "variant[0].fault[0].kind: unknown",
+    ),
+    "an id that is taken": (
+        OTHER + '[[variant.fault]]\nid = "loss-1"\nkind = "kill"\nnode = "broker-a"\nat_s = 1',
+        {},
+        "variant[0].fault: id: expected an id of its own, loss-1 is taken; leave_out frees an id",
+    ),
+    "two added faults of one id": (
+        OTHER + 2 * '[[variant.fault]]\nid = "x"\nkind = "kill"\nnode = "broker-a"\nat_s = 1\n',
+        {},
+        "variant[0].fault[1].id: expected an id of its own, x is taken",
+    ),
+    "a fault on nobody": (
+        OTHER + '[[variant.fault]]\nkind = "kill"\nnode = "broker-z"\nat_s = 1',
+        {},
+        'variant[0]: its scenario cannot be: fault[2].node: unknown node "broker-z"; did you mean',
+    ),
+}
+
+
+@pytest.mark.parametrize(("variants", "changes", "line"), MISTAKES.values(), ids=list(MISTAKES))
+def test_a_mistake_is_one_line_with_file_key_and_what_was_expected(tmp_path, variants, changes, line):
+    with pytest.raises(SpecError) as refused:
+        read(tmp_path, variants, **changes)
+
+    assert str(refused.value).startswith(f"{tmp_path}/campaign.toml: {line}")
+
+
+def test_a_mistake_of_the_scenario_names_its_file(tmp_path):
+    write_campaign(tmp_path)
+    (tmp_path / "wrong.toml").write_text((tmp_path / "small.toml").read_text() + "[brokr]")
+
+    with pytest.raises(SpecError, match=r'wrong\.toml: brokr: unknown key; did you mean "broker"\?'):
+        read(tmp_path, **{"small.toml": "wrong.toml"})
+    with pytest.raises(SpecError, match=r"nowhere\.toml: file: cannot be read: "):
+        read(tmp_path, **{"small.toml": "nowhere.toml"})
+
+
+def test_guests_cannot_be_repeated(tmp_path):
+    write_campaign(tmp_path)
+    with_guests = (tmp_path / "small.toml").read_text().replace('name = "small"', 'name = "small"\nguests = ["shop"]')
+    (tmp_path / "guests.toml").write_text(with_guests)
+
+    with pytest.raises(SpecError, match=r"scenario\.guests: expected none in a campaign: guests live in real time"):
+        read(tmp_path, **{"small.toml": "guests.toml"})

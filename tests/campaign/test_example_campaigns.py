@@ -1,0 +1,15 @@
+"""The campaigns among the examples are what they say."""
+
+from emulator.campaign.file import load_campaign
+from emulator.cli.demo import example
+
+
+def test_the_campaign_of_the_silent_member_compares_three_choices():
+    campaign = load_campaign(example("campaigns") / "silent_member.toml")
+    timeouts_ms = [
+        [broker.config.channel_expired_timeout for broker in variant.scenario.brokers] for variant in campaign.variants
+    ]
+
+    assert [variant.name for variant in campaign.variants] == ["as-shipped", "sooner", "sooner-and-untold"]
+    assert timeouts_ms == [[120_000], [45_000], [45_000]]
+    assert len(campaign.cases()) == 60
