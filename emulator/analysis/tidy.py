@@ -1,10 +1,12 @@
 """Findings as tidy tables: one Arrow table per kind of finding, one row per finding, one value per cell.
 
 `TABLES` lists them. Columns have the names of the findings' attributes; a queue
-becomes the columns group, topic, broker_name and queue_id. The same columns
-hold for one run and for many: readers of many runs put `run` in front.
+becomes the columns group, topic, broker_name and queue_id; camps are JSON. The
+same columns hold for one run and for many: readers of many runs put `run` in
+front.
 """
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
@@ -103,8 +105,10 @@ def _cells(row: Any) -> Iterator[tuple[str, Any]]:
             yield from attrs.asdict(value).items()
         elif isinstance(value, StrEnum):
             yield field.name, value.value
+        elif field.name == "camps":
+            yield field.name, json.dumps([attrs.asdict(camp) for camp in value])
         elif isinstance(value, tuple):
-            yield field.name, [attrs.asdict(one) if attrs.has(type(one)) else one for one in value]
+            yield field.name, list(value)
         else:
             yield field.name, value
 
@@ -133,9 +137,8 @@ def _arrow_type(hint: Any) -> Any:
     import pyarrow as pa
 
     if get_origin(hint) is tuple:
-        return pa.list_(_arrow_type(get_args(hint)[0]))
-    if hint is Camp:
-        return pa.struct(list(_columns(Camp)))
+        of = get_args(hint)[0]
+        return pa.string() if of is Camp else pa.list_(_arrow_type(of))
     if isinstance(hint, type) and issubclass(hint, StrEnum):
         return pa.string()
     return {int: pa.int64(), str: pa.string(), bool: pa.bool_(), float: pa.float64()}[hint]
