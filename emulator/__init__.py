@@ -1,4 +1,4 @@
-"""The emulated world around the nodes, and `launch`, which starts a cluster in a notebook.
+"""The emulated world around the nodes; `launch` starts a cluster in a notebook, `traces` reads what runs left.
 
 The packages, each of which may import those after it: `cli`, `testing`, `notebook`, `web`, `campaign`, `run`,
 `console`, `comparison`, `why`, `cluster`, `guest_views`, `dataset`, `analysis`, `fidelity` and `shrinking` (none of
@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from emulator.console.verb import VerbError as VerbError
     from emulator.notebook.handle import launch as launch
+    from emulator.notebook.traces import traces as traces
 
-__all__ = ["VerbError", "launch"]
+__all__ = ["VerbError", "launch", "traces"]
 
 
 def __getattr__(name: str) -> Any:
@@ -25,6 +26,10 @@ def __getattr__(name: str) -> Any:
         from emulator.console.verb import VerbError  # noqa: PLC0415
 
         return VerbError
+    if name == "traces":
+        from emulator.notebook.traces import traces  # noqa: PLC0415
+
+        return traces
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -134,6 +134,10 @@ class Progress(Watcher):
             self._of_queue.setdefault((queue.topic, queue.broker_name, queue.queue_id), {})[key] = None
         return position
 
+    def done(self) -> Iterator[tuple[Consumer, int]]:
+        """How far each group, or consumer that broadcasts, has come in each queue: everything below is done."""
+        return ((key, position.offset) for key, position in self._positions.items())
+
     # --- instants -------------------------------------------------------------------------
 
     def settle(self, t_ns: int) -> None:

@@ -15,7 +15,7 @@ _PROCESSORS: Any = [structlog.processors.add_log_level, structlog.processors.JSO
 
 
 class RunLog:
-    """The log of one run: JSON lines without wall-clock times; there may be several runs in one process.
+    """The log of one run: JSON lines with emulated time and seq; there may be several runs in one process.
 
     Args:
         path: of the file.
@@ -31,8 +31,17 @@ class RunLog:
         self._broken = False
         self.on_error: Callable[[OSError], None] | None = None
         """Called if a line cannot be written, instead of raising in the node that logs; nothing is written then."""
-        self.logger: Any = structlog.wrap_logger(structlog.WriteLogger(self), processors=_PROCESSORS)  # type: ignore[arg-type]
+        self.now: Callable[[], tuple[int, int]] | None = None
+        """Emulated ns, and the seq of the last row, for each line; None: the run has not begun."""
+        processors = [self._stamp, *_PROCESSORS]
+        self.logger: Any = structlog.wrap_logger(structlog.WriteLogger(self), processors=processors)  # type: ignore[arg-type]
         files.create(path, b"")
+
+    def _stamp(self, _logger: Any, _method: str, line: dict[str, Any]) -> dict[str, Any]:
+        if self.now is not None:
+            now_ns, seq = self.now()
+            line |= {"t_s": now_ns / 1e9, "seq": seq}
+        return line
 
     def write(self, text: str) -> None:
         """Append lines."""

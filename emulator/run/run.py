@@ -311,6 +311,7 @@ async def _main(
     endless: bool,
 ) -> None:
     outcome.world = world
+    outcome.log.now = lambda: (world.timeline.now_ns, world.recorder.last_seq)
     carrier = world.fabric.carrier
     if outcome.scenario.guests and isinstance(carrier, LoopbackCarrier):
         world.fabric.guests = GuestHosts(outcome.scenario.guests, carrier.claim_guests_block())

@@ -93,6 +93,11 @@ class Recorder:
         self.listeners: list[RowListener] = []
         """Called with every row as it is recorded, except rows of `rpc` and `causes`."""
 
+    @property
+    def last_seq(self) -> int:
+        """Seq of the last row; 0: there is none yet."""
+        return self._seq
+
     def frame(self, event: str, endpoint: End, command: Command, sent_ns: int, detail: str = "") -> int:
         """Record the fate of a frame that `endpoint` sent; returns the seq of the row."""
         self._seq = seq = self._seq + 1

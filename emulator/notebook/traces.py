@@ -1,0 +1,326 @@
+"""`emulator.traces`: one run, many runs or a campaign as named pandas frames, and statistics over them.
+
+Every frame begins with the columns run, variant and seed. Times are emulated
+nanoseconds since the run began (`_ns`), durations also seconds (`duration_s`);
+an interval that had not ended with its run ends there, and is censored. Nodes
+have their names in place of addresses. Frames of findings
+(`emulator.analysis.tidy.TABLES`) exist for every run, frames of rows (`lag`,
+`sends`, `rates`, `beliefs`, `log`) for those whose traces are there.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import pandas as pd
+
+from emulator.analysis.measures import MEASURES
+from emulator.analysis.tidy import RUNS, TABLES
+from emulator.base.errors import UserError
+from emulator.campaign.dataset import Dataset
+from emulator.campaign.directory import HEAD
+from emulator.dataset.engine import EngineName
+from emulator.dataset.judged import judge_runs
+from emulator.notebook import raw_frames
+from emulator.notebook.sharing import per_phase, shared
+from emulator.statistics import Comparison, StatisticsError, compare, estimate, survival, table, with_durations
+from emulator.trace.index import INDEX
+from emulator.trace.run_directory import RunDirectory, open_run
+from emulator.trace.segments import FOLDER
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from emulator.dataset.frames import Frames
+
+_SHOWN_MOST = 3
+
+
+class TracesError(UserError):
+    """There is nothing to read, or not what was asked for; the text says what and where in one line."""
+
+
+class _Source(Protocol):
+    """Where the frames of findings come from."""
+
+    def runs(self) -> pd.DataFrame: ...
+
+    def findings(self, name: str) -> pd.DataFrame: ...
+
+    def kept(self) -> Mapping[tuple[str, str, int], Path]:
+        """Mapping (run, variant, seed) -> run directory, of the runs whose traces are there."""
+        ...
+
+
+def traces(*paths: Path | str, engine: EngineName | str = EngineName.LOCAL) -> "Traces":
+    """Open runs or a campaign.
+
+    Args:
+        paths: one campaign; or run directories, or folders of them, whose variant is the name of their scenario.
+        engine: what judges runs: `local`, or `spark` for very many; a campaign has been judged already.
+
+    Raises:
+        TracesError: no run is there, or one of them cannot be read.
+        CampaignError: the campaign cannot be read.
+    """
+    places = [Path(path) for path in paths]
+    campaigns = [place for place in places if (place / HEAD).is_file()]
+    if campaigns and len(places) > 1:
+        raise TracesError(f"{campaigns[0]} is a campaign; expected it alone, or run directories")
+    if campaigns:
+        return Traces(_OfCampaign(Dataset(campaigns[0])))
+    return Traces(_OfRuns(list(_run_directories(places)), EngineName(engine)))
+
+
+def _run_directories(places: Sequence[Path]) -> Iterator[Path]:
+    if not places:
+        raise TracesError("expected a path: a run directory, a folder of runs, or a campaign")
+    for place in places:
+        if (place / FOLDER / INDEX).is_file():
+            yield place
+            continue
+        below = sorted(path.parent.parent for path in place.glob(f"*/{FOLDER}/{INDEX}")) if place.is_dir() else []
+        if not below:
+            raise TracesError(f"{place}: expected a run directory, a folder of runs, or a campaign")
+        yield from below
+
+
+class _OfRuns:
+    """Runs that are judged now."""
+
+    def __init__(self, paths: Sequence[Path], engine: EngineName) -> None:
+        names = [path.resolve().name for path in paths]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise TracesError(f"two runs are named {twice}; expected runs with different names")
+        self._paths = dict(zip(names, paths, strict=True))
+        self._judged = judge_runs(paths, engine)
+        if self._judged.refused:
+            refused = self._judged.refused
+            more = f", and {len(refused) - 1} more" if len(refused) > 1 else ""
+            raise TracesError(f"{refused[0].problem}{more}")
+        self._variants = {report.run_id: report.scenario for report in self._judged.reports}
+
+    def runs(self) -> pd.DataFrame:
+        return self.findings(RUNS)
+
+    def findings(self, name: str) -> pd.DataFrame:
+        frame = self._judged.table(name).to_pandas()
+        frame.insert(1, "variant", frame["run"].map(self._variants))
+        return frame
+
+    def kept(self) -> Mapping[tuple[str, str, int], Path]:
+        reports = self._judged.reports
+        return {(one.run_id, one.scenario, one.seed): self._paths[one.run_id] for one in reports}
+
+
+class _OfCampaign:
+    """Runs that a campaign has judged."""
+
+    def __init__(self, dataset: Dataset) -> None:
+        self._dataset = dataset
+
+    def runs(self) -> pd.DataFrame:
+        """What became of each case, beside the measures of those that ended."""
+        outcomes = self._dataset.outcomes().to_pandas()
+        if RUNS not in self._dataset.tables():
+            return outcomes
+        judged = self._dataset.findings(RUNS).to_pandas()
+        new = [column for column in judged.columns if column not in outcomes.columns]
+        return outcomes.merge(judged[["run", *new]], on="run", how="left")
+
+    def findings(self, name: str) -> pd.DataFrame:
+        return self._dataset.findings(name).to_pandas()
+
+    def kept(self) -> Mapping[tuple[str, str, int], Path]:
+        rows = self._dataset.outcomes().to_pylist()
+        return {(row["run"], row["variant"], row["seed"]): Path(row["trace"]) for row in rows if row["trace"]}
+
+
+class Traces:
+    """Frames of one run or of many; see the module.
+
+    Args:
+        source: of the findings.
+    """
+
+    def __init__(self, source: _Source) -> None:
+        self._source = source
+
+    # --- findings --------------------------------------------------------------------
+
+    @cached_property
+    def _runs(self) -> pd.DataFrame:
+        return self._source.runs()
+
+    def runs(self) -> pd.DataFrame:
+        """One row per run: what was run, the verdict and its reasons, and a column per measure (`measures()`)."""
+        return self._runs.copy()
+
+    def measures(self) -> pd.DataFrame:
+        """The measures by which runs are compared: name and meaning; smaller is better."""
+        return pd.DataFrame([(measure.name, measure.doc) for measure in MEASURES], columns=["measure", "meaning"])
+
+    def tables(self) -> tuple[str, ...]:
+        """Names for `findings`."""
+        return tuple(TABLES)
+
+    def findings(self, name: str) -> pd.DataFrame:
+        """All findings of one kind; intervals have the column duration_s.
+
+        Args:
+            name: of `tables()`; docs/traces.md says what the columns mean.
+
+        Raises:
+            TracesError: there is no such table.
+        """
+        if name not in TABLES:
+            raise TracesError(f"there is no table {name}; there are {', '.join(TABLES)}")
+        frame = self._source.findings(name)
+        return with_durations(frame) if {"start_ns", "end_ns"} <= set(frame.columns) else frame
+
+    def holds(self) -> pd.DataFrame:
+        """Who owned which queue, and when."""
+        return self.findings("holds")
+
+    def overlaps(self) -> pd.DataFrame:
+        """Queues with two owners or more."""
+        return self.findings("overlaps")
+
+    def orphans(self) -> pd.DataFrame:
+        """Readable queues without an owner."""
+        return self.findings("orphans")
+
+    def views(self) -> pd.DataFrame:
+        """Consumers that allocated from different views."""
+        return self.findings("views")
+
+    def hand_overs(self) -> pd.DataFrame:
+        """Queues that changed hands: how long nobody consumed them, and what it cost; with `pause_s`."""
+        frame = self.findings("hand_overs")
+        return frame.assign(pause_s=frame["pause_ns"] / 1e9)
+
+    def stalls(self) -> pd.DataFrame:
+        """Queues that stood still with a backlog."""
+        return self.findings("stalls")
+
+    def phases(self) -> pd.DataFrame:
+        """The parts of each run between its disturbances, numbered from 0 in the column phase."""
+        frame = self.findings("phases").sort_values(["run", "start_ns"], kind="stable")
+        return frame.assign(phase=frame.groupby("run").cumcount())
+
+    def faults(self) -> pd.DataFrame:
+        """The faults, from begin to end."""
+        return self.findings("faults")
+
+    def agreement(self) -> pd.DataFrame:
+        """Time until all agreed after each disturbance, per layer; with `took_s`."""
+        frame = self.findings("agreement")
+        return frame.assign(took_s=frame["took_ns"] / 1e9)
+
+    def shared(self) -> pd.DataFrame:
+        """When each consumer held a queue that somebody else held, too: one row per consumer, queue and interval."""
+        return with_durations(shared(self.holds()))
+
+    def per_phase(self, intervals: pd.DataFrame) -> pd.DataFrame:
+        """Intervals cut at the begins of phases, with the columns phase and what (the disturbance).
+
+        Args:
+            intervals: any frame with run, start_ns and end_ns, such as `overlaps()` or `shared()`.
+        """
+        return with_durations(per_phase(intervals, self.phases()))
+
+    # --- rows of traces that are there -------------------------------------------------
+
+    def _of_rows(self, read: Callable[[RunDirectory], pd.DataFrame], *, run: str | None) -> pd.DataFrame:
+        kept = self._source.kept()
+        chosen = {key: path for key, path in kept.items() if run in (None, key[0])}
+        if not chosen:
+            known = ", ".join(sorted(key[0] for key in kept)[:_SHOWN_MOST]) or "none"
+            raise TracesError(f"no trace of {run or 'any run'} is there; kept were {known}")
+        frames = []
+        for (name, variant, seed), path in chosen.items():
+            frame = read(open_run(path))
+            for place, (column, value) in enumerate((("run", name), ("variant", variant), ("seed", seed))):
+                frame.insert(place, column, value)
+            frames.append(frame)
+        return pd.concat(frames, ignore_index=True)
+
+    def beliefs(self, kind: str | None = None, run: str | None = None) -> pd.DataFrame:
+        """Every change of what a node held to be true: t_ns, node, role, kind, subject, value (JSON), told_by.
+
+        Args:
+            kind: `nodes.beliefs.BeliefKind`, such as `view` or `consumer_ids`; None: all.
+            run: name of one run; None: all whose traces are there.
+        """
+        return self._of_rows(lambda opened: raw_frames.beliefs(opened, kind), run=run)
+
+    def lag(self, every_s: float = 1.0, run: str | None = None) -> pd.DataFrame:
+        """Messages that each group had not consumed yet, per queue, at regular instants.
+
+        Columns: t_ns, group, node (the consumer, in a group that broadcasts), topic, broker_name, queue_id, lag.
+        """
+        return self._of_rows(lambda opened: raw_frames.lag(opened, every_s), run=run)
+
+    def sends(self, every_s: float = 1.0, run: str | None = None) -> pd.DataFrame:
+        """Messages stored per queue in each period: t_ns, topic, broker_name, queue_id, stored."""
+        return self._of_rows(lambda opened: raw_frames.sends(opened, every_s), run=run)
+
+    def rates(self, every_s: float = 1.0, run: str | None = None) -> pd.DataFrame:
+        """Frames in each period: t_ns, src, dst, kind (request, response, ...), code, event (their fate), frames."""
+        return self._of_rows(lambda opened: raw_frames.rates(opened, every_s), run=run)
+
+    def log(self, run: str | None = None) -> pd.DataFrame:
+        """What nodes logged: t_s, seq (of the last row before), level, event, node, and further keys."""
+        return self._of_rows(raw_frames.log, run=run)
+
+    def frames(self, spark: "SparkSession | None" = None) -> "Frames":
+        """All rows of all traces that are there, as Spark frames: one read per table.
+
+        Args:
+            spark: session to use; None: a local one is started.
+
+        Raises:
+            JavaNotFoundError: there is no Java for Spark.
+        """
+        from emulator.dataset.frames import read_frames  # noqa: PLC0415 - Spark takes seconds to import
+        from emulator.dataset.spark import notebook_session  # noqa: PLC0415 - as above
+
+        return read_frames(spark or notebook_session(), [open_run(path) for path in self._source.kept().values()])
+
+    # --- statistics ---------------------------------------------------------------------
+
+    def estimate(self, measure: str) -> pd.DataFrame:
+        """A measure per variant: mean, median and share of runs above 0, each with its confidence interval."""
+        return table(estimate(self._judged(measure), measure))
+
+    def compare(self, measure: str, a: str, b: str) -> Comparison:
+        """What variant b changes against variant a, seed by seed; `sentence()` tells it in words."""
+        return compare(self._judged(measure), measure, a, b)
+
+    def survival(self, name: str = "hand_overs") -> pd.DataFrame:
+        """How long pauses of queues or disagreements last, those that had not ended included (Kaplan-Meier).
+
+        Args:
+            name: `hand_overs` or `agreement`.
+
+        Raises:
+            TracesError: durations of another table are asked for.
+        """
+        durations = {"hand_overs": (self.hand_overs, "pause_s"), "agreement": (self.agreement, "took_s")}
+        if name not in durations:
+            raise TracesError(f"there are durations of {', '.join(durations)}, not of {name}")
+        read, duration = durations[name]
+        return table(survival(read(), duration, "censored"))
+
+    def _judged(self, measure: str) -> pd.DataFrame:
+        if measure not in [known.name for known in MEASURES]:
+            raise StatisticsError(f"there is no measure {measure}; there are {', '.join(m.name for m in MEASURES)}")
+        return self._runs.dropna(subset=[measure])
+
+    def __repr__(self) -> str:
+        counts = self._runs["verdict"].value_counts()
+        told = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
+        variants = ", ".join(map(str, dict.fromkeys(self._runs["variant"])))
+        return f"{len(self._runs)} runs of {variants}: {told}"
