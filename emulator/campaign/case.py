@@ -53,7 +53,7 @@ class Judgement:
     verdict: Verdict
     reasons: tuple[str, ...]
     findings: Mapping[str, pa.Table]
-    """Tidy tables, by name."""
+    """Tidy tables, by name; their columns are numbers, booleans, texts, or lists of these."""
 
 
 def judged(run: RunDirectory) -> Judgement:
@@ -76,6 +76,7 @@ def play_case(case: Case, directory: CampaignDirectory, keep: Keep, scratch: Pat
 
     Raises:
         DiskError: the trace could not be written.
+        OSError: it could not be kept.
     """
     try:
         run = run_scenario(directory.scenario(case), runs=scratch).path

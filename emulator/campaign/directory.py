@@ -9,6 +9,7 @@ junit.xml        for continuous integration, made anew at the end
 """
 
 import fcntl
+import shlex
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -70,7 +71,8 @@ class CampaignDirectory:
 
     def command(self, case: Case) -> str:
         """The command that plays a case again, as an ordinary run."""
-        return f"rmqemu run {self.path / SCENARIOS / case.variant}.toml --seed {case.seed}"
+        scenario = self.path / SCENARIOS / f"{case.variant}.toml"
+        return shlex.join(["rmqemu", "run", str(scenario), "--seed", str(case.seed)])
 
     def reader(self) -> PartsReader:
         """A reader of all parts."""

@@ -47,7 +47,9 @@ def campaign_of(scenario: Scenario, seeds: tuple[int, ...]) -> Campaign:
 def _read(path: Path) -> Campaign:
     root = Section.of("", read_tables(path), ("campaign", "variant", *SCENARIO_TABLES))
     if "campaign" not in root.values:
-        raise SpecError("campaign", "missing; expected a table [campaign] with name, seeds and scenario")
+        raise SpecError(
+            "campaign", "missing; expected a table with name and seeds; rmqemu run --seeds plays a scenario alone"
+        )
     head = root.table("campaign", _CAMPAIGN_KEYS)
     name = head.get("name", SCENARIO_NAME)
     seeds = read_seeds(head.at("seeds"), head.values.get("seeds", ""))

@@ -96,7 +96,7 @@ def _work(directory: CampaignDirectory, keep: Keep, seat: _Seat) -> bytes:
     """The answer of a child: the line of the case, or why the disk cannot take it."""
     try:
         return line_of(play_case(seat.case, directory, keep, seat.scratch)).encode()
-    except DiskError as error:
+    except (DiskError, OSError) as error:
         return json.dumps({"disk": str(error)}).encode()
 
 
@@ -137,6 +137,7 @@ def _death(output: str, exit_code: int, where: str) -> str:
     if exit_code == -signal.SIGKILL:
         return "its process was killed by SIGKILL, as the kernel does when memory runs out"
     if exit_code < 0:
-        return f"its process was killed by {signal.Signals(-exit_code).name}{where}"
+        name = next((it.name for it in signal.Signals if it == -exit_code), f"signal {-exit_code}")
+        return f"its process was killed by {name}{where}"
     last = (output.strip().splitlines() or ["without a word"])[-1]
     return f"its process ended with status {exit_code}: {last}"

@@ -31,6 +31,8 @@ from nodes.fields import quoted
 
 _MASTER = re.compile(r"local(\[[^\]]+\])?|local-cluster\[\d+,\d+,\d+\]|spark://(?P<hosts>.+)|yarn|k8s://.+")
 _CONNECT_S = 5.0
+WORKERS_S = 60.0
+"""How long a master may take to give a worker, the start of Spark included."""
 _TASKS_PER_CORE = 4
 """So that a core with quick runs takes more of them."""
 _CASES_MOST = 50
@@ -75,6 +77,7 @@ def play_on_spark(
                     yield played
             if ended:
                 break
+            job.expect_workers()
             yield None
             time.sleep(TICK_S)
     finally:
@@ -97,6 +100,8 @@ class _Job(threading.Thread):
         self._session: SparkSession | None = None
         self._error: Exception | None = None
         self._troubles: list[_Trouble] = []
+        self._began_s = time.monotonic()
+        self._has_workers = False
 
     def run(self) -> None:
         """Play all cases."""
@@ -117,6 +122,20 @@ class _Job(threading.Thread):
         if running != self._master:
             raise CampaignError(f"{self._master}: a Spark session with {running} is running here; stop it before")
         return session
+
+    def expect_workers(self) -> None:
+        """Refuse a master without workers, for which Spark would wait for ever.
+
+        Raises:
+            CampaignError: no worker has come for some time.
+        """
+        if self._has_workers or self._session is None or not self._master.startswith("spark:"):
+            return
+        # The driver is one of the executors that Spark lists.
+        executors = self._session.sparkContext._jsc.sc().statusTracker().getExecutorInfos()  # noqa: SLF001 - no other way
+        self._has_workers = len(executors) > 1
+        if not self._has_workers and time.monotonic() - self._began_s > WORKERS_S:
+            raise CampaignError(f"{self._master} has given no worker for {WORKERS_S:g} s: start one, or free a core")
 
     def cancel(self) -> None:
         """End the tasks that are left."""

@@ -1,6 +1,7 @@
 """`rmqemu campaign`, and `rmqemu run --seeds`: plays many runs, shows how far they are, and sums them up."""
 
 import re
+import shlex
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
@@ -158,7 +159,7 @@ def _next_steps(dataset: Dataset, every: Sequence[Played]) -> list[str]:
         reason = re.sub(r"\s+", " ", played.reasons[0]) if played.reasons else ""
         lines.append(f"{played.case.variant}, seed {played.case.seed}: {played.word}: {reason}")
         if played.trace and played.ended:
-            lines.append(f"  its tables      {NAME} analyze {directory.path / played.trace}")
+            lines.append(f"  its tables      {NAME} analyze {shlex.quote(str(directory.path / played.trace))}")
         lines.append(f"  play it again   {directory.command(played.case)}")
     if len(failures) > _SHOWN_FAILURES:
         lines.append(f"and {len(failures) - _SHOWN_FAILURES:,} more: {directory.path / JUNIT_FILE} has all of them")

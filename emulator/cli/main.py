@@ -173,7 +173,9 @@ def campaign(
     ),
     jobs: Annotated[
         int | None,
-        typer.Option(min=1, max=10_000, help="Runs at the same time; as many as there are cores.", show_default=False),
+        typer.Option(
+            min=1, max=10_000, help="Runs at the same time; those of the file, or the cores.", show_default=False
+        ),
     ] = None,
     engine: Annotated[
         EngineName | None,

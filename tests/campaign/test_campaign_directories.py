@@ -1,6 +1,7 @@
 """The directory of a campaign holds one campaign: anything else is refused, with what differs and how to go on."""
 
 import json
+import shlex
 
 import attrs
 import pytest
@@ -30,12 +31,14 @@ def resealed(path, **changes):
 
 
 def test_what_is_played_is_kept_as_scenarios_that_say_the_same(campaign, tmp_path):
-    directory = claim(tmp_path / "it", campaign)
+    directory = claim(tmp_path / "it's", campaign)
     case = Case("calm", 3)
+    _, _, scenario, _, seed = words = shlex.split(directory.command(case))
 
     assert directory.cases() == campaign.cases()
-    assert directory.command(case) == f"rmqemu run {tmp_path}/it/scenarios/calm.toml --seed 3"
-    written = load(tmp_path / "it" / "scenarios" / "calm.toml")
+    assert words == ["rmqemu", "run", scenario, "--seed", seed]
+    assert (scenario, seed) == (str(tmp_path / "it's" / "scenarios" / "calm.toml"), "3")
+    written = load(scenario)
     assert attrs.evolve(written, seed=3) == directory.scenario(case)
     assert attrs.evolve(campaign.variants[1].scenario, seed=3) == directory.scenario(case)
 

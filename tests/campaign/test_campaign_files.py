@@ -102,6 +102,7 @@ def test_faults_are_left_out_and_added_under_ids_of_their_own(tmp_path):
 
 OTHER = '[[variant]]\nname = "other"\n'
 MISTAKES = {
+    "no campaign": ("", {"[campaign]": "[scenario]"}, "campaign: missing; expected a table with name and seeds"),
     "a seed range that goes down": ("", {'"1-4"': '"4-1"'}, "campaign.seeds: expected a range that goes up"),
     "no seeds": ("", {'seeds = "1-4"': ""}, "campaign.seeds: expected at least one seed"),
     "no name": ("", {'name = "small-campaign"': ""}, "campaign.name: missing; expected a name of up to"),

@@ -62,6 +62,18 @@ def test_a_standalone_master_with_two_workers_gives_the_same(here, tmp_path):
     assert len(dict.fromkeys(processes)) >= 2, "both workers have played"
 
 
+@pytest.mark.slow
+@pytest.mark.spark
+def test_a_master_without_workers_is_not_waited_for_for_ever(tmp_path):
+    with standalone_spark(tmp_path, workers=0) as master:
+        process = started("campaign", write_campaign(tmp_path, **SEEDS), "--master", master, cwd=tmp_path)
+        stdout, stderr = process.communicate(timeout=180)
+
+    assert (process.returncode, stdout) == (2, "")
+    line = f"rmqemu: {master} has given no worker for 60 s: start one, or free a core; 0 of 16 runs are kept in "
+    assert stderr.splitlines()[-1].startswith(line)
+
+
 @pytest.mark.spark
 def test_ctrl_c_ends_spark_and_says_what_is_kept(tmp_path):
     file = write_campaign(tmp_path, **{'"1-4"': '"1-400"'})
