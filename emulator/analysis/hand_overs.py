@@ -160,7 +160,7 @@ class HandOvers(Watcher):
 
     def _own(self, row: OwnershipRow) -> None:
         if row.event == OwnershipEvent.ACQUIRED and not self._presence.broadcasts(row.group):
-            key = GroupQueue(row.group, row.topic, row.broker_name, row.queue_id)
+            key = row.queue
             queue = self._queues.setdefault(key, _Queue())
             if queue.current is not None:
                 self.found.append(queue.current.found(key, row.t_ns))
@@ -169,7 +169,7 @@ class HandOvers(Watcher):
     def _message(self, row: MessageRow) -> None:
         if row.event != MessageEvent.CONSUMED or self._presence.broadcasts(row.group):
             return
-        key = GroupQueue(row.group, row.topic, row.broker_name, row.queue_id)
+        key = row.queue
         identity: Identity = (row.offset, row.stored_ms)
         log = self._messages.logs.get((row.topic, row.broker_name, row.queue_id))
         queue = self._queues.setdefault(key, _Queue())

@@ -128,13 +128,13 @@ class Messages(Watcher):
                 identity = row.offset, row.stored_ms
                 known.consumed[identity] = known.consumed.get(identity, 0) + 1
             if self._presence.broadcasts(row.group):
-                mine = self.of_consumers[_queue(row), row.node]
+                mine = self.of_consumers[row.queue, row.node]
                 mine.passed = max(mine.passed, row.offset + 1)
         elif row.event == MessageEvent.FILTERED:
             for known in self._of(row):
                 known.filtered[row.offset, row.stored_ms] = self._matches_another(row)
         elif row.event == MessageEvent.COMMITTED:
-            known = self._of_group(_queue(row))
+            known = self._of_group(row.queue)
             known.passed = max(known.passed, row.offset)
             known.reached = row.offset
             if _ADDRESS.fullmatch(row.client_id) and not _EMULATED_ADDRESS.match(row.client_id):
@@ -156,7 +156,7 @@ class Messages(Watcher):
 
     def _of(self, row: MessageRow | OwnershipRow) -> Iterator[Consumption]:
         """The consumption of the group, and of the consumer if the group broadcasts."""
-        queue = _queue(row)
+        queue = row.queue
         yield self._of_group(queue)
         if self._presence.broadcasts(row.group):
             key = queue, row.node
@@ -209,10 +209,6 @@ class Messages(Watcher):
         for (queue, _), known in self.of_consumers.items():
             found[queue] = found.get(queue, 0) + sum(times - 1 for times in known.consumed.values())
         return {queue: times for queue, times in found.items() if times}
-
-
-def _queue(row: MessageRow | OwnershipRow) -> GroupQueue:
-    return GroupQueue(row.group, row.topic, row.broker_name, row.queue_id)
 
 
 def _reason(known: Consumption, identity: Identity) -> LossReason:

@@ -121,7 +121,7 @@ class Offsets(Watcher):
             self._set(row, self._known(row), _SET[row.event])
 
     def _known(self, row: MessageRow | OwnershipRow) -> _Offsets:
-        key = _queue(row)
+        key = row.queue
         known = self._queues.get(key)
         if known is None:
             known = self._queues[key] = _Offsets()
@@ -174,8 +174,4 @@ class Offsets(Watcher):
     def _find(
         self, row: MessageRow | OwnershipRow, what: OffsetFault, who: str, expected: int, *, violation: bool
     ) -> None:
-        self.found.append(OffsetSlip(_queue(row), what, row.t_ns, who, expected, row.offset, violation))
-
-
-def _queue(row: MessageRow | OwnershipRow) -> GroupQueue:
-    return GroupQueue(row.group, row.topic, row.broker_name, row.queue_id)
+        self.found.append(OffsetSlip(row.queue, what, row.t_ns, who, expected, row.offset, violation))

@@ -74,7 +74,7 @@ class Order(Watcher):
     def _message(self, row: MessageRow) -> None:
         if row.event != MessageEvent.CONSUMED:
             return
-        queue = GroupQueue(row.group, row.topic, row.broker_name, row.queue_id)
+        queue = row.queue
         holding: list[str] = []
         if row.group in self._locks:
             name = f"{row.topic}@{row.broker_name}@{row.queue_id}"

@@ -113,7 +113,7 @@ class Progress(Watcher):
             self._touched[key] = None
 
     def _keys(self, row: MessageRow | OwnershipRow) -> Iterator[Consumer]:
-        queue = GroupQueue(row.group, row.topic, row.broker_name, row.queue_id)
+        queue = row.queue
         if not self._presence.broadcasts(row.group):
             yield queue, ""
         elif row.role != "broker":

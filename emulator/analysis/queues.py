@@ -132,7 +132,7 @@ class QueueSweep(Watcher):
         process = row.node, row.incarnation
         if row.event not in (OwnershipEvent.ACQUIRED, OwnershipEvent.DROPPED) or self._presence.is_dead(process):
             return
-        key = GroupQueue(row.group, row.topic, row.broker_name, row.queue_id)
+        key = row.queue
         queue = self._queue(key)
         if row.event == OwnershipEvent.ACQUIRED:
             self.first_ns = row.t_ns if self.first_ns is None else self.first_ns
@@ -145,7 +145,7 @@ class QueueSweep(Watcher):
 
     def _message(self, row: MessageRow) -> None:
         if row.event == MessageEvent.CONSUMED:
-            key = GroupQueue(row.group, row.topic, row.broker_name, row.queue_id)
+            key = row.queue
             overlap = self._queue(key).overlap
             if overlap is not None and self._messages.times_consumed(key, (row.offset, row.stored_ms)) > 1:
                 overlap.duplicates += 1

@@ -10,6 +10,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple, Protocol
 
+from emulator.state.owners import GroupQueue
 from emulator.trace.run_directory import RunDirectory
 from emulator.trace.schema import BELIEFS, FAULTS, LIFECYCLE, MESSAGES, OWNERSHIP, Table
 from nodes.beliefs import BeliefKind
@@ -49,6 +50,11 @@ class OwnershipRow(NamedTuple):
     queue_id: int
     offset: int
 
+    @property
+    def queue(self) -> GroupQueue:
+        """The queue of the group."""
+        return GroupQueue(self.group, self.topic, self.broker_name, self.queue_id)
+
 
 class MessageRow(NamedTuple):
     """A row of `messages`."""
@@ -67,6 +73,11 @@ class MessageRow(NamedTuple):
     client_id: str
     stored_ms: int
     tags: str
+
+    @property
+    def queue(self) -> GroupQueue:
+        """The queue of the group."""
+        return GroupQueue(self.group, self.topic, self.broker_name, self.queue_id)
 
 
 class FaultRow(NamedTuple):
