@@ -2,7 +2,7 @@
 
 The master runs them; with RIP-32, the member with the lowest id while the
 master is away. Two members at once deliver twice; while no member runs them,
-delayed messages wait.
+delayed messages wait. A suspended member runs nothing.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,7 +14,7 @@ import attrs
 from emulator.analysis.presence import ENDS
 from emulator.analysis.rows import BeliefRow, LifeRow, Process, Watcher
 from emulator.trace.schema import BELIEFS, LIFECYCLE, Table
-from nodes.beliefs import BeliefKind
+from nodes.beliefs import BeliefKind, LifecycleEvent
 
 
 class Duty(StrEnum):
@@ -55,6 +55,7 @@ class Services(Watcher):
     def __init__(self) -> None:
         self._groups: dict[str, _Group] = {}
         self._dead: dict[Process, None] = {}
+        self._asleep: dict[Process, None] = {}
         self.found: list[FoundDuty] = []
 
     def readers(self) -> Mapping[Table, Callable[[Any], None]]:
@@ -71,15 +72,20 @@ class Services(Watcher):
                 group.running.pop(process, None)
 
     def _life(self, row: LifeRow) -> None:
+        process = row.node, row.incarnation
         if row.event in ENDS:
-            self._dead[row.node, row.incarnation] = None
+            self._dead[process] = None
             for group in self._groups.values():
-                group.running.pop((row.node, row.incarnation), None)
+                group.running.pop(process, None)
+        elif row.event == LifecycleEvent.SUSPENDED:
+            self._asleep[process] = None
+        elif row.event == LifecycleEvent.RESUMED:
+            self._asleep.pop(process, None)
 
     def settle(self, t_ns: int) -> None:
         """Compare each group with what it was."""
         for broker_name, group in self._groups.items():
-            nodes = tuple(sorted(node for node, _ in group.running))
+            nodes = tuple(sorted(process[0] for process in group.running if process not in self._asleep))
             if nodes == group.shown or (group.shown is None and not nodes):
                 continue
             self._close(broker_name, group, t_ns, censored=False)

@@ -47,6 +47,21 @@ def test_a_fail_over_is_told_without_a_gap_the_death_of_a_process_included():
     ]
 
 
+def test_a_master_that_sleeps_runs_nothing_until_it_wakes():
+    trace = HandMadeTrace()
+    trace.roles |= {"ba": "broker", "ba-s1": "broker"}
+    acting(acting(trace.at(1), "ba", True), "ba-s1", False)
+    acting(trace.at(20).life("ba", "suspended").at(35), "ba-s1", True)
+    acting(trace.at(60).life("ba", "resumed").at(61), "ba-s1", False)
+    assert [(kind, start, nodes) for kind, start, _, nodes, _ in seconds_of(found_in(trace, END_S).duties)] == [
+        ("one", 1, ("ba",)),
+        ("nobody", 20, ()),
+        ("one", 35, ("ba-s1",)),
+        ("two", 60, ("ba", "ba-s1")),
+        ("one", 61, ("ba",)),
+    ]
+
+
 def test_a_group_in_which_it_never_changed_is_left_out():
     assert found_in(calm(), END_S).duties == ()
 
