@@ -6,6 +6,7 @@ Wall times of one machine; the ratio of the last two columns says whether the co
 """
 
 import argparse
+import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -26,7 +27,8 @@ def main() -> None:
     every = sorted(path.parent.parent for path in arguments.runs.glob("*/trace/index.jsonl"))
     few = every[: arguments.few]
     counts = [sum(sum(open_run(run).trace.counts().values()) for run in runs) for runs in (few, every)]
-    print(f"{len(few)} runs, {counts[0]:,} rows; {len(every)} runs, {counts[1]:,} rows")
+    say = sys.stdout.write
+    say(f"{len(few)} runs, {counts[0]:,} rows; {len(every)} runs, {counts[1]:,} rows\n")
     end_ns = open_run(every[0]).end_ns
 
     def in_sql(runs: Sequence[Path]) -> None:
@@ -41,11 +43,11 @@ def main() -> None:
         "every oracle, Spark local[2]": lambda runs: judge_runs(runs, EngineName.SPARK, spark),
         "two of them in SQL, duckdb": in_sql,
     }
-    print(f"{'':30} {'few, s':>8} {'all, s':>8} {'growth of the time over that of the rows':>42}")
+    say(f"{'':30} {'few, s':>8} {'all, s':>8} {'growth of the time over that of the rows':>42}\n")
     for name, way in ways.items():
         took_s = [_timed(way, runs) for runs in (few, every)]
         growth = took_s[1] / took_s[0] / (counts[1] / counts[0])
-        print(f"{name:30} {took_s[0]:8.1f} {took_s[1]:8.1f} {growth:42.2f}")
+        say(f"{name:30} {took_s[0]:8.1f} {took_s[1]:8.1f} {growth:42.2f}\n")
 
 
 def _timed(way: Callable[[Sequence[Path]], object], runs: Sequence[Path]) -> float:
