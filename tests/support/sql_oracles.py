@@ -17,7 +17,8 @@ CREATE TABLE known AS
     WHERE event IN ('acquired', 'dropped') AND (end_seq IS NULL OR seq < end_seq);
 -- What a process holds after each of its rows, and nothing after its end.
 CREATE TABLE states AS
-    SELECT run, "group", topic, broker_name, queue_id, node, incarnation, seq, t_ns, event = 'acquired' AS owns FROM known
+    SELECT run, "group", topic, broker_name, queue_id, node, incarnation, seq, t_ns, event = 'acquired' AS owns
+    FROM known
     UNION SELECT DISTINCT run, "group", topic, broker_name, queue_id, node, incarnation, end_seq, end_ns, false
         FROM known WHERE end_seq IS NOT NULL;
 CREATE TABLE steps AS
