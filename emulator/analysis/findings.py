@@ -209,7 +209,7 @@ class Budget:
     orphan_ns: int
     """Queue time without an owner, in that time."""
     per_hour_s: float
-    """Both, in s per queue and hour."""
+    """Both, in s per queue and hour, of ten minutes at least."""
     violation: bool
 
 

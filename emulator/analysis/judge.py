@@ -56,8 +56,8 @@ SHOWN = (BeliefKind.CONSUMER_IDS, BeliefKind.ROUTE, BeliefKind.SUBSCRIPTION)
 _NS_PER_S = 1_000_000_000
 _HOUR_NS = 3_600 * _NS_PER_S
 _MS = 1_000_000
-_OBSERVED_LEAST_NS = 60 * _NS_PER_S
-"""Less than a minute without faults says nothing about harm that returns."""
+_OBSERVED_LEAST_NS = 600 * _NS_PER_S
+"""Harm is divided by ten minutes at least: a single rebalance in a short run is no harm that returns."""
 Found = TypeVar("Found")
 
 
@@ -321,9 +321,9 @@ class _Reading:
         none = [one for one in self._queues.orphans if one.queue.group == group and not self._orphan(one).violation]
         overlap_ns = windows.unexplained_ns(span for one in two for span in one.active)
         orphan_ns = windows.unexplained_ns((one.start_ns, one.end_ns) for one in none)
-        queue_hours = count * observed_ns / _HOUR_NS
-        per_hour_s = (overlap_ns + orphan_ns) / _NS_PER_S / queue_hours if queue_hours else 0.0
-        is_broken = observed_ns >= _OBSERVED_LEAST_NS and per_hour_s > self._facts.bounds.budget_s
+        queue_hours = count * max(observed_ns, _OBSERVED_LEAST_NS) / _HOUR_NS
+        per_hour_s = (overlap_ns + orphan_ns) / _NS_PER_S / queue_hours
+        is_broken = per_hour_s > self._facts.bounds.budget_s
         return Budget(group, count, observed_ns, overlap_ns, orphan_ns, round(per_hour_s, 3), is_broken)
 
     def _limits(self) -> Limits:
