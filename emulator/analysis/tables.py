@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from emulator.analysis.bounds import Cause
+from emulator.analysis.censored import told
 from emulator.analysis.findings import Divergence, Orphan, Overlap, Report, Stall, Verdict
 from emulator.analysis.hand_overs import HandOver
 from emulator.analysis.invariants import judgements
@@ -279,7 +280,8 @@ def _agreement(report: Report) -> RenderableType | None:
             "\n".join(_without_stages(same[0].what, report)),
             *[took.get(layer, "") for layer in layers],
         )
-    return _cut(table, len(ranked) - ROWS_MAX)
+    within = [f"{layer}: {told((row.took_ns, row.censored) for row in rows if row.layer == layer)}" for layer in layers]
+    return Group(_cut(table, len(ranked) - ROWS_MAX), Text("; ".join(within), style="dim"))
 
 
 def _phases(report: Report) -> RenderableType | None:
@@ -358,14 +360,13 @@ def _of_hand_overs(report: Report) -> list[_Line]:
     if not rows:
         return []
     paused = max(rows, key=lambda row: row.pause_ns)
-    waiting = sum(row.censored for row in rows)
     overlapped = max(rows, key=lambda row: row.overlap_ns)
     behind = max(rows, key=lambda row: row.backlog)
     spiked = max(rows, key=lambda row: row.spike_percent)
     drained = max(rows, key=lambda row: row.drain_ns)
     again = max(rows, key=lambda row: row.duplicates)
     lines = [
-        ("pause of a moved queue", _pause(paused, waiting, len(rows)), _where(paused)),
+        ("pause of a moved queue", _pauses(rows), _where(paused)),
         ("duplicates of a hand-over", f"{again.duplicates}, predicted {again.predicted}", _where(again)),
         ("backlog when it resumes", f"{behind.backlog} messages", _where(behind)),
         ("spike of its consumption", f"{spiked.spike_percent} % of the rate before", _where(spiked)),
@@ -376,9 +377,12 @@ def _of_hand_overs(report: Report) -> list[_Line]:
     return lines
 
 
-def _pause(longest: HandOver, waiting: int, count: int) -> str:
-    not_yet = f"; {waiting} of {count} not ended" if waiting else ""
-    return f"{seconds(longest.pause_ns, censored=longest.censored)}{not_yet}"
+def _pauses(rows: Sequence[HandOver]) -> str:
+    longest = max(rows, key=lambda row: row.pause_ns)
+    waiting = sum(row.censored for row in rows)
+    not_yet = f"; {waiting} of {len(rows)} had not ended" if waiting else ""
+    within = told((row.pause_ns, row.censored) for row in rows)
+    return f"{seconds(longest.pause_ns, censored=longest.censored)}; {within}{not_yet}"
 
 
 def _where(row: HandOver) -> str:
