@@ -337,7 +337,12 @@ def render_invariants(report: Report) -> RenderableType:
 def render_limits(report: Report) -> RenderableType:
     """A table of the limits: the maximum, and where."""
     table = _titled("Limits of rebalancing (not judged)", "limit", "most", "where")
-    for limit, most, where in (*_of_duplicates(report), *_of_hand_overs(report), *_of_shares(report)):
+    for limit, most, where in (
+        *_of_duplicates(report),
+        *_of_hand_overs(report),
+        *_of_routes(report),
+        *_of_shares(report),
+    ):
         table.add_row(limit, most, where)
     return Group("", table) if table.row_count else Text("")
 
@@ -389,6 +394,17 @@ def _where(row: HandOver) -> str:
     queue = row.queue
     at = f"{row.resume_ns / 1e9:.1f} s"
     return f"{queue.topic} {queue.broker_name} {queue.queue_id}, {row.before} to {row.after}, at {at}"
+
+
+def _of_routes(report: Report) -> list[_Line]:
+    rows = report.limits.stale_routes
+    if not rows:
+        return []
+    longest = max(rows, key=lambda row: row.end_ns - row.start_ns)
+    lasted = seconds(longest.end_ns - longest.start_ns, censored=longest.censored)
+    within = told((row.end_ns - row.start_ns, row.censored) for row in rows)
+    where = f"{longest.topic}, {longest.node}, from {seconds(longest.start_ns)} on"
+    return [("route that no nameserver gave", f"{lasted}; {within}", where)]
 
 
 def _of_shares(report: Report) -> list[_Line]:
