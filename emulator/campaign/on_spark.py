@@ -5,7 +5,6 @@ write the parts of the campaign, and the driver reads them; through Spark itself
 """
 
 import atexit
-import os
 import re
 import shutil
 import socket
@@ -25,19 +24,16 @@ from emulator.campaign.case import DiskError
 from emulator.campaign.directory import CampaignDirectory, CampaignError, difference, opened
 from emulator.campaign.here import TICK_S, Terms, play_here
 from emulator.campaign.played import Outcome, Played
+from emulator.dataset.masters import settings_of
 from emulator.dataset.spark import spark_session
 from emulator.trace.run_directory import versions
-from nodes.fields import quoted
 
-_MASTER = re.compile(r"local(\[[^\]]+\])?|local-cluster\[\d+,\d+,\d+\]|spark://(?P<hosts>.+)|yarn|k8s://.+")
-_CONNECT_S = 5.0
 WORKERS_S = 60.0
 """How long a master may take to give a worker, the start of Spark included."""
 _TASKS_PER_CORE = 4
 """So that a core with quick runs takes more of them."""
 _CASES_MOST = 50
 """Of one task: what is lost, in the worst case, with a worker that dies."""
-_LOOPBACK = ("127.0.0.1", "localhost")
 
 
 def play_on_spark(
@@ -55,13 +51,13 @@ def play_on_spark(
         Each case when its line has been read; None about four times a second.
 
     Raises:
-        CampaignError: the master is none or cannot be reached, or its workers cannot play.
+        MasterError: the master is none, or cannot be reached.
+        CampaignError: its workers cannot play.
         DiskError: a worker could not write.
     """
     if not cases:
         return
-    hosts = _hosts(master)
-    settings = {} if all(host in _LOOPBACK for host, _ in hosts) else _settings_beyond_loopback(hosts)
+    settings = settings_of(master)
     waiting = dict.fromkeys(cases)
     reader = directory.reader()
     for _ in reader.news():
@@ -194,49 +190,6 @@ def _refuse_other_versions(directory: CampaignDirectory) -> None:
     differs = difference(directory.versions, versions())
     if differs:
         raise CampaignError(f"version of {differs}, on {socket.gethostname()}: install the same versions everywhere")
-
-
-def _hosts(master: str) -> list[tuple[str, int]]:
-    """The addresses of a standalone master, of which one must answer; none for other kinds of masters.
-
-    Raises:
-        CampaignError: it is no master, or cannot be reached.
-    """
-    match = _MASTER.fullmatch(master)
-    if match is None:
-        raise CampaignError(
-            f"--master {quoted(master)}: expected local[N], local-cluster[N,CORES,MB] or spark://HOST:PORT"
-        )
-    if match["hosts"] is None:
-        return []
-    hosts: list[tuple[str, int]] = []
-    for address in match["hosts"].split(","):
-        host, _, port = address.rpartition(":")
-        if not host or not port.isascii() or not port.isdigit() or int(port) >= 1 << 16:
-            raise CampaignError(f"--master {quoted(master)}: expected spark://HOST:PORT")
-        hosts.append((host, int(port)))
-    problems = [_unreachable(*address) for address in hosts]
-    if all(problems):
-        raise CampaignError(f"{master} cannot be reached: {problems[0]}")
-    return hosts
-
-
-def _unreachable(host: str, port: int) -> str:
-    """Why nobody answers there; empty if somebody does. Spark itself would try for a minute."""
-    try:
-        socket.create_connection((host, port), _CONNECT_S).close()
-    except OSError as error:
-        return error.strerror or str(error)
-    return ""
-
-
-def _settings_beyond_loopback(hosts: Sequence[tuple[str, int]]) -> dict[str, str]:
-    """Workers on other machines call the driver back, at the address from which it reaches their master."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.connect(hosts[0])  # sends nothing
-        own = str(probe.getsockname()[0])
-    os.environ.setdefault("SPARK_LOCAL_IP", own)
-    return {"spark.driver.host": own}
 
 
 def _remove_work_at_exit(master: str) -> None:

@@ -9,6 +9,7 @@ from rich.table import Table
 from emulator.analysis.findings import EXIT_STATUS, Report, Verdict
 from emulator.analysis.picture import draw
 from emulator.analysis.tables import print_report, seconds
+from emulator.base.errors import UserError
 from emulator.cli.terminal import BAD_INPUT, complain, tables_console
 from emulator.dataset.engine import EngineName
 from emulator.dataset.judged import Judged, judge_runs
@@ -17,12 +18,14 @@ from emulator.trace.run_directory import open_run
 PICTURE = "ownership.html"
 
 
-def analyze_runs(runs: Sequence[Path], engine: EngineName, master: str | None, *, as_json: bool) -> int:
+def analyze_runs(runs: Sequence[Path], engine: EngineName | None, master: str | None, *, as_json: bool) -> int:
     """Judge runs and print what was found; returns the exit status, of several runs the worst one.
 
     Raises:
-        UserError: the only run cannot be read.
+        UserError: the only run cannot be read, or engine and master do not go together.
     """
+    if engine is EngineName.LOCAL and master is not None:
+        raise UserError("--master: expected --engine spark beside it")
     if len(runs) == 1:
         open_run(runs[0])  # one line says what is wrong with it, before anything is started
     judged = _judge(runs, engine, master)
@@ -38,12 +41,12 @@ def analyze_runs(runs: Sequence[Path], engine: EngineName, master: str | None, *
     return max([*statuses, *([BAD_INPUT] if judged.refused else [])])
 
 
-def _judge(runs: Sequence[Path], engine: EngineName, master: str | None) -> Judged:
-    if engine is EngineName.LOCAL:
+def _judge(runs: Sequence[Path], engine: EngineName | None, master: str | None) -> Judged:
+    if engine is not EngineName.SPARK and master is None:
         return judge_runs(runs)
     from emulator.dataset.spark import command_session
 
-    return judge_runs(runs, engine, command_session(master))
+    return judge_runs(runs, EngineName.SPARK, command_session(master))
 
 
 def _print_one(report: Report, run: Path, *, as_json: bool) -> None:

@@ -216,11 +216,15 @@ def analyze(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Directories of runs.", show_default=False)],
     as_json: _JsonOption = False,
     engine: Annotated[
-        EngineName, typer.Option(help="What reads and judges the runs: this process, or the tasks of a Spark job.")
-    ] = EngineName.LOCAL,
+        EngineName | None,
+        typer.Option(
+            help="What reads and judges the runs: this process, or the tasks of a Spark job.",
+            show_default="local, without --master",
+        ),
+    ] = None,
     master: Annotated[
         str | None,
-        typer.Option(metavar="URL", help="Master of --engine spark; local[2].", show_default=False),
+        typer.Option(metavar="URL", help="Spark's: local[4], spark://HOST:PORT, ...", show_default=False),
     ] = None,
 ) -> None:
     """Report from the traces of runs which nodes disagreed and which queues had two owners or none.

@@ -18,6 +18,7 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from emulator.dataset.java import ensure_java
+from emulator.dataset.masters import settings_of
 
 QUIET = {
     "spark.ui.enabled": "false",
@@ -81,11 +82,16 @@ def command_session(master: str | None = None) -> SparkSession:
 
     Args:
         master: Spark's master URL; None: `local[2]`.
+
+    Raises:
+        MasterError: the master is none, or cannot be reached.
     """
+    url = master or "local[2]"
+    settings = settings_of(url)
     signal.signal(signal.SIGINT, _give_up)
     # On the main thread Spark would install its own handler, which cancels jobs and prints errors.
     with ThreadPoolExecutor(1) as starter:
-        return starter.submit(spark_session, master or "local[2]").result()
+        return starter.submit(lambda: spark_session(url, settings=settings)).result()
 
 
 def _give_up(_number: int, _frame: FrameType | None) -> None:
