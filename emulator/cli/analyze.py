@@ -77,7 +77,6 @@ def _print_many(judged: Judged) -> None:
     tables_console().print(table)
     counts = {verdict: sum(report.verdict is verdict for report in judged.reports) for verdict in Verdict}
     told = [f"{count} {verdict}" for verdict, count in counts.items() if count]
-    print(
-        f"{len(judged.reports)} runs: {', '.join(told)}"
-        + (f"; {len(judged.refused)} refused" if judged.refused else "")
-    )
+    judged_runs = f"{len(judged.reports)} run" + ("" if len(judged.reports) == 1 else "s")
+    refused = f"; {len(judged.refused)} refused" if judged.refused else ""
+    print(f"{judged_runs}: {', '.join(told) or 'none judged'}{refused}")
