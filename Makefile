@@ -14,7 +14,7 @@ COVERAGE_LEAST := 90
 # What a caller's environment says about other checkouts must not reach the one that is tested.
 unexport PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE VIRTUAL_ENV
 
-.PHONY: help setup demo lint quick test proofs coverage conformance bench timelines sources guests fuzz load notebooks session rooms ledger clean pytest kills fuzz-scenarios
+.PHONY: help setup demo lint quick test proofs coverage conformance bench timelines sources guests fuzz load notebooks session rooms ledger clean pytest kills fuzz-scenarios many-runs
 .DEFAULT_GOAL := help
 
 help: ## print these lines
@@ -60,6 +60,10 @@ sources: setup ## play every source of disagreement beside its bound, into sourc
 
 kills: setup ## kill two hundred emulators at random instants, and read what they left
 	PYTHONPATH=tests $(BIN)/python -m studies.kills
+
+many-runs: setup ## play a thousand seeds, and judge ten million rows in several ways
+	-$(BIN)/rmqemu campaign tests/studies/campaigns/thousand.toml
+	PYTHONPATH=tests $(BIN)/python -m studies.many_runs campaigns/thousand/runs
 
 fuzz-scenarios: setup ## play 10,000 random scenarios, judge each, and keep those that fail in fuzz/
 	PYTHONPATH=tests $(BIN)/python -m fuzz.scenarios --runs 10000 --twice 500 --jobs 2
