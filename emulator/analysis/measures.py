@@ -103,7 +103,7 @@ MEASURES: tuple[Measure, ...] = (
     ),
     Measure(
         "agreement_longest_s",
-        "longest dispute",
+        "until agreed",
         "the longest time until all agreed took",
         "longest time until all agreed after a disturbance; at least that long if they had not",
         lambda one: max((row.took_ns for row in one.agreement), default=0) / 1e9,

@@ -259,21 +259,29 @@ def why(
 
 @app.command()
 def compare(
-    first: Annotated[Path, typer.Argument(metavar="RUN_A", help="Directory of a run.", show_default=False)],
-    second: Annotated[Path, typer.Argument(metavar="RUN_B", help="Directory of another run.", show_default=False)],
+    first: Annotated[
+        Path,
+        typer.Argument(metavar="RUN_A | CAMPAIGN", help="Directory of a run, or of a campaign.", show_default=False),
+    ],
+    others: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="RUN_B | [VARIANT VARIANT]",
+            help="Another run; or two variants of the campaign, without them the first one and each other one.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON; of a campaign.")] = False,
 ) -> None:
-    """Tell how two runs differ: scenario, first differing row, beliefs and owners, with causes and counts."""
-    with one_line_errors():
-        from emulator.comparison import compare_runs
-        from emulator.comparison.told import comparison_lines
-        from emulator.trace.run_directory import open_run
+    """Tell how two runs differ, or what the variants of a campaign change.
 
-        runs = (open_run(first), open_run(second))
-        for line in comparison_lines(compare_runs(*runs)):
-            print(line)
-        for run in runs:
-            if run.broken_off():
-                complain(f"{run.path.name}: {run.broken_off()}")
+    Runs: scenario, first differing row, beliefs and owners, with causes and counts. Variants: each measure, paired by
+    seed, with confidence intervals, and a sentence.
+    """
+    with one_line_errors():
+        from emulator.cli.compare import compare_command
+
+        compare_command(first, others or (), as_json=as_json)
 
 
 @app.command()

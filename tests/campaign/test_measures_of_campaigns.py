@@ -3,55 +3,32 @@
 import io
 import math
 
-import pyarrow as pa
 import pytest
 from rich.console import Console
 
-from emulator.analysis.findings import Verdict
-from emulator.analysis.measures import MEASURES
 from emulator.campaign.campaign import Case
 from emulator.campaign.dataset import Dataset
 from emulator.campaign.directory import claim
 from emulator.campaign.file import load_campaign
 from emulator.campaign.measured import broken_in, frame_of, means, times_broken, worst_first
-from emulator.campaign.parts import PARTS, Part
 from emulator.campaign.played import Outcome, Played
 from emulator.cli.campaign_tables import next_steps, summary
-from emulator.trace.files import RunFiles
-from support.campaigns import write_campaign
-
-
-def played(variant, seed, *broken, **measured):
-    """A run that came to its end; measures that are not named are 0."""
-    row = {measure.name: float(measured.get(measure.name, 0)) for measure in MEASURES}
-    table = pa.table(
-        {**{name: [value] for name, value in row.items()}, "broken": pa.array([broken], pa.list_(pa.string()))}
-    )
-    return Played(
-        case=Case(variant, seed),
-        outcome=Outcome.COMPLETE,
-        verdict=Verdict.INVALID if broken else Verdict.VALID,
-        reasons=tuple(f"{name} is broken" for name in broken),
-        findings={"runs": table},
-    )
-
+from support.campaigns import measured_run, write_campaign, write_lines
 
 CRASHED = Played(case=Case("calm", 2), outcome=Outcome.CRASHED, reasons=("it crashed",))
 EVERY = (
-    played("baseline", 1, orphan_s=30.0),
-    played("baseline", 2, "V1", "V8", orphan_s=60.5),
-    played("calm", 1, "V7", lost=7, orphan_s=1.0),
+    measured_run("baseline", 1, orphan_s=30.0),
+    measured_run("baseline", 2, "V1", "V8", orphan_s=60.5),
+    measured_run("calm", 1, "V7", lost=7, orphan_s=1.0),
     CRASHED,
-    played("calm", 3, "V7", lost=3, orphan_s=3.0),
+    measured_run("calm", 3, "V7", lost=3, orphan_s=3.0),
 )
 
 
 @pytest.fixture
 def dataset(tmp_path):
     directory = claim(tmp_path / "it", load_campaign(write_campaign(tmp_path)))
-    part = Part(directory.path / PARTS, RunFiles())
-    for one in EVERY:
-        part.append(one)
+    write_lines(directory, EVERY)
     return Dataset(directory.path)
 
 
@@ -112,7 +89,7 @@ def test_the_worst_seeds_come_with_their_commands(dataset):
 
 
 def test_of_valid_runs_the_worst_is_told_in_figures(dataset):
-    lines = next_steps(dataset, [EVERY[0], played("calm", 1), played("calm", 3, duplicates=2)])
+    lines = next_steps(dataset, [EVERY[0], measured_run("calm", 1), measured_run("calm", 3, duplicates=2)])
 
     assert "baseline, worst seed 1: no owner 30.0 s" in lines
     assert "calm, worst seed 3: again 2" in lines

@@ -2,6 +2,14 @@
 
 from pathlib import Path
 
+import pyarrow as pa
+
+from emulator.analysis.findings import Verdict
+from emulator.analysis.measures import MEASURES
+from emulator.campaign.campaign import Case
+from emulator.campaign.parts import PARTS, Part
+from emulator.campaign.played import Outcome, Played
+from emulator.trace.files import RunFiles
 from support.rmqemu_process import write_small
 
 CALM = """
@@ -51,3 +59,25 @@ def write_campaign(folder, text=CAMPAIGN, small=SHORT, **changes):
 def costless(table):
     """A table of outcomes without what differs from machine to machine and from folder to folder."""
     return table.drop_columns(["cpu_s", "wall_s", "trace", "command"])
+
+
+def measured_run(variant, seed, *broken, **measured):
+    """A run that came to its end; measures that are not named are 0."""
+    row = {measure.name: float(measured.get(measure.name, 0)) for measure in MEASURES}
+    table = pa.table(
+        {**{name: [value] for name, value in row.items()}, "broken": pa.array([broken], pa.list_(pa.string()))}
+    )
+    return Played(
+        case=Case(variant, seed),
+        outcome=Outcome.COMPLETE,
+        verdict=Verdict.INVALID if broken else Verdict.VALID,
+        reasons=tuple(f"{name} is broken" for name in broken),
+        findings={"runs": table},
+    )
+
+
+def write_lines(directory, every):
+    """What became of the runs of a campaign, as if they had been played."""
+    part = Part(directory.path / PARTS, RunFiles())
+    for played in every:
+        part.append(played)
