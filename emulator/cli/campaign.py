@@ -26,7 +26,14 @@ DIRECTORY = Path("campaigns")
 
 
 def play_file(
-    path: Path, campaigns: Path, engine: EngineName | None, master: str | None, jobs: int | None, *, retry: bool
+    path: Path,
+    campaigns: Path,
+    engine: EngineName | None,
+    master: str | None,
+    jobs: int | None,
+    *,
+    retry: bool,
+    shrink: bool,
 ) -> None:
     """Play a campaign file.
 
@@ -37,9 +44,10 @@ def play_file(
         master: Spark's.
         jobs: runs at the same time, instead of the campaign's.
         retry: play again what crashed or hung.
+        shrink: shrink the first failure of each kind, when all runs have been played.
     """
     campaign = load_campaign(path)
-    _play(campaign, campaigns, _engine(campaign, engine, master, jobs), retry=retry)
+    _play(campaign, campaigns, _engine(campaign, engine, master, jobs), retry=retry, shrink=shrink)
 
 
 def play_seeds(scenario: Path, seeds: str, campaigns: Path | None) -> None:
@@ -51,7 +59,7 @@ def play_seeds(scenario: Path, seeds: str, campaigns: Path | None) -> None:
         campaigns: directory of all campaigns; None: `campaigns`.
     """
     campaign = campaign_of(load(scenario), read_seeds("--seeds", seeds))
-    _play(campaign, campaigns or DIRECTORY, _engine(campaign, None, None, None), retry=False)
+    _play(campaign, campaigns or DIRECTORY, _engine(campaign, None, None, None), retry=False, shrink=False)
 
 
 def _engine(campaign: Campaign, engine: EngineName | None, master: str | None, jobs: int | None) -> Engine:
@@ -66,7 +74,7 @@ def _engine(campaign: Campaign, engine: EngineName | None, master: str | None, j
     return partial(play_here, jobs=jobs or campaign.jobs or cores())
 
 
-def _play(campaign: Campaign, campaigns: Path, engine: Engine, *, retry: bool) -> None:
+def _play(campaign: Campaign, campaigns: Path, engine: Engine, *, retry: bool, shrink: bool) -> None:
     with _Bar(campaign.name) as bar:
         dataset = play_campaign(campaign, campaigns, engine, bar.begin, retry=retry)
     for damage in dataset.damages:
@@ -77,6 +85,10 @@ def _play(campaign: Campaign, campaigns: Path, engine: Engine, *, retry: bool) -
     console.print(summary(every))
     for line in next_steps(dataset, every):
         console.print(line, soft_wrap=True, highlight=False, markup=False)
+    if shrink:
+        from emulator.cli.shrink import shrink_failures
+
+        shrink_failures(dataset, every, campaign.timeout_ms)
     print(dataset.directory.path)
     raise typer.Exit(exit_status(every))
 
