@@ -42,15 +42,21 @@ def compare_command(first: Path, others: Sequence[str], *, as_json: bool) -> Non
 
 
 def _compare_runs(first: Path, second: Path, *, as_json: bool) -> None:
+    from emulator.analysis.picture import draw_two
     from emulator.comparison import compare_runs
+    from emulator.comparison.judged import judge_both
     from emulator.comparison.told import comparison_lines
     from emulator.trace.run_directory import open_run
 
     if as_json:
         raise CompareError("--json: expected only with a campaign")
     runs = (open_run(first), open_run(second))
-    for line in comparison_lines(compare_runs(*runs)):
+    found, judged = compare_runs(*runs), judge_both(*runs)
+    for line in comparison_lines(found, judged):
         print(line)
+    if not found.is_identical:
+        picture = draw_two(judged.first, judged.second, first / f"beside-{second.resolve().name}.html")
+        print(f"\npicture of both: {picture}")
     for run in runs:
         if run.broken_off():
             complain(f"{run.path.name}: {run.broken_off()}")
