@@ -18,6 +18,7 @@ from emulator.analysis.judge import judge_run
 from emulator.base.errors import UserError
 from emulator.base.text import listed
 from emulator.campaign.campaign import TIMEOUT_MS, Case
+from emulator.campaign.case import DiskError
 from emulator.campaign.measured import broken_in
 from emulator.campaign.played import Outcome, Played
 from emulator.campaign.player import Player
@@ -134,8 +135,7 @@ class Shrinker:
             on: ids of the invariants of which one must stay broken; empty: any that the scenario breaks.
 
         Raises:
-            ShrinkError: it does not fail, or not in this way; nothing is written.
-            DiskError: a trace could not be written.
+            ShrinkError: it does not fail, or not in this way, or a trace could not be written.
             OSError: the result could not be written.
         """
         is_new = not self.folder.exists()
@@ -143,11 +143,12 @@ class Shrinker:
         try:
             with Player(self.folder, self.timeout_ms) as player:
                 return self._shrink(player, case, scenario, on)
-        except (ShrinkError, KeyboardInterrupt):
+        except DiskError as error:
+            raise ShrinkError(str(error)) from error
+        finally:
             if is_new:
-                with suppress(OSError):  # it is not empty
+                with suppress(OSError):  # there is a result in it
                     self.folder.rmdir()
-            raise
 
     def _shrink(self, player: Player, case: Case, scenario: Scenario, on: Sequence[str]) -> ShrunkCase:
         first, run = player.play(case, scenario)
@@ -168,11 +169,11 @@ class Shrinker:
     def _kept(self, player: Player, found: ShrunkCase) -> ShrunkCase:
         """Write the scenario, and keep one more run of it with its explanation."""
         scenario, name = found.shrunk.scenario, found.case.name
-        _, played = player.play(found.case, scenario)
         file, place = self.folder / f"{name}.toml", self.folder / name
         head = f"# The smallest scenario found that {found.kind.words()} as {name} does.\n"
         put_in_place(RunFiles(), file, (head + tomli_w.dumps(to_dict(scenario))).encode())
         shutil.rmtree(place, ignore_errors=True)
+        _, played = player.play(found.case, scenario)
         if played is None:
             return attrs.evolve(found, file=file)
         played.rename(place)

@@ -18,6 +18,7 @@ from emulator.campaign.junit import JUNIT_FILE
 from emulator.campaign.measured import by_variant, means, measures_of_run, times_broken, worst_first
 from emulator.campaign.play import tally
 from emulator.campaign.played import WORDS, Played
+from emulator.campaign.shrunk import failure_of
 from emulator.cli.terminal import NAME
 from emulator.statistics.words import Amounts, unit_of
 
@@ -46,9 +47,9 @@ def next_steps(dataset: Dataset, every: Sequence[Played]) -> list[str]:
         if played.trace and played.ended:
             lines.append(f"  its tables      {NAME} analyze {shlex.quote(str(directory.path / played.trace))}")
         lines.append(f"  play it again   {directory.command(played.case)}")
-    if failures:
-        first = failures[0].case
-        case = shlex.quote(f"{first.variant}:{first.seed}")
+    clear = [played.case for played in failures if failure_of(played) is not None]
+    if clear:
+        case = shlex.quote(f"{clear[0].variant}:{clear[0].seed}")
         lines.append(f"  make it small   {NAME} shrink {shlex.quote(str(directory.path))} {case}")
     if len(failures) > _SHOWN_FAILURES:
         lines.append(f"and {len(failures) - _SHOWN_FAILURES:,} more: {directory.path / JUNIT_FILE} has all of them")

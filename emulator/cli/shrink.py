@@ -78,6 +78,7 @@ def shrink_failures(dataset: Dataset, every: Sequence[Played], timeout_ms: int) 
         print()
         _print(found)
         if found.interrupted:
+            print(directory.path)
             raise typer.Exit(INTERRUPTED)
 
 

@@ -1,5 +1,8 @@
 """A rare failure is found among many seeds, shrunk to its two faults, and explained, in one command."""
 
+import errno
+import os
+import resource
 import shlex
 import signal
 import subprocess
@@ -150,6 +153,19 @@ def test_what_cannot_be_shrunk_is_one_line_and_writes_nothing(tmp_path, words, l
 
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.splitlines()[-1].startswith(f"rmqemu: {line}")
+    assert [path.name for path in tmp_path.iterdir()] == ["scenario.toml"]
+
+
+def test_a_full_disk_is_one_line(tmp_path):
+    write_scenario(tmp_path)
+
+    def fills_up():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (2_000, 2_000))
+
+    done = rmqemu("shrink", "scenario.toml", cwd=tmp_path, before=fills_up)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.splitlines()[-1].endswith(f"the trace cannot be written: {os.strerror(errno.EFBIG)}")
+    assert "Traceback" not in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["scenario.toml"]
 
 
