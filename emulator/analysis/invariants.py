@@ -10,6 +10,21 @@ from emulator.analysis.offsets import OffsetFault
 from emulator.analysis.services import Duty
 from emulator.analysis.views import ViewPart
 
+TITLES = {
+    "V1": "at most one process queue per message queue",
+    "V2": "every readable message queue has an owner",
+    "V3": "orderly listeners only under the broker's lock",
+    "V4": "the offsets of a group never fall",
+    "V5": "a successor pulls from the last commit",
+    "V6": "passes of a round see equal mqAll and cidAll",
+    "V7": "every stored message is consumed at least once",
+    "V8": "every subscribed, readable queue with a backlog advances",
+    "V9": "brokers of a group, and nameservers, agree on who lives",
+    "V10": "one member of a broker group runs the special services",
+    "V11": "short harm stays within its budget",
+}
+"""Mapping id -> the invariant in RocketMQ's terms."""
+
 
 @attrs.frozen
 class Judgement:
@@ -29,12 +44,16 @@ class Judgement:
         return sum(getattr(row, "violation", True) for row in self.rows)
 
 
+def _judged(name: str, words: str, rows: Sequence[Any]) -> Judgement:
+    return Judgement(name, TITLES[name], words, tuple(rows))
+
+
 def judgements(found: Findings) -> tuple[Judgement, ...]:
     """The judgements about V1 to V11, in order."""
     overlaps, orphans = found.overlaps, found.orphans
     return (
-        Judgement("V1", "at most one process queue per message queue", _of_overlaps(overlaps), overlaps),
-        Judgement("V2", "every readable message queue has an owner", f"no owner for {_total(orphans)}", orphans),
+        _judged("V1", _of_overlaps(overlaps), overlaps),
+        _judged("V2", f"no owner for {_total(orphans)}", orphans),
         _of_order(found),
         *_of_offsets(found),
         _of_views(found),
@@ -46,6 +65,12 @@ def judgements(found: Findings) -> tuple[Judgement, ...]:
     )
 
 
+def broken(found: Findings) -> tuple[str, ...]:
+    """The ids of the invariants that a run broke, in order."""
+    views = any(row.violation for row in found.views)
+    return tuple(one.id for one in judgements(found) if one.violations or (one.id == "V6" and views))
+
+
 def _of_overlaps(overlaps: Sequence[Overlap]) -> str:
     active_s, duplicates = sum(row.active_ns for row in overlaps) / 1e9, sum(row.duplicates for row in overlaps)
     return f"two owners for {_total(overlaps)}, {active_s:.1f} s of them awake; {duplicates} consumed again"
@@ -54,7 +79,7 @@ def _of_overlaps(overlaps: Sequence[Overlap]) -> str:
 def _of_order(found: Findings) -> Judgement:
     rows = found.invariants.disorders
     unlocked = sum(row.messages for row in rows)
-    return Judgement("V3", "orderly listeners only under the broker's lock", f"{unlocked} messages outside", rows)
+    return _judged("V3", f"{unlocked} messages outside", rows)
 
 
 def _of_offsets(found: Findings) -> tuple[Judgement, Judgement]:
@@ -68,8 +93,8 @@ def _of_offsets(found: Findings) -> tuple[Judgement, Judgement]:
     back += [f"{amounts[what]} {words}" for what, words in _FELL.items() if amounts[what]]
     moved = f"{amounts[OffsetFault.REPLAYS]} offsets replayed, {amounts[OffsetFault.SKIPS]} skipped"
     return (
-        Judgement("V4", "the offsets of a group never fall", ", ".join(back), fell),
-        Judgement("V5", "a successor pulls from the last commit", moved, starts),
+        _judged("V4", ", ".join(back), fell),
+        _judged("V5", moved, starts),
     )
 
 
@@ -84,7 +109,7 @@ def _of_views(found: Findings) -> Judgement:
     rows = found.invariants.half_views
     times = {part: sum(row.part == part for row in rows) for part in ViewPart}
     words = f"mqAll differed {times[ViewPart.QUEUES]} times, cidAll {times[ViewPart.MEMBERS]} times"
-    return Judgement("V6", "passes of a round see equal mqAll and cidAll", words, rows)
+    return _judged("V6", words, rows)
 
 
 def _of_losses(found: Findings) -> Judgement:
@@ -97,33 +122,33 @@ def _of_losses(found: Findings) -> Judgement:
     parts = [f"{count} {kind}" for kind, count in kinds.items() if count]
     of_them = f" ({', '.join(parts)})" if parts else ""
     words = f"{sum(row.lost for row in rows)} lost{of_them}; {letters} dead letters"
-    return Judgement("V7", "every stored message is consumed at least once", words, rows)
+    return _judged("V7", words, rows)
 
 
 def _of_progress(found: Findings) -> Judgement:
     rows = found.invariants.stalls
     left = sum(row.backlog for row in rows if row.censored)
     words = f"stalled for {_total(rows)}; {left} messages wait at the end"
-    return Judgement("V8", "every subscribed, readable queue with a backlog advances", words, rows)
+    return _judged("V8", words, rows)
 
 
 def _of_membership(rows: tuple[Divergence, ...]) -> Judgement:
     words = f"differed {len(rows)} times, for {_total(rows)}"
-    return Judgement("V9", "brokers of a group, and nameservers, agree on who lives", words, rows)
+    return _judged("V9", words, rows)
 
 
 def _of_services(found: Findings) -> Judgement:
     rows = tuple(row for row in found.duties if row.kind is not Duty.ONE)
     lasted = {kind: sum(row.end_ns - row.start_ns for row in rows if row.kind is kind) / 1e9 for kind in Duty}
     words = f"two for {lasted[Duty.TWO]:.1f} s, nobody for {lasted[Duty.NOBODY]:.1f} s"
-    return Judgement("V10", "one member of a broker group runs the special services", words, rows)
+    return _judged("V10", words, rows)
 
 
 def _of_budgets(found: Findings) -> Judgement:
     rows = tuple(row for row in found.budgets if row.overlap_ns or row.orphan_ns)
     worst = max((row.per_hour_s for row in rows), default=0.0)
     words = f"{worst:.1f} queue seconds per queue and hour without a cause"
-    return Judgement("V11", "short harm stays within its budget", words, rows)
+    return _judged("V11", words, rows)
 
 
 def _total(rows: Sequence[Any]) -> str:

@@ -15,63 +15,117 @@ class Measure:
 
     name: str
     """With its unit."""
+    heading: str
+    """Of its column or row in tables; without its unit."""
+    phrase: str
+    """Begins a sentence that goes on with an amount: `12.3 s less per run`."""
     doc: str
     of: Callable[[Findings], float]
 
 
 MEASURES: tuple[Measure, ...] = (
-    Measure("views_s", "subject seconds in which consumers held different views", lambda one: _seconds(one.views)),
-    Measure("overlap_s", "queue seconds with two owners", lambda one: _seconds(one.overlaps)),
+    Measure(
+        "views_s",
+        "views differ",
+        "consumers held different views",
+        "subject seconds in which consumers held different views",
+        lambda one: _seconds(one.views),
+    ),
+    Measure(
+        "overlap_s",
+        "two owners",
+        "queues had two owners",
+        "queue seconds with two owners",
+        lambda one: _seconds(one.overlaps),
+    ),
     Measure(
         "active_overlap_s",
+        "two awake",
+        "queues had two owners that were awake",
         "queue seconds with two owners that were awake",
         lambda one: sum(row.active_ns for row in one.overlaps) / 1e9,
     ),
-    Measure("orphan_s", "queue seconds without an owner", lambda one: _seconds(one.orphans)),
     Measure(
-        "stalled_s", "queue seconds with a backlog and without progress", lambda one: _seconds(one.invariants.stalls)
+        "orphan_s",
+        "no owner",
+        "queues had no owner",
+        "queue seconds without an owner",
+        lambda one: _seconds(one.orphans),
+    ),
+    Measure(
+        "stalled_s",
+        "stalled",
+        "queues with a backlog stood still",
+        "queue seconds with a backlog and without progress",
+        lambda one: _seconds(one.invariants.stalls),
     ),
     Measure(
         "pause_longest_s",
+        "longest pause",
+        "the longest pause of a queue took",
         "longest pause of a queue that changed hands; at least that long if it had not ended",
         lambda one: max((row.pause_ns for row in one.limits.hand_overs), default=0) / 1e9,
     ),
     Measure(
         "duplicates",
+        "again",
+        "the messages that were consumed again were",
         "messages consumed again",
         lambda one: float(sum(row.duplicates for row in one.limits.duplicates)),
     ),
     Measure(
-        "lost", "messages that will not be consumed", lambda one: float(sum(row.lost for row in one.invariants.losses))
+        "lost",
+        "lost",
+        "the lost messages were",
+        "messages that will not be consumed",
+        lambda one: float(sum(row.lost for row in one.invariants.losses)),
     ),
     Measure(
         "backlog",
+        "waiting",
+        "the messages that wait in stalled queues were",
         "messages that wait in stalled queues at the end",
         lambda one: float(sum(row.backlog for row in one.invariants.stalls if row.censored)),
     ),
     Measure(
         "offsets_back",
+        "offsets back",
+        "the offsets by which groups were set back were",
         "offsets by which groups were set back",
         lambda one: float(sum(max(0, row.expected - row.offset) for row in one.invariants.offset_slips)),
     ),
-    Measure("hand_overs", "queues that changed hands", lambda one: float(len(one.limits.hand_overs))),
+    Measure(
+        "hand_overs",
+        "hand-overs",
+        "the queues that changed hands were",
+        "queues that changed hands",
+        lambda one: float(len(one.limits.hand_overs)),
+    ),
     Measure(
         "agreement_longest_s",
+        "until agreed",
+        "the longest time until all agreed took",
         "longest time until all agreed after a disturbance; at least that long if they had not",
         lambda one: max((row.took_ns for row in one.agreement), default=0) / 1e9,
     ),
     Measure(
         "stale_routes_s",
+        "stale routes",
+        "clients used stale routes",
         "client seconds with a route that no nameserver gave",
         lambda one: _seconds(one.limits.stale_routes),
     ),
     Measure(
         "two_services_s",
+        "two services",
+        "two members of a broker group ran the special services",
         "seconds in which two members of a broker group ran the special services",
         lambda one: _seconds(row for row in one.duties if row.kind is Duty.TWO),
     ),
     Measure(
         "no_services_s",
+        "no services",
+        "no member of a broker group ran the special services",
         "seconds in which no member of a broker group ran the special services",
         lambda one: _seconds(row for row in one.duties if row.kind is Duty.NOBODY),
     ),

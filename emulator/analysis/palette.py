@@ -28,6 +28,7 @@ STYLE = """
 body { margin: 0; padding: 20px 24px; background: var(--paper); color: var(--ink);
   font: 14px/1.45 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }
 h1 { font-size: 19px; margin: 0 0 2px; }
+h2 { font-size: 16px; margin: 18px 0 2px; }
 p { margin: 2px 0; color: var(--faint); }
 ul.legend { list-style: none; display: flex; flex-wrap: wrap; gap: 6px 16px; padding: 0; margin: 12px 0 8px; }
 ul.legend li { display: flex; align-items: center; gap: 6px; cursor: default; }

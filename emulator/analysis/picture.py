@@ -42,23 +42,71 @@ def draw(report: Report, path: Path | str) -> Path:
     return target
 
 
+def draw_two(first: Report, second: Report, path: Path | str) -> Path:
+    """Draw queue ownership in two runs, one above the other, on one time axis and in the same colours.
+
+    Args:
+        first: as `analyze` returns it.
+        second: of another run.
+        path: the HTML file to write.
+
+    Returns:
+        The path of the file.
+    """
+    target = Path(path)
+    target.write_text(page_of_two(first, second), "utf-8")
+    return target
+
+
 def page(report: Report) -> str:
     """The picture as a complete HTML document."""
-    owners = sorted({hold.node: None for hold in report.holds}, key=_natural)
-    colours = colour_of(owners)
-    css = {name: f"owner-{number}" for number, name in enumerate(owners)}
-    chart = _Chart(report, colours, css)
-    title = escape(report.run_id)
-    what = f"{escape(report.scenario)} · seed {report.seed} · {report.mode} · {seconds(report.end_ns)} emulated"
-    reasons = "".join(f"<p>{escape(reason)}</p>" for reason in report.reasons)
+    owners = _Owners.of(report)
+    chart = _Chart(report, owners.colours, owners.css, report.end_ns)
+    body = f"{_heading('h1', report)}<p>{HOW_TO_READ}</p>{_legend(owners.colours, owners.css)}{chart.svg()}"
+    return _document(f"{report.run_id}: who owned which queue", owners, body)
+
+
+def page_of_two(first: Report, second: Report) -> str:
+    """Both pictures as one HTML document."""
+    owners = _Owners.of(first, second)
+    end_ns = max(first.end_ns, second.end_ns)
+    charts = [
+        _heading("h2", report, f"{name}  ") + _Chart(report, owners.colours, owners.css, end_ns, name).svg()
+        for name, report in (("A", first), ("B", second))
+    ]
+    title = f"{first.run_id} and {second.run_id}: who owned which queue"
+    body = f"<h1>{escape(title)}</h1><p>{HOW_TO_READ}</p>{_legend(owners.colours, owners.css)}{''.join(charts)}"
+    return _document(title, owners, body)
+
+
+@attrs.frozen
+class _Owners:
+    """The colour and the CSS class of each owner."""
+
+    colours: dict[str, str]
+    css: dict[str, str]
+
+    @classmethod
+    def of(cls, *reports: Report) -> "_Owners":
+        owners = sorted({hold.node: None for report in reports for hold in report.holds}, key=_natural)
+        return cls(colour_of(owners), {name: f"owner-{number}" for number, name in enumerate(owners)})
+
+
+def _document(title: str, owners: _Owners, body: str) -> str:
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{title}: who owned which queue</title>"
-        f"<style>{STYLE}{highlight_rules(css.values())}</style></head><body>"
-        f'<h1>{title}<span class="verdict {report.verdict}">{report.verdict}</span></h1>'
-        f"<p>{what}</p>{reasons}<p>{HOW_TO_READ}</p>{_legend(colours, css)}{chart.svg()}</body></html>\n"
+        f"<title>{escape(title)}</title>"
+        f"<style>{STYLE}{highlight_rules(owners.css.values())}</style></head><body>{body}</body></html>\n"
     )
+
+
+def _heading(level: str, report: Report, name: str = "") -> str:
+    """Run, verdict, what it was, and why it is not valid."""
+    what = f"{escape(report.scenario)} · seed {report.seed} · {report.mode} · {seconds(report.end_ns)} emulated"
+    reasons = "".join(f"<p>{escape(reason)}</p>" for reason in report.reasons)
+    verdict = f'<span class="verdict {report.verdict}">{report.verdict}</span>'
+    return f"<{level}>{name}{escape(report.run_id)}{verdict}</{level}><p>{what}</p>{reasons}"
 
 
 def _natural(name: str) -> tuple[str, int]:
@@ -125,6 +173,10 @@ class _Chart:
     report: Report
     colours: dict[str, str]
     css: dict[str, str]
+    end_ns: int
+    """Of the time axis."""
+    name: str = ""
+    """Begins the ids in the document."""
     axis: Axis = attrs.field(init=False)
     behind: list[str] = attrs.field(factory=list)
     front: list[str] = attrs.field(factory=list)
@@ -141,7 +193,7 @@ class _Chart:
             self.overlaps.setdefault(two.queue, []).append(two)
         for none in self.report.orphans:
             self.orphans.setdefault(none.queue, []).append(none)
-        self.axis = Axis(LEFT, WIDTH - RIGHT, self.report.end_ns)
+        self.axis = Axis(LEFT, WIDTH - RIGHT, self.end_ns)
         rows = sum(len(section.queues) for section in self._sections())
         # So that 64 rows fit on a screen.
         self.row_px = 20 if rows <= 24 else 15 if rows <= 48 else 12
@@ -275,7 +327,7 @@ class _Chart:
         return names
 
     def _overlap(self, two: Overlap, y: int, low: int) -> str:
-        name = self.hatches.setdefault(two.owners, f"both-{len(self.hatches)}")
+        name = self.hatches.setdefault(two.owners, f"{self.name}both-{len(self.hatches)}")
         bar = band(self.axis, two.start_ns, two.end_ns, y, low, "both", fill=f"url(#{name})")
         return titled(bar, _about(two, " and ".join(two.owners)))
 

@@ -15,6 +15,7 @@ import attrs
 
 from emulator.analysis import findings as found
 from emulator.analysis.hand_overs import HandOver
+from emulator.analysis.invariants import broken
 from emulator.analysis.measures import MEASURES, measures_of
 from emulator.analysis.offsets import OffsetSlip
 from emulator.analysis.phases import Agreement, FaultSpan, LifeMark, RunPhase
@@ -73,7 +74,8 @@ def tables_of(report: found.Report) -> dict[str, "pa.Table"]:
     """The tables of one run.
 
     Returns:
-        Mapping name -> Arrow table; `RUNS` has one row: what was run, the verdict, and a column per measure.
+        Mapping name -> Arrow table; `RUNS` has one row: what was run, the verdict, the ids of
+        the invariants that were broken, and a column per measure.
     """
     import pyarrow as pa
 
@@ -93,6 +95,7 @@ def _run(report: found.Report) -> dict[str, Any]:
         "end_ns": report.end_ns,
         "verdict": report.verdict.value,
         "reasons": list(report.reasons),
+        "broken": list(broken(report)),
         "agreed_ns": report.agreed_ns,
         **measures_of(report),
     }
@@ -121,7 +124,8 @@ def schema_of(name: str) -> "pa.Schema":
         return pa.schema(list(_columns(TABLES[name].row_class)))
     texts = pa.list_(pa.string())
     head = {"scenario": pa.string(), "seed": pa.int64(), "mode": pa.string(), "digest": pa.string()}
-    head |= {"end_ns": pa.int64(), "verdict": pa.string(), "reasons": texts, "agreed_ns": pa.int64()}
+    head |= {"end_ns": pa.int64(), "verdict": pa.string(), "reasons": texts, "broken": texts}
+    head |= {"agreed_ns": pa.int64()}
     return pa.schema([*head.items(), *((measure.name, pa.float64()) for measure in MEASURES)])
 
 

@@ -20,7 +20,7 @@ from emulator.campaign.directory import RUNS, CampaignDirectory
 from emulator.campaign.played import Outcome, Played
 from emulator.run import run_scenario
 from emulator.run.run import RunError
-from emulator.spec import loads
+from emulator.spec import Scenario, loads
 from emulator.trace.run_directory import RunDirectory, open_run
 
 _WARM_UP = """
@@ -78,23 +78,36 @@ def play_case(case: Case, directory: CampaignDirectory, keep: Keep, scratch: Pat
         DiskError: the trace could not be written.
         OSError: it could not be kept.
     """
+    return stays(play_scenario(case, directory.scenario(case), scratch), directory, keep, scratch)
+
+
+def play_scenario(case: Case, scenario: Scenario, scratch: Path) -> Played:
+    """Play a scenario as a case, and judge it; its run stays in `scratch`.
+
+    Raises:
+        DiskError: the trace could not be written.
+    """
     try:
-        run = run_scenario(directory.scenario(case), runs=scratch).path
-        played = _judged_case(case, open_run(run))
+        run = run_scenario(scenario, runs=scratch).path
+        return _judged_case(case, open_run(run))
     except RunError as error:
         if isinstance(error.__cause__, OSError):
             raise DiskError(str(error)) from error
-        played = _crashed(case, error)
+        return _crashed(case, error)
     except OSError as error:
         raise DiskError(f"{error.filename or scratch}: {error.strerror or error}") from error
     except Exception as error:  # noqa: BLE001 - whatever it is, it must not end the campaign
-        played = _crashed(case, error)
-    return stays(played, directory, keep, scratch)
+        return _crashed(case, error)
+
+
+def run_in(scratch: Path) -> Path | None:
+    """The run directory in a folder in which one case was played; None if it did not get so far."""
+    return next((path for path in scratch.iterdir() if path.is_dir()), None)
 
 
 def stays(played: Played, directory: CampaignDirectory, keep: Keep, scratch: Path) -> Played:
     """Keep the trace of a case that has been played, or leave it to be removed with its folder."""
-    run = next((path for path in scratch.iterdir() if path.is_dir()), None)
+    run = run_in(scratch)
     if run is None:
         return played
     trace = f"{RUNS}/{played.case.name}"

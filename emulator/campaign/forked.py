@@ -132,7 +132,11 @@ class Forked(Generic[T]):
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-            output = os.open(self._output(item), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+            try:
+                output = os.open(self._output(item), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+            except OSError:
+                # Who waits has removed the folder, as at Ctrl-C, or will find no output in it and say why.
+                os._exit(FAILED)
             for stream in (1, 2):
                 os.dup2(output, stream)
             faulthandler.enable(output)

@@ -1,7 +1,5 @@
 """`rmqemu campaign`, and `rmqemu run --seeds`: plays many runs, shows how far they are, and sums them up."""
 
-import re
-import shlex
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
@@ -12,29 +10,30 @@ from typing import Self
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
-from rich.table import Table
 
-from emulator.analysis.findings import Verdict
 from emulator.campaign.campaign import Campaign, Case, cores
-from emulator.campaign.dataset import OUTCOMES, Dataset
-from emulator.campaign.directory import TABLES
 from emulator.campaign.file import campaign_of, load_campaign
 from emulator.campaign.here import play_here
-from emulator.campaign.junit import JUNIT_FILE
-from emulator.campaign.play import Engine, exit_status, play_campaign, tally
+from emulator.campaign.play import Engine, exit_status, play_campaign
 from emulator.campaign.played import WORDS, Outcome, Played
 from emulator.campaign.seeds import read_seeds
-from emulator.cli.terminal import NAME, complain, tables_console
+from emulator.cli.campaign_tables import next_steps, summary
+from emulator.cli.terminal import complain, tables_console
 from emulator.dataset.engine import EngineName
 from emulator.spec import SpecError, load
 
 DIRECTORY = Path("campaigns")
-_SHOWN_FAILURES = 3
-_STYLES = {"valid": "green", "invalid": "red", "crashed": "magenta", "hung": "magenta"}
 
 
 def play_file(
-    path: Path, campaigns: Path, engine: EngineName | None, master: str | None, jobs: int | None, *, retry: bool
+    path: Path,
+    campaigns: Path,
+    engine: EngineName | None,
+    master: str | None,
+    jobs: int | None,
+    *,
+    retry: bool,
+    shrink: bool,
 ) -> None:
     """Play a campaign file.
 
@@ -45,9 +44,10 @@ def play_file(
         master: Spark's.
         jobs: runs at the same time, instead of the campaign's.
         retry: play again what crashed or hung.
+        shrink: shrink the first failure of each kind, when all runs have been played.
     """
     campaign = load_campaign(path)
-    _play(campaign, campaigns, _engine(campaign, engine, master, jobs), retry=retry)
+    _play(campaign, campaigns, _engine(campaign, engine, master, jobs), retry=retry, shrink=shrink)
 
 
 def play_seeds(scenario: Path, seeds: str, campaigns: Path | None) -> None:
@@ -59,7 +59,7 @@ def play_seeds(scenario: Path, seeds: str, campaigns: Path | None) -> None:
         campaigns: directory of all campaigns; None: `campaigns`.
     """
     campaign = campaign_of(load(scenario), read_seeds("--seeds", seeds))
-    _play(campaign, campaigns or DIRECTORY, _engine(campaign, None, None, None), retry=False)
+    _play(campaign, campaigns or DIRECTORY, _engine(campaign, None, None, None), retry=False, shrink=False)
 
 
 def _engine(campaign: Campaign, engine: EngineName | None, master: str | None, jobs: int | None) -> Engine:
@@ -74,7 +74,7 @@ def _engine(campaign: Campaign, engine: EngineName | None, master: str | None, j
     return partial(play_here, jobs=jobs or campaign.jobs or cores())
 
 
-def _play(campaign: Campaign, campaigns: Path, engine: Engine, *, retry: bool) -> None:
+def _play(campaign: Campaign, campaigns: Path, engine: Engine, *, retry: bool, shrink: bool) -> None:
     with _Bar(campaign.name) as bar:
         dataset = play_campaign(campaign, campaigns, engine, bar.begin, retry=retry)
     for damage in dataset.damages:
@@ -82,9 +82,13 @@ def _play(campaign: Campaign, campaigns: Path, engine: Engine, *, retry: bool) -
     asked = dict.fromkeys(campaign.cases())
     every = [played for played in dataset.played() if played.case in asked]
     console = tables_console()
-    console.print(_summary(every))
-    for line in _next_steps(dataset, every):
+    console.print(summary(every))
+    for line in next_steps(dataset, every):
         console.print(line, soft_wrap=True, highlight=False, markup=False)
+    if shrink:
+        from emulator.cli.shrink import shrink_failures
+
+        shrink_failures(dataset, every, campaign.timeout_ms)
     print(dataset.directory.path)
     raise typer.Exit(exit_status(every))
 
@@ -132,37 +136,3 @@ class _Bar:
     def _counted(self) -> str:
         counts = Counter(self._words.values())
         return ", ".join(f"{counts[word]:,} {word}" for word in WORDS if counts[word])
-
-
-def _summary(every: Sequence[Played]) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    counts = tally(every)
-    shown = [word for word in WORDS if any(count[word] for count in counts.values())]
-    table.add_column("variant")
-    for heading in ("runs", *shown, "rows", "CPU s"):
-        table.add_column(heading, justify="right")
-    for variant, count in counts.items():
-        mine = [played for played in every if played.case.variant == variant]
-        numbers = [
-            f"[{_STYLES.get(word, '')}]{count[word]:,}[/]" if word in _STYLES else f"{count[word]:,}" for word in shown
-        ]
-        rows, cpu_s = sum(played.rows for played in mine), sum(played.cpu_s for played in mine)
-        table.add_row(variant, f"{len(mine):,}", *numbers, f"{rows:,}", f"{cpu_s:,.1f}")
-    return table
-
-
-def _next_steps(dataset: Dataset, every: Sequence[Played]) -> list[str]:
-    directory = dataset.directory
-    lines = [""]
-    failures = [played for played in every if played.verdict is not Verdict.VALID]
-    for played in failures[:_SHOWN_FAILURES]:
-        reason = re.sub(r"\s+", " ", played.reasons[0]) if played.reasons else ""
-        lines.append(f"{played.case.variant}, seed {played.case.seed}: {played.word}: {reason}")
-        if played.trace and played.ended:
-            lines.append(f"  its tables      {NAME} analyze {shlex.quote(str(directory.path / played.trace))}")
-        lines.append(f"  play it again   {directory.command(played.case)}")
-    if len(failures) > _SHOWN_FAILURES:
-        lines.append(f"and {len(failures) - _SHOWN_FAILURES:,} more: {directory.path / JUNIT_FILE} has all of them")
-    lines.append(f"one row per run, for other programs   {directory.path / TABLES / OUTCOMES}.parquet")
-    lines.append(f'from Python   emulator.campaign.Dataset("{directory.path}").outcomes()')
-    return lines

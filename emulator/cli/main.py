@@ -186,6 +186,9 @@ def campaign(
         typer.Option(metavar="URL", help="Spark's: local[4], spark://HOST:PORT, ...", show_default=False),
     ] = None,
     retry: Annotated[bool, typer.Option("--retry", help="Play once more what crashed or hung.")] = False,
+    shrink: Annotated[
+        bool, typer.Option("--shrink", help="Shrink the first failure of each kind; see rmqemu shrink.")
+    ] = False,
 ) -> None:
     """Play seeds times variants of a scenario, judge each run, and keep all results in one directory.
 
@@ -194,7 +197,46 @@ def campaign(
     with one_line_errors():
         from emulator.cli.campaign import play_file
 
-        play_file(file, campaigns, engine, master, jobs, retry=retry)
+        play_file(file, campaigns, engine, master, jobs, retry=retry, shrink=shrink)
+
+
+@app.command()
+def shrink(
+    what: Annotated[
+        Path,
+        typer.Argument(
+            metavar="CAMPAIGN | SCENARIO", help="Directory of a campaign, or a scenario file.", show_default=False
+        ),
+    ],
+    case: Annotated[
+        str | None,
+        typer.Argument(metavar="[VARIANT:SEED]", help="The run of the campaign.", show_default=False),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, max=LONG_MOST, help="Instead of the scenario's.", show_default=False)
+    ] = None,
+    on: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="V1",
+            help="The invariant that must stay broken, any that the run breaks; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    plays: Annotated[int, typer.Option(min=1, max=1_000_000, help="Largest number of runs.")] = 300,
+    timeout_s: Annotated[
+        int | None, typer.Option(min=1, max=1_000_000, help="Wall time of a run; 300 s.", show_default=False)
+    ] = None,
+) -> None:
+    """Find the smallest scenario that fails in the same way, and explain why it fails.
+
+    Faults, durations, nodes, options and time are left out as long as the run breaks the same invariant (or crashes, or
+    hangs). The scenario is written to the folder shrunk of the campaign, or here. Ctrl-C keeps the smallest so far.
+    """
+    with one_line_errors():
+        from emulator.cli.shrink import shrink_command
+
+        shrink_command(what, case, seed, on or (), plays, timeout_s)
 
 
 @app.command()
@@ -263,21 +305,29 @@ def why(
 
 @app.command()
 def compare(
-    first: Annotated[Path, typer.Argument(metavar="RUN_A", help="Directory of a run.", show_default=False)],
-    second: Annotated[Path, typer.Argument(metavar="RUN_B", help="Directory of another run.", show_default=False)],
+    first: Annotated[
+        Path,
+        typer.Argument(metavar="RUN_A | CAMPAIGN", help="Directory of a run, or of a campaign.", show_default=False),
+    ],
+    others: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="RUN_B | [VARIANT VARIANT]",
+            help="Another run; or two variants of the campaign, without them the first one and each other one.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON; of a campaign.")] = False,
 ) -> None:
-    """Tell how two runs differ: scenario, first differing row, beliefs and owners, with causes and counts."""
-    with one_line_errors():
-        from emulator.comparison import compare_runs
-        from emulator.comparison.told import comparison_lines
-        from emulator.trace.run_directory import open_run
+    """Tell how two runs differ, or what the variants of a campaign change.
 
-        runs = (open_run(first), open_run(second))
-        for line in comparison_lines(compare_runs(*runs)):
-            print(line)
-        for run in runs:
-            if run.broken_off():
-                complain(f"{run.path.name}: {run.broken_off()}")
+    Runs: scenario, first differing row, beliefs and owners, with causes and counts. Variants: each measure, paired by
+    seed, with confidence intervals, and a sentence.
+    """
+    with one_line_errors():
+        from emulator.cli.compare import compare_command
+
+        compare_command(first, others or (), as_json=as_json)
 
 
 @app.command()

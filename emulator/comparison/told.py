@@ -1,12 +1,14 @@
 """A comparison of two runs in words: one section after the other, each a list of lines."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from emulator.base.text import shortened
 from emulator.comparison.beliefs import OWNERS, Held, HeldDifference
 from emulator.comparison.compare import LASTING_NS, RunComparison
 from emulator.comparison.followed import followed_from
+from emulator.comparison.judged import JudgedPair
 from emulator.comparison.rows import Row
+from emulator.statistics.words import Amounts, unit_of
 from emulator.trace.run_directory import RunDirectory
 from emulator.why.answer import chain_of_row, names_of_run
 from emulator.why.trace_rows import TraceRow, TraceRows
@@ -15,16 +17,23 @@ from emulator.why.words import row_words, seconds, value_words
 _FOLLOWED_MOST = 6
 _NEXT_MOST = 8
 _ROW_CHARS = 300
+_PHASE_CHARS = 60
 _LASTING = f"{LASTING_NS / 1e9:g} s"
 _BEFORE_CHARS = 40
 """How much of two long values is shown before and after the place where they begin to differ."""
 
 
-def comparison_lines(found: RunComparison) -> tuple[str, ...]:
-    """All lines of a comparison; `identical` alone if the two are the same run twice."""
+def comparison_lines(found: RunComparison, judged: JudgedPair) -> tuple[str, ...]:
+    """All lines of a comparison; `identical` alone if the two are the same run twice.
+
+    Args:
+        found: the comparison.
+        judged: the same two runs.
+    """
     if found.is_identical:
         return ("identical", *found.made_differently)
-    sections = (_heads(found), _scenario(found), _rows(found), *_beliefs(found), _counts(found))
+    told = (_verdicts(judged), _rows(found), *_beliefs(found), _measures(judged), _phases(judged))
+    sections = (_heads(found), _scenario(found), *told, _counts(found))
     return tuple(line for section in sections if section for line in ("", *section))[1:]
 
 
@@ -44,6 +53,64 @@ def _head(name: str, path: str, run: RunDirectory) -> str:
 def _scenario(found: RunComparison) -> list[str]:
     told = [one.words() for one in found.scenario] or ["the same"]
     return ["Scenario", *_indented((*told, *found.made_differently))]
+
+
+def _verdicts(judged: JudgedPair) -> list[str]:
+    """Verdicts and reasons; a reason of both is told once."""
+    reports = (judged.first, judged.second)
+    lines = [f"{name}: {report.verdict}" for name, report in zip("AB", reports, strict=True)]
+    for reason in dict.fromkeys(reason for report in reports for reason in report.reasons):
+        of = " and ".join(name for name, report in zip("AB", reports, strict=True) if reason in report.reasons)
+        lines.append(f"{of}: {reason}")
+    return ["Verdicts", *_indented(lines)]
+
+
+def _measures(judged: JudgedPair) -> list[str]:
+    rows = [("", "A", "B", "B - A")]
+    for measure, first, second in judged.measures():
+        amounts = Amounts(measure.name, (first, second))
+        difference = "=" if first == second else f"{'+' if second > first else '-'}{amounts.plain(abs(second - first))}"
+        heading = f"{measure.heading}{unit_of(measure.name)}"
+        rows.append((heading, amounts.plain(first), amounts.plain(second), difference))
+    return ["Measures", *_indented(_columns(rows))] if len(rows) > 1 else []
+
+
+def _phases(judged: JudgedPair) -> list[str]:
+    """Queue seconds of each phase in both runs; phases of one run alone have a dash for the other."""
+    pairs = judged.phases
+    if len(pairs) < 2:
+        return []
+    figures = {"views differ": "view_ns", "two owners": "overlap_ns", "no owner": "orphan_ns"}
+    shown = {
+        heading: field
+        for heading, field in figures.items()
+        if any(getattr(one, field) for pair in pairs for one in (pair.first, pair.second) if one is not None)
+    }
+    if not shown:
+        return ["Phases", f"  in none of the {len(pairs)} phases views or owners differed"]
+    rows = [("from", *(f"{heading} {name}" for heading in shown for name in "AB"), "it begins with")]
+    for pair in pairs:
+        sides = (pair.first, pair.second)
+        cells = [
+            "-" if one is None else f"{getattr(one, field) / 1e9:,.1f}" for field in shown.values() for one in sides
+        ]
+        starts = dict.fromkeys(f"{one.start_ns / 1e9:,.1f}" for one in sides if one is not None)
+        what = shortened("; ".join(pair.what) or "the start", _PHASE_CHARS)
+        rows.append((" / ".join(starts), *cells, what))
+    return ["Phases, in s", *_indented(_columns(rows, left=1))]
+
+
+def _columns(rows: Sequence[Sequence[str]], left: int = 0) -> list[str]:
+    """Rows with their columns below each other; the first is to the left, and so are `left` of the last ones."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    last = len(widths) - left
+    return [
+        "  ".join(
+            cell.rjust(width) if 0 < number < last else cell.ljust(width)
+            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
 
 
 def _rows(found: RunComparison) -> list[str]:

@@ -4,6 +4,6 @@ Pure apart from the question whether a scenario fails. May import `spec` and `ba
 """
 
 from emulator.shrinking.search import NothingToShrinkError, Play
-from emulator.shrinking.stages import PLAYS_MOST, Shrunk, shrink
+from emulator.shrinking.stages import PLAYS_MOST, ShrinkingInterrupted, Shrunk, shrink
 
-__all__ = ["PLAYS_MOST", "NothingToShrinkError", "Play", "Shrunk", "shrink"]
+__all__ = ["PLAYS_MOST", "NothingToShrinkError", "Play", "ShrinkingInterrupted", "Shrunk", "shrink"]

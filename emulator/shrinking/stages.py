@@ -42,7 +42,15 @@ class Shrunk:
     plays: int
     """Number of scenarios that were played."""
     is_minimal: bool
-    """No single fault, node or setting can be left out; False: the plays were used up before that was known."""
+    """No single fault, node or setting can be left out; False: the search ended before that was known."""
+
+
+class ShrinkingInterrupted(KeyboardInterrupt):
+    """Ctrl-C ended the search after something had been found; `shrunk` is the smallest scenario so far."""
+
+    def __init__(self, shrunk: Shrunk) -> None:
+        super().__init__("interrupted")
+        self.shrunk = shrunk
 
 
 def shrink(
@@ -68,6 +76,7 @@ def shrink(
 
     Raises:
         NothingToShrinkError: the scenario does not fail.
+        ShrinkingInterrupted: Ctrl-C, after the scenario that was given has failed.
     """
     search = Search(scenario, fails, plays_most, likely, progress)
     search.begin()
@@ -81,6 +90,11 @@ def shrink(
                 make_smaller(search)
     except OutOfPlaysError:
         is_minimal = False
+    except KeyboardInterrupt:
+        smallest = search.smallest
+        raise ShrinkingInterrupted(
+            Shrunk(smallest, _removed(given, smallest), search.plays, is_minimal=False)
+        ) from None
     return Shrunk(search.smallest, _removed(given, search.smallest), search.plays, is_minimal)
 
 

@@ -78,13 +78,16 @@ def chain_of_row(trace: TraceRows, row: TraceRow, names: NodeNames) -> tuple[str
     return tuple(builder.lines)
 
 
-def faults_behind(seqs: Iterable[int], run_directory: Path, names: NodeNames) -> tuple[str, ...]:
+def faults_behind(
+    seqs: Iterable[int], run_directory: Path, names: NodeNames, at_ns: int | None = None
+) -> tuple[str, ...]:
     """Ids of the faults behind some rows of a run, without those that cannot have mattered.
 
     Args:
         seqs: of rows, such as the belief or the change of an owner with which a finding begins.
         run_directory: of a run, finished, under way or killed.
         names: of its nodes; see `names_of_run`.
+        at_ns: an instant until which what the rows say went on; None: only the instants of the rows count.
 
     Returns:
         First the faults in the chains of causes; then those that kept signals between the nodes of these chains from
@@ -94,7 +97,7 @@ def faults_behind(seqs: Iterable[int], run_directory: Path, names: NodeNames) ->
         WhyError: the trace has no such row, or cannot be read.
     """
     trace = TraceRows(run_directory)
-    builder = _AnswerBuilder(trace, names, None, "")
+    builder = _AnswerBuilder(trace, names, at_ns, "")
     for seq in seqs:
         row = trace.row(seq)
         if row is None:
@@ -134,8 +137,6 @@ class _AnswerBuilder:
 
     def tell_missing_signals(self) -> None:
         """Add the signals that did not arrive, and why."""
-        if self.at_ns is not None:
-            self._instants_ns.append(min(self.at_ns, self.trace.end_ns()))
         self._paragraph()
         self.lines += missing_signal_lines(
             self.trace, self._title, self._windows(), tuple(self._nodes), tuple(self._silences), self.names
@@ -148,7 +149,9 @@ class _AnswerBuilder:
 
     def _windows(self) -> tuple[Window, ...]:
         """The parts of the run in which signals may be missing."""
-        spans_ns = [(max(0, instant_ns - BEFORE_NS), instant_ns) for instant_ns in self._instants_ns]
+        asked_ns = [] if self.at_ns is None else [min(self.at_ns, self.trace.end_ns())]
+        instants_ns = (*self._instants_ns, *asked_ns)
+        spans_ns = [(max(0, instant_ns - BEFORE_NS), instant_ns) for instant_ns in instants_ns]
         for silence in self._silences:
             heard = last_sign_of_life(self.trace, silence)
             if heard is not None:

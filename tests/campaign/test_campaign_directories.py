@@ -8,7 +8,7 @@ import pytest
 
 from emulator.campaign.campaign import Campaign, Case
 from emulator.campaign.dataset import Dataset
-from emulator.campaign.directory import HEAD, CampaignError, claim, opened
+from emulator.campaign.directory import CAMPAIGN_VERSION, HEAD, CampaignError, claim, opened
 from emulator.campaign.file import load_campaign
 from emulator.campaign.parts import PARTS, Part
 from emulator.campaign.played import Outcome, Played
@@ -98,7 +98,7 @@ def test_another_version_is_refused(campaign, tmp_path):
             claim(tmp_path / "it", campaign)
         with pytest.raises(CampaignError, match="use the release that began it"):
             Dataset(tmp_path / "it")
-        resealed(head, campaign_version=1)
+        resealed(head, campaign_version=CAMPAIGN_VERSION)
 
 
 def test_a_damaged_head_is_refused(campaign, tmp_path):

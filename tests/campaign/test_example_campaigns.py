@@ -13,3 +13,11 @@ def test_the_campaign_of_the_silent_member_compares_three_choices():
     assert [variant.name for variant in campaign.variants] == ["as-shipped", "sooner", "sooner-and-untold"]
     assert timeouts_ms == [[120_000], [45_000], [45_000]]
     assert len(campaign.cases()) == 60
+
+
+def test_the_campaign_of_the_rare_loss_has_two_hundred_seeds_and_random_faults_only():
+    campaign = load_campaign(example("campaigns") / "rare_loss.toml")
+    (variant,) = campaign.variants
+
+    assert campaign.seeds == tuple(range(1, 201))
+    assert (len(variant.scenario.nemeses), variant.scenario.faults.faults) == (5, ())

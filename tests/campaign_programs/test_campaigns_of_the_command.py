@@ -14,9 +14,10 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from emulator.campaign.dataset import Dataset
-from emulator.run.verify import first_difference
+from emulator.comparison.rows import first_difference
+from emulator.trace.stored import stored_trace
 from support import planted
-from support.campaigns import costless, write_campaign
+from support.campaigns import CALM, FORGETFUL, LONGER, costless, write_campaign
 from support.rmqemu_process import COMMAND, rmqemu, started
 from support.waiting import until
 
@@ -28,7 +29,8 @@ NAME = "small-campaign"
 def whole(tmp_path_factory):
     """A campaign that was played from begin to end, and what the command said."""
     folder = tmp_path_factory.mktemp("whole")
-    done = rmqemu("campaign", write_campaign(folder), "--jobs", "2", cwd=folder)
+    file = write_campaign(folder, **{'"1-4"': '"1-4"\nkeep = "all"'})
+    done = rmqemu("campaign", file, "--jobs", "2", cwd=folder)
     return folder, done
 
 
@@ -41,8 +43,9 @@ def test_each_case_is_one_row_and_the_last_line_is_the_directory(whole):
     outcomes = Dataset(folder / "campaigns" / NAME).outcomes()
 
     assert done.stdout.splitlines()[-1] == f"campaigns/{NAME}"
-    assert done.returncode == 2, "nothing has judged the runs"
+    assert done.returncode == 0
     assert outcomes.num_rows == 8
+    assert outcomes["verdict"].unique().to_pylist() == ["valid"]
     assert outcomes["outcome"].unique().to_pylist() == ["complete"]
     assert min(outcomes["cpu_s"].to_pylist()) > 0
     assert "Traceback" not in done.stderr
@@ -61,7 +64,8 @@ def test_a_run_of_a_campaign_is_that_of_the_command_that_it_prints(whole):
     assert words[0] == "rmqemu"
     assert manifest["digest"] == row["digest"]
     assert sum(manifest["rows"].values()) == row["rows"]
-    assert first_difference(folder / done.stdout.strip(), Path(row["trace"])) is None
+    runs = (folder / done.stdout.strip(), Path(row["trace"]))
+    assert first_difference(*map(stored_trace, runs)) is None
 
 
 def test_a_campaign_that_is_whole_is_not_played_again(whole):
@@ -80,12 +84,18 @@ def test_the_number_of_jobs_changes_nothing(whole, tmp_path):
     assert costless(one) == costless(two)
 
 
-def test_which_traces_stay_is_the_campaigns_choice(tmp_path):
-    none = write_campaign(tmp_path, **{'"1-4"': '"1-4"\nkeep = "none"'})
-    rmqemu("campaign", none, cwd=tmp_path)
+@pytest.mark.parametrize(
+    ("keep", "kept"), [("none", []), ("failures", ["forgetful-seed1"]), ("all", ["baseline-seed1", "forgetful-seed1"])]
+)
+def test_which_traces_stay_is_the_campaigns_choice(tmp_path, keep, kept):
+    file = write_campaign(tmp_path, small=LONGER, **{'"1-4"': f'"1"\nkeep = "{keep}"', CALM: FORGETFUL})
+    done = rmqemu("campaign", file, cwd=tmp_path)
+    outcomes = {row["run"]: row for row in Dataset(tmp_path / "campaigns" / NAME).outcomes().to_pylist()}
 
-    assert list((tmp_path / "campaigns" / NAME / "runs").iterdir()) == []
-    assert Dataset(tmp_path / "campaigns" / NAME).outcomes()["trace"].null_count == 8
+    assert done.returncode == 1, done.stderr
+    assert [row["verdict"] for row in outcomes.values()] == ["valid", "invalid"]
+    assert sorted(path.name for path in (tmp_path / "campaigns" / NAME / "runs").iterdir()) == kept
+    assert [name for name, row in outcomes.items() if row["trace"] is not None] == kept
 
 
 def test_seeds_of_one_scenario_are_a_campaign(tmp_path):

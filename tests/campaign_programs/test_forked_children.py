@@ -73,3 +73,11 @@ def test_children_that_are_left_are_killed(tmp_path):
         children.start("hangs")
     with pytest.raises(ChildProcessError):
         os.waitpid(-1, os.WNOHANG)
+
+
+def test_a_child_whose_folder_has_been_removed_ends_in_silence(tmp_path, capfd):
+    """Its output would otherwise be the output of its parent, as at Ctrl-C while it begins."""
+    ended = ended_of(["y"], tmp_path / "removed")
+
+    assert (ended["y"].exit_code, ended["y"].answer) == (FAILED, b"")
+    assert capfd.readouterr() == ("", "")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from emulator.shrinking import NothingToShrinkError, shrink
+from emulator.shrinking import NothingToShrinkError, ShrinkingInterrupted, shrink
 from emulator.spec import from_dict, loads, to_dict
 from emulator.testing import a_scenario
 from fuzz.random_scenario import random_tables, scenario_of
@@ -244,3 +244,19 @@ def test_random_scenarios_shrink_to_what_is_needed_and_every_play_is_valid(seed,
         assert not fails(attrs.evolve(found.scenario, faults=fewer))
     if not needed:
         assert sum(len(group.names) for group in found.scenario.consumers) == consumers
+
+
+def test_ctrl_c_gives_the_smallest_scenario_so_far():
+    model = Model(lambda scenario: {"f3", "f11"} <= {timed.id for timed in scenario.faults.faults})
+
+    def fails(scenario):
+        if len(model.played) == 6:
+            raise KeyboardInterrupt
+        return model(scenario)
+
+    with pytest.raises(ShrinkingInterrupted) as interrupted:
+        shrink(LARGE, fails, likely=["f3", "f11"])
+    found = interrupted.value.shrunk
+    assert {timed.id for timed in found.scenario.faults.faults} == {"f3", "f11"}
+    assert not found.is_minimal
+    assert found.removed

@@ -1,0 +1,144 @@
+"""What one variant of a campaign changes against another, measure by measure, over the seeds that both have."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+
+from emulator.analysis.findings import Verdict as RunVerdict
+from emulator.analysis.measures import MEASURES, Measure
+from emulator.base.text import nearest
+from emulator.campaign.dataset import Dataset
+from emulator.campaign.directory import CampaignError
+from emulator.campaign.measured import by_variant, frame_of
+from emulator.campaign.played import Outcome, Played
+from emulator.spec.differences import Difference, differences
+from emulator.statistics import Comparison, Verdict, compare
+
+_ORDER = (Verdict.BETTER, Verdict.WORSE, Verdict.UNKNOWN, Verdict.SAME)
+HEADINGS = {measure.name: measure.heading for measure in MEASURES}
+
+
+@attrs.frozen
+class InvalidSeeds:
+    """With how many of the seeds that both were played with a variant is invalid."""
+
+    seeds: int
+    """Seeds with which both came to a verdict."""
+    with_a: int
+    with_b: int
+    with_both: int
+
+
+@attrs.frozen
+class VariantComparison:
+    """What variant b changes against variant a."""
+
+    a: str
+    b: str
+    changes: tuple[Difference, ...]
+    """Of the scenario."""
+    measures: tuple[Comparison, ...]
+    """Of those that are not 0 in all runs; what matters most comes first."""
+    zero: tuple[str, ...]
+    """Names of the measures that are 0 in all runs of both."""
+    invalid: InvalidSeeds
+
+    def sentence(self) -> str:
+        """What b changes, for people."""
+        claimed = [one for one in self.measures if one.verdict in (Verdict.BETTER, Verdict.WORSE)]
+        if not claimed:
+            return self._without_claim()
+        first = claimed[0]
+        rest = [
+            f"{verdict}, too: {names}" if verdict is first.verdict else f"{verdict}: {names}"
+            for verdict in (Verdict.BETTER, Verdict.WORSE)
+            if (names := ", ".join(HEADINGS[one.measure] for one in claimed[1:] if one.verdict is verdict))
+        ]
+        return ". ".join((first.sentence(), *(text[0].upper() + text[1:] for text in rest)))
+
+    def _without_claim(self) -> str:
+        unknown = [one for one in self.measures if one.verdict is Verdict.UNKNOWN]
+        if unknown:
+            return unknown[0].sentence()
+        if not self.invalid.seeds:
+            return f"Cannot tell: no seed came to its end with both {self.b} and {self.a}"
+        return f"{self.b} changes no measure in any of {self.invalid.seeds:,} seeds"
+
+    def plain(self) -> dict[str, Any]:
+        """The comparison as plain values for JSON; what cannot be told is None."""
+        rows = [{name: _told(value) for name, value in one.row().items()} for one in self.measures]
+        return {
+            "a": self.a,
+            "b": self.b,
+            "changes": [one.words(self.a, self.b) for one in self.changes],
+            "measures": rows,
+            "zero": list(self.zero),
+            "invalid": attrs.asdict(self.invalid),
+            "sentence": self.sentence(),
+        }
+
+
+def compare_variants(dataset: Dataset, names: Sequence[str] = ()) -> tuple[VariantComparison, ...]:
+    """Compare variants of a campaign.
+
+    Args:
+        dataset: of the campaign, also of one that is under way.
+        names: two variants, a and b; empty: the first one, which is the baseline, with each other one.
+
+    Raises:
+        CampaignError: there are no such variants, or no runs of them.
+    """
+    known = list(dataset.directory.variants)
+    for name in names:
+        if name not in known:
+            raise CampaignError(f"{dataset.directory.path}: {nearest('variant', name, known)}")
+    if names and (len(names) != 2 or names[0] == names[1]):
+        raise CampaignError(f"expected two variants of {dataset.directory.path}, not {' '.join(names)}")
+    if len(known) < 2:
+        raise CampaignError(
+            f"{dataset.directory.path} has one variant, {known[0]}: expected two to compare, so add a [[variant]] to "
+            "its file and give it another name"
+        )
+    pairs = [(names[0], names[1])] if names else [(known[0], other) for other in known[1:]]
+    runs = by_variant(dataset.played())
+    return tuple(_compared(dataset, a, b, runs[a], runs[b]) for a, b in pairs)
+
+
+def _compared(dataset: Dataset, a: str, b: str, of_a: list[Played], of_b: list[Played]) -> VariantComparison:
+    there = [one for one in (*of_a, *of_b) if one.outcome is not Outcome.MISSING]
+    for name in (a, b):
+        if not any(one.case.variant == name for one in there):
+            raise CampaignError(f"{dataset.directory.path}: no run of {name} has been played yet")
+    scenarios = dataset.directory.variants
+    frame = frame_of(there)
+    zero = [one.name for one in MEASURES if (frame[one.name].fillna(0) == 0).all()]
+    found = [_measured(frame, one, a, b) for one in MEASURES if one.name not in zero]
+    return VariantComparison(
+        a, b, differences(scenarios[a], scenarios[b]), tuple(_in_order(found)), tuple(zero), _invalid(of_a, of_b)
+    )
+
+
+def _measured(frame: Any, measure: Measure, a: str, b: str) -> Comparison:
+    return compare(frame, measure.name, a, b, phrase=measure.phrase)
+
+
+def _in_order(found: Sequence[Comparison]) -> list[Comparison]:
+    """Claims first, those that hold for most seeds before others; of equal ones as `MEASURES` has them."""
+    return sorted(found, key=lambda one: (_ORDER.index(one.verdict), -abs(one.effect_size) if one.pairs else 0.0))
+
+
+def _invalid(of_a: Sequence[Played], of_b: Sequence[Played]) -> InvalidSeeds:
+    a, b = ({one.case.seed: one.verdict is RunVerdict.INVALID for one in side if one.ended} for side in (of_a, of_b))
+    both = [(a[seed], b[seed]) for seed in a if seed in b]
+    return InvalidSeeds(
+        len(both),
+        sum(one for one, _ in both),
+        sum(other for _, other in both),
+        sum(one and other for one, other in both),
+    )
+
+
+def _told(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,78 @@
+"""The runs of a campaign in numbers: the measures of each, which invariants it broke, and which runs are the worst."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from emulator.analysis.findings import Verdict
+from emulator.analysis.measures import MEASURES
+from emulator.analysis.tidy import RUNS
+from emulator.campaign.played import Played
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_HARM_S = ("active_overlap_s", "orphan_s", "stalled_s")
+_BROKEN = "broken"
+
+
+def measures_of_run(played: Played) -> dict[str, float]:
+    """Mapping name of a measure -> its value; NaN for a run that did not come to its end."""
+    row = _row(played)
+    return {measure.name: float(row.get(measure.name, math.nan)) for measure in MEASURES}
+
+
+def broken_in(played: Played) -> tuple[str, ...]:
+    """The ids of the invariants that a run broke, in order; empty for one that did not come to its end."""
+    return tuple(_row(played).get(_BROKEN, ()))
+
+
+def frame_of(every: Iterable[Played]) -> "pd.DataFrame":
+    """One row for each case: variant, seed, verdict, and a column for each measure; for `emulator.statistics`."""
+    import pandas as pd  # noqa: PLC0415 - takes long to import, and children of a campaign do not need it
+
+    rows = [
+        {"variant": one.case.variant, "seed": one.case.seed, "verdict": one.word, **measures_of_run(one)}
+        for one in every
+    ]
+    return pd.DataFrame(rows, columns=["variant", "seed", "verdict", *(measure.name for measure in MEASURES)])
+
+
+def means(every: Iterable[Played]) -> dict[str, float]:
+    """Mapping name of a measure -> its mean over the runs that came to their end; NaN if there is none."""
+    rows = [measures_of_run(played) for played in every if played.ended]
+    return {
+        measure.name: sum(row[measure.name] for row in rows) / len(rows) if rows else math.nan for measure in MEASURES
+    }
+
+
+def times_broken(every: Iterable[Played]) -> Counter[str]:
+    """In how many runs each invariant was broken, by its id."""
+    return Counter(broken for played in every for broken in broken_in(played))
+
+
+def worst_first(every: Iterable[Played]) -> list[Played]:
+    """Runs by harm: first those that broke most invariants, then by lost messages, time without service, and so on."""
+    return sorted(every, key=_harm, reverse=True)
+
+
+def _harm(played: Played) -> tuple[float, ...]:
+    found = {name: 0.0 if math.isnan(value) else value for name, value in measures_of_run(played).items()}
+    harm_s = sum(found[name] for name in _HARM_S)
+    is_bad = (played.verdict is Verdict.INVALID, played.verdict is not Verdict.VALID)
+    return (*is_bad, len(broken_in(played)), found["lost"], harm_s, found["pause_longest_s"], found["duplicates"])
+
+
+def by_variant(every: Sequence[Played]) -> Mapping[str, list[Played]]:
+    """The runs of each variant."""
+    found: dict[str, list[Played]] = {}
+    for played in every:
+        found.setdefault(played.case.variant, []).append(played)
+    return found
+
+
+def _row(played: Played) -> dict[str, Any]:
+    """Its row in the table of runs; empty for a run that did not come to its end."""
+    table = played.findings.get(RUNS)
+    return table.to_pylist()[0] if table is not None and len(table) else {}

@@ -1,0 +1,217 @@
+"""Shrinks the failure of a case: the smallest scenario that fails in the same way, as a file, and why it fails.
+
+A run fails in the same way if it breaks one of the invariants that the first one broke; if the first one crashed or
+hung, it must do so, too.
+"""
+
+import shlex
+import shutil
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import attrs
+import tomli_w
+
+from emulator.analysis.findings import Verdict
+from emulator.analysis.judge import judge_run
+from emulator.base.errors import UserError
+from emulator.base.text import listed
+from emulator.campaign.campaign import TIMEOUT_MS, Case
+from emulator.campaign.case import DiskError
+from emulator.campaign.measured import broken_in
+from emulator.campaign.played import Outcome, Played
+from emulator.campaign.player import Player
+from emulator.shrinking import PLAYS_MOST, Play, ShrinkingInterrupted, Shrunk, shrink
+from emulator.spec import Scenario, to_dict
+from emulator.trace.files import RunFiles, put_in_place
+from emulator.trace.run_directory import RunDirectory, open_run
+from emulator.why.question import WhyError
+from emulator.why.worst import WorstFinding, explanation, likely_faults, worst_findings
+
+SHRUNK = "shrunk"
+"""Folder of the shrunken scenarios and their runs."""
+
+
+class ShrinkError(UserError):
+    """A case cannot be shrunk; the text says why."""
+
+
+@attrs.frozen
+class FailureKind:
+    """The way in which a run failed; runs of one kind are shrunk once."""
+
+    outcome: Outcome
+    broken: tuple[str, ...]
+    """Ids of the invariants; empty if it crashed or hung."""
+
+    def is_like(self, other: "FailureKind") -> bool:
+        """Whether another failure is one in the same way."""
+        if self.outcome is not other.outcome:
+            return False
+        return not self.broken or any(name in other.broken for name in self.broken)
+
+    def words(self) -> str:
+        """`breaks V1 and V8`, `crashes`, `hangs`."""
+        if self.broken:
+            return f"breaks {' and '.join(self.broken)}"
+        return "crashes" if self.outcome is Outcome.CRASHED else "hangs"
+
+
+@attrs.frozen
+class ShrunkCase:
+    """A failure, and the smallest scenario that fails in the same way."""
+
+    case: Case
+    kind: FailureKind
+    """What the smallest scenario must do."""
+    faults: int
+    """Faults of the scenario that was given, those that its seed draws included."""
+    shrunk: Shrunk
+    interrupted: bool
+    """Ctrl-C came before the search had ended."""
+    file: Path
+    """The scenario."""
+    run: Path | None
+    """A run of it; None if there is none."""
+    worst: WorstFinding | None
+    """The worst finding in that run; None if it crashed or hung."""
+    question: tuple[str, ...]
+    """The words with which `rmqemu why` explains it; empty if the trace has no answer."""
+    answer: tuple[str, ...]
+
+    @property
+    def command(self) -> str:
+        """Plays the smallest scenario."""
+        return shlex.join(["rmqemu", "run", str(self.file)])
+
+    @property
+    def why(self) -> str:
+        """Explains the finding again."""
+        return shlex.join(["rmqemu", "why", str(self.run), *self.question]) if self.question else ""
+
+
+def failure_of(played: Played) -> FailureKind | None:
+    """How a run failed; None for one that is valid, unknown, or has not been played."""
+    if played.outcome in (Outcome.CRASHED, Outcome.HUNG):
+        return FailureKind(played.outcome, ())
+    if played.verdict is Verdict.INVALID:
+        return FailureKind(Outcome.COMPLETE, broken_in(played))
+    return None
+
+
+def first_of_each_kind(every: Iterable[Played]) -> list[Played]:
+    """The first failure of each kind, in the order of the runs."""
+    found: dict[FailureKind, Played] = {}
+    for played in every:
+        kind = failure_of(played)
+        if kind is not None:
+            found.setdefault(kind, played)
+    return list(found.values())
+
+
+@attrs.frozen
+class Shrinker:
+    """Shrinks cases.
+
+    Attributes:
+        folder: for scenarios and runs; it is created.
+        timeout_ms: wall time of one run.
+        plays_most: largest number of runs for a case.
+        watch: called after each run.
+    """
+
+    folder: Path
+    timeout_ms: int = TIMEOUT_MS
+    plays_most: int = PLAYS_MOST
+    watch: Callable[[Play], None] = lambda _play: None
+
+    def shrink(self, case: Case, scenario: Scenario, on: Sequence[str] = ()) -> ShrunkCase:
+        """Shrink the failure of a scenario.
+
+        Args:
+            case: by which files are named.
+            scenario: with its seed.
+            on: ids of the invariants of which one must stay broken; empty: any that the scenario breaks.
+
+        Raises:
+            ShrinkError: it does not fail, or not in this way, or a trace could not be written.
+            OSError: the result could not be written.
+        """
+        is_new = not self.folder.exists()
+        self.folder.mkdir(parents=True, exist_ok=True)
+        try:
+            with Player(self.folder, self.timeout_ms) as player:
+                return self._shrink(player, case, scenario, on)
+        except DiskError as error:
+            raise ShrinkError(str(error)) from error
+        finally:
+            if is_new:
+                with suppress(OSError):  # there is a result in it
+                    self.folder.rmdir()
+
+    def _shrink(self, player: Player, case: Case, scenario: Scenario, on: Sequence[str]) -> ShrunkCase:
+        first, run = player.play(case, scenario)
+        kind = _expected(case, first, on)
+        likely = _likely(run, kind) if run is not None else ()
+
+        def fails(smaller: Scenario) -> bool:
+            return smaller == scenario or _is_alike(kind, player.play(case, smaller)[0])
+
+        interrupted = False
+        try:
+            found = shrink(scenario, fails, likely=likely, plays_most=self.plays_most, progress=self.watch)
+        except ShrinkingInterrupted as interrupt:
+            found, interrupted = interrupt.shrunk, True
+        faults = len(scenario.plan().faults)
+        return self._kept(player, ShrunkCase(case, kind, faults, found, interrupted, self.folder, None, None, (), ()))
+
+    def _kept(self, player: Player, found: ShrunkCase) -> ShrunkCase:
+        """Write the scenario, and keep one more run of it with its explanation."""
+        scenario, name = found.shrunk.scenario, found.case.name
+        file, place = self.folder / f"{name}.toml", self.folder / name
+        head = f"# The smallest scenario found that {found.kind.words()} as {name} does.\n"
+        put_in_place(RunFiles(), file, (head + tomli_w.dumps(to_dict(scenario))).encode())
+        shutil.rmtree(place, ignore_errors=True)
+        _, played = player.play(found.case, scenario)
+        if played is None:
+            return attrs.evolve(found, file=file)
+        played.rename(place)
+        if not found.kind.broken:
+            return attrs.evolve(found, file=file, run=place)
+        run = open_run(place)
+        worst = _worst(run, found.kind)
+        words, answer = explanation(worst[0], run) if worst else ((), ())
+        worst_of_all = worst[0] if worst else None
+        return attrs.evolve(found, file=file, run=place, worst=worst_of_all, question=words, answer=answer)
+
+
+def _expected(case: Case, first: Played, on: Sequence[str]) -> FailureKind:
+    """What a smaller scenario must do."""
+    kind = failure_of(first)
+    if kind is None:
+        raise ShrinkError(f"{case.variant}, seed {case.seed}: its run is {first.word}, so there is nothing to shrink")
+    missing = [name for name in on if name not in kind.broken]
+    if missing:
+        raise ShrinkError(f"--on {listed(missing)}: {case.variant}, seed {case.seed} {kind.words()}")
+    return attrs.evolve(kind, broken=tuple(on)) if on else kind
+
+
+def _is_alike(kind: FailureKind, played: Played) -> bool:
+    now = failure_of(played)
+    return now is not None and kind.is_like(now)
+
+
+def _worst(run: RunDirectory, kind: FailureKind) -> list[WorstFinding]:
+    return [one for one in worst_findings(judge_run(run), run) if one.invariant in kind.broken]
+
+
+def _likely(path: Path, kind: FailureKind) -> tuple[str, ...]:
+    """Ids of the faults behind the failure; they only decide what is tried first."""
+    if not kind.broken:
+        return ()
+    run = open_run(path)
+    try:
+        return likely_faults(_worst(run, kind), run)
+    except WhyError:
+        return ()

@@ -1,0 +1,116 @@
+"""The end of `rmqemu campaign`: a row per variant, the invariants that were broken, and the worst seeds."""
+
+import math
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from emulator.analysis.findings import Verdict
+from emulator.analysis.invariants import TITLES
+from emulator.analysis.measures import MEASURES, Measure
+from emulator.campaign.dataset import OUTCOMES, Dataset
+from emulator.campaign.directory import TABLES
+from emulator.campaign.junit import JUNIT_FILE
+from emulator.campaign.measured import by_variant, means, measures_of_run, times_broken, worst_first
+from emulator.campaign.play import tally
+from emulator.campaign.played import WORDS, Played
+from emulator.campaign.shrunk import failure_of
+from emulator.cli.terminal import NAME
+from emulator.statistics.words import Amounts, unit_of
+
+_COLUMNS = ("active_overlap_s", "orphan_s", "stalled_s", "duplicates", "lost", "pause_longest_s")
+"""The measures that most people decide by; those that are 0 in all runs are left out."""
+_SHOWN_FAILURES = 3
+_STYLES = {"valid": "green", "invalid": "red", "crashed": "magenta", "hung": "magenta"}
+
+
+def summary(every: Sequence[Played]) -> RenderableType:
+    """The table of variants with means of measures, and below it the invariants that were broken, if any."""
+    parts: list[RenderableType] = [_variants(every)]
+    if times_broken(every):
+        parts += ["", Text("Runs that broke an invariant", "bold"), _broken(every)]
+    return Group(*parts)
+
+
+def next_steps(dataset: Dataset, every: Sequence[Played]) -> list[str]:
+    """The worst seeds with the commands that show them, and where to read more."""
+    directory = dataset.directory
+    failures = worst_first(played for played in every if played.verdict is not Verdict.VALID)
+    lines = [""]
+    for played in failures[:_SHOWN_FAILURES]:
+        reason = re.sub(r"\s+", " ", played.reasons[0]) if played.reasons else ""
+        lines.append(f"{played.case.variant}, seed {played.case.seed}: {played.word}: {reason}")
+        if played.trace and played.ended:
+            lines.append(f"  its tables      {NAME} analyze {shlex.quote(str(directory.path / played.trace))}")
+        lines.append(f"  play it again   {directory.command(played.case)}")
+    clear = [played.case for played in failures if failure_of(played) is not None]
+    if clear:
+        case = shlex.quote(f"{clear[0].variant}:{clear[0].seed}")
+        lines.append(f"  make it small   {NAME} shrink {shlex.quote(str(directory.path))} {case}")
+    if len(failures) > _SHOWN_FAILURES:
+        lines.append(f"and {len(failures) - _SHOWN_FAILURES:,} more: {directory.path / JUNIT_FILE} has all of them")
+    if not failures:
+        lines += _worst_of_the_valid(dataset, every)
+    if len(directory.variants) > 1:
+        lines.append(f"what the variants change   {NAME} compare {shlex.quote(str(directory.path))}")
+    lines.append(f"one row per run, for other programs   {directory.path / TABLES / OUTCOMES}.parquet")
+    lines.append(f'from Python   emulator.campaign.Dataset("{directory.path}").outcomes()')
+    return lines
+
+
+def _amount(measure: Measure, value: float) -> str:
+    """The value of one run, for people: `12.3 s`, `7`."""
+    return Amounts(measure.name, (value,)).full(value) if unit_of(measure.name) else f"{value:,.0f}"
+
+
+def _variants(every: Sequence[Played]) -> Table:
+    counts, runs = tally(every), by_variant(every)
+    found = {variant: means(mine) for variant, mine in runs.items()}
+    words = [word for word in WORDS if any(count[word] for count in counts.values())]
+    known = {measure.name: measure for measure in MEASURES}
+    measures = [known[name] for name in _COLUMNS if any(mean[name] > 0 for mean in found.values())]
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    table.add_column("variant", overflow="fold")
+    for heading in ("runs", *words, *(f"{one.heading}{unit_of(one.name)}" for one in measures), "CPU s"):
+        table.add_column(heading, justify="right")
+    for variant, mine in runs.items():
+        count = counts[variant]
+        numbers = [f"[{_STYLES.get(word, 'default')}]{count[word]:,}[/]" for word in words]
+        amounts = [_shown(one, variant, found) for one in measures]
+        cpu_s = sum(played.cpu_s for played in mine)
+        table.add_row(variant, f"{len(mine):,}", *numbers, *amounts, f"{cpu_s:,.1f}")
+    return table
+
+
+def _shown(measure: Measure, variant: str, found: Mapping[str, Mapping[str, float]]) -> str:
+    """The mean of a measure in a variant, with as many decimals as those of the other variants."""
+    value = found[variant][measure.name]
+    beside = [means_of[measure.name] for means_of in found.values()]
+    return "" if math.isnan(value) else Amounts(measure.name, beside).plain(value)
+
+
+def _broken(every: Sequence[Played]) -> RenderableType:
+    of_variant = {variant: times_broken(mine) for variant, mine in by_variant(every).items()}
+    names = [name for name in TITLES if any(times[name] for times in of_variant.values())]
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    table.add_column("variant", overflow="fold")
+    for name in names:
+        table.add_column(name, justify="right")
+    for variant, times in of_variant.items():
+        table.add_row(variant, *(f"{times[name]:,}" for name in names))
+    return Group(table, *(Text(f"{name} {TITLES[name]}", "dim") for name in names))
+
+
+def _worst_of_the_valid(dataset: Dataset, every: Sequence[Played]) -> Iterator[str]:
+    for variant, mine in by_variant(every).items():
+        worst = worst_first(mine)[0]
+        found = measures_of_run(worst)
+        known = [one for one in MEASURES if one.name in _COLUMNS and found[one.name] > 0]
+        told = ", ".join(f"{one.heading} {_amount(one, found[one.name])}" for one in known)
+        if told:
+            yield f"{variant}, worst seed {worst.case.seed}: {told}"
+            yield f"  play it again   {dataset.directory.command(worst.case)}"

@@ -1,0 +1,157 @@
+"""`rmqemu shrink`, and `rmqemu campaign --shrink`: the smallest scenario that fails, and why it fails."""
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+import attrs
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from emulator.analysis.invariants import TITLES
+from emulator.base.text import nearest
+from emulator.campaign.campaign import TIMEOUT_MS, Case
+from emulator.campaign.dataset import Dataset
+from emulator.campaign.directory import HEAD, opened
+from emulator.campaign.played import Played
+from emulator.campaign.shrunk import (
+    SHRUNK,
+    Shrinker,
+    ShrinkError,
+    ShrunkCase,
+    first_of_each_kind,
+)
+from emulator.cli.terminal import INTERRUPTED, complain
+from emulator.shrinking import Play
+from emulator.spec import Scenario, SpecError, load
+from nodes.fields import LONG_MOST
+
+
+def shrink_command(
+    what: Path, case: str | None, seed: int | None, on: Sequence[str], plays_most: int, timeout_s: int | None
+) -> None:
+    """Shrink the failure of a case of a campaign, or of a scenario file.
+
+    Args:
+        what: directory of a campaign, or scenario file.
+        case: of the campaign, `VARIANT:SEED`.
+        seed: for a scenario file, instead of its own.
+        on: ids of the invariants that must stay broken.
+        plays_most: largest number of runs.
+        timeout_s: wall time of a run.
+
+    Raises:
+        UserError: there is no such case, it does not fail, or it cannot be read.
+    """
+    for name in on:
+        if name not in TITLES:
+            raise ShrinkError(f"--on: {nearest('invariant', name, list(TITLES))}")
+    if (what / HEAD).exists():
+        chosen, scenario = _case_of(what, case, seed)
+        folder = what / SHRUNK
+    else:
+        if case is not None:
+            raise ShrinkError(f"{what} is no campaign, so it has no case {case}; --seed chooses the seed of a scenario")
+        scenario = load(what)
+        scenario = scenario if seed is None else attrs.evolve(scenario, seed=seed)
+        chosen, folder = Case(scenario.name, scenario.seed), Path(SHRUNK)
+    if scenario.guests:
+        raise SpecError("scenario.guests", "expected none: guests live in real time")
+    timeout_ms = TIMEOUT_MS if timeout_s is None else timeout_s * 1_000
+    found = _shrink(Shrinker(folder, timeout_ms, plays_most), chosen, scenario, on)
+    _print(found)
+    if found.interrupted:
+        raise typer.Exit(INTERRUPTED)
+
+
+def shrink_failures(dataset: Dataset, every: Sequence[Played], timeout_ms: int) -> None:
+    """Shrink the first failure of each kind among the runs of a campaign, and print what was found."""
+    directory = dataset.directory
+    for played in first_of_each_kind(every):
+        shrinker = Shrinker(directory.path / SHRUNK, timeout_ms)
+        try:
+            found = _shrink(shrinker, played.case, directory.scenario(played.case), ())
+        except ShrinkError as error:  # a run that the machine made slow, or killed, may be whole the next time
+            complain(str(error))
+            continue
+        print()
+        _print(found)
+        if found.interrupted:
+            print(directory.path)
+            raise typer.Exit(INTERRUPTED)
+
+
+def _case_of(path: Path, case: str | None, seed: int | None) -> tuple[Case, Scenario]:
+    directory = opened(path)
+    if seed is not None:
+        raise ShrinkError("--seed: expected only with a scenario file; of a campaign name VARIANT:SEED")
+    if case is None:
+        raise ShrinkError(f"expected VARIANT:SEED behind {path}; its variants are {', '.join(directory.variants)}")
+    variant, _, number = case.rpartition(":")
+    if not number.isascii() or not number.isdigit() or int(number) > LONG_MOST or not variant:
+        raise ShrinkError(f"expected VARIANT:SEED, such as {next(iter(directory.variants))}:1, not {case}")
+    if variant not in directory.variants:
+        raise ShrinkError(f"{path}: {nearest('variant', variant, list(directory.variants))}")
+    if int(number) not in directory.seeds:
+        raise ShrinkError(f"{path} has no seed {number}; its seeds are {_ends(directory.seeds)}")
+    chosen = Case(variant, int(number))
+    return chosen, directory.scenario(chosen)
+
+
+def _ends(seeds: Sequence[int]) -> str:
+    return f"{seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else str(seeds[0])
+
+
+def _shrink(shrinker: Shrinker, case: Case, scenario: Scenario, on: Sequence[str]) -> ShrunkCase:
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.completed} of at most {task.total} runs, {task.fields[smallest]}"),
+        TimeElapsedColumn(),
+    )
+    # No thread draws it, for a fork would not copy it.
+    with Progress(*columns, console=Console(stderr=True), auto_refresh=False) as progress:
+        task = progress.add_task(f"shrinking {case.name}", total=shrinker.plays_most, smallest=_size(scenario))
+
+        def watch(play: Play) -> None:
+            progress.update(task, completed=play.plays, smallest=f"{play.looks_at}: {_size(play.smallest)}")
+            progress.refresh()
+
+        return attrs.evolve(shrinker, watch=watch).shrink(case, scenario, on)
+
+
+def _size(scenario: Scenario) -> str:
+    faults = len(scenario.plan().faults)
+    nodes = sum(len(group.names) for group in scenario.consumers)
+    nodes += len(scenario.nameservers) + len(scenario.brokers) + len(scenario.producers)
+    return f"{_counted(faults, 'fault')}, {_counted(nodes, 'node')}, {scenario.run_for_ms / 1_000:g} s"
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _print(found: ShrunkCase) -> None:
+    shrunk = found.shrunk
+    print(f"{found.case.variant}, seed {found.case.seed} {found.kind.words()}, and so does, after {shrunk.plays} runs,")
+    print(f"  a scenario of {_size(shrunk.scenario)}")
+    for timed in shrunk.scenario.plan().faults:
+        print(f"  {timed.id}: {timed.describe()}")
+    print("without" if shrunk.removed else "nothing could be left out")
+    for line in shrunk.removed:
+        print(f"  {line}")
+    if found.interrupted:
+        print("  interrupted: more might be left out")
+    elif not shrunk.is_minimal:
+        print(f"  {shrunk.plays} runs were not enough to know whether more can be left out; --plays allows more")
+    print(f"scenario    {found.file}")
+    print(f"play it     {found.command}")
+    if found.run is not None:
+        print(f"its tables  rmqemu analyze {shlex.quote(str(found.run))}")
+    if found.worst is not None:
+        print(f"\n{found.worst.invariant}, {found.worst.title}: {found.worst.words}")
+    if found.answer:
+        print(f"why         {found.why}")
+        for line in found.answer:
+            print(f"  {line}" if line else "")

@@ -1,0 +1,268 @@
+"""The worst violation of a run: what it is, and the questions of `rmqemu why` that explain it.
+
+Findings have times and subjects, but no rows: a question leads from a finding to the rows behind it.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from emulator.analysis.findings import (
+    Budget,
+    Disorder,
+    Divergence,
+    DutySpan,
+    HalfView,
+    LostMessages,
+    Orphan,
+    Overlap,
+    Report,
+    Stall,
+)
+from emulator.analysis.invariants import TITLES, judgements
+from emulator.analysis.offsets import OffsetFault, OffsetSlip
+from emulator.state.owners import GroupQueue
+from emulator.trace.run_directory import RunDirectory
+from emulator.trace.schema import MESSAGES, OWNERSHIP
+from emulator.why.answer import answer_of_run, faults_behind, names_of_run
+from emulator.why.finding import find
+from emulator.why.question import Question, WhyError, question
+from emulator.why.trace_rows import TraceRows
+from emulator.why.words import seconds
+from nodes.beliefs import MessageEvent, OwnershipEvent
+
+_MS = 1_000_000
+Words = tuple[str, ...]
+"""The words of a question."""
+
+
+@attrs.frozen
+class WorstFinding:
+    """The worst violation of an invariant."""
+
+    invariant: str
+    """`V1` to `V11`."""
+    words: str
+    """Who or what, how much, and when."""
+    questions: tuple[Words, ...]
+    """The first one that the trace can answer explains it."""
+
+    @property
+    def title(self) -> str:
+        """The invariant in RocketMQ's terms."""
+        return TITLES[self.invariant]
+
+
+def worst_findings(report: Report, run: RunDirectory) -> tuple[WorstFinding, ...]:
+    """The worst violation of each invariant that a run broke, in order.
+
+    Args:
+        report: of the run.
+        run: its directory.
+    """
+    trace = TraceRows(run.path)
+    return tuple(_worst_findings(report, trace))
+
+
+def explanation(found: WorstFinding, run: RunDirectory) -> tuple[Words, tuple[str, ...]]:
+    """The question that explains a finding, and its answer line by line; both are empty if the trace has none."""
+    for words in found.questions:
+        try:
+            return words, answer_of_run(words, run)
+        except WhyError:
+            continue
+    return (), ()
+
+
+def likely_faults(found: Sequence[WorstFinding], run: RunDirectory) -> tuple[str, ...]:
+    """Ids of the faults behind findings, those of the first finding first."""
+    trace, names = TraceRows(run.path), names_of_run(run)
+    faults: dict[str, None] = {}
+    for one in found:
+        asked = _answerable(one, trace)
+        if asked is not None:
+            seqs = [row.seq for row in find(trace, asked).rows]
+            faults |= dict.fromkeys(faults_behind(seqs, run.path, names, asked.at_ns))
+    return tuple(faults)
+
+
+def _answerable(found: WorstFinding, trace: TraceRows) -> Question | None:
+    """The first question that the trace can answer."""
+    for words in found.questions:
+        asked = question(words)
+        try:
+            find(trace, asked)
+        except WhyError:
+            continue
+        return asked
+    return None
+
+
+def _worst_findings(report: Report, trace: TraceRows) -> Iterator[WorstFinding]:
+    for one in judgements(report):
+        rows = [row for row in one.rows if getattr(row, "violation", True)]
+        if one.id == "V6":
+            rows = [row for row in report.views if row.violation] or rows
+        if rows:
+            worst = max(rows, key=_amount)
+            words, questions = _TOLD[type(worst)](worst, report, trace)
+            yield WorstFinding(one.id, words, tuple(questions))
+
+
+def _amount(row: Any) -> float:
+    """How bad a finding is, among those of one invariant."""
+    match row:
+        case LostMessages():
+            return row.lost
+        case OffsetSlip():
+            return abs(row.expected - row.offset)
+        case Budget():
+            return row.per_hour_s
+        case DutySpan():
+            return row.end_ns - row.start_ns
+        case _:
+            return float(row.excess_ns)
+
+
+Told = tuple[str, Sequence[Words]]
+
+
+def _of_overlap(row: Overlap, _report: Report, _trace: TraceRows) -> Told:
+    who = f"{_queue_words(row.queue)} had the owners {' and '.join(row.owners)}"
+    return f"{who} {_span(row)}", [_queue(row.queue, _inside(row))]
+
+
+def _of_queue(what: str) -> Callable[[Any, Report, TraceRows], Told]:
+    def tell(row: Any, _report: Report, _trace: TraceRows) -> Told:
+        at = _inside(row)
+        view = ("view", f"{row.queue.group}/{row.queue.topic}", "at", at)
+        return f"{_queue_words(row.queue)} {what} {_span(row)}", [_queue(row.queue, at), view]
+
+    return tell
+
+
+def _of_disorder(row: Disorder, _report: Report, _trace: TraceRows) -> Told:
+    who = f"{row.node} consumed {row.messages:,} messages of {_queue_words(row.queue)} without the broker's lock"
+    return f"{who} {_span(row)}", [_queue(row.queue, _inside(row))]
+
+
+def _of_slip(row: OffsetSlip, _report: Report, _trace: TraceRows) -> Told:
+    at = _instant(row.t_ns)
+    how = {
+        OffsetFault.LOADED: f"{row.who} loaded",
+        OffsetFault.COPIED: f"{row.who} copied",
+        OffsetFault.REGRESSED: "a client committed",
+    }.get(row.what, f"{row.who} started with")
+    words = f"{_queue_words(row.queue)}: {how} offset {row.offset} at {seconds(row.t_ns)}, after {row.expected}"
+    of_node: list[Words] = []
+    if row.what in (OffsetFault.LOADED, OffsetFault.COPIED):
+        of_node = [("node", row.who, "at", at)]
+    return words, [*of_node, _queue(row.queue, at)]
+
+
+def _of_divergence(row: Any, _report: Report, _trace: TraceRows) -> Told:
+    at, kind = _inside(row), getattr(row, "kind", "view")
+    camps = row.camps if isinstance(row, Divergence) else ()
+    few = min(camps, key=lambda camp: len(camp.nodes)).nodes[0] if camps else ""
+    questions = [(kind, row.subject, "of", few, "at", at)] if few else []
+    return f"nodes held {row.views_max} different values of {kind} {row.subject} {_span(row)}", [
+        *questions,
+        (kind, row.subject, "at", at),
+    ]
+
+
+def _of_losses(row: LostMessages, _report: Report, trace: TraceRows) -> Told:
+    reasons = ("skipped", "overwritten", "reused", "unsubscribed")
+    kinds = ", ".join(f"{getattr(row, kind)} {kind}" for kind in reasons if getattr(row, kind))
+    who = f"{_queue_words(row.queue)}{f', {row.node}' if row.node else ''}"
+    messages = "message" if row.lost == 1 else "messages"
+    words = f"{who}: {row.lost:,} {messages} will not be consumed{f' ({kinds})' if kinds else ''}"
+    return words, [*_lost_with_a_disk(row, trace), *_skipped(row, trace), _queue(row.queue, "")]
+
+
+def _lost_with_a_disk(row: LostMessages, trace: TraceRows) -> Iterator[Words]:
+    """The broker when it stored another message at the offset of one that it had lost."""
+    place: dict[str, Any] = {
+        "topic": row.queue.topic,
+        "broker_name": row.queue.broker_name,
+        "queue_id": row.queue.queue_id,
+    }
+    known: dict[int, None] = {}
+    if not row.overwritten + row.reused:
+        return
+    for stored in trace.select(MESSAGES, event=MessageEvent.STORED.value, **place):
+        offset = stored.number("offset")
+        if offset in known and row.first_offset <= offset <= row.last_offset:
+            yield "node", stored.text("node"), "at", _instant(stored.t_ns)
+            return
+        known[offset] = None
+
+
+def _skipped(row: LostMessages, trace: TraceRows) -> Iterator[Words]:
+    """The queue when an owner started above the lost messages."""
+    place: Mapping[str, Any] = attrs.asdict(row.queue)
+    if not row.skipped:
+        return
+    for acquired in trace.select(OWNERSHIP, event=OwnershipEvent.ACQUIRED.value, **place):
+        if acquired.number("offset") > row.first_offset:
+            yield _queue(row.queue, _instant(acquired.t_ns))
+            return
+
+
+def _of_duty(row: DutySpan, _report: Report, _trace: TraceRows) -> Told:
+    who = " and ".join(row.nodes) or "no member"
+    words = f"{who} of {row.broker_name} ran the special services {_span(row)}"
+    return words, [("node", node, "at", _inside(row)) for node in row.nodes[-1:]]
+
+
+def _of_budget(row: Budget, report: Report, trace: TraceRows) -> Told:
+    found: list[Overlap | Orphan] = [*report.overlaps, *report.orphans]
+    short = [one for one in found if one.queue.group == row.group and one.excess_ns]
+    words = f"group {row.group}: {row.per_hour_s:,.1f} queue seconds per queue and hour with two owners or none"
+    if not short:
+        return words, []
+    worst = max(short, key=lambda one: one.excess_ns)
+    told, questions = _TOLD[type(worst)](worst, report, trace)
+    return f"{words}; the longest: {told}", questions
+
+
+def _queue_words(queue: GroupQueue) -> str:
+    return f"queue {queue.name} of {queue.group}"
+
+
+def _queue(queue: GroupQueue, at: str) -> Words:
+    return ("queue", queue.name, "of", queue.group, *(("at", at) if at else ()))
+
+
+def _span(row: Any) -> str:
+    is_last = getattr(row, "censored", False)
+    return f"from {seconds(row.start_ns)} to {seconds(row.end_ns)}{', the end of the run' if is_last else ''}"
+
+
+def _inside(row: Any) -> str:
+    """An instant shortly before the end of a finding, when most is known of it."""
+    last_ns = max(row.start_ns, row.end_ns - 1)
+    rounded_ns = last_ns - last_ns % _MS
+    return _instant(rounded_ns if rounded_ns >= row.start_ns else last_ns)
+
+
+def _instant(t_ns: int) -> str:
+    """An instant as a word of a question: `31.2s`."""
+    whole, part = divmod(t_ns, 1_000 * _MS)
+    return f"{whole}.{part:09d}".rstrip("0").removesuffix(".") + "s"
+
+
+_TOLD: Mapping[type, Callable[[Any, Report, TraceRows], Told]] = {
+    Overlap: _of_overlap,
+    Orphan: _of_queue("had no owner"),
+    Disorder: _of_disorder,
+    OffsetSlip: _of_slip,
+    Divergence: _of_divergence,
+    HalfView: _of_divergence,
+    LostMessages: _of_losses,
+    Stall: _of_queue("had a backlog and stood still"),
+    DutySpan: _of_duty,
+    Budget: _of_budget,
+}
+"""How each kind of finding is told, and what is asked about it."""

@@ -1,0 +1,36 @@
+"""From a finding to its explanation: the worst one of each invariant, the question about it, the faults behind it."""
+
+from pathlib import Path
+
+import pytest
+
+from emulator.analysis.judge import judge_run
+from emulator.run import run_scenario
+from emulator.spec import load
+from emulator.trace.run_directory import open_run
+from emulator.why.worst import explanation, likely_faults, worst_findings
+
+PLAYED = Path(__file__).parents[1] / "verdicts" / "played"
+EXPECTED = {
+    "offsets_again": (
+        {"V4": "node broker-a at 123s", "V7": "node broker-a at 123.012s"},
+        {"lost_writes-1", "power_off-2"},
+    ),
+    "frozen_owner": ({"V4": "queue orders/broker-a/2 of shop at 360.009s"}, {"suspend-1"}),
+    "different_topics": ({"V2": "view shop/orders at 299.999s", "V8": "view shop/refunds at 299.999s"}, set()),
+    "different_tags": ({"V7": "queue orders/broker-a/1 of shop"}, set()),
+}
+"""Mapping scenario -> (question by invariant, ids of the faults that may matter)."""
+pytestmark = pytest.mark.clusters
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_the_worst_finding_of_each_broken_invariant_is_explained(tmp_path, name):
+    run = open_run(run_scenario(load(PLAYED / f"{name}.toml"), runs=tmp_path).path)
+    found = worst_findings(judge_run(run), run)
+    explained = {one.invariant: explanation(one, run) for one in found}
+    questions, faults = EXPECTED[name]
+
+    assert {invariant: " ".join(words) for invariant, (words, _) in explained.items()} == questions
+    assert all(len(answer) > 3 for _, answer in explained.values())
+    assert set(likely_faults(found, run)) == faults
