@@ -30,8 +30,6 @@ from emulator.trace.run_directory import RunDirectory, open_run
 from emulator.trace.segments import FOLDER
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from emulator.dataset.frames import Frames
 
 _SHOWN_MOST = 3
@@ -275,11 +273,11 @@ class Traces:
         """What nodes logged: t_s, seq (of the last row before), level, event, node, and further keys."""
         return self._of_rows(raw_frames.log, run=run)
 
-    def frames(self, spark: "SparkSession | None" = None) -> "Frames":
+    def frames(self, spark: Any = None) -> "Frames":
         """All rows of all traces that are there, as Spark frames: one read per table.
 
         Args:
-            spark: session to use; None: a local one is started.
+            spark: `SparkSession` to use; None: a local one is started.
 
         Raises:
             JavaNotFoundError: there is no Java for Spark.
