@@ -6,7 +6,7 @@ an interval that had not ended with its run ends there, and is censored. Nodes
 have their names in place of addresses. Frames of findings
 (`emulator.analysis.tidy.TABLES`) exist for every run, frames of rows (`lag`,
 `sends`, `rates`, `beliefs`, `log`) for those whose traces are there.
-`emulator/dataset/TABLES.md` says what each column means.
+`notebooks/TABLES.md` says what each column means.
 """
 
 import math
@@ -339,7 +339,7 @@ class Traces:
     def rates(self, every_s: float = 1.0, run: str | None = None) -> pd.DataFrame:
         """Frames in each period: t_ns (its begin), src, dst, kind, code, request (its name), event (fate), frames.
 
-        A period without such frames has no row.
+        A frame counts where its fate was known. A period without such frames has no row.
 
         Args:
             every_s: length of a period, at least 0.001.
