@@ -164,5 +164,5 @@ def _next_steps(dataset: Dataset, every: Sequence[Played]) -> list[str]:
     if len(failures) > _SHOWN_FAILURES:
         lines.append(f"and {len(failures) - _SHOWN_FAILURES:,} more: {directory.path / JUNIT_FILE} has all of them")
     lines.append(f"one row per run, for other programs   {directory.path / TABLES / OUTCOMES}.parquet")
-    lines.append(f'from Python   emulator.campaign.Dataset("{directory.path}").outcomes()')
+    lines.append(f'from Python   emulator.traces("{directory.path}").runs()')
     return lines

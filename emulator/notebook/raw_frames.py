@@ -51,7 +51,10 @@ def sends(run: RunDirectory, period_ns: int) -> pd.DataFrame:
 def rates(run: RunDirectory, period_ns: int) -> pd.DataFrame:
     """Frames per pair of nodes, kind, request and fate in each period; a period without any has no row."""
     what = ["src", "dst", "kind", "code", "event"]
-    counted = _counted(_rows(run, RPC, ["t_ns", *what], None), what, period_ns, "frames")
+    rows, names = _rows(run, RPC, ["t_ns", *what], None), names_of_run(run)
+    # Where a connection was not answered, the receiver is only known by its address.
+    rows = rows.assign(**{end: rows[end].map(names.node).astype(object) for end in ("src", "dst")})
+    counted = _counted(rows, what, period_ns, "frames")
     counted.insert(counted.columns.get_loc("code") + 1, "request", counted["code"].map(_request).astype(object))
     return counted
 

@@ -19,21 +19,25 @@ import pandas as pd
 
 from emulator.analysis.findings import Verdict
 from emulator.analysis.measures import MEASURES
+from emulator.analysis.report import ShownReport
+from emulator.analysis.report import shown as shown_report
 from emulator.analysis.tidy import RUNS, TABLES
 from emulator.base.errors import UserError
-from emulator.base.text import nearest
+from emulator.base.text import listed, nearest
 from emulator.campaign.dataset import Dataset
 from emulator.campaign.directory import HEAD
 from emulator.campaign.played import Outcome
 from emulator.dataset.engine import EngineName
 from emulator.dataset.judged import judge_runs
 from emulator.notebook import raw_frames
+from emulator.notebook.html import VerbOutput
 from emulator.notebook.sharing import per_phase, shared
 from emulator.statistics import Comparison, StatisticsError, compare, estimate, survival, table, with_durations
 from emulator.statistics.frames import expect_columns
 from emulator.trace.index import INDEX
 from emulator.trace.run_directory import RunDirectory, open_run
 from emulator.trace.segments import FOLDER
+from emulator.why.answer import answer_of_run
 from nodes.beliefs import BeliefKind
 from nodes.fields import shown
 
@@ -235,9 +239,9 @@ class Traces:
         return self.findings("faults")
 
     def agreement(self) -> pd.DataFrame:
-        """Time until all agreed after each disturbance (`took_s`), per layer: views, ownership."""
+        """Time until all agreed after each disturbance (`agreement_s`), per layer: views, ownership."""
         frame = self.findings("agreement")
-        return frame.assign(took_s=frame["took_ns"] / 1e9, what=_as_text(frame["what"]))
+        return frame.assign(agreement_s=frame["took_ns"] / 1e9, what=_as_text(frame["what"]))
 
     def shared(self) -> pd.DataFrame:
         """When each consumer held a queue that somebody else held, too.
@@ -362,6 +366,37 @@ class Traces:
         """
         return self._of_rows(raw_frames.log, run)
 
+    def report(self, run: str | None = None) -> ShownReport:
+        """The judged report of a run; a notebook shows its picture and its tables.
+
+        Args:
+            run: name of the run; None: the only one whose trace is there.
+
+        Raises:
+            TracesError: there is no such run, no trace of it, or None and several.
+        """
+        return shown_report(self._opened(run))
+
+    def why(self, question: str, run: str | None = None) -> VerbOutput:
+        """The chain of causes of something in a run, as of `rmqemu why`.
+
+        Args:
+            question: `queue TOPIC/BROKER/ID`, `KIND SUBJECT` of a belief or `node NODE`; then `of NODE`, `at 200s`.
+            run: name of the run; None: the only one whose trace is there.
+
+        Raises:
+            TracesError: as of `report`.
+            WhyError: the question cannot be understood, or nothing is known of its subject.
+        """
+        return VerbOutput(answer_of_run(question.split(), self._opened(run)))
+
+    def _opened(self, run: str | None) -> RunDirectory:
+        kept = self._kept(run)
+        if len(kept) > 1:
+            raise TracesError(f"expected the name of one run; there are {listed([key[0] for key in kept])}")
+        (path,) = kept.values()
+        return open_run(path)
+
     def frames(self, spark: Any = None) -> "Frames":
         """All rows of all traces that are there, as Spark frames: one read per table.
 
@@ -416,7 +451,7 @@ class Traces:
             TracesError: durations of another table are asked for.
             StatisticsError: there are none.
         """
-        durations = {"hand_overs": (self.hand_overs, "pause_s"), "agreement": (self.agreement, "took_s")}
+        durations = {"hand_overs": (self.hand_overs, "pause_s"), "agreement": (self.agreement, "agreement_s")}
         if name not in durations:
             raise TracesError(nearest("table of durations", str(name), list(durations)))
         read, duration = durations[name]

@@ -13,3 +13,14 @@ def test_the_campaign_of_the_silent_member_compares_three_choices():
     assert [variant.name for variant in campaign.variants] == ["as-shipped", "sooner", "sooner-and-untold"]
     assert timeouts_ms == [[120_000], [45_000], [45_000]]
     assert len(campaign.cases()) == 60
+
+
+def test_the_campaign_of_the_half_seen_consumer_compares_two_choices():
+    campaign = load_campaign(example("campaigns") / "half_seen_consumer.toml")
+    timeouts_ms = {
+        variant.name: {broker.config.channel_expired_timeout for broker in variant.scenario.brokers}
+        for variant in campaign.variants
+    }
+
+    assert timeouts_ms == {"as-shipped": {120_000}, "sooner": {45_000}}
+    assert len(campaign.cases()) == 24

@@ -104,7 +104,7 @@ def test_rates_count_frames_by_pair_request_and_fate(tmp_path):
         src, dst = chance.choice((("a", "broker-a"), ("b", "broker-a")))
         code, name = chance.choice(((34, "HEART_BEAT"), (11, "PULL_MESSAGE"), (9_999, "")))
         event = chance.choice(("delivered", "dropped"))
-        frame(trace.at(t_s), t_s - 0.1, src, dst, code, event)
+        frame(trace.at(t_s), t_s - 0.1, src, BROKER if event == "dropped" else dst, code, event)
         expected[int(t_s) // 3 * 3 * NS, src, dst, code, name, event] += 1
 
     found = emulator.traces(write(trace, tmp_path / "r")).rates(every_s=3)

@@ -12,12 +12,14 @@ from analysis.random_traces import random_trace
 from analysis.trace_rows import killed_run, write_run
 from emulator.analysis.judge import judge_run
 from emulator.analysis.measures import MEASURES
+from emulator.analysis.report import analyze
 from emulator.analysis.tidy import TABLES
 from emulator.base.errors import UserError
 from emulator.campaign.directory import claim
 from emulator.campaign.file import load_campaign
 from emulator.statistics import survival
 from emulator.trace.run_directory import open_run
+from emulator.why.answer import answer_of_run
 from notebook_traces.small_runs import HUNG, KEPT, SCENARIO, small_campaign, two_consumers, write
 from support.campaigns import write_campaign
 
@@ -79,7 +81,7 @@ def test_the_story_of_a_run_reads_from_its_frames(run):
         (1, "cut a -> broker-a begins", 12),
         (2, "cut a -> broker-a ends", 20),
     ]
-    assert found.agreement()["took_s"].equals(found.agreement()["took_ns"] / 1e9)
+    assert found.agreement()["agreement_s"].equals(found.agreement()["took_ns"] / 1e9)
     assert found.hand_overs()["pause_s"].equals(found.hand_overs()["pause_ns"] / 1e9)
     assert repr(found) == f"1 run of two-consumers: 1 {of_run['verdict']}"
 
@@ -129,6 +131,17 @@ def test_frames_may_be_changed_without_changing_what_is_asked_next(run):
     assert list(found.runs()["verdict"]) != ["changed"]
 
 
+def test_the_report_is_that_of_the_run(run):
+    assert emulator.traces(run).report() == analyze(run)
+    assert "iframe" in emulator.traces(run).report()._repr_mimebundle_()["text/html"]
+
+
+def test_why_answers_as_the_command_does(run):
+    question = "queue t/broker-a/0 at 15s"
+
+    assert emulator.traces(run).why(question).lines == answer_of_run(question.split(), open_run(run))
+
+
 # --- campaigns ----------------------------------------------------------------------------
 
 
@@ -171,7 +184,7 @@ def test_a_run_without_a_verdict_is_in_no_figure_and_is_named(campaign):
 def test_survival_is_that_of_the_intervals(campaign):
     found = emulator.traces(campaign)
 
-    (of_intervals, *_) = survival(found.agreement(), "took_s")
+    (of_intervals, *_) = survival(found.agreement(), "agreement_s")
     row = found.survival("agreement").iloc[0]
     assert row["intervals"] == of_intervals.intervals == (found.agreement()["variant"] == row["variant"]).sum()
 
@@ -245,7 +258,17 @@ def test_unknown_names_are_told_with_those_that_there_are(run):
         "there is no table of durations holds; there are hand_overs, agreement"
     )
     assert one_line(lambda: found.beliefs("views")) == "there is no kind of belief views; did you mean view?"
+    assert one_line(lambda: found.why("what")) == "there is no subject what; there are g/t"
     assert one_line(lambda: found.lag(run="two")) == "there is no run two; there are one"
+
+
+def test_a_report_is_of_one_run(tmp_path, run):
+    write(two_consumers(), run.parent / "two")
+    found = emulator.traces(run.parent)
+
+    for ask in (found.report, lambda: found.why("node a")):
+        assert one_line(ask) == "expected the name of one run; there are one, two"
+    assert found.report("two").run_id == "two"
 
 
 @pytest.mark.parametrize("wrong", [0, -1, 1e-10, math.nan, math.inf, "1", True, None])
