@@ -14,7 +14,7 @@ COVERAGE_LEAST := 90
 # What a caller's environment says about other checkouts must not reach the one that is tested.
 unexport PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE VIRTUAL_ENV
 
-.PHONY: help setup demo lint quick test proofs coverage conformance bench timelines sources guests fuzz load notebooks session rooms ledger clean pytest kills fuzz-scenarios many-runs
+.PHONY: help setup demo lint quick test proofs coverage conformance bench timelines sources guests fuzz load notebooks session rooms tables ledger clean pytest kills fuzz-scenarios many-runs
 .DEFAULT_GOAL := help
 
 help: ## print these lines
@@ -85,6 +85,9 @@ session: setup ## sit at a live console for ten minutes, and keep what the tests
 
 rooms: setup ## draw the picture of the packages, emulator/rooms.svg, anew
 	PYTHONPATH=tests $(BIN)/python -m project.rooms
+
+tables: setup ## write the reference of all tables, notebooks/TABLES.md, anew
+	PYTHONPATH=tests $(BIN)/python -m project.tables
 
 ledger: setup ## write emulator/fidelity/ledger.json anew from the marks of the tests
 	$(BIN)/pytest --collect-only -qq --ledger=emulator/fidelity/ledger.json

@@ -17,44 +17,52 @@ class BeliefKind(StrEnum):
     """Kinds of beliefs, each with its subject and value."""
 
     ROUTE = "route"
-    """Nameserver, client: route of a topic. Subject: topic."""
+    """Nameserver, client: route of a topic.
+
+    Subject: topic; value: brokerName -> {"addrs": {broker id: address}, "queues": [read, write, permission]}, where the
+    permission is 4 (read) + 2 (write); source, at a client: the nameserver.
+    """
     LIVE_BROKERS = "live_brokers"
-    """Nameserver: addresses it holds for a broker name. Subject: brokerName; value: broker id -> address."""
+    """Nameserver: addresses it holds for a broker name. Subject: brokerName; value: {broker id: address}."""
     NAMESERVER = "nameserver"
     """Broker, client: the nameserver that it uses. Subject: "pick-one"; value: address."""
     CONSUMER_IDS = "consumer_ids"
-    """Broker: members of a consumer group. Subject: group; value: sorted client ids, one per channel."""
+    """Broker: members of a consumer group. Subject: group; value: [client id, ...], sorted, one per channel."""
     MEMBER_GROUP = "member_group"
-    """Broker: members of its own group. Subject: brokerName; value: broker id -> address; source: the nameserver."""
+    """Broker: members of its own group. Subject: brokerName; value: {broker id: address}; source: the nameserver."""
     MIN_BROKER = "min_broker"
-    """Broker: lowest member of its own group. Subject: brokerName; value: {"id", "address"}."""
+    """Broker: lowest member of its own group. Subject: brokerName; value: {"id": number, "address": text or null}."""
     SPECIAL_SERVICE = "special_service"
     """Broker: whether its special services run. Subject: brokerName; value: true or false."""
     ONLINE_STAGE = "online_stage"
-    """Broker: stage of pre-online. Subject: brokerName; value: `OnlineStage`, and the peer."""
+    """Broker: stage of pre-online. Subject: brokerName; value: `OnlineStage`, or "STAGE with ADDRESS"."""
     MASTER_ADDR = "master_addr"
     """Slave: the broker whose metadata it copies. Subject: brokerName; value: address."""
     DATA_VERSION = "data_version"
     """Broker: version of one of its tables. Subject: `VersionedTable`; value: [stateVersion, timestamp, counter]."""
     QUEUE_LOCKS = "queue_locks"
-    """Broker: locks of ordered queues. Subject: group; value: topic@brokerName@queueId -> client id."""
+    """Broker: locks of ordered queues. Subject: group; value: {"topic@brokerName@queueId": client id}."""
     HA_STATE = "ha_state"
     """Broker: state of a replication link, at either end.
 
-    Subject: "master" where it is the slave, else the slave's `ip:port`; value: {"state", and offsets of that moment};
-    source: the other end; null: the master has removed the connection.
+    Subject: "master" where it is the slave, else the slave's `ip:port`; value: {"state": text, and offsets of that
+    moment}; source: the other end; null: the master has removed the connection.
     """
     SUBSCRIPTION = "subscription"
-    """Consumer: a subscription. Subject: group/topic; value: {"expression", "type", "model"} (`MessageModel`)."""
+    """Consumer: a subscription.
+
+    Subject: group/topic; value: {"expression": text, "type": text, "model": `MessageModel`}.
+    """
     VIEW = "view"
     """Consumer: the input of a rebalance pass.
 
-    Subject: group/topic; value: {"cids", "queues"}; source: the broker that listed the members.
+    Subject: group/topic; value: {"cids": [client id, ...], "queues": {brokerName: count}}; source: the broker that
+    listed the members.
     """
     ASSIGNMENT = "assignment"
     """Consumer: the queues that a pass assigned to it.
 
-    Subject: group/topic; value: sorted [brokerName, queueId]; source: the broker that divided them, if one did.
+    Subject: group/topic; value: [[brokerName, queueId], ...], sorted; source: the broker that divided them, if one did.
     """
 
 

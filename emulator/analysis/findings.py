@@ -26,17 +26,22 @@ class Divergence:
     """Nodes of one role disagreed about a subject."""
 
     kind: str
+    """Kind of the belief: `BeliefKind`."""
     role: str
+    """Role of the nodes: nameserver, broker or consumer."""
     subject: str
+    """What the belief is about; its form depends on the kind. Of a view: group/topic."""
     start_ns: int
     end_ns: int
     censored: bool
     active_ns: int
     """How long nodes that were awake disagreed: a suspended node acts on nothing."""
     views_max: int
+    """Most values that were held at once."""
     camps: tuple[Camp, ...]
-    """The camps of the constellation that lasted longest."""
+    """Who held what in the constellation that lasted longest: `[{"nodes": [...], "value": ...}, ...]`."""
     camps_ns: int
+    """How long that constellation lasted."""
     cause: str
     because: str
     excess_ns: int
@@ -52,7 +57,9 @@ class Overlap:
     end_ns: int
     censored: bool
     owners_max: int
+    """Most owners at once."""
     owners: tuple[str, ...]
+    """Names of all that owned the queue meanwhile."""
     active_ns: int
     """How long at least two owners were awake: only they can do harm."""
     duplicates: int
@@ -60,7 +67,7 @@ class Overlap:
     cause: str
     because: str
     excess_ns: int
-    """Of `active_ns`."""
+    """How much of `active_ns` lies outside of all that causes explain."""
     violation: bool
 
 
@@ -103,6 +110,7 @@ class Hold:
     queue: GroupQueue
     node: str
     incarnation: int
+    """Which process of the node: 1 for the first, +1 per restart."""
     start_ns: int
     end_ns: int
     censored: bool
@@ -117,6 +125,7 @@ class Disorder:
     start_ns: int
     end_ns: int
     messages: int
+    """Messages consumed without the lock."""
     disordered: bool
     """Whether another client held the lock meanwhile."""
     cause: str
@@ -130,14 +139,16 @@ class HalfView:
     """Consumers disagreed about one half of a view (V6)."""
 
     part: str
-    """`ViewPart`."""
+    """`cids`: the members of the group; `queues`: the queues of the topic."""
     subject: str
+    """group/topic."""
     start_ns: int
     end_ns: int
     censored: bool
     active_ns: int
-    """As in `Divergence`."""
+    """How long consumers that were awake disagreed."""
     views_max: int
+    """Most values that were held at once."""
     cause: str
     because: str
     excess_ns: int
@@ -152,8 +163,11 @@ class LostMessages:
     node: str
     """The consumer that misses them, in a group that broadcasts; else empty."""
     first_offset: int
+    """Lowest offset of a lost message."""
     last_offset: int
+    """Highest offset of a lost message; not all between them are lost."""
     lost: int
+    """Number of lost messages."""
     skipped: int
     """Of these: an owner started above them."""
     overwritten: int
@@ -166,10 +180,11 @@ class LostMessages:
 
 @attrs.frozen
 class DeadLetters:
-    """Messages that a group sent to its dead-letter topic; not judged."""
+    """Messages that a group sent to its dead-letter topic."""
 
     group: str
     dead_letters: int
+    """Number of messages in it."""
 
 
 @attrs.frozen
@@ -178,16 +193,18 @@ class DutySpan:
 
     broker_name: str
     kind: Duty
+    """`one`, `two` (two or more) or `nobody` runs them."""
     start_ns: int
     end_ns: int
     censored: bool
     nodes: tuple[str, ...]
+    """Names of the members that ran them."""
     violation: bool
 
 
 @attrs.frozen
 class StaleRoute:
-    """A client used a route of a topic that no nameserver gave any more; not judged."""
+    """A client used a route of a topic that no nameserver gave any more."""
 
     topic: str
     node: str
@@ -202,6 +219,7 @@ class Budget:
 
     group: str
     queues: int
+    """Queues that members of the group owned."""
     observed_ns: int
     """How much of the run lies outside of what faults explain."""
     overlap_ns: int
@@ -219,6 +237,7 @@ class Duplicates:
 
     queue: GroupQueue
     duplicates: int
+    """How often a message was consumed again."""
 
 
 @attrs.frozen(kw_only=True)
@@ -226,12 +245,17 @@ class Invariants:
     """The findings of V3 to V8; V1 and V2 are the overlaps and orphans of the report."""
 
     disorders: tuple[Disorder, ...]
+    """Judged."""
     offset_slips: tuple[OffsetSlip, ...]
+    """Judged."""
     half_views: tuple[HalfView, ...]
+    """Judged."""
     losses: tuple[LostMessages, ...]
+    """Judged: each row is a violation."""
     dead_letters: tuple[DeadLetters, ...]
     """Not judged."""
     stalls: tuple[Stall, ...]
+    """Judged."""
 
 
 @attrs.frozen(kw_only=True)
@@ -280,10 +304,15 @@ class Findings:
     """Other beliefs that differed; explains, but is not judged."""
     limits: Limits
     agreement: tuple[Agreement, ...]
+    """One row per layer and disturbance; not judged."""
     phases: tuple[RunPhase, ...]
+    """From the begin of the run to its end, without gaps; not judged."""
     holds: tuple[Hold, ...]
+    """Not judged."""
     faults: tuple[FaultSpan, ...]
+    """Not judged."""
     marks: tuple[LifeMark, ...]
+    """Not judged."""
     agreed_ns: int | None
     """First instant at which all agreed; None: they never did."""
 

@@ -39,21 +39,29 @@ class HandOver:
 
     queue: GroupQueue
     acquired_ns: int
+    """When the new owner took the queue."""
     resume_ns: int
     """First message of the new owner; where the pause is censored, the end of what was seen."""
     pause_ns: int
+    """From the last message of any other consumer to the first message of the new owner."""
     censored: bool
-    """Whether the new owner had consumed nothing yet."""
+    """Whether the new owner had consumed nothing yet, so that the pause lasted at least so long."""
     overlap_ns: int
+    """How long other consumers went on after the first message of the new owner."""
     before: str
+    """Node that consumed the queue last."""
     after: str
+    """Node that took it."""
     predicted: int
+    """Duplicates that the hand-over itself explains: messages consumed at or above the offset of the new start."""
     duplicates: int
+    """Messages consumed again until the queue changed hands once more."""
     backlog: int
+    """Messages stored above the offset of the new start when consumption resumed."""
     spike_percent: int
-    """100: the rate before the pause; 0: there was none."""
+    """Most messages in a second within 5 s of the resumption; 100: the rate before the pause; 0: there was none."""
     drain_ns: int
-    """-1: not drained within this ownership."""
+    """From the resumption until all stored messages were consumed; -1: not within this ownership."""
 
 
 @attrs.define

@@ -44,6 +44,7 @@ from emulator.analysis.shares import idle, shares, skew
 from emulator.analysis.staleness import Staleness
 from emulator.analysis.views import FoundDivergence, Views
 from emulator.spec import Scenario, from_dict
+from emulator.spec.addresses import owners
 from emulator.state.owners import GroupQueue
 from emulator.trace.run_directory import RunDirectory
 from emulator.trace.schema import BELIEFS, OWNERSHIP
@@ -89,7 +90,8 @@ def facts_of(scenario: Scenario, end_ns: int) -> RunFacts:
 def judge_run(run: RunDirectory) -> Report:
     """The findings about a run, also one that is still under way, and its verdict."""
     manifest = run.manifest
-    facts = facts_of(_scenario(manifest), run.end_ns)
+    scenario = _scenario(manifest)
+    facts = facts_of(scenario, run.end_ns)
     found = judge_rows(StoredRows(run), facts)
     reasons = sentences(found)
     unsure, cut_short = doubts(run), broken_off(run)
@@ -107,7 +109,8 @@ def judge_run(run: RunDirectory) -> Report:
         bounds=facts.bounds,
         verdict=verdict,
         reasons=tuple(cut_short + reasons + unsure),
-        names=dict(manifest.get("addresses", {})),
+        # A run that was killed has no manifest, so nobody has written its addresses down.
+        names=dict(manifest.get("addresses") or owners(scenario)),
         **{field.name: getattr(found, field.name) for field in attrs.fields(Findings)},
     )
 

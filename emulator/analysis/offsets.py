@@ -59,12 +59,15 @@ class OffsetSlip:
 
     queue: GroupQueue
     what: OffsetFault
+    """`regressed` (by a commit), `loaded`, `copied`, `reset`: it fell (V4); `replays`, `skips`: a start (V5)."""
     t_ns: int
+    """When it happened."""
     who: str
-    """Node that started or that holds the offset; address that committed."""
+    """Node that started, that holds the offset, or that committed it."""
     expected: int
     """The last commit."""
     offset: int
+    """The offset instead of it."""
     violation: bool
 
 

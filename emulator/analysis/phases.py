@@ -35,8 +35,11 @@ class FaultSpan:
     """A fault from its begin to its end."""
 
     fault_id: str
+    """Id of the fault, unique in the run."""
     kind: str
+    """cut, loss, delay, suspend, kill, ..."""
     subject: str
+    """What it hits, for people: `consumer-1 -> broker-b`."""
     start_ns: int
     end_ns: int
     censored: bool
@@ -48,8 +51,10 @@ class LifeMark:
     """A process was started, stopped, killed, suspended or resumed after the first agreement."""
 
     t_ns: int
+    """When."""
     node: str
     event: str
+    """`LifecycleEvent`."""
 
 
 @attrs.frozen
@@ -57,11 +62,15 @@ class Agreement:
     """Time that a layer took to agree after a disturbance."""
 
     layer: Layer
+    """`views` or `ownership`."""
     t_ns: int
+    """Instant of the disturbance."""
     next_ns: int
     """Next disturbance, or the end of the run."""
     what: tuple[str, ...]
+    """The disturbances of that instant, for people."""
     took_ns: int
+    """Time until all agreed; if they did not, until the next disturbance."""
     censored: bool
     """Whether it had not agreed by then."""
 
@@ -75,10 +84,13 @@ class RunPhase:
     what: tuple[str, ...]
     """The disturbances with which it begins; empty for the first phase."""
     view_ns: int
+    """Subject time in which views differed."""
     overlap_ns: int
+    """Queue time with two owners."""
     active_overlap_ns: int
     """As `overlap_ns`, while at least two owners were awake."""
     orphan_ns: int
+    """Queue time without an owner."""
 
 
 @attrs.frozen

@@ -25,8 +25,11 @@ class Idle:
     group: str
     topic: str
     members: int
+    """Live members of the group."""
     queues: int
+    """Queues of the topic that have an owner."""
     idle: int
+    """Members without a queue."""
     unavoidable: int
     """Members beyond the number of queues."""
 
@@ -37,9 +40,13 @@ class Skew:
 
     group: str
     topics: int
+    """Topics of the group, without its retry topic."""
     members: int
+    """Live members of the group."""
     least: int
+    """Fewest queues of a member."""
     most: int
+    """Most queues of a member."""
 
 
 def shares(holds: Iterable[FoundHold], presence: Presence) -> Shares:

@@ -1,9 +1,10 @@
 """Findings as tidy tables: one Arrow table per kind of finding, one row per finding, one value per cell.
 
 `TABLES` lists them. Columns have the names of the findings' attributes; a queue
-becomes the columns group, topic, broker_name and queue_id; camps are JSON. The
-same columns hold for one run and for many: readers of many runs put `run` in
-front.
+becomes the columns group, topic, broker_name and queue_id; camps are JSON,
+`[{"nodes": [...], "value": ...}, ...]`. Nodes have their names in place of
+addresses and client ids. The same columns hold for one run and for many:
+readers of many runs put `run` in front.
 """
 
 import json
@@ -21,6 +22,7 @@ from emulator.analysis.offsets import OffsetSlip
 from emulator.analysis.phases import Agreement, FaultSpan, LifeMark, RunPhase
 from emulator.analysis.shares import Idle, Skew
 from emulator.analysis.views import Camp
+from emulator.state.event_lines import with_names
 from emulator.state.owners import GroupQueue
 
 if TYPE_CHECKING:
@@ -81,7 +83,7 @@ def tables_of(report: found.Report) -> dict[str, "pa.Table"]:
 
     tables = {RUNS: pa.Table.from_pylist([_run(report)], schema=schema_of(RUNS))}
     for name, table in TABLES.items():
-        rows = [dict(_cells(row)) for row in table.rows(report)]
+        rows = [dict(_cells(row, report.names)) for row in table.rows(report)]
         tables[name] = pa.Table.from_pylist(rows, schema=schema_of(name))
     return tables
 
@@ -101,7 +103,7 @@ def _run(report: found.Report) -> dict[str, Any]:
     }
 
 
-def _cells(row: Any) -> Iterator[tuple[str, Any]]:
+def _cells(row: Any, names: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
     for field in attrs.fields(type(row)):
         value = getattr(row, field.name)
         if isinstance(value, GroupQueue):
@@ -109,11 +111,17 @@ def _cells(row: Any) -> Iterator[tuple[str, Any]]:
         elif isinstance(value, StrEnum):
             yield field.name, value.value
         elif field.name == "camps":
-            yield field.name, json.dumps([attrs.asdict(camp) for camp in value])
+            yield field.name, json.dumps([_camp(camp, names) for camp in value])
+        elif field.name == "who":
+            yield field.name, with_names(value, names)
         elif isinstance(value, tuple):
             yield field.name, list(value)
         else:
             yield field.name, value
+
+
+def _camp(camp: Camp, names: Mapping[str, str]) -> dict[str, Any]:
+    return {"nodes": list(camp.nodes), "value": json.loads(with_names(camp.value, names))}
 
 
 def schema_of(name: str) -> "pa.Schema":

@@ -58,7 +58,7 @@ def next_steps(dataset: Dataset, every: Sequence[Played]) -> list[str]:
     if len(directory.variants) > 1:
         lines.append(f"what the variants change   {NAME} compare {shlex.quote(str(directory.path))}")
     lines.append(f"one row per run, for other programs   {directory.path / TABLES / OUTCOMES}.parquet")
-    lines.append(f'from Python   emulator.campaign.Dataset("{directory.path}").outcomes()')
+    lines.append(f'from Python   emulator.traces("{directory.path}").runs()')
     return lines
 
 

@@ -1,4 +1,4 @@
-"""The handle of a cluster for notebooks and tests: verbs as methods, stepped time, HTML for what they return.
+"""For notebooks and tests: a cluster with verbs as methods in stepped time, and the frames of runs and campaigns.
 
-May import `web`, `run` and what is below them.
+May import `web`, `campaign`, `why` and what is below them.
 """

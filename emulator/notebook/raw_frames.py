@@ -1,7 +1,6 @@
 """Frames of the rows of one trace: beliefs with names, lag, sends and rates as series, the log."""
 
 import json
-import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -16,53 +15,57 @@ from emulator.analysis.rows import MessageRow, OwnershipRow, StoredRows, Watcher
 from emulator.run.log import LOG_FILE
 from emulator.trace.run_directory import RunDirectory
 from emulator.trace.schema import BELIEFS, MESSAGES, OWNERSHIP, RPC, Table
+from emulator.why.answer import names_of_run
+from emulator.why.words import NodeNames
+from nodes.beliefs import BeliefKind
+from nodes.protocol.codes import RequestCode
 
-_NS = 1_000_000_000
-_ADDRESS = re.compile(r"(?P<ip>\d+\.\d+\.\d+\.\d+)(:\d+|@[\w#.@-]*)?")
-"""An IP address, with a port, or as the begin of a client id."""
+_LOG_COLUMNS = ("t_s", "seq", "level", "event", "node")
+"""Of every log, also of one without lines."""
+_KNOWN_CODES = frozenset(RequestCode)
 
 
-def beliefs(run: RunDirectory, kind: str | None) -> pd.DataFrame:
-    """Every change of a belief, with the name of the node that told it."""
+def beliefs(run: RunDirectory, kind: BeliefKind | None) -> pd.DataFrame:
+    """Every change of a belief, with names of nodes in place of addresses and client ids."""
     columns = ["t_ns", "seq", "node", "role", "kind", "subject", "value", "source"]
-    found = _rows(run, BELIEFS, columns, [("kind", "==", kind)] if kind else None)
-    names = run.manifest.get("addresses", {})
-    return found.assign(value=_named(found["value"], names), told_by=_named(found.pop("source"), names))
+    found = _rows(run, BELIEFS, columns, [("kind", "==", kind.value)] if kind else None)
+    names = names_of_run(run)
+    told_by = found.pop("source").map(names.node)
+    return found.assign(
+        subject=_named(found["subject"], names), value=_named(found["value"], names), told_by=told_by.astype(object)
+    )
 
 
-def _named(texts: pd.Series, names: Mapping[str, str]) -> pd.Series:
-    """Texts with the names of nodes in place of their addresses and client ids; what belongs to no node stays."""
-
-    def name(found: re.Match[str]) -> str:
-        return names.get(found[0]) or names.get(found["ip"], found[0])
-
-    known = {text: _ADDRESS.sub(name, text) for text in texts.unique()}
-    return texts.map(known)
+def _named(texts: pd.Series, names: NodeNames) -> pd.Series:
+    known = {text: names.within(text) for text in texts.unique()}
+    return texts.map(known).astype(object)
 
 
-def sends(run: RunDirectory, every_s: float) -> pd.DataFrame:
-    """Messages stored per queue and period."""
+def sends(run: RunDirectory, period_ns: int) -> pd.DataFrame:
+    """Messages stored per queue and period; a period without any has no row."""
     place = ["topic", "broker_name", "queue_id"]
     stored = _rows(run, MESSAGES, ["t_ns", *place], [("event", "==", "stored")])
-    return _counted(stored, place, every_s, "stored")
+    return _counted(stored, place, period_ns, "stored")
 
 
-def rates(run: RunDirectory, every_s: float) -> pd.DataFrame:
-    """Frames per pair of nodes, kind, code and fate in each period."""
+def rates(run: RunDirectory, period_ns: int) -> pd.DataFrame:
+    """Frames per pair of nodes, kind, request and fate in each period; a period without any has no row."""
     what = ["src", "dst", "kind", "code", "event"]
-    return _counted(_rows(run, RPC, ["t_ns", *what], None), what, every_s, "frames")
+    rows, names = _rows(run, RPC, ["t_ns", *what], None), names_of_run(run)
+    # Where a connection was not answered, the receiver is only known by its address.
+    rows = rows.assign(**{end: rows[end].map(names.node).astype(object) for end in ("src", "dst")})
+    counted = _counted(rows, what, period_ns, "frames")
+    counted.insert(counted.columns.get_loc("code") + 1, "request", counted["code"].map(_request).astype(object))
+    return counted
 
 
-def _counted(rows: pd.DataFrame, by: list[str], every_s: float, name: str) -> pd.DataFrame:
-    period_ns = _period(every_s)
+def _request(code: int) -> str:
+    return RequestCode(code).name if code in _KNOWN_CODES else ""
+
+
+def _counted(rows: pd.DataFrame, by: list[str], period_ns: int, name: str) -> pd.DataFrame:
     rows = rows.assign(t_ns=rows["t_ns"] // period_ns * period_ns)
     return rows.groupby(["t_ns", *by], as_index=False).size().rename(columns={"size": name})
-
-
-def _period(every_s: float) -> int:
-    if every_s <= 0:
-        raise ValueError(f"every_s: expected a period above 0, not {every_s:g}")
-    return round(every_s * _NS)
 
 
 class _Lag(Watcher):
@@ -97,23 +100,23 @@ class _Lag(Watcher):
         self._next_ns += self._period_ns
 
 
-def lag(run: RunDirectory, every_s: float) -> pd.DataFrame:
+def lag(run: RunDirectory, period_ns: int) -> pd.DataFrame:
     """Messages of each queue that each group has neither consumed nor passed, at regular instants."""
     presence = Presence({})
     messages, progress = Messages(presence), Progress(presence)
-    taken = _Lag(messages, progress, _period(every_s))
+    taken = _Lag(messages, progress, period_ns)
     watch(StoredRows(run), (taken, presence, messages, progress))
     taken.finish(run.end_ns)
     return pd.DataFrame(taken.found, columns=["t_ns", "group", "node", "topic", "broker_name", "queue_id", "lag"])
 
 
 def log(run: RunDirectory) -> pd.DataFrame:
-    """The lines of the log."""
+    """The lines of the log; a line that a kill has cut off is left out."""
     path = run.path / LOG_FILE
-    lines = path.read_text("utf-8").splitlines() if path.is_file() else []
-    frame = pd.DataFrame([json.loads(line) for line in lines])
-    first = [column for column in ("t_s", "seq", "level", "event", "node") if column in frame.columns]
-    return frame[[*first, *(column for column in frame.columns if column not in first)]]
+    text = path.read_text("utf-8") if path.is_file() else ""
+    lines = [json.loads(line) for line in text.split("\n")[:-1] if line]
+    keys = dict.fromkeys((*_LOG_COLUMNS, *(key for line in lines for key in line)))
+    return pd.DataFrame(lines, columns=list(keys))
 
 
 def _rows(run: RunDirectory, table: Table, columns: list[str], filters: object) -> pd.DataFrame:

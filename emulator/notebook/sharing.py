@@ -5,6 +5,8 @@ from typing import Any
 
 import pandas as pd
 
+OF_THE_WHOLE = ("active_ns", "excess_ns", "camps_ns", "duplicates", "messages", "backlog")
+"""Amounts of whole intervals: a sum over pieces would count them once per piece."""
 _QUEUE = ["run", "group", "topic", "broker_name", "queue_id"]
 
 
@@ -60,14 +62,17 @@ def per_phase(intervals: pd.DataFrame, phases: pd.DataFrame) -> pd.DataFrame:
         phases: run, phase, start_ns, end_ns, what.
 
     Returns:
-        The columns of `intervals`, phase and what (the disturbances, as text; `start` for the first phase).
+        The columns of `intervals` without `OF_THE_WHOLE`, and phase and what; a piece is censored if it is the last
+        one of an interval that is. Intervals of no length are left out.
     """
+    whole = intervals.drop(columns=[*OF_THE_WHOLE, "phase", "what"], errors="ignore")
     bounds = phases[["run", "phase", "start_ns", "end_ns", "what"]].rename(
         columns={"start_ns": "phase_start_ns", "end_ns": "phase_end_ns"}
     )
-    pieces = intervals.merge(bounds, on="run")
+    pieces = whole.merge(bounds, on="run")
+    if "censored" in pieces:
+        pieces["censored"] &= pieces["end_ns"] <= pieces["phase_end_ns"]
     pieces["start_ns"] = pieces[["start_ns", "phase_start_ns"]].max(axis=1)
     pieces["end_ns"] = pieces[["end_ns", "phase_end_ns"]].min(axis=1)
     pieces = pieces[pieces["start_ns"] < pieces["end_ns"]]
-    what = [", ".join(texts) or "start" for texts in pieces["what"]]
-    return pieces.assign(what=what).drop(columns=["phase_start_ns", "phase_end_ns"]).reset_index(drop=True)
+    return pieces.drop(columns=["phase_start_ns", "phase_end_ns"]).reset_index(drop=True)

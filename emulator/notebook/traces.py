@@ -6,33 +6,46 @@ an interval that had not ended with its run ends there, and is censored. Nodes
 have their names in place of addresses. Frames of findings
 (`emulator.analysis.tidy.TABLES`) exist for every run, frames of rows (`lag`,
 `sends`, `rates`, `beliefs`, `log`) for those whose traces are there.
+`notebooks/TABLES.md` says what each column means.
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pandas as pd
 
+from emulator.analysis.findings import Verdict
 from emulator.analysis.measures import MEASURES
+from emulator.analysis.report import ShownReport
+from emulator.analysis.report import shown as shown_report
 from emulator.analysis.tidy import RUNS, TABLES
 from emulator.base.errors import UserError
+from emulator.base.text import listed, nearest
 from emulator.campaign.dataset import Dataset
 from emulator.campaign.directory import HEAD
+from emulator.campaign.played import Outcome
 from emulator.dataset.engine import EngineName
 from emulator.dataset.judged import judge_runs
 from emulator.notebook import raw_frames
+from emulator.notebook.html import VerbOutput
 from emulator.notebook.sharing import per_phase, shared
 from emulator.statistics import Comparison, StatisticsError, compare, estimate, survival, table, with_durations
+from emulator.statistics.frames import expect_columns
 from emulator.trace.index import INDEX
 from emulator.trace.run_directory import RunDirectory, open_run
 from emulator.trace.segments import FOLDER
+from emulator.why.answer import answer_of_run
+from nodes.beliefs import BeliefKind
+from nodes.fields import shown
 
 if TYPE_CHECKING:
     from emulator.dataset.frames import Frames
 
-_SHOWN_MOST = 3
+_PERIOD_LEAST_S = 0.001
+"""Shorter ones would make more instants than anybody reads."""
 
 
 class TracesError(UserError):
@@ -59,16 +72,24 @@ def traces(*paths: Path | str, engine: EngineName | str = EngineName.LOCAL) -> "
         engine: what judges runs: `local`, or `spark` for very many; a campaign has been judged already.
 
     Raises:
-        TracesError: no run is there, or one of them cannot be read.
+        TracesError: no run is there, two have one name, or one of them cannot be read.
         CampaignError: the campaign cannot be read.
     """
-    places = [Path(path) for path in paths]
+    places = [_place(path) for path in paths]
+    if engine not in list(EngineName):
+        raise TracesError(nearest("engine", str(engine), [name.value for name in EngineName]))
     campaigns = [place for place in places if (place / HEAD).is_file()]
     if campaigns and len(places) > 1:
         raise TracesError(f"{campaigns[0]} is a campaign; expected it alone, or run directories")
     if campaigns:
         return Traces(_OfCampaign(Dataset(campaigns[0])))
     return Traces(_OfRuns(list(_run_directories(places)), EngineName(engine)))
+
+
+def _place(path: Path | str) -> Path:
+    if not isinstance(path, str | Path):
+        raise TracesError(f"expected a path, not {shown(repr(path))}")
+    return Path(path)
 
 
 def _run_directories(places: Sequence[Path]) -> Iterator[Path]:
@@ -129,6 +150,8 @@ class _OfCampaign:
         return outcomes.merge(judged[["run", *new]], on="run", how="left")
 
     def findings(self, name: str) -> pd.DataFrame:
+        if name not in self._dataset.tables():
+            raise TracesError(f"{self._dataset.directory.path}: no run has been judged yet")
         return self._dataset.findings(name).to_pandas()
 
     def kept(self) -> Mapping[tuple[str, str, int], Path]:
@@ -168,13 +191,13 @@ class Traces:
         """All findings of one kind; intervals have the column duration_s.
 
         Args:
-            name: of `tables()`; docs/traces.md says what the columns mean.
+            name: of `tables()`.
 
         Raises:
-            TracesError: there is no such table.
+            TracesError: there is no such table, or no run of the campaign has been judged yet.
         """
         if name not in TABLES:
-            raise TracesError(f"there is no table {name}; there are {', '.join(TABLES)}")
+            raise TracesError(nearest("table", name, list(TABLES)))
         frame = self._source.findings(name)
         return with_durations(frame) if {"start_ns", "end_ns"} <= set(frame.columns) else frame
 
@@ -195,7 +218,7 @@ class Traces:
         return self.findings("views")
 
     def hand_overs(self) -> pd.DataFrame:
-        """Queues that changed hands: how long nobody consumed them, and what it cost; with `pause_s`."""
+        """Queues that changed hands: how long nobody consumed them (`pause_s`), and what it cost."""
         frame = self.findings("hand_overs")
         return frame.assign(pause_s=frame["pause_ns"] / 1e9)
 
@@ -204,74 +227,175 @@ class Traces:
         return self.findings("stalls")
 
     def phases(self) -> pd.DataFrame:
-        """The parts of each run between its disturbances, numbered from 0 in the column phase."""
+        """The parts of each run between its disturbances, with the queue time of harm in each.
+
+        The column `phase` numbers them from 0 in each run; `what` is the disturbance as text, `start` for the first.
+        """
         frame = self.findings("phases").sort_values(["run", "start_ns"], kind="stable")
-        return frame.assign(phase=frame.groupby("run").cumcount())
+        return frame.assign(phase=frame.groupby("run").cumcount(), what=_as_text(frame["what"]))
 
     def faults(self) -> pd.DataFrame:
         """The faults, from begin to end."""
         return self.findings("faults")
 
     def agreement(self) -> pd.DataFrame:
-        """Time until all agreed after each disturbance, per layer; with `took_s`."""
+        """Time until all agreed after each disturbance (`agreement_s`), per layer: views, ownership."""
         frame = self.findings("agreement")
-        return frame.assign(took_s=frame["took_ns"] / 1e9)
+        return frame.assign(agreement_s=frame["took_ns"] / 1e9, what=_as_text(frame["what"]))
 
     def shared(self) -> pd.DataFrame:
-        """When each consumer held a queue that somebody else held, too: one row per consumer, queue and interval."""
+        """When each consumer held a queue that somebody else held, too.
+
+        One row per consumer, queue and interval, with the columns of `holds()`; so each second in which two
+        consumers held a queue is there twice, once for each of them.
+        """
         return with_durations(shared(self.holds()))
 
     def per_phase(self, intervals: pd.DataFrame) -> pd.DataFrame:
-        """Intervals cut at the begins of phases, with the columns phase and what (the disturbance).
+        """Intervals cut at the begins of phases, with the columns `phase` and `what` of `phases()`.
+
+        Amounts of whole intervals (`active_ns`, `duplicates`, ...) are left out; `phases()` has some of them.
 
         Args:
             intervals: any frame with run, start_ns and end_ns, such as `overlaps()` or `shared()`.
+
+        Raises:
+            StatisticsError: it lacks one of these columns.
         """
+        expect_columns(intervals, ("run", "start_ns", "end_ns"))
         return with_durations(per_phase(intervals, self.phases()))
 
     # --- rows of traces that are there -------------------------------------------------
 
-    def _of_rows(self, read: Callable[[RunDirectory], pd.DataFrame], *, run: str | None) -> pd.DataFrame:
-        kept = self._source.kept()
-        chosen = {key: path for key, path in kept.items() if run in (None, key[0])}
-        if not chosen:
-            known = ", ".join(sorted(key[0] for key in kept)[:_SHOWN_MOST]) or "none"
-            raise TracesError(f"no trace of {run or 'any run'} is there; kept were {known}")
+    def _of_rows(self, read: Callable[[RunDirectory], pd.DataFrame], run: str | None) -> pd.DataFrame:
         frames = []
-        for (name, variant, seed), path in chosen.items():
+        for (name, variant, seed), path in self._kept(run).items():
             frame = read(open_run(path))
             for place, (column, value) in enumerate((("run", name), ("variant", variant), ("seed", seed))):
                 frame.insert(place, column, value)
             frames.append(frame)
-        return pd.concat(frames, ignore_index=True)
+        # Frames without rows have no types, and would take those of the others away.
+        return pd.concat([frame for frame in frames if len(frame)] or frames[:1], ignore_index=True)
+
+    def _kept(self, run: str | None) -> Mapping[tuple[str, str, int], Path]:
+        kept = self._source.kept()
+        if run is None:
+            if not kept:
+                raise TracesError('no trace was kept; play a run again with its command in runs(), or keep = "all"')
+            return kept
+        chosen = {key: path for key, path in kept.items() if key[0] == run}
+        if not chosen:
+            known = self._runs.set_index("run")
+            if run not in known.index:
+                raise TracesError(nearest("run", str(run), list(known.index)))
+            raise TracesError(f"no trace of {run} was kept; play it again: {known.loc[run, 'command']}")
+        return chosen
 
     def beliefs(self, kind: str | None = None, run: str | None = None) -> pd.DataFrame:
-        """Every change of what a node held to be true: t_ns, node, role, kind, subject, value (JSON), told_by.
+        """Every change of what a node held to be true: t_ns, seq, node, role, kind, subject, value (JSON), told_by.
+
+        A belief that is confirmed has no row: whoever tells the same once more is not seen here.
 
         Args:
             kind: `nodes.beliefs.BeliefKind`, such as `view` or `consumer_ids`; None: all.
             run: name of one run; None: all whose traces are there.
+
+        Raises:
+            TracesError: there is no such kind, no such run, or no trace of it.
         """
-        return self._of_rows(lambda opened: raw_frames.beliefs(opened, kind), run=run)
+        kinds = [known.value for known in BeliefKind]
+        if kind is not None and kind not in kinds:
+            raise TracesError(nearest("kind of belief", str(kind), kinds))
+        wanted = None if kind is None else BeliefKind(kind)
+        return self._of_rows(lambda opened: raw_frames.beliefs(opened, wanted), run)
 
     def lag(self, every_s: float = 1.0, run: str | None = None) -> pd.DataFrame:
         """Messages that each group had not consumed yet, per queue, at regular instants.
 
-        Columns: t_ns, group, node (the consumer, in a group that broadcasts), topic, broker_name, queue_id, lag.
+        Columns: t_ns, group, node (the consumer, in a group that broadcasts; else empty), topic, broker_name,
+        queue_id, lag. What the group has passed, by a commit or by a start above it, is no lag.
+
+        Args:
+            every_s: time between two instants, at least 0.001.
+            run: name of one run; None: all whose traces are there.
+
+        Raises:
+            TracesError: `every_s` is no such time, there is no such run, or no trace of it.
         """
-        return self._of_rows(lambda opened: raw_frames.lag(opened, every_s), run=run)
+        period_ns = _period_ns(every_s)
+        return self._of_rows(lambda opened: raw_frames.lag(opened, period_ns), run)
 
     def sends(self, every_s: float = 1.0, run: str | None = None) -> pd.DataFrame:
-        """Messages stored per queue in each period: t_ns, topic, broker_name, queue_id, stored."""
-        return self._of_rows(lambda opened: raw_frames.sends(opened, every_s), run=run)
+        """Messages stored per queue in each period: t_ns (its begin), topic, broker_name, queue_id, stored.
+
+        A period in which a queue stored nothing has no row.
+
+        Args:
+            every_s: length of a period, at least 0.001.
+            run: name of one run; None: all whose traces are there.
+
+        Raises:
+            TracesError: as of `lag`.
+        """
+        period_ns = _period_ns(every_s)
+        return self._of_rows(lambda opened: raw_frames.sends(opened, period_ns), run)
 
     def rates(self, every_s: float = 1.0, run: str | None = None) -> pd.DataFrame:
-        """Frames in each period: t_ns, src, dst, kind (request, response, ...), code, event (their fate), frames."""
-        return self._of_rows(lambda opened: raw_frames.rates(opened, every_s), run=run)
+        """Frames in each period: t_ns (its begin), src, dst, kind, code, request (its name), event (fate), frames.
+
+        A frame counts where its fate was known. A period without such frames has no row.
+
+        Args:
+            every_s: length of a period, at least 0.001.
+            run: name of one run; None: all whose traces are there.
+
+        Raises:
+            TracesError: as of `lag`.
+        """
+        period_ns = _period_ns(every_s)
+        return self._of_rows(lambda opened: raw_frames.rates(opened, period_ns), run)
 
     def log(self, run: str | None = None) -> pd.DataFrame:
-        """What nodes logged: t_s, seq (of the last row before), level, event, node, and further keys."""
-        return self._of_rows(raw_frames.log, run=run)
+        """What nodes logged: t_s, seq (of the last row of the trace before it), level, event, node, and further keys.
+
+        Args:
+            run: name of one run; None: all whose traces are there.
+
+        Raises:
+            TracesError: there is no such run, or no trace of it.
+        """
+        return self._of_rows(raw_frames.log, run)
+
+    def report(self, run: str | None = None) -> ShownReport:
+        """The judged report of a run; a notebook shows its picture and its tables.
+
+        Args:
+            run: name of the run; None: the only one whose trace is there.
+
+        Raises:
+            TracesError: there is no such run, no trace of it, or None and several.
+        """
+        return shown_report(self._opened(run))
+
+    def why(self, question: str, run: str | None = None) -> VerbOutput:
+        """The chain of causes of something in a run, as of `rmqemu why`.
+
+        Args:
+            question: `queue TOPIC/BROKER/ID`, `KIND SUBJECT` of a belief or `node NODE`; then `of NODE`, `at 200s`.
+            run: name of the run; None: the only one whose trace is there.
+
+        Raises:
+            TracesError: as of `report`.
+            WhyError: the question cannot be understood, or nothing is known of its subject.
+        """
+        return VerbOutput(answer_of_run(question.split(), self._opened(run)))
+
+    def _opened(self, run: str | None) -> RunDirectory:
+        kept = self._kept(run)
+        if len(kept) > 1:
+            raise TracesError(f"expected the name of one run; there are {listed([key[0] for key in kept])}")
+        (path,) = kept.values()
+        return open_run(path)
 
     def frames(self, spark: Any = None) -> "Frames":
         """All rows of all traces that are there, as Spark frames: one read per table.
@@ -280,45 +404,85 @@ class Traces:
             spark: `SparkSession` to use; None: a local one is started.
 
         Raises:
+            TracesError: no trace was kept.
             JavaNotFoundError: there is no Java for Spark.
         """
+        kept = self._kept(None)
         from emulator.dataset.frames import read_frames  # noqa: PLC0415 - Spark takes seconds to import
         from emulator.dataset.spark import notebook_session  # noqa: PLC0415 - as above
 
-        return read_frames(spark or notebook_session(), [open_run(path) for path in self._source.kept().values()])
+        return read_frames(spark or notebook_session(), [open_run(path) for path in kept.values()])
 
     # --- statistics ---------------------------------------------------------------------
 
     def estimate(self, measure: str) -> pd.DataFrame:
-        """A measure per variant: mean, median and share of runs above 0, each with its confidence interval."""
+        """A measure per variant: mean, median and share of runs above 0, each with its confidence interval.
+
+        Args:
+            measure: of `measures()`.
+
+        Raises:
+            StatisticsError: there is no such measure, or no run has been judged.
+        """
         return table(estimate(self._judged(measure), measure))
 
     def compare(self, measure: str, a: str, b: str) -> Comparison:
-        """What variant b changes against variant a, seed by seed; `sentence()` tells it in words."""
+        """What variant b changes against variant a, seed by seed; `sentence()` tells it in words.
+
+        Args:
+            measure: of `measures()`.
+            a: a variant.
+            b: another one.
+
+        Raises:
+            StatisticsError: there is no such measure or variant, or no run has been judged.
+        """
         return compare(self._judged(measure), measure, a, b)
 
     def survival(self, name: str = "hand_overs") -> pd.DataFrame:
         """How long pauses of queues or disagreements last, those that had not ended included (Kaplan-Meier).
+
+        An infinite figure means: not yet. `emulator.statistics.survival` gives the curves.
 
         Args:
             name: `hand_overs` or `agreement`.
 
         Raises:
             TracesError: durations of another table are asked for.
+            StatisticsError: there are none.
         """
-        durations = {"hand_overs": (self.hand_overs, "pause_s"), "agreement": (self.agreement, "took_s")}
+        durations = {"hand_overs": (self.hand_overs, "pause_s"), "agreement": (self.agreement, "agreement_s")}
         if name not in durations:
-            raise TracesError(f"there are durations of {', '.join(durations)}, not of {name}")
+            raise TracesError(nearest("table of durations", str(name), list(durations)))
         read, duration = durations[name]
         return table(survival(read(), duration, "censored"))
 
     def _judged(self, measure: str) -> pd.DataFrame:
-        if measure not in [known.name for known in MEASURES]:
-            raise StatisticsError(f"there is no measure {measure}; there are {', '.join(m.name for m in MEASURES)}")
-        return self._runs.dropna(subset=[measure])
+        """The runs, without the values of those that have no verdict: they ended early, or show nothing."""
+        names = [known.name for known in MEASURES]
+        if measure not in names:
+            raise StatisticsError(nearest("measure", str(measure), names))
+        runs = self._runs
+        if measure not in runs or (runs["verdict"] == Verdict.UNKNOWN).all():
+            raise StatisticsError(f"no run has a verdict, so none has a value of {measure}")
+        return runs.assign(**{measure: runs[measure].where(runs["verdict"] != Verdict.UNKNOWN)})
 
     def __repr__(self) -> str:
-        counts = self._runs["verdict"].value_counts()
-        told = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
-        variants = ", ".join(map(str, dict.fromkeys(self._runs["variant"])))
-        return f"{len(self._runs)} runs of {variants}: {told}"
+        runs = self._runs
+        words = runs["verdict"]
+        if "outcome" in runs:
+            words = words.where(runs["outcome"] == Outcome.COMPLETE, runs["outcome"])
+        told = ", ".join(f"{count} {word}" for word, count in words.value_counts().items())
+        variants = ", ".join(map(str, dict.fromkeys(runs["variant"])))
+        return f"{len(runs)} {'run' if len(runs) == 1 else 'runs'} of {variants}: {told}"
+
+
+def _as_text(disturbances: pd.Series) -> pd.Series:
+    """Lists of disturbances as texts; the first phase begins with none."""
+    return disturbances.map(lambda what: ", ".join(what) or "start").astype(object)
+
+
+def _period_ns(every_s: object) -> int:
+    if isinstance(every_s, int | float) and not isinstance(every_s, bool) and _PERIOD_LEAST_S <= every_s < math.inf:
+        return round(every_s * 1e9)
+    raise TracesError(f"every_s: expected seconds, at least {_PERIOD_LEAST_S}, not {shown(repr(every_s))}")

@@ -20,9 +20,13 @@ class GroupQueue:
     """One queue of a consumer group; each group has its own owner of a queue."""
 
     group: str
+    """Consumer group."""
     topic: str
+    """Topic; `%RETRY%GROUP` is the retry topic of a group."""
     broker_name: str
+    """Name of the broker group, RocketMQ's brokerName."""
     queue_id: int
+    """Number of the queue inside topic and brokerName, from 0."""
 
     @property
     def name(self) -> str:

@@ -21,3 +21,14 @@ def test_the_campaign_of_the_rare_loss_has_two_hundred_seeds_and_random_faults_o
 
     assert campaign.seeds == tuple(range(1, 201))
     assert (len(variant.scenario.nemeses), variant.scenario.faults.faults) == (5, ())
+
+
+def test_the_campaign_of_the_half_seen_consumer_compares_two_choices():
+    campaign = load_campaign(example("campaigns") / "half_seen_consumer.toml")
+    timeouts_ms = {
+        variant.name: {broker.config.channel_expired_timeout for broker in variant.scenario.brokers}
+        for variant in campaign.variants
+    }
+
+    assert timeouts_ms == {"as-shipped": {120_000}, "sooner": {45_000}}
+    assert len(campaign.cases()) == 24

@@ -31,7 +31,7 @@ async def execute(path: Path, folder: Path) -> nbformat.NotebookNode:
 
 
 async def main() -> None:
-    """Execute both, and write them; how far a long call had come is left out."""
+    """Execute all, and write them; how far a long call had come is left out."""
     with tempfile.TemporaryDirectory() as scratch:
         for path in NOTEBOOKS:
             fresh = await execute(path, Path(scratch) / path.stem)

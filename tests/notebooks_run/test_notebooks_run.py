@@ -32,10 +32,13 @@ def own_jupyter(tmp_path, monkeypatch):
     monkeypatch.delenv("JUPYTER_PATH", raising=False)
 
 
-FIRST, SECOND = NOTEBOOKS
+FIRST, *LONG = NOTEBOOKS
+"""The others take half a minute each."""
 
 
-@pytest.mark.parametrize("path", [FIRST, pytest.param(SECOND, marks=pytest.mark.slow)], ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", [FIRST, *(pytest.param(path, marks=pytest.mark.slow) for path in LONG)], ids=lambda path: path.stem
+)
 def test_a_notebook_gives_the_outputs_that_are_committed(path, tmp_path, own_jupyter):
     fresh = asyncio.run(execute(path, tmp_path / path.stem))
     committed = nbformat.read(path, as_version=4)

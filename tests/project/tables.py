@@ -1,0 +1,227 @@
+"""Writes the reference of every table and every kind of belief from the code: `python -m project.tables`."""
+
+import ast
+import inspect
+import sys
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from emulator.analysis import findings
+from emulator.analysis.bounds import Cause
+from emulator.analysis.measures import MEASURES
+from emulator.analysis.tidy import RUNS, TABLES, schema_of
+from emulator.notebook.traces import Traces
+from emulator.state.owners import GroupQueue
+from emulator.trace.schema import SCHEMA_VERSION
+from emulator.trace.schema import TABLES as TRACE_TABLES
+from nodes.beliefs import BeliefKind
+
+PAGE = Path(__file__).parents[2] / "notebooks" / "TABLES.md"
+IN_FRONT = {
+    "run": "Name of the run: of its directory, or `VARIANT-seedN` in a campaign.",
+    "variant": "Variant of the campaign; of other runs the name of the scenario.",
+    "seed": "Seed of the run.",
+}
+"""Columns of every frame."""
+COMMON = {
+    "node": "Name of the node.",
+    "start_ns": "Begin.",
+    "end_ns": "End; of an interval that had not ended, the end of the run.",
+    "duration_s": "From begin to end, in s; only in the frames of `emulator.traces`.",
+    "censored": "Whether it had not ended with the run: it lasted at least that long.",
+    "cause": "Kind of the cause that explains it best; the kinds stand below.",
+    "because": "The disturbance behind it, for people; empty for none.",
+    "excess_ns": "How long it lasted outside of all that causes explain.",
+    "violation": "Whether it breaks its invariant.",
+}
+"""Columns that mean the same in every table that has them, unless its class says more."""
+OF_RUNS = {
+    "scenario": "Name of the scenario.",
+    "mode": "Time mode: `sim`, `fast` or `live`.",
+    "digest": "Over all rows of the trace: equal digests, equal traces.",
+    "end_ns": "End of the run.",
+    "verdict": "`valid`, `invalid` or `unknown`.",
+    "reasons": "Why it is not valid, one sentence each.",
+    "agreed_ns": "First instant at which all views and owners agreed; none: they never did.",
+}
+_TYPES = {pa.int64(): "integer", pa.string(): "text", pa.bool_(): "true or false", pa.float64(): "number"}
+
+
+class UndocumentedColumnError(Exception):
+    """A column of which nobody says what it means."""
+
+
+def page() -> str:
+    """The whole page."""
+    return "\n".join([*_head(), *_frames(), *_findings(), *_beliefs(), *_trace()]) + "\n"
+
+
+def _head() -> Iterator[str]:
+    yield "# Every table and its columns"
+    yield ""
+    yield "Generated from the code by `make tables`; do not edit. Times are emulated nanoseconds since the run began"
+    yield "(`_ns`), durations also seconds (`_s`). Nodes have names in place of addresses and client ids."
+    yield ""
+    yield "- [Frames of `emulator.traces`](#frames-of-emulatortraces): what to call"
+    yield "- [Findings](#findings): what the oracles found, for one run or many"
+    yield "- [Beliefs](#beliefs): the JSON of each kind"
+    yield "- [The trace](#the-trace): the rows themselves"
+
+
+# --- frames -------------------------------------------------------------------------------
+
+
+def _frames() -> Iterator[str]:
+    yield from ("", "## Frames of `emulator.traces`", "")
+    yield "```python"
+    yield "import emulator"
+    yield ""
+    yield 'one = emulator.traces("runs/half-seen-consumer-sim-seed1-1")  # a run, several, or a folder of runs'
+    yield 'many = emulator.traces("campaigns/silent-member")  # a campaign'
+    yield "```"
+    yield ""
+    yield "| call | gives |"
+    yield "|---|---|"
+    for name, method in inspect.getmembers(Traces, inspect.isfunction):
+        if not name.startswith("_"):
+            yield f"| `{name}({_arguments(method)})` | {_cell(_before_sections(inspect.getdoc(method) or ''))} |"
+
+
+def _arguments(method: Any) -> str:
+    parameters = list(inspect.signature(method).parameters.values())[1:]
+    return ", ".join(
+        one.name if one.default is one.empty else f"{one.name}={one.default!r}".replace("'", '"') for one in parameters
+    )
+
+
+def _before_sections(doc: str) -> str:
+    for section in ("Args:", "Returns:", "Raises:"):
+        doc = doc.partition(f"\n\n{section}")[0]
+    return doc
+
+
+# --- findings -----------------------------------------------------------------------------
+
+
+def _findings() -> Iterator[str]:
+    yield from ("", "## Findings", "")
+    yield "`traces.NAME()` or `traces.findings(NAME)`; in a campaign also `tables/NAME.parquet`. All begin with:"
+    yield ""
+    yield from _rows(("column", "meaning"), [(f"`{name}`", doc) for name, doc in IN_FRONT.items()])
+    yield ""
+    yield "Columns that mean the same wherever they stand:"
+    yield ""
+    yield from _rows(("column", "meaning"), [(f"`{name}`", doc) for name, doc in _shared_columns().items()])
+    yield ""
+    yield "The causes, and how each is named in `cause`; its bound follows from the timers of the run's options:"
+    yield ""
+    yield from _rows(("cause", "meaning"), [(f"`{Cause[name]}`", doc) for name, doc in _docs_of(Cause).items()])
+    yield from _table_of_runs()
+    for name, table in TABLES.items():
+        yield from _table(name, table.row_class)
+
+
+def _shared_columns() -> dict[str, str]:
+    return {**COMMON, **_docs_of(GroupQueue)}
+
+
+def _table_of_runs() -> Iterator[str]:
+    meanings = {**OF_RUNS, **{measure.name: f"Measure: {measure.doc}." for measure in MEASURES}, **IN_FRONT}
+    schema = [field for field in schema_of(RUNS) if field.name not in IN_FRONT]
+    yield from ("", f"### {RUNS}", "")
+    yield "One row per run. The measures are numbers by which runs and variants are compared; smaller is better."
+    yield ""
+    yield from _rows(
+        ("column", "type", "meaning"), [(f"`{one.name}`", _type(one.type), meanings[one.name]) for one in schema]
+    )
+    yield ""
+    yield "A campaign has a row for each case, also for those that crashed, hung or were not played, and the columns"
+    yield "`outcome`, `rows`, `virtual_s`, `cpu_s`, `wall_s`, `trace` (the run directory, if it was kept) and `command`"
+    yield "(plays the run again)."
+
+
+def _table(name: str, row_class: type[Any]) -> Iterator[str]:
+    own, shared = _docs_of(row_class), _shared_columns()
+    yield from ("", f"### {name}", "", _table_doc(name, row_class), "")
+    rows = []
+    for field in schema_of(name):
+        if field.name in own:
+            rows.append((f"`{field.name}`", _type(field.type), own[field.name]))
+        elif field.name not in shared:
+            raise UndocumentedColumnError(f"{row_class.__name__}.{field.name}: say what it means below the attribute")
+    yield from _rows(("column", "type", "meaning"), rows) if rows else ()
+    among = [f"`{field.name}`" for field in schema_of(name) if field.name in shared and field.name not in own]
+    if among:
+        yield from ("", f"And {', '.join(among)}.") if rows else (f"{', '.join(among)}.",)
+
+
+def _table_doc(name: str, row_class: type[Any]) -> str:
+    """What the class says, and what the report says of these rows."""
+    places = (findings.Findings, findings.Invariants, findings.Limits)
+    said = next((docs[name] for docs in map(_docs_of, places) if name in docs), "Measured, not judged.")
+    return f"{_cell(inspect.getdoc(row_class) or '')} {said}"
+
+
+def _docs_of(of: type[Any]) -> dict[str, str]:
+    """Mapping attribute -> the docstring below it."""
+    tree = ast.parse(inspect.getsource(of))
+    (body,) = (node.body for node in tree.body if isinstance(node, ast.ClassDef))
+    found = {}
+    for before, after in pairwise(body):
+        is_text = isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)
+        if is_text and isinstance(after.value.value, str):
+            target = before.target if isinstance(before, ast.AnnAssign) else getattr(before, "targets", [None])[0]
+            if isinstance(target, ast.Name):
+                found[target.id] = _cell(inspect.cleandoc(after.value.value))
+    return found
+
+
+def _type(arrow: pa.DataType) -> str:
+    return f"list of {_TYPES[arrow.value_type]}s" if pa.types.is_list(arrow) else _TYPES[arrow]
+
+
+# --- beliefs and rows ---------------------------------------------------------------------
+
+
+def _beliefs() -> Iterator[str]:
+    docs = _docs_of(BeliefKind)
+    yield from ("", "## Beliefs", "")
+    yield "`traces.beliefs(KIND)`, and the table `beliefs` of the trace: one row per change. `value` is JSON; `null`"
+    yield "means that the node holds nothing about the subject any more. In the trace `source` is the address that told"
+    yield "it; in the frame `told_by` is its name."
+    yield ""
+    yield from _rows(
+        ("kind", "who holds it, its subject, its value"), [(f"`{kind.value}`", docs[kind.name]) for kind in BeliefKind]
+    )
+
+
+def _trace() -> Iterator[str]:
+    yield from ("", "## The trace", "")
+    yield f"Schema version {SCHEMA_VERSION}: `trace/TABLE/*.parquet` in a run directory. No column is ever null."
+    for table in TRACE_TABLES:
+        yield from ("", f"### Rows of {table.name}", "", f"{_sentence(table.doc)}", "")
+        rows = [(f"`{one.name}`", "integer" if one.type == "int64" else "text", one.doc) for one in table.columns]
+        yield from _rows(("column", "type", "meaning"), rows)
+
+
+def _rows(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> Iterator[str]:
+    yield f"| {' | '.join(heads)} |"
+    yield f"|{'---|' * len(heads)}"
+    for row in rows:
+        yield f"| {' | '.join(map(_cell, row))} |"
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|").replace("\\\\|", "\\|")
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1] if len(sys.argv) > 1 else PAGE).write_text(page(), encoding="utf-8")
