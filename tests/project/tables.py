@@ -46,6 +46,7 @@ OF_RUNS = {
     "end_ns": "End of the run.",
     "verdict": "`valid`, `invalid` or `unknown`.",
     "reasons": "Why it is not valid, one sentence each.",
+    "broken": "Invariants that it broke: `V1`, `V4`, ...",
     "agreed_ns": "First instant at which all views and owners agreed; none: they never did.",
 }
 _TYPES = {pa.int64(): "integer", pa.string(): "text", pa.bool_(): "true or false", pa.float64(): "number"}
