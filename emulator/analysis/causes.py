@@ -44,13 +44,25 @@ class Window:
     external: bool
 
 
+@attrs.define
+class Lasting:
+    """A fault from its begin to its end, also beyond the time for which it excuses anything."""
+
+    start_ns: int
+    what: str
+    groups: tuple[str, ...]
+    """An empty name stands for all groups."""
+    end_ns: int | None = None
+    """None: it has not ended."""
+
+
 @attrs.frozen
 class Judged:
     """An interval in the light of the causes."""
 
     cause: Cause
     because: str
-    """The disturbance, for people; empty for none."""
+    """The disturbance, for people; else a fault that lasts, though it explains no more; empty for neither."""
     excess_ns: int
     """How long the interval lasted outside of all windows."""
     violation: bool
@@ -71,6 +83,8 @@ class Causes(Watcher):
         """Mapping group -> windows; an empty name stands for all groups."""
         self._roles: dict[str, str] = {}
         self._ordered: dict[str, None] = {}
+        self._lasting: dict[str, Lasting] = {}
+        """Mapping id -> fault, also those that have ended."""
         self._link_faults: dict[str, None] = {}
         """Ids of the faults that hinder frames now."""
         self._lossy: list[Span] = []
@@ -118,6 +132,10 @@ class Causes(Watcher):
         begins = row.event == "begin"
         what = f"{row.kind} {row.subject} {row.event}s"
         groups = self._groups_of(row.subject)
+        if begins:
+            self._lasting[row.fault_id] = Lasting(row.t_ns, f"{row.kind} {row.subject}", tuple(groups))
+        elif row.fault_id in self._lasting:
+            self._lasting[row.fault_id].end_ns = row.t_ns
         if row.kind in _LINKS or row.kind in _SLOW:
             if begins:
                 self._link_faults[row.fault_id] = None
@@ -176,14 +194,16 @@ class Causes(Watcher):
         start = Window(0, (agreed_ns or 0) + self._bounds.of(Cause.START) * _MS, Cause.START, "", external=True)
         of_group = self._windows.get(group, []) if group else []
         every = sorted((start, *self._windows.get("", ()), *of_group), key=lambda window: window.start_ns)
-        return Windows(self._bounds, tuple(every))
+        lasting = [one for one in self._lasting.values() if "" in one.groups or group in one.groups]
+        return Windows(self._bounds, tuple(every), lasting)
 
 
 class Windows:
     """The windows of one group, in order of time."""
 
-    def __init__(self, bounds: Bounds, windows: Sequence[Window]) -> None:
+    def __init__(self, bounds: Bounds, windows: Sequence[Window], lasting: Sequence[Lasting] = ()) -> None:
         self._bounds = bounds
+        self._lasting = lasting
         self._windows = windows
         self._starts = [window.start_ns for window in windows]
         self._covered = _merged((window.start_ns, window.end_ns) for window in windows)
@@ -204,8 +224,14 @@ class Windows:
         excess_ns = sum(_uncovered(span, self._external if external else self._covered) for span in spans)
         window = self._explains(start_ns, external=external)
         if window is None:
-            return Judged(Cause.NONE, "", excess_ns, excess_ns > self._bounds.of(Cause.NONE) * _MS)
+            what = self._lasts(start_ns)
+            return Judged(Cause.NONE, what, excess_ns, excess_ns > self._bounds.of(Cause.NONE) * _MS)
         return Judged(window.cause, window.what, excess_ns, excess_ns > 0)
+
+    def _lasts(self, t_ns: int) -> str:
+        """The fault that began last of those that are active; empty for none."""
+        active = [one for one in self._lasting if one.start_ns <= t_ns and (one.end_ns is None or t_ns < one.end_ns)]
+        return max(active, key=lambda one: one.start_ns).what if active else ""
 
     def unexplained_ns(self, spans: Iterable[Span]) -> int:
         """How much of some intervals lies outside of all external windows."""

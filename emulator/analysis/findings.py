@@ -2,7 +2,8 @@
 
 Times are emulated nanoseconds since the run began. An interval that had not
 ended with the run ends there, and is censored. `cause` and `because` name what
-explains an interval, if anything does; `excess_ns` is how long it lasted beyond
+explains an interval, if anything does (`because` with the cause `none` is a fault
+that lasts longer than it explains anything); `excess_ns` is how long it lasted beyond
 that (see `emulator.analysis.causes`).
 """
 

@@ -105,6 +105,18 @@ def test_an_ordered_group_waits_for_the_lock_of_a_dead_member():
     assert orphan(81.1) == (Cause.ORDER_LOCK, True)
 
 
+def test_a_fault_that_lasts_longer_than_it_explains_anything_is_named_all_the_same():
+    def lasting(trace):
+        return trace.at(50).fault("begin", "f", "cut", "a <-> broker-a").at(300)
+
+    found = overlap_after(lasting, 300, 30)
+    assert (found.cause, found.because, found.violation) == (Cause.NONE, "cut a <-> broker-a", True)
+    healed = overlap_after(
+        lambda trace: lasting(trace).at(200).fault("end", "f", "cut", "a <-> broker-a").at(300), 300, 30
+    )
+    assert (healed.cause, healed.because) == (Cause.NONE, "")
+
+
 def test_bounds_follow_the_timers_of_the_options():
     slow = Bounds(wait_interval_ms=5_000, route_poll_ms=10_000, heartbeat_ms=7_000, channel_expired_ms=45_000)
     assert {cause: slow.of(cause) / 1000 for cause in Cause} == {
