@@ -91,7 +91,9 @@ def test_ctrl_c_ends_spark_and_says_what_is_kept(tmp_path):
         "of 800 runs are kept in campaigns/small-campaign; the same command goes on from there"
     )
     assert "Traceback" not in stderr
-    assert not (tmp_path / "campaigns" / NAME / ".under-way").exists()
+    until(
+        lambda: not (tmp_path / "campaigns" / NAME / ".under-way").exists(), 30
+    )  # Java kills its workers a little later
 
 
 @pytest.mark.parametrize(
