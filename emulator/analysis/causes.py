@@ -87,7 +87,6 @@ class Causes(Watcher):
         """Mapping id -> fault, also those that have ended."""
         self._link_faults: dict[str, None] = {}
         """Ids of the faults that hinder frames now."""
-        self._lossy: list[Span] = []
 
     def readers(self) -> Mapping[Table, Callable[[Any], None]]:
         """It reads processes, faults, members and locks."""
@@ -179,10 +178,6 @@ class Causes(Watcher):
             self._windows.setdefault(group, []).append(Window(t_ns, t_ns + length_ns, cause, what, external))
 
     # --- questions ------------------------------------------------------------------------
-
-    def is_ordered(self, group: str) -> bool:
-        """Whether brokers have locked queues for the group."""
-        return group in self._ordered
 
     def windows(self, group: str, agreed_ns: int | None) -> "Windows":
         """The windows of a group, with that of its start.

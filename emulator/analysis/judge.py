@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from itertools import groupby
-from typing import Any, TypeVar
+from typing import Any
 
 import attrs
 
@@ -59,7 +59,6 @@ _HOUR_NS = 3_600 * _NS_PER_S
 _MS = 1_000_000
 _OBSERVED_LEAST_NS = 600 * _NS_PER_S
 """Harm is divided by ten minutes at least: a single rebalance in a short run is no harm that returns."""
-Found = TypeVar("Found")
 
 
 @attrs.frozen
@@ -163,10 +162,10 @@ class _Reading:
         self._progress = Progress(presence)
         self._hand_overs = HandOvers(presence, messages)
         self._offsets = Offsets(bounds, presence)
-        self._order = Order()
-        self._views = Views(BeliefKind.VIEW, *MEMBERSHIP, *SHOWN, parts=True)
-        self._services = Services()
-        self._staleness = Staleness()
+        self._order = Order(presence)
+        self._views = Views(presence, BeliefKind.VIEW, *MEMBERSHIP, *SHOWN, parts=True)
+        self._services = Services(presence)
+        self._staleness = Staleness(presence)
         self._disturbances = Disturbances()
         watchers = (
             *(presence, messages, self._causes, self._disturbances, self._offsets, self._queues, self._progress),
@@ -175,8 +174,9 @@ class _Reading:
         watch(source, watchers)
         for one in watchers:
             one.finish(facts.end_ns)
-        divergent = self._divergent().values()
-        self._agreed_ns = first_agreement(self._begun_ns(), [one for layer in divergent for one in layer])
+        self._divergent = self._divergent_layers()
+        every = [one for layer in self._divergent.values() for one in layer]
+        self._agreed_ns = first_agreement(self._begun_ns(), every)
         self._windows: dict[str, Windows] = {}
 
     # --- agreement ------------------------------------------------------------------------
@@ -186,7 +186,7 @@ class _Reading:
         viewed_ns, owned_ns = self._views.first_ns.get(BeliefKind.VIEW), self._queues.first_ns
         return None if viewed_ns is None or owned_ns is None else max(viewed_ns, owned_ns)
 
-    def _divergent(self) -> dict[Layer, list[Interval]]:
+    def _divergent_layers(self) -> dict[Layer, list[Interval]]:
         views = [one for one in self._views.found if one.about.kind == BeliefKind.VIEW]
         owners: list[FoundOverlap | FoundOrphan] = [*self._queues.overlaps, *self._queues.orphans]
         return {
@@ -205,24 +205,29 @@ class _Reading:
     def findings(self) -> Findings:
         end_ns, agreed_ns = self._facts.end_ns, self._agreed_ns
         instants = self._disturbances.instants(agreed_ns)
-        divergent = self._divergent()
         measures = {
-            "view_ns": [(one.start_ns, one.end_ns) for one in divergent[Layer.VIEWS]],
+            "view_ns": [(one.start_ns, one.end_ns) for one in self._divergent[Layer.VIEWS]],
             "overlap_ns": [(one.start_ns, one.end_ns) for one in self._queues.overlaps],
             "active_overlap_ns": [span for one in self._queues.overlaps for span in one.active],
             "orphan_ns": [(one.start_ns, one.end_ns) for one in self._queues.orphans],
         }
+        two = [(one, self._overlap(one)) for one in self._queues.overlaps]
+        none = [(one, self._orphan(one)) for one in self._queues.orphans]
         return Findings(
             views=self._divergences((BeliefKind.VIEW,), judged=True),
-            overlaps=_in_order(map(self._overlap, self._queues.overlaps)),
-            orphans=_in_order(map(self._orphan, self._queues.orphans)),
+            overlaps=_in_order(judged for _, judged in two),
+            orphans=_in_order(judged for _, judged in none),
             invariants=self._invariants(),
             membership=self._membership(),
             duties=self._duties(),
-            budgets=self._budgets(),
+            # What is too long for itself counts elsewhere.
+            budgets=self._budgets(
+                [one for one, judged in two if not judged.violation],
+                [one for one, judged in none if not judged.violation],
+            ),
             beliefs=self._divergences(SHOWN if self._facts.acting else (*SHOWN, BeliefKind.LIVE_BROKERS), judged=False),
             limits=self._limits(),
-            agreement=agreement(instants, divergent, end_ns),
+            agreement=agreement(instants, self._divergent, end_ns),
             phases=phases(instants, measures, end_ns),
             holds=self._holds(),
             faults=self._disturbances.spans(end_ns),
@@ -310,20 +315,25 @@ class _Reading:
         span = (one.queue, one.node, one.start_ns, one.end_ns, one.censored)
         return Stall(*span, one.backlog, *attrs.astuple(judged))
 
-    def _budgets(self) -> tuple[Budget, ...]:
+    def _budgets(self, two: Iterable[FoundOverlap], none: Iterable[FoundOrphan]) -> tuple[Budget, ...]:
         queues: dict[str, dict[GroupQueue, None]] = {}
         for hold in self._queues.holds:
             queues.setdefault(hold.queue.group, {})[hold.queue] = None
-        return tuple(self._budget(group, len(queues[group])) for group in sorted(queues))
+        overlaps: dict[str, list[Span]] = {}
+        for overlap in two:
+            overlaps.setdefault(overlap.queue.group, []).extend(overlap.active)
+        orphans: dict[str, list[Span]] = {}
+        for orphan in none:
+            orphans.setdefault(orphan.queue.group, []).append((orphan.start_ns, orphan.end_ns))
+        return tuple(
+            self._budget(group, len(queues[group]), overlaps.get(group, ()), orphans.get(group, ()))
+            for group in sorted(queues)
+        )
 
-    def _budget(self, group: str, count: int) -> Budget:
-        """What is too long for itself counts elsewhere."""
+    def _budget(self, group: str, count: int, overlaps: Iterable[Span], orphans: Iterable[Span]) -> Budget:
         windows = self._windows_of(group)
         observed_ns = windows.unexplained_ns([(0, self._facts.end_ns)])
-        two = [one for one in self._queues.overlaps if one.queue.group == group and not self._overlap(one).violation]
-        none = [one for one in self._queues.orphans if one.queue.group == group and not self._orphan(one).violation]
-        overlap_ns = windows.unexplained_ns(span for one in two for span in one.active)
-        orphan_ns = windows.unexplained_ns((one.start_ns, one.end_ns) for one in none)
+        overlap_ns, orphan_ns = windows.unexplained_ns(overlaps), windows.unexplained_ns(orphans)
         queue_hours = count * max(observed_ns, _OBSERVED_LEAST_NS) / _HOUR_NS
         per_hour_s = (overlap_ns + orphan_ns) / _NS_PER_S / queue_hours
         is_broken = per_hour_s > self._facts.bounds.budget_s

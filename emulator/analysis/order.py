@@ -14,7 +14,7 @@ from typing import Any
 
 import attrs
 
-from emulator.analysis.presence import ENDS
+from emulator.analysis.presence import ENDS, Presence
 from emulator.analysis.rows import BeliefRow, LifeRow, MessageRow, Process, Watcher
 from emulator.state.owners import GroupQueue
 from emulator.trace.schema import BELIEFS, LIFECYCLE, MESSAGES, Table
@@ -45,12 +45,16 @@ class _Stretch:
 
 
 class Order(Watcher):
-    """Follows the locks of brokers, and compares each message with them."""
+    """Follows the locks of brokers, and compares each message with them.
 
-    def __init__(self) -> None:
+    Args:
+        presence: reads the same rows before.
+    """
+
+    def __init__(self, presence: Presence) -> None:
+        self._presence = presence
         self._locks: dict[str, dict[Process, dict[str, str]]] = {}
         """Mapping group -> broker -> queue (`topic@brokerName@queueId`) -> client id."""
-        self._dead: dict[Process, None] = {}
         self._open: dict[tuple[GroupQueue, str], _Stretch] = {}
         """Also of groups for which nobody has locked a queue yet."""
         self.found: list[FoundDisorder] = []
@@ -61,13 +65,12 @@ class Order(Watcher):
 
     def _belief(self, row: BeliefRow) -> None:
         process = row.node, row.incarnation
-        if row.kind != BeliefKind.QUEUE_LOCKS or process in self._dead:
+        if row.kind != BeliefKind.QUEUE_LOCKS or self._presence.is_dead(process):
             return
         self._locks.setdefault(row.subject, {})[process] = json.loads(row.value) or {}
 
     def _life(self, row: LifeRow) -> None:
         if row.event in ENDS:
-            self._dead[row.node, row.incarnation] = None
             for locks in self._locks.values():
                 locks.pop((row.node, row.incarnation), None)
 

@@ -5,12 +5,13 @@ Oracles ask it about the present instant, so it is the first watcher of a run.
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 import attrs
 
 from emulator.analysis.rows import BeliefRow, LifeRow, Process, Watcher
-from emulator.spec.model import BROKER, CONSUMER
+from emulator.spec.model import BROKER, CONSUMER, NAMESERVER
 from emulator.state.owners import GroupQueue
 from emulator.trace.schema import BELIEFS, LIFECYCLE, Table
 from nodes.beliefs import PROCESS_ENDS, BeliefKind, LifecycleEvent
@@ -79,6 +80,11 @@ class Presence(Watcher):
     def is_awake(self, process: Process) -> bool:
         """Whether the process runs: it is neither suspended nor ended."""
         return process not in self._asleep and process not in self._dead
+
+    @property
+    def anybody_sleeps(self) -> bool:
+        """Whether any process is suspended."""
+        return bool(self._asleep)
 
     def groups_of(self, node: str) -> Iterable[str]:
         """The groups that processes of a node have ever been members of."""
@@ -207,7 +213,7 @@ class Presence(Watcher):
             known.tells_views = known.tells_views or queues is not None
             _hold(known.views.setdefault(topic, {}), process, queues)
             self.changed[group] = None
-        elif row.kind == BeliefKind.ROUTE and row.role == "nameserver":
+        elif row.kind == BeliefKind.ROUTE and row.role == NAMESERVER:
             _hold(self._routes.setdefault(row.subject, {}), process, json.loads(row.value))
             self.changed[""] = None
 
@@ -226,8 +232,12 @@ class Presence(Watcher):
 
 
 def _selects(subscription: Mapping[str, Any], tags: str) -> bool:
-    expression = subscription["expression"]
-    if expression == SUB_ALL or not is_tag_type(subscription["type"]):
+    return _matches(subscription["expression"], subscription["type"], tags)
+
+
+@lru_cache(maxsize=4096)
+def _matches(expression: str, expression_type: str, tags: str) -> bool:
+    if expression == SUB_ALL or not is_tag_type(expression_type):
         return True
     try:
         return client_keeps(build_subscription_data("", expression), tags or None)

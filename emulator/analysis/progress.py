@@ -14,6 +14,7 @@ import attrs
 
 from emulator.analysis.presence import Presence
 from emulator.analysis.rows import MessageRow, OwnershipRow, Watcher
+from emulator.spec.model import BROKER
 from emulator.state.owners import GroupQueue
 from emulator.trace.schema import MESSAGES, OWNERSHIP, Table
 from nodes.beliefs import MessageEvent, OwnershipEvent
@@ -116,7 +117,7 @@ class Progress(Watcher):
         queue = row.queue
         if not self._presence.broadcasts(row.group):
             yield queue, ""
-        elif row.role != "broker":
+        elif row.role != BROKER:
             yield queue, row.node
 
     def _consumers(self, queue: GroupQueue) -> Iterator[Consumer]:

@@ -15,7 +15,7 @@ import attrs
 
 from emulator.analysis.messages import Messages
 from emulator.analysis.presence import Presence
-from emulator.analysis.rows import MessageRow, OwnershipRow, Process, Span, Watcher
+from emulator.analysis.rows import MessageRow, OwnershipRow, Process, Span, SpansAwake, Watcher
 from emulator.state.owners import GroupQueue
 from emulator.trace.schema import MESSAGES, OWNERSHIP, Table
 from nodes.beliefs import MessageEvent, OwnershipEvent
@@ -62,27 +62,16 @@ class _Overlap:
     start_ns: int
     owners_max: int = 0
     owners: dict[str, None] = attrs.Factory(dict)
-    active: list[Span] = attrs.Factory(list)
-    active_since_ns: int = -1
+    active: SpansAwake = attrs.Factory(SpansAwake)
     duplicates: int = 0
 
     def look(self, t_ns: int, owners: Mapping[Process, int], awake: int) -> None:
         """The owners have changed, or one of them was suspended or resumed."""
         self.owners_max = max(self.owners_max, len(owners))
         self.owners.update((node, None) for node, _ in owners)
-        if awake > 1 and self.active_since_ns < 0:
-            self.active_since_ns = t_ns
-        elif awake <= 1:
-            self.rest(t_ns)
-
-    def rest(self, t_ns: int) -> None:
-        """Fewer than two owners are awake from now on."""
-        if 0 <= self.active_since_ns < t_ns:
-            self.active.append((self.active_since_ns, t_ns))
-        self.active_since_ns = -1
+        self.active.look(t_ns, awake)
 
     def found(self, queue: GroupQueue, end_ns: int, *, censored: bool) -> FoundOverlap:
-        self.rest(end_ns)
         return FoundOverlap(
             queue,
             self.start_ns,
@@ -90,7 +79,7 @@ class _Overlap:
             censored,
             self.owners_max,
             tuple(sorted(self.owners)),
-            tuple(self.active),
+            self.active.until(end_ns),
             self.duplicates,
         )
 

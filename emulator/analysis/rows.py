@@ -21,6 +21,31 @@ Span = tuple[int, int]
 """Begin and end in ns."""
 
 
+class SpansAwake:
+    """When several of those that differ, or that own the same, were awake."""
+
+    def __init__(self) -> None:
+        self._spans: list[Span] = []
+        self._since_ns = -1
+
+    def look(self, t_ns: int, awake: int) -> None:
+        """So many are awake from now on."""
+        if awake <= 1:
+            self._end(t_ns)
+        elif self._since_ns < 0:
+            self._since_ns = t_ns
+
+    def until(self, end_ns: int) -> tuple[Span, ...]:
+        """The spans up to the end."""
+        self._end(end_ns)
+        return tuple(self._spans)
+
+    def _end(self, t_ns: int) -> None:
+        if 0 <= self._since_ns < t_ns:
+            self._spans.append((self._since_ns, t_ns))
+        self._since_ns = -1
+
+
 class BeliefRow(NamedTuple):
     """A row of `beliefs`."""
 

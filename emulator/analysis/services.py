@@ -11,10 +11,10 @@ from typing import Any
 
 import attrs
 
-from emulator.analysis.presence import ENDS
-from emulator.analysis.rows import BeliefRow, LifeRow, Process, Watcher
-from emulator.trace.schema import BELIEFS, LIFECYCLE, Table
-from nodes.beliefs import BeliefKind, LifecycleEvent
+from emulator.analysis.presence import Presence
+from emulator.analysis.rows import BeliefRow, Process, Watcher
+from emulator.trace.schema import BELIEFS, Table
+from nodes.beliefs import BeliefKind
 
 
 class Duty(StrEnum):
@@ -50,42 +50,34 @@ class _Group:
 
 
 class Services(Watcher):
-    """Follows the special services of every broker group, as intervals without gaps from the first time on."""
+    """Follows the special services of every broker group, as intervals without gaps from the first time on.
 
-    def __init__(self) -> None:
+    Args:
+        presence: reads the same rows before.
+    """
+
+    def __init__(self, presence: Presence) -> None:
+        self._presence = presence
         self._groups: dict[str, _Group] = {}
-        self._dead: dict[Process, None] = {}
-        self._asleep: dict[Process, None] = {}
         self.found: list[FoundDuty] = []
 
     def readers(self) -> Mapping[Table, Callable[[Any], None]]:
-        """It reads beliefs of brokers and ends of processes."""
-        return {BELIEFS: self._belief, LIFECYCLE: self._life}
+        """It reads beliefs of brokers."""
+        return {BELIEFS: self._belief}
 
     def _belief(self, row: BeliefRow) -> None:
         process = row.node, row.incarnation
-        if row.kind == BeliefKind.SPECIAL_SERVICE and process not in self._dead:
+        if row.kind == BeliefKind.SPECIAL_SERVICE and not self._presence.is_dead(process):
             group = self._groups.setdefault(row.subject, _Group())
             if row.value == "true":
                 group.running[process] = None
             else:
                 group.running.pop(process, None)
 
-    def _life(self, row: LifeRow) -> None:
-        process = row.node, row.incarnation
-        if row.event in ENDS:
-            self._dead[process] = None
-            for group in self._groups.values():
-                group.running.pop(process, None)
-        elif row.event == LifecycleEvent.SUSPENDED:
-            self._asleep[process] = None
-        elif row.event == LifecycleEvent.RESUMED:
-            self._asleep.pop(process, None)
-
     def settle(self, t_ns: int) -> None:
         """Compare each group with what it was."""
         for broker_name, group in self._groups.items():
-            nodes = tuple(sorted(process[0] for process in group.running if process not in self._asleep))
+            nodes = tuple(sorted(process[0] for process in group.running if self._presence.is_awake(process)))
             if nodes == group.shown or (group.shown is None and not nodes):
                 continue
             self._close(broker_name, group, t_ns, censored=False)

@@ -11,7 +11,7 @@ from typing import Any
 
 import attrs
 
-from emulator.analysis.presence import ENDS
+from emulator.analysis.presence import ENDS, Presence
 from emulator.analysis.rows import BeliefRow, LifeRow, Process, Watcher
 from emulator.spec.model import NAMESERVER
 from emulator.trace.schema import BELIEFS, LIFECYCLE, Table
@@ -39,11 +39,15 @@ class _Topic:
 
 
 class Staleness(Watcher):
-    """Compares the routes of clients with those of nameservers."""
+    """Compares the routes of clients with those of nameservers.
 
-    def __init__(self) -> None:
+    Args:
+        presence: reads the same rows before.
+    """
+
+    def __init__(self, presence: Presence) -> None:
+        self._presence = presence
         self._topics: dict[str, _Topic] = {}
-        self._dead: dict[Process, None] = {}
         self._touched: dict[str, None] = {}
         self.found: list[FoundStale] = []
 
@@ -53,7 +57,7 @@ class Staleness(Watcher):
 
     def _belief(self, row: BeliefRow) -> None:
         process = row.node, row.incarnation
-        if row.kind != BeliefKind.ROUTE or process in self._dead:
+        if row.kind != BeliefKind.ROUTE or self._presence.is_dead(process):
             return
         topic = self._topics.setdefault(row.subject, _Topic())
         held = topic.given if row.role == NAMESERVER else topic.used
@@ -67,7 +71,6 @@ class Staleness(Watcher):
         if row.event not in ENDS:
             return
         process = row.node, row.incarnation
-        self._dead[process] = None
         for name, topic in self._topics.items():
             if process in topic.given or process in topic.used:
                 topic.given.pop(process, None)

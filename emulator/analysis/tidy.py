@@ -79,13 +79,20 @@ def tables_of(report: found.Report) -> dict[str, "pa.Table"]:
         Mapping name -> Arrow table; `RUNS` has one row: what was run, the verdict, the ids of
         the invariants that were broken, and a column per measure.
     """
+    return {name: table_of(report, name) for name in (RUNS, *TABLES)}
+
+
+def table_of(report: found.Report, name: str) -> "pa.Table":
+    """One table of one run.
+
+    Args:
+        report: of the run.
+        name: of `TABLES`, or `RUNS`.
+    """
     import pyarrow as pa
 
-    tables = {RUNS: pa.Table.from_pylist([_run(report)], schema=schema_of(RUNS))}
-    for name, table in TABLES.items():
-        rows = [dict(_cells(row, report.names)) for row in table.rows(report)]
-        tables[name] = pa.Table.from_pylist(rows, schema=schema_of(name))
-    return tables
+    rows = [_run(report)] if name == RUNS else [dict(_cells(row, report.names)) for row in TABLES[name].rows(report)]
+    return pa.Table.from_pylist(rows, schema=schema_of(name))
 
 
 def _run(report: found.Report) -> dict[str, Any]:

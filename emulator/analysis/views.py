@@ -8,16 +8,16 @@ a suspended node keeps its value.
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from enum import StrEnum
 from typing import Any
 
 import attrs
 
-from emulator.analysis.presence import ENDS
-from emulator.analysis.rows import BeliefRow, LifeRow, Process, Span, Watcher
-from emulator.trace.schema import BELIEFS, LIFECYCLE, Table
-from nodes.beliefs import BeliefKind, LifecycleEvent
+from emulator.analysis.presence import Presence
+from emulator.analysis.rows import BeliefRow, Process, Span, SpansAwake, Watcher
+from emulator.trace.schema import BELIEFS, Table
+from nodes.beliefs import BeliefKind
 
 Value = tuple[str, str]
 """Hash and JSON."""
@@ -74,8 +74,7 @@ class _Divergence:
     """An interval that has not ended yet."""
 
     start_ns: int
-    active: list[Span] = attrs.Factory(list)
-    active_since_ns: int = -1
+    active: SpansAwake = attrs.Factory(SpansAwake)
     views_max: int = 0
     camps: tuple[Camp, ...] = ()
     camps_ns: int = 0
@@ -98,31 +97,31 @@ class Views(Watcher):
     """Follows the values that nodes hold.
 
     Args:
+        presence: reads the same rows before.
         kinds: of beliefs.
         parts: whether the two parts of views are followed, too.
     """
 
-    def __init__(self, *kinds: BeliefKind, parts: bool = False) -> None:
+    def __init__(self, presence: Presence, *kinds: BeliefKind, parts: bool = False) -> None:
+        self._presence = presence
         self._kinds = {kind.value: None for kind in kinds}
         self._parts = parts
         self._subjects: dict[Subject, _Held] = {}
         self._held_by: dict[Process, dict[Subject, None]] = {}
-        self._dead: dict[Process, None] = {}
-        self._asleep: dict[Process, None] = {}
         self._touched: dict[Subject, None] = {}
         self.first_ns: dict[str, int] = {}
         """Mapping kind -> first instant at which a node recorded a value."""
         self.found: list[FoundDivergence] = []
 
     def readers(self) -> Mapping[Table, Callable[[Any], None]]:
-        """It reads beliefs and ends of processes."""
-        return {BELIEFS: self._belief, LIFECYCLE: self._life}
+        """It reads beliefs."""
+        return {BELIEFS: self._belief}
 
     # --- rows ---------------------------------------------------------------------------
 
     def _belief(self, row: BeliefRow) -> None:
         process = row.node, row.incarnation
-        if process in self._dead:
+        if self._presence.is_dead(process):
             return
         if row.kind in self._kinds:
             self.first_ns.setdefault(row.kind, row.t_ns)
@@ -131,20 +130,6 @@ class Views(Watcher):
         if self._parts and row.kind == BeliefKind.VIEW:
             for part, value in _parts(row):
                 self._note(Subject(f"view.{part}", row.role, row.subject), process, value)
-
-    def _life(self, row: LifeRow) -> None:
-        if row.event in ENDS:
-            process = row.node, row.incarnation
-            self._dead[process] = None
-            for about in self._held_by.pop(process, {}):
-                self._note(about, process, NOTHING)
-        elif row.event in (LifecycleEvent.SUSPENDED, LifecycleEvent.RESUMED):
-            process = row.node, row.incarnation
-            if row.event == LifecycleEvent.SUSPENDED:
-                self._asleep[process] = None
-            else:
-                self._asleep.pop(process, None)
-            self._touched.update(self._held_by.get(process, {}))
 
     def _note(self, about: Subject, process: Process, value: Value) -> None:
         subject = self._subjects.get(about)
@@ -158,9 +143,18 @@ class Views(Watcher):
 
     def settle(self, t_ns: int) -> None:
         """Compare the values of each subject that changed."""
+        for process in self._presence.stirred:
+            self._follow(process)
         for about in self._touched:
             self._look(about, self._subjects[about], t_ns)
         self._touched.clear()
+
+    def _follow(self, process: Process) -> None:
+        if self._presence.is_dead(process):
+            for about in self._held_by.pop(process, {}):
+                self._note(about, process, NOTHING)
+        else:
+            self._touched.update(self._held_by.get(process, {}))
 
     def _look(self, about: Subject, now: _Held, t_ns: int) -> None:
         changes = {who: value for who, value in now.changes.items() if now.held.get(who, NOTHING)[0] != value[0]}
@@ -183,17 +177,13 @@ class Views(Watcher):
     def _look_who_is_awake(self, now: _Held, t_ns: int) -> None:
         if now.current is None:
             return
-        awake = now.nodes_of
-        if self._asleep:
-            awake = Counter(value_hash for who, (value_hash, _) in now.held.items() if who not in self._asleep)
-        if len(awake) > 1 and now.current.active_since_ns < 0:
-            now.current.active_since_ns = t_ns
-        elif len(awake) <= 1:
-            _rest(now.current, t_ns)
+        awake: Collection[str] = now.nodes_of
+        if self._presence.anybody_sleeps:
+            awake = {value_hash: None for who, (value_hash, _) in now.held.items() if self._presence.is_awake(who)}
+        now.current.active.look(t_ns, len(awake))
 
     def _close(self, about: Subject, current: _Divergence, end_ns: int, *, censored: bool) -> None:
-        _rest(current, end_ns)
-        rest = current.views_max, current.camps, current.camps_ns, tuple(current.active)
+        rest = current.views_max, current.camps, current.camps_ns, current.active.until(end_ns)
         self.found.append(FoundDivergence(about, current.start_ns, end_ns, censored, *rest))
 
     def finish(self, end_ns: int) -> None:
@@ -202,13 +192,6 @@ class Views(Watcher):
             if now.current is not None and now.current.start_ns < end_ns:
                 _keep_longest(now.current, now.held, end_ns - now.since_ns)
                 self._close(about, now.current, end_ns, censored=True)
-
-
-def _rest(current: _Divergence, t_ns: int) -> None:
-    """Nodes that are awake agree from now on."""
-    if 0 <= current.active_since_ns < t_ns:
-        current.active.append((current.active_since_ns, t_ns))
-    current.active_since_ns = -1
 
 
 def _parts(row: BeliefRow) -> list[tuple[ViewPart, Value]]:

@@ -1,16 +1,18 @@
 """The comparison of two runs as a value; `emulator.comparison.told` says it in words."""
 
+from collections import Counter
 from typing import Any
 
 import attrs
 
 from emulator.base.errors import UserError
 from emulator.comparison.beliefs import OWNERS, HeldDifference, held_differences
-from emulator.comparison.counts import Count, counts
-from emulator.comparison.rows import RowDifference, first_difference
+from emulator.comparison.rows import READING, RowDifference, first_difference
 from emulator.spec import from_dict
 from emulator.spec.differences import Difference, differences
 from emulator.trace.run_directory import RunDirectory
+from emulator.trace.schema import MESSAGES, RPC, TABLES, Table
+from emulator.trace.stored import StoredTrace
 from emulator.why.answer import names_of_run
 
 LASTING_NS = 1_000_000_000
@@ -19,6 +21,15 @@ LASTING_NS = 1_000_000_000
 
 class ComparisonError(UserError):
     """Two runs cannot be compared; the text says why in one line."""
+
+
+@attrs.frozen
+class Count:
+    """One count in both runs."""
+
+    what: str
+    first: int
+    second: int
 
 
 @attrs.frozen
@@ -75,7 +86,7 @@ def compare_runs(first: RunDirectory, second: RunDirectory) -> RunComparison:
         differences(*scenarios),
         row,
         () if row is None else held_differences(first, second, (names_of_run(first), names_of_run(second))),
-        counts(first.trace, second.trace),
+        _counts(first.trace, second.trace),
     )
 
 
@@ -84,3 +95,24 @@ def _made_differently(first: Any, second: Any) -> tuple[str, ...]:
     names = dict.fromkeys((*there[0], *there[1]))
     both = ((name, there[0].get(name, "none"), there[1].get(name, "none")) for name in names)
     return tuple(f"{name} {here} in A, {other} in B" for name, here, other in both if here != other)
+
+
+def _counts(first: StoredTrace, second: StoredTrace) -> tuple[Count, ...]:
+    """Rows per table, messages stored, consumed and committed, and frames by what became of them."""
+    rows = (first.counts(), second.counts())
+    found = [Count(f"rows of {table.name}", *(side.get(table.name, 0) for side in rows)) for table in TABLES]
+    found += _of_events("messages", MESSAGES, first, second)
+    return (*found, *_of_events("frames", RPC, first, second))
+
+
+def _of_events(what: str, table: Table, first: StoredTrace, second: StoredTrace) -> list[Count]:
+    mine, others = (_events(trace, table) for trace in (first, second))
+    return [Count(f"{what} {event}", mine[event], others[event]) for event in sorted(mine | others)]
+
+
+def _events(trace: StoredTrace, table: Table) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for part in trace.tables(table, columns=["event"], **READING):
+        for pair in part["event"].value_counts().to_pylist():
+            found[str(pair["values"])] += int(pair["counts"])
+    return found

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import trio
-import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -75,15 +74,16 @@ class Prompt:
                 await self._say(session, line)
 
     async def _say(self, session: Session, line: str) -> None:
+        # Through the printer: an answer must not overtake the events that came before it.
         try:
             words = split(line)
             if words[:1] == ["views"] and len(words) <= 2:
-                typer.echo(views_in_colour(session, words[1] if len(words) > 1 else None), nl=False)
+                self.print_above(views_in_colour(session, words[1] if len(words) > 1 else None).rstrip("\n"))
                 return
             for told in await session.say(line):
-                typer.echo(told)
+                self.print_above(told)
         except VerbError as error:
-            typer.echo(str(error))
+            self.print_above(str(error))
 
 
 def _terminal(session: Session) -> "PromptSession[str]":

@@ -14,7 +14,7 @@ import attrs
 
 from emulator.analysis.findings import Report
 from emulator.analysis.judge import judge_run
-from emulator.analysis.tidy import RUNS, schema_of, tables_of
+from emulator.analysis.tidy import RUNS, schema_of, table_of
 from emulator.base.errors import UserError
 from emulator.dataset.engine import EngineName
 from emulator.trace.run_directory import NotARunError, open_run
@@ -55,7 +55,7 @@ class Judged:
         import pyarrow as pa
 
         schema = _with_run(name, schema_of(name))
-        parts = [_labelled(name, report, tables_of(report)[name]) for report in self.reports]
+        parts = [_labelled(name, report, table_of(report, name)) for report in self.reports]
         return pa.concat_tables([schema.empty_table(), *parts])
 
 
