@@ -8,6 +8,7 @@ from itertools import product
 import attrs
 
 from emulator.spec import Scenario
+from emulator.trace.schema import TraceLevel
 
 BASELINE = "baseline"
 """Name of the variant that is the scenario as it stands, unless the campaign gives it another one."""
@@ -57,6 +58,8 @@ class Campaign:
     keep: Keep = Keep.FAILURES
     timeout_ms: int = TIMEOUT_MS
     """Wall time of one run; a longer one is ended as hung."""
+    level: TraceLevel = TraceLevel.FINDINGS
+    """Which rows the traces have."""
     jobs: int | None = None
     """Runs at the same time on this machine; None: as many as this process has cores."""
 

@@ -22,6 +22,7 @@ from emulator.run import run_scenario
 from emulator.run.run import RunError
 from emulator.spec import Scenario, loads
 from emulator.trace.run_directory import RunDirectory, open_run
+from emulator.trace.schema import TraceLevel
 
 _WARM_UP = """
 [scenario]
@@ -78,17 +79,17 @@ def play_case(case: Case, directory: CampaignDirectory, keep: Keep, scratch: Pat
         DiskError: the trace could not be written.
         OSError: it could not be kept.
     """
-    return stays(play_scenario(case, directory.scenario(case), scratch), directory, keep, scratch)
+    return stays(play_scenario(case, directory.scenario(case), scratch, directory.level), directory, keep, scratch)
 
 
-def play_scenario(case: Case, scenario: Scenario, scratch: Path) -> Played:
+def play_scenario(case: Case, scenario: Scenario, scratch: Path, level: TraceLevel = TraceLevel.FULL) -> Played:
     """Play a scenario as a case, and judge it; its run stays in `scratch`.
 
     Raises:
         DiskError: the trace could not be written.
     """
     try:
-        run = run_scenario(scenario, runs=scratch).path
+        run = run_scenario(scenario, level=level, runs=scratch).path
         return _judged_case(case, open_run(run))
     except RunError as error:
         if isinstance(error.__cause__, OSError):

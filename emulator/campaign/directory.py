@@ -27,7 +27,7 @@ from emulator.campaign.seeds import read_seeds, seeds_text
 from emulator.spec import Scenario, from_dict, to_dict
 from emulator.trace.files import RunFiles, put_in_place
 from emulator.trace.run_directory import versions
-from emulator.trace.schema import SCHEMA_VERSION
+from emulator.trace.schema import SCHEMA_VERSION, TraceLevel
 from emulator.trace.seals import BrokenSealError, sealed, unsealed
 from nodes.fields import quoted
 
@@ -36,7 +36,7 @@ RUNS, SCENARIOS, TABLES = "runs", "scenarios", "tables"
 UNDER_WAY = ".under-way"
 """Folder of the runs that are being played; what a killed emulator left there is removed by the next one."""
 _LOCK = ".lock"
-CAMPAIGN_VERSION = 2
+CAMPAIGN_VERSION = 3
 """Version of the form of this directory, and of the tables of findings in it."""
 _FILES = RunFiles()
 _GO_ON = "give this campaign another name, or remove the directory"
@@ -55,6 +55,8 @@ class CampaignDirectory:
     seeds: tuple[int, ...]
     versions: Mapping[str, str]
     """Of the packages that played it."""
+    level: TraceLevel
+    """Which rows its traces have."""
 
     @property
     def name(self) -> str:
@@ -143,7 +145,8 @@ def opened(path: Path | str) -> CampaignDirectory:
     if head is None:
         raise CampaignError(f"{path} is no campaign: it has no {HEAD}")
     variants = {name: from_dict(tables, f"{path}/{HEAD}") for name, tables in head["variants"].items()}
-    return CampaignDirectory(Path(path), variants, read_seeds(f"{path}/{HEAD}", head["seeds"]), head["versions"])
+    seeds = read_seeds(f"{path}/{HEAD}", head["seeds"])
+    return CampaignDirectory(Path(path), variants, seeds, head["versions"], TraceLevel(head["trace"]))
 
 
 def _seeds_there(path: Path, campaign: Campaign) -> tuple[int, ...]:
@@ -169,6 +172,7 @@ def _head(campaign: Campaign, seeds: tuple[int, ...]) -> dict[str, Any]:
     return {
         "campaign_version": CAMPAIGN_VERSION,
         "schema_version": SCHEMA_VERSION,
+        "trace": campaign.level,
         "versions": versions(),
         "variants": {variant.name: to_dict(attrs.evolve(variant.scenario, seed=0)) for variant in campaign.variants},
         "seeds": seeds_text(seeds),

@@ -15,9 +15,10 @@ from emulator.spec import Scenario, SpecError, from_dict
 from emulator.spec.bounds import SCENARIO_NAME
 from emulator.spec.file import SCENARIO_TABLES, read_tables
 from emulator.spec.section import Section, expect_known
+from emulator.trace.schema import TraceLevel
 from nodes.fields import TEXT, quoted, whole_rule
 
-_CAMPAIGN_KEYS = ("name", "scenario", "seeds", "baseline", "keep", "timeout_s", "timeout_ms", "jobs")
+_CAMPAIGN_KEYS = ("name", "scenario", "seeds", "baseline", "keep", "trace", "timeout_s", "timeout_ms", "jobs")
 CASES_MOST = 10_000_000
 JOBS = whole_rule("runs at the same time", least=1, most=10_000)
 
@@ -34,14 +35,20 @@ def load_campaign(path: Path) -> Campaign:
         raise (error if error.source else error.within(str(path))) from None
 
 
-def campaign_of(scenario: Scenario, seeds: tuple[int, ...]) -> Campaign:
+def campaign_of(scenario: Scenario, seeds: tuple[int, ...], level: str = TraceLevel.FINDINGS) -> Campaign:
     """The campaign of one scenario as it stands; it is called as the scenario.
 
+    Args:
+        scenario: to play.
+        seeds: to play it with.
+        level: of the traces.
+
     Raises:
-        SpecError: the scenario has guests, which live in real time.
+        SpecError: the scenario has guests, which live in real time, or oracles cannot judge such traces.
     """
     _refuse_guests(scenario)
-    return Campaign(name=scenario.name, variants=(Variant(BASELINE, scenario),), seeds=seeds)
+    variant = Variant(BASELINE, scenario)
+    return Campaign(name=scenario.name, variants=(variant,), seeds=seeds, level=_judged_level("--trace", level))
 
 
 def _read(path: Path) -> Campaign:
@@ -67,6 +74,7 @@ def _read(path: Path) -> Campaign:
         variants=variants,
         seeds=seeds,
         keep=Keep(keep),
+        level=_judged_level(head.at("trace"), head.get("trace", TEXT, TraceLevel.FINDINGS)),
         timeout_ms=TIMEOUT_MS if timeout_ms is None else timeout_ms,
         jobs=head.get("jobs", JOBS, None),
     )
@@ -89,6 +97,12 @@ def _read_scenario(root: Section, head: Section, path: Path) -> tuple[Mapping[st
     scenario = from_dict(tables, str(place))
     _refuse_guests(scenario)
     return tables, scenario
+
+
+def _judged_level(key: str, level: str) -> TraceLevel:
+    """A level with all rows that oracles read."""
+    expect_known(key, "level of the traces of a campaign", level, [TraceLevel.FULL, TraceLevel.FINDINGS])
+    return TraceLevel(level)
 
 
 def _refuse_guests(scenario: Scenario) -> None:

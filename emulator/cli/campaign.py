@@ -21,6 +21,7 @@ from emulator.cli.campaign_tables import next_steps, summary
 from emulator.cli.terminal import complain, tables_console
 from emulator.dataset.engine import EngineName
 from emulator.spec import SpecError, load
+from emulator.trace.schema import TraceLevel
 
 DIRECTORY = Path("campaigns")
 
@@ -50,15 +51,16 @@ def play_file(
     _play(campaign, campaigns, _engine(campaign, engine, master, jobs), retry=retry, shrink=shrink)
 
 
-def play_seeds(scenario: Path, seeds: str, campaigns: Path | None) -> None:
+def play_seeds(scenario: Path, seeds: str, level: TraceLevel, campaigns: Path | None) -> None:
     """Play a scenario with many seeds.
 
     Args:
         scenario: file.
         seeds: as people write them.
+        level: which rows the traces have.
         campaigns: directory of all campaigns; None: `campaigns`.
     """
-    campaign = campaign_of(load(scenario), read_seeds("--seeds", seeds))
+    campaign = campaign_of(load(scenario), read_seeds("--seeds", seeds), level)
     _play(campaign, campaigns or DIRECTORY, _engine(campaign, None, None, None), retry=False, shrink=False)
 
 

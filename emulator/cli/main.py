@@ -14,6 +14,7 @@ from emulator.base.text import shown_ends
 from emulator.cli.terminal import NAME, VIOLATED, complain, one_line_errors, refuse_beside, tables_console
 from emulator.dataset.engine import EngineName
 from emulator.time.mode import TimeMode
+from emulator.trace.schema import TraceLevel
 from nodes.fields import LONG_MOST
 
 _EXEC = "--exec"
@@ -61,6 +62,13 @@ _ScenarioArgument = Annotated[
     Path, typer.Argument(metavar="SCENARIO", help="Scenario file (TOML).", show_default=False)
 ]
 _RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="Directory of a run.", show_default=False)]
+_TraceOption = Annotated[
+    TraceLevel | None,
+    typer.Option(
+        help="full: every row; findings: what is judged, and what failed; counts: faults, processes and numbers.",
+        show_default="full; of campaigns, findings",
+    ),
+]
 _JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 
 
@@ -77,6 +85,7 @@ def demo(runs: _RunsOption = Path("runs")) -> None:
 def up(
     spec: _SpecArgument,
     runs: _RunsOption = Path("runs"),
+    trace: _TraceOption = None,
     guest: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="A guest with a name, for faults of its links; may be repeated."),
@@ -103,7 +112,8 @@ def up(
     with one_line_errors():
         from emulator.cli.up import run_live
 
-        run_live(spec, runs, tuple(guest or ()), command, web=web, web_port=web_port)
+        level = trace or TraceLevel.FULL
+        run_live(spec, runs, level, tuple(guest or ()), command, web=web, web_port=web_port)
 
 
 @app.command(context_settings={"ignore_unknown_options": True})
@@ -148,13 +158,14 @@ def run(
         Path | None,
         typer.Option("--runs", metavar="DIR", help="Directory of all runs, runs; with --seeds, campaigns."),
     ] = None,
+    trace: _TraceOption = None,
 ) -> None:
     """Run a scenario; the last line printed is the run directory."""
     with one_line_errors():
         from emulator.cli.run import run_file
 
         if seeds is None:
-            run_file(scenario, mode, seed, script, runs or Path("runs"))
+            run_file(scenario, mode, trace or TraceLevel.FULL, seed, script, runs or Path("runs"))
         else:
             refuse_beside(
                 "--seeds",
@@ -162,7 +173,7 @@ def run(
             )
             from emulator.cli.campaign import play_seeds
 
-            play_seeds(scenario, seeds, runs)
+            play_seeds(scenario, seeds, trace or TraceLevel.FINDINGS, runs)
 
 
 @app.command()

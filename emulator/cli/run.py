@@ -10,14 +10,16 @@ from emulator.console.scripts import ScriptedRun
 from emulator.run import run_scenario
 from emulator.spec import Scenario, load
 from emulator.time.mode import TimeMode
+from emulator.trace.schema import TraceLevel
 
 
-def run_file(path: Path, mode: TimeMode, seed: int | None, script: Path | None, runs: Path) -> None:
+def run_file(path: Path, mode: TimeMode, level: TraceLevel, seed: int | None, script: Path | None, runs: Path) -> None:
     """Run a scenario file; the last line printed is the run directory.
 
     Args:
         path: of the scenario file.
         mode: time mode.
+        level: which rows the trace has.
         seed: replaces the scenario's seed.
         script: file with verbs to execute once all nodes are ready.
         runs: directory of all runs.
@@ -26,17 +28,17 @@ def run_file(path: Path, mode: TimeMode, seed: int | None, script: Path | None, 
     if seed is not None:
         scenario = attrs.evolve(scenario, seed=seed)
     if script is not None:
-        _run_script(script, scenario, mode, runs)
+        _run_script(script, scenario, mode, level, runs)
         return
     with progress_bar(f"{scenario.name} ({mode})") as progress:
-        result = run_scenario(scenario, mode=mode, runs=runs, progress=progress)
+        result = run_scenario(scenario, mode=mode, level=level, runs=runs, progress=progress)
     print(result.path)
 
 
-def _run_script(script: Path, scenario: Scenario, mode: TimeMode, runs: Path) -> None:
+def _run_script(script: Path, scenario: Scenario, mode: TimeMode, level: TraceLevel, runs: Path) -> None:
     """Run with a script; its output is printed instead of a progress bar."""
     scripted = ScriptedRun(script, print)
-    result = run_scenario(scenario, mode=mode, runs=runs, endless=True, session_tasks=(scripted.run,))
+    result = run_scenario(scenario, mode=mode, level=level, runs=runs, endless=True, session_tasks=(scripted.run,))
     if scripted.error is not None:
         complain(str(scripted.error))
     print(result.path)

@@ -24,7 +24,7 @@ from emulator.spec import Scenario, SpecError, load
 from emulator.state.event_lines import EventLines
 from emulator.time.mode import TimeMode
 from emulator.trace.recorder import Row
-from emulator.trace.schema import Table
+from emulator.trace.schema import Table, TraceLevel
 from nodes.fields import FieldError
 
 _NOT_FOUND, _NOT_EXECUTABLE = 127, 126
@@ -88,13 +88,21 @@ def namesrv_addr_printer(tell: Callable[[str], None]) -> Callable[[Session], Awa
 
 
 def run_live(
-    spec: Path, runs: Path, guests: tuple[str, ...], command: str | None, *, web: bool, web_port: int | None
+    spec: Path,
+    runs: Path,
+    level: TraceLevel,
+    guests: tuple[str, ...],
+    command: str | None,
+    *,
+    web: bool,
+    web_port: int | None,
 ) -> None:
     """Run a scenario file live, and print its events.
 
     Args:
         spec: the scenario file.
         runs: directory of all runs.
+        level: which rows the trace has.
         guests: names of guests in addition to those of the scenario.
         command: to run beside the cluster; the run ends with it.
         web: whether to serve the dashboard.
@@ -121,6 +129,7 @@ def run_live(
         left = run_scenario(
             scenario,
             mode=TimeMode.LIVE,
+            level=level,
             runs=runs,
             endless=True,
             listeners=(events.show,) if beside is None else (),

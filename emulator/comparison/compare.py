@@ -91,7 +91,7 @@ def compare_runs(first: RunDirectory, second: RunDirectory) -> RunComparison:
 
 
 def _made_differently(first: Any, second: Any) -> tuple[str, ...]:
-    there = [{"mode": run["mode"], **run.get("versions", {})} for run in (first, second)]
+    there = [{"mode": run["mode"], "trace": run["trace"], **run.get("versions", {})} for run in (first, second)]
     names = dict.fromkeys((*there[0], *there[1]))
     both = ((name, there[0].get(name, "none"), there[1].get(name, "none")) for name in names)
     return tuple(f"{name} {here} in A, {other} in B" for name, here, other in both if here != other)

@@ -5,7 +5,7 @@ from typing import Any
 
 import attrs
 
-from emulator.trace.schema import TABLES, Table
+from emulator.trace.schema import COUNTS, Table
 from emulator.trace.stored import StoredTrace
 
 READING = {"use_threads": False, "pre_buffer": False}
@@ -47,16 +47,25 @@ class RowDifference:
 def first_difference(first: StoredTrace, second: StoredTrace) -> RowDifference | None:
     """The first row, in the order of seq, in which two traces differ; None if they are equal.
 
+    Of traces of different levels only the tables are compared that are whole in both.
+
     Raises:
         OSError: a segment cannot be read.
     """
     # Up to the first seq that differs every table has the same rows, so one of the tables begins to differ there.
-    found = [rows for table in TABLES if (rows := _in_table(first, second, table)) is not None]
+    found = [rows for table in _comparable(first, second) if (rows := _in_table(first, second, table)) is not None]
     if not found:
-        return None
+        return _in_table(first, second, COUNTS) if first.level is second.level else None
     seq = min(rows.seq for rows in found)
     sides = ([rows.first for rows in found], [rows.second for rows in found])
     return RowDifference(*(next((row for row in side if row is not None and row.seq == seq), None) for side in sides))
+
+
+def _comparable(first: StoredTrace, second: StoredTrace) -> tuple[Table, ...]:
+    """The tables whose rows are ordered by the seq of the run."""
+    if first.level is second.level:
+        return tuple(table for table in first.level.tables if table is not COUNTS)
+    return tuple(table for table in first.level.whole if table in second.level.whole)
 
 
 def _in_table(first: StoredTrace, second: StoredTrace, table: Table) -> RowDifference | None:

@@ -14,6 +14,7 @@ from emulator.trace.run_directory import RunDirectory
 from emulator.trace.schema import (
     BELIEFS,
     CAUSES,
+    COUNTS,
     FAULTS,
     LIFECYCLE,
     MESSAGES,
@@ -41,6 +42,7 @@ class Frames:
     faults: DataFrame
     lifecycle: DataFrame
     causes: DataFrame
+    counts: DataFrame
 
 
 def read_frames(spark: SparkSession, runs: Sequence[RunDirectory]) -> Frames:
@@ -63,6 +65,7 @@ def read_frames(spark: SparkSession, runs: Sequence[RunDirectory]) -> Frames:
         faults=_read(spark, runs, FAULTS),
         lifecycle=_read(spark, runs, LIFECYCLE),
         causes=_read(spark, runs, CAUSES),
+        counts=_read(spark, runs, COUNTS),
     )
 
 

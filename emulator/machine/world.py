@@ -22,6 +22,7 @@ from emulator.time.determinism import deterministic_scheduling
 from emulator.time.mode import TimeMode
 from emulator.time.timeline import NEVER_NS, Timeline, wait_until
 from emulator.trace.recorder import BatchWriter, Recorder
+from emulator.trace.schema import TraceLevel
 from nodes.host import Logger
 
 T = TypeVar("T")
@@ -59,6 +60,7 @@ def run_world(
     delay_ms: int = 0,
     jitter_ms: int = 0,
     writer: BatchWriter | None = None,
+    level: TraceLevel = TraceLevel.FULL,
     stepped: bool = False,
     log: Logger | None = None,
 ) -> T:
@@ -71,6 +73,7 @@ def run_world(
         delay_ms: latency of every link, one way.
         jitter_ms: upper bound of a uniform delay on top.
         writer: writes the trace; None: only its digest is kept.
+        level: which rows the trace has.
         stepped: virtual time starts with the limit 0 and advances when the limit of the clock is moved.
         log: logger of the nodes; None: structlog's configured one.
 
@@ -81,7 +84,7 @@ def run_world(
     timeline = Timeline(time.time_ns() // _NS_PER_MS) if mode is TimeMode.LIVE else Timeline()
     clock = EmulatedClock(timeline, rate=1.0 if mode is TimeMode.LIVE else None, limit_ns=0 if stepped else NEVER_NS)
     carrier = MemoryCarrier() if mode is TimeMode.SIM else LoopbackCarrier()
-    recorder = Recorder(timeline, writer)
+    recorder = Recorder(timeline, writer, level)
     fabric = Fabric(timeline, carrier, recorder, seed, delay_ms, jitter_ms)
     clock.turn = partial(Context().run, fabric.hub.turn)  # no cause may leak from one world into the next
     fabric.hub.on_flushed = clock.linger

@@ -25,6 +25,7 @@ from emulator.spec.addresses import owners
 from emulator.time.mode import TimeMode
 from emulator.time.timeline import NEVER_NS
 from emulator.trace.run_directory import Ended, RunDirectory, open_run
+from emulator.trace.schema import TraceLevel
 
 T = TypeVar("T")
 Act = Callable[[Session], Awaitable[T]]
@@ -60,12 +61,14 @@ class Engine:
     Args:
         scenario: to run, with its seed.
         mode: time mode.
+        level: which rows the trace has.
         runs: directory of all runs.
     """
 
-    def __init__(self, scenario: Scenario, mode: TimeMode, runs: Path) -> None:
+    def __init__(self, scenario: Scenario, mode: TimeMode, level: TraceLevel, runs: Path) -> None:
         self.scenario = scenario
         self.mode = mode
+        self._level = level
         self._runs = runs
         self._thread = threading.Thread(target=self._run, name=f"cluster {scenario.name}", daemon=True)
         self._ready = threading.Event()
@@ -273,6 +276,7 @@ class Engine:
             self._result = run_scenario(
                 self.scenario,
                 mode=self.mode,
+                level=self._level,
                 runs=self._runs,
                 endless=True,
                 stepped=self.stepped,

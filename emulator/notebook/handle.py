@@ -25,6 +25,7 @@ from emulator.notebook.owners import history_output, ownership_output
 from emulator.notebook.shown import SHOWN
 from emulator.spec import Scenario, load
 from emulator.time.mode import TimeMode
+from emulator.trace.schema import TraceLevel
 from nodes.fields import TIME_MOST_MS, quoted
 
 if TYPE_CHECKING:
@@ -312,6 +313,7 @@ def launch(
     spec: Scenario | str | Path,
     *,
     mode: TimeMode | str = TimeMode.SIM,
+    trace: TraceLevel | str = TraceLevel.FULL,
     seed: int | None = None,
     runs: Path | str = "runs",
 ) -> ClusterHandle:
@@ -324,6 +326,7 @@ def launch(
     Args:
         spec: a scenario, or the path of a scenario file.
         mode: `sim`, `fast` or `live`.
+        trace: `full`, `findings` or `counts`: which rows the trace has.
         seed: replaces the scenario's seed.
         runs: directory of all runs.
 
@@ -332,7 +335,7 @@ def launch(
 
     Raises:
         SpecError: the scenario file cannot be read, or is invalid.
-        ValueError: the mode is unknown.
+        ValueError: the mode or the level of the trace is unknown.
         RunError: the run directory cannot be written.
     """
     scenario = spec if isinstance(spec, Scenario) else load(spec)
@@ -342,6 +345,10 @@ def launch(
         time_mode = TimeMode(mode)
     except ValueError:
         raise ValueError(f"mode: expected {', '.join(TimeMode)}, not {quoted(mode)}") from None
-    engine = Engine(scenario, time_mode, Path(runs))
+    try:
+        level = TraceLevel(trace)
+    except ValueError:
+        raise ValueError(f"trace: expected {', '.join(TraceLevel)}, not {quoted(trace)}") from None
+    engine = Engine(scenario, time_mode, level, Path(runs))
     engine.start()
     return ClusterHandle(engine)

@@ -1,6 +1,7 @@
 """Frames of the rows of one trace: beliefs with names, lag, sends and rates as series, the log."""
 
 import json
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -12,17 +13,36 @@ from emulator.analysis.messages import Messages
 from emulator.analysis.presence import Presence
 from emulator.analysis.progress import Progress
 from emulator.analysis.rows import MessageRow, OwnershipRow, StoredRows, Watcher, watch
+from emulator.base.errors import UserError
 from emulator.run.log import LOG_FILE
 from emulator.trace.run_directory import RunDirectory
-from emulator.trace.schema import BELIEFS, MESSAGES, OWNERSHIP, RPC, Table
+from emulator.trace.schema import BELIEFS, COUNTS, MESSAGES, OWNERSHIP, RPC, Table, TraceLevel
 from emulator.why.answer import names_of_run
 from emulator.why.words import NodeNames
 from nodes.beliefs import BeliefKind
+from nodes.fields import shown
 from nodes.protocol.codes import RequestCode
 
 _LOG_COLUMNS = ("t_s", "seq", "level", "event", "node")
 """Of every log, also of one without lines."""
+_PERIOD_LEAST_S = 0.001
+_SECOND_NS = 1_000_000_000
 _KNOWN_CODES = frozenset(RequestCode)
+
+
+class TracesError(UserError):
+    """There is nothing to read, or not what was asked for; the text says what and where in one line."""
+
+
+def period_ns(every_s: object) -> int:
+    """The length of a period in ns.
+
+    Raises:
+        TracesError: it is no such time.
+    """
+    if isinstance(every_s, int | float) and not isinstance(every_s, bool) and _PERIOD_LEAST_S <= every_s < math.inf:
+        return round(every_s * 1e9)
+    raise TracesError(f"every_s: expected seconds, at least {_PERIOD_LEAST_S}, not {shown(repr(every_s))}")
 
 
 def beliefs(run: RunDirectory, kind: BeliefKind | None) -> pd.DataFrame:
@@ -49,12 +69,23 @@ def sends(run: RunDirectory, period_ns: int) -> pd.DataFrame:
 
 
 def rates(run: RunDirectory, period_ns: int) -> pd.DataFrame:
-    """Frames per pair of nodes, kind, request and fate in each period; a period without any has no row."""
+    """Frames per pair of nodes, kind, request and fate in each period; a period without any has no row.
+
+    Raises:
+        TracesError: the trace has counts of whole seconds only.
+    """
+    if period_ns % _SECOND_NS and run.level is not TraceLevel.FULL:
+        raise TracesError(f"every_s: expected whole seconds, for the trace of {run.run} has level {run.level}")
     what = ["src", "dst", "kind", "code", "event"]
-    rows, names = _rows(run, RPC, ["t_ns", *what], None), names_of_run(run)
+    names = names_of_run(run)
+    rows = _rows(run, RPC, ["t_ns", *what], None).assign(frames=1)
+    left_out = _rows(run, COUNTS, ["t_ns", "node", "peer", *what[2:], "rows"], [("table", "==", RPC.name)])
+    left_out = left_out.rename(columns={"node": "src", "peer": "dst", "rows": "frames"})
+    # A frame without rows has no types, and would take those of the other one away.
+    rows = pd.concat([rows, left_out] if len(left_out) else [rows], ignore_index=True)
     # Where a connection was not answered, the receiver is only known by its address.
     rows = rows.assign(**{end: rows[end].map(names.node).astype(object) for end in ("src", "dst")})
-    counted = _counted(rows, what, period_ns, "frames")
+    counted = _in_periods(rows, what, period_ns)["frames"].sum()
     counted.insert(counted.columns.get_loc("code") + 1, "request", counted["code"].map(_request).astype(object))
     return counted
 
@@ -64,8 +95,11 @@ def _request(code: int) -> str:
 
 
 def _counted(rows: pd.DataFrame, by: list[str], period_ns: int, name: str) -> pd.DataFrame:
-    rows = rows.assign(t_ns=rows["t_ns"] // period_ns * period_ns)
-    return rows.groupby(["t_ns", *by], as_index=False).size().rename(columns={"size": name})
+    return _in_periods(rows, by, period_ns).size().rename(columns={"size": name})
+
+
+def _in_periods(rows: pd.DataFrame, by: list[str], period_ns: int) -> Any:
+    return rows.assign(t_ns=rows["t_ns"] // period_ns * period_ns).groupby(["t_ns", *by], as_index=False)
 
 
 class _Lag(Watcher):

@@ -9,7 +9,6 @@ have their names in place of addresses. Frames of findings
 `notebooks/TABLES.md` says what each column means.
 """
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -22,7 +21,6 @@ from emulator.analysis.measures import MEASURES
 from emulator.analysis.report import ShownReport
 from emulator.analysis.report import shown as shown_report
 from emulator.analysis.tidy import RUNS, TABLES
-from emulator.base.errors import UserError
 from emulator.base.text import listed, nearest
 from emulator.campaign.dataset import Dataset
 from emulator.campaign.directory import HEAD
@@ -31,11 +29,13 @@ from emulator.dataset.engine import EngineName
 from emulator.dataset.judged import judge_runs
 from emulator.notebook import raw_frames
 from emulator.notebook.html import VerbOutput
+from emulator.notebook.raw_frames import TracesError
 from emulator.notebook.sharing import per_phase, shared
 from emulator.statistics import Comparison, StatisticsError, compare, estimate, survival, table, with_durations
 from emulator.statistics.frames import expect_columns
 from emulator.trace.index import INDEX
 from emulator.trace.run_directory import RunDirectory, open_run
+from emulator.trace.schema import BELIEFS, MESSAGES, OWNERSHIP, Table
 from emulator.trace.segments import FOLDER
 from emulator.why.answer import answer_of_run
 from nodes.beliefs import BeliefKind
@@ -44,12 +44,7 @@ from nodes.fields import shown
 if TYPE_CHECKING:
     from emulator.dataset.frames import Frames
 
-_PERIOD_LEAST_S = 0.001
 """Shorter ones would make more instants than anybody reads."""
-
-
-class TracesError(UserError):
-    """There is nothing to read, or not what was asked for; the text says what and where in one line."""
 
 
 class _Source(Protocol):
@@ -267,10 +262,15 @@ class Traces:
 
     # --- rows of traces that are there -------------------------------------------------
 
-    def _of_rows(self, read: Callable[[RunDirectory], pd.DataFrame], run: str | None) -> pd.DataFrame:
+    def _of_rows(self, read: Callable[[RunDirectory], pd.DataFrame], run: str | None, *tables: Table) -> pd.DataFrame:
+        """One frame of the rows of these tables, which the traces must have."""
         frames = []
         for (name, variant, seed), path in self._kept(run).items():
-            frame = read(open_run(path))
+            opened = open_run(path)
+            lacks = [table.name for table in tables if table not in opened.level.whole]
+            if lacks:
+                raise TracesError(f"{name}: its trace has level {opened.level}, so it has no {listed(lacks)}")
+            frame = read(opened)
             for place, (column, value) in enumerate((("run", name), ("variant", variant), ("seed", seed))):
                 frame.insert(place, column, value)
             frames.append(frame)
@@ -307,7 +307,7 @@ class Traces:
         if kind is not None and kind not in kinds:
             raise TracesError(nearest("kind of belief", str(kind), kinds))
         wanted = None if kind is None else BeliefKind(kind)
-        return self._of_rows(lambda opened: raw_frames.beliefs(opened, wanted), run)
+        return self._of_rows(lambda opened: raw_frames.beliefs(opened, wanted), run, BELIEFS)
 
     def lag(self, every_s: float = 1.0, run: str | None = None) -> pd.DataFrame:
         """Messages that each group had not consumed yet, per queue, at regular instants.
@@ -322,8 +322,8 @@ class Traces:
         Raises:
             TracesError: `every_s` is no such time, there is no such run, or no trace of it.
         """
-        period_ns = _period_ns(every_s)
-        return self._of_rows(lambda opened: raw_frames.lag(opened, period_ns), run)
+        period_ns = raw_frames.period_ns(every_s)
+        return self._of_rows(lambda opened: raw_frames.lag(opened, period_ns), run, MESSAGES, OWNERSHIP)
 
     def sends(self, every_s: float = 1.0, run: str | None = None) -> pd.DataFrame:
         """Messages stored per queue in each period: t_ns (its begin), topic, broker_name, queue_id, stored.
@@ -337,8 +337,8 @@ class Traces:
         Raises:
             TracesError: as of `lag`.
         """
-        period_ns = _period_ns(every_s)
-        return self._of_rows(lambda opened: raw_frames.sends(opened, period_ns), run)
+        period_ns = raw_frames.period_ns(every_s)
+        return self._of_rows(lambda opened: raw_frames.sends(opened, period_ns), run, MESSAGES)
 
     def rates(self, every_s: float = 1.0, run: str | None = None) -> pd.DataFrame:
         """Frames in each period: t_ns (its begin), src, dst, kind, code, request (its name), event (fate), frames.
@@ -352,7 +352,8 @@ class Traces:
         Raises:
             TracesError: as of `lag`.
         """
-        period_ns = _period_ns(every_s)
+        period_ns = raw_frames.period_ns(every_s)
+
         return self._of_rows(lambda opened: raw_frames.rates(opened, period_ns), run)
 
     def log(self, run: str | None = None) -> pd.DataFrame:
@@ -480,9 +481,3 @@ class Traces:
 def _as_text(disturbances: pd.Series) -> pd.Series:
     """Lists of disturbances as texts; the first phase begins with none."""
     return disturbances.map(lambda what: ", ".join(what) or "start").astype(object)
-
-
-def _period_ns(every_s: object) -> int:
-    if isinstance(every_s, int | float) and not isinstance(every_s, bool) and _PERIOD_LEAST_S <= every_s < math.inf:
-        return round(every_s * 1e9)
-    raise TracesError(f"every_s: expected seconds, at least {_PERIOD_LEAST_S}, not {shown(repr(every_s))}")

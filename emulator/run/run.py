@@ -29,7 +29,7 @@ from emulator.time.mode import TimeMode
 from emulator.trace.files import RunFiles, put_in_place
 from emulator.trace.recorder import RowListener
 from emulator.trace.run_directory import Ended, being_written, versions, write_manifest
-from emulator.trace.schema import SCHEMA_VERSION
+from emulator.trace.schema import SCHEMA_VERSION, TraceLevel
 from emulator.trace.segments import SegmentWriter
 from faults.plan import Plan
 
@@ -73,6 +73,7 @@ def run_scenario(
     scenario: Scenario,
     *,
     mode: TimeMode = TimeMode.SIM,
+    level: TraceLevel = TraceLevel.FULL,
     runs: Path = Path("runs"),
     endless: bool = False,
     stepped: bool = False,
@@ -86,6 +87,7 @@ def run_scenario(
     Args:
         scenario: to run, with its seed.
         mode: time mode.
+        level: which rows the trace has.
         runs: directory of all runs; the new one is created in it.
         endless: continue after the scenario's end until Ctrl-C, or until a session task ends the run.
         stepped: virtual time starts with the limit 0, and session tasks move the limit.
@@ -105,7 +107,7 @@ def run_scenario(
     path = create_run_directory(runs, f"{scenario.name}-{mode}-seed{scenario.seed}", files)
     try:
         log_file = RunLog(path / LOG_FILE, files)
-        writer = SegmentWriter(path, _head(scenario, mode, path.name), files)
+        writer = SegmentWriter(path, _head(scenario, mode, level, path.name), files)
         outcome = _Outcome(path, scenario, mode, files, writer, log_file, time.perf_counter())
         with being_written(path), _ended_in_order(outcome):
             run_world(
@@ -115,6 +117,7 @@ def run_scenario(
                 delay_ms=scenario.network.delay_ms,
                 jitter_ms=scenario.network.jitter_ms,
                 writer=writer,
+                level=level,
                 stepped=stepped,
                 log=log_file.logger,
             )
@@ -150,13 +153,14 @@ def _ended_in_order(outcome: "_Outcome") -> Iterator[None]:
         raise EmulatorBugError(f"{path}: {what}; this is a bug: its traceback is in {path / LOG_FILE}") from error
 
 
-def _head(scenario: Scenario, mode: TimeMode, run_id: str) -> dict[str, Any]:
+def _head(scenario: Scenario, mode: TimeMode, level: TraceLevel, run_id: str) -> dict[str, Any]:
     """What the index says of a run before it begins."""
     return {
         "run_id": run_id,
         "schema_version": SCHEMA_VERSION,
         "seed": scenario.seed,
         "mode": mode,
+        "trace": level,
         "addresses": owners(scenario),
         "versions": versions(),
         "scenario": to_dict(scenario),
@@ -225,6 +229,7 @@ def manifest_of(
         "digest": recorder.digest(),
         "seed": scenario.seed,
         "mode": mode,
+        "trace": recorder.level,
         "rows": dict(recorder.counts),
         "virtual_s": end_ns / _NS,
         "wall_s": round(wall_s, 3),
@@ -261,6 +266,7 @@ class _Outcome:
         """
         if self.world is None:
             return {}
+        self.world.recorder.end()
         manifest = manifest_of(
             self.world,
             self.scenario,

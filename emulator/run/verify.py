@@ -95,8 +95,9 @@ def _other_versions(then: dict[str, str], now: dict[str, str]) -> tuple[str, ...
 
 def main(run: str, runs: str) -> None:
     """`python -m emulator.run.verify RUN RUNS`: repeat a run below RUNS, and print the new run directory."""
-    manifest = open_run(run).manifest
-    result = run_scenario(from_dict(manifest["scenario"]), mode=TimeMode(manifest["mode"]), runs=Path(runs))
+    first = open_run(run)
+    scenario, mode = from_dict(first.manifest["scenario"]), TimeMode(first.manifest["mode"])
+    result = run_scenario(scenario, mode=mode, level=first.level, runs=Path(runs))
     sys.stdout.write(f"{result.path}\n")
 
 

@@ -3,7 +3,8 @@
 On the hot path a row is a tuple appended to a list. Columns, files and digest are
 made a batch at a time. When a segment is full, and once a second of wall time,
 the open batches of all tables are written to disk; no row and no digest depends
-on when that is.
+on when that is. A row that the level of the trace leaves out gets its seq, and is
+counted.
 """
 
 import json
@@ -15,7 +16,20 @@ from typing import Protocol, Self
 
 from emulator.time.timeline import Timeline
 from emulator.trace.batches import Batch, Row, batch_of
-from emulator.trace.schema import BELIEFS, CAUSES, FAULTS, LIFECYCLE, MESSAGES, OWNERSHIP, RPC, TABLES, Table
+from emulator.trace.counted import Counted, CountedRows, counted
+from emulator.trace.schema import (
+    BELIEFS,
+    CAUSES,
+    COUNTS,
+    FAULTS,
+    LIFECYCLE,
+    MESSAGES,
+    OWNERSHIP,
+    RPC,
+    TABLES,
+    Table,
+    TraceLevel,
+)
 from nodes.beliefs import Belief, CallTimedOut, Event, Json, Lifecycle, MessageRecord, Ownership
 from nodes.cause import cause
 from nodes.protocol.command import Command
@@ -77,14 +91,20 @@ class Recorder:
 
     Args:
         writer: writes full batches to disk; None: rows are only digested.
+        level: which rows are written down.
     """
 
-    def __init__(self, timeline: Timeline, writer: BatchWriter | None) -> None:
+    def __init__(self, timeline: Timeline, writer: BatchWriter | None, level: TraceLevel = TraceLevel.FULL) -> None:
         self._timeline = timeline
         self._writer = writer
+        self.level = level
         self._seq = 0
         self._rows: dict[str, list[Row]] = {table.name: [] for table in TABLES}
         self._rpc = self._rows[RPC.name]
+        self._left_out = CountedRows()
+        self._unwritten = {table.name: None for table in TABLES if table not in level.tables}
+        """Tables whose rows are all left out."""
+        self._writes_delivered = RPC in level.whole
         self._digests = {table.name: blake2b(digest_size=16) for table in TABLES}
         self._saved_seq = 0
         """Seq of the last row that is on disk."""
@@ -100,13 +120,15 @@ class Recorder:
 
     def frame(self, event: str, endpoint: End, command: Command, sent_ns: int, detail: str = "") -> int:
         """Record the fate of a frame that `endpoint` sent; returns the seq of the row."""
-        self._seq = seq = self._seq + 1
         flag = command.flag
         if flag & 1:
             kind, code, status = "response", command.request_code, command.code
             detail = detail or command.remark or ""
         else:
             kind, code, status = "oneway" if flag & 2 else "request", command.code, -1
+        if not self._writes_delivered and (event == "delivered" or RPC.name in self._unwritten):
+            return self._leave_out((RPC.name, event, endpoint.node, endpoint.peer.node, kind, code, status))
+        self._seq = seq = self._seq + 1
         rows = self._rpc
         rows.append(
             (
@@ -181,6 +203,10 @@ class Recorder:
         """Record the beginning of a chain of causes; returns the seq of the row."""
         return self._append(CAUSES, node, name, quiet=True)
 
+    def end(self) -> None:
+        """The run has ended: write the counts of its last second."""
+        self._end_second()
+
     def flush(self) -> None:
         """Write every open batch as a segment.
 
@@ -206,24 +232,42 @@ class Recorder:
         return left_s if left_s > 0 else math.inf
 
     def digest(self) -> str:
-        """32 hex digits over all rows recorded so far."""
+        """32 hex digits over all rows written so far; each level has its own."""
         self.flush()
         whole = blake2b(digest_size=16)
-        for table in TABLES:
+        for table in self.level.tables:
             whole.update(self._digests[table.name].digest())
         return whole.hexdigest()
 
     def _append(self, table: Table, *fields: int | str, quiet: bool = False) -> int:
-        self._seq = seq = self._seq + 1
-        row = (seq, self._timeline.now_ns, *fields)
-        rows = self._rows[table.name]
-        rows.append(row)
+        row = (self._seq + 1, self._timeline.now_ns, *fields)
+        if table.name in self._unwritten:
+            seq = self._leave_out(counted(table, row))
+        else:
+            self._seq = seq = self._seq + 1
+            rows = self._rows[table.name]
+            rows.append(row)
+            if len(rows) >= _BATCH_ROWS:
+                self._close_batch(table)
         if self.listeners and not quiet:
             for listener in self.listeners:
                 listener(table, row)
-        if len(rows) >= _BATCH_ROWS:
-            self._close_batch(table)
         return seq
+
+    def _leave_out(self, what: Counted) -> int:
+        """Count a row in place of writing it; returns its seq."""
+        if self._timeline.now_ns >= self._left_out.ends_ns:
+            self._end_second()
+        self._left_out.add(what)
+        self._seq += 1
+        return self._seq
+
+    def _end_second(self) -> None:
+        rows = self._rows[COUNTS.name]
+        for row in self._left_out.take(self._timeline.now_ns, self._seq):
+            rows.append(row)
+            if len(rows) >= _BATCH_ROWS:
+                self._close_batch(COUNTS)
 
     def _close_batch(self, table: Table) -> None:
         if self._take(table) or (self._writer is not None and monotonic() >= self._save_at_s):

@@ -20,7 +20,7 @@ from emulator.trace.files import RunFiles, put_in_place
 from emulator.trace.index import INDEX
 from emulator.trace.journal import JOURNAL
 from emulator.trace.recorder import WRITE_EVERY_S
-from emulator.trace.schema import LIFECYCLE, SCHEMA_VERSION, Table
+from emulator.trace.schema import LIFECYCLE, SCHEMA_VERSION, Table, TraceLevel
 from emulator.trace.seals import BrokenSealError, checksum, sealed, unsealed
 from emulator.trace.segments import FOLDER
 from emulator.trace.stored import StoredTrace, stored_trace
@@ -80,6 +80,11 @@ class RunDirectory:
     def end_ns(self) -> int:
         """End of the run, in ns since it began."""
         return round(float(self.manifest["virtual_s"]) * 1e9)
+
+    @property
+    def level(self) -> TraceLevel:
+        """Which rows the trace has."""
+        return self.trace.level
 
     @property
     def ended(self) -> Ended:
@@ -159,9 +164,8 @@ def _without_manifest(path: Path | str, directory: Path) -> RunDirectory:
     if not trace.has_journal:
         damages = (*damages, f"{directory / FOLDER / JOURNAL} is missing")
     counts = trace.counts()
-    if not damages and sum(counts.values()) != trace.last_seq:
-        lacks = trace.last_seq - sum(counts.values())
-        damages = (f"{directory / FOLDER / JOURNAL} is damaged: {lacks} rows before seq {trace.last_seq} are missing",)
+    if not damages and (lacks := trace.missing_rows()):
+        damages = (f"{directory / FOLDER / JOURNAL} is damaged: {lacks}",)
     if damages:
         raise DamagedRunError(damages)
     manifest = {

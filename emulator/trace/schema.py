@@ -17,8 +17,10 @@ renamed, so a reader sees whole files or none; the index and the journal
 A run without a manifest is read from index, segments and journal: at any instant
 they hold all rows up to some seq, which is at most a second of wall time behind.
 
-`seq` orders all rows of all tables of a run totally and has no gaps. Times are
-emulated nanoseconds since the run began.
+`seq` orders all rows of all tables of a run totally and has no gaps, unless the
+level of the trace leaves rows out: these are counted in `counts`, per emulated
+second, and their seqs are missing. Times are emulated nanoseconds since the run
+began.
 """
 
 from enum import StrEnum
@@ -65,7 +67,7 @@ def _text(name: str, doc: str) -> Column:
     return Column(name, ColumnType.TEXT, doc)
 
 
-_SEQ = _int("seq", "total order of all rows of the run, from 1, without gaps")
+_SEQ = _int("seq", "total order of all rows of the run, from 1; rows that the level leaves out have one, too")
 _T_NS = _int("t_ns", "emulated time, ns since the run began")
 _CAUSE = _int("cause", "seq of the row that led to this one; 0: none")
 _NODE = (
@@ -197,4 +199,65 @@ CAUSES = Table(
     ),
 )
 
-TABLES = (BELIEFS, RPC, OWNERSHIP, MESSAGES, FAULTS, LIFECYCLE, CAUSES)
+COUNTS = Table(
+    "counts",
+    "rows that the level of the trace leaves out, counted per emulated second; at level full there are none",
+    (
+        _int("seq", "number of the row in this table, from 1"),
+        _int("t_ns", "begin of the second"),
+        _int("until_seq", "every row of the run up to this seq is in its table or has been counted"),
+        _text("table", "the table that the rows would be in"),
+        _text("event", "their event; for beliefs their kind, for causes their name"),
+        _text("node", "their node; for frames the one that sent"),
+        _text("peer", "of frames: the node they were for"),
+        _text("kind", "of frames: request, oneway, response or connection"),
+        _int("code", "of frames: request code; in a response, that of its request"),
+        _int("status", "of responses: response code, else -1"),
+        _int("rows", "how many rows"),
+    ),
+)
+
+TABLES = (BELIEFS, RPC, OWNERSHIP, MESSAGES, FAULTS, LIFECYCLE, CAUSES, COUNTS)
+
+
+class TraceLevel(StrEnum):
+    """How much of a run is written down.
+
+    Rows that two levels have are equal: seq, cause and time do not depend on the
+    level, so a run that is played again at level full shows what a coarser one
+    has left out.
+    """
+
+    FULL = "full"
+    """All rows."""
+    FINDINGS = "findings"
+    """What oracles read, and the frames and connections that failed; other frames, and timers, are counted."""
+    COUNTS = "counts"
+    """Faults and processes; everything else is counted."""
+
+    @property
+    def whole(self) -> tuple[Table, ...]:
+        """The tables with all rows of the run, in the order of `TABLES`."""
+        return _WHOLE[self]
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """The tables that may have rows, in the order of `TABLES`."""
+        return _WITH_ROWS[self]
+
+    @property
+    def explains(self) -> bool:
+        """Whether the trace says what led to each row."""
+        return self is TraceLevel.FULL
+
+
+_WHOLE = {
+    TraceLevel.FULL: (BELIEFS, RPC, OWNERSHIP, MESSAGES, FAULTS, LIFECYCLE, CAUSES),
+    TraceLevel.FINDINGS: (BELIEFS, OWNERSHIP, MESSAGES, FAULTS, LIFECYCLE),
+    TraceLevel.COUNTS: (FAULTS, LIFECYCLE),
+}
+_WITH_ROWS = {
+    TraceLevel.FULL: _WHOLE[TraceLevel.FULL],
+    TraceLevel.FINDINGS: (BELIEFS, RPC, OWNERSHIP, MESSAGES, FAULTS, LIFECYCLE, COUNTS),
+    TraceLevel.COUNTS: (FAULTS, LIFECYCLE, COUNTS),
+}

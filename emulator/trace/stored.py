@@ -9,7 +9,7 @@ import attrs
 from emulator.trace.batches import Row, columns_of
 from emulator.trace.index import INDEX, Index, SegmentEntry, read_index
 from emulator.trace.journal import JOURNAL, Journal, read_journal
-from emulator.trace.schema import TABLES, Table
+from emulator.trace.schema import COUNTS, TABLES, Table, TraceLevel
 from emulator.trace.seals import checksum
 from emulator.trace.segments import FOLDER, arrow_table
 
@@ -31,6 +31,11 @@ class StoredTrace:
     has_journal: bool
     damages: tuple[str, ...]
     """What is damaged in index and journal, one line per file."""
+
+    @property
+    def level(self) -> TraceLevel:
+        """Which rows the trace has."""
+        return TraceLevel(self.head.get("trace", TraceLevel.FULL))
 
     def paths(self, table: Table) -> list[Path]:
         """The closed segments of a table, in order."""
@@ -75,6 +80,21 @@ class StoredTrace:
     def waiting_table(self, table: Table) -> Any:
         """The waiting rows of a table as an Arrow table."""
         return arrow_table(table, columns_of(table, self.waiting[table.name]))
+
+    def missing_rows(self) -> str:
+        """Which rows are missing before the newest one, for people; empty: none. It tells only of whole files."""
+        until_seq = self.last_seq
+        have = sum(self.counts().values())
+        if self.level is not TraceLevel.FULL:
+            counted = [part for part in self.tables(COUNTS, columns=["until_seq", "rows"]) if len(part)]
+            until_seq = counted[-1]["until_seq"][-1].as_py() if counted else 0
+            written = [self._rows_until(table, until_seq) for table in self.level.tables if table is not COUNTS]
+            have = sum(written) + sum(sum(part["rows"].to_pylist()) for part in counted)
+        lacks = until_seq - have
+        return f"{lacks} rows before seq {until_seq} are missing" if lacks else ""
+
+    def _rows_until(self, table: Table, seq: int) -> int:
+        return sum(len(part) for part in self.tables(table, columns=["seq"], filters=[("seq", "<=", seq)]))
 
     def check(self) -> tuple[str, ...]:
         """What is damaged, one line per file: reads every segment."""

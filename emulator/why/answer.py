@@ -10,7 +10,7 @@ from emulator.spec.addresses import addresses
 from emulator.state.client_names import guest_of
 from emulator.trace.run_directory import RunDirectory
 from emulator.trace.schema import BELIEFS, LIFECYCLE, OWNERSHIP, RPC
-from emulator.why.chain import LINKS_MAX, ChainLink, LinkKind, walk, with_beliefs
+from emulator.why.chain import LINKS_MAX, ChainLink, LinkKind, left_out, walk, with_beliefs
 from emulator.why.finding import find
 from emulator.why.missing_signals import (
     BEFORE_NS,
@@ -27,6 +27,7 @@ from emulator.why.trace_rows import TraceRow, TraceRows
 from emulator.why.words import NodeNames, chain_lines, change, names_of, previous, row_words, seconds
 from nodes.beliefs import BeliefKind, LifecycleEvent, OwnershipEvent
 
+_AGAIN = "play the scenario again with --trace full: its rows have the same seqs"
 _PREMISES_MAX = 3
 """How many steps of premises are followed from one row."""
 _OF_CLIENTS = (BeliefKind.ROUTE, BeliefKind.CONSUMER_IDS, BeliefKind.VIEW)
@@ -49,6 +50,8 @@ def answer(words: Sequence[str], run_directory: Path, names: NodeNames) -> tuple
     """
     asked = question(words)
     trace = TraceRows(run_directory)
+    if BELIEFS not in trace.level.whole:
+        raise WhyError(f"the level of this trace is {trace.level}: it holds no belief and no owner; {_AGAIN}")
     found = find(trace, asked)
     title = "what was wrong around it" if isinstance(asked, NodeQuestion) else "what kept it from hearing otherwise"
     builder = _AnswerBuilder(trace, names, asked.at_ns, title)
@@ -57,6 +60,7 @@ def answer(words: Sequence[str], run_directory: Path, names: NodeNames) -> tuple
         builder.tell(row)
         builder.tell_why_kept(row)
     builder.tell_missing_signals()
+    builder.tell_what_is_left_out()
     return tuple(builder.lines)
 
 
@@ -122,11 +126,15 @@ class _AnswerBuilder:
     _silences: dict[Silence, None] = attrs.Factory(dict)
     _faults: dict[str, None] = attrs.Factory(dict)
     """Ids of the faults in the chains so far."""
+    _leaves_out: bool = False
+    """Whether a chain ends at a row that the trace does not have."""
 
     def tell(self, row: TraceRow) -> None:
         """Add the chain of a row, then those of its premises."""
         self._chain(row, "")
         waiting = [row]
+        if not self.trace.level.explains:
+            return  # which answer a node had by then is not known
         for _ in range(_PREMISES_MAX):
             if not waiting:
                 break
@@ -141,6 +149,12 @@ class _AnswerBuilder:
         self.lines += missing_signal_lines(
             self.trace, self._title, self._windows(), tuple(self._nodes), tuple(self._silences), self.names
         )
+
+    def tell_what_is_left_out(self) -> None:
+        """Add what the level of the trace keeps from the answer."""
+        if self._leaves_out:
+            self._paragraph()
+            self.lines.append(f"level {self.trace.level} cannot tell the rest; {_AGAIN}")
 
     def fault_ids(self) -> tuple[str, ...]:
         """Ids of the faults in the chains so far, then of those that kept signals from arriving."""
@@ -165,6 +179,10 @@ class _AnswerBuilder:
         if title:
             self.lines.append(title)
         self.lines += chain_lines(self.trace, links, self.names)
+        if not self.trace.level.explains and (led := left_out(self.trace, walked[-1])):
+            what = f"a timer or a frame that arrived, which level {self.trace.level} leaves out"
+            self.lines.append(f"(row {led} led to it: {what})")
+            self._leaves_out = True
         if len(walked) == LINKS_MAX:
             self.lines.append(f"(only the newest {LINKS_MAX} links of this chain were followed)")
         self._instants_ns.append(row.t_ns)

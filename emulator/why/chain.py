@@ -109,6 +109,12 @@ def with_beliefs(
     return tuple(told)
 
 
+def left_out(trace: TraceRows, link: ChainLink) -> int:
+    """Seq of the row that led to a link, if the level of the trace leaves it out; 0: it does not."""
+    cause = link.row.cause
+    return cause if cause and trace.row(cause) is None else 0
+
+
 def _link(trace: TraceRows, row: TraceRow) -> ChainLink:
     kind = _KINDS.get(row.table.name) or _FATES.get(row.text("event")) or _FRAMES[row.text("kind")]
     beside = None

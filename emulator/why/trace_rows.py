@@ -67,6 +67,8 @@ class TraceRows:
             self._trace: StoredTrace = stored_trace(run)
         except OSError as error:
             raise WhyError(f"{run} has no readable trace: {error.strerror}") from None
+        self.level = self._trace.level
+        """Which rows the trace has."""
         self._tables: dict[str, Any] = {}
         self._seqs: dict[str, Any] = {}
 

@@ -12,6 +12,7 @@ from emulator.run.run import BY_HAND_FILE
 from emulator.spec import load
 from emulator.time.mode import TimeMode
 from emulator.trace.run_directory import Ended, open_run
+from emulator.trace.schema import TraceLevel
 from emulator.trace.stored import stored_trace
 from handle.small_cluster import FIRST_CLUSTER, launched, scenario
 from support.waiting import until
@@ -159,7 +160,7 @@ def test_the_seed_is_the_scenarios_unless_told(tmp_path):
 
 
 def test_a_call_takes_less_than_a_millisecond(tmp_path):
-    engine = Engine(scenario(), TimeMode.SIM, tmp_path)
+    engine = Engine(scenario(), TimeMode.SIM, TraceLevel.FULL, tmp_path)
     engine.start()
     engine.advance(5_000)
     begin = time.perf_counter()

@@ -1,0 +1,60 @@
+"""Rows that the level of a trace leaves out, counted per emulated second."""
+
+from operator import itemgetter
+
+from emulator.trace.batches import Row
+from emulator.trace.schema import BELIEFS, CAUSES, MESSAGES, OWNERSHIP, RPC, Table
+
+Counted = tuple[str, str, str, str, str, int, int]
+"""The columns table, event, node, peer, kind, code and status of `COUNTS`."""
+_NS = 1_000_000_000
+_OF_FRAME = itemgetter(*map(RPC.index, ("event", "src", "dst", "kind", "code", "status")))
+_EVENT_AND_NODE = {
+    BELIEFS.name: (BELIEFS.index("kind"), BELIEFS.index("node")),
+    OWNERSHIP.name: (OWNERSHIP.index("event"), OWNERSHIP.index("node")),
+    MESSAGES.name: (MESSAGES.index("event"), MESSAGES.index("node")),
+    CAUSES.name: (CAUSES.index("name"), CAUSES.index("node")),
+}
+
+
+def counted(table: Table, row: Row) -> Counted:
+    """What is counted of a row."""
+    if table is RPC:
+        return RPC.name, *_OF_FRAME(row)
+    event, node = _EVENT_AND_NODE[table.name]
+    return table.name, str(row[event]), str(row[node]), "", "", 0, -1
+
+
+class CountedRows:
+    """The rows of `COUNTS`: one for everything that happened in a second, in the order in which it happened first.
+
+    A second is written when the first row of a later one is left out, so the rows do not depend on when the trace is
+    written to disk.
+    """
+
+    def __init__(self) -> None:
+        self.ends_ns = _NS
+        """End of the second that is under way."""
+        self._counts: dict[Counted, int] = {}
+        self._rows = 0
+
+    def add(self, what: Counted) -> None:
+        """Count a row in the second that is under way."""
+        counts = self._counts
+        counts[what] = counts.get(what, 0) + 1
+
+    def take(self, now_ns: int, until_seq: int) -> list[Row]:
+        """End the second, and begin that of `now_ns`.
+
+        Args:
+            now_ns: present instant.
+            until_seq: seq of the last row of the run so far.
+        """
+        begin_ns, first = self.ends_ns - _NS, self._rows + 1
+        rows: list[Row] = [
+            (seq, begin_ns, until_seq, *what, count) for seq, (what, count) in enumerate(self._counts.items(), first)
+        ]
+        self._rows += len(rows)
+        self._counts.clear()
+        self.ends_ns = (now_ns // _NS + 1) * _NS
+        return rows
