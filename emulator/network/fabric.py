@@ -48,7 +48,7 @@ class Fabric:
         self.timeline = timeline
         self.carrier = carrier
         self.recorder = recorder
-        self.hub = Hub(timeline, carrier, self._arrive)
+        self.hub = Hub(timeline, carrier, self.deliver)
         self.listeners: dict[tuple[str, int], Listener] = {}
         self.powered: dict[str, str] = {}
         """Mapping IP address -> node, of every machine that has power."""
@@ -160,9 +160,34 @@ class Fabric:
         return [arrival for arrival, late in zip(held, is_late, strict=True) if late]
 
     def deliver(self, arrivals: list[Arrival]) -> None:
-        """Deliver arrivals, in order."""
-        for arrival in arrivals:
-            self._arrive(arrival)
+        """Hand frames and FINs over to their receivers, in order."""
+        now_ns, record, set_cause = self.timeline.now_ns, self.recorder.frame, cause.set
+        for sender, command, sent_ns in arrivals:
+            receiver, link = sender.peer, sender.link
+            process = receiver.process
+            if link.cut_by:
+                self._cut(sender, command, sent_ns)
+            elif receiver.closed:
+                self._arrive_at_closed(sender, receiver, command, sent_ns)
+            elif process.suspended:
+                process.inbox.append((sender, command, sent_ns))
+            elif command is None:
+                self._fin(sender, receiver, sent_ns)
+            else:
+                receiver.last_used_ns = now_ns
+                set_cause(record("delivered", sender, command, sent_ns))
+                if link.refusals and self._refuse(sender, command):
+                    continue
+                try:
+                    receiver.handler.on_command(receiver, command)
+                except Exception as error:  # noqa: BLE001 - an exception of a node must not end the network
+                    process.crash(error)
+
+    def _cut(self, sender: Endpoint, command: Command | None, sent_ns: int) -> None:
+        fault_id = sender.link.cut_by
+        self.hits.count(fault_id)
+        if command is not None:
+            self.recorder.frame("dropped", sender, command, sent_ns, fault_id)
 
     def _transmit(self, sender: Endpoint, command: Command | None, sent_ns: int) -> None:
         """Send a frame or a FIN over its link, unless a fault drops it."""
@@ -171,31 +196,6 @@ class Fabric:
             self.hub.post(sender, command, sent_ns, self.timeline.now_ns - sent_ns + latency_ns)
         elif command is not None:
             self.recorder.frame("dropped", sender, command, sent_ns, fault_id)
-
-    def _arrive(self, arrival: Arrival) -> None:
-        sender, command, sent_ns = arrival
-        receiver = sender.peer
-        process = receiver.process
-        if sender.link.cut_by:
-            self.hits.count(sender.link.cut_by)
-            if command is not None:
-                self.recorder.frame("dropped", sender, command, sent_ns, sender.link.cut_by)
-        elif receiver.closed:
-            self._arrive_at_closed(sender, receiver, command, sent_ns)
-        elif process.suspended:
-            process.inbox.append(arrival)
-        else:
-            if command is None:
-                self._fin(sender, receiver, sent_ns)
-                return
-            receiver.last_used_ns = self.timeline.now_ns
-            cause.set(self.recorder.frame("delivered", sender, command, sent_ns))
-            if sender.link.refusals and self._refuse(sender, command):
-                return
-            try:
-                receiver.handler.on_command(receiver, command)
-            except Exception as error:  # noqa: BLE001 - an exception of a node must not end the network
-                process.crash(error)
 
     def _refuse(self, sender: Endpoint, command: Command) -> bool:
         """Answer a request in place of its receiver if a fault refuses it; returns whether one does."""

@@ -70,7 +70,8 @@ class _Bucket(Entry):
     __slots__ = ("_due_ns", "_hub", "arrivals")
 
     def __init__(self, hub: "Hub", due_ns: int) -> None:
-        super().__init__(_nothing, None, NO_CAUSE)
+        # Field by field: over a link with jitter nearly each frame has a bucket of its own.
+        self.callback, self.owner, self.cause = _nothing, None, NO_CAUSE
         self._hub = hub
         self._due_ns = due_ns
         self.arrivals: list[Arrival] = []
@@ -89,7 +90,7 @@ def _nothing() -> None:
 class Hub:
     """Fires timers, carries frames and delivers them, one turn at a time."""
 
-    def __init__(self, timeline: Timeline, carrier: Carrier, deliver: Callable[[Arrival], None]) -> None:
+    def __init__(self, timeline: Timeline, carrier: Carrier, deliver: Callable[[list[Arrival]], None]) -> None:
         self.timeline = timeline
         self.ready: list[Arrival] = []
         """Frames that are due now."""
@@ -144,9 +145,7 @@ class Hub:
             if not self.ready:
                 return True
             arrivals, self.ready = self.ready, []
-            deliver = self._deliver
-            for arrival in self._carrier.carry(arrivals):
-                deliver(arrival)
+            self._deliver(self._carrier.carry(arrivals))
         return False
 
     def fail(self, error: Exception) -> None:

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import attrs
 
-from emulator.base.chance import draw
+from emulator.base.chance import Draws
 from emulator.base.hits import Hits
 from faults.link import ProcessStage
 from nodes.protocol.command import Command
@@ -80,11 +80,11 @@ class LinkRule:
 
 @attrs.frozen
 class _Rule:
-    """A rule on one link, with the names of its random streams."""
+    """A rule on one link, with its random streams."""
 
     rule: LinkRule
-    stream: str
-    jitter_stream: str
+    losses: Draws
+    jitter: Draws
 
 
 class Link:
@@ -98,6 +98,7 @@ class Link:
         "_delays",
         "_hits",
         "_jitter",
+        "_jitter_steps",
         "_losses",
         "_name",
         "_seed",
@@ -114,7 +115,8 @@ class Link:
         self._name = f"link/{src}/{dst}"
         self._seed = seed
         self._base_delay_ns = delay_ms * _NS_PER_MS
-        self._jitter = (f"{self._name}/jitter", jitter_ms + 1)
+        self._jitter_steps = jitter_ms + 1
+        self._jitter = Draws(seed, f"{self._name}/jitter")
         self._hits = hits or Hits()
         self.frames = 0
         self.segments = 0
@@ -123,7 +125,7 @@ class Link:
     def apply(self, rules: tuple[LinkRule, ...]) -> None:
         """Replace all rules; they are in the order in which their faults began."""
         # One stream for each rule: a fault that begins or ends shifts no draw of another.
-        here = [_Rule(r, f"{self._name}/{r.fault_id}", f"{self._name}/{r.fault_id}/jitter") for r in rules]
+        here = [_Rule(rule, *self._streams(rule.fault_id)) for rule in rules]
         self.cut_by = next((one.rule.fault_id for one in here if one.rule.effect is LinkEffect.CUT), "")
         self._losses = tuple(one for one in here if one.rule.effect in (LinkEffect.LOSS, LinkEffect.DROP))
         self._segment_losses = tuple(one for one in here if one.rule.effect is LinkEffect.TCP_LOSS)
@@ -131,7 +133,11 @@ class Link:
         self.refusals = tuple(one.rule for one in here if one.rule.effect is LinkEffect.REFUSE)
         """Rules that answer requests in place of the receiver."""
         self.delay_ns = self._base_delay_ns
-        self.plain = not here and self._jitter[1] == 1
+        self.plain = not here and self._jitter_steps == 1
+
+    def _streams(self, fault_id: str) -> tuple[Draws, Draws]:
+        name = f"{self._name}/{fault_id}"
+        return Draws(self._seed, name), Draws(self._seed, f"{name}/jitter")
 
     def refusal(self, sender: Sender, command: Command) -> LinkRule | None:
         """The rule that refuses an arriving request, if there is one; counts the hit."""
@@ -154,7 +160,7 @@ class Link:
             return False
         ordinal, self.segments = self.segments, self.segments + 1
         for one in self._segment_losses:
-            if draw(self._seed, one.stream, ordinal) < one.rule.loss:
+            if one.losses.draw(ordinal) < one.rule.loss:
                 self._hits.count(one.rule.fault_id)
                 return True
         return False
@@ -192,13 +198,12 @@ class Link:
             return False
         if rule.effect is LinkEffect.DROP:
             return rule.quota is None or rule.quota.takes()
-        return draw(self._seed, one.stream, ordinal) < rule.loss
+        return one.losses.draw(ordinal) < rule.loss
 
     def _latency_ns(self, ordinal: int, sender: Sender | None, command: Command | None) -> int:
         latency_ns = self.delay_ns
-        stream, steps = self._jitter
-        if steps > 1:
-            latency_ns += int(draw(self._seed, stream, ordinal) * steps) * _NS_PER_MS
+        if self._jitter_steps > 1:
+            latency_ns += int(self._jitter.draw(ordinal) * self._jitter_steps) * _NS_PER_MS
         for one in self._delays:
             rule = one.rule
             if not _matches(rule, sender, command):
@@ -206,7 +211,7 @@ class Link:
             self._hits.count(rule.fault_id)
             latency_ns += rule.delay_ms * _NS_PER_MS
             if rule.jitter_ms:
-                latency_ns += int(draw(self._seed, one.jitter_stream, ordinal) * (rule.jitter_ms + 1)) * _NS_PER_MS
+                latency_ns += int(one.jitter.draw(ordinal) * (rule.jitter_ms + 1)) * _NS_PER_MS
         return latency_ns
 
 

@@ -35,13 +35,9 @@ class CountedRows:
     def __init__(self) -> None:
         self.ends_ns = _NS
         """End of the second that is under way."""
-        self._counts: dict[Counted, int] = {}
-        self._rows = 0
-
-    def add(self, what: Counted) -> None:
-        """Count a row in the second that is under way."""
-        counts = self._counts
-        counts[what] = counts.get(what, 0) + 1
+        self.rows: dict[Counted, int] = {}
+        """How many rows of each kind were left out in it so far."""
+        self._written = 0
 
     def take(self, now_ns: int, until_seq: int) -> list[Row]:
         """End the second, and begin that of `now_ns`.
@@ -50,11 +46,11 @@ class CountedRows:
             now_ns: present instant.
             until_seq: seq of the last row of the run so far.
         """
-        begin_ns, first = self.ends_ns - _NS, self._rows + 1
+        begin_ns, first = self.ends_ns - _NS, self._written + 1
         rows: list[Row] = [
-            (seq, begin_ns, until_seq, *what, count) for seq, (what, count) in enumerate(self._counts.items(), first)
+            (seq, begin_ns, until_seq, *what, count) for seq, (what, count) in enumerate(self.rows.items(), first)
         ]
-        self._rows += len(rows)
-        self._counts.clear()
+        self._written += len(rows)
+        self.rows.clear()
         self.ends_ns = (now_ns // _NS + 1) * _NS
         return rows

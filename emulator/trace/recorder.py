@@ -256,11 +256,13 @@ class Recorder:
 
     def _leave_out(self, what: Counted) -> int:
         """Count a row in place of writing it; returns its seq."""
-        if self._timeline.now_ns >= self._left_out.ends_ns:
+        left_out = self._left_out
+        if self._timeline.now_ns >= left_out.ends_ns:
             self._end_second()
-        self._left_out.add(what)
-        self._seq += 1
-        return self._seq
+        rows = left_out.rows
+        rows[what] = rows.get(what, 0) + 1
+        self._seq = seq = self._seq + 1
+        return seq
 
     def _end_second(self) -> None:
         rows = self._rows[COUNTS.name]

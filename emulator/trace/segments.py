@@ -37,8 +37,9 @@ def int_array(pa: Any, values: Sequence[int]) -> Any:
 def text_array(pa: Any, values: Sequence[str]) -> Any:
     """An Arrow array of UTF-8 strings without nulls."""
     content = "".join(values).encode()
-    encoded = values if len(content) == sum(map(len, values)) else [value.encode() for value in values]
-    ends = array("i", accumulate(map(len, encoded), initial=0))
+    ends = array("i", accumulate(map(len, values), initial=0))
+    if ends[-1] != len(content):  # a character takes several bytes
+        ends = array("i", accumulate((len(value.encode()) for value in values), initial=0))
     return pa.Array.from_buffers(pa.string(), len(values), [None, pa.py_buffer(ends), pa.py_buffer(content)])
 
 
