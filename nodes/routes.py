@@ -203,7 +203,11 @@ class SendWhichQueue:
 
     def next_that(self, queues: tuple[MessageQueue, ...], suits: QueueFilter) -> MessageQueue | None:
         """The next queue in turn that fits; None after one turn per queue, all of which count."""
-        return next((queue for _ in queues if suits(queue := self.next_of(queues))), None)
+        for _ in queues:
+            queue = self.next_of(queues)
+            if suits(queue):
+                return queue
+        return None
 
 
 def route_in_brief(route: TopicRouteData) -> Json:
