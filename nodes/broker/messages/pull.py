@@ -15,7 +15,7 @@ from nodes.protocol.bodies import PullMessageResponseBody
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
 from nodes.protocol.model import MASTER_ID, MessageModel, SubscriptionData, is_readable
-from nodes.protocol.registry import decode_header, encode_body, encode_header
+from nodes.protocol.registry import decode_header, encode_header, encode_shared_body
 from nodes.protocol.sys_flags import PullSysFlag
 from nodes.rpc.server import Handlers
 
@@ -94,7 +94,7 @@ class PullMessage:
         if result.messages:
             key = f"{topic}{TOPIC_GROUP_SEPARATOR}{group}"
             broker.stats.inc(StatsName.GROUP_GET_NUMS, key, len(result.messages), broker.host.clock.now_ms())
-            body = encode_body(PullMessageResponseBody(result.messages))
+            body = encode_shared_body(PullMessageResponseBody(result.messages))
         read = headers.PullMessageResponseHeader(
             self._suggested(group, result.fall_behind_bytes) if broker.config.slave_read_enable else MASTER_ID,
             result.next_begin_offset,

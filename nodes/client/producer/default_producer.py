@@ -170,9 +170,11 @@ class DefaultProducer:
             ClientError: there is no queue to send to, or its master is unknown.
         """
         deadline_ns = self._host.clock.monotonic_ns() + self._config.send_msg_timeout * _NS_PER_MS
-        info = await self._try_to_find_topic_publish_info(message.topic)
-        if not info.ok:
-            raise NoRouteInfoError(message.topic)
+        info = self._publish.get(message.topic)
+        if info is None or not info.ok:
+            info = await self._try_to_find_topic_publish_info(message.topic)
+            if not info.ok:
+                raise NoRouteInfoError(message.topic)
         failure: _SendFailure = RemotingTimeoutError(f"sending to {message.topic} took too long")
         accepted: SendResult | None = None
         last_broker: str | None = None
@@ -245,7 +247,7 @@ class DefaultProducer:
             MessageSysFlag.TRANSACTION_PREPARED_TYPE if TRANSACTION_PREPARED in message.properties else 0,
             self._host.clock.now_ms(),
             message.flag,
-            properties_to_text(message.properties) or None,
+            properties_to_text(message.properties) if message.properties else None,
             message.reconsume_times or None,
             max_reconsume_times=message.max_reconsume_times,
         )
