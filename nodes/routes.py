@@ -9,6 +9,7 @@ Mirrors:
 import re
 from collections.abc import Callable, Iterable
 from functools import cmp_to_key
+from operator import attrgetter
 
 import attrs
 
@@ -148,6 +149,8 @@ def _broker_data_name(data: BrokerData) -> str:
     return data.broker_name
 
 
+_queue_data_fields = attrgetter("broker_name", "read_queue_nums", "write_queue_nums", "perm", "topic_sys_flag")
+_queue_fields = attrgetter("topic", "broker_name", "queue_id")
 _PRIME = 31
 
 
@@ -164,7 +167,7 @@ def sort_queues(queues: Iterable[MessageQueue]) -> list[MessageQueue]:
     """Sort as `Collections.sort` sorts queues."""
     listed = list(queues)
     if all(q.topic.isascii() and q.broker_name.isascii() and 0 <= q.queue_id < 1 << 31 for q in listed):
-        return sorted(listed)
+        return sorted(listed, key=_queue_fields)
     return sorted(listed, key=cmp_to_key(compare_queues))
 
 
@@ -200,7 +203,11 @@ class SendWhichQueue:
 
     def next_that(self, queues: tuple[MessageQueue, ...], suits: QueueFilter) -> MessageQueue | None:
         """The next queue in turn that fits; None after one turn per queue, all of which count."""
-        return next((queue for _ in queues if suits(queue := self.next_of(queues))), None)
+        for _ in queues:
+            queue = self.next_of(queues)
+            if suits(queue):
+                return queue
+        return None
 
 
 def route_in_brief(route: TopicRouteData) -> Json:
@@ -215,5 +222,5 @@ def route_in_brief(route: TopicRouteData) -> Json:
             "queues": [q.read_queue_nums, q.write_queue_nums, int(q.perm)],
             "addrs": {str(broker_id): address for broker_id, address in addrs.get(q.broker_name, {}).items()},
         }
-        for q in sorted(route.queue_datas, key=attrs.astuple)
+        for q in sorted(route.queue_datas, key=_queue_data_fields)
     }

@@ -2,16 +2,16 @@
 
 from collections import deque
 from collections.abc import Awaitable, Callable
+from functools import partial
 from heapq import heappop, heappush
 
 import attrs
+import trio
 
 from nodes.cause import cause
 from nodes.host import Host
 
 Job = Callable[[], Awaitable[None]]
-FOR_EVER_MS = 1_000_000_000.0
-"""Longer than any run."""
 _NS_PER_MS = 1_000_000
 
 
@@ -89,8 +89,16 @@ class WakeUp:
         """End the running or the next sleep."""
         if self._woken_by is None:
             self._woken_by = cause.get()
-        if self._waiter is not None:
-            self._waiter()
+            if self._waiter is not None:
+                self._waiter()
+
+    async def wait(self) -> None:
+        """Sleep until `wake` is called."""
+        if self._woken_by is None:
+            self._waiter = partial(trio.lowlevel.reschedule, trio.lowlevel.current_task())
+            await trio.lowlevel.wait_task_rescheduled(self._stop_waiting)
+            self._waiter = None
+        self._consume()
 
     async def sleep_ms(self, duration_ms: float) -> bool:
         """Sleep until `wake` is called, at most for `duration_ms`; returns whether it was called."""
@@ -113,6 +121,10 @@ class WakeUp:
 
     def _take_waker(self, waker: Callable[[], None]) -> None:
         self._waiter = waker
+
+    def _stop_waiting(self, _: trio.lowlevel.RaiseCancelT) -> trio.lowlevel.Abort:
+        self._waiter = None
+        return trio.lowlevel.Abort.SUCCEEDED
 
 
 @attrs.frozen
@@ -158,7 +170,10 @@ class DelayedThread:
 
     async def _run(self) -> None:
         while True:
-            wait_ms = self._wait_ms()
+            if not self._waiting:
+                await self._wake_up.wait()
+                continue
+            wait_ms = (self._waiting[0][0] - self._host.clock.monotonic_ns()) / _NS_PER_MS
             if wait_ms > 0:
                 await self._wake_up.sleep_ms(wait_ms)
                 continue
@@ -170,11 +185,6 @@ class DelayedThread:
                 self._host.begin_cause(entry.name)
                 await entry.job()
                 self._push(due_ns + entry.period_ns, entry)
-
-    def _wait_ms(self) -> float:
-        if not self._waiting:
-            return FOR_EVER_MS
-        return (self._waiting[0][0] - self._host.clock.monotonic_ns()) / _NS_PER_MS
 
     def _push(self, due_ns: int, entry: _Entry) -> None:
         self._order += 1

@@ -2,10 +2,10 @@
 
 import errno
 import traceback
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 import trio
 
@@ -24,6 +24,7 @@ from nodes.broker.group.pre_online_service import OnlineStage
 from nodes.cause import cause
 from nodes.host import Channel, ChannelHandler, Clock, Disk, Logger, Node, RandomStream
 
+Sleep = Coroutine[Any, Any, None]
 ONLINE = OnlineStage.ONLINE.value
 _NS_PER_MS = 1_000_000
 
@@ -91,20 +92,17 @@ class HostProcess:
 
     # --- services for the node --------------------------------------------------
 
-    async def sleep_ms(self, duration_ms: float) -> None:
+    def sleep_ms(self, duration_ms: float) -> Sleep:
         """Sleep for a duration."""
-        await self.sleep_until_ns(self._timeline.now_ns + int(duration_ms * _NS_PER_MS))
+        return wait_until(self._timeline, self._timeline.now_ns + int(duration_ms * _NS_PER_MS), self)
 
-    async def sleep_until_ns(self, instant_ns: int) -> None:
+    def sleep_until_ns(self, instant_ns: int) -> Sleep:
         """Sleep until an instant."""
-        await self._sleep(instant_ns, None)
+        return wait_until(self._timeline, instant_ns, self)
 
-    async def sleep_or_call_ms(self, duration_ms: float, give_waker: GiveWaker) -> None:
+    def sleep_or_call_ms(self, duration_ms: float, give_waker: GiveWaker) -> Sleep:
         """Sleep for a duration, or until the waker is called."""
-        await self._sleep(self._timeline.now_ns + int(duration_ms * _NS_PER_MS), give_waker)
-
-    async def _sleep(self, instant_ns: int, give_waker: GiveWaker | None) -> None:
-        await wait_until(self._timeline, instant_ns, self, give_waker)
+        return wait_until(self._timeline, self._timeline.now_ns + int(duration_ms * _NS_PER_MS), self, give_waker)
 
     def call_later_ms(self, delay_ms: float, callback: Callable[[], None]) -> Entry:
         """Call `callback` once, after `delay_ms`."""

@@ -29,6 +29,8 @@ T = TypeVar("T")
 _NS_PER_MS = 1_000_000
 _GARBAGE_THRESHOLD = 100_000
 """Net allocations between collections; Python's default takes a third of the start of 300 consumers."""
+_OBJECTS_LEFT_MAX = 10_000
+"""Objects left by ended worlds, about 1 kB each, after which they are collected."""
 
 
 @attrs.frozen
@@ -122,20 +124,34 @@ def _keep_up(recorder: Recorder, fabric: Fabric) -> float:
         return math.inf
 
 
-def _collect_garbage_rarely() -> Undo:
-    """Make garbage collection rare: a big cluster has many long-lived objects and few cycles."""
-    before = gc.get_threshold()
-    gc.freeze()
-    gc.set_threshold(_GARBAGE_THRESHOLD, *before[1:])
+class _RareGarbageCollection:
+    """Makes garbage collection rare: a big cluster has many long-lived objects and few cycles.
 
-    def undo() -> None:
-        gc.set_threshold(*before)
-        gc.unfreeze()
+    A world that has ended is one of those cycles, and what is garbage when a run freezes is kept through that run: it
+    is collected before. A collection visits all objects of the process, so small worlds are collected together.
+    """
 
-    return undo
+    def __init__(self) -> None:
+        self._left = 0
+        """Objects that the runs since the last collection have left."""
+
+    def begin(self) -> Undo:
+        before = gc.get_threshold()
+        if self._left > _OBJECTS_LEFT_MAX:
+            gc.collect()
+            self._left = 0
+        gc.freeze()
+        gc.set_threshold(_GARBAGE_THRESHOLD, *before[1:])
+
+        def undo() -> None:
+            gc.set_threshold(*before)
+            self._left += len(gc.get_objects())  # without the frozen ones
+            gc.unfreeze()
+
+        return undo
 
 
-_RARE_GARBAGE_COLLECTION = ProcessWide(_collect_garbage_rarely)
+_RARE_GARBAGE_COLLECTION = ProcessWide(_RareGarbageCollection().begin)
 
 
 def _waiting_tasks() -> str:

@@ -79,7 +79,8 @@ class Timeline:
     ) -> Entry:
         """Schedule a call at `due_ns`, in ns since the run began; at once if that is past."""
         entry = Entry(callback, owner, cause_seq)
-        self.add(due_ns, entry)
+        self._created += 1
+        heappush(self._heap, (due_ns, self._created, entry))
         return entry
 
     def add(self, due_ns: int, entry: Entry) -> None:

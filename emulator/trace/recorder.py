@@ -307,11 +307,14 @@ def _array_header_bytes(length: int) -> int:
     return 1 if length < 16 else 3
 
 
+_encode = json.JSONEncoder(separators=(",", ":"), sort_keys=True, ensure_ascii=False).encode
+
+
 def canonical(value: Json) -> tuple[str, str]:
     """JSON text of a value with sorted keys, and a hash of 16 hex digits over it ("" for None)."""
     if value is None:
         return "null", ""
-    text = json.dumps(value, separators=(",", ":"), sort_keys=True, ensure_ascii=False)
+    text = _encode(value)
     try:
         encoded = text.encode()
     except UnicodeEncodeError:  # see `batch_of`

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from nodes.cause import NO_CAUSE, cause
 from nodes.host import Host
 from nodes.protocol.headers import UnregisterBrokerRequestHeader
-from nodes.threads import FOR_EVER_MS, WakeUp
+from nodes.threads import WakeUp
 
 
 class UnregistrationQueue:
@@ -70,7 +70,7 @@ class BatchUnregistration:
     async def _run(self) -> None:
         while True:
             if not self._queue:
-                await self._wake_up.sleep_ms(FOR_EVER_MS)
+                await self._wake_up.wait()
                 continue
             batch, began = self._queue.drain()
             cause.set(began)

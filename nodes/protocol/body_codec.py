@@ -13,6 +13,7 @@ from typing import Any, TypeVar, get_args, get_type_hints
 import attrs
 import msgpack
 from cattrs import Converter
+from cattrs.fns import identity
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
 
 from nodes.protocol.errors import ProtocolError, UnreadableBody
@@ -48,6 +49,19 @@ def encode_body(body: Any) -> bytes:
     return _pack(to_plain(body))  # type: ignore[no-any-return]
 
 
+class SharedBody(bytes):
+    """A body with the value that it was made from: whoever gets the frame by reference need not read the bytes."""
+
+    value: Any
+
+
+def encode_shared_body(body: Any) -> SharedBody:
+    """As `encode_body`, for a value that nobody changes, nor anything in it: receivers may get the value itself."""
+    raw = SharedBody(encode_body(body))
+    raw.value = body
+    return raw
+
+
 def decode_body(cls: type[T], raw: bytes | None) -> T:
     """Read a body.
 
@@ -61,6 +75,8 @@ def decode_body(cls: type[T], raw: bytes | None) -> T:
     Raises:
         ProtocolError: the bytes are not msgpack, or do not match `cls`.
     """
+    if raw.__class__ is SharedBody and raw.value.__class__ is cls:
+        return raw.value
     if raw is not None and len(raw) <= SMALL_BODY_BYTES:
         return _decode_once(cls, raw)  # type: ignore[no-any-return, arg-type]
     return _decode(cls, raw)
@@ -150,6 +166,17 @@ def _list_decoder(annotation: Any) -> Callable[[Any, Any], Any]:
         return tuple([hook(item, element) for item in value])
 
     return decode
+
+
+def _list_encoder(annotation: Any) -> Callable[[Any], Any]:
+    hook = _converter.get_unstructure_hook(get_args(annotation)[0])
+    if hook is identity:
+        return list
+
+    def encode(value: tuple[Any, ...]) -> list[Any]:
+        return [hook(item) for item in value]
+
+    return encode
 
 
 def _text_mapping_decoder(annotation: Any) -> Callable[[Any, Any], Any]:
@@ -307,6 +334,7 @@ _converter.register_structure_hook(StrEnum, _choice)
 _converter.register_structure_hook_factory(attrs.has, _body_decoder)
 _converter.register_unstructure_hook_factory(attrs.has, _body_encoder)
 _converter.register_structure_hook_factory(_is_tuple, _list_decoder)
+_converter.register_unstructure_hook_factory(_is_tuple, _list_encoder)
 _converter.register_structure_hook_factory(_is_text_mapping, _text_mapping_decoder)
 _converter.register_structure_hook_factory(_is_int_mapping, _pairs_decoder)
 _converter.register_unstructure_hook_factory(_is_int_mapping, _pairs_encoder)

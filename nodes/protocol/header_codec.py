@@ -38,13 +38,22 @@ class NeededNumberError(ProtocolError):
         """As RocketMQ decodes it, with 0 for null."""
 
 
-def encode_header(header: Any) -> dict[str, str]:
+class HeaderTexts(dict[str, str]):
+    """The texts of a header, and the header itself: whoever gets the frame by reference need not read them."""
+
+    __slots__ = ("header",)
+    header: Any
+
+
+def encode_header(header: Any) -> HeaderTexts:
     """The texts of a header under RocketMQ's names; fields that are None are omitted."""
     cls = header.__class__
     to_texts = _to_texts.get(cls)
     if to_texts is None:
         to_texts = _to_texts[cls] = _header_encoder(cls)
-    return to_texts(header)
+    texts = HeaderTexts(to_texts(header))
+    texts.header = header
+    return texts
 
 
 def decode_header(cls: type[T], texts: Mapping[str, str]) -> T:
@@ -65,6 +74,8 @@ def decode_header(cls: type[T], texts: Mapping[str, str]) -> T:
     Mirrors:
         `org.apache.rocketmq.remoting.protocol.RemotingCommand#decodeCommandCustomHeader`.
     """
+    if texts.__class__ is HeaderTexts and texts.header.__class__ is cls:
+        return texts.header
     from_texts = _from_texts.get(cls)
     if from_texts is None:
         from_texts = _from_texts[cls] = _header_decoder(cls)

@@ -8,7 +8,7 @@ import attrs
 from nodes.protocol import bodies, headers, headers_message, model
 from nodes.protocol import bodies_admin as admin
 from nodes.protocol import headers_admin as asked
-from nodes.protocol.body_codec import decode_body, decode_body_cached, encode_body
+from nodes.protocol.body_codec import decode_body, decode_body_cached, encode_body, encode_shared_body
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.errors import ProtocolError
 from nodes.protocol.header_codec import decode_header, encode_header
@@ -23,6 +23,7 @@ __all__ = [
     "decode_header",
     "encode_body",
     "encode_header",
+    "encode_shared_body",
 ]
 
 

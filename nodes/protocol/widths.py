@@ -40,19 +40,15 @@ def checked(number: int, annotation: Any) -> int:
     return number
 
 
-def _number(text: str) -> int:
-    # Python also accepts blanks around a number and underscores in it, and Java neither; digits of any script are
-    # accepted by both. Nearly all numbers are plain digits.
-    if len(text) > _DIGITS_MAX or not (text.isdecimal() or (text[1:].isdecimal() and text[0] in "+-")):
-        raise ValueError("no number")
-    return int(text)
-
-
 def _parser(annotation: Any) -> Callable[..., int]:
     smallest, largest = limits(annotation)
 
     def parse(text: str, _: Any = None) -> int:
-        number = _number(text)
+        # Python also accepts blanks around a number and underscores in it, and Java neither; digits of any script are
+        # accepted by both. Nearly all numbers are plain digits.
+        if len(text) > _DIGITS_MAX or not (text.isdecimal() or (text[1:].isdecimal() and text[0] in "+-")):
+            raise ValueError("no number")
+        number = int(text)
         if smallest <= number <= largest:
             return number
         raise ValueError(_too_wide(number, annotation))

@@ -88,14 +88,13 @@ class RpcClient:
         self._host = host
         self._now_ns = host.clock.monotonic_ns
         self._config = config = config or RemotingClientConfig()
-        self._on_request = on_request
         self._on_channel_active = on_channel_active
         self._on_channel_closed = on_channel_closed
         self._idle_watch = IdleWatch(host, config.client_channel_max_idle_time_seconds, self._on_idle)
         self._channels: dict[str, Channel] = {}
         self._connecting: dict[str, list[Callable[[Channel | RemotingError], None]]] = {}
         self._pending: dict[int, _Pending] = {}
-        self._handler = _ClientHandler(self, self._pending)
+        self._handler = _ClientHandler(self, self._pending, on_request)
         self._deadlines: dict[int, _Deadlines] = {}
         self._opaque = count(1)
 
@@ -248,12 +247,12 @@ class RpcClient:
         else:
             deadlines.armed = False
 
-    def settle_async(self, opaque: int, pending: _Pending, answer: Command) -> None:
+    def settle_async(self, opaque: int, pending: _Pending, callback: ReplyCallback, answer: Command) -> None:
         """Call the callback; a process that was frozen handles expired calls before frames that arrived meanwhile."""
         if pending.deadline_ns < self._now_ns():
             self._time_out(opaque, pending)
         else:
-            pending.settle(answer)
+            callback(answer)
 
     def _time_out(self, opaque: int, pending: _Pending) -> None:
         cause.set(pending.cause)
@@ -280,18 +279,19 @@ class RpcClient:
         channel.close()
         self.on_peer_closed(channel)
 
-    def on_request(self, channel: Channel, command: Command) -> None:
-        """Handle a request of the peer over a channel that this side has opened."""
-        if self._on_request is not None:
-            self._on_request(channel, command)
-
 
 class _ClientHandler(ChannelHandler):
     """Dispatches frames: answers to their calls, requests to the handler."""
 
-    def __init__(self, client: RpcClient, pending: dict[int, _Pending]) -> None:
+    def __init__(
+        self,
+        client: RpcClient,
+        pending: dict[int, _Pending],
+        on_request: Callable[[Channel, Command], None] | None,
+    ) -> None:
         self._client = client
         self._pending = pending
+        self._on_request = on_request
 
     def on_open(self, channel: Channel) -> None:
         """Never called: a client accepts no connection."""
@@ -304,9 +304,9 @@ class _ClientHandler(ChannelHandler):
             if pending.callback is None:
                 pending.settle(command)
             else:
-                self._client.settle_async(command.opaque, pending, command)
-        else:
-            self._client.on_request(channel, command)
+                self._client.settle_async(command.opaque, pending, pending.callback, command)
+        elif self._on_request is not None:
+            self._on_request(channel, command)
 
     def on_close(self, channel: Channel) -> None:
         self._client.on_peer_closed(channel)

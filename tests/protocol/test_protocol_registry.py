@@ -17,6 +17,7 @@ from nodes.protocol.registry import (
     decode_header,
     encode_body,
     encode_header,
+    encode_shared_body,
 )
 from nodes.protocol.widths import (
     INT32_MAX,
@@ -45,9 +46,17 @@ def test_every_header_survives_the_wire_as_texts(cls):
     def survives(header):
         texts = encode_header(header)
         assert all(isinstance(text, str) for text in texts.values())
-        assert decode_header(cls, texts) == header
+        assert decode_header(cls, dict(texts)) == header
 
     survives()
+
+
+def test_who_gets_a_header_by_reference_does_not_read_its_texts():
+    header = headers.ConsumerGroupRequestHeader("g")
+    texts = encode_header(header)
+    assert decode_header(headers.ConsumerGroupRequestHeader, texts) is header
+    assert decode_header(headers.UnregisterClientRequestHeader, texts).consumer_group == "g"
+    assert decode_header(headers.ConsumerGroupRequestHeader, {**texts, "consumerGroup": "h"}).consumer_group == "h"
 
 
 @pytest.mark.parametrize("cls", BODIES, ids=names)
@@ -194,6 +203,16 @@ def test_random_bytes_give_a_body_or_a_protocol_error(raw):
         except ProtocolError:
             continue
         assert isinstance(body, cls)
+
+
+def test_who_gets_a_shared_body_by_reference_does_not_read_its_bytes():
+    body = bodies.PullMessageResponseBody((model.Message("orders", 0, 1, 2, 3, 4, b"body", {"TAGS": "red"}),))
+    raw = encode_shared_body(body)
+    assert raw == encode_body(body)
+    assert decode_body(bodies.PullMessageResponseBody, raw) is body
+    assert decode_body(bodies.PullMessageResponseBody, bytes(raw)) == body
+    with pytest.raises(ProtocolError):
+        decode_body(bodies.TopicList, raw)
 
 
 def test_equal_bytes_are_read_once():

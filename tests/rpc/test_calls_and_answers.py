@@ -243,7 +243,7 @@ def test_the_server_asks_back_over_the_channel_of_its_client(mode):
     async def scene(stage):
         replies = []
         stage.server.register(ASK_BACK, lambda channel, r: channel.send(Command(77, 2)) or r.answer())
-        stage.client._on_request = lambda _channel, command: replies.append(command.code)
+        stage.client._handler._on_request = lambda _channel, command: replies.append(command.code)
         await stage.outcome(ASK_BACK)
         return replies
 

@@ -1,6 +1,7 @@
 """RocketMQ's schedulers as tasks: fixed rate, fixed delay, shared threads, and the wake-up."""
 
 from emulator.testing.worlds import MS, add_host, play_world, until_ms
+from emulator.time.timeline import NEVER_NS
 from nodes.cause import cause
 from nodes.threads import ScheduledThread, WakeUp
 
@@ -145,3 +146,32 @@ def test_who_was_woken_goes_on_with_the_cause_of_the_first_who_woke_it():
 
     first = played.trace.select("causes", name="first")[0]["seq"]
     assert played.result == [(True, first), (False, first)]
+
+
+def test_who_waits_for_a_wake_up_sets_no_timer_and_goes_on_with_its_cause():
+    async def main(world):
+        causes = []
+
+        async def life(host):
+            wake_up = WakeUp(host)
+
+            def wake():
+                host.begin_cause("waker")
+                wake_up.wake()
+
+            host.call_later_ms(5, wake)
+            await wake_up.wait()
+            causes.append((host.clock.monotonic_ns() // MS, cause.get()))
+            wake()
+            await wake_up.wait()
+            causes.append((host.clock.monotonic_ns() // MS, cause.get()))
+            await wake_up.wait()
+
+        add_host(world, 1, "node", life)
+        await until_ms(world, 10)
+        return causes, world.timeline.next_due_ns()
+
+    played = play_world(main)
+
+    wakers = [row["seq"] for row in played.trace.select("causes", name="waker")]
+    assert played.result == ([(5, wakers[0]), (5, wakers[1])], NEVER_NS)

@@ -36,7 +36,7 @@ async def send_all(stage, outcomes, *messages):
     async def run():
         for message in messages:
             try:
-                outcomes.append(await producer.send(message))
+                outcomes.append((await producer.send(message)).status)
             except (RemotingError, BrokerError, NoRouteInfoError) as error:
                 outcomes.append(error)
 

@@ -4,6 +4,7 @@ from nodes.beliefs import MessageEvent
 from nodes.broker.clients.broker_to_client import BrokerToClient
 from nodes.broker.context import BrokerContext
 from nodes.broker.offset_records import record_offsets
+from nodes.broker.refused import RefusedError
 from nodes.broker.tables.consumer_offsets import TOPIC_GROUP_SEPARATOR
 from nodes.broker.tables.message_store import MessageStore, size_bytes
 from nodes.filter.filter_api import tags_code
@@ -25,15 +26,6 @@ from nodes.rpc.server import Handlers
 from nodes.rpc.typed import success
 
 _LONG_MAX = 2**63 - 1
-
-
-class _RefusedError(Exception):
-    """An offset cannot be reset; nothing was changed."""
-
-    def __init__(self, code: ResponseCode, remark: str) -> None:
-        super().__init__(remark)
-        self.code = code
-        self.remark = remark
 
 
 class AdminOffsets:
@@ -64,7 +56,7 @@ class AdminOffsets:
         at_server = self._broker.config.use_server_side_reset_offset
         try:
             offsets = self._reset_here(header) if at_server else self._reset_at_clients(header)
-        except _RefusedError as refusal:
+        except RefusedError as refusal:
             return request.answer(refusal.code, refusal.remark)
         return success(request, None, ResetOffsetBody(offsets))
 
@@ -72,16 +64,16 @@ class AdminOffsets:
         """Overwrite the offsets; the next pull of each queue gets the new one, and commits are ignored until then."""
         broker, topic, group = self._broker, header.topic, header.group
         if broker.broker_id != MASTER_ID:
-            raise _RefusedError(ResponseCode.SYSTEM_ERROR, "Can not reset offset in slave broker")
+            raise RefusedError(ResponseCode.SYSTEM_ERROR, "Can not reset offset in slave broker")
         config = broker.topics.select_topic_config(topic)
         if config is None:
-            raise _RefusedError(ResponseCode.TOPIC_NOT_EXIST, f"Topic {topic} does not exist")
+            raise RefusedError(ResponseCode.TOPIC_NOT_EXIST, f"Topic {topic} does not exist")
         if not broker.groups.contains_subscription_group(group):
-            raise _RefusedError(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"Group {group} does not exist")
+            raise RefusedError(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"Group {group} does not exist")
         one = header.queue_id is not None and header.queue_id >= 0
         queue_ids = [header.queue_id or 0] if one else list(range(config.read_queue_nums))
         if not queue_ids:
-            raise _RefusedError(ResponseCode.SYSTEM_ERROR, "No queues to reset.")
+            raise RefusedError(ResponseCode.SYSTEM_ERROR, "No queues to reset.")
         offsets = {queue_id: self._target(header, queue_id, one=one) for queue_id in queue_ids}
         for queue_id, offset in offsets.items():
             broker.offsets.assign_reset_offset(group, topic, queue_id, offset)
@@ -96,7 +88,7 @@ class AdminOffsets:
         low, high = store.min_offset(topic, queue_id), store.max_offset(topic, queue_id)
         if not low <= offset <= high + 1:
             remark = f"Target offset {offset} not in consume queue range [{low}-{high}]"
-            raise _RefusedError(ResponseCode.SYSTEM_ERROR, remark)
+            raise RefusedError(ResponseCode.SYSTEM_ERROR, remark)
         return offset
 
     def _reset_at_clients(self, header: headers.ResetOffsetRequestHeader) -> dict[MessageQueue, int]:
@@ -105,12 +97,12 @@ class AdminOffsets:
         config = broker.topics.select_topic_config(topic)
         if config is None:
             remark = f"[reset-offset] reset offset failed, no topic in this broker. topic={topic}"
-            raise _RefusedError(ResponseCode.TOPIC_NOT_EXIST, remark)
+            raise RefusedError(ResponseCode.TOPIC_NOT_EXIST, remark)
         table = {}
         for queue_id in range(config.write_queue_nums):
             known = broker.offsets.query_offset(group, topic, queue_id)
             if known == -1:
-                raise _RefusedError(ResponseCode.SYSTEM_ERROR, f"THe consumer group <{group}> not exist")
+                raise RefusedError(ResponseCode.SYSTEM_ERROR, f"THe consumer group <{group}> not exist")
             wanted = _offset_at(broker.store, topic, queue_id, header.timestamp)
             is_taken = header.is_force or wanted < known
             table[MessageQueue(topic, broker.broker_name, queue_id)] = wanted if is_taken else known
@@ -118,7 +110,7 @@ class AdminOffsets:
         if info is None:
             remark = "Consumer not online, so can not reset offset, "
             remark += f"Group: {group} Topic: {topic} Timestamp: {header.timestamp}"
-            raise _RefusedError(ResponseCode.CONSUMER_NOT_ONLINE, remark)
+            raise RefusedError(ResponseCode.CONSUMER_NOT_ONLINE, remark)
         told = encode_header(headers.ResetOffsetRequestHeader(group, topic, timestamp=header.timestamp))
         body = encode_body(ResetOffsetBody(table))
         for channel_id in info.channels:

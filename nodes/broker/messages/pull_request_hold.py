@@ -73,7 +73,7 @@ class PullRequestHoldService:
     def on_message_arrived(self, topic: str, queue_id: int) -> None:
         """Answer the pulls of a queue that match its new messages."""
         if self._broker.config.long_polling_enable and (topic, queue_id) in self._held:
-            self._answer_if(lambda held: self._has_match(held) or self._is_over(held), [(topic, queue_id)])
+            self._answer_if(self._is_woken, [(topic, queue_id)])
 
     def on_master_online(self) -> None:
         """Answer all held pulls."""
@@ -92,13 +92,15 @@ class PullRequestHoldService:
                 host.begin_cause("PullRequestHoldService")
                 self._answer_if(self._is_due, list(self._held))
 
-    def _has_match(self, held: HeldPull) -> bool:
-        """Whether a matching message has arrived; each message is checked once."""
+    def _is_woken(self, held: HeldPull) -> bool:
+        """Whether a matching message has arrived, or the time is up; each message is checked once."""
         header, store = held.header, self._broker.store
         count = store.max_offset(header.topic, header.queue_id) - held.checked_until
         arrived = store.messages(header.topic, header.queue_id, held.checked_until, count)
         held.checked_until += max(0, count)
-        return bool(arrived) and (held.matches is None or any(held.matches(message) for message in arrived))
+        if arrived and (held.matches is None or any(held.matches(message) for message in arrived)):
+            return True
+        return self._is_over(held)
 
     def _is_due(self, held: HeldPull) -> bool:
         header = held.header

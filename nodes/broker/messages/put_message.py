@@ -83,11 +83,16 @@ class PutMessage:
         broker = self._broker
         if broker.broker_id != MASTER_ID:
             return tuple(PutMessageResult(PutMessageStatus.SERVICE_NOT_AVAILABLE) for _ in messages)
-        stored = [self._append(message) for message in messages]
-        for queue in dict.fromkeys((message.topic, message.queue_id) for message in stored):
+        results: list[PutMessageResult] = []
+        grown: dict[tuple[str, int], None] = {}
+        for message in messages:
+            stored = self._append(message)
+            results.append(PutMessageResult(PutMessageStatus.PUT_OK, stored))
+            grown[stored.topic, stored.queue_id] = None
+        for queue in grown:
             self._arrivals.notify(*queue)
             self._on_stored()
-        return tuple(PutMessageResult(PutMessageStatus.PUT_OK, message) for message in stored)
+        return tuple(results)
 
     def _append(self, message: Message) -> Message:
         broker = self._broker

@@ -8,7 +8,7 @@ from nodes.broker.tables.delay_levels import DelayLevels, level_of, queue_id_of,
 from nodes.broker.tables.message_store import PutMessageStatus
 from nodes.broker.tables.topics import SCHEDULE_TOPIC
 from nodes.protocol.model import Message
-from nodes.threads import FOR_EVER_MS, ScheduledThread, WakeUp
+from nodes.threads import ScheduledThread, WakeUp
 
 _FIRST_DELAY_TIME_MS = 1_000
 _DELAY_FOR_A_WHILE_MS = 100
@@ -118,7 +118,7 @@ class _Run:
         host.begin_cause(f"ScheduleMessageTimerThread_{level}")
         while not self.stopped:
             if offset >= store.max_offset(SCHEDULE_TOPIC, queue_id):
-                await self._idle[level].sleep_ms(FOR_EVER_MS)
+                await self._idle[level].wait()
                 await host.sleep_until_ns(self._next_tick_ns())
                 continue
             offset = await self._execute_on_time_up(level, max(offset, store.min_offset(SCHEDULE_TOPIC, queue_id)))

@@ -4,6 +4,7 @@ from nodes.broker.context import BrokerContext
 from nodes.broker.files import persist_topics
 from nodes.broker.ha.service import HaService
 from nodes.broker.messages.put_message import Flush, PutMessage
+from nodes.broker.refused import RefusedError
 from nodes.broker.registration.registration import Registration, provide_dlq_topic, provide_topic
 from nodes.broker.tables.accepted_message import (
     accepted_batch,
@@ -27,15 +28,6 @@ from nodes.protocol.properties import DELAY_TIME_LEVEL, UNIQ_KEY, text_to_proper
 from nodes.protocol.registry import decode_header, encode_header
 from nodes.rpc.server import Handlers
 from nodes.rpc.typed import success
-
-
-class _RefusedError(Exception):
-    """A send is refused, with the code and the remark of the answer."""
-
-    def __init__(self, code: ResponseCode, remark: str) -> None:
-        super().__init__(remark)
-        self.code = code
-        self.remark = remark
 
 
 class SendMessage:
@@ -77,7 +69,7 @@ class SendMessage:
         try:
             queue_id = self._queue_id(header)
             messages = self._accepted(channel, header, queue_id, request.body or b"")
-        except _RefusedError as refusal:
+        except RefusedError as refusal:
             return request.answer(refusal.code, refusal.remark)
         ack_nums = self._ha.ack_nums_to_wait_for(messages[0].properties)
         if ack_nums is None:
@@ -87,7 +79,8 @@ class SendMessage:
             return request.answer(
                 ResponseCode.SERVICE_NOT_AVAILABLE, "this broker is a slave: its log takes no message"
             )
-        msg_ids = ",".join(offset_message_id(broker.address, message.commit_log_offset) for message in stored)
+        address = broker.address
+        msg_ids = ",".join([offset_message_id(address, message.commit_log_offset) for message in stored])
         unique = messages[0].properties.get(UNIQ_KEY)
         answer = headers.SendMessageResponseHeader(msg_ids, queue_id, stored[0].queue_offset, unique)
         flush = Flush(broker)
@@ -127,13 +120,16 @@ class SendMessage:
         else:
             messages = (self._single(header, queue_id, body, born_host),)
         size_max = self._broker.config.max_message_size
-        if any(is_too_large(message, size_max) for message in messages) or (header.batch and len(body) > size_max):
-            raise _RefusedError(ResponseCode.MESSAGE_ILLEGAL, too_large_remark(size_max))
+        if header.batch and len(body) > size_max:
+            raise RefusedError(ResponseCode.MESSAGE_ILLEGAL, too_large_remark(size_max))
+        for message in messages:
+            if is_too_large(message, size_max):
+                raise RefusedError(ResponseCode.MESSAGE_ILLEGAL, too_large_remark(size_max))
         if header.batch or not is_prepared(messages[0]):
             return messages
         if self._broker.config.reject_transaction_message:
             remark = f"the broker[{self._broker.host.ip}] sending transaction message is forbidden"
-            raise _RefusedError(ResponseCode.NO_PERMISSION, remark)
+            raise RefusedError(ResponseCode.NO_PERMISSION, remark)
         return (half_message(messages[0]),)
 
     def _single(self, header: headers.SendMessageRequestHeader, queue_id: int, body: bytes, born_host: str) -> Message:
@@ -146,42 +142,43 @@ class SendMessage:
     ) -> tuple[Message, ...]:
         refusal = batch_refusal(header.topic)
         if refusal is not None:
-            raise _RefusedError(ResponseCode.MESSAGE_ILLEGAL, refusal)
+            raise RefusedError(ResponseCode.MESSAGE_ILLEGAL, refusal)
         messages = accepted_batch(header, queue_id, body, self._broker.cluster_name, born_host)
         if not messages:
-            raise _RefusedError(ResponseCode.MESSAGE_ILLEGAL, "the batch has no message in it")
+            raise RefusedError(ResponseCode.MESSAGE_ILLEGAL, "the batch has no message in it")
         return messages
 
     def _queue_id(self, header: headers.SendMessageRequestHeader) -> int:
         """The queue of a message.
 
         Raises:
-            _RefusedError: the queue id is invalid.
+            RefusedError: the queue id is invalid.
         """
         broker = self._broker
         if broker.broker_id != MASTER_ID and not broker.config.enable_slave_acting_master:
-            raise _RefusedError(ResponseCode.SYSTEM_BUSY, "this broker is a slave")
+            raise RefusedError(ResponseCode.SYSTEM_BUSY, "this broker is a slave")
         known = broker.topics.select_topic_config(header.topic)
-        if not is_writeable(broker.config.broker_permission) and known is not None and known.order:
+        if known is not None and known.order and not is_writeable(broker.config.broker_permission):
             # The broker's permission alone is checked here; the topic's permission only shapes routes.
             remark = f"the broker[{broker.host.ip}] sending message is forbidden"
-            raise _RefusedError(ResponseCode.NO_PERMISSION, remark)
+            raise RefusedError(ResponseCode.NO_PERMISSION, remark)
         if known is None:
             valid = validate_topic(header.topic)
             if not valid.valid:
-                raise _RefusedError(ResponseCode.INVALID_PARAMETER, valid.remark)
+                raise RefusedError(ResponseCode.INVALID_PARAMETER, valid.remark)
         if header.topic in NOT_ALLOWED_SEND_TOPICS:
             remark = f"Sending message to topic[{header.topic}] is forbidden."
-            raise _RefusedError(ResponseCode.NO_PERMISSION, remark)
-        config = self._topic_config(header)
+            raise RefusedError(ResponseCode.NO_PERMISSION, remark)
+        config = known or self._create_topic(header)
         if config is None:
-            raise _RefusedError(ResponseCode.TOPIC_NOT_EXIST, f"topic {header.topic} does not exist here")
+            raise RefusedError(ResponseCode.TOPIC_NOT_EXIST, f"topic {header.topic} does not exist here")
         if header.queue_id >= max(config.write_queue_nums, config.read_queue_nums):
             remark = f"topic {header.topic} has no queue {header.queue_id}"
-            raise _RefusedError(ResponseCode.INVALID_PARAMETER, remark)
+            raise RefusedError(ResponseCode.INVALID_PARAMETER, remark)
         return header.queue_id if header.queue_id >= 0 else self._chance.randrange(config.write_queue_nums)
 
-    def _topic_config(self, header: headers.SendMessageRequestHeader) -> TopicConfig | None:
+    def _create_topic(self, header: headers.SendMessageRequestHeader) -> TopicConfig | None:
+        """The new topic of a send; None: it may not be created."""
         lookup = self._broker.topics.create_topic_in_send_message_method(
             header.topic,
             header.default_topic,
@@ -204,7 +201,7 @@ class SendMessage:
         A group with any locked queue is taken for an ordered one: its messages here were consumed often enough.
 
         Raises:
-            _RefusedError: the group of the retry topic does not exist.
+            RefusedError: the group of the retry topic does not exist.
         """
         if not header.topic.startswith(RETRY_TOPIC_PREFIX):
             return header.topic, queue_id, properties
@@ -213,7 +210,7 @@ class SendMessage:
         group = broker.groups.find_subscription_group_config(group_name, now_ms=now_ms)
         if group is None:
             remark = f"subscription group not exist, {group_name}"
-            raise _RefusedError(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, remark)
+            raise RefusedError(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, remark)
         times_max = group.retry_max_times if header.max_reconsume_times is None else header.max_reconsume_times
         if (header.reconsume_times or 0) <= times_max and broker.locks.is_lock_all_expired(group_name, now_ms):
             return header.topic, queue_id, properties

@@ -77,7 +77,7 @@ class ConsumerGroup:
     def client_ids(self) -> tuple[str, ...]:
         """One client id per channel, sorted; duplicates are possible. The same tuple as long as no member changes."""
         if self._client_ids is None:
-            self._client_ids = tuple(sorted(member.client_id for member in self.channels.values()))
+            self._client_ids = tuple(sorted([member.client_id for member in self.channels.values()]))
         return self._client_ids
 
     @property

@@ -23,8 +23,8 @@ def need_handle_ha(config: BrokerConfig, broker_id: int, properties: Mapping[str
     Args:
         properties: of the message; `WAIT` says whether to wait for the store; it is true by default.
     """
-    waits = properties.get(WAIT_STORE_MSG_OK, "true").lower() == "true"
-    return waits and broker_id == MASTER_ID and config.broker_role is BrokerRole.SYNC_MASTER
+    is_sync_master = broker_id == MASTER_ID and config.broker_role is BrokerRole.SYNC_MASTER
+    return is_sync_master and properties.get(WAIT_STORE_MSG_OK, "true").lower() == "true"
 
 
 def need_ack_nums(config: BrokerConfig, in_sync: int) -> int:

@@ -21,7 +21,7 @@ from nodes.broker.tables.transaction_messages import (
 )
 from nodes.protocol.model import MASTER_ID, Message
 from nodes.protocol.properties import CHECK_IMMUNITY_TIME_IN_SECONDS
-from nodes.threads import FOR_EVER_MS, WakeUp
+from nodes.threads import WakeUp
 
 _MAX_PROCESS_TIME_LIMIT_MS = 60_000
 _MAX_RETRY_TIMES_FOR_ESCAPE = 10
@@ -253,7 +253,7 @@ class _Run:
                 await self._check.run(lambda: self.stopped)
                 self._waited_from_ns = host.clock.monotonic_ns()
             else:
-                await idle.sleep_ms(FOR_EVER_MS)
+                await idle.wait()
 
     def _next_check_ns(self) -> int:
         interval_ns = self._broker.config.transaction_check_interval * _NS_PER_MS

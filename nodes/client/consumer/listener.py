@@ -28,6 +28,7 @@ class MessageListener:
         """Consume a batch; returns whether it succeeded."""
         if self._consume_ms:
             await self._host.sleep_ms(self._consume_ms)
+        succeeded = True
         for message in messages:
             event = MessageRecord(
                 MessageEvent.CONSUMED,
@@ -40,4 +41,5 @@ class MessageListener:
                 message.store_timestamp,
             )
             self._host.record(event)
-        return all(message.reconsume_times >= self._fail_times for message in messages)
+            succeeded = succeeded and message.reconsume_times >= self._fail_times
+        return succeeded

@@ -1,7 +1,7 @@
 """Pulls of a push consumer: one thread sends those of all queues, asynchronously."""
 
 from collections import deque
-from collections.abc import Callable
+from functools import partial
 from typing import Protocol
 
 from nodes.cause import cause
@@ -13,14 +13,13 @@ from nodes.client.tables.process_queue import PullThresholds
 from nodes.config import ConsumerConfig
 from nodes.protocol import headers
 from nodes.protocol.codes import RequestCode, ResponseCode
-from nodes.protocol.command import Command
 from nodes.protocol.model import Message, MessageModel, MessageQueue, SubscriptionData
 from nodes.protocol.registry import encode_header
 from nodes.protocol.sys_flags import PullSysFlag
 from nodes.rpc.client import Reply
 from nodes.rpc.errors import RemotingError
 from nodes.rpc.typed import BrokerError
-from nodes.threads import FOR_EVER_MS, WakeUp
+from nodes.threads import WakeUp
 
 _FLOW_CONTROL_DELAY_MS = 50
 _SHORTEST_PULL_MS = 1
@@ -98,7 +97,7 @@ class PullMessageService:
     async def _run(self) -> None:
         while True:
             if not self._waiting:
-                await self._wake_up.sleep_ms(FOR_EVER_MS)
+                await self._wake_up.wait()
                 continue
             request, began = self._waiting.popleft()
             cause.set(began)
@@ -130,7 +129,7 @@ class PullMessageService:
             encode_header(self._header(request, subscription, is_slave=broker.is_slave)),
             None,
             timeout_ms=self._config.consumer_timeout_millis_when_suspend,
-            callback=self._on_reply(request, subscription),
+            callback=partial(self._on_reply, request, subscription),
         )
 
     async def _is_fit_in_order(self, request: PullRequest) -> bool:
@@ -168,18 +167,11 @@ class PullMessageService:
             subscription.sub_version,
         )
 
-    def _on_reply(self, request: PullRequest, subscription: SubscriptionData) -> Callable[[Reply], None]:
-        def on_reply(reply: Reply) -> None:
-            if request.process_queue.dropped and isinstance(reply, RemotingError):
-                return
-            if isinstance(reply, RemotingError):
+    def _on_reply(self, request: PullRequest, subscription: SubscriptionData, answer: Reply) -> None:
+        if isinstance(answer, RemotingError):
+            if not request.process_queue.dropped:
                 self.pull_later(request, self._config.pull_time_delay_mills_when_exception)
-            else:
-                self._handle(request, subscription, reply)
-
-        return on_reply
-
-    def _handle(self, request: PullRequest, subscription: SubscriptionData, answer: Command) -> None:
+            return
         match answer.code:
             case ResponseCode.SUCCESS:
                 header = self._wrapper.take_suggestion(request.queue, answer)

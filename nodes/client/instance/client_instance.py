@@ -327,7 +327,7 @@ class ClientInstance:
 
     def _on_request(self, channel: Channel, command: Command) -> None:
         if command.code == RequestCode.NOTIFY_CONSUMER_IDS_CHANGED:
-            self.rebalance_immediately()
+            self._rebalance_service.wake()
         elif command.code == RequestCode.CHECK_TRANSACTION_STATE and self.on_check_transaction_state is not None:
             self.on_check_transaction_state(channel, command)
         elif not command.is_oneway:

@@ -13,11 +13,11 @@ from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
 from nodes.protocol.model import AUTO_CREATE_TOPIC, NO_TEXTS, MessageQueue, ProducerData, TopicRouteData
 from nodes.protocol.properties import TRANSACTION_PREPARED, properties_to_text
-from nodes.protocol.registry import decode_header
+from nodes.protocol.registry import decode_header, encode_header
 from nodes.protocol.sys_flags import MessageSysFlag
 from nodes.routes import SendWhichQueue, TopicPublishInfo, topic_publish_info
 from nodes.rpc.errors import RemotingError, RemotingTimeoutError
-from nodes.rpc.typed import BrokerError, invoke
+from nodes.rpc.typed import BrokerError
 
 
 class ClientError(Exception):
@@ -143,7 +143,9 @@ class DefaultProducer:
         An unknown topic gets the queues of the template from which a broker would create it, but only if the nameserver
         has answered that it is unknown.
         """
-        info = self._publish.setdefault(topic, TopicPublishInfo(()))
+        info = self._publish.get(topic)
+        if info is None:
+            info = self._publish[topic] = TopicPublishInfo(())
         if not info.ok:
             await self._instance.update_topic_route(topic)
             info = self._publish[topic]
@@ -154,15 +156,7 @@ class DefaultProducer:
 
     # --- sending ----------------------------------------------------------------
 
-    async def send(self, message: OutgoingMessage) -> SendStatus:
-        """Send as `send_for_result` does.
-
-        Returns:
-            The status from the last broker that accepted it.
-        """
-        return (await self.send_for_result(message)).status
-
-    async def send_for_result(self, message: OutgoingMessage) -> SendResult:
+    async def send(self, message: OutgoingMessage) -> SendResult:
         """Send synchronously, with retries at other brokers, within one time-out.
 
         The message of a timed-out attempt may have been stored, so a retry can duplicate it.
@@ -176,9 +170,11 @@ class DefaultProducer:
             ClientError: there is no queue to send to, or its master is unknown.
         """
         deadline_ns = self._host.clock.monotonic_ns() + self._config.send_msg_timeout * _NS_PER_MS
-        info = await self._try_to_find_topic_publish_info(message.topic)
-        if not info.ok:
-            raise NoRouteInfoError(message.topic)
+        info = self._publish.get(message.topic)
+        if info is None or not info.ok:
+            info = await self._try_to_find_topic_publish_info(message.topic)
+            if not info.ok:
+                raise NoRouteInfoError(message.topic)
         failure: _SendFailure = RemotingTimeoutError(f"sending to {message.topic} took too long")
         accepted: SendResult | None = None
         last_broker: str | None = None
@@ -251,12 +247,12 @@ class DefaultProducer:
             MessageSysFlag.TRANSACTION_PREPARED_TYPE if TRANSACTION_PREPARED in message.properties else 0,
             self._host.clock.now_ms(),
             message.flag,
-            properties_to_text(message.properties) or None,
+            properties_to_text(message.properties) if message.properties else None,
             message.reconsume_times or None,
             max_reconsume_times=message.max_reconsume_times,
         )
-        answer = await invoke(
-            self._instance.rpc, address, RequestCode.SEND_MESSAGE_V2, header, message.body, timeout_ms=timeout_ms
+        answer = await self._instance.rpc.call(
+            address, int(RequestCode.SEND_MESSAGE_V2), encode_header(header), message.body, timeout_ms=timeout_ms
         )
         status = _STATUS_OF_CODE.get(answer.code)
         if status is None:

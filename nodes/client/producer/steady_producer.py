@@ -120,9 +120,9 @@ class SteadyProducer:
         properties = {TAGS: self._tags[(self._sent - 1) % len(self._tags)]} if self._tags else {}
         message = OutgoingMessage(self._topic, str(self._sent).encode(), properties)
         try:
-            status = await self._send(message)
+            result = await self._send(message)
         except (RemotingError, BrokerError, ClientError) as error:
             self._host.log.warning("send failed", topic=self._topic, error=str(error))
         else:
-            if status is not SendStatus.SEND_OK:
-                self._host.log.warning("sent, but not kept as asked", topic=self._topic, status=status.value)
+            if result.status is not SendStatus.SEND_OK:
+                self._host.log.warning("sent, but not kept as asked", topic=self._topic, status=result.status.value)

@@ -102,11 +102,11 @@ class TransactionProducer:
         self._ids = UniqIds(instance.host)
         self._check_executor = ScheduledPool(instance.host, "checkTransactionState", _CHECK_THREADS)
 
-    async def send_message_in_transaction(self, message: OutgoingMessage) -> SendStatus:
+    async def send_message_in_transaction(self, message: OutgoingMessage) -> SendResult:
         """Send a half message, run the local transaction, and send its end to the broker, oneway.
 
         Returns:
-            The status of the half message; with any other status than SEND_OK the transaction is rolled back.
+            The result of the half message; with any other status than SEND_OK the transaction is rolled back.
 
         Raises:
             RemotingError: the half message could not be sent.
@@ -116,12 +116,12 @@ class TransactionProducer:
         properties = {name: value for name, value in message.properties.items() if name != DELAY_TIME_LEVEL}
         properties |= {TRANSACTION_PREPARED: "true", PRODUCER_GROUP: self._group, UNIQ_KEY: self._ids.create()}
         half = attrs.evolve(message, properties=properties)
-        result = await self._producer.send_for_result(half)
+        result = await self._producer.send(half)
         state = LocalTransactionState.ROLLBACK
         if result.status is SendStatus.SEND_OK:
             state = await self._listener.execute_local_transaction()
         self._end_transaction(half, result, state)
-        return result.status
+        return result
 
     def _end_transaction(self, half: OutgoingMessage, result: SendResult, state: LocalTransactionState) -> None:
         answer = result.header()

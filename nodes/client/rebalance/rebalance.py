@@ -13,6 +13,7 @@ from nodes.filter.filter_api import subscription_in_brief
 from nodes.host import Host
 from nodes.protocol.java import java_sorted
 from nodes.protocol.model import RETRY_TOPIC_PREFIX, MessageModel, MessageQueue, MessageRequestMode, SubscriptionData
+from nodes.routes import sort_queues
 from nodes.rpc.errors import RemotingError
 from nodes.rpc.typed import BrokerError
 
@@ -48,7 +49,8 @@ class RebalanceBeliefs:
 
     def assignment(self, topic: str, queues: Iterable[MessageQueue], broker_addr: str = "") -> None:
         """Record the queues of this member; `broker_addr` is the broker that assigned them, if one did."""
-        self._believe(BeliefKind.ASSIGNMENT, topic, [[q.broker_name, q.queue_id] for q in sorted(queues)], broker_addr)
+        owned = sort_queues(queues)
+        self._believe(BeliefKind.ASSIGNMENT, topic, [[q.broker_name, q.queue_id] for q in owned], broker_addr)
 
     def acquired(self, queue: MessageQueue, offset: int) -> None:
         """Record that a queue was added to the table, with its start offset."""

@@ -84,11 +84,13 @@ class MQFaultStrategy:
     def select_one_message_queue(
         self, queues: tuple[MessageQueue, ...], which: SendWhichQueue, last_broker_name: str | None, now_ms: int
     ) -> MessageQueue:
-        """The next queue of another broker than that of the last attempt.
+        """The next queue; after an attempt, the next one of another broker.
 
         With `send_latency_enable`: of an available broker, else of a reachable one, else the next of all. A pass
         without result advances the turn by one per queue.
         """
+        if last_broker_name is None and not self.send_latency_enable:
+            return which.next_of(queues)
 
         def is_elsewhere(queue: MessageQueue) -> bool:
             return last_broker_name is None or queue.broker_name != last_broker_name

@@ -4,7 +4,7 @@ Mirrors:
     `org.apache.rocketmq.namesrv.routeinfo.RouteInfoManager`, its `brokerAddrTable` and `clusterAddrTable`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import attrs
 
@@ -27,20 +27,39 @@ class MinBrokerIdChange:
     header: NotifyMinBrokerIdChangeRequestHeader
 
 
-@attrs.define
 class Group:
     """The members of a broker name."""
 
-    cluster: str
-    broker_name: str
-    addrs: dict[int, str] = attrs.field(factory=dict)
-    zone_name: str | None = None
-    enable_acting_master: bool = False
+    def __init__(self, cluster: str, broker_name: str) -> None:
+        self.cluster = cluster
+        self.broker_name = broker_name
+        self.zone_name: str | None = None
+        self.enable_acting_master = False
+        self._addrs: dict[int, str] = {}
+        self._frozen: BrokerData | None = None
+
+    @property
+    def addrs(self) -> Mapping[int, str]:
+        """Broker id -> address, in the order of registration."""
+        return self._addrs
+
+    def put(self, broker_id: int, address: str) -> None:
+        """Set the address of a member."""
+        if self._addrs.get(broker_id) != address:
+            self._addrs[broker_id] = address
+            self._frozen = None
 
     def drop(self, address: str, *, except_id: int | None = None) -> None:
         """Remove an address under all its ids, or under all but one."""
-        for broker_id in [known for known, addr in self.addrs.items() if addr == address and known != except_id]:
-            del self.addrs[broker_id]
+        for broker_id in [known for known, addr in self._addrs.items() if addr == address and known != except_id]:
+            del self._addrs[broker_id]
+            self._frozen = None
+
+    def set_flags(self, zone_name: str | None, *, enable_acting_master: bool) -> None:
+        """Take zone and acting flag of the last registration."""
+        if (zone_name, enable_acting_master) != (self.zone_name, self.enable_acting_master):
+            self.zone_name, self.enable_acting_master = zone_name, enable_acting_master
+            self._frozen = None
 
     def min_broker_id_change(self, offline_addr: str | None, ha_addr: str | None) -> MinBrokerIdChange:
         """The notification about a new minimum; the lowest member gets it only if another one is gone."""
@@ -58,9 +77,11 @@ class Group:
         return MinBrokerIdChange(recipients, header)
 
     def frozen(self) -> BrokerData:
-        """The group as a frozen value."""
-        addrs = {broker_id: self.addrs[broker_id] for broker_id in sorted(self.addrs)}
-        return BrokerData(self.cluster, self.broker_name, addrs, self.zone_name, self.enable_acting_master)
+        """The group as a frozen value, made once per change: the routes of all its topics have it."""
+        if self._frozen is None:
+            addrs = dict(sorted(self._addrs.items()))
+            self._frozen = BrokerData(self.cluster, self.broker_name, addrs, self.zone_name, self.enable_acting_master)
+        return self._frozen
 
 
 class BrokerGroups:
@@ -80,6 +101,11 @@ class BrokerGroups:
         """The group under a broker name."""
         return self._groups.get(broker_name)
 
+    def frozen(self, broker_names: Iterable[str]) -> tuple[BrokerData, ...]:
+        """The groups under some names, in this order; unknown names are left out."""
+        groups = self._groups
+        return tuple([groups[name].frozen() for name in broker_names if name in groups])
+
     def names_of(self, cluster: str) -> Mapping[str, None]:
         """The broker names of a cluster, in the order of registration."""
         return self._clusters.get(cluster, {})
@@ -90,8 +116,7 @@ class BrokerGroups:
         self._clusters.setdefault(header.cluster_name, {})[name] = None
         is_new = name not in self._groups
         group = self._groups.setdefault(name, Group(header.cluster_name, name))
-        group.enable_acting_master = bool(header.enable_acting_master)
-        group.zone_name = header.zone_name
+        group.set_flags(header.zone_name, enable_acting_master=bool(header.enable_acting_master))
         return group, is_new
 
     def remove(self, request: UnregisterBrokerRequestHeader) -> None:

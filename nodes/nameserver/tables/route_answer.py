@@ -16,7 +16,7 @@ def with_acting_master(data: BrokerData, queues: QueueData) -> BrokerData:
         return data
     min_id = min(addrs)
     shown = {MASTER_ID: addrs[min_id]} | {broker_id: addr for broker_id, addr in addrs.items() if broker_id != min_id}
-    return attrs.evolve(data, broker_addrs=shown)
+    return BrokerData(data.cluster, data.broker_name, shown, data.zone_name, data.enable_acting_master)
 
 
 def filter_by_zone(route: TopicRouteData, zone_name: str) -> TopicRouteData:

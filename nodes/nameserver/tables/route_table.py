@@ -23,6 +23,7 @@ from nodes.protocol.headers import (
 from nodes.protocol.model import (
     MASTER_ID,
     SYNC_BROKER_MEMBER_TOPIC_PREFIX,
+    BrokerData,
     DataVersion,
     QueueData,
     TopicQueueMappingInfo,
@@ -152,7 +153,7 @@ class RouteTable:
             return None
 
         register_first = is_new or not group.addrs.get(header.broker_id)
-        group.addrs[header.broker_id] = header.broker_addr
+        group.put(header.broker_id, header.broker_addr)
         self._adopt_topics(group, header, body, register_first=register_first)
         self._live.put(header, wrapper.data_version, channel=channel, now_ms=now_ms)
         self._put_filter_servers(_address(header), body.filter_server_list)
@@ -319,16 +320,10 @@ class RouteTable:
         queues = self.topics.get(topic)
         if queues is None:
             return None
-        groups = (self._groups.get(name) for name in queues)
-        brokers = tuple(group.frozen() for group in groups if group is not None)
+        brokers = self._groups.frozen(queues)
         if not brokers:
             return None
-        filter_servers = {
-            address: self._filter_servers[BrokerAddress(data.cluster, address)]
-            for data in brokers
-            for address in data.broker_addrs.values()
-            if BrokerAddress(data.cluster, address) in self._filter_servers
-        }
+        filter_servers = self._filter_servers_of(brokers) if self._filter_servers else {}
         if self._support_acting_master and not topic.startswith(SYNC_BROKER_MEMBER_TOPIC_PREFIX):
             brokers = tuple(with_acting_master(data, queues[data.broker_name]) for data in brokers)
         mappings = self._mappings.get(topic)
@@ -339,6 +334,15 @@ class RouteTable:
             filter_servers,
             dict(mappings) if mappings is not None else None,
         )
+
+    def _filter_servers_of(self, brokers: Iterable[BrokerData]) -> dict[str, tuple[str, ...]]:
+        known = self._filter_servers
+        return {
+            address: known[BrokerAddress(data.cluster, address)]
+            for data in brokers
+            for address in data.broker_addrs.values()
+            if BrokerAddress(data.cluster, address) in known
+        }
 
     def wipe_write_perm(self, broker_name: str) -> int:
         """Clear the WRITE bit of all topics of a broker name; returns how many topics."""
