@@ -94,11 +94,12 @@ class PullRequestHoldService:
 
     def _has_match(self, held: HeldPull) -> bool:
         """Whether a matching message has arrived; each message is checked once."""
-        header, store = held.header, self._broker.store
-        count = store.max_offset(header.topic, header.queue_id) - held.checked_until
-        arrived = store.messages(header.topic, header.queue_id, held.checked_until, count)
-        held.checked_until += max(0, count)
-        return bool(arrived) and (held.matches is None or any(held.matches(message) for message in arrived))
+        store, topic, queue_id = self._broker.store, held.header.topic, held.header.queue_id
+        begin, end = held.checked_until, store.max_offset(topic, queue_id)
+        held.checked_until = max(begin, end)
+        if held.matches is None:
+            return max(begin, store.min_offset(topic, queue_id)) < end
+        return any(map(held.matches, store.messages(topic, queue_id, begin, end - begin)))
 
     def _is_due(self, held: HeldPull) -> bool:
         header = held.header

@@ -90,6 +90,10 @@ class _Queue:
         return self.min_offset + len(self.rows)
 
 
+_NO_QUEUE = _Queue()
+"""Read in the place of a queue that was never written."""
+
+
 class MessageStore:
     """Queues of messages, and the log that all of them share; a message is made anew each time it is read.
 
@@ -213,7 +217,7 @@ class MessageStore:
         Mirrors:
             `DefaultMessageStore#getMessage`, `#nextOffsetCorrection`.
         """
-        queue = self._queues.get((topic, queue_id), _Queue())
+        queue = self._queues.get((topic, queue_id), _NO_QUEUE)
         low, high = queue.min_offset, queue.max_offset
 
         def nothing(status: GetMessageStatus, corrected: int) -> GetMessageResult:
@@ -250,7 +254,7 @@ class MessageStore:
 
     def messages(self, topic: str, queue_id: int, offset: int, count: int) -> tuple[Message, ...]:
         """At most `count` messages of a queue, from an offset."""
-        queue = self._queues.get((topic, queue_id), _Queue())
+        queue = self._queues.get((topic, queue_id), _NO_QUEUE)
         first = max(0, offset - queue.min_offset)
         return tuple(map(self._log.message, queue.rows[first : first + max(0, count)]))
 
@@ -261,7 +265,7 @@ class MessageStore:
 
     def min_offset(self, topic: str, queue_id: int) -> int:
         """Offset of the first message that is not deleted; 0 for a queue never written."""
-        return self._queues.get((topic, queue_id), _Queue()).min_offset
+        return self._queues.get((topic, queue_id), _NO_QUEUE).min_offset
 
     def max_offset(self, topic: str, queue_id: int) -> int:
         """Offset of the next message; 0 for a queue never written."""
@@ -288,7 +292,7 @@ class MessageStore:
         Mirrors:
             `org.apache.rocketmq.store.ConsumeQueue#binarySearchInQueueByTime`.
         """
-        queue = self._queues.get((topic, queue_id), _Queue())
+        queue = self._queues.get((topic, queue_id), _NO_QUEUE)
         if boundary is BoundaryType.LOWER:
             return queue.min_offset + bisect_left(queue.rows, timestamp_ms, key=self._log.store_timestamp)
         later = bisect_right(queue.rows, timestamp_ms, key=self._log.store_timestamp)
