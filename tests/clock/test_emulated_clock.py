@@ -166,7 +166,6 @@ def test_a_timeline_fires_by_instant_then_by_creation_and_what_falls_due_meanwhi
 @given(st.lists(st.tuples(st.integers(0, 50), st.booleans()), max_size=60))
 def test_what_is_cancelled_changes_neither_order_nor_instants_of_the_rest(calls):
     timeline, fired = Timeline(), []
-    timeline._cleaned_at = 2
     for number, (due_ns, is_cancelled) in enumerate(calls):
         entry = timeline.call_at(due_ns, lambda number=number: fired.append(number))
         if is_cancelled:
