@@ -98,6 +98,8 @@ class CommitLog:
         """Commit log offset of each row, ascending."""
         self._is_deleted = bytearray()
         """1 for each row that was deleted."""
+        self._newest: tuple[int, Message] | None = None
+        """Row and message of the last append: who waits for a message reads it at once."""
         self._shapes: list[_Shape] = []
         self._numbers: dict[_ShapeKey, int] = {}
 
@@ -133,10 +135,14 @@ class CommitLog:
         )
         if number is None:
             self._learn(shape)
-        return self._add_row(len(self._records), message.commit_log_offset)
+        row = self._add_row(len(self._records), message.commit_log_offset)
+        self._newest = row, message
+        return row
 
     def message(self, row: int) -> Message:
         """The message of a row, deleted or not."""
+        if self._newest is not None and self._newest[0] == row:
+            return self._newest[1]
         ends = self._ends
         shape, queue_id, queue_offset, offset, born, age_ms, body, times, sys_flag, flag, *own = _unpack(
             self._records[ends[row] : ends[row + 1]]
