@@ -1,4 +1,4 @@
-"""The messages of one broker, few and in memory: enough to see the cost of decisions of the control plane.
+"""The messages of one broker, in memory: enough to see the cost of decisions of the control plane.
 
 Mirrors:
     `org.apache.rocketmq.store.DefaultMessageStore`.
