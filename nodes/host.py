@@ -31,9 +31,9 @@ class RandomStream(Protocol):
 
 
 class Disk(Protocol):
-    """Named files that survive a kill.
+    """Files that survive a kill; power loss removes what was not synced.
 
-    A file has the content of the last write; power loss removes writes that were not synced.
+    A file that is written has the content of the last write; one that is mapped grows in memory.
     """
 
     def write(self, name: str, content: bytes | Callable[[], bytes], *, sync: bool = True) -> None:
@@ -41,6 +41,12 @@ class Disk(Protocol):
 
     def read(self, name: str) -> bytes | None:
         """Content of the file, None where there is none."""
+
+    def map(self, name: str) -> bytearray:
+        """The content of a file that is mapped into memory; what is appended to it survives a kill."""
+
+    def flush(self, name: str) -> None:
+        """Write what was appended to a mapped file to the disk, where it also survives a power loss."""
 
     def busy_ms(self) -> float:
         """How long until everything written so far is on the disk; a node that must be sure sleeps that long."""

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+import attrs
+
 from emulator.base.hits import Hits
 from emulator.time.timeline import Timeline
 
@@ -10,8 +12,29 @@ Content = bytes | Callable[[], bytes]
 """Content of a file, or a function that returns it, always the same."""
 
 
+@attrs.define
+class _MappedFile:
+    """A file that only grows, in the memory of the machine: of its content the disk has the first bytes."""
+
+    content: bytearray = attrs.field(factory=bytearray)
+    synced_bytes: int = 0
+    cached_bytes: int | None = None
+    """Acknowledged as synced by a disk that lies; None: it has not lied."""
+
+    def sync(self) -> None:
+        self.synced_bytes, self.cached_bytes = len(self.content), None
+
+    def write_cache(self) -> None:
+        if self.cached_bytes is not None:
+            self.synced_bytes, self.cached_bytes = self.cached_bytes, None
+
+    def lose_power(self) -> None:
+        del self.content[self.synced_bytes :]
+        self.cached_bytes = None
+
+
 class EmulatedDisk:
-    """Named files in memory; implements `nodes.host.Disk`.
+    """Files in memory; implements `nodes.host.Disk`.
 
     On a slow disk a flush takes time, and writes meanwhile go with the next flush, as in a group commit. A disk that
     lies about syncs keeps them in its cache, which a power loss empties.
@@ -24,6 +47,7 @@ class EmulatedDisk:
         self._synced: dict[str, Content] = {}
         self._cached: dict[str, Content] = {}
         """Files acknowledged as synced that are not on the disk."""
+        self._mapped: dict[str, _MappedFile] = {}
         self._slow: dict[str, int] = {}
         """Mapping fault id -> ms per flush."""
         self._lying: dict[str, None] = {}
@@ -48,6 +72,20 @@ class EmulatedDisk:
         else:
             self._synced[name] = content
             self._cached.pop(name, None)
+
+    def map(self, name: str) -> bytearray:
+        """The content of a file that grows in memory; it survives a kill, and a power loss up to the last flush."""
+        return self._mapped.setdefault(name, _MappedFile()).content
+
+    def flush(self, name: str) -> None:
+        """Sync what was appended to a mapped file."""
+        if self._slow:
+            self._queue()
+        file = self._mapped[name]
+        if self._lying:
+            file.cached_bytes = len(file.content)
+        else:
+            file.sync()
 
     def _queue(self) -> None:
         for fault_id in self._slow:
@@ -77,11 +115,13 @@ class EmulatedDisk:
 
     def lose_power(self) -> None:
         """Return every file to its last synced content."""
-        if self._cached:
+        if self._cached or any(file.cached_bytes is not None for file in self._mapped.values()):
             for fault_id in self._lying:
                 self._hits.count(fault_id)
         self._written = dict(self._synced)
         self._cached.clear()
+        for file in self._mapped.values():
+            file.lose_power()
         self._flush_ends_ns = self._idle_at_ns = 0
 
     def slow_down(self, fault_id: str, flush_ms: int) -> None:
@@ -99,3 +139,5 @@ class EmulatedDisk:
         if not self._lying:
             self._synced.update(self._cached)
             self._cached.clear()
+            for file in self._mapped.values():
+                file.write_cache()

@@ -5,7 +5,7 @@ memory address, and they cannot wait for a suspended process.
 """
 
 from collections.abc import Callable
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from typing import Protocol
 
 import outcome
@@ -15,6 +15,8 @@ from nodes.cause import NO_CAUSE, cause
 
 NEVER_NS = 1 << 62
 """Later than anything that will happen."""
+_CLEAN_EVERY_LEAST = 1_024
+"""Fewest calls that are scheduled between two removals of cancelled ones."""
 
 
 class Owner(Protocol):
@@ -66,13 +68,15 @@ class Timeline:
         epoch_ms: what wall clocks show at its beginning, milliseconds since 1970.
     """
 
-    __slots__ = ("_created", "_heap", "epoch_ms", "now_ns")
+    __slots__ = ("_clean_at", "_created", "_heap", "epoch_ms", "now_ns")
 
     def __init__(self, epoch_ms: int = EPOCH_MS) -> None:
         self.epoch_ms = epoch_ms
         self.now_ns = 0
         self._heap: list[tuple[int, int, Entry]] = []
         self._created = 0
+        self._clean_at = _CLEAN_EVERY_LEAST
+        """Number of calls scheduled by then when the cancelled ones are removed next."""
 
     def call_at(
         self, due_ns: int, callback: Callable[[], None], owner: Owner | None = None, cause_seq: int = NO_CAUSE
@@ -87,6 +91,14 @@ class Timeline:
         """Schedule an entry at `due_ns`; at once if that is past."""
         self._created += 1
         heappush(self._heap, (due_ns, self._created, entry))
+        if self._created >= self._clean_at:
+            self._remove_cancelled()
+
+    def _remove_cancelled(self) -> None:
+        """Without this a sleep that is ended early would stay until its time is up, which may be never."""
+        self._heap[:] = [scheduled for scheduled in self._heap if scheduled[2].callback is not None]
+        heapify(self._heap)
+        self._clean_at = self._created + max(_CLEAN_EVERY_LEAST, len(self._heap))
 
     def next_due_ns(self) -> int:
         """The instant of the next call; `NEVER_NS` if none is scheduled."""

@@ -16,9 +16,9 @@ from nodes.broker.clients.offset_manage import OffsetManage
 from nodes.broker.clients.query_assignment import QueryAssignment
 from nodes.broker.context import BrokerContext
 from nodes.broker.files import (
+    COMMIT_LOG_FILE,
     GROUP_FILE,
     TOPIC_FILE,
-    load_commit_log,
     load_delay_progress,
     persist_delay_offsets,
     persist_groups,
@@ -202,7 +202,7 @@ class Broker:
         self._assignments.load()
         self._offsets.load()
         load_delay_progress(context)
-        load_commit_log(disk, context.store)
+        context.store.load()
         self._persist_metadata()
         context.versions.believe()
 
@@ -251,7 +251,7 @@ def _new_context(
             use_server_side_reset_offset=config.use_server_side_reset_offset,
             max_queues=config.max_queues,
         ),
-        MessageStore(f"{host.ip}:{config.listen_port}"),
+        MessageStore(f"{host.ip}:{config.listen_port}", host.disk.map(COMMIT_LOG_FILE)),
     )
     for topic in topics:
         context.topics.update_topic_config(topic, now_ms=now_ms)

@@ -1,12 +1,11 @@
-"""The files of a broker: its tables, and the log with one file for each message.
+"""The files of a broker: its tables, and the log, which is mapped into memory.
 
-A file of the log is named after the log's end when it was written, so each leads to the next. A
-message is on the disk before its producer has the answer, as with `SYNC_FLUSH`:
+A message is on the disk before its producer has the answer, as with `SYNC_FLUSH`:
 neither a kill nor a loss of power takes what was acknowledged. With the real
 default, `ASYNC_FLUSH`, a loss of power takes the last half second.
 
 Mirrors:
-    `org.apache.rocketmq.common.ConfigManager`; `org.apache.rocketmq.store.CommitLog`, its files and `#recoverNormally`.
+    `org.apache.rocketmq.common.ConfigManager`; `org.apache.rocketmq.store.DefaultMessageStore`.
 """
 
 from collections.abc import Iterable
@@ -18,8 +17,9 @@ from nodes.broker.tables.message_store import MessageStore
 from nodes.host import Disk
 from nodes.protocol.bodies import DelayOffsetSerializeWrapper
 from nodes.protocol.model import Message
-from nodes.protocol.registry import decode_body, encode_body
+from nodes.protocol.registry import encode_body
 
+COMMIT_LOG_FILE = "commitlog"
 TOPIC_FILE = "topics"
 GROUP_FILE = "subscriptionGroups"
 OFFSET_FILE = "consumerOffset.json"
@@ -74,11 +74,6 @@ def load_delay_progress(broker: BrokerContext) -> None:
         broker.timer.check_point = TimerCheckPoint.decode(check_point)
 
 
-def write_commit_log(disk: Disk, stored: Message) -> None:
-    """Write a stored message."""
-    disk.write(_file(stored.commit_log_offset), encode_body(stored))
-
-
 def append_to_commit_log(disk: Disk, store: MessageStore, messages: Iterable[Message]) -> None:
     """Append messages of another log, with the offsets that they have there.
 
@@ -86,16 +81,5 @@ def append_to_commit_log(disk: Disk, store: MessageStore, messages: Iterable[Mes
         `org.apache.rocketmq.store.DefaultMessageStore#appendToCommitLog`.
     """
     for message in messages:
-        disk.write(_file(store.max_commit_log_offset), encode_body(message))
         store.restore(message)
-
-
-def load_commit_log(disk: Disk, store: MessageStore) -> None:
-    """Fill an empty store with the messages of an earlier process."""
-    while (content := disk.read(_file(store.max_commit_log_offset))) is not None:
-        store.restore(decode_body(Message, content))
-    store.init_max_commit_log_offset = store.max_commit_log_offset
-
-
-def _file(commit_log_offset: int) -> str:
-    return f"commitlog/{commit_log_offset:020d}"
+        disk.flush(COMMIT_LOG_FILE)

@@ -163,6 +163,34 @@ def test_a_timeline_fires_by_instant_then_by_creation_and_what_falls_due_meanwhi
     assert timeline.next_due_ns() == 10
 
 
+@given(st.lists(st.tuples(st.integers(0, 50), st.booleans()), max_size=60))
+def test_what_is_cancelled_changes_neither_order_nor_instants_of_the_rest(calls):
+    timeline, fired = Timeline(), []
+    for number, (due_ns, is_cancelled) in enumerate(calls):
+        entry = timeline.call_at(due_ns, lambda number=number: fired.append(number))
+        if is_cancelled:
+            entry.cancel()
+        elif number % 7 == 6:
+            timeline._remove_cancelled()
+    timeline.now_ns = 50
+    timeline.fire_due()
+
+    assert fired == [n for _, n in sorted((due_ns, n) for n, (due_ns, gone) in enumerate(calls) if not gone)]
+
+
+def test_sleeps_that_are_ended_early_do_not_stay_in_the_timeline():
+    timeline, fired = Timeline(), []
+    for number in range(3_000):
+        timeline.call_at(number, lambda number=number: fired.append(number))
+    for _ in range(50_000):
+        timeline.call_at(NEVER_NS - 1, fired.clear).cancel()
+        assert len(timeline._heap) <= 2 * 3_000 + 1_024
+    timeline.now_ns = 3_000
+    timeline.fire_due()
+
+    assert fired == list(range(3_000))
+
+
 def test_an_empty_timeline_is_never_due():
     assert Timeline().next_due_ns() == NEVER_NS
 

@@ -9,7 +9,7 @@ from emulator.machine.host import EmulatedHost
 from emulator.machine.world import World
 from emulator.testing.worlds import MS, PORT, Played, RecordingHandler, add_host, process_of
 from nodes.broker.context import BrokerContext
-from nodes.broker.files import load_commit_log, write_commit_log
+from nodes.broker.files import COMMIT_LOG_FILE
 from nodes.broker.ha.service import HaService
 from nodes.broker.tables.consumer_offsets import ConsumerOffsetManager
 from nodes.broker.tables.consumers import ConsumerManager
@@ -27,7 +27,7 @@ class HaBroker:
     def __init__(self, host: Host, broker_id: int, config: BrokerConfig) -> None:
         self.host = host
         self.config = config
-        self.store = MessageStore(f"{host.ip}:{config.listen_port}")
+        self.store = MessageStore(f"{host.ip}:{config.listen_port}", host.disk.map(COMMIT_LOG_FILE))
         context = BrokerContext(
             host,
             config,
@@ -50,8 +50,8 @@ class HaBroker:
         """Store messages, as a producer would have it do."""
         for body in bodies:
             message = Message(topic, 0, -1, -1, 0, -1, body)
-            stored = self.store.put_message(message, now_ms=self.host.clock.now_ms())
-            write_commit_log(self.host.disk, stored)
+            self.store.put_message(message, now_ms=self.host.clock.now_ms())
+            self.host.disk.flush(COMMIT_LOG_FILE)
             self.ha.on_stored()
 
     def log(self) -> list[bytes]:
@@ -89,7 +89,7 @@ def add_broker(
     async def life(host: Host) -> None:
         broker = HaBroker(host, broker_id, BrokerConfig(**{"listen_port": PORT, **options}))
         machine.brokers.append(broker)
-        load_commit_log(host.disk, broker.store)
+        broker.store.load()
         broker.ha.start()
         broker.ha.update_master_address(master)
         begin(broker)

@@ -1,7 +1,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodes.broker.files import append_to_commit_log, load_commit_log, write_commit_log
+from emulator.base.hits import Hits
+from emulator.machine.disk import EmulatedDisk
+from emulator.time.timeline import Timeline
+from nodes.broker.files import COMMIT_LOG_FILE, append_to_commit_log
 from nodes.broker.tables.message_store import MessageStore
 from nodes.protocol.model import Message
 
@@ -9,23 +12,22 @@ SIZE = 101
 """Of a message with a body of one byte and no properties."""
 
 
-class DictDisk:
-    def __init__(self):
-        self.files = {}
-
-    def write(self, name, content, *, sync=True):
-        self.files[name] = content
-
-    def read(self, name):
-        return self.files.get(name)
-
-
-def filled(*queue_ids, disk=None):
+def filled(*queue_ids):
     store = MessageStore("10.0.0.1:10911")
     for queue_id in queue_ids:
-        stored = store.put_message(Message("t", queue_id, -1, -1, 0, -1, b"x"), now_ms=0)
-        if disk is not None:
-            write_commit_log(disk, stored)
+        store.put_message(Message("t", queue_id, -1, -1, 0, -1, b"x"), now_ms=0)
+    return store
+
+
+def a_slave():
+    """An empty store, and its disk."""
+    disk = EmulatedDisk(Timeline(), Hits())
+    return MessageStore("10.0.0.2:10911", disk.map(COMMIT_LOG_FILE)), disk
+
+
+def restarted(disk):
+    store = MessageStore("10.0.0.2:10911", disk.map(COMMIT_LOG_FILE))
+    store.load()
     return store
 
 
@@ -56,12 +58,11 @@ def test_deleted_messages_are_passed_over():
 
 @given(st.lists(st.integers(0, 3), max_size=30), st.integers(1, 600))
 def test_piece_by_piece_a_log_becomes_the_same_log(queue_ids, size_bytes_max):
-    master, slave, disk = filled(*queue_ids), MessageStore("10.0.0.2:10911"), DictDisk()
+    master, (slave, disk) = filled(*queue_ids), a_slave()
     while (data := master.commit_log_data(slave.max_commit_log_offset, size_bytes_max)) is not None:
         append_to_commit_log(disk, slave, data.messages)
         assert slave.max_commit_log_offset == data.next_offset
-    again = MessageStore("10.0.0.2:10911")
-    load_commit_log(disk, again)
+    again = restarted(disk)
     for store in (slave, again):
         assert store.commit_log_data(0, 1 << 20) == master.commit_log_data(0, 1 << 20)
         for queue_id in range(4):
@@ -70,10 +71,9 @@ def test_piece_by_piece_a_log_becomes_the_same_log(queue_ids, size_bytes_max):
 
 
 def test_a_log_that_begins_in_the_middle_is_kept_with_its_offsets():
-    master, slave, disk = filled(0, 0, 0), MessageStore("10.0.0.2:10911"), DictDisk()
+    master, (slave, disk) = filled(0, 0, 0), a_slave()
     append_to_commit_log(disk, slave, master.commit_log_data(SIZE, 1_000).messages)
-    again = MessageStore("10.0.0.2:10911")
-    load_commit_log(disk, again)
+    again = restarted(disk)
     for store in (slave, again):
         assert begins(store.commit_log_data(0, 1_000)) == [SIZE, 2 * SIZE]
         assert (store.min_offset("t", 0), store.max_offset("t", 0)) == (1, 3)
@@ -81,9 +81,7 @@ def test_a_log_that_begins_in_the_middle_is_kept_with_its_offsets():
 
 def test_a_message_whose_place_in_its_queue_is_taken_stays_out_of_the_queue():
     master, slave = filled(0, 0, 0), filled(0, 0)
-    other = MessageStore("10.0.0.3:10911")
-    other.restore(Message("t", 0, 1, 2 * SIZE, 0, 0, b"x"))
-    append_to_commit_log(DictDisk(), slave, other.commit_log_data(0, 1_000).messages)
+    slave.restore(Message("t", 0, 1, 2 * SIZE, 0, 0, b"x"))
     assert slave.max_offset("t", 0) == 2
     assert slave.max_commit_log_offset == master.max_commit_log_offset
     assert begins(slave.commit_log_data(0, 1_000)) == [0, SIZE, 2 * SIZE]

@@ -69,7 +69,7 @@ def test_offset_0_is_in_memory_as_long_as_its_message_is_there():
 def test_a_message_is_found_by_its_commit_log_offset_until_it_is_deleted():
     store = filled(3)
     stored = store.get_message("t", 0, 1).messages[0]
-    assert store.look_message(stored.commit_log_offset) is stored
+    assert store.look_message(stored.commit_log_offset) == stored
     assert (stored.store_timestamp, stored.store_host) == (1_001, "10.0.0.1:10911")
     store.delete_before("t", 0, 2)
     assert store.look_message(stored.commit_log_offset) is None

@@ -5,8 +5,9 @@ from nodes.broker.clients.broker_to_client import BrokerToClient
 from nodes.broker.context import BrokerContext
 from nodes.broker.offset_records import record_offsets
 from nodes.broker.refused import RefusedError
+from nodes.broker.tables.commit_log import size_bytes
 from nodes.broker.tables.consumer_offsets import TOPIC_GROUP_SEPARATOR
-from nodes.broker.tables.message_store import MessageStore, size_bytes
+from nodes.broker.tables.message_store import MessageStore
 from nodes.filter.filter_api import tags_code
 from nodes.host import Channel
 from nodes.protocol import headers_admin

@@ -94,13 +94,14 @@ class PullRequestHoldService:
 
     def _is_woken(self, held: HeldPull) -> bool:
         """Whether a matching message has arrived, or the time is up; each message is checked once."""
-        header, store = held.header, self._broker.store
-        count = store.max_offset(header.topic, header.queue_id) - held.checked_until
-        arrived = store.messages(header.topic, header.queue_id, held.checked_until, count)
-        held.checked_until += max(0, count)
-        if arrived and (held.matches is None or any(held.matches(message) for message in arrived)):
-            return True
-        return self._is_over(held)
+        store, topic, queue_id = self._broker.store, held.header.topic, held.header.queue_id
+        begin, end = held.checked_until, store.max_offset(topic, queue_id)
+        held.checked_until = max(begin, end)
+        if held.matches is None:
+            arrived = max(begin, store.min_offset(topic, queue_id)) < end
+        else:
+            arrived = any(map(held.matches, store.messages(topic, queue_id, begin, end - begin)))
+        return arrived or self._is_over(held)
 
     def _is_due(self, held: HeldPull) -> bool:
         header = held.header

@@ -6,7 +6,7 @@ import attrs
 
 from nodes.beliefs import MessageEvent, MessageRecord
 from nodes.broker.context import BrokerContext
-from nodes.broker.files import write_commit_log
+from nodes.broker.files import COMMIT_LOG_FILE
 from nodes.broker.tables.broker_stats import StatsName
 from nodes.broker.tables.delay_levels import DelayLevels
 from nodes.broker.tables.message_store import PutMessageResult, PutMessageStatus
@@ -98,7 +98,7 @@ class PutMessage:
         broker = self._broker
         now_ms = broker.host.clock.now_ms()
         stored = broker.store.put_message(message, now_ms=now_ms)
-        write_commit_log(broker.host.disk, stored)
+        broker.host.disk.flush(COMMIT_LOG_FILE)
         topic, queue_id, offset = stored.topic, stored.queue_id, stored.queue_offset
         broker.stats.inc(StatsName.TOPIC_PUT_NUMS, topic, 1, now_ms)
         place = (topic, broker.broker_name, queue_id, offset)

@@ -1,26 +1,24 @@
-"""The messages of one broker, few and in memory: enough to see the cost of decisions of the control plane.
+"""The messages of one broker, in memory: enough to see the cost of decisions of the control plane.
 
 Mirrors:
     `org.apache.rocketmq.store.DefaultMessageStore`.
 """
 
+from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from enum import StrEnum
-from itertools import islice
 
 import attrs
 
+from nodes.broker.tables.commit_log import CommitLog, size_bytes
+from nodes.broker.tables.message_index import MessageIndex
 from nodes.protocol.codes import ResponseCode
 from nodes.protocol.headers import BoundaryType
 from nodes.protocol.model import Message
-from nodes.protocol.properties import KEY_SEPARATOR, KEYS, UNIQ_KEY, properties_length
-from nodes.protocol.sys_flags import MessageSysFlag
 
 PULL_MESSAGES_MAX = 32
 PULL_BYTES_MAX = 256 * 1024
-FRAME_BYTES = 100
-"""Size of a stored message besides body and properties, so that commit log offsets differ."""
 
 
 class GetMessageStatus(StrEnum):
@@ -84,28 +82,46 @@ class CommitLogData:
 @attrs.define
 class _Queue:
     min_offset: int = 0
-    messages: list[Message] = attrs.field(factory=list)
+    rows: "array[int]" = attrs.field(factory=lambda: array("i"))
+    """Rows of its messages in the log."""
 
     @property
     def max_offset(self) -> int:
-        return self.min_offset + len(self.messages)
+        return self.min_offset + len(self.rows)
+
+
+_NO_QUEUE = _Queue()
+"""Read in the place of a queue that was never written."""
 
 
 class MessageStore:
-    """Queues of messages, and the commit log offset that all of them share."""
+    """Queues of messages, and the log that all of them share; a message is made anew each time it is read.
 
-    def __init__(self, store_host: str) -> None:
+    Args:
+        store_host: `ip:port` of the broker.
+        records: content of the log's file; the store appends to it.
+    """
+
+    def __init__(self, store_host: str, records: bytearray | None = None) -> None:
         self._store_host = store_host
         self._queues: dict[tuple[str, int], _Queue] = {}
-        self._by_commit_log_offset: dict[int, Message] = {}
-        self._begins: list[int] = []
-        """Start of each message in the log, ascending, including deleted messages."""
-        self.index = MessageIndex()
+        self._log = CommitLog(bytearray() if records is None else records)
+        self.index = MessageIndex(self._log.message)
         """Index of messages by key."""
         self.max_commit_log_offset = 0
         """End of the log: the start of the next message."""
         self.init_max_commit_log_offset = 0
         """End of the log when the process had loaded it."""
+
+    def load(self) -> None:
+        """Fill an empty store with the messages of an earlier process.
+
+        Mirrors:
+            `DefaultMessageStore#load`, `#recover`.
+        """
+        for row in self._log.load():
+            self._dispatch(row, self._log.message(row))
+        self.init_max_commit_log_offset = self.max_commit_log_offset
 
     def put_message(self, message: Message, *, now_ms: int) -> Message:
         """Append a message.
@@ -143,18 +159,19 @@ class MessageStore:
         Mirrors:
             `DefaultMessageStore#appendToCommitLog`, `ConsumeQueue#putMessagePositionInfo`.
         """
+        self._dispatch(self._log.append(stored), stored)
+
+    def _dispatch(self, row: int, stored: Message) -> None:
         key = stored.topic, stored.queue_id
         queue = self._queues.get(key)
         if queue is None:
             queue = self._queues[key] = _Queue()
-        if not queue.messages:
+        if not queue.rows:
             queue.min_offset = max(queue.min_offset, stored.queue_offset)
         if stored.queue_offset >= queue.max_offset:
-            queue.messages.append(stored)
-        self._by_commit_log_offset[stored.commit_log_offset] = stored
-        self._begins.append(stored.commit_log_offset)
+            queue.rows.append(row)
         self.max_commit_log_offset = _end(stored)
-        self.index.build(stored)
+        self.index.build(row, stored)
 
     def commit_log_data(self, offset: int, size_bytes_max: int) -> CommitLogData | None:
         """Read the log from an offset.
@@ -170,10 +187,8 @@ class MessageStore:
             `CommitLog#getData`, which also gives the second half of a message.
         """
         found: list[Message] = []
-        for begin in islice(self._begins, bisect_left(self._begins, offset), None):
-            message = self._by_commit_log_offset.get(begin)
-            if message is None:
-                continue
+        for row in self._log.rows_from(offset):
+            message = self._log.message(row)
             if found and _end(message) - found[0].commit_log_offset > size_bytes_max:
                 break
             found.append(message)
@@ -202,7 +217,7 @@ class MessageStore:
         Mirrors:
             `DefaultMessageStore#getMessage`, `#nextOffsetCorrection`.
         """
-        queue = self._queues.get((topic, queue_id), _Queue())
+        queue = self._queues.get((topic, queue_id), _NO_QUEUE)
         low, high = queue.min_offset, queue.max_offset
 
         def nothing(status: GetMessageStatus, corrected: int) -> GetMessageResult:
@@ -220,7 +235,8 @@ class MessageStore:
         filtered: list[Message] = []
         found_bytes = fall_behind_bytes = 0
         next_offset = offset
-        for message in queue.messages[offset - low :]:
+        for place in range(offset - low, len(queue.rows)):
+            message = self._log.message(queue.rows[place])
             fall_behind_bytes = self.max_commit_log_offset - message.commit_log_offset
             is_wanted = matches is None or matches(message)
             if is_wanted and found and found_bytes + size_bytes(message) > PULL_BYTES_MAX:
@@ -238,17 +254,18 @@ class MessageStore:
 
     def messages(self, topic: str, queue_id: int, offset: int, count: int) -> tuple[Message, ...]:
         """At most `count` messages of a queue, from an offset."""
-        queue = self._queues.get((topic, queue_id), _Queue())
+        queue = self._queues.get((topic, queue_id), _NO_QUEUE)
         first = max(0, offset - queue.min_offset)
-        return tuple(queue.messages[first : first + max(0, count)])
+        return tuple(map(self._log.message, queue.rows[first : first + max(0, count)]))
 
     def look_message(self, commit_log_offset: int) -> Message | None:
         """The message that begins at this commit log offset."""
-        return self._by_commit_log_offset.get(commit_log_offset)
+        row = self._log.row_at(commit_log_offset)
+        return None if row is None else self._log.message(row)
 
     def min_offset(self, topic: str, queue_id: int) -> int:
         """Offset of the first message that is not deleted; 0 for a queue never written."""
-        return self._queues.get((topic, queue_id), _Queue()).min_offset
+        return self._queues.get((topic, queue_id), _NO_QUEUE).min_offset
 
     def max_offset(self, topic: str, queue_id: int) -> int:
         """Offset of the next message; 0 for a queue never written."""
@@ -275,10 +292,10 @@ class MessageStore:
         Mirrors:
             `org.apache.rocketmq.store.ConsumeQueue#binarySearchInQueueByTime`.
         """
-        queue = self._queues.get((topic, queue_id), _Queue())
+        queue = self._queues.get((topic, queue_id), _NO_QUEUE)
         if boundary is BoundaryType.LOWER:
-            return queue.min_offset + bisect_left(queue.messages, timestamp_ms, key=_store_timestamp)
-        later = bisect_right(queue.messages, timestamp_ms, key=_store_timestamp)
+            return queue.min_offset + bisect_left(queue.rows, timestamp_ms, key=self._log.store_timestamp)
+        later = bisect_right(queue.rows, timestamp_ms, key=self._log.store_timestamp)
         return queue.min_offset + later - 1 if later else 0
 
     def store_timestamp(self, topic: str, queue_id: int, offset: int) -> int:
@@ -286,13 +303,13 @@ class MessageStore:
         queue = self._queues.get((topic, queue_id))
         if queue is None or not queue.min_offset <= offset < queue.max_offset:
             return -1
-        return queue.messages[offset - queue.min_offset].store_timestamp
+        return self._log.store_timestamp(queue.rows[offset - queue.min_offset])
 
     @property
     def earliest_message_time(self) -> int:
         """Store time of the first message of the log that is not deleted; -1: there is none."""
-        first = next((self._by_commit_log_offset[at] for at in self._begins if at in self._by_commit_log_offset), None)
-        return -1 if first is None else first.store_timestamp
+        first = next(self._log.rows_from(0), None)
+        return -1 if first is None else self._log.store_timestamp(first)
 
     def delete_topic(self, topic: str) -> None:
         """Remove the queues of a topic; its messages stay in the log.
@@ -309,70 +326,14 @@ class MessageStore:
         if queue is None:
             return
         count = max(0, min(offset, queue.max_offset) - queue.min_offset)
-        for message in queue.messages[:count]:
-            del self._by_commit_log_offset[message.commit_log_offset]
-        del queue.messages[:count]
+        for row in queue.rows[:count]:
+            self._log.delete(row)
+        del queue.rows[:count]
         queue.min_offset += count
-
-
-def _store_timestamp(message: Message) -> int:
-    return message.store_timestamp
 
 
 def _end(message: Message) -> int:
     return message.commit_log_offset + size_bytes(message)
-
-
-def size_bytes(message: Message) -> int:
-    """Size of a message in the log."""
-    return FRAME_BYTES + len(message.body) + properties_length(message.properties)
-
-
-MAX_MSGS_NUM_BATCH = 64
-"""Most messages that one query returns."""
-
-
-class MessageIndex:
-    """Topic and key -> offsets of messages in the log.
-
-    Times are compared in ms: RocketMQ's index keeps whole seconds since the start of its file.
-    """
-
-    def __init__(self) -> None:
-        self._entries: dict[tuple[str, str], list[tuple[int, int]]] = {}
-        self.last_update_timestamp = 0
-        """Store time of the last message in the index."""
-        self.last_update_phyoffset = 0
-        """Offset of that message in the log."""
-
-    def build(self, message: Message) -> None:
-        """Add a stored message under its unique key and each of its keys."""
-        properties = message.properties
-        unique, keys = properties.get(UNIQ_KEY), properties.get(KEYS)
-        if unique is None and keys is None:
-            return
-        if MessageSysFlag.transaction_value(message.sys_flag) == MessageSysFlag.TRANSACTION_ROLLBACK_TYPE:
-            return
-        entry = (message.store_timestamp, message.commit_log_offset)
-        for key in (unique, *(keys or "").split(KEY_SEPARATOR)):
-            if key:
-                self._entries.setdefault((message.topic, key), []).append(entry)
-        self.last_update_timestamp, self.last_update_phyoffset = entry
-
-    def query_offset(self, topic: str, key: str, max_num: int, begin: int, end: int) -> tuple[int, ...]:
-        """The commit log offsets of the newest messages with a key, ascending.
-
-        Args:
-            topic: of the messages.
-            key: unique or not.
-            max_num: messages wanted; at most 64 are found.
-            begin: earliest store time, wall clock in ms.
-            end: latest store time.
-        """
-        wanted = max(0, min(max_num, MAX_MSGS_NUM_BATCH))
-        entries = self._entries.get((topic, key), ())
-        newest = [offset for stored, offset in reversed(entries) if begin <= stored <= end]
-        return tuple(sorted(newest[:wanted]))
 
 
 class PutMessageStatus(StrEnum):
