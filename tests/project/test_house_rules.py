@@ -9,9 +9,9 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("emulator", "faults", "nodes")
 PURE_STDLIB = (
-    "__future__", "abc", "bisect", "collections", "contextlib", "contextvars", "copy", "dataclasses", "datetime",
-    "difflib", "enum", "functools", "hashlib", "heapq", "itertools", "json", "math", "operator", "re", "reprlib",
-    "string", "struct", "types", "typing", "zlib",
+    "__future__", "abc", "array", "bisect", "collections", "contextlib", "contextvars", "copy", "dataclasses",
+    "datetime", "difflib", "enum", "functools", "hashlib", "heapq", "itertools", "json", "math", "operator", "re",
+    "reprlib", "string", "struct", "types", "typing", "zlib",
 )  # fmt: skip
 ALLOWED = {
     "nodes": (*PURE_STDLIB, "attrs", "cattrs", "msgpack", "orjson", "nodes", "structlog", "trio"),
