@@ -14,7 +14,7 @@ COVERAGE_LEAST := 90
 # What a caller's environment says about other checkouts must not reach the one that is tested.
 unexport PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE VIRTUAL_ENV
 
-.PHONY: help setup demo lint quick test proofs coverage conformance bench timelines sources guests fuzz load notebooks session rooms tables ledger clean pytest kills fuzz-scenarios many-runs
+.PHONY: help setup demo lint quick test proofs coverage conformance bench timelines sources guests fuzz load notebooks session rooms tables ledger clean pytest kills fuzz-scenarios many-runs budgets
 .DEFAULT_GOAL := help
 
 help: ## print these lines
@@ -60,6 +60,9 @@ sources: setup ## play every source of disagreement beside its bound, into sourc
 
 kills: setup ## kill two hundred emulators at random instants, and read what they left
 	PYTHONPATH=tests $(BIN)/python -m studies.kills
+
+budgets: setup ## count calls, rows, timers and bytes, and write them down as the budgets that make test keeps
+	PYTHONPATH=tests $(BIN)/python -m budgets.counting
 
 many-runs: setup ## play a thousand seeds, and judge ten million rows in several ways
 	-$(BIN)/rmqemu campaign tests/studies/campaigns/thousand.toml

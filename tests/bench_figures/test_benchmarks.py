@@ -11,7 +11,7 @@ import pytest
 
 from emulator.time.mode import TimeMode
 from nodes.config import AllocateStrategy
-from studies.bench import cluster_trials, rows
+from studies.bench import cluster_trials, rows, turns
 from studies.bench.catalogue import BENCHMARKS
 from studies.bench.figures import Floor, Judged, Row, Sample, Work, interleave
 from studies.bench.trial import TrialError, run_trial
@@ -99,7 +99,9 @@ def test_dying_masters_are_timed_beside_half_as_many_groups():
 
 
 def test_the_names_are_those_that_were_promised():
+    workloads = ("half_seen_consumer", "start_250", "groups_30", "data_path", "fourteen")
     assert [benchmark.name for benchmark in BENCHMARKS] == [
+        *(f"cpu_{workload}_{level}" for level in ("findings", "full") for workload in workloads),
         "rpc_1",
         "rpc_100_connections",
         "rpc_typed",
@@ -192,7 +194,7 @@ def test_an_unknown_name_is_refused_with_those_that_exist(tmp_path):
     done = bench("--only", "rpc_2", cwd=tmp_path)
 
     assert done.returncode == 2
-    assert "no benchmark is called rpc_2; there are rpc_1, " in done.stderr
+    assert "no benchmark is called rpc_2; there are cpu_half_seen_consumer_findings, " in done.stderr
     assert not (tmp_path / "bench.json").exists()
 
 
@@ -202,3 +204,31 @@ def test_what_needs_java_is_left_out_with_the_reason_where_there_is_none(tmp_pat
     assert done.returncode == 0
     assert json.loads((tmp_path / "rows.json").read_text()) == []
     assert "left out: java, mvn not found on this machine" in done.stderr
+
+
+def test_processes_take_turns_on_one_core():
+    loop = (
+        "import os, time; [None for _ in range(3_000_000)]; print(sorted(os.sched_getaffinity(0)), time.process_time())"
+    )
+    command = [sys.executable, "-c", loop]
+
+    told = turns.in_turns([command] * 2, [dict(os.environ)] * 2)
+
+    cores, others = (line.rpartition(" ")[0] for line in told)
+    assert cores == others
+    assert cores.count(",") == 0
+    with pytest.raises(TrialError, match="no such luck"):
+        turns.in_turns([[sys.executable, "-c", "raise SystemExit('no such luck')"]], [dict(os.environ)])
+
+
+def test_a_workload_is_played_in_a_warm_process(tmp_path):
+    scenario = (turns.WORKLOADS / "fourteen.toml").read_text().partition("[[fault]]")[0]
+    (tmp_path / "short.toml").write_text(scenario.replace("run_for_s = 120", "run_for_s = 2"))
+    command = [sys.executable, str(Path(turns.__file__).parent / "played.py"), str(tmp_path / "short.toml"), "counts"]
+
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=True, env={**os.environ, "PYTHONSAFEPATH": "1"}
+    )
+
+    cpu_s, mib = map(float, done.stdout.split())
+    assert 0 < cpu_s < mib

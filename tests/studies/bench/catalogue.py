@@ -2,12 +2,15 @@
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 import attrs
 
+from emulator.cli.demo import SCENARIO, example
 from emulator.time.mode import TimeMode
+from emulator.trace.schema import TraceLevel
 from nodes.config import AllocateStrategy
-from studies.bench import guest_rows, rows
+from studies.bench import guest_rows, rows, turns
 from studies.bench.figures import Floor, Judged, Row, Work
 
 
@@ -71,7 +74,25 @@ def _allocation(strategy: AllocateStrategy) -> Benchmark:
 _SMALL = rows.Shape(nameservers=3, brokers=17, acting=True)
 _LARGE = rows.Shape(nameservers=3, brokers=30, consumers=300)
 
+
+def _cpu(workload: Path, level: TraceLevel, limit: float) -> Benchmark:
+    """CPU beside the pinned release; the release writes all rows, whatever the level."""
+    rounds = 5
+
+    def measured(name: str, work: Work) -> Row:
+        return turns.against_pinned(name, workload, level, work.repeated(rounds))
+
+    return Benchmark(f"cpu_{workload.stem}_{level}", _ratio_at_most(limit), measured)
+
+
+_WORKLOADS = (
+    Path(str(example(SCENARIO))),
+    *(turns.WORKLOADS / f"{name}.toml" for name in ("start_250", "groups_30", "data_path", "fourteen")),
+)
+
 BENCHMARKS = (
+    *(_cpu(workload, TraceLevel.FINDINGS, 0.6) for workload in _WORKLOADS),
+    *(_cpu(workload, TraceLevel.FULL, 0.75) for workload in _WORKLOADS),
     Benchmark("rpc_1", _ratio(0.85), _rpc(1)),
     Benchmark("rpc_100_connections", _ratio(1.2), _rpc(100)),
     Benchmark("rpc_typed", _ratio(1.0), _rpc(100, typed=True)),
