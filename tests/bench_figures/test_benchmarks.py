@@ -126,6 +126,11 @@ def test_the_names_are_those_that_were_promised():
         "guest_p99_ms_1_thread",
         "guest_sends_4_threads",
         "guest_p99_ms_4_threads",
+        *(
+            f"guest_warm_{what}"
+            for load in ("1_thread", "4_threads", "4_threads_1_kib", "4_threads_batches_of_32")
+            for what in (load, f"p99_ms_{load}")
+        ),
         "guest_first_message_s",
         "guest_memory_mib",
     ]

@@ -12,6 +12,7 @@ from emulator.trace.schema import TraceLevel
 from nodes.config import AllocateStrategy
 from studies.bench import guest_rows, rows, turns
 from studies.bench.figures import Floor, Judged, Row, Work
+from studies.bench.guest_java import Load
 
 
 @attrs.frozen
@@ -64,6 +65,20 @@ def _guest(figure: Callable[[str, int, Work], Row], threads: int) -> Callable[[s
     return lambda name, work: figure(name, threads, work)
 
 
+def _warm(what: str, load: Load, limit: float) -> tuple[Benchmark, Benchmark]:
+    """Messages/s and p99 of a guest beside a real broker, both warm."""
+    return (
+        Benchmark(f"guest_warm_{what}", _ratio(limit), partial(_measure_warm, guest_rows.warm_messages_per_s, load)),
+        Benchmark(
+            f"guest_warm_p99_ms_{what}", _ratio_at_most(1.0), partial(_measure_warm, guest_rows.warm_p99_ms, load)
+        ),
+    )
+
+
+def _measure_warm(figure: Callable[[str, Load, Work], Row], load: Load, name: str, work: Work) -> Row:
+    return figure(name, load, work)
+
+
 def _allocation(strategy: AllocateStrategy) -> Benchmark:
     # Less than proportional: what members cost does not grow with the queues.
     growth = _ratio_at_most(1.2)
@@ -113,6 +128,10 @@ BENCHMARKS = (
     Benchmark("guest_p99_ms_1_thread", _ratio_at_most(1.0), _guest(guest_rows.p99_ms, 1)),
     Benchmark("guest_sends_4_threads", _ratio(1.1), _guest(guest_rows.sends_per_s, 4)),
     Benchmark("guest_p99_ms_4_threads", _ratio_at_most(1.0), _guest(guest_rows.p99_ms, 4)),
+    *_warm("1_thread", Load(1), 1.0),
+    *_warm("4_threads", Load(4), 0.9),
+    *_warm("4_threads_1_kib", Load(4, body_bytes=1_024), 0.9),
+    *_warm("4_threads_batches_of_32", Load(4, batch=32), 0.9),
     Benchmark("guest_first_message_s", _ratio_at_most(1 / 3), guest_rows.first_message_s),
     Benchmark("guest_memory_mib", _ratio_at_most(0.1), guest_rows.memory_mib),
 )

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import attrs
 
+from emulator.trace.schema import TraceLevel
 from studies.bench.guest_java import class_path
 from studies.bench.trial import TrialError
 
@@ -53,12 +54,12 @@ class GuestCluster:
 
 
 @contextmanager
-def emulated_cluster() -> Iterator[GuestCluster]:
+def emulated_cluster(level: TraceLevel = TraceLevel.FULL) -> Iterator[GuestCluster]:
     """`rmqemu up`, with its trace; it is there when it has said so."""
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         scenario = Path(folder) / "bench.toml"
         scenario.write_text(_SCENARIO, encoding="utf-8")
-        command = [sys.executable, "-m", "emulator.cli", "up", str(scenario), "--runs", folder]
+        command = [sys.executable, "-m", "emulator.cli", "up", str(scenario), "--runs", folder, "--trace", level]
         process = stack.enter_context(_child(command, folder, subprocess.PIPE))
         yield GuestCluster(_said_namesrv_addr(process), (process,))
 

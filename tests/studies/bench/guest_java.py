@@ -40,6 +40,16 @@ def class_path() -> str:
 
 
 @attrs.frozen
+class Load:
+    """What a producer sends."""
+
+    threads: int = 1
+    body_bytes: int = 100
+    batch: int = 1
+    """Messages of one send."""
+
+
+@attrs.frozen
 class SyncProducer:
     """A JVM with a producer in it, which has loaded what a send takes."""
 
@@ -53,9 +63,10 @@ class SyncProducer:
         """
         return int(self._ask(f"first {address}")) / 1_000
 
-    def send(self, address: str, *, threads: int, warm_s: int, run_s: int) -> list[int]:
-        """Send 100 bytes as often as so many threads can; returns how long each took in microseconds, ascending."""
-        return [int(took) for took in self._ask(f"send {address} {threads} {warm_s} {run_s}").split()[1:]]
+    def send(self, address: str, load: "Load", *, warm_s: int, run_s: int) -> list[int]:
+        """Send as often as so many threads can; returns how long each send took in microseconds, ascending."""
+        words = f"send {address} {load.threads} {warm_s} {run_s} {load.body_bytes} {load.batch}"
+        return [int(took) for took in self._ask(words).split()[1:]]
 
     def _ask(self, line: str) -> str:
         assert self._process.stdin is not None

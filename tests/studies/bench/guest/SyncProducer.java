@@ -1,6 +1,7 @@
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.util.Arrays;
+import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import org.apache.rocketmq.client.producer.DefaultMQProducer;
 import org.apache.rocketmq.common.message.Message;
@@ -8,12 +9,14 @@ import org.apache.rocketmq.common.message.Message;
 /**
  * A producer that is told by lines what to do, and answers each with one line:
  *
- *   first ADDRESS                        -> wall clock in ms when its first message was accepted
- *   send ADDRESS THREADS WARM_S RUN_S    -> how long each send of RUN_S took, in us, sorted, behind their number
+ *   first ADDRESS                    -> wall clock in ms when its first message was accepted
+ *   send ADDRESS THREADS WARM_S RUN_S BODY_BYTES BATCH
+ *                                    -> how long each send of RUN_S took, in us, sorted, behind their number;
+ *                                       each sends a batch of so many messages
  */
 public final class SyncProducer {
     private static final String TOPIC = "bench";
-    private static final byte[] BODY = new byte[100];
+    private static final int FIRST_BODY_BYTES = 100;
     private static final int SENDS_MAX = 1 << 21;
     private static final long PATIENCE_NS = 90_000_000_000L;
 
@@ -28,7 +31,6 @@ public final class SyncProducer {
     }
 
     private static void serve() throws Exception {
-        Arrays.fill(BODY, (byte) 'x');
         loadClasses();
         System.out.println("ready");
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
@@ -37,7 +39,8 @@ public final class SyncProducer {
             if (words[0].equals("first")) {
                 System.out.println(first(words[1]));
             } else {
-                send(words[1], Integer.parseInt(words[2]), Long.parseLong(words[3]), Long.parseLong(words[4]));
+                Work work = new Work(Integer.parseInt(words[5]), Integer.parseInt(words[6]));
+                send(words[1], Integer.parseInt(words[2]), Long.parseLong(words[3]), Long.parseLong(words[4]), work);
             }
         }
     }
@@ -46,7 +49,7 @@ public final class SyncProducer {
     private static void loadClasses() throws Exception {
         DefaultMQProducer producer = started("nobody", "127.0.0.1:1");
         try {
-            producer.send(new Message(TOPIC, BODY));
+            producer.send(new Message(TOPIC, body(FIRST_BODY_BYTES)));
         } catch (Exception expected) {
             producer.shutdown();
         }
@@ -60,7 +63,27 @@ public final class SyncProducer {
         return at;
     }
 
-    private static void send(String address, int threads, long warmS, long runS) throws Exception {
+    /** What one send takes with it. */
+    private record Work(int bodyBytes, int batch) {
+        void sendBy(DefaultMQProducer producer) throws Exception {
+            byte[] body = body(bodyBytes);
+            if (batch == 1) {
+                producer.send(new Message(TOPIC, body));
+                return;
+            }
+            Message[] messages = new Message[batch];
+            Arrays.setAll(messages, i -> new Message(TOPIC, body));
+            producer.send(List.of(messages));
+        }
+    }
+
+    private static byte[] body(int bytes) {
+        byte[] body = new byte[bytes];
+        Arrays.fill(body, (byte) 'x');
+        return body;
+    }
+
+    private static void send(String address, int threads, long warmS, long runS, Work work) throws Exception {
         DefaultMQProducer producer = started("sends", address);
         sendUntilAccepted(producer);
         long begin = System.nanoTime() + warmS * 1_000_000_000L;
@@ -72,7 +95,7 @@ public final class SyncProducer {
             int number = i;
             new Thread(() -> {
                 try {
-                    found[number] = sendUntil(producer, begin, end);
+                    found[number] = sendUntil(producer, begin, end, work);
                 } catch (Exception e) {
                     failed[0] = e;
                 }
@@ -92,11 +115,11 @@ public final class SyncProducer {
         producer.shutdown();
     }
 
-    private static long[] sendUntil(DefaultMQProducer producer, long begin, long end) throws Exception {
+    private static long[] sendUntil(DefaultMQProducer producer, long begin, long end, Work work) throws Exception {
         long[] took = new long[SENDS_MAX];
         int count = 0;
         for (long before = System.nanoTime(); before < end; before = System.nanoTime()) {
-            producer.send(new Message(TOPIC, BODY));
+            work.sendBy(producer);
             if (before >= begin) {
                 took[count++] = (System.nanoTime() - before) / 1_000;
             }
@@ -108,7 +131,7 @@ public final class SyncProducer {
         long latest = System.nanoTime() + PATIENCE_NS;
         while (true) {
             try {
-                producer.send(new Message(TOPIC, BODY));
+                producer.send(new Message(TOPIC, body(FIRST_BODY_BYTES)));
                 return;
             } catch (Exception notYet) {
                 if (System.nanoTime() > latest) {
