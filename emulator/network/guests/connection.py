@@ -185,14 +185,13 @@ class Guest(Peer, ChannelHandler):
     async def _receive(self) -> bytes:
         """The next bytes, b"" at the end; while node or guest is suspended they wait in the kernel."""
         while True:
-            await trio.lowlevel.wait_readable(self._socket)
             while self._process.suspended or self._program.suspended:
                 await self._process.resumed.wait()
                 await self._program.resumed.wait()
             try:
                 return self._socket.recv(_CHUNK_BYTES)
-            except BlockingIOError:
-                continue
+            except BlockingIOError:  # under load the next frame is there already, and costs no look at the selector
+                await trio.lowlevel.wait_readable(self._socket)
             except OSError:
                 return b""
 

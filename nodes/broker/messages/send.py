@@ -135,7 +135,7 @@ class SendMessage:
     def _single(self, header: headers.SendMessageRequestHeader, queue_id: int, body: bytes, born_host: str) -> Message:
         properties = accepted_properties(text_to_properties(header.properties), self._broker.cluster_name)
         topic, stored_queue_id, properties = self._handle_retry_and_dlq(header, queue_id, properties)
-        return accepted_message(header, topic, stored_queue_id, properties, body, born_host)
+        return accepted_message(header, topic, stored_queue_id, properties, body, born_host, header.flag)
 
     def _batch(
         self, header: headers.SendMessageRequestHeader, queue_id: int, body: bytes, born_host: str

@@ -7,8 +7,6 @@ Mirrors:
 
 from collections.abc import Mapping
 
-import attrs
-
 from nodes.protocol import headers
 from nodes.protocol.batch_body import decode_messages
 from nodes.protocol.model import RETRY_TOPIC_PREFIX, Message
@@ -46,8 +44,9 @@ def accepted_message(
     properties: Mapping[str, str],
     body: bytes,
     born_host: str,
+    flag: int,
 ) -> Message:
-    """The message of a single send."""
+    """The message of a single send, or one of a batch, which has a flag of its own."""
     return Message(
         topic,
         queue_id,
@@ -59,7 +58,7 @@ def accepted_message(
         properties,
         header.reconsume_times or 0,
         header.sys_flag,
-        header.flag,
+        flag,
         born_host,
     )
 
@@ -77,8 +76,8 @@ def accepted_batch(
     for one in decode_messages(body):
         properties = {**batch_properties, **text_to_properties(one.properties)}
         stored_properties = accepted_properties(properties, cluster)
-        message = accepted_message(header, header.topic, queue_id, stored_properties, one.body, born_host)
-        found.append(attrs.evolve(message, flag=one.flag))
+        place = header, header.topic, queue_id, stored_properties
+        found.append(accepted_message(*place, one.body, born_host, one.flag))
     return tuple(found)
 
 
