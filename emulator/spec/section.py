@@ -27,6 +27,10 @@ class SpecError(UserError, ValueError):
         self.source = source
         """The file or another origin of the scenario; empty for a scenario built in Python."""
 
+    def __reduce__(self) -> tuple[type["SpecError"], tuple[str, str, str]]:
+        """Errors cross processes: a campaign's, and Spark's."""
+        return SpecError, (self.key, self.problem, self.source)
+
     def within(self, source: str) -> "SpecError":
         """The same error with the name of its file."""
         return SpecError(self.key, self.problem, source)

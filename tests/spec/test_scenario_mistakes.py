@@ -1,5 +1,7 @@
 """Every mistake in a scenario file is told in one line: file, key with its path, what was expected."""
 
+import pickle
+
 import pytest
 
 from emulator.spec import SpecError, load, loads
@@ -231,3 +233,11 @@ def test_a_scenario_needs_a_name_and_a_length(text, line):
         loads(text, "wrong.toml")
 
     assert str(caught.value) == f"wrong.toml: {line}"
+
+
+def test_a_mistake_is_told_in_another_process_as_well():
+    told = SpecError("broker[1].name", "missing; expected a name", "cluster.toml")
+
+    again = pickle.loads(pickle.dumps(told))
+
+    assert (str(again), again.key, again.problem, again.source) == (str(told), told.key, told.problem, told.source)
