@@ -9,9 +9,10 @@ import takes seconds, during which a live cluster stands still, and more memory 
 """
 
 from array import array
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from itertools import accumulate
+from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +20,17 @@ from emulator.trace.batches import Batch, Column, columns_of, packed_columns
 from emulator.trace.files import RunFiles, put_in_place
 from emulator.trace.index import IndexWriter, SegmentEntry
 from emulator.trace.journal import JOURNAL, frame
-from emulator.trace.schema import TABLES, ColumnType, Table
+from emulator.trace.schema import BELIEFS, TABLES, ColumnType, Table
 from emulator.trace.seals import checksum
 
 SEGMENT_ROWS = 40_000
+SEGMENT_CHARS = 16 * 1024 * 1024
+"""A segment of beliefs ends sooner where their values are so long in all: a list of 1,000 members has 25,000
+characters, and each broker believes one anew with each member that comes."""
 FOLDER = "trace"
 """Folder of the trace in a run directory."""
 _DELTA = "DELTA_BINARY_PACKED"
+_VALUE = BELIEFS.index("value")
 
 
 def int_array(pa: Any, values: Sequence[int]) -> Any:
@@ -57,26 +62,54 @@ def arrow_table(table: Table, columns: Sequence[Column]) -> Any:
 
 
 class _Waiting:
-    """Rows of one table that wait for a segment."""
+    """Rows of one table that wait for a segment.
+
+    Where a segment ends depends on the rows alone, though batches end by the wall clock: a repetition has the same
+    segments.
+    """
 
     def __init__(self, table: Table) -> None:
         self.table = table
+        self._chars = array("q")
+        """Characters in the values of beliefs, up to each row."""
+        self._chars_before = 0
+        """In the segments that have been closed."""
         self.segments = 0
         """Number of closed segments of the table."""
         self.columns = columns_of(table, ())
-        self.packed: list[bytes] = []
-        """The rows as the journal holds them."""
+        self._packed: list[bytes] | None = []
+        """The rows as the journal holds them; None: they are packed anew when somebody asks."""
+
+    def full(self) -> int:
+        """How many rows the next segment has; 0: they do not fill one."""
+        rows = SEGMENT_ROWS
+        if self.table is BELIEFS:
+            rows = min(rows, 1 + bisect_left(self._chars, self._chars_before + SEGMENT_CHARS))
+        return rows if rows <= self.rows else 0
 
     def drop(self, rows: int) -> None:
         """Forget the first rows."""
+        if self.table is BELIEFS:
+            self._chars_before = self._chars[rows - 1]
+            del self._chars[:rows]
         self.columns = tuple(column[rows:] for column in self.columns)
-        self.packed = [packed_columns(self.columns)] if self.rows else []
+        self._packed = None
 
     def add(self, batch: Batch) -> None:
         """Add rows."""
         for column, values in zip(self.columns, batch.columns, strict=True):
             column.extend(values)  # type: ignore[arg-type]
-        self.packed.append(batch.packed)
+        if self.table is BELIEFS:
+            last = self._chars[-1] if self._chars else self._chars_before
+            self._chars.extend(islice(accumulate(map(len, batch.columns[_VALUE]), initial=last), 1, None))  # type: ignore[arg-type]
+        if self._packed is not None:
+            self._packed.append(batch.packed)
+
+    def packed(self) -> list[bytes]:
+        """The rows as the journal holds them, in parts."""
+        if self._packed is None:
+            self._packed = [packed_columns(self.columns)] if self.rows else []
+        return self._packed
 
     @property
     def rows(self) -> int:
@@ -123,7 +156,7 @@ class SegmentWriter:
         waiting = self._waiting[batch.table.name]
         waiting.add(batch)
         self._unwritten.append((batch.table.name, batch.packed))
-        return waiting.rows >= SEGMENT_ROWS
+        return bool(waiting.full())
 
     def save(self) -> None:
         """Append the rows that came in since the last time to the journal, and close the segments that are full.
@@ -134,7 +167,7 @@ class SegmentWriter:
         if self._error is not None:
             return
         try:
-            self._save(least_rows=SEGMENT_ROWS)
+            self._save(whole=False)
         except OSError as error:
             self._error = error
             if self.on_error is None:
@@ -150,7 +183,7 @@ class SegmentWriter:
         if self._error is not None:
             raise self._error
         try:
-            self._save(least_rows=1)
+            self._save(whole=True)
         except OSError as error:
             self._error = error
             raise
@@ -160,7 +193,7 @@ class SegmentWriter:
         with suppress(OSError):
             self._files.remove(self._journal)
 
-    def _save(self, least_rows: int) -> None:
+    def _save(self, *, whole: bool) -> None:
         if self._unwritten:
             self._files.append(self._journal, frame(self._unwritten))
             self._unwritten.clear()
@@ -168,20 +201,20 @@ class SegmentWriter:
         if new:
             self._index.note_addresses(new)
             self._names_written |= new
-        full = [waiting for waiting in self._waiting.values() if waiting.rows >= least_rows]
-        for waiting in full:
-            while waiting.rows >= least_rows:
-                self._close_segment(waiting)
-        if full:
-            rest = [(name, packed) for name, waiting in self._waiting.items() for packed in waiting.packed]
+        closed = False
+        for waiting in self._waiting.values():
+            while rows := waiting.full() or (waiting.rows if whole else 0):
+                self._close_segment(waiting, rows)
+                closed = True
+        if closed:
+            rest = [(name, packed) for name, waiting in self._waiting.items() for packed in waiting.packed()]
             put_in_place(self._files, self._journal, frame(rest))
 
-    def _close_segment(self, waiting: _Waiting) -> None:
+    def _close_segment(self, waiting: _Waiting, rows: int) -> None:
         import pyarrow as pa  # noqa: PLC0415 - as above
         import pyarrow.parquet as pq  # noqa: PLC0415 - as above
 
-        # Always the same number of rows, though batches end by the wall clock: a repetition has the same segments.
-        table, columns = waiting.table, tuple(column[:SEGMENT_ROWS] for column in waiting.columns)
+        table, columns = waiting.table, tuple(column[:rows] for column in waiting.columns)
         texts = [c.name for c in table.columns if c.type is ColumnType.TEXT]
         sink = pa.BufferOutputStream()
         pq.write_table(

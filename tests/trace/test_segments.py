@@ -15,7 +15,7 @@ from emulator.trace.batches import batch_of
 from emulator.trace.files import RunFiles
 from emulator.trace.index import INDEX
 from emulator.trace.journal import JOURNAL
-from emulator.trace.schema import CAUSES, LIFECYCLE
+from emulator.trace.schema import BELIEFS, CAUSES, LIFECYCLE
 from emulator.trace.segments import SegmentWriter
 from emulator.trace.stored import stored_trace
 
@@ -88,6 +88,25 @@ def test_a_full_segment_has_the_same_rows_whenever_the_rows_before_it_were_saved
 
     assert first.read_bytes() == second.read_bytes()
     assert seqs(tmp_path / "a") == seqs(tmp_path / "b") == list(range(1, 250))
+
+
+def beliefs(begin, end, chars):
+    rows = [(seq, seq * 10, "n", "broker", 1, "route", "t", "x" * chars, "", "", 0) for seq in range(begin, end)]
+    return batch_of(BELIEFS, rows)
+
+
+@pytest.mark.parametrize("step", [1, 7, 60])
+def test_long_beliefs_end_a_segment_sooner_and_at_the_same_row_however_they_came(tmp_path, monkeypatch, step):
+    monkeypatch.setattr(segments, "SEGMENT_CHARS", 100)
+    writer = SegmentWriter(tmp_path)
+    for begin in range(0, 60, step):
+        writer.write(beliefs(begin, min(60, begin + step), chars=30))
+        writer.save()
+    writer.close_segments()
+
+    trace = stored_trace(tmp_path)
+    assert [entry.rows for entry in trace.segments[BELIEFS.name]] == [4] * 15
+    assert [row["seq"] for part in trace.tables(BELIEFS) for row in part.to_pylist()] == list(range(60))
 
 
 def test_rows_of_a_slow_table_stay_in_the_journal_when_another_table_closes_a_segment(tmp_path):
