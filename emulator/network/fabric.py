@@ -75,7 +75,8 @@ class Fabric:
         link = self._links.get((src, dst))
         if link is None:
             link = Link(self._seed, src, dst, self._delay_ms, self._jitter_ms, self.hits)
-            link.apply(tuple(r for r in self._rules if r.covers(src, dst)))
+            if self._rules:
+                link.apply(tuple(r for r in self._rules if r.covers(src, dst)))
             self._links[src, dst] = link
         return link
 

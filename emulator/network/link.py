@@ -126,11 +126,11 @@ class Link:
         """Replace all rules; they are in the order in which their faults began."""
         # One stream for each rule: a fault that begins or ends shifts no draw of another.
         here = [_Rule(rule, *self._streams(rule.fault_id)) for rule in rules]
-        self.cut_by = next((one.rule.fault_id for one in here if one.rule.effect is LinkEffect.CUT), "")
-        self._losses = tuple(one for one in here if one.rule.effect in (LinkEffect.LOSS, LinkEffect.DROP))
-        self._segment_losses = tuple(one for one in here if one.rule.effect is LinkEffect.TCP_LOSS)
-        self._delays = tuple(one for one in here if one.rule.effect is LinkEffect.DELAY)
-        self.refusals = tuple(one.rule for one in here if one.rule.effect is LinkEffect.REFUSE)
+        self.cut_by = next((rule.fault_id for rule in rules if rule.effect is LinkEffect.CUT), "")
+        self._losses = [one for one in here if one.rule.effect in (LinkEffect.LOSS, LinkEffect.DROP)]
+        self._segment_losses = [one for one in here if one.rule.effect is LinkEffect.TCP_LOSS]
+        self._delays = [one for one in here if one.rule.effect is LinkEffect.DELAY]
+        self.refusals = [rule for rule in rules if rule.effect is LinkEffect.REFUSE]
         """Rules that answer requests in place of the receiver."""
         self.delay_ns = self._base_delay_ns
         self.plain = not here and self._jitter_steps == 1

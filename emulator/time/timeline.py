@@ -83,8 +83,7 @@ class Timeline:
     ) -> Entry:
         """Schedule a call at `due_ns`, in ns since the run began; at once if that is past."""
         entry = Entry(callback, owner, cause_seq)
-        self._created += 1
-        heappush(self._heap, (due_ns, self._created, entry))
+        self.add(due_ns, entry)
         return entry
 
     def add(self, due_ns: int, entry: Entry) -> None:
