@@ -159,7 +159,11 @@ class RpcClient:
         command = Command(
             code, CommandFlag.ONEWAY, next(self._opaque), ext_fields=ext_fields, body=body, cause=cause.get()
         )
-        self._with_channel(address, lambda got: None if isinstance(got, RemotingError) else got.send(command))
+        channel = self._channels.get(address)
+        if channel is not None and not channel.closed:
+            channel.send(command)
+        else:
+            self._open_channel(address, lambda got: None if isinstance(got, RemotingError) else got.send(command))
 
     def close(self, address: str) -> None:
         """Close the channel to an address; calls that wait on it fail."""
@@ -184,7 +188,7 @@ class RpcClient:
             pending.channel = channel
             channel.send(command)
         else:
-            self._with_channel(pending.address, lambda got: self._send(opaque, command, got))
+            self._open_channel(pending.address, lambda got: self._send(opaque, command, got))
 
     def _send(self, opaque: int, command: Command, got: Channel | RemotingError) -> None:
         pending = self._pending.get(opaque)
@@ -197,11 +201,7 @@ class RpcClient:
             pending.channel = got
             got.send(command)
 
-    def _with_channel(self, address: str, use: Callable[[Channel | RemotingError], None]) -> None:
-        channel = self._channels.get(address)
-        if channel is not None and not channel.closed:
-            use(channel)
-            return
+    def _open_channel(self, address: str, use: Callable[[Channel | RemotingError], None]) -> None:
         waiting = self._connecting.get(address)
         if waiting is not None:
             waiting.append(use)

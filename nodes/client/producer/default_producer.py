@@ -135,7 +135,8 @@ class DefaultProducer:
 
     def update_topic_info(self, topic: str, route: TopicRouteData) -> None:
         """Store the queues to send to, even of a topic that it never sent to."""
-        self._publish[topic] = attrs.evolve(topic_publish_info(topic, route), have_topic_router_info=True)
+        info = topic_publish_info(topic, route)
+        self._publish[topic] = TopicPublishInfo(info.message_queues, info.order_topic, have_topic_router_info=True)
 
     async def _try_to_find_topic_publish_info(self, topic: str) -> TopicPublishInfo:
         """The queues to send to, possibly none; asks the nameserver if none is known.
