@@ -181,7 +181,13 @@ class RpcClient:
         self, opaque: int, pending: _Pending, ext_fields: Mapping[str, str], body: bytes | None, timeout_ms: int
     ) -> None:
         self._pending[opaque] = pending
-        pending.deadline_ns = self._expire_later(opaque, timeout_ms)
+        deadlines = self._deadlines.get(timeout_ms)
+        if deadlines is None:
+            deadlines = self._deadlines[timeout_ms] = _Deadlines()
+        pending.deadline_ns = deadline_ns = self._now_ns() + timeout_ms * _NS_PER_MS
+        deadlines.queue.append((deadline_ns, opaque))
+        if not deadlines.armed:
+            self._sweep_later(deadlines, timeout_ms)
         command = Command(pending.code, 0, opaque, VERSION, LANGUAGE, None, ext_fields, body, pending.cause)
         channel = self._channels.get(pending.address)
         if channel is not None and not channel.closed:
@@ -224,16 +230,9 @@ class RpcClient:
         for use in waiting:
             use(got)
 
-    def _expire_later(self, opaque: int, timeout_ms: int) -> int:
-        deadlines = self._deadlines.get(timeout_ms)
-        if deadlines is None:
-            deadlines = self._deadlines[timeout_ms] = _Deadlines()
-        deadline_ns = self._now_ns() + timeout_ms * _NS_PER_MS
-        deadlines.queue.append((deadline_ns, opaque))
-        if not deadlines.armed:
-            deadlines.armed = True
-            self._host.call_later_ms(timeout_ms, lambda: self._sweep(deadlines))
-        return deadline_ns
+    def _sweep_later(self, deadlines: _Deadlines, delay_ms: float) -> None:
+        deadlines.armed = True
+        self._host.call_later_ms(delay_ms, lambda: self._sweep(deadlines))
 
     def _sweep(self, deadlines: _Deadlines) -> None:
         now_ns = self._host.clock.monotonic_ns()
@@ -243,10 +242,9 @@ class RpcClient:
             pending = self._pending.pop(opaque, None)
             if pending is not None:
                 self._time_out(opaque, pending)
+        deadlines.armed = False
         if queue:
-            self._host.call_later_ms((queue[0][0] - now_ns) / _NS_PER_MS, lambda: self._sweep(deadlines))
-        else:
-            deadlines.armed = False
+            self._sweep_later(deadlines, (queue[0][0] - now_ns) / _NS_PER_MS)
 
     def settle_async(self, opaque: int, pending: _Pending, callback: ReplyCallback, answer: Command) -> None:
         """Call the callback; a process that was frozen handles expired calls before frames that arrived meanwhile."""

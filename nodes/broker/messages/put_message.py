@@ -77,7 +77,7 @@ class PutMessage:
         Mirrors:
             `org.apache.rocketmq.store.DefaultMessageStore#putMessages`.
         """
-        return self._put_all([self._levels.put_aside(message) for message in messages])
+        return self._put_all(list(map(self._levels.put_aside, messages)))
 
     def _put_all(self, messages: Sequence[Message]) -> tuple[PutMessageResult, ...]:
         broker = self._broker

@@ -148,7 +148,7 @@ class MessageStore:
             message.born_host,
             self._store_host,
         )
-        self.restore(stored)
+        self._dispatch(self._log.append(stored), stored)
         return stored
 
     def restore(self, stored: Message) -> None:

@@ -172,7 +172,7 @@ class DefaultProducer:
         """
         deadline_ns = self._host.clock.monotonic_ns() + self._config.send_msg_timeout * _NS_PER_MS
         info = self._publish.get(message.topic)
-        if info is None or not info.ok:
+        if info is None or not info.message_queues:
             info = await self._try_to_find_topic_publish_info(message.topic)
             if not info.ok:
                 raise NoRouteInfoError(message.topic)
