@@ -120,10 +120,10 @@ def _every_call() -> Iterator[dict[tuple[str, int], list[int]]]:
     begun: dict[tuple[str, int], list[int]] = {}
     begin = RpcClient._begin
 
-    def noting(self: RpcClient, opaque: int, *call: Any) -> None:
+    def noting(self: RpcClient, opaque: int, pending: Any, ext_fields: Any, body: Any, timeout_ms: int) -> None:
         process: Any = self._host
         begun.setdefault((process.node, opaque), []).append(process.clock.monotonic_ns())
-        begin(self, opaque, *call)
+        begin(self, opaque, pending, ext_fields, body, timeout_ms)
 
     RpcClient._begin = noting  # type: ignore[method-assign]
     try:
