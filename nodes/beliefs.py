@@ -5,7 +5,7 @@ them. Kinds and events are enums, because analyses select by them.
 """
 
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 import attrs
 
@@ -123,11 +123,11 @@ class MessageEvent(StrEnum):
     """Broker: a group's offset was set by an administrator."""
 
 
-@attrs.frozen
-class MessageRecord:
+class MessageRecord(NamedTuple):
     """Something happened to a message, or to a group's offset in its queue.
 
-    Broker, queue, offset and `stored_ms` identify a message: offsets are used again after a loss of writes.
+    Broker, queue, offset and `stored_ms` identify a message: offsets are used again after a loss of writes. A named
+    tuple, as each message has three: it is made in a third of the time of an attrs value.
     """
 
     event: MessageEvent

@@ -8,7 +8,7 @@ Mirrors:
 
 import re
 from collections.abc import Callable, Iterable
-from functools import cmp_to_key
+from functools import cmp_to_key, lru_cache
 from operator import attrgetter
 
 import attrs
@@ -53,6 +53,24 @@ class TopicPublishInfo:
         return bool(self.message_queues)
 
 
+_ROUTES_MAX = 256
+
+
+class _Itself:
+    """A route as a key: clients share what they have decoded, and hashing its content takes longer than using it."""
+
+    __slots__ = ("route",)
+
+    def __init__(self, route: TopicRouteData) -> None:
+        self.route = route
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Itself) and self.route is other.route
+
+    def __hash__(self) -> int:
+        return id(self.route)
+
+
 def topic_publish_info(topic: str, route: TopicRouteData) -> TopicPublishInfo:
     """The queues to send to: those of writeable brokers that have a master.
 
@@ -65,6 +83,12 @@ def topic_publish_info(topic: str, route: TopicRouteData) -> TopicPublishInfo:
     Mirrors:
         `MQClientInstance#topicRouteData2TopicPublishInfo`.
     """
+    return _topic_publish_info(topic, _Itself(route))
+
+
+@lru_cache(maxsize=_ROUTES_MAX)
+def _topic_publish_info(topic: str, itself: _Itself) -> TopicPublishInfo:
+    route = itself.route
     if route.order_topic_conf:
         return TopicPublishInfo(_ordered_queues(topic, route.order_topic_conf), order_topic=True)
     with_master = {data.broker_name: None for data in route.broker_datas if MASTER_ID in data.broker_addrs}
@@ -102,9 +126,14 @@ def topic_subscribe_info(topic: str, route: TopicRouteData) -> tuple[MessageQueu
     Mirrors:
         `MQClientInstance#topicRouteData2TopicSubscribeInfo`.
     """
+    return _topic_subscribe_info(topic, _Itself(route))
+
+
+@lru_cache(maxsize=_ROUTES_MAX)
+def _topic_subscribe_info(topic: str, itself: _Itself) -> tuple[MessageQueue, ...]:
     queues = {
         MessageQueue(topic, data.broker_name, queue_id): None
-        for data in route.queue_datas
+        for data in itself.route.queue_datas
         if is_readable(data.perm)
         for queue_id in range(data.read_queue_nums)
     }

@@ -10,6 +10,7 @@ import trio
 
 from nodes.cause import cause
 from nodes.host import Host
+from nodes.woken import WOKEN
 
 Job = Callable[[], Awaitable[None]]
 _NS_PER_MS = 1_000_000
@@ -95,7 +96,7 @@ class WakeUp:
     async def wait(self) -> None:
         """Sleep until `wake` is called."""
         if self._woken_by is None:
-            self._waiter = partial(trio.lowlevel.reschedule, trio.lowlevel.current_task())
+            self._waiter = partial(trio.lowlevel.reschedule, trio.lowlevel.current_task(), WOKEN)
             await trio.lowlevel.wait_task_rescheduled(self._stop_waiting)
             self._waiter = None
         self._consume()

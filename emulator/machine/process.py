@@ -2,9 +2,9 @@
 
 import errno
 import traceback
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
+from types import TracebackType
 from typing import Any, Protocol
 
 import trio
@@ -25,6 +25,30 @@ from nodes.cause import cause
 from nodes.host import Channel, ChannelHandler, Clock, Disk, Logger, Node, RandomStream
 
 Sleep = Coroutine[Any, Any, None]
+
+
+class _Timeout:
+    """A `with` block with a time-out; no generator, because most blocks end at once."""
+
+    def __init__(self, process: "HostProcess", duration_ms: float) -> None:
+        self._process = process
+        self._duration_ms = duration_ms
+        self._scope = trio.CancelScope()
+
+    def __enter__(self) -> None:
+        self._scope.__enter__()
+        self._entry = self._process.call_later_ms(self._duration_ms, self._scope.cancel)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> bool:
+        self._entry.cancel()
+        is_over = self._scope.__exit__(kind, error, where)
+        if self._scope.cancelled_caught:
+            raise trio.TooSlowError from None
+        return is_over
+
+
 ONLINE = OnlineStage.ONLINE.value
 _NS_PER_MS = 1_000_000
 
@@ -109,21 +133,13 @@ class HostProcess:
         due_ns = self._timeline.now_ns + int(delay_ms * _NS_PER_MS)
         return self._timeline.call_at(due_ns, callback, self, cause.get())
 
-    @contextmanager
-    def timeout_ms(self, duration_ms: float) -> Iterator[None]:
+    def timeout_ms(self, duration_ms: float) -> "_Timeout":
         """Cancel the `with` block after a duration.
 
         Raises:
             trio.TooSlowError: the block was cancelled.
         """
-        with trio.CancelScope() as scope:
-            entry = self.call_later_ms(duration_ms, scope.cancel)
-            try:
-                yield
-            finally:
-                entry.cancel()
-        if scope.cancelled_caught:
-            raise trio.TooSlowError
+        return _Timeout(self, duration_ms)
 
     def start_soon(self, flow: Callable[..., Awaitable[object]], *args: object, name: str) -> None:
         """Run a flow as a task of this process."""

@@ -54,6 +54,40 @@ class DeadlockError(Exception):
     """Every task waits and no timer is set, so time cannot advance; the text names the tasks."""
 
 
+class _RareGarbageCollection:
+    """Makes garbage collection rare: a big cluster has many long-lived objects and few cycles.
+
+    A world that has ended is one of those cycles. It is collected while everything older is still frozen, so the
+    collection visits nothing but what the run has left. What an error or a result keeps of it is collected before a
+    later run freezes it.
+    """
+
+    def __init__(self) -> None:
+        self._left = 0
+        """Objects that the runs since the last whole collection have left."""
+
+    def begin(self) -> Undo:
+        before = gc.get_threshold()
+        if self._left > _OBJECTS_LEFT_MAX:
+            gc.collect()
+            self._left = 0
+        gc.freeze()
+        gc.set_threshold(_GARBAGE_THRESHOLD, *before[1:])
+
+        def undo() -> None:
+            gc.collect()
+            self._left += len(gc.get_objects())  # without the frozen ones
+            gc.set_threshold(*before)
+            gc.unfreeze()
+
+        return undo
+
+
+rare_garbage_collection = ProcessWide(_RareGarbageCollection().begin).held
+"""Decorates what runs a world; when it returns, nothing should hold the world any more."""
+
+
+@rare_garbage_collection()
 def run_world(
     main: Callable[[World], Awaitable[T]],
     *,
@@ -106,7 +140,7 @@ def run_world(
         return result
 
     try:
-        with deterministic_scheduling(), _RARE_GARBAGE_COLLECTION.held():
+        with deterministic_scheduling():
             # Ctrl-C between a row's seq and the row itself would leave a gap, so it is raised at checkpoints only.
             return trio.run(body, clock=clock, restrict_keyboard_interrupt_to_checkpoints=True)
     except BaseExceptionGroup as group:
@@ -122,36 +156,6 @@ def _keep_up(recorder: Recorder, fabric: Fabric) -> float:
     except Exception as error:  # noqa: BLE001 - it must not be raised inside trio's loop
         fabric.hub.fail(error)
         return math.inf
-
-
-class _RareGarbageCollection:
-    """Makes garbage collection rare: a big cluster has many long-lived objects and few cycles.
-
-    A world that has ended is one of those cycles, and what is garbage when a run freezes is kept through that run: it
-    is collected before. A collection visits all objects of the process, so small worlds are collected together.
-    """
-
-    def __init__(self) -> None:
-        self._left = 0
-        """Objects that the runs since the last collection have left."""
-
-    def begin(self) -> Undo:
-        before = gc.get_threshold()
-        if self._left > _OBJECTS_LEFT_MAX:
-            gc.collect()
-            self._left = 0
-        gc.freeze()
-        gc.set_threshold(_GARBAGE_THRESHOLD, *before[1:])
-
-        def undo() -> None:
-            gc.set_threshold(*before)
-            self._left += len(gc.get_objects())  # without the frozen ones
-            gc.unfreeze()
-
-        return undo
-
-
-_RARE_GARBAGE_COLLECTION = ProcessWide(_RareGarbageCollection().begin)
 
 
 def _waiting_tasks() -> str:

@@ -75,7 +75,8 @@ class Fabric:
         link = self._links.get((src, dst))
         if link is None:
             link = Link(self._seed, src, dst, self._delay_ms, self._jitter_ms, self.hits)
-            link.apply(tuple(r for r in self._rules if r.covers(src, dst)))
+            if self._rules:
+                link.apply(tuple(r for r in self._rules if r.covers(src, dst)))
             self._links[src, dst] = link
         return link
 
@@ -121,11 +122,15 @@ class Fabric:
             self._break(endpoint, f"frame with a body of {len(command.body)} bytes; at most {BODY_BYTES_MAX} fit")
             return
         link = endpoint.link
-        if link.plain and not self._retransmission.backlogs:
-            link.frames += 1
-            self.hub.post(endpoint, command, now_ns, link.delay_ns)
-        elif not self._retransmission.takes(endpoint, command, now_ns):
-            self._transmit(endpoint, command, now_ns)
+        if link.faulty or self._retransmission.backlogs:
+            if not self._retransmission.takes(endpoint, command, now_ns):
+                self._transmit(endpoint, command, now_ns)
+            return
+        latency_ns = link.delay_ns
+        if link.jitters:
+            latency_ns += link.jitter_ns(link.frames)
+        link.frames += 1
+        self.hub.post(endpoint, command, now_ns, latency_ns)
 
     def close(self, endpoint: Endpoint) -> None:
         """Close one end; the FIN takes the link like a frame, but the kernel retransmits it if it is lost."""

@@ -90,7 +90,7 @@ class _Rule:
 class Link:
     """One direction between two nodes.
 
-    A `plain` link has no fault and no jitter, and needs no draws.
+    A link without faults and jitter needs no verdicts and no draws.
     """
 
     __slots__ = (
@@ -105,8 +105,9 @@ class Link:
         "_segment_losses",
         "cut_by",
         "delay_ns",
+        "faulty",
         "frames",
-        "plain",
+        "jitters",
         "refusals",
         "segments",
     )
@@ -117,6 +118,7 @@ class Link:
         self._base_delay_ns = delay_ms * _NS_PER_MS
         self._jitter_steps = jitter_ms + 1
         self._jitter = Draws(seed, f"{self._name}/jitter")
+        self.jitters = jitter_ms > 0
         self._hits = hits or Hits()
         self.frames = 0
         self.segments = 0
@@ -126,14 +128,14 @@ class Link:
         """Replace all rules; they are in the order in which their faults began."""
         # One stream for each rule: a fault that begins or ends shifts no draw of another.
         here = [_Rule(rule, *self._streams(rule.fault_id)) for rule in rules]
-        self.cut_by = next((one.rule.fault_id for one in here if one.rule.effect is LinkEffect.CUT), "")
-        self._losses = tuple(one for one in here if one.rule.effect in (LinkEffect.LOSS, LinkEffect.DROP))
-        self._segment_losses = tuple(one for one in here if one.rule.effect is LinkEffect.TCP_LOSS)
-        self._delays = tuple(one for one in here if one.rule.effect is LinkEffect.DELAY)
-        self.refusals = tuple(one.rule for one in here if one.rule.effect is LinkEffect.REFUSE)
+        self.cut_by = next((rule.fault_id for rule in rules if rule.effect is LinkEffect.CUT), "")
+        self._losses = [one for one in here if one.rule.effect in (LinkEffect.LOSS, LinkEffect.DROP)]
+        self._segment_losses = [one for one in here if one.rule.effect is LinkEffect.TCP_LOSS]
+        self._delays = [one for one in here if one.rule.effect is LinkEffect.DELAY]
+        self.refusals = [rule for rule in rules if rule.effect is LinkEffect.REFUSE]
         """Rules that answer requests in place of the receiver."""
         self.delay_ns = self._base_delay_ns
-        self.plain = not here and self._jitter_steps == 1
+        self.faulty = bool(here)
 
     def _streams(self, fault_id: str) -> tuple[Draws, Draws]:
         name = f"{self._name}/{fault_id}"
@@ -180,8 +182,6 @@ class Link:
         """
         ordinal = self.frames
         self.frames += 1
-        if self.plain:
-            return "", self.delay_ns
         if self.cut_by:
             self._hits.count(self.cut_by)
             return self.cut_by, self.delay_ns
@@ -192,6 +192,10 @@ class Link:
                     return one.rule.fault_id, self.delay_ns
         return "", self._latency_ns(ordinal, sender, command)
 
+    def jitter_ns(self, ordinal: int) -> int:
+        """The jitter of a frame, a multiple of 1 ms."""
+        return int(self._jitter.draw(ordinal) * self._jitter_steps) * _NS_PER_MS
+
     def _takes(self, one: _Rule, ordinal: int, sender: Sender | None, command: Command | None) -> bool:
         rule = one.rule
         if not _matches(rule, sender, command):
@@ -201,9 +205,7 @@ class Link:
         return one.losses.draw(ordinal) < rule.loss
 
     def _latency_ns(self, ordinal: int, sender: Sender | None, command: Command | None) -> int:
-        latency_ns = self.delay_ns
-        if self._jitter_steps > 1:
-            latency_ns += int(self._jitter.draw(ordinal) * self._jitter_steps) * _NS_PER_MS
+        latency_ns = self.delay_ns + (self.jitter_ns(ordinal) if self.jitters else 0)
         for one in self._delays:
             rule = one.rule
             if not _matches(rule, sender, command):

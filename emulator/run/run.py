@@ -17,7 +17,7 @@ from emulator.cluster.operator import Operator, asks_for_owner
 from emulator.console.session import Session
 from emulator.console.verbs import VERBS, scenario_by_hand
 from emulator.guest_views.views import GuestViews
-from emulator.machine.world import DeadlockError, World, run_world
+from emulator.machine.world import DeadlockError, World, rare_garbage_collection, run_world
 from emulator.network.guests.budget import GuestBudget
 from emulator.network.guests.hosts import GuestHosts
 from emulator.network.loopback import LoopbackCarrier, LoopbackError
@@ -69,6 +69,7 @@ class RunResult:
     manifest: dict[str, Any]
 
 
+@rare_garbage_collection()
 def run_scenario(
     scenario: Scenario,
     *,

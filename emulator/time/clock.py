@@ -91,7 +91,6 @@ class EmulatedClock(trio.abc.Clock):
         for _ in range(_TURNS_PER_PASS):
             if not self.turn() or self._runnable:
                 return 0
-            self.on_wall()
             if self._idle:
                 trio.lowlevel.reschedule(self._idle.popleft())
                 self._idle_woken = True

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from heapq import heapify, heappop, heappush
 from typing import Protocol
 
-import outcome
 import trio
 
 from nodes.cause import NO_CAUSE, cause
+from nodes.woken import WOKEN
 
 NEVER_NS = 1 << 62
 """Later than anything that will happen."""
@@ -83,8 +83,7 @@ class Timeline:
     ) -> Entry:
         """Schedule a call at `due_ns`, in ns since the run began; at once if that is past."""
         entry = Entry(callback, owner, cause_seq)
-        self._created += 1
-        heappush(self._heap, (due_ns, self._created, entry))
+        self.add(due_ns, entry)
         return entry
 
     def add(self, due_ns: int, entry: Entry) -> None:
@@ -121,6 +120,38 @@ class Timeline:
 GiveWaker = Callable[[Callable[[], None]], None]
 
 
+class _Sleep(Entry):
+    """A task that sleeps until its entry fires or its waker is called."""
+
+    __slots__ = ("_task",)
+
+    def __init__(self, task: trio.lowlevel.Task, owner: Owner | None, cause_seq: int) -> None:
+        # Field by field: most entries are sleeps.
+        self.callback, self.owner, self.cause = _nothing, owner, cause_seq
+        self._task = task
+
+    def fire(self) -> None:
+        """Wake the task, which goes on with the cause with which it fell asleep."""
+        if self.callback is not None:
+            self.callback = None
+            trio.lowlevel.reschedule(self._task, WOKEN)
+
+    def wake(self) -> None:
+        """Wake the task early, with the cause of the caller."""
+        if self.callback is not None:
+            self.cause = cause.get()
+            self.fire()
+
+    def abort(self, _: trio.lowlevel.RaiseCancelT) -> trio.lowlevel.Abort:
+        """The sleep was cancelled."""
+        self.callback = None
+        return trio.lowlevel.Abort.SUCCEEDED
+
+
+def _nothing() -> None:
+    """The callback of a sleep, which overrides `fire`."""
+
+
 async def wait_until(
     timeline: Timeline,
     instant_ns: int,
@@ -133,23 +164,9 @@ async def wait_until(
         owner: process that sleeps; while it is suspended it does not wake.
         give_waker: called once with a function that ends the sleep early.
     """
-    task: trio.lowlevel.Task | None = trio.lowlevel.current_task()
-
-    def wake() -> None:
-        nonlocal task
-        entry.cancel()
-        if task is not None:
-            trio.lowlevel.reschedule(task, outcome.Value(cause.get()))
-            task = None
-
-    entry = timeline.call_at(instant_ns, wake, owner, cause.get())
+    sleep = _Sleep(trio.lowlevel.current_task(), owner, cause.get())
+    timeline.add(instant_ns, sleep)
     if give_waker is not None:
-        give_waker(wake)
-
-    def abort(_: trio.lowlevel.RaiseCancelT) -> trio.lowlevel.Abort:
-        nonlocal task
-        task = None
-        entry.cancel()
-        return trio.lowlevel.Abort.SUCCEEDED
-
-    cause.set(await trio.lowlevel.wait_task_rescheduled(abort))
+        give_waker(sleep.wake)
+    await trio.lowlevel.wait_task_rescheduled(sleep.abort)
+    cause.set(sleep.cause)

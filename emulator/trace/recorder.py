@@ -155,53 +155,40 @@ class Recorder:
         self, event: str, connection_id: int, src: str, dst: str, sent_ns: int, cause_seq: int, detail: str = ""
     ) -> int:
         """Record the fate of a connection; returns the seq of the row."""
-        return self._append(
-            RPC, sent_ns, event, connection_id, src, dst, "connection", 0, -1, 0, detail, cause_seq, quiet=True
-        )
+        fields = (sent_ns, event, connection_id, src, dst, "connection", 0, -1, 0, detail, cause_seq)
+        return self._append(RPC, (self._seq + 1, self._timeline.now_ns, *fields), quiet=True)
 
     def event(self, source: NodeIdentity, event: Event) -> int:
         """Record what a node believes or did; returns the seq of the row."""
+        # The text of an enum is `_value_` here: `value` takes two calls, and there is a row for every message.
+        who = (self._seq + 1, self._timeline.now_ns, source.node, source.role, source.incarnation)
         match event:
-            case MessageRecord():
-                return self._append(
-                    MESSAGES,
-                    *(source.node, source.role, source.incarnation, event.event.value),
-                    *(event.group, event.topic, event.broker_name, event.queue_id, event.offset),
-                    *(event.client_id, event.stored_ms, event.tags, cause.get()),
-                )
+            case MessageRecord(what, group, topic, broker_name, queue_id, offset, client_id, stored_ms, tags):
+                place = (group, topic, broker_name, queue_id, offset)
+                return self._append(MESSAGES, (*who, what._value_, *place, client_id, stored_ms, tags, cause.get()))
             case Ownership():
-                return self._append(
-                    OWNERSHIP,
-                    *(source.node, source.role, source.incarnation, event.event.value),
-                    *(event.group, event.topic, event.broker_name, event.queue_id, event.offset, cause.get()),
-                )
+                place = (event.group, event.topic, event.broker_name, event.queue_id, event.offset)
+                return self._append(OWNERSHIP, (*who, event.event._value_, *place, cause.get()))
             case Belief():
                 value, value_hash = canonical(event.value)
-                return self._append(
-                    BELIEFS,
-                    *(source.node, source.role, source.incarnation, event.kind.value, event.subject),
-                    *(value, value_hash, event.source, cause.get()),
-                )
+                believed = (event.kind._value_, event.subject, value, value_hash, event.source)
+                return self._append(BELIEFS, (*who, *believed, cause.get()))
             case Lifecycle():
-                return self._append(
-                    LIFECYCLE,
-                    *(source.node, source.role, source.incarnation, event.event.value, event.detail, cause.get()),
-                )
+                return self._append(LIFECYCLE, (*who, event.event._value_, event.detail, cause.get()))
             case CallTimedOut():
-                return self._append(
-                    RPC,
-                    *(self._timeline.now_ns, "timed_out", event.connection, source.node, event.address),
-                    *("request", event.code, -1, event.opaque, "", cause.get()),
-                    quiet=True,
-                )
+                now_ns = self._timeline.now_ns
+                call = ("timed_out", event.connection, source.node, event.address)
+                request = ("request", event.code, -1, event.opaque, "", cause.get())
+                return self._append(RPC, (self._seq + 1, now_ns, now_ns, *call, *request), quiet=True)
 
     def fault(self, event: str, fault_id: str, kind: str, subject: str, parameters: Json, hits: int) -> int:
         """Record the begin or the end of a fault; returns the seq of the row."""
-        return self._append(FAULTS, event, fault_id, kind, subject, canonical(parameters)[0], hits, cause.get())
+        fields = (event, fault_id, kind, subject, canonical(parameters)[0], hits, cause.get())
+        return self._append(FAULTS, (self._seq + 1, self._timeline.now_ns, *fields))
 
     def begin_cause(self, node: str, name: str) -> int:
         """Record the beginning of a chain of causes; returns the seq of the row."""
-        return self._append(CAUSES, node, name, quiet=True)
+        return self._append(CAUSES, (self._seq + 1, self._timeline.now_ns, node, name), quiet=True)
 
     def end(self) -> None:
         """The run has ended: write the counts of its last second."""
@@ -239,8 +226,7 @@ class Recorder:
             whole.update(self._digests[table.name].digest())
         return whole.hexdigest()
 
-    def _append(self, table: Table, *fields: int | str, quiet: bool = False) -> int:
-        row = (self._seq + 1, self._timeline.now_ns, *fields)
+    def _append(self, table: Table, row: Row, *, quiet: bool = False) -> int:
         if table.name in self._unwritten:
             seq = self._leave_out(counted(table, row))
         else:

@@ -14,7 +14,7 @@ VERSION: Final = 479
 LANGUAGE: Final = "PYTHON"
 REMARK_CHARS_MAX: Final = 1_000
 NO_FIELDS: Mapping[str, str] = {}
-"""No header fields; never changed (a plain dict, because msgpack packs no other mapping)."""
+"""No header fields; never changed (a plain dict, because msgpack packs no read-only mapping)."""
 
 
 class CommandFlag:

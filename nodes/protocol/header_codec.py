@@ -4,7 +4,7 @@ Decoding is as lenient as RocketMQ's: a missing field becomes None, "" or 0, and
 field may be None. A number that exceeds the width of its field is malformed.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, TypeVar, get_type_hints
 
@@ -38,22 +38,45 @@ class NeededNumberError(ProtocolError):
         """As RocketMQ decodes it, with 0 for null."""
 
 
-class HeaderTexts(dict[str, str]):
-    """The texts of a header, and the header itself: whoever gets the frame by reference need not read them."""
+class HeaderTexts(Mapping[str, str]):
+    """The texts of a header under RocketMQ's names; fields that are None are omitted.
 
-    __slots__ = ("header",)
-    header: Any
+    They are made when someone reads them: whoever gets the frame by reference has the header itself.
+    """
+
+    __slots__ = ("_texts", "header")
+
+    def __init__(self, header: Any) -> None:
+        self.header = header
+        self._texts: dict[str, str] | None = None
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The texts, for a carrier."""
+        texts = self._texts
+        if texts is None:
+            cls = self.header.__class__
+            to_texts = _to_texts.get(cls)
+            if to_texts is None:
+                to_texts = _to_texts[cls] = _header_encoder(cls)
+            texts = self._texts = to_texts(self.header)
+        return texts
+
+    def __getitem__(self, name: str) -> str:
+        return self.texts[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.texts)
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def __repr__(self) -> str:
+        return repr(self.texts)
 
 
-def encode_header(header: Any) -> HeaderTexts:
-    """The texts of a header under RocketMQ's names; fields that are None are omitted."""
-    cls = header.__class__
-    to_texts = _to_texts.get(cls)
-    if to_texts is None:
-        to_texts = _to_texts[cls] = _header_encoder(cls)
-    texts = HeaderTexts(to_texts(header))
-    texts.header = header
-    return texts
+encode_header = HeaderTexts
+"""Encodes a header."""
 
 
 def decode_header(cls: type[T], texts: Mapping[str, str]) -> T:

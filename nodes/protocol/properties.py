@@ -45,6 +45,8 @@ def properties_to_text(properties: Mapping[str, str]) -> str:
 
 def properties_length(properties: Mapping[str, str]) -> int:
     """The length of that text."""
+    if not properties:
+        return 0
     return sum(map(len, properties)) + sum(map(len, properties.values())) + 2 * len(properties)
 
 

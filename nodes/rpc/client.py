@@ -19,6 +19,7 @@ from nodes.host import Channel, ChannelHandler, ConnectError, Host
 from nodes.protocol.command import LANGUAGE, NO_FIELDS, VERSION, Command, CommandFlag
 from nodes.rpc.errors import RemotingConnectError, RemotingError, RemotingSendRequestError, RemotingTimeoutError
 from nodes.rpc.idle import IdleWatch
+from nodes.woken import WOKEN
 
 Reply = Command | RemotingError
 ReplyCallback = Callable[[Reply], None]
@@ -49,7 +50,7 @@ class _Pending:
         elif self.task is not None:
             self.reply = reply
             self.cause = cause.get()
-            trio.lowlevel.reschedule(self.task)
+            trio.lowlevel.reschedule(self.task, WOKEN)
             self.task = None
 
 
@@ -158,7 +159,11 @@ class RpcClient:
         command = Command(
             code, CommandFlag.ONEWAY, next(self._opaque), ext_fields=ext_fields, body=body, cause=cause.get()
         )
-        self._with_channel(address, lambda got: None if isinstance(got, RemotingError) else got.send(command))
+        channel = self._channels.get(address)
+        if channel is not None and not channel.closed:
+            channel.send(command)
+        else:
+            self._open_channel(address, lambda got: None if isinstance(got, RemotingError) else got.send(command))
 
     def close(self, address: str) -> None:
         """Close the channel to an address; calls that wait on it fail."""
@@ -176,14 +181,20 @@ class RpcClient:
         self, opaque: int, pending: _Pending, ext_fields: Mapping[str, str], body: bytes | None, timeout_ms: int
     ) -> None:
         self._pending[opaque] = pending
-        pending.deadline_ns = self._expire_later(opaque, timeout_ms)
+        deadlines = self._deadlines.get(timeout_ms)
+        if deadlines is None:
+            deadlines = self._deadlines[timeout_ms] = _Deadlines()
+        pending.deadline_ns = deadline_ns = self._now_ns() + timeout_ms * _NS_PER_MS
+        deadlines.queue.append((deadline_ns, opaque))
+        if not deadlines.armed:
+            self._sweep_later(deadlines, timeout_ms)
         command = Command(pending.code, 0, opaque, VERSION, LANGUAGE, None, ext_fields, body, pending.cause)
         channel = self._channels.get(pending.address)
         if channel is not None and not channel.closed:
             pending.channel = channel
             channel.send(command)
         else:
-            self._with_channel(pending.address, lambda got: self._send(opaque, command, got))
+            self._open_channel(pending.address, lambda got: self._send(opaque, command, got))
 
     def _send(self, opaque: int, command: Command, got: Channel | RemotingError) -> None:
         pending = self._pending.get(opaque)
@@ -196,11 +207,7 @@ class RpcClient:
             pending.channel = got
             got.send(command)
 
-    def _with_channel(self, address: str, use: Callable[[Channel | RemotingError], None]) -> None:
-        channel = self._channels.get(address)
-        if channel is not None and not channel.closed:
-            use(channel)
-            return
+    def _open_channel(self, address: str, use: Callable[[Channel | RemotingError], None]) -> None:
         waiting = self._connecting.get(address)
         if waiting is not None:
             waiting.append(use)
@@ -223,16 +230,9 @@ class RpcClient:
         for use in waiting:
             use(got)
 
-    def _expire_later(self, opaque: int, timeout_ms: int) -> int:
-        deadlines = self._deadlines.get(timeout_ms)
-        if deadlines is None:
-            deadlines = self._deadlines[timeout_ms] = _Deadlines()
-        deadline_ns = self._now_ns() + timeout_ms * _NS_PER_MS
-        deadlines.queue.append((deadline_ns, opaque))
-        if not deadlines.armed:
-            deadlines.armed = True
-            self._host.call_later_ms(timeout_ms, lambda: self._sweep(deadlines))
-        return deadline_ns
+    def _sweep_later(self, deadlines: _Deadlines, delay_ms: float) -> None:
+        deadlines.armed = True
+        self._host.call_later_ms(delay_ms, lambda: self._sweep(deadlines))
 
     def _sweep(self, deadlines: _Deadlines) -> None:
         now_ns = self._host.clock.monotonic_ns()
@@ -242,10 +242,9 @@ class RpcClient:
             pending = self._pending.pop(opaque, None)
             if pending is not None:
                 self._time_out(opaque, pending)
+        deadlines.armed = False
         if queue:
-            self._host.call_later_ms((queue[0][0] - now_ns) / _NS_PER_MS, lambda: self._sweep(deadlines))
-        else:
-            deadlines.armed = False
+            self._sweep_later(deadlines, (queue[0][0] - now_ns) / _NS_PER_MS)
 
     def settle_async(self, opaque: int, pending: _Pending, callback: ReplyCallback, answer: Command) -> None:
         """Call the callback; a process that was frozen handles expired calls before frames that arrived meanwhile."""

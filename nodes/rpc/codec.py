@@ -5,6 +5,7 @@ own protocol (0x00), so both can arrive on one port.
 """
 
 import struct
+from operator import attrgetter
 from typing import Any
 
 import msgpack
@@ -18,7 +19,8 @@ FRAME_BYTES_MAX = 16 * 1024 * 1024
 
 _LENGTH = struct.Struct(">I")
 _FIELDS = len(Command._fields)
-_pack = msgpack.Packer(use_bin_type=True).pack
+_pack = msgpack.Packer(use_bin_type=True, default=attrgetter("texts")).pack
+"""A header that nobody has read yet is packed as its texts."""
 _unpack = msgpack.unpackb
 _new: Any = tuple.__new__
 """Creates a named tuple from a tuple without checking the number of fields."""

@@ -118,18 +118,18 @@ def _every_sent_frame() -> Iterator[list[Sent]]:
 def _every_call() -> Iterator[dict[tuple[str, int], list[int]]]:
     """The instants at which calls began meanwhile; a call without a connection is in no row before it times out."""
     begun: dict[tuple[str, int], list[int]] = {}
-    expire_later = RpcClient._expire_later
+    begin = RpcClient._begin
 
-    def noting(self: RpcClient, opaque: int, timeout_ms: int) -> int:
+    def noting(self: RpcClient, opaque: int, pending: Any, ext_fields: Any, body: Any, timeout_ms: int) -> None:
         process: Any = self._host
         begun.setdefault((process.node, opaque), []).append(process.clock.monotonic_ns())
-        return expire_later(self, opaque, timeout_ms)
+        begin(self, opaque, pending, ext_fields, body, timeout_ms)
 
-    RpcClient._expire_later = noting  # type: ignore[method-assign]
+    RpcClient._begin = noting  # type: ignore[method-assign]
     try:
         yield begun
     finally:
-        RpcClient._expire_later = expire_later  # type: ignore[method-assign]
+        RpcClient._begin = begin  # type: ignore[method-assign]
 
 
 @contextmanager

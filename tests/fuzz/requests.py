@@ -37,7 +37,7 @@ def random_request(chance: Random) -> tuple[int, dict[str, str], Any]:
     if exchange is None:
         return code, {name: chance.choice(NAMES) for name in ("topic", "group", "x")}, b"x"
     header = random_value(exchange.request_header, chance)
-    return code, encode_header(header), _random_body(code, exchange.request_body, chance)
+    return code, dict(encode_header(header)), _random_body(code, exchange.request_body, chance)
 
 
 def _random_body(code: int, kind: type | None, chance: Random) -> Any:

@@ -130,20 +130,17 @@ class PullMessage:
             raise RefusedError(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"group {group} does not exist here")
         if not config.consume_enable:
             raise RefusedError(ResponseCode.NO_PERMISSION, f"group {group} may not consume")
-        self._check_topic(header.topic, header.queue_id)
+        topic = broker.topics.select_topic_config(header.topic)
+        if topic is None:
+            raise RefusedError(ResponseCode.TOPIC_NOT_EXIST, f"topic {header.topic} does not exist here")
+        if not is_readable(topic.perm):
+            raise RefusedError(ResponseCode.NO_PERMISSION, f"topic {header.topic} may not be read")
+        if not 0 <= header.queue_id < topic.read_queue_nums:
+            remark = f"topic {header.topic} has {topic.read_queue_nums} queues, not {header.queue_id}"
+            raise RefusedError(ResponseCode.INVALID_PARAMETER, remark)
         if header.sys_flag & PullSysFlag.SUBSCRIPTION:
             return self._carried(header)
         return self._known(header, broadcast_allowed=config.consume_broadcast_enable)
-
-    def _check_topic(self, topic: str, queue_id: int) -> None:
-        config = self._broker.topics.select_topic_config(topic)
-        if config is None:
-            raise RefusedError(ResponseCode.TOPIC_NOT_EXIST, f"topic {topic} does not exist here")
-        if not is_readable(config.perm):
-            raise RefusedError(ResponseCode.NO_PERMISSION, f"topic {topic} may not be read")
-        if not 0 <= queue_id < config.read_queue_nums:
-            remark = f"topic {topic} has {config.read_queue_nums} queues, not {queue_id}"
-            raise RefusedError(ResponseCode.INVALID_PARAMETER, remark)
 
     def _carried(self, header: headers.PullMessageRequestHeader) -> SubscriptionData:
         try:

@@ -77,7 +77,7 @@ class PutMessage:
         Mirrors:
             `org.apache.rocketmq.store.DefaultMessageStore#putMessages`.
         """
-        return self._put_all([self._levels.put_aside(message) for message in messages])
+        return self._put_all(list(map(self._levels.put_aside, messages)))
 
     def _put_all(self, messages: Sequence[Message]) -> tuple[PutMessageResult, ...]:
         broker = self._broker
@@ -118,15 +118,16 @@ class Flush:
     """
 
     def __init__(self, broker: BrokerContext) -> None:
-        self._host = broker.host
-        busy_ms, timeout_ms = broker.host.disk.busy_ms(), broker.config.sync_flush_timeout
+        self._host = host = broker.host
+        self._busy_ms = busy_ms = host.disk.busy_ms()
+        self._timeout_ms = broker.config.sync_flush_timeout
         self.at_once = not busy_ms
         """Everything is on the disk already: only a slow disk causes a wait."""
-        self._in_time = busy_ms <= timeout_ms
-        self._over_ns = broker.host.clock.monotonic_ns() + int(min(busy_ms, timeout_ms) * _NS_PER_MS)
+        self._begin_ns = 0 if self.at_once else host.clock.monotonic_ns()
 
     async def wait(self) -> bool:
         """Wait until the message is on the disk or the time is up; returns whether it was in time."""
         if not self.at_once:
-            await self._host.sleep_until_ns(self._over_ns)
-        return self._in_time
+            wait_ns = int(min(self._busy_ms, self._timeout_ms) * _NS_PER_MS)
+            await self._host.sleep_until_ns(self._begin_ns + wait_ns)
+        return self._busy_ms <= self._timeout_ms

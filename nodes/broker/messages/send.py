@@ -79,8 +79,7 @@ class SendMessage:
             return request.answer(
                 ResponseCode.SERVICE_NOT_AVAILABLE, "this broker is a slave: its log takes no message"
             )
-        address = broker.address
-        msg_ids = ",".join([offset_message_id(address, message.commit_log_offset) for message in stored])
+        msg_ids = ",".join([offset_message_id(message.store_host, message.commit_log_offset) for message in stored])
         unique = messages[0].properties.get(UNIQ_KEY)
         answer = headers.SendMessageResponseHeader(msg_ids, queue_id, stored[0].queue_offset, unique)
         flush = Flush(broker)

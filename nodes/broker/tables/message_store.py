@@ -8,6 +8,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from enum import StrEnum
+from typing import NamedTuple
 
 import attrs
 
@@ -54,8 +55,7 @@ def pull_response_code(status: GetMessageStatus, offset: int) -> ResponseCode:
     return _CODES[status]
 
 
-@attrs.frozen
-class GetMessageResult:
+class GetMessageResult(NamedTuple):
     """Result of a read of a queue, and the next offset."""
 
     status: GetMessageStatus
@@ -148,7 +148,7 @@ class MessageStore:
             message.born_host,
             self._store_host,
         )
-        self.restore(stored)
+        self._dispatch(self._log.append(stored), stored)
         return stored
 
     def restore(self, stored: Message) -> None:
@@ -218,7 +218,8 @@ class MessageStore:
             `DefaultMessageStore#getMessage`, `#nextOffsetCorrection`.
         """
         queue = self._queues.get((topic, queue_id), _NO_QUEUE)
-        low, high = queue.min_offset, queue.max_offset
+        low = queue.min_offset
+        high = low + len(queue.rows)
 
         def nothing(status: GetMessageStatus, corrected: int) -> GetMessageResult:
             return GetMessageResult(status, corrected if correct_offset else offset, low, high)
@@ -234,21 +235,20 @@ class MessageStore:
         found: list[Message] = []
         filtered: list[Message] = []
         found_bytes = fall_behind_bytes = 0
-        next_offset = offset
+        next_offset, most = offset, max(1, min(max_msg_nums, PULL_MESSAGES_MAX))
         for place in range(offset - low, len(queue.rows)):
             message = self._log.message(queue.rows[place])
             fall_behind_bytes = self.max_commit_log_offset - message.commit_log_offset
-            is_wanted = matches is None or matches(message)
-            if is_wanted and found and found_bytes + size_bytes(message) > PULL_BYTES_MAX:
-                break
-            next_offset = message.queue_offset + 1
-            if is_wanted:
-                found.append(message)
+            if matches is None or matches(message):
                 found_bytes += size_bytes(message)
-                if len(found) >= min(max_msg_nums, PULL_MESSAGES_MAX):
+                if found and found_bytes > PULL_BYTES_MAX:
                     break
+                found.append(message)
             else:
                 filtered.append(message)
+            next_offset = message.queue_offset + 1
+            if len(found) >= most:
+                break
         status = GetMessageStatus.FOUND if found else GetMessageStatus.NO_MATCHED_MESSAGE
         return GetMessageResult(status, next_offset, low, high, tuple(found), fall_behind_bytes, tuple(filtered))
 
@@ -269,8 +269,8 @@ class MessageStore:
 
     def max_offset(self, topic: str, queue_id: int) -> int:
         """Offset of the next message; 0 for a queue never written."""
-        queue = self._queues.get((topic, queue_id))
-        return 0 if queue is None else queue.max_offset
+        queue = self._queues.get((topic, queue_id), _NO_QUEUE)
+        return queue.min_offset + len(queue.rows)
 
     def is_in_memory(self, topic: str, queue_id: int, offset: int) -> bool:
         """Whether there is a message at the offset; all messages are in memory."""
@@ -348,8 +348,7 @@ class PutMessageStatus(StrEnum):
     UNKNOWN_ERROR = "UNKNOWN_ERROR"
 
 
-@attrs.frozen
-class PutMessageResult:
+class PutMessageResult(NamedTuple):
     """Result of a put, and the stored message."""
 
     status: PutMessageStatus

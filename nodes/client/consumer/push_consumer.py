@@ -118,6 +118,8 @@ class PushConsumer:
         self._pulls = PullMessageService(self.instance, config, group, self._offsets, self)
         self._producer = DefaultProducer(self.instance, ProducerConfig(), INNER_PRODUCER_GROUP)
         self._consumption = self._consume_message_service(MessageListener(self.instance, group, consume_ms, fail_times))
+        self.consume = self._consumption.submit
+        """Passes messages to the listener."""
         self._inspected = InspectedConsumer(
             self.consumer_data,
             process_queues,
@@ -299,10 +301,6 @@ class PushConsumer:
     def subscription(self, topic: str) -> SubscriptionData | None:
         """The present subscription of a topic."""
         return self._subscriptions.get(topic)
-
-    def consume(self, request: PullRequest, messages: tuple[Message, ...], *, dispatch: bool) -> None:
-        """Pass messages to the listener."""
-        self._consumption.submit(request, messages, dispatch=dispatch)
 
     def on_offset_illegal(self, queue: MessageQueue, corrected: int) -> None:
         """Drop a queue and set its offset to the corrected one; an immediate rebalance adds it anew."""

@@ -41,15 +41,13 @@ class RebalanceService:
         self._min_interval_ms = config.rebalance_min_interval_ms
         self._do_rebalance = do_rebalance
         self._wake_up = WakeUp(host)
+        self.wake = self._wake_up.wake
+        """Rebalance as soon as the minimum interval allows; wake-ups are coalesced."""
         self._last_end_ns = host.clock.monotonic_ns()
 
     def start(self) -> None:
         """Start the thread."""
         self._host.start_soon(self._run, name="RebalanceService")
-
-    def wake(self) -> None:
-        """Rebalance as soon as the minimum interval allows; wake-ups are coalesced."""
-        self._wake_up.wake()
 
     async def _run(self) -> None:
         wait_ms: float = self._wait_interval_ms

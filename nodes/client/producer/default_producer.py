@@ -135,7 +135,8 @@ class DefaultProducer:
 
     def update_topic_info(self, topic: str, route: TopicRouteData) -> None:
         """Store the queues to send to, even of a topic that it never sent to."""
-        self._publish[topic] = attrs.evolve(topic_publish_info(topic, route), have_topic_router_info=True)
+        info = topic_publish_info(topic, route)
+        self._publish[topic] = TopicPublishInfo(info.message_queues, info.order_topic, have_topic_router_info=True)
 
     async def _try_to_find_topic_publish_info(self, topic: str) -> TopicPublishInfo:
         """The queues to send to, possibly none; asks the nameserver if none is known.
@@ -171,7 +172,7 @@ class DefaultProducer:
         """
         deadline_ns = self._host.clock.monotonic_ns() + self._config.send_msg_timeout * _NS_PER_MS
         info = self._publish.get(message.topic)
-        if info is None or not info.ok:
+        if info is None or not info.message_queues:
             info = await self._try_to_find_topic_publish_info(message.topic)
             if not info.ok:
                 raise NoRouteInfoError(message.topic)

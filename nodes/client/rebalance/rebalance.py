@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
+from operator import attrgetter
 
 from nodes.allocation.strategy import AllocateMessageQueueStrategy, AllocationError
 from nodes.beliefs import Belief, BeliefKind, Json, Ownership, OwnershipEvent
@@ -44,7 +45,7 @@ class RebalanceBeliefs:
         """Record members and queues of a pass; `broker_addr` is the broker that returned the members."""
         if self._viewed.get(topic) != (client_ids, queues):
             self._viewed[topic] = (client_ids, queues)
-            counts = Counter(queue.broker_name for queue in queues)
+            counts = Counter(map(_broker_name, queues))
             self._believe(BeliefKind.VIEW, topic, {"cids": list(client_ids), "queues": dict(counts)}, broker_addr)
 
     def assignment(self, topic: str, queues: Iterable[MessageQueue], broker_addr: str = "") -> None:
@@ -69,6 +70,7 @@ class RebalanceBeliefs:
             self._host.record(Belief(kind, f"{self._group}/{topic}", value, source))
 
 
+_broker_name = attrgetter("broker_name")
 PULL_DISPATCH_DELAY_MS = 500
 """From the end of a pass to the first pulls of its new queues."""
 _REBALANCE_AFTER_REFUSAL_MS = 500

@@ -4,18 +4,19 @@ Mirrors:
     `org.apache.rocketmq.namesrv.routeinfo.RouteInfoManager`, its `brokerAddrTable` and `clusterAddrTable`.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 import attrs
 
 from nodes.nameserver.tables.live_brokers import BrokerAddress
+from nodes.nameserver.tables.route_answer import with_acting_master
 from nodes.protocol.bodies import BrokerMemberGroup, ClusterInfo
 from nodes.protocol.headers import (
     NotifyMinBrokerIdChangeRequestHeader,
     RegisterBrokerRequestHeader,
     UnregisterBrokerRequestHeader,
 )
-from nodes.protocol.model import BrokerData
+from nodes.protocol.model import BrokerData, QueueData, is_writeable
 
 
 @attrs.frozen
@@ -37,6 +38,7 @@ class Group:
         self.enable_acting_master = False
         self._addrs: dict[int, str] = {}
         self._frozen: BrokerData | None = None
+        self._acting: BrokerData | None = None
 
     @property
     def addrs(self) -> Mapping[int, str]:
@@ -47,19 +49,19 @@ class Group:
         """Set the address of a member."""
         if self._addrs.get(broker_id) != address:
             self._addrs[broker_id] = address
-            self._frozen = None
+            self._changed()
 
     def drop(self, address: str, *, except_id: int | None = None) -> None:
         """Remove an address under all its ids, or under all but one."""
         for broker_id in [known for known, addr in self._addrs.items() if addr == address and known != except_id]:
             del self._addrs[broker_id]
-            self._frozen = None
+            self._changed()
 
     def set_flags(self, zone_name: str | None, *, enable_acting_master: bool) -> None:
         """Take zone and acting flag of the last registration."""
         if (zone_name, enable_acting_master) != (self.zone_name, self.enable_acting_master):
             self.zone_name, self.enable_acting_master = zone_name, enable_acting_master
-            self._frozen = None
+            self._changed()
 
     def min_broker_id_change(self, offline_addr: str | None, ha_addr: str | None) -> MinBrokerIdChange:
         """The notification about a new minimum; the lowest member gets it only if another one is gone."""
@@ -83,6 +85,15 @@ class Group:
             self._frozen = BrokerData(self.cluster, self.broker_name, addrs, self.zone_name, self.enable_acting_master)
         return self._frozen
 
+    def acting(self) -> BrokerData:
+        """As `frozen`, with an acting master if it needs one; also made once per change."""
+        if self._acting is None:
+            self._acting = with_acting_master(self.frozen())
+        return self._acting
+
+    def _changed(self) -> None:
+        self._frozen = self._acting = None
+
 
 class BrokerGroups:
     """Groups by broker name; a name belongs to each cluster under which a broker has registered it."""
@@ -101,10 +112,20 @@ class BrokerGroups:
         """The group under a broker name."""
         return self._groups.get(broker_name)
 
-    def frozen(self, broker_names: Iterable[str]) -> tuple[BrokerData, ...]:
-        """The groups under some names, in this order; unknown names are left out."""
-        groups = self._groups
-        return tuple([groups[name].frozen() for name in broker_names if name in groups])
+    def of_queues(self, queues: Mapping[str, QueueData], *, support_acting_master: bool) -> tuple[BrokerData, ...]:
+        """The groups that have queues of a topic, in the order of the queues; unknown names are left out.
+
+        Args:
+            queues: broker name -> queues.
+            support_acting_master: whether a group whose queues are not writeable may have an acting master.
+        """
+        found: list[BrokerData] = []
+        for name, data in queues.items():
+            group = self._groups.get(name)
+            if group is not None:
+                is_acting = support_acting_master and not is_writeable(data.perm)
+                found.append(group.acting() if is_acting else group.frozen())
+        return tuple(found)
 
     def names_of(self, cluster: str) -> Mapping[str, None]:
         """The broker names of a cluster, in the order of registration."""

@@ -2,17 +2,17 @@
 
 import attrs
 
-from nodes.protocol.model import MASTER_ID, BrokerData, QueueData, TopicRouteData, is_writeable
+from nodes.protocol.model import MASTER_ID, BrokerData, TopicRouteData
 
 
-def with_acting_master(data: BrokerData, queues: QueueData) -> BrokerData:
-    """Present the lowest slave as id 0, if the group has no master, wants it, and its queues are not writeable.
+def with_acting_master(data: BrokerData) -> BrokerData:
+    """Present the lowest slave as id 0, if the group has no master and wants it.
 
     Mirrors:
         `org.apache.rocketmq.namesrv.routeinfo.RouteInfoManager#pickupTopicRouteData`.
     """
     addrs = data.broker_addrs
-    if not addrs or MASTER_ID in addrs or not data.enable_acting_master or is_writeable(queues.perm):
+    if not addrs or MASTER_ID in addrs or not data.enable_acting_master:
         return data
     min_id = min(addrs)
     shown = {MASTER_ID: addrs[min_id]} | {broker_id: addr for broker_id, addr in addrs.items() if broker_id != min_id}

@@ -12,7 +12,6 @@ import attrs
 
 from nodes.nameserver.tables.broker_groups import BrokerGroups, Group, MinBrokerIdChange
 from nodes.nameserver.tables.live_brokers import BrokerAddress, BrokerLiveInfo, LiveBrokers
-from nodes.nameserver.tables.route_answer import with_acting_master
 from nodes.nameserver.tables.topic_queues import TopicQueues
 from nodes.protocol.bodies import BrokerMemberGroup, ClusterInfo, RegisterBrokerBody
 from nodes.protocol.headers import (
@@ -320,12 +319,11 @@ class RouteTable:
         queues = self.topics.get(topic)
         if queues is None:
             return None
-        brokers = self._groups.frozen(queues)
+        shows_acting = self._support_acting_master and not topic.startswith(SYNC_BROKER_MEMBER_TOPIC_PREFIX)
+        brokers = self._groups.of_queues(queues, support_acting_master=shows_acting)
         if not brokers:
             return None
         filter_servers = self._filter_servers_of(brokers) if self._filter_servers else {}
-        if self._support_acting_master and not topic.startswith(SYNC_BROKER_MEMBER_TOPIC_PREFIX):
-            brokers = tuple(with_acting_master(data, queues[data.broker_name]) for data in brokers)
         mappings = self._mappings.get(topic)
         return TopicRouteData(
             tuple(queues.values()),
