@@ -47,7 +47,7 @@ class EmulatedClock(trio.abc.Clock):
         self.on_deadlock: Callable[[], None] = lambda: None
         """Called in virtual time when no task can run and no timer is set."""
         self.on_wall: Callable[[], float] = lambda: math.inf
-        """Called in every pass of trio and before every jump, for what has to happen in wall time and is nothing to the
+        """Called in every pass of trio, for what has to happen in wall time and is nothing to the
         emulation; returns after how many wall seconds it must be called again, even if no task can run."""
 
     @property
