@@ -58,11 +58,12 @@ class _RareGarbageCollection:
     """Makes garbage collection rare: a big cluster has many long-lived objects and few cycles.
 
     A world that has ended is one of those cycles. It is collected while everything older is still frozen, so the
-    collection visits nothing but what the run has left. What an error or a result keeps of it is collected before a
-    later run freezes it.
+    collection visits nothing but what the run has left. Most processes run one scenario and end, so the first world is
+    collected when a second run begins, as is what an error or a result has kept of a world.
     """
 
     def __init__(self) -> None:
+        self._is_first = True
         self._left = 0
         """Objects that the runs since the last whole collection have left."""
 
@@ -75,7 +76,9 @@ class _RareGarbageCollection:
         gc.set_threshold(_GARBAGE_THRESHOLD, *before[1:])
 
         def undo() -> None:
-            gc.collect()
+            if not self._is_first:
+                gc.collect()
+            self._is_first = False
             self._left += len(gc.get_objects())  # without the frozen ones
             gc.set_threshold(*before)
             gc.unfreeze()
