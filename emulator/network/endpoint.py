@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from typing import Protocol
 
 import attrs
@@ -74,7 +72,6 @@ class Endpoint:
         "peer",
         "process",
         "remote_address",
-        "send",
         "wire",
     )
 
@@ -108,13 +105,14 @@ class Endpoint:
         """Arrival of its latest frame in ns; a later frame never overtakes it."""
         self.closed = False
         self.wire = None
-        # Not a method, which would be one call more for each frame of the network.
-        self.send: Callable[[Command], None] = partial(network.send, self)
-        """Sends one frame."""
 
     def is_in(self, stage: ProcessStage) -> bool:
         """Whether the process at one of the two ends is in a stage of its life."""
         return self.process.is_in(stage) or self.peer.process.is_in(stage)
+
+    def send(self, command: Command) -> None:
+        """Send one frame."""
+        self.network.send(self, command)
 
     def close(self) -> None:
         """Close this end and send a FIN to the peer."""

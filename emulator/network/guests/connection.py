@@ -337,7 +337,7 @@ class Guest(Peer, ChannelHandler):
 class _NodeEnd(Endpoint, ChannelHandler):
     """The node's end of a guest's connection; answers SYSTEM_BUSY when a limit is reached."""
 
-    __slots__ = ("_budget", "_cpu", "_node_handler", "_open", "_put_on_wire")
+    __slots__ = ("_budget", "_cpu", "_node_handler", "_open")
 
     def __init__(
         self, fabric: Fabric, number: int, process: Peer, handler: ChannelHandler, cpu: CpuAccount, *rest: object
@@ -347,7 +347,6 @@ class _NodeEnd(Endpoint, ChannelHandler):
         self._cpu = cpu
         self._budget = fabric.guest_budget
         self._open: dict[int, None] = {}
-        self._put_on_wire, self.send = self.send, self._answer
 
     def on_open(self, channel: Channel) -> None:
         self._node_handler.on_open(channel)
@@ -356,7 +355,7 @@ class _NodeEnd(Endpoint, ChannelHandler):
         if not command.flag & (CommandFlag.RESPONSE | CommandFlag.ONEWAY):
             refusal = self._refusal()
             if refusal is not None:
-                self._put_on_wire(command.answer(ResponseCode.SYSTEM_BUSY, refusal))
+                super().send(command.answer(ResponseCode.SYSTEM_BUSY, refusal))
                 return
             self._open[command.opaque] = None
         began_s = perf_counter()
@@ -374,10 +373,10 @@ class _NodeEnd(Endpoint, ChannelHandler):
     def on_close(self, channel: Channel) -> None:
         self._node_handler.on_close(channel)
 
-    def _answer(self, command: Command) -> None:
+    def send(self, command: Command) -> None:
         if command.flag & CommandFlag.RESPONSE:
             self._open.pop(command.opaque, None)
-        self._put_on_wire(command)
+        super().send(command)
 
 
 def _looks_like(first: bytes) -> str:
