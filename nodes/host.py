@@ -63,7 +63,7 @@ class Channel(Protocol):
     last_used_ns: int
     """When a frame was last sent or received at this end, by `Clock.monotonic_ns`."""
 
-    def send(self, command: Command, /) -> None:
+    def send(self, command: Command) -> None:
         """Send a frame, in order, without waiting. On a closed channel the frame is dropped."""
 
     def close(self) -> None:

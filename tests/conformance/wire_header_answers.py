@@ -66,7 +66,7 @@ def wire_header(asked):
         known = [field for field in attrs.fields(ours) if wire_name(ours, field) in full]
         header = ours(**{field.name: full[wire_name(ours, field)] for field in known})
         decode_header(ours, {})
-        answer["extFields_full"] = texts | encode_header(header)
+        answer["extFields_full"] = {**texts, **encode_header(header)}
         answer["decode_full_roundtrip"] = _round_trip(header)
         answer |= {"decode_empty_ext_fast": {"ok": True}, "decode_empty_ext_reflect": {"ok": True}}
     return answer
