@@ -10,7 +10,6 @@ import trio
 
 from nodes.cause import cause
 from nodes.host import Host
-from nodes.woken import WOKEN
 
 Job = Callable[[], Awaitable[None]]
 _NS_PER_MS = 1_000_000
@@ -96,7 +95,7 @@ class WakeUp:
     async def wait(self) -> None:
         """Sleep until `wake` is called."""
         if self._woken_by is None:
-            self._waiter = partial(trio.lowlevel.reschedule, trio.lowlevel.current_task(), WOKEN)
+            self._waiter = partial(trio.lowlevel.reschedule, trio.lowlevel.current_task())
             await trio.lowlevel.wait_task_rescheduled(self._stop_waiting)
             self._waiter = None
         self._consume()

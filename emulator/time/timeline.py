@@ -11,7 +11,6 @@ from typing import Protocol
 import trio
 
 from nodes.cause import NO_CAUSE, cause
-from nodes.woken import WOKEN
 
 NEVER_NS = 1 << 62
 """Later than anything that will happen."""
@@ -134,7 +133,7 @@ class _Sleep(Entry):
         """Wake the task, which goes on with the cause with which it fell asleep."""
         if self.callback is not None:
             self.callback = None
-            trio.lowlevel.reschedule(self._task, WOKEN)
+            trio.lowlevel.reschedule(self._task)
 
     def wake(self) -> None:
         """Wake the task early, with the cause of the caller."""

@@ -19,7 +19,6 @@ from nodes.host import Channel, ChannelHandler, ConnectError, Host
 from nodes.protocol.command import LANGUAGE, NO_FIELDS, VERSION, Command, CommandFlag
 from nodes.rpc.errors import RemotingConnectError, RemotingError, RemotingSendRequestError, RemotingTimeoutError
 from nodes.rpc.idle import IdleWatch
-from nodes.woken import WOKEN
 
 Reply = Command | RemotingError
 ReplyCallback = Callable[[Reply], None]
@@ -50,7 +49,7 @@ class _Pending:
         elif self.task is not None:
             self.reply = reply
             self.cause = cause.get()
-            trio.lowlevel.reschedule(self.task, WOKEN)
+            trio.lowlevel.reschedule(self.task)
             self.task = None
 
 
