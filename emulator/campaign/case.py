@@ -88,6 +88,8 @@ def play_scenario(case: Case, scenario: Scenario, scratch: Path, level: TraceLev
     Raises:
         DiskError: the trace could not be written.
     """
+    if not scratch.is_dir():  # the campaign was interrupted; a run would make the folder anew
+        raise DiskError(f"{scratch} has been removed")
     try:
         run = run_scenario(scenario, level=level, runs=scratch).path
         return _judged_case(case, open_run(run))

@@ -11,6 +11,7 @@ junit.xml        for continuous integration, made anew at the end
 import fcntl
 import shlex
 import shutil
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -39,6 +40,7 @@ _LOCK = ".lock"
 CAMPAIGN_VERSION = 3
 """Version of the form of this directory, and of the tables of findings in it."""
 _FILES = RunFiles()
+_PATIENCE_S, _AGAIN_S = 10.0, 0.1
 _GO_ON = "give this campaign another name, or remove the directory"
 
 
@@ -103,7 +105,16 @@ class CampaignDirectory:
             try:
                 yield
             finally:
-                shutil.rmtree(self.path / UNDER_WAY, ignore_errors=True)
+                _remove(self.path / UNDER_WAY)
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder in which workers of Spark may still write for a moment: whatever they write next fails."""
+    give_up_s = time.monotonic() + _PATIENCE_S
+    while folder.exists() and time.monotonic() < give_up_s:
+        shutil.rmtree(folder, ignore_errors=True)
+        if folder.exists():
+            time.sleep(_AGAIN_S)
 
 
 def first_lines(lines: Iterator[Played]) -> dict[Case, Played]:
