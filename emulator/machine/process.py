@@ -25,6 +25,8 @@ from nodes.cause import cause
 from nodes.host import Channel, ChannelHandler, Clock, Disk, Logger, Node, RandomStream
 
 Sleep = Coroutine[Any, Any, None]
+ONLINE = OnlineStage.ONLINE.value
+_NS_PER_MS = 1_000_000
 
 
 class _Timeout:
@@ -47,10 +49,6 @@ class _Timeout:
         if self._scope.cancelled_caught:
             raise trio.TooSlowError from None
         return is_over
-
-
-ONLINE = OnlineStage.ONLINE.value
-_NS_PER_MS = 1_000_000
 
 
 class Machine(Protocol):
