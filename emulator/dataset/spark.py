@@ -104,6 +104,8 @@ def _give_up(_number: int, _frame: FrameType | None) -> None:
 
 def _end_java() -> None:
     """Stop Spark and wait for its JVM, which would otherwise outlive this process."""
+    # A thread that still waits for Java's answer loses its connection, which py4j logs with a traceback, as root.
+    logging.disable(logging.CRITICAL)
     context, process = SparkContext._active_spark_context, _java()  # noqa: SLF001 - there is no public access
     if context is not None:
         context.stop()
