@@ -13,6 +13,7 @@ from faults.link import Cut, Delay, Drop, Loss, Partition, TcpLoss
 from faults.machine import ClockDrift, ClockJump, ClockSkew, LostWrites, SlowDisk
 from faults.permission import Permission
 from faults.process import Kill, PowerOff, Restart, SlowCpu, Suspend
+from faults.rebalance import Rebalance
 from faults.refuse import Refuse
 from faults.scale import Scale
 from faults.scope import LinkScope
@@ -27,7 +28,7 @@ FAULTS: Mapping[str, type[Fault]] = MappingProxyType(
             *(Cut, Partition, Loss, TcpLoss, Delay, Drop, Refuse),
             *(Kill, Restart, PowerOff, Suspend, SlowCpu),
             *(ClockSkew, ClockDrift, ClockJump, SlowDisk, LostWrites),
-            *(Permission, Scale),
+            *(Permission, Scale, Rebalance),
         )
     }
 )

@@ -59,6 +59,18 @@ class BeliefKind(StrEnum):
     Subject: group/topic; value: {"cids": [client id, ...], "queues": {brokerName: count}}; source: the broker that
     listed the members.
     """
+    ASSIGNER = "assigner"
+    """Consumer: the broker that it asks for its queues, where one broker divides them for all members.
+
+    Subject: group/topic; value: brokerName; source: its address.
+    """
+    DIVISION = "division"
+    """Broker: how it divides the queues of a group as its assigner.
+
+    Subject: group/topic; value: {"epoch": number, "shares": {client id: [[brokerName, queueId], ...]}}.
+    """
+    REBALANCE_MODE = "rebalance_mode"
+    """Consumer: who divides the queues of its group. Subject: group; value: `RebalanceMode`."""
     ASSIGNMENT = "assignment"
     """Consumer: the queues that a pass assigned to it.
 
@@ -145,6 +157,45 @@ class MessageRecord(NamedTuple):
     """stored, filtered: the tags of the message."""
 
 
+class PassOutcome(StrEnum):
+    """How the rebalance pass of a topic ended."""
+
+    BALANCED = "balanced"
+    """The consumer has the queues that it should have."""
+    UNBALANCED = "unbalanced"
+    """Some queue could not be taken or released; the next pass tries again."""
+    KEPT = "kept"
+    """No broker listed the members: it keeps what it has until the next round."""
+    UNANSWERED = "unanswered"
+    """No broker said which queues it should have: it keeps what it has, and tries again."""
+    NO_ROUTE = "no_route"
+    """The consumer knows no queue of the topic."""
+
+
+@attrs.frozen
+class RebalancePass:
+    """A rebalance pass over one topic has ended."""
+
+    outcome: PassOutcome
+    group: str
+    topic: str
+    mode: str
+    """`RebalanceMode`, or "broadcasting"."""
+    began_ns: int
+    members: int = 0
+    """In the list of members that it used; 0: it used none."""
+    queues: int = 0
+    """Queues of the topic that it knew; 0 where a broker divided them."""
+    assigned: int = 0
+    """Queues that it should have."""
+    source: str = ""
+    """Address of the broker that answered."""
+    requests: int = 0
+    """For the list of members or the assignment."""
+    bytes: int = 0
+    """In the bodies of these requests and their answers."""
+
+
 class LifecycleEvent(StrEnum):
     """What happens to a process; the host writes all but READY and STOPPING."""
 
@@ -184,4 +235,4 @@ class CallTimedOut:
     opaque: int
 
 
-Event = Belief | Ownership | MessageRecord | Lifecycle | CallTimedOut
+Event = Belief | Ownership | RebalancePass | MessageRecord | Lifecycle | CallTimedOut

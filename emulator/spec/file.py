@@ -147,7 +147,7 @@ def _read(root: Section) -> Scenario:
         nameservers=_read_nameservers(root, preset),
         brokers=brokers,
         topics=_read_topics(root, tuple(dict.fromkeys(broker.broker_name for broker in brokers))),
-        consumers=_read_consumers(root),
+        consumers=_read_consumers(root, preset),
         producers=_read_producers(root),
         faults=read_plan(root),
         nemeses=read_nemeses(root),
@@ -224,7 +224,7 @@ def _read_topics(root: Section, broker_names: tuple[str, ...]) -> tuple[TopicSpe
     )
 
 
-def _read_consumers(root: Section) -> tuple[ConsumerGroupSpec, ...]:
+def _read_consumers(root: Section, preset: Preset) -> tuple[ConsumerGroupSpec, ...]:
     groups: list[ConsumerGroupSpec] = []
     first = 1
     for section in root.tables("consumer", (*keys_of(ConsumerGroupSpec), "count", "lite_pull", "options")):
@@ -238,7 +238,11 @@ def _read_consumers(root: Section) -> tuple[ConsumerGroupSpec, ...]:
         first += len(names)
         if first > CONSUMERS_MOST:
             raise SpecError(section.path, f"expected {CONSUMERS_MOST} consumers at most in all")
-        config = read_options(section, LitePullConsumerConfig if is_lite_pull else ConsumerConfig)
+        config = (
+            read_options(section, LitePullConsumerConfig)
+            if is_lite_pull
+            else read_options(section, ConsumerConfig, preset.consumer_options())
+        )
         groups.append(section.build(ConsumerGroupSpec, names=names, config=config))
     return tuple(groups)
 
@@ -292,6 +296,7 @@ def with_options(section: Section, key: str, config: _AnyConfig) -> _AnyConfig:
     if not isinstance(given.values, Mapping):
         raise SpecError(given.path, f"expected a table, not {quoted(given.values)}")
     taken: dict[str, str] = {}
+    values: dict[str, Any] = {}
     for option, value in given.values.items():
         field = known.get(option) or fields.get(option)
         if field is None:
@@ -299,11 +304,13 @@ def with_options(section: Section, key: str, config: _AnyConfig) -> _AnyConfig:
         if field.name in taken:
             raise SpecError(given.at(option), f"expected once, but {taken[field.name]} is there, too")
         taken[field.name] = option
-        try:
-            config = attrs.evolve(config, **{field.name: value})
-        except FieldError as error:
-            raise SpecError(given.at(option), error.problem) from None
-    return config
+        values[field.name] = value
+    try:
+        return attrs.evolve(config, **values)  # at once: an option may need another one beside it
+    except FieldError as error:
+        field = known.get(error.field)
+        option = taken.get(error.field if field is None else field.name, error.field)
+        raise SpecError(given.at(option), error.problem) from None
 
 
 def write_options(config: Config) -> dict[str, Any]:

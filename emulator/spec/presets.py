@@ -16,9 +16,12 @@ class Preset(StrEnum):
     RIP32 = "rip32"
     """The slave with the lowest id acts as master while the master is away, and no offsets are lost when it returns."""
 
+    ASSIGNER = "assigner"
+    """As `classic`, but one broker, the assigner, divides the queues of a group for all its members; not RocketMQ's."""
+
     def nameserver_options(self) -> Mapping[str, Any]:
         """Mapping field of `NameserverConfig` -> value."""
-        if self is Preset.CLASSIC:
+        if self is not Preset.RIP32:
             return {}
         return {"support_acting_master": True, "notify_min_broker_id_changed": True}
 
@@ -28,7 +31,7 @@ class Preset(StrEnum):
         Args:
             replicas: number of brokers with the brokerName, including the master.
         """
-        if self is Preset.CLASSIC:
+        if self is not Preset.RIP32:
             return {}
         return {
             "enable_slave_acting_master": True,
@@ -41,3 +44,7 @@ class Preset(StrEnum):
             "consumer_offset_update_version_step": 1,
             "delay_offset_update_version_step": 1,
         }
+
+    def consumer_options(self) -> Mapping[str, Any]:
+        """Mapping field of `ConsumerConfig` -> value."""
+        return {"client_rebalance": False, "pinned_assigner": True} if self is Preset.ASSIGNER else {}

@@ -3,7 +3,7 @@
 from operator import itemgetter
 
 from emulator.trace.batches import Row
-from emulator.trace.schema import BELIEFS, CAUSES, MESSAGES, OWNERSHIP, RPC, Table
+from emulator.trace.schema import BELIEFS, CAUSES, MESSAGES, OWNERSHIP, PASSES, RPC, Table
 
 Counted = tuple[str, str, str, str, str, int, int]
 """The columns table, event, node, peer, kind, code and status of `COUNTS`."""
@@ -12,6 +12,7 @@ _OF_FRAME = itemgetter(*map(RPC.index, ("event", "src", "dst", "kind", "code", "
 _EVENT_AND_NODE = {
     BELIEFS.name: (BELIEFS.index("kind"), BELIEFS.index("node")),
     OWNERSHIP.name: (OWNERSHIP.index("event"), OWNERSHIP.index("node")),
+    PASSES.name: (PASSES.index("event"), PASSES.index("node")),
     MESSAGES.name: (MESSAGES.index("event"), MESSAGES.index("node")),
     CAUSES.name: (CAUSES.index("name"), CAUSES.index("node")),
 }

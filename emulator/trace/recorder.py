@@ -25,12 +25,13 @@ from emulator.trace.schema import (
     LIFECYCLE,
     MESSAGES,
     OWNERSHIP,
+    PASSES,
     RPC,
     TABLES,
     Table,
     TraceLevel,
 )
-from nodes.beliefs import Belief, CallTimedOut, Event, Json, Lifecycle, MessageRecord, Ownership
+from nodes.beliefs import Belief, CallTimedOut, Event, Json, Lifecycle, MessageRecord, Ownership, RebalancePass
 from nodes.cause import cause
 from nodes.protocol.command import Command
 
@@ -169,6 +170,10 @@ class Recorder:
             case Ownership():
                 place = (event.group, event.topic, event.broker_name, event.queue_id, event.offset)
                 return self._append(OWNERSHIP, (*who, event.event._value_, *place, cause.get()))
+            case RebalancePass():
+                ended = (event.outcome._value_, event.group, event.topic, event.mode, event.began_ns)
+                seen = (event.members, event.queues, event.assigned, event.source, event.requests, event.bytes)
+                return self._append(PASSES, (*who, *ended, *seen, cause.get()))
             case Belief():
                 value, value_hash = canonical(event.value)
                 believed = (event.kind._value_, event.subject, value, value_hash, event.source)

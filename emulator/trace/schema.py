@@ -27,7 +27,7 @@ from enum import StrEnum
 
 import attrs
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 
 
 class ColumnType(StrEnum):
@@ -133,6 +133,27 @@ OWNERSHIP = Table(
         _CAUSE,
     ),
 )
+PASSES = Table(
+    "passes",
+    "rebalance passes of consumers, one row per topic, written at the end of each",
+    (
+        _SEQ,
+        _T_NS,
+        *_NODE,
+        _text("event", "nodes.beliefs.PassOutcome: balanced, unbalanced, kept, unanswered, no_route"),
+        _text("group", "consumer group"),
+        _text("topic", "topic"),
+        _text("mode", "who divided the queues: client, broker, assigner; broadcasting: nobody"),
+        _int("began_ns", "emulated time at which it began"),
+        _int("members", "members of the group that it counted with; 0: a broker divided the queues"),
+        _int("queues", "queues of the topic that it knew; 0: a broker divided them"),
+        _int("assigned", "queues that the consumer should have"),
+        _text("source", "address of the broker that gave members or queues; empty: none did"),
+        _int("requests", "requests for members or queues"),
+        _int("bytes", "bytes in the bodies of these requests and their answers"),
+        _CAUSE,
+    ),
+)
 MESSAGES = Table(
     "messages",
     "messages stored, consumed and filtered; offsets of groups",
@@ -217,7 +238,7 @@ COUNTS = Table(
     ),
 )
 
-TABLES = (BELIEFS, RPC, OWNERSHIP, MESSAGES, FAULTS, LIFECYCLE, CAUSES, COUNTS)
+TABLES = (BELIEFS, RPC, OWNERSHIP, PASSES, MESSAGES, FAULTS, LIFECYCLE, CAUSES, COUNTS)
 
 
 class TraceLevel(StrEnum):
@@ -252,12 +273,12 @@ class TraceLevel(StrEnum):
 
 
 _WHOLE = {
-    TraceLevel.FULL: (BELIEFS, RPC, OWNERSHIP, MESSAGES, FAULTS, LIFECYCLE, CAUSES),
-    TraceLevel.FINDINGS: (BELIEFS, OWNERSHIP, MESSAGES, FAULTS, LIFECYCLE),
+    TraceLevel.FULL: (BELIEFS, RPC, OWNERSHIP, PASSES, MESSAGES, FAULTS, LIFECYCLE, CAUSES),
+    TraceLevel.FINDINGS: (BELIEFS, OWNERSHIP, PASSES, MESSAGES, FAULTS, LIFECYCLE),
     TraceLevel.COUNTS: (FAULTS, LIFECYCLE),
 }
 _WITH_ROWS = {
     TraceLevel.FULL: _WHOLE[TraceLevel.FULL],
-    TraceLevel.FINDINGS: (BELIEFS, RPC, OWNERSHIP, MESSAGES, FAULTS, LIFECYCLE, COUNTS),
+    TraceLevel.FINDINGS: (BELIEFS, RPC, OWNERSHIP, PASSES, MESSAGES, FAULTS, LIFECYCLE, COUNTS),
     TraceLevel.COUNTS: (FAULTS, LIFECYCLE, COUNTS),
 }

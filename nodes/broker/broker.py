@@ -9,6 +9,7 @@ from nodes.broker.admin.groups import AdminGroups
 from nodes.broker.admin.offsets import AdminOffsets
 from nodes.broker.admin.progress import AdminProgress
 from nodes.broker.admin.topics import AdminTopics
+from nodes.broker.clients.assigner import Assigner
 from nodes.broker.clients.broker_to_client import BrokerToClient
 from nodes.broker.clients.client_manage import ClientManage
 from nodes.broker.clients.lock_batch import LockBatchMq
@@ -95,7 +96,8 @@ class Broker:
         self._server = RpcServer(host, config, on_channel_closed=self._clients.on_channel_closed)
         to_clients = BrokerToClient(broker, self._server.calls, self._clients.channel)
         self._offsets = OffsetManage(broker)
-        self._assignments = QueryAssignment(broker, self._routes)
+        self._assigner = Assigner(broker, self._routes, to_clients)
+        self._assignments = QueryAssignment(broker, self._routes, self._assigner)
         self._pulls = PullMessage(broker, self._offsets)
 
         messages = PutMessage(broker, levels, arrivals, self._ha.on_stored)
@@ -166,6 +168,7 @@ class Broker:
             self._clients.handlers(),
             self._offsets.handlers(),
             self._assignments.handlers(),
+            self._assigner.handlers(),
             self._pulls.handlers(),
             self._membership.handlers(),
             transactions.handlers(),
@@ -200,6 +203,7 @@ class Broker:
         if groups is not None:
             context.groups.decode(groups)
         self._assignments.load()
+        self._assigner.load()
         self._offsets.load()
         load_delay_progress(context)
         context.store.load()

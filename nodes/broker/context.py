@@ -12,8 +12,10 @@ from nodes.broker.tables.consumer_offsets import ConsumerOffsetManager
 from nodes.broker.tables.consumers import ConsumerManager
 from nodes.broker.tables.delay_offsets import DelayOffsets, TimerCheckPoint, TimerProgress
 from nodes.broker.tables.message_store import MessageStore
+from nodes.broker.tables.pinned_assignments import PinnedAssignments
 from nodes.broker.tables.producers import ProducerManager
 from nodes.broker.tables.queue_locks import RebalanceLockManager
+from nodes.broker.tables.rebalance_settings import RebalanceSettings
 from nodes.broker.tables.subscription_groups import SubscriptionGroupManager
 from nodes.broker.tables.topics import TopicConfigManager
 from nodes.config import BrokerConfig
@@ -75,6 +77,14 @@ def _request_modes(broker: "BrokerContext") -> MessageRequestModeManager:
     return MessageRequestModeManager(config.default_message_request_mode, config.default_pop_share_queue_num)
 
 
+def _pinned(broker: "BrokerContext") -> PinnedAssignments:
+    return PinnedAssignments(grace_period_ms=broker.config.assigner_grace_period_ms)
+
+
+def _rebalance_settings(broker: "BrokerContext") -> RebalanceSettings:
+    return RebalanceSettings(max_groups=broker.config.max_groups)
+
+
 def _timer(broker: "BrokerContext") -> TimerProgress | None:
     if not broker.config.timer_wheel_enable:
         return None
@@ -116,6 +126,10 @@ class BrokerContext:
     delay_offsets: DelayOffsets = attrs.field(init=False, default=attrs.Factory(_delay_offsets, takes_self=True))
     request_modes: MessageRequestModeManager = attrs.field(
         init=False, default=attrs.Factory(_request_modes, takes_self=True)
+    )
+    pinned: PinnedAssignments = attrs.field(init=False, default=attrs.Factory(_pinned, takes_self=True))
+    rebalance_settings: RebalanceSettings = attrs.field(
+        init=False, default=attrs.Factory(_rebalance_settings, takes_self=True)
     )
     timer: TimerProgress | None = attrs.field(init=False, default=attrs.Factory(_timer, takes_self=True))
     """None: the timer wheel is disabled."""

@@ -25,6 +25,7 @@ GROUP_FILE = "subscriptionGroups"
 OFFSET_FILE = "consumerOffset.json"
 DELAY_OFFSET_FILE = "delayOffset.json"
 MESSAGE_REQUEST_MODE_FILE = "messageRequestMode.json"
+REBALANCE_SETTINGS_FILE = "rebalanceSettings.json"
 TIMER_CHECK_POINT_FILE = "timercheckpoint"
 
 
@@ -51,6 +52,11 @@ def persist_delay_offsets(broker: BrokerContext, offsets: DelayOffsetSerializeWr
 def persist_message_request_modes(broker: BrokerContext) -> None:
     """Write the message request modes."""
     broker.host.disk.write(MESSAGE_REQUEST_MODE_FILE, broker.request_modes.encode())
+
+
+def persist_rebalance_settings(broker: BrokerContext) -> None:
+    """Write who divides the queues of each group."""
+    broker.host.disk.write(REBALANCE_SETTINGS_FILE, broker.rebalance_settings.encode())
 
 
 def persist_timer_check_point(broker: BrokerContext) -> None:

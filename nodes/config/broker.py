@@ -115,6 +115,8 @@ class BrokerConfig(RemotingServerConfig, RemotingClientConfig, TableConfig):
     """Time between two refreshes of routes, for escapes and broker-side rebalance."""
     server_load_balancer_enable: bool = flag(default=True)
     """Broker-side rebalance divides the queues among the members; else each gets all."""
+    assigner_grace_period_ms: int = millis(20_000, least=1_000)
+    """How long a new assigner collects what the members own before it divides their queues; not RocketMQ's."""
     default_message_request_mode: MessageRequestMode = choice(MessageRequestMode, MessageRequestMode.PULL)
     """Message request mode of topics without configured one, for broker-side rebalance."""
     default_pop_share_queue_num: int = count(-1, least=-1)

@@ -118,6 +118,14 @@ class ConsumerConfig(ClientConfig):
     client_rebalance: bool = flag(default=True)
     """Client-side rebalance; else one broker of the topic assigns the queues, unless the consumer is ordered or
     broadcasting. Queues that the broker assigns for popping are not consumed: popping is not emulated."""
+    pinned_assigner: bool = flag(default=False)
+    """Beside `clientRebalance = false`: all members ask the same broker, the assigner, which remembers what it has
+    assigned; not RocketMQ's. Ordered consumers ask it, too, and still lock their queues."""
+    revoke_before_assign: bool = flag(default=False)
+    """Beside `pinnedAssigner`: a queue is assigned only when its last owner has released it."""
+    heartbeat_to_assigner: bool = flag(default=False)
+    """Beside `pinnedAssigner`: send heartbeats to the assigner alone, as the proposal draws it. Other brokers then do
+    not know the consumer, and refuse its pulls."""
     consume_from_where: ConsumeFromWhere = choice(ConsumeFromWhere, ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET)
     consume_timestamp: str | None = _timestamp()
     """CONSUME_FROM_TIMESTAMP: the time, yyyyMMddHHmmss in UTC; None: half an hour before the consumer was created."""
@@ -161,6 +169,11 @@ class ConsumerConfig(ClientConfig):
     def __attrs_post_init__(self) -> None:
         if self.inner_allocate_strategy is AllocateStrategy.MACHINE_ROOM_NEARBY:
             raise FieldError("innerAllocateStrategy", "expected a strategy that has no other inside")
+        if self.pinned_assigner and self.client_rebalance:
+            raise FieldError("pinnedAssigner", "expected clientRebalance = false beside it")
+        for option in ("revoke_before_assign", "heartbeat_to_assigner"):
+            if getattr(self, option) and not self.pinned_assigner:
+                raise FieldError(option_name(option), "expected pinnedAssigner = true beside it")
         for option in ("pull_threshold_for_topic", "pull_threshold_size_for_topic"):
             if getattr(self, option) == 0:
                 raise FieldError(option_name(option), "expected -1 or a whole number >= 1, not 0")
@@ -171,6 +184,7 @@ _NEVER_MS = 1_000_000_000
 
 _NOT_IN_LITE_PULL = (
     *("message_model", "client_rebalance", "consume_orderly", "consume_thread_min", "consume_message_batch_max_size"),
+    *("pinned_assigner", "revoke_before_assign", "heartbeat_to_assigner"),
     *("suspend_current_queue_time_millis", "max_time_consume_continuously_ms", "rebalance_lock_interval_ms"),
     *("max_reconsume_times", "pull_interval", "pull_threshold_for_topic", "pull_threshold_size_for_topic"),
     *("consume_timeout", "consume_concurrently_max_span", "pull_max_idle_time_ms"),

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 import attrs
 
+from nodes.protocol.assigning import AssignmentClaim, RebalanceSetting
 from nodes.protocol.model import (
     BrokerData,
     DataVersion,
@@ -121,6 +122,8 @@ class GetConsumerListByGroupResponseBody:
     """Body of the answer to 38: client ids, one per channel."""
 
     consumer_id_list: tuple[str, ...]
+    setting: RebalanceSetting | None = None
+    """Who divides the queues of the group; None: no operator has said it to this broker."""
 
 
 @attrs.frozen
@@ -151,6 +154,8 @@ class QueryAssignmentRequestBody:
     client_id: str
     strategy_name: str
     message_model: MessageModel
+    claim: AssignmentClaim | None = None
+    """Asks this broker as the assigner; None: as RocketMQ's clients ask."""
 
 
 @attrs.frozen
@@ -167,6 +172,10 @@ class QueryAssignmentResponseBody:
 
     message_queue_assignments: tuple[MessageQueueAssignment, ...] | None
     """Sorted; None: the broker has no answer, the member keeps its queues; empty: the member drops all queues."""
+    epoch: int = 0
+    """Of the assigner's division; 0: none."""
+    setting: RebalanceSetting | None = None
+    """Who divides the queues of the group; None: no operator has said it to this broker."""
 
 
 @attrs.frozen

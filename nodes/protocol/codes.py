@@ -124,6 +124,8 @@ class RequestCode(IntEnum):
     ACK_MESSAGE = 200051
     CHANGE_MESSAGE_INVISIBLETIME = 200053
     BATCH_ACK_MESSAGE = 200151
+    SET_REBALANCE_MODE = 400_001
+    """Not RocketMQ's: who divides the queues of a group, see `nodes.protocol.assigning`."""
 
 
 class ResponseCode(IntEnum):

@@ -8,6 +8,7 @@ import attrs
 from nodes.protocol import bodies, headers, headers_message, model
 from nodes.protocol import bodies_admin as admin
 from nodes.protocol import headers_admin as asked
+from nodes.protocol.assigning import RebalanceSetting
 from nodes.protocol.body_codec import decode_body, decode_body_cached, encode_body, encode_shared_body
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.errors import ProtocolError
@@ -177,6 +178,7 @@ EXCHANGES: Mapping[RequestCode, Exchange] = MappingProxyType(
             bodies.QueryAssignmentResponseBody,
         ),
         _C.SET_MESSAGE_REQUEST_MODE: Exchange(headers.EmptyHeader, bodies.SetMessageRequestModeRequestBody),
+        _C.SET_REBALANCE_MODE: Exchange(headers.EmptyHeader, RebalanceSetting),
         _C.GET_ALL_MESSAGE_REQUEST_MODE: Exchange(response_body=bodies.MessageRequestModeSerializeWrapper),
         _C.CHECK_CLIENT_CONFIG: Exchange(headers.EmptyHeader, bodies.CheckClientRequestBody),
         _C.REGISTER_BROKER: Exchange(

@@ -179,7 +179,7 @@ class Passes:
         self.consumer = RecordingConsumer({**asked, "op": "doRebalance_client", "isOrder": False})
         self.consumer.subscribed = dict.fromkeys(asked["subscribed"])
         self.consumer.told = {"lockRefused": (), "offsetFails": (), "releaseRefused": ()}
-        asker = BrokerAssigner(self.instance, ConsumerConfig(), asked["group"], asked["strategy"])
+        asker = BrokerAssigner(self.instance, ConsumerConfig(), asked["group"], asked["strategy"], None)
         self.consumer.find_consumers = asker.find_consumers
         self.subscriber = Subscriber(self.consumer.subscribed)
         self.subscriber.queues = self.consumer.rebalance.subscribe_info

@@ -10,9 +10,11 @@ from conformance.playing import Adapter
 from conformance.queue_texts import queues, text
 from nodes.allocation.for_pop import allocate_for_pop
 from nodes.allocation.strategy import AllocationError
+from nodes.broker.clients.assigner import Assigner
 from nodes.broker.clients.query_assignment import QueryAssignment
 from nodes.broker.tables.assignments import STRATEGIES, MessageRequestModeManager
 from nodes.broker.tables.consumers import ConsumerManager
+from nodes.broker.tables.rebalance_settings import RebalanceSettings
 from nodes.broker.tables.subscription_groups import SubscriptionGroupManager
 from nodes.broker.tables.topics import TopicConfigManager
 from nodes.config import BrokerConfig
@@ -75,13 +77,14 @@ class QueryAssignments(Adapter):
             request_modes=MessageRequestModeManager(
                 MessageRequestMode(default_message_request_mode), default_pop_share_queue_num
             ),
+            rebalance_settings=RebalanceSettings(max_groups=1_000),
             host=SimpleNamespace(
                 clock=SimpleNamespace(now_ms=lambda: self.at_ms),
                 disk=SimpleNamespace(write=lambda *_: None),
                 log=SimpleNamespace(warning=lambda *_, **__: None),
             ),
         )
-        self.handlers = QueryAssignment(self.broker, self).handlers()
+        self.handlers = QueryAssignment(self.broker, self, Assigner(self.broker, self, None)).handlers()
 
     # What the handlers are given
 

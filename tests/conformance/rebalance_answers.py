@@ -12,9 +12,11 @@ from nodes.allocation.averagely import allocate_averagely
 from nodes.allocation.by_circle import allocate_by_circle
 from nodes.allocation.by_config import AllocateByConfig
 from nodes.allocation.by_machine_room import AllocateByMachineRoom
-from nodes.client.rebalance.rebalance import Rebalance, RebalanceBeliefs
-from nodes.client.rebalance.roles import FoundAssignment, FoundConsumers
+from nodes.client.rebalance.rebalance import Rebalance
+from nodes.client.rebalance.rebalance_beliefs import RebalanceBeliefs
+from nodes.client.rebalance.roles import Asked, FoundAssignment, FoundConsumers
 from nodes.config import ConsumerConfig
+from nodes.protocol.assigning import RebalanceMode
 from nodes.protocol.bodies import MessageQueueAssignment
 from nodes.protocol.java import hash_ordered
 from nodes.protocol.model import MessageQueue, MessageRequestMode
@@ -51,7 +53,7 @@ class Consumer:
     """Assigner, keeper and listener in one: what a recording subclass of `RebalanceImpl` is there."""
 
     def __init__(self, asked):
-        self.clock = SimpleNamespace(now_ms=lambda: NEVER_MS)
+        self.clock = SimpleNamespace(now_ms=lambda: NEVER_MS, monotonic_ns=lambda: 0)
         self.client_rebalance = asked["op"] == "doRebalance_client"
         self.group = asked["group"]
         self.subscribed = {} if self.client_rebalance else {"T": None}
@@ -105,7 +107,7 @@ class Consumer:
     async def find_consumers(self, topic):
         self.instance_events.append(["findConsumerIdList", topic])
         found = self.told["cids"].get(topic)
-        return None if found is None else FoundConsumers(tuple(found), "a0")
+        return None if found is None else FoundConsumers(tuple(found), Asked("a0"))
 
     async def query_assignment(self, topic):
         self.instance_events.append(["queryAssignment", topic, "AVG", 3000])
@@ -113,16 +115,19 @@ class Consumer:
         if found == "exception":
             raise BrokerError(1, "as the case says")
         if found is None:
-            return FoundAssignment(None, "a0")
+            return FoundAssignment(None, Asked("a0"))
         return FoundAssignment(
             tuple(
                 MessageQueueAssignment(queue and MessageQueue(*queue), MessageRequestMode(mode))
                 for queue, mode in found
             ),
-            "a0",
+            Asked("a0"),
         )
 
     # What is done with queues
+
+    def rebalance_mode(self, _wanted):
+        return RebalanceMode.CLIENT if self.client_rebalance else RebalanceMode.BROKER
 
     async def lock(self, queue):
         locked = not self.is_in("lockRefused", queue)

@@ -9,9 +9,11 @@ from nodes.client.consumer.push_consumer import PushConsumer
 from nodes.client.offsets.offset_store import RemoteBrokerOffsetStore
 from nodes.client.rebalance.order_locks import OrderLocks
 from nodes.client.rebalance.queue_keepers import PushQueues
+from nodes.client.rebalance.rebalance import configured_mode
 from nodes.client.tables.client_routes import ClientRoutes
 from nodes.client.tables.process_queue import ProcessQueue
 from nodes.config import ConsumerConfig
+from nodes.protocol.assigning import RebalanceMode
 from nodes.protocol.bodies import LockBatchRequestBody
 from nodes.protocol.body_codec import decode_body
 from nodes.protocol.codes import RequestCode, ResponseCode
@@ -36,7 +38,8 @@ def rebalance_push(asked):
         case "removeUnnecessaryMessageQueue":
             return trio.run(remove, asked)
         case "clientRebalance":
-            return {"ret": VerbOutput(asked).queues.client_rebalance}
+            mode = VerbOutput(asked).queues.rebalance_mode(configured_mode(config_of(asked)))
+            return {"ret": mode is RebalanceMode.CLIENT}
         case "DefaultMQPushConsumer_defaults":
             return defaults()
     raise AssertionError(f"no operation is called {asked['op']}")

@@ -28,6 +28,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "lost_writes": ("lost-writes broker-a", "power-off broker-a"),
     "permission": ("permission broker-a 4 topic orders",),
     "scale": ("scale g 4",),
+    "rebalance": ("rebalance g assigner",),
 }
 BEGIN_MS, FOR_MS, END_MS = 40_000, 30_000, 150_000
 

@@ -98,6 +98,8 @@ SAID = {
         "topic": "orders",
     },
     "scale g 4": {"kind": "scale", "group": "g", "members": 4},
+    "rebalance g assigner AVG": {"kind": "rebalance", "group": "g", "by": "assigner", "strategy": "AVG"},
+    "rebalance g broker": {"kind": "rebalance", "group": "g", "by": "broker"},
     "chaos minor-kill": {"kind": "minor-kill"},
     "chaos fixed-suspend broker-a": {"kind": "fixed-suspend", "node": "broker-a"},
     "chaos bridge": {"kind": "bridge"},
@@ -149,7 +151,7 @@ def test_a_parameter_that_is_missing_is_named(kind):
     for name in (name for name in needed if name != "scope"):
         table = {key: value for key, value in whole.items() if key != name}
         told = mistake(tomli_w.dumps({"fault": [{"at_s": 1, **table}]}))
-        assert told.startswith(f"fault[0].{name}: missing; expected a ")
+        assert told.startswith(f"fault[0].{name}: missing; expected ")
         assert "None" not in told
 
 

@@ -7,7 +7,6 @@ import pytest
 import trio
 
 from nodes.client.instance.heartbeats import Heartbeats, heartbeat_fingerprint
-from nodes.client.tables.client_routes import ClientRoutes
 from nodes.config import ClientConfig
 from nodes.protocol.command import Command
 from nodes.protocol.model import (
@@ -44,7 +43,7 @@ class Brokers:
 
 def heartbeats(brokers, data_of):
     host = SimpleNamespace(log=SimpleNamespace(warning=lambda *_, **__: None))
-    return Heartbeats(host, ClientConfig(), brokers, ClientRoutes(), data_of)
+    return Heartbeats(host, ClientConfig(), brokers, dict, data_of)
 
 
 @pytest.mark.trap("C36", status="simplified", note="the lock is let go of where there is nothing to tell")

@@ -165,13 +165,13 @@ def test_a_manifest_in_which_one_digit_was_changed_is_told(finished):
 def test_another_schema_version_is_refused_with_what_can_be_done(tmp_path, kind):
     if kind == "finished":
         write_run(HandMadeTrace(), tmp_path, 1)
-        (tmp_path / "manifest.json").write_text(json.dumps({"schema_version": 4}))
+        (tmp_path / "manifest.json").write_text(json.dumps({"schema_version": 5}))
     else:
-        killed_run(HandMadeTrace(), tmp_path, 1, schema_version=4)
+        killed_run(HandMadeTrace(), tmp_path, 1, schema_version=5)
     with pytest.raises(NotARunError) as told:
         open_run(tmp_path)
     assert str(told.value) == (
-        f"{tmp_path} has trace schema version 4, this program reads 5: "
+        f"{tmp_path} has trace schema version 5, this program reads 6: "
         "analyze it with the release that made it, or run its scenario again"
     )
 

@@ -28,6 +28,8 @@ from nodes.beliefs import (
     MessageRecord,
     Ownership,
     OwnershipEvent,
+    PassOutcome,
+    RebalancePass,
 )
 from nodes.cause import cause
 from nodes.protocol.command import Command
@@ -42,6 +44,7 @@ EVENTS = (
     MessageRecord(MessageEvent.CONSUMED, "g", "orders", "broker-a", 3, 16, "c-1@1"),
     Lifecycle(LifecycleEvent.READY, "g"),
     CallTimedOut(4, "127.1.2.1:10911", 34, 9),
+    RebalancePass(PassOutcome.BALANCED, "g", "orders", "client", 9, 2, 8, 4, "127.1.2.1:10911", 1, 240),
 )
 
 
@@ -164,7 +167,8 @@ def test_listeners_hear_every_row_but_those_of_rpc_and_causes():
     recorder.fault("end", "f1", "cut", "a -> b", {}, 3)
 
     assert heard == [
-        (BELIEFS.name, 1), (BELIEFS.name, 2), ("ownership", 3), ("messages", 4), (LIFECYCLE.name, 5), ("faults", 8)
+        (BELIEFS.name, 1), (BELIEFS.name, 2), ("ownership", 3), ("messages", 4), (LIFECYCLE.name, 5),
+            ("passes", 7), ("faults", 9)
     ]  # fmt: skip
 
 

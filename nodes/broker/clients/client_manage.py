@@ -13,6 +13,7 @@ from nodes.broker.tables.message_filter import filter_refusal
 from nodes.cause import cause
 from nodes.host import Channel
 from nodes.protocol import headers
+from nodes.protocol.assigning import RebalanceSetting
 from nodes.protocol.bodies import CheckClientRequestBody, GetConsumerListByGroupResponseBody
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command, CommandFlag
@@ -50,6 +51,15 @@ class ConnectedClient:
 _UNKNOWN_CLIENT = ConnectedClient("", "OTHER", 0)
 
 
+@attrs.frozen
+class _ListBody:
+    """An encoded list of members, and what it was made from."""
+
+    client_ids: tuple[str, ...]
+    setting: RebalanceSetting | None
+    raw: bytes
+
+
 class ClientManage:
     """The membership of this broker's consumer and producer groups.
 
@@ -70,7 +80,7 @@ class ClientManage:
         self._believed: dict[str, tuple[str, ...]] = {}
         self._fingerprints: dict[str, int] = {}
         """Group -> fingerprint in the last heartbeat of any member; never cleaned, and lost with the process."""
-        self._list_bodies: dict[str, tuple[tuple[str, ...], bytes]] = {}
+        self._list_bodies: dict[str, _ListBody] = {}
         self._housekeeping = ScheduledThread(broker.host, "ClientHousekeepingScheduledThread")
         self._notifier = ScheduledThread(broker.host, "DefaultConsumerIdsChangeListener")
 
@@ -183,11 +193,13 @@ class ClientManage:
 
     def _list_body(self, group: str, client_ids: tuple[str, ...]) -> bytes:
         """The encoded list, cached until it changes: every member requests it in every rebalance."""
-        known, body = self._list_bodies.get(group, ((), b""))
-        if known is not client_ids:
-            body = encode_body(GetConsumerListByGroupResponseBody(client_ids))
-            self._list_bodies[group] = (client_ids, body)
-        return body
+        setting = self._broker.rebalance_settings.of(group)
+        known = self._list_bodies.get(group)
+        if known is not None and known.client_ids is client_ids and known.setting is setting:
+            return known.raw
+        raw = encode_body(GetConsumerListByGroupResponseBody(client_ids, setting))
+        self._list_bodies[group] = _ListBody(client_ids, setting, raw)
+        return raw
 
     async def _scan_not_active_channels(self) -> None:
         now_ms = self._broker.host.clock.now_ms()

@@ -1,5 +1,6 @@
 """Broker-side rebalance: requests of members for their queues, and of operators for the message request mode."""
 
+from nodes.broker.clients.assigner import Assigner
 from nodes.broker.context import BrokerContext
 from nodes.broker.files import MESSAGE_REQUEST_MODE_FILE, persist_message_request_modes
 from nodes.broker.registration.topic_routes import TopicRouteInfoManager
@@ -25,9 +26,10 @@ class QueryAssignment:
         `org.apache.rocketmq.broker.processor.QueryAssignmentProcessor`.
     """
 
-    def __init__(self, broker: BrokerContext, routes: TopicRouteInfoManager) -> None:
+    def __init__(self, broker: BrokerContext, routes: TopicRouteInfoManager, assigner: Assigner) -> None:
         self._broker = broker
         self._routes = routes
+        self._assigner = assigner
 
     def handlers(self) -> Handlers:
         """The requests that it answers."""
@@ -45,6 +47,8 @@ class QueryAssignment:
     async def _query_assignment(self, _channel: Channel, request: Command) -> Command:
         """Assign queues; the route of an unknown topic is fetched from the nameserver while the member waits."""
         asked = decode_body(QueryAssignmentRequestBody, request.body)
+        if asked.claim is not None:
+            return success(request, None, await self._assigner.assign(asked, asked.claim))
         queues = await self._routes.topic_subscribe_info(asked.topic)
         members = self._broker.consumers.group(asked.consumer_group)
         assignments = do_load_balance(
@@ -56,7 +60,8 @@ class QueryAssignment:
         )
         if asked.strategy_name not in STRATEGIES:
             self._broker.host.log.warning("QueryLoad: unsupported strategy", strategy=asked.strategy_name)
-        return success(request, None, QueryAssignmentResponseBody(assignments))
+        setting = self._broker.rebalance_settings.of(asked.consumer_group)
+        return success(request, None, QueryAssignmentResponseBody(assignments, setting=setting))
 
     def _set_message_request_mode(self, _channel: Channel, request: Command) -> Command:
         told = decode_body(SetMessageRequestModeRequestBody, request.body)

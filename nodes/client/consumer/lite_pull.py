@@ -15,7 +15,8 @@ from nodes.client.offsets.offset_store import RemoteBrokerOffsetStore
 from nodes.client.producer.default_producer import DefaultProducer
 from nodes.client.rebalance.assigner import BrokerAssigner
 from nodes.client.rebalance.queue_keepers import LitePullQueues
-from nodes.client.rebalance.rebalance import Rebalance, RebalanceBeliefs
+from nodes.client.rebalance.rebalance import Rebalance
+from nodes.client.rebalance.rebalance_beliefs import RebalanceBeliefs
 from nodes.client.rebalance.roles import PullRequest
 from nodes.client.tables.assigned_message_queues import NO_OFFSET, AssignedMessageQueues
 from nodes.client.tables.process_queue import ProcessQueue
@@ -84,7 +85,7 @@ class LitePullConsumer:
             group,
             self.instance.client_id,
             strategy_of(config),
-            BrokerAssigner(self.instance, config, group, strategy_name(config)),
+            BrokerAssigner(self.instance, config, group, strategy_name(config), self._beliefs),
             keeper,
             self,
             self._beliefs,

@@ -20,7 +20,8 @@ from nodes.client.producer.default_producer import DefaultProducer
 from nodes.client.rebalance.assigner import BrokerAssigner
 from nodes.client.rebalance.order_locks import OrderLocks
 from nodes.client.rebalance.queue_keepers import PushQueues
-from nodes.client.rebalance.rebalance import Rebalance, RebalanceBeliefs
+from nodes.client.rebalance.rebalance import Rebalance
+from nodes.client.rebalance.rebalance_beliefs import RebalanceBeliefs
 from nodes.client.rebalance.roles import PullRequest
 from nodes.client.tables.process_queue import ProcessQueue
 from nodes.config import ConsumerConfig, ProducerConfig
@@ -108,7 +109,7 @@ class PushConsumer:
             group,
             self.instance.client_id,
             strategy_of(config),
-            BrokerAssigner(self.instance, config, group, strategy_name(config)),
+            BrokerAssigner(self.instance, config, group, strategy_name(config), self._beliefs),
             self._queues,
             self,
             self._beliefs,

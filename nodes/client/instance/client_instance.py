@@ -1,6 +1,6 @@
 """Shared parts of the consumers and producers of one client id: connections, routes, heartbeats, two threads."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Protocol
 
 import trio
@@ -9,13 +9,13 @@ from nodes.beliefs import Belief, BeliefKind
 from nodes.client.instance.client_requests import ClientRequests
 from nodes.client.instance.heartbeats import Heartbeats
 from nodes.client.tables.client_routes import ClientRoutes
-from nodes.config import ClientConfig
+from nodes.config import ClientConfig, ConsumerConfig
 from nodes.host import Channel, Host
 from nodes.protocol import headers
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
 from nodes.protocol.java import hash_ordered
-from nodes.protocol.model import AUTO_CREATE_TOPIC, ConsumerData, HeartbeatData, ProducerData, TopicRouteData
+from nodes.protocol.model import AUTO_CREATE_TOPIC, MASTER_ID, ConsumerData, HeartbeatData, ProducerData, TopicRouteData
 from nodes.protocol.names import build_mq_client_id, change_instance_name_to_pid
 from nodes.protocol.registry import decode_body_cached
 from nodes.routes import route_in_brief, with_queue_nums_at_most
@@ -146,7 +146,7 @@ class ClientInstance:
         self._members: list[InstanceMember] = []
         self._consumers: list[RebalancedMember] = []
         self._route_lock = trio.Lock()
-        self._heartbeats = Heartbeats(host, config, self.rpc, self.routes, self._heartbeat_data)
+        self._heartbeats = Heartbeats(host, config, self.rpc, self._heartbeat_brokers, self._heartbeat_data)
         self._scheduler = ScheduledThread(host, "MQClientFactoryScheduledThread")
         self._rebalance_service = RebalanceService(host, config, self._do_rebalance)
         self._is_started = False
@@ -261,6 +261,14 @@ class ClientInstance:
         """Send heartbeats to all known brokers; see `Heartbeats.send_to_all`."""
         return await self._heartbeats.send_to_all(is_rebalance=is_rebalance)
 
+    def _heartbeat_brokers(self) -> Mapping[str, Mapping[int, str]]:
+        """The brokers that get heartbeats: all known ones, unless the consumers speak to assigners alone."""
+        if not (isinstance(self.config, ConsumerConfig) and self.config.heartbeat_to_assigner):
+            return self.routes.brokers
+        topics = dict.fromkeys(topic for member in self._members for topic in member.topics())
+        assigners = filter(None, map(self.routes.find_assigner, topics))
+        return {name: {MASTER_ID: address} for name, address in assigners}
+
     def _heartbeat_data(self) -> HeartbeatData:
         consumers = [member.consumer_data() for member in self._members]
         producers = dict.fromkeys(member.producer_data() for member in self._members)
@@ -280,7 +288,8 @@ class ClientInstance:
 
     async def _heartbeat_one(self, address: str) -> None:
         """Send a heartbeat over a new connection to a known broker, and rebalance if that worked."""
-        broker_name = self._broker_name(address)
+        brokers = self._heartbeat_brokers()
+        broker_name = next((name for name, addrs in brokers.items() if address in addrs.values()), None)
         if broker_name is not None and await self._heartbeats.send_to_one(broker_name, address):
             self.rebalance_immediately()
 

@@ -1,11 +1,10 @@
 """Heartbeats of a client instance, to all brokers in turn or to one; never two rounds at once."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import attrs
 import trio
 
-from nodes.client.tables.client_routes import ClientRoutes
 from nodes.config import ClientConfig
 from nodes.host import Host
 from nodes.protocol import headers
@@ -32,6 +31,7 @@ class Heartbeats:
     """The heartbeats of one instance.
 
     Args:
+        brokers: returns the brokers that get heartbeats: brokerName -> broker id -> address.
         data_of: returns the present content.
 
     Mirrors:
@@ -44,13 +44,13 @@ class Heartbeats:
         host: Host,
         config: ClientConfig,
         rpc: RpcClient,
-        routes: ClientRoutes,
+        brokers: Callable[[], Mapping[str, Mapping[int, str]]],
         data_of: Callable[[], HeartbeatData],
     ) -> None:
         self._host = host
         self._config = config
         self._rpc = rpc
-        self._routes = routes
+        self._brokers = brokers
         self._data_of = data_of
         self._lock = trio.Lock()
         self._supports_v2: dict[str, None] = {}
@@ -58,7 +58,7 @@ class Heartbeats:
         """Address -> fingerprint of the last heartbeat with subscriptions."""
 
     async def send_to_all(self, *, is_rebalance: bool = False) -> bool:
-        """Send heartbeats to all known brokers, one after the other.
+        """Send heartbeats to all brokers, one after the other.
 
         Args:
             is_rebalance: after a change of queues; then subscriptions are included.
@@ -72,12 +72,13 @@ class Heartbeats:
         except trio.WouldBlock:
             return False
         try:
-            heartbeat = self._encoded() if self._routes.brokers else None
+            brokers = self._brokers()
+            heartbeat = self._encoded() if brokers else None
             if heartbeat is None:
                 return False
             if is_rebalance:
                 self._fingerprints.clear()
-            for name, addrs in sorted(self._routes.brokers.items()):
+            for name, addrs in sorted(brokers.items()):
                 for broker_id, address in addrs.items():
                     if heartbeat.data.consumer_data_set or broker_id == MASTER_ID:
                         await self._send(name, address, heartbeat)

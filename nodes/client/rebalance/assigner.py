@@ -1,16 +1,21 @@
 """Requests of a rebalance pass: the members of the group, or the queues of this member."""
 
+from collections.abc import Iterable
+
 from nodes.client.instance.client_instance import ClientInstance
-from nodes.client.rebalance.roles import FoundAssignment, FoundConsumers
+from nodes.client.rebalance.rebalance_beliefs import RebalanceBeliefs
+from nodes.client.rebalance.roles import Asked, FoundAssignment, FoundConsumers
 from nodes.config import ConsumerConfig
 from nodes.protocol import headers
+from nodes.protocol.assigning import AssignmentClaim
 from nodes.protocol.bodies import (
     GetConsumerListByGroupResponseBody,
     QueryAssignmentRequestBody,
     QueryAssignmentResponseBody,
 )
 from nodes.protocol.codes import RequestCode, ResponseCode
-from nodes.protocol.registry import decode_body, decode_body_cached
+from nodes.protocol.model import MessageQueue
+from nodes.protocol.registry import decode_body, decode_body_cached, encode_body
 from nodes.rpc.errors import RemotingError
 from nodes.rpc.typed import invoke, succeeded
 
@@ -18,7 +23,10 @@ _QUERY_ASSIGNMENT_TIMEOUT_MS = 3_000
 
 
 class BrokerAssigner:
-    """Asks a broker of the topic, drawn at random for every call: two calls may return different members.
+    """Asks a broker of the topic: one drawn at random for every call, or the assigner.
+
+    Two calls of a random broker may return different members. The assigner is the same for all members whose routes
+    agree: of the brokers of the topic that have a master, the one with the smallest name.
 
     Implements `nodes.client.rebalance.roles.Assigner`.
 
@@ -29,13 +37,23 @@ class BrokerAssigner:
         `MQClientInstance#findConsumerIdList`, `#queryAssignment`.
     """
 
-    def __init__(self, instance: ClientInstance, config: ConsumerConfig, group: str, strategy_name: str) -> None:
+    def __init__(
+        self,
+        instance: ClientInstance,
+        config: ConsumerConfig,
+        group: str,
+        strategy_name: str,
+        beliefs: RebalanceBeliefs,
+    ) -> None:
         self._instance = instance
         self._host = instance.host
         self._config = config
         self._group = group
         self._strategy_name = strategy_name
+        self._beliefs = beliefs
         self._draw = self._host.rng("findBrokerAddrByTopic").randrange
+        self._epochs: dict[str, int] = {}
+        """Topic -> epoch of the assigner's division that was followed last."""
 
     async def find_consumers(self, topic: str) -> FoundConsumers | None:
         """The members of the group, from one broker of the topic; None if it did not answer with a list.
@@ -58,7 +76,7 @@ class BrokerAssigner:
         if answer.code != ResponseCode.SUCCESS:
             return None
         body = decode_body_cached(GetConsumerListByGroupResponseBody, answer.body)
-        return FoundConsumers(body.consumer_id_list, address)
+        return FoundConsumers(body.consumer_id_list, Asked(address, 1, len(answer.body or b"")), body.setting)
 
     async def query_assignment(self, topic: str) -> FoundAssignment | None:
         """The queues of this member, from one broker of the topic; None if no broker is known.
@@ -69,21 +87,40 @@ class BrokerAssigner:
             RemotingError, BrokerError: no answer, or a refusal.
         """
         address = await self._address(topic)
-        if address is None:
+        return None if address is None else await self._query(topic, address, None)
+
+    async def ask_assigner(self, topic: str, owned: Iterable[MessageQueue]) -> FoundAssignment | None:
+        """The queues of this member, from the assigner of the topic; None if no broker can be it.
+
+        Raises:
+            RemotingError, BrokerError: no answer, or a refusal.
+        """
+        found = self._instance.routes.find_assigner(topic)
+        if found is None:
+            await self._instance.update_topic_route(topic)
+            found = self._instance.routes.find_assigner(topic)
+        self._beliefs.assigner(topic, *(found or (None, "")))
+        if found is None:
             return None
-        body = QueryAssignmentRequestBody(
-            topic, self._group, self._instance.client_id, self._strategy_name, self._config.message_model
+        revoke_before_assign = self._config.revoke_before_assign
+        claim = AssignmentClaim(tuple(owned), self._epochs.get(topic, 0), revoke_before_assign)
+        return await self._query(topic, found[1], claim)
+
+    async def _query(self, topic: str, address: str, claim: AssignmentClaim | None) -> FoundAssignment:
+        instance = self._instance
+        body = encode_body(
+            QueryAssignmentRequestBody(
+                topic, self._group, instance.client_id, self._strategy_name, self._config.message_model, claim
+            )
         )
         answer = await invoke(
-            self._instance.rpc,
-            address,
-            RequestCode.QUERY_ASSIGNMENT,
-            None,
-            body,
-            timeout_ms=_QUERY_ASSIGNMENT_TIMEOUT_MS,
+            instance.rpc, address, RequestCode.QUERY_ASSIGNMENT, None, body, timeout_ms=_QUERY_ASSIGNMENT_TIMEOUT_MS
         )
         found = decode_body(QueryAssignmentResponseBody, succeeded(answer).body)
-        return FoundAssignment(found.message_queue_assignments, address)
+        if found.message_queue_assignments is not None and found.epoch:
+            self._epochs[topic] = found.epoch
+        asked = Asked(address, 1, len(body) + len(answer.body or b""))
+        return FoundAssignment(found.message_queue_assignments, asked, found.setting)
 
     async def _address(self, topic: str) -> str | None:
         instance = self._instance

@@ -14,6 +14,7 @@ from nodes.client.rebalance.order_locks import OrderLocks
 from nodes.client.rebalance.roles import PopProcessQueue
 from nodes.client.tables.process_queue import ProcessQueue
 from nodes.config import ConsumerConfig, LitePullConsumerConfig
+from nodes.protocol.assigning import RebalanceMode
 from nodes.protocol.model import MessageModel, MessageQueue
 from nodes.rpc.errors import RemotingError
 from nodes.rpc.typed import BrokerError
@@ -41,8 +42,13 @@ class PushQueues:
         self._timestamp_ms = consume_timestamp_ms(config, self._host.clock.now_ms())
         is_broadcasting = config.message_model is MessageModel.BROADCASTING
         self._is_ordered = config.consume_orderly and not is_broadcasting
-        self.client_rebalance = config.client_rebalance or config.consume_orderly or is_broadcasting
-        """Whether rebalance is client-side: always for ordered and broadcasting consumers."""
+        self._is_broadcasting = is_broadcasting
+
+    def rebalance_mode(self, wanted: RebalanceMode) -> RebalanceMode:
+        """Ordered consumers never ask any broker, and broadcasting ones have nothing to divide."""
+        if self._is_broadcasting or (self._is_ordered and wanted is RebalanceMode.BROKER):
+            return RebalanceMode.CLIENT
+        return wanted
 
     async def lock(self, queue: MessageQueue) -> bool:
         """Lock a new ordered queue at its broker."""
@@ -105,14 +111,15 @@ class LitePullQueues:
         `org.apache.rocketmq.client.impl.consumer.RebalanceLitePullImpl`.
     """
 
-    client_rebalance = True
-    """Fixed, whatever the option says."""
-
     def __init__(self, instance: ClientInstance, config: LitePullConsumerConfig, offsets: OffsetStore) -> None:
         self._offsets = offsets
         self._admin = MQAdmin(instance)
         self._consume_from_where = config.consume_from_where
         self._timestamp_ms = consume_timestamp_ms(config, instance.host.clock.now_ms())
+
+    def rebalance_mode(self, wanted: RebalanceMode) -> RebalanceMode:  # noqa: ARG002
+        """Fixed, whatever is wanted."""
+        return RebalanceMode.CLIENT
 
     async def lock(self, queue: MessageQueue) -> bool:  # noqa: ARG002
         """No lock is needed: nothing is consumed in order."""

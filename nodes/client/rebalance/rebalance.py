@@ -1,76 +1,30 @@
 """The rebalance of one group: passes over its topics, the queues that this member owns, its beliefs."""
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
-from operator import attrgetter
 
 from nodes.allocation.strategy import AllocateMessageQueueStrategy, AllocationError
-from nodes.beliefs import Belief, BeliefKind, Json, Ownership, OwnershipEvent
-from nodes.client.rebalance.roles import Assigner, PopProcessQueue, PullRequest, QueueKeeper, RebalanceListener
+from nodes.beliefs import PassOutcome
+from nodes.client.rebalance.rebalance_beliefs import RebalanceBeliefs
+from nodes.client.rebalance.roles import (
+    Assigner,
+    PassResult,
+    PopProcessQueue,
+    PullRequest,
+    QueueKeeper,
+    RebalanceListener,
+)
 from nodes.client.tables.process_queue import ProcessQueue
 from nodes.config import ConsumerConfig
-from nodes.filter.filter_api import subscription_in_brief
 from nodes.host import Host
+from nodes.protocol.assigning import RebalanceMode, RebalanceSetting
 from nodes.protocol.java import java_sorted
-from nodes.protocol.model import RETRY_TOPIC_PREFIX, MessageModel, MessageQueue, MessageRequestMode, SubscriptionData
+from nodes.protocol.model import RETRY_TOPIC_PREFIX, MessageModel, MessageQueue, MessageRequestMode
 from nodes.routes import sort_queues
 from nodes.rpc.errors import RemotingError
 from nodes.rpc.typed import BrokerError
 
-
-class RebalanceBeliefs:
-    """Records the rebalance of one group in the trace.
-
-    Args:
-        reached: returns the offset of a queue in memory, -1 if there is none.
-
-    Emits:
-        SUBSCRIPTION, VIEW and ASSIGNMENT whenever they change; ACQUIRED and DROPPED for each queue.
-    """
-
-    def __init__(self, host: Host, group: str, reached: Callable[[MessageQueue], int]) -> None:
-        self._host = host
-        self._group = group
-        self._reached = reached
-        self._believed: dict[tuple[BeliefKind, str], Json] = {}
-        self._viewed: dict[str, tuple[tuple[str, ...], tuple[MessageQueue, ...]]] = {}
-
-    def subscription(self, topic: str, data: SubscriptionData | None, model: MessageModel) -> None:
-        """Record the subscription to a topic; None: it has ended."""
-        value = None if data is None else subscription_in_brief(data, model)
-        self._believe(BeliefKind.SUBSCRIPTION, topic, value)
-
-    def view(self, topic: str, client_ids: tuple[str, ...], queues: tuple[MessageQueue, ...], broker_addr: str) -> None:
-        """Record members and queues of a pass; `broker_addr` is the broker that returned the members."""
-        if self._viewed.get(topic) != (client_ids, queues):
-            self._viewed[topic] = (client_ids, queues)
-            counts = Counter(map(_broker_name, queues))
-            self._believe(BeliefKind.VIEW, topic, {"cids": list(client_ids), "queues": dict(counts)}, broker_addr)
-
-    def assignment(self, topic: str, queues: Iterable[MessageQueue], broker_addr: str = "") -> None:
-        """Record the queues of this member; `broker_addr` is the broker that assigned them, if one did."""
-        owned = sort_queues(queues)
-        self._believe(BeliefKind.ASSIGNMENT, topic, [[q.broker_name, q.queue_id] for q in owned], broker_addr)
-
-    def acquired(self, queue: MessageQueue, offset: int) -> None:
-        """Record that a queue was added to the table, with its start offset."""
-        self._record(OwnershipEvent.ACQUIRED, queue, offset)
-
-    def dropped(self, queue: MessageQueue) -> None:
-        """Record that a queue was marked dropped."""
-        self._record(OwnershipEvent.DROPPED, queue, self._reached(queue))
-
-    def _record(self, event: OwnershipEvent, queue: MessageQueue, offset: int) -> None:
-        self._host.record(Ownership(event, self._group, queue.topic, queue.broker_name, queue.queue_id, offset))
-
-    def _believe(self, kind: BeliefKind, topic: str, value: Json, source: str = "") -> None:
-        if self._believed.get((kind, topic)) != value:
-            self._believed[kind, topic] = value
-            self._host.record(Belief(kind, f"{self._group}/{topic}", value, source))
-
-
-_broker_name = attrgetter("broker_name")
+_BROADCASTING = "broadcasting"
 PULL_DISPATCH_DELAY_MS = 500
 """From the end of a pass to the first pulls of its new queues."""
 _REBALANCE_AFTER_REFUSAL_MS = 500
@@ -108,6 +62,10 @@ class Rebalance:
         self._keeper = keeper
         self._listener = listener
         self._beliefs = beliefs
+        self._mode = keeper.rebalance_mode(configured_mode(config))
+        self._followed_ms = 0
+        """Version of the setting that decided the mode."""
+        beliefs.mode(self._mode)
         self._locks_queues = config.consume_orderly and config.message_model is MessageModel.CLUSTERING
         self.subscribe_info: dict[str, tuple[MessageQueue, ...]] = {}
         """topic -> its queues of the last route; a topic without route is absent."""
@@ -161,22 +119,27 @@ class Rebalance:
             await self._keeper.remove_unnecessary(queue, process_queue)
 
     async def _pass(self, topic: str) -> bool:
-        if not self._keeper.client_rebalance:
-            return await self._rebalance_by_broker(topic)
+        began_ns, mode = self._host.clock.monotonic_ns(), self._mode
         if self._config.message_model is MessageModel.BROADCASTING:
-            return await self._rebalance_broadcasting(topic)
-        return await self._rebalance_by_topic(topic)
+            result = await self._rebalance_broadcasting(topic)
+        elif mode is RebalanceMode.CLIENT:
+            result = await self._rebalance_by_topic(topic)
+        else:
+            result = await self._rebalance_by_broker(topic, mode)
+        is_divided = self._config.message_model is MessageModel.CLUSTERING
+        self._beliefs.passed(topic, mode.value if is_divided else _BROADCASTING, began_ns, result)
+        return result.is_balanced
 
-    async def _rebalance_broadcasting(self, topic: str) -> bool:
+    async def _rebalance_broadcasting(self, topic: str) -> PassResult:
         queues = self.subscribe_info.get(topic)
         if queues is None:
             await self._listener.message_queue_changed(topic, (), ())
             self._host.log.warning("doRebalance, but the topic not exist", topic=topic)
-            return True
+            return PassResult(PassOutcome.NO_ROUTE)
         self._beliefs.assignment(topic, queues)
-        return await self._take(topic, queues, queues)
+        return PassResult(await self._take(topic, queues, queues), 0, len(queues), len(queues))
 
-    async def _rebalance_by_topic(self, topic: str) -> bool:
+    async def _rebalance_by_topic(self, topic: str) -> PassResult:
         queues = self.subscribe_info.get(topic)
         # Called even without queues: it fetches a missing route for the next pass.
         found = await self._assigner.find_consumers(topic)
@@ -184,48 +147,79 @@ class Rebalance:
             if not topic.startswith(RETRY_TOPIC_PREFIX):
                 await self._listener.message_queue_changed(topic, (), ())
                 self._host.log.warning("doRebalance, but the topic not exist", topic=topic)
-            return True
+            return PassResult(PassOutcome.NO_ROUTE)
         if found is None:
             self._host.log.warning("doRebalance, get consumer id list failed", topic=topic)
-            return True
+            # As in RocketMQ this counts as balanced: nobody tries again before the next round.
+            return PassResult(PassOutcome.KEPT, 0, len(queues))
+        self._follow(found.setting)
         client_ids = _sorted_members(found.client_ids)
-        self._beliefs.view(topic, client_ids, queues, found.broker_addr)
+        self._beliefs.view(topic, client_ids, queues, found.asked.broker_addr)
         try:
             mine = self._allocate(self._group, self._client_id, queues, client_ids)
         except AllocationError as error:
             self._host.log.warning("allocate message queue exception", topic=topic, error=str(error))
-            return False
+            return PassResult(PassOutcome.UNBALANCED, len(client_ids), len(queues), 0, found.asked)
         self._beliefs.assignment(topic, mine)
-        return await self._take(topic, queues, tuple(mine))
+        outcome = await self._take(topic, queues, tuple(mine))
+        return PassResult(outcome, len(client_ids), len(queues), len(mine), found.asked)
 
-    async def _take(self, topic: str, mq_all: tuple[MessageQueue, ...], mine: tuple[MessageQueue, ...]) -> bool:
+    async def _take(self, topic: str, mq_all: tuple[MessageQueue, ...], mine: tuple[MessageQueue, ...]) -> PassOutcome:
         wanted: dict[MessageQueue, None] = dict.fromkeys(mine)
         released = await self._release(topic, wanted)
         if await self._add(wanted) or released:
             await self._listener.message_queue_changed(topic, mq_all, tuple(wanted))
-        return self._working(topic) == wanted
+        return self._outcome(topic, wanted)
 
-    async def _rebalance_by_broker(self, topic: str) -> bool:
+    async def _rebalance_by_broker(self, topic: str, mode: RebalanceMode) -> PassResult:
         try:
-            found = await self._assigner.query_assignment(topic)
+            if mode is RebalanceMode.BROKER:
+                found = await self._assigner.query_assignment(topic)
+            else:
+                found = await self._assigner.ask_assigner(topic, self._claimed(topic))
         except (RemotingError, BrokerError) as error:
             self._host.log.warning("allocate message queue exception", topic=topic, error=str(error))
-            return False
-        if found is None or found.assignments is None:
-            return False
-        modes = [(each.message_queue, each.mode) for each in found.assignments if each.message_queue is not None]
-        pulled = {queue: None for queue, mode in modes if mode is not MessageRequestMode.POP}
-        popped = {queue: None for queue, mode in modes if mode is MessageRequestMode.POP}
+            return PassResult(PassOutcome.UNANSWERED)
+        if found is None:
+            return PassResult(PassOutcome.UNANSWERED)
+        self._follow(found.setting)
+        if found.assignments is None:
+            return PassResult(PassOutcome.UNANSWERED, asked=found.asked)
+        entries = [(each.message_queue, each.mode) for each in found.assignments if each.message_queue is not None]
+        pulled = {queue: None for queue, how in entries if how is not MessageRequestMode.POP}
+        popped = {queue: None for queue, how in entries if how is MessageRequestMode.POP}
         mine = pulled | popped
-        self._beliefs.assignment(topic, mine, found.broker_addr)
-        if bool(pulled) != bool(popped) and not topic.startswith(RETRY_TOPIC_PREFIX):
+        self._beliefs.assignment(topic, mine, found.asked.broker_addr)
+        is_retry_topic = topic.startswith(RETRY_TOPIC_PREFIX)
+        if mode is RebalanceMode.BROKER and bool(pulled) != bool(popped) and not is_retry_topic:
             self._listener.switch_pop_retry(topic, subscribe=bool(pulled))
-        changed = await self._release(topic, pulled)
-        changed = self._release_popped(topic, popped) or changed
+        released = await self._release(topic, pulled)
+        changed = self._release_popped(topic, popped) or released
         changed = await self._add(pulled) or changed
         if self._add_popped(popped) or changed:
             await self._listener.message_queue_changed(topic, None, tuple(mine))
-        return self._working(topic) == mine
+        if released and self._config.revoke_before_assign:
+            # The assigner waits for this member before it gives the queues to another one.
+            self._listener.rebalance_later(0)
+        return PassResult(self._outcome(topic, mine), 0, 0, len(mine), found.asked)
+
+    def _follow(self, setting: RebalanceSetting | None) -> None:
+        """Do from the next pass on what an operator has set for the group, if it is news."""
+        if setting is None or setting.version_ms <= self._followed_ms:
+            return
+        self._followed_ms = setting.version_ms
+        mode = self._keeper.rebalance_mode(setting.mode)
+        if mode is not self._mode:
+            self._mode = mode
+            self._beliefs.mode(mode)
+            self._listener.rebalance_later(0)
+
+    def _claimed(self, topic: str) -> tuple[MessageQueue, ...]:
+        """The queues of a topic that are in the table, dropped ones included."""
+        return tuple(sort_queues(queue for queue in self.process_queues if queue.topic == topic))
+
+    def _outcome(self, topic: str, wanted: Mapping[MessageQueue, None]) -> PassOutcome:
+        return PassOutcome.BALANCED if self._working(topic) == wanted else PassOutcome.UNBALANCED
 
     def _working(self, topic: str) -> dict[MessageQueue, None]:
         tables: tuple[Mapping[MessageQueue, ProcessQueue | PopProcessQueue], ...] = (
@@ -312,6 +306,13 @@ class Rebalance:
         if not process_queue.dropped:
             process_queue.dropped = True
             self._beliefs.dropped(queue)
+
+
+def configured_mode(config: ConsumerConfig) -> RebalanceMode:
+    """Who divides the queues of a consumer that no operator has told otherwise."""
+    if config.client_rebalance:
+        return RebalanceMode.CLIENT
+    return RebalanceMode.ASSIGNER if config.pinned_assigner else RebalanceMode.BROKER
 
 
 @lru_cache(maxsize=1_024)

@@ -1,10 +1,13 @@
 """Interfaces and values of a rebalance pass."""
 
+from collections.abc import Iterable
 from typing import Protocol
 
 import attrs
 
+from nodes.beliefs import PassOutcome
 from nodes.client.tables.process_queue import ProcessQueue
+from nodes.protocol.assigning import RebalanceMode, RebalanceSetting
 from nodes.protocol.bodies import MessageQueueAssignment
 from nodes.protocol.model import MessageQueue
 
@@ -28,13 +31,28 @@ class PopProcessQueue:
 
 
 @attrs.frozen
+class Asked:
+    """The requests that one answer took."""
+
+    broker_addr: str = ""
+    """Address of the broker that answered."""
+    requests: int = 0
+    bytes: int = 0
+    """In the bodies of requests and answers."""
+
+
+NOBODY_ASKED = Asked()
+
+
+@attrs.frozen
 class FoundConsumers:
     """The members of a group, as one broker lists them."""
 
     client_ids: tuple[str, ...]
     """In the broker's order; one per channel."""
-    broker_addr: str
-    """The broker's address."""
+    asked: Asked
+    setting: RebalanceSetting | None = None
+    """Who divides the queues, as an operator has told the broker."""
 
 
 @attrs.frozen
@@ -43,12 +61,29 @@ class FoundAssignment:
 
     assignments: tuple[MessageQueueAssignment, ...] | None
     """None: the broker has no answer."""
-    broker_addr: str
-    """The broker's address."""
+    asked: Asked
+    setting: RebalanceSetting | None = None
+    """Who divides the queues, as an operator has told the broker."""
+
+
+@attrs.frozen
+class PassResult:
+    """What became of a pass over one topic."""
+
+    outcome: PassOutcome
+    members: int = 0
+    queues: int = 0
+    assigned: int = 0
+    asked: Asked = NOBODY_ASKED
+
+    @property
+    def is_balanced(self) -> bool:
+        """Whether the pass need not be repeated soon."""
+        return self.outcome in (PassOutcome.BALANCED, PassOutcome.KEPT, PassOutcome.NO_ROUTE)
 
 
 class Assigner(Protocol):
-    """Requests of a pass; each call draws a broker of the topic at random."""
+    """Requests of a pass."""
 
     async def find_consumers(self, topic: str) -> FoundConsumers | None:
         """The members of the group; None if there is no answer with a list.
@@ -58,7 +93,14 @@ class Assigner(Protocol):
         """
 
     async def query_assignment(self, topic: str) -> FoundAssignment | None:
-        """The queues of this member; None if no broker is known.
+        """The queues of this member, by a broker drawn at random; None if no broker is known.
+
+        Raises:
+            RemotingError, BrokerError: no answer, or a refusal.
+        """
+
+    async def ask_assigner(self, topic: str, owned: Iterable[MessageQueue]) -> FoundAssignment | None:
+        """The queues of this member, by the assigner of the topic; None if no broker can be it.
 
         Raises:
             RemotingError, BrokerError: no answer, or a refusal.
@@ -68,8 +110,8 @@ class Assigner(Protocol):
 class QueueKeeper(Protocol):
     """How a kind of consumer adds and removes queues."""
 
-    client_rebalance: bool
-    """Whether rebalance is client-side; else a broker assigns the queues."""
+    def rebalance_mode(self, wanted: RebalanceMode) -> RebalanceMode:
+        """Who divides the queues if the configuration or an operator wants this mode: some consumers know only one."""
 
     async def lock(self, queue: MessageQueue) -> bool:
         """Lock a new ordered queue at its broker."""

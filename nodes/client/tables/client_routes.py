@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 
 import attrs
 
+from nodes.protocol.java import java_compare_key
 from nodes.protocol.model import (
     MASTER_ID,
     BrokerData,
@@ -116,6 +117,20 @@ class ClientRoutes:
         if route is None or not route.broker_datas:
             return None
         return select_broker_addr(route.broker_datas[draw(len(route.broker_datas))], draw)
+
+    def find_assigner(self, topic: str) -> tuple[str, str] | None:
+        """Name and address of the broker that divides the queues of a topic for all members of a group.
+
+        It is the one with the smallest name in Java's order of texts that has an address for id 0, be it that of an
+        acting master. None without such a broker.
+        """
+        route = self._routes.get(topic)
+        datas = () if route is None else route.broker_datas
+        with_master = [data for data in datas if MASTER_ID in data.broker_addrs]
+        if not with_master:
+            return None
+        first = min(with_master, key=lambda data: java_compare_key(data.broker_name))
+        return first.broker_name, first.broker_addrs[MASTER_ID]
 
     def find_broker_address_in_publish(self, broker_name: str) -> str | None:
         """The master's address: for sends, locks, and offsets other than the committed one."""

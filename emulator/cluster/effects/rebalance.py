@@ -1,0 +1,54 @@
+"""The effect of `rebalance`: tells brokers who divides the queues of a group."""
+
+from emulator.cluster.effects.effect import Effect, ImpossibleError
+from emulator.cluster.effects.operator_request import ask_broker, listens
+from emulator.time.timeline import EPOCH_MS
+from faults.rebalance import Rebalance
+from nodes.client.rebalance.rebalance import configured_mode
+from nodes.protocol.assigning import RebalanceMode, RebalanceSetting
+from nodes.protocol.body_codec import encode_body
+from nodes.protocol.codes import RequestCode
+from nodes.protocol.command import Command
+
+_NS_PER_MS = 1_000_000
+
+
+class RebalanceEffect(Effect[Rebalance], kinds=(Rebalance,)):
+    """Sends the setting to every broker that listens; the newest active fault decides, else the scenario."""
+
+    async def begin(self, fault_id: str, fault: Rebalance) -> None:
+        """Set who divides the queues."""
+        self.scene.count(fault_id, await self._tell(fault.scope.group))
+
+    async def end(self, fault_id: str, fault: Rebalance) -> None:  # noqa: ARG002 - the other active ones decide
+        """Set what the newest fault that is still active says, or the scenario."""
+        await self._tell(fault.scope.group)
+
+    def expect_possible(self, fault: Rebalance) -> None:
+        """Refuse to set what is set already."""
+        mode, strategy = self._wanted(fault.scope.group)
+        if (mode, strategy) == (fault.by, fault.strategy or ""):
+            raise ImpossibleError(f"{fault.describe()} already: there is nothing to set")
+
+    def _wanted(self, group: str) -> tuple[RebalanceMode, str]:
+        """Mode and strategy that count now."""
+        active = [it for it in self.scene.active.values() if isinstance(it, Rebalance) and it.scope.group == group]
+        if active:
+            return active[-1].by, active[-1].strategy or ""
+        specs = self.scene.cluster.scenario.consumers
+        return configured_mode(next(spec.config for spec in specs if spec.group == group)), ""
+
+    async def _tell(self, group: str) -> int:
+        """Send the setting; returns how many brokers were told."""
+        world, cluster = self.scene.world, self.scene.cluster
+        await world.clock.idle()
+        mode, strategy = self._wanted(group)
+        version_ms = EPOCH_MS + world.timeline.now_ns // _NS_PER_MS
+        body = encode_body(RebalanceSetting(group, mode, strategy, version_ms))
+        told = 0
+        for spec in cluster.scenario.brokers:
+            process, port = cluster.hosts[spec.name].process, spec.config.listen_port
+            if process is not None and listens(world, process, port):
+                ask_broker(world, process, port, Command(int(RequestCode.SET_REBALANCE_MODE), body=body))
+                told += 1
+        return told

@@ -1,0 +1,43 @@
+"""A change of who divides the queues of a group; it is not a failure, but it moves queues like one."""
+
+from typing import Any, ClassVar, Self
+
+import attrs
+
+from faults.fault import Fault, Needs
+from faults.scale import GroupScope
+from faults.words import Wording, Words
+from nodes.fields import choice, text
+from nodes.protocol.assigning import RebalanceMode
+
+
+@attrs.frozen
+class Rebalance(Fault):
+    """An operator tells all brokers who divides the queues of a group; healed, it is what the scenario says.
+
+    A broker that is down does not hear it, and a member does what the newest of the settings says that it has met:
+    until the brokers agree, members of one group may divide in different ways.
+    """
+
+    kind: ClassVar[str] = "rebalance"
+    wording: ClassVar[Wording] = Wording(
+        "rebalance", "GROUP MODE [STRATEGY]", "let the members of a group, any broker or one assigner divide queues", 2
+    )
+    needs: ClassVar[Needs | None] = Needs.GROUP_WITH_PROCESSES
+    scope: GroupScope
+    by: RebalanceMode = choice(RebalanceMode)
+    strategy: str | None = text(None)
+    """Strategy of the assigner; None: the one that each member is configured with."""
+
+    @classmethod
+    def from_words(cls, words: Words) -> Self:
+        """`rebalance GROUP MODE [STRATEGY]`."""
+        if not 2 <= len(words) <= 3:
+            raise cls.wording.mistake()
+        by: Any = words[1]
+        return cls(GroupScope(words[0]), by, words[2] if len(words) == 3 else None)
+
+    def describe(self) -> str:
+        """For people: `queues of billing are divided by client`."""
+        with_strategy = "" if self.strategy is None else f" with {self.strategy}"
+        return f"queues of {self.scope.describe()} are divided by {self.by}{with_strategy}"

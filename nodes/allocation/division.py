@@ -1,0 +1,49 @@
+"""A division of all queues of a topic among all members of a group at once, as the assigner makes it."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from nodes.allocation.strategy import AllocateMessageQueueStrategy
+from nodes.protocol.model import MessageQueue
+
+Shares = Mapping[str, tuple[MessageQueue, ...]]
+"""Member -> its queues."""
+Divide = Callable[[Sequence[MessageQueue], Sequence[str], Shares], Shares]
+"""(all queues, all members, the shares before) -> the shares of all members."""
+
+
+def dividing_by(allocate: AllocateMessageQueueStrategy, consumer_group: str) -> Divide:
+    """Divide with a strategy that has no memory: every member gets what it would allocate to itself."""
+
+    def divide(mq_all: Sequence[MessageQueue], cid_all: Sequence[str], _before: Shares) -> Shares:
+        return {cid: tuple(allocate(consumer_group, cid, mq_all, cid_all)) for cid in cid_all}
+
+    return divide
+
+
+def owners_of(shares: Shares) -> dict[MessageQueue, str]:
+    """The owner of each queue; of several the member that comes first in Java's order of texts.
+
+    Args:
+        shares: members in Java's order.
+    """
+    owners: dict[MessageQueue, str] = {}
+    for cid, queues in shares.items():
+        for queue in queues:
+            owners.setdefault(queue, cid)
+    return owners
+
+
+def defects(shares: Shares, mq_all: Sequence[MessageQueue]) -> Iterator[str]:
+    """What is wrong with a division, one phrase per defect."""
+    known = dict.fromkeys(mq_all)
+    owners: dict[MessageQueue, str] = {}
+    for cid, queues in shares.items():
+        for queue in queues:
+            if queue not in known:
+                yield f"{cid} gets {queue}, which is no queue of the topic"
+            elif queue in owners:
+                yield f"{queue} goes to {owners[queue]} and to {cid}"
+            owners.setdefault(queue, cid)
+    for queue in mq_all:
+        if queue not in owners:
+            yield f"{queue} goes to nobody"

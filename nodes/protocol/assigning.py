@@ -1,0 +1,51 @@
+"""Who divides the queues of a group: its members, any broker, or one pinned broker, the assigner.
+
+RocketMQ 5.3.3 knows the first two. The assigner is the proposal of RocketMQ's mission "rebalancing architecture
+optimization"; its questions travel as QUERY_ASSIGNMENT with further fields, which RocketMQ's own brokers ignore.
+"""
+
+from enum import StrEnum
+
+import attrs
+
+from nodes.protocol.model import MessageQueue
+
+
+class RebalanceMode(StrEnum):
+    """Who divides the queues of a topic among the members of a group."""
+
+    CLIENT = "client"
+    """Each member, from its own view."""
+    BROKER = "broker"
+    """Any broker of the topic, from its own view, and without memory (RIP-19)."""
+    ASSIGNER = "assigner"
+    """One broker, the same for all members whose routes agree; it remembers what it has assigned."""
+
+
+@attrs.frozen
+class AssignmentClaim:
+    """What a member says to the assigner beside its name."""
+
+    owned: tuple[MessageQueue, ...] = ()
+    """The queues in its table, those that it is about to release included; sorted."""
+    epoch: int = 0
+    """Of the division that it followed last; 0: of none."""
+    revoke_before_assign: bool = False
+    """A queue that another member has in its table is withheld until that member has released it."""
+    mq_all: tuple[MessageQueue, ...] | None = None
+    """PR2169: all queues as the member knows them; None: the assigner's own view counts."""
+
+
+@attrs.frozen
+class RebalanceSetting:
+    """Who divides the queues of a group, as an operator has set it.
+
+    Body of SET_REBALANCE_MODE. Members learn it with the answer to their next pass; of two the newer one counts.
+    """
+
+    consumer_group: str
+    mode: RebalanceMode
+    strategy_name: str = ""
+    """Strategy of the assigner; empty: the one that each member is configured with."""
+    version_ms: int = 0
+    """Wall clock of the operator."""

@@ -1,0 +1,173 @@
+"""One broker divides the queues of a group for all its members: what that gains, and what it costs."""
+
+import json
+
+import pytest
+
+from emulator.testing import GROUP, TOPIC, Stage, a_scenario, play
+from nodes.config import BrokerConfig, ConsumerConfig
+from nodes.protocol.codes import RequestCode, ResponseCode
+from support.ordered import asked
+
+QUERY, LIST = RequestCode.QUERY_ASSIGNMENT, RequestCode.GET_CONSUMER_LIST_BY_GROUP
+BROKERS = ("broker-a", "broker-b")
+SUBJECT = f"{GROUP}/{TOPIC}"
+
+
+def pinned(**options):
+    return ConsumerConfig(client_rebalance=False, pinned_assigner=True, **options)
+
+
+def believed(trace, kind, node, subject=SUBJECT):
+    return [
+        (row.at_ms, json.loads(row.value)) for row in trace.select("beliefs", kind=kind, node=node, subject=subject)
+    ]
+
+
+def double_owners(trace, after_ms=0):
+    return [
+        (at_ms, queue, owners)
+        for at_ms, held in trace.owners_over_time()
+        for queue, owners in held.items()
+        if len(owners) > 1 and at_ms > after_ms
+    ]
+
+
+def test_all_members_ask_the_broker_with_the_smallest_name_and_own_all_queues_together():
+    trace = play(a_scenario(consumers=3, brokers=BROKERS, queues=4, rate_per_s=10, consumer=pinned()), for_ms=60_000)
+
+    assert sorted(map(len, trace.owners().values())) == [1] * 8
+    for name in ("c1", "c2", "c3"):
+        assert [value for _, value in believed(trace, "assigner", name)] == ["broker-a"]
+        assert (len(asked(trace, name, "broker-a", QUERY)) > 4, asked(trace, name, "broker-b", QUERY)) == (True, [])
+        assert asked(trace, name, "broker-a", LIST) == []
+    assert len(believed(trace, "division", "broker-a")) == len(
+        trace.select("beliefs", kind="division", subject=SUBJECT)
+    )
+    assert set(trace.consumed()) == set(trace.stored())
+
+
+def test_members_that_join_and_leave_get_one_new_division_each():
+    async def script(stage: Stage) -> None:
+        await stage.at_ms(30_000)
+        await stage.stop("c2")
+        await stage.at_ms(60_000)
+        stage.start("c2")
+        await stage.for_ms(40_000)
+
+    trace = play(a_scenario(consumers=3, queues=6, consumer=pinned()), script)
+
+    divisions = [(at_ms // 30_000, len(value["shares"])) for at_ms, value in believed(trace, "division", "broker-a")]
+    assert [division for division in divisions if division[0]] == [(1, 2), (2, 3)]
+    assert sorted(map(len, trace.owners().values())) == [1] * 6
+
+
+def test_a_new_assigner_collects_claims_first_so_that_no_queue_moves():
+    async def script(stage: Stage) -> None:
+        await stage.at_ms(60_000)
+        await stage.kill("broker-a")
+        await stage.for_ms(120_000)
+
+    broker = BrokerConfig(assigner_grace_period_ms=10_000)
+    trace = play(a_scenario(consumers=2, brokers=BROKERS, queues=4, broker=broker, consumer=pinned()), script)
+
+    assert [value for _, value in believed(trace, "assigner", "c1")] == ["broker-a", "broker-b"]
+    ((made_ms, made),) = believed(trace, "division", "broker-b")
+    assert made["epoch"] == 2
+    before, after = trace.owners(at_ms=59_000), trace.owners(at_ms=made_ms)
+    assert [after["broker-b", i] for i in range(4)] == [before["broker-b", i] for i in range(4)]
+    answers = [row.event for row in trace.select("passes", node="c1", topic=TOPIC) if 60_000 < row.at_ms < made_ms]
+    assert set(answers) == {"unanswered"}
+
+
+def test_members_whose_routes_differ_have_two_assigners_and_queues_two_owners():
+    async def script(stage: Stage) -> None:
+        await stage.at_ms(30_000)
+        stage.cut("c2", "broker-a")
+        await stage.for_ms(300_000)
+
+    trace = play(a_scenario(consumers=2, brokers=BROKERS, queues=4, consumer=pinned()), script)
+
+    # c2 asks broker-a in vain and keeps what it has; broker-a forgets c2 after two minutes and gives all queues to c1.
+    assert [value for _, value in believed(trace, "assigner", "c2")] == ["broker-a"]
+    assert double_owners(trace, after_ms=130_000) != []
+
+
+@pytest.mark.parametrize("revokes", [False, True])
+def test_revoking_before_assigning_leaves_no_instant_with_two_owners(revokes):
+    async def script(stage: Stage) -> None:
+        await stage.at_ms(45_000)
+        stage.start("c3")
+        await stage.for_ms(60_000)
+
+    async def joins(stage: Stage) -> None:
+        await stage.stop("c3")
+        await script(stage)
+
+    # Consumers are not told of changes, so each member learns of the new division in its own round.
+    broker = BrokerConfig(notify_consumer_ids_changed_enable=False)
+    config = pinned(revoke_before_assign=revokes)
+    trace = play(a_scenario(consumers=3, queues=6, broker=broker, consumer=config), joins)
+
+    assert bool(double_owners(trace)) is not revokes
+    assert sorted(map(len, trace.owners().values())) == [1] * 6
+
+
+def test_ordered_members_ask_the_assigner_too_and_lock_what_they_get():
+    trace = play(a_scenario(consumers=2, queues=4, rate_per_s=10, consumer=pinned(consume_orderly=True)), for_ms=60_000)
+
+    assert asked(trace, "c1", "broker-a", QUERY)
+    assert len(trace.select("ownership", event="locked", topic=TOPIC)) == 4
+    assert set(trace.consumed()) == set(trace.stored())
+
+
+def test_broadcasting_members_ask_nobody():
+    trace = play(a_scenario(consumers=2, consumer=pinned(message_model="BROADCASTING")), for_ms=30_000)
+
+    assert asked(trace, "c1", "broker-a", QUERY) == []
+    assert {len(owners) for owners in trace.owners().values()} == {2}
+
+
+def test_with_heartbeats_to_the_assigner_alone_other_brokers_refuse_the_pulls():
+    config = pinned(heartbeat_to_assigner=True)
+    trace = play(a_scenario(consumers=1, brokers=BROKERS, queues=2, rate_per_s=10, consumer=config), for_ms=60_000)
+
+    assert asked(trace, "c1", "broker-b", RequestCode.HEART_BEAT) == []
+    refused = trace.select("rpc", kind="response", code=RequestCode.PULL_MESSAGE, src="broker-b")
+    assert {row.status for row in refused} == {ResponseCode.SUBSCRIPTION_NOT_EXIST}
+    assert {row.broker_name for row in trace.select("messages", event="consumed")} == {"broker-a"}
+
+
+def test_an_operator_changes_who_divides_the_queues_while_the_group_consumes():
+    async def script(stage: Stage) -> None:
+        await stage.at_ms(30_000)
+        fault = await stage.begin(f"rebalance {GROUP} assigner")
+        await stage.at_ms(90_000)
+        await stage.end(fault)
+        await stage.for_ms(60_000)
+
+    trace = play(a_scenario(consumers=2, brokers=BROKERS, queues=4, rate_per_s=10), script)
+
+    for name in ("c1", "c2"):
+        modes = [json.loads(row.value) for row in trace.select("beliefs", kind="rebalance_mode", node=name)]
+        assert modes == ["assigner", "client"]
+        assert [value for _, value in believed(trace, "assigner", name)] == ["broker-a"]
+    assert double_owners(trace, after_ms=30_000) == []
+    assert set(trace.consumed()) == set(trace.stored())
+
+
+def test_a_broker_that_was_down_does_not_hear_the_operator_but_its_members_follow_the_newest_setting_they_met():
+    async def script(stage: Stage) -> None:
+        await stage.at_ms(30_000)
+        await stage.kill("broker-b")
+        await stage.at_ms(60_000)
+        await stage.begin(f"rebalance {GROUP} assigner")
+        await stage.at_ms(90_000)
+        stage.start("broker-b")
+        await stage.for_ms(120_000)
+
+    trace = play(a_scenario(consumers=2, brokers=BROKERS, queues=4), script)
+
+    for name in ("c1", "c2"):
+        modes = [json.loads(row.value) for row in trace.select("beliefs", kind="rebalance_mode", node=name)]
+        assert modes == ["assigner"]
