@@ -16,6 +16,7 @@ from emulator.analysis.bounds import Bounds
 from emulator.analysis.hand_overs import HandOver
 from emulator.analysis.offsets import OffsetSlip
 from emulator.analysis.phases import Agreement, FaultSpan, LifeMark, RunPhase
+from emulator.analysis.rebalances import RebalanceCost
 from emulator.analysis.services import Duty
 from emulator.analysis.shares import Idle, Skew
 from emulator.analysis.views import Camp
@@ -265,6 +266,7 @@ class Limits:
 
     duplicates: tuple[Duplicates, ...]
     hand_overs: tuple[HandOver, ...]
+    rebalances: tuple[RebalanceCost, ...]
     idle: tuple[Idle, ...]
     skew: tuple[Skew, ...]
     stale_routes: tuple[StaleRoute, ...]

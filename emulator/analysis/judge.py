@@ -38,6 +38,7 @@ from emulator.analysis.phases import Disturbances, Interval, Layer, agreement, f
 from emulator.analysis.presence import Presence
 from emulator.analysis.progress import FoundStall, Progress
 from emulator.analysis.queues import FoundOrphan, FoundOverlap, QueueSweep
+from emulator.analysis.rebalances import Rebalances
 from emulator.analysis.rows import ROWS, Span, StoredRows, TraceRows, watch
 from emulator.analysis.services import Duty, FoundDuty, Services
 from emulator.analysis.shares import idle, shares, skew
@@ -163,6 +164,7 @@ class _Reading:
         self._queues = QueueSweep(presence, messages)
         self._progress = Progress(presence)
         self._hand_overs = HandOvers(presence, messages)
+        self._rebalances = Rebalances(presence, messages)
         self._offsets = Offsets(bounds, presence)
         self._order = Order(presence)
         self._views = Views(presence, BeliefKind.VIEW, *MEMBERSHIP, *SHOWN, parts=True)
@@ -171,7 +173,7 @@ class _Reading:
         self._disturbances = Disturbances()
         watchers = (
             *(presence, messages, self._causes, self._disturbances, self._offsets, self._queues, self._progress),
-            *(self._hand_overs, self._order, self._views, self._services, self._staleness),
+            *(self._hand_overs, self._rebalances, self._order, self._views, self._services, self._staleness),
         )
         watch(source, watchers)
         for one in watchers:
@@ -350,6 +352,7 @@ class _Reading:
         return Limits(
             duplicates=tuple(Duplicates(*entry) for entry in sorted(self._messages.duplicates().items())),
             hand_overs=tuple(handed),
+            rebalances=tuple(sorted(self._rebalances.found, key=lambda one: (one.start_ns, one.group, one.topic))),
             idle=idle(of_members),
             skew=skew(of_members),
             stale_routes=tuple(sorted(stale, key=lambda one: (one.start_ns, one.topic, one.node))),

@@ -102,6 +102,34 @@ MEASURES: tuple[Measure, ...] = (
         lambda one: float(len(one.limits.hand_overs)),
     ),
     Measure(
+        "moved",
+        "moved",
+        "the queues that changes of members moved were",
+        "queues that had another owner after a change of members",
+        lambda one: float(sum(row.moved for row in one.limits.rebalances)),
+    ),
+    Measure(
+        "balance_degree",
+        "imbalance",
+        "the members' numbers of queues deviated by",
+        "standard deviation of the members' numbers of queues, mean of all changes of members",
+        lambda one: _mean(row.balance_degree for row in one.limits.rebalances),
+    ),
+    Measure(
+        "settled_longest_s",
+        "until settled",
+        "the longest time until no queue changed hands took",
+        "longest time from a change of members to the last change of an owner",
+        lambda one: max((row.settled_ns for row in one.limits.rebalances), default=0) / 1e9,
+    ),
+    Measure(
+        "assignment_bytes",
+        "assignment bytes",
+        "the bytes for members and assignments were",
+        "bytes in the bodies of requests for members or assignments, and of their answers",
+        lambda one: float(sum(row.bytes for row in one.limits.rebalances)),
+    ),
+    Measure(
         "agreement_longest_s",
         "until agreed",
         "the longest time until all agreed took",
@@ -130,6 +158,11 @@ MEASURES: tuple[Measure, ...] = (
         lambda one: _seconds(row for row in one.duties if row.kind is Duty.NOBODY),
     ),
 )
+
+
+def _mean(values: Iterable[float]) -> float:
+    every = list(values)
+    return sum(every) / len(every) if every else 0.0
 
 
 def _seconds(rows: Iterable[Any]) -> float:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 from emulator.state.owners import GroupQueue
 from emulator.trace.run_directory import RunDirectory
-from emulator.trace.schema import BELIEFS, FAULTS, LIFECYCLE, MESSAGES, OWNERSHIP, Table
+from emulator.trace.schema import BELIEFS, FAULTS, LIFECYCLE, MESSAGES, OWNERSHIP, PASSES, Table
 from nodes.beliefs import BeliefKind
 
 Process = tuple[str, int]
@@ -81,6 +81,23 @@ class OwnershipRow(NamedTuple):
         return GroupQueue(self.group, self.topic, self.broker_name, self.queue_id)
 
 
+class PassRow(NamedTuple):
+    """A row of `passes`."""
+
+    seq: int
+    t_ns: int
+    node: str
+    role: str
+    incarnation: int
+    event: str
+    group: str
+    topic: str
+    mode: str
+    began_ns: int
+    requests: int
+    bytes: int
+
+
 class MessageRow(NamedTuple):
     """A row of `messages`."""
 
@@ -131,6 +148,7 @@ class LifeRow(NamedTuple):
 ROWS: Mapping[Table, type[Any]] = {
     BELIEFS: BeliefRow,
     OWNERSHIP: OwnershipRow,
+    PASSES: PassRow,
     MESSAGES: MessageRow,
     FAULTS: FaultRow,
     LIFECYCLE: LifeRow,

@@ -20,6 +20,7 @@ from emulator.analysis.invariants import broken
 from emulator.analysis.measures import MEASURES, measures_of
 from emulator.analysis.offsets import OffsetSlip
 from emulator.analysis.phases import Agreement, FaultSpan, LifeMark, RunPhase
+from emulator.analysis.rebalances import RebalanceCost
 from emulator.analysis.shares import Idle, Skew
 from emulator.analysis.views import Camp
 from emulator.state.event_lines import with_names
@@ -50,6 +51,7 @@ TABLES: Mapping[str, FindingTable] = {
         FindingTable("orphans", found.Orphan, lambda one: one.orphans),
         FindingTable("holds", found.Hold, lambda one: one.holds),
         FindingTable("hand_overs", HandOver, lambda one: one.limits.hand_overs),
+        FindingTable("rebalances", RebalanceCost, lambda one: one.limits.rebalances),
         FindingTable("disorders", found.Disorder, lambda one: one.invariants.disorders),
         FindingTable("offset_slips", OffsetSlip, lambda one: one.invariants.offset_slips),
         FindingTable("losses", found.LostMessages, lambda one: one.invariants.losses),
