@@ -54,8 +54,9 @@ class AllocateKafkaRoundRobin:
     """Divide the queues of several topics, as if every member subscribed to all of them.
 
     RocketMQ tells a member the ids of the others, not their topics. So a member merges the topics of its own, and the
-    shares fit only if all members subscribe to the same topics and know the same routes. A member listed twice counts
-    once. Of one topic alone this is AVG_BY_CIRCLE.
+    shares fit only if all members subscribe to the same topics and know the same routes. Retry topics are not merged
+    but divided alone. A member listed twice counts once; apart from that, one topic alone is divided as by
+    AVG_BY_CIRCLE.
     """
 
     _shares: Divisions[_Shares] = attrs.field(init=False, eq=False, repr=False)

@@ -5,6 +5,9 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from operator import attrgetter
 
+from nodes.allocation.by_user import AllocateByUser, foreign_queues
+from nodes.allocation.kafka_round_robin import AllocateKafkaRoundRobin
+from nodes.allocation.strategies import strategy_name
 from nodes.allocation.strategy import AllocateMessageQueueStrategy, AllocationError
 from nodes.beliefs import Belief, BeliefKind, Json, Ownership, OwnershipEvent
 from nodes.client.rebalance.roles import Assigner, PopProcessQueue, PullRequest, QueueKeeper, RebalanceListener
@@ -74,6 +77,8 @@ _broker_name = attrgetter("broker_name")
 PULL_DISPATCH_DELAY_MS = 500
 """From the end of a pass to the first pulls of its new queues."""
 _REBALANCE_AFTER_REFUSAL_MS = 500
+_FOREIGN_NAMED = 3
+"""Queues that a warning names."""
 
 
 class Rebalance:
@@ -191,12 +196,36 @@ class Rebalance:
         client_ids = _sorted_members(found.client_ids)
         self._beliefs.view(topic, client_ids, queues, found.broker_addr)
         try:
-            mine = self._allocate(self._group, self._client_id, queues, client_ids)
+            mine = self._divide(topic, queues, client_ids)
         except AllocationError as error:
-            self._host.log.warning("allocate message queue exception", topic=topic, error=str(error))
+            name = strategy_name(self._config)
+            self._host.log.warning("allocate message queue exception", topic=topic, strategy=name, error=str(error))
             return False
         self._beliefs.assignment(topic, mine)
         return await self._take(topic, queues, tuple(mine))
+
+    def _divide(self, topic: str, queues: tuple[MessageQueue, ...], client_ids: tuple[str, ...]) -> list[MessageQueue]:
+        """The share of this member, which may have queues that exist nowhere: RocketMQ does not look.
+
+        Raises:
+            AllocationError: the strategy failed.
+        """
+        allocate = self._allocate
+        if isinstance(allocate, AllocateKafkaRoundRobin) and not topic.startswith(RETRY_TOPIC_PREFIX):
+            merged = self._queues_of_all_topics()
+            return [q for q in allocate(self._group, self._client_id, merged, client_ids) if q.topic == topic]
+        mine = allocate(self._group, self._client_id, queues, client_ids)
+        if isinstance(allocate, AllocateByUser) and (foreign := foreign_queues(mine, queues)):
+            named = ", ".join(map(str, foreign[:_FOREIGN_NAMED]))
+            self._host.log.warning(
+                "a strategy gave queues that it was not given", topic=topic, strategy=allocate.name, queues=named
+            )
+        return mine
+
+    def _queues_of_all_topics(self) -> list[MessageQueue]:
+        """Except of retry topics, and of topics whose route is not known yet."""
+        topics = (topic for topic in self._listener.topics() if not topic.startswith(RETRY_TOPIC_PREFIX))
+        return [queue for topic in topics for queue in self.subscribe_info.get(topic, ())]
 
     async def _take(self, topic: str, mq_all: tuple[MessageQueue, ...], mine: tuple[MessageQueue, ...]) -> bool:
         wanted: dict[MessageQueue, None] = dict.fromkeys(mine)
