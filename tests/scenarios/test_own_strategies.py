@@ -1,11 +1,16 @@
 """Strategies that are no strategies of RocketMQ, at work in a cluster."""
 
 import json
+from collections import Counter
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
+from emulator.cli.demo import example
 from emulator.run import run_scenario
+from emulator.spec import load
+from emulator.spec.checks import check
 from emulator.spec.model import ConsumerGroupSpec, TopicSpec
 from emulator.testing import GROUP, RETRY, TOPIC, Stage, a_scenario, play
 from nodes.config import ConsumerConfig
@@ -138,3 +143,13 @@ def test_an_ordered_consumer_divides_itself_and_cannot_be_sticky(tmp_path):
 
     (line, *_) = warnings(path, "allocate message queue exception")
     assert (line["strategy"], line["error"].partition(":")[0]) == ("STICKY", "STICKY is not supported by clients")
+
+
+def test_the_example_of_an_own_strategy_divides_as_it_says(monkeypatch):
+    folder = Path(str(example("strategies")))
+    monkeypatch.syspath_prepend(folder)
+    scenario = load(folder / "big_first.toml")
+
+    assert check(scenario) == ()
+    trace = play(scenario, for_ms=45_000)
+    assert Counter(owner for (owner,) in trace.owners().values()) == {"c1": 6, "c2": 3, "c3": 3}

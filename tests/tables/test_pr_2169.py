@@ -155,6 +155,12 @@ def test_calls_for_the_retry_topic_in_between_end_that_double_ownership(members,
     assert max(owners.values()) == 1
 
 
+def test_a_larger_group_that_lost_members_forgets_them_and_divides_what_was_theirs():
+    strategy = divided(queues(6), ["A", "B"])
+
+    assert shares(strategy, queues(6), ["B", "C", "D"]) == [[3, 5], [0, 4], [2, 1]]
+
+
 def test_what_the_error_leaves_unassigned_is_listed_once_more_by_the_next_call():
     strategy = divided(queues(4), ["a", "b"])
     with pytest.raises(NoSuchElementError):

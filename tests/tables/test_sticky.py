@@ -56,6 +56,13 @@ def test_one_who_returns_gets_the_last_queues_of_the_others():
     assert shares(after) == {"C0": [1, 4, 5], "C1": [7, 8], "C2": [2, 3, 6]}
 
 
+def test_of_equal_shares_the_first_member_receives_and_the_last_one_gives():
+    before = divide_sticky(queues(4), ["a", "b"], {})
+
+    assert shares(divide_sticky(queues(4), ["a", "b", "c"], before)) == {"a": [1, 3], "b": [2], "c": [4]}
+    assert shares(divide_sticky(queues(4), ["A", "B", "a", "b"], before)) == {"A": [4], "B": [3], "a": [1], "b": [2]}
+
+
 CASES = {
     "8 queues, C1 of three leaves": (8, 8, "C0 C1 C2", "C0 C2", 0.0, 0.625, 0.625),
     "8 queues, a third joins": (8, 8, "C0 C1", "C0 C1 C2", 0.471, 0.75, 0.625),
@@ -112,7 +119,9 @@ def test_what_is_listed_twice_counts_once_and_without_members_nobody_owns_anythi
 
 members = st.lists(st.sampled_from("abcdefghij"), min_size=1, unique=True)
 everywhere = queues(12) + queues(12, "B2") + queues(12, topic="é\ue000")
-some_queues = st.lists(st.sampled_from(everywhere), min_size=1, unique=True)
+some_queues = st.lists(st.sampled_from(everywhere), min_size=1, unique=True) | st.integers(1, 36).map(
+    lambda count: everywhere[:count]
+)
 memberships = st.lists(st.tuples(some_queues, members), min_size=1, max_size=8)
 
 
