@@ -11,9 +11,9 @@ from typing import Any
 from emulator.campaign.campaign import BASELINE, TIMEOUT_MS, Campaign, Keep, Variant
 from emulator.campaign.seeds import read_seeds
 from emulator.campaign.variants import VARIANT_KEYS, read_variant
-from emulator.spec import Scenario, SpecError, from_dict
+from emulator.spec import Scenario, SpecError
 from emulator.spec.bounds import SCENARIO_NAME
-from emulator.spec.file import SCENARIO_TABLES, read_tables
+from emulator.spec.file import SCENARIO_TABLES, playable, read_tables
 from emulator.spec.section import Section, expect_known
 from emulator.trace.schema import TraceLevel
 from nodes.fields import TEXT, quoted, whole_rule
@@ -86,7 +86,7 @@ def _read_scenario(root: Section, head: Section, path: Path) -> tuple[Mapping[st
     if "scenario" not in head.values:
         if not inline:
             raise SpecError(head.at("scenario"), "missing; expected the path of a scenario file, or its tables here")
-        scenario = from_dict(inline, str(path))
+        scenario = playable(inline, str(path))
         _refuse_guests(scenario)
         return inline, scenario
     if inline:
@@ -94,7 +94,7 @@ def _read_scenario(root: Section, head: Section, path: Path) -> tuple[Mapping[st
         raise SpecError(there, f"expected no tables of a scenario beside {head.at('scenario')}, which names its file")
     place = path.parent / head.get("scenario", TEXT)
     tables = read_tables(place)
-    scenario = from_dict(tables, str(place))
+    scenario = playable(tables, str(place))
     _refuse_guests(scenario)
     return tables, scenario
 

@@ -26,6 +26,7 @@ from emulator.spec.model import (
 )
 from emulator.spec.presets import Preset
 from emulator.spec.section import Section, expect_known, keys_of
+from emulator.spec.user_functions import with_user_functions
 from faults.plan import Plan, PlanError
 from nodes.fields import NAMES, TEXT
 
@@ -106,8 +107,8 @@ def _with_options(section: Section, scenario: Scenario) -> Scenario:
     nameservers, brokers = of(NAMESERVER, scenario.nameservers), of(BROKER, scenario.brokers)
     consumers, producers = of(CONSUMER, scenario.consumers), of(PRODUCER, scenario.producers)
     return _made(
-        lambda: attrs.evolve(
-            scenario, nameservers=nameservers, brokers=brokers, consumers=consumers, producers=producers
+        lambda: with_user_functions(
+            attrs.evolve(scenario, nameservers=nameservers, brokers=brokers, consumers=consumers, producers=producers)
         )
     )
 

@@ -15,6 +15,7 @@ from emulator.network.loopback import LoopbackCarrier
 from emulator.spec import BrokerSpec, ConsumerGroupSpec, ProducerSpec, Scenario
 from emulator.spec.addresses import addresses, newcomer_address, owners
 from emulator.spec.model import BROKER, CONSUMER, NAMESERVER, PRODUCER
+from emulator.spec.user_functions import with_user_functions
 from nodes.broker.broker import Broker
 from nodes.client.consumer.consumer_process import ConsumerOfProcess, ConsumerProcess
 from nodes.client.consumer.lite_pull import LitePullConsumer
@@ -85,12 +86,13 @@ class Cluster:
     instants that depend on the seed. Leaving ends every process.
 
     Raises:
+        SpecError: the scenario names a function that cannot be imported.
         NodeCrashedError: on leaving, if a node's own code raised.
     """
 
     def __init__(self, world: World, scenario: Scenario) -> None:
         self.world = world
-        self.scenario = scenario
+        self.scenario = with_user_functions(scenario)
         self.hosts: dict[str, EmulatedHost] = {}
         self._owners: dict[str, EmulatedHost] = {}
         self.addresses = addresses(scenario)

@@ -5,40 +5,24 @@ A scenario with such settings runs, and does what the real system would do.
 
 from collections.abc import Callable, Iterator
 
-import attrs
-
+from emulator.spec.harmful_setting import HarmfulSetting
 from emulator.spec.model import BrokerSpec, Scenario
+from emulator.spec.strategy_checks import harmful_strategies
 
 _MEMBERS_FOR_A_TIE = 3
 """A master and two slaves: with one slave there is no second one whose older data could win."""
-
-
-@attrs.frozen
-class HarmfulSetting:
-    """One warning about a scenario."""
-
-    name: str
-    """Short name: `acting-flag-on-some-members`."""
-    where: str
-    """The brokerName or the nodes concerned."""
-    consequence: str
-    """What happens because of the setting."""
-
-    def line(self) -> str:
-        """The warning as one line of text."""
-        return f"{self.name}: {self.where}: {self.consequence}"
 
 
 _Group = tuple[BrokerSpec, ...]
 
 
 def check(scenario: Scenario) -> tuple[HarmfulSetting, ...]:
-    """All harmful settings of a scenario, group by group."""
+    """All harmful settings of a scenario, broker group by broker group, then those of consumers."""
     groups: dict[str, list[BrokerSpec]] = {}
     for broker in scenario.brokers:
         groups.setdefault(broker.broker_name, []).append(broker)
     found = [setting for members in groups.values() for look in _OF_A_GROUP for setting in look(tuple(members))]
-    return (*found, *_nameservers_without_acting_master(scenario))
+    return (*found, *_nameservers_without_acting_master(scenario), *harmful_strategies(scenario))
 
 
 def _two_brokers_of_one_id(members: _Group) -> Iterator[HarmfulSetting]:

@@ -28,6 +28,7 @@ from emulator.spec.model import (
 )
 from emulator.spec.presets import Preset
 from emulator.spec.section import Section, SpecError, expect_known, keys_of, suggestion, written
+from emulator.spec.user_functions import with_user_functions
 from nodes.client.producer.local_transactions import LocalTransactions, LocalTransactionState
 from nodes.config import (
     BrokerConfig,
@@ -55,7 +56,7 @@ def load(path: str | Path) -> Scenario:
     Raises:
         SpecError: the file cannot be read, is not TOML, or describes an invalid scenario.
     """
-    return from_dict(read_tables(Path(path)), str(path))
+    return playable(read_tables(Path(path)), str(path))
 
 
 def loads(text: str, name: str) -> Scenario:
@@ -67,7 +68,7 @@ def loads(text: str, name: str) -> Scenario:
     Raises:
         SpecError: the text is not TOML, or describes an invalid scenario.
     """
-    return from_dict(_parsed(text, name), name)
+    return playable(_parsed(text, name), name)
 
 
 def read_tables(path: Path) -> dict[str, Any]:
@@ -106,6 +107,19 @@ def from_dict(tables: Mapping[str, Any], name: str = "scenario") -> Scenario:
     """
     try:
         return _read(Section.of("", tables, SCENARIO_TABLES))
+    except SpecError as error:
+        raise error.within(name) from None
+
+
+def playable(tables: Mapping[str, Any], name: str) -> Scenario:
+    """As `from_dict`; the functions that the scenario names are imported, too.
+
+    Raises:
+        SpecError: they describe an invalid scenario, or a function cannot be imported.
+    """
+    scenario = from_dict(tables, name)
+    try:
+        return with_user_functions(scenario)
     except SpecError as error:
         raise error.within(name) from None
 

@@ -31,7 +31,14 @@ from faults.nemesis import Nemesis, timelines
 from faults.plan import Plan
 from faults.target import ANY
 from nodes.client.producer.local_transactions import LocalTransactions
-from nodes.config import BrokerConfig, ConsumerConfig, LitePullConsumerConfig, NameserverConfig, ProducerConfig
+from nodes.config import (
+    STATEFUL,
+    BrokerConfig,
+    ConsumerConfig,
+    LitePullConsumerConfig,
+    NameserverConfig,
+    ProducerConfig,
+)
 from nodes.fields import NAMES, TEXT_MAP, TEXTS, TIME_MOST_MS, checked, flag, quoted, span, text, whole
 from nodes.filter.filter_api import SubscriptionError, build_subscription_data
 
@@ -180,6 +187,7 @@ class Scenario:
         _check_names(self)
         _check_addresses(self)
         _check_topics(self)
+        _check_strategies(self)
         _check_faults(self)
 
     def plan(self) -> Plan:
@@ -315,6 +323,15 @@ def _expect_expression(key: str, topic: str, expression: str) -> None:
         build_subscription_data(topic, expression)
     except SubscriptionError:
         raise SpecError(key, f'expected tags such as "a || b", or "*", not {quoted(expression)}') from None
+
+
+def _check_strategies(scenario: Scenario) -> None:
+    for i, consumers in enumerate(scenario.consumers):
+        strategy = consumers.config.allocate_message_queue_strategy
+        if strategy in STATEFUL and consumers.config.client_rebalance:
+            key = f"consumer[{i}].options.allocateMessageQueueStrategy"
+            problem = f"expected clientRebalance = false beside it: {strategy} is not supported by clients"
+            raise SpecError(key, problem)
 
 
 def _check_faults(scenario: Scenario) -> None:

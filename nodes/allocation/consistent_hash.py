@@ -1,7 +1,7 @@
 """CONSISTENT_HASH: members on a ring of hashes; when one leaves, only its queues move."""
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from hashlib import md5
 
@@ -9,6 +9,8 @@ import attrs
 
 from nodes.allocation.strategy import Divisions, is_member
 from nodes.protocol.model import MessageQueue
+
+HashFunction = Callable[[str], int]
 
 
 def md5_hash(key: str) -> int:
@@ -31,12 +33,16 @@ class ConsistentHashRouter:
     Args:
         nodes: in the order in which they are added; a node that is added again gets further places.
         virtual_node_count: places of each node.
+        hash_function: from a text to its place on the ring.
 
     Raises:
         ValueError: the count is negative.
     """
 
-    def __init__(self, nodes: Iterable[str] = (), virtual_node_count: int = 0) -> None:
+    def __init__(
+        self, nodes: Iterable[str] = (), virtual_node_count: int = 0, hash_function: HashFunction = md5_hash
+    ) -> None:
+        self._hash_function = hash_function
         self._ring: dict[int, str] = {}
         self._replicas: dict[str, int] = {}
         """Places that a node has on the ring."""
@@ -61,7 +67,7 @@ class ConsistentHashRouter:
             raise ValueError(f"illegal virtual node counts :{virtual_node_count}")
         existing = self._replicas.get(node, 0)
         for replica in range(existing, existing + virtual_node_count):
-            key = md5_hash(f"{node}-{replica}")
+            key = self._hash_function(f"{node}-{replica}")
             if key in self._ring:
                 self._replicas[self._ring[key]] -= 1
             self._ring[key] = node
@@ -79,7 +85,7 @@ class ConsistentHashRouter:
         keys = self.ring_keys
         if not keys:
             return None
-        place = bisect_left(keys, md5_hash(key))
+        place = bisect_left(keys, self._hash_function(key))
         return self._ring[keys[place % len(keys)]]
 
 
@@ -90,9 +96,9 @@ _Shares = Mapping[str, Sequence[MessageQueue]]
 
 
 @lru_cache(maxsize=_RINGS_REMEMBERED)
-def _router(cid_all: tuple[str, ...], virtual_node_count: int) -> ConsistentHashRouter:
+def _router(cid_all: tuple[str, ...], virtual_node_count: int, hash_function: HashFunction) -> ConsistentHashRouter:
     """The cached ring of a group; it is never changed."""
-    return ConsistentHashRouter(cid_all, virtual_node_count)
+    return ConsistentHashRouter(cid_all, virtual_node_count, hash_function)
 
 
 @attrs.frozen
@@ -112,6 +118,8 @@ class AllocateConsistentHash:
 
     virtual_node_count: int = attrs.field(default=VIRTUAL_NODE_COUNT)
     """Places of a member; 0: no queue has an owner."""
+    hash_function: HashFunction = md5_hash
+    """Of members and queues; what it raises is raised here."""
     _shares: Divisions[_Shares] = attrs.field(init=False, eq=False, repr=False)
 
     @virtual_node_count.validator
@@ -141,7 +149,7 @@ class AllocateConsistentHash:
         return list(self._shares.of(mq_all, cid_all).get(current_cid, ()))
 
     def _divide(self, mq_all: Sequence[MessageQueue], cid_all: Sequence[str]) -> _Shares:
-        router = _router(tuple(cid_all), self.virtual_node_count)
+        router = _router(tuple(cid_all), self.virtual_node_count, self.hash_function)
         shares: dict[str, list[MessageQueue]] = {}
         for queue in mq_all:
             owner = router.route_node(str(queue))

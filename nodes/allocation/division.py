@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from nodes.allocation.kafka_round_robin import divide_round_robin
+from nodes.allocation.sticky import divide_sticky
 from nodes.allocation.strategy import AllocateMessageQueueStrategy
 from nodes.protocol.model import MessageQueue
 
@@ -16,6 +18,29 @@ def dividing_by(allocate: AllocateMessageQueueStrategy, consumer_group: str) -> 
 
     def divide(mq_all: Sequence[MessageQueue], cid_all: Sequence[str], _before: Shares) -> Shares:
         return {cid: tuple(allocate(consumer_group, cid, mq_all, cid_all)) for cid in cid_all}
+
+    return divide
+
+
+def dividing_sticky(mq_all: Sequence[MessageQueue], cid_all: Sequence[str], before: Shares) -> Shares:
+    """Divide with STICKY: members keep what they had, as far as balance allows."""
+    shares: dict[str, list[MessageQueue]] = {cid: [] for cid in cid_all}
+    for queue, cid in divide_sticky(mq_all, cid_all, owners_of(before)).items():
+        shares[cid].append(queue)
+    return {cid: tuple(queues) for cid, queues in shares.items()}
+
+
+def dividing_together(of_group: Mapping[str, Sequence[MessageQueue]], topic: str) -> Divide:
+    """Divide one topic as KAFKA_ROUND_ROBIN does when it deals out the queues of all topics of the group in one circle.
+
+    Args:
+        of_group: topic -> its queues.
+        topic: the one whose shares are wanted.
+    """
+
+    def divide(_mq_all: Sequence[MessageQueue], cid_all: Sequence[str], _before: Shares) -> Shares:
+        dealt = divide_round_robin(of_group, dict.fromkeys(cid_all, tuple(of_group)))
+        return {cid: tuple(queue for queue in queues if queue.topic == topic) for cid, queues in dealt.items()}
 
     return divide
 

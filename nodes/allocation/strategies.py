@@ -1,6 +1,8 @@
-"""The allocation strategy that a consumer is configured with."""
+"""The allocation strategy that a consumer is configured with, or that its request names."""
 
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from types import MappingProxyType
 
 import attrs
 
@@ -8,13 +10,19 @@ from nodes.allocation.averagely import allocate_averagely
 from nodes.allocation.by_circle import allocate_by_circle
 from nodes.allocation.by_config import AllocateByConfig
 from nodes.allocation.by_machine_room import AllocateByMachineRoom
-from nodes.allocation.consistent_hash import AllocateConsistentHash
+from nodes.allocation.by_user import AllocateByUser
+from nodes.allocation.consistent_hash import AllocateConsistentHash, HashFunction, md5_hash
+from nodes.allocation.kafka_round_robin import AllocateKafkaRoundRobin
 from nodes.allocation.machine_room_nearby import AllocateMachineRoomNearby
-from nodes.allocation.strategy import AllocateMessageQueueStrategy
-from nodes.config import AllocateStrategy, ConsumerConfig
+from nodes.allocation.strategy import AllocateMessageQueueStrategy, AllocationError
+from nodes.config import NOT_INSIDE, STATEFUL, VIRTUAL_NODES_MOST, AllocateStrategy, ConsumerConfig
+from nodes.config.user_functions import FunctionKind, is_loaded, user_function
+from nodes.fields import quoted, shown
 from nodes.protocol.model import MessageQueue
+from nodes.protocol.strategy_parameters import StrategyParameters
 
 _STRATEGIES_REMEMBERED = 256
+_PROBLEM_MOST = 200
 
 
 @attrs.frozen
@@ -36,20 +44,60 @@ class RoomsByPrefix:
         return next((room for prefix, room in self.rooms if name.startswith(prefix)), "")
 
 
+@attrs.frozen
+class DividedByBrokers:
+    """Stands in a client for a strategy that only brokers can carry out: the client keeps its queues."""
+
+    name: str
+
+    def __call__(
+        self,
+        consumer_group: str,  # noqa: ARG002
+        current_cid: str,  # noqa: ARG002
+        mq_all: Sequence[MessageQueue],  # noqa: ARG002
+        cid_all: Sequence[str],  # noqa: ARG002
+        /,
+    ) -> list[MessageQueue]:
+        """Refuse.
+
+        Raises:
+            AllocationError: always.
+        """
+        raise AllocationError(f"{self.name} is not supported by clients: a broker has to remember who owned what")
+
+
+class UnknownStrategyError(AllocationError):
+    """A name stands for no stateless strategy, or its parameters cannot be read."""
+
+
 def strategy_of(config: ConsumerConfig) -> AllocateMessageQueueStrategy:
-    """The strategy of a consumer; consumers with equal configuration share one, and its cache."""
-    return _strategy(
-        config.allocate_message_queue_strategy,
-        config.inner_allocate_strategy,
+    """The strategy of a consumer; consumers with equal configuration share one, and its cache.
+
+    Raises:
+        UserFunctionError: it names a function that cannot be imported.
+    """
+    strategy = config.allocate_message_queue_strategy
+    if strategy in STATEFUL:
+        return DividedByBrokers(strategy)
+    if not isinstance(strategy, AllocateStrategy):
+        return AllocateByUser(strategy, user_function(FunctionKind.STRATEGY, strategy))
+    return _strategy(strategy, strategy_parameters(config), _hash_function(config.hash_function))
+
+
+def strategy_parameters(config: ConsumerConfig) -> StrategyParameters:
+    """What the strategy of a consumer is made of."""
+    return StrategyParameters(
         config.message_queue_list,
         config.consumeridcs,
         config.machine_rooms,
+        str(config.inner_allocate_strategy),
         config.virtual_node_cnt,
+        config.hash_function,
     )
 
 
 def strategy_name(config: ConsumerConfig) -> str:
-    """The name of RocketMQ's strategy class.
+    """The name of RocketMQ's strategy class, or of the user's function.
 
     Mirrors:
         `AllocateMessageQueueStrategy#getName`.
@@ -60,30 +108,80 @@ def strategy_name(config: ConsumerConfig) -> str:
     return str(strategy)
 
 
+def strategy_named(name: str, parameters: StrategyParameters) -> AllocateMessageQueueStrategy:
+    """A strategy by the name and the parameters that a request brought; equal ones share one, and its cache.
+
+    Args:
+        name: as `strategy_name` gives it; a function of the user's own only if a scenario of this process names it.
+        parameters: as `strategy_parameters` gives them.
+
+    Raises:
+        UnknownStrategyError: there is no such strategy, it has a memory, or its parameters are wrong.
+    """
+    kind = name.removesuffix(f"-{parameters.inner}")
+    hashed = parameters.hash_function
+    if hashed is not None and not is_loaded(FunctionKind.HASH_FUNCTION, hashed):
+        raise UnknownStrategyError(f"unknown hash function {shown(hashed)}")
+    if is_loaded(FunctionKind.STRATEGY, name):
+        return AllocateByUser(name, user_function(FunctionKind.STRATEGY, name))
+    known = list(AllocateStrategy)
+    if kind not in known or kind in STATEFUL or parameters.inner not in known or parameters.inner in NOT_INSIDE:
+        raise UnknownStrategyError(f"unknown strategy {shown(name)}")
+    if not 0 <= parameters.virtual_node_cnt <= VIRTUAL_NODES_MOST:
+        raise UnknownStrategyError(f"illegal virtualNodeCnt :{parameters.virtual_node_cnt}")
+    try:
+        return _strategy(AllocateStrategy(kind), parameters, _hash_function(hashed))
+    except ValueError as error:
+        raise UnknownStrategyError(f"illegal parameters of {shown(name)}: {error}") from error
+
+
+_PLAIN: Mapping[AllocateStrategy, AllocateMessageQueueStrategy] = MappingProxyType(
+    {
+        AllocateStrategy.AVG: allocate_averagely,
+        AllocateStrategy.AVG_BY_CIRCLE: allocate_by_circle,
+        AllocateStrategy.KAFKA_ROUND_ROBIN: AllocateKafkaRoundRobin(),
+    }
+)
+"""The strategies without parameters."""
+
+
 @lru_cache(maxsize=_STRATEGIES_REMEMBERED)
 def _strategy(
-    strategy: AllocateStrategy,
-    inner: AllocateStrategy,
-    message_queue_list: str | None,
-    consumeridcs: str | None,
-    machine_rooms: str | None,
-    virtual_node_cnt: int,
+    strategy: AllocateStrategy, parameters: StrategyParameters, hash_function: HashFunction
 ) -> AllocateMessageQueueStrategy:
     match strategy:
-        case AllocateStrategy.AVG:
-            return allocate_averagely
-        case AllocateStrategy.AVG_BY_CIRCLE:
-            return allocate_by_circle
         case AllocateStrategy.CONFIG:
-            listed = None if message_queue_list is None else map(_queue, _entries(message_queue_list))
-            return AllocateByConfig(None if listed is None else tuple(listed))
+            listed = parameters.message_queue_list
+            return AllocateByConfig(None if listed is None else tuple(map(_queue, _entries(listed))))
         case AllocateStrategy.MACHINE_ROOM:
-            return AllocateByMachineRoom(None if consumeridcs is None else _entries(consumeridcs))
+            rooms = parameters.consumeridcs
+            return AllocateByMachineRoom(None if rooms is None else _entries(rooms))
         case AllocateStrategy.CONSISTENT_HASH:
-            return AllocateConsistentHash(virtual_node_cnt)
+            return AllocateConsistentHash(parameters.virtual_node_cnt, hash_function)
         case AllocateStrategy.MACHINE_ROOM_NEARBY:
-            divides = _strategy(inner, inner, message_queue_list, consumeridcs, None, virtual_node_cnt)
-            return AllocateMachineRoomNearby(divides, RoomsByPrefix(_rooms(machine_rooms or "")))
+            divides = _strategy(AllocateStrategy(parameters.inner), parameters, hash_function)
+            return AllocateMachineRoomNearby(divides, RoomsByPrefix(_rooms(parameters.machine_rooms or "")))
+    return _PLAIN[strategy]
+
+
+def _hash_function(name: str | None) -> HashFunction:
+    return md5_hash if name is None else _checked(name, user_function(FunctionKind.HASH_FUNCTION, name))
+
+
+@lru_cache(maxsize=_STRATEGIES_REMEMBERED)
+def _checked(name: str, hash_function: HashFunction) -> HashFunction:
+    """A hash function of the user's own, whose failures are those of the strategy."""
+
+    def whole(text: str) -> int:
+        try:
+            found = hash_function(text)
+        except (Exception, SystemExit) as error:
+            raise AllocationError(shown(f"{name} threw {type(error).__name__}: {error}", _PROBLEM_MOST)) from error
+        if type(found) is not int:
+            raise AllocationError(f"{name} gave {quoted(found)}, which is no whole number")
+        return found
+
+    return whole
 
 
 def _entries(text: str) -> tuple[str, ...]:

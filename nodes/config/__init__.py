@@ -10,9 +10,13 @@ system property of it.
 from nodes.config.broker import BrokerConfig, BrokerRole
 from nodes.config.client import (
     CONSUME_TIMESTAMP_FORM,
+    NOT_INSIDE,
+    STATEFUL,
+    VIRTUAL_NODES_MOST,
     AllocateStrategy,
     ClientConfig,
     ConsumerConfig,
+    FunctionName,
     LitePullConsumerConfig,
     ProducerConfig,
 )
@@ -22,12 +26,16 @@ from nodes.config.remoting import RemotingClientConfig, RemotingServerConfig
 
 __all__ = [
     "CONSUME_TIMESTAMP_FORM",
+    "NOT_INSIDE",
+    "STATEFUL",
+    "VIRTUAL_NODES_MOST",
     "AllocateStrategy",
     "BrokerConfig",
     "BrokerRole",
     "ClientConfig",
     "Config",
     "ConsumerConfig",
+    "FunctionName",
     "LitePullConsumerConfig",
     "NameserverConfig",
     "ProducerConfig",

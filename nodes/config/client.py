@@ -3,11 +3,13 @@
 import re
 from datetime import datetime
 from enum import StrEnum
+from typing import Any, NewType
 
 import attrs
 
 from nodes.config.options import MINUTES, TOPIC_QUEUES_MOST, count, millis, name_options, option_name, period_millis
 from nodes.config.remoting import RemotingClientConfig
+from nodes.config.user_functions import FunctionKind, function_rule
 from nodes.fields import FieldError, Rule, checked, choice, flag, text, whole
 from nodes.protocol.model import ConsumeFromWhere, MessageModel
 from nodes.protocol.names import DEFAULT_INSTANCE_NAME
@@ -89,6 +91,34 @@ class AllocateStrategy(StrEnum):
     """Queues of the member's own room in `machine_rooms`, divided by `inner_allocate_strategy`."""
     CONSISTENT_HASH = "CONSISTENT_HASH"
     """Queues by their place on a ring of hashes."""
+    KAFKA_ROUND_ROBIN = "KAFKA_ROUND_ROBIN"
+    """Queues of all topics merged and dealt out one by one, as Kafka does; no strategy of RocketMQ."""
+    STICKY = "STICKY"
+    """Queues stay with their members as far as balance allows; a broker assigns them. No strategy of RocketMQ."""
+    PR2169 = "PR2169"
+    """The sticky strategy of pull request 2169 with its defects; a broker assigns the queues."""
+
+
+STATEFUL = (AllocateStrategy.STICKY, AllocateStrategy.PR2169)
+"""They remember who owned what, so one place has to divide: no client does."""
+NOT_INSIDE = (*STATEFUL, AllocateStrategy.MACHINE_ROOM_NEARBY, AllocateStrategy.KAFKA_ROUND_ROBIN)
+"""Strategies that cannot divide the queues of one room."""
+FunctionName = NewType("FunctionName", str)
+"""The name of a function of the user's own."""
+
+
+def _strategy(default: AllocateStrategy) -> Any:
+    """A strategy of this module, or the name of a function."""
+    own = function_rule(FunctionKind.STRATEGY)
+
+    def convert(value: Any) -> Any:
+        return AllocateStrategy(value) if isinstance(value, str) and value in list(AllocateStrategy) else value
+
+    rule = Rule(
+        f"one of {', '.join(AllocateStrategy)}, {own.expected}",
+        lambda value: isinstance(value, AllocateStrategy) or own.holds(value),
+    )
+    return checked(rule, default, converter=convert)
 
 
 @attrs.frozen(slots=False, kw_only=True, field_transformer=name_options)
@@ -99,7 +129,9 @@ class ConsumerConfig(ClientConfig):
         `org.apache.rocketmq.client.consumer.DefaultMQPushConsumer`.
     """
 
-    allocate_message_queue_strategy: AllocateStrategy = choice(AllocateStrategy, AllocateStrategy.AVG)
+    allocate_message_queue_strategy: AllocateStrategy | FunctionName = _strategy(AllocateStrategy.AVG)
+    """A strategy by its name, or a function of your own: `package.module:function`, or the name of an entry point of
+    the group `rmqemu.strategies`. It is called as `nodes.allocation.strategy.AllocateMessageQueueStrategy` says."""
     message_queue_list: str | None = _list_of(_QUEUE_TEXT, "topic@broker@queueId, ...")
     """CONFIG: the queues of this consumer; None: never configured."""
     consumeridcs: str | None = _list_of(r"[^,@]*", "room, ...")
@@ -113,6 +145,9 @@ class ConsumerConfig(ClientConfig):
     """
     virtual_node_cnt: int = count(10, most=VIRTUAL_NODES_MOST)
     """CONSISTENT_HASH: places of each member on the ring."""
+    hash_function: FunctionName | None = checked(function_rule(FunctionKind.HASH_FUNCTION), None)
+    """CONSISTENT_HASH: a function of your own from a text to a whole number, by module and function or by entry point
+    of the group `rmqemu.hash_functions`; None: the first four bytes of MD5."""
     message_model: MessageModel = choice(MessageModel, MessageModel.CLUSTERING)
     """BROADCASTING: every member consumes all queues, stores its offsets on its own disk, and retries nothing."""
     client_rebalance: bool = flag(default=True)
@@ -167,8 +202,10 @@ class ConsumerConfig(ClientConfig):
     """A queue that was not pulled for this long is dropped and added anew (`rocketmq.client.pull.pullMaxIdleTime`)."""
 
     def __attrs_post_init__(self) -> None:
-        if self.inner_allocate_strategy is AllocateStrategy.MACHINE_ROOM_NEARBY:
-            raise FieldError("innerAllocateStrategy", "expected a strategy that has no other inside")
+        if self.inner_allocate_strategy in NOT_INSIDE:
+            divides = ", ".join(strategy for strategy in AllocateStrategy if strategy not in NOT_INSIDE)
+            problem = f"expected a strategy that can divide one room: {divides}, not {self.inner_allocate_strategy}"
+            raise FieldError("innerAllocateStrategy", problem)
         if self.pinned_assigner and self.client_rebalance:
             raise FieldError("pinnedAssigner", "expected clientRebalance = false beside it")
         for option in ("revoke_before_assign", "heartbeat_to_assigner"):

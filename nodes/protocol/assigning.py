@@ -9,6 +9,7 @@ from enum import StrEnum
 import attrs
 
 from nodes.protocol.model import MessageQueue
+from nodes.protocol.strategy_parameters import StrategyParameters
 
 
 class RebalanceMode(StrEnum):
@@ -32,6 +33,8 @@ class AssignmentClaim:
     """Of the division that it followed last; 0: of none."""
     revoke_before_assign: bool = False
     """A queue that another member has in its table is withheld until that member has released it."""
+    parameters: StrategyParameters = StrategyParameters()
+    """Of the strategy."""
     mq_all: tuple[MessageQueue, ...] | None = None
     """PR2169: all queues as the member knows them; None: the assigner's own view counts."""
 
@@ -47,5 +50,7 @@ class RebalanceSetting:
     mode: RebalanceMode
     strategy_name: str = ""
     """Strategy of the assigner; empty: the one that each member is configured with."""
+    parameters: StrategyParameters | None = None
+    """Of that strategy; None: those that each member is configured with."""
     version_ms: int = 0
     """Wall clock of the operator."""

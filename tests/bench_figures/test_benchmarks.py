@@ -91,6 +91,13 @@ def test_dividing_queues_is_timed_for_a_whole_group_and_beside_how_it_grows():
     assert row.ratio > 0
 
 
+def test_a_sticky_division_is_timed_beside_avg():
+    row = rows.sticky_s("allocation_sticky_s", Work(size=0.1, rounds=0.1), consumers=100)
+
+    expect_sane(row, "allocation_sticky_s")
+    assert "AVG" in row.reference
+
+
 def test_dying_masters_are_timed_beside_half_as_many_groups():
     row = rows.dying_masters_s_per_s("groups", 2, Work(size=0.05, rounds=0.1))
 
@@ -122,6 +129,8 @@ def test_the_names_are_those_that_were_promised():
         "allocation_machine_room_s",
         "allocation_machine_room_nearby_s",
         "allocation_consistent_hash_s",
+        "allocation_kafka_round_robin_s",
+        "allocation_sticky_s",
         "guest_sends_1_thread",
         "guest_p99_ms_1_thread",
         "guest_sends_4_threads",

@@ -14,7 +14,7 @@ PURE_STDLIB = (
     "reprlib", "string", "struct", "types", "typing", "zlib",
 )  # fmt: skip
 ALLOWED = {
-    "nodes": (*PURE_STDLIB, "attrs", "cattrs", "msgpack", "orjson", "nodes", "structlog", "trio"),
+    "nodes": (*PURE_STDLIB, "attrs", "cattrs", "importlib", "msgpack", "orjson", "nodes", "structlog", "trio"),
     "faults": (*PURE_STDLIB, "attrs", "faults", "nodes", "random", "shlex"),
 }
 
@@ -45,6 +45,16 @@ def test_a_package_that_must_stay_pure_imports_only_what_is_listed(package):
     ]
 
     assert unlisted == []
+
+
+def test_one_module_of_the_nodes_imports_what_a_scenario_names():
+    importing = [
+        where(path)
+        for path in modules("nodes")
+        if any(name.split(".")[0] == "importlib" for name in imported(ast.parse(path.read_text(encoding="utf-8"))))
+    ]
+
+    assert importing == ["nodes/config/user_functions.py"]
 
 
 def test_no_node_touches_the_clock_of_trio():

@@ -171,3 +171,67 @@ def test_a_broker_that_was_down_does_not_hear_the_operator_but_its_members_follo
     for name in ("c1", "c2"):
         modes = [json.loads(row.value) for row in trace.select("beliefs", kind="rebalance_mode", node=name)]
         assert modes == ["assigner"]
+
+
+@pytest.mark.parametrize("strategy", ["STICKY", "AVG_BY_CIRCLE", "CONSISTENT_HASH", "KAFKA_ROUND_ROBIN", "PR2169"])
+def test_the_assigner_knows_every_strategy(strategy):
+    config = pinned(allocate_message_queue_strategy=strategy)
+    trace = play(a_scenario(consumers=3, queues=6, rate_per_s=10, consumer=config), for_ms=60_000)
+
+    assert sorted(map(len, trace.owners().values())) == [1] * 6
+    assert set(trace.consumed()) == set(trace.stored())
+
+
+def test_with_sticky_only_the_queues_of_the_departed_move():
+    async def script(stage: Stage) -> None:
+        await stage.at_ms(30_000)
+        await stage.stop("c1")
+        await stage.for_ms(30_000)
+
+    def moved(strategy):
+        config = pinned(allocate_message_queue_strategy=strategy)
+        trace = play(a_scenario(consumers=3, queues=12, consumer=config), script)
+        before, after = trace.owners(at_ms=29_000), trace.owners()
+        return sum(before[queue] != ["c1"] and before[queue] != after[queue] for queue in before)
+
+    assert (moved("STICKY"), moved("AVG")) == (0, 2)
+
+
+def test_an_operator_names_the_strategy_and_gives_the_parameters():
+    async def script(stage: Stage) -> None:
+        await stage.at_ms(30_000)
+        await stage.begin(f"rebalance {GROUP} assigner CONSISTENT_HASH")
+        await stage.for_ms(60_000)
+
+    trace = play(a_scenario(consumers=2, queues=8, consumer=ConsumerConfig(virtual_node_cnt=0)), script)
+
+    # No place on the ring: no queue has an owner, and the assigner says so.
+    ((_, divided), *_) = believed(trace, "division", "broker-a")
+    assert set(map(len, divided["shares"].values())) == {0}
+
+
+def test_with_the_prototype_of_2020_a_call_that_fails_drops_all_queues():
+    async def script(stage: Stage) -> None:
+        await stage.at_ms(30_000)
+        stage.cut("c1", "broker-a")
+        await stage.for_ms(40_000)
+
+    def owned_by_c1(strategy):
+        config = pinned(allocate_message_queue_strategy=strategy)
+        trace = play(a_scenario(consumers=2, brokers=BROKERS, queues=4, consumer=config), script)
+        return sum(owners == ["c1"] for owners in trace.owners().values())
+
+    assert (owned_by_c1("PR2169"), owned_by_c1("STICKY")) == (0, 4)
+
+
+def test_with_the_prototype_a_member_in_the_place_of_another_gets_no_queue():
+    async def script(stage: Stage) -> None:
+        await stage.at_ms(30_000)
+        await stage.kill("c2")
+        stage.start("c2")
+        await stage.for_ms(60_000)
+
+    config = pinned(allocate_message_queue_strategy="PR2169")
+    trace = play(a_scenario(consumers=2, queues=8, consumer=config), script)
+
+    assert sum(not owners for owners in trace.owners().values()) == 4

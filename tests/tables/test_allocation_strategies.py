@@ -12,7 +12,7 @@ from nodes.allocation.consistent_hash import AllocateConsistentHash
 from nodes.allocation.machine_room_nearby import AllocateMachineRoomNearby
 from nodes.allocation.strategies import RoomsByPrefix, strategy_name, strategy_of
 from nodes.allocation.strategy import AllocationError
-from nodes.config import AllocateStrategy, ConsumerConfig
+from nodes.config import STATEFUL, AllocateStrategy, ConsumerConfig
 from nodes.fields import FieldError
 from nodes.protocol.model import MessageQueue
 
@@ -110,7 +110,10 @@ def test_configured_queues_are_handed_out_whatever_the_topic_and_whoever_asks(to
     assert AllocateByConfig(None)("g", "a", queues(2), ["a"]) == []
 
 
-@pytest.mark.parametrize("strategy", AllocateStrategy)
+STATELESS = [strategy for strategy in AllocateStrategy if strategy not in STATEFUL]
+
+
+@pytest.mark.parametrize("strategy", STATELESS)
 def test_each_configured_strategy_divides_under_its_own_name(strategy):
     config = ConsumerConfig(
         allocate_message_queue_strategy=strategy,

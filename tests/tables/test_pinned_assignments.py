@@ -8,6 +8,7 @@ from nodes.allocation.division import defects, dividing_by
 from nodes.broker.tables.pinned_assignments import AssignmentQuestion, PinnedAssignments
 from nodes.protocol.assigning import AssignmentClaim
 from nodes.protocol.model import MessageQueue
+from nodes.protocol.strategy_parameters import StrategyParameters
 
 AVG = dividing_by(allocate_averagely, "g")
 GRACE_MS = 20_000
@@ -22,7 +23,7 @@ EIGHT = queues(*range(8))
 
 def question(client_id, members, owned=(), *, epoch=0, revoke=False, mq_all=EIGHT, strategy="AVG"):
     claim = AssignmentClaim(tuple(owned), epoch, revoke)
-    return AssignmentQuestion("g", "t", client_id, strategy, claim, mq_all, tuple(members))
+    return AssignmentQuestion("g", "t", client_id, strategy, StrategyParameters(), claim, mq_all, tuple(members))
 
 
 class Asker:

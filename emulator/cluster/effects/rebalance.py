@@ -4,6 +4,7 @@ from emulator.cluster.effects.effect import Effect, ImpossibleError
 from emulator.cluster.effects.operator_request import ask_broker, listens
 from emulator.time.timeline import EPOCH_MS
 from faults.rebalance import Rebalance
+from nodes.allocation.strategies import strategy_parameters
 from nodes.client.rebalance.rebalance import configured_mode
 from nodes.protocol.assigning import RebalanceMode, RebalanceSetting
 from nodes.protocol.body_codec import encode_body
@@ -44,7 +45,8 @@ class RebalanceEffect(Effect[Rebalance], kinds=(Rebalance,)):
         await world.clock.idle()
         mode, strategy = self._wanted(group)
         version_ms = EPOCH_MS + world.timeline.now_ns // _NS_PER_MS
-        body = encode_body(RebalanceSetting(group, mode, strategy, version_ms))
+        config = next(spec.config for spec in cluster.scenario.consumers if spec.group == group)
+        body = encode_body(RebalanceSetting(group, mode, strategy, strategy_parameters(config), version_ms))
         told = 0
         for spec in cluster.scenario.brokers:
             process, port = cluster.hosts[spec.name].process, spec.config.listen_port

@@ -1,20 +1,28 @@
 """The assigner: one broker that divides the queues of a group for all its members, and the settings of groups."""
 
-from nodes.allocation.division import Divide, dividing_by
+from collections.abc import Iterable, Mapping, Sequence
+
+from nodes.allocation.division import Divide, dividing_by, dividing_sticky, dividing_together
+from nodes.allocation.pr_2169 import AllocateSticky2169
+from nodes.allocation.strategies import UnknownStrategyError, strategy_named
+from nodes.allocation.strategy import AllocationError
 from nodes.beliefs import Belief, BeliefKind
 from nodes.broker.clients.broker_to_client import BrokerToClient
 from nodes.broker.context import BrokerContext
 from nodes.broker.files import REBALANCE_SETTINGS_FILE, persist_rebalance_settings
 from nodes.broker.registration.topic_routes import TopicRouteInfoManager
-from nodes.broker.tables.assignments import STRATEGIES
 from nodes.broker.tables.pinned_assignments import AssignmentAnswer, AssignmentQuestion
+from nodes.config import STATEFUL, AllocateStrategy
 from nodes.host import Channel
 from nodes.protocol import headers
 from nodes.protocol.assigning import AssignmentClaim, RebalanceSetting
 from nodes.protocol.bodies import MessageQueueAssignment, QueryAssignmentRequestBody, QueryAssignmentResponseBody
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
+from nodes.protocol.java import java_sorted
+from nodes.protocol.model import RETRY_TOPIC_PREFIX, MessageQueue
 from nodes.protocol.registry import decode_body, encode_header
+from nodes.protocol.strategy_parameters import StrategyParameters
 from nodes.rpc.server import Handlers
 from nodes.rpc.typed import success
 
@@ -32,6 +40,8 @@ class Assigner:
         self._broker = broker
         self._routes = routes
         self._clients = clients
+        self._prototypes: dict[str, AllocateSticky2169] = {}
+        """Group -> memory of the strategy PR2169."""
 
     def handlers(self) -> Handlers:
         """The requests that it answers itself."""
@@ -45,23 +55,49 @@ class Assigner:
 
     async def assign(self, asked: QueryAssignmentRequestBody, claim: AssignmentClaim) -> QueryAssignmentResponseBody:
         """Answer a member; the route of an unknown topic is fetched from the nameserver while it waits."""
-        broker = self._broker
-        setting = broker.rebalance_settings.of(asked.consumer_group)
-        strategy = (setting.strategy_name if setting else "") or asked.strategy_name
+        broker, group = self._broker, asked.consumer_group
+        setting = broker.rebalance_settings.of(group)
+        strategy, parameters = asked.strategy_name, claim.parameters
+        if setting is not None and setting.strategy_name:
+            strategy, parameters = setting.strategy_name, setting.parameters or parameters
         queues = await self._routes.topic_subscribe_info(asked.topic)
-        members = broker.consumers.group(asked.consumer_group)
-        divide = _divide(strategy, asked.consumer_group)
-        if divide is None:
-            broker.host.log.warning("QueryLoad: unsupported strategy", strategy=strategy)
-        if queues is None or members is None or divide is None:
+        members = broker.consumers.group(group)
+        if queues is None or members is None:
             return QueryAssignmentResponseBody(None, setting=setting)
+        if strategy == AllocateStrategy.PR2169:
+            return QueryAssignmentResponseBody(self._as_prototype(asked, claim, members.client_ids), setting=setting)
+        merged = await self._queues_of_group(members.topics) if _is_merged(strategy, asked.topic) else {}
+        try:
+            divide = _divide(strategy, parameters, asked, merged)
+        except UnknownStrategyError as error:
+            broker.host.log.warning("QueryLoad: unsupported strategy", strategy=strategy, error=str(error))
+            return QueryAssignmentResponseBody(None, setting=setting)
+        # What other topics have decides, too: with another text the topic is divided anew.
+        label = " ".join((strategy, *(f"{topic}:{len(others)}" for topic, others in merged.items())))
         question = AssignmentQuestion(
-            asked.consumer_group, asked.topic, asked.client_id, strategy, claim, tuple(queues), members.client_ids
+            group, asked.topic, asked.client_id, label, parameters, claim, tuple(queues), members.client_ids
         )
         answer = broker.pinned.ask(question, divide, now_ms=broker.host.clock.now_ms())
         self._follow_up(asked, answer)
         assigned = None if answer.queues is None else tuple(map(MessageQueueAssignment, answer.queues))
         return QueryAssignmentResponseBody(assigned, answer.epoch, setting)
+
+    async def _queues_of_group(self, topics: Iterable[str]) -> dict[str, tuple[MessageQueue, ...]]:
+        """The queues of all topics of a group, except of retry topics."""
+        merged = [topic for topic in topics if not topic.startswith(RETRY_TOPIC_PREFIX)]
+        return {topic: tuple(await self._routes.topic_subscribe_info(topic) or ()) for topic in merged}
+
+    def _as_prototype(
+        self, asked: QueryAssignmentRequestBody, claim: AssignmentClaim, client_ids: Sequence[str]
+    ) -> tuple[MessageQueueAssignment, ...]:
+        """What pull request #2169 answers: its client took no answer and an error for no queue at all."""
+        prototype = self._prototypes.setdefault(asked.consumer_group, AllocateSticky2169())
+        try:
+            mine = prototype.allocate(asked.client_id, claim.mq_all or (), java_sorted(client_ids))
+        except AllocationError as error:
+            self._broker.host.log.warning("a strategy failed", strategy="PR2169", error=str(error))
+            return ()
+        return tuple(map(MessageQueueAssignment, mine or ()))
 
     def _follow_up(self, asked: QueryAssignmentRequestBody, answer: AssignmentAnswer) -> None:
         group, host = asked.consumer_group, self._broker.host
@@ -77,8 +113,11 @@ class Assigner:
     def _set_rebalance_mode(self, _channel: Channel, request: Command) -> Command:
         """Keep a setting, and wake the members of the group that are connected: they learn it in their next pass."""
         setting = decode_body(RebalanceSetting, request.body)
-        if setting.strategy_name and _divide(setting.strategy_name, setting.consumer_group) is None:
-            return request.answer(ResponseCode.INVALID_PARAMETER, f"no strategy is called {setting.strategy_name}")
+        if setting.strategy_name and setting.strategy_name not in STATEFUL:
+            try:
+                strategy_named(setting.strategy_name, setting.parameters or StrategyParameters())
+            except UnknownStrategyError as error:
+                return request.answer(ResponseCode.INVALID_PARAMETER, str(error))
         if not self._broker.rebalance_settings.set(setting):
             return request.answer(ResponseCode.SYSTEM_BUSY, "too many groups have a setting")
         persist_rebalance_settings(self._broker)
@@ -93,6 +132,30 @@ class Assigner:
             self._clients.oneway(channel_id, RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, fields, b"")
 
 
-def _divide(strategy: str, group: str) -> Divide | None:
-    allocate = STRATEGIES.get(strategy)
-    return None if allocate is None else dividing_by(allocate, group)
+def _is_merged(strategy: str, topic: str) -> bool:
+    """Whether the queues of all topics are divided together."""
+    return strategy == AllocateStrategy.KAFKA_ROUND_ROBIN and not topic.startswith(RETRY_TOPIC_PREFIX)
+
+
+def _divide(
+    strategy: str,
+    parameters: StrategyParameters,
+    asked: QueryAssignmentRequestBody,
+    merged: Mapping[str, Sequence[MessageQueue]],
+) -> Divide:
+    """How the queues of a topic are divided.
+
+    Args:
+        strategy: by name.
+        parameters: of the strategy.
+        asked: for which group and topic.
+        merged: topic -> queues that are divided together; empty: only those of the topic.
+
+    Raises:
+        UnknownStrategyError: there is no such strategy, or its parameters are wrong.
+    """
+    if strategy == AllocateStrategy.STICKY:
+        return dividing_sticky
+    if merged:
+        return dividing_together(merged, asked.topic)
+    return dividing_by(strategy_named(strategy, parameters), asked.consumer_group)

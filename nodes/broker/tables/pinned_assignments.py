@@ -13,6 +13,7 @@ from nodes.allocation.division import Divide, Shares, defects, owners_of
 from nodes.protocol.assigning import AssignmentClaim
 from nodes.protocol.java import java_sorted
 from nodes.protocol.model import MessageQueue
+from nodes.protocol.strategy_parameters import StrategyParameters
 
 _NO_CLAIM = AssignmentClaim()
 _DEFECTS_SHOWN = 3
@@ -26,7 +27,8 @@ class AssignmentQuestion:
     topic: str
     client_id: str
     strategy: str
-    """Names the strategy with its parameters: another name, another division."""
+    parameters: StrategyParameters
+    """With another strategy or other parameters the queues are divided anew."""
     claim: AssignmentClaim
     mq_all: tuple[MessageQueue, ...]
     """Sorted."""
@@ -57,6 +59,7 @@ class _Group:
     """While it collects claims; None: it has divided."""
     epoch: int = 0
     strategy: str = ""
+    parameters: StrategyParameters = StrategyParameters()
     mq_all: tuple[MessageQueue, ...] = ()
     members: tuple[str, ...] = ()
     shares: Shares = attrs.Factory(dict)
@@ -150,7 +153,8 @@ def _divided(
     group: _Group, asked: AssignmentQuestion, members: tuple[str, ...], divide: Divide
 ) -> tuple[Shares | None, str]:
     """Divide anew if anything has changed; returns the new shares, and what was wrong with them."""
-    is_current = (group.members, group.mq_all, group.strategy) == (members, asked.mq_all, asked.strategy)
+    now = (members, asked.mq_all, asked.strategy, asked.parameters)
+    is_current = (group.members, group.mq_all, group.strategy, group.parameters) == now
     if group.shares and is_current:
         return None, ""
     before = _resolved(group.claims, members) if group.collects_until_ms is not None else group.shares
@@ -161,7 +165,8 @@ def _divided(
     found = list(defects(shares, asked.mq_all))
     group.collects_until_ms = None
     group.epoch += 1
-    group.members, group.mq_all, group.strategy, group.shares = members, asked.mq_all, asked.strategy, shares
+    group.members, group.mq_all, group.strategy, group.parameters = now
+    group.shares = shares
     more = f"; {len(found) - _DEFECTS_SHOWN} more" if len(found) > _DEFECTS_SHOWN else ""
     return shares, f"{asked.strategy}: {'; '.join(found[:_DEFECTS_SHOWN])}{more}" if found else ""
 

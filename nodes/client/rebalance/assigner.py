@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable
 
+from nodes.allocation.strategies import strategy_parameters
 from nodes.client.instance.client_instance import ClientInstance
 from nodes.client.rebalance.rebalance_beliefs import RebalanceBeliefs
 from nodes.client.rebalance.roles import Asked, FoundAssignment, FoundConsumers
-from nodes.config import ConsumerConfig
+from nodes.config import AllocateStrategy, ConsumerConfig
 from nodes.protocol import headers
 from nodes.protocol.assigning import AssignmentClaim
 from nodes.protocol.bodies import (
@@ -52,6 +53,8 @@ class BrokerAssigner:
         self._strategy_name = strategy_name
         self._beliefs = beliefs
         self._draw = self._host.rng("findBrokerAddrByTopic").randrange
+        self._parameters = strategy_parameters(config)
+        self._is_prototype = config.allocate_message_queue_strategy is AllocateStrategy.PR2169
         self._epochs: dict[str, int] = {}
         """Topic -> epoch of the assigner's division that was followed last."""
 
@@ -89,22 +92,35 @@ class BrokerAssigner:
         address = await self._address(topic)
         return None if address is None else await self._query(topic, address, None)
 
-    async def ask_assigner(self, topic: str, owned: Iterable[MessageQueue]) -> FoundAssignment | None:
+    async def ask_assigner(
+        self, topic: str, owned: Iterable[MessageQueue], mq_all: Iterable[MessageQueue]
+    ) -> FoundAssignment | None:
         """The queues of this member, from the assigner of the topic; None if no broker can be it.
 
         Raises:
             RemotingError, BrokerError: no answer, or a refusal.
         """
-        found = self._instance.routes.find_assigner(topic)
+        found = self._find_assigner(topic)
         if found is None:
             await self._instance.update_topic_route(topic)
-            found = self._instance.routes.find_assigner(topic)
+            found = self._find_assigner(topic)
         self._beliefs.assigner(topic, *(found or (None, "")))
         if found is None:
             return None
-        revoke_before_assign = self._config.revoke_before_assign
-        claim = AssignmentClaim(tuple(owned), self._epochs.get(topic, 0), revoke_before_assign)
+        claim = AssignmentClaim(
+            tuple(owned),
+            self._epochs.get(topic, 0),
+            self._config.revoke_before_assign,
+            self._parameters,
+            tuple(mq_all) if self._is_prototype else None,
+        )
         return await self._query(topic, found[1], claim)
+
+    def _find_assigner(self, topic: str) -> tuple[str, str] | None:
+        """Name and address; the prototype also took a slave, drawn for every call, of the first broker of all."""
+        if self._is_prototype:
+            return self._instance.routes.find_first_broker(topic, self._draw)
+        return self._instance.routes.find_assigner(topic)
 
     async def _query(self, topic: str, address: str, claim: AssignmentClaim | None) -> FoundAssignment:
         instance = self._instance

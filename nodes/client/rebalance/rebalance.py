@@ -3,11 +3,16 @@
 from collections.abc import Mapping
 from functools import lru_cache
 
+from nodes.allocation.by_user import AllocateByUser, foreign_queues
+from nodes.allocation.kafka_round_robin import AllocateKafkaRoundRobin
+from nodes.allocation.strategies import strategy_name
 from nodes.allocation.strategy import AllocateMessageQueueStrategy, AllocationError
 from nodes.beliefs import PassOutcome
 from nodes.client.rebalance.rebalance_beliefs import RebalanceBeliefs
 from nodes.client.rebalance.roles import (
+    NOBODY_ASKED,
     Assigner,
+    FoundAssignment,
     PassResult,
     PopProcessQueue,
     PullRequest,
@@ -15,7 +20,7 @@ from nodes.client.rebalance.roles import (
     RebalanceListener,
 )
 from nodes.client.tables.process_queue import ProcessQueue
-from nodes.config import ConsumerConfig
+from nodes.config import AllocateStrategy, ConsumerConfig
 from nodes.host import Host
 from nodes.protocol.assigning import RebalanceMode, RebalanceSetting
 from nodes.protocol.java import java_sorted
@@ -28,6 +33,8 @@ _BROADCASTING = "broadcasting"
 PULL_DISPATCH_DELAY_MS = 500
 """From the end of a pass to the first pulls of its new queues."""
 _REBALANCE_AFTER_REFUSAL_MS = 500
+_FOREIGN_NAMED = 3
+"""Queues that a warning names."""
 
 
 class Rebalance:
@@ -156,13 +163,37 @@ class Rebalance:
         client_ids = _sorted_members(found.client_ids)
         self._beliefs.view(topic, client_ids, queues, found.asked.broker_addr)
         try:
-            mine = self._allocate(self._group, self._client_id, queues, client_ids)
+            mine = self._divide(topic, queues, client_ids)
         except AllocationError as error:
-            self._host.log.warning("allocate message queue exception", topic=topic, error=str(error))
+            name = strategy_name(self._config)
+            self._host.log.warning("allocate message queue exception", topic=topic, strategy=name, error=str(error))
             return PassResult(PassOutcome.UNBALANCED, len(client_ids), len(queues), 0, found.asked)
         self._beliefs.assignment(topic, mine)
         outcome = await self._take(topic, queues, tuple(mine))
         return PassResult(outcome, len(client_ids), len(queues), len(mine), found.asked)
+
+    def _divide(self, topic: str, queues: tuple[MessageQueue, ...], client_ids: tuple[str, ...]) -> list[MessageQueue]:
+        """The share of this member, which may have queues that exist nowhere: RocketMQ does not look.
+
+        Raises:
+            AllocationError: the strategy failed.
+        """
+        allocate = self._allocate
+        if isinstance(allocate, AllocateKafkaRoundRobin) and not topic.startswith(RETRY_TOPIC_PREFIX):
+            merged = self._queues_of_all_topics()
+            return [q for q in allocate(self._group, self._client_id, merged, client_ids) if q.topic == topic]
+        mine = allocate(self._group, self._client_id, queues, client_ids)
+        if isinstance(allocate, AllocateByUser) and (foreign := foreign_queues(mine, queues)):
+            named = ", ".join(map(str, foreign[:_FOREIGN_NAMED]))
+            self._host.log.warning(
+                "a strategy gave queues that it was not given", topic=topic, strategy=allocate.name, queues=named
+            )
+        return mine
+
+    def _queues_of_all_topics(self) -> list[MessageQueue]:
+        """Except of retry topics, and of topics whose route is not known yet."""
+        topics = (topic for topic in self._listener.topics() if not topic.startswith(RETRY_TOPIC_PREFIX))
+        return [queue for topic in topics for queue in self.subscribe_info.get(topic, ())]
 
     async def _take(self, topic: str, mq_all: tuple[MessageQueue, ...], mine: tuple[MessageQueue, ...]) -> PassOutcome:
         wanted: dict[MessageQueue, None] = dict.fromkeys(mine)
@@ -172,14 +203,7 @@ class Rebalance:
         return self._outcome(topic, wanted)
 
     async def _rebalance_by_broker(self, topic: str, mode: RebalanceMode) -> PassResult:
-        try:
-            if mode is RebalanceMode.BROKER:
-                found = await self._assigner.query_assignment(topic)
-            else:
-                found = await self._assigner.ask_assigner(topic, self._claimed(topic))
-        except (RemotingError, BrokerError) as error:
-            self._host.log.warning("allocate message queue exception", topic=topic, error=str(error))
-            return PassResult(PassOutcome.UNANSWERED)
+        found = await self._ask_broker(topic, mode)
         if found is None:
             return PassResult(PassOutcome.UNANSWERED)
         self._follow(found.setting)
@@ -202,6 +226,22 @@ class Rebalance:
             # The assigner waits for this member before it gives the queues to another one.
             self._listener.rebalance_later(0)
         return PassResult(self._outcome(topic, mine), 0, 0, len(mine), found.asked)
+
+    async def _ask_broker(self, topic: str, mode: RebalanceMode) -> FoundAssignment | None:
+        """The queues of this member as a broker assigns them; None without an answer."""
+        is_prototype = self._config.allocate_message_queue_strategy is AllocateStrategy.PR2169
+        try:
+            if mode is RebalanceMode.BROKER:
+                return await self._assigner.query_assignment(topic)
+            # The prototype asked for the members first, and did nothing without them.
+            if is_prototype and await self._assigner.find_consumers(topic) is None:
+                return None
+            mq_all = self.subscribe_info.get(topic, ())
+            return await self._assigner.ask_assigner(topic, self._claimed(topic), mq_all)
+        except (RemotingError, BrokerError) as error:
+            self._host.log.warning("allocate message queue exception", topic=topic, error=str(error))
+            # It also took a call that failed for an empty answer, and dropped all queues.
+            return FoundAssignment((), NOBODY_ASKED) if is_prototype and mode is RebalanceMode.ASSIGNER else None
 
     def _follow(self, setting: RebalanceSetting | None) -> None:
         """Do from the next pass on what an operator has set for the group, if it is news."""

@@ -99,8 +99,15 @@ class Assigner(Protocol):
             RemotingError, BrokerError: no answer, or a refusal.
         """
 
-    async def ask_assigner(self, topic: str, owned: Iterable[MessageQueue]) -> FoundAssignment | None:
+    async def ask_assigner(
+        self, topic: str, owned: Iterable[MessageQueue], mq_all: Iterable[MessageQueue]
+    ) -> FoundAssignment | None:
         """The queues of this member, by the assigner of the topic; None if no broker can be it.
+
+        Args:
+            topic: whose queues.
+            owned: queues in the table of this member.
+            mq_all: all queues of the topic, as this member knows them.
 
         Raises:
             RemotingError, BrokerError: no answer, or a refusal.

@@ -132,6 +132,19 @@ class ClientRoutes:
         first = min(with_master, key=lambda data: java_compare_key(data.broker_name))
         return first.broker_name, first.broker_addrs[MASTER_ID]
 
+    def find_first_broker(self, topic: str, draw: Callable[[int], int]) -> tuple[str, str] | None:
+        """Name and address of the broker with the smallest name: its master, else any slave; None without an address.
+
+        Mirrors:
+            `MQClientInstance#findUniqueBrokerAddrByTopic` of pull request #2169.
+        """
+        route = self._routes.get(topic)
+        if route is None or not route.broker_datas:
+            return None
+        first = min(route.broker_datas, key=lambda data: java_compare_key(data.broker_name))
+        address = select_broker_addr(first, draw)
+        return None if address is None else (first.broker_name, address)
+
     def find_broker_address_in_publish(self, broker_name: str) -> str | None:
         """The master's address: for sends, locks, and offsets other than the committed one."""
         return self._brokers.get(broker_name, {}).get(MASTER_ID)

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Mapping
 
+from nodes.allocation.sticky import divide_sticky
 from nodes.allocation.strategies import strategy_of
 from nodes.config import AllocateStrategy, ConsumerConfig
 from nodes.protocol.java import java_sorted
@@ -23,14 +24,28 @@ def whole_group_s(*, strategy: str, queues: int, consumers: int) -> list[float]:
     chosen = AllocateStrategy(strategy)
     config = ConsumerConfig(allocate_message_queue_strategy=chosen, **_OPTIONS.get(chosen, {}))  # type: ignore[arg-type]
     allocate = strategy_of(config)
+    mq_all, cid_all = _group(queues, consumers)
+    begin = time.perf_counter()
+    for cid in cid_all:
+        allocate("group", cid, mq_all, cid_all)
+    return [time.perf_counter() - begin]
+
+
+def sticky_s(*, queues: int, consumers: int) -> list[float]:
+    """Seconds until the queues are divided after one member has left."""
+    mq_all, cid_all = _group(queues, consumers)
+    before = divide_sticky(mq_all, cid_all, {})
+    left = cid_all[: consumers // 2] + cid_all[consumers // 2 + 1 :]
+    begin = time.perf_counter()
+    divide_sticky(mq_all, left, before)
+    return [time.perf_counter() - begin]
+
+
+def _group(queues: int, consumers: int) -> tuple[tuple[MessageQueue, ...], tuple[str, ...]]:
     mq_all = tuple(
         sorted(
             MessageQueue(_TOPIC, f"r{broker % _ROOMS}@{broker}", queue_id)
             for broker, queue_id in (divmod(number, _QUEUES_PER_BROKER) for number in range(queues))
         )
     )
-    cid_all = tuple(java_sorted(f"r{number % _ROOMS}@{number}#{number}" for number in range(consumers)))
-    begin = time.perf_counter()
-    for cid in cid_all:
-        allocate("group", cid, mq_all, cid_all)
-    return [time.perf_counter() - begin]
+    return mq_all, tuple(java_sorted(f"r{number % _ROOMS}@{number}#{number}" for number in range(consumers)))

@@ -137,6 +137,18 @@ def allocation_s(name: str, strategy: AllocateStrategy, work: Work, *, consumers
     return Row(name, wall.median, "s", wall.spread_pct, what, each_of_many / each_of_few)
 
 
+def sticky_s(name: str, work: Work, *, consumers: int = 1_000) -> Row:
+    """How long a broker divides the queues of a group that a member has left; beside it, AVG for all members."""
+    queues = work.sized(10_000)
+    sides = (
+        partial(run_trial, allocation_trials.sticky_s, queues=queues, consumers=consumers),
+        partial(run_trial, allocation_trials.whole_group_s, strategy="AVG", queues=queues, consumers=consumers),
+    )
+    own, avg = interleave(sides, work.repeated(5))
+    what = f"AVG, asked by each of {consumers:,} members for {queues:,} queues: {avg.median:.3g} s"
+    return Row(name, own.median, "s", own.spread_pct, what, own.median / avg.median)
+
+
 def _alone(side: Callable[[], list[float]], rounds: int) -> Sample:
     return interleave((side,), rounds)[0]
 
