@@ -1,6 +1,8 @@
 """The allocation strategy that a consumer is configured with."""
 
+from collections.abc import Mapping
 from functools import lru_cache
+from types import MappingProxyType
 
 import attrs
 
@@ -10,11 +12,19 @@ from nodes.allocation.by_config import AllocateByConfig
 from nodes.allocation.by_machine_room import AllocateByMachineRoom
 from nodes.allocation.consistent_hash import AllocateConsistentHash
 from nodes.allocation.machine_room_nearby import AllocateMachineRoomNearby
+from nodes.allocation.ordinal import allocate_by_ordinal
 from nodes.allocation.strategy import AllocateMessageQueueStrategy
 from nodes.config import AllocateStrategy, ConsumerConfig
 from nodes.protocol.model import MessageQueue
 
 _STRATEGIES_REMEMBERED = 256
+_WITHOUT_OPTIONS: Mapping[AllocateStrategy, AllocateMessageQueueStrategy] = MappingProxyType(
+    {
+        AllocateStrategy.AVG: allocate_averagely,
+        AllocateStrategy.AVG_BY_CIRCLE: allocate_by_circle,
+        AllocateStrategy.ORDINAL: allocate_by_ordinal,
+    }
+)
 
 
 @attrs.frozen
@@ -70,10 +80,8 @@ def _strategy(
     virtual_node_cnt: int,
 ) -> AllocateMessageQueueStrategy:
     match strategy:
-        case AllocateStrategy.AVG:
-            return allocate_averagely
-        case AllocateStrategy.AVG_BY_CIRCLE:
-            return allocate_by_circle
+        case AllocateStrategy.AVG | AllocateStrategy.AVG_BY_CIRCLE | AllocateStrategy.ORDINAL:
+            return _WITHOUT_OPTIONS[strategy]
         case AllocateStrategy.CONFIG:
             listed = None if message_queue_list is None else map(_queue, _entries(message_queue_list))
             return AllocateByConfig(None if listed is None else tuple(listed))

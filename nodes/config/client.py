@@ -89,6 +89,8 @@ class AllocateStrategy(StrEnum):
     """Queues of the member's own room in `machine_rooms`, divided by `inner_allocate_strategy`."""
     CONSISTENT_HASH = "CONSISTENT_HASH"
     """Queues by their place on a ring of hashes."""
+    ORDINAL = "ORDINAL"
+    """Neighbouring queues by the ordinal of a pod in its StatefulSet; not a strategy of RocketMQ."""
 
 
 @attrs.frozen(slots=False, kw_only=True, field_transformer=name_options)
@@ -161,6 +163,8 @@ class ConsumerConfig(ClientConfig):
     def __attrs_post_init__(self) -> None:
         if self.inner_allocate_strategy is AllocateStrategy.MACHINE_ROOM_NEARBY:
             raise FieldError("innerAllocateStrategy", "expected a strategy that has no other inside")
+        if self.allocate_message_queue_strategy is AllocateStrategy.ORDINAL and not self.client_rebalance:
+            raise FieldError("clientRebalance", "expected true with ORDINAL: no broker knows the ordinals of pods")
         for option in ("pull_threshold_for_topic", "pull_threshold_size_for_topic"):
             if getattr(self, option) == 0:
                 raise FieldError(option_name(option), "expected -1 or a whole number >= 1, not 0")

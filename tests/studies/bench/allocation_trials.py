@@ -29,7 +29,7 @@ def whole_group_s(*, strategy: str, queues: int, consumers: int) -> list[float]:
             for broker, queue_id in (divmod(number, _QUEUES_PER_BROKER) for number in range(queues))
         )
     )
-    cid_all = tuple(java_sorted(f"r{number % _ROOMS}@{number}#{number}" for number in range(consumers)))
+    cid_all = tuple(java_sorted(f"r{number % _ROOMS}@{number}#-{number}" for number in range(consumers)))
     begin = time.perf_counter()
     for cid in cid_all:
         allocate("group", cid, mq_all, cid_all)
