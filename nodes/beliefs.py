@@ -64,6 +64,13 @@ class BeliefKind(StrEnum):
 
     Subject: group/topic; value: [[brokerName, queueId], ...], sorted; source: the broker that divided them, if one did.
     """
+    REPLICAS = "replicas"
+    """Consumer: desired replicas of its StatefulSet. Subject: group; value: number; source: who told the number."""
+    PODS = "pods"
+    """Kubernetes: the pods of a StatefulSet.
+
+    Subject: its name; value: {"replicas": number, "pods": {name: `PodPhase`}}.
+    """
 
 
 @attrs.frozen

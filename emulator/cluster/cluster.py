@@ -9,21 +9,24 @@ import trio
 
 from emulator.base.chance import named_stream
 from emulator.base.errors import UserError
+from emulator.cluster.pods import Pods
 from emulator.machine.host import EmulatedHost, NodeFactory, PowerState
 from emulator.machine.world import World
 from emulator.network.loopback import LoopbackCarrier
 from emulator.spec import BrokerSpec, ConsumerGroupSpec, ProducerSpec, Scenario
 from emulator.spec.addresses import addresses, newcomer_address, owners
-from emulator.spec.model import BROKER, CONSUMER, NAMESERVER, PRODUCER
+from emulator.spec.model import BROKER, CONSUMER, KUBERNETES, NAMESERVER, PRODUCER, StatefulSetSpec
 from nodes.broker.broker import Broker
 from nodes.client.consumer.consumer_process import ConsumerOfProcess, ConsumerProcess
 from nodes.client.consumer.lite_pull import LitePullConsumer
+from nodes.client.consumer.pod import ConsumerPod, PodEnvironment
 from nodes.client.consumer.push_consumer import PushConsumer
 from nodes.client.producer.steady_producer import SteadyProducer
 from nodes.config import LitePullConsumerConfig
 from nodes.host import Host, Node
 from nodes.nameserver.nameserver import Nameserver
 from nodes.protocol.model import TopicConfig
+from nodes.statefulset.kubernetes import API_PORT, POD_PORT, Kubernetes, StatefulSet
 
 _NS_PER_MS = 1_000_000
 
@@ -82,7 +85,8 @@ class Cluster:
 
     Entering starts nameservers, then brokers, then clients, each kind when the
     previous one is ready; nodes of a kind start within the scenario's spread, at
-    instants that depend on the seed. Leaving ends every process.
+    instants that depend on the seed. The API servers of StatefulSets come last, and
+    then start the pods. Leaving ends every process.
 
     Raises:
         NodeCrashedError: on leaving, if a node's own code raised.
@@ -104,6 +108,10 @@ class Cluster:
         """Mapping group -> consumers that scaling has added."""
         self._retired: dict[str, None] = {}
         """Consumers that scaling has removed."""
+        self.is_kept_down: Callable[[str], bool] = lambda _: False
+        """Whether a fault keeps a node down."""
+        self._has_ended = False
+        self._pods = {api: Pods(self.hosts, self._add_pod, self._must_stay_down) for api in scenario.api_names()}
 
     async def __aenter__(self) -> Self:
         """Start everything; returns when every node is ready."""
@@ -113,12 +121,15 @@ class Cluster:
             f"{host.ip}:{spec.config.listen_port}" for host, spec in zip(nameservers, scenario.nameservers, strict=True)
         )
         brokers = [self._add(self._broker_plan(spec, addresses)) for spec in scenario.brokers]
-        clients = [
-            self._add(self._consumer_plan(group, name, addresses))
+        consumers = {
+            name: self._add(self._consumer_plan(group, name, addresses))
             for group in scenario.consumers
             for name in group.names
-        ]
+        }
+        pods = [name for spec in scenario.statefulsets for name in spec.pod_names()]
+        clients = [host for name, host in consumers.items() if name not in pods]
         clients += [self._add(self._producer_plan(spec, addresses)) for spec in scenario.producers]
+        apis = [self._add(self._api_plan(name)) for name in scenario.api_names()]
         offsets_ms = self._offsets_ms("start of nameservers", nameservers, scenario.nameserver_start_spread_ms)
         await self._start_all(nameservers, offsets_ms, scenario.nameserver_start_spread_ms)
         offsets_ms = self._offsets_ms("start of brokers", brokers, scenario.broker_start_spread_ms)
@@ -126,6 +137,7 @@ class Cluster:
         latest_ms = max((spec.start_after_ms for spec in scenario.brokers), default=0) + scenario.broker_start_spread_ms
         await self._start_all(brokers, offsets_ms, latest_ms + scenario.broker_boot_spread_ms)
         await self._start_all(clients, self._offsets_ms("start", clients, scenario.start_spread_ms), 0)
+        await self._start_all(apis, [0] * len(apis), 0)
         self.started.set()
         return self
 
@@ -133,6 +145,7 @@ class Cluster:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         """End every process without a row in the trace: the emulation ends, not the nodes."""
+        self._has_ended = True
         for host in self.hosts.values():
             if host.process is not None and host.process.alive:
                 host.process.die(silent=True)
@@ -150,12 +163,18 @@ class Cluster:
 
     def members(self, group: str) -> tuple[str, ...]:
         """Current members of a consumer group, in order; empty for an unknown group."""
+        statefulset = self.scenario.statefulset_of(group)
+        if statefulset is not None:
+            return self._pods[statefulset.api].of(statefulset.name)
         spec = next((it for it in self.scenario.consumers if it.group == group), None)
         known = () if spec is None else (*spec.names, *self._newcomers.get(group, ()))
         return tuple(name for name in known if name not in self._retired)
 
     def is_retired(self, name: str) -> bool:
-        """Whether scaling has removed a consumer."""
+        """Whether scaling has removed a consumer, or its StatefulSet has no such pod now."""
+        statefulset = self._statefulset_of_pod(name)
+        if statefulset is not None:
+            return name not in self._pods[statefulset.api].existing
         return name in self._retired
 
     async def scale(self, group: str, members: int | None, may_start: Callable[[str], bool]) -> int:
@@ -191,6 +210,20 @@ class Cluster:
         self.addresses[name] = self.addresses[spec.names[0]] if spec.one_address else ip
         self.names.setdefault(self.addresses[name], name)
         return self._consumer_plan(spec, name, self._nameservers)
+
+    def _statefulset_of_pod(self, name: str) -> StatefulSetSpec | None:
+        return next((spec for spec in self.scenario.statefulsets if spec.is_pod(name)), None)
+
+    def _add_pod(self, name: str) -> EmulatedHost:
+        """The machine of a pod that the scenario does not name."""
+        statefulset = self._statefulset_of_pod(name)
+        assert statefulset is not None
+        spec = next(it for it in self.scenario.consumers if it.group == statefulset.group)
+        return self._add(self._newcomer(spec, name))
+
+    def _must_stay_down(self, name: str) -> bool:
+        """Whether a pod cannot be started: a fault keeps it down, or the emulation ends."""
+        return self._has_ended or self.is_kept_down(name)
 
     def crashes(self) -> list[str]:
         """Nodes that raised, one line each: `broker-a: KeyError: ...`."""
@@ -262,6 +295,9 @@ class Cluster:
                 for it in groups
             )
             return _HostPlan(name, CONSUMER, spec.group, lambda host: ConsumerProcess(host, consumers, nameservers))
+        statefulset = self.scenario.statefulset_of(spec.group)
+        if statefulset is not None:
+            return self._pod_plan(spec, statefulset, name, nameservers)
         config = spec.config
         if isinstance(config, LitePullConsumerConfig):
             return _HostPlan(
@@ -293,6 +329,35 @@ class Cluster:
                 expressions=spec.expressions,
             ),
         )
+
+    def _pod_plan(
+        self, spec: ConsumerGroupSpec, statefulset: StatefulSetSpec, name: str, nameservers: tuple[str, ...]
+    ) -> _HostPlan:
+        environment = PodEnvironment(statefulset.name, f"{self.addresses[statefulset.api]}:{API_PORT}", POD_PORT)
+        return _HostPlan(
+            name,
+            CONSUMER,
+            spec.group,
+            lambda host: ConsumerPod(
+                host,
+                spec.config,
+                environment,
+                group=spec.group,
+                topics=spec.topics,
+                nameservers=nameservers,
+                consume_ms=spec.consume_ms,
+                fail_times=spec.fail_times,
+                expressions=spec.expressions,
+            ),
+        )
+
+    def _api_plan(self, name: str) -> _HostPlan:
+        manifests = tuple(
+            StatefulSet(spec.name, spec.replicas, spec.config)
+            for spec in self.scenario.statefulsets
+            if spec.api == name
+        )
+        return _HostPlan(name, KUBERNETES, "", lambda host: Kubernetes(host, manifests, self._pods[name]))
 
     def _producer_plan(self, spec: ProducerSpec, nameservers: tuple[str, ...]) -> _HostPlan:
         return _HostPlan(

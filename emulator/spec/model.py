@@ -26,16 +26,28 @@ from emulator.spec.bounds import (
 )
 from emulator.spec.guest_limits import GuestLimits
 from emulator.spec.section import SpecError, expect_known
+from emulator.spec.statefulsets import check_statefulsets
 from emulator.spec.targets import check_fault
 from faults.nemesis import Nemesis, timelines
 from faults.plan import Plan
+from faults.scale import MEMBERS_MOST
 from faults.target import ANY
+from faults.words import is_whole
+from nodes.allocation.ordinal import pod_name
 from nodes.client.producer.local_transactions import LocalTransactions
-from nodes.config import BrokerConfig, ConsumerConfig, LitePullConsumerConfig, NameserverConfig, ProducerConfig
+from nodes.config import (
+    BrokerConfig,
+    ConsumerConfig,
+    LitePullConsumerConfig,
+    NameserverConfig,
+    ProducerConfig,
+    StatefulSetConfig,
+)
 from nodes.fields import NAMES, TEXT_MAP, TEXTS, TIME_MOST_MS, checked, flag, quoted, span, text, whole
 from nodes.filter.filter_api import SubscriptionError, build_subscription_data
 
 NAMESERVER, BROKER, CONSUMER, PRODUCER = "nameserver", "broker", "consumer", "producer"
+KUBERNETES = "kubernetes"
 """The roles of nodes."""
 NO_EXPRESSIONS: Mapping[str, str] = MappingProxyType({})
 
@@ -126,6 +138,28 @@ class ConsumerGroupSpec:
 
 
 @attrs.frozen
+class StatefulSetSpec:
+    """A StatefulSet, whose pods are the consumers of a group: `consumer-0`, `consumer-1`, ..."""
+
+    group: str = text()
+    """The consumer group; the names of its consumers are those of the pods."""
+    name: str = checked(NODE_NAME, "consumer")
+    replicas: int = whole(1, least=0, limit=MEMBERS_MOST)
+    api: str = checked(NODE_NAME, "kubernetes")
+    """Name of the node with the API server; several StatefulSets may share it."""
+    config: StatefulSetConfig = StatefulSetConfig()
+
+    def pod_names(self) -> tuple[str, ...]:
+        """Names of the pods that are desired at first."""
+        return tuple(pod_name(self.name, ordinal) for ordinal in range(self.replicas))
+
+    def is_pod(self, node: str) -> bool:
+        """Whether a node has the name of one of its pods, which scaling may add."""
+        stem, _, digits = node.rpartition("-")
+        return stem == self.name and is_whole(digits) and int(digits) < MEMBERS_MOST
+
+
+@attrs.frozen
 class ProducerSpec:
     """One producer that sends at a steady rate."""
 
@@ -169,6 +203,7 @@ class Scenario:
     topics: tuple[TopicSpec, ...] = ()
     consumers: tuple[ConsumerGroupSpec, ...] = ()
     producers: tuple[ProducerSpec, ...] = ()
+    statefulsets: tuple[StatefulSetSpec, ...] = ()
     guests: tuple[str, ...] = checked(NODE_NAMES, ())
     """Names of guests, which are real programs on hosts of their own; only in mode `live`."""
     faults: Plan = Plan()
@@ -180,6 +215,7 @@ class Scenario:
         _check_names(self)
         _check_addresses(self)
         _check_topics(self)
+        check_statefulsets(self)
         _check_faults(self)
 
     def plan(self) -> Plan:
@@ -187,8 +223,16 @@ class Scenario:
         drawn = timelines(self.nemeses, self.run_for_ms, lambda name: named_stream(self.seed, "nemesis", name))
         return Plan((*self.faults.faults, *drawn))
 
+    def api_names(self) -> tuple[str, ...]:
+        """Names of the nodes with an API server of Kubernetes."""
+        return tuple(dict.fromkeys(spec.api for spec in self.statefulsets))
+
+    def statefulset_of(self, group: str) -> StatefulSetSpec | None:
+        """The StatefulSet whose pods are the consumers of a group."""
+        return next((spec for spec in self.statefulsets if spec.group == group), None)
+
     def node_names(self) -> tuple[str, ...]:
-        """Names of all nodes: nameservers, brokers, consumers, producers, each in the order of the scenario."""
+        """Names of all nodes, each kind in the order of the scenario."""
         return tuple(name for _, name in _named_nodes(self) if name not in self.guests)
 
 
@@ -202,6 +246,10 @@ def _named_nodes(scenario: Scenario) -> Iterator[tuple[str, str]]:
             yield f"consumer[{i}].names[{j}]", name
     for i, producer in enumerate(scenario.producers):
         yield f"producer[{i}].name", producer.name
+    apis: dict[str, int] = {}
+    for i, statefulset in enumerate(scenario.statefulsets):
+        apis.setdefault(statefulset.api, i)
+    yield from ((f"statefulset[{i}].api", name) for name, i in apis.items())
     for i, guest in enumerate(scenario.guests):
         yield f"scenario.guests[{i}]", guest
 

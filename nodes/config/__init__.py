@@ -19,6 +19,7 @@ from nodes.config.client import (
 from nodes.config.nameserver import NameserverConfig
 from nodes.config.options import Config, option_name, options
 from nodes.config.remoting import RemotingClientConfig, RemotingServerConfig
+from nodes.config.statefulset import StatefulSetConfig
 
 __all__ = [
     "CONSUME_TIMESTAMP_FORM",
@@ -33,6 +34,7 @@ __all__ = [
     "ProducerConfig",
     "RemotingClientConfig",
     "RemotingServerConfig",
+    "StatefulSetConfig",
     "option_name",
     "options",
 ]

@@ -159,6 +159,9 @@ class ConsumerConfig(ClientConfig):
     """How long the client waits for the answer of a pull."""
     pull_max_idle_time_ms: int = millis(120_000)
     """A queue that was not pulled for this long is dropped and added anew (`rocketmq.client.pull.pullMaxIdleTime`)."""
+    replicas_poll_interval_ms: int = period_millis(1_000)
+    """ORDINAL: from an answer of the API server to the next question for the replicas. The design says "periodically";
+    its code pauses for 1 s."""
 
     def __attrs_post_init__(self) -> None:
         if self.inner_allocate_strategy is AllocateStrategy.MACHINE_ROOM_NEARBY:

@@ -125,6 +125,12 @@ class RequestCode(IntEnum):
     CHANGE_MESSAGE_INVISIBLETIME = 200053
     BATCH_ACK_MESSAGE = 200151
 
+    # RocketMQ has none of the following: they belong to the StatefulSet design. RocketMQ's own codes end at 200,151, so
+    # no release will give another meaning to one of these.
+    GET_SCALE = 900_001
+    PUT_SCALE = 900_002
+    PROBE = 900_003
+
 
 class ResponseCode(IntEnum):
     """The result of a request.

@@ -1,23 +1,18 @@
 """The effect of `permission`: restricts brokers and topics, and restores them."""
 
-from contextvars import copy_context
-from functools import partial
-
 import attrs
 
 from emulator.cluster.effects.effect import HostEffect, ImpossibleError, Scene
+from emulator.cluster.effects.local_session import session_with, tell
 from emulator.machine.host import EmulatedHost
 from emulator.machine.process import HostProcess
 from emulator.spec.model import BrokerSpec
-from emulator.time.timeline import Entry
 from faults.permission import Permission
 from nodes.broker.files import TOPIC_FILE
-from nodes.cause import cause
-from nodes.host import ChannelHandler
 from nodes.live_config import keep_changes, with_kept_changes
 from nodes.protocol.bodies import TopicConfigSerializeWrapper
 from nodes.protocol.body_codec import decode_body, encode_body
-from nodes.protocol.codes import RequestCode, ResponseCode
+from nodes.protocol.codes import RequestCode
 from nodes.protocol.command import Command
 from nodes.protocol.headers_admin import CreateTopicRequestHeader
 from nodes.protocol.model import AUTO_CREATE_TOPIC, MASTER_ID, TopicConfig
@@ -98,47 +93,17 @@ class PermissionEffect(HostEffect[Permission], kinds=(Permission,)):
             return  # deleted meanwhile
         request = _change_broker(perm) if config is None else _change_topic(attrs.evolve(config, perm=perm))
         process = host.process
-        listens = process is not None and self._session(process) is not None
+        listens = process is not None and self._listens(process)
         if process is None or not listens or process.suspended:
             _change_files(host, topic, perm)
         if process is not None and listens:
-            entry = Entry(partial(self._ask, process, request), process, cause.get())
-            if process.admits(entry):
-                copy_context().run(entry.fire)  # its handlers must not set the cause of this task
+            tell(self._world, process, self._port(process), request)
 
-    def _ask(self, process: HostProcess, request: Command) -> None:
-        session = self._session(process)
-        if session is not None:
-            session.ask(request)
+    def _listens(self, process: HostProcess) -> bool:
+        return session_with(self._world, process, self._port(process)) is not None
 
-    def _session(self, process: HostProcess) -> "_Session | None":
-        """A session with a process; None if it does not listen."""
-        address = (process.ip, self._brokers[process.name].config.listen_port)
-        listener = self._world.fabric.listeners.get(address)
-        return _Session(process, listener.handler) if listener is not None and listener.process is process else None
-
-
-class _Session:
-    """An operator's local connection to a broker; implements `nodes.host.Channel`."""
-
-    id = 0
-    closed = False
-
-    def __init__(self, process: HostProcess, handler: ChannelHandler) -> None:
-        self.remote_address = f"{process.ip}:0"
-        self.last_used_ns = 0
-        self._process = process
-        self._handler = handler
-
-    def ask(self, request: Command) -> None:
-        self._handler.on_command(self, request)
-
-    def send(self, command: Command) -> None:
-        if command.code != ResponseCode.SUCCESS:
-            self._process.log.warning("permission not changed", remark=command.remark)
-
-    def close(self) -> None:
-        """Nothing is open."""
+    def _port(self, process: HostProcess) -> int:
+        return self._brokers[process.name].config.listen_port
 
 
 def perm_of(host: EmulatedHost, spec: BrokerSpec, topic: str | None) -> int | None:

@@ -21,6 +21,7 @@ from nodes.client.rebalance.assigner import BrokerAssigner
 from nodes.client.rebalance.order_locks import OrderLocks
 from nodes.client.rebalance.queue_keepers import PushQueues
 from nodes.client.rebalance.rebalance import Rebalance, RebalanceBeliefs
+from nodes.client.rebalance.replica_count import ReplicaCount
 from nodes.client.rebalance.roles import PullRequest
 from nodes.client.tables.process_queue import ProcessQueue
 from nodes.config import ConsumerConfig, ProducerConfig
@@ -68,6 +69,7 @@ class PushConsumer:
         consume_ms: how long the listener takes for a batch.
         fail_times: how often the listener fails for each message before it succeeds.
         instance: that of another consumer of the same process and client id; None: a new one.
+        replicas: divides queues among the pods of a StatefulSet; None: among the members that brokers list.
 
     Mirrors:
         `org.apache.rocketmq.client.impl.consumer.DefaultMQPushConsumerImpl`.
@@ -85,6 +87,7 @@ class PushConsumer:
         fail_times: int = 0,
         instance: ClientInstance | None = None,
         expressions: Mapping[str, str] = NO_TEXTS,
+        replicas: ReplicaCount | None = None,
     ) -> None:
         self._host = host
         self._config = config
@@ -106,9 +109,9 @@ class PushConsumer:
             host,
             config,
             group,
-            self.instance.client_id,
+            self.instance.client_id if replicas is None else host.name,
             strategy_of(config),
-            BrokerAssigner(self.instance, config, group, strategy_name(config)),
+            replicas or BrokerAssigner(self.instance, config, group, strategy_name(config)),
             self._queues,
             self,
             self._beliefs,
@@ -129,6 +132,8 @@ class PushConsumer:
             nameservers,
             now_ms,
         )
+        self.is_started = False
+        """Whether it has started to consume."""
         self._stopping = trio.Event()
 
     def _consume_message_service(self, listener: MessageListener) -> ConsumeMessageService:
@@ -182,6 +187,7 @@ class PushConsumer:
             return False
         if await self.instance.heartbeat_all():
             self.instance.rebalance_immediately()
+        self.is_started = True
         self._host.record(Lifecycle(LifecycleEvent.READY, self.group))
         return True
 

@@ -1,0 +1,90 @@
+"""Whether the StatefulSets of a scenario fit its consumer groups."""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from emulator.spec.section import SpecError, expect_known
+from nodes.config import AllocateStrategy, ConsumerConfig, LitePullConsumerConfig
+from nodes.protocol.model import MessageModel
+
+
+class _StatefulSet(Protocol):
+    @property
+    def name(self) -> str: ...
+    @property
+    def group(self) -> str: ...
+    def pod_names(self) -> tuple[str, ...]: ...
+    def is_pod(self, node: str) -> bool: ...
+
+
+class _Group(Protocol):
+    @property
+    def group(self) -> str: ...
+    @property
+    def names(self) -> tuple[str, ...]: ...
+    @property
+    def config(self) -> ConsumerConfig: ...
+    @property
+    def share_process_with(self) -> str | None: ...
+    @property
+    def one_address(self) -> bool: ...
+
+
+class _Scenario(Protocol):
+    @property
+    def consumers(self) -> Sequence[_Group]: ...
+    @property
+    def statefulsets(self) -> Sequence[_StatefulSet]: ...
+    def node_names(self) -> tuple[str, ...]: ...
+
+
+def check_statefulsets(scenario: _Scenario) -> None:
+    """Refuse StatefulSets without a group of their own, and pods that are no push consumers.
+
+    Raises:
+        SpecError: the first mistake.
+    """
+    by_group: dict[str, int] = {}
+    by_name: dict[str, int] = {}
+    groups = {group.group: place for place, group in reversed(list(enumerate(scenario.consumers)))}
+    for i, spec in enumerate(scenario.statefulsets):
+        expect_known(f"statefulset[{i}].group", "group", spec.group, list(groups))
+        if spec.group in by_group:
+            raise SpecError(f"statefulset[{i}].group", f"expected a group of its own, {spec.group} has one already")
+        if spec.name in by_name:
+            raise SpecError(f"statefulset[{i}].name", f"expected a name of its own, {spec.name} is taken")
+        by_group[spec.group] = by_name[spec.name] = i
+        taken = [name for name in scenario.node_names() if spec.is_pod(name) and name not in spec.pod_names()]
+        if taken:
+            raise SpecError(
+                f"statefulset[{i}].name", f"expected a name whose pods are no other nodes: {taken[0]} is one"
+            )
+        _check_pods(groups[spec.group], scenario.consumers[groups[spec.group]], spec, scenario.consumers)
+    _check_strategies(scenario.consumers, by_group)
+
+
+def _check_pods(place: int, group: _Group, spec: _StatefulSet, groups: Sequence[_Group]) -> None:
+    key = f"consumer[{place}]"
+    if group.share_process_with is not None or any(it.share_process_with == group.group for it in groups):
+        raise SpecError(f"{key}.share_process_with", "expected none in a StatefulSet: a pod consumes for one group")
+    if group.names != spec.pod_names():
+        told = ", ".join(spec.pod_names()[:2]) or "none"
+        raise SpecError(f"{key}.names", f"expected the names of the pods of {spec.name}, which begin with {told}")
+    if isinstance(group.config, LitePullConsumerConfig):
+        raise SpecError(f"{key}.lite_pull", "expected false in a StatefulSet: its pods are push consumers")
+    if group.one_address:
+        raise SpecError(f"{key}.one_address", "expected false in a StatefulSet: each pod has an address")
+
+
+def _check_strategies(groups: Sequence[_Group], by_group: Mapping[str, int]) -> None:
+    for place, group in enumerate(groups):
+        key, config = f"consumer[{place}].options", group.config
+        if config.allocate_message_queue_strategy is not AllocateStrategy.ORDINAL:
+            continue
+        if group.group not in by_group:
+            raise SpecError(
+                f"{key}.allocateMessageQueueStrategy",
+                f"expected a [[statefulset]] of {group.group} with ORDINAL: only its pods have ordinals",
+            )
+        if config.message_model is MessageModel.BROADCASTING:
+            raise SpecError(f"{key}.messageModel", "expected CLUSTERING with ORDINAL: broadcasting divides no queues")

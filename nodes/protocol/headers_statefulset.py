@@ -1,0 +1,52 @@
+"""Headers of the requests that RocketMQ does not have: those of the StatefulSet design.
+
+The rules of `nodes.protocol.headers` hold.
+"""
+
+from enum import StrEnum
+
+import attrs
+
+from nodes.protocol.widths import Int32
+
+
+class ProbePath(StrEnum):
+    """The health endpoint of a pod that a probe asks."""
+
+    LIVENESS = "/health/liveness"
+    """Succeeds if the process answers."""
+    READINESS = "/health/readiness"
+    """Succeeds if the consumer has started."""
+
+
+@attrs.frozen
+class StatefulSetHeader:
+    """Header of GET_SCALE (900001)."""
+
+    statefulset: str
+
+
+@attrs.frozen
+class ScaleHeader:
+    """The scale of a StatefulSet."""
+
+    spec_replicas: Int32
+    """Desired pods."""
+    status_replicas: Int32
+    """Pods that exist, whatever their state."""
+
+
+@attrs.frozen
+class PutScaleRequestHeader:
+    """Header of PUT_SCALE (900002)."""
+
+    statefulset: str
+    spec_replicas: Int32
+
+
+@attrs.frozen
+class ProbeRequestHeader:
+    """Header of PROBE (900003)."""
+
+    path: str
+    """A `ProbePath`."""
