@@ -64,6 +64,8 @@ class BeliefKind(StrEnum):
 
     Subject: group/topic; value: [[brokerName, queueId], ...], sorted; source: the broker that divided them, if one did.
     """
+    ACTIVE_CONSUMER = "active_consumer"
+    """Broker: the single active consumer of a queue. Subject: group/topic/brokerName/queueId; value: client id."""
     REPLICAS = "replicas"
     """Consumer: desired replicas of its StatefulSet. Subject: group; value: number; source: who told the number."""
     PODS = "pods"

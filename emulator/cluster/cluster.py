@@ -15,14 +15,14 @@ from emulator.machine.world import World
 from emulator.network.loopback import LoopbackCarrier
 from emulator.spec import BrokerSpec, ConsumerGroupSpec, ProducerSpec, Scenario
 from emulator.spec.addresses import addresses, newcomer_address, owners
-from emulator.spec.model import BROKER, CONSUMER, KUBERNETES, NAMESERVER, PRODUCER, StatefulSetSpec
+from emulator.spec.model import APISERVER, BROKER, CONSUMER, NAMESERVER, PRODUCER, StatefulSetSpec
 from nodes.broker.broker import Broker
 from nodes.client.consumer.consumer_process import ConsumerOfProcess, ConsumerProcess
 from nodes.client.consumer.lite_pull import LitePullConsumer
 from nodes.client.consumer.pod import ConsumerPod, PodEnvironment
 from nodes.client.consumer.push_consumer import PushConsumer
 from nodes.client.producer.steady_producer import SteadyProducer
-from nodes.config import LitePullConsumerConfig
+from nodes.config import Exclusivity, LitePullConsumerConfig
 from nodes.host import Host, Node
 from nodes.nameserver.nameserver import Nameserver
 from nodes.protocol.model import TopicConfig
@@ -271,6 +271,9 @@ class Cluster:
             if spec.broker_name in topic.brokers
         )
 
+        consumers = self.scenario.consumers
+        single_active = tuple(it.group for it in consumers if it.config.exclusivity is Exclusivity.SINGLE_ACTIVE)
+
         def broker(host: Host) -> Node:
             return Broker(
                 host,
@@ -280,6 +283,7 @@ class Cluster:
                 broker_id=spec.broker_id,
                 nameservers=nameservers,
                 topics=topics,
+                single_active_groups=single_active,
             )
 
         boot_spread_ms = self.scenario.broker_boot_spread_ms
@@ -357,7 +361,7 @@ class Cluster:
             for spec in self.scenario.statefulsets
             if spec.api == name
         )
-        return _HostPlan(name, KUBERNETES, "", lambda host: Kubernetes(host, manifests, self._pods[name]))
+        return _HostPlan(name, APISERVER, "", lambda host: Kubernetes(host, manifests, self._pods[name]))
 
     def _producer_plan(self, spec: ProducerSpec, nameservers: tuple[str, ...]) -> _HostPlan:
         return _HostPlan(

@@ -47,7 +47,7 @@ from nodes.fields import NAMES, TEXT_MAP, TEXTS, TIME_MOST_MS, checked, flag, qu
 from nodes.filter.filter_api import SubscriptionError, build_subscription_data
 
 NAMESERVER, BROKER, CONSUMER, PRODUCER = "nameserver", "broker", "consumer", "producer"
-KUBERNETES = "kubernetes"
+APISERVER = "apiserver"
 """The roles of nodes."""
 NO_EXPRESSIONS: Mapping[str, str] = MappingProxyType({})
 

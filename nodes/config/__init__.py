@@ -13,6 +13,7 @@ from nodes.config.client import (
     AllocateStrategy,
     ClientConfig,
     ConsumerConfig,
+    Exclusivity,
     LitePullConsumerConfig,
     ProducerConfig,
 )
@@ -29,6 +30,7 @@ __all__ = [
     "ClientConfig",
     "Config",
     "ConsumerConfig",
+    "Exclusivity",
     "LitePullConsumerConfig",
     "NameserverConfig",
     "ProducerConfig",

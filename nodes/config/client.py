@@ -93,6 +93,17 @@ class AllocateStrategy(StrEnum):
     """Neighbouring queues by the ordinal of a pod in its StatefulSet; not a strategy of RocketMQ."""
 
 
+class Exclusivity(StrEnum):
+    """What keeps two consumers of a group from consuming one queue at the same time; not of RocketMQ."""
+
+    NONE = "none"
+    """Nothing."""
+    SINGLE_ACTIVE = "single_active"
+    """Brokers give the messages of a queue to one consumer only, until it cancels or its connection is gone."""
+    LEASE = "lease"
+    """A consumer takes a lease of a queue before it pulls it, and judges by its own clock whether it still has it."""
+
+
 @attrs.frozen(slots=False, kw_only=True, field_transformer=name_options)
 class ConsumerConfig(ClientConfig):
     """Options of a push consumer.
@@ -159,6 +170,12 @@ class ConsumerConfig(ClientConfig):
     """How long the client waits for the answer of a pull."""
     pull_max_idle_time_ms: int = millis(120_000)
     """A queue that was not pulled for this long is dropped and added anew (`rocketmq.client.pull.pullMaxIdleTime`)."""
+    exclusivity: Exclusivity = choice(Exclusivity, Exclusivity.NONE)
+    """Other than none, a consumer finishes the messages in process before it gives a queue away."""
+    lease_duration_ms: int = period_millis(15_000)
+    """LEASE: how long a lease is valid after it was granted or renewed."""
+    lease_renew_interval_ms: int = period_millis(5_000)
+    """LEASE: time between two renewals of all leases."""
     replicas_poll_interval_ms: int = period_millis(1_000)
     """ORDINAL: from an answer of the API server to the next question for the replicas. The design says "periodically";
     its code pauses for 1 s."""
@@ -168,6 +185,13 @@ class ConsumerConfig(ClientConfig):
             raise FieldError("innerAllocateStrategy", "expected a strategy that has no other inside")
         if self.allocate_message_queue_strategy is AllocateStrategy.ORDINAL and not self.client_rebalance:
             raise FieldError("clientRebalance", "expected true with ORDINAL: no broker knows the ordinals of pods")
+        if self.exclusivity is not Exclusivity.NONE and self.message_model is MessageModel.BROADCASTING:
+            raise FieldError("exclusivity", "expected none with BROADCASTING: every member consumes all queues")
+        if self.exclusivity is not Exclusivity.NONE and self.consume_orderly:
+            raise FieldError("exclusivity", "expected none with consumeOrderly: brokers lock its queues")
+        if self.lease_duration_ms <= self.lease_renew_interval_ms:
+            expected = f"expected more than leaseRenewIntervalMs, {self.lease_renew_interval_ms} ms"
+            raise FieldError("leaseDurationMs", f"{expected}: a lease would end before it is renewed")
         for option in ("pull_threshold_for_topic", "pull_threshold_size_for_topic"):
             if getattr(self, option) == 0:
                 raise FieldError(option_name(option), "expected -1 or a whole number >= 1, not 0")
@@ -181,6 +205,7 @@ _NOT_IN_LITE_PULL = (
     *("suspend_current_queue_time_millis", "max_time_consume_continuously_ms", "rebalance_lock_interval_ms"),
     *("max_reconsume_times", "pull_interval", "pull_threshold_for_topic", "pull_threshold_size_for_topic"),
     *("consume_timeout", "consume_concurrently_max_span", "pull_max_idle_time_ms"),
+    *("exclusivity", "lease_duration_ms", "lease_renew_interval_ms"),
 )
 
 

@@ -130,6 +130,7 @@ class RequestCode(IntEnum):
     GET_SCALE = 900_001
     PUT_SCALE = 900_002
     PROBE = 900_003
+    CANCEL_CONSUMER = 900_011
 
 
 class ResponseCode(IntEnum):

@@ -45,6 +45,15 @@ class PutScaleRequestHeader:
 
 
 @attrs.frozen
+class CancelConsumerRequestHeader:
+    """Header of CANCEL_CONSUMER (900011): the sender has finished with a queue."""
+
+    consumer_group: str
+    topic: str
+    queue_id: Int32
+
+
+@attrs.frozen
 class ProbeRequestHeader:
     """Header of PROBE (900003)."""
 

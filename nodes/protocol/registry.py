@@ -119,6 +119,7 @@ STATEFULSET_EXCHANGES: Mapping[RequestCode, Exchange] = MappingProxyType(
         _C.GET_SCALE: Exchange(statefulset.StatefulSetHeader, None, statefulset.ScaleHeader),
         _C.PUT_SCALE: Exchange(statefulset.PutScaleRequestHeader),
         _C.PROBE: Exchange(statefulset.ProbeRequestHeader),
+        _C.CANCEL_CONSUMER: Exchange(statefulset.CancelConsumerRequestHeader),
     }
 )
 """Requests that RocketMQ does not have."""

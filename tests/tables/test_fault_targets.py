@@ -73,7 +73,7 @@ def test_it_is_read_as_it_is_written(text, read):
         ("some brokers", "expected the exact name of a node"),
         (
             "minor broker-a",
-            "expected one of nodes, servers, nameservers, brokers, consumers, producers, kubernetes, ",
+            "expected one of nodes, servers, nameservers, brokers, consumers, producers, apiservers, ",
         ),
         ("random master of a", "expected one of nodes, servers"),
     ],

@@ -4,6 +4,7 @@ from nodes.beliefs import MessageEvent, MessageRecord
 from nodes.broker.context import BrokerContext
 from nodes.broker.files import OFFSET_FILE, persist_consumer_offsets
 from nodes.broker.offset_records import record_offsets
+from nodes.broker.tables.single_active import GroupQueue
 from nodes.host import Channel
 from nodes.protocol import headers
 from nodes.protocol.codes import RequestCode, ResponseCode
@@ -56,9 +57,14 @@ class OffsetManage:
         """Write the whole table."""
         persist_consumer_offsets(self._broker)
 
-    def commit(self, group: str, topic: str, queue_id: int, offset: int, client: str) -> None:
-        """Overwrite an offset; neither the owner of the queue nor the direction is checked."""
-        broker = self._broker
+    def commit(self, group: str, topic: str, queue_id: int, offset: int, channel: Channel) -> None:
+        """Overwrite an offset; neither the owner of the queue nor the direction is checked.
+
+        Only with a single active consumer the commits of those that wait are ignored.
+        """
+        broker, client = self._broker, channel.remote_address
+        if not broker.single_active.may_commit(GroupQueue(group, topic, queue_id), channel.id):
+            return
         version = broker.offsets.data_version
         before = broker.offsets.commit_offset(group, topic, queue_id, offset, now_ms=broker.host.clock.now_ms())
         if broker.offsets.data_version is not version:
@@ -91,7 +97,7 @@ class OffsetManage:
         if header.queue_id is None or header.commit_offset is None:
             return request.answer(ResponseCode.INVALID_PARAMETER, "queueId or offset is null")
         if not broker.offsets.has_offset_reset(group, topic, header.queue_id):
-            self.commit(group, topic, header.queue_id, header.commit_offset, channel.remote_address)
+            self.commit(group, topic, header.queue_id, header.commit_offset, channel)
         return success(request)
 
     def _query_consumer_offset(self, _channel: Channel, request: Command) -> Command:

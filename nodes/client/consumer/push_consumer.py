@@ -18,13 +18,14 @@ from nodes.client.instance.client_requests import InspectedConsumer
 from nodes.client.offsets.offset_store import LocalFileOffsetStore, OffsetStore, RemoteBrokerOffsetStore
 from nodes.client.producer.default_producer import DefaultProducer
 from nodes.client.rebalance.assigner import BrokerAssigner
+from nodes.client.rebalance.exclusivity import QueueExclusivity, SingleActiveQueues
 from nodes.client.rebalance.order_locks import OrderLocks
 from nodes.client.rebalance.queue_keepers import PushQueues
 from nodes.client.rebalance.rebalance import Rebalance, RebalanceBeliefs
 from nodes.client.rebalance.replica_count import ReplicaCount
 from nodes.client.rebalance.roles import PullRequest
 from nodes.client.tables.process_queue import ProcessQueue
-from nodes.config import ConsumerConfig, ProducerConfig
+from nodes.config import ConsumerConfig, Exclusivity, ProducerConfig
 from nodes.filter.filter_api import build_subscription_data
 from nodes.host import Host
 from nodes.protocol.model import (
@@ -104,7 +105,8 @@ class PushConsumer:
         self._beliefs = RebalanceBeliefs(host, group, self._offsets.memory.read)
         process_queues: dict[MessageQueue, ProcessQueue] = {}
         self._locks = OrderLocks(self.instance, group, process_queues)
-        self._queues = PushQueues(self.instance, config, self._offsets, self._locks)
+        self._exclusivity = self._queue_exclusivity()
+        self._queues = PushQueues(self.instance, config, self._offsets, self._locks, self._exclusivity)
         self.rebalance = Rebalance(
             host,
             config,
@@ -152,7 +154,15 @@ class PushConsumer:
             listener,
             send_backs,
             config.message_model,
+            None if self._exclusivity is None else self._exclusivity.holds,
         )
+
+    def _queue_exclusivity(self) -> QueueExclusivity | None:
+        match self._config.exclusivity:
+            case Exclusivity.SINGLE_ACTIVE:
+                return SingleActiveQueues(self.instance, self.group)
+            case _:
+                return None
 
     def _offset_store(self) -> OffsetStore:
         if self._config.message_model is MessageModel.CLUSTERING:

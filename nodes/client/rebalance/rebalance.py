@@ -9,7 +9,7 @@ from nodes.allocation.strategy import AllocateMessageQueueStrategy, AllocationEr
 from nodes.beliefs import Belief, BeliefKind, Json, Ownership, OwnershipEvent
 from nodes.client.rebalance.roles import Assigner, PopProcessQueue, PullRequest, QueueKeeper, RebalanceListener
 from nodes.client.tables.process_queue import ProcessQueue
-from nodes.config import ConsumerConfig
+from nodes.config import ConsumerConfig, Exclusivity
 from nodes.filter.filter_api import subscription_in_brief
 from nodes.host import Host
 from nodes.protocol.java import java_sorted
@@ -108,7 +108,9 @@ class Rebalance:
         self._keeper = keeper
         self._listener = listener
         self._beliefs = beliefs
-        self._locks_queues = config.consume_orderly and config.message_model is MessageModel.CLUSTERING
+        self._is_exclusive = config.exclusivity is not Exclusivity.NONE
+        is_ordered = config.consume_orderly and config.message_model is MessageModel.CLUSTERING
+        self._locks_queues = is_ordered or self._is_exclusive
         self.subscribe_info: dict[str, tuple[MessageQueue, ...]] = {}
         """topic -> its queues of the last route; a topic without route is absent."""
         self.process_queues = process_queues
@@ -262,7 +264,12 @@ class Rebalance:
             (queue, pq)
             for queue, pq in self.process_queues.items()
             if queue.topic == topic
-            and (queue not in wanted or now_ms - pq.last_pull_ms > self._config.pull_max_idle_time_ms)
+            and (
+                queue not in wanted
+                or now_ms - pq.last_pull_ms > self._config.pull_max_idle_time_ms
+                # Assigned again before its last message was done: it is given away and added anew.
+                or (self._is_exclusive and pq.dropped)
+            )
         ]
         for queue, process_queue in leaving:
             self._drop(queue, process_queue)
