@@ -15,7 +15,7 @@ from emulator.machine.world import World
 from emulator.network.loopback import LoopbackCarrier
 from emulator.spec import BrokerSpec, ConsumerGroupSpec, ProducerSpec, Scenario
 from emulator.spec.addresses import addresses, newcomer_address, owners
-from emulator.spec.model import APISERVER, BROKER, CONSUMER, NAMESERVER, PRODUCER, StatefulSetSpec
+from emulator.spec.model import APISERVER, BROKER, CONSUMER, LEASE_SERVICE, NAMESERVER, PRODUCER, StatefulSetSpec
 from nodes.broker.broker import Broker
 from nodes.client.consumer.consumer_process import ConsumerOfProcess, ConsumerProcess
 from nodes.client.consumer.lite_pull import LitePullConsumer
@@ -24,6 +24,7 @@ from nodes.client.consumer.push_consumer import PushConsumer
 from nodes.client.producer.steady_producer import SteadyProducer
 from nodes.config import Exclusivity, LitePullConsumerConfig
 from nodes.host import Host, Node
+from nodes.lease_service.lease_service import LEASE_PORT, LeaseService
 from nodes.nameserver.nameserver import Nameserver
 from nodes.protocol.model import TopicConfig
 from nodes.statefulset.kubernetes import API_PORT, POD_PORT, Kubernetes, StatefulSet
@@ -129,6 +130,8 @@ class Cluster:
         pods = [name for spec in scenario.statefulsets for name in spec.pod_names()]
         clients = [host for name, host in consumers.items() if name not in pods]
         clients += [self._add(self._producer_plan(spec, addresses)) for spec in scenario.producers]
+        if scenario.lease_service is not None:
+            self._add(_HostPlan(scenario.lease_service, LEASE_SERVICE, "", LeaseService))
         apis = [self._add(self._api_plan(name)) for name in scenario.api_names()]
         offsets_ms = self._offsets_ms("start of nameservers", nameservers, scenario.nameserver_start_spread_ms)
         await self._start_all(nameservers, offsets_ms, scenario.nameserver_start_spread_ms)
@@ -136,6 +139,8 @@ class Cluster:
         offsets_ms = [spec.start_after_ms + drawn for spec, drawn in zip(scenario.brokers, offsets_ms, strict=True)]
         latest_ms = max((spec.start_after_ms for spec in scenario.brokers), default=0) + scenario.broker_start_spread_ms
         await self._start_all(brokers, offsets_ms, latest_ms + scenario.broker_boot_spread_ms)
+        if scenario.lease_service is not None:
+            await self._start_all([self.hosts[scenario.lease_service]], [0], 0)
         await self._start_all(clients, self._offsets_ms("start", clients, scenario.start_spread_ms), 0)
         await self._start_all(apis, [0] * len(apis), 0)
         self.started.set()
@@ -331,13 +336,19 @@ class Cluster:
                 consume_ms=spec.consume_ms,
                 fail_times=spec.fail_times,
                 expressions=spec.expressions,
+                lease_service=self._lease_address(),
             ),
         )
+
+    def _lease_address(self) -> str:
+        name = self.scenario.lease_service
+        return "" if name is None else f"{self.addresses[name]}:{LEASE_PORT}"
 
     def _pod_plan(
         self, spec: ConsumerGroupSpec, statefulset: StatefulSetSpec, name: str, nameservers: tuple[str, ...]
     ) -> _HostPlan:
-        environment = PodEnvironment(statefulset.name, f"{self.addresses[statefulset.api]}:{API_PORT}", POD_PORT)
+        api = f"{self.addresses[statefulset.api]}:{API_PORT}"
+        environment = PodEnvironment(statefulset.name, api, POD_PORT, self._lease_address())
         return _HostPlan(
             name,
             CONSUMER,

@@ -38,6 +38,7 @@ from nodes.client.producer.local_transactions import LocalTransactions
 from nodes.config import (
     BrokerConfig,
     ConsumerConfig,
+    Exclusivity,
     LitePullConsumerConfig,
     NameserverConfig,
     ProducerConfig,
@@ -47,8 +48,10 @@ from nodes.fields import NAMES, TEXT_MAP, TEXTS, TIME_MOST_MS, checked, flag, qu
 from nodes.filter.filter_api import SubscriptionError, build_subscription_data
 
 NAMESERVER, BROKER, CONSUMER, PRODUCER = "nameserver", "broker", "consumer", "producer"
-APISERVER = "apiserver"
+APISERVER, LEASE_SERVICE = "apiserver", "lease-service"
 """The roles of nodes."""
+LEASES = "leases"
+"""Name of the node with the lock service, which every scenario has in which a group takes leases."""
 NO_EXPRESSIONS: Mapping[str, str] = MappingProxyType({})
 
 
@@ -227,6 +230,12 @@ class Scenario:
         """Names of the nodes with an API server of Kubernetes."""
         return tuple(dict.fromkeys(spec.api for spec in self.statefulsets))
 
+    @property
+    def lease_service(self) -> str | None:
+        """Name of the node with the lock service; None: no group takes leases."""
+        takes = any(group.config.exclusivity is Exclusivity.LEASE for group in self.consumers)
+        return LEASES if takes else None
+
     def statefulset_of(self, group: str) -> StatefulSetSpec | None:
         """The StatefulSet whose pods are the consumers of a group."""
         return next((spec for spec in self.statefulsets if spec.group == group), None)
@@ -250,6 +259,8 @@ def _named_nodes(scenario: Scenario) -> Iterator[tuple[str, str]]:
     for i, statefulset in enumerate(scenario.statefulsets):
         apis.setdefault(statefulset.api, i)
     yield from ((f"statefulset[{i}].api", name) for name, i in apis.items())
+    if scenario.lease_service is not None:
+        yield "consumer.options.exclusivity", scenario.lease_service
     for i, guest in enumerate(scenario.guests):
         yield f"scenario.guests[{i}]", guest
 
@@ -333,6 +344,11 @@ def _check_shared_processes(scenario: Scenario) -> None:
     with_processes: list[str] = []
     for i, consumers in enumerate(scenario.consumers):
         other = consumers.share_process_with
+        if consumers.config.exclusivity is not Exclusivity.NONE and (
+            other is not None or any(it.share_process_with == consumers.group for it in scenario.consumers)
+        ):
+            key = f"consumer[{i}].options.exclusivity"
+            raise SpecError(key, "expected none in a process that consumes for several groups")
         if other is None:
             with_processes.append(consumers.group)
             continue

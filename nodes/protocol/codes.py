@@ -131,6 +131,9 @@ class RequestCode(IntEnum):
     PUT_SCALE = 900_002
     PROBE = 900_003
     CANCEL_CONSUMER = 900_011
+    ACQUIRE_LEASE = 900_021
+    RENEW_LEASE = 900_022
+    RELEASE_LEASE = 900_023
 
 
 class ResponseCode(IntEnum):

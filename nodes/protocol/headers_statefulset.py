@@ -54,6 +54,42 @@ class CancelConsumerRequestHeader:
 
 
 @attrs.frozen
+class AcquireLeaseRequestHeader:
+    """Header of ACQUIRE_LEASE (900021)."""
+
+    key: str
+    holder: str
+    duration_ms: int
+
+
+@attrs.frozen
+class RenewLeaseRequestHeader:
+    """Header of RENEW_LEASE (900022)."""
+
+    key: str
+    token: int
+    duration_ms: int
+
+
+@attrs.frozen
+class ReleaseLeaseRequestHeader:
+    """Header of RELEASE_LEASE (900023)."""
+
+    key: str
+    token: int
+
+
+@attrs.frozen
+class LeaseHeader:
+    """A lease that was granted or renewed."""
+
+    token: int
+    """The fencing token."""
+    expires_ms: int
+    """By the wall clock of the service."""
+
+
+@attrs.frozen
 class ProbeRequestHeader:
     """Header of PROBE (900003)."""
 

@@ -119,6 +119,9 @@ STATEFULSET_EXCHANGES: Mapping[RequestCode, Exchange] = MappingProxyType(
         _C.GET_SCALE: Exchange(statefulset.StatefulSetHeader, None, statefulset.ScaleHeader),
         _C.PUT_SCALE: Exchange(statefulset.PutScaleRequestHeader),
         _C.PROBE: Exchange(statefulset.ProbeRequestHeader),
+        _C.ACQUIRE_LEASE: Exchange(statefulset.AcquireLeaseRequestHeader, None, statefulset.LeaseHeader),
+        _C.RENEW_LEASE: Exchange(statefulset.RenewLeaseRequestHeader, None, statefulset.LeaseHeader),
+        _C.RELEASE_LEASE: Exchange(statefulset.ReleaseLeaseRequestHeader),
         _C.CANCEL_CONSUMER: Exchange(statefulset.CancelConsumerRequestHeader),
     }
 )

@@ -27,6 +27,8 @@ class PodEnvironment:
     """`ip:port` of the API server."""
     port: int
     """Where the pod answers probes."""
+    lease_service: str = ""
+    """`ip:port` of the lock service."""
 
 
 class ConsumerPod:
@@ -69,6 +71,7 @@ class ConsumerPod:
             instance=instance,
             expressions=expressions,
             replicas=self._replicas,
+            lease_service=environment.lease_service,
         )
         self._health = RpcServer(host)
         self._health.serve({RequestCode.PROBE: self._probe})

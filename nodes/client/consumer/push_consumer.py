@@ -18,7 +18,8 @@ from nodes.client.instance.client_requests import InspectedConsumer
 from nodes.client.offsets.offset_store import LocalFileOffsetStore, OffsetStore, RemoteBrokerOffsetStore
 from nodes.client.producer.default_producer import DefaultProducer
 from nodes.client.rebalance.assigner import BrokerAssigner
-from nodes.client.rebalance.exclusivity import QueueExclusivity, SingleActiveQueues
+from nodes.client.rebalance.exclusivity import SingleActiveQueues
+from nodes.client.rebalance.leases import QueueLeases
 from nodes.client.rebalance.order_locks import OrderLocks
 from nodes.client.rebalance.queue_keepers import PushQueues
 from nodes.client.rebalance.rebalance import Rebalance, RebalanceBeliefs
@@ -70,6 +71,7 @@ class PushConsumer:
         consume_ms: how long the listener takes for a batch.
         fail_times: how often the listener fails for each message before it succeeds.
         instance: that of another consumer of the same process and client id; None: a new one.
+        lease_service: `ip:port` of the lock service; needed if `exclusivity` is lease.
         replicas: divides queues among the pods of a StatefulSet; None: among the members that brokers list.
 
     Mirrors:
@@ -89,6 +91,7 @@ class PushConsumer:
         instance: ClientInstance | None = None,
         expressions: Mapping[str, str] = NO_TEXTS,
         replicas: ReplicaCount | None = None,
+        lease_service: str = "",
     ) -> None:
         self._host = host
         self._config = config
@@ -105,7 +108,12 @@ class PushConsumer:
         self._beliefs = RebalanceBeliefs(host, group, self._offsets.memory.read)
         process_queues: dict[MessageQueue, ProcessQueue] = {}
         self._locks = OrderLocks(self.instance, group, process_queues)
-        self._exclusivity = self._queue_exclusivity()
+        self._leases = (
+            QueueLeases(self.instance, config, group, lease_service, self._on_lease_lost)
+            if config.exclusivity is Exclusivity.LEASE
+            else None
+        )
+        self._exclusivity = self._leases or self._single_active()
         self._queues = PushQueues(self.instance, config, self._offsets, self._locks, self._exclusivity)
         self.rebalance = Rebalance(
             host,
@@ -120,7 +128,8 @@ class PushConsumer:
             process_queues,
         )
         self._paused = False
-        self._pulls = PullMessageService(self.instance, config, group, self._offsets, self)
+        holds = None if self._exclusivity is None else self._exclusivity.holds
+        self._pulls = PullMessageService(self.instance, config, group, self._offsets, self, holds)
         self._producer = DefaultProducer(self.instance, ProducerConfig(), INNER_PRODUCER_GROUP)
         self._consumption = self._consume_message_service(MessageListener(self.instance, group, consume_ms, fail_times))
         self.consume = self._consumption.submit
@@ -157,12 +166,9 @@ class PushConsumer:
             None if self._exclusivity is None else self._exclusivity.holds,
         )
 
-    def _queue_exclusivity(self) -> QueueExclusivity | None:
-        match self._config.exclusivity:
-            case Exclusivity.SINGLE_ACTIVE:
-                return SingleActiveQueues(self.instance, self.group)
-            case _:
-                return None
+    def _single_active(self) -> SingleActiveQueues | None:
+        is_single = self._config.exclusivity is Exclusivity.SINGLE_ACTIVE
+        return SingleActiveQueues(self.instance, self.group) if is_single else None
 
     def _offset_store(self) -> OffsetStore:
         if self._config.message_model is MessageModel.CLUSTERING:
@@ -188,6 +194,8 @@ class PushConsumer:
         self.instance.requests.inspect(self._inspected)
         self.instance.start()
         self._pulls.start()
+        if self._leases is not None:
+            self._leases.start()
         self.instance.start_rebalance()
         try:
             for topic in self.topics():
@@ -210,6 +218,8 @@ class PushConsumer:
         await self._consumption.stop()
         self.persist_offsets()
         self._pulls.stop()
+        if self._leases is not None:
+            self._leases.release_all()
         await self.instance.unregister(self, self.group, is_consumer=True)
         self.rebalance.drop_all()
         self.instance.shutdown()
@@ -317,6 +327,15 @@ class PushConsumer:
     def subscription(self, topic: str) -> SubscriptionData | None:
         """The present subscription of a topic."""
         return self._subscriptions.get(topic)
+
+    def _on_lease_lost(self, queue: MessageQueue) -> None:
+        """Drop a queue whose lease has ended, and try to take it anew."""
+        process_queue = self.rebalance.process_queues.get(queue)
+        if process_queue is not None:
+            if not process_queue.dropped:
+                self.rebalance.drop(queue)
+            process_queue.draining = False
+            self._host.start_soon(self._take_up_afresh, queue, name="leaseLost")
 
     def on_offset_illegal(self, queue: MessageQueue, corrected: int) -> None:
         """Drop a queue and set its offset to the corrected one; an immediate rebalance adds it anew."""
