@@ -67,7 +67,7 @@ class BeliefKind(StrEnum):
     ACTIVE_CONSUMER = "active_consumer"
     """Broker: the single active consumer of a queue. Subject: group/topic/brokerName/queueId; value: client id."""
     LEASE = "lease"
-    """Lock service, consumer: a lease of a queue.
+    """Lockservice, consumer: a lease of a queue.
 
     Subject: group/topic/brokerName/queueId; value: {"holder": client id, "token": number}; source, at the consumer: the
     service. An expiry is recorded by the consumer only, when it notices it.

@@ -133,9 +133,7 @@ def to_dict(scenario: Scenario) -> dict[str, Any]:
         "nameserver": [_with_options(it) for it in scenario.nameservers],
         "broker": [_with_options(it) for it in scenario.brokers],
         "topic": [written(it) for it in scenario.topics],
-        "consumer": [
-            {**_with_options(it), **({"lite_pull": True} if it.lite_pull else {})} for it in scenario.consumers
-        ],
+        "consumer": [_consumers(it, scenario.statefulset_of(it.group)) for it in scenario.consumers],
         "producer": [{**_with_options(it), **write_transactions(it.transactions)} for it in scenario.producers],
         **({"statefulset": [_with_options(it) for it in scenario.statefulsets]} if scenario.statefulsets else {}),
         "fault": write_plan(scenario.faults),
@@ -147,6 +145,13 @@ def _with_options(
     spec: NameserverSpec | BrokerSpec | ConsumerGroupSpec | ProducerSpec | StatefulSetSpec,
 ) -> dict[str, Any]:
     return {**written(spec), "options": write_options(spec.config)}
+
+
+def _consumers(group: ConsumerGroupSpec, statefulset: StatefulSetSpec | None) -> dict[str, Any]:
+    table = {**_with_options(group), **({"lite_pull": True} if group.lite_pull else {})}
+    if statefulset is not None:
+        table.pop("names", None)  # they follow from its replicas
+    return table
 
 
 def _read(root: Section) -> Scenario:

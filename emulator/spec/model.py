@@ -344,11 +344,6 @@ def _check_shared_processes(scenario: Scenario) -> None:
     with_processes: list[str] = []
     for i, consumers in enumerate(scenario.consumers):
         other = consumers.share_process_with
-        if consumers.config.exclusivity is not Exclusivity.NONE and (
-            other is not None or any(it.share_process_with == consumers.group for it in scenario.consumers)
-        ):
-            key = f"consumer[{i}].options.exclusivity"
-            raise SpecError(key, "expected none in a process that consumes for several groups")
         if other is None:
             with_processes.append(consumers.group)
             continue

@@ -1,10 +1,10 @@
-"""Whether the StatefulSets of a scenario fit its consumer groups."""
+"""Whether the StatefulSets of a scenario fit its consumer groups, and whether these can be exclusive."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from emulator.spec.section import SpecError, expect_known
-from nodes.config import AllocateStrategy, ConsumerConfig, LitePullConsumerConfig
+from nodes.config import AllocateStrategy, ConsumerConfig, Exclusivity, LitePullConsumerConfig
 from nodes.protocol.model import MessageModel
 
 
@@ -39,7 +39,7 @@ class _Scenario(Protocol):
 
 
 def check_statefulsets(scenario: _Scenario) -> None:
-    """Refuse StatefulSets without a group of their own, and pods that are no push consumers.
+    """Refuse StatefulSets without a group, pods that are no push consumers, and exclusivity that cannot be.
 
     Raises:
         SpecError: the first mistake.
@@ -61,6 +61,7 @@ def check_statefulsets(scenario: _Scenario) -> None:
             )
         _check_pods(groups[spec.group], scenario.consumers[groups[spec.group]], spec, scenario.consumers)
     _check_strategies(scenario.consumers, by_group)
+    _check_exclusivity(scenario.consumers)
 
 
 def _check_pods(place: int, group: _Group, spec: _StatefulSet, groups: Sequence[_Group]) -> None:
@@ -88,3 +89,22 @@ def _check_strategies(groups: Sequence[_Group], by_group: Mapping[str, int]) -> 
             )
         if config.message_model is MessageModel.BROADCASTING:
             raise SpecError(f"{key}.messageModel", "expected CLUSTERING with ORDINAL: broadcasting divides no queues")
+        if not config.client_rebalance:
+            raise SpecError(f"{key}.clientRebalance", "expected true with ORDINAL: no broker knows ordinals")
+
+
+def _check_exclusivity(groups: Sequence[_Group]) -> None:
+    shared = [group.share_process_with for group in groups]
+    for place, group in enumerate(groups):
+        key, config = f"consumer[{place}].options", group.config
+        if config.lease_duration_ms <= config.lease_renew_interval_ms:
+            expected = f"expected more than leaseRenewIntervalMs, {config.lease_renew_interval_ms} ms"
+            raise SpecError(f"{key}.leaseDurationMs", f"{expected}: a lease would end before it is renewed")
+        if config.exclusivity is Exclusivity.NONE:
+            continue
+        if config.message_model is MessageModel.BROADCASTING:
+            raise SpecError(f"{key}.exclusivity", "expected none with BROADCASTING: every member consumes all queues")
+        if config.consume_orderly:
+            raise SpecError(f"{key}.exclusivity", "expected none with consumeOrderly: brokers lock its queues")
+        if group.share_process_with is not None or group.group in shared:
+            raise SpecError(f"{key}.exclusivity", "expected none in a process that consumes for several groups")

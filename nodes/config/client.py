@@ -183,15 +183,6 @@ class ConsumerConfig(ClientConfig):
     def __attrs_post_init__(self) -> None:
         if self.inner_allocate_strategy is AllocateStrategy.MACHINE_ROOM_NEARBY:
             raise FieldError("innerAllocateStrategy", "expected a strategy that has no other inside")
-        if self.allocate_message_queue_strategy is AllocateStrategy.ORDINAL and not self.client_rebalance:
-            raise FieldError("clientRebalance", "expected true with ORDINAL: no broker knows the ordinals of pods")
-        if self.exclusivity is not Exclusivity.NONE and self.message_model is MessageModel.BROADCASTING:
-            raise FieldError("exclusivity", "expected none with BROADCASTING: every member consumes all queues")
-        if self.exclusivity is not Exclusivity.NONE and self.consume_orderly:
-            raise FieldError("exclusivity", "expected none with consumeOrderly: brokers lock its queues")
-        if self.lease_duration_ms <= self.lease_renew_interval_ms:
-            expected = f"expected more than leaseRenewIntervalMs, {self.lease_renew_interval_ms} ms"
-            raise FieldError("leaseDurationMs", f"{expected}: a lease would end before it is renewed")
         for option in ("pull_threshold_for_topic", "pull_threshold_size_for_topic"):
             if getattr(self, option) == 0:
                 raise FieldError(option_name(option), "expected -1 or a whole number >= 1, not 0")

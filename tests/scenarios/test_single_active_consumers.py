@@ -53,6 +53,27 @@ def test_the_next_consumer_is_active_when_the_one_before_has_finished_and_cancel
     assert last / 1_000 <= handed_over_s <= last / 1_000 + 2
 
 
+@pytest.mark.parametrize("rate_per_s", [1, 20])
+def test_a_pull_that_was_held_when_its_consumer_cancelled_does_not_register_it_again(rate_per_s):
+    async def script(stage):
+        for at_ms, replicas in ((30_000, 4), (60_000, 2), (90_000, 3)):
+            await stage.at_ms(at_ms)
+            await stage.begin(f"scale {GROUP} {replicas}")
+
+    config = attrs.evolve(ORDINAL, exclusivity=Exclusivity.SINGLE_ACTIVE)
+    scenario = a_statefulset(2, consumer=config, consume_ms=50, rate_per_s=rate_per_s, queues=10)
+    trace = play(scenario, script, for_ms=120_000)
+
+    stored = [(row.queue_id, row.offset) for row in trace.select("messages", event="stored", topic=TOPIC)]
+    done = {(one.queue_id, one.offset): one.end_ms for one in processed(trace, 50)}
+    assert [one for one in stored[: -3 * rate_per_s] if one not in done] == []
+    assert at_once(processed(trace, 50)) == []
+    reached = {}
+    for row in trace.select("messages", event="committed", topic=TOPIC):
+        assert row.offset >= reached.get(row.queue_id, 0)
+        reached[row.queue_id] = row.offset
+
+
 def test_when_the_connection_of_the_active_consumer_dies_the_next_one_is_active_at_once():
     async def script(stage):
         await stage.at_ms(30_000)

@@ -6,8 +6,6 @@ from hypothesis import strategies as st
 
 from nodes.allocation.ordinal import allocate_by_ordinal, ordinal_of, ordinal_range, pod_name
 from nodes.allocation.strategy import AllocationError
-from nodes.config import AllocateStrategy, ConsumerConfig
-from nodes.fields import FieldError
 from nodes.protocol.model import MessageQueue
 
 some = st.integers(0, 200)
@@ -77,8 +75,3 @@ def test_who_the_members_are_does_not_matter_so_the_queues_of_a_dead_pod_are_nob
 def test_a_topic_without_queues_is_an_error_as_for_every_strategy():
     with pytest.raises(AllocationError, match="mqAll"):
         allocate_by_ordinal("g", "consumer-0", [], pods(1))
-
-
-def test_a_broker_cannot_divide_by_ordinals():
-    with pytest.raises(FieldError, match="clientRebalance: expected true with ORDINAL"):
-        ConsumerConfig(allocate_message_queue_strategy=AllocateStrategy.ORDINAL, client_rebalance=False)

@@ -60,10 +60,11 @@ class OffsetManage:
     def commit(self, group: str, topic: str, queue_id: int, offset: int, channel: Channel) -> None:
         """Overwrite an offset; neither the owner of the queue nor the direction is checked.
 
-        Only with a single active consumer the commits of those that wait are ignored.
+        Only with a single active consumer commits are ignored: those of consumers that wait, and those below the stored
+        offset, which come from one that has waited until now.
         """
         broker, client = self._broker, channel.remote_address
-        if not broker.single_active.may_commit(GroupQueue(group, topic, queue_id), channel.id):
+        if broker.single_active.covers(group) and not self._counts(GroupQueue(group, topic, queue_id), offset, channel):
             return
         version = broker.offsets.data_version
         before = broker.offsets.commit_offset(group, topic, queue_id, offset, now_ms=broker.host.clock.now_ms())
@@ -80,6 +81,10 @@ class OffsetManage:
                 requestOffset=offset,
                 storeOffset=before,
             )
+
+    def _counts(self, queue: GroupQueue, offset: int, channel: Channel) -> bool:
+        is_ahead = offset >= self._broker.offsets.query_offset(queue.group, queue.topic, queue.queue_id)
+        return is_ahead and self._broker.single_active.may_commit(queue, channel.id)
 
     async def _persist(self) -> None:
         self.persist()

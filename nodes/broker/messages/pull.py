@@ -60,10 +60,15 @@ class PullMessage:
 
     def _answer_held(self, held: HeldPull) -> None:
         """Read again and answer without holding the pull again; a closed channel drops the answer."""
-        if not held.channel.closed:
-            answer = self._answer(held.channel, held.request, held.header, may_hold=False)
-            assert answer is not None
-            held.channel.send(answer)
+        if held.channel.closed:
+            return
+        if self.single_active.has_left(held.channel, held.header):
+            # Read as a pull, it would register its consumer anew.
+            held.channel.send(self._sent_on(held.request, held.header))
+            return
+        answer = self._answer(held.channel, held.request, held.header, may_hold=False)
+        assert answer is not None
+        held.channel.send(answer)
 
     def _answer(
         self, channel: Channel, request: Command, header: headers.PullMessageRequestHeader, *, may_hold: bool

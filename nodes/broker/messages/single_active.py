@@ -43,6 +43,11 @@ class SingleActive:
             self._believe(queue)
         return is_active
 
+    def has_left(self, channel: Channel, header: headers.PullMessageRequestHeader) -> bool:
+        """Whether the consumer of a pull that is held has cancelled since."""
+        queue = GroupQueue(header.consumer_group, header.topic, header.queue_id)
+        return self._table.covers(queue.group) and not self._table.is_registered(queue, channel.id)
+
     def restart_offset(self, header: headers.PullMessageRequestHeader) -> int | None:
         """Where a consumer that has just become active has to begin; None: where it wants to.
 

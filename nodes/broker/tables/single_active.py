@@ -51,6 +51,11 @@ class SingleActiveConsumers:
         known = self._queues.get(queue)
         return None if known is None else next(iter(known.clients.items()))
 
+    def is_registered(self, queue: GroupQueue, channel: Hashable) -> bool:
+        """Whether a consumer of a queue is registered, active or not."""
+        known = self._queues.get(queue)
+        return known is not None and channel in known.clients
+
     def register(self, queue: GroupQueue, channel: Hashable, client_id: str) -> bool:
         """Register a consumer behind those that are registered; returns whether it is active."""
         known = self._queues.get(queue)

@@ -3,6 +3,7 @@
 import pytest
 
 from emulator.spec import SpecError, from_dict, to_dict
+from emulator.spec.checks import check
 
 WHOLE = {
     "scenario": {"name": "sts", "run_for_s": 10},
@@ -25,6 +26,11 @@ def consumers(**keys):
 
 def statefulsets(*several, **keys):
     return changed(statefulset=[{**WHOLE["statefulset"][0], **keys}, *several])
+
+
+def leasing(**options):
+    ordinal = {"allocateMessageQueueStrategy": "ORDINAL", "exclusivity": "lease"}
+    return consumers(options={**ordinal, **options})
 
 
 def test_the_consumers_of_a_statefulset_are_its_pods_and_the_api_server_is_a_node():
@@ -64,6 +70,36 @@ def test_a_fault_may_hit_the_api_server_and_a_pod_that_scaling_adds():
             "statefulset[0].options.livenessProbePath: expected one of /health/liveness, /health/readiness",
         ),
         (statefulsets(api="broker-a"), 'statefulset[0].api: expected a name of its own, "broker-a" is already'),
+        (
+            consumers(options={"exclusivity": "zookeeper"}),
+            "consumer[0].options.exclusivity: expected one of none, single_active, lease",
+        ),
+        (
+            consumers(options={"exclusivity": "lease", "leaseDurationMs": 500, "leaseRenewIntervalMs": 500}),
+            "consumer[0].options.leaseDurationMs: expected more than leaseRenewIntervalMs, 500 ms",
+        ),
+        (
+            leasing(clientRebalance=False),
+            "consumer[0].options.clientRebalance: expected true with ORDINAL",
+        ),
+        (
+            leasing(messageModel="BROADCASTING"),
+            "consumer[0].options.messageModel: expected CLUSTERING with ORDINAL",
+        ),
+        (
+            consumers(options={"exclusivity": "lease", "consumeOrderly": True}),
+            "exclusivity: expected none with consumeOrderly",
+        ),
+        (
+            changed(
+                statefulset=[],
+                consumer=[
+                    {"group": "g", "topics": ["orders"], "options": {"exclusivity": "lease"}},
+                    {"group": "h", "topics": ["orders"], "share_process_with": "g"},
+                ],
+            ),
+            "consumer[0].options.exclusivity: expected none in a process that consumes for several groups",
+        ),
         (consumers(count=3), "consumer[0].count: expected none: the StatefulSet of billing has replicas"),
         (consumers(names=["a"]), "consumer[0].names: expected the names of the pods of consumer, which begin with"),
         (consumers(lite_pull=True), "consumer[0].lite_pull: expected false in a StatefulSet"),
@@ -90,3 +126,32 @@ def test_a_statefulset_that_does_not_fit_is_refused_in_one_line(tables, told):
 
     assert told in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_group_that_takes_leases_brings_the_node_of_the_lock_service():
+    assert from_dict(leasing()).node_names()[-2:] == ("kubernetes", "leases")
+
+
+@pytest.mark.parametrize(
+    ("tables", "names"),
+    [
+        (WHOLE, ["ordinals-without-exclusivity"]),
+        (leasing(), []),
+        (leasing(leaseDurationMs=9_999), ["lease-with-one-renewal"]),
+        ({**leasing(), "statefulset": [{"group": "billing", "replicas": 11}]}, ["more-pods-than-queues"]),
+        (
+            {**leasing(), "statefulset": [{"group": "billing", "options": {"livenessProbeFailureThreshold": 1}}]},
+            ["liveness-probe-asks-a-starting-pod-whether-it-is-ready"],
+        ),
+        (
+            {**leasing(), "statefulset": [{"group": "billing", "options": {"readinessProbeTimeoutSeconds": 11}}]},
+            ["readiness-probe-longer-than-its-period"],
+        ),
+        (
+            changed(consumer=[{**leasing()["consumer"][0], "consume_ms": 15_000}]),
+            ["lease-shorter-than-a-message"],
+        ),
+    ],
+)
+def test_settings_that_do_harm_are_warned_of(tables, names):
+    assert [setting.name for setting in check(from_dict(tables))] == names
