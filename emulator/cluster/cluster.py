@@ -15,7 +15,16 @@ from emulator.machine.world import World
 from emulator.network.loopback import LoopbackCarrier
 from emulator.spec import BrokerSpec, ConsumerGroupSpec, ProducerSpec, Scenario
 from emulator.spec.addresses import addresses, newcomer_address, owners
-from emulator.spec.model import APISERVER, BROKER, CONSUMER, LEASE_SERVICE, NAMESERVER, PRODUCER, StatefulSetSpec
+from emulator.spec.model import (
+    APISERVER,
+    BROKER,
+    CONSUMER,
+    LEASE_SERVICE,
+    NAMESERVER,
+    PRODUCER,
+    SCALER,
+    StatefulSetSpec,
+)
 from nodes.broker.broker import Broker
 from nodes.client.consumer.consumer_process import ConsumerOfProcess, ConsumerProcess
 from nodes.client.consumer.lite_pull import LitePullConsumer
@@ -28,6 +37,7 @@ from nodes.lease_service.lease_service import LEASE_PORT, LeaseService
 from nodes.nameserver.nameserver import Nameserver
 from nodes.protocol.model import TopicConfig
 from nodes.statefulset.kubernetes import API_PORT, POD_PORT, Kubernetes, StatefulSet
+from nodes.statefulset.scaler import SCALER_PORT, Scaler
 
 _NS_PER_MS = 1_000_000
 
@@ -133,6 +143,7 @@ class Cluster:
         if scenario.lease_service is not None:
             self._add(_HostPlan(scenario.lease_service, LEASE_SERVICE, "", LeaseService))
         apis = [self._add(self._api_plan(name)) for name in scenario.api_names()]
+        apis += [self._add(self._scaler_plan(name)) for name in scenario.scaler_names()]
         offsets_ms = self._offsets_ms("start of nameservers", nameservers, scenario.nameserver_start_spread_ms)
         await self._start_all(nameservers, offsets_ms, scenario.nameserver_start_spread_ms)
         offsets_ms = self._offsets_ms("start of brokers", brokers, scenario.broker_start_spread_ms)
@@ -347,8 +358,12 @@ class Cluster:
     def _pod_plan(
         self, spec: ConsumerGroupSpec, statefulset: StatefulSetSpec, name: str, nameservers: tuple[str, ...]
     ) -> _HostPlan:
-        api = f"{self.addresses[statefulset.api]}:{API_PORT}"
-        environment = PodEnvironment(statefulset.name, api, POD_PORT, self._lease_address())
+        if statefulset.scaler is None:
+            replicas_address = f"{self.addresses[statefulset.api]}:{API_PORT}"
+        else:
+            replicas_address = f"{self.addresses[statefulset.scaler]}:{SCALER_PORT}"
+        is_notified = statefulset.scaler is not None
+        environment = PodEnvironment(statefulset.name, replicas_address, is_notified, POD_PORT, self._lease_address())
         return _HostPlan(
             name,
             CONSUMER,
@@ -373,6 +388,12 @@ class Cluster:
             if spec.api == name
         )
         return _HostPlan(name, APISERVER, "", lambda host: Kubernetes(host, manifests, self._pods[name]))
+
+    def _scaler_plan(self, name: str) -> _HostPlan:
+        specs = [spec for spec in self.scenario.statefulsets if spec.scaler == name]
+        period_s = {spec.name: spec.config.scaler_period_seconds for spec in specs}
+        api = f"{self.addresses[specs[0].api]}:{API_PORT}"
+        return _HostPlan(name, SCALER, "", lambda host: Scaler(host, api, period_s))
 
     def _producer_plan(self, spec: ProducerSpec, nameservers: tuple[str, ...]) -> _HostPlan:
         return _HostPlan(

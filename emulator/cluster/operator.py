@@ -6,7 +6,7 @@ from emulator.base.chance import named_stream
 from emulator.cluster.cluster import Cluster
 from emulator.cluster.effects import Effects, Scene
 from emulator.machine.host import PowerState
-from emulator.spec.model import APISERVER, BROKER, CONSUMER, LEASE_SERVICE, NAMESERVER, PRODUCER
+from emulator.spec.model import APISERVER, BROKER, CONSUMER, LEASE_SERVICE, NAMESERVER, PRODUCER, SCALER
 from emulator.state.client_names import guest_of
 from emulator.state.owners import QueueOwners
 from faults.fault import Fault
@@ -20,13 +20,14 @@ from nodes.protocol.model import MASTER_ID
 _NS_PER_MS = 1_000_000
 
 _ROLES = {
-    "nodes": (NAMESERVER, BROKER, CONSUMER, PRODUCER, APISERVER, LEASE_SERVICE),
+    "nodes": (NAMESERVER, BROKER, CONSUMER, PRODUCER, APISERVER, SCALER, LEASE_SERVICE),
     "servers": (NAMESERVER, BROKER),
     "nameservers": (NAMESERVER,),
     "brokers": (BROKER,),
     "consumers": (CONSUMER,),
     "producers": (PRODUCER,),
     "apiservers": (APISERVER,),
+    "scalers": (SCALER,),
     "lease-services": (LEASE_SERVICE,),
 }
 

@@ -48,7 +48,7 @@ from nodes.fields import NAMES, TEXT_MAP, TEXTS, TIME_MOST_MS, checked, flag, qu
 from nodes.filter.filter_api import SubscriptionError, build_subscription_data
 
 NAMESERVER, BROKER, CONSUMER, PRODUCER = "nameserver", "broker", "consumer", "producer"
-APISERVER, LEASE_SERVICE = "apiserver", "lease-service"
+APISERVER, SCALER, LEASE_SERVICE = "apiserver", "scaler", "lease-service"
 """The roles of nodes."""
 LEASES = "leases"
 """Name of the node with the lock service, which every scenario has in which a group takes leases."""
@@ -150,6 +150,8 @@ class StatefulSetSpec:
     replicas: int = whole(1, least=0, limit=MEMBERS_MOST)
     api: str = checked(NODE_NAME, "kubernetes")
     """Name of the node with the API server; several StatefulSets may share it."""
+    scaler: str | None = checked(NODE_NAME, None)
+    """Name of the node that reads the replicas and notifies the pods; None: each pod polls the API server."""
     config: StatefulSetConfig = StatefulSetConfig()
 
     def pod_names(self) -> tuple[str, ...]:
@@ -230,6 +232,10 @@ class Scenario:
         """Names of the nodes with an API server of Kubernetes."""
         return tuple(dict.fromkeys(spec.api for spec in self.statefulsets))
 
+    def scaler_names(self) -> tuple[str, ...]:
+        """Names of the scalers."""
+        return tuple(dict.fromkeys(spec.scaler for spec in self.statefulsets if spec.scaler is not None))
+
     @property
     def lease_service(self) -> str | None:
         """Name of the node with the lock service; None: no group takes leases."""
@@ -256,9 +262,13 @@ def _named_nodes(scenario: Scenario) -> Iterator[tuple[str, str]]:
     for i, producer in enumerate(scenario.producers):
         yield f"producer[{i}].name", producer.name
     apis: dict[str, int] = {}
+    scalers: dict[str, int] = {}
     for i, statefulset in enumerate(scenario.statefulsets):
         apis.setdefault(statefulset.api, i)
+        if statefulset.scaler is not None:
+            scalers.setdefault(statefulset.scaler, i)
     yield from ((f"statefulset[{i}].api", name) for name, i in apis.items())
+    yield from ((f"statefulset[{i}].scaler", name) for name, i in scalers.items())
     if scenario.lease_service is not None:
         yield "consumer.options.exclusivity", scenario.lease_service
     for i, guest in enumerate(scenario.guests):

@@ -13,6 +13,10 @@ class _StatefulSet(Protocol):
     def name(self) -> str: ...
     @property
     def group(self) -> str: ...
+    @property
+    def api(self) -> str: ...
+    @property
+    def scaler(self) -> str | None: ...
     def pod_names(self) -> tuple[str, ...]: ...
     def is_pod(self, node: str) -> bool: ...
 
@@ -59,6 +63,10 @@ def check_statefulsets(scenario: _Scenario) -> None:
             raise SpecError(
                 f"statefulset[{i}].name", f"expected a name whose pods are no other nodes: {taken[0]} is one"
             )
+        sharing = [] if spec.scaler is None else [it for it in scenario.statefulsets[:i] if it.scaler == spec.scaler]
+        if any(other.api != spec.api for other in sharing):
+            what = f"expected a scaler of its own: {spec.scaler} asks {sharing[0].api}"
+            raise SpecError(f"statefulset[{i}].scaler", what)
         _check_pods(groups[spec.group], scenario.consumers[groups[spec.group]], spec, scenario.consumers)
     _check_strategies(scenario.consumers, by_group)
     _check_exclusivity(scenario.consumers)

@@ -22,6 +22,8 @@ class StatefulSetConfig(Config):
 
     termination_grace_period_seconds: int = _seconds(30, least=0)
     """From SIGTERM to SIGKILL."""
+    scaler_period_seconds: int = _seconds(15)
+    """Time between two questions of a scaler to the API server: that of Kubernetes' own autoscaler."""
     liveness_probe_path: ProbePath = choice(ProbePath, ProbePath.READINESS)
     liveness_probe_initial_delay_seconds: int = _seconds(0, least=0)
     liveness_probe_period_seconds: int = _seconds(10)

@@ -28,12 +28,12 @@ class StatefulSetHeader:
 
 @attrs.frozen
 class ScaleHeader:
-    """The scale of a StatefulSet."""
+    """The scale of a StatefulSet: an answer to GET_SCALE, and the header of REPLICAS_CHANGED (900004)."""
 
     spec_replicas: Int32
     """Desired pods."""
     status_replicas: Int32
-    """Pods that exist, whatever their state."""
+    """Pods that exist, whatever their state; from a scaler, which does not know them, the desired ones."""
 
 
 @attrs.frozen

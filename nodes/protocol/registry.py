@@ -119,6 +119,7 @@ STATEFULSET_EXCHANGES: Mapping[RequestCode, Exchange] = MappingProxyType(
         _C.GET_SCALE: Exchange(statefulset.StatefulSetHeader, None, statefulset.ScaleHeader),
         _C.PUT_SCALE: Exchange(statefulset.PutScaleRequestHeader),
         _C.PROBE: Exchange(statefulset.ProbeRequestHeader),
+        _C.REPLICAS_CHANGED: Exchange(statefulset.ScaleHeader),
         _C.ACQUIRE_LEASE: Exchange(statefulset.AcquireLeaseRequestHeader, None, statefulset.LeaseHeader),
         _C.RENEW_LEASE: Exchange(statefulset.RenewLeaseRequestHeader, None, statefulset.LeaseHeader),
         _C.RELEASE_LEASE: Exchange(statefulset.ReleaseLeaseRequestHeader),

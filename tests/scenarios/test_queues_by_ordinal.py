@@ -97,3 +97,47 @@ def test_the_queues_of_a_dead_pod_are_nobodys_until_it_is_revived():
     acquired = [row for row in trace.select("ownership", topic=TOPIC, event="acquired") if row.at_s > 30]
     assert {(row.node, row.queue_id) for row in acquired} == {("consumer-1", 2), ("consumer-1", 3)}
     assert min(row.at_s for row in acquired) > 90
+
+
+def test_a_scaler_stores_the_replicas_and_notifies_all_pods_at_once():
+    async def script(stage):
+        await stage.at_ms(31_000)
+        await stage.begin(f"scale {GROUP} 3")
+
+    trace = play(a_statefulset(2, queues=12, scaler="scaler"), script, for_ms=60_000)
+
+    told = {pod: counts(trace, pod)[-1] for pod in ("consumer-0", "consumer-1")}
+    assert [count for _, count in told.values()] == [3, 3]
+    assert told["consumer-0"][0] == told["consumer-1"][0] > 44
+    # The new pod is told the number that the scaler has stored, which is the old one: it has no queue until then.
+    assert [count for _, count in counts(trace, "consumer-2")] == [2, 3]
+    assert owned(trace)["consumer-2"] == [8, 9, 10, 11]
+
+
+def test_pods_learn_from_the_scaler_what_it_has_stored_while_the_api_server_is_away():
+    async def script(stage):
+        await stage.at_ms(40_000)
+        await stage.kill("kubernetes")
+        await stage.kill("scaler")
+        await stage.kill("consumer-0")
+        for name in ("scaler", "consumer-0"):
+            stage.start(name)
+
+    trace = play(a_statefulset(2, scaler="scaler"), script, for_ms=70_000)
+
+    again = [row for row in trace.select("beliefs", kind="replicas", node="consumer-0") if row.incarnation == 2]
+    assert [(row.held, row.at_s < 43) for row in again] == [(2, True)]
+
+
+def test_a_notification_that_is_lost_is_not_repeated_while_the_connection_lives():
+    async def script(stage):
+        await stage.at_ms(30_000)
+        await stage.begin("loss 100 scaler consumer-0")
+        await stage.begin(f"scale {GROUP} 3")
+        await stage.at_ms(50_000)
+        await stage.end("script-1")
+
+    trace = play(a_statefulset(2, queues=12, scaler="scaler"), script, for_ms=100_000)
+
+    assert [count for _, count in counts(trace, "consumer-0")] == [2]
+    assert [count for _, count in counts(trace, "consumer-1")] == [2, 3]

@@ -100,6 +100,17 @@ def test_a_fault_may_hit_the_api_server_and_a_pod_that_scaling_adds():
             ),
             "consumer[0].options.exclusivity: expected none in a process that consumes for several groups",
         ),
+        (
+            {
+                **consumers(),
+                "consumer": [*WHOLE["consumer"], {"group": "x", "topics": ["orders"]}],
+                "statefulset": [
+                    {"group": "billing", "scaler": "s"},
+                    {"group": "x", "name": "x", "api": "other", "scaler": "s"},
+                ],
+            },
+            "statefulset[1].scaler: expected a scaler of its own: s asks kubernetes",
+        ),
         (consumers(count=3), "consumer[0].count: expected none: the StatefulSet of billing has replicas"),
         (consumers(names=["a"]), "consumer[0].names: expected the names of the pods of consumer, which begin with"),
         (consumers(lite_pull=True), "consumer[0].lite_pull: expected false in a StatefulSet"),

@@ -17,10 +17,11 @@ def a_statefulset(
     config: StatefulSetConfig | None = None,
     consumer: ConsumerConfig = ORDINAL,
     consume_ms: int = 0,
+    scaler: str | None = None,
     **options: Any,
 ) -> Scenario:
     """A small cluster whose group `g` consists of the pods `consumer-0`, `consumer-1`, ..."""
-    spec = StatefulSetSpec(GROUP, replicas=replicas, config=config or StatefulSetConfig())
+    spec = StatefulSetSpec(GROUP, replicas=replicas, config=config or StatefulSetConfig(), scaler=scaler)
     group = ConsumerGroupSpec(GROUP, spec.pod_names(), (TOPIC,), consumer, consume_ms)
     base = a_scenario(**options)
     return attrs.evolve(base, consumers=(group,), statefulsets=(spec,))

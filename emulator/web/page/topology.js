@@ -10,6 +10,7 @@ const BANDS = [
   ["consumer", "consumers"],
   ["producer", "producers"],
   ["apiserver", "API servers"],
+  ["scaler", "scalers"],
   ["lease-service", "lease services"],
 ];
 const TOWARDS = {
@@ -17,6 +18,7 @@ const TOWARDS = {
   consumer: ["broker", "nameserver", "lease-service"],
   producer: ["broker", "nameserver"],
   apiserver: ["consumer"],
+  scaler: ["apiserver", "consumer"],
 };
 const HEALTHY_LINES_MAX = 90;
 const SMALL_FROM = 36;

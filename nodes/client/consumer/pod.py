@@ -23,8 +23,10 @@ class PodEnvironment:
     """What the manifest tells a pod in environment variables."""
 
     statefulset: str
-    api_address: str
-    """`ip:port` of the API server."""
+    replicas_address: str
+    """`ip:port` of the API server, or of the scaler that stands before it."""
+    is_notified: bool
+    """Whether it is a scaler."""
     port: int
     """Where the pod answers probes."""
     lease_service: str = ""
@@ -35,7 +37,7 @@ class ConsumerPod:
     """A push consumer that runs as a pod; implements `nodes.host.Node`.
 
     With the strategy ORDINAL it asks no broker for the members of its group: it knows its ordinal from its name, and
-    reads the number of replicas from the API server.
+    learns the number of replicas from the API server or a scaler.
     """
 
     def __init__(
@@ -56,7 +58,14 @@ class ConsumerPod:
         instance = ClientInstance(host, config, nameservers, instance_name(config, host))
         by_ordinal = config.allocate_message_queue_strategy is AllocateStrategy.ORDINAL
         self._replicas = (
-            ReplicaCount(instance, config, group, environment.statefulset, environment.api_address)
+            ReplicaCount(
+                instance,
+                config,
+                group,
+                environment.statefulset,
+                environment.replicas_address,
+                is_notified=environment.is_notified,
+            )
             if by_ordinal
             else None
         )

@@ -5,42 +5,61 @@ from nodes.beliefs import Belief, BeliefKind
 from nodes.client.instance.client_instance import ClientInstance
 from nodes.client.rebalance.roles import FoundAssignment, FoundConsumers
 from nodes.config import ConsumerConfig
+from nodes.host import Channel
 from nodes.protocol.codes import RequestCode
+from nodes.protocol.command import Command
 from nodes.protocol.headers_statefulset import ScaleHeader, StatefulSetHeader
 from nodes.protocol.registry import decode_header
 from nodes.rpc.client import RpcClient
 from nodes.rpc.errors import RemotingError
 from nodes.rpc.typed import BrokerError, invoke, succeeded
+from nodes.threads import WakeUp
 
 
 class ReplicaCount:
-    """Reads the desired replicas from the API server, and names the pods that a rebalance pass divides queues among.
+    """Learns the desired replicas, and names the pods that a rebalance pass divides queues among.
 
-    Until the first answer no queue is divided. Later the last known number stays, however old it is. A new number
-    starts a rebalance pass. Implements `nodes.client.rebalance.roles.Assigner`.
+    The API server is asked again and again; a scaler is asked once for each connection, over which it notifies. Until
+    the first answer no queue is divided. Later the last known number stays, however old it is. A new number starts a
+    rebalance pass. Implements `nodes.client.rebalance.roles.Assigner`.
 
     Args:
         instance: whose routes are refreshed, and whose rebalance thread is woken.
-        config: how often the API server is asked.
+        config: how often is asked.
         group: the consumer group, for beliefs.
         statefulset: name of the StatefulSet.
-        api_address: `ip:port` of the API server.
+        address: `ip:port` of the API server or the scaler.
+        is_notified: whether it is a scaler.
 
     Emits:
         REPLICAS whenever the number changes.
     """
 
     def __init__(
-        self, instance: ClientInstance, config: ConsumerConfig, group: str, statefulset: str, api_address: str
+        self,
+        instance: ClientInstance,
+        config: ConsumerConfig,
+        group: str,
+        statefulset: str,
+        address: str,
+        *,
+        is_notified: bool = False,
     ) -> None:
         self._instance = instance
         self._host = instance.host
         self._config = config
         self._group = group
         self._statefulset = statefulset
-        self._api_address = api_address
+        self._address = address
+        self._is_notified = is_notified
+        self._disconnected = WakeUp(self._host)
         # Kubernetes' client shares no connection with RocketMQ's.
-        self._client = RpcClient(self._host, config)
+        self._client = RpcClient(
+            self._host,
+            config,
+            on_request=self._on_request,
+            on_channel_closed=lambda _: self._disconnected.wake(),
+        )
         self._count: int | None = None
 
     def start(self) -> None:
@@ -51,11 +70,21 @@ class ReplicaCount:
         while True:
             self._host.begin_cause("readReplicas")
             count = await self._read()
-            if count is not None and count != self._count:
-                self._count = count
-                self._host.record(Belief(BeliefKind.REPLICAS, self._group, count, self._api_address))
-                self._instance.rebalance_immediately()
+            if count is not None:
+                self._take(count)
+                if self._is_notified:
+                    await self._disconnected.wait()
             await self._host.sleep_ms(self._config.replicas_poll_interval_ms)
+
+    def _on_request(self, _channel: Channel, command: Command) -> None:
+        if command.code == RequestCode.REPLICAS_CHANGED:
+            self._take(decode_header(ScaleHeader, command.ext_fields).spec_replicas)
+
+    def _take(self, count: int) -> None:
+        if count != self._count:
+            self._count = count
+            self._host.record(Belief(BeliefKind.REPLICAS, self._group, count, self._address))
+            self._instance.rebalance_immediately()
 
     async def _read(self) -> int | None:
         """The desired replicas; None: the API server did not tell."""
@@ -63,10 +92,10 @@ class ReplicaCount:
         timeout_ms = self._config.mq_client_api_timeout
         try:
             answer = succeeded(
-                await invoke(self._client, self._api_address, RequestCode.GET_SCALE, header, timeout_ms=timeout_ms)
+                await invoke(self._client, self._address, RequestCode.GET_SCALE, header, timeout_ms=timeout_ms)
             )
         except (RemotingError, BrokerError) as error:
-            self._host.log.warning("reading the replicas failed", api=self._api_address, error=str(error))
+            self._host.log.warning("reading the replicas failed", address=self._address, error=str(error))
             return None
         return decode_header(ScaleHeader, answer.ext_fields).spec_replicas
 
@@ -81,7 +110,7 @@ class ReplicaCount:
         if self._count is None:
             return None
         names = tuple(pod_name(self._statefulset, ordinal) for ordinal in range(self._count))
-        return FoundConsumers(names, self._api_address)
+        return FoundConsumers(names, self._address)
 
     async def query_assignment(self, topic: str) -> FoundAssignment | None:  # noqa: ARG002 - the same for each topic
         """None: no broker knows the ordinals of pods."""
