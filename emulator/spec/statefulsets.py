@@ -27,6 +27,8 @@ class _Group(Protocol):
     @property
     def names(self) -> tuple[str, ...]: ...
     @property
+    def topics(self) -> tuple[str, ...]: ...
+    @property
     def config(self) -> ConsumerConfig: ...
     @property
     def share_process_with(self) -> str | None: ...
@@ -97,6 +99,11 @@ def _check_strategies(groups: Sequence[_Group], by_group: Mapping[str, int]) -> 
             )
         if config.message_model is MessageModel.BROADCASTING:
             raise SpecError(f"{key}.messageModel", "expected CLUSTERING with ORDINAL: broadcasting divides no queues")
+        if config.partition_prefix is not None:
+            names = (f"{config.partition_prefix}{number}" for number in range(config.partition_count))
+            missing = next((name for name in names if name not in group.topics), None)
+            if missing is not None:
+                raise SpecError(f"consumer[{place}].topics", f"expected each partition, {missing} is missing")
         if not config.client_rebalance:
             raise SpecError(f"{key}.clientRebalance", "expected true with ORDINAL: no broker knows ordinals")
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import attrs
+
 from nodes.allocation.strategy import AllocationError
 from nodes.protocol.model import MessageQueue
 
@@ -69,3 +71,34 @@ def allocate_by_ordinal(
         raise AllocationError("mqAll is null or mqAll empty")
     own = ordinal_range(ordinal_of(current_cid), len(cid_all), len(mq_all))
     return list(mq_all[own.start : own.stop])
+
+
+@attrs.frozen
+class AllocatePartitions:
+    """Give each pod the topics that are partitions of its run: a topic such as OrderEvents-P7 is partition 7.
+
+    Four partitions and the pods consumer-0 and consumer-1::
+
+        OrderEvents-P0 OrderEvents-P1 | OrderEvents-P2 OrderEvents-P3
+
+    All pods subscribe to all partitions, because RocketMQ wants equal subscriptions in a group. Of other topics, such
+    as that for retries, the queues are divided as `allocate_by_ordinal` does.
+    """
+
+    prefix: str
+    partitions: int
+
+    def __call__(
+        self, consumer_group: str, current_cid: str, mq_all: Sequence[MessageQueue], cid_all: Sequence[str], /
+    ) -> list[MessageQueue]:
+        """All queues of a partition of one's own, none of another one.
+
+        Raises:
+            AllocationError: `current_cid` is not the name of a pod, or there are no queues.
+        """
+        by_ordinal = allocate_by_ordinal(consumer_group, current_cid, mq_all, cid_all)
+        number = mq_all[0].topic.removeprefix(self.prefix)
+        if mq_all[0].topic == number or not (number.isascii() and number.isdigit()):
+            return by_ordinal
+        own = ordinal_range(ordinal_of(current_cid), len(cid_all), self.partitions)
+        return list(mq_all) if int(number) in own else []

@@ -12,7 +12,7 @@ from nodes.allocation.by_config import AllocateByConfig
 from nodes.allocation.by_machine_room import AllocateByMachineRoom
 from nodes.allocation.consistent_hash import AllocateConsistentHash
 from nodes.allocation.machine_room_nearby import AllocateMachineRoomNearby
-from nodes.allocation.ordinal import allocate_by_ordinal
+from nodes.allocation.ordinal import AllocatePartitions, allocate_by_ordinal
 from nodes.allocation.strategy import AllocateMessageQueueStrategy
 from nodes.config import AllocateStrategy, ConsumerConfig
 from nodes.protocol.model import MessageQueue
@@ -48,6 +48,9 @@ class RoomsByPrefix:
 
 def strategy_of(config: ConsumerConfig) -> AllocateMessageQueueStrategy:
     """The strategy of a consumer; consumers with equal configuration share one, and its cache."""
+    by_ordinal = config.allocate_message_queue_strategy is AllocateStrategy.ORDINAL
+    if by_ordinal and config.partition_prefix is not None:
+        return AllocatePartitions(config.partition_prefix, config.partition_count)
     return _strategy(
         config.allocate_message_queue_strategy,
         config.inner_allocate_strategy,

@@ -126,6 +126,11 @@ class ConsumerConfig(ClientConfig):
     """
     virtual_node_cnt: int = count(10, most=VIRTUAL_NODES_MOST)
     """CONSISTENT_HASH: places of each member on the ring."""
+    partition_prefix: str | None = text(None)
+    """ORDINAL: what the names of topics that are partitions begin with, before their number; None: the queues of each
+    topic are the partitions."""
+    partition_count: int = count(1, least=1)
+    """ORDINAL with `partition_prefix`: number of partitions."""
     message_model: MessageModel = choice(MessageModel, MessageModel.CLUSTERING)
     """BROADCASTING: every member consumes all queues, stores its offsets on its own disk, and retries nothing."""
     client_rebalance: bool = flag(default=True)

@@ -1,9 +1,12 @@
 """Pods divide the queues by their ordinals and the replicas that the API server tells, without asking any broker."""
 
+import attrs
+
+from emulator.spec.model import TopicSpec
 from emulator.testing import GROUP, TOPIC, play
 from nodes.beliefs import OwnershipEvent
 from nodes.protocol.codes import RequestCode
-from support.statefulsets import a_statefulset
+from support.statefulsets import ORDINAL, a_statefulset
 
 
 def owned(trace, topic=TOPIC):
@@ -141,3 +144,13 @@ def test_a_notification_that_is_lost_is_not_repeated_while_the_connection_lives(
 
     assert [count for _, count in counts(trace, "consumer-0")] == [2]
     assert [count for _, count in counts(trace, "consumer-1")] == [2, 3]
+
+
+def test_partitions_may_be_topics_of_one_queue():
+    names = tuple(f"OrderEvents-P{number}" for number in range(5))
+    consumer = attrs.evolve(ORDINAL, partition_prefix="OrderEvents-P", partition_count=5)
+    topics = tuple(TopicSpec(name, ("broker-a",), 1) for name in names)
+    trace = play(a_statefulset(2, consumer=consumer, topics=topics), for_ms=30_000)
+
+    found = {name: list(owned(trace, name)) for name in names}
+    assert list(found.values()) == [["consumer-0"]] * 2 + [["consumer-1"]] * 3

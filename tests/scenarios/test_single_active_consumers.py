@@ -3,8 +3,8 @@
 import attrs
 import pytest
 
-from emulator.testing import GROUP, TOPIC, play
-from nodes.config import Exclusivity, StatefulSetConfig
+from emulator.testing import GROUP, TOPIC, a_scenario, play
+from nodes.config import ConsumerConfig, Exclusivity, StatefulSetConfig
 from support.statefulsets import ORDINAL, a_statefulset, at_once, processed, twice_at_once
 
 CONSUME_MS = 2_000
@@ -109,3 +109,20 @@ def test_a_suspended_active_consumer_keeps_its_queues_until_the_broker_gives_its
     assert 150 < changed_s < 172
     # What it had when it was suspended is still in process when the next one gets it.
     assert twice_at_once(processed(trace, 3_000))
+
+
+@pytest.mark.parametrize("exclusivity", [Exclusivity.SINGLE_ACTIVE, Exclusivity.LEASE])
+def test_members_of_an_ordinary_group_can_be_exclusive_too(exclusivity):
+    async def script(stage):
+        await stage.at_ms(40_000)
+        await stage.begin(f"scale {GROUP} 3")
+        await stage.at_ms(80_000)
+        await stage.stop("c1")
+
+    config = ConsumerConfig(exclusivity=exclusivity)
+    scenario = a_scenario(consumers=2, consumer=config, consume_ms=CONSUME_MS, queues=6, rate_per_s=6)
+    done = processed(play(scenario, script, for_ms=120_000), CONSUME_MS)
+
+    assert at_once(done) == []
+    messages = [(one.queue_id, one.offset) for one in done]
+    assert len(messages) == len(set(messages)) > 600

@@ -79,6 +79,10 @@ def test_a_fault_may_hit_the_api_server_and_a_pod_that_scaling_adds():
             "consumer[0].options.leaseDurationMs: expected more than leaseRenewIntervalMs, 500 ms",
         ),
         (
+            leasing(partitionPrefix="orders-P", partitionCount=3),
+            "consumer[0].topics: expected each partition, orders-P0 is missing",
+        ),
+        (
             leasing(clientRebalance=False),
             "consumer[0].options.clientRebalance: expected true with ORDINAL",
         ),

@@ -22,8 +22,9 @@ def a_statefulset(
 ) -> Scenario:
     """A small cluster whose group `g` consists of the pods `consumer-0`, `consumer-1`, ..."""
     spec = StatefulSetSpec(GROUP, replicas=replicas, config=config or StatefulSetConfig(), scaler=scaler)
-    group = ConsumerGroupSpec(GROUP, spec.pod_names(), (TOPIC,), consumer, consume_ms)
     base = a_scenario(**options)
+    topics = tuple(topic.name for topic in base.topics)
+    group = ConsumerGroupSpec(GROUP, spec.pod_names(), topics, consumer, consume_ms)
     return attrs.evolve(base, consumers=(group,), statefulsets=(spec,))
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodes.allocation.ordinal import allocate_by_ordinal, ordinal_of, ordinal_range, pod_name
+from nodes.allocation.ordinal import AllocatePartitions, allocate_by_ordinal, ordinal_of, ordinal_range, pod_name
 from nodes.allocation.strategy import AllocationError
 from nodes.protocol.model import MessageQueue
 
@@ -75,3 +75,21 @@ def test_who_the_members_are_does_not_matter_so_the_queues_of_a_dead_pod_are_nob
 def test_a_topic_without_queues_is_an_error_as_for_every_strategy():
     with pytest.raises(AllocationError, match="mqAll"):
         allocate_by_ordinal("g", "consumer-0", [], pods(1))
+
+
+@given(replicas=st.integers(1, 20), partitions=st.integers(1, 40))
+def test_a_partition_that_is_a_topic_has_the_owner_of_its_number(replicas, partitions):
+    allocate = AllocatePartitions("OrderEvents-P", partitions)
+
+    for number in range(partitions):
+        topic = [MessageQueue(f"OrderEvents-P{number}", "b", 0)]
+        owners = [ordinal for ordinal in range(replicas) if allocate("g", f"consumer-{ordinal}", topic, pods(replicas))]
+        assert len(owners) == 1
+        assert number in ordinal_range(owners[0], replicas, partitions)
+
+
+@pytest.mark.parametrize("topic", ["%RETRY%g", "OrderEvents-Px", "OrderEvents-P", "OrderEvents"])
+def test_the_queues_of_other_topics_are_divided_as_without_partitions(topic):
+    allocate, listed = AllocatePartitions("OrderEvents-P", 4), [MessageQueue(topic, "b", number) for number in range(5)]
+
+    assert [len(allocate("g", name, listed, pods(2))) for name in pods(2)] == [2, 3]
