@@ -57,15 +57,22 @@ class OffsetManage:
         """Write the whole table."""
         persist_consumer_offsets(self._broker)
 
-    def commit(self, group: str, topic: str, queue_id: int, offset: int, channel: Channel) -> None:
-        """Overwrite an offset; neither the owner of the queue nor the direction is checked.
+    def commit_of(self, channel: Channel, group: str, topic: str, queue_id: int, offset: int) -> None:
+        """Commit what a client sends.
 
-        Only with a single active consumer commits are ignored: those of consumers that wait, and those below the stored
+        With a single active consumer some commits are ignored: those of consumers that wait, and those below the stored
         offset, which come from one that has waited until now.
         """
-        broker, client = self._broker, channel.remote_address
-        if broker.single_active.covers(group) and not self._counts(GroupQueue(group, topic, queue_id), offset, channel):
-            return
+        broker = self._broker
+        if broker.single_active.covers(group):
+            is_ahead = offset >= broker.offsets.query_offset(group, topic, queue_id)
+            if not is_ahead or not broker.single_active.may_commit(GroupQueue(group, topic, queue_id), channel.id):
+                return
+        self.commit(group, topic, queue_id, offset, channel.remote_address)
+
+    def commit(self, group: str, topic: str, queue_id: int, offset: int, client: str) -> None:
+        """Overwrite an offset; neither the owner of the queue nor the direction is checked."""
+        broker = self._broker
         version = broker.offsets.data_version
         before = broker.offsets.commit_offset(group, topic, queue_id, offset, now_ms=broker.host.clock.now_ms())
         if broker.offsets.data_version is not version:
@@ -81,10 +88,6 @@ class OffsetManage:
                 requestOffset=offset,
                 storeOffset=before,
             )
-
-    def _counts(self, queue: GroupQueue, offset: int, channel: Channel) -> bool:
-        is_ahead = offset >= self._broker.offsets.query_offset(queue.group, queue.topic, queue.queue_id)
-        return is_ahead and self._broker.single_active.may_commit(queue, channel.id)
 
     async def _persist(self) -> None:
         self.persist()
@@ -102,7 +105,7 @@ class OffsetManage:
         if header.queue_id is None or header.commit_offset is None:
             return request.answer(ResponseCode.INVALID_PARAMETER, "queueId or offset is null")
         if not broker.offsets.has_offset_reset(group, topic, header.queue_id):
-            self.commit(group, topic, header.queue_id, header.commit_offset, channel)
+            self.commit_of(channel, group, topic, header.queue_id, header.commit_offset)
         return success(request)
 
     def _query_consumer_offset(self, _channel: Channel, request: Command) -> Command:

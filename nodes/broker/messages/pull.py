@@ -55,7 +55,7 @@ class PullMessage:
         header = decode_header(headers.PullMessageRequestHeader, request.ext_fields)
         answer = self._answer(channel, request, header, may_hold=bool(header.sys_flag & PullSysFlag.SUSPEND))
         if header.sys_flag & PullSysFlag.COMMIT_OFFSET:
-            self._offsets.commit(header.consumer_group, header.topic, header.queue_id, header.commit_offset, channel)
+            self._offsets.commit_of(channel, header.consumer_group, header.topic, header.queue_id, header.commit_offset)
         return answer
 
     def _answer_held(self, held: HeldPull) -> None:

@@ -57,7 +57,7 @@ class ConsumeMessageConcurrentlyService:
         self._send_backs = send_backs
         self._message_model = message_model
         self._holds = holds
-        self._rebalance_immediately = instance.rebalance_immediately
+        self._instance = instance
         self._batch_max = config.consume_message_batch_max_size
         self._threads_max = config.consume_thread_min
         self._consume_timeout_ms = config.consume_timeout * _MS_PER_MINUTE
@@ -99,7 +99,7 @@ class ConsumeMessageConcurrentlyService:
             cause.set(began)
             await self._consume(request, messages)
             if request.process_queue.draining and not request.process_queue.running:
-                self._rebalance_immediately()  # the next pass gives the queue away
+                self._instance.rebalance_immediately()  # the next pass gives the queue away
         self._threads -= 1
         if not self._accepts and not self._threads:
             self._idle.set()
