@@ -147,6 +147,9 @@ class Host(Protocol):
     def rng(self, name: str) -> RandomStream:
         """The stream `name` of this host: the same seed and name give the same draws."""
 
+    def stopwatch(self, name: str) -> AbstractContextManager[None]:
+        """Measure the CPU time that what runs inside takes in reality; nothing in the emulation depends on it."""
+
     def begin_cause(self, name: str) -> None:
         """Start a new chain of causes, for a timer or flow that acts by itself."""
 

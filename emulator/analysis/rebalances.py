@@ -1,8 +1,9 @@
 """Rebalances: what each change of a group's members did to its queues, and what the passes that followed cost.
 
-A change is an instant at which members of the group begin or end; changes within a second count as one. It lasts
-until the next one, or until the run ends. The metrics are those of RocketMQ's mission to optimise rebalancing, with
-what they leave out:
+A change is an instant at which members of the group begin or end; what follows within a second belongs to it. It
+lasts until the next one, or until the run ends; rows of the same instant belong to it. The first one is when a row
+names the group and the topic for the first time. The metrics are those of RocketMQ's mission to optimise rebalancing,
+with what they leave out:
 
 * balance degree: standard deviation of the members' numbers of queues; 0: all have the same.
 * stickiness: share of the queues that have the owner that they had before. Queues of a member that left cannot, and
@@ -29,6 +30,7 @@ from nodes.protocol.model import RETRY_TOPIC_PREFIX
 ONE_CHANGE_NS = 1_000_000_000
 """Changes of members that are no further apart count as one."""
 _DIGITS = 3
+_HOLDS = (OwnershipEvent.ACQUIRED.value, OwnershipEvent.DROPPED.value)
 
 
 @attrs.frozen
@@ -41,8 +43,11 @@ class RebalanceCost:
     end_ns: int
     """When the members changed again, or the run ended."""
     joined: tuple[str, ...]
+    """Members that began."""
     left: tuple[str, ...]
+    """Members that ended."""
     members: int
+    """Live members at the end."""
     queues: int
     """Queues that any member has owned so far."""
     balance_degree: float
@@ -70,6 +75,7 @@ class RebalanceCost:
     duplicates: int
     """Messages consumed again."""
     passes: int
+    """Rebalance passes of all members."""
     requests: int
     """Of the passes, for members and queues."""
     bytes: int
@@ -123,49 +129,76 @@ class Rebalances(Watcher):
         self._presence = presence
         self._messages = messages
         self._topics: dict[str, dict[str, _Topic]] = {}
+        self._kept: list[tuple[_Topic, OwnershipRow | PassRow | MessageRow, bool]] = []
+        """Rows of this instant, and whether a message was consumed again."""
+        self._first_seen: dict[str, None] = {}
+        """Groups with a topic that no row has named before this instant."""
         self.found: list[RebalanceCost] = []
 
     def readers(self) -> Mapping[Table, Callable[[Any], None]]:
         """It reads ownership, passes, and messages that were consumed."""
-        return {OWNERSHIP: self._own, PASSES: self._pass, MESSAGES: self._message}
+        return dict.fromkeys((OWNERSHIP, PASSES, MESSAGES), self._keep)
 
-    def _own(self, row: OwnershipRow) -> None:
+    def _keep(self, row: OwnershipRow | PassRow | MessageRow) -> None:
+        """Keep a row until it is known whether the members change in its instant."""
+        counts = row.event in _HOLDS or row.event == MessageEvent.CONSUMED or isinstance(row, PassRow)
+        is_of_dead = isinstance(row, OwnershipRow) and self._presence.is_dead((row.node, row.incarnation))
+        if counts and not is_of_dead and not _is_retry(row.topic):
+            again = isinstance(row, MessageRow) and self._is_again(row)
+            self._kept.append((self._topic(row.group, row.topic), row, again))
+
+    def _is_again(self, row: MessageRow) -> bool:
+        return self._messages.times_consumed(row.queue, (row.offset, row.stored_ms)) > 1
+
+    def _own(self, topic: _Topic, row: OwnershipRow) -> None:
         process = row.node, row.incarnation
-        is_hold = row.event in (OwnershipEvent.ACQUIRED, OwnershipEvent.DROPPED)
-        if not is_hold or _is_retry(row.topic) or self._presence.is_dead(process):
-            return
-        topic = self._topic(row.group, row.topic)
         topic.pass_time(row.t_ns)
         owners = topic.owners.setdefault(row.queue, {})
         if row.event == OwnershipEvent.ACQUIRED:
-            owners[process] = None
             topic.acquired += 1
+            if not self._presence.is_dead(process):  # it may have ended in the same instant
+                owners[process] = None
         else:
             owners.pop(process, None)
         topic.last_change_ns = row.t_ns
 
-    def _pass(self, row: PassRow) -> None:
-        if not _is_retry(row.topic):
-            topic = self._topic(row.group, row.topic)
-            topic.passes += 1
-            topic.requests += row.requests
-            topic.bytes += row.bytes
-
-    def _message(self, row: MessageRow) -> None:
-        if row.event == MessageEvent.CONSUMED and not _is_retry(row.topic):
-            topic, queue = self._topic(row.group, row.topic), row.queue
-            topic.first_consumed_ns.setdefault((queue, (row.node, row.incarnation)), row.t_ns)
-            topic.duplicates += self._messages.times_consumed(queue, (row.offset, row.stored_ms)) > 1
-
     def _topic(self, group: str, topic: str) -> _Topic:
-        return self._topics.setdefault(group, {}).setdefault(topic, _Topic())
+        topics = self._topics.setdefault(group, {})
+        if topic not in topics:
+            topics[topic] = _Topic()
+            self._first_seen[group] = None
+        return topics[topic]
 
     def settle(self, t_ns: int) -> None:
         """Compare the members of each group that may have changed with those before."""
         changed = self._presence.changed
-        for group in self._topics if "" in changed else changed:
+        for group in self._topics if "" in changed else {**changed, **self._first_seen}:
             for name, topic in self._topics.get(group, {}).items():
                 self._look(group, name, topic, t_ns)
+        self._first_seen.clear()
+        self._bury(t_ns)
+        for topic, row, again in self._kept:
+            match row:
+                case OwnershipRow():
+                    self._own(topic, row)
+                case MessageRow():
+                    topic.first_consumed_ns.setdefault((row.queue, (row.node, row.incarnation)), row.t_ns)
+                    topic.duplicates += again
+                case PassRow():
+                    topic.passes += 1
+                    topic.requests += row.requests
+                    topic.bytes += row.bytes
+        self._kept.clear()
+
+    def _bury(self, t_ns: int) -> None:
+        """A process that has ended owns nothing more."""
+        dead = [process for process in self._presence.stirred if self._presence.is_dead(process)]
+        topics = [topic for topics in self._topics.values() for topic in topics.values()] if dead else []
+        for topic in topics:
+            topic.pass_time(t_ns)
+            for owners in topic.owners.values():
+                if any(owners.pop(process, 0) is None for process in dead):
+                    topic.last_change_ns = t_ns
 
     def _look(self, group: str, name: str, topic: _Topic, t_ns: int) -> None:
         members = tuple(self._presence.members(group, name))
@@ -179,10 +212,6 @@ class Rebalances(Watcher):
         topic.joined.update((node, None) for node, number in members if (node, number) not in before)
         gone = [process for process in before if process not in members]
         topic.left.update((node, None) for node, _ in gone)
-        for owners in topic.owners.values():
-            for process in gone:
-                if self._presence.is_dead(process) and owners.pop(process, 0) is None:
-                    topic.last_change_ns = t_ns
 
     def finish(self, end_ns: int) -> None:
         """Close what is open."""

@@ -30,6 +30,7 @@ DUTIES_MAX = 30
 LACKING_MAX = 2
 """Missing members of a camp that are named; more are not readable."""
 VALUE_CHARACTERS_MAX = 48
+_WHO_CHARACTERS_MAX = 24
 
 _VERDICT_STYLE = {Verdict.VALID: "bold green", Verdict.INVALID: "bold red", Verdict.UNKNOWN: "bold yellow"}
 
@@ -55,6 +56,7 @@ def render(report: Report) -> RenderableType:
         _views("Brokers and nameservers that differed about who lives", report.membership, report),
         _duties(report),
         render_invariants(report),
+        _rebalances(report),
         render_limits(report),
         _agreement(report),
         _phases(report),
@@ -345,6 +347,32 @@ def render_limits(report: Report) -> RenderableType:
     ):
         table.add_row(limit, most, where)
     return Group("", table) if table.row_count else Text("")
+
+
+def _rebalances(report: Report) -> RenderableType | None:
+    """What each change of the members did to their queues, the latest ones if there are many."""
+    rows = report.limits.rebalances
+    if not rows:
+        return None
+    headings = ("from", "group", "who", "queues of members", "kept", "moved", "settled", "resumed", "no owner", "asked")
+    table = _titled("Changes of members (not judged)", *headings)
+    for row in rows[:ROWS_MAX]:
+        who = [f"+{node}" for node in row.joined] + [f"-{node}" for node in row.left]
+        kept = "" if row.normalised_stickiness < 0 else f"{row.normalised_stickiness:.0%}"
+        table.add_row(
+            seconds(row.start_ns),
+            f"{row.group} {row.topic}",
+            shortened(" ".join(who), _WHO_CHARACTERS_MAX),
+            f"{row.queues} of {row.members}, deviation {row.balance_degree:.2f}",
+            kept,
+            str(row.moved),
+            seconds(row.settled_ns, censored=not row.settled),
+            "" if row.resumed_ns < 0 else seconds(row.resumed_ns, censored=not row.resumed),
+            seconds(row.orphan_ns),
+            f"{_count(row.requests, 'request')}, {row.bytes} B",
+        )
+    more = [Text(f"… and {len(rows) - ROWS_MAX} more", style="dim")] if len(rows) > ROWS_MAX else []
+    return Group("", table, *more)
 
 
 _Line = tuple[str, str, str]

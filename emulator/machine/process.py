@@ -11,7 +11,7 @@ import trio
 
 from emulator.base.chance import named_stream
 from emulator.base.errors import unwrap_group
-from emulator.machine.world import World
+from emulator.machine.world import Stopwatch, World
 from emulator.network.dial import Dial
 from emulator.network.endpoint import Endpoint, Listener
 from emulator.network.guests.acceptors import GuestAcceptors
@@ -185,6 +185,10 @@ class HostProcess:
     def rng(self, name: str) -> RandomStream:
         """A named random stream, a different one in every incarnation."""
         return named_stream(self._world.seed, self.name, str(self.incarnation), name)
+
+    def stopwatch(self, name: str) -> Stopwatch:
+        """Measure what runs inside, for the manifest of the run."""
+        return self._world.stopwatch(name)
 
     def begin_cause(self, name: str) -> None:
         """Start a chain of causes."""

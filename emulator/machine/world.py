@@ -6,6 +6,7 @@ import time
 from collections.abc import Awaitable, Callable
 from contextvars import Context
 from functools import partial
+from types import TracebackType
 from typing import TypeVar
 
 import attrs
@@ -44,10 +45,35 @@ class World:
     recorder: Recorder
     nursery: trio.Nursery
     log: Logger = attrs.Factory(structlog.get_logger)
+    stopwatches: dict[str, "Stopwatch"] = attrs.field(factory=dict, init=False)
+    """What nodes have measured of their own work."""
+
+    def stopwatch(self, name: str) -> "Stopwatch":
+        """The stopwatch of this name, which all nodes share."""
+        known = self.stopwatches.get(name)
+        return self.stopwatches.setdefault(name, Stopwatch()) if known is None else known
 
     async def sleep_until_ns(self, instant_ns: int) -> None:
         """Sleep until an emulated instant."""
         await wait_until(self.timeline, instant_ns)
+
+
+class Stopwatch:
+    """Adds up the CPU time of `with` blocks that neither wait nor nest: a figure of the machine, not of the run."""
+
+    def __init__(self) -> None:
+        self.times = 0
+        self.cpu_ns = 0
+        self._begin_ns = 0
+
+    def __enter__(self) -> None:
+        self._begin_ns = time.thread_time_ns()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.cpu_ns += time.thread_time_ns() - self._begin_ns
+        self.times += 1
 
 
 class DeadlockError(Exception):

@@ -235,6 +235,10 @@ def manifest_of(
         "virtual_s": end_ns / _NS,
         "wall_s": round(wall_s, 3),
         "crashes": crashes,
+        "measured": {
+            name: {"times": watch.times, "cpu_ms": round(watch.cpu_ns / 1e6, 3)}
+            for name, watch in sorted(world.stopwatches.items())
+        },
         "addresses": addresses,
         "versions": versions(),
         "scenario": to_dict(scenario),

@@ -7,6 +7,8 @@ from nodes.allocation.sticky import divide_sticky
 from nodes.allocation.strategy import AllocateMessageQueueStrategy
 from nodes.protocol.model import MessageQueue
 
+ALLOCATION = "allocation"
+"""Name of the stopwatch for the calculation of shares, by members and by brokers."""
 Shares = Mapping[str, tuple[MessageQueue, ...]]
 """Member -> its queues."""
 Divide = Callable[[Sequence[MessageQueue], Sequence[str], Shares], Shares]

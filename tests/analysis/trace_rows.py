@@ -14,6 +14,7 @@ from emulator.trace.schema import (
     LIFECYCLE,
     MESSAGES,
     OWNERSHIP,
+    PASSES,
     SCHEMA_VERSION,
     TABLES,
 )
@@ -57,6 +58,11 @@ class HandMadeTrace:
     def own(self, node, event, queue_id=0, topic=TOPIC, broker_name="broker-a", group=GROUP, offset=-1):
         row = (*self._next(), *self._node(node), event, group, topic, broker_name, queue_id, offset, 0)
         self.rows[OWNERSHIP.name].append(row)
+        return self
+
+    def passed(self, node, event="balanced", topic=TOPIC, group=GROUP, mode="client", requests=0, size=0):
+        row = (*self._next(), *self._node(node), event, group, topic, mode, self.t_ns, 0, 0, 0, "", requests, size, 0)
+        self.rows[PASSES.name].append(row)
         return self
 
     def message(self, node, event, offset, queue_id=0, topic=TOPIC, group=GROUP, client_id="", stored_ms=0, tags=""):

@@ -1,5 +1,6 @@
 """Families query_assignment and alloc4pop: brokers that divide queues among the members that ask."""
 
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import attrs
@@ -79,6 +80,7 @@ class QueryAssignments(Adapter):
             ),
             rebalance_settings=RebalanceSettings(max_groups=1_000),
             host=SimpleNamespace(
+                stopwatch=lambda _: nullcontext(),
                 clock=SimpleNamespace(now_ms=lambda: self.at_ms),
                 disk=SimpleNamespace(write=lambda *_: None),
                 log=SimpleNamespace(warning=lambda *_, **__: None),

@@ -3,6 +3,7 @@
 The order of queues within a phase is that of a Java hash table, in which the cases must not be compared.
 """
 
+from contextlib import nullcontext
 from itertools import groupby
 from types import SimpleNamespace
 
@@ -59,7 +60,7 @@ class Consumer:
         self.subscribed = {} if self.client_rebalance else {"T": None}
         self.events, self.instance_events = [], []
         self.told = {}
-        host = SimpleNamespace(clock=self.clock, log=NOWHERE, record=lambda _: None)
+        host = SimpleNamespace(clock=self.clock, log=NOWHERE, record=lambda _: None, stopwatch=lambda _: nullcontext())
         config = ConsumerConfig(
             consume_orderly=asked["isOrder"],
             message_model=asked.get("messageModel", "CLUSTERING"),

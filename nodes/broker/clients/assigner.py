@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from nodes.allocation.division import Divide, dividing_by, dividing_sticky, dividing_together
+from nodes.allocation.division import ALLOCATION, Divide, dividing_by, dividing_sticky, dividing_together
 from nodes.allocation.pr_2169 import AllocateSticky2169
 from nodes.allocation.strategies import UnknownStrategyError, strategy_named
 from nodes.allocation.strategy import AllocationError
@@ -77,7 +77,8 @@ class Assigner:
         question = AssignmentQuestion(
             group, asked.topic, asked.client_id, label, parameters, claim, tuple(queues), members.client_ids
         )
-        answer = broker.pinned.ask(question, divide, now_ms=broker.host.clock.now_ms())
+        with broker.host.stopwatch(ALLOCATION):
+            answer = broker.pinned.ask(question, divide, now_ms=broker.host.clock.now_ms())
         self._follow_up(asked, answer)
         assigned = None if answer.queues is None else tuple(map(MessageQueueAssignment, answer.queues))
         return QueryAssignmentResponseBody(assigned, answer.epoch, setting)
@@ -93,7 +94,8 @@ class Assigner:
         """What pull request #2169 answers: its client took no answer and an error for no queue at all."""
         prototype = self._prototypes.setdefault(asked.consumer_group, AllocateSticky2169())
         try:
-            mine = prototype.allocate(asked.client_id, claim.mq_all or (), java_sorted(client_ids))
+            with self._broker.host.stopwatch(ALLOCATION):
+                mine = prototype.allocate(asked.client_id, claim.mq_all or (), java_sorted(client_ids))
         except AllocationError as error:
             self._broker.host.log.warning("a strategy failed", strategy="PR2169", error=str(error))
             return ()

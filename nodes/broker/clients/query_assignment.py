@@ -1,5 +1,6 @@
 """Broker-side rebalance: requests of members for their queues, and of operators for the message request mode."""
 
+from nodes.allocation.division import ALLOCATION
 from nodes.broker.clients.assigner import Assigner
 from nodes.broker.context import BrokerContext
 from nodes.broker.files import MESSAGE_REQUEST_MODE_FILE, persist_message_request_modes
@@ -51,13 +52,14 @@ class QueryAssignment:
             return success(request, None, await self._assigner.assign(asked, asked.claim))
         queues = await self._routes.topic_subscribe_info(asked.topic)
         members = self._broker.consumers.group(asked.consumer_group)
-        assignments = do_load_balance(
-            asked,
-            self._broker.request_modes.mode(asked.topic, asked.consumer_group),
-            queues,
-            None if members is None else members.client_ids,
-            server_load_balancer_enable=self._broker.config.server_load_balancer_enable,
-        )
+        with self._broker.host.stopwatch(ALLOCATION):
+            assignments = do_load_balance(
+                asked,
+                self._broker.request_modes.mode(asked.topic, asked.consumer_group),
+                queues,
+                None if members is None else members.client_ids,
+                server_load_balancer_enable=self._broker.config.server_load_balancer_enable,
+            )
         if asked.strategy_name not in STRATEGIES:
             self._broker.host.log.warning("QueryLoad: unsupported strategy", strategy=asked.strategy_name)
         setting = self._broker.rebalance_settings.of(asked.consumer_group)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from nodes.allocation.by_user import AllocateByUser, foreign_queues
+from nodes.allocation.division import ALLOCATION
 from nodes.allocation.kafka_round_robin import AllocateKafkaRoundRobin
 from nodes.allocation.strategies import strategy_name
 from nodes.allocation.strategy import AllocateMessageQueueStrategy, AllocationError
@@ -163,7 +164,8 @@ class Rebalance:
         client_ids = _sorted_members(found.client_ids)
         self._beliefs.view(topic, client_ids, queues, found.asked.broker_addr)
         try:
-            mine = self._divide(topic, queues, client_ids)
+            with self._host.stopwatch(ALLOCATION):
+                mine = self._divide(topic, queues, client_ids)
         except AllocationError as error:
             name = strategy_name(self._config)
             self._host.log.warning("allocate message queue exception", topic=topic, strategy=name, error=str(error))
