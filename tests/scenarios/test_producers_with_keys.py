@@ -3,7 +3,7 @@
 import attrs
 import pytest
 
-from emulator.testing import TOPIC, Stage, a_scenario, play
+from emulator.testing import RETRY, TOPIC, Stage, a_scenario, play
 from nodes.client.producer.keys import KeyDistribution, Keys
 from nodes.client.tables.queue_selectors import SelectorName, selector_of
 from nodes.protocol.model import MessageQueue
@@ -99,3 +99,22 @@ def test_nobody_finds_a_queue_by_machine_room():
 
     assert trace.select("messages", event="stored", topic=TOPIC) == []
     assert trace.select("rpc", src="p1", code=310) == []
+
+
+def test_rows_of_messages_say_the_key_also_of_those_that_come_again():
+    scenario = keyed(Keys(5), SelectorName.HASH, consumers=1)
+    (group,) = scenario.consumers
+    trace = play(attrs.evolve(scenario, consumers=(attrs.evolve(group, fail_times=1),)), for_ms=30_000)
+
+    rows = trace.select("messages", event="consumed")
+    at = {(row.topic, row.node, row.queue_id, row.offset): row.key for row in trace.select("messages", event="stored")}
+    assert {row.topic for row in rows} == {TOPIC, RETRY}
+    assert [row.key for row in rows] == [at[row.topic, row.broker_name, row.queue_id, row.offset] for row in rows]
+    assert {row.key for row in rows} == set("12345")
+
+
+def test_rows_of_messages_without_keys_say_none():
+    trace = play(keyed(consumers=1), for_ms=5_000)
+
+    assert {(row.event, row.key) for row in trace.select("messages")} >= {("stored", ""), ("consumed", "")}
+    assert {row.key for row in trace.select("messages")} == {""}
