@@ -3,7 +3,8 @@
 broker-a                    one node
 broker-a, broker-b          these nodes
 *                           all of them
-brokers                     all of a role: nameservers, brokers, consumers, producers
+brokers                     all of a role: nameservers, brokers, consumers, producers,
+                            apiservers, scalers, lease-services
 members of GROUP            the consumers of a group
 minor brokers               fewer than half of them, drawn when the fault begins
 major brokers               more than half
@@ -25,7 +26,10 @@ from nodes.fields import FieldError, quoted
 
 ANY = "*"
 """The pattern that names every node."""
-ROLES = ("nodes", "servers", "nameservers", "brokers", "consumers", "producers")
+ROLES = (
+    *("nodes", "servers", "nameservers", "brokers", "consumers", "producers"),
+    *("apiservers", "scalers", "lease-services"),
+)
 _MEMBERS = "members of "
 
 

@@ -76,6 +76,21 @@ class BeliefKind(StrEnum):
 
     Subject: group/topic; value: [[brokerName, queueId], ...], sorted; source: the broker that divided them, if one did.
     """
+    ACTIVE_CONSUMER = "active_consumer"
+    """Broker: the single active consumer of a queue. Subject: group/topic/brokerName/queueId; value: client id."""
+    LEASE = "lease"
+    """Lockservice, consumer: a lease of a queue.
+
+    Subject: group/topic/brokerName/queueId; value: {"holder": client id, "token": number}; source, at the consumer: the
+    service. An expiry is recorded by the consumer only, when it notices it.
+    """
+    REPLICAS = "replicas"
+    """Consumer: desired replicas of its StatefulSet. Subject: group; value: number; source: who told the number."""
+    PODS = "pods"
+    """Kubernetes: the pods of a StatefulSet.
+
+    Subject: its name; value: {"replicas": number, "pods": {name: `PodPhase`}}.
+    """
 
 
 @attrs.frozen

@@ -260,7 +260,7 @@ class Invariants:
     stalls: tuple[Stall, ...]
     """Judged."""
     keys: tuple[KeyHarm, ...]
-    """Judged in ordered groups."""
+    """Judged in ordered and exclusive groups."""
 
 
 @attrs.frozen(kw_only=True)

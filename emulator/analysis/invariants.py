@@ -22,7 +22,7 @@ TITLES = {
     "V9": "brokers of a group, and nameservers, agree on who lives",
     "V10": "one member of a broker group runs the special services",
     "V11": "short harm stays within its budget",
-    "V12": "an ordered queue gives messages of a key in order, to one consumer at a time",
+    "V12": "an ordered or exclusive queue gives a key in order, to one consumer at a time",
 }
 """Mapping id -> the invariant in RocketMQ's terms."""
 

@@ -51,6 +51,7 @@ from emulator.state.owners import GroupQueue
 from emulator.trace.run_directory import RunDirectory
 from emulator.trace.schema import BELIEFS, OWNERSHIP
 from nodes.beliefs import BeliefKind
+from nodes.config import Exclusivity
 
 MEMBERSHIP = (BeliefKind.LIVE_BROKERS, BeliefKind.MIN_BROKER, BeliefKind.MEMBER_GROUP, BeliefKind.MASTER_ADDR)
 """Kinds about which the members of a broker group, or the nameservers, agree."""
@@ -77,17 +78,21 @@ class RunFacts:
     """Mapping group -> time of its listener for one message."""
     ordered: tuple[str, ...] = ()
     """Groups with ordered listeners."""
+    exclusive: tuple[str, ...] = ()
+    """Groups that promise one consumer per queue."""
 
 
 def facts_of(scenario: Scenario, end_ns: int) -> RunFacts:
     """The facts of a run of a scenario."""
+    pushing = [one for one in scenario.consumers if not one.lite_pull]
     return RunFacts(
         end_ns,
         bounds_of(scenario),
         {broker.name: broker.broker_name for broker in scenario.brokers},
         all(broker.config.enable_slave_acting_master for broker in scenario.brokers),
         {group.group: group.consume_ms for group in scenario.consumers},
-        tuple(group.group for group in scenario.consumers if getattr(group.config, "consume_orderly", False)),
+        tuple(one.group for one in pushing if one.config.consume_orderly),
+        tuple(one.group for one in pushing if one.config.exclusivity is not Exclusivity.NONE),
     )
 
 
@@ -171,7 +176,7 @@ class _Reading:
         self._rebalances = Rebalances(presence, messages)
         self._offsets = Offsets(bounds, presence)
         self._order = Order(presence)
-        self._keys = KeyOrder(presence, messages, facts.consume_ms, facts.ordered)
+        self._keys = KeyOrder(presence, messages, facts.consume_ms, ordered=facts.ordered, exclusive=facts.exclusive)
         self._views = Views(presence, BeliefKind.VIEW, *MEMBERSHIP, *SHOWN, parts=True)
         self._services = Services(presence)
         self._staleness = Staleness(presence)

@@ -12,9 +12,9 @@ consumer of a group that broadcasts, should consume them for the first time in t
   begins `consume_ms` before its row, or before its process was suspended if the row is of the instant of the resume.
   A listener whose process ends has no row, so the true time may be longer, but not shorter.
 
-RocketMQ promises this only for a queue of an ordered group, so only there it is a violation. Other groups consume a
-batch on many threads; and if a producer spreads a key over queues, because it chooses none or because their number
-has changed, then no group can keep the order.
+RocketMQ promises this only for a queue of an ordered group, and option `exclusivity` that no queue is at two consumers;
+so only that is a violation. Other groups consume a batch on many threads; and if a producer spreads a key over queues,
+because it chooses none or because their number has changed, then no group can keep the order.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -129,15 +129,23 @@ class KeyOrder(Watcher):
         presence, messages: read the same rows before.
         consume_ms: mapping group -> time of its listener.
         ordered: groups with ordered listeners.
+        exclusive: groups that promise one consumer per queue.
     """
 
     def __init__(
-        self, presence: Presence, messages: Messages, consume_ms: Mapping[str, int], ordered: Sequence[str]
+        self,
+        presence: Presence,
+        messages: Messages,
+        consume_ms: Mapping[str, int],
+        *,
+        ordered: Sequence[str],
+        exclusive: Sequence[str],
     ) -> None:
         self._presence = presence
         self._messages = messages
         self._consume_ms = consume_ms
         self._ordered = ordered
+        self._exclusive = exclusive
         self._seqs: dict[TopicQueue, dict[Identity, int]] = {}
         """Seq of the row with which each message was stored."""
         self._stored: dict[tuple[str, str], _Stored] = {}
@@ -251,7 +259,7 @@ class KeyOrder(Watcher):
                 )
 
     def _find(self, group: str, key: str, node: str, known: _Consumed, two: Sequence[Span], span: Span) -> None:
-        in_queue_ns = 0
+        in_queue_ns, is_ordered = 0, group in self._ordered
         if two:
             queues = dict.fromkeys(one.queue for one in known.inside)
             in_queue_ns = sum(_length(together(i for i in known.inside if i.queue == queue)) for queue in queues)
@@ -269,7 +277,8 @@ class KeyOrder(Watcher):
                 known.retried,
                 _length(two),
                 in_queue_ns,
-                group in self._ordered and bool(known.overtaken_in_queue or in_queue_ns),
+                bool(is_ordered and known.overtaken_in_queue)
+                or bool((is_ordered or group in self._exclusive) and in_queue_ns),
             )
         )
 

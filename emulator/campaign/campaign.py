@@ -12,6 +12,8 @@ from emulator.trace.schema import TraceLevel
 
 BASELINE = "baseline"
 """Name of the variant that is the scenario as it stands, unless the campaign gives it another one."""
+BETWEEN = "."
+"""Stands between the name of a variant and that of its condition."""
 TIMEOUT_MS = 300_000
 """Wall time of one run, by default."""
 
@@ -44,11 +46,17 @@ class Variant:
 
     name: str
     scenario: Scenario
+    condition: str = ""
+    """The condition in which it is played, with which its name ends; empty: the campaign has none."""
+
+    def under(self, condition: str, scenario: Scenario) -> "Variant":
+        """The variant in a condition, which made another scenario of it."""
+        return Variant(f"{self.name}{BETWEEN}{condition}", scenario, condition)
 
 
 @attrs.frozen(kw_only=True)
 class Campaign:
-    """Seeds times variants of one scenario."""
+    """Seeds times variants of one scenario, times the conditions in which each is played."""
 
     name: str
     """Name of its directory."""

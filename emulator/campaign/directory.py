@@ -37,7 +37,7 @@ RUNS, SCENARIOS, TABLES = "runs", "scenarios", "tables"
 UNDER_WAY = ".under-way"
 """Folder of the runs that are being played; what a killed emulator left there is removed by the next one."""
 _LOCK = ".lock"
-CAMPAIGN_VERSION = 3
+CAMPAIGN_VERSION = 4
 """Version of the form of this directory, and of the tables of findings in it."""
 _FILES = RunFiles()
 _PATIENCE_S, _AGAIN_S = 10.0, 0.1
@@ -59,6 +59,8 @@ class CampaignDirectory:
     """Of the packages that played it."""
     level: TraceLevel
     """Which rows its traces have."""
+    conditions: Mapping[str, str] = attrs.Factory(dict)
+    """Mapping variant -> the condition in which it is played; empty: the campaign has none."""
 
     @property
     def name(self) -> str:
@@ -157,7 +159,8 @@ def opened(path: Path | str) -> CampaignDirectory:
         raise CampaignError(f"{path} is no campaign: it has no {HEAD}")
     variants = {name: from_dict(tables, f"{path}/{HEAD}") for name, tables in head["variants"].items()}
     seeds = read_seeds(f"{path}/{HEAD}", head["seeds"])
-    return CampaignDirectory(Path(path), variants, seeds, head["versions"], TraceLevel(head["trace"]))
+    level, conditions = TraceLevel(head["trace"]), head["conditions"]
+    return CampaignDirectory(Path(path), variants, seeds, head["versions"], level, conditions)
 
 
 def _seeds_there(path: Path, campaign: Campaign) -> tuple[int, ...]:
@@ -186,6 +189,7 @@ def _head(campaign: Campaign, seeds: tuple[int, ...]) -> dict[str, Any]:
         "trace": campaign.level,
         "versions": versions(),
         "variants": {variant.name: to_dict(attrs.evolve(variant.scenario, seed=0)) for variant in campaign.variants},
+        "conditions": {variant.name: variant.condition for variant in campaign.variants if variant.condition},
         "seeds": seeds_text(seeds),
     }
 

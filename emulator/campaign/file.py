@@ -1,4 +1,4 @@
-"""Campaign files: TOML with a `[campaign]` table and `[[variant]]` tables.
+"""Campaign files: TOML with tables `[campaign]`, `[[variant]]`, and `[[condition]]`, which all variants meet.
 
 `examples/campaigns/silent_member.toml` shows the format. The scenario is a file of its own, or its tables stand in the
 campaign file.
@@ -10,7 +10,7 @@ from typing import Any
 
 from emulator.campaign.campaign import BASELINE, TIMEOUT_MS, Campaign, Keep, Variant
 from emulator.campaign.seeds import read_seeds
-from emulator.campaign.variants import VARIANT_KEYS, read_variant
+from emulator.campaign.variants import CONDITION_KEYS, VARIANT_KEYS, read_variant, under_condition
 from emulator.spec import Scenario, SpecError
 from emulator.spec.bounds import SCENARIO_NAME
 from emulator.spec.file import SCENARIO_TABLES, playable, read_tables
@@ -52,7 +52,7 @@ def campaign_of(scenario: Scenario, seeds: tuple[int, ...], level: str = TraceLe
 
 
 def _read(path: Path) -> Campaign:
-    root = Section.of("", read_tables(path), ("campaign", "variant", *SCENARIO_TABLES))
+    root = Section.of("", read_tables(path), ("campaign", "variant", "condition", *SCENARIO_TABLES))
     if "campaign" not in root.values:
         raise SpecError(
             "campaign", "missing; expected a table with name and seeds; rmqemu run --seeds plays a scenario alone"
@@ -61,7 +61,7 @@ def _read(path: Path) -> Campaign:
     name = head.get("name", SCENARIO_NAME)
     seeds = read_seeds(head.at("seeds"), head.values.get("seeds", ""))
     tables, scenario = _read_scenario(root, head, path)
-    variants = _read_variants(root, head, tables, scenario)
+    variants = _in_conditions(root, _read_variants(root, head, tables, scenario))
     if len(seeds) * len(variants) > CASES_MOST:
         raise SpecError("campaign", f"expected {CASES_MOST:,} runs at most, not {len(variants)} x {len(seeds):,}")
     keep = head.get("keep", TEXT, Keep.FAILURES)
@@ -123,6 +123,18 @@ def _read_variants(root: Section, head: Section, tables: Mapping[str, Any], scen
     if not variants:
         raise SpecError("variant", "expected tables [[variant]], for campaign.baseline is false")
     return tuple(variants.values())
+
+
+def _in_conditions(root: Section, variants: tuple[Variant, ...]) -> tuple[Variant, ...]:
+    """Each variant in each condition, if the campaign has any."""
+    found: dict[str, Variant] = {}
+    for section in root.tables("condition", CONDITION_KEYS):
+        for variant in variants:
+            made = under_condition(section, variant)
+            if made.name in found:
+                raise SpecError(section.at("name"), f"expected a name of its own, {made.condition} is there already")
+            found[made.name] = made
+    return tuple(found.values()) or variants
 
 
 def _baseline(head: Section, scenario: Scenario) -> dict[str, Variant]:

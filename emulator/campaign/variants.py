@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import attrs
 
-from emulator.campaign.campaign import Variant
+from emulator.campaign.campaign import BETWEEN, Variant
 from emulator.spec import Network, Scenario, SpecError, from_dict
 from emulator.spec.bounds import SCENARIO_NAME
 from emulator.spec.faults import read_nemeses, read_plan
@@ -32,6 +32,8 @@ from nodes.fields import NAMES, TEXT
 
 CHANGES = ("preset", "options", "network", "leave_out", "fault", "nemesis")
 VARIANT_KEYS = ("name", *CHANGES)
+CONDITION_KEYS = tuple(key for key in VARIANT_KEYS if key != "preset")
+"""A preset would undo what the variant has changed."""
 _Spec = TypeVar("_Spec", NameserverSpec, BrokerSpec, ConsumerGroupSpec, ProducerSpec)
 ROLES = (NAMESERVER, BROKER, CONSUMER, PRODUCER)
 
@@ -56,6 +58,25 @@ def read_variant(section: Section, tables: Mapping[str, Any], base: Scenario) ->
         what = "its changes are what the scenario says" if len(section.values) > 1 else f"expected {', '.join(CHANGES)}"
         raise SpecError(section.path, f"{name} changes nothing: {what}")
     return Variant(name, scenario)
+
+
+def under_condition(section: Section, variant: Variant) -> Variant:
+    """The variant in a condition.
+
+    Args:
+        section: the table of the condition, which may change nothing.
+        variant: as its own table describes it.
+
+    Raises:
+        SpecError: the table has a mistake, or makes a scenario that cannot be.
+    """
+    name = section.get("name", SCENARIO_NAME)
+    if BETWEEN in name:
+        raise SpecError(section.at("name"), f"expected a name without {BETWEEN}, not {name}")
+    try:
+        return variant.under(name, _changed(section, {}, variant.scenario))
+    except _RefusedError as refused:
+        raise SpecError(section.path, f"the scenario of {variant.name} cannot be: {refused}") from None
 
 
 class _RefusedError(Exception):

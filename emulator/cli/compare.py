@@ -9,6 +9,7 @@ from rich.table import Table
 
 from emulator.base.errors import UserError
 from emulator.campaign.compared import HEADINGS, VariantComparison, compare_variants
+from emulator.campaign.crossed import crossed
 from emulator.campaign.dataset import Dataset
 from emulator.campaign.directory import HEAD
 from emulator.cli.terminal import complain, tables_console
@@ -18,6 +19,8 @@ from emulator.statistics.words import Amounts, unit_of
 _STYLES = {Verdict.BETTER: "green", Verdict.WORSE: "red"}
 _RIGHT = ("difference", "95 %", "effect", "better", "equal", "worse")
 _CHANGES_MOST = 5
+PICTURE = "conditions.html"
+"""Name of the picture of a campaign with conditions, in its directory."""
 
 
 class CompareError(UserError):
@@ -64,6 +67,9 @@ def _compare_runs(first: Path, second: Path, *, as_json: bool) -> None:
 
 def _compare_campaign(path: Path, names: Sequence[str], *, as_json: bool) -> None:
     dataset = Dataset(path)
+    if dataset.directory.conditions and not names:
+        _compare_crossed(dataset, as_json=as_json)
+        return
     found = compare_variants(dataset, names)
     for damage in dataset.damages:
         complain(damage)
@@ -75,6 +81,20 @@ def _compare_campaign(path: Path, names: Sequence[str], *, as_json: bool) -> Non
         if number:
             console.print()
         print_variants(one, console)
+
+
+def _compare_crossed(dataset: Dataset, *, as_json: bool) -> None:
+    from emulator.cli.compare_crossed import draw_crossed, print_crossed
+
+    found = crossed(dataset)
+    for damage in dataset.damages:
+        complain(damage)
+    if as_json:
+        print(json.dumps(found.plain(), indent=1))
+        return
+    path = dataset.directory.path
+    print_crossed(found, tables_console())
+    print(f"\npicture: {draw_crossed(found, path / PICTURE, path.name)}")
 
 
 def print_variants(found: VariantComparison, console: Console) -> None:

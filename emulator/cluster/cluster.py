@@ -9,22 +9,36 @@ import trio
 
 from emulator.base.chance import named_stream
 from emulator.base.errors import UserError
+from emulator.cluster.pods import Pods
 from emulator.machine.host import EmulatedHost, NodeFactory, PowerState
 from emulator.machine.world import World
 from emulator.network.loopback import LoopbackCarrier
 from emulator.spec import BrokerSpec, ConsumerGroupSpec, ProducerSpec, Scenario
 from emulator.spec.addresses import addresses, newcomer_address, owners
-from emulator.spec.model import BROKER, CONSUMER, NAMESERVER, PRODUCER
+from emulator.spec.model import (
+    APISERVER,
+    BROKER,
+    CONSUMER,
+    LEASE_SERVICE,
+    NAMESERVER,
+    PRODUCER,
+    SCALER,
+    StatefulSetSpec,
+)
 from emulator.spec.user_functions import with_user_functions
 from nodes.broker.broker import Broker
 from nodes.client.consumer.consumer_process import ConsumerOfProcess, ConsumerProcess
 from nodes.client.consumer.lite_pull import LitePullConsumer
+from nodes.client.consumer.pod import ConsumerPod, PodEnvironment
 from nodes.client.consumer.push_consumer import PushConsumer
 from nodes.client.producer.steady_producer import SteadyProducer
-from nodes.config import LitePullConsumerConfig
+from nodes.config import Exclusivity, LitePullConsumerConfig
 from nodes.host import Host, Node
+from nodes.lease_service.lease_service import LEASE_PORT, LeaseService
 from nodes.nameserver.nameserver import Nameserver
 from nodes.protocol.model import TopicConfig
+from nodes.statefulset.kubernetes import API_PORT, POD_PORT, Kubernetes, StatefulSet
+from nodes.statefulset.scaler import SCALER_PORT, Scaler
 
 _NS_PER_MS = 1_000_000
 
@@ -83,7 +97,8 @@ class Cluster:
 
     Entering starts nameservers, then brokers, then clients, each kind when the
     previous one is ready; nodes of a kind start within the scenario's spread, at
-    instants that depend on the seed. Leaving ends every process.
+    instants that depend on the seed. The API servers of StatefulSets come last, and
+    then start the pods. Leaving ends every process.
 
     Raises:
         SpecError: the scenario names a function that cannot be imported.
@@ -106,6 +121,10 @@ class Cluster:
         """Mapping group -> consumers that scaling has added."""
         self._retired: dict[str, None] = {}
         """Consumers that scaling has removed."""
+        self.is_kept_down: Callable[[str], bool] = lambda _: False
+        """Whether a fault keeps a node down."""
+        self._has_ended = False
+        self._pods = {api: Pods(self.hosts, self._add_pod, self._must_stay_down) for api in scenario.api_names()}
 
     async def __aenter__(self) -> Self:
         """Start everything; returns when every node is ready."""
@@ -115,19 +134,28 @@ class Cluster:
             f"{host.ip}:{spec.config.listen_port}" for host, spec in zip(nameservers, scenario.nameservers, strict=True)
         )
         brokers = [self._add(self._broker_plan(spec, addresses)) for spec in scenario.brokers]
-        clients = [
-            self._add(self._consumer_plan(group, name, addresses))
+        consumers = {
+            name: self._add(self._consumer_plan(group, name, addresses))
             for group in scenario.consumers
             for name in group.names
-        ]
+        }
+        pods = [name for spec in scenario.statefulsets for name in spec.pod_names()]
+        clients = [host for name, host in consumers.items() if name not in pods]
         clients += [self._add(self._producer_plan(spec, addresses)) for spec in scenario.producers]
+        if scenario.lease_service is not None:
+            self._add(_HostPlan(scenario.lease_service, LEASE_SERVICE, "", LeaseService))
+        apis = [self._add(self._api_plan(name)) for name in scenario.api_names()]
+        apis += [self._add(self._scaler_plan(name)) for name in scenario.scaler_names()]
         offsets_ms = self._offsets_ms("start of nameservers", nameservers, scenario.nameserver_start_spread_ms)
         await self._start_all(nameservers, offsets_ms, scenario.nameserver_start_spread_ms)
         offsets_ms = self._offsets_ms("start of brokers", brokers, scenario.broker_start_spread_ms)
         offsets_ms = [spec.start_after_ms + drawn for spec, drawn in zip(scenario.brokers, offsets_ms, strict=True)]
         latest_ms = max((spec.start_after_ms for spec in scenario.brokers), default=0) + scenario.broker_start_spread_ms
         await self._start_all(brokers, offsets_ms, latest_ms + scenario.broker_boot_spread_ms)
+        if scenario.lease_service is not None:
+            await self._start_all([self.hosts[scenario.lease_service]], [0], 0)
         await self._start_all(clients, self._offsets_ms("start", clients, scenario.start_spread_ms), 0)
+        await self._start_all(apis, [0] * len(apis), 0)
         self.started.set()
         return self
 
@@ -135,6 +163,7 @@ class Cluster:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         """End every process without a row in the trace: the emulation ends, not the nodes."""
+        self._has_ended = True
         for host in self.hosts.values():
             if host.process is not None and host.process.alive:
                 host.process.die(silent=True)
@@ -152,12 +181,18 @@ class Cluster:
 
     def members(self, group: str) -> tuple[str, ...]:
         """Current members of a consumer group, in order; empty for an unknown group."""
+        statefulset = self.scenario.statefulset_of(group)
+        if statefulset is not None:
+            return self._pods[statefulset.api].of(statefulset.name)
         spec = next((it for it in self.scenario.consumers if it.group == group), None)
         known = () if spec is None else (*spec.names, *self._newcomers.get(group, ()))
         return tuple(name for name in known if name not in self._retired)
 
     def is_retired(self, name: str) -> bool:
-        """Whether scaling has removed a consumer."""
+        """Whether scaling has removed a consumer, or its StatefulSet has no such pod now."""
+        statefulset = self._statefulset_of_pod(name)
+        if statefulset is not None:
+            return name not in self._pods[statefulset.api].existing
         return name in self._retired
 
     async def scale(self, group: str, members: int | None, may_start: Callable[[str], bool]) -> int:
@@ -193,6 +228,20 @@ class Cluster:
         self.addresses[name] = self.addresses[spec.names[0]] if spec.one_address else ip
         self.names.setdefault(self.addresses[name], name)
         return self._consumer_plan(spec, name, self._nameservers)
+
+    def _statefulset_of_pod(self, name: str) -> StatefulSetSpec | None:
+        return next((spec for spec in self.scenario.statefulsets if spec.is_pod(name)), None)
+
+    def _add_pod(self, name: str) -> EmulatedHost:
+        """The machine of a pod that the scenario does not name."""
+        statefulset = self._statefulset_of_pod(name)
+        assert statefulset is not None
+        spec = next(it for it in self.scenario.consumers if it.group == statefulset.group)
+        return self._add(self._newcomer(spec, name))
+
+    def _must_stay_down(self, name: str) -> bool:
+        """Whether a pod cannot be started: a fault keeps it down, or the emulation ends."""
+        return self._has_ended or self.is_kept_down(name)
 
     def crashes(self) -> list[str]:
         """Nodes that raised, one line each: `broker-a: KeyError: ...`."""
@@ -240,6 +289,9 @@ class Cluster:
             if spec.broker_name in topic.brokers
         )
 
+        consumers = self.scenario.consumers
+        single_active = tuple(it.group for it in consumers if it.config.exclusivity is Exclusivity.SINGLE_ACTIVE)
+
         def broker(host: Host) -> Node:
             return Broker(
                 host,
@@ -249,6 +301,7 @@ class Cluster:
                 broker_id=spec.broker_id,
                 nameservers=nameservers,
                 topics=topics,
+                single_active_groups=single_active,
             )
 
         boot_spread_ms = self.scenario.broker_boot_spread_ms
@@ -264,6 +317,9 @@ class Cluster:
                 for it in groups
             )
             return _HostPlan(name, CONSUMER, spec.group, lambda host: ConsumerProcess(host, consumers, nameservers))
+        statefulset = self.scenario.statefulset_of(spec.group)
+        if statefulset is not None:
+            return self._pod_plan(spec, statefulset, name, nameservers)
         config = spec.config
         if isinstance(config, LitePullConsumerConfig):
             return _HostPlan(
@@ -293,8 +349,53 @@ class Cluster:
                 consume_ms=spec.consume_ms,
                 fail_times=spec.fail_times,
                 expressions=spec.expressions,
+                lease_service=self._lease_address(),
             ),
         )
+
+    def _lease_address(self) -> str:
+        name = self.scenario.lease_service
+        return "" if name is None else f"{self.addresses[name]}:{LEASE_PORT}"
+
+    def _pod_plan(
+        self, spec: ConsumerGroupSpec, statefulset: StatefulSetSpec, name: str, nameservers: tuple[str, ...]
+    ) -> _HostPlan:
+        if statefulset.scaler is None:
+            replicas_address = f"{self.addresses[statefulset.api]}:{API_PORT}"
+        else:
+            replicas_address = f"{self.addresses[statefulset.scaler]}:{SCALER_PORT}"
+        is_notified = statefulset.scaler is not None
+        environment = PodEnvironment(statefulset.name, replicas_address, is_notified, POD_PORT, self._lease_address())
+        return _HostPlan(
+            name,
+            CONSUMER,
+            spec.group,
+            lambda host: ConsumerPod(
+                host,
+                spec.config,
+                environment,
+                group=spec.group,
+                topics=spec.topics,
+                nameservers=nameservers,
+                consume_ms=spec.consume_ms,
+                fail_times=spec.fail_times,
+                expressions=spec.expressions,
+            ),
+        )
+
+    def _api_plan(self, name: str) -> _HostPlan:
+        manifests = tuple(
+            StatefulSet(spec.name, spec.replicas, spec.config)
+            for spec in self.scenario.statefulsets
+            if spec.api == name
+        )
+        return _HostPlan(name, APISERVER, "", lambda host: Kubernetes(host, manifests, self._pods[name]))
+
+    def _scaler_plan(self, name: str) -> _HostPlan:
+        specs = [spec for spec in self.scenario.statefulsets if spec.scaler == name]
+        period_s = {spec.name: spec.config.scaler_period_seconds for spec in specs}
+        api = f"{self.addresses[specs[0].api]}:{API_PORT}"
+        return _HostPlan(name, SCALER, "", lambda host: Scaler(host, api, period_s))
 
     def _producer_plan(self, spec: ProducerSpec, nameservers: tuple[str, ...]) -> _HostPlan:
         return _HostPlan(

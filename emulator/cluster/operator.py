@@ -6,11 +6,12 @@ from emulator.base.chance import named_stream
 from emulator.cluster.cluster import Cluster
 from emulator.cluster.effects import Effects, Scene
 from emulator.machine.host import PowerState
-from emulator.spec.model import BROKER, CONSUMER, NAMESERVER, PRODUCER
+from emulator.spec.model import APISERVER, BROKER, CONSUMER, LEASE_SERVICE, NAMESERVER, PRODUCER, SCALER
 from emulator.state.client_names import guest_of
 from emulator.state.owners import QueueOwners
 from faults.fault import Fault
 from faults.plan import Phase, Plan, Step, TimedFault
+from faults.process import DOWN
 from faults.target import Lead, Leading, group_of
 from nodes.cause import cause
 from nodes.fields import FieldError
@@ -19,12 +20,15 @@ from nodes.protocol.model import MASTER_ID
 _NS_PER_MS = 1_000_000
 
 _ROLES = {
-    "nodes": (NAMESERVER, BROKER, CONSUMER, PRODUCER),
+    "nodes": (NAMESERVER, BROKER, CONSUMER, PRODUCER, APISERVER, SCALER, LEASE_SERVICE),
     "servers": (NAMESERVER, BROKER),
     "nameservers": (NAMESERVER,),
     "brokers": (BROKER,),
     "consumers": (CONSUMER,),
     "producers": (PRODUCER,),
+    "apiservers": (APISERVER,),
+    "scalers": (SCALER,),
+    "lease-services": (LEASE_SERVICE,),
 }
 
 
@@ -86,7 +90,9 @@ class Operator:
         """Mapping id -> active fault, with the names of the nodes that it hits."""
         self._effective: dict[str, Fault] = {}
         """Mapping id -> active fault that has targets."""
-        self._effects = Effects(Scene(cluster, self._effective))
+        scene = Scene(cluster, self._effective)
+        self._effects = Effects(scene)
+        cluster.is_kept_down = lambda name: scene.is_held(name, DOWN)
 
     async def follow(self, plan: Plan, run_for_ms: int, begin_ns: int = 0) -> None:
         """Do every step of a plan at its time; returns after the last step.

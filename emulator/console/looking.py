@@ -16,6 +16,7 @@ SHARED_KINDS = (
     BeliefKind.LIVE_BROKERS,
     BeliefKind.MEMBER_GROUP,
     BeliefKind.MIN_BROKER,
+    BeliefKind.REPLICAS,
 )
 """Kinds about which healthy nodes of one role agree."""
 ALL = "all"

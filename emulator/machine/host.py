@@ -131,6 +131,13 @@ class EmulatedHost:
         self.node.request_shutdown()
         await self.process.ended.wait()
 
+    async def terminate(self) -> None:
+        """SIGTERM, whatever the state: a suspended process receives it when it runs again, none does nothing."""
+        if self.process is not None and self.process.suspended:
+            await self.process.resumed.wait()
+        if self.power_state is PowerState.RUNNING:
+            await self.shutdown()
+
     async def suspend(self) -> None:
         """SIGSTOP: nothing runs, connections stay open, arrivals are buffered."""
         self._require(PowerState.RUNNING, verb="suspend")

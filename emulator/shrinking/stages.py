@@ -18,13 +18,13 @@ _SHORTEST_RUN_MS = 1_000
 _FINEST_PART = 16
 """A number is not lowered by less than this part of it."""
 _S = 1_000
-_NODES = ("producer", "consumer", "topic", "broker", "nameserver")
+_NODES = ("producer", "statefulset", "consumer", "topic", "broker", "nameserver")
 """In this order, since each may be needed by those before it."""
 _LISTS = (("consumer", "names"), ("consumer", "topics"), ("topic", "brokers"))
-_NUMBERS = (("topic", "queues"), ("producer", "rate_per_s"))
+_NUMBERS = (("topic", "queues"), ("producer", "rate_per_s"), ("statefulset", "replicas"))
 _NO_SETTINGS = (
     *("name", "group", "node", "id", "names", "topics", "brokers", "topic", "queues", "rate_per_s", "options"),
-    *("seed", "run_for_ms", "share_process_with"),
+    *("seed", "run_for_ms", "share_process_with", "replicas"),
 )
 """Keys whose absence would not make a scenario simpler, or would make it another one."""
 Path = tuple[str | int, ...]
@@ -128,7 +128,7 @@ def _fewer_nodes(search: Search) -> None:
     for section in _NODES:
         _fewer(search, (section,))
     for section, key in _NUMBERS:
-        for place, table in enumerate(search.tables()[section]):
+        for place, table in enumerate(search.tables().get(section, ())):
             if not search.fails(_changed(search.tables(), (section, place, key), 1)):
                 _lower(search, (section, place, key), table[key])
 
@@ -152,7 +152,7 @@ def _settings(tables: Tables) -> Iterator[Path]:
     for section in ("scenario", "network", "guest_limits"):
         yield from ((section, key) for key in tables.get(section, ()) if key not in _NO_SETTINGS)
     for section in _NODES:
-        for place, table in enumerate(tables[section]):
+        for place, table in enumerate(tables.get(section, ())):
             yield from ((section, place, "options", key) for key in table.get("options", ()))
             yield from ((section, place, key) for key in table if key not in _NO_SETTINGS)
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from emulator.spec.model import Scenario
 
-_NAMESERVERS, _BROKERS, _CONSUMERS, _PRODUCERS, _NEWCOMERS = 1, 2, 10, 100, 200
+_NAMESERVERS, _BROKERS, _CONSUMERS, _PRODUCERS, _APIS, _LEASES, _SCALERS, _NEWCOMERS = 1, 2, 10, 100, 190, 191, 192, 200
 """Third byte of the first address of a role."""
 _HOSTS_PER_SUBNET = 250
 
@@ -23,6 +23,9 @@ def addresses(scenario: Scenario) -> dict[str, str]:
             for name in group.names
         },
         **_in_subnets(_PRODUCERS, (spec.name for spec in scenario.producers)),
+        **_in_subnets(_SCALERS, scenario.scaler_names()),
+        **_in_subnets(_APIS, scenario.api_names()),
+        **_in_subnets(_LEASES, () if scenario.lease_service is None else (scenario.lease_service,)),
     }
 
 

@@ -8,6 +8,9 @@ from collections.abc import Callable, Iterator
 from emulator.spec.harmful_setting import HarmfulSetting
 from emulator.spec.model import BrokerSpec, Scenario
 from emulator.spec.strategy_checks import harmful_strategies
+from nodes.config import AllocateStrategy, Exclusivity
+from nodes.protocol.headers_statefulset import ProbePath
+from nodes.statefulset.tables.pod import ProbeKind
 
 _MEMBERS_FOR_A_TIE = 3
 """A master and two slaves: with one slave there is no second one whose older data could win."""
@@ -22,7 +25,13 @@ def check(scenario: Scenario) -> tuple[HarmfulSetting, ...]:
     for broker in scenario.brokers:
         groups.setdefault(broker.broker_name, []).append(broker)
     found = [setting for members in groups.values() for look in _OF_A_GROUP for setting in look(tuple(members))]
-    return (*found, *_nameservers_without_acting_master(scenario), *harmful_strategies(scenario))
+    return (
+        *found,
+        *_nameservers_without_acting_master(scenario),
+        *harmful_strategies(scenario),
+        *_statefulsets(scenario),
+        *_leases(scenario),
+    )
 
 
 def _two_brokers_of_one_id(members: _Group) -> Iterator[HarmfulSetting]:
@@ -136,6 +145,66 @@ def _nameservers_without_acting_master(scenario: Scenario) -> Iterator[HarmfulSe
             f"supportActingMaster is off, but the brokers of {groups} act: when a master is away the nameserver takes "
             "the write permission from the group all the same and shows nobody as its master",
         )
+
+
+def _statefulsets(scenario: Scenario) -> Iterator[HarmfulSetting]:
+    for spec in scenario.statefulsets:
+        group = next(it for it in scenario.consumers if it.group == spec.group)
+        options = spec.config
+        topics = [topic for topic in scenario.topics if topic.name in group.topics]
+        queues = max((topic.queues * len(topic.brokers) for topic in topics), default=0)
+        by_ordinal = group.config.allocate_message_queue_strategy is AllocateStrategy.ORDINAL
+        if by_ordinal and spec.replicas > queues:
+            yield HarmfulSetting(
+                "more-pods-than-queues",
+                spec.name,
+                f"{spec.replicas} replicas share {queues} queues: the last {spec.replicas - queues} pods get none",
+            )
+        if by_ordinal and group.config.exclusivity is Exclusivity.NONE:
+            yield HarmfulSetting(
+                "ordinals-without-exclusivity",
+                spec.group,
+                "a pod takes its queues before the one that had them knows of the new replicas: each scale has "
+                "both process the same messages at once; exclusivity single_active or lease prevents that",
+            )
+        asks_ready = options.liveness_probe_path is ProbePath.READINESS
+        at_once = options.liveness_probe_initial_delay_seconds == 0
+        if asks_ready and at_once and options.liveness_probe_failure_threshold == 1:
+            yield HarmfulSetting(
+                "liveness-probe-asks-a-starting-pod-whether-it-is-ready",
+                spec.name,
+                "livenessProbePath is the endpoint of readiness, and one failure restarts the pod: the first probe is "
+                "before the consumer has started, so it is restarted again and again",
+            )
+        for kind in ProbeKind:
+            period, timeout = (getattr(options, f"{kind}_probe_{what}_seconds") for what in ("period", "timeout"))
+            if timeout > period:
+                yield HarmfulSetting(
+                    f"{kind}-probe-longer-than-its-period",
+                    spec.name,
+                    f"a probe waits up to {timeout} s for an answer and the next one is due after {period} s: a silent "
+                    "pod is noticed later than periods and threshold say",
+                )
+
+
+def _leases(scenario: Scenario) -> Iterator[HarmfulSetting]:
+    for group in scenario.consumers:
+        config = group.config
+        takes = config.exclusivity is Exclusivity.LEASE
+        if takes and config.lease_duration_ms < 2 * config.lease_renew_interval_ms:
+            yield HarmfulSetting(
+                "lease-with-one-renewal",
+                group.group,
+                f"leases of {config.lease_duration_ms} ms are renewed every {config.lease_renew_interval_ms} ms: one "
+                "renewal that is late or lost ends them, and another consumer may take the queue",
+            )
+        if takes and config.lease_duration_ms <= group.consume_ms:
+            yield HarmfulSetting(
+                "lease-shorter-than-a-message",
+                group.group,
+                f"a listener takes {group.consume_ms} ms, a lease ends after {config.lease_duration_ms} ms: a consumer "
+                "that is suspended or cut off has its message beside the next holder",
+            )
 
 
 def _acting(brokers: _Group) -> _Group:

@@ -104,9 +104,10 @@ def _parts(scenario: Scenario) -> dict[tuple[str, str], _Part]:
         "topic": [(it.name, it) for it in scenario.topics],
         "consumer": [(_group(it.group, it.share_process_with), it) for it in scenario.consumers],
         "producer": [(it.name, it) for it in scenario.producers],
+        "statefulset": [(it.name, it) for it in scenario.statefulsets],
     }
     for section, parts in named.items():
-        for (name, it), table in zip(parts, tables[section], strict=True):
+        for (name, it), table in zip(parts, tables.get(section, ()), strict=True):
             values = {key: value for key, value in table.items() if key != "options"} | table.get("options", {})
             found[section, name] = _Part(values, _defaults(it) | _default_options(getattr(it, "config", None)))
     for timed, table in zip(scenario.faults.faults, tables["fault"], strict=True):

@@ -14,7 +14,15 @@ import attrs
 
 from emulator.base.files import UnreadableError, read_text
 from emulator.spec.applications import APPLICATION_KEYS, read_application, write_application
-from emulator.spec.bounds import BROKERS_MOST, CONSUMERS_MOST, FILE_BYTES_MOST, NAMESERVERS_MOST, NODE_NAME, NODE_NAMES
+from emulator.spec.bounds import (
+    BROKERS_MOST,
+    CONSUMERS_MOST,
+    FILE_BYTES_MOST,
+    GROUP_NAME,
+    NAMESERVERS_MOST,
+    NODE_NAME,
+    NODE_NAMES,
+)
 from emulator.spec.faults import read_nemeses, read_plan, write_nemeses, write_plan
 from emulator.spec.guest_limits import GuestLimits
 from emulator.spec.model import (
@@ -24,6 +32,7 @@ from emulator.spec.model import (
     Network,
     ProducerSpec,
     Scenario,
+    StatefulSetSpec,
     TopicSpec,
     numbered,
 )
@@ -37,11 +46,12 @@ from nodes.config import (
     LitePullConsumerConfig,
     NameserverConfig,
     ProducerConfig,
+    StatefulSetConfig,
     options,
 )
 from nodes.fields import NAMES, SWITCH, TEXT, FieldError, Rule, quoted, shown, whole_rule
 
-_NODES = ("nameserver", "broker", "topic", "consumer", "producer")
+_NODES = ("nameserver", "broker", "topic", "consumer", "producer", "statefulset")
 SCENARIO_TABLES = ("scenario", "network", "guest_limits", *_NODES, "fault", "nemesis")
 """What a scenario file may have at its top."""
 _PARSER_MOST = 200
@@ -137,23 +147,32 @@ def to_dict(scenario: Scenario) -> dict[str, Any]:
         "nameserver": [_with_options(it) for it in scenario.nameservers],
         "broker": [_with_options(it) for it in scenario.brokers],
         "topic": [written(it) for it in scenario.topics],
-        "consumer": [
-            {**_with_options(it), **({"lite_pull": True} if it.lite_pull else {})} for it in scenario.consumers
-        ],
+        "consumer": [_consumers(it, scenario.statefulset_of(it.group)) for it in scenario.consumers],
         "producer": [{**_with_options(it), **write_application(it)} for it in scenario.producers],
+        **({"statefulset": [_with_options(it) for it in scenario.statefulsets]} if scenario.statefulsets else {}),
         "fault": write_plan(scenario.faults),
         **({"nemesis": write_nemeses(scenario.nemeses)} if scenario.nemeses else {}),
     }
 
 
-def _with_options(spec: NameserverSpec | BrokerSpec | ConsumerGroupSpec | ProducerSpec) -> dict[str, Any]:
+def _with_options(
+    spec: NameserverSpec | BrokerSpec | ConsumerGroupSpec | ProducerSpec | StatefulSetSpec,
+) -> dict[str, Any]:
     return {**written(spec), "options": write_options(spec.config)}
+
+
+def _consumers(group: ConsumerGroupSpec, statefulset: StatefulSetSpec | None) -> dict[str, Any]:
+    table = {**_with_options(group), **({"lite_pull": True} if group.lite_pull else {})}
+    if statefulset is not None:
+        table.pop("names", None)  # they follow from its replicas
+    return table
 
 
 def _read(root: Section) -> Scenario:
     head = root.table("scenario", (*keys_of(Scenario), "preset"))
     preset = _read_preset(head)
     brokers = _read_brokers(root, preset)
+    statefulsets = _read_statefulsets(root)
     return head.build(
         Scenario,
         network=root.table("network", keys_of(Network)).build(Network),
@@ -161,8 +180,9 @@ def _read(root: Section) -> Scenario:
         nameservers=_read_nameservers(root, preset),
         brokers=brokers,
         topics=_read_topics(root, tuple(dict.fromkeys(broker.broker_name for broker in brokers))),
-        consumers=_read_consumers(root, preset),
+        consumers=_read_consumers(root, preset, statefulsets),
         producers=_read_producers(root),
+        statefulsets=statefulsets,
         faults=read_plan(root),
         nemeses=read_nemeses(root),
     )
@@ -238,7 +258,17 @@ def _read_topics(root: Section, broker_names: tuple[str, ...]) -> tuple[TopicSpe
     )
 
 
-def _read_consumers(root: Section, preset: Preset) -> tuple[ConsumerGroupSpec, ...]:
+def _read_statefulsets(root: Section) -> tuple[StatefulSetSpec, ...]:
+    return tuple(
+        section.build(StatefulSetSpec, config=read_options(section, StatefulSetConfig))
+        for section in root.tables("statefulset", (*keys_of(StatefulSetSpec), "options"))
+    )
+
+
+def _read_consumers(
+    root: Section, preset: Preset, statefulsets: tuple[StatefulSetSpec, ...]
+) -> tuple[ConsumerGroupSpec, ...]:
+    pods = {spec.group: spec.pod_names() for spec in reversed(statefulsets)}
     groups: list[ConsumerGroupSpec] = []
     first = 1
     for section in root.tables("consumer", (*keys_of(ConsumerGroupSpec), "count", "lite_pull", "options")):
@@ -248,7 +278,7 @@ def _read_consumers(root: Section, preset: Preset) -> tuple[ConsumerGroupSpec, .
             if section.values.get(key) and "share_process_with" in section.values:
                 raise SpecError(section.at(key), f"expected only one of {key} and share_process_with")
         is_lite_pull = section.get("lite_pull", SWITCH, default=False)
-        names = () if "share_process_with" in section.values else _consumer_names(section, first)
+        names = () if "share_process_with" in section.values else _consumer_names(section, first, pods)
         first += len(names)
         if first > CONSUMERS_MOST:
             raise SpecError(section.path, f"expected {CONSUMERS_MOST} consumers at most in all")
@@ -261,9 +291,14 @@ def _read_consumers(root: Section, preset: Preset) -> tuple[ConsumerGroupSpec, .
     return tuple(groups)
 
 
-def _consumer_names(section: Section, first: int) -> tuple[str, ...]:
+def _consumer_names(section: Section, first: int, pods: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
     if "names" in section.values:
         return tuple(section.get("names", NODE_NAMES))
+    group = section.get("group", GROUP_NAME)
+    if group in pods:
+        if "count" in section.values:
+            raise SpecError(section.at("count"), f"expected none: the StatefulSet of {group} has replicas")
+        return pods[group]
     return numbered("consumer", section.get("count", _count(CONSUMERS_MOST), 1), first)
 
 

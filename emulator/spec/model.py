@@ -26,10 +26,14 @@ from emulator.spec.bounds import (
 )
 from emulator.spec.guest_limits import GuestLimits
 from emulator.spec.section import SpecError, expect_known
+from emulator.spec.statefulsets import check_statefulsets
 from emulator.spec.targets import check_fault
 from faults.nemesis import Nemesis, timelines
 from faults.plan import Plan
+from faults.scale import MEMBERS_MOST
 from faults.target import ANY
+from faults.words import is_whole
+from nodes.allocation.ordinal import pod_name
 from nodes.client.producer.keys import Keys
 from nodes.client.producer.local_transactions import LocalTransactions
 from nodes.client.tables.queue_selectors import BY_KEY, SelectorName
@@ -37,15 +41,20 @@ from nodes.config import (
     STATEFUL,
     BrokerConfig,
     ConsumerConfig,
+    Exclusivity,
     LitePullConsumerConfig,
     NameserverConfig,
     ProducerConfig,
+    StatefulSetConfig,
 )
 from nodes.fields import NAMES, TEXT_MAP, TEXTS, TIME_MOST_MS, checked, flag, quoted, span, text, whole
 from nodes.filter.filter_api import SubscriptionError, build_subscription_data
 
 NAMESERVER, BROKER, CONSUMER, PRODUCER = "nameserver", "broker", "consumer", "producer"
+APISERVER, SCALER, LEASE_SERVICE = "apiserver", "scaler", "lease-service"
 """The roles of nodes."""
+LEASES = "leases"
+"""Name of the node with the lock service, which every scenario has in which a group takes leases."""
 NO_EXPRESSIONS: Mapping[str, str] = MappingProxyType({})
 
 
@@ -135,6 +144,30 @@ class ConsumerGroupSpec:
 
 
 @attrs.frozen
+class StatefulSetSpec:
+    """A StatefulSet, whose pods are the consumers of a group: `consumer-0`, `consumer-1`, ..."""
+
+    group: str = text()
+    """The consumer group; the names of its consumers are those of the pods."""
+    name: str = checked(NODE_NAME, "consumer")
+    replicas: int = whole(1, least=0, limit=MEMBERS_MOST)
+    api: str = checked(NODE_NAME, "kubernetes")
+    """Name of the node with the API server; several StatefulSets may share it."""
+    scaler: str | None = checked(NODE_NAME, None)
+    """Name of the node that reads the replicas and notifies the pods; None: each pod polls the API server."""
+    config: StatefulSetConfig = StatefulSetConfig()
+
+    def pod_names(self) -> tuple[str, ...]:
+        """Names of the pods that are desired at first."""
+        return tuple(pod_name(self.name, ordinal) for ordinal in range(self.replicas))
+
+    def is_pod(self, node: str) -> bool:
+        """Whether a node has the name of one of its pods, which scaling may add."""
+        stem, _, digits = node.rpartition("-")
+        return stem == self.name and is_whole(digits) and int(digits) < MEMBERS_MOST
+
+
+@attrs.frozen
 class ProducerSpec:
     """One producer that sends at a steady rate."""
 
@@ -182,6 +215,7 @@ class Scenario:
     topics: tuple[TopicSpec, ...] = ()
     consumers: tuple[ConsumerGroupSpec, ...] = ()
     producers: tuple[ProducerSpec, ...] = ()
+    statefulsets: tuple[StatefulSetSpec, ...] = ()
     guests: tuple[str, ...] = checked(NODE_NAMES, ())
     """Names of guests, which are real programs on hosts of their own; only in mode `live`."""
     faults: Plan = Plan()
@@ -194,6 +228,7 @@ class Scenario:
         _check_addresses(self)
         _check_topics(self)
         _check_strategies(self)
+        check_statefulsets(self)
         _check_faults(self)
 
     def plan(self) -> Plan:
@@ -201,8 +236,26 @@ class Scenario:
         drawn = timelines(self.nemeses, self.run_for_ms, lambda name: named_stream(self.seed, "nemesis", name))
         return Plan((*self.faults.faults, *drawn))
 
+    def api_names(self) -> tuple[str, ...]:
+        """Names of the nodes with an API server of Kubernetes."""
+        return tuple(dict.fromkeys(spec.api for spec in self.statefulsets))
+
+    def scaler_names(self) -> tuple[str, ...]:
+        """Names of the scalers."""
+        return tuple(dict.fromkeys(spec.scaler for spec in self.statefulsets if spec.scaler is not None))
+
+    @property
+    def lease_service(self) -> str | None:
+        """Name of the node with the lock service; None: no group takes leases."""
+        takes = any(group.config.exclusivity is Exclusivity.LEASE for group in self.consumers)
+        return LEASES if takes else None
+
+    def statefulset_of(self, group: str) -> StatefulSetSpec | None:
+        """The StatefulSet whose pods are the consumers of a group."""
+        return next((spec for spec in self.statefulsets if spec.group == group), None)
+
     def node_names(self) -> tuple[str, ...]:
-        """Names of all nodes: nameservers, brokers, consumers, producers, each in the order of the scenario."""
+        """Names of all nodes, each kind in the order of the scenario."""
         return tuple(name for _, name in _named_nodes(self) if name not in self.guests)
 
 
@@ -216,6 +269,16 @@ def _named_nodes(scenario: Scenario) -> Iterator[tuple[str, str]]:
             yield f"consumer[{i}].names[{j}]", name
     for i, producer in enumerate(scenario.producers):
         yield f"producer[{i}].name", producer.name
+    apis: dict[str, int] = {}
+    scalers: dict[str, int] = {}
+    for i, statefulset in enumerate(scenario.statefulsets):
+        apis.setdefault(statefulset.api, i)
+        if statefulset.scaler is not None:
+            scalers.setdefault(statefulset.scaler, i)
+    yield from ((f"statefulset[{i}].api", name) for name, i in apis.items())
+    yield from ((f"statefulset[{i}].scaler", name) for name, i in scalers.items())
+    if scenario.lease_service is not None:
+        yield "consumer.options.exclusivity", scenario.lease_service
     for i, guest in enumerate(scenario.guests):
         yield f"scenario.guests[{i}]", guest
 

@@ -44,6 +44,12 @@ class _Group(Protocol):
     def one_address(self) -> bool: ...
 
 
+class _StatefulSet(Protocol):
+    @property
+    def group(self) -> str: ...
+    def is_pod(self, node: str) -> bool: ...
+
+
 class Population(Protocol):
     """The parts of a scenario that a fault can hit."""
 
@@ -58,6 +64,10 @@ class Population(Protocol):
     @property
     def consumers(self) -> Sequence[_Group]:
         """Consumer groups."""
+
+    @property
+    def statefulsets(self) -> Sequence[_StatefulSet]:
+        """StatefulSets, whose pods are the consumers of a group."""
 
     @property
     def guests(self) -> tuple[str, ...]:
@@ -117,6 +127,8 @@ def _check_target(scenario: Population, key: str, target: Target) -> None:
 
 def _newcomers(scenario: Population, name: str) -> tuple[str, ...]:
     """The name itself if it is that of a consumer that scaling can add; else empty."""
+    if any(spec.is_pod(name) for spec in scenario.statefulsets):
+        return (name,)
     group, plus, number = name.rpartition("+")
     is_number = is_whole(number) and len(_names_of(scenario, group)) < int(number) <= MEMBERS_MOST
     return (name,) if plus and _names_of(scenario, group) and is_number else ()
@@ -127,7 +139,8 @@ def _names_of(scenario: Population, group: str) -> tuple[str, ...]:
 
 
 def _check_group(scenario: Population, key: str, fault: Fault) -> None:
-    if not _names_of(scenario, fault.scope.group):
+    has_pods = any(spec.group == fault.scope.group for spec in scenario.statefulsets)
+    if not has_pods and not _names_of(scenario, fault.scope.group):
         raise SpecError(
             f"{key}.group", f"expected a group with processes of its own: {shown(fault.scope.group)} has none"
         )

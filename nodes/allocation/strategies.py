@@ -14,6 +14,7 @@ from nodes.allocation.by_user import AllocateByUser
 from nodes.allocation.consistent_hash import AllocateConsistentHash, HashFunction, md5_hash
 from nodes.allocation.kafka_round_robin import AllocateKafkaRoundRobin
 from nodes.allocation.machine_room_nearby import AllocateMachineRoomNearby
+from nodes.allocation.ordinal import AllocatePartitions, allocate_by_ordinal
 from nodes.allocation.strategy import AllocateMessageQueueStrategy, AllocationError
 from nodes.config import NOT_INSIDE, STATEFUL, VIRTUAL_NODES_MOST, AllocateStrategy, ConsumerConfig
 from nodes.config.user_functions import FunctionKind, is_loaded, user_function
@@ -22,6 +23,8 @@ from nodes.protocol.model import MessageQueue
 from nodes.protocol.strategy_parameters import StrategyParameters
 
 _STRATEGIES_REMEMBERED = 256
+_NOT_BY_NAME = (*STATEFUL, AllocateStrategy.ORDINAL)
+"""A broker divides by client ids: it has no ordinals, and what it remembers is not a matter of names."""
 _PROBLEM_MOST = 200
 
 
@@ -81,6 +84,8 @@ def strategy_of(config: ConsumerConfig) -> AllocateMessageQueueStrategy:
         return DividedByBrokers(strategy)
     if not isinstance(strategy, AllocateStrategy):
         return AllocateByUser(strategy, user_function(FunctionKind.STRATEGY, strategy))
+    if strategy is AllocateStrategy.ORDINAL and config.partition_prefix is not None:
+        return AllocatePartitions(config.partition_prefix, config.partition_count)
     return _strategy(strategy, strategy_parameters(config), _hash_function(config.hash_function))
 
 
@@ -125,7 +130,7 @@ def strategy_named(name: str, parameters: StrategyParameters) -> AllocateMessage
     if is_loaded(FunctionKind.STRATEGY, name):
         return AllocateByUser(name, user_function(FunctionKind.STRATEGY, name))
     known = list(AllocateStrategy)
-    if kind not in known or kind in STATEFUL or parameters.inner not in known or parameters.inner in NOT_INSIDE:
+    if kind not in known or kind in _NOT_BY_NAME or parameters.inner not in known or parameters.inner in NOT_INSIDE:
         raise UnknownStrategyError(f"unknown strategy {shown(name)}")
     if not 0 <= parameters.virtual_node_cnt <= VIRTUAL_NODES_MOST:
         raise UnknownStrategyError(f"illegal virtualNodeCnt :{parameters.virtual_node_cnt}")
@@ -140,6 +145,7 @@ _PLAIN: Mapping[AllocateStrategy, AllocateMessageQueueStrategy] = MappingProxyTy
         AllocateStrategy.AVG: allocate_averagely,
         AllocateStrategy.AVG_BY_CIRCLE: allocate_by_circle,
         AllocateStrategy.KAFKA_ROUND_ROBIN: AllocateKafkaRoundRobin(),
+        AllocateStrategy.ORDINAL: allocate_by_ordinal,
     }
 )
 """The strategies without parameters."""

@@ -61,6 +61,7 @@ class Broker:
 
     Args:
         topics: served from the first start on; later starts read them from the broker's files.
+        single_active_groups: groups of whose consumers only one gets the messages of a queue; RocketMQ has none.
 
     Mirrors:
         `org.apache.rocketmq.broker.BrokerController`.
@@ -76,11 +77,14 @@ class Broker:
         broker_id: int,
         nameservers: tuple[str, ...],
         topics: tuple[TopicConfig, ...] = (),
+        single_active_groups: tuple[str, ...] = (),
     ) -> None:
         self._host = host
         self._stopping = trio.Event()
         config = with_kept_changes(host.disk, config)
-        self.context = broker = _new_context(host, config, cluster_name, broker_name, broker_id, nameservers, topics)
+        self.context = broker = _new_context(
+            host, config, cluster_name, broker_name, broker_id, nameservers, topics, single_active_groups
+        )
         levels = parse_delay_level(config.message_delay_level)
         arrivals = MessageArrivals()
 
@@ -118,6 +122,7 @@ class Broker:
         )
 
         # Callbacks to parts that are made later than their callers.
+        self._clients.on_left = self._pulls.single_active.on_left
         self._registration.on_registered = self._membership.on_registered
         arrivals.listen(
             self._pulls.hold.on_message_arrived,
@@ -225,6 +230,7 @@ def _new_context(
     broker_id: int,
     nameservers: tuple[str, ...],
     topics: tuple[TopicConfig, ...],
+    single_active_groups: tuple[str, ...],
 ) -> BrokerContext:
     """The identity of a new broker, and its tables as configured."""
     now_ms = host.clock.now_ms()
@@ -256,6 +262,7 @@ def _new_context(
             max_queues=config.max_queues,
         ),
         MessageStore(f"{host.ip}:{config.listen_port}", host.disk.map(COMMIT_LOG_FILE)),
+        single_active_groups,
     )
     for topic in topics:
         context.topics.update_topic_config(topic, now_ms=now_ms)

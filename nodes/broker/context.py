@@ -16,6 +16,7 @@ from nodes.broker.tables.pinned_assignments import PinnedAssignments
 from nodes.broker.tables.producers import ProducerManager
 from nodes.broker.tables.queue_locks import RebalanceLockManager
 from nodes.broker.tables.rebalance_settings import RebalanceSettings
+from nodes.broker.tables.single_active import SingleActiveConsumers
 from nodes.broker.tables.subscription_groups import SubscriptionGroupManager
 from nodes.broker.tables.topics import TopicConfigManager
 from nodes.config import BrokerConfig
@@ -65,6 +66,10 @@ def _producers(broker: "BrokerContext") -> ProducerManager:
 
 def _locks(broker: "BrokerContext") -> RebalanceLockManager:
     return RebalanceLockManager(max_queues=broker.config.max_queues)
+
+
+def _single_active(broker: "BrokerContext") -> SingleActiveConsumers:
+    return SingleActiveConsumers(broker.single_active_groups, max_queues=broker.config.max_queues)
 
 
 def _delay_offsets(broker: "BrokerContext") -> DelayOffsets:
@@ -120,8 +125,13 @@ class BrokerContext:
     consumers: ConsumerManager
     offsets: ConsumerOffsetManager
     store: MessageStore
+    single_active_groups: tuple[str, ...] = ()
+    """Groups whose queues have a single active consumer."""
     stats: BrokerStatsManager = attrs.field(init=False, factory=BrokerStatsManager)
     locks: RebalanceLockManager = attrs.field(init=False, default=attrs.Factory(_locks, takes_self=True))
+    single_active: SingleActiveConsumers = attrs.field(
+        init=False, default=attrs.Factory(_single_active, takes_self=True)
+    )
     producers: ProducerManager = attrs.field(init=False, default=attrs.Factory(_producers, takes_self=True))
     delay_offsets: DelayOffsets = attrs.field(init=False, default=attrs.Factory(_delay_offsets, takes_self=True))
     request_modes: MessageRequestModeManager = attrs.field(

@@ -16,6 +16,7 @@ from nodes.config.client import (
     AllocateStrategy,
     ClientConfig,
     ConsumerConfig,
+    Exclusivity,
     FunctionName,
     LitePullConsumerConfig,
     ProducerConfig,
@@ -23,6 +24,7 @@ from nodes.config.client import (
 from nodes.config.nameserver import NameserverConfig
 from nodes.config.options import Config, option_name, options
 from nodes.config.remoting import RemotingClientConfig, RemotingServerConfig
+from nodes.config.statefulset import StatefulSetConfig
 
 __all__ = [
     "CONSUME_TIMESTAMP_FORM",
@@ -35,12 +37,14 @@ __all__ = [
     "ClientConfig",
     "Config",
     "ConsumerConfig",
+    "Exclusivity",
     "FunctionName",
     "LitePullConsumerConfig",
     "NameserverConfig",
     "ProducerConfig",
     "RemotingClientConfig",
     "RemotingServerConfig",
+    "StatefulSetConfig",
     "option_name",
     "options",
 ]

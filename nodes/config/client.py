@@ -97,11 +97,18 @@ class AllocateStrategy(StrEnum):
     """Queues stay with their members as far as balance allows; a broker assigns them. No strategy of RocketMQ."""
     PR2169 = "PR2169"
     """The sticky strategy of pull request 2169 with its defects; a broker assigns the queues."""
+    ORDINAL = "ORDINAL"
+    """Neighbouring queues by the ordinal of a pod in its StatefulSet; not a strategy of RocketMQ."""
 
 
 STATEFUL = (AllocateStrategy.STICKY, AllocateStrategy.PR2169)
 """They remember who owned what, so one place has to divide: no client does."""
-NOT_INSIDE = (*STATEFUL, AllocateStrategy.MACHINE_ROOM_NEARBY, AllocateStrategy.KAFKA_ROUND_ROBIN)
+NOT_INSIDE = (
+    *STATEFUL,
+    AllocateStrategy.MACHINE_ROOM_NEARBY,
+    AllocateStrategy.KAFKA_ROUND_ROBIN,
+    AllocateStrategy.ORDINAL,
+)
 """Strategies that cannot divide the queues of one room."""
 FunctionName = NewType("FunctionName", str)
 """The name of a function of the user's own."""
@@ -119,6 +126,17 @@ def _strategy(default: AllocateStrategy) -> Any:
         lambda value: isinstance(value, AllocateStrategy) or own.holds(value),
     )
     return checked(rule, default, converter=convert)
+
+
+class Exclusivity(StrEnum):
+    """What keeps two consumers of a group from consuming one queue at the same time; not of RocketMQ."""
+
+    NONE = "none"
+    """Nothing."""
+    SINGLE_ACTIVE = "single_active"
+    """Brokers give the messages of a queue to one consumer only, until it cancels or its connection is gone."""
+    LEASE = "lease"
+    """A consumer takes a lease of a queue before it pulls it, and judges by its own clock whether it still has it."""
 
 
 @attrs.frozen(slots=False, kw_only=True, field_transformer=name_options)
@@ -148,6 +166,11 @@ class ConsumerConfig(ClientConfig):
     hash_function: FunctionName | None = checked(function_rule(FunctionKind.HASH_FUNCTION), None)
     """CONSISTENT_HASH: a function of your own from a text to a whole number, by module and function or by entry point
     of the group `rmqemu.hash_functions`; None: the first four bytes of MD5."""
+    partition_prefix: str | None = text(None)
+    """ORDINAL: what the names of topics that are partitions begin with, before their number; None: the queues of each
+    topic are the partitions."""
+    partition_count: int = count(1, least=1)
+    """ORDINAL with `partition_prefix`: number of partitions."""
     message_model: MessageModel = choice(MessageModel, MessageModel.CLUSTERING)
     """BROADCASTING: every member consumes all queues, stores its offsets on its own disk, and retries nothing."""
     client_rebalance: bool = flag(default=True)
@@ -200,6 +223,15 @@ class ConsumerConfig(ClientConfig):
     """How long the client waits for the answer of a pull."""
     pull_max_idle_time_ms: int = millis(120_000)
     """A queue that was not pulled for this long is dropped and added anew (`rocketmq.client.pull.pullMaxIdleTime`)."""
+    exclusivity: Exclusivity = choice(Exclusivity, Exclusivity.NONE)
+    """Other than none, a consumer finishes the messages in process before it gives a queue away."""
+    lease_duration_ms: int = period_millis(15_000)
+    """LEASE: how long a lease is valid after it was granted or renewed."""
+    lease_renew_interval_ms: int = period_millis(5_000)
+    """LEASE: time between two renewals of all leases."""
+    replicas_poll_interval_ms: int = period_millis(1_000)
+    """ORDINAL: from an answer of the API server to the next question for the replicas. The design says "periodically";
+    its code pauses for 1 s."""
 
     def __attrs_post_init__(self) -> None:
         if self.inner_allocate_strategy in NOT_INSIDE:
@@ -225,6 +257,7 @@ _NOT_IN_LITE_PULL = (
     *("suspend_current_queue_time_millis", "max_time_consume_continuously_ms", "rebalance_lock_interval_ms"),
     *("max_reconsume_times", "pull_interval", "pull_threshold_for_topic", "pull_threshold_size_for_topic"),
     *("consume_timeout", "consume_concurrently_max_span", "pull_max_idle_time_ms"),
+    *("exclusivity", "lease_duration_ms", "lease_renew_interval_ms"),
 )
 
 

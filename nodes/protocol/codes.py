@@ -127,6 +127,17 @@ class RequestCode(IntEnum):
     SET_REBALANCE_MODE = 400_001
     """Not RocketMQ's: who divides the queues of a group, see `nodes.protocol.assigning`."""
 
+    # RocketMQ has none of the following: they belong to the StatefulSet design. RocketMQ's own codes end at 200,151, so
+    # no release will give another meaning to one of these.
+    GET_SCALE = 900_001
+    PUT_SCALE = 900_002
+    PROBE = 900_003
+    REPLICAS_CHANGED = 900_004
+    CANCEL_CONSUMER = 900_011
+    ACQUIRE_LEASE = 900_021
+    RENEW_LEASE = 900_022
+    RELEASE_LEASE = 900_023
+
 
 class ResponseCode(IntEnum):
     """The result of a request.

@@ -8,6 +8,7 @@ import attrs
 from nodes.protocol import bodies, headers, headers_message, model
 from nodes.protocol import bodies_admin as admin
 from nodes.protocol import headers_admin as asked
+from nodes.protocol import headers_statefulset as statefulset
 from nodes.protocol.assigning import RebalanceSetting
 from nodes.protocol.body_codec import decode_body, decode_body_cached, encode_body, encode_shared_body
 from nodes.protocol.codes import RequestCode
@@ -112,6 +113,21 @@ ADMIN_EXCHANGES: Mapping[RequestCode, Exchange] = MappingProxyType(
     }
 )
 """Requests of operators and their tools."""
+
+
+STATEFULSET_EXCHANGES: Mapping[RequestCode, Exchange] = MappingProxyType(
+    {
+        _C.GET_SCALE: Exchange(statefulset.StatefulSetHeader, None, statefulset.ScaleHeader),
+        _C.PUT_SCALE: Exchange(statefulset.PutScaleRequestHeader),
+        _C.PROBE: Exchange(statefulset.ProbeRequestHeader),
+        _C.REPLICAS_CHANGED: Exchange(statefulset.ScaleHeader),
+        _C.ACQUIRE_LEASE: Exchange(statefulset.AcquireLeaseRequestHeader, None, statefulset.LeaseHeader),
+        _C.RENEW_LEASE: Exchange(statefulset.RenewLeaseRequestHeader, None, statefulset.LeaseHeader),
+        _C.RELEASE_LEASE: Exchange(statefulset.ReleaseLeaseRequestHeader),
+        _C.CANCEL_CONSUMER: Exchange(statefulset.CancelConsumerRequestHeader),
+    }
+)
+"""Requests that RocketMQ does not have."""
 
 
 _PULL = Exchange(
@@ -228,6 +244,7 @@ EXCHANGES: Mapping[RequestCode, Exchange] = MappingProxyType(
         _C.NOTIFY_MIN_BROKER_ID_CHANGE: Exchange(headers.NotifyMinBrokerIdChangeRequestHeader),
         _C.EXCHANGE_BROKER_HA_INFO: Exchange(headers.ExchangeHaInfoHeader, None, headers.ExchangeHaInfoHeader),
         **ADMIN_EXCHANGES,
+        **STATEFULSET_EXCHANGES,
     }
 )
 """All requests of the emulator."""

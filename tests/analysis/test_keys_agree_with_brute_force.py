@@ -50,8 +50,8 @@ def random_trace(seed):
 class Naive:
     """Compares each row with all rows before."""
 
-    def __init__(self, trace, ordered):
-        self.ordered = ordered
+    def __init__(self, trace, ordered, exclusive):
+        self.ordered, self.exclusive = ordered, exclusive
         self.life = trace.rows["lifecycle"]
         keyed = [row for row in trace.rows["messages"] if row[14]]
         self.stored = [row for row in keyed if row[5] == "stored"]
@@ -115,6 +115,7 @@ class Naive:
         retried = sum(row[7] == RETRY for row in mine)
         two = (0, 0) if node else (self.two(mine, same_queue=False), self.two(mine, same_queue=True))
         violation = self.ordered and bool(counts["in_queue"] or two[1])
+        violation = violation or (self.exclusive and two[1] > 0)
         return (key, node, *counts.values(), retried, *two, violation)
 
     def moved(self):
@@ -129,9 +130,10 @@ class Naive:
 def runs():
     found = []
     for seed in range(TRACES):
-        trace, ordered = random_trace(seed), (GROUP,) if seed % 3 else ()
-        findings = found_in(trace, END_S + 10, consume_ms={GROUP: CONSUME_MS}, ordered=ordered)
-        found.append((findings, Naive(trace, bool(ordered))))
+        trace, ordered, exclusive = random_trace(seed), seed % 3 == 0, seed % 3 == 1
+        promises = {"ordered": (GROUP,) * ordered, "exclusive": (GROUP,) * exclusive}
+        findings = found_in(trace, END_S + 10, consume_ms={GROUP: CONSUME_MS}, **promises)
+        found.append((findings, Naive(trace, ordered, exclusive)))
     return found
 
 

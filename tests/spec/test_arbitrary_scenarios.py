@@ -26,6 +26,10 @@ WHOLE: dict[str, Any] = {
     "consumer": [
         {"group": "g", "topics": ["orders"], "count": 2, "expressions": {"orders": "a || b"}, "consume_ms": 3},
         {"group": "h", "topics": ["orders"], "share_process_with": "g", "fail_times": 1},
+        {"group": "s", "topics": ["orders"], "options": {"allocateMessageQueueStrategy": "ORDINAL"}},
+    ],
+    "statefulset": [
+        {"group": "s", "name": "pod", "replicas": 2, "api": "k8s", "options": {"livenessProbePeriodSeconds": 5}},
     ],
     "producer": [
         {"group": "p", "topic": "orders", "rate_per_s": 5, "tags": ["a"], "local_transaction": "commit"},

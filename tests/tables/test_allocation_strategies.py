@@ -123,7 +123,7 @@ def test_each_configured_strategy_divides_under_its_own_name(strategy):
         machine_rooms="r0=r0@, r0=127.0.0.1@",
     )
 
-    share = strategy_of(config)("g", "127.0.0.1@1", queues(2, 1), ["127.0.0.1@1"])
+    share = strategy_of(config)("g", "127.0.0.1@1-0", queues(2, 1), ["127.0.0.1@1-0"])
 
     assert share == queues(2, 1)
     assert strategy_of(config) is strategy_of(ConsumerConfig(**{name: getattr(config, name) for name in OPTIONS}))

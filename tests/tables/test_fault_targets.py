@@ -71,7 +71,10 @@ def test_it_is_read_as_it_is_written(text, read):
         ("acting master of ", "expected the exact name of a node"),
         ("members of ", "expected the exact name of a node"),
         ("some brokers", "expected the exact name of a node"),
-        ("minor broker-a", "expected one of nodes, servers, nameservers, brokers, consumers, producers, or members of"),
+        (
+            "minor broker-a",
+            "expected one of nodes, servers, nameservers, brokers, consumers, producers, apiservers, ",
+        ),
         ("random master of a", "expected one of nodes, servers"),
     ],
 )

@@ -29,9 +29,11 @@ PARAMETERS = {
     "virtual_node_cnt": 3,
 }
 
+BY_NAME = [each for each in AllocateStrategy if each not in (*STATEFUL, AllocateStrategy.ORDINAL)]
+
 configs = st.builds(
     ConsumerConfig,
-    allocate_message_queue_strategy=st.sampled_from([each for each in AllocateStrategy if each not in STATEFUL]),
+    allocate_message_queue_strategy=st.sampled_from(BY_NAME),
     inner_allocate_strategy=st.sampled_from([each for each in AllocateStrategy if each not in NOT_INSIDE]),
     hash_function=st.none() | st.just(OWN + "last_digits"),
     **{name: st.just(value) for name, value in PARAMETERS.items()},

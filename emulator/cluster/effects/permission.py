@@ -3,7 +3,7 @@
 import attrs
 
 from emulator.cluster.effects.effect import HostEffect, ImpossibleError, Scene
-from emulator.cluster.effects.operator_request import ask_broker, listens
+from emulator.cluster.effects.local_session import session_with, tell
 from emulator.machine.host import EmulatedHost
 from emulator.spec.model import BrokerSpec
 from faults.permission import Permission
@@ -92,11 +92,11 @@ class PermissionEffect(HostEffect[Permission], kinds=(Permission,)):
             return  # deleted meanwhile
         request = _change_broker(perm) if config is None else _change_topic(attrs.evolve(config, perm=perm))
         process, port = host.process, self._brokers[host.name].config.listen_port
-        is_asked = process is not None and listens(self._world, process, port)
+        is_asked = process is not None and session_with(self._world, process, port) is not None
         if process is None or not is_asked or process.suspended:
             _change_files(host, topic, perm)
         if process is not None and is_asked:
-            ask_broker(self._world, process, port, request)
+            tell(self._world, process, port, request)
 
 
 def perm_of(host: EmulatedHost, spec: BrokerSpec, topic: str | None) -> int | None:

@@ -79,7 +79,7 @@ class RestartEffect(ProcessEffect, kinds=(Restart,)):
 
     async def stop(self, host: EmulatedHost) -> None:
         """Shut the process down."""
-        await shut_down(host)
+        await host.terminate()
 
 
 class PowerOffEffect(ProcessEffect, kinds=(PowerOff,)):
@@ -126,7 +126,7 @@ class SuspendEffect(ProcessEffect, kinds=(Suspend,)):
         await host.resume()
         await host.cpu.wait_for_turn()
         if self.scene.cluster.is_retired(host.name):
-            await shut_down(host)
+            await host.terminate()
 
     def is_kept_down(self, name: str) -> bool:
         """Whether another fault keeps the process suspended."""
@@ -142,11 +142,3 @@ class SuspendEffect(ProcessEffect, kinds=(Suspend,)):
 
     def _guests(self, fault: NodeFault) -> list[str]:
         return [name for name in guest_names(self.scene.cluster.scenario) if fault.scope.names(name)]
-
-
-async def shut_down(host: EmulatedHost) -> None:
-    """SIGTERM; a suspended process receives it when it runs again."""
-    if host.process is not None and host.process.suspended:
-        await host.process.resumed.wait()
-    if host.power_state is PowerState.RUNNING:
-        await host.shutdown()

@@ -1,7 +1,7 @@
 """The effect of `rebalance`: tells brokers who divides the queues of a group."""
 
 from emulator.cluster.effects.effect import Effect, ImpossibleError
-from emulator.cluster.effects.operator_request import ask_broker, listens
+from emulator.cluster.effects.local_session import session_with, tell
 from emulator.time.timeline import EPOCH_MS
 from faults.rebalance import Rebalance
 from nodes.allocation.strategies import strategy_parameters
@@ -50,7 +50,7 @@ class RebalanceEffect(Effect[Rebalance], kinds=(Rebalance,)):
         told = 0
         for spec in cluster.scenario.brokers:
             process, port = cluster.hosts[spec.name].process, spec.config.listen_port
-            if process is not None and listens(world, process, port):
-                ask_broker(world, process, port, Command(int(RequestCode.SET_REBALANCE_MODE), body=body))
+            if process is not None and session_with(world, process, port) is not None:
+                tell(world, process, port, Command(int(RequestCode.SET_REBALANCE_MODE), body=body))
                 told += 1
         return told

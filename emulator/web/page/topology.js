@@ -9,7 +9,17 @@ const BANDS = [
   ["broker", "brokers"],
   ["consumer", "consumers"],
   ["producer", "producers"],
+  ["apiserver", "API servers"],
+  ["scaler", "scalers"],
+  ["lease-service", "lease services"],
 ];
+const TOWARDS = {
+  broker: ["nameserver"],
+  consumer: ["broker", "nameserver", "lease-service"],
+  producer: ["broker", "nameserver"],
+  apiserver: ["consumer"],
+  scaler: ["apiserver", "consumer"],
+};
 const HEALTHY_LINES_MAX = 90;
 const SMALL_FROM = 36;
 
@@ -124,7 +134,7 @@ function faultedLinks() {
 function healthyWires(places, faulted) {
   const pairs = [];
   for (const [src, node] of Object.entries(store.nodes)) {
-    const towards = node.role === "broker" ? ["nameserver"] : node.role === "nameserver" ? [] : ["broker", "nameserver"];
+    const towards = TOWARDS[node.role] ?? [];
     for (const [dst, other] of Object.entries(store.nodes)) if (towards.includes(other.role)) pairs.push([src, dst]);
   }
   if (pairs.length > HEALTHY_LINES_MAX) return [];

@@ -1,6 +1,6 @@
 """Heartbeats of clients, unregistrations, closed connections, and notifications about changed groups."""
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 
 import attrs
 
@@ -81,6 +81,8 @@ class ClientManage:
         self._fingerprints: dict[str, int] = {}
         """Group -> fingerprint in the last heartbeat of any member; never cleaned, and lost with the process."""
         self._list_bodies: dict[str, _ListBody] = {}
+        self.on_left: Callable[[Hashable, str | None], None] = lambda _channel, _group: None
+        """Called when a connection is gone, or when the consumer of a group behind it has unregistered."""
         self._housekeeping = ScheduledThread(broker.host, "ClientHousekeepingScheduledThread")
         self._notifier = ScheduledThread(broker.host, "DefaultConsumerIdsChangeListener")
 
@@ -120,6 +122,7 @@ class ClientManage:
         self._broker.producers.channel_close_event(channel.id)
         update = self._broker.consumers.channel_close_event(channel.id)
         self._handle(update.events)
+        self.on_left(channel.id, None)
 
     def _heartbeat(self, channel: Channel, request: Command) -> Command:
         data = decode_body_cached(HeartbeatData, request.body)
@@ -176,6 +179,7 @@ class ClientManage:
                 header.consumer_group, channel.id, header.client_id, notify_enabled=enabled
             )
             self._handle(update.events)
+            self.on_left(channel.id, header.consumer_group)
         return success(request)
 
     def _check_client_config(self, _channel: Channel, request: Command) -> Command:
@@ -215,6 +219,7 @@ class ClientManage:
             self._clients.pop(channel_id, None)
             if channel is not None:
                 channel.close()
+            self.on_left(channel_id, None)
 
     async def _notify_deferred(self) -> None:
         waiting, self._deferred = self._deferred, {}

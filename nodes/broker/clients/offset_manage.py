@@ -4,6 +4,7 @@ from nodes.beliefs import MessageEvent, MessageRecord
 from nodes.broker.context import BrokerContext
 from nodes.broker.files import OFFSET_FILE, persist_consumer_offsets
 from nodes.broker.offset_records import record_offsets
+from nodes.broker.tables.single_active import GroupQueue
 from nodes.host import Channel
 from nodes.protocol import headers
 from nodes.protocol.codes import RequestCode, ResponseCode
@@ -56,6 +57,19 @@ class OffsetManage:
         """Write the whole table."""
         persist_consumer_offsets(self._broker)
 
+    def commit_of(self, channel: Channel, group: str, topic: str, queue_id: int, offset: int) -> None:
+        """Commit what a client sends.
+
+        With a single active consumer some commits are ignored: those of consumers that wait, and those below the stored
+        offset, which come from one that has waited until now.
+        """
+        broker = self._broker
+        if broker.single_active.covers(group):
+            is_ahead = offset >= broker.offsets.query_offset(group, topic, queue_id)
+            if not is_ahead or not broker.single_active.may_commit(GroupQueue(group, topic, queue_id), channel.id):
+                return
+        self.commit(group, topic, queue_id, offset, channel.remote_address)
+
     def commit(self, group: str, topic: str, queue_id: int, offset: int, client: str) -> None:
         """Overwrite an offset; neither the owner of the queue nor the direction is checked."""
         broker = self._broker
@@ -91,7 +105,7 @@ class OffsetManage:
         if header.queue_id is None or header.commit_offset is None:
             return request.answer(ResponseCode.INVALID_PARAMETER, "queueId or offset is null")
         if not broker.offsets.has_offset_reset(group, topic, header.queue_id):
-            self.commit(group, topic, header.queue_id, header.commit_offset, channel.remote_address)
+            self.commit_of(channel, group, topic, header.queue_id, header.commit_offset)
         return success(request)
 
     def _query_consumer_offset(self, _channel: Channel, request: Command) -> Command:

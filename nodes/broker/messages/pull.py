@@ -3,6 +3,7 @@
 from nodes.broker.clients.offset_manage import OffsetManage
 from nodes.broker.context import BrokerContext
 from nodes.broker.messages.pull_request_hold import HeldPull, PullRequestHoldService
+from nodes.broker.messages.single_active import SingleActive
 from nodes.broker.refused import RefusedError
 from nodes.broker.tables.broker_stats import StatsName
 from nodes.broker.tables.consumer_offsets import TOPIC_GROUP_SEPARATOR
@@ -14,14 +15,21 @@ from nodes.protocol import headers
 from nodes.protocol.bodies import PullMessageResponseBody
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
-from nodes.protocol.model import MASTER_ID, MessageModel, SubscriptionData, is_readable
+from nodes.protocol.model import MASTER_ID, Message, MessageModel, SubscriptionData, is_readable
 from nodes.protocol.registry import decode_header, encode_header, encode_shared_body
 from nodes.protocol.sys_flags import PullSysFlag
 from nodes.rpc.server import Handlers
 
 
+def _nothing(_message: Message) -> bool:
+    """No message matches the pull of a consumer that waits to be the active one."""
+    return False
+
+
 class PullMessage:
     """Answers pulls; never checks whether the caller owns the queue or holds its lock.
+
+    Only of a group with a single active consumer the others get nothing, and wait.
 
     Mirrors:
         `org.apache.rocketmq.broker.processor.PullMessageProcessor`.
@@ -32,29 +40,35 @@ class PullMessage:
         self._offsets = offsets
         self.hold = PullRequestHoldService(broker, self._answer_held)
         """Pulls that wait for messages."""
+        self.single_active = SingleActive(broker, self.hold.on_activated)
+        """Who gets the messages of groups with a single active consumer."""
 
     def handlers(self) -> Handlers:
         """Pulls of push and of lite pull consumers."""
         return {
             RequestCode.PULL_MESSAGE: self._pull,
             RequestCode.LITE_PULL_MESSAGE: self._pull,
+            **self.single_active.handlers(),
         }
 
     def _pull(self, channel: Channel, request: Command) -> Command | None:
         header = decode_header(headers.PullMessageRequestHeader, request.ext_fields)
         answer = self._answer(channel, request, header, may_hold=bool(header.sys_flag & PullSysFlag.SUSPEND))
         if header.sys_flag & PullSysFlag.COMMIT_OFFSET:
-            self._offsets.commit(
-                header.consumer_group, header.topic, header.queue_id, header.commit_offset, channel.remote_address
-            )
+            self._offsets.commit_of(channel, header.consumer_group, header.topic, header.queue_id, header.commit_offset)
         return answer
 
     def _answer_held(self, held: HeldPull) -> None:
         """Read again and answer without holding the pull again; a closed channel drops the answer."""
-        if not held.channel.closed:
-            answer = self._answer(held.channel, held.request, held.header, may_hold=False)
-            assert answer is not None
-            held.channel.send(answer)
+        if held.channel.closed:
+            return
+        if self.single_active.has_left(held.channel, held.header):
+            # Read as a pull, it would register its consumer anew.
+            held.channel.send(self._sent_on(held.request, held.header))
+            return
+        answer = self._answer(held.channel, held.request, held.header, may_hold=False)
+        assert answer is not None
+        held.channel.send(answer)
 
     def _answer(
         self, channel: Channel, request: Command, header: headers.PullMessageRequestHeader, *, may_hold: bool
@@ -71,6 +85,11 @@ class PullMessage:
             low, high = broker.store.min_offset(topic, queue_id), broker.store.max_offset(topic, queue_id)
             moved = headers.PullMessageResponseHeader(MASTER_ID, reset, low, high)
             return request.answer(int(ResponseCode.PULL_OFFSET_MOVED), None, encode_header(moved))
+        if broker.single_active.covers(group) and not self._begins_here(channel, header):
+            if may_hold and not self.single_active.is_active(channel, header):
+                self.hold.suspend(channel, request, header, _nothing)
+                return None
+            return self._sent_on(request, header)
         matches = matcher(subscription)
         # The log of a slave may lag behind, so there a bad offset is left uncorrected.
         is_lenient = broker.broker_id != MASTER_ID and not broker.config.offset_check_in_slave
@@ -102,6 +121,18 @@ class PullMessage:
             result.max_offset,
         )
         return request.answer(int(code), None, encode_header(read), body)
+
+    def _begins_here(self, channel: Channel, header: headers.PullMessageRequestHeader) -> bool:
+        """Whether a pull is that of the active consumer, which begins at the right offset."""
+        return self.single_active.is_active(channel, header) and self.single_active.restart_offset(header) is None
+
+    def _sent_on(self, request: Command, header: headers.PullMessageRequestHeader) -> Command:
+        """An answer without messages: go on at the offset of the group, if that is ahead."""
+        store, topic, queue_id = self._broker.store, header.topic, header.queue_id
+        begin = max(header.queue_offset, self.single_active.committed(header))
+        low, high = store.min_offset(topic, queue_id), store.max_offset(topic, queue_id)
+        moved = headers.PullMessageResponseHeader(MASTER_ID, begin, low, high)
+        return request.answer(int(ResponseCode.PULL_RETRY_IMMEDIATELY), None, encode_header(moved))
 
     def _suggested(self, group: str, fall_behind_bytes: int) -> int:
         """The broker id for the next pull; the group has another one for messages that are no longer in memory here."""

@@ -1,6 +1,6 @@
 """Held pulls: what wakes them, and when their time is up."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 
 import attrs
 
@@ -74,6 +74,11 @@ class PullRequestHoldService:
         """Answer the pulls of a queue that match its new messages."""
         if self._broker.config.long_polling_enable and (topic, queue_id) in self._held:
             self._answer_if(self._is_woken, [(topic, queue_id)])
+
+    def on_activated(self, topic: str, queue_id: int, channel: Hashable) -> None:
+        """Answer the pull of the consumer that is the active one of a queue now."""
+        if (topic, queue_id) in self._held:
+            self._answer_if(lambda held: held.channel.id == channel, [(topic, queue_id)])
 
     def on_master_online(self) -> None:
         """Answer all held pulls."""

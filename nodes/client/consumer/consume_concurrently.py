@@ -1,9 +1,10 @@
 """Concurrent consumption: a pool of threads calls the listener; results advance offsets or send messages back."""
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import attrs
+import trio
 
 from nodes.cause import cause
 from nodes.client.consumer.listener import MessageListener
@@ -32,6 +33,7 @@ class ConsumeMessageConcurrentlyService:
         queues: the process queue table, which is checked for listeners that take too long.
         send_backs: sends messages back.
         message_model: with BROADCASTING a failed message is dropped.
+        holds: whether a message of a queue may be consumed now, where queues are held exclusively; None: it always may.
 
     Mirrors:
         `org.apache.rocketmq.client.impl.consumer.ConsumeMessageConcurrentlyService`.
@@ -46,6 +48,7 @@ class ConsumeMessageConcurrentlyService:
         listener: MessageListener,
         send_backs: SendMessageBack,
         message_model: MessageModel,
+        holds: Callable[[MessageQueue], bool] | None = None,
     ) -> None:
         self._host = instance.host
         self._offsets = offsets
@@ -53,11 +56,15 @@ class ConsumeMessageConcurrentlyService:
         self._listener = listener
         self._send_backs = send_backs
         self._message_model = message_model
+        self._holds = holds
+        self._instance = instance
         self._batch_max = config.consume_message_batch_max_size
         self._threads_max = config.consume_thread_min
         self._consume_timeout_ms = config.consume_timeout * _MS_PER_MINUTE
         self._threads = 0
         self._waiting: deque[_Batch] = deque()
+        self._idle = trio.Event()
+        self._accepts = True
         self._stopped = False
 
     def start(self) -> None:
@@ -70,6 +77,8 @@ class ConsumeMessageConcurrentlyService:
 
     def submit(self, request: PullRequest, messages: tuple[Message, ...], *, dispatch: bool) -> None:  # noqa: ARG002
         """Queue messages in batches for the pool."""
+        if not self._accepts:
+            return
         for start in range(0, len(messages), self._batch_max):
             self._waiting.append((request, messages[start : start + self._batch_max], cause.get()))
             if self._threads < self._threads_max:
@@ -77,34 +86,43 @@ class ConsumeMessageConcurrentlyService:
                 self._host.start_soon(self._work, name="ConsumeMessageThread")
 
     async def stop(self) -> None:
-        """Start no further batch; running listeners are not waited for."""
-        self._stopped = True
+        """Start no further batch; running listeners are waited for only if their queues are held exclusively."""
+        self._accepts = False
         self._waiting.clear()
+        if self._holds is not None and self._threads:
+            await self._idle.wait()
+        self._stopped = True
 
     async def _work(self) -> None:
         while self._waiting:
             request, messages, began = self._waiting.popleft()
             cause.set(began)
             await self._consume(request, messages)
+            if request.process_queue.draining and not request.process_queue.running:
+                self._instance.rebalance_immediately()  # the next pass gives the queue away
         self._threads -= 1
+        if not self._accepts and not self._threads:
+            self._idle.set()
 
     def _is_void(self, process_queue: ProcessQueue) -> bool:
         """Whether the result of the listener is ignored."""
-        return process_queue.dropped or self._stopped
+        return (process_queue.dropped and not process_queue.draining) or self._stopped
 
     async def _consume(self, request: PullRequest, messages: tuple[Message, ...]) -> None:
         process_queue = request.process_queue
-        if process_queue.dropped:
+        if process_queue.dropped or (self._holds is not None and not self._holds(request.queue)):
             return
         process_queue.start_consuming(messages, now_ms=self._host.clock.now_ms())
+        process_queue.running += 1
         succeeded = await self._listener.consume_message(request.queue, messages)
+        process_queue.running -= 1
         if self._is_void(process_queue):
             return
         done = messages if succeeded else await self._send_back(request, messages)
         if self._stopped:
             return
         offset = process_queue.remove_messages(done, now_ms=self._host.clock.now_ms())
-        if offset >= 0 and not process_queue.dropped:
+        if offset >= 0 and not self._is_void(process_queue):
             self._offsets.memory.update(request.queue, offset, increase_only=True)
 
     async def _send_back(self, request: PullRequest, messages: tuple[Message, ...]) -> tuple[Message, ...]:

@@ -1,6 +1,7 @@
 """Pulls of a push consumer: one thread sends those of all queues, asynchronously."""
 
 from collections import deque
+from collections.abc import Callable
 from functools import partial
 from typing import Protocol
 
@@ -61,6 +62,7 @@ class PullMessageService:
         group: str,
         offsets: OffsetStore,
         consumer: PullConsumer,
+        holds: Callable[[MessageQueue], bool] | None = None,
     ) -> None:
         self._instance = instance
         self._host = instance.host
@@ -68,6 +70,8 @@ class PullMessageService:
         self._group = group
         self._offsets = offsets
         self._consumer = consumer
+        self._holds = holds
+        """Whether a queue may be pulled now, where queues are held exclusively; None: it always may."""
         self.thresholds = PullThresholds(config)
         """Limits of the cache."""
         self._waiting: deque[tuple[PullRequest, int]] = deque()
@@ -106,7 +110,7 @@ class PullMessageService:
 
     async def _pull(self, request: PullRequest) -> None:
         process_queue = request.process_queue
-        if process_queue.dropped:
+        if process_queue.dropped or (self._holds is not None and not self._holds(request.queue)):
             return
         process_queue.last_pull_ms = self._host.clock.now_ms()
         if self.paused:

@@ -18,13 +18,16 @@ from nodes.client.instance.client_requests import InspectedConsumer
 from nodes.client.offsets.offset_store import LocalFileOffsetStore, OffsetStore, RemoteBrokerOffsetStore
 from nodes.client.producer.default_producer import DefaultProducer
 from nodes.client.rebalance.assigner import BrokerAssigner
+from nodes.client.rebalance.exclusivity import SingleActiveQueues
+from nodes.client.rebalance.leases import QueueLeases
 from nodes.client.rebalance.order_locks import OrderLocks
 from nodes.client.rebalance.queue_keepers import PushQueues
 from nodes.client.rebalance.rebalance import Rebalance
 from nodes.client.rebalance.rebalance_beliefs import RebalanceBeliefs
+from nodes.client.rebalance.replica_count import ReplicaCount
 from nodes.client.rebalance.roles import PullRequest
 from nodes.client.tables.process_queue import ProcessQueue
-from nodes.config import ConsumerConfig, ProducerConfig
+from nodes.config import ConsumerConfig, Exclusivity, ProducerConfig
 from nodes.filter.filter_api import build_subscription_data
 from nodes.host import Host
 from nodes.protocol.model import (
@@ -69,6 +72,8 @@ class PushConsumer:
         consume_ms: how long the listener takes for a batch.
         fail_times: how often the listener fails for each message before it succeeds.
         instance: that of another consumer of the same process and client id; None: a new one.
+        lease_service: `ip:port` of the lock service; needed if `exclusivity` is lease.
+        replicas: divides queues among the pods of a StatefulSet; None: among the members that brokers list.
 
     Mirrors:
         `org.apache.rocketmq.client.impl.consumer.DefaultMQPushConsumerImpl`.
@@ -86,6 +91,8 @@ class PushConsumer:
         fail_times: int = 0,
         instance: ClientInstance | None = None,
         expressions: Mapping[str, str] = NO_TEXTS,
+        replicas: ReplicaCount | None = None,
+        lease_service: str = "",
     ) -> None:
         self._host = host
         self._config = config
@@ -102,21 +109,28 @@ class PushConsumer:
         self._beliefs = RebalanceBeliefs(host, group, self._offsets.memory.read)
         process_queues: dict[MessageQueue, ProcessQueue] = {}
         self._locks = OrderLocks(self.instance, group, process_queues)
-        self._queues = PushQueues(self.instance, config, self._offsets, self._locks)
+        self._leases = (
+            QueueLeases(self.instance, config, group, lease_service, self._on_lease_lost)
+            if config.exclusivity is Exclusivity.LEASE
+            else None
+        )
+        self._exclusivity = self._leases or self._single_active()
+        self._queues = PushQueues(self.instance, config, self._offsets, self._locks, self._exclusivity)
         self.rebalance = Rebalance(
             host,
             config,
             group,
-            self.instance.client_id,
+            self.instance.client_id if replicas is None else host.name,
             strategy_of(config),
-            BrokerAssigner(self.instance, config, group, strategy_name(config), self._beliefs),
+            replicas or BrokerAssigner(self.instance, config, group, strategy_name(config), self._beliefs),
             self._queues,
             self,
             self._beliefs,
             process_queues,
         )
         self._paused = False
-        self._pulls = PullMessageService(self.instance, config, group, self._offsets, self)
+        holds = None if self._exclusivity is None else self._exclusivity.holds
+        self._pulls = PullMessageService(self.instance, config, group, self._offsets, self, holds)
         self._producer = DefaultProducer(self.instance, ProducerConfig(), INNER_PRODUCER_GROUP)
         self._consumption = self._consume_message_service(MessageListener(self.instance, group, consume_ms, fail_times))
         self.consume = self._consumption.submit
@@ -130,6 +144,8 @@ class PushConsumer:
             nameservers,
             now_ms,
         )
+        self.is_started = False
+        """Whether it has started to consume."""
         self._stopping = trio.Event()
 
     def _consume_message_service(self, listener: MessageListener) -> ConsumeMessageService:
@@ -148,7 +164,12 @@ class PushConsumer:
             listener,
             send_backs,
             config.message_model,
+            None if self._exclusivity is None else self._exclusivity.holds,
         )
+
+    def _single_active(self) -> SingleActiveQueues | None:
+        is_single = self._config.exclusivity is Exclusivity.SINGLE_ACTIVE
+        return SingleActiveQueues(self.instance, self.group) if is_single else None
 
     def _offset_store(self) -> OffsetStore:
         if self._config.message_model is MessageModel.CLUSTERING:
@@ -174,6 +195,8 @@ class PushConsumer:
         self.instance.requests.inspect(self._inspected)
         self.instance.start()
         self._pulls.start()
+        if self._leases is not None:
+            self._leases.start()
         self.instance.start_rebalance()
         try:
             for topic in self.topics():
@@ -183,6 +206,7 @@ class PushConsumer:
             return False
         if await self.instance.heartbeat_all():
             self.instance.rebalance_immediately()
+        self.is_started = True
         self._host.record(Lifecycle(LifecycleEvent.READY, self.group))
         return True
 
@@ -195,6 +219,8 @@ class PushConsumer:
         await self._consumption.stop()
         self.persist_offsets()
         self._pulls.stop()
+        if self._leases is not None:
+            self._leases.release_all()
         await self.instance.unregister(self, self.group, is_consumer=True)
         self.rebalance.drop_all()
         self.instance.shutdown()
@@ -302,6 +328,15 @@ class PushConsumer:
     def subscription(self, topic: str) -> SubscriptionData | None:
         """The present subscription of a topic."""
         return self._subscriptions.get(topic)
+
+    def _on_lease_lost(self, queue: MessageQueue) -> None:
+        """Drop a queue whose lease has ended, and try to take it anew."""
+        process_queue = self.rebalance.process_queues.get(queue)
+        if process_queue is not None:
+            if not process_queue.dropped:
+                self.rebalance.drop(queue)
+            process_queue.draining = False
+            self._host.start_soon(self._take_up_afresh, queue, name="leaseLost")
 
     def on_offset_illegal(self, queue: MessageQueue, corrected: int) -> None:
         """Drop a queue and set its offset to the corrected one; an immediate rebalance adds it anew."""

@@ -10,6 +10,7 @@ from nodes.client.offsets.pull_from_where import (
     consume_timestamp_ms,
     pull_from_where_without_offset,
 )
+from nodes.client.rebalance.exclusivity import QueueExclusivity
 from nodes.client.rebalance.order_locks import OrderLocks
 from nodes.client.rebalance.roles import PopProcessQueue
 from nodes.client.tables.process_queue import ProcessQueue
@@ -32,9 +33,15 @@ class PushQueues:
     """
 
     def __init__(
-        self, instance: ClientInstance, config: ConsumerConfig, offsets: OffsetStore, locks: OrderLocks
+        self,
+        instance: ClientInstance,
+        config: ConsumerConfig,
+        offsets: OffsetStore,
+        locks: OrderLocks,
+        exclusivity: QueueExclusivity | None = None,
     ) -> None:
         self._host = instance.host
+        self._exclusivity = exclusivity
         self._offsets = offsets
         self._locks = locks
         self._admin = MQAdmin(instance)
@@ -51,7 +58,9 @@ class PushQueues:
         return wanted
 
     async def lock(self, queue: MessageQueue) -> bool:
-        """Lock a new ordered queue at its broker."""
+        """Lock a new ordered queue at its broker, or take it for this consumer alone."""
+        if self._exclusivity is not None:
+            return await self._exclusivity.acquire(queue)
         return await self._locks.lock(queue)
 
     def remove_dirty_offset(self, queue: MessageQueue) -> None:
@@ -70,6 +79,8 @@ class PushQueues:
 
     async def remove_unnecessary(self, queue: MessageQueue, process_queue: ProcessQueue) -> bool:
         """Commit the offset of a dropped queue; returns whether the queue can be removed."""
+        if self._exclusivity is not None:
+            return self._try_remove_exclusive(queue, process_queue, self._exclusivity)
         self._offsets.persist(queue)
         if self._is_ordered:
             return await self._try_remove_ordered(queue, process_queue)
@@ -78,6 +89,22 @@ class PushQueues:
 
     def remove_unnecessary_pop(self, queue: MessageQueue, process_queue: PopProcessQueue) -> bool:  # noqa: ARG002
         """A popped queue has no state to release: it can always be removed."""
+        return True
+
+    def _try_remove_exclusive(
+        self, queue: MessageQueue, process_queue: ProcessQueue, exclusivity: QueueExclusivity
+    ) -> bool:
+        """Give a dropped queue away when its last message in process is done and committed.
+
+        A queue that is not held any more is only forgotten: another consumer may have committed since.
+        """
+        if exclusivity.holds(queue):
+            process_queue.draining = process_queue.running > 0
+            if process_queue.draining:
+                return False
+            self._offsets.persist(queue)
+        self._offsets.memory.remove(queue)
+        exclusivity.release(queue)
         return True
 
     async def _try_remove_ordered(self, queue: MessageQueue, process_queue: ProcessQueue) -> bool:

@@ -21,7 +21,7 @@ from nodes.client.rebalance.roles import (
     RebalanceListener,
 )
 from nodes.client.tables.process_queue import ProcessQueue
-from nodes.config import AllocateStrategy, ConsumerConfig
+from nodes.config import AllocateStrategy, ConsumerConfig, Exclusivity
 from nodes.host import Host
 from nodes.protocol.assigning import RebalanceMode, RebalanceSetting
 from nodes.protocol.java import java_sorted
@@ -74,7 +74,9 @@ class Rebalance:
         self._followed_ms = 0
         """Version of the setting that decided the mode."""
         beliefs.mode(self._mode)
-        self._locks_queues = config.consume_orderly and config.message_model is MessageModel.CLUSTERING
+        self._is_exclusive = config.exclusivity is not Exclusivity.NONE
+        is_ordered = config.consume_orderly and config.message_model is MessageModel.CLUSTERING
+        self._locks_queues = is_ordered or self._is_exclusive
         self.subscribe_info: dict[str, tuple[MessageQueue, ...]] = {}
         """topic -> its queues of the last route; a topic without route is absent."""
         self.process_queues = process_queues
@@ -298,7 +300,12 @@ class Rebalance:
             (queue, pq)
             for queue, pq in self.process_queues.items()
             if queue.topic == topic
-            and (queue not in wanted or now_ms - pq.last_pull_ms > self._config.pull_max_idle_time_ms)
+            and (
+                queue not in wanted
+                or now_ms - pq.last_pull_ms > self._config.pull_max_idle_time_ms
+                # Assigned again before its last message was done: it is given away and added anew.
+                or (self._is_exclusive and pq.dropped)
+            )
         ]
         for queue, process_queue in leaving:
             self._drop(queue, process_queue)

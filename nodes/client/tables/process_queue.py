@@ -44,6 +44,10 @@ class ProcessQueue:
         self.consuming = False
         self.dropped = False
         """Whether results are ignored, because the queue is no longer owned."""
+        self.running = 0
+        """Batches that listeners have now; not of ordered queues."""
+        self.draining = False
+        """Whether the results of those batches count although the queue is dropped: it was not given away yet."""
         self.locked = False
         """Set for every new queue, even if it is not ordered; not the state of the lock at the broker."""
         self.consume_lock = trio.Lock()

@@ -48,4 +48,4 @@ def _group(queues: int, consumers: int) -> tuple[tuple[MessageQueue, ...], tuple
             for broker, queue_id in (divmod(number, _QUEUES_PER_BROKER) for number in range(queues))
         )
     )
-    return mq_all, tuple(java_sorted(f"r{number % _ROOMS}@{number}#{number}" for number in range(consumers)))
+    return mq_all, tuple(java_sorted(f"r{number % _ROOMS}@{number}#-{number}" for number in range(consumers)))

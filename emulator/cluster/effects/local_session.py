@@ -1,0 +1,55 @@
+"""A request of an operator to a node, from the node's own machine: no fault of the network keeps it away."""
+
+from contextvars import copy_context
+
+from emulator.machine.process import HostProcess
+from emulator.machine.world import World
+from emulator.time.timeline import Entry
+from nodes.cause import cause
+from nodes.host import ChannelHandler
+from nodes.protocol.codes import ResponseCode
+from nodes.protocol.command import Command
+
+
+class LocalSession:
+    """An operator's local connection to a node; implements `nodes.host.Channel`."""
+
+    id = 0
+    closed = False
+
+    def __init__(self, process: HostProcess, handler: ChannelHandler) -> None:
+        self.remote_address = f"{process.ip}:0"
+        self.last_used_ns = 0
+        self._process = process
+        self._handler = handler
+
+    def ask(self, request: Command) -> None:
+        """Have the node handle a request."""
+        self._handler.on_command(self, request)
+
+    def send(self, command: Command) -> None:
+        """The answer of the node."""
+        if command.code != ResponseCode.SUCCESS:
+            self._process.log.warning("an operator was refused", remark=command.remark)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def session_with(world: World, process: HostProcess, port: int) -> LocalSession | None:
+    """A session with a process; None if it does not listen on the port."""
+    listener = world.fabric.listeners.get((process.ip, port))
+    return LocalSession(process, listener.handler) if listener is not None and listener.process is process else None
+
+
+def tell(world: World, process: HostProcess, port: int, request: Command) -> None:
+    """Send a request to a process; a suspended one handles it when it runs again."""
+
+    def ask() -> None:
+        session = session_with(world, process, port)
+        if session is not None:
+            session.ask(request)
+
+    entry = Entry(ask, process, cause.get())
+    if process.admits(entry):
+        copy_context().run(entry.fire)  # its handlers must not set the cause of this task

@@ -1,0 +1,45 @@
+"""What a consumer does so that no other consumes its queue at the same time, and the kind that brokers enforce."""
+
+from typing import Protocol
+
+from nodes.client.instance.client_instance import ClientInstance
+from nodes.protocol.codes import RequestCode
+from nodes.protocol.headers_statefulset import CancelConsumerRequestHeader
+from nodes.protocol.model import MASTER_ID, MessageQueue
+from nodes.rpc.typed import invoke_oneway
+
+
+class QueueExclusivity(Protocol):
+    """How a consumer takes a queue for itself alone, and gives it away."""
+
+    async def acquire(self, queue: MessageQueue) -> bool:
+        """Ask for a queue before it is added; returns whether it may be added."""
+
+    def holds(self, queue: MessageQueue) -> bool:
+        """Whether messages of a queue may be pulled, consumed and committed now, as far as this consumer knows."""
+
+    def release(self, queue: MessageQueue) -> None:
+        """Give a queue away, after its last message in process."""
+
+
+class SingleActiveQueues:
+    """Leaves the decision to the broker of each queue; implements `QueueExclusivity`."""
+
+    def __init__(self, instance: ClientInstance, group: str) -> None:
+        self._instance = instance
+        self._group = group
+
+    async def acquire(self, queue: MessageQueue) -> bool:  # noqa: ARG002 - for every queue
+        """A queue may always be added: the first pull registers, and waits."""
+        return True
+
+    def holds(self, queue: MessageQueue) -> bool:  # noqa: ARG002 - for every queue
+        """Whoever got a message was active."""
+        return True
+
+    def release(self, queue: MessageQueue) -> None:
+        """Cancel at the broker, without waiting for the answer; the commit before it has arrived by then."""
+        found = self._instance.routes.find_broker_address_in_subscribe(queue.broker_name, MASTER_ID)
+        if found is not None:
+            header = CancelConsumerRequestHeader(self._group, queue.topic, queue.queue_id)
+            invoke_oneway(self._instance.rpc, found.address, RequestCode.CANCEL_CONSUMER, header)

@@ -1,0 +1,38 @@
+"""The options of a StatefulSet, under Kubernetes' names and with its defaults."""
+
+import attrs
+
+from nodes.config.options import SECONDS, Config, count, name_options
+from nodes.fields import choice, whole
+from nodes.protocol.headers_statefulset import ProbePath
+
+
+def _seconds(default: int, *, least: int = 1) -> int:
+    made: int = whole(default, unit=SECONDS, least=least)
+    return made
+
+
+@attrs.frozen(slots=False, kw_only=True, field_transformer=name_options)
+class StatefulSetConfig(Config):
+    """Options of a StatefulSet and of the probes of its pods.
+
+    The manifest of the design swaps the two paths, and these defaults keep that: liveness asks whether the consumer is
+    ready, so one that is slow to start is restarted, and readiness asks only whether the process answers.
+    """
+
+    termination_grace_period_seconds: int = _seconds(30, least=0)
+    """From SIGTERM to SIGKILL."""
+    scaler_period_seconds: int = _seconds(15)
+    """Time between two questions of a scaler to the API server: that of Kubernetes' own autoscaler."""
+    liveness_probe_path: ProbePath = choice(ProbePath, ProbePath.READINESS)
+    liveness_probe_initial_delay_seconds: int = _seconds(0, least=0)
+    liveness_probe_period_seconds: int = _seconds(10)
+    liveness_probe_timeout_seconds: int = _seconds(1)
+    liveness_probe_failure_threshold: int = count(3, least=1)
+    """Consecutive failures that restart the pod."""
+    readiness_probe_path: ProbePath = choice(ProbePath, ProbePath.LIVENESS)
+    readiness_probe_initial_delay_seconds: int = _seconds(0, least=0)
+    readiness_probe_period_seconds: int = _seconds(10)
+    readiness_probe_timeout_seconds: int = _seconds(1)
+    readiness_probe_failure_threshold: int = count(3, least=1)
+    """Consecutive failures after which the pod is not ready."""

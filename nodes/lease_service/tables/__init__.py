@@ -1,0 +1,1 @@
+"""The leases: synchronous, without host."""

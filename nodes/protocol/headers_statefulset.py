@@ -1,0 +1,97 @@
+"""Headers of the requests that RocketMQ does not have: those of the StatefulSet design.
+
+The rules of `nodes.protocol.headers` hold.
+"""
+
+from enum import StrEnum
+
+import attrs
+
+from nodes.protocol.widths import Int32
+
+
+class ProbePath(StrEnum):
+    """The health endpoint of a pod that a probe asks."""
+
+    LIVENESS = "/health/liveness"
+    """Succeeds if the process answers."""
+    READINESS = "/health/readiness"
+    """Succeeds if the consumer has started."""
+
+
+@attrs.frozen
+class StatefulSetHeader:
+    """Header of GET_SCALE (900001)."""
+
+    statefulset: str
+
+
+@attrs.frozen
+class ScaleHeader:
+    """The scale of a StatefulSet: an answer to GET_SCALE, and the header of REPLICAS_CHANGED (900004)."""
+
+    spec_replicas: Int32
+    """Desired pods."""
+    status_replicas: Int32
+    """Pods that exist, whatever their state; from a scaler, which does not know them, the desired ones."""
+
+
+@attrs.frozen
+class PutScaleRequestHeader:
+    """Header of PUT_SCALE (900002)."""
+
+    statefulset: str
+    spec_replicas: Int32
+
+
+@attrs.frozen
+class CancelConsumerRequestHeader:
+    """Header of CANCEL_CONSUMER (900011): the sender has finished with a queue."""
+
+    consumer_group: str
+    topic: str
+    queue_id: Int32
+
+
+@attrs.frozen
+class AcquireLeaseRequestHeader:
+    """Header of ACQUIRE_LEASE (900021)."""
+
+    key: str
+    holder: str
+    duration_ms: int
+
+
+@attrs.frozen
+class RenewLeaseRequestHeader:
+    """Header of RENEW_LEASE (900022)."""
+
+    key: str
+    token: int
+    duration_ms: int
+
+
+@attrs.frozen
+class ReleaseLeaseRequestHeader:
+    """Header of RELEASE_LEASE (900023)."""
+
+    key: str
+    token: int
+
+
+@attrs.frozen
+class LeaseHeader:
+    """A lease that was granted or renewed."""
+
+    token: int
+    """The fencing token."""
+    expires_ms: int
+    """By the wall clock of the service."""
+
+
+@attrs.frozen
+class ProbeRequestHeader:
+    """Header of PROBE (900003)."""
+
+    path: str
+    """A `ProbePath`."""
