@@ -220,7 +220,7 @@ class Scenario:
     """Names of guests, which are real programs on hosts of their own; only in mode `live`."""
     faults: Plan = Plan()
     nemeses: tuple[Nemesis, ...] = ()
-    """Faults at random instants, in addition to the plan; the seed decides the instants."""
+    """Faults that come again and again, in addition to the plan; the seed decides what is random about them."""
 
     def __attrs_post_init__(self) -> None:
         _check_sizes(self)
