@@ -1,17 +1,21 @@
 """Variants in several conditions: what each variant changes in each condition, and in all of them together."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
 from emulator.analysis.measures import MEASURES
+from emulator.base.text import nearest
 from emulator.campaign.campaign import BETWEEN
 from emulator.campaign.dataset import Dataset
 from emulator.campaign.directory import CampaignDirectory, CampaignError
 from emulator.campaign.measured import frame_of
 from emulator.campaign.played import Outcome
 from emulator.statistics import Comparison, Figure, compare, estimate
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ALL = "all"
 """The condition that stands for the mean over all conditions of a seed."""
@@ -49,6 +53,29 @@ class Crossed:
     seeds: int
     measures: tuple[CrossedMeasure, ...]
     """Of those that are not 0 in all runs."""
+
+    def frame(self, measure: str) -> "pd.DataFrame":
+        """One measure as a pandas frame: a row for each variant in each condition.
+
+        Raises:
+            CampaignError: there is no such measure, or it is 0 in all runs.
+        """
+        import pandas as pd  # noqa: PLC0415 - takes long to import, and the command needs none
+
+        found = {one.measure: one for one in self.measures}
+        if measure not in found:
+            raise CampaignError(nearest("measure", measure, list(found)))
+        rows = [
+            {
+                "condition": cell.condition,
+                "variant": cell.variant,
+                **cell.mean.columns("mean"),
+                **(Figure(0.0) if cell.beside is None else cell.beside.difference).columns("difference"),
+                "verdict": "" if cell.beside is None else cell.beside.verdict.value,
+            }
+            for cell in found[measure].cells.values()
+        ]
+        return pd.DataFrame(rows)
 
     def plain(self) -> dict[str, Any]:
         """As plain values for JSON."""

@@ -217,6 +217,10 @@ class Traces:
         frame = self.findings("hand_overs")
         return frame.assign(pause_s=frame["pause_ns"] / 1e9)
 
+    def rebalances(self) -> pd.DataFrame:
+        """What each change of a group's members did to its queues, and what it cost."""
+        return self.findings("rebalances")
+
     def stalls(self) -> pd.DataFrame:
         """Queues that stood still with a backlog."""
         return self.findings("stalls")

@@ -90,6 +90,14 @@ def test_each_variant_is_compared_with_the_first_one_in_the_same_condition(datas
     assert orphans.cells["slow", ALL].beside.pairs == 19
 
 
+def test_a_measure_is_a_frame_for_notebooks(dataset):
+    frame = crossed(dataset).frame("orphan_s").set_index(["condition", "variant"])
+
+    assert list(frame.loc["cut", "slow"][["mean", "difference", "verdict"]]) == [130, 20, "worse"]
+    with pytest.raises(CampaignError, match="there is no measure overlap_s"):
+        crossed(dataset).frame("overlap_s")
+
+
 def test_the_command_prints_a_table_and_draws_a_picture(dataset):
     path = dataset.directory.path
     done = CliRunner().invoke(app, ["compare", str(path)])

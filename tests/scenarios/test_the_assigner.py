@@ -113,6 +113,22 @@ def test_revoking_before_assigning_leaves_no_instant_with_two_owners(revokes):
     assert sorted(map(len, trace.owners().values())) == [1] * 6
 
 
+def test_the_heir_of_a_released_queue_is_told_and_asks_at_once():
+    async def script(stage: Stage) -> None:
+        await stage.stop("c3")
+        await stage.at_ms(30_000)
+        stage.start("c3")
+        await stage.for_ms(15_000)
+
+    trace = play(a_scenario(consumers=3, queues=6, consumer=pinned(revoke_before_assign=True)), script)
+
+    taken = [
+        row.at_ms for row in trace.select("ownership", node="c3", event="acquired", topic=TOPIC) if row.at_ms > 30_000
+    ]
+    assert len(taken) == 2
+    assert max(taken) < 33_000
+
+
 def test_ordered_members_ask_the_assigner_too_and_lock_what_they_get():
     trace = play(a_scenario(consumers=2, queues=4, rate_per_s=10, consumer=pinned(consume_orderly=True)), for_ms=60_000)
 
@@ -151,6 +167,9 @@ def test_an_operator_changes_who_divides_the_queues_while_the_group_consumes():
     for name in ("c1", "c2"):
         modes = [json.loads(row.value) for row in trace.select("beliefs", kind="rebalance_mode", node=name)]
         assert modes == ["assigner", "client"]
+        # The brokers tell the members, so nobody waits for the next round.
+        asked_ms = [at_ms for at_ms, _ in believed(trace, "assigner", name)]
+        assert asked_ms[0] < 32_500
         assert [value for _, value in believed(trace, "assigner", name)] == ["broker-a"]
     assert double_owners(trace, after_ms=30_000) == []
     assert set(trace.consumed()) == set(trace.stored())

@@ -128,10 +128,10 @@ class Assigner:
         return success(request)
 
     def _notify(self, group: str, client_id: str) -> None:
-        channel_id = self._broker.consumers.find_channel(group, client_id)
-        if channel_id is not None:
+        member = self._broker.consumers.find_channel(group, client_id)
+        if member is not None:
             fields = encode_header(headers.ConsumerGroupRequestHeader(group))
-            self._clients.oneway(channel_id, RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, fields, b"")
+            self._clients.oneway(member.channel, RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, fields, b"")
 
 
 def _is_merged(strategy: str, topic: str) -> bool:
