@@ -9,6 +9,7 @@ members of GROUP            the consumers of a group
 minor brokers               fewer than half of them, drawn when the fault begins
 major brokers               more than half
 random members of GROUP     one of them, several, or all
+one of consumers            any one of them
 master of broker-a          its member with id 0
 slaves of broker-a          its other members
 acting master of broker-a   its acting master now: of its running members, the one with the lowest id
@@ -42,6 +43,8 @@ class Share(StrEnum):
     """The smallest majority."""
     RANDOM = "random"
     """A random number, from one to all."""
+    ONE = "one of"
+    """One; written `one of consumers`."""
 
 
 class Lead(StrEnum):
@@ -127,9 +130,9 @@ def target(text: str) -> Target:
         FieldError: the text is not a target; the field is `node`.
     """
     words = " ".join(text.split())
-    share, _, rest = words.partition(" ")
-    if share in list(Share) and rest:
-        return Pool(_pool(rest), Share(share))
+    for share in Share:
+        if words.startswith(f"{share} "):
+            return Pool(_pool(words.removeprefix(f"{share} ")), share)
     if _is_pool(words):
         return Pool(words)
     for lead in Lead:
@@ -167,6 +170,8 @@ def _how_many(share: Share, count: int, chance: RandomSource) -> int:
             return count // 2 + 1
         case Share.RANDOM:
             return chance.randrange(count) + 1
+        case Share.ONE:
+            return 1
 
 
 def group_of(pool: str) -> str | None:

@@ -170,6 +170,8 @@ class MessageRecord(NamedTuple):
     """Wall clock of the broker that stored the message; -1 where an offset is concerned."""
     tags: str = ""
     """stored, filtered: the tags of the message."""
+    key: str = ""
+    """stored, consumed: the keys of the message, with blanks between."""
 
 
 class PassOutcome(StrEnum):

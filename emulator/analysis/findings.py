@@ -14,6 +14,7 @@ import attrs
 
 from emulator.analysis.bounds import Bounds
 from emulator.analysis.hand_overs import HandOver
+from emulator.analysis.keys import KeyHarm, MovedKey
 from emulator.analysis.offsets import OffsetSlip
 from emulator.analysis.phases import Agreement, FaultSpan, LifeMark, RunPhase
 from emulator.analysis.rebalances import RebalanceCost
@@ -244,7 +245,7 @@ class Duplicates:
 
 @attrs.frozen(kw_only=True)
 class Invariants:
-    """The findings of V3 to V8; V1 and V2 are the overlaps and orphans of the report."""
+    """The findings of V3 to V8 and V12; V1 and V2 are the overlaps and orphans of the report."""
 
     disorders: tuple[Disorder, ...]
     """Judged."""
@@ -258,6 +259,8 @@ class Invariants:
     """Not judged."""
     stalls: tuple[Stall, ...]
     """Judged."""
+    keys: tuple[KeyHarm, ...]
+    """Judged in ordered and exclusive groups."""
 
 
 @attrs.frozen(kw_only=True)
@@ -270,6 +273,7 @@ class Limits:
     idle: tuple[Idle, ...]
     skew: tuple[Skew, ...]
     stale_routes: tuple[StaleRoute, ...]
+    moved_keys: tuple[MovedKey, ...]
 
 
 class Verdict(StrEnum):

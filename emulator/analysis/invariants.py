@@ -1,4 +1,4 @@
-"""The invariants V1 to V11, and the sentences that say which of them a run broke."""
+"""The invariants V1 to V12, and the sentences that say which of them a run broke."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -22,6 +22,7 @@ TITLES = {
     "V9": "brokers of a group, and nameservers, agree on who lives",
     "V10": "one member of a broker group runs the special services",
     "V11": "short harm stays within its budget",
+    "V12": "an ordered or exclusive queue gives a key in order, to one consumer at a time",
 }
 """Mapping id -> the invariant in RocketMQ's terms."""
 
@@ -49,7 +50,7 @@ def _judged(name: str, words: str, rows: Sequence[Any]) -> Judgement:
 
 
 def judgements(found: Findings) -> tuple[Judgement, ...]:
-    """The judgements about V1 to V11, in order."""
+    """The judgements about V1 to V12, in order."""
     overlaps, orphans = found.overlaps, found.orphans
     return (
         _judged("V1", _of_overlaps(overlaps), overlaps),
@@ -62,6 +63,7 @@ def judgements(found: Findings) -> tuple[Judgement, ...]:
         _of_membership(found.membership),
         _of_services(found),
         _of_budgets(found),
+        _of_keys(found),
     )
 
 
@@ -149,6 +151,13 @@ def _of_budgets(found: Findings) -> Judgement:
     worst = max((row.per_hour_s for row in rows), default=0.0)
     words = f"{worst:.1f} queue seconds per queue and hour without a cause"
     return _judged("V11", words, rows)
+
+
+def _of_keys(found: Findings) -> Judgement:
+    rows = found.invariants.keys
+    overtaken, late = sum(row.overtaken for row in rows), sum(row.late for row in rows)
+    two_s = sum(row.two_ns for row in rows) / 1e9
+    return _judged("V12", f"{overtaken} overtaken, {late} late again, {two_s:.1f} key seconds at two consumers", rows)
 
 
 def _total(rows: Sequence[Any]) -> str:

@@ -31,6 +31,7 @@ from emulator.analysis.findings import (
 )
 from emulator.analysis.hand_overs import HandOvers
 from emulator.analysis.invariants import sentences
+from emulator.analysis.keys import KeyOrder
 from emulator.analysis.messages import Loss, LossReason, Messages
 from emulator.analysis.offsets import Offsets
 from emulator.analysis.order import FoundDisorder, Order
@@ -50,6 +51,7 @@ from emulator.state.owners import GroupQueue
 from emulator.trace.run_directory import RunDirectory
 from emulator.trace.schema import BELIEFS, OWNERSHIP
 from nodes.beliefs import BeliefKind
+from nodes.config import Exclusivity
 
 MEMBERSHIP = (BeliefKind.LIVE_BROKERS, BeliefKind.MIN_BROKER, BeliefKind.MEMBER_GROUP, BeliefKind.MASTER_ADDR)
 """Kinds about which the members of a broker group, or the nameservers, agree."""
@@ -74,16 +76,23 @@ class RunFacts:
     """Whether slaves act as masters (RIP-32), so that brokers follow who lives."""
     consume_ms: Mapping[str, int] = attrs.Factory(dict)
     """Mapping group -> time of its listener for one message."""
+    ordered: tuple[str, ...] = ()
+    """Groups with ordered listeners."""
+    exclusive: tuple[str, ...] = ()
+    """Groups that promise one consumer per queue."""
 
 
 def facts_of(scenario: Scenario, end_ns: int) -> RunFacts:
     """The facts of a run of a scenario."""
+    pushing = [one for one in scenario.consumers if not one.lite_pull]
     return RunFacts(
         end_ns,
         bounds_of(scenario),
         {broker.name: broker.broker_name for broker in scenario.brokers},
         all(broker.config.enable_slave_acting_master for broker in scenario.brokers),
         {group.group: group.consume_ms for group in scenario.consumers},
+        tuple(one.group for one in pushing if one.config.consume_orderly),
+        tuple(one.group for one in pushing if one.config.exclusivity is not Exclusivity.NONE),
     )
 
 
@@ -167,13 +176,15 @@ class _Reading:
         self._rebalances = Rebalances(presence, messages)
         self._offsets = Offsets(bounds, presence)
         self._order = Order(presence)
+        self._keys = KeyOrder(presence, messages, facts.consume_ms, ordered=facts.ordered, exclusive=facts.exclusive)
         self._views = Views(presence, BeliefKind.VIEW, *MEMBERSHIP, *SHOWN, parts=True)
         self._services = Services(presence)
         self._staleness = Staleness(presence)
         self._disturbances = Disturbances()
         watchers = (
             *(presence, messages, self._causes, self._disturbances, self._offsets, self._queues, self._progress),
-            *(self._hand_overs, self._rebalances, self._order, self._views, self._services, self._staleness),
+            *(self._hand_overs, self._rebalances, self._order, self._keys, self._views, self._services),
+            self._staleness,
         )
         watch(source, watchers)
         for one in watchers:
@@ -214,6 +225,7 @@ class _Reading:
             "overlap_ns": [(one.start_ns, one.end_ns) for one in self._queues.overlaps],
             "active_overlap_ns": [span for one in self._queues.overlaps for span in one.active],
             "orphan_ns": [(one.start_ns, one.end_ns) for one in self._queues.orphans],
+            "keys_two_ns": self._keys.two,
         }
         two = [(one, self._overlap(one)) for one in self._queues.overlaps]
         none = [(one, self._orphan(one)) for one in self._queues.orphans]
@@ -232,7 +244,7 @@ class _Reading:
             beliefs=self._divergences(SHOWN if self._facts.acting else (*SHOWN, BeliefKind.LIVE_BROKERS), judged=False),
             limits=self._limits(),
             agreement=agreement(instants, self._divergent, end_ns),
-            phases=phases(instants, measures, end_ns),
+            phases=phases(instants, measures, {"keys_overtaken": self._keys.overtaken_ns}, end_ns),
             holds=self._holds(),
             faults=self._disturbances.spans(end_ns),
             marks=self._disturbances.marks(agreed_ns),
@@ -296,6 +308,7 @@ class _Reading:
             losses=tuple(_losses(self._messages.losses())),
             dead_letters=tuple(DeadLetters(*entry) for entry in sorted(self._messages.dead_letters.items())),
             stalls=_in_order(map(self._stall, self._progress.found)),
+            keys=tuple(sorted(self._keys.found, key=lambda one: (one.start_ns, one.group, one.key, one.node))),
         )
 
     def _disorder(self, one: FoundDisorder) -> Disorder:
@@ -356,6 +369,7 @@ class _Reading:
             idle=idle(of_members),
             skew=skew(of_members),
             stale_routes=tuple(sorted(stale, key=lambda one: (one.start_ns, one.topic, one.node))),
+            moved_keys=tuple(sorted(self._keys.moved, key=lambda one: (one.start_ns, one.topic, one.key))),
         )
 
 

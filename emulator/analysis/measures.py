@@ -74,6 +74,20 @@ MEASURES: tuple[Measure, ...] = (
         lambda one: float(sum(row.duplicates for row in one.limits.duplicates)),
     ),
     Measure(
+        "keys_overtaken",
+        "keys out of order",
+        "the messages that came after a later one of their key were",
+        "messages that came for the first time after a later one of their key",
+        lambda one: float(sum(row.overtaken for row in one.invariants.keys)),
+    ),
+    Measure(
+        "keys_two_s",
+        "keys at two consumers",
+        "keys were at two consumers at once",
+        "key seconds with listeners of two consumers inside messages of the key",
+        lambda one: sum(row.two_ns for row in one.invariants.keys) / 1e9,
+    ),
+    Measure(
         "lost",
         "lost",
         "the lost messages were",

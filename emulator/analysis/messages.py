@@ -104,9 +104,9 @@ class Messages(Watcher):
         """It reads messages, and where owners start."""
         return {OWNERSHIP: self._own, MESSAGES: self._message}
 
-    def times_consumed(self, queue: GroupQueue, identity: Identity) -> int:
-        """How often a group has consumed a message so far."""
-        known = self.of_groups.get(queue)
+    def times_consumed(self, queue: GroupQueue, identity: Identity, node: str = "") -> int:
+        """How often a group has consumed a message so far, or a consumer of a group that broadcasts."""
+        known = self.of_consumers.get((queue, node)) if node else self.of_groups.get(queue)
         return known.consumed.get(identity, 0) if known is not None else 0
 
     # --- rows ---------------------------------------------------------------------------

@@ -91,6 +91,10 @@ class RunPhase:
     """As `overlap_ns`, while at least two owners were awake."""
     orphan_ns: int
     """Queue time without an owner."""
+    keys_two_ns: int
+    """Key time with two consumers or more."""
+    keys_overtaken: int
+    """Messages that came after a later one of their key."""
 
 
 @attrs.frozen
@@ -220,13 +224,17 @@ class Totals:
 
 
 def phases(
-    instants: Sequence[tuple[int, tuple[str, ...]]], measures: Mapping[str, Iterable[Span]], end_ns: int
+    instants: Sequence[tuple[int, tuple[str, ...]]],
+    measures: Mapping[str, Iterable[Span]],
+    counts: Mapping[str, Iterable[int]],
+    end_ns: int,
 ) -> tuple[RunPhase, ...]:
     """The phases of a run; a disturbance at the very end begins none.
 
     Args:
         instants: disturbances as `Disturbances.instants` returns them.
         measures: mapping name of a field of `RunPhase` -> intervals to integrate.
+        counts: mapping name of a field of `RunPhase` -> instants to count.
         end_ns: end of the run.
     """
     begins = [(t_ns, what) for t_ns, what in instants if t_ns < end_ns]
@@ -234,7 +242,13 @@ def phases(
         begins.insert(0, (0, ()))
     totals = {name: Totals(spans) for name, spans in measures.items()}
     ends = [t_ns for t_ns, _ in begins[1:]] + [end_ns]
-    return tuple(
-        RunPhase(start, end, what, **{name: sums.until(end) - sums.until(start) for name, sums in totals.items()})
-        for (start, what), end in zip(begins, ends, strict=True)
-    )
+    sorted_instants = {name: sorted(counted) for name, counted in counts.items()}
+
+    def phase(start: int, end: int, what: tuple[str, ...]) -> RunPhase:
+        integrals = {name: sums.until(end) - sums.until(start) for name, sums in totals.items()}
+        # An instant belongs to the phase that begins with it; that of the end to the last one.
+        until = end if end < end_ns else end + 1
+        numbers = {name: bisect_left(at, until) - bisect_left(at, start) for name, at in sorted_instants.items()}
+        return RunPhase(start, end, what, **integrals, **numbers)
+
+    return tuple(phase(start, end, what) for (start, what), end in zip(begins, ends, strict=True))

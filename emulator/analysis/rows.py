@@ -115,6 +115,7 @@ class MessageRow(NamedTuple):
     client_id: str
     stored_ms: int
     tags: str
+    key: str
 
     @property
     def queue(self) -> GroupQueue:

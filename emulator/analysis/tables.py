@@ -343,6 +343,7 @@ def render_limits(report: Report) -> RenderableType:
         *_of_duplicates(report),
         *_of_hand_overs(report),
         *_of_routes(report),
+        *_of_moved_keys(report),
         *_of_shares(report),
     ):
         table.add_row(limit, most, where)
@@ -433,6 +434,15 @@ def _of_routes(report: Report) -> list[_Line]:
     within = told((row.end_ns - row.start_ns, row.censored) for row in rows)
     where = f"{longest.topic}, {longest.node}, from {seconds(longest.start_ns)} on"
     return [("route that no nameserver gave", f"{lasted}; {within}", where)]
+
+
+def _of_moved_keys(report: Report) -> list[_Line]:
+    rows = report.limits.moved_keys
+    if not rows:
+        return []
+    most = max(rows, key=lambda row: row.moves)
+    words = f"{_count(most.moves, 'time')}; {_count(len(rows), 'key')}"
+    return [("key that moved to another queue", words, f"{most.topic}, key {most.key}, {most.queues} queues")]
 
 
 def _of_shares(report: Report) -> list[_Line]:

@@ -17,6 +17,7 @@ import attrs
 from emulator.analysis import findings as found
 from emulator.analysis.hand_overs import HandOver
 from emulator.analysis.invariants import broken
+from emulator.analysis.keys import KeyHarm, MovedKey
 from emulator.analysis.measures import MEASURES, measures_of
 from emulator.analysis.offsets import OffsetSlip
 from emulator.analysis.phases import Agreement, FaultSpan, LifeMark, RunPhase
@@ -53,6 +54,8 @@ TABLES: Mapping[str, FindingTable] = {
         FindingTable("hand_overs", HandOver, lambda one: one.limits.hand_overs),
         FindingTable("rebalances", RebalanceCost, lambda one: one.limits.rebalances),
         FindingTable("disorders", found.Disorder, lambda one: one.invariants.disorders),
+        FindingTable("keys", KeyHarm, lambda one: one.invariants.keys),
+        FindingTable("moved_keys", MovedKey, lambda one: one.limits.moved_keys),
         FindingTable("offset_slips", OffsetSlip, lambda one: one.invariants.offset_slips),
         FindingTable("losses", found.LostMessages, lambda one: one.invariants.losses),
         FindingTable("stalls", found.Stall, lambda one: one.invariants.stalls),

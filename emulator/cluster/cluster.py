@@ -410,6 +410,8 @@ class Cluster:
                 nameservers=nameservers,
                 rate_per_s=spec.rate_per_s,
                 tags=spec.tags,
+                keys=spec.keys,
+                select=spec.select,
                 transactions=spec.transactions,
             ),
         )

@@ -8,6 +8,7 @@ import attrs
 from emulator.base.text import shortened
 from emulator.spec.file import to_dict
 from emulator.spec.model import Scenario
+from faults.nemesis import Nemesis
 from nodes.config import Config, options
 from nodes.fields import key_of
 
@@ -113,8 +114,13 @@ def _parts(scenario: Scenario) -> dict[tuple[str, str], _Part]:
     for timed, table in zip(scenario.faults.faults, tables["fault"], strict=True):
         found["fault", timed.id] = _Part(table, {"for_ms": "until the end"}, timed.describe())
     for nemesis, table in zip(scenario.nemeses, tables.get("nemesis", ()), strict=True):
-        found["nemesis", nemesis.id] = _Part(table, {}, f"every {nemesis.every_ms} ms: {nemesis.fault.describe()}")
+        found["nemesis", nemesis.id] = _Part(table, {}, _nemesis_words(nemesis))
     return found
+
+
+def _nemesis_words(nemesis: Nemesis) -> str:
+    often = f"{'exactly ' if nemesis.periodic else ''}every {nemesis.every_ms} ms"
+    return f"{often}: {nemesis.fault.describe()}"
 
 
 def _group(group: str, process: str | None) -> str:

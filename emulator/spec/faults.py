@@ -17,12 +17,15 @@ from faults.nemesis import Nemesis
 from faults.plan import Plan, PlanError, TimedFault
 from faults.target import ANY
 from faults.words import WordsError
-from nodes.fields import TEXT, FieldError, Rule
+from nodes.fields import SWITCH, TEXT, FieldError, Rule
 from nodes.protocol.codes import RequestCode, ResponseCode
 
 _WHICH = ("kind", "do", "id")
 _TIMES = ("at_s", "at_ms", "for_s", "for_ms")
-_RATES = ("every_s", "every_ms", "least_s", "least_ms", "most_s", "most_ms", "from_s", "from_ms", "until_s", "until_ms")
+_RATES = (
+    *(f"{stem}_{unit}" for stem in ("every", "least", "most", "from", "until") for unit in ("s", "ms")),
+    "periodic",
+)
 _LINE = Rule("a text", lambda value: isinstance(value, str) and bool(value))
 _EVERYBODY = {"src": ANY, "dst": ANY}
 _CODES: Mapping[str, tuple[str, type[IntEnum]]] = {
@@ -91,6 +94,7 @@ def _read_nemesis(section: Section, number: int) -> Nemesis:
             least_ms if most_ms is None else most_ms,
             from_ms,
             until_ms,
+            section.get("periodic", SWITCH, default=False),
         )
     except FieldError as error:
         raise SpecError(section.at(error.field), error.problem) from None
@@ -180,6 +184,7 @@ def write_nemeses(nemeses: tuple[Nemesis, ...]) -> list[dict[str, Any]]:
             "most_ms": it.most_ms,
             "from_ms": it.from_ms,
             **({} if it.until_ms is None else {"until_ms": it.until_ms}),
+            **({"periodic": True} if it.periodic else {}),
         }
         for it in nemeses
     ]

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import attrs
 
 from emulator.base.files import UnreadableError, read_text
+from emulator.spec.applications import APPLICATION_KEYS, read_application, write_application
 from emulator.spec.bounds import (
     BROKERS_MOST,
     CONSUMERS_MOST,
@@ -38,7 +39,6 @@ from emulator.spec.model import (
 from emulator.spec.presets import Preset
 from emulator.spec.section import Section, SpecError, expect_known, keys_of, suggestion, written
 from emulator.spec.user_functions import with_user_functions
-from nodes.client.producer.local_transactions import LocalTransactions, LocalTransactionState
 from nodes.config import (
     BrokerConfig,
     Config,
@@ -148,7 +148,7 @@ def to_dict(scenario: Scenario) -> dict[str, Any]:
         "broker": [_with_options(it) for it in scenario.brokers],
         "topic": [written(it) for it in scenario.topics],
         "consumer": [_consumers(it, scenario.statefulset_of(it.group)) for it in scenario.consumers],
-        "producer": [{**_with_options(it), **write_transactions(it.transactions)} for it in scenario.producers],
+        "producer": [{**_with_options(it), **write_application(it)} for it in scenario.producers],
         **({"statefulset": [_with_options(it) for it in scenario.statefulsets]} if scenario.statefulsets else {}),
         "fault": write_plan(scenario.faults),
         **({"nemesis": write_nemeses(scenario.nemeses)} if scenario.nemeses else {}),
@@ -308,10 +308,10 @@ def _read_producers(root: Section) -> tuple[ProducerSpec, ...]:
             ProducerSpec,
             name=section.get("name", NODE_NAME, f"producer-{number}"),
             config=read_options(section, ProducerConfig),
-            transactions=read_transactions(section),
+            **read_application(section),
         )
         for number, section in enumerate(
-            root.tables("producer", (*keys_of(ProducerSpec), "options", *TRANSACTION_KEYS)),
+            root.tables("producer", (*keys_of(ProducerSpec), "options", *APPLICATION_KEYS)),
             start=1,
         )
     )
@@ -371,45 +371,3 @@ def write_options(config: Config) -> dict[str, Any]:
         if value != field.default:
             changed[option] = str(value) if isinstance(value, str) else value
     return changed
-
-
-_STATE, _CHECK = "local_transaction", "check_local_transaction"
-TRANSACTION_KEYS = (_STATE, f"{_STATE}_s", f"{_STATE}_ms", _CHECK)
-
-
-def read_transactions(section: Section) -> LocalTransactions | None:
-    """The local transactions of a producer; None if it sends ordinary messages.
-
-    Raises:
-        SpecError: a state is unknown, or a key needs `local_transaction` beside it.
-    """
-    if _STATE not in section.values:
-        for key in TRANSACTION_KEYS:
-            if key in section.values:
-                raise SpecError(section.at(key), f"expected {_STATE} beside it: this producer has no transactions")
-        return None
-    state = _state(section, _STATE)
-    check_state = _state(section, _CHECK) if _CHECK in section.values else None
-    return LocalTransactions(state, section.span_ms(_STATE) or 0, check_state)
-
-
-def write_transactions(transactions: LocalTransactions | None) -> dict[str, Any]:
-    """The keys from which `read_transactions` reads equal transactions."""
-    if transactions is None:
-        return {}
-    said: dict[str, Any] = {_STATE: transactions.state.value}
-    if transactions.duration_ms:
-        said[f"{_STATE}_ms"] = transactions.duration_ms
-    if transactions.check_state is not None:
-        said[_CHECK] = transactions.check_state.value
-    return said
-
-
-def _state(section: Section, key: str) -> LocalTransactionState:
-    text = section.get(key, TEXT)
-    try:
-        return LocalTransactionState(text)
-    except ValueError:
-        raise SpecError(
-            section.at(key), f'expected one of {", ".join(LocalTransactionState)}, not "{shown(text)}"'
-        ) from None

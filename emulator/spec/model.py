@@ -34,7 +34,9 @@ from faults.scale import MEMBERS_MOST
 from faults.target import ANY
 from faults.words import is_whole
 from nodes.allocation.ordinal import pod_name
+from nodes.client.producer.keys import Keys
 from nodes.client.producer.local_transactions import LocalTransactions
+from nodes.client.tables.queue_selectors import BY_KEY, SelectorName
 from nodes.config import (
     STATEFUL,
     BrokerConfig,
@@ -176,6 +178,10 @@ class ProducerSpec:
     config: ProducerConfig = ProducerConfig()
     tags: tuple[str, ...] = checked(TEXTS, ())
     """Tags of its messages, in turn; empty: no tags."""
+    keys: Keys | None = None
+    """Keys of its messages; None: no keys."""
+    select: SelectorName | None = None
+    """How it chooses the queue of a message; None: queues take turns."""
     transactions: LocalTransactions | None = None
     """None: it sends ordinary messages."""
 
@@ -214,7 +220,7 @@ class Scenario:
     """Names of guests, which are real programs on hosts of their own; only in mode `live`."""
     faults: Plan = Plan()
     nemeses: tuple[Nemesis, ...] = ()
-    """Faults at random instants, in addition to the plan; the seed decides the instants."""
+    """Faults that come again and again, in addition to the plan; the seed decides what is random about them."""
 
     def __attrs_post_init__(self) -> None:
         _check_sizes(self)
@@ -350,6 +356,10 @@ def _check_topics(scenario: Scenario) -> None:
             _expect_expression(key, topic_name, expression)
     for i, producer in enumerate(scenario.producers):
         expect_known(f"producer[{i}].topic", "topic", producer.topic, topic_names)
+        if producer.select in BY_KEY and producer.keys is None:
+            raise SpecError(f"producer[{i}].select", f"expected keys beside it: {producer.select} chooses by the key")
+        if producer.select is not None and producer.transactions is not None:
+            raise SpecError(f"producer[{i}].select", "expected none: RocketMQ selects no queue for a transaction")
 
 
 def _check_shared_processes(scenario: Scenario) -> None:

@@ -164,9 +164,10 @@ class Recorder:
         # The text of an enum is `_value_` here: `value` takes two calls, and there is a row for every message.
         who = (self._seq + 1, self._timeline.now_ns, source.node, source.role, source.incarnation)
         match event:
-            case MessageRecord(what, group, topic, broker_name, queue_id, offset, client_id, stored_ms, tags):
+            case MessageRecord(what, group, topic, broker_name, queue_id, offset, client_id, stored_ms, tags, key):
                 place = (group, topic, broker_name, queue_id, offset)
-                return self._append(MESSAGES, (*who, what._value_, *place, client_id, stored_ms, tags, cause.get()))
+                message = (client_id, stored_ms, tags, key)
+                return self._append(MESSAGES, (*who, what._value_, *place, *message, cause.get()))
             case Ownership():
                 place = (event.group, event.topic, event.broker_name, event.queue_id, event.offset)
                 return self._append(OWNERSHIP, (*who, event.event._value_, *place, cause.get()))

@@ -173,6 +173,7 @@ MESSAGES = Table(
         ),
         _int("stored_ms", "wall clock at which a broker stored the message, part of its identity; -1: no message"),
         _text("tags", "stored, filtered: tags of the message"),
+        _text("key", "stored, consumed: keys of the message, with blanks between; empty: it has none"),
         _CAUSE,
     ),
 )

@@ -21,6 +21,7 @@ from emulator.analysis.findings import (
     Stall,
 )
 from emulator.analysis.invariants import TITLES, judgements
+from emulator.analysis.keys import KeyHarm
 from emulator.analysis.offsets import OffsetFault, OffsetSlip
 from emulator.state.owners import GroupQueue
 from emulator.trace.run_directory import RunDirectory
@@ -42,7 +43,7 @@ class WorstFinding:
     """The worst violation of an invariant."""
 
     invariant: str
-    """`V1` to `V11`."""
+    """`V1` to `V12`."""
     words: str
     """Who or what, how much, and when."""
     questions: tuple[Words, ...]
@@ -121,6 +122,8 @@ def _amount(row: Any) -> float:
             return row.per_hour_s
         case DutySpan():
             return row.end_ns - row.start_ns
+        case KeyHarm():
+            return row.two_in_queue_ns or row.overtaken_in_queue
         case _:
             return float(row.excess_ns)
 
@@ -216,6 +219,21 @@ def _of_duty(row: DutySpan, _report: Report, _trace: TraceRows) -> Told:
     return words, [("node", node, "at", _inside(row)) for node in row.nodes[-1:]]
 
 
+def _of_key(row: KeyHarm, _report: Report, trace: TraceRows) -> Told:
+    harms = []
+    if row.overtaken_in_queue:
+        harms.append(f"{row.overtaken_in_queue:,} of {row.messages:,} messages came after a later one of their queue")
+    if row.two_in_queue_ns:
+        harms.append(f"two consumers had messages of one queue for {seconds(row.two_in_queue_ns)}")
+    words = f"key {row.key} of group {row.group}: {' and '.join(harms)} {_span(row)}"
+    rows = trace.select(MESSAGES, event=MessageEvent.CONSUMED.value, group=row.group, key=row.key)
+    first = next((one for one in rows if one.t_ns >= row.start_ns), None)
+    if first is None:
+        return words, []
+    queue = GroupQueue(row.group, first.text("topic"), first.text("broker_name"), first.number("queue_id"))
+    return words, [_queue(queue, _instant(first.t_ns))]
+
+
 def _of_budget(row: Budget, report: Report, trace: TraceRows) -> Told:
     found: list[Overlap | Orphan] = [*report.overlaps, *report.orphans]
     short = [one for one in found if one.queue.group == row.group and one.excess_ns]
@@ -264,5 +282,6 @@ _TOLD: Mapping[type, Callable[[Any, Report, TraceRows], Told]] = {
     Stall: _of_queue("had a backlog and stood still"),
     DutySpan: _of_duty,
     Budget: _of_budget,
+    KeyHarm: _of_key,
 }
 """How each kind of finding is told, and what is asked about it."""

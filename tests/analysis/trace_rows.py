@@ -65,7 +65,9 @@ class HandMadeTrace:
         self.rows[PASSES.name].append(row)
         return self
 
-    def message(self, node, event, offset, queue_id=0, topic=TOPIC, group=GROUP, client_id="", stored_ms=0, tags=""):
+    def message(
+        self, node, event, offset, queue_id=0, topic=TOPIC, group=GROUP, client_id="", stored_ms=0, tags="", key=""
+    ):
         group = "" if event == "stored" else group
         row = (
             *self._next(),
@@ -79,6 +81,7 @@ class HandMadeTrace:
             client_id or node,
             stored_ms,
             tags,
+            key,
             0,
         )
         self.rows[MESSAGES.name].append(row)

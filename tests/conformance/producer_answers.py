@@ -6,8 +6,8 @@ from nodes.client.tables.latency_fault import (
     NOT_AVAILABLE_DURATION_MS,
     LatencyFaultTolerance,
     MQFaultStrategy,
-    select_by_hash,
 )
+from nodes.client.tables.queue_selectors import select_by_hash
 from nodes.config import ProducerConfig
 from nodes.protocol.java import as_int, java_hash
 from nodes.protocol.model import MessageQueue

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from emulator.base.chance import named_stream
 from emulator.run import run_scenario
 from emulator.run.verify import repeat
+from emulator.spec import from_dict, to_dict
 from emulator.trace.run_directory import open_run
 from fault_kinds.at_work import busy_cluster, outcome_of
-from faults.catalogue import fault_of
+from faults.catalogue import CHAOS_NAMES, fault_of
 from faults.nemesis import Nemesis, timelines
 from nodes.fields import FieldError
 
@@ -59,6 +60,30 @@ def test_none_begins_before_from_or_at_the_end_or_later(from_ms, lasting, run_fo
     assert len(dict.fromkeys(instants)) == len(instants)
 
 
+@given(
+    from_ms=st.integers(0, 5_000),
+    every_ms=st.integers(1, 3_000),
+    lasting=st.none() | st.integers(1, 30_000),
+    run_for_ms=st.integers(1, 20_000),
+)
+def test_a_periodic_one_begins_exactly_at_from_and_every_so_often_after_it(from_ms, every_ms, lasting, run_for_ms):
+    until_ms = None if lasting is None else from_ms + lasting
+    nemesis = Nemesis("n", LOSSES.fault, every_ms, 100, 300, from_ms, until_ms, periodic=True)
+    faults = drawn(nemesis, run_for_ms=run_for_ms)
+
+    assert [timed.at_ms for timed in faults] == list(range(from_ms, min(until_ms or run_for_ms, run_for_ms), every_ms))
+    assert [timed.id for timed in faults[:2]] == ["n-1", "n-2"][: len(faults)]
+    assert all(100 <= timed.for_ms <= 300 for timed in faults)
+
+
+def test_with_equal_durations_chance_decides_nothing_about_a_periodic_one():
+    nemesis = Nemesis("n", LOSSES.fault, 20_000, 10_000, 10_000, periodic=True)
+
+    faults = drawn(nemesis, seed=1, run_for_ms=100_000)
+    assert faults == drawn(nemesis, seed=2, run_for_ms=100_000)
+    assert [(timed.at_ms, timed.end_ms) for timed in faults[:2]] == [(0, 10_000), (20_000, 30_000)]
+
+
 def test_its_faults_are_numbered():
     assert [timed.id for timed in drawn(KILLS)][:3] == ["kills-1", "kills-2", "kills-3"]
 
@@ -102,6 +127,31 @@ RAGE = (
     Nemesis("sizes", fault_of("scale g 4"), 15_000, 3_000, 6_000, 10_000, 60_000),
     Nemesis("sleep", fault_of("suspend random nodes"), 15_000, 500, 6_000, 10_000, 60_000),
 )
+
+
+MISSION = {
+    "a random consumer loses a random broker": {"kind": "cut", "from": "one of consumers", "to": "one of brokers"},
+    "random consumers restart": {"kind": "restart", "node": "random consumers"},
+    "random brokers restart": {"kind": "restart", "node": "random brokers"},
+    "in words": {"do": "chaos random-suspend random consumers"},
+}
+"""Further situations in which the designers of rebalancing by brokers tested it."""
+NAMED = {name: {"kind": name} | ({"node": "broker-a"} if "fixed" in name else {}) for name in CHAOS_NAMES}
+
+
+@pytest.mark.parametrize("name", [*NAMED, *MISSION])
+def test_each_fault_of_openmessaging_chaos_comes_and_goes_and_leaves_nothing(tmp_path, name):
+    rates = {"id": "n", "every_s": 60, "least_s": 40, "from_s": 20, "until_s": 140, "periodic": True}
+    nemesis = (NAMED | MISSION)[name] | rates
+    scenario = from_dict(to_dict(busy_cluster(240_000)) | {"nemesis": [nemesis]})
+    outcome = outcome_of(scenario, tmp_path)
+
+    begun, ended = (outcome.trace.select("faults", event=event) for event in ("begin", "end"))
+    assert [row.at_ms for row in begun] == [20_000, 80_000]
+    assert [row.at_ms for row in ended] == [60_000, 120_000]
+    assert sum(row.hits for row in ended) > 0
+    assert outcome.left == {}
+    assert outcome.differ == ()
 
 
 @pytest.mark.parametrize("seed", [1, 2])

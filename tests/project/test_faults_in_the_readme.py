@@ -24,6 +24,7 @@ def test_the_example_says_faults():
     assert [fault_of(table["do"]).kind for table in (tables["fault"][0], *tables["nemesis"])] == [
         "kill",
         "suspend",
+        "kill",
     ]
 
 

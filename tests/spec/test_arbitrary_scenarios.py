@@ -31,7 +31,10 @@ WHOLE: dict[str, Any] = {
     "statefulset": [
         {"group": "s", "name": "pod", "replicas": 2, "api": "k8s", "options": {"livenessProbePeriodSeconds": 5}},
     ],
-    "producer": [{"group": "p", "topic": "orders", "rate_per_s": 5, "tags": ["a"], "local_transaction": "commit"}],
+    "producer": [
+        {"group": "p", "topic": "orders", "rate_per_s": 5, "tags": ["a"], "local_transaction": "commit"},
+        {"group": "q", "topic": "orders", "keys": {"count": 9, "distribution": "zipf"}, "select": "hash"},
+    ],
     "fault": [
         {"kind": "cut", "from": "ba", "to": "consumer-1", "at_s": 1, "for_s": 2, "one_way": True},
         {"kind": "loss", "percent": 20, "code": "HEART_BEAT", "at_ms": 1, "group": "g", "topic": "orders"},

@@ -273,7 +273,7 @@ def test_a_nemesis_is_read_with_its_rates():
 
 
 def test_a_nemesis_that_is_written_is_read_again_as_it_was():
-    for scenario in (nemesis(), nemesis(id="n", from_s=5, until_s=50)):
+    for scenario in (nemesis(), nemesis(id="n", from_s=5, until_s=50), nemesis(periodic=True)):
         assert from_dict(tomllib.loads(tomli_w.dumps(to_dict(scenario)))) == scenario
 
 
@@ -290,6 +290,7 @@ def test_a_nemesis_that_is_written_is_read_again_as_it_was():
         ({"node": "broker-c"}, 'nemesis[0].node: unknown node "broker-c"'),
         ({"kind": "kil"}, 'nemesis[0].kind: unknown kind of fault "kil"; did you mean "kill"?'),
         ({"id": ""}, "nemesis[0].id: expected a text, not ''"),
+        ({"periodic": 1}, "nemesis[0].periodic: expected true or false, not 1"),
     ],
 )
 def test_a_mistake_in_a_nemesis_is_told_in_one_line(said, told):

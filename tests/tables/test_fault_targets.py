@@ -48,6 +48,8 @@ def found(text, seed=1, cluster=None):
         ("minor brokers", Pool("brokers", Share.MINOR)),
         ("major members of g", Pool("members of g", Share.MAJOR)),
         ("random nodes", Pool("nodes", Share.RANDOM)),
+        ("one of members  of g", Pool("members of g", Share.ONE)),
+        ("one", Names(("one",))),
         ("master of broker-a", Leading(Lead.MASTER, "broker-a")),
         ("slaves of broker-a", Leading(Lead.SLAVES, "broker-a")),
         ("acting master of broker-a", Leading(Lead.ACTING_MASTER, "broker-a")),
@@ -95,14 +97,15 @@ def test_what_says_nobody_is_refused_in_one_line(text, told):
 def test_a_share_is_as_large_as_its_name_says_and_keeps_the_order_of_the_cluster(count, seed):
     names = tuple(f"n{i:02}" for i in range(count))
     cluster = Known({"brokers": names})
-    minor, major, some = (found(f"{share} brokers", seed, cluster) for share in Share)
+    minor, major, some, one = (found(f"{share} brokers", seed, cluster) for share in Share)
 
     assert len(minor) == max(1, (count - 1) // 2)
     assert len(minor) < count / 2 or count <= 2
     assert len(major) > count / 2
     assert len(major) - 1 <= count / 2
     assert 1 <= len(some) <= count
-    for chosen in (minor, major, some):
+    assert len(one) == 1
+    for chosen in (minor, major, some, one):
         assert list(chosen) == sorted(dict.fromkeys(chosen))
         assert all(name in names for name in chosen)
 

@@ -30,6 +30,10 @@ BROKEN = {
     "broker_restarts": set(),
     "frozen_owner": {"V4"},
     "short_and_again": {"V4", "V8", "V11"},
+    "keys_in_order": set(),
+    "keys_at_a_frozen_owner": {"V3", "V4", "V12"},
+    "keys_on_all_queues": set(),
+    "keys_moved": set(),
 }
 """Mapping scenario -> invariants that its run breaks; none: it is valid."""
 
@@ -125,3 +129,37 @@ def test_short_harm_that_returns_has_a_budget(reports):
     (budget,) = report.budgets
     assert budget.violation
     assert budget.per_hour_s > 10 * report.bounds.budget_s
+
+
+def test_an_ordered_group_keeps_the_order_of_keys_while_members_come_and_go(reports):
+    report = reports("keys_in_order")
+    assert (report.invariants.keys, report.limits.moved_keys) == ((), ())
+    assert len(report.phases) == 9
+
+
+def test_an_owner_that_wakes_inside_its_listener_has_a_key_that_another_one_has(reports):
+    report = reports("keys_at_a_frozen_owner")
+    (shared,) = [row for row in report.invariants.keys if row.violation]
+    # Its successor began when the lock was old enough, and went on until it woke.
+    assert 100 * SECOND < shared.start_ns < 200 * SECOND
+    assert shared.two_in_queue_ns == shared.two_ns > 10 * SECOND
+    assert [row.keys_two_ns for row in report.phases] == [0, shared.two_ns, 0]
+    # Every id of its queues comes again after newer messages: it commits what it had got to when it fell asleep.
+    assert sum(row.late for row in report.invariants.keys) > 100
+    assert sum(row.overtaken for row in report.invariants.keys) == 0
+
+
+def test_keys_on_all_queues_have_no_order_and_nobody_breaks_a_promise(reports):
+    report = reports("keys_on_all_queues")
+    hot = max(report.invariants.keys, key=lambda row: row.messages)
+    assert hot.key == "1"
+    assert hot.overtaken > 0 == hot.overtaken_in_queue
+    assert hot.two_ns > 30 * SECOND > 0 == hot.two_in_queue_ns
+    assert {row.queues for row in report.limits.moved_keys} == {4}
+
+
+def test_a_ring_moves_fewer_keys_than_a_modulo_when_queues_go_and_come_back(reports):
+    moved = reports("keys_moved").limits.moved_keys
+    by_modulo, by_ring = ([row for row in moved if row.topic == topic] for topic in ("by-modulo", "by-ring"))
+    assert len(by_modulo) > 40 > 30 > len(by_ring) > 5
+    assert {row.moves for row in moved} == {2}

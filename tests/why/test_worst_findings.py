@@ -18,6 +18,14 @@ EXPECTED = {
     ),
     "frozen_owner": ({"V4": "queue orders/broker-a/2 of shop at 360.009s"}, {"suspend-1"}),
     "different_topics": ({"V2": "view shop/orders at 299.999s", "V8": "view shop/refunds at 299.999s"}, set()),
+    "keys_at_a_frozen_owner": (
+        {
+            "V3": "queue orders/broker-a/1 of billing at 260s",
+            "V4": "queue orders/broker-a/1 of billing at 260.206s",
+            "V12": "queue orders/broker-a/1 of billing at 162.418s",
+        },
+        {"suspend-1"},
+    ),
     "different_tags": ({"V7": "queue orders/broker-a/1 of shop"}, set()),
 }
 """Mapping scenario -> (question by invariant, ids of the faults that may matter)."""

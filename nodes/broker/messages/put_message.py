@@ -11,7 +11,7 @@ from nodes.broker.tables.broker_stats import StatsName
 from nodes.broker.tables.delay_levels import DelayLevels
 from nodes.broker.tables.message_store import PutMessageResult, PutMessageStatus
 from nodes.protocol.model import MASTER_ID, Message
-from nodes.protocol.properties import TAGS
+from nodes.protocol.properties import KEYS, TAGS
 
 
 class MessageArrivals:
@@ -102,8 +102,8 @@ class PutMessage:
         topic, queue_id, offset = stored.topic, stored.queue_id, stored.queue_offset
         broker.stats.inc(StatsName.TOPIC_PUT_NUMS, topic, 1, now_ms)
         place = (topic, broker.broker_name, queue_id, offset)
-        tags = stored.properties.get(TAGS, "")
-        broker.host.record(MessageRecord(MessageEvent.STORED, "", *place, "", stored.store_timestamp, tags))
+        tags, key = stored.properties.get(TAGS, ""), stored.properties.get(KEYS, "")
+        broker.host.record(MessageRecord(MessageEvent.STORED, "", *place, "", stored.store_timestamp, tags, key))
         return stored
 
 

@@ -3,6 +3,7 @@
 from nodes.beliefs import MessageEvent, MessageRecord
 from nodes.client.instance.client_instance import ClientInstance
 from nodes.protocol.model import Message, MessageQueue
+from nodes.protocol.properties import KEYS
 
 
 class MessageListener:
@@ -39,6 +40,7 @@ class MessageListener:
                 message.queue_offset,
                 self._instance.client_id,
                 message.store_timestamp,
+                key=message.properties.get(KEYS, ""),
             )
             self._host.record(event)
             succeeded = succeeded and message.reconsume_times >= self._fail_times

@@ -7,6 +7,7 @@ import attrs
 
 from nodes.client.instance.client_instance import ClientInstance
 from nodes.client.tables.latency_fault import MQFaultStrategy
+from nodes.client.tables.queue_selectors import QueueSelector
 from nodes.config import ProducerConfig
 from nodes.protocol import headers
 from nodes.protocol.codes import RequestCode, ResponseCode
@@ -38,6 +39,13 @@ class BrokerNotExistError(ClientError):
     def __init__(self, broker_name: str) -> None:
         super().__init__(f"The broker[{broker_name}] not exist")
         self.broker_name = broker_name
+
+
+class NoQueueSelectedError(ClientError):
+    """A selector chose no queue."""
+
+    def __init__(self) -> None:
+        super().__init__("select message queue return null.")
 
 
 _NS_PER_MS = 1_000_000
@@ -197,6 +205,32 @@ class DefaultProducer:
         if accepted is not None:
             return accepted
         raise failure
+
+    async def send_selected(self, message: OutgoingMessage, select: QueueSelector, key: str) -> SendResult:
+        """Send synchronously to the queue that a selector chooses for a key.
+
+        There is one attempt, whose latency or failure nobody records: another broker has other queues.
+
+        Raises:
+            RemotingError: the attempt was not answered, or the nameserver did not answer.
+            BrokerError: the broker refused.
+            ClientError: there is no queue to send to, none was selected, or its master is unknown.
+
+        Mirrors:
+            `DefaultMQProducer#send(Message, MessageQueueSelector, Object)`.
+        """
+        timeout_ms = self._config.send_msg_timeout
+        deadline_ns = self._host.clock.monotonic_ns() + timeout_ms * _NS_PER_MS
+        info = await self._try_to_find_topic_publish_info(message.topic)
+        if not info.ok:
+            raise NoRouteInfoError(message.topic)
+        queue = select(info.message_queues, key)
+        if self._host.clock.monotonic_ns() > deadline_ns:
+            raise RemotingTimeoutError("sendSelectImpl call timeout")
+        if queue is None:
+            raise NoQueueSelectedError
+        # The time that the route took does not count for the send.
+        return await self._send_kernel(message, queue, timeout_ms)
 
     def _select_one_message_queue(self, info: TopicPublishInfo, last_broker: str | None) -> MessageQueue:
         if last_broker is not None and self.faults.send_latency_enable:

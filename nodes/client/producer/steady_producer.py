@@ -5,12 +5,14 @@ import trio
 from nodes.beliefs import Lifecycle, LifecycleEvent
 from nodes.client.instance.client_instance import ClientInstance
 from nodes.client.producer.default_producer import ClientError, DefaultProducer, OutgoingMessage, SendStatus
+from nodes.client.producer.keys import KeyDraws, Keys
 from nodes.client.producer.local_transactions import LocalTransactions, LocalTransactionState
 from nodes.client.producer.transactions import TransactionProducer
+from nodes.client.tables.queue_selectors import SelectorName, selector_of
 from nodes.config import ProducerConfig
 from nodes.host import Host
 from nodes.protocol.model import ConsumerData, ProducerData, TopicRouteData
-from nodes.protocol.properties import TAGS
+from nodes.protocol.properties import KEYS, TAGS
 from nodes.rpc.errors import RemotingError
 from nodes.rpc.typed import BrokerError
 from nodes.threads import ScheduledThread
@@ -37,6 +39,8 @@ class SteadyProducer:
 
     Args:
         tags: tags of the messages, in turn; empty: messages have none.
+        keys: keys of the messages; None: messages have none.
+        select: choice of the queues; None: queues take turns, and a failed send is repeated at another broker.
         transactions: send each message in a transaction, and wait for its end before the next; None: ordinary sends.
 
     Mirrors:
@@ -53,6 +57,8 @@ class SteadyProducer:
         nameservers: tuple[str, ...],
         rate_per_s: int,
         tags: tuple[str, ...] = (),
+        keys: Keys | None = None,
+        select: SelectorName | None = None,
         transactions: LocalTransactions | None = None,
     ) -> None:
         self._host = host
@@ -62,6 +68,10 @@ class SteadyProducer:
         self._tags = tags
         self.instance = ClientInstance(host, config, nameservers)
         self.producer = DefaultProducer(self.instance, config, group)
+        self._keys = None if keys is None else KeyDraws(keys, host.rng("keys"))
+        self._selector = (
+            None if select is None else selector_of(select, host.rng("SelectMessageQueueByRandom").randrange)
+        )
         self._send = self.producer.send
         if transactions is not None:
             listener = _SteadyListener(host, transactions)
@@ -118,9 +128,15 @@ class SteadyProducer:
     async def _send_one(self) -> None:
         self._sent += 1
         properties = {TAGS: self._tags[(self._sent - 1) % len(self._tags)]} if self._tags else {}
+        key = ""
+        if self._keys is not None:
+            key = properties[KEYS] = self._keys.draw()
         message = OutgoingMessage(self._topic, str(self._sent).encode(), properties)
         try:
-            result = await self._send(message)
+            if self._selector is None:
+                result = await self._send(message)
+            else:
+                result = await self.producer.send_selected(message, self._selector, key)
         except (RemotingError, BrokerError, ClientError) as error:
             self._host.log.warning("send failed", topic=self._topic, error=str(error))
         else:

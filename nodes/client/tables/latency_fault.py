@@ -119,16 +119,3 @@ class MQFaultStrategy:
         if self.send_latency_enable:
             duration_ms = compute_not_available_duration_ms(_ISOLATION_LATENCY_MS if isolation else latency_ms)
             self.tolerance.update_fault_item(broker_name, latency_ms, duration_ms, reachable=reachable, now_ms=now_ms)
-
-
-def select_by_hash(queues: tuple[MessageQueue, ...], argument_hash: int) -> MessageQueue:
-    """The queue for an application's key, as for ordered messages.
-
-    Args:
-        argument_hash: Java's `hashCode` of the key, with sign.
-
-    Mirrors:
-        `org.apache.rocketmq.client.producer.selector.SelectMessageQueueByHash`.
-    """
-    # Java's remainder has the sign of the dividend, which is then removed.
-    return queues[abs(argument_hash) % len(queues)]

@@ -1,0 +1,81 @@
+"""What the application of a producer does, in its table: keys of messages, choice of queues, local transactions."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, TypeVar
+
+from emulator.spec.model import ProducerSpec
+from emulator.spec.section import Section, SpecError, keys_of, written
+from nodes.client.producer.keys import KeyDistribution, Keys
+from nodes.client.producer.local_transactions import LocalTransactions, LocalTransactionState
+from nodes.client.tables.queue_selectors import SelectorName
+from nodes.fields import TEXT, shown
+
+_STATE, _CHECK = "local_transaction", "check_local_transaction"
+_TRANSACTION_KEYS = (_STATE, f"{_STATE}_s", f"{_STATE}_ms", _CHECK)
+_KEYS, _DISTRIBUTION, _SELECT = "keys", "distribution", "select"
+APPLICATION_KEYS = (_KEYS, _SELECT, *_TRANSACTION_KEYS)
+_Choice = TypeVar("_Choice", bound=StrEnum)
+
+
+def read_application(section: Section) -> Mapping[str, Any]:
+    """Fields of a producer that are no plain values: mapping field -> value.
+
+    Raises:
+        SpecError: a value is unknown or out of bounds, or a key needs another one beside it.
+    """
+    return {
+        "keys": _read_keys(section),
+        "select": _one_of(section, _SELECT, SelectorName) if _SELECT in section.values else None,
+        "transactions": _read_transactions(section),
+    }
+
+
+def write_application(producer: ProducerSpec) -> dict[str, Any]:
+    """The keys from which `read_application` reads equal fields."""
+    said: dict[str, Any] = {}
+    if producer.keys is not None:
+        said[_KEYS] = {**written(producer.keys), _DISTRIBUTION: producer.keys.distribution.value}
+    if producer.select is not None:
+        said[_SELECT] = producer.select.value
+    return said | _write_transactions(producer.transactions)
+
+
+def _one_of(section: Section, key: str, kind: type[_Choice]) -> _Choice:
+    text = section.get(key, TEXT)
+    try:
+        return kind(text)
+    except ValueError:
+        raise SpecError(section.at(key), f'expected one of {", ".join(kind)}, not "{shown(text)}"') from None
+
+
+def _read_keys(section: Section) -> Keys | None:
+    if _KEYS not in section.values:
+        return None
+    table = section.table(_KEYS, (_DISTRIBUTION, *keys_of(Keys)))
+    distribution = KeyDistribution.UNIFORM
+    if _DISTRIBUTION in table.values:
+        distribution = _one_of(table, _DISTRIBUTION, KeyDistribution)
+    return table.build(Keys, distribution=distribution)
+
+
+def _read_transactions(section: Section) -> LocalTransactions | None:
+    if _STATE not in section.values:
+        for key in _TRANSACTION_KEYS:
+            if key in section.values:
+                raise SpecError(section.at(key), f"expected {_STATE} beside it: this producer has no transactions")
+        return None
+    state = _one_of(section, _STATE, LocalTransactionState)
+    check_state = _one_of(section, _CHECK, LocalTransactionState) if _CHECK in section.values else None
+    return LocalTransactions(state, section.span_ms(_STATE) or 0, check_state)
+
+
+def _write_transactions(transactions: LocalTransactions | None) -> dict[str, Any]:
+    if transactions is None:
+        return {}
+    said: dict[str, Any] = {_STATE: transactions.state.value}
+    if transactions.duration_ms:
+        said[f"{_STATE}_ms"] = transactions.duration_ms
+    if transactions.check_state is not None:
+        said[_CHECK] = transactions.check_state.value
+    return said

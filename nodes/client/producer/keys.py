@@ -1,0 +1,78 @@
+"""Keys of an emulated application: what each message is about, for instance an order."""
+
+from bisect import bisect_right
+from enum import StrEnum
+from functools import lru_cache
+from itertools import accumulate
+
+import attrs
+
+from nodes.fields import FieldError, Rule, checked, whole
+from nodes.host import RandomStream
+
+KEYS_MOST = 100_000
+_EXPONENT_MOST = 10
+_WEIGHT = 10**12
+"""Weight of the first key. Weights are whole numbers, so that draws do not depend on how a machine rounds."""
+_PERCENT = 100
+_EXPONENT = Rule(
+    f"a number above 0 and at most {_EXPONENT_MOST}",
+    lambda value: isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= _EXPONENT_MOST,
+)
+
+
+class KeyDistribution(StrEnum):
+    """How likely each key is."""
+
+    UNIFORM = "uniform"
+    """All are equally likely."""
+    ZIPF = "zipf"
+    """The n-th is as likely as `1 / n ** exponent`."""
+    HOT = "hot"
+    """The first has `hot_percent` of the messages; the others share the rest."""
+
+
+@attrs.frozen
+class Keys:
+    """The keys `1`, `2`, ... `count`; each message has one of them. Producers with equal keys write about the same."""
+
+    count: int = whole(100, least=1, limit=KEYS_MOST)
+    distribution: KeyDistribution = KeyDistribution.UNIFORM
+    exponent: float = checked(_EXPONENT, 1.0)
+    hot_percent: int = whole(50, unit="percent", least=0, most=_PERCENT)
+
+    def __attrs_post_init__(self) -> None:
+        if self.exponent != 1.0 and self.distribution is not KeyDistribution.ZIPF:
+            raise FieldError("exponent", f'expected distribution = "{KeyDistribution.ZIPF}" beside it')
+        if self.hot_percent != 50 and self.distribution is not KeyDistribution.HOT:
+            raise FieldError("hot_percent", f'expected distribution = "{KeyDistribution.HOT}" beside it')
+
+
+class KeyDraws:
+    """Draws the key of each message.
+
+    Args:
+        chance: one draw per message.
+    """
+
+    def __init__(self, keys: Keys, chance: RandomStream) -> None:
+        self._bounds = _bounds(keys)
+        self._randrange = chance.randrange
+
+    def draw(self) -> str:
+        """The key of the next message."""
+        return str(bisect_right(self._bounds, self._randrange(self._bounds[-1])) + 1)
+
+
+@lru_cache(maxsize=16)
+def _bounds(keys: Keys) -> tuple[int, ...]:
+    """Sums of the weights up to each key, which all producers with these keys share."""
+    others = keys.count - 1
+    match keys.distribution:
+        case KeyDistribution.UNIFORM:
+            weights = [1] * keys.count
+        case KeyDistribution.ZIPF:
+            weights = [round(_WEIGHT / number**keys.exponent) for number in range(1, keys.count + 1)]
+        case KeyDistribution.HOT:
+            weights = [keys.hot_percent * others, *[_PERCENT - keys.hot_percent] * others] if others else [1]
+    return tuple(accumulate(weights))

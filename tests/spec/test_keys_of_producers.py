@@ -1,0 +1,67 @@
+"""Keys and selectors of producers, as scenario files describe them."""
+
+import pytest
+
+from emulator.spec import SpecError, from_dict, loads, to_dict
+from nodes.client.producer.keys import KeyDistribution, Keys
+from nodes.client.tables.queue_selectors import SelectorName
+
+TEXT = """
+[scenario]
+name = "keys"
+run_for_s = 60
+[[broker]]
+name = "broker-a"
+[[topic]]
+name = "orders"
+[[producer]]
+group = "shop"
+topic = "orders"
+"""
+ZIPF = 'keys = { distribution = "zipf", exponent = 1.5 }'
+
+
+@pytest.mark.parametrize(
+    ("said", "keys", "select"),
+    [
+        ("", None, None),
+        ("keys = {}", Keys(), None),
+        ("keys = { count = 7 }", Keys(7), None),
+        (ZIPF, Keys(distribution=KeyDistribution.ZIPF, exponent=1.5), None),
+        (
+            'keys = { distribution = "hot", hot_percent = 0 }\nselect = "hash"',
+            Keys(distribution=KeyDistribution.HOT, hot_percent=0),
+            SelectorName.HASH,
+        ),
+        ('select = "random"', None, SelectorName.RANDOM),
+        ('select = "machine_room"', None, SelectorName.MACHINE_ROOM),
+    ],
+)
+def test_a_producer_says_which_keys_its_messages_have_and_how_it_chooses_queues(said, keys, select):
+    scenario = loads(TEXT + said, "text")
+
+    assert (scenario.producers[0].keys, scenario.producers[0].select) == (keys, select)
+    assert from_dict(to_dict(scenario)) == scenario
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("keys = 7", "producer[0].keys: expected a table, not 7"),
+        ("keys = { counts = 7 }", 'producer[0].keys.counts: unknown key; did you mean "count"?'),
+        ("keys = { count = 0 }", "producer[0].keys.count: expected a whole number >= 1, not 0"),
+        ('keys = { distribution = "odd" }', 'keys.distribution: expected one of uniform, zipf, hot, not "odd"'),
+        ("keys = { exponent = 2 }", 'producer[0].keys.exponent: expected distribution = "zipf" beside it'),
+        ('select = "hsh"', "producer[0].select: expected one of hash, md5, consistent_hash, random, machine_room"),
+        ('select = "hash"', "producer[0].select: expected keys beside it: hash chooses by the key"),
+        (
+            'select = "random"\nlocal_transaction = "commit"',
+            "producer[0].select: expected none: RocketMQ selects no queue for a transaction",
+        ),
+    ],
+)
+def test_a_mistake_is_told_in_one_line(said, told):
+    with pytest.raises(SpecError) as caught:
+        loads(TEXT + said, "text")
+    assert told in str(caught.value)
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,58 @@
+"""One order id at one consumer at a time: the pods of the StatefulSet example, with each kind of exclusivity."""
+
+from pathlib import Path
+
+import attrs
+import pytest
+
+from emulator.analysis.judge import facts_of, judge_run
+from emulator.run import run_scenario
+from emulator.spec import load
+from emulator.trace.run_directory import open_run
+from nodes.client.producer.keys import Keys
+from nodes.client.tables.queue_selectors import SelectorName
+from nodes.config import ConsumerConfig, Exclusivity
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "statefulset.toml"
+SECOND = 1_000_000_000
+
+
+def with_keys(exclusivity):
+    """The example with few ids and slow listeners, so that each queue always has a message in process."""
+    scenario = load(EXAMPLE)
+    (group,), (producer,) = scenario.consumers, scenario.producers
+    config = attrs.evolve(group.config, exclusivity=exclusivity)
+    return attrs.evolve(
+        scenario,
+        consumers=(attrs.evolve(group, consume_ms=2_000, config=config),),
+        producers=(attrs.evolve(producer, keys=Keys(4), select=SelectorName.MD5),),
+    )
+
+
+def judged(exclusivity, runs):
+    return judge_run(open_run(run_scenario(with_keys(exclusivity), runs=runs).path))
+
+
+def test_a_scale_without_exclusivity_has_an_id_at_two_pods_and_breaks_no_promise(tmp_path):
+    report = judged(Exclusivity.NONE, tmp_path)
+
+    (row,) = report.invariants.keys
+    assert row.two_in_queue_ns > SECOND
+    assert row.late > 0 == row.overtaken
+    assert not row.violation
+    assert report.limits.moved_keys == ()
+
+
+@pytest.mark.parametrize("exclusivity", [Exclusivity.SINGLE_ACTIVE, Exclusivity.LEASE])
+def test_with_exclusivity_each_id_is_at_one_pod_and_in_order(tmp_path, exclusivity):
+    assert judged(exclusivity, tmp_path).invariants.keys == ()
+
+
+def test_the_options_of_a_group_say_what_it_promises():
+    scenario = with_keys(Exclusivity.LEASE)
+    (group,) = scenario.consumers
+    ordered = attrs.evolve(group, group="o", names=("o-1",), config=ConsumerConfig(consume_orderly=True))
+
+    facts = facts_of(attrs.evolve(scenario, consumers=(group, ordered)), 0)
+
+    assert (facts.ordered, facts.exclusive) == (("o",), (group.group,))
