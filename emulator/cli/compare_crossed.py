@@ -15,6 +15,8 @@ from emulator.statistics import Verdict
 from emulator.statistics.words import Amounts, unit_of
 
 _STYLES = {Verdict.BETTER: "green", Verdict.WORSE: "red"}
+_AT_END, _CENTRED = {"text-anchor": "end"}, {"text-anchor": "middle"}
+_WHISKER = "svg .whisker { stroke-width: 2; opacity: 0.6; }"
 _LINE_PX, _LABEL_PX, _PLOT_PX, _PANEL_GAP_PX = 14, 170, 300, 40
 
 
@@ -72,7 +74,7 @@ def _page(found: Crossed, title: str) -> str:
     legend = "".join(_legend(found))
     drawing = element("svg", legend + "".join(panels), viewBox=f"0 0 {width} {whole}", class_="chart")
     return (
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(title)}</title><style>{STYLE}</style>'
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(title)}</title><style>{STYLE}{_WHISKER}</style>'
         f"<h1>{escape(title)}</h1><p>Mean per run, with 95 % intervals, over {found.seeds:,} seeds.</p>{drawing}</html>"
     )
 
@@ -95,7 +97,7 @@ def _panel(found: Crossed, measure: CrossedMeasure) -> str:
     y = 18
     for condition in found.conditions:
         label = escape(condition)
-        parts.append(element("text", label, x=_LABEL_PX - 8, y=y + 10, text_anchor="end"))
+        parts.append(element("text", label, x=_LABEL_PX - 8, y=y + 10, **_AT_END))
         for variant, colour in colour_of(found.variants).items():
             cell = measure.cells.get((variant, condition))
             if cell is not None:
@@ -104,9 +106,9 @@ def _panel(found: Crossed, measure: CrossedMeasure) -> str:
         y += _LINE_PX
     bottom = y - _LINE_PX // 2
     parts.append(element("line", x1=_LABEL_PX, x2=_LABEL_PX, y1=12, y2=bottom, class_="grid"))
-    parts.append(element("text", "0", x=_LABEL_PX, y=bottom + 14, text_anchor="middle"))
+    parts.append(element("text", "0", x=_LABEL_PX, y=bottom + 14, **_CENTRED))
     end = _LABEL_PX + _PLOT_PX
-    parts.append(element("text", amounts.full(largest), x=end, y=bottom + 14, text_anchor="end"))
+    parts.append(element("text", amounts.full(largest), x=end, y=bottom + 14, **_AT_END))
     return "".join(parts)
 
 
@@ -118,8 +120,6 @@ def _point(cell: CrossedCell, y: int, scale: float, colour: str, amounts: Amount
     if figure.is_known:
         told += f" ({amounts.plain(figure.low)} to {amounts.plain(figure.high)})"
         left, right = (_LABEL_PX + bound * scale for bound in (figure.low, figure.high))
-        whisker = element(
-            "line", x1=round(left, 1), x2=round(right, 1), y1=y, y2=y, stroke=colour, stroke_width=2, opacity=0.6
-        )
+        whisker = element("line", x1=round(left, 1), x2=round(right, 1), y1=y, y2=y, stroke=colour, class_="whisker")
     dot = element("circle", element("title", escape(told)), cx=round(x, 1), cy=y, r=4, fill=colour)
     return whisker + dot
