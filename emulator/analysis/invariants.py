@@ -1,4 +1,4 @@
-"""The invariants V1 to V11, and the sentences that say which of them a run broke."""
+"""The invariants V1 to V12, and the sentences that say which of them a run broke."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,6 +9,7 @@ from emulator.analysis.findings import Divergence, Findings, Orphan, Overlap
 from emulator.analysis.offsets import OffsetFault
 from emulator.analysis.services import Duty
 from emulator.analysis.views import ViewPart
+from nodes.beliefs import BeliefKind
 
 TITLES = {
     "V1": "at most one process queue per message queue",
@@ -22,6 +23,7 @@ TITLES = {
     "V9": "brokers of a group, and nameservers, agree on who lives",
     "V10": "one member of a broker group runs the special services",
     "V11": "short harm stays within its budget",
+    "V12": "the members of a group have one assigner",
 }
 """Mapping id -> the invariant in RocketMQ's terms."""
 
@@ -49,7 +51,7 @@ def _judged(name: str, words: str, rows: Sequence[Any]) -> Judgement:
 
 
 def judgements(found: Findings) -> tuple[Judgement, ...]:
-    """The judgements about V1 to V11, in order."""
+    """The judgements about V1 to V12, in order."""
     overlaps, orphans = found.overlaps, found.orphans
     return (
         _judged("V1", _of_overlaps(overlaps), overlaps),
@@ -62,6 +64,7 @@ def judgements(found: Findings) -> tuple[Judgement, ...]:
         _of_membership(found.membership),
         _of_services(found),
         _of_budgets(found),
+        _of_deciders(found.deciders),
     )
 
 
@@ -149,6 +152,19 @@ def _of_budgets(found: Findings) -> Judgement:
     worst = max((row.per_hour_s for row in rows), default=0.0)
     words = f"{worst:.1f} queue seconds per queue and hour without a cause"
     return _judged("V11", words, rows)
+
+
+def _of_deciders(rows: tuple[Divergence, ...]) -> Judgement:
+    times = {kind: sum(row.kind == kind for row in rows) for kind in _DECIDERS}
+    differed = ", ".join(f"{what} differed {times[kind]} times" for kind, what in _DECIDERS.items() if times[kind])
+    return _judged("V12", differed, rows)
+
+
+_DECIDERS = {
+    BeliefKind.REBALANCE_MODE: "who divides",
+    BeliefKind.ASSIGNER: "assigners",
+    BeliefKind.EPOCH: "epochs",
+}
 
 
 def _total(rows: Sequence[Any]) -> str:
