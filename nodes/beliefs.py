@@ -67,7 +67,7 @@ class BeliefKind(StrEnum):
     EPOCH = "epoch"
     """Consumer: the division of its assigner that it follows.
 
-    Subject: group/topic; value: {"assigner": brokerName, "epoch": number}; source: the assigner's address.
+    Subject: group/topic; value: {"assigner": address, "epoch": number}; source: the same address.
     """
     DIVISION = "division"
     """Broker: how it divides the queues of a group as its assigner.

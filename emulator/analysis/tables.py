@@ -17,7 +17,7 @@ from emulator.analysis.invariants import judgements
 from emulator.analysis.services import Duty
 from emulator.analysis.views import Camp
 from emulator.base.text import shortened
-from emulator.state.event_lines import value_in_words
+from emulator.state.event_lines import value_in_words, with_names
 from emulator.state.owners import GroupQueue
 
 Row = TypeVar("Row")
@@ -166,15 +166,16 @@ def _views(title: str, rows: Sequence[Divergence], report: Report, rows_max: int
             seconds(row.start_ns),
             seconds(row.end_ns - row.start_ns, censored=row.censored),
             str(row.views_max),
-            "\n".join(_deciders(row) if rows is report.deciders else describe_camps(row.camps, report.names)),
+            "\n".join(_deciders(row, report) if rows is report.deciders else describe_camps(row.camps, report.names)),
             _after(row),
             _mark(row) if judged else "",
         )
     return _cut(table, len(ranked) - rows_max)
 
 
-def _deciders(row: Divergence) -> list[str]:
-    return [f"{_names(camp)}: {value_in_words(row.kind, json.loads(camp.value))}" for camp in row.camps]
+def _deciders(row: Divergence, report: Report) -> list[str]:
+    words = [with_names(value_in_words(row.kind, json.loads(camp.value)), report.names) for camp in row.camps]
+    return [f"{_names(camp)}: {value}" for camp, value in zip(row.camps, words, strict=True)]
 
 
 def _queues(title: str, rows: Sequence[Overlap] | Sequence[Orphan]) -> RenderableType | None:

@@ -25,7 +25,7 @@ from emulator.analysis.findings import (
 from emulator.analysis.invariants import TITLES, judgements
 from emulator.analysis.offsets import OffsetFault, OffsetSlip
 from emulator.analysis.views import Camp
-from emulator.state.event_lines import value_in_words
+from emulator.state.event_lines import value_in_words, with_names
 from emulator.state.owners import GroupQueue
 from emulator.trace.run_directory import RunDirectory
 from emulator.trace.schema import MESSAGES, OWNERSHIP
@@ -165,7 +165,7 @@ def _of_slip(row: OffsetSlip, _report: Report, _trace: TraceRows) -> Told:
     return words, [*of_node, _queue(row.queue, at)]
 
 
-def _of_divergence(row: Any, _report: Report, _trace: TraceRows) -> Told:
+def _of_divergence(row: Any, report: Report, _trace: TraceRows) -> Told:
     at, kind = _inside(row), getattr(row, "kind", "view")
     camps = row.camps if isinstance(row, Divergence) else ()
     few = min(camps, key=lambda camp: len(camp.nodes)).nodes[0] if camps else ""
@@ -173,6 +173,7 @@ def _of_divergence(row: Any, _report: Report, _trace: TraceRows) -> Told:
     told = f"nodes held {row.views_max} different values of {kind} {row.subject}"
     if kind in _DECIDERS:
         told = f"members of {row.subject} {_DECIDERS[kind]}: {'; '.join(map(partial(_camp, kind), camps))};"
+        told = with_names(told, report.names)
     return f"{told} {_span(row)}", [*questions, (kind, row.subject, "at", at)]
 
 

@@ -117,7 +117,7 @@ class BrokerAssigner:
         answer, epoch = await self._query(topic, found[1], claim)
         if answer.assignments is not None and epoch:
             self._epochs[topic] = epoch
-            self._beliefs.epoch(topic, found[0], epoch, found[1])
+            self._beliefs.epoch(topic, epoch, found[1])
         return answer
 
     def _find_assigner(self, topic: str) -> tuple[str, str] | None:

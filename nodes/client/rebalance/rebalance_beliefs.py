@@ -69,9 +69,9 @@ class RebalanceBeliefs:
         """Record the broker that divides the queues of a topic for all members; None: no broker can be it."""
         self._believe(BeliefKind.ASSIGNER, topic, broker_name, broker_addr)
 
-    def epoch(self, topic: str, broker_name: str, epoch: int, broker_addr: str) -> None:
-        """Record the division of the assigner that this member follows."""
-        self._believe(BeliefKind.EPOCH, topic, {"assigner": broker_name, "epoch": epoch}, broker_addr)
+    def epoch(self, topic: str, epoch: int, broker_addr: str) -> None:
+        """Record the division that this member follows; two brokers of one name may each have one of the same epoch."""
+        self._believe(BeliefKind.EPOCH, topic, {"assigner": broker_addr, "epoch": epoch}, broker_addr)
 
     def passed(self, topic: str, mode: str, began_ns: int, result: PassResult) -> None:
         """Record the end of a pass over a topic."""
