@@ -64,6 +64,11 @@ class BeliefKind(StrEnum):
 
     Subject: group/topic; value: brokerName; source: its address.
     """
+    EPOCH = "epoch"
+    """Consumer: the division of its assigner that it follows.
+
+    Subject: group/topic; value: {"assigner": address, "epoch": number}; source: the same address.
+    """
     DIVISION = "division"
     """Broker: how it divides the queues of a group as its assigner.
 

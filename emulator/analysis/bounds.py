@@ -45,6 +45,8 @@ class Cause(StrEnum):
     """A process runs again, or a link carries frames again; clients send heartbeats and poll routes."""
     SILENT = "silent"
     """A process or a link is silent; brokers and nameservers wait before they believe it."""
+    ASSIGNER = "assigner"
+    """Members ask another assigner than before, or the first one; it collects their claims before it divides."""
     NONE = "none"
     """Nothing that the trace knows of."""
 
@@ -64,6 +66,8 @@ class Bounds:
     """Time between two writes of committed offsets to a broker's disk."""
     copy_ms: int = 61_000
     """Time between two copies of a slave: more than 60 s since the last one."""
+    grace_ms: int = 20_000
+    """How long a new assigner collects claims."""
     budget_s: float = 36.0
     """Queue-seconds with two owners or none per queue and hour that no fault explains: 1 %."""
 
@@ -83,6 +87,7 @@ class Bounds:
             Cause.ROUTE: self.route_poll_ms + round_ms,
             Cause.RETURNED: max(self.heartbeat_ms, self.route_poll_ms) + round_ms,
             Cause.SILENT: self.channel_expired_ms + BROKER_SCAN_MS + round_ms,
+            Cause.ASSIGNER: self.grace_ms + round_ms,
             Cause.NONE: round_ms,
         }[cause]
 
@@ -118,4 +123,5 @@ def bounds_of(scenario: Scenario) -> Bounds:
         channel_expired_ms=max(one.channel_expired_timeout for one in brokers),
         broker_silent_ms=max(one.broker_not_active_timeout_millis for one in brokers) if beats else 120_000,
         persist_ms=max(one.flush_consumer_offset_interval for one in brokers),
+        grace_ms=max(one.assigner_grace_period_ms for one in brokers),
     )

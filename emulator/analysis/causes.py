@@ -3,8 +3,9 @@
 Each disturbance opens a window for the groups that it concerns; the window's
 length is the bound of its cause. What lies outside of all windows is excess:
 nothing that happened explains it. Windows of faults and processes are external;
-a change of a broker's member list is a window, too, but an internal one, since
-lists that change again and again without any fault are the harm itself.
+a change of a broker's member list is a window, too, and so is another assigner
+or a new division of it, but internal ones, since lists that change again and
+again without any fault are the harm itself.
 """
 
 import re
@@ -25,6 +26,7 @@ _LINKS = ("cut", "partition", "loss", "tcp_loss", "delay", "drop", "refuse")
 _CLOCKS = ("clock_skew", "clock_drift", "clock_jump")
 _SLOW = ("slow_cpu", "slow_disk")
 _PERMISSION = "permission"
+_REBALANCE = "rebalance"
 _WORD = re.compile(r"[^\s,;|()]+")
 _MS = 1_000_000
 _NO_UNLOCK = (LifecycleEvent.KILLED, LifecycleEvent.CRASHED, LifecycleEvent.POWERED_OFF, LifecycleEvent.SUSPENDED)
@@ -89,7 +91,7 @@ class Causes(Watcher):
         """Ids of the faults that hinder frames now."""
 
     def readers(self) -> Mapping[Table, Callable[[Any], None]]:
-        """It reads processes, faults, members and locks."""
+        """It reads processes, faults, members, locks and assigners."""
         return {LIFECYCLE: self._life, FAULTS: self._fault, BELIEFS: self._belief}
 
     # --- rows ---------------------------------------------------------------------------
@@ -102,6 +104,12 @@ class Causes(Watcher):
             slow = self._link_faults or row.subject in self._ordered
             cause = Cause.ROUND if slow else Cause.NOTIFIED
             self._open([row.subject], row.t_ns, cause, f"{row.node} counts other members", external=False)
+        elif row.kind == BeliefKind.DIVISION:
+            what = f"{row.node} divided the queues anew"
+            self._open([_group_of(row)], row.t_ns, Cause.ROUND, what, external=False)
+        elif row.kind == BeliefKind.ASSIGNER and row.value_hash:
+            what = f"{row.node} asks another assigner"
+            self._open([_group_of(row)], row.t_ns, Cause.ASSIGNER, what, external=False)
 
     def _life(self, row: LifeRow) -> None:
         self._roles[row.node] = row.role
@@ -130,7 +138,7 @@ class Causes(Watcher):
     def _fault(self, row: FaultRow) -> None:
         begins = row.event == "begin"
         what = f"{row.kind} {row.subject} {row.event}s"
-        groups = self._groups_of(row.subject)
+        groups = [row.subject] if row.kind == _REBALANCE else self._groups_of(row.subject)
         if begins:
             self._lasting[row.fault_id] = Lasting(row.t_ns, f"{row.kind} {row.subject}", tuple(groups))
         elif row.fault_id in self._lasting:
@@ -146,6 +154,8 @@ class Causes(Watcher):
             self._open(groups, row.t_ns, Cause.RETURNED, what)
         elif row.kind == _PERMISSION:
             self._open(groups, row.t_ns, Cause.ROUTE, what)
+        elif row.kind == _REBALANCE:
+            self._open(groups, row.t_ns, Cause.ASSIGNER, what)
 
     def _groups_of(self, subject: str) -> list[str]:
         """The groups that a fault concerns: those of the consumers that it names, else all."""
@@ -237,6 +247,11 @@ class Windows:
         before = self._windows[: bisect_right(self._starts, start_ns)]
         open_then = [one for one in before if one.end_ns > start_ns and (one.external or not external)]
         return max(open_then, key=lambda window: (window.end_ns, window.start_ns), default=None)
+
+
+def _group_of(row: BeliefRow) -> str:
+    """The group in a subject of the form group/topic."""
+    return row.subject.partition("/")[0]
 
 
 def _merged(spans: Iterable[Span]) -> list[Span]:

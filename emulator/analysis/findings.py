@@ -301,6 +301,8 @@ class Findings:
     """Judged."""
     invariants: Invariants
     """Judged."""
+    deciders: tuple[Divergence, ...]
+    """Members of a group that divided in different ways, or had different assigners or epochs: judged (V13)."""
     membership: tuple[Divergence, ...]
     """Brokers and nameservers that disagreed about who lives: judged in groups with RIP-32 (V9)."""
     duties: tuple[DutySpan, ...]

@@ -1,4 +1,4 @@
-"""The invariants V1 to V12, and the sentences that say which of them a run broke."""
+"""The invariants V1 to V13, and the sentences that say which of them a run broke."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,6 +9,7 @@ from emulator.analysis.findings import Divergence, Findings, Orphan, Overlap
 from emulator.analysis.offsets import OffsetFault
 from emulator.analysis.services import Duty
 from emulator.analysis.views import ViewPart
+from nodes.beliefs import BeliefKind
 
 TITLES = {
     "V1": "at most one process queue per message queue",
@@ -23,6 +24,7 @@ TITLES = {
     "V10": "one member of a broker group runs the special services",
     "V11": "short harm stays within its budget",
     "V12": "an ordered or exclusive queue gives a key in order, to one consumer at a time",
+    "V13": "the members of a group have one assigner",
 }
 """Mapping id -> the invariant in RocketMQ's terms."""
 
@@ -50,7 +52,7 @@ def _judged(name: str, words: str, rows: Sequence[Any]) -> Judgement:
 
 
 def judgements(found: Findings) -> tuple[Judgement, ...]:
-    """The judgements about V1 to V12, in order."""
+    """The judgements about V1 to V13, in order."""
     overlaps, orphans = found.overlaps, found.orphans
     return (
         _judged("V1", _of_overlaps(overlaps), overlaps),
@@ -64,6 +66,7 @@ def judgements(found: Findings) -> tuple[Judgement, ...]:
         _of_services(found),
         _of_budgets(found),
         _of_keys(found),
+        _of_deciders(found.deciders),
     )
 
 
@@ -158,6 +161,19 @@ def _of_keys(found: Findings) -> Judgement:
     overtaken, late = sum(row.overtaken for row in rows), sum(row.late for row in rows)
     two_s = sum(row.two_ns for row in rows) / 1e9
     return _judged("V12", f"{overtaken} overtaken, {late} late again, {two_s:.1f} key seconds at two consumers", rows)
+
+
+def _of_deciders(rows: tuple[Divergence, ...]) -> Judgement:
+    times = {kind: sum(row.kind == kind for row in rows) for kind in _DECIDERS}
+    differed = ", ".join(f"{what} differed {times[kind]} times" for kind, what in _DECIDERS.items() if times[kind])
+    return _judged("V13", differed, rows)
+
+
+_DECIDERS = {
+    BeliefKind.REBALANCE_MODE: "who divides",
+    BeliefKind.ASSIGNER: "assigners",
+    BeliefKind.EPOCH: "epochs",
+}
 
 
 def _total(rows: Sequence[Any]) -> str:

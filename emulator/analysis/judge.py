@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 
 from emulator.analysis.bounds import Bounds, bounds_of
-from emulator.analysis.causes import Causes, Windows
+from emulator.analysis.causes import Causes, Judged, Windows
 from emulator.analysis.findings import (
     Budget,
     DeadLetters,
@@ -57,6 +57,8 @@ MEMBERSHIP = (BeliefKind.LIVE_BROKERS, BeliefKind.MIN_BROKER, BeliefKind.MEMBER_
 """Kinds about which the members of a broker group, or the nameservers, agree."""
 SHOWN = (BeliefKind.CONSUMER_IDS, BeliefKind.ROUTE, BeliefKind.SUBSCRIPTION)
 """Further kinds about which healthy nodes agree; the other kinds differ between healthy nodes."""
+DECIDERS = (BeliefKind.REBALANCE_MODE, BeliefKind.ASSIGNER, BeliefKind.EPOCH)
+"""Kinds about who divides the queues of a group; modes are read from passes, as members that divide say nothing."""
 _NS_PER_S = 1_000_000_000
 _HOUR_NS = 3_600 * _NS_PER_S
 _MS = 1_000_000
@@ -177,7 +179,8 @@ class _Reading:
         self._offsets = Offsets(bounds, presence)
         self._order = Order(presence)
         self._keys = KeyOrder(presence, messages, facts.consume_ms, ordered=facts.ordered, exclusive=facts.exclusive)
-        self._views = Views(presence, BeliefKind.VIEW, *MEMBERSHIP, *SHOWN, parts=True)
+        kinds = (BeliefKind.VIEW, BeliefKind.ASSIGNER, BeliefKind.EPOCH, *MEMBERSHIP, *SHOWN)
+        self._views = Views(presence, *kinds, parts=True, modes=True)
         self._services = Services(presence)
         self._staleness = Staleness(presence)
         self._disturbances = Disturbances()
@@ -197,12 +200,15 @@ class _Reading:
     # --- agreement ------------------------------------------------------------------------
 
     def _begun_ns(self) -> int | None:
-        """The first instant with a view and an owner."""
-        viewed_ns, owned_ns = self._views.first_ns.get(BeliefKind.VIEW), self._queues.first_ns
-        return None if viewed_ns is None or owned_ns is None else max(viewed_ns, owned_ns)
+        """The first instant with a view, or the belief in an assigner, and an owner."""
+        first_ns, owned_ns = self._views.first_ns, self._queues.first_ns
+        viewed_ns = [first_ns[kind] for kind in (BeliefKind.VIEW, BeliefKind.ASSIGNER) if kind in first_ns]
+        return None if not viewed_ns or owned_ns is None else max(min(viewed_ns), owned_ns)
 
     def _divergent_layers(self) -> dict[Layer, list[Interval]]:
-        views = [one for one in self._views.found if one.about.kind == BeliefKind.VIEW]
+        # Whoever asks an assigner has no view of its own.
+        kinds = (BeliefKind.VIEW, BeliefKind.ASSIGNER, BeliefKind.EPOCH)
+        views = [one for one in self._views.found if one.about.kind in kinds]
         owners: list[FoundOverlap | FoundOrphan] = [*self._queues.overlaps, *self._queues.orphans]
         return {
             Layer.VIEWS: [Interval(one.start_ns, one.end_ns, one.censored) for one in views],
@@ -234,6 +240,7 @@ class _Reading:
             overlaps=_in_order(judged for _, judged in two),
             orphans=_in_order(judged for _, judged in none),
             invariants=self._invariants(),
+            deciders=self._deciders(),
             membership=self._membership(),
             duties=self._duties(),
             # What is too long for itself counts elsewhere.
@@ -276,10 +283,18 @@ class _Reading:
         about = one.about
         group = about.subject.partition("/")[0] if about.kind == BeliefKind.VIEW else ""
         by_causes = self._windows_of(group).judge(one.start_ns, one.end_ns, one.active)
-        by_causes = attrs.evolve(by_causes, violation=judged and by_causes.violation)
-        span = (one.start_ns, one.end_ns, one.censored, _length(one.active))
-        seen = (one.views_max, one.camps, one.camps_ns)
-        return Divergence(about.kind, about.role, about.subject, *span, *seen, *attrs.astuple(by_causes))
+        return _told(one, attrs.evolve(by_causes, violation=judged and by_causes.violation))
+
+    def _deciders(self) -> tuple[Divergence, ...]:
+        return _in_order(self._decider(one) for one in self._views.found if one.about.kind in DECIDERS)
+
+    def _decider(self, one: FoundDivergence) -> Divergence:
+        """Only what happens from outside explains it: an assigner that changes by itself is the harm."""
+        windows = self._windows_of(one.about.subject.partition("/")[0])
+        by_causes = windows.judge(one.start_ns, one.end_ns, one.active, external=True)
+        # Each member learns with its next pass what the others know already.
+        too_long = by_causes.excess_ns > self._facts.bounds.round_ms * _MS
+        return _told(one, attrs.evolve(by_causes, violation=too_long))
 
     def _membership(self) -> tuple[Divergence, ...]:
         """Without RIP-32 brokers do not follow who lives."""
@@ -381,6 +396,12 @@ def _losses(losses: Iterable[Loss]) -> Iterable[LostMessages]:
         counts = [of[reason] for reason in reasons]
         offsets = [one.offset for one in lost]
         yield LostMessages(queue, node, min(offsets), max(offsets), len(lost), *counts)
+
+
+def _told(one: FoundDivergence, by_causes: Judged) -> Divergence:
+    about, span = one.about, (one.start_ns, one.end_ns, one.censored, _length(one.active))
+    seen = (one.views_max, one.camps, one.camps_ns)
+    return Divergence(about.kind, about.role, about.subject, *span, *seen, *attrs.astuple(by_causes))
 
 
 def _length(spans: Iterable[Span]) -> int:

@@ -17,6 +17,7 @@ from emulator.analysis.invariants import judgements
 from emulator.analysis.services import Duty
 from emulator.analysis.views import Camp
 from emulator.base.text import shortened
+from emulator.state.event_lines import value_in_words, with_names
 from emulator.state.owners import GroupQueue
 
 Row = TypeVar("Row")
@@ -53,6 +54,7 @@ def render(report: Report) -> RenderableType:
         _queues("Queues with two owners", report.overlaps),
         _queues("Queues without an owner", report.orphans),
         _stalls(report),
+        _views("Members of a group with different assigners", report.deciders, report),
         _views("Brokers and nameservers that differed about who lives", report.membership, report),
         _duties(report),
         render_invariants(report),
@@ -164,11 +166,16 @@ def _views(title: str, rows: Sequence[Divergence], report: Report, rows_max: int
             seconds(row.start_ns),
             seconds(row.end_ns - row.start_ns, censored=row.censored),
             str(row.views_max),
-            "\n".join(describe_camps(row.camps, report.names)),
+            "\n".join(_deciders(row, report) if rows is report.deciders else describe_camps(row.camps, report.names)),
             _after(row),
             _mark(row) if judged else "",
         )
     return _cut(table, len(ranked) - rows_max)
+
+
+def _deciders(row: Divergence, report: Report) -> list[str]:
+    words = [with_names(value_in_words(row.kind, json.loads(camp.value)), report.names) for camp in row.camps]
+    return [f"{_names(camp)}: {value}" for camp, value in zip(row.camps, words, strict=True)]
 
 
 def _queues(title: str, rows: Sequence[Overlap] | Sequence[Orphan]) -> RenderableType | None:

@@ -62,6 +62,7 @@ TABLES: Mapping[str, FindingTable] = {
         FindingTable("duplicates", found.Duplicates, lambda one: one.limits.duplicates),
         FindingTable("dead_letters", found.DeadLetters, lambda one: one.invariants.dead_letters),
         FindingTable("budgets", found.Budget, lambda one: one.budgets),
+        FindingTable("deciders", found.Divergence, lambda one: one.deciders),
         FindingTable("membership", found.Divergence, lambda one: one.membership),
         FindingTable("duties", found.DutySpan, lambda one: one.duties),
         FindingTable("beliefs", found.Divergence, lambda one: one.beliefs),

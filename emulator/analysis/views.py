@@ -15,13 +15,15 @@ from typing import Any
 import attrs
 
 from emulator.analysis.presence import Presence
-from emulator.analysis.rows import BeliefRow, Process, Span, SpansAwake, Watcher
-from emulator.trace.schema import BELIEFS, Table
+from emulator.analysis.rows import BeliefRow, PassRow, Process, Span, SpansAwake, Watcher
+from emulator.trace.schema import BELIEFS, PASSES, Table
 from nodes.beliefs import BeliefKind
+from nodes.protocol.assigning import RebalanceMode
 
 Value = tuple[str, str]
 """Hash and JSON."""
 NOTHING: Value = ("", "null")
+_MODES = tuple(mode.value for mode in RebalanceMode)
 
 
 class ViewPart(StrEnum):
@@ -100,12 +102,16 @@ class Views(Watcher):
         presence: reads the same rows before.
         kinds: of beliefs.
         parts: whether the two parts of views are followed, too.
+        modes: whether it is followed in which mode the members of groups make their passes.
     """
 
-    def __init__(self, presence: Presence, *kinds: BeliefKind, parts: bool = False) -> None:
+    def __init__(self, presence: Presence, *kinds: BeliefKind, parts: bool = False, modes: bool = False) -> None:
         self._presence = presence
         self._kinds = {kind.value: None for kind in kinds}
         self._parts = parts
+        self._modes = modes
+        self._mode_of: dict[tuple[Process, str], str] = {}
+        """(process, group) -> mode of its last pass."""
         self._subjects: dict[Subject, _Held] = {}
         self._held_by: dict[Process, dict[Subject, None]] = {}
         self._touched: dict[Subject, None] = {}
@@ -114,8 +120,8 @@ class Views(Watcher):
         self.found: list[FoundDivergence] = []
 
     def readers(self) -> Mapping[Table, Callable[[Any], None]]:
-        """It reads beliefs."""
-        return {BELIEFS: self._belief}
+        """It reads beliefs, and passes if it follows their modes."""
+        return {BELIEFS: self._belief} | ({PASSES: self._pass} if self._modes else {})
 
     # --- rows ---------------------------------------------------------------------------
 
@@ -130,6 +136,16 @@ class Views(Watcher):
         if self._parts and row.kind == BeliefKind.VIEW:
             for part, value in _parts(row):
                 self._note(Subject(f"view.{part}", row.role, row.subject), process, value)
+
+    def _pass(self, row: PassRow) -> None:
+        """A member says with each pass who divided; that nobody but itself did is a value, too."""
+        process = row.node, row.incarnation
+        is_known = self._mode_of.get((process, row.group)) == row.mode or row.mode not in _MODES
+        if is_known or self._presence.is_dead(process):
+            return
+        self._mode_of[process, row.group] = row.mode
+        text = json.dumps(row.mode)
+        self._note(Subject(BeliefKind.REBALANCE_MODE, row.role, row.group), process, (text, text))
 
     def _note(self, about: Subject, process: Process, value: Value) -> None:
         subject = self._subjects.get(about)

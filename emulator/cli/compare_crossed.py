@@ -73,8 +73,9 @@ def _page(found: Crossed, title: str) -> str:
     whole = height * -(-len(found.measures) // columns) + 50
     legend = "".join(_legend(found))
     drawing = element("svg", legend + "".join(panels), viewBox=f"0 0 {width} {whole}", class_="chart")
+    head = f'<meta charset="utf-8"><title>{escape(title)}</title><style>{STYLE}{_WHISKER}</style>'
     return (
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(title)}</title><style>{STYLE}{_WHISKER}</style>'
+        f'<!doctype html><html lang="en">{head}'
         f"<h1>{escape(title)}</h1><p>Mean per run, with 95 % intervals, over {found.seeds:,} seeds.</p>{drawing}</html>"
     )
 

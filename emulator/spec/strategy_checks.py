@@ -39,6 +39,7 @@ def harmful_strategies(scenario: Scenario) -> Iterator[HarmfulSetting]:
         by_group.setdefault(consumers.group, []).append(consumers)
     for group, tables in by_group.items():
         yield from _two_strategies(group, tables)
+        yield from _two_dividers(group, tables)
 
 
 def _unknown_to_brokers(consumers: ConsumerGroupSpec) -> Iterator[HarmfulSetting]:
@@ -86,6 +87,25 @@ def _two_strategies(group: str, tables: list[ConsumerGroupSpec]) -> Iterator[Har
             f"{said}: each member takes what its own strategy gives it and nobody compares them, so some queues have "
             "two owners and their messages are consumed twice, others have none and theirs are not consumed",
         )
+
+
+def _two_dividers(group: str, tables: list[ConsumerGroupSpec]) -> Iterator[HarmfulSetting]:
+    dividing = [table for table in tables if table.config.message_model is MessageModel.CLUSTERING]
+    who = {_divider(table.config): _who(table) for table in reversed(dividing)}
+    if len(who) > 1:
+        said = " but ".join(f"{divider} for {members}" for divider, members in reversed(who.items()))
+        yield HarmfulSetting(
+            "two-dividers-in-one-group",
+            group,
+            f"{said}: nobody compares what they give, so wherever it differs queues have two owners or none",
+        )
+
+
+def _divider(config: ConsumerConfig) -> str:
+    """Who divides the queues: ordered consumers ask no broker but the assigner, lite pull consumers none."""
+    if config.client_rebalance or (config.consume_orderly and not config.pinned_assigner):
+        return "each member divides"
+    return "the assigner divides" if config.pinned_assigner else "any broker divides"
 
 
 def _rule(config: ConsumerConfig) -> tuple[object, ...]:

@@ -11,6 +11,7 @@ from emulator.spec.addresses import owners
 from emulator.trace.recorder import Row
 from emulator.trace.schema import BELIEFS, FAULTS, LIFECYCLE, OWNERSHIP, Table
 from nodes.beliefs import BeliefKind, OwnershipEvent
+from nodes.protocol.assigning import RebalanceMode
 from nodes.protocol.model import RETRY_TOPIC_PREFIX
 
 _NS = 1_000_000_000
@@ -148,6 +149,28 @@ def _switch(value: Any) -> str:
     return "runs" if value else "stopped"
 
 
+def _queues_held(value: Any) -> str:
+    return ", ".join(f"{broker_name} q{queue_id}" for broker_name, queue_id in value) or "no queue"
+
+
+def _division(value: Any) -> str:
+    shares = ", ".join(f"{client_id} {len(queues)}" for client_id, queues in value["shares"].items())
+    return f"epoch {value['epoch']}, queues per member: {shares}"
+
+
+def _epoch(value: Any) -> str:
+    return f"{value['epoch']} of {value['assigner']}"
+
+
+def _decider(value: Any) -> str:
+    return _DECIDERS[RebalanceMode(value)]
+
+
+_DECIDERS = {
+    RebalanceMode.CLIENT: "each member divides for itself",
+    RebalanceMode.BROKER: "any broker divides",
+    RebalanceMode.ASSIGNER: "one broker divides, the assigner",
+}
 _TOO_OFTEN = (BeliefKind.ASSIGNMENT, BeliefKind.DATA_VERSION)
 _IN_WORDS: Mapping[str, Callable[[Any], str]] = {
     BeliefKind.VIEW: _view,
@@ -158,4 +181,8 @@ _IN_WORDS: Mapping[str, Callable[[Any], str]] = {
     BeliefKind.MIN_BROKER: _minimum,
     BeliefKind.SPECIAL_SERVICE: _switch,
     BeliefKind.HA_STATE: _state,
+    BeliefKind.ASSIGNMENT: _queues_held,
+    BeliefKind.DIVISION: _division,
+    BeliefKind.EPOCH: _epoch,
+    BeliefKind.REBALANCE_MODE: _decider,
 }

@@ -1,7 +1,9 @@
 """The complete answer to a question: chains of causes, the premises behind them, and missing signals."""
 
 from collections.abc import Iterable, Sequence
+from itertools import takewhile
 from pathlib import Path
+from typing import Any
 
 import attrs
 
@@ -9,7 +11,7 @@ from emulator.spec import from_dict
 from emulator.spec.addresses import addresses
 from emulator.state.client_names import guest_of
 from emulator.trace.run_directory import RunDirectory
-from emulator.trace.schema import BELIEFS, LIFECYCLE, OWNERSHIP, RPC
+from emulator.trace.schema import BELIEFS, LIFECYCLE, OWNERSHIP, PASSES, RPC
 from emulator.why.chain import LINKS_MAX, ChainLink, LinkKind, left_out, walk, with_beliefs
 from emulator.why.finding import find
 from emulator.why.missing_signals import (
@@ -21,11 +23,11 @@ from emulator.why.missing_signals import (
     missing_signal_lines,
     windows,
 )
-from emulator.why.premises import premises, view_of
+from emulator.why.premises import assignment_of, premises, view_of
 from emulator.why.question import NodeQuestion, WhyError, question
 from emulator.why.trace_rows import TraceRow, TraceRows
-from emulator.why.words import NodeNames, chain_lines, change, names_of, previous, row_words, seconds
-from nodes.beliefs import BeliefKind, LifecycleEvent, OwnershipEvent
+from emulator.why.words import NodeNames, chain_lines, change, names_of, previous, row_words, seconds, value_of
+from nodes.beliefs import BeliefKind, LifecycleEvent, OwnershipEvent, PassOutcome
 
 _AGAIN = "play the scenario again with --trace full: its rows have the same seqs"
 _PREMISES_MAX = 3
@@ -33,7 +35,8 @@ _PREMISES_MAX = 3
 _OF_CLIENTS = (BeliefKind.ROUTE, BeliefKind.CONSUMER_IDS, BeliefKind.VIEW)
 _OF_BROKERS = (BeliefKind.LIVE_BROKERS, BeliefKind.MEMBER_GROUP, BeliefKind.MIN_BROKER)
 """Kinds that other nodes read from a node; a chain to such a belief also shows the beliefs on its way."""
-_ABOUT_CLIENTS = (*_OF_CLIENTS, BeliefKind.ASSIGNMENT, BeliefKind.QUEUE_LOCKS)
+_DECIDERS = (BeliefKind.REBALANCE_MODE, BeliefKind.ASSIGNER, BeliefKind.EPOCH, BeliefKind.DIVISION)
+_ABOUT_CLIENTS = (*_OF_CLIENTS, *_DECIDERS, BeliefKind.ASSIGNMENT, BeliefKind.QUEUE_LOCKS)
 _BY_ADDRESS = (BeliefKind.LIVE_BROKERS, BeliefKind.CONSUMER_IDS, BeliefKind.VIEW, BeliefKind.MEMBER_GROUP)
 
 
@@ -207,7 +210,7 @@ class _AnswerBuilder:
                     self._silences[Silence(node, row.text("node"), row.t_ns)] = None
 
     def tell_why_kept(self, row: TraceRow) -> None:
-        """Add why an owner still owns a queue: the view from which it works now; nothing for any other row."""
+        """Add why an owner still owns a queue: whence it works now; nothing for any other row."""
         if row.table is not OWNERSHIP or row.text("event") != OwnershipEvent.ACQUIRED:
             return
         until_ns = self.trace.end_ns() if self.at_ns is None else self.at_ns
@@ -216,13 +219,28 @@ class _AnswerBuilder:
         stage = self.trace.newest(LIFECYCLE, node=row.text("node"), until_ns=until_ns)
         if stage is not None and stage.text("event") == LifecycleEvent.SUSPENDED:
             self.lines.append(f"{keeps} it stands still since {seconds(stage.t_ns)}, and makes no pass")
-        elif view is None:
+        elif said := self._whether_assigned(row, until_ns):
+            self.lines.append(f"{keeps} {said}")
+        elif view is None or value_of(view) is None:
             return
         elif view.seq > row.seq:
             said = row_words(self.trace, view, self.names)
             self.lines.append(f"{keeps} since {seconds(view.t_ns)} it works from {said}")
         else:
             self.lines.append(f"{keeps} no pass since has seen other members or queues than at {seconds(view.t_ns)}")
+
+    def _whether_assigned(self, row: TraceRow, until_ns: int) -> str:
+        """Which broker assigned the queues of an owner, or since when none has; empty: it divides for itself."""
+        who: dict[str, Any] = {name: row.fields[name] for name in ("node", "incarnation", "group", "topic")}
+        passes = self.trace.select(PASSES, until_ns=until_ns, **who)
+        in_vain = list(takewhile(lambda one: one.text("event") == PassOutcome.UNANSWERED, reversed(passes)))
+        if in_vain:
+            return f"no broker has assigned it queues since {seconds(in_vain[-1].t_ns)}"
+        assigned = assignment_of(self.trace, row, until_ns)
+        if assigned is None:
+            return ""
+        teller = self.names.node(assigned.text("source"))
+        return f"{teller} assigns it the same queues since {seconds(assigned.t_ns)}"
 
     def _paragraph(self) -> None:
         if self.lines:

@@ -9,14 +9,13 @@ import attrs
 
 from emulator.trace.schema import BELIEFS, OWNERSHIP, RPC
 from emulator.why.trace_rows import TraceRow, TraceRows
-from emulator.why.words import NodeNames, change, previous, seconds
+from emulator.why.words import NodeNames, change, previous, seconds, value_of
 from nodes.beliefs import BeliefKind
 
 _TELLERS_KINDS = {
     BeliefKind.ROUTE.value: BeliefKind.ROUTE,
     BeliefKind.MEMBER_GROUP.value: BeliefKind.LIVE_BROKERS,
     BeliefKind.MIN_BROKER.value: BeliefKind.LIVE_BROKERS,
-    BeliefKind.ASSIGNMENT.value: BeliefKind.CONSUMER_IDS,
 }
 """Mapping kind of a belief -> kind of the belief from which the other node answered."""
 
@@ -45,24 +44,84 @@ def view_of(trace: TraceRows, owned: TraceRow, until_ns: int | None = None) -> T
     )
 
 
+def assignment_of(trace: TraceRows, owned: TraceRow, until_ns: int | None = None) -> TraceRow | None:
+    """The queues that a broker assigned to a consumer when it acquired or dropped one, or at an instant.
+
+    None: the consumer divides for itself.
+    """
+    view = view_of(trace, owned, until_ns)
+    newest = trace.newest(
+        BELIEFS,
+        kind=BeliefKind.ASSIGNMENT.value,
+        subject=f"{owned.text('group')}/{owned.text('topic')}",
+        node=owned.text("node"),
+        incarnation=owned.number("incarnation"),
+        until_seq=owned.seq if until_ns is None else None,
+        until_ns=until_ns,
+    )
+    is_assigned = newest is not None and newest.text("source") and (view is None or view.seq < newest.seq)
+    return newest if is_assigned else None
+
+
 def premises(trace: TraceRows, row: TraceRow, names: NodeNames) -> tuple[Premise, ...]:
     """The premises of a row: beliefs of other nodes, or of an earlier pass."""
     if row.table is OWNERSHIP:
-        view = view_of(trace, row)
-        return () if view is None else _premises_of_view(trace, view, names)
-    if row.table is not BELIEFS:
+        return _premises_of_owner(trace, row, names)
+    return _premises_of_belief(trace, row, names) if row.table is BELIEFS else ()
+
+
+def _premises_of_belief(trace: TraceRows, row: TraceRow, names: NodeNames) -> tuple[Premise, ...]:
+    kind = row.text("kind")
+    found: tuple[Premise, ...] = ()
+    if kind == BeliefKind.VIEW:
+        found = _premises_of_view(trace, row, names)
+    elif kind == BeliefKind.ASSIGNER:
+        found = _route_of_assigner(trace, row)
+    elif kind == BeliefKind.DIVISION:
+        found = _members_of_division(trace, row)
+    elif kind in (BeliefKind.ASSIGNMENT, BeliefKind.EPOCH) and row.text("source"):
+        found = _premises_of_assigned(trace, row, names)
+    elif kind in _TELLERS_KINDS and row.text("source"):
+        found = _premises_of_answer(trace, row, _TELLERS_KINDS[kind], row.text("subject").partition("/")[0], names)
+    return found
+
+
+def _premises_of_owner(trace: TraceRows, row: TraceRow, names: NodeNames) -> tuple[Premise, ...]:
+    assigned = assignment_of(trace, row)
+    if assigned is not None:
+        return _premises_of_assigned(trace, assigned, names)
+    view = view_of(trace, row)
+    return () if view is None else _premises_of_view(trace, view, names)
+
+
+def _premises_of_assigned(trace: TraceRows, row: TraceRow, names: NodeNames) -> tuple[Premise, ...]:
+    """How an assigner had divided; any other broker divides when it is asked, from its list of members."""
+    teller, group = names.node(row.text("source")), row.text("subject").partition("/")[0]
+    division = _held(trace, teller, BeliefKind.DIVISION, row.text("subject"), row.seq)
+    if division is None:
+        return _premises_of_answer(trace, row, BeliefKind.CONSUMER_IDS, group, names)
+    return (Premise(division, f"{teller} told so, which had divided the queues:"),)
+
+
+def _route_of_assigner(trace: TraceRows, row: TraceRow) -> tuple[Premise, ...]:
+    node, topic = row.text("node"), row.text("subject").partition("/")[2]
+    route = _held(trace, node, BeliefKind.ROUTE, topic, row.seq)
+    return () if route is None else (Premise(route, f"it is the first master of the route that {node} held:"),)
+
+
+def _members_of_division(trace: TraceRows, row: TraceRow) -> tuple[Premise, ...]:
+    """The members; none if they were the same at the division before."""
+    node, group = row.text("node"), row.text("subject").partition("/")[0]
+    before = previous(trace, row)
+    if before is not None and list(value_of(before)["shares"]) == list(value_of(row)["shares"]):
         return ()
-    if row.text("kind") == BeliefKind.VIEW:
-        return _premises_of_view(trace, row, names)
-    teller_kind = _TELLERS_KINDS.get(row.text("kind"))
-    if teller_kind is None or not row.text("source"):
-        return ()
-    return _premises_of_answer(trace, row, teller_kind, row.text("subject").partition("/")[0], names)
+    held = _held(trace, node, BeliefKind.CONSUMER_IDS, group, row.seq)
+    return () if held is None else (Premise(held, f"{node} divided them among the members that it held since:"),)
 
 
 def _premises_of_view(trace: TraceRows, view: TraceRow, names: NodeNames) -> tuple[Premise, ...]:
     before = previous(trace, view)
-    if before is None:
+    if before is None or value_of(view) is None:
         return ()
     group, _, topic = view.text("subject").partition("/")
     different = change(before, view)

@@ -116,7 +116,8 @@ def _items(kind: str, value: Any) -> dict[str, Any]:
             return {**dict.fromkeys(value["cids"]), **{f"queues of {name}": n for name, n in value["queues"].items()}}
         if kind in (BeliefKind.LIVE_BROKERS, BeliefKind.MEMBER_GROUP):
             return {address: broker_id for broker_id, address in value.items()}
-        return dict(value) if kind in (BeliefKind.ROUTE, BeliefKind.QUEUE_LOCKS) else {}
+        value = value["shares"] if kind == BeliefKind.DIVISION else value
+        return dict(value) if kind in (BeliefKind.ROUTE, BeliefKind.QUEUE_LOCKS, BeliefKind.DIVISION) else {}
     if isinstance(value, list) and kind in _MEMBER_KINDS:
         return dict.fromkeys(value)
     if isinstance(value, list) and kind == BeliefKind.ASSIGNMENT:
@@ -276,7 +277,8 @@ def _stage(row: TraceRow) -> str:
 
 
 def _belief(trace: TraceRows, row: TraceRow, names: NodeNames) -> str:
-    source = f", told by {names.node(row.text('source'))}" if row.text("source") else ""
+    is_told = row.text("source") and row.text("kind") != BeliefKind.ASSIGNER  # the source is the assigner's address
+    source = f", told by {names.node(row.text('source'))}" if is_told else ""
     return f"{row.text('kind')} {row.text('subject')}: {value_words(row, names)}{_different(trace, row, names)}{source}"
 
 

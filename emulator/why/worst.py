@@ -3,7 +3,9 @@
 Findings have times and subjects, but no rows: a question leads from a finding to the rows behind it.
 """
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import attrs
@@ -23,6 +25,8 @@ from emulator.analysis.findings import (
 from emulator.analysis.invariants import TITLES, judgements
 from emulator.analysis.keys import KeyHarm
 from emulator.analysis.offsets import OffsetFault, OffsetSlip
+from emulator.analysis.views import Camp
+from emulator.state.event_lines import value_in_words, with_names
 from emulator.state.owners import GroupQueue
 from emulator.trace.run_directory import RunDirectory
 from emulator.trace.schema import MESSAGES, OWNERSHIP
@@ -31,7 +35,7 @@ from emulator.why.finding import find
 from emulator.why.question import Question, WhyError, question
 from emulator.why.trace_rows import TraceRows
 from emulator.why.words import seconds
-from nodes.beliefs import MessageEvent, OwnershipEvent
+from nodes.beliefs import BeliefKind, MessageEvent, OwnershipEvent
 
 _MS = 1_000_000
 Words = tuple[str, ...]
@@ -43,7 +47,7 @@ class WorstFinding:
     """The worst violation of an invariant."""
 
     invariant: str
-    """`V1` to `V12`."""
+    """`V1` to `V13`."""
     words: str
     """Who or what, how much, and when."""
     questions: tuple[Words, ...]
@@ -164,15 +168,27 @@ def _of_slip(row: OffsetSlip, _report: Report, _trace: TraceRows) -> Told:
     return words, [*of_node, _queue(row.queue, at)]
 
 
-def _of_divergence(row: Any, _report: Report, _trace: TraceRows) -> Told:
+def _of_divergence(row: Any, report: Report, _trace: TraceRows) -> Told:
     at, kind = _inside(row), getattr(row, "kind", "view")
     camps = row.camps if isinstance(row, Divergence) else ()
     few = min(camps, key=lambda camp: len(camp.nodes)).nodes[0] if camps else ""
     questions = [(kind, row.subject, "of", few, "at", at)] if few else []
-    return f"nodes held {row.views_max} different values of {kind} {row.subject} {_span(row)}", [
-        *questions,
-        (kind, row.subject, "at", at),
-    ]
+    told = f"nodes held {row.views_max} different values of {kind} {row.subject}"
+    if kind in _DECIDERS:
+        told = f"members of {row.subject} {_DECIDERS[kind]}: {'; '.join(map(partial(_camp, kind), camps))};"
+        told = with_names(told, report.names)
+    return f"{told} {_span(row)}", [*questions, (kind, row.subject, "at", at)]
+
+
+_DECIDERS = {
+    BeliefKind.REBALANCE_MODE.value: "divided in different ways",
+    BeliefKind.ASSIGNER.value: "had different assigners",
+    BeliefKind.EPOCH.value: "followed different divisions",
+}
+
+
+def _camp(kind: str, camp: Camp) -> str:
+    return f"{' and '.join(camp.nodes)}: {value_in_words(kind, json.loads(camp.value))}"
 
 
 def _of_losses(row: LostMessages, _report: Report, trace: TraceRows) -> Told:

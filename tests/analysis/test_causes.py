@@ -127,6 +127,7 @@ def test_bounds_follow_the_timers_of_the_options():
         "route": 16,
         "returned": 16,
         "silent": 61,
+        "assigner": 26,
         "none": 6,
     }
 

@@ -92,6 +92,23 @@ def test_two_strategies_in_one_group_are_warned_of(one, other, said):
     assert "some queues have two owners" in setting.consequence
 
 
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        ("clientRebalance = true", "each member divides for c1, c2 but the assigner divides for c3: "),
+        ("clientRebalance = false", "any broker divides for c1, c2 but the assigner divides for c3: "),
+    ],
+)
+def test_two_ways_to_divide_in_one_group_are_warned_of(other, said):
+    assigned = group("clientRebalance = false, pinnedAssigner = true", names='["c3"]')
+    (setting,) = found(group(other) + assigned).values()
+
+    assert (setting.name, setting.where) == ("two-dividers-in-one-group", "g")
+    assert setting.consequence.startswith(said)
+    assert found(group("clientRebalance = false, consumeOrderly = true") + group(names='["c3"]')) == {}
+    assert found(assigned + group('messageModel = "BROADCASTING"')) == {}
+
+
 def test_members_with_lists_of_their_own_have_one_strategy():
     lists = (f'messageQueueList = "orders@broker-{name}@0"' for name in "ab")
     one, other = (by("CONFIG", listed, names=f'["c{i}"]') for i, listed in enumerate(lists))

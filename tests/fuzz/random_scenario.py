@@ -7,9 +7,20 @@ from typing import Any
 
 from emulator.spec import Scenario, SpecError, from_dict
 from faults.catalogue import CHAOS_NAMES
-from nodes.config import BrokerConfig, Config, ConsumerConfig, LitePullConsumerConfig, NameserverConfig, ProducerConfig
+from nodes.config import (
+    AllocateStrategy,
+    BrokerConfig,
+    Config,
+    ConsumerConfig,
+    Exclusivity,
+    LitePullConsumerConfig,
+    NameserverConfig,
+    ProducerConfig,
+    StatefulSetConfig,
+)
 from nodes.config import options as options_of
 from nodes.fields import rule_of, unit_of
+from nodes.protocol.assigning import RebalanceMode
 
 Tables = dict[str, Any]
 _BIG_ONE_IN = 40
@@ -17,6 +28,9 @@ _TRIES = 20
 _SLOWEST_NETWORK_MS = 50
 _PERIOD_LEAST_MS = 200
 """Shorter periods and time-outs make a run long, or fail without any fault."""
+_ASSIGNED = tuple(strategy.value for strategy in AllocateStrategy if strategy is not AllocateStrategy.ORDINAL)
+"""Strategies of a pinned assigner."""
+_POD_DIVIDES = {"clientRebalance": True, "pinnedAssigner": False, "revokeBeforeAssign": False}
 _KEPT = ("listenPort", "maxMessageSize", "totalPhysicalMemorySize", "brokerPermission", "namesrvAddr")
 """Options that change what the other parts of a scenario mean."""
 
@@ -50,7 +64,8 @@ class _Drawing:
 
     def tables(self) -> Tables:
         chance = self._chance
-        preset = chance.choice(("classic", "classic", "rip32"))
+        self._preset = chance.choice(("classic", "classic", "classic", "rip32", "rip32", "assigner"))
+        self._statefulsets: list[Tables] = []
         self._nameservers = [f"ns-{number}" for number in range(1, chance.choice((1, 1, 2, 2, 3)) + 1)]
         self._brokers = [self._broker(name) for name in ("ba", "bb", "bc", "bd")[: self._size(2, 4)]]
         self._topics = [self._topic(name) for name in ("orders", "bills", "mails")[: self._size(2, 3)]]
@@ -61,7 +76,7 @@ class _Drawing:
             "name": f"fuzz-{self._seed}",
             "seed": self._seed,
             "run_for_ms": self._run_for_ms,
-            "preset": preset,
+            "preset": self._preset,
             "start_spread_ms": chance.choice((0, 1_000, 3_000)),
             "nameserver_start_spread_ms": chance.choice((0, 0, 800)),
             "even_starts": chance.choice((False, False, True)),
@@ -76,6 +91,7 @@ class _Drawing:
             "broker": self._brokers,
             "topic": self._topics,
             "consumer": self._consumers,
+            "statefulset": self._statefulsets,
             "producer": self._producers,
             "fault": [self._timed() for _ in range(chance.choice((0, 1, 1, 2, 2, 3, 4, 6)))],
         }
@@ -116,16 +132,51 @@ class _Drawing:
         else:
             table["fail_times"] = chance.choice((0, 0, 0, 1))
             table["options"] |= {"consumeOrderly": True} if chance.randrange(4) == 0 else {}
+            self._say_who_divides(table)
         if chance.randrange(4) == 0:
             table["expressions"] = {table["topics"][0]: chance.choice(("a", "a || b", "*"))}
         if chance.randrange(4) == 0:
             table["options"]["consumeFromWhere"] = "CONSUME_FROM_FIRST_OFFSET"
         return table
 
+    def _say_who_divides(self, table: Tables) -> None:
+        """Now and then an assigner, ordinals of pods, or a single owner of each queue."""
+        chance, options = self._chance, table["options"]
+        kind = chance.choice(("members", "members", "members", "assigner", "pods", "exclusive"))
+        if kind == "assigner":
+            options |= {"clientRebalance": False, "pinnedAssigner": True}
+            options["allocateMessageQueueStrategy"] = chance.choice(_ASSIGNED)
+            options["revokeBeforeAssign"] = chance.choice((True, False))
+            options["heartbeatToAssigner"] = chance.randrange(6) == 0
+        elif kind == "pods":
+            self._run_as_pods(table)
+        if kind == "exclusive" or (kind == "pods" and chance.randrange(2)):
+            options["consumeOrderly"] = False
+            options["exclusivity"] = chance.choice([Exclusivity.SINGLE_ACTIVE.value, Exclusivity.LEASE.value])
+
+    def _run_as_pods(self, table: Tables) -> None:
+        chance, names = self._chance, table.pop("names")
+        spec: Tables = {
+            "group": table["group"],
+            "name": f"{table['group']}-pod",
+            "replicas": chance.choice((0, *range(1, len(names) + 1))),
+            "options": self._options(StatefulSetConfig, 2),
+        }
+        if chance.randrange(3) == 0:
+            spec["scaler"] = "scaler"
+        self._statefulsets.append(spec)
+        if chance.randrange(3):
+            table["options"] |= {**_POD_DIVIDES, "allocateMessageQueueStrategy": AllocateStrategy.ORDINAL.value}
+
+    def _members(self, table: Tables) -> list[str]:
+        """The consumers of a group, as far as they are there from the beginning."""
+        pods = [(spec["name"], spec["replicas"]) for spec in self._statefulsets if spec["group"] == table["group"]]
+        return [*table.get("names", ()), *(f"{name}-{ordinal}" for name, count in pods for ordinal in range(count))]
+
     def _share_a_process(self) -> None:
         """Now and then one more group in the processes of the first."""
         first = self._consumers[0]
-        if self._chance.randrange(6) == 0 and "lite_pull" not in first:
+        if self._chance.randrange(6) == 0 and "lite_pull" not in first and "names" in first:
             self._consumers.append({"group": "gx", "topics": first["topics"][:1], "share_process_with": first["group"]})
 
     def _producer(self, number: int) -> Tables:
@@ -195,9 +246,13 @@ class _Drawing:
             for table in self._brokers
             for number in range(table.get("replicas", 1))
         ]
-        consumers = [name for table in self._consumers for name in table.get("names", ())]
+        consumers = [name for table in self._consumers for name in self._members(table)]
         producers = [table["name"] for table in self._producers]
         of = {"nameservers": self._nameservers, "brokers": brokers, "consumers": consumers, "producers": producers}
+        of |= {"apiservers": ["kubernetes"] if self._statefulsets else []}
+        of |= {"scalers": ["scaler"] if any("scaler" in spec for spec in self._statefulsets) else []}
+        takes_leases = any(table.get("options", {}).get("exclusivity") == "lease" for table in self._consumers)
+        of |= {"lease-services": ["leases"] if takes_leases else []}
         return [name for role in roles or tuple(of) for name in of[role]]
 
     def node(self, *roles: str) -> str:
@@ -241,7 +296,15 @@ class _Drawing:
 
     def group(self) -> str:
         """A consumer group with processes of its own."""
-        return str(self._chance.choice([table for table in self._consumers if "names" in table])["group"])
+        own = [table for table in self._consumers if "share_process_with" not in table]
+        return str(self._chance.choice(own)["group"])
+
+    def rebalance(self) -> Tables:
+        """Who divides the queues of a group from now on."""
+        by = self._chance.choice(tuple(RebalanceMode)).value
+        strategy = self._chance.choice(_ASSIGNED)
+        named = {"strategy": strategy} if by == RebalanceMode.ASSIGNER and self._chance.randrange(2) else {}
+        return {"group": self.group(), "by": by, **named}
 
 
 _KINDS: Mapping[str, Callable[[_Drawing], Tables]] = {
@@ -269,6 +332,7 @@ _KINDS: Mapping[str, Callable[[_Drawing], Tables]] = {
     "lost_writes": lambda it: {"node": it.node("brokers", "consumers")},
     "permission": lambda it: it.permission(),
     "scale": lambda it: {"group": it.group(), "members": it.number(0, 1, 3, 6)},
+    "rebalance": lambda it: it.rebalance(),
 }  # fmt: skip
 """Every kind of the catalogue, with random targets and parameters."""
 KINDS = tuple(_KINDS)

@@ -68,6 +68,19 @@ def test_all_kinds_of_faults_and_both_transports_are_drawn():
     assert random_tables(7) == random_tables(7) != random_tables(8)
 
 
+def test_assigners_pods_and_single_owners_are_drawn():
+    drawn = [random_tables(seed) for seed in range(200)]
+    options = [table.get("options", {}) for tables in drawn for table in tables["consumer"]]
+    strategies = {one.get("allocateMessageQueueStrategy") for one in options if one.get("pinnedAssigner")}
+
+    assert strategies >= {"AVG", "STICKY", "PR2169", "CONSISTENT_HASH", "KAFKA_ROUND_ROBIN"}
+    assert {one.get("revokeBeforeAssign") for one in options} >= {True, False}
+    assert {one.get("exclusivity") for one in options} >= {"single_active", "lease"}
+    assert any(one.get("allocateMessageQueueStrategy") == "ORDINAL" for one in options)
+    assert {"scaler" in spec for tables in drawn for spec in tables["statefulset"]} == {True, False}
+    assert {tables["scenario"]["preset"] for tables in drawn} == {"classic", "rip32", "assigner"}
+
+
 def test_hash_seed_and_transport_change_no_digest():
     digests = {seed: judge(scenario_of(random_tables(seed))).digest for seed in (10, 11, 12)}
     assert digests_again((10, 11, 12)) == digests

@@ -19,9 +19,8 @@ def pinned(**options):
 
 
 def believed(trace, kind, node, subject=SUBJECT):
-    return [
-        (row.at_ms, json.loads(row.value)) for row in trace.select("beliefs", kind=kind, node=node, subject=subject)
-    ]
+    rows = trace.select("beliefs", kind=kind, node=node, subject=subject)
+    return [(row.at_ms, json.loads(row.value)) for row in rows if row.value_hash]
 
 
 def double_owners(trace, after_ms=0):

@@ -11,9 +11,11 @@ from emulator.analysis.findings import Verdict
 from emulator.analysis.invariants import judgements
 from emulator.analysis.judge import judge_run
 from emulator.analysis.offsets import OffsetFault
+from emulator.analysis.report import as_text
 from emulator.run import run_scenario
 from emulator.spec import load
 from emulator.trace.run_directory import open_run
+from emulator.why.worst import explanation, worst_findings
 
 HERE = Path(__file__).parent / "played"
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -34,6 +36,10 @@ BROKEN = {
     "keys_at_a_frozen_owner": {"V3", "V4", "V12"},
     "keys_on_all_queues": set(),
     "keys_moved": set(),
+    "assigner": set(),
+    "assigner_out_of_reach": {"V1", "V4", "V13"},
+    "two_ways_to_divide": {"V13"},
+    "a_broker_that_did_not_hear": {"V13"},
 }
 """Mapping scenario -> invariants that its run breaks; none: it is valid."""
 
@@ -163,3 +169,37 @@ def test_a_ring_moves_fewer_keys_than_a_modulo_when_queues_go_and_come_back(repo
     by_modulo, by_ring = ([row for row in moved if row.topic == topic] for topic in ("by-modulo", "by-ring"))
     assert len(by_modulo) > 40 > 30 > len(by_ring) > 5
     assert {row.moves for row in moved} == {2}
+
+
+def test_a_group_whose_members_divide_in_different_ways_is_told_with_the_ways_of_each(reports):
+    def ways(name):
+        (row,) = [row for row in reports(name).deciders if row.violation]
+        assert (row.kind, row.censored) == ("rebalance_mode", True)
+        return row.subject, {camp.value: camp.nodes for camp in row.camps}, round(row.start_ns / SECOND)
+
+    different = {'"assigner"': ("c1", "c2"), '"client"': ("c3",)}
+    assert ways("two_ways_to_divide") == ("shop", different, 2)
+    assert ways("a_broker_that_did_not_hear") == ("shop", different, 206)
+    told = as_text(reports("two_ways_to_divide"))
+    assert "c1, c2: one broker divides, the assigner" in told
+    assert "c3: each member divides for itself" in told
+
+
+def test_a_member_that_cannot_hear_its_assigner_follows_an_old_division_until_it_can(reports):
+    violations = [row for row in reports("assigner_out_of_reach").deciders if row.violation]
+    assert {(row.kind, len(row.camps), row.because) for row in violations} == {
+        ("epoch", 2, "cut c2 <-> broker-a begins")
+    }
+    assert all(340 < row.end_ns / SECOND < 345 for row in violations)
+
+
+def test_the_worst_finding_about_assigners_is_told_in_a_sentence_with_its_chain_of_causes(tmp_path):
+    run = open_run(run_scenario(load(HERE / "assigner_out_of_reach.toml"), runs=tmp_path).path)
+    found = next(one for one in worst_findings(judge_run(run), run) if one.invariant == "V13")
+    words, lines = explanation(found, run)
+
+    assert found.words.startswith(
+        "members of shop/orders followed different divisions: c1 and c3: 2 of broker-a; c2: 1 of"
+    )
+    assert words[:4] == ("epoch", "shop/orders", "of", "c2")
+    assert any("calls of c2 to broker-a that failed" in line for line in lines)

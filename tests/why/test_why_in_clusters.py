@@ -6,7 +6,7 @@ from emulator.testing import ConsoleUser, a_scenario, play_at_console
 from emulator.trace.run_directory import open_run
 from emulator.why.answer import answer_of_run
 from emulator.why.words import names_of
-from nodes.config import NameserverConfig
+from nodes.config import ConsumerConfig, NameserverConfig
 
 
 def scenario(run_for_s, **given):
@@ -149,3 +149,51 @@ def test_a_client_id_that_could_be_of_several_nodes_is_left_as_it_is():
 
     assert names.within("127.1.10.1@1401#7 127.1.10.2@1501#7") == "127.1.10.1@1401#7 c3"
     assert (names.node("127.1.10.1@1401#7"), names.node("127.1.10.2:40000")) == ("127.1.10.1@1401#7", "c3")
+
+
+def test_a_queue_that_an_assigner_gave_away_leads_to_its_division_and_to_the_member_that_it_has_not_heard(tmp_path):
+    pinned = ConsumerConfig(client_rebalance=False, pinned_assigner=True)
+    path, trace = played(scenario(260, consumers=3, consumer=pinned), tmp_path, {15: "cut c2 broker-a"})
+    broker_name, queue_id = next(queue for queue, owners in trace.owners(14_000).items() if owners == ["c2"])
+    told = answer_of_run([f"queue orders/{broker_name}/{queue_id} at 250s"], open_run(path))
+
+    assert "has 2 owners: c2 since" in told[0]
+    assert "broker-a told so, which had divided the queues:" in told
+    assert has(told, "broker-a  division g/orders: epoch", "(c2 gone, c1 and c3 changed)")
+    assert "broker-a divided them among the members that it held since:" in told
+    assert has(told, "broker-a    since its timer scanExceptionChannel")
+    assert has(told, "keeps it: broker-a assigns it the same queues since")
+    assert has(told, "c2 keeps it: no broker has assigned it queues since")
+    assert has(told, "calls of c2 to broker-a that failed", "QUERY_ASSIGNMENT (400) timed out")
+
+
+def test_an_assigner_is_the_first_master_of_the_route_that_a_member_held(tmp_path):
+    pinned = ConsumerConfig(client_rebalance=False, pinned_assigner=True)
+    path, _ = played(scenario(120, consumer=pinned), tmp_path, {30: "kill broker-a"})
+    run = open_run(path)
+    told = answer_of_run(["assigner g/orders of c1"], run)
+
+    assert told[0].endswith("c1  assigner g/orders: broker-b (before: broker-a)")
+    assert "it is the first master of the route that c1 held:" in told
+    assert has(told, "operator", "since the operator began kill-1 (kill broker-a)")
+
+    followed = answer_of_run(["epoch g/orders of c1"], run)
+    assert has(followed, "c1  epoch g/orders:", "of broker-b (before:", "of broker-a), told by broker-b")
+    assert "broker-b told so, which had divided the queues:" in followed
+
+
+def test_a_member_that_divides_for_itself_again_works_from_a_view_again(tmp_path):
+    lines = {30: "rebalance g assigner", 60: "rebalance g client"}
+    path, _ = played(scenario(100), tmp_path, lines)
+    run = open_run(path)
+
+    forgot = answer_of_run(["view g/orders of c1 at 50s"], run)
+    assert has(forgot, "c1        view g/orders: nothing any more")
+    assert has(forgot, "since the operator began rebalance-1 (rebalance g, by=assigner)")
+    assert not has(forgot, "the queues are those of the route")
+    assert has(answer_of_run(["assigner g/orders of c1 at 90s"], run), "nothing any more (before: broker-a)")
+    assert has(answer_of_run(["rebalance_mode g of c1"], run), "each member divides for itself (before: one broker")
+    collecting = answer_of_run(["queue orders/broker-a/0 at 49s"], run)
+    assert has(collecting, "c1 keeps it: no broker has assigned it queues since 31.0")
+    assert has(answer_of_run(["queue orders/broker-a/0 at 55s"], run), "keeps it: broker-a assigns it the same queues")
+    assert has(answer_of_run(["queue orders/broker-a/0 at 90s"], run), "it works from view g/orders: 2 members")

@@ -90,7 +90,7 @@ class BrokerAssigner:
             RemotingError, BrokerError: no answer, or a refusal.
         """
         address = await self._address(topic)
-        return None if address is None else await self._query(topic, address, None)
+        return None if address is None else (await self._query(topic, address, None))[0]
 
     async def ask_assigner(
         self, topic: str, owned: Iterable[MessageQueue], mq_all: Iterable[MessageQueue]
@@ -114,7 +114,11 @@ class BrokerAssigner:
             self._parameters,
             tuple(mq_all) if self._is_prototype else None,
         )
-        return await self._query(topic, found[1], claim)
+        answer, epoch = await self._query(topic, found[1], claim)
+        if answer.assignments is not None and epoch:
+            self._epochs[topic] = epoch
+            self._beliefs.epoch(topic, epoch, found[1])
+        return answer
 
     def _find_assigner(self, topic: str) -> tuple[str, str] | None:
         """Name and address; the prototype also took a slave, drawn for every call, of the first broker of all."""
@@ -122,7 +126,8 @@ class BrokerAssigner:
             return self._instance.routes.find_first_broker(topic, self._draw)
         return self._instance.routes.find_assigner(topic)
 
-    async def _query(self, topic: str, address: str, claim: AssignmentClaim | None) -> FoundAssignment:
+    async def _query(self, topic: str, address: str, claim: AssignmentClaim | None) -> tuple[FoundAssignment, int]:
+        """The answer of a broker, and its epoch, which is 0 if it has none."""
         instance = self._instance
         body = encode_body(
             QueryAssignmentRequestBody(
@@ -133,10 +138,8 @@ class BrokerAssigner:
             instance.rpc, address, RequestCode.QUERY_ASSIGNMENT, None, body, timeout_ms=_QUERY_ASSIGNMENT_TIMEOUT_MS
         )
         found = decode_body(QueryAssignmentResponseBody, succeeded(answer).body)
-        if found.message_queue_assignments is not None and found.epoch:
-            self._epochs[topic] = found.epoch
         asked = Asked(address, 1, len(body) + len(answer.body or b""))
-        return FoundAssignment(found.message_queue_assignments, asked, found.setting)
+        return FoundAssignment(found.message_queue_assignments, asked, found.setting), found.epoch
 
     async def _address(self, topic: str) -> str | None:
         instance = self._instance

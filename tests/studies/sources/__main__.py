@@ -15,7 +15,8 @@ from rich.console import Console
 from rich.table import Table
 
 from emulator.cli.terminal import progress_bar
-from studies.sources.catalogue import BY_ID, play_source
+from studies.sources.catalogue import BY_ID, play_and_compare
+from studies.sources.dividers import Effect, Harm
 from studies.sources.source import BoundCheck, Row
 
 _OUTSIDE, _BAD_INPUT = 1, 2
@@ -34,7 +35,8 @@ def sources(*, only: _OnlyOption = None, out: _OutOption = Path("sources.json"))
     except OSError as error:
         _complain(f"{out}: {error.strerror}")
         raise typer.Exit(_BAD_INPUT) from None
-    Console(width=None if sys.stdout.isatty() else 170).print(_render(rows))
+    console = Console(width=None if sys.stdout.isatty() else 170)
+    console.print(_render(rows), _render_compared(rows))
     counts = {verdict: sum(row.verdict == verdict for row in rows) for verdict in BoundCheck}
     told = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
     typer.echo(f"{len(rows)} sources: {told}; {out} written")
@@ -48,7 +50,7 @@ def _play_all(names: Sequence[str]) -> list[Row]:
         progress_bar("sources of disagreement") as progress,
         ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool,
     ):
-        for row in pool.map(play_source, names):
+        for row in pool.map(play_and_compare, names):
             rows.append(row)
             progress(len(rows) / len(names))
     return rows
@@ -66,6 +68,38 @@ def _render(rows: Sequence[Row]) -> Table:
         measured = "-" if row.measured_s is None else f"{'> ' if row.lasts else ''}{row.measured_s:.2f}"
         table.add_row(row.id, row.title, row.bound, measured, row.verdict, row.remark)
     return table
+
+
+def _render_compared(rows: Sequence[Row]) -> Table | str:
+    """What an assigner changes of the sources that are about queues and members."""
+    table = Table(
+        box=None,
+        title="The same with an assigner",
+        title_justify="left",
+        caption="seconds, the longest, if members divide for themselves -> if an assigner does",
+    )
+    for title in ("id", "source", "members differ", "two owners", "", "no owner", ""):
+        table.add_column(title, justify="right" if title in ("members differ", "two owners", "no owner") else "left")
+    for row in rows:
+        if (both := row.with_assigner) is not None:
+            table.add_row(
+                row.id,
+                row.title,
+                _change(both.members, both.assigner, "differ_s"),
+                _change(both.members, both.assigner, "two_owners_s"),
+                _effect(both.two_owners),
+                _change(both.members, both.assigner, "no_owner_s"),
+                _effect(both.no_owner),
+            )
+    return table if table.row_count else ""
+
+
+def _change(members: Harm, assigner: Harm, measure: str) -> str:
+    return f"{getattr(members, measure):.1f} -> {getattr(assigner, measure):.1f}"
+
+
+def _effect(effect: Effect) -> str:
+    return "" if effect is Effect.NONE else effect.value
 
 
 def _complain(problem: str) -> None:

@@ -3,15 +3,19 @@
 import os
 from pathlib import Path
 
+import attrs
+
 from emulator.run.log import open_log
-from studies.sources import locks, members, notices, offsets, queues, shares
-from studies.sources.source import Row, Source, judge
+from studies.sources import assigners, locks, members, notices, offsets, queues, shares
+from studies.sources.dividers import Compared
+from studies.sources.source import Row, Source, compare, judge
 
 SOURCES: tuple[Source, ...] = (
     *queues.SOURCES,
     *members.SOURCES,
     *notices.SOURCES,
     *shares.SOURCES,
+    *assigners.SOURCES,
     *locks.SOURCES,
     *offsets.SOURCES,
 )
@@ -22,3 +26,14 @@ def play_source(source_id: str) -> Row:
     """Play one source, in whatever process this is called in; what its nodes log is dropped."""
     with open_log(Path(os.devnull)):
         return judge(BY_ID[source_id])
+
+
+def compare_source(source_id: str) -> Compared | None:
+    """Play it with and without an assigner; see `studies.sources.source.compare`."""
+    with open_log(Path(os.devnull)):
+        return compare(BY_ID[source_id])
+
+
+def play_and_compare(source_id: str) -> Row:
+    """Both."""
+    return attrs.evolve(play_source(source_id), with_assigner=compare_source(source_id))

@@ -1,8 +1,9 @@
 """Sources b1 to b8: brokers that list other members of a group than they should, or than each other."""
 
-from emulator.testing import GROUP, TOPIC, Row, Stage, Trace, play
+from emulator.testing import GROUP, TOPIC, Row, Stage, Trace
 from nodes.beliefs import BeliefKind
 from nodes.config import BrokerConfig
+from studies.sources.dividers import play
 from studies.sources.source import Family, Measured, Source, scenario
 from studies.sources.spans import differed, end_s, longest, orphaned
 

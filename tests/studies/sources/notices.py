@@ -1,9 +1,10 @@
 """Sources b9 to b15: members that are told late, ask the wrong broker, or are never listed."""
 
-from emulator.testing import TOPIC, Stage, Trace, play
+from emulator.testing import TOPIC, Stage, Trace
 from nodes.beliefs import BeliefKind
 from nodes.config import BrokerConfig, ConsumerConfig
 from nodes.protocol.codes import RequestCode
+from studies.sources.dividers import play
 from studies.sources.members import AB, VIEW, listed, lists
 from studies.sources.source import Family, Measured, Source, scenario
 from studies.sources.spans import end_s, shared

@@ -2,12 +2,13 @@
 
 import attrs
 
-from emulator.testing import GROUP, TOPIC, Stage, play
+from emulator.testing import GROUP, TOPIC, Stage
 from nodes.beliefs import BeliefKind
 from nodes.config import BrokerConfig, ConsumerConfig, NameserverConfig
 from nodes.protocol import headers
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.model import TopicConfig
+from studies.sources.dividers import play
 from studies.sources.source import Family, Measured, Source, scenario
 from studies.sources.spans import differed, end_s, longest, owned
 

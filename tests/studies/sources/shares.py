@@ -1,4 +1,4 @@
-"""Sources c1 to c9: members that know the same, or not, and divide it in ways that do not fit together."""
+"""Sources c1 to c8: members that know the same, or not, and divide it in ways that do not fit together."""
 
 from itertools import pairwise
 
@@ -171,6 +171,4 @@ SOURCES = (
            bound="pull idle 120 s + pass 1 s", bound_s=121, scenario=a_dropped_ordered_queue_comes_back_dead),
     Source(id="c8", family=_S, title="a paused member keeps its share", bound="none", bound_s=None,
            scenario=a_paused_member_keeps_its_share),
-    Source(id="c9", family=_S, title="assigners remember different earlier results", bound="until one assigns",
-           bound_s=None, absent="the sticky strategy is not there yet"),
 )  # fmt: skip

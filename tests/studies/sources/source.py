@@ -8,6 +8,7 @@ import attrs
 from emulator.spec.model import ConsumerGroupSpec, NameserverSpec, Scenario, TopicSpec
 from emulator.testing import GROUP, RETRY, TOPIC, a_scenario
 from nodes.config import BrokerConfig, ConsumerConfig, NameserverConfig
+from studies.sources.dividers import Compared, compared
 
 TOLERANCE_S = 0.6
 """Round trips, the second between two passes of a consumer, and what a measured instant may be late."""
@@ -73,6 +74,14 @@ class Row:
     lasts: bool
     verdict: str
     remark: str
+    with_assigner: Compared | None = None
+    """None: it is not compared, or has no members."""
+
+
+def compare(source: Source) -> Compared | None:
+    """Play a source of what is known of queues or members once more with an assigner; None: there is none to play."""
+    is_compared = source.scenario is not None and source.family in (Family.QUEUES, Family.MEMBERS)
+    return compared(source.scenario) if source.scenario is not None and is_compared else None
 
 
 def judge(source: Source) -> Row:

@@ -1,0 +1,156 @@
+"""The same sources once more while an assigner divides: what members disagree about, and what it does to the queues."""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from enum import StrEnum
+from typing import Any
+
+import attrs
+
+from emulator import testing
+from emulator.analysis.judge import facts_of, judge_rows
+from emulator.analysis.rows import ROWS
+from emulator.spec.model import ConsumerGroupSpec, Scenario
+from emulator.testing import Script, Trace
+from emulator.trace.schema import Table
+
+BASELINE_S = 2.0
+"""So long members differ in any healthy rebalance: until all have been notified and have made their passes."""
+_SETTLED_S = 20.0
+"""Members start at different instants: what ends before has no other reason."""
+_NS = 1_000_000_000
+
+
+class Effect(StrEnum):
+    """What an assigner changes."""
+
+    REMOVED = "removed"
+    """Too long without it, and not with it."""
+    STAYS = "stays"
+    ADDED = "added"
+    """Too long only with it."""
+    NONE = "none"
+    """Short either way."""
+
+
+@attrs.frozen
+class Harm:
+    """The longest disagreements of a run, in s, after its members have started."""
+
+    differ_s: float
+    """Members that were awake divided from different views, had different assigners or followed different divisions."""
+    two_owners_s: float
+    """A queue had two owners that were awake."""
+    no_owner_s: float
+    """A readable queue had none."""
+
+
+@attrs.frozen
+class Compared:
+    """A source with members that divide for themselves, and with an assigner."""
+
+    members: Harm
+    assigner: Harm
+    two_owners: Effect
+    """What becomes of queues with two owners."""
+    no_owner: Effect
+    """What becomes of queues without one."""
+
+
+def beside(members: Harm, assigner: Harm) -> Compared:
+    """Compare what was measured without an assigner and with one."""
+    return Compared(
+        members,
+        assigner,
+        _effect(members.two_owners_s, assigner.two_owners_s),
+        _effect(members.no_owner_s, assigner.no_owner_s),
+    )
+
+
+def _effect(members_s: float, assigner_s: float) -> Effect:
+    too_long = members_s > BASELINE_S, assigner_s > BASELINE_S
+    if too_long[0]:
+        return Effect.STAYS if too_long[1] else Effect.REMOVED
+    return Effect.ADDED if too_long[1] else Effect.NONE
+
+
+@attrs.define
+class _Played:
+    """How scenarios are played in a context."""
+
+    assigned: bool
+    harms: list[Harm] = attrs.Factory(list)
+
+
+_playing: ContextVar[_Played | None] = ContextVar("playing", default=None)
+
+
+def compared(scenario: Callable[[], object]) -> Compared | None:
+    """Play a source twice: as it is, and with an assigner; None: it has no members."""
+    found = []
+    for assigned in (False, True):
+        with _harms_of_plays(assigned=assigned) as harms:
+            scenario()
+        found += harms
+    return beside(*found) if len(found) == 2 else None
+
+
+@contextmanager
+def _harms_of_plays(*, assigned: bool) -> Iterator[list[Harm]]:
+    """Measure what is played inside.
+
+    Args:
+        assigned: groups that divide for themselves ask an assigner instead.
+    """
+    playing = _Played(assigned)
+    token = _playing.set(playing)
+    try:
+        yield playing.harms
+    finally:
+        _playing.reset(token)
+
+
+def play(scenario: Scenario, script: Script | None = None, *, for_ms: float = 0) -> Trace:
+    """As `emulator.testing.play`, with the members that the context wants, and measured for it."""
+    playing = _playing.get()
+    if playing is None:
+        return testing.play(scenario, script, for_ms=for_ms)
+    if playing.assigned:
+        scenario = attrs.evolve(scenario, consumers=tuple(map(_with_assigner, scenario.consumers)))
+    trace = testing.play(scenario, script, for_ms=for_ms)
+    if scenario.consumers:
+        playing.harms.append(harm_of(scenario, trace))
+    return trace
+
+
+def _with_assigner(group: ConsumerGroupSpec) -> ConsumerGroupSpec:
+    return attrs.evolve(group, config=attrs.evolve(group.config, client_rebalance=False, pinned_assigner=True))
+
+
+def harm_of(scenario: Scenario, trace: Trace) -> Harm:
+    """What the oracles find in a trace."""
+    found = judge_rows(_RowsOf(trace), facts_of(scenario, round(trace.end_ms * 1_000_000)))
+    return Harm(
+        _longest((one.start_ns, one.end_ns, one.active_ns) for one in (*found.views, *found.deciders)),
+        _longest((one.start_ns, one.end_ns, one.active_ns) for one in found.overlaps),
+        _longest((one.start_ns, one.end_ns, one.end_ns - one.start_ns) for one in found.orphans),
+    )
+
+
+def _longest(spans: Iterable[tuple[int, int, int]]) -> float:
+    """Of (start, end, how much of it did harm)."""
+    lengths = (min(end / _NS - max(start / _NS, _SETTLED_S), harm / _NS) for start, end, harm in spans)
+    return round(max((0.0, *lengths)), 3)
+
+
+class _RowsOf:
+    """The rows of a trace as oracles read them."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+
+    def rows(self, table: Table) -> Iterator[Any]:
+        row_class = ROWS[table]
+        for row in self._trace.rows[table.name]:
+            yield row_class._make(getattr(row, name) for name in row_class._fields)
