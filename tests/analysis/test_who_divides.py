@@ -36,7 +36,7 @@ def told(found):
     return [(row.kind, row.start_ns / SECOND, row.end_ns / SECOND, row.violation) for row in found.deciders]
 
 
-def v12(found):
+def v13(found):
     return next(one for one in judgements(found) if one.id == "V13")
 
 
@@ -46,8 +46,8 @@ def test_two_assigners_are_forgiven_for_a_round(lasts_s, violation):
     found = found_in(follow(trace.at(CALM_S + lasts_s), "a", "bb", 2), END_S)
 
     assert told(found) == [(kind, CALM_S, CALM_S + lasts_s, violation) for kind in KINDS]
-    assert v12(found).violations == 2 * violation
-    assert v12(found).words == "assigners differed 1 times, epochs differed 1 times"
+    assert v13(found).violations == 2 * violation
+    assert v13(found).words == "assigners differed 1 times, epochs differed 1 times"
 
 
 @pytest.mark.parametrize(("lasts_s", "violation"), [(21, False), (21.1, True)])
@@ -63,7 +63,7 @@ def test_a_member_that_sleeps_or_has_ended_disagrees_with_nobody():
     ended = follow(group_of_two().at(CALM_S).life("a", "killed").at(CALM_S + 1), "b", "bb", 2)
 
     assert [row.active_ns for row in found_in(asleep, END_S).deciders] == [0, 0]
-    assert v12(found_in(asleep, END_S)).violations == 0
+    assert v13(found_in(asleep, END_S)).violations == 0
     assert found_in(ended, END_S).deciders == ()
 
 
@@ -98,7 +98,7 @@ def test_members_that_divide_in_different_ways_are_told_although_a_member_that_d
     assert (row.kind, row.subject, row.start_ns, row.end_ns) == ("rebalance_mode", "g", 60 * SECOND, END_S * SECOND)
     assert [(camp.value, camp.nodes) for camp in row.camps] == [('"assigner"', ("a",)), ('"client"', ("b",))]
     assert (row.censored, row.violation) == (True, True)
-    assert v12(found_in(trace, END_S)).words == "who divides differed 1 times"
+    assert v13(found_in(trace, END_S)).words == "who divides differed 1 times"
 
 
 def test_members_that_broadcast_divide_nothing():
