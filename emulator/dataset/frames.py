@@ -19,6 +19,7 @@ from emulator.trace.schema import (
     LIFECYCLE,
     MESSAGES,
     OWNERSHIP,
+    PASSES,
     RPC,
     TABLES,
     ColumnType,
@@ -38,6 +39,7 @@ class Frames:
     beliefs: DataFrame
     rpc: DataFrame
     ownership: DataFrame
+    passes: DataFrame
     messages: DataFrame
     faults: DataFrame
     lifecycle: DataFrame
@@ -61,6 +63,7 @@ def read_frames(spark: SparkSession, runs: Sequence[RunDirectory]) -> Frames:
         beliefs=_read(spark, runs, BELIEFS),
         rpc=_read(spark, runs, RPC),
         ownership=_read(spark, runs, OWNERSHIP),
+        passes=_read(spark, runs, PASSES),
         messages=_read(spark, runs, MESSAGES),
         faults=_read(spark, runs, FAULTS),
         lifecycle=_read(spark, runs, LIFECYCLE),

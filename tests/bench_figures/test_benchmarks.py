@@ -130,6 +130,7 @@ def test_the_names_are_those_that_were_promised():
         "allocation_machine_room_nearby_s",
         "allocation_consistent_hash_s",
         "allocation_kafka_round_robin_s",
+        "allocation_ordinal_s",
         "allocation_sticky_s",
         "guest_sends_1_thread",
         "guest_p99_ms_1_thread",

@@ -114,6 +114,7 @@ def test_a_master_that_is_none_or_is_not_there_is_one_line(tmp_path, master, pro
     assert done.stderr.splitlines()[-1].startswith(f"rmqemu: {problem.format(port=port)}")
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_workers_with_other_versions_play_nothing(tmp_path):
     file = write_campaign(tmp_path, **SEEDS)

@@ -83,6 +83,7 @@ def test_why_names_both_faults_and_the_command_says_it_again(shrunk):
     assert rmqemu(*shlex.split(lines[at])[2:], cwd=folder).stdout.splitlines() == answer
 
 
+@pytest.mark.slow
 def test_a_case_of_a_campaign_and_a_scenario_with_a_seed_give_the_same(shrunk, tmp_path):
     folder, _ = shrunk
     file = folder / "campaigns" / "rare-loss" / "shrunk" / f"{NAME}.toml"

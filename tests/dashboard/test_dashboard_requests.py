@@ -193,12 +193,15 @@ def test_too_long_a_request_is_refused_when_it_has_been_sent(shown, size):
 @pytest.mark.parametrize(
     "sent",
     [
-        b"GET /state HT",
+        pytest.param(b"GET /state HT", marks=pytest.mark.slow),  # it is waited for
         b"POST /verb HTTP/1.1\r\n{own}content-length: 30\r\n\r\n{",
         b"\x16\x03\x01\x02\x00" + os.urandom(300),
         b"GET / HTTP/1.1\r\n" + b"x: y\r\n" * 20_000,
         b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + os.urandom(100),
-        b"GET /events HTTP/1.1\r\n{own}upgrade: websocket\r\nconnection: upgrade\r\n%b\r\n" % WEBSOCKET,
+        pytest.param(
+            b"GET /events HTTP/1.1\r\n{own}upgrade: websocket\r\nconnection: upgrade\r\n%b\r\n" % WEBSOCKET,
+            marks=pytest.mark.slow,
+        ),
     ],
     ids=["half a line", "half a body", "no HTTP", "endless headers", "HTTP/2", "a WebSocket"],
 )

@@ -34,6 +34,7 @@ time.sleep(0.2)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_a_thread_that_waits_for_java_logs_nothing():
     command = [sys.executable, "-c", WITH_A_QUESTION_THAT_JAVA_NEVER_READS]

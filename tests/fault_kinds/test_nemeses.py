@@ -139,6 +139,7 @@ MISSION = {
 NAMED = {name: {"kind": name} | ({"node": "broker-a"} if "fixed" in name else {}) for name in CHAOS_NAMES}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*NAMED, *MISSION])
 def test_each_fault_of_openmessaging_chaos_comes_and_goes_and_leaves_nothing(tmp_path, name):
     rates = {"id": "n", "every_s": 60, "least_s": 40, "from_s": 20, "until_s": 140, "periodic": True}

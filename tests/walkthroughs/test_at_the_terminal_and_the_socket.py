@@ -63,6 +63,7 @@ def test_over_the_control_socket_every_line_is_told_as_in_the_transcript(place, 
     assert load(place / "afternoon.toml").faults.faults
 
 
+@pytest.mark.slow
 def test_at_the_prompt_every_line_is_told_as_in_the_transcript(place):
     terminal = pexpect.spawn(
         sys.executable,
