@@ -12,9 +12,13 @@ from conformance.lock_rpc_adapter import LockRpc
 from conformance.membership_adapter import Membership
 from conformance.names_answers import names_and_texts
 from conformance.offsets_adapter import Offsets
+from conformance.order_info_adapter import OrderInfos
 from conformance.ordering_answers import ordering, properties
 from conformance.playing import Adapter
 from conformance.pop_answers import pop, without_citations
+from conformance.pop_buffer_adapter import PopBuffer
+from conformance.pop_revive_adapter import PopRevive
+from conformance.pop_tables_adapters import PopInFlight, PopLocks
 from conformance.pop_util_adapter import PopUtil
 from conformance.process_queue_adapter import pq_clean_expired, process_queue
 from conformance.producer_answers import producer_select
@@ -41,6 +45,11 @@ ADAPTERS: dict[str, type[Adapter]] = {
     "lock_rpc": LockRpc,
     "membership": Membership,
     "offsets": Offsets,
+    "order_info": OrderInfos,
+    "pop_buffer": PopBuffer,
+    "pop_inflight": PopInFlight,
+    "pop_locks": PopLocks,
+    "pop_revive": PopRevive,
     "pop_util": PopUtil,
     "producers": Producers,
     "query_assignment": QueryAssignments,
