@@ -30,6 +30,8 @@ from conformance.route_table_adapter import NameserverTables
 from conformance.schedule_adapter import Schedule
 from conformance.slave_sync_adapter import SlaveSync
 from conformance.subscription_answers import subscription
+from conformance.timer_admit_adapter import TimerAdmit
+from conformance.timer_files_adapter import TimerFiles
 from conformance.timer_wheel_adapter import TimerWheels
 from conformance.topics_groups_adapter import TopicsAndGroups
 from conformance.vectors import Question
@@ -57,6 +59,8 @@ ADAPTERS: dict[str, type[Adapter]] = {
     "route_table": NameserverTables,
     "schedule": Schedule,
     "slave_sync": SlaveSync,
+    "timer_admit": TimerAdmit,
+    "timer_files": TimerFiles,
     "timer_wheel": TimerWheels,
     "topics_groups": TopicsAndGroups,
     "wire_json": WireJson,
@@ -105,7 +109,15 @@ NORMAL_FORMS: dict[str, Callable[[Json], Json]] = {
 }
 """What makes two answers of a family alike that say the same."""
 
-WAITING: dict[str, str] = {}
+WAITING: dict[str, str] = {
+    "container": "a process holds one broker: there are no containers yet",
+    "pop_client": "no client pops yet",
+    "pop_failover": "no broker answers pops yet",
+    "pop_flow": "no broker answers pops yet",
+    "pop_kv": "pops leave records in the log only: there is no RocksDB",
+    "pop_polling": "no broker holds pops yet",
+    "timer_store": "the wheel has no store around it yet",
+}
 """Family -> what our side lacks."""
 
 EXCEPTED: dict[tuple[str, str], str] = {
