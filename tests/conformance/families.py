@@ -17,6 +17,7 @@ from conformance.ordering_answers import ordering, properties
 from conformance.playing import Adapter
 from conformance.pop_answers import pop, without_citations
 from conformance.pop_buffer_adapter import PopBuffer
+from conformance.pop_polling_adapter import PopPolling
 from conformance.pop_revive_adapter import PopRevive
 from conformance.pop_tables_adapters import PopInFlight, PopLocks
 from conformance.pop_util_adapter import PopUtil
@@ -51,6 +52,7 @@ ADAPTERS: dict[str, type[Adapter]] = {
     "pop_buffer": PopBuffer,
     "pop_inflight": PopInFlight,
     "pop_locks": PopLocks,
+    "pop_polling": PopPolling,
     "pop_revive": PopRevive,
     "pop_util": PopUtil,
     "producers": Producers,
@@ -115,7 +117,6 @@ WAITING: dict[str, str] = {
     "pop_failover": "no broker answers pops yet",
     "pop_flow": "no broker answers pops yet",
     "pop_kv": "pops leave records in the log only: there is no RocksDB",
-    "pop_polling": "no broker holds pops yet",
     "timer_store": "the wheel has no store around it yet",
 }
 """Family -> what our side lacks."""

@@ -15,6 +15,7 @@ from nodes.broker.tables.pop_check_point import (
     get_bit,
     set_bit,
 )
+from nodes.broker.tables.pop_polling import PollingResult, PopLongPolling, PopPollingOptions
 from nodes.broker.tables.pop_queue_locks import PopQueueLocks
 
 BROKER = "bk-a"
@@ -208,3 +209,55 @@ def test_a_check_point_survives_its_record_and_finds_each_of_its_offsets(diffs, 
 
 def test_a_batch_acknowledges_all_its_offsets():
     assert BatchAckMsg(0, 5, "g", "t", 0, 1, None, (5, 7)).ack_offsets == (5, 7)
+
+
+def polls(*held, notify_last=False):
+    table = PopLongPolling(PopPollingOptions(), lambda _: True, notify_last=notify_last)
+    for name, queue_id, tag in held:
+        matches = None if tag is None else tag.__eq__
+        place = {"born_ms": 0, "poll_ms": 15_000, "now_ms": 0, "matches": matches}
+        assert table.polling(name, "t", "g", queue_id, **place) is PollingResult.POLLING_SUC
+    return table
+
+
+def test_an_arrival_wakes_one_pop_of_all_queues_and_one_of_its_queue():
+    table = polls(("first", -1, None), ("second", -1, None), ("own", 0, None), ("other", 1, None))
+
+    assert list(table.message_arriving("t", 0, 1, "a")) == ["first", "own"]
+    assert (table.total, list(table.message_arriving("t", 0, 1, "a"))) == (2, ["second"])
+
+
+@pytest.mark.trap("P9")
+def test_a_message_in_a_retry_topic_of_the_old_form_wakes_no_pop_that_is_held():
+    table = polls(("waiting", -1, None))
+
+    assert list(table.message_arriving("%RETRY%g_t", 0, 1, None)) == []
+    assert list(table.message_arriving("%RETRY%g+t", 0, 1, None)) == ["waiting"]
+
+
+@pytest.mark.trap("P10")
+def test_a_held_pop_whose_filter_does_not_match_is_put_back_and_no_other_is_tried():
+    table = polls(("a", -1, "a"), ("b", -1, "b"))
+
+    assert list(table.message_arriving("t", 0, 1, "b")) == []
+    assert table.total == 2
+    assert list(table.message_arriving("t", 0, 800, "b")) == ["a"]
+
+
+@pytest.mark.trap("P11")
+def test_a_pop_is_carried_out_again_50_ms_before_its_time_is_over():
+    table = polls(("waiting", -1, None))
+
+    assert list(table.timed_out(14_950)) == []
+    assert list(table.timed_out(14_951)) == ["waiting"]
+
+
+def test_a_key_holds_one_pop_more_than_its_option_says():
+    table = polls(*((number, -1, None) for number in range(1025)))
+
+    full = table.polling("late", "t", "g", -1, born_ms=0, poll_ms=15_000, now_ms=0)
+    assert full is PollingResult.POLLING_FULL
+    table.clean_unused("t".__eq__, "h".__eq__)
+    assert (table.held, table.groups_of_topic) == ({}, {"t": ()})
+    table.recount()
+    assert table.total == 0
