@@ -65,9 +65,7 @@ class PopCheckPointWrapper:
 
     @property
     def is_finished(self) -> bool:
-        """Whether nothing is left to do with its check point."""
-        if self.just_offset and self.ck_stored:
-            return True
+        """Whether nothing is left to do with its check point; with its offset alone it has no acknowledgements."""
         return self.is_acked or (self.ck_stored and not self.acks_to_store())
 
     def acks_to_store(self) -> tuple[int, ...]:
