@@ -1,10 +1,10 @@
 """The fidelity ledger: every trap of RocketMQ, and whether the emulator reproduces it.
 
 A trap is a behaviour that a re-implementation easily gets wrong: M1 and on
-concern membership, C1 and on consumption; Y1 and X1 and on were found by running
-the real system. `traps.toml` lists all of them, with a reason for each that is
-absent. `ledger.json` holds the marks of the tests; `make ledger` writes it, and
-a test checks that it is up to date.
+concern membership, C1 and on consumption, P1 and on special messages (POP, timers,
+containers); Y1 and X1 and on were found by running the real system. `traps.toml`
+lists all of them, with a reason for each that is absent. `ledger.json` holds the
+marks of the tests; `make ledger` writes it, and a test checks that it is up to date.
 """
 
 import json

@@ -12,8 +12,15 @@ from conformance.lock_rpc_adapter import LockRpc
 from conformance.membership_adapter import Membership
 from conformance.names_answers import names_and_texts
 from conformance.offsets_adapter import Offsets
+from conformance.order_info_adapter import OrderInfos
 from conformance.ordering_answers import ordering, properties
 from conformance.playing import Adapter
+from conformance.pop_answers import pop, without_citations
+from conformance.pop_buffer_adapter import PopBuffer
+from conformance.pop_polling_adapter import PopPolling
+from conformance.pop_revive_adapter import PopRevive
+from conformance.pop_tables_adapters import PopInFlight, PopLocks
+from conformance.pop_util_adapter import PopUtil
 from conformance.process_queue_adapter import pq_clean_expired, process_queue
 from conformance.producer_answers import producer_select
 from conformance.producers_adapter import Producers
@@ -24,6 +31,9 @@ from conformance.route_table_adapter import NameserverTables
 from conformance.schedule_adapter import Schedule
 from conformance.slave_sync_adapter import SlaveSync
 from conformance.subscription_answers import subscription
+from conformance.timer_admit_adapter import TimerAdmit
+from conformance.timer_files_adapter import TimerFiles
+from conformance.timer_wheel_adapter import TimerWheels
 from conformance.topics_groups_adapter import TopicsAndGroups
 from conformance.vectors import Question
 from conformance.wire_body_answers import absent_is_nothing, wire_body
@@ -38,12 +48,22 @@ ADAPTERS: dict[str, type[Adapter]] = {
     "lock_rpc": LockRpc,
     "membership": Membership,
     "offsets": Offsets,
+    "order_info": OrderInfos,
+    "pop_buffer": PopBuffer,
+    "pop_inflight": PopInFlight,
+    "pop_locks": PopLocks,
+    "pop_polling": PopPolling,
+    "pop_revive": PopRevive,
+    "pop_util": PopUtil,
     "producers": Producers,
     "query_assignment": QueryAssignments,
     "queue_locks": QueueLocks,
     "route_table": NameserverTables,
     "schedule": Schedule,
     "slave_sync": SlaveSync,
+    "timer_admit": TimerAdmit,
+    "timer_files": TimerFiles,
+    "timer_wheel": TimerWheels,
     "topics_groups": TopicsAndGroups,
     "wire_json": WireJson,
 }
@@ -57,6 +77,7 @@ ANSWERERS: dict[str, Answerer] = {
     "names": names_and_texts,
     "offset_store": offset_store_answers.offset_store,
     "ordering": ordering,
+    "pop": pop,
     "producer_select": producer_select,
     "properties": properties,
     "rebalance": rebalance_answers.rebalance,
@@ -81,6 +102,7 @@ COMPLETED: dict[str, Callable[[Question], Question]] = {
 NORMAL_FORMS: dict[str, Callable[[Json], Json]] = {
     "client_route": client_route_answers.without_order_in_passes,
     "offset_store": offset_store_answers.without_hash_order,
+    "pop": without_citations,
     "rebalance": rebalance_answers.without_hash_order,
     "rebalance_push": rebalance_push_answers.without_pops,
     "wire_body": absent_is_nothing,
@@ -90,9 +112,12 @@ NORMAL_FORMS: dict[str, Callable[[Json], Json]] = {
 """What makes two answers of a family alike that say the same."""
 
 WAITING: dict[str, str] = {
-    "pop": "there is no pop consumption yet",
-    "pop_util": "there is no pop consumption yet",
-    "timer_wheel": "there are no timed messages yet",
+    "container": "a process holds one broker: there are no containers yet",
+    "pop_client": "no client pops yet",
+    "pop_failover": "no broker answers pops yet",
+    "pop_flow": "no broker answers pops yet",
+    "pop_kv": "pops leave records in the log only: there is no RocksDB",
+    "timer_store": "the wheel has no store around it yet",
 }
 """Family -> what our side lacks."""
 

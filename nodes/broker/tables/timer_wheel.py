@@ -1,0 +1,100 @@
+"""The wheel of timed messages: a slot per unit of time, with the ends of the chain of its messages in the timer log.
+
+The wheel has twice as many slots as it covers units, so that the same slot stands for many instants; it belongs to
+the one that was written last.
+
+Mirrors:
+    `org.apache.rocketmq.store.timer.TimerWheel`.
+"""
+
+from collections.abc import Iterator
+
+import attrs
+
+IGNORE = -2
+"""A position that is to stay as it is."""
+NO_POSITION = -1
+DAY_SLOTS = 7 * 24 * 3600
+"""How many units RocketMQ's wheel covers, however long a unit is: seven days of seconds."""
+
+
+@attrs.frozen
+class Slot:
+    """One unit of time."""
+
+    time_ms: int = NO_POSITION
+    """When it begins; -1 if nothing was put there for the time that was asked for."""
+    first_pos: int = NO_POSITION
+    """Where the oldest record of the chain stands."""
+    last_pos: int = NO_POSITION
+    """Where the newest one stands, which points to the one before it."""
+    num: int = 0
+    """How many messages, less one for each delete."""
+    magic: int = 0
+
+
+class TimerWheel:
+    """The slots of one broker."""
+
+    def __init__(self, *, slots_total: int = DAY_SLOTS, precision_ms: int = 1000) -> None:
+        self.slots_total = slots_total
+        self.precision_ms = precision_ms
+        self._slots: dict[int, Slot] = {}
+
+    def get_slot_index(self, time_ms: int) -> int:
+        """Where the slot of an instant stands."""
+        return time_ms // self.precision_ms % (self.slots_total * 2)
+
+    def get_slot(self, time_ms: int) -> Slot:
+        """The slot of an instant; an empty one if the place belongs to another round."""
+        slot = self._slots.get(self.get_slot_index(time_ms))
+        return slot if slot is not None and slot.time_ms == self._begin(time_ms) else Slot()
+
+    def put_slot(self, time_ms: int, first_pos: int, last_pos: int, num: int, magic: int) -> None:
+        """Write a slot, whatever round its place belonged to."""
+        self._slots[self.get_slot_index(time_ms)] = Slot(self._begin(time_ms), first_pos, last_pos, num, magic)
+
+    def revise_slot(self, time_ms: int, first_pos: int, last_pos: int, *, force: bool) -> None:
+        """Correct the ends of a chain, as after a start, when the timer log is read again.
+
+        Args:
+            first_pos: where it begins, or `IGNORE`.
+            last_pos: where it ends, or `IGNORE`.
+            force: take the place if it belongs to another round; it keeps that one's count.
+        """
+        index = self.get_slot_index(time_ms)
+        slot = self._slots.get(index, Slot(time_ms=0, first_pos=0, last_pos=0))
+        if slot.time_ms == self._begin(time_ms):
+            first = slot.first_pos if first_pos == IGNORE else first_pos
+            last = slot.last_pos if last_pos == IGNORE else last_pos
+            self._slots[index] = attrs.evolve(slot, first_pos=first, last_pos=last)
+        elif force:
+            first = last_pos if first_pos == IGNORE else first_pos
+            begin = self._begin(time_ms)
+            self._slots[index] = attrs.evolve(slot, time_ms=begin, first_pos=first, last_pos=last_pos)
+
+    def check_phy_pos(self, time_start_ms: int, max_offset: int) -> int | None:
+        """The first position of all chains that reach beyond the end of the timer log; None if none does.
+
+        Args:
+            time_start_ms: of the round that is looked at.
+            max_offset: the end of the timer log.
+        """
+        beyond = [slot.first_pos for slot in self._round(time_start_ms) if slot.last_pos > max_offset]
+        return min(beyond, default=None)
+
+    def get_num(self, time_ms: int) -> int:
+        """How many messages a slot has."""
+        return self.get_slot(time_ms).num
+
+    def get_all_num(self, time_start_ms: int) -> int:
+        """How many messages all slots of the round from an instant on have."""
+        return sum(slot.num for slot in self._round(time_start_ms))
+
+    def _round(self, time_start_ms: int) -> Iterator[Slot]:
+        begin = self._begin(time_start_ms)
+        end = begin + self.slots_total * 2 * self.precision_ms
+        return (slot for slot in self._slots.values() if begin <= slot.time_ms < end)
+
+    def _begin(self, time_ms: int) -> int:
+        return time_ms // self.precision_ms * self.precision_ms
