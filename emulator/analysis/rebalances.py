@@ -55,7 +55,7 @@ class RebalanceCost:
     stickiness: float
     """Queues with the owner that they had before, per queue; -1: nothing was owned before."""
     normalised_stickiness: float
-    """The same per queue that could be kept; -1: none could."""
+    """The same per queue that could be kept in a balanced division, at most 1; -1: none could."""
     moved: int
     """Queues that had an owner before and have another one now."""
     acquired: int
@@ -248,7 +248,7 @@ class Rebalances(Watcher):
                 len(now),
                 round(balance_degree(counts), _DIGITS),
                 round(kept / len(now), _DIGITS) if topic.before else -1.0,
-                round(kept / keepable, _DIGITS) if keepable else -1.0,
+                round(min(1.0, kept / keepable), _DIGITS) if keepable else -1.0,
                 len(dict.fromkeys(queue for queue, _ in moved)),
                 topic.acquired,
                 topic.last_change_ns - topic.start_ns,

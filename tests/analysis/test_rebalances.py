@@ -40,6 +40,16 @@ def test_the_worked_example_of_the_sticky_strategy_has_the_metrics_of_its_docume
     assert (left.resumed_ns, left.resumed, left.duplicates) == (10 * SECOND, False, 1)
 
 
+def test_an_uneven_division_keeps_no_more_than_all():
+    trace = HandMadeTrace().at(1).life("a", "started", GROUP).life("b", "started", GROUP)
+    for queue_id in range(4):
+        trace.at(2).own("a", "acquired", queue_id)
+    trace.at(40).life("c", "started", GROUP).passed("c")
+    _, joined = found_in(trace, 100).limits.rebalances
+
+    assert (joined.stickiness, joined.normalised_stickiness) == (1, 1)
+
+
 def test_members_that_change_within_a_second_are_one_change():
     trace = seed_000(HandMadeTrace())
     trace.at(60).life("C0", "killed").at(60.9).life("C3", "started", GROUP).at(62).life("C4", "started", GROUP)
