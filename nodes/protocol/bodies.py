@@ -211,3 +211,29 @@ class PullMessageResponseBody:
     """The messages of a pull, in queue order."""
 
     messages: tuple[Message, ...]
+
+
+@attrs.frozen
+class BatchAck:
+    """Acknowledged messages of one pop; the wire names are RocketMQ's letters."""
+
+    consumer_group: str = attrs.field(metadata=wire("c"))
+    topic: str = attrs.field(metadata=wire("t"))
+    """Without the prefix of retry, which `retry` stands for."""
+    retry: str = attrs.field(metadata=wire("r"))
+    """A mark of `nodes.protocol.extra_info.RetryMark`."""
+    start_offset: int = attrs.field(metadata=wire("so"))
+    queue_id: Int32 = attrs.field(metadata=wire("q"))
+    revive_queue_id: Int32 = attrs.field(metadata=wire("rq"))
+    pop_time: int = attrs.field(metadata=wire("pt"))
+    invisible_time: int = attrs.field(metadata=wire("it"))
+    bit_set: str = attrs.field(metadata=wire("b"))
+    """Bit i: the message at start offset + i; the bytes of a Java `BitSet`, lowest first, in base64."""
+
+
+@attrs.frozen
+class BatchAckMessageRequestBody:
+    """Body of BATCH_ACK_MESSAGE (200151)."""
+
+    broker_name: str
+    acks: tuple[BatchAck, ...]

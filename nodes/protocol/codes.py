@@ -122,7 +122,10 @@ class RequestCode(IntEnum):
     CONTROLLER_APPLY_BROKER_ID = 1013
     POP_MESSAGE = 200050
     ACK_MESSAGE = 200051
+    PEEK_MESSAGE = 200052
     CHANGE_MESSAGE_INVISIBLETIME = 200053
+    NOTIFICATION = 200054
+    POLLING_INFO = 200055
     BATCH_ACK_MESSAGE = 200151
     SET_REBALANCE_MODE = 400_001
     """Not RocketMQ's: who divides the queues of a group, see `nodes.protocol.assigning`."""

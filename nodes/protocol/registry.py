@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 import attrs
 
-from nodes.protocol import bodies, headers, headers_message, model
+from nodes.protocol import bodies, headers, headers_message, headers_pop, model
 from nodes.protocol import bodies_admin as admin
 from nodes.protocol import headers_admin as asked
 from nodes.protocol import headers_statefulset as statefulset
@@ -130,6 +130,32 @@ STATEFULSET_EXCHANGES: Mapping[RequestCode, Exchange] = MappingProxyType(
 """Requests that RocketMQ does not have."""
 
 
+POP_EXCHANGES: Mapping[RequestCode, Exchange] = MappingProxyType(
+    {
+        _C.POP_MESSAGE: Exchange(
+            headers_pop.PopMessageRequestHeader,
+            None,
+            headers_pop.PopMessageResponseHeader,
+            bodies.PullMessageResponseBody,
+        ),
+        _C.ACK_MESSAGE: Exchange(headers_pop.AckMessageRequestHeader),
+        _C.BATCH_ACK_MESSAGE: Exchange(headers.EmptyHeader, bodies.BatchAckMessageRequestBody),
+        _C.CHANGE_MESSAGE_INVISIBLETIME: Exchange(
+            headers_pop.ChangeInvisibleTimeRequestHeader, None, headers_pop.ChangeInvisibleTimeResponseHeader
+        ),
+        _C.PEEK_MESSAGE: Exchange(
+            headers_pop.PeekMessageRequestHeader,
+            None,
+            headers_pop.PopMessageResponseHeader,
+            bodies.PullMessageResponseBody,
+        ),
+        _C.NOTIFICATION: Exchange(headers_pop.NotificationRequestHeader, None, headers_pop.NotificationResponseHeader),
+        _C.POLLING_INFO: Exchange(headers_pop.PollingInfoRequestHeader, None, headers_pop.PollingInfoResponseHeader),
+    }
+)
+"""Requests of POP."""
+
+
 _PULL = Exchange(
     headers.PullMessageRequestHeader, None, headers.PullMessageResponseHeader, bodies.PullMessageResponseBody
 )
@@ -243,6 +269,7 @@ EXCHANGES: Mapping[RequestCode, Exchange] = MappingProxyType(
         _C.BROKER_HEARTBEAT: Exchange(headers.BrokerHeartbeatRequestHeader),
         _C.NOTIFY_MIN_BROKER_ID_CHANGE: Exchange(headers.NotifyMinBrokerIdChangeRequestHeader),
         _C.EXCHANGE_BROKER_HA_INFO: Exchange(headers.ExchangeHaInfoHeader, None, headers.ExchangeHaInfoHeader),
+        **POP_EXCHANGES,
         **ADMIN_EXCHANGES,
         **STATEFULSET_EXCHANGES,
     }
