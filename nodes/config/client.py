@@ -175,7 +175,7 @@ class ConsumerConfig(ClientConfig):
     """BROADCASTING: every member consumes all queues, stores its offsets on its own disk, and retries nothing."""
     client_rebalance: bool = flag(default=True)
     """Client-side rebalance; else one broker of the topic assigns the queues, unless the consumer is ordered or
-    broadcasting. Queues that the broker assigns for popping are not consumed: popping is not emulated."""
+    broadcasting, and says whether they are pulled or popped."""
     pinned_assigner: bool = flag(default=False)
     """Beside `clientRebalance = false`: all members ask the same broker, the assigner, which remembers what it has
     assigned; not RocketMQ's. Ordered consumers ask it, too, and still lock their queues."""
@@ -213,6 +213,12 @@ class ConsumerConfig(ClientConfig):
     """Divided by the number of queues in the table it becomes `pull_threshold_for_queue`; -1: it does not."""
     pull_threshold_size_for_topic: int = count(-1, least=-1, most=102_400)
     """The same for `pull_threshold_size_for_queue`, MiB."""
+    pop_invisible_time: int = millis(60_000)
+    """How long nobody else gets a message that was popped; outside of 5,000 to 300,000 it counts as 60,000."""
+    pop_batch_nums: int = count(32, least=1)
+    """Most messages of one pop; a broker refuses more than 32."""
+    pop_threshold_for_queue: int = count(96, least=1)
+    """Messages of a popped queue without answer above which popping pauses."""
     consume_timeout: int = whole(15, unit=MINUTES, least=1)
     """How long a listener may take before its message is sent back; also the time between two checks of that."""
     consume_concurrently_max_span: int = count(2_000, least=1, most=65_535)
@@ -257,6 +263,7 @@ _NOT_IN_LITE_PULL = (
     *("suspend_current_queue_time_millis", "max_time_consume_continuously_ms", "rebalance_lock_interval_ms"),
     *("max_reconsume_times", "pull_interval", "pull_threshold_for_topic", "pull_threshold_size_for_topic"),
     *("consume_timeout", "consume_concurrently_max_span", "pull_max_idle_time_ms"),
+    *("pop_invisible_time", "pop_batch_nums", "pop_threshold_for_queue"),
     *("exclusivity", "lease_duration_ms", "lease_renew_interval_ms"),
 )
 

@@ -31,6 +31,8 @@ class Adapter:
     """Operations whose changes a case does not tell."""
     at_ms = 0
     """Pretended time since the case began; set before each step."""
+    case = ""
+    """Name of the case."""
 
     def tables(self) -> dict[str, dict[str, Json]]:
         """What the case calls `state`, whole: table -> row -> value."""
@@ -48,6 +50,7 @@ def play_case(case: Case, adapter_class: type[Adapter]) -> None:
         AssertionError: a step differs; says which, where in its answer, what was expected and what came.
     """
     adapter = adapter_class(**_arguments(case.config))
+    adapter.case = case.name
     expected_tables: dict[str, dict[str, Json]] = {} if adapter.begins_empty else copy.deepcopy(adapter.tables())
     mentioned = dict.fromkeys(table for step in case.steps for table in step["out"].get("state", {}))
     left_out = [table for table in adapter.partly_recorded if table not in mentioned]

@@ -170,8 +170,8 @@ class Consumer:
         listed = [[triple(request.queue), request.next_offset] for request in requests]
         self.events.append(["dispatchPullRequest", listed, delay_ms])
 
-    def dispatch_pops(self, queues, delay_ms):
-        self.events.append(["dispatchPopPullRequest", [[triple(queue), 1] for queue in queues], delay_ms])
+    def dispatch_pops(self, requests, delay_ms):
+        self.events.append(["dispatchPopPullRequest", [[triple(each.queue), 1] for each in requests], delay_ms])
 
     async def message_queue_changed(self, topic, mq_all, mq_divided):
         everything = mq_all if mq_all is None else sorted(map(triple, mq_all))

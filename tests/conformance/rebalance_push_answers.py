@@ -11,6 +11,7 @@ from nodes.client.rebalance.order_locks import OrderLocks
 from nodes.client.rebalance.queue_keepers import PushQueues
 from nodes.client.rebalance.rebalance import configured_mode
 from nodes.client.tables.client_routes import ClientRoutes
+from nodes.client.tables.popped_messages import consume_init_mode
 from nodes.client.tables.process_queue import ProcessQueue
 from nodes.config import ConsumerConfig
 from nodes.protocol.assigning import RebalanceMode
@@ -43,11 +44,6 @@ def rebalance_push(asked):
         case "DefaultMQPushConsumer_defaults":
             return defaults()
     raise AssertionError(f"no operation is called {asked['op']}")
-
-
-def without_pops(out):
-    """The answers but where a pop would start: pops are not emulated."""
-    return {key: value for key, value in out.items() if key != "initMode"}
 
 
 def config_of(asked):
@@ -119,11 +115,12 @@ class VerbOutput:
 
 async def compute(asked):
     told = VerbOutput(asked)
+    init_mode = {"initMode": consume_init_mode(told.config.consume_from_where)}
     try:
         offset = await told.queues.compute_pull_from_where(MessageQueue(asked["topic"], "broker-a", 0))
     except (RemotingError, BrokerError):
-        return {"withException": {"error": "MQClientException"}, "plain": FAILED, "rpcs": told.rpcs}
-    return {"withException": offset, "plain": offset, "rpcs": told.rpcs}
+        return {"withException": {"error": "MQClientException"}, "plain": FAILED, "rpcs": told.rpcs} | init_mode
+    return {"withException": offset, "plain": offset, "rpcs": told.rpcs} | init_mode
 
 
 async def remove(asked):
@@ -209,6 +206,9 @@ def defaults():
         "consumeTimeout": config.consume_timeout,
         "maxReconsumeTimes": config.max_reconsume_times,
         "suspendCurrentQueueTimeMillis": config.suspend_current_queue_time_millis,
+        "popThresholdForQueue": config.pop_threshold_for_queue,
+        "popInvisibleTime": config.pop_invisible_time,
+        "popBatchNums": config.pop_batch_nums,
         "consumeThreadMin": config.consume_thread_min,
         "strategy": config.allocate_message_queue_strategy,
     }

@@ -27,10 +27,18 @@ class MessageListener:
 
     async def consume_message(self, queue: MessageQueue, messages: tuple[Message, ...]) -> bool:
         """Consume a batch; returns whether it succeeded."""
+        return await self.consume_popped((queue,) * len(messages), messages)
+
+    async def consume_popped(self, places: tuple[MessageQueue, ...], messages: tuple[Message, ...]) -> bool:
+        """As `consume_message`, of messages from different queues.
+
+        Args:
+            places: the queue of each message.
+        """
         if self._consume_ms:
             await self._host.sleep_ms(self._consume_ms)
         succeeded = True
-        for message in messages:
+        for queue, message in zip(places, messages, strict=True):
             event = MessageRecord(
                 MessageEvent.CONSUMED,
                 self._group,

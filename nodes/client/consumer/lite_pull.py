@@ -19,6 +19,7 @@ from nodes.client.rebalance.rebalance import Rebalance
 from nodes.client.rebalance.rebalance_beliefs import RebalanceBeliefs
 from nodes.client.rebalance.roles import PullRequest
 from nodes.client.tables.assigned_message_queues import NO_OFFSET, AssignedMessageQueues
+from nodes.client.tables.pop_process_queue import PopRequest
 from nodes.client.tables.process_queue import ProcessQueue
 from nodes.config import LitePullConsumerConfig, ProducerConfig
 from nodes.filter.filter_api import build_subscription_data
@@ -224,7 +225,7 @@ class LitePullConsumer:
     def dispatch_pulls(self, requests: list[PullRequest], delay_ms: int) -> None:
         """Do nothing: `message_queue_changed` starts the pulls."""
 
-    def dispatch_pops(self, queues: list[MessageQueue], delay_ms: int) -> None:
+    def dispatch_pops(self, requests: list[PopRequest], delay_ms: int) -> None:
         """Never called: a lite pull consumer does not pop."""
 
     async def message_queue_changed(

@@ -10,6 +10,7 @@ from nodes.client.consumer.pull_api_wrapper import PullAPIWrapper
 from nodes.client.instance.client_instance import ClientInstance
 from nodes.client.offsets.offset_store import OffsetStore
 from nodes.client.rebalance.roles import PullRequest
+from nodes.client.tables.pop_process_queue import PopRequest
 from nodes.client.tables.process_queue import PullThresholds
 from nodes.config import ConsumerConfig
 from nodes.protocol import headers
@@ -22,10 +23,10 @@ from nodes.rpc.errors import RemotingError
 from nodes.rpc.typed import BrokerError
 from nodes.threads import WakeUp
 
-_FLOW_CONTROL_DELAY_MS = 50
+FLOW_CONTROL_DELAY_MS = 50
 _SHORTEST_PULL_MS = 1
-_SUSPENDED_DELAY_MS = 1_000
-_BROKER_FLOW_CONTROL_DELAY_MS = 20
+SUSPENDED_DELAY_MS = 1_000
+BROKER_FLOW_CONTROL_DELAY_MS = 20
 
 
 class PullConsumer(Protocol):
@@ -47,9 +48,12 @@ class PullConsumer(Protocol):
     def on_offset_illegal(self, queue: MessageQueue, corrected: int) -> None:
         """Handle an offset that the broker has corrected: the queue has to be added anew."""
 
+    async def pop(self, request: PopRequest) -> None:
+        """Pop a queue that is not pulled."""
+
 
 class PullMessageService:
-    """The pull thread of an instance.
+    """The pull thread of an instance, which sends pops, too.
 
     Mirrors:
         `org.apache.rocketmq.client.impl.consumer.PullMessageService`, `DefaultMQPushConsumerImpl#pullMessage`.
@@ -74,7 +78,7 @@ class PullMessageService:
         """Whether a queue may be pulled now, where queues are held exclusively; None: it always may."""
         self.thresholds = PullThresholds(config)
         """Limits of the cache."""
-        self._waiting: deque[tuple[PullRequest, int]] = deque()
+        self._waiting: deque[tuple[PullRequest | PopRequest, int]] = deque()
         self._wake_up = WakeUp(self._host)
         self._wrapper = PullAPIWrapper(instance, group)
         self._stopped = False
@@ -89,12 +93,12 @@ class PullMessageService:
         """Start no further pull."""
         self._stopped = True
 
-    def pull_now(self, request: PullRequest) -> None:
+    def pull_now(self, request: PullRequest | PopRequest) -> None:
         """Queue a pull."""
         self._waiting.append((request, cause.get()))
         self._wake_up.wake()
 
-    def pull_later(self, request: PullRequest, delay_ms: int) -> None:
+    def pull_later(self, request: PullRequest | PopRequest, delay_ms: int) -> None:
         """Queue a pull after a delay."""
         self._host.call_later_ms(delay_ms, lambda: self.pull_now(request))
 
@@ -105,8 +109,12 @@ class PullMessageService:
                 continue
             request, began = self._waiting.popleft()
             cause.set(began)
-            if not self._stopped:
+            if self._stopped:
+                continue
+            if isinstance(request, PullRequest):
                 await self._pull(request)
+            else:
+                await self._consumer.pop(request)
 
     async def _pull(self, request: PullRequest) -> None:
         process_queue = request.process_queue
@@ -114,10 +122,10 @@ class PullMessageService:
             return
         process_queue.last_pull_ms = self._host.clock.now_ms()
         if self.paused:
-            self.pull_later(request, _SUSPENDED_DELAY_MS)
+            self.pull_later(request, SUSPENDED_DELAY_MS)
             return
         if self.thresholds.is_flow_controlled(process_queue):
-            self.pull_later(request, _FLOW_CONTROL_DELAY_MS)
+            self.pull_later(request, FLOW_CONTROL_DELAY_MS)
             return
         if self._config.consume_orderly and not await self._is_fit_in_order(request):
             self.pull_later(request, self._config.pull_time_delay_mills_when_exception)
@@ -190,7 +198,7 @@ class PullMessageService:
                 request.next_offset = self._wrapper.take_suggestion(request.queue, answer).next_begin_offset
                 self._consumer.on_offset_illegal(request.queue, request.next_offset)
             case ResponseCode.FLOW_CONTROL:
-                self.pull_later(request, _BROKER_FLOW_CONTROL_DELAY_MS)
+                self.pull_later(request, BROKER_FLOW_CONTROL_DELAY_MS)
             case _:
                 self.pull_later(request, self._config.pull_time_delay_mills_when_exception)
 

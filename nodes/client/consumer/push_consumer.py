@@ -10,7 +10,9 @@ from nodes.allocation.strategies import strategy_name, strategy_of
 from nodes.beliefs import Lifecycle, LifecycleEvent
 from nodes.client.consumer.consume_concurrently import ConsumeMessageConcurrentlyService
 from nodes.client.consumer.consume_orderly import ConsumeMessageOrderlyService
+from nodes.client.consumer.consume_popped import ConsumeMessagePopConcurrentlyService
 from nodes.client.consumer.listener import MessageListener
+from nodes.client.consumer.pop import PopAnswers, PopMessages
 from nodes.client.consumer.pull import PullMessageService
 from nodes.client.consumer.send_message_back import SendMessageBack
 from nodes.client.instance.client_instance import ClientInstance
@@ -26,6 +28,7 @@ from nodes.client.rebalance.rebalance import Rebalance
 from nodes.client.rebalance.rebalance_beliefs import RebalanceBeliefs
 from nodes.client.rebalance.replica_count import ReplicaCount
 from nodes.client.rebalance.roles import PullRequest
+from nodes.client.tables.pop_process_queue import PopRequest
 from nodes.client.tables.process_queue import ProcessQueue
 from nodes.config import ConsumerConfig, Exclusivity, ProducerConfig
 from nodes.filter.filter_api import build_subscription_data
@@ -132,9 +135,12 @@ class PushConsumer:
         holds = None if self._exclusivity is None else self._exclusivity.holds
         self._pulls = PullMessageService(self.instance, config, group, self._offsets, self, holds)
         self._producer = DefaultProducer(self.instance, ProducerConfig(), INNER_PRODUCER_GROUP)
-        self._consumption = self._consume_message_service(MessageListener(self.instance, group, consume_ms, fail_times))
+        self._listener = MessageListener(self.instance, group, consume_ms, fail_times)
+        self._consumption = self._consume_message_service()
         self.consume = self._consumption.submit
         """Passes messages to the listener."""
+        self._pops: PopMessages | None = None
+        """None: nothing was assigned for popping so far; most consumers never pop."""
         self._inspected = InspectedConsumer(
             self.consumer_data,
             process_queues,
@@ -148,13 +154,10 @@ class PushConsumer:
         """Whether it has started to consume."""
         self._stopping = trio.Event()
 
-    def _consume_message_service(self, listener: MessageListener) -> ConsumeMessageService:
-        config, in_order = self._config, self._config.consume_orderly
-        times_max = config.max_reconsume_times
-        if times_max < 0:
-            times_max = NO_RECONSUME_LIMIT if in_order else MAX_RECONSUME_TIMES
-        send_backs = SendMessageBack(self.instance, self._producer, self.group, times_max)
-        if in_order:
+    def _consume_message_service(self) -> ConsumeMessageService:
+        config, listener = self._config, self._listener
+        send_backs = SendMessageBack(self.instance, self._producer, self.group, max_reconsume_times(config))
+        if config.consume_orderly:
             return ConsumeMessageOrderlyService(self.instance, config, self._offsets, self._locks, listener, send_backs)
         return ConsumeMessageConcurrentlyService(
             self.instance,
@@ -165,6 +168,16 @@ class PushConsumer:
             send_backs,
             config.message_model,
             None if self._exclusivity is None else self._exclusivity.holds,
+        )
+
+    def _pop_messages(self) -> PopMessages:
+        config, times_max = self._config, max_reconsume_times(self._config)
+        answers = PopAnswers(self.instance, self.group)
+        consumption = ConsumeMessagePopConcurrentlyService(
+            self._host, config, self.group, self._listener, answers, times_max
+        )
+        return PopMessages(
+            self.instance, config, self.group, self._pulls, answers, consumption, self.subscription, times_max
         )
 
     def _single_active(self) -> SingleActiveQueues | None:
@@ -217,6 +230,8 @@ class PushConsumer:
     async def shutdown(self) -> None:
         """Unlock queues, commit, unregister, and only then drop the queues."""
         await self._consumption.stop()
+        if self._pops is not None:
+            self._pops.stop()
         self.persist_offsets()
         self._pulls.stop()
         if self._leases is not None:
@@ -267,10 +282,17 @@ class PushConsumer:
         for request in requests:
             self._pulls.pull_later(request, delay_ms)
 
-    def dispatch_pops(self, queues: list[MessageQueue], delay_ms: int) -> None:  # noqa: ARG002
-        """Log the queues: popping is not emulated, so they are not consumed."""
-        for queue in queues:
-            self._host.log.warning("a queue was assigned for popping, which is not emulated", queue=str(queue))
+    def dispatch_pops(self, requests: list[PopRequest], delay_ms: int) -> None:
+        """Pop new queues after a delay."""
+        if requests and self._pops is None:
+            self._pops = self._pop_messages()
+        for request in requests:
+            self._pulls.pull_later(request, delay_ms)
+
+    async def pop(self, request: PopRequest) -> None:
+        """Pop a queue that is not pulled."""
+        assert self._pops is not None
+        await self._pops.pop(request)
 
     async def message_queue_changed(
         self,
@@ -368,6 +390,13 @@ class PushConsumer:
         if not self.instance.serves(self):
             return True
         return not self._paused and await self.rebalance.do_rebalance()
+
+
+def max_reconsume_times(config: ConsumerConfig) -> int:
+    """Redeliveries before a message is given up, as configured or by default."""
+    if config.max_reconsume_times >= 0:
+        return config.max_reconsume_times
+    return NO_RECONSUME_LIMIT if config.consume_orderly else MAX_RECONSUME_TIMES
 
 
 def instance_name(config: ConsumerConfig, host: Host, ordinal: int = 0) -> str:

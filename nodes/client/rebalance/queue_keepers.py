@@ -12,7 +12,7 @@ from nodes.client.offsets.pull_from_where import (
 )
 from nodes.client.rebalance.exclusivity import QueueExclusivity
 from nodes.client.rebalance.order_locks import OrderLocks
-from nodes.client.rebalance.roles import PopProcessQueue
+from nodes.client.tables.pop_process_queue import PopProcessQueue
 from nodes.client.tables.process_queue import ProcessQueue
 from nodes.config import ConsumerConfig, LitePullConsumerConfig
 from nodes.protocol.assigning import RebalanceMode

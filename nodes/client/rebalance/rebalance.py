@@ -15,11 +15,11 @@ from nodes.client.rebalance.roles import (
     Assigner,
     FoundAssignment,
     PassResult,
-    PopProcessQueue,
     PullRequest,
     QueueKeeper,
     RebalanceListener,
 )
+from nodes.client.tables.pop_process_queue import PopProcessQueue, PopRequest
 from nodes.client.tables.process_queue import ProcessQueue
 from nodes.config import AllocateStrategy, ConsumerConfig, Exclusivity
 from nodes.host import Host
@@ -41,8 +41,7 @@ _FOREIGN_NAMED = 3
 class Rebalance:
     """The queues of a group's member, and how a pass changes them.
 
-    Queues that a broker assigns for popping have a table of their own; popping itself is not emulated, so they are
-    not consumed.
+    Queues that a broker assigns for popping have a table of their own, and nobody owns them.
 
     Mirrors:
         `org.apache.rocketmq.client.impl.consumer.RebalanceImpl`.
@@ -330,7 +329,12 @@ class Rebalance:
         return PullRequest(queue, process_queue, offset)
 
     def _release_popped(self, topic: str, wanted: Mapping[MessageQueue, None]) -> bool:
-        leaving = [(q, pq) for q, pq in self.pop_process_queues.items() if q.topic == topic and q not in wanted]
+        now_ms = self._host.clock.now_ms()
+        leaving = [
+            (queue, pq)
+            for queue, pq in self.pop_process_queues.items()
+            if queue.topic == topic and (queue not in wanted or pq.is_pull_expired(now_ms))
+        ]
         for _, process_queue in leaving:
             process_queue.dropped = True
         gone = [queue for queue, pq in leaving if self._keeper.remove_unnecessary_pop(queue, pq)]
@@ -340,8 +344,10 @@ class Rebalance:
 
     def _add_popped(self, wanted: Mapping[MessageQueue, None]) -> bool:
         new = [queue for queue in wanted if queue not in self.pop_process_queues]
-        self.pop_process_queues.update((queue, PopProcessQueue()) for queue in new)
-        self._listener.dispatch_pops(new, PULL_DISPATCH_DELAY_MS)
+        now_ms = self._host.clock.now_ms()
+        self.pop_process_queues.update((queue, PopProcessQueue(now_ms)) for queue in new)
+        requests = [PopRequest(queue, self.pop_process_queues[queue]) for queue in new]
+        self._listener.dispatch_pops(requests, PULL_DISPATCH_DELAY_MS)
         return bool(new)
 
     def _truncate_queues_not_mine(self, topics: tuple[str, ...]) -> None:

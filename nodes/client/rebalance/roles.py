@@ -6,6 +6,7 @@ from typing import Protocol
 import attrs
 
 from nodes.beliefs import PassOutcome
+from nodes.client.tables.pop_process_queue import PopProcessQueue, PopRequest
 from nodes.client.tables.process_queue import ProcessQueue
 from nodes.protocol.assigning import RebalanceMode, RebalanceSetting
 from nodes.protocol.bodies import MessageQueueAssignment
@@ -21,13 +22,6 @@ class PullRequest:
     next_offset: int
     previously_locked: bool = False
     """Of an ordered queue: its offset was read again after it was locked."""
-
-
-@attrs.define(eq=False)
-class PopProcessQueue:
-    """A queue that a broker has assigned for popping."""
-
-    dropped: bool = False
 
 
 @attrs.frozen
@@ -149,7 +143,7 @@ class RebalanceListener(Protocol):
     def dispatch_pulls(self, requests: list[PullRequest], delay_ms: int) -> None:
         """Start to pull new queues."""
 
-    def dispatch_pops(self, queues: list[MessageQueue], delay_ms: int) -> None:
+    def dispatch_pops(self, requests: list[PopRequest], delay_ms: int) -> None:
         """Start to pop new queues."""
 
     async def message_queue_changed(
