@@ -8,6 +8,7 @@ from typing import Any, get_type_hints
 
 import attrs
 
+from faults.consume_mode import SetConsumeMode
 from faults.fault import Fault, Scope
 from faults.link import Cut, Delay, Drop, Loss, Partition, TcpLoss
 from faults.machine import ClockDrift, ClockJump, ClockSkew, LostWrites, SlowDisk
@@ -28,7 +29,7 @@ FAULTS: Mapping[str, type[Fault]] = MappingProxyType(
             *(Cut, Partition, Loss, TcpLoss, Delay, Drop, Refuse),
             *(Kill, Restart, PowerOff, Suspend, SlowCpu),
             *(ClockSkew, ClockDrift, ClockJump, SlowDisk, LostWrites),
-            *(Permission, Scale, Rebalance),
+            *(Permission, Scale, Rebalance, SetConsumeMode),
         )
     }
 )

@@ -26,6 +26,7 @@ from emulator.spec.model import (
     StatefulSetSpec,
 )
 from emulator.spec.user_functions import with_user_functions
+from faults.consume_mode import ConsumeMode
 from nodes.broker.broker import Broker
 from nodes.client.consumer.consumer_process import ConsumerOfProcess, ConsumerProcess
 from nodes.client.consumer.lite_pull import LitePullConsumer
@@ -36,7 +37,8 @@ from nodes.config import Exclusivity, LitePullConsumerConfig
 from nodes.host import Host, Node
 from nodes.lease_service.lease_service import LEASE_PORT, LeaseService
 from nodes.nameserver.nameserver import Nameserver
-from nodes.protocol.model import TopicConfig
+from nodes.protocol.bodies import SetMessageRequestModeRequestBody
+from nodes.protocol.model import MessageRequestMode, TopicConfig
 from nodes.statefulset.kubernetes import API_PORT, POD_PORT, Kubernetes, StatefulSet
 from nodes.statefulset.scaler import SCALER_PORT, Scaler
 
@@ -291,6 +293,12 @@ class Cluster:
 
         consumers = self.scenario.consumers
         single_active = tuple(it.group for it in consumers if it.config.exclusivity is Exclusivity.SINGLE_ACTIVE)
+        modes = tuple(
+            SetMessageRequestModeRequestBody(topic, it.group, MessageRequestMode.POP, it.pop_share_queue_num)
+            for it in consumers
+            for topic in it.topics
+            if it.mode is ConsumeMode.POP
+        )
 
         def broker(host: Host) -> Node:
             return Broker(
@@ -302,6 +310,7 @@ class Cluster:
                 nameservers=nameservers,
                 topics=topics,
                 single_active_groups=single_active,
+                request_modes=modes,
             )
 
         boot_spread_ms = self.scenario.broker_boot_spread_ms

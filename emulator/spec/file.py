@@ -39,6 +39,7 @@ from emulator.spec.model import (
 from emulator.spec.presets import Preset
 from emulator.spec.section import Section, SpecError, expect_known, keys_of, suggestion, written
 from emulator.spec.user_functions import with_user_functions
+from faults.consume_mode import ConsumeMode
 from nodes.config import (
     BrokerConfig,
     Config,
@@ -285,10 +286,17 @@ def _read_consumers(
         config = (
             read_options(section, LitePullConsumerConfig)
             if is_lite_pull
-            else read_options(section, ConsumerConfig, preset.consumer_options())
+            else read_options(section, ConsumerConfig, _consumer_options(section, preset))
         )
-        groups.append(section.build(ConsumerGroupSpec, names=names, config=config))
+        mode = section.get("mode", TEXT, ConsumeMode.PULL)
+        groups.append(section.build(ConsumerGroupSpec, names=names, config=config, mode=mode))
     return tuple(groups)
+
+
+def _consumer_options(section: Section, preset: Preset) -> Mapping[str, Any]:
+    """Options that the table need not set: a group that pops asks a broker for its queues."""
+    pops = section.values.get("mode") == ConsumeMode.POP
+    return {**preset.consumer_options(), **({"client_rebalance": False, "pinned_assigner": False} if pops else {})}
 
 
 def _consumer_names(section: Section, first: int, pods: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:

@@ -28,6 +28,7 @@ from emulator.spec.guest_limits import GuestLimits
 from emulator.spec.section import SpecError, expect_known
 from emulator.spec.statefulsets import check_statefulsets
 from emulator.spec.targets import check_fault
+from faults.consume_mode import ConsumeMode
 from faults.nemesis import Nemesis, timelines
 from faults.plan import Plan
 from faults.scale import MEMBERS_MOST
@@ -47,8 +48,9 @@ from nodes.config import (
     ProducerConfig,
     StatefulSetConfig,
 )
-from nodes.fields import NAMES, TEXT_MAP, TEXTS, TIME_MOST_MS, checked, flag, quoted, span, text, whole
+from nodes.fields import NAMES, TEXT_MAP, TEXTS, TIME_MOST_MS, checked, choice, flag, quoted, span, text, whole
 from nodes.filter.filter_api import SubscriptionError, build_subscription_data
+from nodes.protocol.model import MessageModel
 
 NAMESERVER, BROKER, CONSUMER, PRODUCER = "nameserver", "broker", "consumer", "producer"
 APISERVER, SCALER, LEASE_SERVICE = "apiserver", "scaler", "lease-service"
@@ -129,6 +131,11 @@ class ConsumerGroupSpec:
     """An earlier group whose processes also consume for this group. The option `instanceName` decides what the two
     consumers of a process share: with the same name they are one client, with one id and one thread each for
     heartbeats and rebalance; by default each consumer has its own name."""
+    mode: ConsumeMode = choice(ConsumeMode, ConsumeMode.PULL)
+    """How they get their messages, as an operator has told all brokers before the start; `pop` needs
+    `clientRebalance = false`, which it brings along in a file."""
+    pop_share_queue_num: int = whole(0, least=-1)
+    """Beside `mode = "pop"`: of how many following members each pops the queues, too; 0 or -1: all pop all queues."""
     one_address: bool = flag(default=False)
     """All of them have one IP address; with the same `instanceName` brokers take them for one client."""
 
@@ -347,6 +354,7 @@ def _check_topics(scenario: Scenario) -> None:
                 expect_known(f"topic[{i}].brokers[{j}]", "broker", broker_name, list(broker_names))
     _check_shared_processes(scenario)
     _check_lite_pull(scenario)
+    _check_pops(scenario)
     for i, consumers in enumerate(scenario.consumers):
         for j, topic_name in enumerate(consumers.topics):
             expect_known(f"consumer[{i}].topics[{j}]", "topic", topic_name, topic_names)
@@ -389,6 +397,21 @@ def _check_lite_pull(scenario: Scenario) -> None:
             raise SpecError(f"consumer[{i}].fail_times", "expected 0: a lite pull consumer sends nothing back")
         if consumers.share_process_with is not None or consumers.group in sharing:
             raise SpecError(f"consumer[{i}].lite_pull", "expected false in a process that consumes for several groups")
+
+
+def _check_pops(scenario: Scenario) -> None:
+    for i, consumers in enumerate(scenario.consumers):
+        if consumers.mode is not ConsumeMode.POP:
+            if consumers.pop_share_queue_num:
+                raise SpecError(f"consumer[{i}].pop_share_queue_num", 'expected mode = "pop" beside it')
+            continue
+        key, config = f"consumer[{i}].mode", consumers.config
+        if consumers.lite_pull:
+            raise SpecError(key, "expected pull: lite pull consumers never pop")
+        if config.consume_orderly or config.message_model is MessageModel.BROADCASTING:
+            raise SpecError(key, "expected pull: ordered and broadcasting consumers ask no broker for their queues")
+        if config.client_rebalance:
+            raise SpecError(f"consumer[{i}].options.clientRebalance", 'expected false beside mode = "pop"')
 
 
 def _expect_expression(key: str, topic: str, expression: str) -> None:

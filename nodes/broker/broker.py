@@ -50,6 +50,7 @@ from nodes.broker.transactions.transactions import Transactions
 from nodes.config import BrokerConfig
 from nodes.host import Host
 from nodes.live_config import with_kept_changes
+from nodes.protocol.bodies import SetMessageRequestModeRequestBody
 from nodes.protocol.model import MASTER_ID, TopicConfig
 from nodes.rpc.client import RpcClient
 from nodes.rpc.nameservers import Nameservers
@@ -62,6 +63,7 @@ class Broker:
     Args:
         topics: served from the first start on; later starts read them from the broker's files.
         single_active_groups: groups of whose consumers only one gets the messages of a queue; RocketMQ has none.
+        request_modes: whether groups pull or pop, as an operator has told this broker before its first start.
 
     Mirrors:
         `org.apache.rocketmq.broker.BrokerController`.
@@ -78,6 +80,7 @@ class Broker:
         nameservers: tuple[str, ...],
         topics: tuple[TopicConfig, ...] = (),
         single_active_groups: tuple[str, ...] = (),
+        request_modes: tuple[SetMessageRequestModeRequestBody, ...] = (),
     ) -> None:
         self._host = host
         self._stopping = trio.Event()
@@ -85,6 +88,8 @@ class Broker:
         self.context = broker = _new_context(
             host, config, cluster_name, broker_name, broker_id, nameservers, topics, single_active_groups
         )
+        for told in request_modes:
+            broker.request_modes.set_mode(told)
         levels = parse_delay_level(config.message_delay_level)
         arrivals = MessageArrivals()
 

@@ -29,6 +29,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "permission": ("permission broker-a 4 topic orders",),
     "scale": ("scale g 4",),
     "rebalance": ("rebalance g assigner",),
+    "consume_mode": ("consume-mode g pop",),
 }
 BEGIN_MS, FOR_MS, END_MS = 40_000, 30_000, 150_000
 

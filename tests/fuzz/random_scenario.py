@@ -7,6 +7,7 @@ from typing import Any
 
 from emulator.spec import Scenario, SpecError, from_dict
 from faults.catalogue import CHAOS_NAMES
+from faults.consume_mode import ConsumeMode
 from nodes.config import (
     AllocateStrategy,
     BrokerConfig,
@@ -299,6 +300,10 @@ class _Drawing:
         own = [table for table in self._consumers if "share_process_with" not in table]
         return str(self._chance.choice(own)["group"])
 
+    def mode(self) -> str:
+        """How a group gets its messages."""
+        return self._chance.choice(tuple(ConsumeMode)).value
+
     def rebalance(self) -> Tables:
         """Who divides the queues of a group from now on."""
         by = self._chance.choice(tuple(RebalanceMode)).value
@@ -333,6 +338,7 @@ _KINDS: Mapping[str, Callable[[_Drawing], Tables]] = {
     "permission": lambda it: it.permission(),
     "scale": lambda it: {"group": it.group(), "members": it.number(0, 1, 3, 6)},
     "rebalance": lambda it: it.rebalance(),
+    "consume_mode": lambda it: {"group": it.group(), "mode": it.mode(), "share": it.number(-1, 0, 1, 2)},
 }  # fmt: skip
 """Every kind of the catalogue, with random targets and parameters."""
 KINDS = tuple(_KINDS)

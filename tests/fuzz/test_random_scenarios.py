@@ -261,14 +261,15 @@ def test_a_failure_is_kept_as_a_smaller_scenario(monkeypatch, tmp_path):
     monkeypatch.setattr(LinksEffect, "end", _leave)
     seed = next(seed for seed in range(50) if {fault["kind"] for fault in random_tables(seed)["fault"]} >= {"cut"})
     total, lines = _play(_Task((seed,), (), tmp_path))
-    (path,) = tmp_path.iterdir()
+    path = tmp_path / f"leftover_fault-{seed}.toml"
     kept = tomllib.loads(path.read_text(encoding="utf-8"))
 
-    assert total.failures == {"leftover fault": 1}
-    assert str(path) in lines[0]
+    # A link that stays cut may have connections time out, too.
+    assert total.failures["leftover fault"] == 1
+    assert any(str(path) in line for line in lines)
     assert len(kept["fault"]) == 1
     assert len(str(kept)) < len(str(random_tables(seed))) / 2
-    assert list(total.lines())[1] == "  1 x leftover fault"
+    assert "  1 x leftover fault" in list(total.lines())
 
 
 def test_totals_add_up():

@@ -100,6 +100,13 @@ SAID = {
     "scale g 4": {"kind": "scale", "group": "g", "members": 4},
     "rebalance g assigner AVG": {"kind": "rebalance", "group": "g", "by": "assigner", "strategy": "AVG"},
     "rebalance g broker": {"kind": "rebalance", "group": "g", "by": "broker"},
+    "consume-mode g pop share 2 at broker-a": {
+        "kind": "consume_mode",
+        "group": "g",
+        "mode": "pop",
+        "share": 2,
+        "broker": "broker-a",
+    },
     "chaos minor-kill": {"kind": "minor-kill"},
     "chaos fixed-suspend broker-a": {"kind": "fixed-suspend", "node": "broker-a"},
     "chaos bridge": {"kind": "bridge"},

@@ -1,9 +1,12 @@
 """A request of an operator to a node, from the node's own machine: no fault of the network keeps it away."""
 
+from collections.abc import Sequence
 from contextvars import copy_context
 
+from emulator.cluster.cluster import Cluster
 from emulator.machine.process import HostProcess
 from emulator.machine.world import World
+from emulator.spec.model import BrokerSpec
 from emulator.time.timeline import Entry
 from nodes.cause import cause
 from nodes.host import ChannelHandler
@@ -53,3 +56,15 @@ def tell(world: World, process: HostProcess, port: int, request: Command) -> Non
     entry = Entry(ask, process, cause.get())
     if process.admits(entry):
         copy_context().run(entry.fire)  # its handlers must not set the cause of this task
+
+
+async def tell_brokers(world: World, cluster: Cluster, brokers: Sequence[BrokerSpec], request: Command) -> int:
+    """Send a request to each of the brokers that listens; returns how many were told."""
+    await world.clock.idle()
+    told = 0
+    for spec in brokers:
+        process, port = cluster.hosts[spec.name].process, spec.config.listen_port
+        if process is not None and session_with(world, process, port) is not None:
+            tell(world, process, port, request)
+            told += 1
+    return told

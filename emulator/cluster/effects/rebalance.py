@@ -1,7 +1,7 @@
 """The effect of `rebalance`: tells brokers who divides the queues of a group."""
 
 from emulator.cluster.effects.effect import Effect, ImpossibleError
-from emulator.cluster.effects.local_session import session_with, tell
+from emulator.cluster.effects.local_session import tell_brokers
 from emulator.time.timeline import EPOCH_MS
 from faults.rebalance import Rebalance
 from nodes.allocation.strategies import strategy_parameters
@@ -42,15 +42,9 @@ class RebalanceEffect(Effect[Rebalance], kinds=(Rebalance,)):
     async def _tell(self, group: str) -> int:
         """Send the setting; returns how many brokers were told."""
         world, cluster = self.scene.world, self.scene.cluster
-        await world.clock.idle()
         mode, strategy = self._wanted(group)
         version_ms = EPOCH_MS + world.timeline.now_ns // _NS_PER_MS
         config = next(spec.config for spec in cluster.scenario.consumers if spec.group == group)
         body = encode_body(RebalanceSetting(group, mode, strategy, strategy_parameters(config), version_ms))
-        told = 0
-        for spec in cluster.scenario.brokers:
-            process, port = cluster.hosts[spec.name].process, spec.config.listen_port
-            if process is not None and session_with(world, process, port) is not None:
-                tell(world, process, port, Command(int(RequestCode.SET_REBALANCE_MODE), body=body))
-                told += 1
-        return told
+        command = Command(int(RequestCode.SET_REBALANCE_MODE), body=body)
+        return await tell_brokers(world, cluster, cluster.scenario.brokers, command)

@@ -1,0 +1,58 @@
+"""The effect of `consume_mode`: tells brokers whether the members of a group pull or pop."""
+
+from emulator.cluster.effects.effect import Effect, ImpossibleError
+from emulator.cluster.effects.local_session import tell_brokers
+from emulator.spec.model import ConsumerGroupSpec
+from faults.consume_mode import ConsumeMode, SetConsumeMode
+from nodes.protocol.bodies import SetMessageRequestModeRequestBody
+from nodes.protocol.body_codec import encode_body
+from nodes.protocol.codes import RequestCode
+from nodes.protocol.command import Command
+from nodes.protocol.model import MASTER_ID, MessageRequestMode
+
+
+class ConsumeModeEffect(Effect[SetConsumeMode], kinds=(SetConsumeMode,)):
+    """Sends the mode of each topic to the masters that listen; the newest active fault decides, else the scenario."""
+
+    async def begin(self, fault_id: str, fault: SetConsumeMode) -> None:
+        """Set the mode."""
+        self.scene.count(fault_id, await self._tell(fault))
+
+    async def end(self, fault_id: str, fault: SetConsumeMode) -> None:  # noqa: ARG002 - the other active ones decide
+        """Set what the newest fault that is still active says, or the scenario."""
+        await self._tell(fault)
+
+    def expect_possible(self, fault: SetConsumeMode) -> None:
+        """Refuse to set what is set already, and members that ask no broker."""
+        spec = self._spec(fault)
+        if spec.config.client_rebalance or spec.config.consume_orderly:
+            raise ImpossibleError(f"the members of {spec.group} divide their queues themselves: no broker tells them")
+        if self._wanted(fault) == (fault.mode, fault.share):
+            raise ImpossibleError(f"{fault.describe()} already: there is nothing to set")
+
+    def _spec(self, fault: SetConsumeMode) -> ConsumerGroupSpec:
+        return next(spec for spec in self.scene.cluster.scenario.consumers if spec.group == fault.scope.group)
+
+    def _wanted(self, fault: SetConsumeMode) -> tuple[ConsumeMode, int]:
+        """Mode and share that count now at the brokers of a fault."""
+        about = (fault.scope.group, fault.broker)
+        active = [it for it in self.scene.active.values() if isinstance(it, SetConsumeMode)]
+        active = [it for it in active if (it.scope.group, it.broker) == about]
+        spec = self._spec(fault)
+        return (active[-1].mode, active[-1].share) if active else (spec.mode, spec.pop_share_queue_num)
+
+    async def _tell(self, fault: SetConsumeMode) -> int:
+        """Send the modes; returns how many brokers were told."""
+        scene, spec = self.scene, self._spec(fault)
+        mode, share = self._wanted(fault)
+        brokers = [
+            broker
+            for broker in scene.cluster.scenario.brokers
+            if broker.broker_id == MASTER_ID and fault.broker in (None, broker.broker_name)
+        ]
+        told = 0
+        for topic in spec.topics:
+            body = SetMessageRequestModeRequestBody(topic, spec.group, MessageRequestMode(mode.upper()), share)
+            command = Command(int(RequestCode.SET_MESSAGE_REQUEST_MODE), body=encode_body(body))
+            told = await tell_brokers(scene.world, scene.cluster, brokers, command)
+        return told

@@ -1,0 +1,58 @@
+"""A change of how a group gets its messages; it is not a failure, but it drops queues like one."""
+
+from enum import StrEnum
+from typing import Any, ClassVar, Self
+
+import attrs
+
+from faults.fault import Fault, Needs
+from faults.scale import GroupScope
+from faults.words import Wording, Words, number, options
+from nodes.fields import choice, text, whole
+
+
+class ConsumeMode(StrEnum):
+    """How the members of a group get their messages."""
+
+    PULL = "pull"
+    """Each member pulls the queues that it owns."""
+    POP = "pop"
+    """Brokers hand messages of any queue to any member, and hide them for a while."""
+
+
+@attrs.frozen
+class SetConsumeMode(Fault):
+    """An operator tells the masters how a group gets the messages of its topics; healed, it is what the scenario says.
+
+    Each broker has a table of its own, and a member asks one broker at random: if only some brokers are told, the
+    members of a group get their messages in different ways.
+
+    Mirrors:
+        `mqadmin setConsumeMode`.
+    """
+
+    kind: ClassVar[str] = "consume_mode"
+    wording: ClassVar[Wording] = Wording(
+        "consume-mode", "GROUP pull|pop [share N] [at BROKER]", "have the members of a group pull or pop", 2
+    )
+    needs: ClassVar[Needs | None] = Needs.GROUP_WITH_PROCESSES
+    scope: GroupScope
+    mode: ConsumeMode = choice(ConsumeMode)
+    share: int = whole(0, unit="members", least=-1)
+    """Of how many following members each pops the queues, too; 0 or -1: every member pops all queues."""
+    broker: str | None = text(None)
+    """brokerName of the only broker that is told; None: all of them."""
+
+    @classmethod
+    def from_words(cls, words: Words) -> Self:
+        """`consume-mode GROUP pull|pop [share N] [at BROKER]`."""
+        rest, said = options(words, ("share", "at"))
+        if len(rest) != 2:
+            raise cls.wording.mistake()
+        mode: Any = rest[1]
+        return cls(GroupScope(rest[0]), mode, number("members", said.get("share", "0")), said.get("at"))
+
+    def describe(self) -> str:
+        """For people: `members of billing pop`."""
+        at = "" if self.broker is None else f" at {self.broker}"
+        return f"members of {self.scope.describe()} {self.mode}{at}"
