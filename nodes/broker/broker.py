@@ -21,6 +21,7 @@ from nodes.broker.files import (
     GROUP_FILE,
     TOPIC_FILE,
     load_delay_progress,
+    load_timer,
     persist_delay_offsets,
     persist_groups,
     persist_timer_check_point,
@@ -46,6 +47,7 @@ from nodes.broker.tables.member_group import VIP_PORT_DISTANCE
 from nodes.broker.tables.message_store import MessageStore
 from nodes.broker.tables.subscription_groups import SubscriptionGroupManager
 from nodes.broker.tables.topics import TopicConfigManager
+from nodes.broker.timer.timer_message_store import TimerMessageStore
 from nodes.broker.transactions.transactions import Transactions
 from nodes.config import BrokerConfig
 from nodes.host import Host
@@ -114,7 +116,12 @@ class Broker:
         escape = escape_bridge(broker, messages.put_due, self._routes, send_out)
         schedule = ScheduleMessageService(broker, levels, escape.async_put_message)
         transactions = Transactions(broker, self._registration, messages, to_clients, escape.put_message)
-        special = SpecialServices(schedule, transactions.check_service)
+        timer = (
+            None if broker.timer_store is None else TimerMessageStore(broker, broker.timer_store, escape.put_message)
+        )
+        self._timer = timer
+        timers = () if timer is None else (timer,)
+        special = SpecialServices(schedule, *timers, transactions.check_service)
         self._membership = GroupMembership(
             broker,
             self._group,
@@ -134,6 +141,9 @@ class Broker:
             schedule.on_message_arrived,
             transactions.check_service.on_message_arrived,
         )
+        if timer is not None:
+            arrivals.listen(timer.on_message_arrived)
+            self._slave.on_check_point = timer.on_check_point
         self._server.serve(*self._handlers(messages, transactions, to_clients, special))
 
     async def main(self) -> None:
@@ -143,6 +153,8 @@ class Broker:
         self._ha.start()
         for port in self._ports():
             self._host.listen(port, self._server)
+        if self._timer is not None:
+            self._timer.start()
         self._pulls.hold.start()
         self._clients.start()
         self._offsets.start()
@@ -197,6 +209,8 @@ class Broker:
 
     async def _shutdown(self) -> None:
         """Unregister first: the port still answers while the nameservers remove this broker."""
+        if self._timer is not None:
+            self._timer.shutdown()
         await self._registration.unregister_all()
         for port in self._ports():
             self._host.close_listener(port)
@@ -217,6 +231,7 @@ class Broker:
         self._offsets.load()
         load_delay_progress(context)
         context.store.load()
+        load_timer(context)
         self._persist_metadata()
         context.versions.believe()
 

@@ -18,10 +18,13 @@ from nodes.broker.tables.queue_locks import RebalanceLockManager
 from nodes.broker.tables.rebalance_settings import RebalanceSettings
 from nodes.broker.tables.single_active import SingleActiveConsumers
 from nodes.broker.tables.subscription_groups import SubscriptionGroupManager
+from nodes.broker.tables.timer_store import TimerStore
 from nodes.broker.tables.topics import TopicConfigManager
 from nodes.config import BrokerConfig
 from nodes.host import Host
-from nodes.protocol.model import DataVersion
+from nodes.protocol.model import MASTER_ID, DataVersion
+
+TIMER_LOG_FILE = "timerlog"
 
 
 class VersionedTable(StrEnum):
@@ -96,6 +99,19 @@ def _timer(broker: "BrokerContext") -> TimerProgress | None:
     return TimerProgress(TimerCheckPoint(data_version=DataVersion(timestamp=broker.host.clock.now_ms())))
 
 
+def _timer_store(broker: "BrokerContext") -> TimerStore | None:
+    if broker.timer is None:
+        return None
+    return TimerStore(
+        broker.store,
+        broker.timer,
+        lambda: broker.config,
+        broker.host.disk.map(TIMER_LOG_FILE),
+        lambda: broker.broker_id == MASTER_ID,
+        now_ms=broker.host.clock.now_ms(),
+    )
+
+
 def _versions(broker: "BrokerContext") -> DataVersionBeliefs:
     return DataVersionBeliefs(
         broker.host,
@@ -143,6 +159,8 @@ class BrokerContext:
     )
     timer: TimerProgress | None = attrs.field(init=False, default=attrs.Factory(_timer, takes_self=True))
     """None: the timer wheel is disabled."""
+    timer_store: TimerStore | None = attrs.field(init=False, default=attrs.Factory(_timer_store, takes_self=True))
+    """The wheel itself, where there is one."""
     versions: DataVersionBeliefs = attrs.field(init=False, default=attrs.Factory(_versions, takes_self=True))
 
     @property

@@ -11,7 +11,7 @@ Mirrors:
 from collections.abc import Iterable
 from functools import partial
 
-from nodes.broker.context import BrokerContext
+from nodes.broker.context import TIMER_LOG_FILE, BrokerContext
 from nodes.broker.tables.delay_offsets import TimerCheckPoint, encode_delay_offsets
 from nodes.broker.tables.message_store import MessageStore
 from nodes.host import Disk
@@ -27,6 +27,7 @@ DELAY_OFFSET_FILE = "delayOffset.json"
 MESSAGE_REQUEST_MODE_FILE = "messageRequestMode.json"
 REBALANCE_SETTINGS_FILE = "rebalanceSettings.json"
 TIMER_CHECK_POINT_FILE = "timercheckpoint"
+TIMER_METRICS_FILE = "timermetrics"
 
 
 def persist_topics(broker: BrokerContext) -> None:
@@ -65,6 +66,21 @@ def persist_timer_check_point(broker: BrokerContext) -> None:
         broker.host.disk.write(TIMER_CHECK_POINT_FILE, broker.timer.check_point.encode())
 
 
+def persist_timer(broker: BrokerContext) -> None:
+    """Write all files of the timer; there are none before its first message."""
+    timer = broker.timer_store
+    if timer is not None and timer.has_messages:
+        broker.host.disk.flush(TIMER_LOG_FILE)
+        persist_timer_check_point(broker)
+        persist_timer_metrics(broker)
+
+
+def persist_timer_metrics(broker: BrokerContext) -> None:
+    """Write how many timed messages each topic has."""
+    if broker.timer_store is not None:
+        broker.host.disk.write(TIMER_METRICS_FILE, broker.timer_store.metrics.encode())
+
+
 def load_delay_offsets(broker: BrokerContext) -> None:
     """Read the delay offsets."""
     delays = broker.host.disk.read(DELAY_OFFSET_FILE)
@@ -78,6 +94,16 @@ def load_delay_progress(broker: BrokerContext) -> None:
     check_point = broker.host.disk.read(TIMER_CHECK_POINT_FILE)
     if check_point is not None and broker.timer is not None:
         broker.timer.check_point = TimerCheckPoint.decode(check_point)
+
+
+def load_timer(broker: BrokerContext) -> None:
+    """Read the files of the timer, and rebuild its wheel; to be called when the log is loaded."""
+    timer, now_ms = broker.timer_store, broker.host.clock.now_ms()
+    if timer is not None:
+        metrics = broker.host.disk.read(TIMER_METRICS_FILE)
+        if metrics is not None:
+            timer.metrics.decode(metrics, now_ms=now_ms)
+        timer.recover(now_ms)
 
 
 def append_to_commit_log(disk: Disk, store: MessageStore, messages: Iterable[Message]) -> None:

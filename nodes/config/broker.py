@@ -7,6 +7,7 @@ import attrs
 from nodes.config.options import TOPIC_QUEUES_MOST, count, millis, name_options, period_millis, port
 from nodes.config.remoting import RemotingClientConfig, RemotingServerConfig
 from nodes.config.tables import TableConfig
+from nodes.config.timer import TimerConfig
 from nodes.fields import LONG_MOST, choice, flag, text, whole
 from nodes.protocol.model import MessageRequestMode
 
@@ -21,7 +22,7 @@ class BrokerRole(StrEnum):
 
 
 @attrs.frozen(slots=False, kw_only=True, field_transformer=name_options)
-class BrokerConfig(RemotingServerConfig, RemotingClientConfig, TableConfig):
+class BrokerConfig(RemotingServerConfig, RemotingClientConfig, TableConfig, TimerConfig):
     """Options of a broker.
 
     Mirrors:
@@ -121,8 +122,6 @@ class BrokerConfig(RemotingServerConfig, RemotingClientConfig, TableConfig):
     """Message request mode of topics without configured one, for broker-side rebalance."""
     default_pop_share_queue_num: int = count(-1, least=-1)
     """With POP as default: of how many following members one pops the queues, too; -1 or 0: every member pops all."""
-    timer_wheel_enable: bool = flag(default=True)
-    """Have a timer, with a check point that other brokers copy."""
     lock_in_strict_mode: bool = flag(default=False)
     """Lock a queue only if more than half of `total_replicas` agree; else this broker decides alone."""
     long_polling_enable: bool = flag(default=True)

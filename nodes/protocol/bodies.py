@@ -66,6 +66,24 @@ class DelayOffsetSerializeWrapper:
 
 
 @attrs.frozen
+class TimerMetric:
+    """The timed messages of one topic that wait."""
+
+    count: int
+    """May be less than none: some deletes are counted twice."""
+    time_stamp: int
+    """Of the last change; ms since 1970."""
+
+
+@attrs.frozen
+class TimerMetricsSerializeWrapper:
+    """The timed messages of each topic, and their version: the broker's file, and the answer to 61."""
+
+    timing_count: Mapping[str, TimerMetric]
+    data_version: DataVersion
+
+
+@attrs.frozen
 class RegisterBrokerBody:
     """Body of REGISTER_BROKER (103)."""
 

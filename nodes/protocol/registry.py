@@ -213,6 +213,7 @@ EXCHANGES: Mapping[RequestCode, Exchange] = MappingProxyType(
         _C.GET_ALL_DELAY_OFFSET: Exchange(response_body=bodies.DelayOffsetSerializeWrapper),
         _C.GET_ALL_SUBSCRIPTIONGROUP_CONFIG: Exchange(response_body=bodies.SubscriptionGroupTable),
         _C.GET_TIMER_CHECK_POINT: Exchange(response_body=bytes),
+        _C.GET_TIMER_METRICS: Exchange(response_body=bodies.TimerMetricsSerializeWrapper),
         _C.QUERY_ASSIGNMENT: Exchange(
             headers.EmptyHeader,
             bodies.QueryAssignmentRequestBody,

@@ -34,6 +34,7 @@ from conformance.slave_sync_adapter import SlaveSync
 from conformance.subscription_answers import subscription
 from conformance.timer_admit_adapter import TimerAdmit
 from conformance.timer_files_adapter import TimerFiles
+from conformance.timer_store_adapter import TimerStores
 from conformance.timer_wheel_adapter import TimerWheels
 from conformance.topics_groups_adapter import TopicsAndGroups
 from conformance.vectors import Question
@@ -65,6 +66,7 @@ ADAPTERS: dict[str, type[Adapter]] = {
     "slave_sync": SlaveSync,
     "timer_admit": TimerAdmit,
     "timer_files": TimerFiles,
+    "timer_store": TimerStores,
     "timer_wheel": TimerWheels,
     "topics_groups": TopicsAndGroups,
     "wire_json": WireJson,
@@ -117,7 +119,6 @@ WAITING: dict[str, str] = {
     "pop_failover": "no broker answers pops yet",
     "pop_flow": "no broker answers pops yet",
     "pop_kv": "pops leave records in the log only: there is no RocksDB",
-    "timer_store": "the wheel has no store around it yet",
 }
 """Family -> what our side lacks."""
 

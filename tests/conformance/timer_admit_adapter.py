@@ -6,7 +6,8 @@ from conformance.playing import Adapter
 from conformance.revive_log import ORIGIN_MS
 from nodes.broker.tables.delay_levels import parse_delay_level
 from nodes.broker.tables.message_store import PutMessageStatus
-from nodes.broker.tables.timer_messages import TimerOptions, admit_timer_message
+from nodes.broker.tables.timer_messages import admit_timer_message
+from nodes.config.timer import TimerConfig
 from nodes.protocol.model import Message
 from nodes.protocol.sys_flags import MessageSysFlag
 
@@ -17,7 +18,11 @@ TAKEN = re.compile(r"now\+(-?\d+)")
 
 class TimerAdmit(Adapter):
     def __init__(self, timer_wheel_enable=True, timer_precision_ms=1000, timer_max_delay_sec=259_200, reject=False):
-        self.options = TimerOptions(timer_wheel_enable, timer_precision_ms, timer_max_delay_sec)
+        self.options = TimerConfig(
+            timer_wheel_enable=timer_wheel_enable,
+            timer_precision_ms=timer_precision_ms,
+            timer_max_delay_sec=timer_max_delay_sec,
+        )
         self.reject = reject
 
     def handle_schedule_message(self, topic, queue_id, sys_flag, **properties):

@@ -14,7 +14,7 @@ class TimerFiles(Adapter):
         counts = self.metrics.timing_count
         changes = self.metrics.data_version.counter
         return {
-            "count": {topic: [found.count, found.timestamp_ms] for topic, found in counts.items()},
+            "count": {topic: [found.count, found.time_stamp] for topic, found in counts.items()},
             "version": {"counter": changes} if changes else {},
         }
 

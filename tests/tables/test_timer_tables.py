@@ -31,7 +31,7 @@ def test_a_message_that_was_stored_softly_is_put_again(status):
 
 def test_what_no_try_can_mend_is_dropped_at_once_and_what_is_unknown_if_that_is_enabled():
     assert put_outcome(PutMessageStatus.MESSAGE_ILLEGAL) is PutOutcome.DROP
-    assert put_outcome(PutMessageStatus.PUT_TO_REMOTE_BROKER_FAIL) is PutOutcome.RETRY
+    assert put_outcome(PutMessageStatus.PUT_TO_REMOTE_BROKER_FAIL) is PutOutcome.HOLD
     assert put_outcome(PutMessageStatus.PUT_TO_REMOTE_BROKER_FAIL, skip_unknown_error=True) is PutOutcome.DROP
     assert put_outcome(None, skip_unknown_error=True) is PutOutcome.RETRY
     assert put_outcome(PutMessageStatus.PUT_OK) is PutOutcome.DONE

@@ -312,8 +312,6 @@ class GroupMembership:
                 self._ha.alive_replicas = count
 
     def _change_special_service(self, *, running: bool) -> None:
-        if self._broker.timer is not None:
-            self._broker.timer.should_running_dequeue = running
         self._special.change(running=running)
         self._record(BeliefKind.SPECIAL_SERVICE, running)
 

@@ -13,6 +13,7 @@ from nodes.broker.files import (
     persist_groups,
     persist_message_request_modes,
     persist_timer_check_point,
+    persist_timer_metrics,
     persist_topics,
 )
 from nodes.broker.offset_records import record_offsets
@@ -26,6 +27,7 @@ from nodes.protocol.bodies import (
     DelayOffsetSerializeWrapper,
     MessageRequestModeSerializeWrapper,
     SubscriptionGroupTable,
+    TimerMetricsSerializeWrapper,
     TopicConfigSerializeWrapper,
 )
 from nodes.protocol.codes import RequestCode, ResponseCode
@@ -86,6 +88,8 @@ class SlaveSynchronize:
         self._client = client
         self._group = group
         self._last_attempt_ms = broker.host.clock.now_ms()
+        self.on_check_point: Callable[[], None] = lambda: None
+        """Called when a check point of the timer was copied."""
 
     def start(self, thread: ScheduledThread) -> None:
         """Start the copies of a slave, with a check every 3 s; an isolated slave copies, too.
@@ -102,6 +106,7 @@ class SlaveSynchronize:
         await self._attempt("delay offset", self._sync_delay_offset)
         await self._attempt("subscription group config", self._sync_subscription_group_config)
         await self._attempt("message request mode", self._sync_message_request_mode)
+        await self._attempt("timer metrics", self._sync_timer_metrics)
 
     # Metadata that a master takes back
 
@@ -187,6 +192,14 @@ class SlaveSynchronize:
             self._broker.request_modes.adopt(await self._ask(master, code, MessageRequestModeSerializeWrapper))
             persist_message_request_modes(self._broker)
 
+    async def _sync_timer_metrics(self) -> None:
+        """Copy the counts of timed messages; RocketMQ does so even if there was none."""
+        master, timer = self._master(), self._broker.timer_store
+        if master is not None and timer is not None and timer.has_messages:
+            found = await self._ask(master, RequestCode.GET_TIMER_METRICS, TimerMetricsSerializeWrapper)
+            if timer.metrics.adopt(found):
+                persist_timer_metrics(self._broker)
+
     async def _sync_timer_check_point(self) -> None:
         master, timer = self._group.slave_sync_master_addr, self._broker.timer
         if master is not None and timer is not None and not timer.should_running_dequeue:
@@ -214,20 +227,21 @@ class SlaveSynchronize:
         if self._broker.timer is not None:
             self._broker.timer.follow(found)
             persist_timer_check_point(self._broker)
+            self.on_check_point()
 
 
 class MetadataHandlers:
     """Answers requests for whole tables, in any role.
 
     Mirrors:
-        `org.apache.rocketmq.broker.processor.AdminBrokerProcessor` for 21, 43, 45, 60, 201 and 402.
+        `org.apache.rocketmq.broker.processor.AdminBrokerProcessor` for 21, 43, 45, 60, 61, 201 and 402.
     """
 
     def __init__(self, broker: BrokerContext) -> None:
         self._broker = broker
 
     def handlers(self) -> Handlers:
-        """Requests for topics, groups, offsets, delay offsets, request modes, and the timer's check point."""
+        """Requests for topics, groups, offsets, delay offsets, request modes, and progress and counts of the timer."""
         return {
             RequestCode.GET_ALL_TOPIC_CONFIG: self._get_all_topic_config,
             RequestCode.GET_ALL_CONSUMER_OFFSET: self._get_all_consumer_offset,
@@ -235,6 +249,7 @@ class MetadataHandlers:
             RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG: self._get_all_subscription_group,
             RequestCode.GET_ALL_MESSAGE_REQUEST_MODE: self._get_all_message_request_mode,
             RequestCode.GET_TIMER_CHECK_POINT: self._get_timer_check_point,
+            RequestCode.GET_TIMER_METRICS: self._get_timer_metrics,
         }
 
     def _get_all_topic_config(self, _channel: Channel, request: Command) -> Command:
@@ -255,7 +270,13 @@ class MetadataHandlers:
         return success(request, None, self._broker.request_modes.wrapper())
 
     def _get_timer_check_point(self, _channel: Channel, request: Command) -> Command:
-        timer = self._broker.timer
+        timer = self._broker.timer_store
         if timer is None:
             return request.answer(ResponseCode.SYSTEM_ERROR, "this broker has no timer, so no check point of one")
-        return success(request, None, timer.check_point.encode())
+        return success(request, None, timer.catch_up_check_point(self._broker.host.clock.now_ms()).encode())
+
+    def _get_timer_metrics(self, _channel: Channel, request: Command) -> Command:
+        timer = self._broker.timer_store
+        if timer is None:
+            return request.answer(ResponseCode.SYSTEM_ERROR, "this broker has no timer, so no counts of one")
+        return success(request, None, timer.metrics.wrapper())

@@ -10,6 +10,7 @@ from nodes.broker.files import COMMIT_LOG_FILE
 from nodes.broker.tables.broker_stats import StatsName
 from nodes.broker.tables.delay_levels import DelayLevels
 from nodes.broker.tables.message_store import PutMessageResult, PutMessageStatus
+from nodes.broker.tables.timer_messages import ASKING, admit_timer_message
 from nodes.protocol.model import MASTER_ID, Message
 from nodes.protocol.properties import KEYS, TAGS
 
@@ -35,7 +36,7 @@ class MessageArrivals:
 
 
 class PutMessage:
-    """Appends messages to the log of this broker; a delayed message goes to the queue of its delay level.
+    """Appends messages to the log of this broker; one that has to wait goes to the queue of its level or of the timer.
 
     Args:
         arrivals: notified of each queue that has a new message.
@@ -56,6 +57,7 @@ class PutMessage:
         self._levels = levels
         self._arrivals = arrivals
         self._on_stored = on_stored
+        self._chance = broker.host.rng("timerFlowControl")
 
     def put(self, message: Message) -> PutMessageResult:
         """Append a message; a slave refuses it."""
@@ -63,8 +65,8 @@ class PutMessage:
         return result
 
     def put_due(self, message: Message) -> PutMessageResult:
-        """Append a message without delaying it."""
-        (result,) = self._put_all((message,))
+        """Append a message that waits for no delay level any more; it waits for its time if it asks for one."""
+        (result,) = self._put_all((message,), _as_it_is)
         return result
 
     def put_as(self, message: Message, topic: str, queue_id: int, properties: Mapping[str, str]) -> PutMessageResult:
@@ -77,15 +79,23 @@ class PutMessage:
         Mirrors:
             `org.apache.rocketmq.store.DefaultMessageStore#putMessages`.
         """
-        return self._put_all(list(map(self._levels.put_aside, messages)))
+        return self._put_all(messages, self._levels.put_aside)
 
-    def _put_all(self, messages: Sequence[Message]) -> tuple[PutMessageResult, ...]:
+    def _put_all(
+        self, messages: Sequence[Message], put_aside: Callable[[Message], Message]
+    ) -> tuple[PutMessageResult, ...]:
         broker = self._broker
         if broker.broker_id != MASTER_ID:
             return tuple(PutMessageResult(PutMessageStatus.SERVICE_NOT_AVAILABLE) for _ in messages)
+        admitted: list[Message] = []
+        for message in messages:
+            found = message if ASKING.isdisjoint(message.properties) else self._admit(message)
+            if isinstance(found, PutMessageStatus):
+                return tuple(PutMessageResult(found) for _ in messages)
+            admitted.append(put_aside(found))
         results: list[PutMessageResult] = []
         grown: dict[tuple[str, int], None] = {}
-        for message in messages:
+        for message in admitted:
             stored = self._append(message)
             results.append(PutMessageResult(PutMessageStatus.PUT_OK, stored))
             grown[stored.topic, stored.queue_id] = None
@@ -93,6 +103,15 @@ class PutMessage:
             self._arrivals.notify(*queue)
             self._on_stored()
         return tuple(results)
+
+    def _admit(self, message: Message) -> Message | PutMessageStatus:
+        """A timed message as it is stored, or why it is not."""
+        broker, draw = self._broker, self._chance.randrange
+
+        def is_reject(slot_ms: int) -> bool:
+            return broker.timer_store is not None and broker.timer_store.is_reject(slot_ms, draw)
+
+        return admit_timer_message(message, broker.host.clock.now_ms(), broker.config, is_reject)
 
     def _append(self, message: Message) -> Message:
         broker = self._broker
@@ -105,6 +124,10 @@ class PutMessage:
         tags, key = stored.properties.get(TAGS, ""), stored.properties.get(KEYS, "")
         broker.host.record(MessageRecord(MessageEvent.STORED, "", *place, "", stored.store_timestamp, tags, key))
         return stored
+
+
+def _as_it_is(message: Message) -> Message:
+    return message
 
 
 _NS_PER_MS = 1_000_000

@@ -15,6 +15,7 @@ from nodes.broker.tables.accepted_message import (
     too_large_remark,
 )
 from nodes.broker.tables.ha_in_sync import NOT_ENOUGH_REMARK
+from nodes.broker.tables.put_refusal import put_refusal
 from nodes.broker.tables.transaction_messages import half_message, is_prepared
 from nodes.cause import cause
 from nodes.host import Channel
@@ -74,11 +75,10 @@ class SendMessage:
         ack_nums = self._ha.ack_nums_to_wait_for(messages[0].properties)
         if ack_nums is None:
             return request.answer(ResponseCode.SYSTEM_ERROR, NOT_ENOUGH_REMARK)
-        stored = [result.stored for result in self._messages.put_all(messages) if result.stored is not None]
+        results = self._messages.put_all(messages)
+        stored = [result.stored for result in results if result.stored is not None]
         if not stored:
-            return request.answer(
-                ResponseCode.SERVICE_NOT_AVAILABLE, "this broker is a slave: its log takes no message"
-            )
+            return request.answer(*put_refusal(results[0].status, broker.config))
         msg_ids = ",".join([offset_message_id(message.store_host, message.commit_log_offset) for message in stored])
         unique = messages[0].properties.get(UNIQ_KEY)
         answer = headers.SendMessageResponseHeader(msg_ids, queue_id, stored[0].queue_offset, unique)

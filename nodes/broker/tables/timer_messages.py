@@ -12,6 +12,8 @@ import attrs
 
 from nodes.broker.tables.delay_levels import delay_level
 from nodes.broker.tables.message_store import PutMessageStatus
+from nodes.config.timer import TimerConfig
+from nodes.fields import LONG_MOST
 from nodes.protocol.java import as_long
 from nodes.protocol.model import Message
 from nodes.protocol.names import SYSTEM_TOPIC_PREFIX
@@ -32,22 +34,15 @@ MAGIC_DEFAULT = 1
 MAGIC_ROLL = 2
 MAGIC_DELETE = 4
 _MAGIC_BITS = 0xF
-_ASKING = (TIMER_DELAY_SEC, TIMER_DELAY_MS, TIMER_DELIVER_MS)
-"""How a message asks for a time; the first one counts."""
+ASKING = frozenset((TIMER_DELAY_SEC, TIMER_DELAY_MS, TIMER_DELIVER_MS))
+"""How a message asks for a time."""
+NEVER_ENQUEUED = LONG_MOST
+"""Time of entry of a message that was due before it could enter the wheel."""
 _VISIBLE = (MessageSysFlag.TRANSACTION_NOT_TYPE, MessageSysFlag.TRANSACTION_COMMIT_TYPE)
 
 
-@attrs.frozen
-class TimerOptions:
-    """Options of the broker under their names."""
-
-    timer_wheel_enable: bool = True
-    timer_precision_ms: int = 1000
-    timer_max_delay_sec: int = 3 * 24 * 3600
-
-
 def admit_timer_message(
-    message: Message, now_ms: int, options: TimerOptions, is_reject: Callable[[int], bool]
+    message: Message, now_ms: int, options: TimerConfig, is_reject: Callable[[int], bool]
 ) -> Message | PutMessageStatus:
     """A message as it is stored: in the topic of the timer if its time is still to come.
 
@@ -60,9 +55,9 @@ def admit_timer_message(
     if MessageSysFlag.transaction_value(message.sys_flag) not in _VISIBLE or message.topic == TIMER_TOPIC:
         return message
     if delay_level(message) > 0:
-        kept = {name: value for name, value in message.properties.items() if name not in _ASKING}
+        kept = {name: value for name, value in message.properties.items() if name not in ASKING}
         return attrs.evolve(message, properties=kept)
-    if TIMER_OUT_MS in message.properties or not any(name in message.properties for name in _ASKING):
+    if TIMER_OUT_MS in message.properties or ASKING.isdisjoint(message.properties):
         return message
     if not options.timer_wheel_enable:
         return PutMessageStatus.WHEEL_TIMER_NOT_ENABLE
@@ -73,13 +68,13 @@ def admit_timer_message(
 
 
 def _placed(
-    message: Message, deliver_ms: int, now_ms: int, options: TimerOptions, is_reject: Callable[[int], bool]
+    message: Message, deliver_ms: int, now_ms: int, options: TimerConfig, is_reject: Callable[[int], bool]
 ) -> Message | PutMessageStatus:
     if deliver_ms <= now_ms and TIMER_DEL_UNIQKEY not in message.properties:
         return message
     if not 0 < deliver_ms - now_ms <= options.timer_max_delay_sec * 1000:
         return PutMessageStatus.WHEEL_TIMER_MSG_ILLEGAL
-    slot_ms = slot_of(deliver_ms, options.timer_precision_ms)
+    slot_ms = slot_of(deliver_ms, options.precision_ms)
     if is_reject(slot_ms):
         return PutMessageStatus.WHEEL_TIMER_FLOW_CONTROL
     added = {TIMER_OUT_MS: str(slot_ms), REAL_TOPIC: message.topic, REAL_QUEUE_ID: str(message.queue_id)}
@@ -162,6 +157,8 @@ class PutOutcome(Enum):
 
     DONE = auto()
     RETRY = auto()
+    HOLD = auto()
+    """Put again, but for an unknown reason a moment later."""
     DROP = auto()
 
 
@@ -185,10 +182,12 @@ def put_outcome(status: PutMessageStatus | None, *, skip_unknown_error: bool = F
         case (
             None
             | PutMessageStatus.SERVICE_NOT_AVAILABLE
+            | PutMessageStatus.OS_PAGE_CACHE_BUSY
+            | PutMessageStatus.CREATE_MAPPED_FILE_FAILED
             | PutMessageStatus.FLUSH_DISK_TIMEOUT
             | PutMessageStatus.FLUSH_SLAVE_TIMEOUT
             | PutMessageStatus.SLAVE_NOT_AVAILABLE
         ):
             return PutOutcome.RETRY
         case _:
-            return PutOutcome.DROP if skip_unknown_error else PutOutcome.RETRY
+            return PutOutcome.DROP if skip_unknown_error else PutOutcome.HOLD

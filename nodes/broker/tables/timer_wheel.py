@@ -7,6 +7,7 @@ Mirrors:
     `org.apache.rocketmq.store.timer.TimerWheel`.
 """
 
+from bisect import bisect_left, insort
 from collections.abc import Iterator
 
 import attrs
@@ -40,6 +41,8 @@ class TimerWheel:
         self.slots_total = slots_total
         self.precision_ms = precision_ms
         self._slots: dict[int, Slot] = {}
+        self._times: list[int] = []
+        """The beginnings of all slots, ascending."""
 
     def get_slot_index(self, time_ms: int) -> int:
         """Where the slot of an instant stands."""
@@ -52,7 +55,12 @@ class TimerWheel:
 
     def put_slot(self, time_ms: int, first_pos: int, last_pos: int, num: int, magic: int) -> None:
         """Write a slot, whatever round its place belonged to."""
-        self._slots[self.get_slot_index(time_ms)] = Slot(self._begin(time_ms), first_pos, last_pos, num, magic)
+        self._set(self.get_slot_index(time_ms), Slot(self._begin(time_ms), first_pos, last_pos, num, magic))
+
+    def next_time(self, time_ms: int) -> int | None:
+        """The beginning of the first slot from an instant on that was written; None: there is none."""
+        place = bisect_left(self._times, time_ms)
+        return self._times[place] if place < len(self._times) else None
 
     def revise_slot(self, time_ms: int, first_pos: int, last_pos: int, *, force: bool) -> None:
         """Correct the ends of a chain, as after a start, when the timer log is read again.
@@ -67,11 +75,11 @@ class TimerWheel:
         if slot.time_ms == self._begin(time_ms):
             first = slot.first_pos if first_pos == IGNORE else first_pos
             last = slot.last_pos if last_pos == IGNORE else last_pos
-            self._slots[index] = attrs.evolve(slot, first_pos=first, last_pos=last)
+            self._set(index, attrs.evolve(slot, first_pos=first, last_pos=last))
         elif force:
             first = last_pos if first_pos == IGNORE else first_pos
             begin = self._begin(time_ms)
-            self._slots[index] = attrs.evolve(slot, time_ms=begin, first_pos=first, last_pos=last_pos)
+            self._set(index, attrs.evolve(slot, time_ms=begin, first_pos=first, last_pos=last_pos))
 
     def check_phy_pos(self, time_start_ms: int, max_offset: int) -> int | None:
         """The first position of all chains that reach beyond the end of the timer log; None if none does.
@@ -90,6 +98,14 @@ class TimerWheel:
     def get_all_num(self, time_start_ms: int) -> int:
         """How many messages all slots of the round from an instant on have."""
         return sum(slot.num for slot in self._round(time_start_ms))
+
+    def _set(self, index: int, slot: Slot) -> None:
+        replaced = self._slots.get(index)
+        if replaced is None or replaced.time_ms != slot.time_ms:
+            if replaced is not None:
+                del self._times[bisect_left(self._times, replaced.time_ms)]
+            insort(self._times, slot.time_ms)
+        self._slots[index] = slot
 
     def _round(self, time_start_ms: int) -> Iterator[Slot]:
         begin = self._begin(time_start_ms)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from nodes.broker.context import BrokerContext
 from nodes.broker.messages.put_message import PutMessage
 from nodes.broker.tables.message_store import PutMessageStatus
+from nodes.broker.tables.put_refusal import put_refusal
 from nodes.broker.tables.transaction_messages import OFFSET_SEPARATOR, committed_message, get_immunity_time, op_message
 from nodes.host import Channel
 from nodes.protocol import headers
@@ -64,7 +65,7 @@ class EndTransaction:
             final = committed_message(half, header.commit_or_rollback)
             status = self._messages.put(final).status
             if status is not PutMessageStatus.PUT_OK:
-                return request.answer(ResponseCode.SERVICE_NOT_AVAILABLE, "Service not available now.")
+                return request.answer(*put_refusal(status, self._broker.config))
         self._delete_prepare_message(half)
         return success(request)
 

@@ -1,0 +1,69 @@
+"""How one timed message that is due is put where it belongs: at once, or in a few tries."""
+
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+from nodes.broker.tables.delay_offsets import TimerProgress
+from nodes.broker.tables.message_store import PutMessageStatus
+from nodes.broker.tables.timer_messages import PutOutcome, put_outcome
+from nodes.broker.tables.timer_store import TimerRequest, TimerStore
+from nodes.host import Clock
+from nodes.protocol.model import Message
+
+Put = Callable[[Message], Awaitable[PutMessageStatus]]
+
+_TRIES_MAX = 3
+_PAUSE_UNITS = 0.5
+_HOLD_MS = 50
+
+
+class Waits(Protocol):
+    """What a delivery asks of its host."""
+
+    clock: Clock
+
+    async def sleep_ms(self, duration_ms: float) -> None:
+        """Sleep."""
+
+
+class TimerDelivery:
+    """Puts timed messages into their topics.
+
+    Args:
+        timer: the wheel that they left.
+        progress: says whether this broker delivers at all.
+        host: time.
+        put: stores a message, here or on another broker.
+
+    Mirrors:
+        `org.apache.rocketmq.store.timer.TimerMessageStore.TimerDequeuePutMessageService`.
+    """
+
+    def __init__(self, timer: TimerStore, progress: TimerProgress, host: Waits, put: Put) -> None:
+        self._timer = timer
+        self._progress = progress
+        self._host = host
+        self._put = put
+
+    async def deliver(self, request: TimerRequest) -> bool:
+        """Put one message; it is lost after three tries unless `timerEnableRetryUntilSuccess` is on.
+
+        Returns:
+            False: this broker does not deliver any more, the message was not touched.
+        """
+        if not self._progress.should_running_dequeue:
+            return False
+        message = self._timer.take_out(request, self._host.clock.now_ms())
+        if request.is_dropped_delete:
+            return True
+        tries, config = 0, self._timer.config
+        while True:
+            outcome = put_outcome(await self._put(message), skip_unknown_error=config.timer_skip_unknown_error)
+            if outcome in (PutOutcome.DONE, PutOutcome.DROP):
+                return True
+            if outcome is PutOutcome.HOLD:
+                await self._host.sleep_ms(_HOLD_MS)
+            tries += 1
+            if tries >= _TRIES_MAX and not config.timer_enable_retry_until_success:
+                return True
+            await self._host.sleep_ms(self._timer.precision_ms * _PAUSE_UNITS)
