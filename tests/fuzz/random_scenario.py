@@ -299,6 +299,11 @@ class _Drawing:
         own = [table for table in self._consumers if "share_process_with" not in table]
         return str(self._chance.choice(own)["group"])
 
+    def options(self) -> Tables:
+        """Options that any broker may have from a restart on."""
+        some = {"slaveReadEnable": True, "consumerOffsetUpdateVersionStep": 1, "registerNameServerPeriod": 10_000}
+        return {name: value for name, value in some.items() if self._chance.randrange(2)}
+
     def rebalance(self) -> Tables:
         """Who divides the queues of a group from now on."""
         by = self._chance.choice(tuple(RebalanceMode)).value
@@ -333,6 +338,8 @@ _KINDS: Mapping[str, Callable[[_Drawing], Tables]] = {
     "permission": lambda it: it.permission(),
     "scale": lambda it: {"group": it.group(), "members": it.number(0, 1, 3, 6)},
     "rebalance": lambda it: it.rebalance(),
+    "reconfigure": lambda it: {"node": it.node()},
+    "upgrade": lambda it: {"node": it.node("brokers"), "apart_ms": it.number(1_000, 20_000), "options": it.options()},
 }  # fmt: skip
 """Every kind of the catalogue, with random targets and parameters."""
 KINDS = tuple(_KINDS)
