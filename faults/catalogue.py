@@ -15,6 +15,7 @@ from faults.machine import ClockDrift, ClockJump, ClockSkew, LostWrites, SlowDis
 from faults.permission import Permission
 from faults.process import Kill, PowerOff, Restart, SlowCpu, Suspend
 from faults.rebalance import Rebalance
+from faults.reconfigure import Reconfigure, Upgrade
 from faults.refuse import Refuse
 from faults.scale import Scale
 from faults.scope import LinkScope
@@ -30,6 +31,7 @@ FAULTS: Mapping[str, type[Fault]] = MappingProxyType(
             *(Kill, Restart, PowerOff, Suspend, SlowCpu),
             *(ClockSkew, ClockDrift, ClockJump, SlowDisk, LostWrites),
             *(Permission, Scale, Rebalance, SetConsumeMode),
+            *(Reconfigure, Upgrade),
         )
     }
 )

@@ -32,6 +32,8 @@ class Needs(StrEnum):
     """Its targets are brokers; if it has a topic, masters."""
     ADDRESSES_OF_THEIR_OWN = "addresses of their own"
     """No target shares its address."""
+    OPTIONS = "options"
+    """Its targets have the options that it sets, and may have these values."""
 
 
 @attrs.frozen

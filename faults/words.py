@@ -7,11 +7,13 @@ from enum import IntEnum
 
 import attrs
 
-from nodes.fields import shown
+from nodes.fields import TIME_MOST_MS, shown
 
 Words = Sequence[str]
 ONE_WAY = "one-way"
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
+_SPAN = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,15})?)(ms|s|m|h)?")
+_UNIT_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000}
 
 
 class WordsError(ValueError):
@@ -79,6 +81,21 @@ def number(what: str, word: str) -> int:
 def is_whole(word: str) -> bool:
     """Whether a word is a whole number of at most 18 digits."""
     return bool(_WHOLE.fullmatch(word))
+
+
+def duration_ms(text: str) -> int:
+    """Parse a duration, in ms; a number without unit is seconds.
+
+    Raises:
+        WordsError: the text is not a duration.
+    """
+    found = _SPAN.fullmatch(text)
+    if found is None:
+        raise WordsError(f"expected a time such as 30s, 500ms or 2m, not {shown(text)}")
+    span = round(float(found[1]) * _UNIT_MS[found[2] or "s"])
+    if span > TIME_MOST_MS:
+        raise WordsError(f"expected a time of a year at most, not {shown(text)}")
+    return span
 
 
 def code(what: str, word: str, codes: type[IntEnum]) -> int:

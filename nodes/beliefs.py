@@ -222,6 +222,8 @@ class LifecycleEvent(StrEnum):
     """What happens to a process; the host writes all but READY and STOPPING."""
 
     STARTED = "started"
+    CONFIGURED = "configured"
+    """Restarts have changed options of the node since the run began; with `started`, at each later start."""
     READY = "ready"
     STOPPING = "stopping"
     """An orderly shutdown began."""

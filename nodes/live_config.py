@@ -6,7 +6,7 @@ Mirrors:
     `org.apache.rocketmq.remoting.Configuration`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from typing import Generic, TypeVar
 
 from nodes.config.options import Config
@@ -72,6 +72,14 @@ def with_kept_changes(disk: Disk, config: _Config) -> _Config:
 def keep_changes(disk: Disk, changes: Mapping[str, str]) -> None:
     """Store changed options for later processes of a node."""
     disk.write(CONFIG_FILE, to_lines({**_kept(disk), **changes}).encode())
+
+
+def forget_changes(disk: Disk, names: Container[str]) -> None:
+    """Forget stored changes of some options, because the set-up of the node was changed since."""
+    kept = _kept(disk)
+    left = {name: value for name, value in kept.items() if name not in names}
+    if left != kept:
+        disk.write(CONFIG_FILE, to_lines(left).encode())
 
 
 def _kept(disk: Disk) -> dict[str, str]:

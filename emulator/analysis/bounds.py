@@ -12,6 +12,7 @@ from enum import StrEnum
 import attrs
 
 from emulator.spec import Scenario
+from emulator.spec.changes import changes
 from nodes.config import BrokerConfig, ConsumerConfig
 
 BROKER_SCAN_MS = 10_000
@@ -112,8 +113,11 @@ class Bounds:
 
 def bounds_of(scenario: Scenario) -> Bounds:
     """The bounds that follow from a scenario's options; where nodes differ, the slowest one counts."""
+    later = [change.after for change in changes(scenario)]
     consumers = [group.config for group in scenario.consumers] or [ConsumerConfig()]
+    consumers += [config for config in later if isinstance(config, ConsumerConfig)]
     brokers = [broker.config for broker in scenario.brokers] or [BrokerConfig()]
+    brokers += [config for config in later if isinstance(config, BrokerConfig)]
     beats = all(broker.enable_slave_acting_master for broker in brokers)
     return Bounds(
         wait_interval_ms=max(one.rebalance_wait_interval_ms for one in consumers),

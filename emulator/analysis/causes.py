@@ -114,6 +114,8 @@ class Causes(Watcher):
     def _life(self, row: LifeRow) -> None:
         self._roles[row.node] = row.role
         event, what = LifecycleEvent(row.event), f"{row.node} {row.event}"
+        if event is LifecycleEvent.CONFIGURED:
+            return
         if row.role == CONSUMER:
             self._consumer(row, event, what)
         elif row.role == BROKER:

@@ -13,7 +13,6 @@ from emulator.campaign.campaign import BETWEEN, Variant
 from emulator.spec import Network, Scenario, SpecError, from_dict
 from emulator.spec.bounds import SCENARIO_NAME
 from emulator.spec.faults import read_nemeses, read_plan
-from emulator.spec.file import with_options
 from emulator.spec.model import (
     BROKER,
     CONSUMER,
@@ -24,6 +23,7 @@ from emulator.spec.model import (
     NameserverSpec,
     ProducerSpec,
 )
+from emulator.spec.options import with_options
 from emulator.spec.presets import Preset
 from emulator.spec.section import Section, expect_known, keys_of
 from emulator.spec.user_functions import with_user_functions

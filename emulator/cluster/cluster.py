@@ -1,46 +1,25 @@
 """A cluster: the hosts of a scenario, started in order and ended together."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Self
 
-import attrs
 import trio
 
 from emulator.base.chance import named_stream
 from emulator.base.errors import UserError
+from emulator.cluster.node_options import NodeOptions
+from emulator.cluster.plans import HostPlan, HostPlans
 from emulator.cluster.pods import Pods
-from emulator.machine.host import EmulatedHost, NodeFactory, PowerState
+from emulator.machine.host import EmulatedHost, PowerState
 from emulator.machine.world import World
 from emulator.network.loopback import LoopbackCarrier
-from emulator.spec import BrokerSpec, ConsumerGroupSpec, ProducerSpec, Scenario
+from emulator.spec import ConsumerGroupSpec, Scenario
 from emulator.spec.addresses import addresses, newcomer_address, owners
-from emulator.spec.model import (
-    APISERVER,
-    BROKER,
-    CONSUMER,
-    LEASE_SERVICE,
-    NAMESERVER,
-    PRODUCER,
-    SCALER,
-    StatefulSetSpec,
-)
+from emulator.spec.model import CONSUMER, StatefulSetSpec
 from emulator.spec.user_functions import with_user_functions
-from faults.consume_mode import ConsumeMode
-from nodes.broker.broker import Broker
-from nodes.client.consumer.consumer_process import ConsumerOfProcess, ConsumerProcess
-from nodes.client.consumer.lite_pull import LitePullConsumer
-from nodes.client.consumer.pod import ConsumerPod, PodEnvironment
-from nodes.client.consumer.push_consumer import PushConsumer
-from nodes.client.producer.steady_producer import SteadyProducer
-from nodes.config import Exclusivity, LitePullConsumerConfig
-from nodes.host import Host, Node
-from nodes.lease_service.lease_service import LEASE_PORT, LeaseService
-from nodes.nameserver.nameserver import Nameserver
-from nodes.protocol.bodies import SetMessageRequestModeRequestBody
-from nodes.protocol.model import MessageRequestMode, TopicConfig
-from nodes.statefulset.kubernetes import API_PORT, POD_PORT, Kubernetes, StatefulSet
-from nodes.statefulset.scaler import SCALER_PORT, Scaler
+from faults.reconfigure import Value
+from nodes.live_config import forget_changes
 
 _NS_PER_MS = 1_000_000
 
@@ -51,47 +30,6 @@ class NodeCrashedError(UserError):
 
 class NoAddressError(Exception):
     """No guest could reach the cluster; the text says why in one line."""
-
-
-class _SlowBoot:
-    """A node whose process loads for a while before it opens its first port; implements `nodes.host.Node`.
-
-    The duration is drawn for every process.
-
-    Args:
-        spread_ms: longest duration.
-        make: makes the node when the process has loaded.
-    """
-
-    def __init__(self, host: Host, spread_ms: int, make: Callable[[Host], Node]) -> None:
-        self._host = host
-        self._boot_ms = host.rng("boot").randrange(spread_ms + 1)
-        self._make = make
-        self._node: Node | None = None
-        self._asked_to_stop = False
-
-    async def main(self) -> None:
-        """Load, then run the node."""
-        await self._host.sleep_ms(self._boot_ms)
-        if not self._asked_to_stop:
-            self._node = self._make(self._host)
-            await self._node.main()
-
-    def request_shutdown(self) -> None:
-        """Stop; a process that is still loading ends when it has loaded."""
-        self._asked_to_stop = True
-        if self._node is not None:
-            self._node.request_shutdown()
-
-
-@attrs.frozen
-class _HostPlan:
-    """What is needed to make a host."""
-
-    name: str
-    role: str
-    detail: str
-    factory: NodeFactory
 
 
 class Cluster:
@@ -127,27 +65,29 @@ class Cluster:
         """Whether a fault keeps a node down."""
         self._has_ended = False
         self._pods = {api: Pods(self.hosts, self._add_pod, self._must_stay_down) for api in scenario.api_names()}
+        self._options = NodeOptions(scenario)
+        self._plans = HostPlans(scenario, self.addresses, self._options, self._pods)
 
     async def __aenter__(self) -> Self:
         """Start everything; returns when every node is ready."""
         scenario = self.scenario
-        nameservers = [self._add(self._nameserver_plan(i)) for i in range(len(scenario.nameservers))]
+        nameservers = [self._add(self._plans.nameserver(spec)) for spec in scenario.nameservers]
         self._nameservers = addresses = tuple(
             f"{host.ip}:{spec.config.listen_port}" for host, spec in zip(nameservers, scenario.nameservers, strict=True)
         )
-        brokers = [self._add(self._broker_plan(spec, addresses)) for spec in scenario.brokers]
+        brokers = [self._add(self._plans.broker(spec, addresses)) for spec in scenario.brokers]
         consumers = {
-            name: self._add(self._consumer_plan(group, name, addresses))
+            name: self._add(self._plans.consumer(group, name, addresses))
             for group in scenario.consumers
             for name in group.names
         }
         pods = [name for spec in scenario.statefulsets for name in spec.pod_names()]
         clients = [host for name, host in consumers.items() if name not in pods]
-        clients += [self._add(self._producer_plan(spec, addresses)) for spec in scenario.producers]
+        clients += [self._add(self._plans.producer(spec, addresses)) for spec in scenario.producers]
         if scenario.lease_service is not None:
-            self._add(_HostPlan(scenario.lease_service, LEASE_SERVICE, "", LeaseService))
-        apis = [self._add(self._api_plan(name)) for name in scenario.api_names()]
-        apis += [self._add(self._scaler_plan(name)) for name in scenario.scaler_names()]
+            self._add(self._plans.lease_service(scenario.lease_service))
+        apis = [self._add(self._plans.api(name)) for name in scenario.api_names()]
+        apis += [self._add(self._plans.scaler(name)) for name in scenario.scaler_names()]
         offsets_ms = self._offsets_ms("start of nameservers", nameservers, scenario.nameserver_start_spread_ms)
         await self._start_all(nameservers, offsets_ms, scenario.nameserver_start_spread_ms)
         offsets_ms = self._offsets_ms("start of brokers", brokers, scenario.broker_start_spread_ms)
@@ -224,12 +164,12 @@ class Cluster:
                     nursery.start_soon(self.hosts[name].shutdown)
         return len(leaving) + len(coming)
 
-    def _newcomer(self, spec: ConsumerGroupSpec, name: str) -> _HostPlan:
+    def _newcomer(self, spec: ConsumerGroupSpec, name: str) -> HostPlan:
         ip = newcomer_address(sum(map(len, self._newcomers.values())))
         self._newcomers.setdefault(spec.group, []).append(name)
         self.addresses[name] = self.addresses[spec.names[0]] if spec.one_address else ip
         self.names.setdefault(self.addresses[name], name)
-        return self._consumer_plan(spec, name, self._nameservers)
+        return self._plans.consumer(spec, name, self._nameservers)
 
     def _statefulset_of_pod(self, name: str) -> StatefulSetSpec | None:
         return next((spec for spec in self.scenario.statefulsets if spec.is_pod(name)), None)
@@ -244,6 +184,25 @@ class Cluster:
     def _must_stay_down(self, name: str) -> bool:
         """Whether a pod cannot be started: a fault keeps it down, or the emulation ends."""
         return self._has_ended or self.is_kept_down(name)
+
+    def expect_configurable(self, name: str, options: Mapping[str, Value]) -> None:
+        """Refuse options that a node may not have beside those that it has now.
+
+        Raises:
+            SpecError: the first of them.
+        """
+        self._options.expect_possible(name, options)
+
+    def configure(self, name: str, options: Mapping[str, Value]) -> None:
+        """Change options of a node, for its next process and all later ones.
+
+        Raises:
+            SpecError: the node may not have them; nothing has changed.
+        """
+        self._options.change(name, options)
+        host = self.hosts[name]
+        host.changed_options = self._options.changed(name)
+        forget_changes(host.disk, options)
 
     def crashes(self) -> list[str]:
         """Nodes that raised, one line each: `broker-a: KeyError: ...`."""
@@ -269,7 +228,7 @@ class Cluster:
         if window_ms:
             await self.world.sleep_until_ns(begin_ns + window_ms * _NS_PER_MS)
 
-    def _add(self, plan: _HostPlan) -> EmulatedHost:
+    def _add(self, plan: HostPlan) -> EmulatedHost:
         ip = self.addresses[plan.name]
         number, shares = len(self.hosts), self._owners.get(ip)
         host = EmulatedHost(self.world, number, plan.name, plan.role, ip, plan.detail, plan.factory, shares)
@@ -279,151 +238,6 @@ class Cluster:
         self._owners.setdefault(ip, host)
         self.hosts[plan.name] = host
         return host
-
-    def _nameserver_plan(self, index: int) -> _HostPlan:
-        spec = self.scenario.nameservers[index]
-        return _HostPlan(spec.name, NAMESERVER, "", lambda host: Nameserver(host, spec.config))
-
-    def _broker_plan(self, spec: BrokerSpec, nameservers: tuple[str, ...]) -> _HostPlan:
-        topics = tuple(
-            TopicConfig(topic.name, topic.queues, topic.queues)
-            for topic in self.scenario.topics
-            if spec.broker_name in topic.brokers
-        )
-
-        consumers = self.scenario.consumers
-        single_active = tuple(it.group for it in consumers if it.config.exclusivity is Exclusivity.SINGLE_ACTIVE)
-        modes = tuple(
-            SetMessageRequestModeRequestBody(topic, it.group, MessageRequestMode.POP, it.pop_share_queue_num)
-            for it in consumers
-            for topic in it.topics
-            if it.mode is ConsumeMode.POP
-        )
-
-        def broker(host: Host) -> Node:
-            return Broker(
-                host,
-                spec.config,
-                cluster_name=spec.cluster,
-                broker_name=spec.broker_name,
-                broker_id=spec.broker_id,
-                nameservers=nameservers,
-                topics=topics,
-                single_active_groups=single_active,
-                request_modes=modes,
-            )
-
-        boot_spread_ms = self.scenario.broker_boot_spread_ms
-        if not boot_spread_ms:
-            return _HostPlan(spec.name, BROKER, "", broker)
-        return _HostPlan(spec.name, BROKER, "", lambda host: _SlowBoot(host, boot_spread_ms, broker))
-
-    def _consumer_plan(self, spec: ConsumerGroupSpec, name: str, nameservers: tuple[str, ...]) -> _HostPlan:
-        groups = [spec, *(it for it in self.scenario.consumers if it.share_process_with == spec.group)]
-        if len(groups) > 1:
-            consumers = tuple(
-                ConsumerOfProcess(it.group, it.topics, it.config, it.consume_ms, it.fail_times, it.expressions)
-                for it in groups
-            )
-            return _HostPlan(name, CONSUMER, spec.group, lambda host: ConsumerProcess(host, consumers, nameservers))
-        statefulset = self.scenario.statefulset_of(spec.group)
-        if statefulset is not None:
-            return self._pod_plan(spec, statefulset, name, nameservers)
-        config = spec.config
-        if isinstance(config, LitePullConsumerConfig):
-            return _HostPlan(
-                name,
-                CONSUMER,
-                spec.group,
-                lambda host: LitePullConsumer(
-                    host,
-                    config,
-                    group=spec.group,
-                    topics=spec.topics,
-                    nameservers=nameservers,
-                    consume_ms=spec.consume_ms,
-                    expressions=spec.expressions,
-                ),
-            )
-        return _HostPlan(
-            name,
-            CONSUMER,
-            spec.group,
-            lambda host: PushConsumer(
-                host,
-                spec.config,
-                group=spec.group,
-                topics=spec.topics,
-                nameservers=nameservers,
-                consume_ms=spec.consume_ms,
-                fail_times=spec.fail_times,
-                expressions=spec.expressions,
-                lease_service=self._lease_address(),
-            ),
-        )
-
-    def _lease_address(self) -> str:
-        name = self.scenario.lease_service
-        return "" if name is None else f"{self.addresses[name]}:{LEASE_PORT}"
-
-    def _pod_plan(
-        self, spec: ConsumerGroupSpec, statefulset: StatefulSetSpec, name: str, nameservers: tuple[str, ...]
-    ) -> _HostPlan:
-        if statefulset.scaler is None:
-            replicas_address = f"{self.addresses[statefulset.api]}:{API_PORT}"
-        else:
-            replicas_address = f"{self.addresses[statefulset.scaler]}:{SCALER_PORT}"
-        is_notified = statefulset.scaler is not None
-        environment = PodEnvironment(statefulset.name, replicas_address, is_notified, POD_PORT, self._lease_address())
-        return _HostPlan(
-            name,
-            CONSUMER,
-            spec.group,
-            lambda host: ConsumerPod(
-                host,
-                spec.config,
-                environment,
-                group=spec.group,
-                topics=spec.topics,
-                nameservers=nameservers,
-                consume_ms=spec.consume_ms,
-                fail_times=spec.fail_times,
-                expressions=spec.expressions,
-            ),
-        )
-
-    def _api_plan(self, name: str) -> _HostPlan:
-        manifests = tuple(
-            StatefulSet(spec.name, spec.replicas, spec.config)
-            for spec in self.scenario.statefulsets
-            if spec.api == name
-        )
-        return _HostPlan(name, APISERVER, "", lambda host: Kubernetes(host, manifests, self._pods[name]))
-
-    def _scaler_plan(self, name: str) -> _HostPlan:
-        specs = [spec for spec in self.scenario.statefulsets if spec.scaler == name]
-        period_s = {spec.name: spec.config.scaler_period_seconds for spec in specs}
-        api = f"{self.addresses[specs[0].api]}:{API_PORT}"
-        return _HostPlan(name, SCALER, "", lambda host: Scaler(host, api, period_s))
-
-    def _producer_plan(self, spec: ProducerSpec, nameservers: tuple[str, ...]) -> _HostPlan:
-        return _HostPlan(
-            spec.name,
-            PRODUCER,
-            "",
-            lambda host: SteadyProducer(
-                host,
-                spec.config,
-                group=spec.group,
-                topic=spec.topic,
-                nameservers=nameservers,
-                rate_per_s=spec.rate_per_s,
-                tags=spec.tags,
-                keys=spec.keys,
-                select=spec.select,
-                transactions=spec.transactions,
-            ),
-        )
 
 
 def namesrv_addr(cluster: Cluster, guest: str | None = None) -> str:

@@ -1,13 +1,14 @@
 """Verbs that begin faults, and verbs that end them."""
 
+from collections.abc import Awaitable, Callable, Mapping
+
 from emulator.console.session import Session
 from emulator.console.verb import WORDS_MOST, Lines, Verb, VerbError, Words
 from faults.catalogue import WORDINGS, fault_from_words
 from faults.fault import Fault
 from faults.process import DOWN, Restart, Suspend
-from faults.scope import NodeScope
+from faults.reconfigure import Reconfigure, options_text
 from faults.words import Wording, WordsError
-from nodes.fields import FieldError
 
 
 class _Break:
@@ -26,11 +27,14 @@ class _Break:
 
 async def _restart(session: Session, words: Words) -> Lines:
     try:
-        timed = await session.begin(Restart(NodeScope(" ".join(words))))
-    except FieldError as error:
-        raise VerbError(error.problem) from None
+        fault = fault_from_words(Reconfigure.wording.verb, words)
+    except WordsError as error:
+        raise VerbError(str(error)) from None
+    options = fault.parameters()["options"]
+    timed = await session.begin(fault if options else Restart(fault.scope))
     await session.heal(timed.id)
-    return (f"restarted {timed.fault.scope.describe()}",)
+    said = f" with {options_text(options)}" if options else ""
+    return (f"restarted {timed.fault.scope.describe()}{said}",)
 
 
 async def _resume(session: Session, words: Words) -> Lines:
@@ -65,9 +69,13 @@ async def _begin(session: Session, fault: Fault) -> Lines:
     return (f"{timed.id}: {timed.fault.describe()}",)
 
 
+_ACTS: Mapping[str, Callable[[Session, Words], Awaitable[Lines]]] = {Reconfigure.wording.verb: _restart}
+"""Verb -> what it does, of verbs whose fault ends at once."""
 BREAKING = (
-    *(Verb(it.verb, it.usage, it.summary, _Break(it), it.least, WORDS_MOST) for it in WORDINGS.values()),
-    Verb("restart", "NODES", "end a process in good order, and begin a new one", _restart, 1, WORDS_MOST),
+    *(
+        Verb(it.verb, it.usage, it.summary, _ACTS.get(it.verb, _Break(it)), it.least, WORDS_MOST)
+        for it in WORDINGS.values()
+    ),
     Verb("resume", "NODE", "let a suspended process run on", _resume, 1, 1),
     Verb("start", "NODE", "begin a new process with what the disk has", _start, 1, 1),
     Verb("heal", "FAULT...|all", "end a fault, or all of them", _heal, 1, WORDS_MOST),

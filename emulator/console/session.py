@@ -198,7 +198,8 @@ class Session:
         try:
             check_fault(self.cluster.scenario, "", fault)
         except SpecError as error:
-            raise VerbError(error.problem) from None
+            option = error.key.removeprefix(".").removeprefix("options")
+            raise VerbError(f"{option[1:]}: {error.problem}" if option.startswith(".") else error.problem) from None
 
     def _expect_possible(self, fault: Fault) -> None:
         try:

@@ -1,6 +1,5 @@
 """Verbs about time, and the times in them: `30s`, `500ms`, `2m`, and `+30s` from now."""
 
-import re
 from collections.abc import Callable
 
 import trio
@@ -13,11 +12,8 @@ from emulator.machine.host import PowerState
 from emulator.trace.recorder import Row
 from emulator.trace.schema import Table
 from faults.link import ProcessStage
-from faults.words import is_whole
-from nodes.fields import TIME_MOST_MS, shown
-
-_SPAN = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,15})?)(ms|s|m|h)?")
-_UNIT_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000}
+from faults.words import WordsError, duration_ms, is_whole
+from nodes.fields import shown
 
 
 def span_ms(text: str) -> int:
@@ -26,13 +22,10 @@ def span_ms(text: str) -> int:
     Raises:
         VerbError: the text is not a duration.
     """
-    found = _SPAN.fullmatch(text)
-    if found is None:
-        raise VerbError(f"expected a time such as 30s, 500ms or 2m, not {shown(text)}")
-    span = round(float(found[1]) * _UNIT_MS[found[2] or "s"])
-    if span > TIME_MOST_MS:
-        raise VerbError(f"expected a time of a year at most, not {shown(text)}")
-    return span
+    try:
+        return duration_ms(text)
+    except WordsError as error:
+        raise VerbError(str(error)) from None
 
 
 def instant_ms(text: str, now_ms: int) -> int:

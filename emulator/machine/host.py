@@ -65,6 +65,8 @@ class EmulatedHost:
         self.process: HostProcess | None = None
         self.node: Node | None = None
         self.errors: list[Exception] = []
+        self.changed_options = ""
+        """What restarts have changed of its options, told in the trace at each start; empty for nothing."""
         self._detail = detail
         self._factory = factory
         self._shares = shares
@@ -102,6 +104,8 @@ class EmulatedHost:
         self.process = process
         self.node = node = self._factory(process)
         process.record(Lifecycle(LifecycleEvent.STARTED, self._detail))
+        if self.changed_options:
+            process.record(Lifecycle(LifecycleEvent.CONFIGURED, self.changed_options))
         self.world.nursery.start_soon(self._run, process, node, name=f"{self.name}/process")
 
     async def kill(self) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 from emulator.spec.harmful_setting import HarmfulSetting
 from emulator.spec.model import BrokerSpec, Scenario
+from emulator.spec.order_checks import harmful_orders
 from emulator.spec.strategy_checks import harmful_strategies
 from nodes.config import AllocateStrategy, Exclusivity
 from nodes.protocol.headers_statefulset import ProbePath
@@ -20,7 +21,7 @@ _Group = tuple[BrokerSpec, ...]
 
 
 def check(scenario: Scenario) -> tuple[HarmfulSetting, ...]:
-    """All harmful settings of a scenario, broker group by broker group, then those of consumers."""
+    """All harmful settings of a scenario, broker group by broker group, then those of consumers and of restarts."""
     groups: dict[str, list[BrokerSpec]] = {}
     for broker in scenario.brokers:
         groups.setdefault(broker.broker_name, []).append(broker)
@@ -31,6 +32,7 @@ def check(scenario: Scenario) -> tuple[HarmfulSetting, ...]:
         *harmful_strategies(scenario),
         *_statefulsets(scenario),
         *_leases(scenario),
+        *harmful_orders(scenario),
     )
 
 

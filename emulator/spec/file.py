@@ -8,7 +8,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import attrs
 
@@ -36,21 +36,20 @@ from emulator.spec.model import (
     TopicSpec,
     numbered,
 )
+from emulator.spec.options import read_options, write_options
 from emulator.spec.presets import Preset
-from emulator.spec.section import Section, SpecError, expect_known, keys_of, suggestion, written
+from emulator.spec.section import Section, SpecError, expect_known, keys_of, written
 from emulator.spec.user_functions import with_user_functions
 from faults.consume_mode import ConsumeMode
 from nodes.config import (
     BrokerConfig,
-    Config,
     ConsumerConfig,
     LitePullConsumerConfig,
     NameserverConfig,
     ProducerConfig,
     StatefulSetConfig,
-    options,
 )
-from nodes.fields import NAMES, SWITCH, TEXT, FieldError, Rule, quoted, shown, whole_rule
+from nodes.fields import NAMES, SWITCH, TEXT, FieldError, Rule, shown, whole_rule
 
 _NODES = ("nameserver", "broker", "topic", "consumer", "producer", "statefulset")
 SCENARIO_TABLES = ("scenario", "network", "guest_limits", *_NODES, "fault", "nemesis")
@@ -323,59 +322,3 @@ def _read_producers(root: Section) -> tuple[ProducerSpec, ...]:
             start=1,
         )
     )
-
-
-_AnyConfig = TypeVar("_AnyConfig", bound=Config)
-_NOTHING: Mapping[str, Any] = {}
-
-
-def read_options(section: Section, config_class: type[_AnyConfig], preset: Mapping[str, Any] = _NOTHING) -> _AnyConfig:
-    """The configuration in the `options` of a node's table.
-
-    Args:
-        preset: mapping field -> value, for options that the table does not set.
-
-    Raises:
-        SpecError: an option is unknown, is given twice, or has an invalid value.
-    """
-    return with_options(section, "options", config_class(**preset))
-
-
-def with_options(section: Section, key: str, config: _AnyConfig) -> _AnyConfig:
-    """A configuration with the options in the table at `key` instead of its own.
-
-    Raises:
-        SpecError: an option is unknown, is given twice, or has an invalid value.
-    """
-    known = options(type(config))
-    fields = {field.name: field for field in known.values()}
-    given = Section(section.at(key), section.values.get(key, {}))
-    if not isinstance(given.values, Mapping):
-        raise SpecError(given.path, f"expected a table, not {quoted(given.values)}")
-    taken: dict[str, str] = {}
-    values: dict[str, Any] = {}
-    for option, value in given.values.items():
-        field = known.get(option) or fields.get(option)
-        if field is None:
-            raise SpecError(given.at(option), f"unknown option; {suggestion(option, list(known))}")
-        if field.name in taken:
-            raise SpecError(given.at(option), f"expected once, but {taken[field.name]} is there, too")
-        taken[field.name] = option
-        values[field.name] = value
-    try:
-        return attrs.evolve(config, **values)  # at once: an option may need another one beside it
-    except FieldError as error:
-        field = known.get(error.field)
-        option = taken.get(error.field if field is None else field.name, error.field)
-        raise SpecError(given.at(option), error.problem) from None
-
-
-def write_options(config: Config) -> dict[str, Any]:
-    """The options that differ from the shipped defaults, under RocketMQ's names."""
-    # TOML and JSON know texts, not enums; str() of a StrEnum is its plain text.
-    changed: dict[str, Any] = {}
-    for option, field in options(type(config)).items():
-        value = getattr(config, field.name)
-        if value != field.default:
-            changed[option] = str(value) if isinstance(value, str) else value
-    return changed

@@ -25,6 +25,7 @@ from emulator.spec.bounds import (
     TOPICS_MOST,
 )
 from emulator.spec.guest_limits import GuestLimits
+from emulator.spec.options import expect_supported
 from emulator.spec.section import SpecError, expect_known
 from emulator.spec.statefulsets import check_statefulsets
 from emulator.spec.targets import check_fault
@@ -39,8 +40,8 @@ from nodes.client.producer.keys import Keys
 from nodes.client.producer.local_transactions import LocalTransactions
 from nodes.client.tables.queue_selectors import BY_KEY, SelectorName
 from nodes.config import (
-    STATEFUL,
     BrokerConfig,
+    Config,
     ConsumerConfig,
     Exclusivity,
     LitePullConsumerConfig,
@@ -265,6 +266,37 @@ class Scenario:
         """Names of all nodes, each kind in the order of the scenario."""
         return tuple(name for _, name in _named_nodes(self) if name not in self.guests)
 
+    def by_role(self) -> Mapping[str, tuple[str, ...]]:
+        """Mapping role -> names of its nodes."""
+        return {
+            NAMESERVER: tuple(spec.name for spec in self.nameservers),
+            BROKER: tuple(spec.name for spec in self.brokers),
+            CONSUMER: tuple(name for group in self.consumers for name in group.names),
+            PRODUCER: tuple(spec.name for spec in self.producers),
+            APISERVER: self.api_names(),
+            SCALER: self.scaler_names(),
+            LEASE_SERVICE: () if self.lease_service is None else (self.lease_service,),
+        }
+
+    def members_of(self, group: str) -> tuple[str, ...]:
+        """Names of the consumers of a group."""
+        return next((spec.names for spec in self.consumers if spec.group == group), ())
+
+    def configs_of(self, node: str) -> tuple[tuple[str, Config], ...]:
+        """(group, options) of each consumer of a process; of a server or a producer the group is empty."""
+        servers: tuple[NameserverSpec | BrokerSpec | ProducerSpec, ...]
+        servers = (*self.nameservers, *self.brokers, *self.producers)
+        found = tuple(("", spec.config) for spec in servers if spec.name == node)
+        groups = [spec.group for spec in self.consumers if self._may_be_of(node, spec)]
+        sharing = (it for it in self.consumers if it.group in groups or it.share_process_with in groups)
+        return (*found, *((it.group, it.config) for it in sharing if not found))
+
+    def _may_be_of(self, node: str, group: ConsumerGroupSpec) -> bool:
+        """Whether a node is a consumer of a group, which scaling may add."""
+        statefulset = self.statefulset_of(group.group)
+        grown = bool(group.names) and node.rpartition("+")[0] == group.group
+        return node in group.names or grown or (statefulset is not None and statefulset.is_pod(node))
+
 
 def _named_nodes(scenario: Scenario) -> Iterator[tuple[str, str]]:
     for i, nameserver in enumerate(scenario.nameservers):
@@ -423,11 +455,7 @@ def _expect_expression(key: str, topic: str, expression: str) -> None:
 
 def _check_strategies(scenario: Scenario) -> None:
     for i, consumers in enumerate(scenario.consumers):
-        strategy = consumers.config.allocate_message_queue_strategy
-        if strategy in STATEFUL and consumers.config.client_rebalance:
-            key = f"consumer[{i}].options.allocateMessageQueueStrategy"
-            problem = f"expected clientRebalance = false beside it: {strategy} is not supported by clients"
-            raise SpecError(key, problem)
+        expect_supported(f"consumer[{i}].options", consumers.config)
 
 
 def _check_faults(scenario: Scenario) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
+from emulator.spec.restarts import Configured, check_restart
 from emulator.spec.section import SpecError, expect_known
 from faults.fault import Fault, Needs
 from faults.scale import MEMBERS_MOST
@@ -50,7 +51,7 @@ class _StatefulSet(Protocol):
     def is_pod(self, node: str) -> bool: ...
 
 
-class Population(Protocol):
+class Population(Configured, Protocol):
     """The parts of a scenario that a fault can hit."""
 
     @property
@@ -192,4 +193,5 @@ _NEEDS: Mapping[Needs, Callable[[Population, str, Fault], None]] = {
     Needs.GROUP_WITH_PROCESSES: _check_group,
     Needs.BROKERS: _check_brokers,
     Needs.ADDRESSES_OF_THEIR_OWN: _check_addresses,
+    Needs.OPTIONS: check_restart,
 }

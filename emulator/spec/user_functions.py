@@ -1,8 +1,9 @@
 """Functions of the user's own that a scenario names: they are imported before it is played."""
 
+from emulator.spec.changes import changes
 from emulator.spec.model import Scenario
 from emulator.spec.section import SpecError
-from nodes.config import AllocateStrategy, ConsumerConfig
+from nodes.config import AllocateStrategy, Config, ConsumerConfig
 from nodes.config.user_functions import FunctionKind, UserFunctionError, load_user_function
 
 
@@ -15,12 +16,23 @@ def with_user_functions(scenario: Scenario) -> Scenario:
         SpecError: a function cannot be imported, or is none.
     """
     for i, consumers in enumerate(scenario.consumers):
-        for option, kind, name in named_functions(consumers.config):
-            try:
-                load_user_function(kind, name)
-            except UserFunctionError as error:
-                raise SpecError(f"consumer[{i}].options.{option}", str(error)) from None
+        expect_functions(f"consumer[{i}].options", consumers.config)
+    for change in changes(scenario):
+        expect_functions(f"{change.key}.options", change.after)
     return scenario
+
+
+def expect_functions(key: str, config: Config) -> None:
+    """Import the functions that options name.
+
+    Raises:
+        SpecError: at `key`, the path of the options: a function cannot be imported, or is none.
+    """
+    for option, kind, name in named_functions(config) if isinstance(config, ConsumerConfig) else ():
+        try:
+            load_user_function(kind, name)
+        except UserFunctionError as error:
+            raise SpecError(f"{key}.{option}", str(error)) from None
 
 
 def named_functions(config: ConsumerConfig) -> tuple[tuple[str, FunctionKind, str], ...]:

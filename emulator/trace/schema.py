@@ -201,11 +201,12 @@ LIFECYCLE = Table(
         *_NODE,
         _text(
             "event",
-            "nodes.beliefs.LifecycleEvent: started, ready, stopping, stopped, crashed, killed, powered_off, suspended, resumed",
+            "nodes.beliefs.LifecycleEvent: started, configured, ready, stopping, stopped, crashed, killed, powered_off, suspended, resumed",
         ),
         _text(
             "detail",
-            "consumers: their groups, comma separated; started, of a guest: its client id; crashed: the error",
+            "consumers: their groups, comma separated; started, of a guest: its client id; "
+            "configured: the options that restarts have changed; crashed: the error",
         ),
         _CAUSE,
     ),

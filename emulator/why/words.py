@@ -260,20 +260,16 @@ def _ownership(row: TraceRow) -> str:
 
 
 def _stage(row: TraceRow) -> str:
-    process = f"process {row.text('incarnation')}"
-    match row.text("event"):
-        case LifecycleEvent.STARTED:
-            return f"its {process} started"
-        case LifecycleEvent.STOPPING:
-            return f"its {process} began to stop"
-        case LifecycleEvent.READY:
-            return f"its {process} is ready"
-        case LifecycleEvent.CRASHED:
-            return f"its {process} crashed: {in_one_line(row.text('detail'))}"
-        case LifecycleEvent.STOPPED:
-            return f"its {process} stopped in good order"
-        case event:
-            return f"its {process} was {event.replace('_', ' ')}"
+    event, detail = row.text("event"), row.text("detail")
+    said = {
+        LifecycleEvent.STARTED: "started",
+        LifecycleEvent.CONFIGURED: f"runs with {in_one_line(detail)}",
+        LifecycleEvent.STOPPING: "began to stop",
+        LifecycleEvent.READY: "is ready",
+        LifecycleEvent.CRASHED: f"crashed: {in_one_line(detail)}",
+        LifecycleEvent.STOPPED: "stopped in good order",
+    }
+    return f"its process {row.text('incarnation')} {said.get(LifecycleEvent(event), f'was {event}'.replace('_', ' '))}"
 
 
 def _belief(trace: TraceRows, row: TraceRow, names: NodeNames) -> str:

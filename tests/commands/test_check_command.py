@@ -105,3 +105,44 @@ def test_what_is_no_scenario_is_refused_as_everywhere(tmp_path):
 
     assert (done.exit_code, done.stdout) == (2, "")
     assert len(done.stderr.splitlines()) == 1
+
+
+OLD = '[nameserver]\ncount = 1\noptions = { release = "4.9" }\n'
+OLD_PAIR = PAIR + 'options = { release = "4.9" }\n'
+FIRST = "upgrade nameservers with {release = 5.3.3, supportActingMaster = true} one every 1s"
+ACT = "with {release = 5.3.3, enableSlaveActingMaster = true, totalReplicas = 2"
+MEMBERS = '[[topic]]\nname = "orders"\n[[consumer]]\ngroup = "g"\nnames = ["c1", "c2"]\ntopics = ["orders"]\n'
+ORDERS = {
+    "nameservers, slaves, masters": ((FIRST, f"upgrade brokers {ACT}}} one every 10s, slaves first"), []),
+    "brokers that can wait": (
+        (f"upgrade brokers {ACT}}} one every 10s, slaves first",),
+        [("brokers-upgraded-before-nameservers", "ba-s1, ba", "of little use")],
+    ),
+    "brokers that cannot": (
+        (f"upgrade brokers {ACT}, compatibleWithOldNameSrv = false}} one every 10s, slaves first",),
+        [("brokers-upgraded-before-nameservers", "ba-s1, ba", "nobody finds its queues")],
+    ),
+    "masters first": (
+        (FIRST, f"upgrade brokers {ACT}}} one every 10s, masters first"),
+        [("master-upgraded-before-its-slaves", "ba", "has no master until the slave is upgraded")],
+    ),
+    "a strategy at once": (("restart members of g with {allocateMessageQueueStrategy = AVG_BY_CIRCLE}",), []),
+    "a strategy slowly": (
+        ("upgrade members of g with {allocateMessageQueueStrategy = AVG_BY_CIRCLE} one every 25s",),
+        [("strategies-mixed-for-long", "g", "for 25 s its members divide by AVG_BY_CIRCLE and by AVG")],
+    ),
+    "a strategy of one member": (
+        ("restart c1 with {allocateMessageQueueStrategy = AVG_BY_CIRCLE}",),
+        [("strategies-mixed-for-long", "g", "for 50 s")],
+    ),
+}
+
+
+@pytest.mark.parametrize("lines", [lines for lines, _ in ORDERS.values()], ids=ORDERS)
+def test_orders_of_restarts_that_harm_are_warned_of_and_others_are_not(lines):
+    faults = "".join(f'[[fault]]\ndo = "{line}"\nat_s = {10 + i}\n' for i, line in enumerate(lines))
+    found = check(loads(HEAD.replace("rip32", "classic") + OLD + OLD_PAIR + MEMBERS + faults, "x"))
+
+    expected = next(warned for said, warned in ORDERS.values() if said == lines)
+    assert [(it.name, it.where) for it in found] == [(name, where) for name, where, _ in expected]
+    assert all(says in it.consequence for it, (_, _, says) in zip(found, expected, strict=True))

@@ -30,6 +30,8 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "scale": ("scale g 4",),
     "rebalance": ("rebalance g assigner",),
     "consume_mode": ("consume-mode g pop",),
+    "reconfigure": ("restart c1 with {pullBatchSize = 16}",),
+    "upgrade": ("upgrade brokers with {slaveReadEnable = true} one every 10s",),
 }
 BEGIN_MS, FOR_MS, END_MS = 40_000, 30_000, 150_000
 

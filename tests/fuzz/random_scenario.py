@@ -304,6 +304,11 @@ class _Drawing:
         """How a group gets its messages."""
         return self._chance.choice(tuple(ConsumeMode)).value
 
+    def options(self) -> Tables:
+        """Options that any broker may have from a restart on."""
+        some = {"slaveReadEnable": True, "consumerOffsetUpdateVersionStep": 1, "registerNameServerPeriod": 10_000}
+        return {name: value for name, value in some.items() if self._chance.randrange(2)}
+
     def rebalance(self) -> Tables:
         """Who divides the queues of a group from now on."""
         by = self._chance.choice(tuple(RebalanceMode)).value
@@ -339,6 +344,8 @@ _KINDS: Mapping[str, Callable[[_Drawing], Tables]] = {
     "scale": lambda it: {"group": it.group(), "members": it.number(0, 1, 3, 6)},
     "rebalance": lambda it: it.rebalance(),
     "consume_mode": lambda it: {"group": it.group(), "mode": it.mode(), "share": it.number(-1, 0, 1, 2)},
+    "reconfigure": lambda it: {"node": it.node()},
+    "upgrade": lambda it: {"node": it.node("brokers"), "apart_ms": it.number(1_000, 20_000), "options": it.options()},
 }  # fmt: skip
 """Every kind of the catalogue, with random targets and parameters."""
 KINDS = tuple(_KINDS)

@@ -107,6 +107,20 @@ SAID = {
         "share": 2,
         "broker": "broker-a",
     },
+    "restart c1, c2 with {pullBatchSize = 16, allocateMessageQueueStrategy = AVG_BY_CIRCLE}": {
+        "kind": "reconfigure",
+        "node": "c1, c2",
+        "options": {"pullBatchSize": 16, "allocateMessageQueueStrategy": "AVG_BY_CIRCLE"},
+    },
+    "restart random brokers": {"kind": "reconfigure", "node": "random brokers"},
+    "upgrade brokers with {release = 5.3.3, slaveReadEnable = true} one every 1.5m, slaves first": {
+        "kind": "upgrade",
+        "node": "brokers",
+        "options": {"release": "5.3.3", "slaveReadEnable": True},
+        "apart_ms": 90_000,
+        "order": "slaves first",
+    },
+    "upgrade members of g one every 30s": {"kind": "upgrade", "node": "members of g", "apart_ms": 30_000},
     "chaos minor-kill": {"kind": "minor-kill"},
     "chaos fixed-suspend broker-a": {"kind": "fixed-suspend", "node": "broker-a"},
     "chaos bridge": {"kind": "bridge"},
@@ -229,13 +243,67 @@ def test_a_parameter_of_another_kind_is_refused(kind):
         ('do = "kill c1"\nkind = "kill"\nat_s = 1', "fault[0].kind: unknown key"),
         ('do = "loss 5"\npercent = 5\nat_s = 1', "fault[0].percent: unknown key"),
         ("do = 3\nat_s = 1", "fault[0].do: expected a text, not 3"),
+        (
+            'do = "restart broker-a with {slaveReedEnable = true}"\nat_s = 1',
+            'fault[0].options.slaveReedEnable: unknown option; did you mean "slaveReadEnable"?',
+        ),
+        (
+            'do = "upgrade servers with {slaveReadEnable = true} one every 5s"\nat_s = 1',
+            "fault[0].options.slaveReadEnable: unknown option",
+        ),
+        (
+            'do = "restart c1 with {pullBatchSize = many}"\nat_s = 1',
+            "fault[0].options.pullBatchSize: expected a whole number from 1 to 1024, not 'many'",
+        ),
+        (
+            'do = "restart c1 with {allocateMessageQueueStrategy = STICKY}"\nat_s = 1',
+            "fault[0].options.allocateMessageQueueStrategy: expected clientRebalance = false beside it",
+        ),
+        (
+            'do = "restart broker-a with {listenPort = 10912}"\nat_s = 1',
+            "fault[0].options.listenPort: expected another option: a node keeps its port",
+        ),
+        (
+            'do = "restart broker-a with {release = 4.4}"\nat_s = 1',
+            "fault[0].options.release: expected one of 4.9, 5.3.3, not '4.4'",
+        ),
+        (
+            'do = "restart c1 with {release = 4.9}"\nat_s = 1',
+            "fault[0].options.release: expected none: only nameservers and brokers",
+        ),
+        (
+            'do = "restart broker-a with {release = 4.9, enableSlaveActingMaster = true}"\nat_s = 1',
+            "fault[0].options.enableSlaveActingMaster: expected none: release 4.9 does not have it",
+        ),
+        (
+            'kind = "reconfigure"\nnode = "c1"\noptions = { pullBatchSize = 1.5 }\nat_s = 1',
+            "fault[0].options: expected a table of options, not {'pullBatchSize': 1.5}",
+        ),
+        (
+            'kind = "upgrade"\nnode = "brokers"\norder = "at random"\nat_s = 1',
+            "fault[0].order: expected one of slaves first, masters first, by name, not 'at random'",
+        ),
+        ('do = "upgrade brokers one every day"\nat_s = 1', "fault[0].do: expected a time such as 30s"),
+        ('do = "restart c1 with {pullBatchSize}"\nat_s = 1', "fault[0].do: expected OPTION = VALUE between the braces"),
     ],
 )
 def test_a_mistake_is_told_in_one_line_with_its_key(table, told):
     assert mistake(f"[[fault]]\n{table}\n").startswith(told)
 
 
-@pytest.mark.parametrize("line", ["", " ", "loss", "drop from", "chaos", "chaos fixed-kill", "scale g", "cut 'c1"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("", " ", "loss", "drop from", "chaos", "chaos fixed-kill", "scale g", "cut 'c1"),
+        *(
+            "restart",
+            "restart c1 with",
+            "restart c1 with {",
+            "restart c1 with {a = 1, a = 2}",
+            "upgrade brokers with {}",
+        ),
+    ],
+)
 def test_words_that_say_nothing_are_refused_in_one_line(line):
     with pytest.raises(WordsError) as error:
         fault_of(line)

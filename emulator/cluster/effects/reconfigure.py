@@ -1,0 +1,81 @@
+"""The effects of `restart` and `upgrade`: new processes with other options, which stay."""
+
+import trio
+
+from emulator.cluster.effects.effect import Effect, ImpossibleError
+from emulator.machine.host import EmulatedHost, PowerState
+from emulator.spec.restarts import rolling_order
+from emulator.spec.section import SpecError
+from faults.process import DOWN
+from faults.reconfigure import Reconfigure, Upgrade
+
+_NS_PER_MS = 1_000_000
+
+
+class _Restarts(Effect[Reconfigure | Upgrade]):
+    """Shuts processes down and starts new ones.
+
+    A node without a running process keeps its state, and has the options from its next start on.
+    """
+
+    def expect_possible(self, fault: Reconfigure | Upgrade) -> None:
+        """Refuse options that a node may not have now, and a restart of nodes that do not run."""
+        hosts = list(self.scene.hosts(fault.scope))
+        try:
+            for host in hosts if fault.options else ():
+                self.scene.cluster.expect_configurable(host.name, fault.options)
+        except SpecError as error:
+            raise ImpossibleError(f"{error.key.removeprefix('options.')}: {error.problem}") from None
+        if not any(host.power_state is PowerState.RUNNING for host in hosts):
+            told = ", ".join(f"{host.name} is {host.power_state.value}" for host in hosts)
+            raise ImpossibleError(f"{told}: there is nothing to restart")
+
+    async def restart(self, fault_id: str, fault: Reconfigure | Upgrade, hosts: list[EmulatedHost]) -> None:
+        """Change the options, shut the running processes down, and start them."""
+        for host in hosts if fault.options else ():
+            self.scene.cluster.configure(host.name, fault.options)
+        running = [host for host in hosts if host.power_state is PowerState.RUNNING]
+        self.scene.count(fault_id, len(running))
+        for host in running:
+            await host.terminate()
+        for host in running:
+            if host.power_state is PowerState.DOWN and self._may_start(host.name):
+                host.start()
+                await host.cpu.wait_for_turn()
+
+    def _may_start(self, name: str) -> bool:
+        return not self.scene.is_held(name, DOWN) and not self.scene.cluster.is_retired(name)
+
+
+class ReconfigureEffect(_Restarts, kinds=(Reconfigure,)):
+    """All nodes at once: they are shut down one by one, and then started."""
+
+    async def begin(self, fault_id: str, fault: Reconfigure | Upgrade) -> None:
+        """Restart the nodes."""
+        await self.restart(fault_id, fault, list(self.scene.hosts(fault.scope)))
+
+    async def end(self, fault_id: str, fault: Reconfigure | Upgrade) -> None:
+        """Nothing is undone."""
+
+
+class UpgradeEffect(_Restarts, kinds=(Upgrade,)):
+    """One node after the other, in a task of its own."""
+
+    async def begin(self, fault_id: str, fault: Reconfigure | Upgrade) -> None:
+        """Restart the first node, and go on in the background."""
+        assert isinstance(fault, Upgrade)
+        self.scene.world.nursery.start_soon(self._roll, fault_id, fault, name=f"upgrade {fault_id}")
+        await trio.lowlevel.checkpoint()
+
+    async def end(self, fault_id: str, fault: Reconfigure | Upgrade) -> None:
+        """The rest stays as it is."""
+
+    async def _roll(self, fault_id: str, fault: Upgrade) -> None:
+        cluster, world = self.scene.cluster, self.scene.world
+        hosts = [host.name for host in self.scene.hosts(fault.scope)]
+        begin_ns = world.timeline.now_ns
+        for number, name in enumerate(rolling_order(cluster.scenario, hosts, fault.order)):
+            await world.sleep_until_ns(begin_ns + number * fault.apart_ms * _NS_PER_MS)
+            if self.scene.active.get(fault_id) is not fault:
+                return
+            await self.restart(fault_id, fault, [cluster.hosts[name]])

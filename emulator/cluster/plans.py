@@ -1,0 +1,259 @@
+"""How each process of a scenario is made: its node, with the options that it has at its start."""
+
+from collections.abc import Callable, Mapping
+
+import attrs
+
+from emulator.cluster.node_options import NodeOptions
+from emulator.cluster.pods import Pods
+from emulator.machine.host import NodeFactory
+from emulator.spec.model import (
+    APISERVER,
+    BROKER,
+    CONSUMER,
+    LEASE_SERVICE,
+    NAMESERVER,
+    PRODUCER,
+    SCALER,
+    BrokerSpec,
+    ConsumerGroupSpec,
+    NameserverSpec,
+    ProducerSpec,
+    Scenario,
+    StatefulSetSpec,
+)
+from faults.consume_mode import ConsumeMode
+from nodes.broker.broker import Broker
+from nodes.client.consumer.consumer_process import ConsumerOfProcess, ConsumerProcess
+from nodes.client.consumer.lite_pull import LitePullConsumer
+from nodes.client.consumer.pod import ConsumerPod, PodEnvironment
+from nodes.client.consumer.push_consumer import PushConsumer
+from nodes.client.producer.steady_producer import SteadyProducer
+from nodes.config import Exclusivity, LitePullConsumerConfig
+from nodes.host import Host, Node
+from nodes.lease_service.lease_service import LEASE_PORT, LeaseService
+from nodes.nameserver.nameserver import Nameserver
+from nodes.protocol.bodies import SetMessageRequestModeRequestBody
+from nodes.protocol.model import MessageRequestMode, TopicConfig
+from nodes.statefulset.kubernetes import API_PORT, POD_PORT, Kubernetes, StatefulSet
+from nodes.statefulset.scaler import SCALER_PORT, Scaler
+
+
+class _SlowBoot:
+    """A node whose process loads for a while before it opens its first port; implements `nodes.host.Node`.
+
+    The duration is drawn for every process.
+
+    Args:
+        spread_ms: longest duration.
+        make: makes the node when the process has loaded.
+    """
+
+    def __init__(self, host: Host, spread_ms: int, make: Callable[[Host], Node]) -> None:
+        self._host = host
+        self._boot_ms = host.rng("boot").randrange(spread_ms + 1)
+        self._make = make
+        self._node: Node | None = None
+        self._asked_to_stop = False
+
+    async def main(self) -> None:
+        """Load, then run the node."""
+        await self._host.sleep_ms(self._boot_ms)
+        if not self._asked_to_stop:
+            self._node = self._make(self._host)
+            await self._node.main()
+
+    def request_shutdown(self) -> None:
+        """Stop; a process that is still loading ends when it has loaded."""
+        self._asked_to_stop = True
+        if self._node is not None:
+            self._node.request_shutdown()
+
+
+@attrs.frozen
+class HostPlan:
+    """What is needed to make a host."""
+
+    name: str
+    role: str
+    detail: str
+    factory: NodeFactory
+
+
+class HostPlans:
+    """Plans the hosts of a scenario.
+
+    Args:
+        addresses: mapping node -> IP address, which grows.
+        options: of each node at its next start.
+        pods: mapping node with an API server -> its pods.
+    """
+
+    def __init__(
+        self, scenario: Scenario, addresses: Mapping[str, str], options: NodeOptions, pods: Mapping[str, Pods]
+    ) -> None:
+        self._scenario = scenario
+        self._addresses = addresses
+        self._options = options
+        self._pods = pods
+
+    def lease_service(self, name: str) -> HostPlan:
+        """The lock service."""
+        return HostPlan(name, LEASE_SERVICE, "", LeaseService)
+
+    def nameserver(self, spec: NameserverSpec) -> HostPlan:
+        """A nameserver."""
+        return HostPlan(
+            spec.name, NAMESERVER, "", lambda host: Nameserver(host, self._options.of(spec.name, spec.config))
+        )
+
+    def broker(self, spec: BrokerSpec, nameservers: tuple[str, ...]) -> HostPlan:
+        """A broker."""
+        topics = tuple(
+            TopicConfig(topic.name, topic.queues, topic.queues)
+            for topic in self._scenario.topics
+            if spec.broker_name in topic.brokers
+        )
+
+        consumers = self._scenario.consumers
+        single_active = tuple(it.group for it in consumers if it.config.exclusivity is Exclusivity.SINGLE_ACTIVE)
+        modes = tuple(
+            SetMessageRequestModeRequestBody(topic, it.group, MessageRequestMode.POP, it.pop_share_queue_num)
+            for it in consumers
+            for topic in it.topics
+            if it.mode is ConsumeMode.POP
+        )
+
+        def broker(host: Host) -> Node:
+            return Broker(
+                host,
+                self._options.of(spec.name, spec.config),
+                cluster_name=spec.cluster,
+                broker_name=spec.broker_name,
+                broker_id=spec.broker_id,
+                nameservers=nameservers,
+                topics=topics,
+                single_active_groups=single_active,
+                request_modes=modes,
+            )
+
+        boot_spread_ms = self._scenario.broker_boot_spread_ms
+        if not boot_spread_ms:
+            return HostPlan(spec.name, BROKER, "", broker)
+        return HostPlan(spec.name, BROKER, "", lambda host: _SlowBoot(host, boot_spread_ms, broker))
+
+    def consumer(self, spec: ConsumerGroupSpec, name: str, nameservers: tuple[str, ...]) -> HostPlan:
+        """A consumer, or a process with the consumers of several groups."""
+        groups = [spec, *(it for it in self._scenario.consumers if it.share_process_with == spec.group)]
+        if len(groups) > 1:
+
+            def process(host: Host) -> Node:
+                configs = ((it, self._options.of(name, it.config, it.group)) for it in groups)
+                consumers = (
+                    ConsumerOfProcess(it.group, it.topics, config, it.consume_ms, it.fail_times, it.expressions)
+                    for it, config in configs
+                )
+                return ConsumerProcess(host, tuple(consumers), nameservers)
+
+            return HostPlan(name, CONSUMER, spec.group, process)
+        statefulset = self._scenario.statefulset_of(spec.group)
+        if statefulset is not None:
+            return self._pod(spec, statefulset, name, nameservers)
+        config = spec.config
+        if isinstance(config, LitePullConsumerConfig):
+            return HostPlan(
+                name,
+                CONSUMER,
+                spec.group,
+                lambda host: LitePullConsumer(
+                    host,
+                    self._options.of(name, config, spec.group),
+                    group=spec.group,
+                    topics=spec.topics,
+                    nameservers=nameservers,
+                    consume_ms=spec.consume_ms,
+                    expressions=spec.expressions,
+                ),
+            )
+        return HostPlan(
+            name,
+            CONSUMER,
+            spec.group,
+            lambda host: PushConsumer(
+                host,
+                self._options.of(name, spec.config, spec.group),
+                group=spec.group,
+                topics=spec.topics,
+                nameservers=nameservers,
+                consume_ms=spec.consume_ms,
+                fail_times=spec.fail_times,
+                expressions=spec.expressions,
+                lease_service=self._lease_address(),
+            ),
+        )
+
+    def _lease_address(self) -> str:
+        name = self._scenario.lease_service
+        return "" if name is None else f"{self._addresses[name]}:{LEASE_PORT}"
+
+    def _pod(
+        self, spec: ConsumerGroupSpec, statefulset: StatefulSetSpec, name: str, nameservers: tuple[str, ...]
+    ) -> HostPlan:
+        if statefulset.scaler is None:
+            replicas_address = f"{self._addresses[statefulset.api]}:{API_PORT}"
+        else:
+            replicas_address = f"{self._addresses[statefulset.scaler]}:{SCALER_PORT}"
+        is_notified = statefulset.scaler is not None
+        environment = PodEnvironment(statefulset.name, replicas_address, is_notified, POD_PORT, self._lease_address())
+        return HostPlan(
+            name,
+            CONSUMER,
+            spec.group,
+            lambda host: ConsumerPod(
+                host,
+                self._options.of(name, spec.config, spec.group),
+                environment,
+                group=spec.group,
+                topics=spec.topics,
+                nameservers=nameservers,
+                consume_ms=spec.consume_ms,
+                fail_times=spec.fail_times,
+                expressions=spec.expressions,
+            ),
+        )
+
+    def api(self, name: str) -> HostPlan:
+        """An API server of Kubernetes."""
+        manifests = tuple(
+            StatefulSet(spec.name, spec.replicas, spec.config)
+            for spec in self._scenario.statefulsets
+            if spec.api == name
+        )
+        return HostPlan(name, APISERVER, "", lambda host: Kubernetes(host, manifests, self._pods[name]))
+
+    def scaler(self, name: str) -> HostPlan:
+        """A scaler."""
+        specs = [spec for spec in self._scenario.statefulsets if spec.scaler == name]
+        period_s = {spec.name: spec.config.scaler_period_seconds for spec in specs}
+        api = f"{self._addresses[specs[0].api]}:{API_PORT}"
+        return HostPlan(name, SCALER, "", lambda host: Scaler(host, api, period_s))
+
+    def producer(self, spec: ProducerSpec, nameservers: tuple[str, ...]) -> HostPlan:
+        """A producer."""
+        return HostPlan(
+            spec.name,
+            PRODUCER,
+            "",
+            lambda host: SteadyProducer(
+                host,
+                self._options.of(spec.name, spec.config),
+                group=spec.group,
+                topic=spec.topic,
+                nameservers=nameservers,
+                rate_per_s=spec.rate_per_s,
+                tags=spec.tags,
+                keys=spec.keys,
+                select=spec.select,
+                transactions=spec.transactions,
+            ),
+        )

@@ -1,0 +1,93 @@
+"""`restart ... with {...}` and `upgrade` at the console: what is said, what is refused, and that it is saved."""
+
+import attrs
+import pytest
+
+from emulator.run.run import BY_HAND_FILE
+from emulator.spec import load
+from emulator.testing import ConsoleUser, Trace, a_scenario, play_at_console
+
+
+def scenario(run_for_s=60, **given):
+    return attrs.evolve(
+        a_scenario(consumers=2, brokers=("broker-a", "broker-b"), **given), run_for_ms=run_for_s * 1_000
+    )
+
+
+def configured(trace: Trace) -> list[tuple[str, int, str]]:
+    return [(row.node, row.incarnation, row.detail) for row in trace.select("lifecycle", event="configured")]
+
+
+def test_a_restart_is_over_when_it_is_said_and_is_saved_with_its_options(tmp_path):
+    async def sitting(me: ConsoleUser) -> None:
+        await me.at_ms(10_000)
+        said = await me.say("restart broker-a with {slaveReadEnable = true}")
+        assert said == ("restarted broker-a with slaveReadEnable = true",)
+        assert await me.say("faults") == ("no fault is active",)
+        await me.at_ms(20_000)
+        said = await me.say("upgrade members of g with {pullBatchSize = 16} one every 5s")
+        assert said == ("upgrade-1: upgrade c1, c2 with {pullBatchSize = 16}, one every 5000 ms, by name",)
+        await me.at_ms(40_000)
+
+    path, trace = play_at_console(scenario(), tmp_path, sitting)
+
+    told = [("broker-a", 2, "slaveReadEnable = true"), ("c1", 2, "pullBatchSize = 16"), ("c2", 2, "pullBatchSize = 16")]
+    assert configured(trace) == told
+    again = load(path / BY_HAND_FILE)
+
+    async def nothing(_me: ConsoleUser) -> None:
+        """The saved faults do it all."""
+
+    assert configured(play_at_console(again, tmp_path, nothing)[1]) == told
+
+
+def test_a_plain_restart_is_what_it_always_was(tmp_path):
+    async def sitting(me: ConsoleUser) -> None:
+        await me.at_ms(10_000)
+        assert await me.say("restart c1") == ("restarted c1",)
+
+    _, trace = play_at_console(scenario(), tmp_path, sitting)
+    assert [(row.event, row.kind) for row in trace.select("faults")] == [("begin", "restart"), ("end", "restart")]
+    assert configured(trace) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        (
+            "restart broker-a with {slaveReedEnable = true}",
+            'slaveReedEnable: unknown option; did you mean "slaveReadEnable"?',
+        ),
+        ("restart c1 with {pullBatchSize = 0}", "pullBatchSize: expected a whole number from 1 to 1024, not 0"),
+        ("restart c1 with {release = 4.9}", "release: expected none: only nameservers and brokers of another release"),
+        ("restart broker-a with {listenPort = 1}", "listenPort: expected another option: a node keeps its port"),
+        (
+            "restart c1 with {allocateMessageQueueStrategy = nowhere:at_all}",
+            "allocateMessageQueueStrategy: ",
+        ),
+        ("restart c9 with {pullBatchSize = 1}", "there is no node c9"),
+        ("restart c1 with {pullBatchSize = 1", "expected: restart NODES [with {OPTION = VALUE, ...}]"),
+        ("upgrade brokers with {slaveReadEnable = true} slaves first", "expected: upgrade NODES"),
+        ("upgrade brokers one every 5s, youngest first", "expected one of slaves first, masters first, by name"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_one_line_and_changes_nothing(tmp_path, line, why):
+    async def sitting(me: ConsoleUser) -> None:
+        await me.at_ms(10_000)
+        told = await me.refused(line)
+        assert told.startswith(why)
+        assert "\n" not in told
+
+    _, trace = play_at_console(scenario(), tmp_path, sitting)
+    assert trace.select("faults") == []
+    assert configured(trace) == []
+
+
+def test_a_restart_of_what_does_not_run_is_refused(tmp_path):
+    async def sitting(me: ConsoleUser) -> None:
+        await me.at_ms(10_000)
+        await me.say("kill broker-a")
+        told = await me.refused("restart broker-a with {slaveReadEnable = true}")
+        assert told == "broker-a is down: there is nothing to restart"
+
+    play_at_console(scenario(), tmp_path, sitting)
