@@ -153,6 +153,20 @@ class MessageEvent(StrEnum):
     """Broker: a group's offset was replaced by that of another member of its broker group."""
     RESET = "reset"
     """Broker: a group's offset was set by an administrator."""
+    POPPED = "popped"
+    """Broker: handed out, and hidden until its invisible time is over."""
+    CHECK_POINT = "check_point"
+    """Broker: the check point of the pop that begins at this offset went to the log, or was refused."""
+    ACKED = "acked"
+    """Broker: acknowledged, whether it was popped or not."""
+    INVISIBLE_CHANGED = "invisible_changed"
+    """Broker: hidden anew, from now on."""
+    REVIVED = "revived"
+    """Broker: copied to the retry topic, as nobody acknowledged it in time."""
+    RE_PUT = "re_put"
+    """Broker: it could not be revived, so a new check point for it alone went to the log, or was refused."""
+    LOST = "lost"
+    """Broker: not acknowledged in time, and given up."""
 
 
 class MessageRecord(NamedTuple):
@@ -170,13 +184,16 @@ class MessageRecord(NamedTuple):
     queue_id: int
     offset: int
     client_id: str = ""
-    """consumed: the consumer; committed, filtered: the client of the request, if known; copied: the other member."""
+    """consumed: the consumer; committed, filtered, popped, acked, invisible_changed: the client of the request, if
+    known; copied: the other member."""
     stored_ms: int = -1
     """Wall clock of the broker that stored the message; -1 where an offset is concerned."""
     tags: str = ""
-    """stored, filtered: the tags of the message."""
+    """stored, filtered: the tags of the message; check_point, acked, invisible_changed, revived, re_put, lost: what
+    became of it, `nodes.broker.tables.pop_check_point.PopOutcome`."""
     key: str = ""
-    """stored, consumed: the keys of the message, with blanks between."""
+    """stored, consumed: the keys of the message, with blanks between; popped and what follows a pop: its handle, as
+    `nodes.protocol.extra_info` describes it."""
 
 
 class PassOutcome(StrEnum):

@@ -9,7 +9,7 @@ import attrs
 import trio
 
 from nodes.cause import cause
-from nodes.host import Host
+from nodes.host import Host, Timer
 
 Job = Callable[[], Awaitable[None]]
 _NS_PER_MS = 1_000_000
@@ -233,3 +233,73 @@ class ScheduledPool:
             cause.set(began)
             await job()
         self._threads -= 1
+
+
+class ScanThread:
+    """A thread that scans every few milliseconds, reduced to the scans that find something to do.
+
+    A scan happens at an instant at which the real thread would scan: after its start, and after a scan that took time,
+    every period. Between two scans it costs one timer, and nothing when there is nothing to scan.
+
+    Args:
+        scan: one scan; it asks for the next one itself.
+
+    Mirrors:
+        A loop around `org.apache.rocketmq.common.ServiceThread#waitForRunning`.
+    """
+
+    def __init__(self, host: Host, name: str, period_ms: int, scan: Job) -> None:
+        self._host = host
+        self._name = name
+        self._period_ns = period_ms * _NS_PER_MS
+        self._scan = scan
+        self._grid_ns = host.clock.monotonic_ns()
+        self._due_ns: int | None = None
+        self._timer: Timer | None = None
+        self._busy = False
+
+    @property
+    def scans(self) -> int:
+        """How many times the real thread would have scanned until now, had no scan taken time."""
+        return (self._host.clock.monotonic_ns() - self._grid_ns) // self._period_ns
+
+    def start(self) -> None:
+        """Begin to count periods."""
+        self._grid_ns = self._host.clock.monotonic_ns()
+
+    def scan_in_ms(self, delay_ms: int = 0) -> None:
+        """Scan when a delay is over, at the next instant of the thread; an earlier scan replaces a later one."""
+        now_ns = self._host.clock.monotonic_ns()
+        earliest_ns = max(now_ns + 1, now_ns + delay_ms * _NS_PER_MS)
+        due_ns = self._grid_ns - (self._grid_ns - earliest_ns) // self._period_ns * self._period_ns
+        if self._due_ns is not None and self._due_ns <= due_ns:
+            return
+        self._due_ns = due_ns
+        if not self._busy:
+            self._set_timer()
+
+    def _set_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        assert self._due_ns is not None
+        # Half a nanosecond more, so that the division does not make it one less.
+        delay_ms = (self._due_ns - self._host.clock.monotonic_ns() + 0.5) / _NS_PER_MS
+        self._timer = self._host.call_later_ms(max(0, delay_ms), self._begin)
+
+    def _begin(self) -> None:
+        self._due_ns = self._timer = None
+        self._busy = True
+        self._host.start_soon(self._run, name=self._name)
+
+    async def _run(self) -> None:
+        began_ns = self._host.clock.monotonic_ns()
+        self._host.begin_cause(self._name)
+        try:
+            await self._scan()
+        finally:
+            self._busy = False
+        if self._host.clock.monotonic_ns() != began_ns:
+            self._grid_ns = self._host.clock.monotonic_ns()
+        if self._due_ns is not None:
+            left_ns, self._due_ns = self._due_ns - self._host.clock.monotonic_ns(), None
+            self.scan_in_ms(-(-left_ns // _NS_PER_MS))

@@ -156,24 +156,34 @@ PASSES = Table(
 )
 MESSAGES = Table(
     "messages",
-    "messages stored, consumed and filtered; offsets of groups",
+    "messages stored, consumed, filtered and popped; offsets of groups",
     (
         _SEQ,
         _T_NS,
         *_NODE,
         _text(
             "event",
-            "nodes.beliefs.MessageEvent: stored, consumed, filtered; committed, loaded, copied, reset: a group's offset",
+            "nodes.beliefs.MessageEvent: stored, consumed, filtered; committed, loaded, copied, reset: a group's "
+            "offset; popped, check_point, acked, invisible_changed, revived, re_put, lost: POP",
         ),
         *_QUEUE,
         _int("offset", "offset in the queue; committed, loaded, copied, reset: the new value"),
         _text(
             "client_id",
-            "consumed: client id of the consumer; committed, filtered: address of the client; copied: the other broker",
+            "consumed: client id of the consumer; committed, filtered, popped, acked, invisible_changed: address of "
+            "the client, empty if the broker did it by itself; copied: the other broker",
         ),
         _int("stored_ms", "wall clock at which a broker stored the message, part of its identity; -1: no message"),
-        _text("tags", "stored, filtered: tags of the message"),
-        _text("key", "stored, consumed: keys of the message, with blanks between; empty: it has none"),
+        _text(
+            "tags",
+            "stored, filtered: tags of the message; of POP, but popped: what became of it, "
+            "nodes.broker.tables.pop_check_point.PopOutcome",
+        ),
+        _text(
+            "key",
+            "stored, consumed: keys of the message, with blanks between, empty: it has none; of POP: the handle, "
+            "`startOffset popTime invisibleTime reviveQueue retry brokerName queueId offset`",
+        ),
         _CAUSE,
     ),
 )

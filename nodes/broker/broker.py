@@ -38,6 +38,7 @@ from nodes.broker.messages.query_message import QueryMessage
 from nodes.broker.messages.schedule_message import ScheduleMessageService
 from nodes.broker.messages.send import SendMessage
 from nodes.broker.messages.send_back import ConsumerSendMsgBack
+from nodes.broker.pop.pops import Pops
 from nodes.broker.registration.registration import Registration
 from nodes.broker.registration.topic_routes import TopicRouteInfoManager
 from nodes.broker.tables.consumer_offsets import ConsumerOffsetManager
@@ -113,7 +114,8 @@ class Broker:
 
         messages = PutMessage(broker, levels, arrivals, self._ha.on_stored)
         send_out = BrokerOuterApi(self._client, followed).send_message_to_specific_broker
-        escape = escape_bridge(broker, messages.put_due, self._routes, send_out)
+        escape = escape_bridge(broker, messages.put, messages.put_due, self._routes, send_out)
+        self._pops = Pops(broker, self._offsets, escape)
         schedule = ScheduleMessageService(broker, levels, escape.async_put_message)
         transactions = Transactions(broker, self._registration, messages, to_clients, escape.put_message)
         timer = (
@@ -138,6 +140,7 @@ class Broker:
         self._registration.on_registered = self._membership.on_registered
         arrivals.listen(
             self._pulls.hold.on_message_arrived,
+            self._pops.on_message_arrived,
             schedule.on_message_arrived,
             transactions.check_service.on_message_arrived,
         )
@@ -155,6 +158,7 @@ class Broker:
             self._host.listen(port, self._server)
         if self._timer is not None:
             self._timer.start()
+        self._pops.start()
         self._pulls.hold.start()
         self._clients.start()
         self._offsets.start()
@@ -192,6 +196,7 @@ class Broker:
             self._assignments.handlers(),
             self._assigner.handlers(),
             self._pulls.handlers(),
+            self._pops.handlers(),
             self._membership.handlers(),
             transactions.handlers(),
             LockBatchMq(broker, self._client, self._group).handlers(),
@@ -214,6 +219,7 @@ class Broker:
         await self._registration.unregister_all()
         for port in self._ports():
             self._host.close_listener(port)
+        await self._pops.stop()
         self._ha.stop()
         self._client.close_all()
         self._offsets.persist()
@@ -229,6 +235,7 @@ class Broker:
         self._assignments.load()
         self._assigner.load()
         self._offsets.load()
+        self._pops.load()
         load_delay_progress(context)
         context.store.load()
         load_timer(context)

@@ -9,10 +9,14 @@ from nodes.beliefs import Belief, BeliefKind
 from nodes.broker.tables.assignments import MessageRequestModeManager
 from nodes.broker.tables.broker_stats import BrokerStatsManager
 from nodes.broker.tables.consumer_offsets import ConsumerOffsetManager
+from nodes.broker.tables.consumer_order_info import ConsumerOrderInfoManager
 from nodes.broker.tables.consumers import ConsumerManager
 from nodes.broker.tables.delay_offsets import DelayOffsets, TimerCheckPoint, TimerProgress
 from nodes.broker.tables.message_store import MessageStore
 from nodes.broker.tables.pinned_assignments import PinnedAssignments
+from nodes.broker.tables.pop_buffer import PopBufferMerge, PopBufferOptions
+from nodes.broker.tables.pop_in_flight import PopInflightMessageCounter
+from nodes.broker.tables.pop_queue_locks import PopQueueLocks
 from nodes.broker.tables.producers import ProducerManager
 from nodes.broker.tables.queue_locks import RebalanceLockManager
 from nodes.broker.tables.rebalance_settings import RebalanceSettings
@@ -93,6 +97,24 @@ def _rebalance_settings(broker: "BrokerContext") -> RebalanceSettings:
     return RebalanceSettings(max_groups=broker.config.max_groups)
 
 
+def _pop_buffer(broker: "BrokerContext") -> PopBufferMerge:
+    config = broker.config
+    return PopBufferMerge(
+        PopBufferOptions(
+            config.enable_pop_buffer_merge,
+            config.enable_pop_batch_ack,
+            config.pop_ck_stay_buffer_time,
+            config.pop_ck_stay_buffer_time_out,
+            config.pop_ck_max_buffer_size,
+            config.pop_ck_offset_max_queue_size,
+        )
+    )
+
+
+def _pop_in_flight(broker: "BrokerContext") -> PopInflightMessageCounter:
+    return PopInflightMessageCounter(should_start_ms=broker.host.clock.now_ms() - 1)
+
+
 def _timer(broker: "BrokerContext") -> TimerProgress | None:
     if not broker.config.timer_wheel_enable:
         return None
@@ -161,6 +183,12 @@ class BrokerContext:
     """None: the timer wheel is disabled."""
     timer_store: TimerStore | None = attrs.field(init=False, default=attrs.Factory(_timer_store, takes_self=True))
     """The wheel itself, where there is one."""
+    pop_buffer: PopBufferMerge = attrs.field(init=False, default=attrs.Factory(_pop_buffer, takes_self=True))
+    pop_in_flight: PopInflightMessageCounter = attrs.field(
+        init=False, default=attrs.Factory(_pop_in_flight, takes_self=True)
+    )
+    pop_locks: PopQueueLocks = attrs.field(init=False, factory=PopQueueLocks)
+    order_infos: ConsumerOrderInfoManager = attrs.field(init=False, factory=ConsumerOrderInfoManager)
     versions: DataVersionBeliefs = attrs.field(init=False, default=attrs.Factory(_versions, takes_self=True))
 
     @property

@@ -28,6 +28,7 @@ MESSAGE_REQUEST_MODE_FILE = "messageRequestMode.json"
 REBALANCE_SETTINGS_FILE = "rebalanceSettings.json"
 TIMER_CHECK_POINT_FILE = "timercheckpoint"
 TIMER_METRICS_FILE = "timermetrics"
+ORDER_INFO_FILE = "consumerOrderInfo.json"
 
 
 def persist_topics(broker: BrokerContext) -> None:

@@ -5,6 +5,7 @@ from enum import StrEnum
 import attrs
 
 from nodes.config.options import TOPIC_QUEUES_MOST, count, millis, name_options, period_millis, port
+from nodes.config.pop import PopConfig
 from nodes.config.remoting import RemotingClientConfig, RemotingServerConfig
 from nodes.config.tables import TableConfig
 from nodes.config.timer import TimerConfig
@@ -22,7 +23,7 @@ class BrokerRole(StrEnum):
 
 
 @attrs.frozen(slots=False, kw_only=True, field_transformer=name_options)
-class BrokerConfig(RemotingServerConfig, RemotingClientConfig, TableConfig, TimerConfig):
+class BrokerConfig(RemotingServerConfig, RemotingClientConfig, TableConfig, TimerConfig, PopConfig):
     """Options of a broker.
 
     Mirrors:

@@ -34,7 +34,7 @@ class Escape(Adapter):
             enable_remote_escape=enable_remote_escape,
         )
         group = f"InnerProducerGroup_{BROKER_NAME}_{broker_id}"
-        self.bridge = EscapeBridge(BROKER_NAME, group, way, self.put_here, self, self.send)
+        self.bridge = EscapeBridge(BROKER_NAME, group, way, self.put_here, self.put_here, self, self.send)
 
     # What the bridge asks for
 
@@ -101,9 +101,10 @@ class Escape(Adapter):
 
     def told(self, put):
         try:
-            status, calls = self.awaited(put)
+            result, calls = self.awaited(put)
         except (RemotingTimeoutError, BrokerError):
             return {"error": "ExecutionException", "calls": self.taken_calls()}
+        status = getattr(result, "status", result)
         remote = not self.is_master and status is not PutMessageStatus.SERVICE_NOT_AVAILABLE
         return {"status": status.value, "remotePut": remote, "isOk": remote and status.value in IS_OK, "calls": calls}
 

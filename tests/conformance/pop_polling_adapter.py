@@ -48,7 +48,7 @@ class PopPolling(Adapter):
         return {"woken": [name for name, _ in self.polls.message_arriving(topic, queue_id, offset, tag)]}
 
     def notify_group(self, topic, queue_id, group):
-        woken = [name for name, _ in self.polls.notify(topic, group, queue_id, force=False)]
+        woken = [name for name, _ in self.polls.notify(topic, group, queue_id)]
         return {"result": bool(woken), "woken": woken}
 
     def channel_close(self, channel):

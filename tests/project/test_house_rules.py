@@ -9,7 +9,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("emulator", "faults", "nodes")
 PURE_STDLIB = (
-    "__future__", "abc", "array", "bisect", "collections", "contextlib", "contextvars", "copy", "dataclasses",
+    "__future__", "abc", "array", "base64", "bisect", "collections", "contextlib", "contextvars", "copy", "dataclasses",
     "datetime", "difflib", "enum", "functools", "hashlib", "heapq", "itertools", "json", "math", "operator", "re",
     "reprlib", "string", "struct", "types", "typing", "zlib",
 )  # fmt: skip

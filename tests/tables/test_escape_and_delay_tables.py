@@ -108,10 +108,10 @@ async def test_a_put_into_a_specific_queue_that_fails_raises_and_the_queue_may_b
     def put(_message: Message) -> PutMessageResult:
         raise AssertionError("a slave has no log of its own to put into")
 
-    bridge = EscapeBridge("own", "inner", EscapeWay.REMOTE, put, OnlyTheOwnName(), send)
+    bridge = EscapeBridge("own", "inner", EscapeWay.REMOTE, put, put, OnlyTheOwnName(), send)
     with pytest.raises(RemotingTimeoutError):
         await bridge.async_put_message_to_specific_queue(SENT)
-    assert await bridge.put_message_to_specific_queue(SENT) is PutMessageStatus.UNKNOWN_ERROR
+    assert (await bridge.put_message_to_specific_queue(SENT)).status is PutMessageStatus.UNKNOWN_ERROR
     assert asked == ["own", "own"]
     assert await bridge.put_message(SENT) is PutMessageStatus.PUT_TO_REMOTE_BROKER_FAIL
     assert asked == ["own", "own"]

@@ -43,7 +43,11 @@ class RouteFinder(Protocol):
 
 
 def escape_bridge(
-    broker: BrokerContext, put: Callable[[Message], PutMessageResult], routes: RouteFinder, send: SendToBroker
+    broker: BrokerContext,
+    put: Callable[[Message], PutMessageResult],
+    put_due: Callable[[Message], PutMessageResult],
+    routes: RouteFinder,
+    send: SendToBroker,
 ) -> "EscapeBridge":
     """The bridge of a broker, according to its role and its options."""
     way = escape_way(
@@ -52,7 +56,7 @@ def escape_bridge(
         enable_remote_escape=broker.config.enable_remote_escape,
     )
     group = f"InnerProducerGroup_{broker.broker_name}_{broker.broker_id}"
-    return EscapeBridge(broker.broker_name, group, way, put, routes, send)
+    return EscapeBridge(broker.broker_name, group, way, put, put_due, routes, send)
 
 
 class EscapeBridge:
@@ -62,7 +66,8 @@ class EscapeBridge:
         broker_name: of this broker.
         inner_producer_group: producer group of messages that have none of their own.
         way: where messages may go.
-        put: appends to the broker's own log.
+        put: appends to the broker's own log, or to the queue in which a message waits for its time.
+        put_due: appends to the broker's own log what has waited.
         routes: routes to other brokers.
         send: sends to another broker.
 
@@ -76,6 +81,7 @@ class EscapeBridge:
         inner_producer_group: str,
         way: EscapeWay,
         put: Callable[[Message], PutMessageResult],
+        put_due: Callable[[Message], PutMessageResult],
         routes: RouteFinder,
         send: SendToBroker,
     ) -> None:
@@ -83,6 +89,7 @@ class EscapeBridge:
         self._inner_producer_group = inner_producer_group
         self._way = way
         self._put = put
+        self._put_due = put_due
         self._routes = routes
         self._send = send
 
@@ -108,26 +115,31 @@ class EscapeBridge:
         except (RemotingError, BrokerError):
             return PutMessageStatus.PUT_TO_REMOTE_BROKER_FAIL
 
-    async def put_message_to_specific_queue(self, message: Message) -> PutMessageStatus:
+    async def put_message_to_specific_queue(self, message: Message) -> PutMessageResult:
         """Like `async_put_message_to_specific_queue`; UNKNOWN_ERROR if there is no answer."""
         try:
             return await self.async_put_message_to_specific_queue(message)
         except (RemotingError, BrokerError):
-            return PutMessageStatus.UNKNOWN_ERROR
+            return PutMessageResult(PutMessageStatus.UNKNOWN_ERROR)
 
-    async def async_put_message_to_specific_queue(self, message: Message) -> PutMessageStatus:
-        """Put a message into a fixed queue, chosen by its topic and by the broker that stored it first.
+    async def async_put_message_to_specific_queue(self, message: Message) -> PutMessageResult:
+        """Put a message into its queue, or into a fixed one, chosen by topic and by the broker that stored it first.
+
+        Returns:
+            The result; without the stored message, whatever its status, if another broker was asked.
 
         Raises:
             RemotingError, BrokerError: the other broker did not answer, or refused.
         """
-        if self._way is not EscapeWay.REMOTE:
-            return self._put_here(message)
+        if self._way is EscapeWay.LOCAL:
+            return self._put(message)
+        if self._way is EscapeWay.NONE:
+            return PutMessageResult(PutMessageStatus.SERVICE_NOT_AVAILABLE)
         queues = await self._routes.try_to_find_queues(message.topic)
         if not queues:
-            return PutMessageStatus.PUT_TO_REMOTE_BROKER_FAIL
+            return PutMessageResult(PutMessageStatus.PUT_TO_REMOTE_BROKER_FAIL)
         queue = specific_queue(queues, message.topic, message.store_host)
-        return put_status(await self._send_to(queue, not_waited_for(message)))
+        return PutMessageResult(put_status(await self._send_to(queue, not_waited_for(message))))
 
     async def put_message_to_remote_broker(self, message: Message, broker_name: str = "") -> int | None:
         """Send a message to a broker of another name.
@@ -153,7 +165,7 @@ class EscapeBridge:
         return code if put_status(code) is PutMessageStatus.PUT_OK else None
 
     def _put_here(self, message: Message) -> PutMessageStatus:
-        return self._put(message).status if self._way is EscapeWay.LOCAL else PutMessageStatus.SERVICE_NOT_AVAILABLE
+        return self._put_due(message).status if self._way is EscapeWay.LOCAL else PutMessageStatus.SERVICE_NOT_AVAILABLE
 
     async def _send_to(self, queue: MessageQueue, message: Message) -> int | None:
         address = self._routes.find_broker_address_in_publish(queue.broker_name)

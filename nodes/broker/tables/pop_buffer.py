@@ -252,6 +252,24 @@ class PopBufferMerge:
             self.counter = len(self._buffer)
             self._scans = 0
 
+    def next_scan_ms(self, now_ms: int) -> int | None:
+        """When a scan finds something to do: now, or when the next pop leaves memory; None: never, as things are."""
+        if not self.serving or any(queue.pops and queue.pops[0].is_finished for queue in self._offset_queues.values()):
+            return now_ms
+        options, leaving_ms = self._options, None
+        for found in self._buffer.values():
+            if found.just_offset:
+                # One that is being stored changes nothing until that has ended.
+                due_ms = now_ms if found.is_finished or found.revive_queue_offset == NOT_STORED else None
+            elif found.is_finished:
+                due_ms = now_ms
+            else:
+                too_late_ms = found.ck.revive_time_ms - options.pop_ck_stay_buffer_time_out_ms
+                due_ms = min(too_late_ms, found.ck.pop_time_ms + options.pop_ck_stay_buffer_time_ms) + 1
+            if due_ms is not None:
+                leaving_ms = due_ms if leaving_ms is None else min(leaving_ms, due_ms)
+        return None if leaving_ms is None else max(now_ms, leaving_ms)
+
     def serve_again(self) -> None:
         """Merge again if all is finished; asked after the pause that follows each scan."""
         if not self._buffer and not self.offset_total_size:

@@ -9,6 +9,7 @@ Mirrors:
 """
 
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import Any
 
 import attrs
@@ -27,6 +28,25 @@ BATCH_ACK_TAG = "bAck"
 UNREADABLE_RE_PUT_TIMES = 127
 _REVIVE_TOPIC_PREFIX = f"{SYSTEM_TOPIC_PREFIX}REVIVE_LOG_"
 _SPLIT = "@"
+
+
+class PopOutcome(StrEnum):
+    """What became of a record or of a message that was popped, as the trace tells it."""
+
+    STORED = "stored"
+    """The record is in the log, or waits in the timer."""
+    BUFFERED = "buffered"
+    """The record is in memory."""
+    REFUSED = "refused"
+    """The record was stored nowhere."""
+    ORDERLY = "orderly"
+    """There is no record: the queue is popped in order."""
+    GONE = "gone"
+    """The message is not in its queue any more."""
+    UNKNOWN = "unknown"
+    """The broker that revives does not have the topic or the group."""
+    REMOTE = "remote"
+    """Another broker was asked to store it; whether it did is not known."""
 
 
 def build_cluster_revive_topic(cluster: str) -> str:

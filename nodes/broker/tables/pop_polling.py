@@ -23,6 +23,7 @@ _EARLY_MS = 50
 _BUCKETS = 32
 """Of RocketMQ's table at first, whose order is that of the scan."""
 R = TypeVar("R")
+A = TypeVar("A")
 
 
 class PollingResult(StrEnum):
@@ -35,14 +36,14 @@ class PollingResult(StrEnum):
 
 
 @attrs.frozen(order=True)
-class HeldPop(Generic[R]):
+class HeldPop(Generic[R, A]):
     """A pop that waits, in the order of its end."""
 
     expired_ms: int
     number: int
     request: R = attrs.field(order=False)
-    matches: Callable[[str | None], bool] | None = attrs.field(default=None, order=False)
-    """Whether its filter lets a message with this tag through; None: it has no filter."""
+    matches: Callable[[A], bool] | None = attrs.field(default=None, order=False)
+    """Whether its filter lets a message through; None: it has no filter."""
 
     def is_timeout(self, now_ms: int) -> bool:
         """Whether its time is over, or nearly."""
@@ -60,7 +61,7 @@ class PopPollingOptions:
     """A message at a multiple of this offset wakes whatever the filter says; 0: none does."""
 
 
-class PopLongPolling(Generic[R]):
+class PopLongPolling(Generic[R, A]):
     """The held pops of one broker.
 
     Args:
@@ -75,14 +76,14 @@ class PopLongPolling(Generic[R]):
         self._options = options
         self._is_active = is_active
         self._notify_last = notify_last
-        self._held: dict[str, list[HeldPop[R]]] = {}
+        self._held: dict[str, list[HeldPop[R, A]]] = {}
         self._groups: dict[str, dict[str, None]] = {}
         self._number = 0
         self.total = 0
         """How many are held, as far as was counted: it may be less than none."""
 
     @property
-    def held(self) -> Mapping[str, Sequence[HeldPop[R]]]:
+    def held(self) -> Mapping[str, Sequence[HeldPop[R, A]]]:
         """`topic@group@queue id` -> pops, in the order of their end."""
         return self._held
 
@@ -101,7 +102,7 @@ class PopLongPolling(Generic[R]):
         born_ms: int,
         poll_ms: int,
         now_ms: int,
-        matches: Callable[[str | None], bool] | None = None,
+        matches: Callable[[A], bool] | None = None,
     ) -> PollingResult:
         """Hold a pop that found nothing."""
         if poll_ms <= 0:
@@ -120,35 +121,48 @@ class PopLongPolling(Generic[R]):
         self.total += 1
         return PollingResult.POLLING_SUC
 
-    def message_arriving(self, topic: str, queue_id: int, offset: int, tag: str | None) -> Iterator[R]:
+    def message_arriving(self, topic: str, queue_id: int, offset: int, arrived: A | None) -> Iterator[R]:
         """The requests to carry out again because of a message.
 
         A retry topic of the old form wakes nobody: nobody waits under its name.
+
+        Args:
+            arrived: what filters look at; None: they let it through.
         """
         waited_for = parse_normal_topic(topic) if is_pop_retry_topic_v2(topic) else topic
         interval = self._options.pop_long_polling_force_notify_interval
-        force = interval > 0 and offset % interval == 0
+        if interval > 0 and offset % interval == 0:
+            arrived = None
         for group in tuple(self._groups.get(waited_for, ())):
             for queue in (ALL_QUEUES, queue_id) if queue_id >= 0 else (queue_id,):
-                yield from self.notify(waited_for, group, queue, tag, force=force)
+                yield from self.notify(waited_for, group, queue, arrived)
 
-    def notify(
-        self, topic: str, group: str, queue_id: int, tag: str | None = None, *, force: bool = True
-    ) -> Iterator[R]:
+    def notify(self, topic: str, group: str, queue_id: int, arrived: A | None = None) -> Iterator[R]:
         """The request of one key to carry out again; one whose filter does not match is put back, and no other tried.
 
         Args:
-            force: do not ask the filter.
+            arrived: what its filter looks at; None: do not ask it.
         """
         waiters = self._held.get(build_polling_key(topic, group, queue_id), [])
         found = self._poll(waiters)
         if found is None:
             return
-        if not force and found.matches is not None and not found.matches(tag):
+        if arrived is not None and found.matches is not None and not found.matches(arrived):
             insort(waiters, found)
             self.total += 1
             return
         yield found.request
+
+    def next_timeout_ms(self) -> int | None:
+        """From when on a scan finds a request whose time is over; None: nothing is held."""
+        ends = [waiters[0].expired_ms for waiters in self._held.values() if waiters]
+        return min(ends) - _EARLY_MS + 1 if ends else None
+
+    def release_all(self) -> Iterator[R]:
+        """All requests, to carry out again because the service stops."""
+        for waiters in self._held.values():
+            held, waiters[:] = waiters[:], []
+            yield from (found.request for found in held if self._is_active(found.request))
 
     def timed_out(self, now_ms: int) -> Iterator[R]:
         """The requests to carry out again because their time is over; those of closed channels are only dropped."""
@@ -176,7 +190,7 @@ class PopLongPolling(Generic[R]):
             if topic_exists(topic)
         }
 
-    def _poll(self, waiters: list[HeldPop[R]]) -> HeldPop[R] | None:
+    def _poll(self, waiters: list[HeldPop[R, A]]) -> HeldPop[R, A] | None:
         """The next waiter whose channel is open; each try counts, also the one that finds no waiter any more."""
         if not waiters:
             return None

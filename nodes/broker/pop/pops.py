@@ -1,0 +1,86 @@
+"""POP of a broker: assembly of the parts."""
+
+from nodes.allocation.for_pop import ALL_QUEUES
+from nodes.broker.clients.offset_manage import OffsetManage
+from nodes.broker.context import BrokerContext
+from nodes.broker.messages.escape_bridge import EscapeBridge
+from nodes.broker.pop.ack_message import AckMessage
+from nodes.broker.pop.buffer_merge import PopBufferMergeService
+from nodes.broker.pop.change_invisible_time import ChangeInvisibleTime
+from nodes.broker.pop.order_info import OrderInfoService
+from nodes.broker.pop.peek_message import Notification, PeekMessage
+from nodes.broker.pop.pop_message import PopMessage
+from nodes.broker.pop.pop_offset import PopOffset
+from nodes.broker.pop.queue_locks import QueueLocks
+from nodes.broker.pop.queue_pop import QueuePop
+from nodes.broker.pop.records import ReviveLog
+from nodes.rpc.server import Handlers
+
+
+class Pops:
+    """Answers pops and what follows them.
+
+    A broker that is never popped from has no timer and no task for it.
+
+    Mirrors:
+        `org.apache.rocketmq.broker.BrokerController`, what it does for `PopMessageProcessor`, `AckMessageProcessor`,
+        `ChangeInvisibleTimeProcessor`, `PeekMessageProcessor`, `NotificationProcessor` and `PollingInfoProcessor`.
+    """
+
+    def __init__(self, broker: BrokerContext, offsets: OffsetManage, escape: EscapeBridge) -> None:
+        self._broker = broker
+        self._log = log = ReviveLog(broker, escape)
+        self._locks = locks = QueueLocks(broker)
+        self._orders = orders = OrderInfoService(broker, self._on_lock_free)
+        self._merge = merge = PopBufferMergeService(broker, log, offsets, locks)
+        self._begin = begin = PopOffset(broker, offsets, orders)
+        self._pops = pops = PopMessage(broker, QueuePop(broker, offsets, locks, begin, orders, merge))
+        self._notification = Notification(broker, begin, orders, pops.polling)
+        self._parts = (
+            pops,
+            self._notification,
+            AckMessage(broker, offsets, locks, orders, merge, log, pops.polling),
+            ChangeInvisibleTime(broker, locks, orders, merge, log),
+            PeekMessage(broker, begin),
+        )
+
+    def handlers(self) -> Handlers:
+        """All requests of POP."""
+        return {code: handler for part in self._parts for code, handler in part.handlers().items()}
+
+    def load(self) -> None:
+        """Read the file of an earlier process."""
+        self._orders.load()
+
+    def start(self) -> None:
+        """Begin to count the periods of the services."""
+        self._locks.start()
+        self._orders.start()
+        self._merge.start()
+        self._pops.polling.start()
+        self._notification.polling.start()
+
+    async def stop(self) -> None:
+        """Answer held requests, store what is in memory, and write the file."""
+        self._pops.polling.stop()
+        self._notification.polling.stop()
+        await self._merge.stop()
+        self._orders.stop()
+
+    def on_message_arrived(self, topic: str, queue_id: int) -> None:
+        """Carry out what is held for a queue that was written to."""
+        if self._broker.config.long_polling_enable:
+            self._pops.polling.on_message_arrived(topic, queue_id)
+            self._notification.polling.on_message_arrived(topic, queue_id)
+
+    def _on_lock_free(self, topic: str, group: str, queue_id: int) -> None:
+        """Wake requests for a queue whose batch is visible again, if it has messages.
+
+        Mirrors:
+            `PopMessageProcessor#notifyLongPollingRequestIfNeed`.
+        """
+        if self._broker.store.max_offset(topic, queue_id) <= self._begin.look(topic, group, queue_id):
+            return
+        if not self._pops.polling.notify(topic, group, ALL_QUEUES):
+            self._pops.polling.notify(topic, group, queue_id)
+        self._notification.polling.notify_arrival(topic, queue_id)

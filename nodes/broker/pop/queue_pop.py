@@ -1,0 +1,206 @@
+"""One queue of a pop: read it, note what was taken."""
+
+from collections.abc import Callable
+
+import attrs
+
+from nodes.beliefs import MessageEvent
+from nodes.broker.clients.offset_manage import OffsetManage
+from nodes.broker.context import BrokerContext
+from nodes.broker.pop.buffer_merge import PopBufferMergeService
+from nodes.broker.pop.order_info import OrderInfoService
+from nodes.broker.pop.pop_offset import PopOffset
+from nodes.broker.pop.queue_locks import QueueLocks
+from nodes.broker.pop.records import record_pop
+from nodes.broker.tables.broker_stats import StatsName
+from nodes.broker.tables.consumer_offsets import TOPIC_GROUP_SEPARATOR
+from nodes.broker.tables.message_store import GetMessageResult, GetMessageStatus
+from nodes.broker.tables.pop_check_point import PopCheckPoint, PopOutcome
+from nodes.filter.filter_api import filtered_record
+from nodes.protocol.extra_info import build_extra_info, msg_offset_info, start_offset_info
+from nodes.protocol.headers_pop import PopMessageRequestHeader
+from nodes.protocol.model import MASTER_ID, Message
+from nodes.protocol.names import build_polling_key
+from nodes.protocol.properties import POP_CK
+
+_CORRECTED = (GetMessageStatus.OFFSET_TOO_SMALL, GetMessageStatus.OFFSET_OVERFLOW_BADLY)
+
+
+@attrs.define(eq=False)
+class Pop:
+    """A pop while its queues are read."""
+
+    header: PopMessageRequestHeader
+    client: str
+    """Its address."""
+    pop_time_ms: int
+    revive_qid: int
+    matches: Callable[[Message], bool] | None
+    messages: list[Message] = attrs.field(factory=list)
+    rest_num: int = 0
+    """Messages that wait behind those, in all queues that were visited."""
+    start_offset_infos: list[str] = attrs.field(factory=list)
+    msg_offset_infos: list[str] = attrs.field(factory=list)
+    order_count_infos: list[str] = attrs.field(factory=list)
+
+    @property
+    def group(self) -> str:
+        """The group that pops."""
+        return self.header.consumer_group
+
+    @property
+    def is_order(self) -> bool:
+        """Whether queues are popped in order."""
+        return bool(self.header.order)
+
+    @property
+    def wanted(self) -> int:
+        """How many more messages it takes; none if it is full."""
+        return self.header.max_msg_nums - len(self.messages)
+
+
+class QueuePop:
+    """Takes messages of one queue for a pop.
+
+    Mirrors:
+        `org.apache.rocketmq.broker.processor.PopMessageProcessor#popMsgFromQueue`.
+
+    Emits:
+        POPPED for each message, FILTERED for each that the filter keeps, COMMITTED for offsets.
+    """
+
+    def __init__(
+        self,
+        broker: BrokerContext,
+        offsets: OffsetManage,
+        locks: QueueLocks,
+        begin: PopOffset,
+        orders: OrderInfoService,
+        merge: PopBufferMergeService,
+    ) -> None:
+        self._broker = broker
+        self._offsets = offsets
+        self._locks = locks
+        self._begin = begin
+        self._orders = orders
+        self._merge = merge
+
+    async def take(self, pop: Pop, topic: str, queue_id: int, *, is_retry: bool) -> None:
+        """Take what the pop has room for; a queue that another pop reads is skipped."""
+        lock_key = build_polling_key(topic, pop.group, queue_id)
+        offset = self._begin.look(topic, pop.group, queue_id, pop.header.init_mode)
+        if not self._locks.try_lock(lock_key):
+            if not pop.is_order:
+                pop.rest_num += self._behind(topic, queue_id, offset)
+            return
+        try:
+            if self._has_too_many_in_flight(pop, topic, queue_id):
+                pop.rest_num += self._behind(topic, queue_id, offset)
+            else:
+                await self._take_locked(pop, topic, queue_id, is_retry=is_retry)
+        finally:
+            self._locks.unlock(lock_key)
+
+    async def _take_locked(self, pop: Pop, topic: str, queue_id: int, *, is_retry: bool) -> None:
+        broker, header = self._broker, pop.header
+        offset = self._begin.begin(topic, pop.group, queue_id, header.init_mode)
+        if pop.is_order:
+            if self._orders.check_block(header.attempt_id, topic, pop.group, queue_id, header.invisible_time):
+                return
+            broker.pop_in_flight.clear_queue(topic, pop.group, queue_id)
+        if pop.wanted <= 0:
+            pop.rest_num += self._behind(topic, queue_id, offset)
+            return
+        read = self._read(pop, topic, queue_id, offset)
+        if read.status in _CORRECTED:
+            # The check point keeps the offset of before, and counts from there.
+            self._commit(pop, topic, queue_id, read.next_begin_offset)
+            read = self._read(pop, topic, queue_id, read.next_begin_offset)
+        for message in read.filtered:
+            broker.host.record(filtered_record(message, pop.group, broker.broker_name, pop.client))
+        if not read.messages:
+            self._pass_over(pop, topic, queue_id, offset, read)
+        elif not await self._note(pop, topic, queue_id, offset, read):
+            pop.rest_num += len(read.messages)
+            return
+        pop.rest_num += read.max_offset - read.next_begin_offset
+        for message in read.messages:
+            pop.messages.append(self._handed_out(pop, message, offset) if is_retry else message)
+        broker.pop_in_flight.increment(topic, pop.group, queue_id, len(read.messages))
+
+    async def _note(self, pop: Pop, topic: str, queue_id: int, offset: int, read: GetMessageResult) -> bool:
+        """Note a batch, or write a check point; False: its messages must not be handed out."""
+        broker, header, group = self._broker, pop.header, pop.group
+        key = f"{topic}{TOPIC_GROUP_SEPARATOR}{group}"
+        broker.stats.inc(StatsName.GROUP_GET_NUMS, key, len(read.messages), broker.host.clock.now_ms())
+        found = tuple(message.queue_offset for message in read.messages)
+        diffs = tuple(at - offset for at in found)
+        times = (offset, pop.pop_time_ms, header.invisible_time)
+        ck = PopCheckPoint(topic, group, queue_id, *times, len(found), broker.broker_name, diffs)
+        if pop.is_order:
+            pop.order_count_infos += self._orders.update(
+                header.attempt_id,
+                topic,
+                group,
+                queue_id,
+                pop_time_ms=pop.pop_time_ms,
+                invisible_time_ms=header.invisible_time,
+                offsets=found,
+            )
+            self._commit(pop, topic, queue_id, offset)
+        elif not await self._merge.append_check_point(ck, pop.revive_qid, read.next_begin_offset):
+            return False
+        pop.start_offset_infos.append(start_offset_info(topic, queue_id, offset))
+        pop.msg_offset_infos.append(msg_offset_info(topic, queue_id, found))
+        outcome = PopOutcome.ORDERLY if pop.is_order else None
+        for at in found:
+            record_pop(broker, MessageEvent.POPPED, ck, at, pop.revive_qid, client=pop.client, outcome=outcome)
+        return True
+
+    def _pass_over(self, pop: Pop, topic: str, queue_id: int, offset: int, read: GetMessageResult) -> None:
+        """Move the offset behind messages that the filter keeps."""
+        if read.status is not GetMessageStatus.NO_MATCHED_MESSAGE:
+            return
+        if pop.is_order:
+            self._commit(pop, topic, queue_id, read.next_begin_offset)
+            return
+        times = (offset, pop.pop_time_ms, pop.header.invisible_time)
+        mock = PopCheckPoint(topic, pop.group, queue_id, *times, 0, self._broker.broker_name)
+        self._merge.add_ck_mock(mock, pop.revive_qid, read.next_begin_offset)
+
+    def _read(self, pop: Pop, topic: str, queue_id: int, offset: int) -> GetMessageResult:
+        # The log of a slave may lag behind, so there a bad offset is left uncorrected.
+        is_lenient = self._broker.broker_id != MASTER_ID and not self._broker.config.offset_check_in_slave
+        return self._broker.store.get_message(
+            topic, queue_id, offset, pop.wanted, matches=pop.matches, correct_offset=not is_lenient
+        )
+
+    def _handed_out(self, pop: Pop, message: Message, start_offset: int) -> Message:
+        """A message of a retry topic, as its consumer gets it: under the normal topic, with its handle."""
+        if self._broker.config.pop_response_return_actual_retry_topic:
+            return message
+        handle = build_extra_info(
+            start_offset,
+            pop.pop_time_ms,
+            pop.header.invisible_time,
+            pop.revive_qid,
+            message.topic,
+            self._broker.broker_name,
+            message.queue_id,
+            message.queue_offset,
+        )
+        properties = {POP_CK: handle, **message.properties}
+        return attrs.evolve(message, topic=pop.header.topic, properties=properties)
+
+    def _commit(self, pop: Pop, topic: str, queue_id: int, offset: int) -> None:
+        self._offsets.commit(pop.group, topic, queue_id, offset, pop.client)
+
+    def _behind(self, topic: str, queue_id: int, offset: int) -> int:
+        return self._broker.store.max_offset(topic, queue_id) - offset
+
+    def _has_too_many_in_flight(self, pop: Pop, topic: str, queue_id: int) -> bool:
+        config = self._broker.config
+        if not config.enable_pop_message_threshold:
+            return False
+        in_flight = self._broker.pop_in_flight.get(topic, pop.group, queue_id)
+        return in_flight > config.pop_inflight_message_threshold
