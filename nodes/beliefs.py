@@ -121,6 +121,10 @@ class OwnershipEvent(StrEnum):
     """A broker granted the lock of the queue; renewals are not recorded."""
     UNLOCKED = "unlocked"
     """The consumer released the lock of the queue, or a broker refused to renew it."""
+    POP_ACQUIRED = "pop_acquired"
+    """A live pop process queue came into its table; queue id -1: of all queues of the broker."""
+    POP_DROPPED = "pop_dropped"
+    """Its pop process queue was marked dropped."""
 
 
 @attrs.frozen

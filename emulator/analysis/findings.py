@@ -182,6 +182,37 @@ class LostMessages:
 
 
 @attrs.frozen
+class PoppedMessages:
+    """What became of the messages that a group popped from one queue."""
+
+    queue: GroupQueue
+    popped: int
+    """Messages, each counted once."""
+    acked: int
+    """Acknowledged while they were hidden."""
+    revived: int
+    """Copied to the retry topic."""
+    twice: int
+    """How often a message was handed out while it was hidden."""
+    consumed_and_revived: int
+    """Revived although a listener had consumed them: they will be consumed again."""
+    acked_and_revived: int
+    """Revived although the acknowledgement had been taken."""
+    lost: int
+    """Given up by a broker: nobody will get them."""
+    late: int
+    """Messages that nobody answered or revived long after their invisible time."""
+    start_ns: int
+    """End of the invisible time of the one that waited longest; -1: none is late."""
+    end_ns: int
+    cause: str
+    because: str
+    excess_ns: int
+    """Longest wait beyond what the cause explains."""
+    violation: bool
+
+
+@attrs.frozen
 class DeadLetters:
     """Messages that a group sent to its dead-letter topic."""
 
@@ -245,7 +276,7 @@ class Duplicates:
 
 @attrs.frozen(kw_only=True)
 class Invariants:
-    """The findings of V3 to V8 and V12; V1 and V2 are the overlaps and orphans of the report."""
+    """The findings of V3 to V8, V12 and V14; V1 and V2 are the overlaps and orphans of the report."""
 
     disorders: tuple[Disorder, ...]
     """Judged."""
@@ -255,6 +286,8 @@ class Invariants:
     """Judged."""
     losses: tuple[LostMessages, ...]
     """Judged: each row is a violation."""
+    popped: tuple[PoppedMessages, ...]
+    """Judged; one row per queue that was popped."""
     dead_letters: tuple[DeadLetters, ...]
     """Not judged."""
     stalls: tuple[Stall, ...]

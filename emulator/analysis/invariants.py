@@ -1,4 +1,4 @@
-"""The invariants V1 to V13, and the sentences that say which of them a run broke."""
+"""The invariants V1 to V14, and the sentences that say which of them a run broke."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -25,6 +25,7 @@ TITLES = {
     "V11": "short harm stays within its budget",
     "V12": "an ordered or exclusive queue gives a key in order, to one consumer at a time",
     "V13": "the members of a group have one assigner",
+    "V14": "every popped message is acknowledged, hidden or revived",
 }
 """Mapping id -> the invariant in RocketMQ's terms."""
 
@@ -52,7 +53,7 @@ def _judged(name: str, words: str, rows: Sequence[Any]) -> Judgement:
 
 
 def judgements(found: Findings) -> tuple[Judgement, ...]:
-    """The judgements about V1 to V13, in order."""
+    """The judgements about V1 to V14, in order."""
     overlaps, orphans = found.overlaps, found.orphans
     return (
         _judged("V1", _of_overlaps(overlaps), overlaps),
@@ -67,6 +68,7 @@ def judgements(found: Findings) -> tuple[Judgement, ...]:
         _of_budgets(found),
         _of_keys(found),
         _of_deciders(found.deciders),
+        _of_popped(found),
     )
 
 
@@ -167,6 +169,15 @@ def _of_deciders(rows: tuple[Divergence, ...]) -> Judgement:
     times = {kind: sum(row.kind == kind for row in rows) for kind in _DECIDERS}
     differed = ", ".join(f"{what} differed {times[kind]} times" for kind, what in _DECIDERS.items() if times[kind])
     return _judged("V13", differed, rows)
+
+
+def _of_popped(found: Findings) -> Judgement:
+    rows = [row for row in found.invariants.popped if row.lost or row.late or row.twice or row.consumed_and_revived]
+    total = {name: sum(getattr(row, name) for row in rows) for name in ("popped", "revived", "twice", "lost", "late")}
+    again = sum(row.consumed_and_revived for row in rows)
+    words = f"{total['popped']} popped, {total['revived']} revived, {again} of them consumed before; "
+    words += f"{total['twice']} handed out twice, {total['late']} late, {total['lost']} lost"
+    return _judged("V14", words, rows)
 
 
 _DECIDERS = {

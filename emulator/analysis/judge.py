@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from emulator.analysis.bounds import Bounds, bounds_of
+from emulator.analysis.bounds import Bounds, Cause, bounds_of
 from emulator.analysis.causes import Causes, Judged, Windows
 from emulator.analysis.findings import (
     Budget,
@@ -24,6 +24,7 @@ from emulator.analysis.findings import (
     LostMessages,
     Orphan,
     Overlap,
+    PoppedMessages,
     Report,
     StaleRoute,
     Stall,
@@ -36,6 +37,7 @@ from emulator.analysis.messages import Loss, LossReason, Messages
 from emulator.analysis.offsets import Offsets
 from emulator.analysis.order import FoundDisorder, Order
 from emulator.analysis.phases import Disturbances, Interval, Layer, agreement, first_agreement, phases
+from emulator.analysis.pops import REVIVED_WITHIN_NS, FoundWait, Popped, Pops
 from emulator.analysis.presence import Presence
 from emulator.analysis.progress import FoundStall, Progress
 from emulator.analysis.queues import FoundOrphan, FoundOverlap, QueueSweep
@@ -62,6 +64,7 @@ DECIDERS = (BeliefKind.REBALANCE_MODE, BeliefKind.ASSIGNER, BeliefKind.EPOCH)
 _NS_PER_S = 1_000_000_000
 _HOUR_NS = 3_600 * _NS_PER_S
 _MS = 1_000_000
+_ON_TIME = Judged(Cause.NONE, "", 0, False)
 _OBSERVED_LEAST_NS = 600 * _NS_PER_S
 """Harm is divided by ten minutes at least: a single rebalance in a short run is no harm that returns."""
 
@@ -183,11 +186,12 @@ class _Reading:
         self._views = Views(presence, *kinds, parts=True, modes=True)
         self._services = Services(presence)
         self._staleness = Staleness(presence)
+        self._pops = Pops(presence)
         self._disturbances = Disturbances()
         watchers = (
             *(presence, messages, self._causes, self._disturbances, self._offsets, self._queues, self._progress),
             *(self._hand_overs, self._rebalances, self._order, self._keys, self._views, self._services),
-            self._staleness,
+            *(self._staleness, self._pops),
         )
         watch(source, watchers)
         for one in watchers:
@@ -321,9 +325,35 @@ class _Reading:
             offset_slips=tuple(sorted(self._offsets.found, key=lambda one: (one.t_ns, one.queue, one.offset))),
             half_views=_in_order(map(self._half_view, halves)),
             losses=tuple(_losses(self._messages.losses())),
+            popped=self._popped(),
             dead_letters=tuple(DeadLetters(*entry) for entry in sorted(self._messages.dead_letters.items())),
             stalls=_in_order(map(self._stall, self._progress.found)),
             keys=tuple(sorted(self._keys.found, key=lambda one: (one.start_ns, one.group, one.key, one.node))),
+        )
+
+    def _popped(self) -> tuple[PoppedMessages, ...]:
+        waits: dict[GroupQueue, list[FoundWait]] = {}
+        for wait in self._pops.waits:
+            waits.setdefault(wait.queue, []).append(wait)
+        found = sorted(self._pops.of_queues.items())
+        return tuple(self._popped_of(queue, popped, waits.get(queue, [])) for queue, popped in found)
+
+    def _popped_of(self, queue: GroupQueue, popped: Popped, waits: list[FoundWait]) -> PoppedMessages:
+        """A lost message always is a violation; one that is late, if nothing explains it."""
+        judge = self._windows_of(queue.group).judge
+        judged = [(judge(one.start_ns, one.end_ns, one.active, external=True), one) for one in waits]
+        worst, wait = max(judged, key=lambda pair: pair[0].excess_ns, default=(_ON_TIME, FoundWait(queue, -1, -1)))
+        is_late = worst.excess_ns > REVIVED_WITHIN_NS
+        return PoppedMessages(
+            queue,
+            **attrs.asdict(popped),
+            late=len(waits),
+            start_ns=wait.start_ns,
+            end_ns=wait.end_ns,
+            cause=worst.cause,
+            because=worst.because,
+            excess_ns=worst.excess_ns,
+            violation=popped.lost > 0 or is_late,
         )
 
     def _disorder(self, one: FoundDisorder) -> Disorder:

@@ -95,6 +95,20 @@ MEASURES: tuple[Measure, ...] = (
         lambda one: float(sum(row.lost for row in one.invariants.losses)),
     ),
     Measure(
+        "popped_lost",
+        "popped and lost",
+        "the popped messages that nobody will get were",
+        "messages that were popped, and then neither acknowledged nor revived",
+        lambda one: float(sum(row.lost for row in one.invariants.popped)),
+    ),
+    Measure(
+        "popped_again",
+        "popped again",
+        "the popped messages that were consumed and revived were",
+        "messages that were popped, consumed, and then revived to be consumed again",
+        lambda one: float(sum(row.consumed_and_revived for row in one.invariants.popped)),
+    ),
+    Measure(
         "backlog",
         "waiting",
         "the messages that wait in stalled queues were",

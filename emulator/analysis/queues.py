@@ -2,7 +2,8 @@
 
 An owner that is suspended counts as an owner, but does no harm while it sleeps:
 an overlap has its nominal length and the time during which two owners were
-awake. A queue is owed an owner while it is readable, a live member sees it or
+awake. A member that pops a queue shares it with others, so it is no owner in an
+overlap, and the queue is not without one. A queue is owed an owner while it is readable, a live member sees it or
 somebody owned it before, and its group has a live member that subscribes to its
 topic and has made a pass. Groups that broadcast divide no queues, so they are
 left out.
@@ -19,6 +20,8 @@ from emulator.analysis.rows import MessageRow, OwnershipRow, Process, Span, Span
 from emulator.state.owners import GroupQueue
 from emulator.trace.schema import MESSAGES, OWNERSHIP, Table
 from nodes.beliefs import MessageEvent, OwnershipEvent
+
+_ALL_QUEUES = -1
 
 
 @attrs.frozen
@@ -107,6 +110,8 @@ class QueueSweep(Watcher):
         self._of_group: dict[str, dict[GroupQueue, None]] = {}
         self._owned_by: dict[Process, dict[GroupQueue, None]] = {}
         self._touched: dict[GroupQueue, None] = {}
+        self._poppers: dict[GroupQueue, dict[Process, None]] = {}
+        """Mapping queue, or with id -1 all queues of a broker -> members that pop it."""
         self.first_ns: int | None = None
         """First acquisition."""
         self.holds: list[FoundHold] = []
@@ -119,6 +124,9 @@ class QueueSweep(Watcher):
 
     def _own(self, row: OwnershipRow) -> None:
         process = row.node, row.incarnation
+        if row.event in (OwnershipEvent.POP_ACQUIRED, OwnershipEvent.POP_DROPPED):
+            self._share(row, process)
+            return
         if row.event not in (OwnershipEvent.ACQUIRED, OwnershipEvent.DROPPED) or self._presence.is_dead(process):
             return
         key = row.queue
@@ -131,6 +139,15 @@ class QueueSweep(Watcher):
         else:
             self._drop(key, process, row.t_ns)
         self._touched[key] = None
+
+    def _share(self, row: OwnershipRow, process: Process) -> None:
+        poppers = self._poppers.setdefault(row.queue, {})
+        if row.event == OwnershipEvent.POP_ACQUIRED and not self._presence.is_dead(process):
+            self.first_ns = row.t_ns if self.first_ns is None else self.first_ns
+            poppers[process] = None
+        else:
+            poppers.pop(process, None)
+        self._touched.update(self._of_group.get(row.group, {}))
 
     def _message(self, row: MessageRow) -> None:
         if row.event == MessageEvent.CONSUMED:
@@ -154,6 +171,9 @@ class QueueSweep(Watcher):
             if self._presence.is_dead(process):
                 for key in list(owned):
                     self._drop(key, process, t_ns)
+                for shared, poppers in self._poppers.items():
+                    if poppers.pop(process, process) is None:
+                        self._touched.update(self._of_group.get(shared.group, {}))
         for group in list(self._of_group) if "" in changed else changed:
             for key in self._presence.queues(group):
                 self._queue(key)
@@ -181,12 +201,16 @@ class QueueSweep(Watcher):
         elif queue.overlap is not None:
             self.overlaps.append(queue.overlap.found(key, t_ns, censored=False))
             queue.overlap = None
-        is_orphan = not queue.owners and self._is_owed(key, queue)
+        is_orphan = not queue.owners and not self._is_popped(key) and self._is_owed(key, queue)
         if is_orphan and queue.orphan_since_ns < 0:
             queue.orphan_since_ns = t_ns
         elif not is_orphan and queue.orphan_since_ns >= 0:
             self.orphans.append(FoundOrphan(key, queue.orphan_since_ns, t_ns, censored=False))
             queue.orphan_since_ns = -1
+
+    def _is_popped(self, key: GroupQueue) -> bool:
+        every = attrs.evolve(key, queue_id=_ALL_QUEUES)
+        return bool(self._poppers and (self._poppers.get(key) or self._poppers.get(every)))
 
     def _is_owed(self, key: GroupQueue, queue: _Queue) -> bool:
         there = self._presence

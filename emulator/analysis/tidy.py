@@ -58,6 +58,7 @@ TABLES: Mapping[str, FindingTable] = {
         FindingTable("moved_keys", MovedKey, lambda one: one.limits.moved_keys),
         FindingTable("offset_slips", OffsetSlip, lambda one: one.invariants.offset_slips),
         FindingTable("losses", found.LostMessages, lambda one: one.invariants.losses),
+        FindingTable("popped", found.PoppedMessages, lambda one: one.invariants.popped),
         FindingTable("stalls", found.Stall, lambda one: one.invariants.stalls),
         FindingTable("duplicates", found.Duplicates, lambda one: one.limits.duplicates),
         FindingTable("dead_letters", found.DeadLetters, lambda one: one.invariants.dead_letters),

@@ -12,6 +12,8 @@ from nodes.protocol.model import RETRY_TOPIC_PREFIX
 
 _TOPIC, _BROKER_NAME, _QUEUE_ID = (OWNERSHIP.index(name) for name in ("topic", "broker_name", "queue_id"))
 _T_NS, _NODE, _EVENT, _GROUP = (OWNERSHIP.index(name) for name in ("t_ns", "node", "event", "group"))
+_SHARED = (OwnershipEvent.POP_ACQUIRED, OwnershipEvent.POP_DROPPED)
+"""Nobody owns a queue that is popped."""
 _LIFE_T_NS, _LIFE_NODE, _LIFE_EVENT = (LIFECYCLE.index(name) for name in ("t_ns", "node", "event"))
 
 
@@ -98,6 +100,8 @@ class QueueOwners:
         return tuple(found)
 
     def _note_owner(self, row: Row) -> None:
+        if row[_EVENT] in _SHARED:
+            return
         queue = GroupQueue(str(row[_GROUP]), str(row[_TOPIC]), str(row[_BROKER_NAME]), int(row[_QUEUE_ID]))
         owners = self._owners.setdefault(queue, {})
         if row[_EVENT] == OwnershipEvent.ACQUIRED:

@@ -127,7 +127,7 @@ OWNERSHIP = Table(
         _SEQ,
         _T_NS,
         *_NODE,
-        _text("event", "nodes.beliefs.OwnershipEvent: acquired, dropped, locked, unlocked"),
+        _text("event", "nodes.beliefs.OwnershipEvent: acquired, dropped, locked, unlocked; pop_acquired, pop_dropped"),
         *_QUEUE,
         _int("offset", "acquired: where it starts to pull; -1 unknown"),
         _CAUSE,

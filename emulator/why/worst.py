@@ -19,6 +19,7 @@ from emulator.analysis.findings import (
     LostMessages,
     Orphan,
     Overlap,
+    PoppedMessages,
     Report,
     Stall,
 )
@@ -36,6 +37,7 @@ from emulator.why.question import Question, WhyError, question
 from emulator.why.trace_rows import TraceRows
 from emulator.why.words import seconds
 from nodes.beliefs import BeliefKind, MessageEvent, OwnershipEvent
+from nodes.broker.tables.pop_check_point import PopOutcome
 
 _MS = 1_000_000
 Words = tuple[str, ...]
@@ -47,7 +49,7 @@ class WorstFinding:
     """The worst violation of an invariant."""
 
     invariant: str
-    """`V1` to `V13`."""
+    """`V1` to `V14`."""
     words: str
     """Who or what, how much, and when."""
     questions: tuple[Words, ...]
@@ -129,7 +131,7 @@ def _amount(row: Any) -> float:
         case KeyHarm():
             return row.two_in_queue_ns or row.overtaken_in_queue
         case _:
-            return float(row.excess_ns)
+            return float(getattr(row, "lost", 0) or row.excess_ns)
 
 
 Told = tuple[str, Sequence[Words]]
@@ -198,6 +200,22 @@ def _of_losses(row: LostMessages, _report: Report, trace: TraceRows) -> Told:
     messages = "message" if row.lost == 1 else "messages"
     words = f"{who}: {row.lost:,} {messages} will not be consumed{f' ({kinds})' if kinds else ''}"
     return words, [*_lost_with_a_disk(row, trace), *_skipped(row, trace), _queue(row.queue, "")]
+
+
+def _of_popped(row: PoppedMessages, _report: Report, trace: TraceRows) -> Told:
+    """The broker when it gave the first message up, or else where the one that waited longest stands."""
+    words = f"{_queue_words(row.queue)}: of {row.popped:,} popped messages {row.lost:,} were given up"
+    if row.late:
+        words += f", {row.late:,} waited long after their invisible time, one {_span(row)}"
+    place: dict[str, Any] = attrs.asdict(row.queue)
+    given_up = [
+        one
+        for event in (MessageEvent.LOST, MessageEvent.RE_PUT)
+        for one in trace.select(MESSAGES, event=event.value, **place)
+        if event is MessageEvent.LOST or one.text("tags") == PopOutcome.REFUSED
+    ]
+    nodes = [("node", one.text("node"), "at", _instant(one.t_ns)) for one in given_up[:1]]
+    return words, [*nodes, _queue(row.queue, _inside(row) if row.late else "")]
 
 
 def _lost_with_a_disk(row: LostMessages, trace: TraceRows) -> Iterator[Words]:
@@ -298,6 +316,7 @@ _TOLD: Mapping[type, Callable[[Any, Report, TraceRows], Told]] = {
     Stall: _of_queue("had a backlog and stood still"),
     DutySpan: _of_duty,
     Budget: _of_budget,
+    PoppedMessages: _of_popped,
     KeyHarm: _of_key,
 }
 """How each kind of finding is told, and what is asked about it."""

@@ -112,8 +112,8 @@ class Rebalance:
         for queue, process_queue in self.process_queues.items():
             self._drop(queue, process_queue)
         self.process_queues.clear()
-        for popped in self.pop_process_queues.values():
-            popped.dropped = True
+        for queue, popped in self.pop_process_queues.items():
+            self._drop_popped(queue, popped)
         self.pop_process_queues.clear()
 
     def drop(self, queue: MessageQueue) -> None:
@@ -335,8 +335,8 @@ class Rebalance:
             for queue, pq in self.pop_process_queues.items()
             if queue.topic == topic and (queue not in wanted or pq.is_pull_expired(now_ms))
         ]
-        for _, process_queue in leaving:
-            process_queue.dropped = True
+        for queue, process_queue in leaving:
+            self._drop_popped(queue, process_queue)
         gone = [queue for queue, pq in leaving if self._keeper.remove_unnecessary_pop(queue, pq)]
         for queue in gone:
             del self.pop_process_queues[queue]
@@ -346,6 +346,8 @@ class Rebalance:
         new = [queue for queue in wanted if queue not in self.pop_process_queues]
         now_ms = self._host.clock.now_ms()
         self.pop_process_queues.update((queue, PopProcessQueue(now_ms)) for queue in new)
+        for queue in new:
+            self._beliefs.pop_acquired(queue)
         requests = [PopRequest(queue, self.pop_process_queues[queue]) for queue in new]
         self._listener.dispatch_pops(requests, PULL_DISPATCH_DELAY_MS)
         return bool(new)
@@ -355,7 +357,12 @@ class Rebalance:
         for queue in [q for q in self.process_queues if q.topic not in topics]:
             self._drop(queue, self.process_queues.pop(queue))
         for queue in [q for q in self.pop_process_queues if q.topic not in topics]:
-            self.pop_process_queues.pop(queue).dropped = True
+            self._drop_popped(queue, self.pop_process_queues.pop(queue))
+
+    def _drop_popped(self, queue: MessageQueue, process_queue: PopProcessQueue) -> None:
+        if not process_queue.dropped:
+            process_queue.dropped = True
+            self._beliefs.pop_dropped(queue)
 
     def _drop(self, queue: MessageQueue, process_queue: ProcessQueue) -> None:
         if not process_queue.dropped:

@@ -21,7 +21,7 @@ class RebalanceBeliefs:
 
     Emits:
         SUBSCRIPTION, REBALANCE_MODE, VIEW, ASSIGNER, EPOCH and ASSIGNMENT whenever they change; ACQUIRED and DROPPED
-        for each queue; a RebalancePass for each topic of a pass.
+        for each queue, POP_ACQUIRED and POP_DROPPED for each that is popped; a RebalancePass for each topic of a pass.
     """
 
     def __init__(self, host: Host, group: str, reached: Callable[[MessageQueue], int]) -> None:
@@ -99,8 +99,16 @@ class RebalanceBeliefs:
         """Record that a queue was marked dropped."""
         self._record(OwnershipEvent.DROPPED, queue, self._reached(queue))
 
+    def pop_acquired(self, queue: MessageQueue) -> None:
+        """Record that a queue is popped from now on, beside other members."""
+        self._host.record(Ownership(OwnershipEvent.POP_ACQUIRED, self._group, *_place(queue), -1))
+
+    def pop_dropped(self, queue: MessageQueue) -> None:
+        """Record that a queue is popped no more."""
+        self._host.record(Ownership(OwnershipEvent.POP_DROPPED, self._group, *_place(queue), -1))
+
     def _record(self, event: OwnershipEvent, queue: MessageQueue, offset: int) -> None:
-        self._host.record(Ownership(event, self._group, queue.topic, queue.broker_name, queue.queue_id, offset))
+        self._host.record(Ownership(event, self._group, *_place(queue), offset))
 
     def _forget(self, *kinds: BeliefKind, topic: str | None = None) -> None:
         for kind, about in [one for one in self._believed if one[0] in kinds and topic in (None, one[1])]:
@@ -113,3 +121,4 @@ class RebalanceBeliefs:
 
 
 _broker_name = attrgetter("broker_name")
+_place = attrgetter("topic", "broker_name", "queue_id")
