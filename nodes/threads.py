@@ -40,6 +40,11 @@ class ScheduledThread:
         """Whether the running job was started late: the thread was busy, or the process frozen."""
         self._waiting: list[tuple[int, int, _Periodic]] = []
         self._order = 0
+        self._stopped = False
+
+    def stop(self) -> None:
+        """Run no further job."""
+        self._stopped = True
 
     def at_fixed_rate(self, name: str, job: Job, initial_delay_ms: float, period_ms: float) -> None:
         """Run `job` at initial delay, + period, + 2 periods ... (`scheduleAtFixedRate`)."""
@@ -55,7 +60,7 @@ class ScheduledThread:
 
     async def _run(self) -> None:
         now_ns = self._host.clock.monotonic_ns
-        while self._waiting:
+        while self._waiting and not self._stopped:
             due_ns, _, periodic = self._waiting[0]
             if due_ns > now_ns():
                 await self._host.sleep_until_ns(due_ns)

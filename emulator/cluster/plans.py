@@ -255,5 +255,8 @@ class HostPlans:
                 keys=spec.keys,
                 select=spec.select,
                 transactions=spec.transactions,
+                messages=spec.messages,
+                delay_level=spec.delay_level,
+                timer_ms=spec.timer_ms,
             ),
         )

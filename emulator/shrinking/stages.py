@@ -21,10 +21,10 @@ _S = 1_000
 _NODES = ("producer", "statefulset", "consumer", "topic", "broker", "nameserver")
 """In this order, since each may be needed by those before it."""
 _LISTS = (("consumer", "names"), ("consumer", "topics"), ("topic", "brokers"))
-_NUMBERS = (("topic", "queues"), ("producer", "rate_per_s"), ("statefulset", "replicas"))
+_NUMBERS = (("topic", "queues"), ("producer", "rate_per_s"), ("producer", "messages"), ("statefulset", "replicas"))
 _NO_SETTINGS = (
     *("name", "group", "node", "id", "names", "topics", "brokers", "topic", "queues", "rate_per_s", "options"),
-    *("seed", "run_for_ms", "share_process_with", "replicas"),
+    *("seed", "run_for_ms", "share_process_with", "replicas", "messages"),
 )
 """Keys whose absence would not make a scenario simpler, or would make it another one."""
 Path = tuple[str | int, ...]

@@ -1,4 +1,4 @@
-"""What the application of a producer does, in its table: keys of messages, choice of queues, local transactions."""
+"""What the application of a producer does, in its table: keys, choice of queues, delays, local transactions."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 from emulator.spec.model import ProducerSpec
 from emulator.spec.section import Section, SpecError, keys_of, written
+from faults.words import WordsError, duration_ms
 from nodes.client.producer.keys import KeyDistribution, Keys
 from nodes.client.producer.local_transactions import LocalTransactions, LocalTransactionState
 from nodes.client.tables.queue_selectors import SelectorName
@@ -14,7 +15,8 @@ from nodes.fields import TEXT, shown
 _STATE, _CHECK = "local_transaction", "check_local_transaction"
 _TRANSACTION_KEYS = (_STATE, f"{_STATE}_s", f"{_STATE}_ms", _CHECK)
 _KEYS, _DISTRIBUTION, _SELECT = "keys", "distribution", "select"
-APPLICATION_KEYS = (_KEYS, _SELECT, *_TRANSACTION_KEYS)
+_LEVEL, _TIMER = "delay_level", "timer"
+APPLICATION_KEYS = (_KEYS, _SELECT, _TIMER, *_TRANSACTION_KEYS)
 _Choice = TypeVar("_Choice", bound=StrEnum)
 
 
@@ -28,6 +30,7 @@ def read_application(section: Section) -> Mapping[str, Any]:
         "keys": _read_keys(section),
         "select": _one_of(section, _SELECT, SelectorName) if _SELECT in section.values else None,
         "transactions": _read_transactions(section),
+        "timer_ms": _read_timer(section),
     }
 
 
@@ -38,6 +41,8 @@ def write_application(producer: ProducerSpec) -> dict[str, Any]:
         said[_KEYS] = {**written(producer.keys), _DISTRIBUTION: producer.keys.distribution.value}
     if producer.select is not None:
         said[_SELECT] = producer.select.value
+    if producer.timer_ms:
+        said[_TIMER] = f"{producer.timer_ms}ms"
     return said | _write_transactions(producer.transactions)
 
 
@@ -57,6 +62,22 @@ def _read_keys(section: Section) -> Keys | None:
     if _DISTRIBUTION in table.values:
         distribution = _one_of(table, _DISTRIBUTION, KeyDistribution)
     return table.build(Keys, distribution=distribution)
+
+
+def _read_timer(section: Section) -> int:
+    """How much later messages are delivered; a message waits for one thing only."""
+    waits = [key for key in (_LEVEL, _TIMER, _STATE) if section.values.get(key)]
+    if len(waits) > 1:
+        raise SpecError(section.at(waits[1]), f"expected no {waits[0]} beside it: RocketMQ heeds one of them only")
+    if _TIMER not in section.values:
+        return 0
+    try:
+        delay_ms = duration_ms(section.get(_TIMER, TEXT))
+    except WordsError as error:
+        raise SpecError(section.at(_TIMER), str(error)) from None
+    if not delay_ms:
+        raise SpecError(section.at(_TIMER), "expected a time above 0")
+    return delay_ms
 
 
 def _read_transactions(section: Section) -> LocalTransactions | None:

@@ -29,6 +29,8 @@ FAULTS_MOST = 10_000
 """Faults of the plan, and expected ones of the nemeses."""
 RATE_MOST = 100_000
 """Messages per second of one producer."""
+DELAY_LEVEL_MOST = 1_000
+"""Highest delay level of a message; how many there are is an option of brokers."""
 
 _NAME_MOST = 100
 _SCENARIO = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{_NAME_MOST - 1}}}")

@@ -9,8 +9,10 @@ from emulator.spec.harmful_setting import HarmfulSetting
 from emulator.spec.model import BrokerSpec, Scenario
 from emulator.spec.order_checks import harmful_orders
 from emulator.spec.strategy_checks import harmful_strategies
+from nodes.broker.tables.delay_levels import parse_delay_level
 from nodes.config import AllocateStrategy, Exclusivity
 from nodes.protocol.headers_statefulset import ProbePath
+from nodes.protocol.model import MASTER_ID
 from nodes.statefulset.tables.pod import ProbeKind
 
 _MEMBERS_FOR_A_TIE = 3
@@ -33,6 +35,7 @@ def check(scenario: Scenario) -> tuple[HarmfulSetting, ...]:
         *_statefulsets(scenario),
         *_leases(scenario),
         *harmful_orders(scenario),
+        *_delays(scenario),
     )
 
 
@@ -207,6 +210,35 @@ def _leases(scenario: Scenario) -> Iterator[HarmfulSetting]:
                 f"a listener takes {group.consume_ms} ms, a lease ends after {config.lease_duration_ms} ms: a consumer "
                 "that is suspended or cut off has its message beside the next holder",
             )
+
+
+def _delays(scenario: Scenario) -> Iterator[HarmfulSetting]:
+    served = {topic.name: topic.brokers for topic in scenario.topics}
+    for producer in scenario.producers:
+        names = served.get(producer.topic, ())
+        for broker in (it for it in scenario.brokers if it.broker_name in names and it.broker_id == MASTER_ID):
+            config, wants = broker.config, f"{producer.name} sends to {broker.name}"
+            levels = parse_delay_level(config.message_delay_level).max_level
+            if producer.delay_level > levels:
+                yield HarmfulSetting(
+                    "delay-level-beyond-the-last",
+                    producer.name,
+                    f"{wants}, which has {levels} delay levels (messageDelayLevel): level {producer.delay_level} "
+                    "counts as the last one",
+                )
+            if producer.timer_ms and not config.timer_wheel_enable:
+                yield HarmfulSetting(
+                    "timer-of-a-broker-without-timer",
+                    producer.name,
+                    f"{wants}, which has no timer (timerWheelEnable): every message is refused",
+                )
+            elif producer.timer_ms > config.timer_max_delay_sec * 1_000:
+                yield HarmfulSetting(
+                    "timer-beyond-the-longest-delay",
+                    producer.name,
+                    f"{wants}, which delays messages for {config.timer_max_delay_sec} s at most (timerMaxDelaySec): "
+                    "every message is refused",
+                )
 
 
 def _acting(brokers: _Group) -> _Group:

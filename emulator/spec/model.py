@@ -9,6 +9,7 @@ from emulator.base.chance import named_stream
 from emulator.spec.bounds import (
     BROKERS_MOST,
     CONSUMERS_MOST,
+    DELAY_LEVEL_MOST,
     FAULTS_MOST,
     GROUP_NAME,
     GUESTS_MOST,
@@ -192,6 +193,12 @@ class ProducerSpec:
     """How it chooses the queue of a message; None: queues take turns."""
     transactions: LocalTransactions | None = None
     """None: it sends ordinary messages."""
+    messages: int = whole(0, least=0)
+    """After so many messages that a broker has accepted it sends no more; 0: without end."""
+    delay_level: int = whole(0, least=0, limit=DELAY_LEVEL_MOST)
+    """Delay level of its messages; 0: none."""
+    timer_ms: int = 0
+    """How much later its messages are delivered, as timed messages; 0: at once."""
 
 
 @attrs.frozen(kw_only=True)

@@ -48,6 +48,7 @@ from nodes.broker.tables.member_group import VIP_PORT_DISTANCE
 from nodes.broker.tables.message_store import MessageStore
 from nodes.broker.tables.subscription_groups import SubscriptionGroupManager
 from nodes.broker.tables.topics import TopicConfigManager
+from nodes.broker.timer.recall_message import RecallMessage
 from nodes.broker.timer.timer_message_store import TimerMessageStore
 from nodes.broker.transactions.transactions import Transactions
 from nodes.config import BrokerConfig
@@ -202,6 +203,7 @@ class Broker:
             LockBatchMq(broker, self._client, self._group).handlers(),
             SendMessage(broker, self._registration, self._ha, messages).handlers(),
             ConsumerSendMsgBack(broker, self._registration, messages).handlers(),
+            RecallMessage(broker, messages).handlers(),
             QueryMessage(broker).handlers(),
             MetadataHandlers(broker).handlers(),
             AdminTopics(broker, self._registration).handlers(),

@@ -82,6 +82,8 @@ class SendMessageResponseHeader:
     queue_id: Int32
     queue_offset: int
     transaction_id: str | None = None
+    recall_handle: str | None = None
+    """What takes a timed message back, see `nodes.protocol.recall_handle`."""
 
 
 @attrs.frozen

@@ -79,6 +79,23 @@ class ResumeCheckHalfMessageRequestHeader:
 
 
 @attrs.frozen
+class RecallMessageRequestHeader:
+    """Header of RECALL_MESSAGE (370)."""
+
+    topic: str
+    recall_handle: str
+    producer_group: str | None = None
+    bname: str | None = None
+
+
+@attrs.frozen
+class RecallMessageResponseHeader:
+    """Which message is taken back."""
+
+    msg_id: str
+
+
+@attrs.frozen
 class GetConsumerRunningInfoRequestHeader:
     """Header of GET_CONSUMER_RUNNING_INFO (307), to a broker and from there to the client."""
 

@@ -183,6 +183,9 @@ EXCHANGES: Mapping[RequestCode, Exchange] = MappingProxyType(
         _C.CHECK_TRANSACTION_STATE: Exchange(
             headers_message.CheckTransactionStateRequestHeader, bodies.PullMessageResponseBody
         ),
+        _C.RECALL_MESSAGE: Exchange(
+            headers_message.RecallMessageRequestHeader, None, headers_message.RecallMessageResponseHeader
+        ),
         _C.RESUME_CHECK_HALF_MESSAGE: Exchange(headers_message.ResumeCheckHalfMessageRequestHeader),
         _C.PULL_MESSAGE: _PULL,
         _C.LITE_PULL_MESSAGE: _PULL,

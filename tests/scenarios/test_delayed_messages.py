@@ -1,21 +1,19 @@
 """Delayed messages: on a master, on a slave that acts for it, and on their way to another broker."""
 
 from itertools import pairwise
-from typing import Any
 
 import pytest
 
-from emulator.spec.model import BrokerSpec, Scenario, TopicSpec
+from emulator.spec.model import TopicSpec
 from emulator.testing import Caller, Stage, Trace, a_scenario, play
 from nodes.protocol import headers
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.properties import properties_to_text
-from support.grouped import BEFORE_MS, COPIED_MS, MASTER, S1, a_group, acting, requests
+from support.grouped import BEFORE_MS, COPIED_MS, MASTER, OTHER, S1, requests, two_groups
 
 SCHEDULE = "SCHEDULE_TOPIC_XXXX"
 FIVE_S, TEN_S, THIRTY_S = 2, 3, 4
 """Delay levels as shipped."""
-OTHER = "bb"
 
 
 async def send(probe: Caller, node: str, level: int, topic: str = "orders") -> None:
@@ -34,23 +32,6 @@ def delivered(trace: Trace, node: str, topic: str = "orders", **between: float) 
 def tries(trace: Trace, node: str, **between: float) -> list[float]:
     """When a broker tried to deliver a message that was due."""
     return [row.at_ms for row in trace.select("causes", node=node, name="DeliverDelayedMessageTimerTask", **between)]
-
-
-def two_groups(*, topics: tuple[TopicSpec, ...] = (), **options: Any) -> Scenario:
-    """A group of three and another broker, which both serve the topic, and others that are asked for."""
-    group = a_group(config=acting(**options))
-    orders = TopicSpec("orders", ("ba", OTHER), 1)
-    slaves = [BrokerSpec(OTHER, 1) for _ in topics]
-    return Scenario(
-        name="two-groups",
-        seed=1,
-        run_for_ms=group.run_for_ms,
-        start_spread_ms=0,
-        network=group.network,
-        nameservers=group.nameservers,
-        brokers=(*group.brokers, BrokerSpec(OTHER, config=acting(total_replicas=1)), *slaves),
-        topics=(orders, *topics),
-    )
 
 
 def test_a_delayed_message_reaches_its_topic_when_its_level_is_over() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import attrs
 
 from emulator.network.link import LinkEffect, LinkRule
-from emulator.spec.model import Scenario
+from emulator.spec.model import BrokerSpec, Scenario, TopicSpec
 from emulator.testing import Caller, Row, Stage, Trace, a_scenario
 from nodes.config import BrokerConfig, NameserverConfig
 from nodes.protocol import headers
@@ -16,6 +16,7 @@ from nodes.protocol.model import MessageQueue
 from nodes.protocol.registry import decode_body
 
 MASTER, S1, S2 = "ba", "ba-s1", "ba-s2"
+OTHER = "bb"
 BEFORE_MS = 20_000
 """By then a group that started at 0 has told each other everything but metadata."""
 GROUP = "TOOLS_CONSUMER"
@@ -63,6 +64,23 @@ def a_group(
         return scenario
     others = (attrs.evolve(broker, config=of_slaves) for broker in scenario.brokers[1:])
     return attrs.evolve(scenario, brokers=(scenario.brokers[0], *others))
+
+
+def two_groups(*, topics: tuple[TopicSpec, ...] = (), queues: int = 1, **options: Any) -> Scenario:
+    """A group of three and another broker, which both serve the topic, and others that are asked for."""
+    group = a_group(config=acting(**options))
+    orders = TopicSpec("orders", ("ba", OTHER), queues)
+    slaves = [BrokerSpec(OTHER, 1) for _ in topics]
+    return Scenario(
+        name="two-groups",
+        seed=1,
+        run_for_ms=group.run_for_ms,
+        start_spread_ms=0,
+        network=group.network,
+        nameservers=group.nameservers,
+        brokers=(*group.brokers, BrokerSpec(OTHER, config=acting(total_replicas=1)), *slaves),
+        topics=(orders, *topics),
+    )
 
 
 def believed(trace: Trace, node: str, kind: str, **between: float) -> list[tuple[float, Any]]:

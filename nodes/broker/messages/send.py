@@ -26,6 +26,7 @@ from nodes.protocol.message_id import offset_message_id
 from nodes.protocol.model import MASTER_ID, RETRY_TOPIC_PREFIX, Message, TopicConfig, is_writeable
 from nodes.protocol.names import NOT_ALLOWED_SEND_TOPICS, parse_group, validate_topic
 from nodes.protocol.properties import DELAY_TIME_LEVEL, UNIQ_KEY, text_to_properties
+from nodes.protocol.recall_handle import recall_handle_of
 from nodes.protocol.registry import decode_header, encode_header
 from nodes.rpc.server import Handlers
 from nodes.rpc.typed import success
@@ -81,7 +82,8 @@ class SendMessage:
             return request.answer(*put_refusal(results[0].status, broker.config))
         msg_ids = ",".join([offset_message_id(message.store_host, message.commit_log_offset) for message in stored])
         unique = messages[0].properties.get(UNIQ_KEY)
-        answer = headers.SendMessageResponseHeader(msg_ids, queue_id, stored[0].queue_offset, unique)
+        handle = None if header.batch else recall_handle_of(stored[0], broker.broker_name)
+        answer = headers.SendMessageResponseHeader(msg_ids, queue_id, stored[0].queue_offset, unique, handle)
         flush = Flush(broker)
         if ack_nums <= 1 and flush.at_once:
             return success(request, answer)

@@ -7,12 +7,12 @@ from nodes.client.instance.client_instance import ClientInstance
 from nodes.client.producer.default_producer import ClientError, DefaultProducer, OutgoingMessage, SendStatus
 from nodes.client.producer.keys import KeyDraws, Keys
 from nodes.client.producer.local_transactions import LocalTransactions, LocalTransactionState
-from nodes.client.producer.transactions import TransactionProducer
+from nodes.client.producer.transactions import TransactionProducer, UniqIds
 from nodes.client.tables.queue_selectors import SelectorName, selector_of
 from nodes.config import ProducerConfig
 from nodes.host import Host
 from nodes.protocol.model import ConsumerData, ProducerData, TopicRouteData
-from nodes.protocol.properties import KEYS, TAGS
+from nodes.protocol.properties import DELAY_TIME_LEVEL, KEYS, TAGS, TIMER_DELAY_MS, UNIQ_KEY
 from nodes.rpc.errors import RemotingError
 from nodes.rpc.typed import BrokerError
 from nodes.threads import ScheduledThread
@@ -33,7 +33,7 @@ class _SteadyListener:
 
 
 class SteadyProducer:
-    """Sends a message to a topic every `1 / rate_per_s` seconds.
+    """Sends a message to a topic every `1 / rate_per_s` seconds, without end or until there are enough.
 
     A send that hangs delays the next ones, which then follow back to back.
 
@@ -42,6 +42,9 @@ class SteadyProducer:
         keys: keys of the messages; None: messages have none.
         select: choice of the queues; None: queues take turns, and a failed send is repeated at another broker.
         transactions: send each message in a transaction, and wait for its end before the next; None: ordinary sends.
+        messages: after so many that a broker has accepted it sends no more; 0: without end.
+        delay_level: of each message; 0: none.
+        timer_ms: how much later each message shall be delivered, as a timed message; 0: at once.
 
     Mirrors:
         `org.apache.rocketmq.client.producer.DefaultMQProducer`, `TransactionMQProducer` under an application's timer.
@@ -60,6 +63,9 @@ class SteadyProducer:
         keys: Keys | None = None,
         select: SelectorName | None = None,
         transactions: LocalTransactions | None = None,
+        messages: int = 0,
+        delay_level: int = 0,
+        timer_ms: int = 0,
     ) -> None:
         self._host = host
         self._group = group
@@ -78,7 +84,12 @@ class SteadyProducer:
             transactional = TransactionProducer(self.instance, self.producer, group, listener)
             self.instance.on_check_transaction_state = transactional.check_transaction_state
             self._send = transactional.send_message_in_transaction
-        self._sent = 0
+        self._sent = self._accepted = 0
+        self._messages = messages
+        self._delay = {DELAY_TIME_LEVEL: str(delay_level)} if delay_level else {}
+        if timer_ms:
+            self._delay[TIMER_DELAY_MS] = str(timer_ms)
+        self._ids = UniqIds(host)
         self._timer = ScheduledThread(host, "application")
         self._stopping = trio.Event()
 
@@ -131,6 +142,9 @@ class SteadyProducer:
         key = ""
         if self._keys is not None:
             key = properties[KEYS] = self._keys.draw()
+        if self._delay:
+            # Who is told from others while it waits needs an id, as RocketMQ's producers give to every message.
+            properties |= {UNIQ_KEY: self._ids.create(), **self._delay}
         message = OutgoingMessage(self._topic, str(self._sent).encode(), properties)
         try:
             if self._selector is None:
@@ -140,5 +154,8 @@ class SteadyProducer:
         except (RemotingError, BrokerError, ClientError) as error:
             self._host.log.warning("send failed", topic=self._topic, error=str(error))
         else:
+            self._accepted += 1
+            if self._accepted == self._messages:
+                self._timer.stop()
             if result.status is not SendStatus.SEND_OK:
                 self._host.log.warning("sent, but not kept as asked", topic=self._topic, status=result.status.value)
