@@ -11,6 +11,7 @@ from nodes.broker.tables.accepted_message import (
     accepted_message,
     accepted_properties,
     batch_refusal,
+    header_properties,
     is_too_large,
     too_large_remark,
 )
@@ -25,7 +26,7 @@ from nodes.protocol.command import Command
 from nodes.protocol.message_id import offset_message_id
 from nodes.protocol.model import MASTER_ID, RETRY_TOPIC_PREFIX, Message, TopicConfig, is_writeable
 from nodes.protocol.names import NOT_ALLOWED_SEND_TOPICS, parse_group, validate_topic
-from nodes.protocol.properties import DELAY_TIME_LEVEL, UNIQ_KEY, text_to_properties
+from nodes.protocol.properties import DELAY_TIME_LEVEL, UNIQ_KEY
 from nodes.protocol.recall_handle import recall_handle_of
 from nodes.protocol.registry import decode_header, encode_header
 from nodes.rpc.server import Handlers
@@ -134,7 +135,7 @@ class SendMessage:
         return (half_message(messages[0]),)
 
     def _single(self, header: headers.SendMessageRequestHeader, queue_id: int, body: bytes, born_host: str) -> Message:
-        properties = accepted_properties(text_to_properties(header.properties), self._broker.cluster_name)
+        properties = accepted_properties(header_properties(header), self._broker.cluster_name)
         topic, stored_queue_id, properties = self._handle_retry_and_dlq(header, queue_id, properties)
         return accepted_message(header, topic, stored_queue_id, properties, body, born_host, header.flag)
 

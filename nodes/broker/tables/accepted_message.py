@@ -13,6 +13,7 @@ from nodes.protocol.model import RETRY_TOPIC_PREFIX, Message
 from nodes.protocol.names import TOPIC_MAX_LENGTH
 from nodes.protocol.properties import (
     CLUSTER,
+    POP_CK,
     UNIQ_KEY,
     WAIT_STORE_MSG_OK,
     properties_length,
@@ -22,6 +23,17 @@ from nodes.protocol.properties import (
 
 PROPERTIES_BYTES_MAX = 32_767
 """The log stores their length as a signed 16 bit number."""
+
+
+def header_properties(header: headers.SendMessageRequestHeader) -> dict[str, str]:
+    """The properties in the header of a send; of a message that was popped and is sent on, without its handle.
+
+    Mirrors:
+        `org.apache.rocketmq.broker.processor.SendMessageProcessor#clearReservedProperties`.
+    """
+    properties = text_to_properties(header.properties)
+    properties.pop(POP_CK, None)
+    return properties
 
 
 def accepted_properties(properties: dict[str, str], cluster: str) -> dict[str, str]:
@@ -71,7 +83,7 @@ def accepted_batch(
     Raises:
         ProtocolError: the body is no batch.
     """
-    batch_properties = text_to_properties(header.properties)
+    batch_properties = header_properties(header)
     found = []
     for one in decode_messages(body):
         properties = {**batch_properties, **text_to_properties(one.properties)}
