@@ -32,6 +32,7 @@ from nodes.broker.group.pre_online_service import BrokerPreOnlineService
 from nodes.broker.group.slave_synchronize import MetadataHandlers, SlaveSynchronize
 from nodes.broker.ha.service import HaService
 from nodes.broker.messages.escape_bridge import BrokerOuterApi, escape_bridge
+from nodes.broker.messages.foreign_messages import ForeignMessages
 from nodes.broker.messages.pull import PullMessage
 from nodes.broker.messages.put_message import MessageArrivals, PutMessage
 from nodes.broker.messages.query_message import QueryMessage
@@ -116,7 +117,8 @@ class Broker:
         messages = PutMessage(broker, levels, arrivals, self._ha.on_stored)
         send_out = BrokerOuterApi(self._client, followed).send_message_to_specific_broker
         escape = escape_bridge(broker, messages.put, messages.put_due, self._routes, send_out)
-        self._pops = Pops(broker, self._offsets, escape)
+        foreign = ForeignMessages(broker, self._routes, self._client)
+        self._pops = Pops(broker, self._offsets, escape, messages.put, foreign)
         schedule = ScheduleMessageService(broker, levels, escape.async_put_message)
         transactions = Transactions(broker, self._registration, messages, to_clients, escape.put_message)
         timer = (
@@ -124,7 +126,7 @@ class Broker:
         )
         self._timer = timer
         timers = () if timer is None else (timer,)
-        special = SpecialServices(schedule, *timers, transactions.check_service)
+        special = SpecialServices(schedule, *timers, transactions.check_service, revive=self._pops.revive)
         self._membership = GroupMembership(
             broker,
             self._group,

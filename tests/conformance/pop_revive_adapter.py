@@ -149,6 +149,7 @@ class PopRevive(Adapter):
                 continue
             if scan.nothing_read(self.now_ms, timer_behind=self.timer_behind):
                 return
+            scan.slept(1)
             self.slept_ms += IDLE_SLEEP_MS
             self.log.deliver_due(self.now_ms)
             if scan.is_idle_too_long:

@@ -74,6 +74,8 @@ def test_acknowledgements_without_check_points_give_nothing_to_handle_after_41_s
     sleeps = 0
     while not scan.is_idle_too_long:
         assert not scan.nothing_read(300_000, timer_behind=False)
+        assert scan.idle_sleeps(300_000) == 41 - sleeps
+        scan.slept(1)
         sleeps += 1
 
     assert (sleeps, scan.end_time_ms, due(scan)) == (41, 0, [])

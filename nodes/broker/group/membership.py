@@ -54,22 +54,27 @@ class SpecialService(Protocol):
 class SpecialServices:
     """All special services of a broker; they start and stop together.
 
+    Args:
+        services: those that run only between a start and a stop.
+        revive: one that may run from the beginning on, as the configured id says.
+
     Mirrors:
         `org.apache.rocketmq.broker.BrokerController#changeSpecialServiceStatus`, `#isSpecialServiceRunning`.
     """
 
-    def __init__(self, *services: SpecialService) -> None:
+    def __init__(self, *services: SpecialService, revive: SpecialService) -> None:
         self._services = services
+        self._revive = revive
 
     def change(self, *, running: bool) -> None:
         """Start or stop all services."""
-        for service in self._services:
+        for service in (*self._services, self._revive):
             service.change(running=running)
 
     @property
     def is_running(self) -> bool:
-        """Whether all of them run."""
-        return all(service.is_running for service in self._services)
+        """Whether all of them run, or the one that revives."""
+        return all(service.is_running for service in self._services) or self._revive.is_running
 
 
 _POLL_INITIAL_DELAY_MS = 1_000

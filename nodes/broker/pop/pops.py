@@ -1,9 +1,12 @@
 """POP of a broker: assembly of the parts."""
 
+from collections.abc import Callable
+
 from nodes.allocation.for_pop import ALL_QUEUES
 from nodes.broker.clients.offset_manage import OffsetManage
 from nodes.broker.context import BrokerContext
 from nodes.broker.messages.escape_bridge import EscapeBridge
+from nodes.broker.messages.foreign_messages import ForeignMessages
 from nodes.broker.pop.ack_message import AckMessage
 from nodes.broker.pop.buffer_merge import PopBufferMergeService
 from nodes.broker.pop.change_invisible_time import ChangeInvisibleTime
@@ -14,7 +17,13 @@ from nodes.broker.pop.pop_offset import PopOffset
 from nodes.broker.pop.queue_locks import QueueLocks
 from nodes.broker.pop.queue_pop import QueuePop
 from nodes.broker.pop.records import ReviveLog
+from nodes.broker.pop.revive import PopReviveService, PopReviveServices
+from nodes.broker.pop.revive_message import MessageReviver
+from nodes.broker.tables.message_store import PutMessageResult
+from nodes.protocol.model import Message
 from nodes.rpc.server import Handlers
+
+_BEHIND_MS = 1_000
 
 
 class Pops:
@@ -27,7 +36,14 @@ class Pops:
         `ChangeInvisibleTimeProcessor`, `PeekMessageProcessor`, `NotificationProcessor` and `PollingInfoProcessor`.
     """
 
-    def __init__(self, broker: BrokerContext, offsets: OffsetManage, escape: EscapeBridge) -> None:
+    def __init__(
+        self,
+        broker: BrokerContext,
+        offsets: OffsetManage,
+        escape: EscapeBridge,
+        put: Callable[[Message], PutMessageResult],
+        foreign: ForeignMessages,
+    ) -> None:
         self._broker = broker
         self._log = log = ReviveLog(broker, escape)
         self._locks = locks = QueueLocks(broker)
@@ -36,6 +52,15 @@ class Pops:
         self._begin = begin = PopOffset(broker, offsets, orders)
         self._pops = pops = PopMessage(broker, QueuePop(broker, offsets, locks, begin, orders, merge))
         self._notification = Notification(broker, begin, orders, pops.polling)
+        reviver = MessageReviver(broker, log, offsets, escape, put, foreign)
+        self.revive = PopReviveServices(
+            tuple(
+                PopReviveService(broker, log, offsets, reviver, queue_id, self._is_timer_behind)
+                for queue_id in range(broker.config.revive_queue_num)
+            ),
+            log.topic,
+        )
+        """One of the special services."""
         self._parts = (
             pops,
             self._notification,
@@ -59,6 +84,7 @@ class Pops:
         self._merge.start()
         self._pops.polling.start()
         self._notification.polling.start()
+        self.revive.start()
 
     async def stop(self) -> None:
         """Answer held requests, store what is in memory, and write the file."""
@@ -68,10 +94,16 @@ class Pops:
         self._orders.stop()
 
     def on_message_arrived(self, topic: str, queue_id: int) -> None:
-        """Carry out what is held for a queue that was written to."""
+        """Carry out what is held for a queue that was written to; look at a record to revive."""
+        self.revive.on_message_arrived(topic, queue_id)
         if self._broker.config.long_polling_enable:
             self._pops.polling.on_message_arrived(topic, queue_id)
             self._notification.polling.on_message_arrived(topic, queue_id)
+
+    def _is_timer_behind(self) -> bool:
+        """Whether a slot that is released next was due a second ago."""
+        timer = self._broker.timer_store
+        return timer is not None and timer.dequeue_behind_ms(self._broker.host.clock.now_ms()) >= _BEHIND_MS
 
     def _on_lock_free(self, topic: str, group: str, queue_id: int) -> None:
         """Wake requests for a queue whose batch is visible again, if it has messages.

@@ -65,6 +65,15 @@ class TopicRouteInfoManager:
         """The address of a broker's master."""
         return self._routes.find_broker_address_in_publish(broker_name)
 
+    async def broker_address_in_subscribe(self, topic: str, broker_name: str | None) -> str | None:
+        """The address of a broker to read from; the nameserver is asked for the route of a topic if none is known."""
+        if broker_name is None:
+            return None
+        known = self._routes.find_broker_address_in_subscribe(broker_name)
+        if known is None:
+            await self._update(topic, publish=True)
+        return known or self._routes.find_broker_address_in_subscribe(broker_name)
+
     async def _update_all(self) -> None:
         written = dict.fromkeys(self._routes.topics())
         divided = dict.fromkeys(self._subscribe_info)

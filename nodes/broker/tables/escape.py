@@ -129,3 +129,8 @@ class EscapeRoutes:
     def find_broker_address_in_publish(self, broker_name: str) -> str | None:
         """The address of a broker's master."""
         return self._brokers.get(broker_name, {}).get(MASTER_ID)
+
+    def find_broker_address_in_subscribe(self, broker_name: str) -> str | None:
+        """The address of a broker's master, else that of its first member."""
+        addresses = self._brokers.get(broker_name, {})
+        return addresses.get(MASTER_ID) or next(iter(addresses.values()), None)

@@ -94,10 +94,19 @@ class ReviveScan:
         """
         if self.end_time_ms and now_ms - self.end_time_ms > _END_TIME_LAG_MS and not timer_behind:
             self.end_time_ms = now_ms
-        if self.end_time_ms - self._first_revive_ms > DONE_AFTER_MS:
-            return True
-        self._idle_ms += IDLE_SLEEP_MS
-        return False
+        return self.end_time_ms - self._first_revive_ms > DONE_AFTER_MS
+
+    def idle_sleeps(self, now_ms: int) -> int:
+        """After how many sleeps a look may find something, if no record comes by then."""
+        left = (_IDLE_SLEEPS_MS - self._idle_ms) // IDLE_SLEEP_MS + 1
+        if not self.end_time_ms:
+            return left
+        moves_in_ms = self.end_time_ms + _END_TIME_LAG_MS + 1 - now_ms
+        return max(1, min(left, -(-moves_in_ms // IDLE_SLEEP_MS)))
+
+    def slept(self, sleeps: int) -> None:
+        """Note sleeps without a record."""
+        self._idle_ms += sleeps * IDLE_SLEEP_MS
 
     @property
     def is_idle_too_long(self) -> bool:
@@ -173,6 +182,11 @@ class ReviveScan:
             if self.end_time_ms - ck.revive_time_ms <= DONE_AFTER_MS:
                 return
             yield ck, topic_exists(parse_normal_topic(ck.topic, ck.cid)) and group_exists(ck.cid)
+
+
+def is_of_use(tag: str | None, *, enable_skip_long_awaiting_ack: bool) -> bool:
+    """Whether a record may make a pass do anything, if no check point stands before it."""
+    return tag == CK_TAG or (enable_skip_long_awaiting_ack and tag in (ACK_TAG, BATCH_ACK_TAG))
 
 
 def unacked_offsets(ck: PopCheckPoint) -> tuple[int, ...]:

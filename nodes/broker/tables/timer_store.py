@@ -154,6 +154,11 @@ class TimerStore:
         """Take the read time from the check point."""
         self.curr_read_time_ms = self._progress.check_point.last_read_time_ms
 
+    def dequeue_behind_ms(self, now_ms: int) -> int:
+        """How long ago the slot was due that is released next, which is less than a unit where nothing is late."""
+        self.catch_up(now_ms)
+        return now_ms - self.curr_read_time_ms
+
     def move_write_time(self, now_ms: int) -> None:
         """Move the present on; it never goes back."""
         self.curr_write_time_ms = max(self.curr_write_time_ms, self._format_time(now_ms))

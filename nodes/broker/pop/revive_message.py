@@ -1,0 +1,111 @@
+"""One message that nobody acknowledged: it is copied to the retry topic, or gets a check point of its own."""
+
+from collections.abc import Callable
+
+import attrs
+
+from nodes.beliefs import MessageEvent
+from nodes.broker.clients.offset_manage import OffsetManage
+from nodes.broker.context import BrokerContext
+from nodes.broker.files import persist_topics
+from nodes.broker.messages.escape_bridge import EscapeBridge
+from nodes.broker.messages.foreign_messages import ForeignMessages
+from nodes.broker.pop.records import ReviveLog, is_stored, record_pop
+from nodes.broker.tables.message_store import PutMessageResult
+from nodes.broker.tables.pop_check_point import PopCheckPoint, PopOutcome
+from nodes.broker.tables.pop_revive import re_put_ck, revived_message
+from nodes.protocol.model import Message, TopicConfig
+
+_RETRY_QUEUE_NUM = 1
+
+
+class MessageReviver:
+    """Copies messages to retry topics.
+
+    Args:
+        escape: puts the copy, on an acting master into another broker.
+        put: puts a check point that is written anew into this broker's own log, whatever its role.
+        foreign: fetches messages of other brokers.
+
+    Mirrors:
+        `PopReviveService#reviveRetry`, `#rePutCK`, `#addRetryTopicIfNotExist`; `EscapeBridge#getMessageAsync`.
+
+    Emits:
+        REVIVED for a copy, LOST for a message that is not there any more, RE_PUT for a check point that is written
+        anew; COMMITTED for the first offset of a retry topic.
+    """
+
+    def __init__(
+        self,
+        broker: BrokerContext,
+        log: ReviveLog,
+        offsets: OffsetManage,
+        escape: EscapeBridge,
+        put: Callable[[Message], PutMessageResult],
+        foreign: ForeignMessages,
+    ) -> None:
+        self._broker = broker
+        self._log = log
+        self._offsets = offsets
+        self._escape = escape
+        self._put = put
+        self._foreign = foreign
+
+    async def address(self, ck: PopCheckPoint) -> str | None:
+        """The address of the broker that has the messages; None: nobody knows it now."""
+        return await self._foreign.address(ck.topic, ck.broker_name)
+
+    async def revive(self, ck: PopCheckPoint, offset: int, revive_qid: int) -> bool:
+        """Revive a message of this broker; returns whether nothing is left to do, also since it is gone."""
+        found = self._broker.store.get_message(ck.topic, ck.queue_id, offset, 1).messages
+        return await self._revive_found(ck, offset, revive_qid, found[0] if found else None)
+
+    async def revive_foreign(self, ck: PopCheckPoint, offset: int, revive_qid: int, address: str) -> bool:
+        """Revive a message of another broker; returns whether nothing is left to do."""
+        fetched = await self._foreign.pull(address, ck.broker_name or "", ck.topic, ck.queue_id, offset)
+        if fetched.need_retry:
+            return False
+        return await self._revive_found(ck, offset, revive_qid, fetched.message)
+
+    async def _revive_found(self, ck: PopCheckPoint, offset: int, revive_qid: int, found: Message | None) -> bool:
+        """Copy a message; only a copy in this broker's log counts, so that a remote one is revived once more."""
+        broker = self._broker
+        if found is None:
+            record_pop(broker, MessageEvent.LOST, ck, offset, revive_qid, outcome=PopOutcome.GONE)
+            return True
+        revived = revived_message(ck, found, v2=broker.config.enable_retry_topic_v2)
+        revived = attrs.evolve(revived, born_host=broker.address, store_host=broker.address)
+        self._add_retry_topic(revived.topic, ck.cid)
+        result = await self._escape.put_message_to_specific_queue(revived)
+        outcome = PopOutcome.REFUSED
+        if is_stored(result):
+            outcome = PopOutcome.REMOTE if result.stored is None else PopOutcome.STORED
+        record_pop(broker, MessageEvent.REVIVED, ck, offset, revive_qid, outcome=outcome)
+        if outcome is not PopOutcome.STORED:
+            return False
+        broker.pop_in_flight.decrement(ck.topic, ck.cid, ck.queue_id, ck.pop_time_ms)
+        return True
+
+    def re_put(self, ck: PopCheckPoint, offset: int, revive_qid: int) -> None:
+        """Write a check point for one message anew; nobody looks at the result, which a slave refuses."""
+        broker = self._broker
+        skip = broker.config.skip_when_ck_re_put_reach_max_times
+        again = re_put_ck(ck, offset, broker.host.clock.now_ms(), skip_at_max=skip)
+        if again is None:
+            record_pop(broker, MessageEvent.LOST, ck, offset, revive_qid, outcome=PopOutcome.REFUSED)
+            return
+        result = self._put(self._log.ck_message(again, revive_qid))
+        outcome = PopOutcome.STORED if is_stored(result) else PopOutcome.REFUSED
+        record_pop(broker, MessageEvent.RE_PUT, again, offset, revive_qid, outcome=outcome)
+
+    def _add_retry_topic(self, topic: str, group: str) -> None:
+        """Create a retry topic; nameservers learn of it with the next registration."""
+        broker = self._broker
+        if broker.topics.select_topic_config(topic) is not None:
+            return
+        made = TopicConfig(topic, _RETRY_QUEUE_NUM, _RETRY_QUEUE_NUM)
+        broker.topics.update_topic_config(made, now_ms=broker.host.clock.now_ms())
+        persist_topics(broker)
+        broker.versions.believe()
+        if broker.offsets.query_offset(group, topic, 0) < 0:
+            self._offsets.commit(group, topic, 0, 0, "")
