@@ -257,9 +257,12 @@ class InnerMachine(EmulatedHost):
     def begin_in(self, process: HostProcess) -> InnerProcess:
         """Begin the part in a process."""
         self._incarnations += 1
-        self.process = inner = InnerProcess(self, self._incarnations, process)
+        self.process = inner = InnerProcess(self, self._incarnations, process, self._begins)
         self._record_start(inner)
         return inner
+
+    def _begins(self, node: Node) -> None:
+        self.node = node
 
     def start(self) -> None:
         """Ask the process to add the part; if there is none, the part begins with the process."""

@@ -355,10 +355,12 @@ class InnerProcess(HostProcess):
         machine: where its name and its folder come from.
         incarnation: how often it has begun.
         outer: the process that it is a part of.
+        begins: called with the node that begins.
     """
 
-    def __init__(self, machine: Machine, incarnation: int, outer: HostProcess) -> None:
+    def __init__(self, machine: Machine, incarnation: int, outer: HostProcess, begins: Callable[[Node], None]) -> None:
         super().__init__(machine, incarnation)
+        self._begins = begins
         self.pid = outer.pid
         self._outer = outer
         outer.inner_processes.append(self)
@@ -367,6 +369,7 @@ class InnerProcess(HostProcess):
 
     async def start(self, node: Node) -> None:
         """Run a node; returns when it is ready, or has ended."""
+        self._begins(node)
         self._outer.start_soon(self.run, node, name=self.name)
         await self.ready.wait()
 

@@ -34,7 +34,7 @@ class BrokerIdentity:
         """Its hash in Java, which decides its place in a table."""
         high_and_low = as_int(self.broker_id ^ self.broker_id >> 32)
         hashed = _SEED
-        for part in (java_hash(self.cluster_name), java_hash(self.broker_name), high_and_low):
+        for part in (java_hash(self.broker_name), java_hash(self.cluster_name), high_and_low):
             hashed = hashed * _FACTOR + part
         return as_int(hashed)
 
