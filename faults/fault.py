@@ -49,6 +49,8 @@ class Fault:
     """Form as a verb: `slow-disk NODES MS`."""
     hits_guests: ClassVar[bool] = False
     """Whether it can hit a guest, whose links and host are emulated, but not its process."""
+    hits_machines: ClassVar[bool] = False
+    """Whether it hits a process or a machine as a whole, and so all brokers of a container."""
     needs: ClassVar[Needs | None] = None
     scope: Any
     """A `Scope`."""

@@ -22,6 +22,7 @@ def _other_than_zero(rule: Rule) -> int:
 class ClockSkew(NodeFault):
     """The wall clock is wrong by an offset; healed, it steps to the right time, possibly back."""
 
+    hits_machines: ClassVar[bool] = True
     kind: ClassVar[str] = "clock_skew"
     wording: ClassVar[Wording] = Wording("skew", "NODES MS", "set a wall clock wrong; healed, it steps back", 2)
     offset_ms: int = _other_than_zero(whole_rule("milliseconds"))
@@ -41,6 +42,7 @@ class ClockSkew(NodeFault):
 class ClockDrift(NodeFault):
     """The wall clock runs fast or slow; healed, it steps to the right time."""
 
+    hits_machines: ClassVar[bool] = True
     kind: ClassVar[str] = "clock_drift"
     wording: ClassVar[Wording] = Wording("drift", "NODES PPM", "let a wall clock gain or lose microseconds a second", 2)
     ppm: int = _other_than_zero(whole_rule("parts per million", -_PPM_MOST, _PPM_MOST))
@@ -63,6 +65,7 @@ class ClockJump(NodeFault):
     It loses or gains a twelfth of the elapsed time until it is right, which is the maximum of chrony.
     """
 
+    hits_machines: ClassVar[bool] = True
     kind: ClassVar[str] = "clock_jump"
     wording: ClassVar[Wording] = Wording("jump", "NODES MS", "let a wall clock jump; healed, it is slewed back", 2)
     by_ms: int = _other_than_zero(whole_rule("milliseconds"))
@@ -82,6 +85,7 @@ class ClockJump(NodeFault):
 class SlowDisk(NodeFault):
     """A flush takes longer; writes meanwhile go with the next flush, for which their threads wait."""
 
+    hits_machines: ClassVar[bool] = True
     kind: ClassVar[str] = "slow_disk"
     wording: ClassVar[Wording] = Wording("slow-disk", "NODES MS", "let each flush take MS", 2)
     flush_ms: int = whole(unit="milliseconds", least=1)
@@ -100,6 +104,7 @@ class SlowDisk(NodeFault):
 class LostWrites(NodeFault):
     """Syncs are acknowledged without writing to the disk; a power loss takes these writes."""
 
+    hits_machines: ClassVar[bool] = True
     kind: ClassVar[str] = "lost_writes"
     wording: ClassVar[Wording] = Wording(
         "lost-writes", "NODES", "acknowledge syncs without doing them: power-off takes the writes"

@@ -26,6 +26,7 @@ class NodeFault(Fault):
 class Kill(NodeFault):
     """The process is killed as by SIGKILL; when the fault ends, a new process starts."""
 
+    hits_machines: ClassVar[bool] = True
     kind: ClassVar[str] = "kill"
     wording: ClassVar[Wording] = Wording("kill", "NODES", "end a process as SIGKILL does; its connections are closed")
 
@@ -42,6 +43,7 @@ class Restart(NodeFault):
 class PowerOff(NodeFault):
     """The machine loses power; when the fault ends, it boots."""
 
+    hits_machines: ClassVar[bool] = True
     kind: ClassVar[str] = "power_off"
     wording: ClassVar[Wording] = Wording("power-off", "NODES", "switch a machine off; unsynced writes are lost")
     needs: ClassVar[Needs | None] = Needs.ADDRESSES_OF_THEIR_OWN
@@ -51,6 +53,7 @@ class PowerOff(NodeFault):
 class Suspend(NodeFault):
     """The process is suspended as by SIGSTOP; when the fault ends, it is resumed."""
 
+    hits_machines: ClassVar[bool] = True
     kind: ClassVar[str] = "suspend"
     wording: ClassVar[Wording] = Wording("suspend", "NODES", "stop a process as SIGSTOP does; connections stay open")
     hits_guests: ClassVar[bool] = True
@@ -63,6 +66,7 @@ class SlowCpu(NodeFault):
     Arrivals and timers between two turns wait for the next turn.
     """
 
+    hits_machines: ClassVar[bool] = True
     kind: ClassVar[str] = "slow_cpu"
     wording: ClassVar[Wording] = Wording("slow-cpu", "NODES MS", "give a process a turn of the CPU every MS", 2)
     turn_ms: int = whole(unit="milliseconds", least=1)

@@ -4,7 +4,7 @@ broker-a                    one node
 broker-a, broker-b          these nodes
 *                           all of them
 brokers                     all of a role: nameservers, brokers, consumers, producers,
-                            apiservers, scalers, lease-services
+                            apiservers, scalers, lease-services, containers
 members of GROUP            the consumers of a group
 minor brokers               fewer than half of them, drawn when the fault begins
 major brokers               more than half
@@ -29,7 +29,7 @@ ANY = "*"
 """The pattern that names every node."""
 ROLES = (
     *("nodes", "servers", "nameservers", "brokers", "consumers", "producers"),
-    *("apiservers", "scalers", "lease-services"),
+    *("apiservers", "scalers", "lease-services", "containers"),
 )
 _MEMBERS = "members of "
 

@@ -156,6 +156,26 @@ class Host(Protocol):
     def record(self, event: Event) -> None:
         """Write a belief or an event into the trace, with the running cause."""
 
+    def inner(self, path: str) -> "InnerHost":
+        """A part of this process with a name of its own, described by the file at `path`.
+
+        Raises:
+            KeyError: this machine has no such part.
+        """
+
+
+class InnerHost(Host, Protocol):
+    """A part of a process: it has its own name, files, random streams and rows, and shares the rest."""
+
+    alive: bool
+    """Whether it runs."""
+
+    async def start(self, node: "Node") -> None:
+        """Run a node in the part; returns when the node is ready, or has ended."""
+
+    async def wait_ended(self) -> None:
+        """Wait until the node has ended."""
+
 
 class ConnectError(Exception):
     """A connection could not be opened; the text says to which address, and why."""

@@ -27,10 +27,18 @@ class LiveConfig(Generic[_Config]):
         host: stores changes on its disk.
         config: the present options.
         apply: passes changed options to the parts of the node.
+        black_list: options that may not be changed.
     """
 
-    def __init__(self, host: Host, config: _Config, apply: Callable[[_Config], None]) -> None:
+    def __init__(
+        self,
+        host: Host,
+        config: _Config,
+        apply: Callable[[_Config], None],
+        black_list: tuple[str, ...] = BLACK_LIST,
+    ) -> None:
         self._host = host
+        self._black_list = black_list
         self._config = config
         self._apply = apply
         self.data_version = DataVersion(timestamp=host.clock.now_ms())
@@ -55,7 +63,7 @@ class LiveConfig(Generic[_Config]):
             ValueError: the text is no list of options.
         """
         changes = from_lines(text)
-        if any(name in changes for name in BLACK_LIST):
+        if any(name in changes for name in self._black_list):
             raise PermissionError("Can not update config in black list.")
         self._config = updated(self._config, changes)
         keep_changes(self._host.disk, changes)

@@ -8,6 +8,7 @@ import trio
 
 from emulator.base.chance import named_stream
 from emulator.base.errors import UserError
+from emulator.cluster.containers import broker_path, identity_of, inner_machine
 from emulator.cluster.node_options import NodeOptions
 from emulator.cluster.plans import HostPlan, HostPlans
 from emulator.cluster.pods import Pods
@@ -19,6 +20,7 @@ from emulator.spec.addresses import addresses, newcomer_address, owners
 from emulator.spec.model import CONSUMER, StatefulSetSpec
 from emulator.spec.user_functions import with_user_functions
 from faults.reconfigure import Value
+from nodes.container.tables.broker_file import write_broker_file
 from nodes.live_config import forget_changes
 
 _NS_PER_MS = 1_000_000
@@ -75,7 +77,7 @@ class Cluster:
         self._nameservers = addresses = tuple(
             f"{host.ip}:{spec.config.listen_port}" for host, spec in zip(nameservers, scenario.nameservers, strict=True)
         )
-        brokers = [self._add(self._plans.broker(spec, addresses)) for spec in scenario.brokers]
+        brokers, after_ms = self._add_brokers()
         consumers = {
             name: self._add(self._plans.consumer(group, name, addresses))
             for group in scenario.consumers
@@ -91,8 +93,8 @@ class Cluster:
         offsets_ms = self._offsets_ms("start of nameservers", nameservers, scenario.nameserver_start_spread_ms)
         await self._start_all(nameservers, offsets_ms, scenario.nameserver_start_spread_ms)
         offsets_ms = self._offsets_ms("start of brokers", brokers, scenario.broker_start_spread_ms)
-        offsets_ms = [spec.start_after_ms + drawn for spec, drawn in zip(scenario.brokers, offsets_ms, strict=True)]
-        latest_ms = max((spec.start_after_ms for spec in scenario.brokers), default=0) + scenario.broker_start_spread_ms
+        offsets_ms = [earliest_ms + drawn for earliest_ms, drawn in zip(after_ms, offsets_ms, strict=True)]
+        latest_ms = max(after_ms, default=0) + scenario.broker_start_spread_ms
         await self._start_all(brokers, offsets_ms, latest_ms + scenario.broker_boot_spread_ms)
         if scenario.lease_service is not None:
             await self._start_all([self.hosts[scenario.lease_service]], [0], 0)
@@ -203,6 +205,8 @@ class Cluster:
         host = self.hosts[name]
         host.changed_options = self._options.changed(name)
         forget_changes(host.disk, options)
+        if host.machine is not host:
+            self._write_broker_file(name)
 
     def crashes(self) -> list[str]:
         """Nodes that raised, one line each: `broker-a: KeyError: ...`."""
@@ -227,6 +231,29 @@ class Cluster:
                 await host.process.ready.wait()
         if window_ms:
             await self.world.sleep_until_ns(begin_ns + window_ms * _NS_PER_MS)
+
+    def _add_brokers(self) -> tuple[list[EmulatedHost], list[int]]:
+        """(machines of brokers and containers, earliest start of each)."""
+        machines: dict[str, EmulatedHost] = {}
+        after_ms: list[int] = []
+        for spec in self.scenario.brokers:
+            name = spec.container or spec.name
+            if name not in machines:
+                after_ms.append(spec.start_after_ms)
+                inside = spec.container is not None
+                make = self._plans.container if inside else self._plans.broker
+                machines[name] = self._add(make(spec, self._nameservers))
+            if spec.container is not None:
+                self.hosts[spec.name] = inner_machine(len(self.hosts), spec, machines[name])
+                self._write_broker_file(spec.name)
+        return list(machines.values()), after_ms
+
+    def _write_broker_file(self, name: str) -> None:
+        """Write what a broker in a container starts with to the disk of its machine."""
+        spec = next(it for it in self.scenario.brokers if it.name == name)
+        config = self._options.of(name, spec.config)
+        text = write_broker_file(identity_of(spec), config)
+        self.hosts[name].machine.disk.write(broker_path(spec), text.encode())
 
     def _add(self, plan: HostPlan) -> EmulatedHost:
         ip = self.addresses[plan.name]

@@ -6,13 +6,13 @@ from emulator.base.chance import named_stream
 from emulator.cluster.cluster import Cluster
 from emulator.cluster.effects import Effects, Scene
 from emulator.machine.host import PowerState
-from emulator.spec.model import APISERVER, BROKER, CONSUMER, LEASE_SERVICE, NAMESERVER, PRODUCER, SCALER
+from emulator.spec.model import APISERVER, BROKER, CONSUMER, CONTAINER, LEASE_SERVICE, NAMESERVER, PRODUCER, SCALER
 from emulator.state.client_names import guest_of
 from emulator.state.owners import QueueOwners
-from faults.fault import Fault
+from faults.fault import Fault, Scope
 from faults.plan import Phase, Plan, Step, TimedFault
 from faults.process import DOWN
-from faults.target import Lead, Leading, group_of
+from faults.target import Lead, Leading, Names, group_of
 from nodes.cause import cause
 from nodes.fields import FieldError
 from nodes.protocol.model import MASTER_ID
@@ -20,7 +20,7 @@ from nodes.protocol.model import MASTER_ID
 _NS_PER_MS = 1_000_000
 
 _ROLES = {
-    "nodes": (NAMESERVER, BROKER, CONSUMER, PRODUCER, APISERVER, SCALER, LEASE_SERVICE),
+    "nodes": (NAMESERVER, CONTAINER, BROKER, CONSUMER, PRODUCER, APISERVER, SCALER, LEASE_SERVICE),
     "servers": (NAMESERVER, BROKER),
     "nameservers": (NAMESERVER,),
     "brokers": (BROKER,),
@@ -29,6 +29,7 @@ _ROLES = {
     "apiservers": (APISERVER,),
     "scalers": (SCALER,),
     "lease-services": (LEASE_SERVICE,),
+    "containers": (CONTAINER,),
 }
 
 
@@ -85,6 +86,7 @@ class Operator:
 
     def __init__(self, cluster: Cluster, owners: QueueOwners) -> None:
         self._world = cluster.world
+        self._cluster = cluster
         self._targets = ClusterTargets(cluster, owners)
         self.active: dict[str, TimedFault] = {}
         """Mapping id -> active fault, with the names of the nodes that it hits."""
@@ -115,7 +117,22 @@ class Operator:
         # The name of the stream decides the draws of a seed, so it stays.
         chance = named_stream(self._world.seed, "whom", timed.id)
         scope = timed.fault.scope.resolve(self._targets, chance)
-        return attrs.evolve(timed, fault=attrs.evolve(timed.fault, scope=scope))
+        return attrs.evolve(timed, fault=attrs.evolve(timed.fault, scope=self._widened(timed.fault, scope)))
+
+    def _widened(self, fault: Fault, scope: Scope) -> Scope:
+        """The scope with all brokers of each container that it names; or the machine of each broker as a whole."""
+        containers = self._cluster.scenario.containers()
+        if not containers:
+            return scope
+        wide = {name: (name, *(spec.name for spec in specs)) for name, specs in containers.items()}
+        if fault.hits_machines:
+            wide |= {spec.name: wide[name] for name, specs in containers.items() for spec in specs}
+        changed = {
+            field: ", ".join(dict.fromkeys(it for name in target.names for it in wide.get(name, (name,))))
+            for field, target in scope.targets()
+            if isinstance(target, Names)
+        }
+        return attrs.evolve(scope, **changed) if changed else scope  # type: ignore[misc]
 
     def expect_possible(self, fault: Fault) -> None:
         """Refuse a fault that would have no effect now.

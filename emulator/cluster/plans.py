@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 
 import attrs
 
+from emulator.cluster.containers import broker_path, identity_of
 from emulator.cluster.node_options import NodeOptions
 from emulator.cluster.pods import Pods
 from emulator.machine.host import NodeFactory
@@ -11,6 +12,7 @@ from emulator.spec.model import (
     APISERVER,
     BROKER,
     CONSUMER,
+    CONTAINER,
     LEASE_SERVICE,
     NAMESERVER,
     PRODUCER,
@@ -24,12 +26,17 @@ from emulator.spec.model import (
 )
 from faults.consume_mode import ConsumeMode
 from nodes.broker.broker import Broker
+from nodes.broker.shared import Shared
 from nodes.client.consumer.consumer_process import ConsumerOfProcess, ConsumerProcess
 from nodes.client.consumer.lite_pull import LitePullConsumer
 from nodes.client.consumer.pod import ConsumerPod, PodEnvironment
 from nodes.client.consumer.push_consumer import PushConsumer
 from nodes.client.producer.steady_producer import SteadyProducer
-from nodes.config import Exclusivity, LitePullConsumerConfig
+from nodes.config import BrokerConfig, Exclusivity, LitePullConsumerConfig
+from nodes.config.container import ContainerConfig
+from nodes.container.container import BrokerContainer
+from nodes.container.tables.broker_file import BrokerFile
+from nodes.container.tables.brokers import BrokerIdentity
 from nodes.host import Host, Node
 from nodes.lease_service.lease_service import LEASE_PORT, LeaseService
 from nodes.nameserver.nameserver import Nameserver
@@ -109,38 +116,64 @@ class HostPlans:
 
     def broker(self, spec: BrokerSpec, nameservers: tuple[str, ...]) -> HostPlan:
         """A broker."""
-        topics = tuple(
-            TopicConfig(topic.name, topic.queues, topic.queues)
-            for topic in self._scenario.topics
-            if spec.broker_name in topic.brokers
-        )
-
-        consumers = self._scenario.consumers
-        single_active = tuple(it.group for it in consumers if it.config.exclusivity is Exclusivity.SINGLE_ACTIVE)
-        modes = tuple(
-            SetMessageRequestModeRequestBody(topic, it.group, MessageRequestMode.POP, it.pop_share_queue_num)
-            for it in consumers
-            for topic in it.topics
-            if it.mode is ConsumeMode.POP
-        )
 
         def broker(host: Host) -> Node:
-            return Broker(
-                host,
-                self._options.of(spec.name, spec.config),
-                cluster_name=spec.cluster,
-                broker_name=spec.broker_name,
-                broker_id=spec.broker_id,
-                nameservers=nameservers,
-                topics=topics,
-                single_active_groups=single_active,
-                request_modes=modes,
-            )
+            config = self._options.of(spec.name, spec.config)
+            return self._broker(host, identity_of(spec), config, nameservers)
 
+        return self._booting(spec.name, BROKER, broker)
+
+    def container(self, spec: BrokerSpec, nameservers: tuple[str, ...]) -> HostPlan:
+        """The container of a broker, with all of its brokers."""
+        assert spec.container is not None
+        name = spec.container
+        paths = tuple(broker_path(it) for it in self._scenario.containers()[name])
+
+        def make(host: Host, file: BrokerFile, shared: Shared) -> Broker:
+            return self._broker(host, file.identity, file.config, nameservers, shared)
+
+        def container(host: Host) -> Node:
+            return BrokerContainer(host, ContainerConfig(), nameservers=nameservers, paths=paths, make=make)
+
+        return self._booting(name, CONTAINER, container)
+
+    def _booting(self, name: str, role: str, make: Callable[[Host], Node]) -> HostPlan:
         boot_spread_ms = self._scenario.broker_boot_spread_ms
         if not boot_spread_ms:
-            return HostPlan(spec.name, BROKER, "", broker)
-        return HostPlan(spec.name, BROKER, "", lambda host: _SlowBoot(host, boot_spread_ms, broker))
+            return HostPlan(name, role, "", make)
+        return HostPlan(name, role, "", lambda host: _SlowBoot(host, boot_spread_ms, make))
+
+    def _broker(
+        self,
+        host: Host,
+        identity: BrokerIdentity,
+        config: BrokerConfig,
+        nameservers: tuple[str, ...],
+        shared: Shared | None = None,
+    ) -> Broker:
+        consumers = self._scenario.consumers
+        single_active = (it.group for it in consumers if it.config.exclusivity is Exclusivity.SINGLE_ACTIVE)
+        return Broker(
+            host,
+            config,
+            cluster_name=identity.cluster_name,
+            broker_name=identity.broker_name,
+            broker_id=identity.broker_id,
+            nameservers=nameservers,
+            topics=tuple(
+                TopicConfig(topic.name, topic.queues, topic.queues)
+                for topic in self._scenario.topics
+                if identity.broker_name in topic.brokers
+            ),
+            single_active_groups=tuple(single_active),
+            request_modes=tuple(
+                SetMessageRequestModeRequestBody(topic, it.group, MessageRequestMode.POP, it.pop_share_queue_num)
+                for it in consumers
+                for topic in it.topics
+                if it.mode is ConsumeMode.POP
+            ),
+            shared=shared,
+        )
 
     def consumer(self, spec: ConsumerGroupSpec, name: str, nameservers: tuple[str, ...]) -> HostPlan:
         """A consumer, or a process with the consumers of several groups."""

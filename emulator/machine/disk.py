@@ -113,6 +113,10 @@ class EmulatedDisk:
         """Time in ms until all writes are on the disk."""
         return max(0, self._idle_at_ns - self._timeline.now_ns) / _NS_PER_MS
 
+    def folder(self, name: str) -> "DiskFolder":
+        """A folder of this disk."""
+        return DiskFolder(self, name)
+
     def lose_power(self) -> None:
         """Return every file to its last synced content."""
         if self._cached or any(file.cached_bytes is not None for file in self._mapped.values()):
@@ -141,3 +145,34 @@ class EmulatedDisk:
             self._cached.clear()
             for file in self._mapped.values():
                 file.write_cache()
+
+
+class DiskFolder(EmulatedDisk):
+    """A folder of a disk, with files of its own; whatever befalls the disk befalls all of its folders."""
+
+    def __init__(self, disk: EmulatedDisk, name: str) -> None:
+        self._disk = disk
+        self._name = name
+
+    def write(self, name: str, content: Content, *, sync: bool = True) -> None:
+        """Replace a file."""
+        self._disk.write(self._path(name), content, sync=sync)
+
+    def read(self, name: str) -> bytes | None:
+        """Content of a file; None if it does not exist."""
+        return self._disk.read(self._path(name))
+
+    def map(self, name: str) -> bytearray:
+        """The content of a file that grows in memory."""
+        return self._disk.map(self._path(name))
+
+    def flush(self, name: str) -> None:
+        """Sync what was appended to a mapped file."""
+        self._disk.flush(self._path(name))
+
+    def busy_ms(self) -> float:
+        """Time in ms until all writes to the disk are done."""
+        return self._disk.busy_ms()
+
+    def _path(self, name: str) -> str:
+        return f"{self._name}/{name}"

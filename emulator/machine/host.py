@@ -7,7 +7,7 @@ from enum import StrEnum
 from emulator.machine.clock import MachineClock
 from emulator.machine.cpu import CpuQuota
 from emulator.machine.disk import EmulatedDisk
-from emulator.machine.process import HostProcess
+from emulator.machine.process import HostProcess, InnerProcess
 from emulator.machine.world import World
 from nodes.beliefs import Lifecycle, LifecycleEvent
 from nodes.host import Host, Node
@@ -64,6 +64,8 @@ class EmulatedHost:
         self.cpu = CpuQuota(world, name, lambda: self.process)
         self.process: HostProcess | None = None
         self.node: Node | None = None
+        self.inner_machines: dict[str, InnerMachine] = {}
+        """Mapping file -> the part of its process that the file describes."""
         self.errors: list[Exception] = []
         self.changed_options = ""
         """What restarts have changed of its options, told in the trace at each start; empty for nothing."""
@@ -90,6 +92,19 @@ class EmulatedHost:
         self._ports = self._ports + 1 if self._ports < 65_535 else _FIRST_PORT
         return self._ports
 
+    @property
+    def machine(self) -> "EmulatedHost":
+        """The machine that a fault of processes or machines hits."""
+        return self
+
+    def enter(self, path: str, process: HostProcess) -> InnerProcess:
+        """Begin the part of a process that the file at `path` describes.
+
+        Raises:
+            KeyError: there is no such part.
+        """
+        return self.inner_machines[path].begin_in(process)
+
     def start(self) -> None:
         """Start a new process; a machine without power is switched on.
 
@@ -103,10 +118,13 @@ class EmulatedHost:
         process = HostProcess(self, self._incarnations)
         self.process = process
         self.node = node = self._factory(process)
+        self._record_start(process)
+        self.world.nursery.start_soon(self._run, process, node, name=f"{self.name}/process")
+
+    def _record_start(self, process: HostProcess) -> None:
         process.record(Lifecycle(LifecycleEvent.STARTED, self._detail))
         if self.changed_options:
             process.record(Lifecycle(LifecycleEvent.CONFIGURED, self.changed_options))
-        self.world.nursery.start_soon(self._run, process, node, name=f"{self.name}/process")
 
     async def kill(self) -> None:
         """SIGKILL: tasks and memory are gone, peers see their connections close, the disk stays."""
@@ -147,7 +165,7 @@ class EmulatedHost:
         self._require(PowerState.RUNNING, verb="suspend")
         await self.world.clock.idle()
         if self.process is not None and self.process.alive:
-            self.process.record(Lifecycle(LifecycleEvent.SUSPENDED))
+            self.process.record_of_all(Lifecycle(LifecycleEvent.SUSPENDED))
             self.process.freeze()
 
     async def resume(self) -> None:
@@ -159,7 +177,7 @@ class EmulatedHost:
         self._require(PowerState.SUSPENDED, verb="resume")
         assert self.process is not None
         process = self.process
-        process.record(Lifecycle(LifecycleEvent.RESUMED))
+        process.record_of_all(Lifecycle(LifecycleEvent.RESUMED))
         late = copy_context().run(process.thaw)  # its handlers must not set the cause of this task
         await self.world.clock.idle()
         copy_context().run(self.world.fabric.deliver, late)
@@ -169,7 +187,7 @@ class EmulatedHost:
         await self.world.clock.idle()
         process = self.process
         if process is not None and process.alive:
-            process.record(Lifecycle(event))
+            process.record_of_all(Lifecycle(event))
             process.lose_inbox()
             process.die(silent=silent)
             await process.ended.wait()
@@ -185,3 +203,93 @@ class EmulatedHost:
         if self.power_state not in states:
             msg = f"cannot {verb} {self.name}: it is {self.power_state}"
             raise PowerStateError(msg)
+
+
+def _never(_host: Host) -> Node:
+    msg = "a part of a process is made by the process"
+    raise AssertionError(msg)
+
+
+class InnerMachine(EmulatedHost):
+    """The place of a part of a process, such as a broker in a container: a name and a folder on its machine.
+
+    It is added to the process and removed from it while the process runs; every other change of its power state is one
+    of the whole machine.
+
+    Args:
+        number: position in the cluster, from 0.
+        name: of the part.
+        role: of the part.
+        container: machine of the process.
+        add: asks the process to begin the part.
+        remove: asks the process to end it in good order.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        name: str,
+        role: str,
+        container: EmulatedHost,
+        add: Callable[[], None],
+        remove: Callable[[], None],
+    ) -> None:
+        super().__init__(container.world, number, name, role, container.ip, "", _never, container)
+        self.disk = container.disk.folder(name)
+        self.clock = container.clock
+        self.cpu = container.cpu
+        self._container = container
+        self._add = add
+        self._remove = remove
+
+    @property
+    def machine(self) -> EmulatedHost:
+        """The machine of its process."""
+        return self._container
+
+    @property
+    def power_state(self) -> PowerState:
+        """That of the machine, unless the part was removed."""
+        is_there = self.process is not None and self.process.alive
+        state = self._container.power_state
+        return state if is_there or state is PowerState.POWERED_OFF else PowerState.DOWN
+
+    def begin_in(self, process: HostProcess) -> InnerProcess:
+        """Begin the part in a process."""
+        self._incarnations += 1
+        self.process = inner = InnerProcess(self, self._incarnations, process, self._begins)
+        self._record_start(inner)
+        return inner
+
+    def _begins(self, node: Node) -> None:
+        self.node = node
+
+    def start(self) -> None:
+        """Ask the process to add the part; if there is none, the part begins with the process."""
+        if self._container.power_state is PowerState.RUNNING:
+            self._add()
+
+    async def shutdown(self) -> None:
+        """Ask the process to remove the part; returns when it has ended."""
+        self._require(PowerState.RUNNING, verb="shut down")
+        assert self.process is not None
+        process = self.process
+        process.record(Lifecycle(LifecycleEvent.STOPPING))
+        self._remove()
+        await process.ended.wait()
+
+    async def kill(self) -> None:
+        """Kill the process."""
+        await self._container.kill()
+
+    async def power_off(self) -> None:
+        """Switch the machine off."""
+        await self._container.power_off()
+
+    async def suspend(self) -> None:
+        """Suspend the process."""
+        await self._container.suspend()
+
+    async def resume(self) -> None:
+        """Resume the process."""
+        await self._container.resume()

@@ -71,6 +71,13 @@ class Machine(Protocol):
     def next_port(self) -> int:
         """An ephemeral port."""
 
+    def enter(self, path: str, process: "HostProcess") -> "InnerProcess":
+        """Begin the part of a process that the file at `path` describes.
+
+        Raises:
+            KeyError: there is no such part.
+        """
+
 
 class HostProcess:
     """One process on a machine; implements `nodes.host.Host` for the node in it."""
@@ -99,6 +106,8 @@ class HostProcess:
         self.ready = trio.Event()
         """Set when the node is ready, or has ended."""
         self.error: Exception | None = None
+        self.inner_processes: list[InnerProcess] = []
+        """Its parts that run, in the order in which they began."""
         self._held: list[Entry] = []
         self._stopping = False
         self._pre_online = False
@@ -203,6 +212,20 @@ class HostProcess:
             elif type(event) is Belief and event.kind is BeliefKind.ONLINE_STAGE:
                 self._pre_online = event.value != ONLINE
 
+    def inner(self, path: str) -> "InnerProcess":
+        """A part of this process, described by a file.
+
+        Raises:
+            KeyError: the machine has no such part.
+        """
+        return self.machine.enter(path, self)
+
+    def record_of_all(self, event: Lifecycle) -> None:
+        """Record a stage of its life, and of that of each of its parts."""
+        for inner in self.inner_processes:
+            inner.record(event)
+        self.record(event)
+
     def _note_stage(self, event: LifecycleEvent) -> None:
         if event is LifecycleEvent.READY:
             self.ready.set()
@@ -237,7 +260,7 @@ class HostProcess:
             innermost = unwrap_group(error)
             self.error = innermost if isinstance(innermost, Exception) else error
             what = f"{type(self.error).__name__}: {self.error}"
-            self.record(Lifecycle(LifecycleEvent.CRASHED, what))
+            self.record_of_all(Lifecycle(LifecycleEvent.CRASHED, what))
             self.log.error("crashed", error=what, traceback="".join(traceback.format_exception(error)))
             self.die(silent=False)
 
@@ -265,9 +288,13 @@ class HostProcess:
             if command is not None:
                 self._world.recorder.frame("lost", sender, command, sent_ns, "receiver has ended")
         self.inbox.clear()
+        for inner in self.inner_processes:
+            inner.lose_inbox()
 
     def die(self, *, silent: bool) -> None:
         """End at once; unless `silent`, the kernel sends FINs to the peers."""
+        for inner in list(self.inner_processes):
+            inner.die(silent=silent)
         self.alive = False
         self.suspended = False
         self.resumed.set()
@@ -297,13 +324,15 @@ class HostProcess:
     @property
     def waiting(self) -> int:
         """Number of arrivals and timers that wait for the process to run."""
-        return len(self.inbox) + len(self._held)
+        return len(self.inbox) + len(self._held) + sum(inner.waiting for inner in self.inner_processes)
 
     def leave_cpu(self) -> None:
         """Take the CPU from the process: nothing of it runs from now on."""
         if not self.suspended:
             self.suspended = True
             self.resumed = trio.Event()
+            for inner in self.inner_processes:
+                inner.leave_cpu()
 
     def take_cpu(self) -> list[Arrival]:
         """Give the process the CPU; returns what `thaw` returns."""
@@ -314,4 +343,46 @@ class HostProcess:
         for entry in held:
             if self.admits(entry):
                 entry.fire()
+        for inner in list(self.inner_processes):
+            late += inner.take_cpu()
         return late
+
+
+class InnerProcess(HostProcess):
+    """A part of a process, with rows, files and random streams of its own; implements `nodes.host.InnerHost`.
+
+    Args:
+        machine: where its name and its folder come from.
+        incarnation: how often it has begun.
+        outer: the process that it is a part of.
+        begins: called with the node that begins.
+    """
+
+    def __init__(self, machine: Machine, incarnation: int, outer: HostProcess, begins: Callable[[Node], None]) -> None:
+        super().__init__(machine, incarnation)
+        self._begins = begins
+        self.pid = outer.pid
+        self._outer = outer
+        outer.inner_processes.append(self)
+        if outer.suspended:
+            self.leave_cpu()
+
+    async def start(self, node: Node) -> None:
+        """Run a node; returns when it is ready, or has ended."""
+        self._begins(node)
+        self._outer.start_soon(self.run, node, name=self.name)
+        await self.ready.wait()
+
+    async def wait_ended(self) -> None:
+        """Wait until the node has ended."""
+        await self.ended.wait()
+
+    def crash(self, error: Exception) -> None:
+        """An exception of a part ends the whole process."""
+        self._outer.crash(error)
+
+    def die(self, *, silent: bool) -> None:
+        """End; the process goes on."""
+        if self in self._outer.inner_processes:
+            self._outer.inner_processes.remove(self)
+        super().die(silent=silent)

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from emulator.spec.model import Scenario
 
 _NAMESERVERS, _BROKERS, _CONSUMERS, _PRODUCERS, _APIS, _LEASES, _SCALERS, _NEWCOMERS = 1, 2, 10, 100, 190, 191, 192, 200
+_CONTAINERS = 180
 """Third byte of the first address of a role."""
 _HOSTS_PER_SUBNET = 250
 
@@ -14,9 +15,14 @@ def addresses(scenario: Scenario) -> dict[str, str]:
     consumers = (name for group in scenario.consumers for name in group.names)
     given = _in_subnets(_CONSUMERS, consumers)
     brokers = _in_subnets(_BROKERS, (spec.name for spec in scenario.brokers))
+    containers = _in_subnets(_CONTAINERS, scenario.containers())
     return {
         **_in_subnets(_NAMESERVERS, (spec.name for spec in scenario.nameservers)),
-        **{spec.name: brokers[spec.address_of or spec.name] for spec in scenario.brokers},
+        **containers,
+        **{
+            spec.name: brokers[spec.address_of or spec.name] if spec.container is None else containers[spec.container]
+            for spec in scenario.brokers
+        },
         **{
             name: given[group.names[0] if group.one_address else name]
             for group in scenario.consumers

@@ -57,7 +57,7 @@ SCENARIO_TABLES = ("scenario", "network", "guest_limits", *_NODES, "fault", "nem
 _PARSER_MOST = 200
 """Most characters of a message of the TOML parser, which quotes what it found."""
 _PORTS_APART = 10
-"""Difference between the ports of replicas on one address."""
+"""Difference between the ports of brokers on one address."""
 
 
 def load(path: str | Path) -> Scenario:
@@ -219,11 +219,18 @@ def _read_brokers(root: Section, preset: Preset) -> tuple[BrokerSpec, ...]:
         members[section.get("name", NODE_NAME)] += section.get("replicas", _count(BROKERS_MOST), 1)
         if members.total() > BROKERS_MOST:
             raise SpecError(section.path, f"expected {BROKERS_MOST} brokers at most in all")
-    return tuple(
-        broker
-        for section in sections
-        for broker in _read_replicas(section, preset.broker_options(members[section.get("name", NODE_NAME)]))
-    )
+    held: Counter[str] = Counter()
+    """Container -> brokers so far."""
+    brokers: list[BrokerSpec] = []
+    for section in sections:
+        options = dict(preset.broker_options(members[section.get("name", NODE_NAME)]))
+        container = section.get("container", NODE_NAME, "")
+        if container:
+            # Brokers of one process need ports of their own.
+            options["listen_port"] = BrokerConfig().listen_port + held[container] * _PORTS_APART
+            held[container] += 1
+        brokers += _read_replicas(section, options)
+    return tuple(brokers)
 
 
 def _read_replicas(section: Section, preset: Mapping[str, Any]) -> Iterator[BrokerSpec]:
@@ -234,6 +241,8 @@ def _read_replicas(section: Section, preset: Mapping[str, Any]) -> Iterator[Brok
             raise SpecError(section.at(key), f"expected only one of {key} and replicas")
     if not replicated and "one_address" in section.values:
         raise SpecError(section.at("one_address"), "expected only beside replicas")
+    if replicated and "container" in section.values:
+        raise SpecError(section.at("container"), "expected only one of container and replicas: one process holds one")
     first = section.build(BrokerSpec, config=read_options(section, BrokerConfig, preset))
     yield first
     for broker_id in range(1, section.get("replicas", _count(BROKERS_MOST), 1)):

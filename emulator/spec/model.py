@@ -50,11 +50,13 @@ from nodes.config import (
     ProducerConfig,
     StatefulSetConfig,
 )
+from nodes.config.container import CONTAINER_PORT
 from nodes.fields import NAMES, TEXT_MAP, TEXTS, TIME_MOST_MS, checked, choice, flag, quoted, span, text, whole
 from nodes.filter.filter_api import SubscriptionError, build_subscription_data
 from nodes.protocol.model import MessageModel
 
 NAMESERVER, BROKER, CONSUMER, PRODUCER = "nameserver", "broker", "consumer", "producer"
+CONTAINER = "container"
 APISERVER, SCALER, LEASE_SERVICE = "apiserver", "scaler", "lease-service"
 """The roles of nodes."""
 LEASES = "leases"
@@ -91,6 +93,8 @@ class BrokerSpec:
     """Earliest start, in ms after the nameservers are ready."""
     address_of: str | None = text(None)
     """Name of an earlier broker whose IP address it shares; None: an address of its own."""
+    container: str | None = checked(NODE_NAME, None)
+    """Name of the container whose process it is a part of; None: a process and a machine of its own."""
     node: str | None = checked(NODE_NAME, None)
     """Name of the node; needed for two brokers with the same brokerName and id."""
 
@@ -255,6 +259,11 @@ class Scenario:
         """Names of the nodes with an API server of Kubernetes."""
         return tuple(dict.fromkeys(spec.api for spec in self.statefulsets))
 
+    def containers(self) -> dict[str, tuple[BrokerSpec, ...]]:
+        """Mapping container -> its brokers, in the order of the scenario."""
+        names = dict.fromkeys(spec.container for spec in self.brokers if spec.container is not None)
+        return {name: tuple(spec for spec in self.brokers if spec.container == name) for name in names}
+
     def scaler_names(self) -> tuple[str, ...]:
         """Names of the scalers."""
         return tuple(dict.fromkeys(spec.scaler for spec in self.statefulsets if spec.scaler is not None))
@@ -278,6 +287,7 @@ class Scenario:
         return {
             NAMESERVER: tuple(spec.name for spec in self.nameservers),
             BROKER: tuple(spec.name for spec in self.brokers),
+            CONTAINER: tuple(self.containers()),
             CONSUMER: tuple(name for group in self.consumers for name in group.names),
             PRODUCER: tuple(spec.name for spec in self.producers),
             APISERVER: self.api_names(),
@@ -310,6 +320,8 @@ def _named_nodes(scenario: Scenario) -> Iterator[tuple[str, str]]:
         yield f"nameserver[{i}].name", nameserver.name
     for i, broker in enumerate(scenario.brokers):
         yield f"broker[{i}].{'name' if broker.node is None else 'node'}", broker.name
+    in_container = {spec.container: i for i, spec in reversed(list(enumerate(scenario.brokers)))}
+    yield from ((f"broker[{in_container[name]}].container", name) for name in scenario.containers())
     for i, consumers in enumerate(scenario.consumers):
         for j, name in enumerate(consumers.names):
             yield f"consumer[{i}].names[{j}]", name
@@ -375,13 +387,20 @@ def _check_addresses(scenario: Scenario) -> None:
         if broker.address_of is not None:
             owners = [earlier.name for earlier in scenario.brokers[:i] if earlier.address_of is None]
             expect_known(f"broker[{i}].address_of", "earlier broker", broker.address_of, owners)
-        taken = ports.setdefault(broker.address_of or broker.name, {})
+            if broker.container is not None:
+                raise SpecError(f"broker[{i}].address_of", "expected none: it has the address of its container")
+        machine = broker.container or broker.address_of or broker.name
+        taken = ports.setdefault(machine, {} if broker.container is None else dict(_PORTS_OF_CONTAINER))
         listen_port = broker.config.listen_port
-        for port in (listen_port, listen_port + 1):  # the second one is that of replication
+        # The second one is that of replication, the third one is for what is urgent.
+        for port in (listen_port, listen_port + 1, *([listen_port - 2] if broker.container is not None else [])):
             if port in taken:
                 key = f"broker[{i}].options.listenPort"
                 raise SpecError(key, f"expected ports of its own on a shared address, {port} belongs to {taken[port]}")
             taken[port] = broker.name
+
+
+_PORTS_OF_CONTAINER = dict.fromkeys((CONTAINER_PORT, CONTAINER_PORT - 2), "the container")
 
 
 def _check_topics(scenario: Scenario) -> None:

@@ -19,6 +19,7 @@ from emulator.trace.schema import Table
 from faults.catalogue import fault_of
 from faults.plan import Phase, Step, TimedFault
 from nodes.beliefs import Lifecycle, LifecycleEvent
+from nodes.config.container import CONTAINER_PORT
 from nodes.host import Channel, Host
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.command import Command
@@ -26,7 +27,6 @@ from nodes.protocol.registry import encode_body, encode_header
 from nodes.rpc.client import RpcClient
 
 _NS_PER_MS = 1_000_000
-_NAMESERVER_PORT, _BROKER_PORT = 9_876, 10_911
 
 
 class Stage:
@@ -179,9 +179,12 @@ class Caller:
     node: Probe
 
     def address(self, node: str) -> str:
-        """The address of a nameserver or a broker, `ip:port`."""
-        port = _NAMESERVER_PORT if node.startswith("ns-") else _BROKER_PORT
-        return f"{self.stage.host(node).ip}:{port}"
+        """The address of a nameserver, a broker or a container, `ip:port`."""
+        scenario = self.stage.cluster.scenario
+        ports = {spec.name: spec.config.listen_port for spec in scenario.nameservers}
+        ports |= {spec.name: spec.config.listen_port for spec in scenario.brokers}
+        ports |= dict.fromkeys(scenario.containers(), CONTAINER_PORT)
+        return f"{self.stage.host(node).ip}:{ports[node]}"
 
     async def ask(
         self,

@@ -42,6 +42,7 @@ from nodes.broker.messages.send_back import ConsumerSendMsgBack
 from nodes.broker.pop.pops import Pops
 from nodes.broker.registration.registration import Registration
 from nodes.broker.registration.topic_routes import TopicRouteInfoManager
+from nodes.broker.shared import Log, Shared
 from nodes.broker.tables.consumer_offsets import ConsumerOffsetManager
 from nodes.broker.tables.consumers import ConsumerManager
 from nodes.broker.tables.delay_levels import parse_delay_level
@@ -69,6 +70,7 @@ class Broker:
         topics: served from the first start on; later starts read them from the broker's files.
         single_active_groups: groups of whose consumers only one gets the messages of a queue; RocketMQ has none.
         request_modes: whether groups pull or pop, as an operator has told this broker before its first start.
+        shared: what it shares with the other brokers of a container; None: it is in none.
 
     Mirrors:
         `org.apache.rocketmq.broker.BrokerController`.
@@ -86,8 +88,10 @@ class Broker:
         topics: tuple[TopicConfig, ...] = (),
         single_active_groups: tuple[str, ...] = (),
         request_modes: tuple[SetMessageRequestModeRequestBody, ...] = (),
+        shared: Shared | None = None,
     ) -> None:
         self._host = host
+        self._shared = shared
         self._stopping = trio.Event()
         config = with_kept_changes(host.disk, config)
         self.context = broker = _new_context(
@@ -98,8 +102,8 @@ class Broker:
         levels = parse_delay_level(config.message_delay_level)
         arrivals = MessageArrivals()
 
-        self._client = RpcClient(host, config)
-        followed = Nameservers(host, self._client, nameservers)
+        self._client = RpcClient(host, config) if shared is None else shared.client
+        followed = Nameservers(host, self._client, nameservers) if shared is None else shared.nameservers
         self._routes = TopicRouteInfoManager(broker, followed)
         self._group = member_group(broker)
         self._registration = Registration(broker, self._client, self._group)
@@ -112,11 +116,14 @@ class Broker:
         self._offsets = OffsetManage(broker)
         self._assigner = Assigner(broker, self._routes, to_clients)
         self._assignments = QueryAssignment(broker, self._routes, self._assigner)
-        self._pulls = PullMessage(broker, self._offsets)
+        tracked_min = None if shared is None else lambda: self._group.min_broker_id
+        self._pulls = PullMessage(broker, self._offsets, tracked_min)
 
         messages = PutMessage(broker, levels, arrivals, self._ha.on_stored)
         send_out = BrokerOuterApi(self._client, followed).send_message_to_specific_broker
-        escape = escape_bridge(broker, messages.put, messages.put_due, self._routes, send_out)
+        self.log = Log(messages.put, messages.put_due)
+        peek_master = None if shared is None else shared.peek_master
+        escape = escape_bridge(broker, self.log, self._routes, send_out, peek_master)
         foreign = ForeignMessages(broker, self._routes, self._client)
         self._pops = Pops(broker, self._offsets, escape, messages.put, foreign)
         schedule = ScheduleMessageService(broker, levels, escape.async_put_message)
@@ -225,7 +232,8 @@ class Broker:
             self._host.close_listener(port)
         await self._pops.stop()
         self._ha.stop()
-        self._client.close_all()
+        if self._shared is None:
+            self._client.close_all()
         self._offsets.persist()
         self._persist_metadata()
 

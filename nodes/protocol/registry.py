@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 import attrs
 
-from nodes.protocol import bodies, headers, headers_message, headers_pop, model
+from nodes.protocol import bodies, headers, headers_container, headers_message, headers_pop, model
 from nodes.protocol import bodies_admin as admin
 from nodes.protocol import headers_admin as asked
 from nodes.protocol import headers_statefulset as statefulset
@@ -110,6 +110,8 @@ ADMIN_EXCHANGES: Mapping[RequestCode, Exchange] = MappingProxyType(
         _C.CLEAN_EXPIRED_CONSUMEQUEUE: Exchange(),
         _C.DELETE_EXPIRED_COMMITLOG: Exchange(),
         _C.CLEAN_UNUSED_TOPIC: Exchange(),
+        _C.ADD_BROKER: Exchange(headers_container.AddBrokerRequestHeader),
+        _C.REMOVE_BROKER: Exchange(headers_container.RemoveBrokerRequestHeader),
     }
 )
 """Requests of operators and their tools."""

@@ -45,6 +45,9 @@ class RpcServer:
     its text, as RocketMQ answers the exceptions of its processors; it is logged.
     A full table is answered with SYSTEM_BUSY.
 
+    Args:
+        answers_unknown: whether a request without handler is told so; else it gets no answer.
+
     Mirrors:
         `org.apache.rocketmq.remoting.netty.NettyRemotingServer`, `NettyRemotingAbstract#processRequestCommand`.
     """
@@ -55,8 +58,10 @@ class RpcServer:
         config: RemotingServerConfig | None = None,
         *,
         on_channel_closed: Callable[[Channel], None] | None = None,
+        answers_unknown: bool = True,
     ) -> None:
         self._host = host
+        self._answers_unknown = answers_unknown
         self._idle_watch = IdleWatch(
             host, (config or RemotingServerConfig()).server_channel_max_idle_time_seconds, self._on_idle
         )
@@ -124,7 +129,7 @@ class RpcServer:
         handler = self._handlers_in_tasks.get(command.code)
         if handler is not None:
             self._host.start_soon(self._run_in_task, handler, channel, command, name=f"request {command.code}")
-        elif not command.is_oneway:
+        elif self._answers_unknown and not command.is_oneway:
             remark = f"request type {command.code} not supported"
             channel.send(command.answer(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, remark))
 

@@ -2,6 +2,7 @@
 
 from conformance.playing import Adapter
 from nodes.broker.messages.escape_bridge import EscapeBridge
+from nodes.broker.shared import Log
 from nodes.broker.tables.escape import EscapeRoutes, escape_way
 from nodes.broker.tables.message_store import PutMessageResult, PutMessageStatus
 from nodes.protocol.codes import ResponseCode
@@ -34,7 +35,7 @@ class Escape(Adapter):
             enable_remote_escape=enable_remote_escape,
         )
         group = f"InnerProducerGroup_{BROKER_NAME}_{broker_id}"
-        self.bridge = EscapeBridge(BROKER_NAME, group, way, self.put_here, self.put_here, self, self.send)
+        self.bridge = EscapeBridge(BROKER_NAME, group, way, Log(self.put_here, self.put_here), self, self.send)
 
     # What the bridge asks for
 

@@ -6,6 +6,7 @@ from conformance import client_route_answers, offset_store_answers, rebalance_an
 from conformance.allocation_answers import allocate, ring
 from conformance.asking import Answerer, Json
 from conformance.consumers_adapter import Consumers
+from conformance.container_adapter import Container
 from conformance.data_version_adapter import DataVersions
 from conformance.escape_adapter import Escape
 from conformance.lock_rpc_adapter import LockRpc
@@ -45,6 +46,7 @@ from conformance.wire_json_adapter import WireJson
 
 ADAPTERS: dict[str, type[Adapter]] = {
     "consumers": Consumers,
+    "container": Container,
     "data_version": DataVersions,
     "escape": Escape,
     "lock_rpc": LockRpc,
@@ -115,7 +117,6 @@ NORMAL_FORMS: dict[str, Callable[[Json], Json]] = {
 """What makes two answers of a family alike that say the same."""
 
 WAITING: dict[str, str] = {
-    "container": "a process holds one broker: there are no containers yet",
     "pop_failover": "no broker answers pops yet",
     "pop_flow": "no broker answers pops yet",
     "pop_kv": "pops leave records in the log only: there is no RocksDB",

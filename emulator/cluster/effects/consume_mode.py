@@ -1,7 +1,7 @@
 """The effect of `consume_mode`: tells brokers whether the members of a group pull or pop."""
 
 from emulator.cluster.effects.effect import Effect, ImpossibleError
-from emulator.cluster.effects.local_session import tell_brokers
+from emulator.cluster.local_session import tell_brokers
 from emulator.spec.model import ConsumerGroupSpec
 from faults.consume_mode import ConsumeMode, SetConsumeMode
 from nodes.protocol.bodies import SetMessageRequestModeRequestBody

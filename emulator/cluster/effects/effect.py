@@ -32,10 +32,15 @@ class Scene:
         """The world of the cluster."""
         return self.cluster.world
 
+    def machines(self, scope: NodeScope) -> Iterator[EmulatedHost]:
+        """The machines that a scope hits, each once, in the order of the cluster."""
+        hit = (host.machine for name, host in self.cluster.hosts.items() if scope.matches(name))
+        yield from list(dict.fromkeys(hit))
+
     def hosts(self, scope: NodeScope) -> Iterator[EmulatedHost]:
-        """The hosts that a scope hits, in the order of the cluster."""
+        """The hosts that a scope hits, in the order of the cluster; not the brokers of a container that it hits."""
         for name, host in list(self.cluster.hosts.items()):
-            if scope.matches(name):
+            if scope.matches(name) and (host.machine is host or not scope.matches(host.machine.name)):
                 yield host
 
     def is_held(self, name: str, kinds: tuple[type[Fault], ...]) -> bool:
@@ -88,13 +93,16 @@ class HostEffect(Effect[F]):
 
     async def begin(self, fault_id: str, fault: F) -> None:
         """Begin the fault on each host."""
-        for host in self.scene.hosts(fault.scope):
+        for host in self._hit(fault):
             await self.begin_on(host, fault_id, fault)
 
     async def end(self, fault_id: str, fault: F) -> None:
         """End the fault on each host."""
-        for host in self.scene.hosts(fault.scope):
+        for host in self._hit(fault):
             await self.end_on(host, fault_id, fault)
+
+    def _hit(self, fault: F) -> Iterator[EmulatedHost]:
+        return self.scene.machines(fault.scope) if fault.hits_machines else self.scene.hosts(fault.scope)
 
     @abstractmethod
     async def begin_on(self, host: EmulatedHost, fault_id: str, fault: F) -> None:

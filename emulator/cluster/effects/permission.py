@@ -3,7 +3,7 @@
 import attrs
 
 from emulator.cluster.effects.effect import HostEffect, ImpossibleError, Scene
-from emulator.cluster.effects.local_session import session_with, tell
+from emulator.cluster.local_session import session_with, tell
 from emulator.machine.host import EmulatedHost
 from emulator.spec.model import BrokerSpec
 from faults.permission import Permission

@@ -1,7 +1,7 @@
 """The effect of `rebalance`: tells brokers who divides the queues of a group."""
 
 from emulator.cluster.effects.effect import Effect, ImpossibleError
-from emulator.cluster.effects.local_session import tell_brokers
+from emulator.cluster.local_session import tell_brokers
 from emulator.time.timeline import EPOCH_MS
 from faults.rebalance import Rebalance
 from nodes.allocation.strategies import strategy_parameters

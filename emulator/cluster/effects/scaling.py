@@ -1,7 +1,7 @@
 """The effect of `scale`: another number of members in a consumer group."""
 
 from emulator.cluster.effects.effect import Effect, ImpossibleError, Scene
-from emulator.cluster.effects.local_session import tell
+from emulator.cluster.local_session import tell
 from emulator.machine.host import PowerState
 from emulator.spec.model import StatefulSetSpec
 from faults.process import DOWN

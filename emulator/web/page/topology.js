@@ -6,6 +6,7 @@ import { store } from "./store.js";
 
 const BANDS = [
   ["nameserver", "nameservers"],
+  ["container", "containers"],
   ["broker", "brokers"],
   ["consumer", "consumers"],
   ["producer", "producers"],
@@ -14,6 +15,7 @@ const BANDS = [
   ["lease-service", "lease services"],
 ];
 const TOWARDS = {
+  container: ["nameserver"],
   broker: ["nameserver"],
   consumer: ["broker", "nameserver", "lease-service"],
   producer: ["broker", "nameserver"],

@@ -6,6 +6,7 @@ from typing import Protocol
 import attrs
 
 from nodes.broker.context import BrokerContext
+from nodes.broker.shared import Log
 from nodes.broker.tables.escape import (
     EscapeWay,
     due_now,
@@ -44,10 +45,10 @@ class RouteFinder(Protocol):
 
 def escape_bridge(
     broker: BrokerContext,
-    put: Callable[[Message], PutMessageResult],
-    put_due: Callable[[Message], PutMessageResult],
+    log: Log,
     routes: RouteFinder,
     send: SendToBroker,
+    peek_master: Callable[[], Log | None] | None = None,
 ) -> "EscapeBridge":
     """The bridge of a broker, according to its role and its options."""
     way = escape_way(
@@ -56,7 +57,7 @@ def escape_bridge(
         enable_remote_escape=broker.config.enable_remote_escape,
     )
     group = f"InnerProducerGroup_{broker.broker_name}_{broker.broker_id}"
-    return EscapeBridge(broker.broker_name, group, way, put, put_due, routes, send)
+    return EscapeBridge(broker.broker_name, group, way, log, routes, send, peek_master)
 
 
 class EscapeBridge:
@@ -66,10 +67,10 @@ class EscapeBridge:
         broker_name: of this broker.
         inner_producer_group: producer group of messages that have none of their own.
         way: where messages may go.
-        put: appends to the broker's own log, or to the queue in which a message waits for its time.
-        put_due: appends to the broker's own log what has waited.
+        log: of this broker.
         routes: routes to other brokers.
         send: sends to another broker.
+        peek_master: finds a master in the same container, into whose log a slave puts; None: there is no container.
 
     Mirrors:
         `org.apache.rocketmq.broker.failover.EscapeBridge`.
@@ -80,22 +81,22 @@ class EscapeBridge:
         broker_name: str,
         inner_producer_group: str,
         way: EscapeWay,
-        put: Callable[[Message], PutMessageResult],
-        put_due: Callable[[Message], PutMessageResult],
+        log: Log,
         routes: RouteFinder,
         send: SendToBroker,
+        peek_master: Callable[[], Log | None] | None = None,
     ) -> None:
         self._broker_name = broker_name
         self._inner_producer_group = inner_producer_group
         self._way = way
-        self._put = put
-        self._put_due = put_due
+        self._log = log
+        self._peek_master = peek_master
         self._routes = routes
         self._send = send
 
     async def put_message(self, message: Message) -> PutMessageStatus:
         """Put a message; another broker must have another name, and must answer SUCCESS."""
-        if self._way is not EscapeWay.REMOTE:
+        if not self._goes_out():
             return self._put_here(message)
         return put_status(await self.put_message_to_remote_broker(not_waited_for(message)))
 
@@ -104,7 +105,7 @@ class EscapeBridge:
 
         If the broker's address is unknown, the send goes to a nameserver, which refuses it.
         """
-        if self._way is not EscapeWay.REMOTE:
+        if not self._goes_out():
             return self._put_here(message)
         if not await self._routes.try_to_find_queues(message.topic):
             return PutMessageStatus.PUT_TO_REMOTE_BROKER_FAIL
@@ -131,10 +132,9 @@ class EscapeBridge:
         Raises:
             RemotingError, BrokerError: the other broker did not answer, or refused.
         """
-        if self._way is EscapeWay.LOCAL:
-            return self._put(message)
-        if self._way is EscapeWay.NONE:
-            return PutMessageResult(PutMessageStatus.SERVICE_NOT_AVAILABLE)
+        if not self._goes_out():
+            log = self._local()
+            return PutMessageResult(PutMessageStatus.SERVICE_NOT_AVAILABLE) if log is None else log.put(message)
         queues = await self._routes.try_to_find_queues(message.topic)
         if not queues:
             return PutMessageResult(PutMessageStatus.PUT_TO_REMOTE_BROKER_FAIL)
@@ -164,8 +164,18 @@ class EscapeBridge:
             return None
         return code if put_status(code) is PutMessageStatus.PUT_OK else None
 
+    def _local(self) -> Log | None:
+        """The log of a master in this process; None: there is none."""
+        if self._way is EscapeWay.LOCAL:
+            return self._log
+        return None if self._peek_master is None else self._peek_master()
+
+    def _goes_out(self) -> bool:
+        return self._way is EscapeWay.REMOTE and self._local() is None
+
     def _put_here(self, message: Message) -> PutMessageStatus:
-        return self._put_due(message).status if self._way is EscapeWay.LOCAL else PutMessageStatus.SERVICE_NOT_AVAILABLE
+        log = self._local()
+        return PutMessageStatus.SERVICE_NOT_AVAILABLE if log is None else log.put_due(message).status
 
     async def _send_to(self, queue: MessageQueue, message: Message) -> int | None:
         address = self._routes.find_broker_address_in_publish(queue.broker_name)

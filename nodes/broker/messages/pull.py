@@ -1,5 +1,7 @@
 """Pulls: permission checks, reads, answers."""
 
+from collections.abc import Callable
+
 from nodes.broker.clients.offset_manage import OffsetManage
 from nodes.broker.context import BrokerContext
 from nodes.broker.messages.pull_request_hold import HeldPull, PullRequestHoldService
@@ -31,13 +33,19 @@ class PullMessage:
 
     Only of a group with a single active consumer the others get nothing, and wait.
 
+    Args:
+        tracked_min: the lowest id of the group, of a broker in a container; outside of one each takes its own for it.
+
     Mirrors:
         `org.apache.rocketmq.broker.processor.PullMessageProcessor`.
     """
 
-    def __init__(self, broker: BrokerContext, offsets: OffsetManage) -> None:
+    def __init__(
+        self, broker: BrokerContext, offsets: OffsetManage, tracked_min: Callable[[], int] | None = None
+    ) -> None:
         self._broker = broker
         self._offsets = offsets
+        self._tracked_min = tracked_min
         self.hold = PullRequestHoldService(broker, self._answer_held)
         """Pulls that wait for messages."""
         self.single_active = SingleActive(broker, self.hold.on_activated)
@@ -104,6 +112,8 @@ class PullMessage:
         for message in result.filtered:
             broker.host.record(filtered_record(message, group, broker.broker_name, channel.remote_address))
         code = pull_response_code(result.status, header.queue_offset)
+        if code is not ResponseCode.SUCCESS and self._sends_to_master(result.fall_behind_bytes):
+            code = ResponseCode.PULL_RETRY_IMMEDIATELY
         if code is ResponseCode.PULL_NOT_FOUND and may_hold:
             self.hold.suspend(channel, request, header, matches)
             return None
@@ -115,7 +125,7 @@ class PullMessage:
             broker.stats.inc(StatsName.GROUP_GET_NUMS, key, len(result.messages), broker.host.clock.now_ms())
             body = encode_shared_body(PullMessageResponseBody(result.messages))
         read = headers.PullMessageResponseHeader(
-            self._suggested(group, result.fall_behind_bytes) if broker.config.slave_read_enable else MASTER_ID,
+            self._suggested(group, result.fall_behind_bytes) if self._may_suggest() else MASTER_ID,
             result.next_begin_offset,
             result.min_offset,
             result.max_offset,
@@ -134,15 +144,27 @@ class PullMessage:
         moved = headers.PullMessageResponseHeader(MASTER_ID, begin, low, high)
         return request.answer(int(ResponseCode.PULL_RETRY_IMMEDIATELY), None, encode_header(moved))
 
+    def _may_suggest(self) -> bool:
+        """Whether answers may name another broker; in a container they name the master."""
+        return self._broker.config.slave_read_enable and self._tracked_min is None
+
+    def _sends_to_master(self, fall_behind_bytes: int) -> bool:
+        """Whether a slave in a container sends a consumer back to the master, which lives."""
+        if self._tracked_min is None or self._broker.broker_id == MASTER_ID or self._is_behind(fall_behind_bytes):
+            return False
+        return self._tracked_min() == MASTER_ID
+
+    def _is_behind(self, fall_behind_bytes: int) -> bool:
+        """Whether a consumer reads messages that are no longer in memory."""
+        config = self._broker.config
+        return fall_behind_bytes > config.total_physical_memory_size * config.access_message_in_memory_max_ratio // 100
+
     def _suggested(self, group: str, fall_behind_bytes: int) -> int:
         """The broker id for the next pull; the group has another one for messages that are no longer in memory here."""
-        config = self._broker.config
         settings = self._broker.groups.find_subscription_group_config(group, now_ms=self._broker.host.clock.now_ms())
         if settings is None:
             return MASTER_ID
-        memory_bytes = config.total_physical_memory_size * config.access_message_in_memory_max_ratio // 100
-        behind = fall_behind_bytes > memory_bytes
-        return settings.which_broker_when_consume_slowly if behind else settings.broker_id
+        return settings.which_broker_when_consume_slowly if self._is_behind(fall_behind_bytes) else settings.broker_id
 
     def _permitted(self, header: headers.PullMessageRequestHeader) -> SubscriptionData:
         """The subscription of a pull: its own, or that of the group's heartbeats.

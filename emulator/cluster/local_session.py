@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 from contextvars import copy_context
+from typing import TYPE_CHECKING
 
-from emulator.cluster.cluster import Cluster
 from emulator.machine.process import HostProcess
 from emulator.machine.world import World
 from emulator.spec.model import BrokerSpec
@@ -12,6 +12,9 @@ from nodes.cause import cause
 from nodes.host import ChannelHandler
 from nodes.protocol.codes import ResponseCode
 from nodes.protocol.command import Command
+
+if TYPE_CHECKING:
+    from emulator.cluster.cluster import Cluster
 
 
 class LocalSession:
@@ -58,7 +61,7 @@ def tell(world: World, process: HostProcess, port: int, request: Command) -> Non
         copy_context().run(entry.fire)  # its handlers must not set the cause of this task
 
 
-async def tell_brokers(world: World, cluster: Cluster, brokers: Sequence[BrokerSpec], request: Command) -> int:
+async def tell_brokers(world: World, cluster: "Cluster", brokers: Sequence[BrokerSpec], request: Command) -> int:
     """Send a request to each of the brokers that listens; returns how many were told."""
     await world.clock.idle()
     told = 0

@@ -1,0 +1,34 @@
+"""What a broker shares with the other brokers of its container."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+import attrs
+
+from nodes.broker.tables.message_store import PutMessageResult
+from nodes.protocol.model import Message
+from nodes.rpc.client import RpcClient
+from nodes.rpc.nameservers import Nameservers
+
+Put = Callable[[Message], PutMessageResult]
+
+
+@attrs.frozen
+class Log:
+    """What appends to the log of a broker."""
+
+    put: Put
+    """Appends a message, or puts it aside if it has to wait for its time."""
+    put_due: Put
+    """Appends what has waited."""
+
+
+class Shared(Protocol):
+    """One container, as its brokers need it."""
+
+    client: RpcClient
+    """One connection to each address, whichever broker calls."""
+    nameservers: Nameservers
+
+    def peek_master(self) -> Log | None:
+        """The log of the first master of the container; None: it has no master."""

@@ -1,0 +1,104 @@
+"""The file of a broker in a container: what it says, and what the container makes of it."""
+
+from collections.abc import Mapping
+
+import attrs
+
+from nodes.config import BrokerConfig, BrokerRole
+from nodes.config.text import from_lines, to_lines, updated, values_of
+from nodes.container.tables.brokers import BrokerIdentity
+from nodes.fields import FieldError
+from nodes.protocol.model import MASTER_ID
+
+SLAVE = "SLAVE"
+_LISTEN_PORT = 6_888
+"""RocketMQ's default, of files that name no port."""
+_VIP_PORT_DISTANCE = 2
+_MEMORY_FOR_OTHERS = 10
+"""A slave in a container keeps less of its log in memory, percent."""
+
+
+class RefusedBrokerError(Exception):
+    """A broker cannot be added; the text is the remark of the answer."""
+
+
+@attrs.frozen
+class BrokerFile:
+    """What a file says of a broker, as far as the container takes it."""
+
+    identity: BrokerIdentity
+    role: str
+    """ASYNC_MASTER, SYNC_MASTER or SLAVE."""
+    config: BrokerConfig
+
+    @property
+    def fits(self) -> bool:
+        """Whether role and id belong together: id 0 and no slave, or another one and a slave."""
+        return (self.identity.broker_id == MASTER_ID) != (self.role == SLAVE)
+
+    @property
+    def ha_listen_port(self) -> int:
+        """The port for replication: one above its port, whatever the file says."""
+        return self.config.listen_port + 1
+
+    def ports(self) -> tuple[int, ...]:
+        """Its port, the VIP port, and the one for replication."""
+        return (self.config.listen_port, self.config.listen_port - _VIP_PORT_DISTANCE, self.ha_listen_port)
+
+
+def read_broker_file(text: str, host_name: str) -> BrokerFile:
+    """Read a file of lines `name=value`.
+
+    Args:
+        text: content of the file.
+        host_name: brokerName of a file that has none.
+
+    Raises:
+        RefusedBrokerError: a container refuses it.
+
+    Mirrors:
+        `org.apache.rocketmq.container.BrokerContainerProcessor#addBroker`.
+    """
+    try:
+        said = from_lines(text)
+        port = {} if "listenPort" in said else {"listenPort": str(_LISTEN_PORT)}
+        role = said.get("brokerRole", BrokerRole.ASYNC_MASTER.value)
+        options = {**said, **port} if role != SLAVE else {**said, **port, "brokerRole": BrokerRole.ASYNC_MASTER.value}
+        config = updated(BrokerConfig(), options)
+        broker_id = _broker_id(said, role)
+    except (FieldError, ValueError) as error:
+        raise RefusedBrokerError(str(error)) from None
+    if role == SLAVE and broker_id <= MASTER_ID and not _by_controller(said):
+        raise RefusedBrokerError("slave broker id must be > 0")
+    if config.total_replicas < max(config.in_sync_replicas, config.min_in_sync_replicas):
+        raise RefusedBrokerError("invalid replicas number")
+    if config.in_sync_replicas < config.min_in_sync_replicas:
+        raise RefusedBrokerError("invalid replicas number")
+    cluster, name = said.get("brokerClusterName", "DefaultCluster"), said.get("brokerName", host_name)
+    if role == SLAVE:
+        ratio = max(config.access_message_in_memory_max_ratio - _MEMORY_FOR_OTHERS, 0)
+        config = attrs.evolve(config, access_message_in_memory_max_ratio=ratio)
+    return BrokerFile(BrokerIdentity(cluster, name, broker_id), role, config)
+
+
+def write_broker_file(identity: BrokerIdentity, config: BrokerConfig) -> str:
+    """The text of a file from which `read_broker_file` reads this broker."""
+    role = SLAVE if identity.broker_id != MASTER_ID else config.broker_role
+    who = {
+        "brokerClusterName": identity.cluster_name,
+        "brokerName": identity.broker_name,
+        "brokerId": identity.broker_id,
+        "brokerRole": role,
+    }
+    return to_lines(values_of(config) | who)
+
+
+def _broker_id(said: Mapping[str, str], role: str) -> int:
+    """The id of the file; that of a master is 0 unless a controller decides."""
+    if role != SLAVE and not _by_controller(said):
+        return MASTER_ID
+    return int(said.get("brokerId", MASTER_ID))
+
+
+def _by_controller(said: Mapping[str, str]) -> bool:
+    return said.get("enableControllerMode", "false").lower() == "true"
