@@ -1,4 +1,4 @@
-"""The invariants V1 to V13, and the sentences that say which of them a run broke."""
+"""The invariants V1 to V14, and the sentences that say which of them a run broke."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,6 +9,7 @@ from emulator.analysis.findings import Divergence, Findings, Orphan, Overlap
 from emulator.analysis.offsets import OffsetFault
 from emulator.analysis.services import Duty
 from emulator.analysis.views import ViewPart
+from emulator.analysis.waits import Waits
 from nodes.beliefs import BeliefKind
 
 TITLES = {
@@ -25,6 +26,7 @@ TITLES = {
     "V11": "short harm stays within its budget",
     "V12": "an ordered or exclusive queue gives a key in order, to one consumer at a time",
     "V13": "the members of a group have one assigner",
+    "V14": "a message that waits is delivered, and not before its time",
 }
 """Mapping id -> the invariant in RocketMQ's terms."""
 
@@ -52,7 +54,7 @@ def _judged(name: str, words: str, rows: Sequence[Any]) -> Judgement:
 
 
 def judgements(found: Findings) -> tuple[Judgement, ...]:
-    """The judgements about V1 to V13, in order."""
+    """The judgements about V1 to V14, in order."""
     overlaps, orphans = found.overlaps, found.orphans
     return (
         _judged("V1", _of_overlaps(overlaps), overlaps),
@@ -67,6 +69,7 @@ def judgements(found: Findings) -> tuple[Judgement, ...]:
         _of_budgets(found),
         _of_keys(found),
         _of_deciders(found.deciders),
+        _of_waits(found.waits),
     )
 
 
@@ -167,6 +170,12 @@ def _of_deciders(rows: tuple[Divergence, ...]) -> Judgement:
     times = {kind: sum(row.kind == kind for row in rows) for kind in _DECIDERS}
     differed = ", ".join(f"{what} differed {times[kind]} times" for kind, what in _DECIDERS.items() if times[kind])
     return _judged("V13", differed, rows)
+
+
+def _of_waits(rows: tuple[Waits, ...]) -> Judgement:
+    harmed = tuple(row for row in rows if row.lost or row.early or row.again)
+    lost, early, again = (sum(getattr(row, kind) for row in harmed) for kind in ("lost", "early", "again"))
+    return _judged("V14", f"{lost} lost, {early} early, {again} once more", harmed)
 
 
 _DECIDERS = {

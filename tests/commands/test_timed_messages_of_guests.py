@@ -1,4 +1,4 @@
-"""A program of somebody else's sends a timed message to a live cluster, in RocketMQ's own framing, and takes it back."""
+"""A program of somebody else's sends a timed message to a live cluster, in RocketMQ's framing, and takes it back."""
 
 import json
 from contextlib import contextmanager
