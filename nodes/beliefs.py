@@ -157,6 +157,17 @@ class MessageEvent(StrEnum):
     """Broker: a group's offset was replaced by that of another member of its broker group."""
     RESET = "reset"
     """Broker: a group's offset was set by an administrator."""
+    DELAYED = "delayed"
+    """Broker: a message with a unique id was put aside until a time.
+
+    Topic and queue: where it will be delivered; offset: for how long it waits, in ms.
+    """
+    DELIVERED = "delivered"
+    """Broker: a message that had waited was appended to its queue; besides `stored`."""
+    RECALLED = "recalled"
+    """Broker: the producer of a message that waits has taken it back."""
+    DROPPED = "dropped"
+    """Broker: a message that had waited could not be delivered, and was given up."""
     POPPED = "popped"
     """Broker: handed out, and hidden until its invisible time is over."""
     CHECK_POINT = "check_point"

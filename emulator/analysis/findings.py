@@ -21,6 +21,7 @@ from emulator.analysis.rebalances import RebalanceCost
 from emulator.analysis.services import Duty
 from emulator.analysis.shares import Idle, Skew
 from emulator.analysis.views import Camp
+from emulator.analysis.waits import Waits
 from emulator.state.owners import GroupQueue
 
 
@@ -340,6 +341,8 @@ class Findings:
     """Brokers and nameservers that disagreed about who lives: judged in groups with RIP-32 (V9)."""
     duties: tuple[DutySpan, ...]
     """Broker groups in which the special services moved: judged in groups with RIP-32 (V10)."""
+    waits: tuple[Waits, ...]
+    """Messages that wait for a delay level or for the timer: judged (V15)."""
     budgets: tuple[Budget, ...]
     """Judged."""
     beliefs: tuple[Divergence, ...]

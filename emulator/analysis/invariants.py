@@ -1,4 +1,4 @@
-"""The invariants V1 to V14, and the sentences that say which of them a run broke."""
+"""The invariants V1 to V15, and the sentences that say which of them a run broke."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,6 +9,7 @@ from emulator.analysis.findings import Divergence, Findings, Orphan, Overlap
 from emulator.analysis.offsets import OffsetFault
 from emulator.analysis.services import Duty
 from emulator.analysis.views import ViewPart
+from emulator.analysis.waits import Waits
 from nodes.beliefs import BeliefKind
 
 TITLES = {
@@ -26,6 +27,7 @@ TITLES = {
     "V12": "an ordered or exclusive queue gives a key in order, to one consumer at a time",
     "V13": "the members of a group have one assigner",
     "V14": "every popped message is acknowledged, hidden or revived",
+    "V15": "a message that waits is delivered, and not before its time",
 }
 """Mapping id -> the invariant in RocketMQ's terms."""
 
@@ -53,7 +55,7 @@ def _judged(name: str, words: str, rows: Sequence[Any]) -> Judgement:
 
 
 def judgements(found: Findings) -> tuple[Judgement, ...]:
-    """The judgements about V1 to V14, in order."""
+    """The judgements about V1 to V15, in order."""
     overlaps, orphans = found.overlaps, found.orphans
     return (
         _judged("V1", _of_overlaps(overlaps), overlaps),
@@ -69,6 +71,7 @@ def judgements(found: Findings) -> tuple[Judgement, ...]:
         _of_keys(found),
         _of_deciders(found.deciders),
         _of_popped(found),
+        _of_waits(found.waits),
     )
 
 
@@ -178,6 +181,12 @@ def _of_popped(found: Findings) -> Judgement:
     words = f"{total['popped']} popped, {total['revived']} revived, {again} of them consumed before; "
     words += f"{total['twice']} handed out twice, {total['late']} late, {total['lost']} lost"
     return _judged("V14", words, rows)
+
+
+def _of_waits(rows: tuple[Waits, ...]) -> Judgement:
+    harmed = tuple(row for row in rows if row.lost or row.early or row.again)
+    lost, early, again = (sum(getattr(row, kind) for row in harmed) for kind in ("lost", "early", "again"))
+    return _judged("V15", f"{lost} lost, {early} early, {again} once more", harmed)
 
 
 _DECIDERS = {

@@ -47,6 +47,7 @@ from emulator.analysis.services import Duty, FoundDuty, Services
 from emulator.analysis.shares import idle, shares, skew
 from emulator.analysis.staleness import Staleness
 from emulator.analysis.views import FoundDivergence, Views
+from emulator.analysis.waits import WaitingMessages
 from emulator.spec import Scenario, from_dict
 from emulator.spec.addresses import owners
 from emulator.state.owners import GroupQueue
@@ -185,13 +186,14 @@ class _Reading:
         kinds = (BeliefKind.VIEW, BeliefKind.ASSIGNER, BeliefKind.EPOCH, *MEMBERSHIP, *SHOWN)
         self._views = Views(presence, *kinds, parts=True, modes=True)
         self._services = Services(presence)
+        self._waits = WaitingMessages()
         self._staleness = Staleness(presence)
         self._pops = Pops(presence)
         self._disturbances = Disturbances()
         watchers = (
             *(presence, messages, self._causes, self._disturbances, self._offsets, self._queues, self._progress),
             *(self._hand_overs, self._rebalances, self._order, self._keys, self._views, self._services),
-            *(self._staleness, self._pops),
+            *(self._staleness, self._pops, self._waits),
         )
         watch(source, watchers)
         for one in watchers:
@@ -247,6 +249,7 @@ class _Reading:
             deciders=self._deciders(),
             membership=self._membership(),
             duties=self._duties(),
+            waits=self._waits.found(self._services.found, end_ns),
             # What is too long for itself counts elsewhere.
             budgets=self._budgets(
                 [one for one, judged in two if not judged.violation],

@@ -1,8 +1,8 @@
-"""Oracle V10 `special`: which members of a broker group deliver delayed messages and check transactions.
+"""Oracle V10 `special`: which members of a broker group deliver delayed and timed messages and check transactions.
 
 The master runs them; with RIP-32, the member with the lowest id while the
 master is away. Two members at once deliver twice; while no member runs them,
-delayed messages wait. A suspended member runs nothing.
+messages wait (`emulator.analysis.waits`). A suspended member runs nothing.
 """
 
 from collections.abc import Callable, Mapping

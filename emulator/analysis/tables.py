@@ -351,6 +351,7 @@ def render_limits(report: Report) -> RenderableType:
         *_of_hand_overs(report),
         *_of_routes(report),
         *_of_moved_keys(report),
+        *_of_waits(report),
         *_of_shares(report),
     ):
         table.add_row(limit, most, where)
@@ -450,6 +451,17 @@ def _of_moved_keys(report: Report) -> list[_Line]:
     most = max(rows, key=lambda row: row.moves)
     words = f"{_count(most.moves, 'time')}; {_count(len(rows), 'key')}"
     return [("key that moved to another queue", words, f"{most.topic}, key {most.key}, {most.queues} queues")]
+
+
+def _of_waits(report: Report) -> list[_Line]:
+    rows = [row for row in report.waits if row.delivered]
+    if not rows:
+        return []
+    most = max(rows, key=lambda row: row.late_ns)
+    count = f"{most.delivered:,} of {most.messages:,} messages delivered"
+    return [
+        ("delay error of a message that waits", f"{most.late_ns / 1e9:.1f} s", f"{most.topic}, {most.keeper}; {count}")
+    ]
 
 
 def _of_shares(report: Report) -> list[_Line]:

@@ -24,6 +24,7 @@ from emulator.analysis.phases import Agreement, FaultSpan, LifeMark, RunPhase
 from emulator.analysis.rebalances import RebalanceCost
 from emulator.analysis.shares import Idle, Skew
 from emulator.analysis.views import Camp
+from emulator.analysis.waits import Waits
 from emulator.state.event_lines import with_names
 from emulator.state.owners import GroupQueue
 
@@ -57,6 +58,7 @@ TABLES: Mapping[str, FindingTable] = {
         FindingTable("keys", KeyHarm, lambda one: one.invariants.keys),
         FindingTable("moved_keys", MovedKey, lambda one: one.limits.moved_keys),
         FindingTable("offset_slips", OffsetSlip, lambda one: one.invariants.offset_slips),
+        FindingTable("waits", Waits, lambda one: one.waits),
         FindingTable("losses", found.LostMessages, lambda one: one.invariants.losses),
         FindingTable("popped", found.PoppedMessages, lambda one: one.invariants.popped),
         FindingTable("stalls", found.Stall, lambda one: one.invariants.stalls),

@@ -25,6 +25,7 @@ from emulator.spec.bounds import (
     TOPIC_NAME,
     TOPICS_MOST,
 )
+from emulator.spec.groups import check_groups
 from emulator.spec.guest_limits import GuestLimits
 from emulator.spec.options import expect_supported
 from emulator.spec.section import SpecError, expect_known
@@ -53,7 +54,6 @@ from nodes.config import (
 from nodes.config.container import CONTAINER_PORT
 from nodes.fields import NAMES, TEXT_MAP, TEXTS, TIME_MOST_MS, checked, choice, flag, quoted, span, text, whole
 from nodes.filter.filter_api import SubscriptionError, build_subscription_data
-from nodes.protocol.model import MessageModel
 
 NAMESERVER, BROKER, CONSUMER, PRODUCER = "nameserver", "broker", "consumer", "producer"
 CONTAINER = "container"
@@ -410,9 +410,7 @@ def _check_topics(scenario: Scenario) -> None:
         for j, broker_name in enumerate(topic.brokers):
             if broker_name not in broker_names:
                 expect_known(f"topic[{i}].brokers[{j}]", "broker", broker_name, list(broker_names))
-    _check_shared_processes(scenario)
-    _check_lite_pull(scenario)
-    _check_pops(scenario)
+    check_groups(scenario.consumers)
     for i, consumers in enumerate(scenario.consumers):
         for j, topic_name in enumerate(consumers.topics):
             expect_known(f"consumer[{i}].topics[{j}]", "topic", topic_name, topic_names)
@@ -426,50 +424,6 @@ def _check_topics(scenario: Scenario) -> None:
             raise SpecError(f"producer[{i}].select", f"expected keys beside it: {producer.select} chooses by the key")
         if producer.select is not None and producer.transactions is not None:
             raise SpecError(f"producer[{i}].select", "expected none: RocketMQ selects no queue for a transaction")
-
-
-def _check_shared_processes(scenario: Scenario) -> None:
-    with_processes: list[str] = []
-    for i, consumers in enumerate(scenario.consumers):
-        other = consumers.share_process_with
-        if other is None:
-            with_processes.append(consumers.group)
-            continue
-        key = f"consumer[{i}].share_process_with"
-        expect_known(key, "earlier group with processes of its own", other, with_processes)
-        if consumers.names:
-            raise SpecError(f"consumer[{i}].names", f"expected none: they run in the processes of {other}")
-        if consumers.group == other or any(
-            (earlier.group, earlier.share_process_with) == (consumers.group, other)
-            for earlier in scenario.consumers[:i]
-        ):
-            raise SpecError(f"consumer[{i}].group", "expected another group: a process consumes once for each")
-
-
-def _check_lite_pull(scenario: Scenario) -> None:
-    sharing = [consumers.share_process_with for consumers in scenario.consumers]
-    for i, consumers in enumerate(scenario.consumers):
-        if not consumers.lite_pull:
-            continue
-        if consumers.fail_times:
-            raise SpecError(f"consumer[{i}].fail_times", "expected 0: a lite pull consumer sends nothing back")
-        if consumers.share_process_with is not None or consumers.group in sharing:
-            raise SpecError(f"consumer[{i}].lite_pull", "expected false in a process that consumes for several groups")
-
-
-def _check_pops(scenario: Scenario) -> None:
-    for i, consumers in enumerate(scenario.consumers):
-        if consumers.mode is not ConsumeMode.POP:
-            if consumers.pop_share_queue_num:
-                raise SpecError(f"consumer[{i}].pop_share_queue_num", 'expected mode = "pop" beside it')
-            continue
-        key, config = f"consumer[{i}].mode", consumers.config
-        if consumers.lite_pull:
-            raise SpecError(key, "expected pull: lite pull consumers never pop")
-        if config.consume_orderly or config.message_model is MessageModel.BROADCASTING:
-            raise SpecError(key, "expected pull: ordered and broadcasting consumers ask no broker for their queues")
-        if config.client_rebalance:
-            raise SpecError(f"consumer[{i}].options.clientRebalance", 'expected false beside mode = "pop"')
 
 
 def _expect_expression(key: str, topic: str, expression: str) -> None:

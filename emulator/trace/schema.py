@@ -167,7 +167,9 @@ MESSAGES = Table(
             "offset; popped, check_point, acked, invisible_changed, revived, re_put, lost: POP",
         ),
         *_QUEUE,
-        _int("offset", "offset in the queue; committed, loaded, copied, reset: the new value"),
+        _int(
+            "offset", "offset in the queue; committed, loaded, copied, reset: the new value; delayed: how long, in ms"
+        ),
         _text(
             "client_id",
             "consumed: client id of the consumer; committed, filtered, popped, acked, invisible_changed: address of "

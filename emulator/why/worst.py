@@ -27,6 +27,7 @@ from emulator.analysis.invariants import TITLES, judgements
 from emulator.analysis.keys import KeyHarm
 from emulator.analysis.offsets import OffsetFault, OffsetSlip
 from emulator.analysis.views import Camp
+from emulator.analysis.waits import Waits
 from emulator.state.event_lines import value_in_words, with_names
 from emulator.state.owners import GroupQueue
 from emulator.trace.run_directory import RunDirectory
@@ -49,7 +50,7 @@ class WorstFinding:
     """The worst violation of an invariant."""
 
     invariant: str
-    """`V1` to `V14`."""
+    """`V1` to `V15`."""
     words: str
     """Who or what, how much, and when."""
     questions: tuple[Words, ...]
@@ -119,19 +120,23 @@ def _worst_findings(report: Report, trace: TraceRows) -> Iterator[WorstFinding]:
 
 def _amount(row: Any) -> float:
     """How bad a finding is, among those of one invariant."""
+    amount: float
     match row:
         case LostMessages():
-            return row.lost
+            amount = row.lost
         case OffsetSlip():
-            return abs(row.expected - row.offset)
+            amount = abs(row.expected - row.offset)
         case Budget():
-            return row.per_hour_s
+            amount = row.per_hour_s
         case DutySpan():
-            return row.end_ns - row.start_ns
+            amount = row.end_ns - row.start_ns
         case KeyHarm():
-            return row.two_in_queue_ns or row.overtaken_in_queue
+            amount = row.two_in_queue_ns or row.overtaken_in_queue
+        case Waits():
+            amount = row.lost + row.early
         case _:
-            return float(getattr(row, "lost", 0) or row.excess_ns)
+            amount = float(getattr(row, "lost", 0) or row.excess_ns)
+    return amount
 
 
 Told = tuple[str, Sequence[Words]]
@@ -268,6 +273,15 @@ def _of_key(row: KeyHarm, _report: Report, trace: TraceRows) -> Told:
     return words, [_queue(queue, _instant(first.t_ns))]
 
 
+def _of_waits(row: Waits, _report: Report, trace: TraceRows) -> Told:
+    words = f"{row.keeper} of {row.broker_name}, topic {row.topic}: of {row.messages:,} messages that waited "
+    words += f"{row.lost:,} are lost and {row.early:,} came early"
+    for dropped in trace.select(MESSAGES, event=MessageEvent.DROPPED.value, topic=row.topic):
+        if dropped.text("broker_name") == row.broker_name:
+            return f"{words}; the first was given up at {seconds(dropped.t_ns)}", []
+    return words, []
+
+
 def _of_budget(row: Budget, report: Report, trace: TraceRows) -> Told:
     found: list[Overlap | Orphan] = [*report.overlaps, *report.orphans]
     short = [one for one in found if one.queue.group == row.group and one.excess_ns]
@@ -318,5 +332,6 @@ _TOLD: Mapping[type, Callable[[Any, Report, TraceRows], Told]] = {
     Budget: _of_budget,
     PoppedMessages: _of_popped,
     KeyHarm: _of_key,
+    Waits: _of_waits,
 }
 """How each kind of finding is told, and what is asked about it."""

@@ -4,7 +4,6 @@ Mirrors:
     `org.apache.rocketmq.common.producer.RecallMessageHandle`.
 """
 
-import binascii
 from base64 import b64decode, urlsafe_b64encode
 
 import attrs
@@ -42,7 +41,7 @@ class RecallHandle:
         """
         try:
             plain = b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True).decode("utf-8", "replace")
-        except (binascii.Error, ValueError):
+        except ValueError:
             plain = ""
         version, *parts = java_split(plain, " ")
         if version != _VERSION or len(parts) < _PARTS - 1:

@@ -4,20 +4,26 @@ from pathlib import Path
 
 import pytest
 
+from emulator.analysis.invariants import broken
+from emulator.analysis.judge import judge_run
 from emulator.run import run_scenario
-from emulator.spec import load
+from emulator.spec import load, loads
 from emulator.testing import TOPIC
-from emulator.trace.run_directory import table_rows
+from emulator.trace.run_directory import open_run, table_rows
 from emulator.trace.schema import MESSAGES
 
 S = 1_000_000_000
 SENT, LEVEL = "rmq_sys_wheel_timer", "SCHEDULE_TOPIC_XXXX"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "timers.toml"
 
 
 @pytest.fixture(scope="module")
-def rows(tmp_path_factory):
-    example = Path(__file__).parents[2] / "examples" / "timers.toml"
-    path = run_scenario(load(example), runs=tmp_path_factory.mktemp("runs")).path
+def path(tmp_path_factory):
+    return run_scenario(load(EXAMPLE), runs=tmp_path_factory.mktemp("runs")).path
+
+
+@pytest.fixture(scope="module")
+def rows(path):
     return [row for row in table_rows(path, MESSAGES, ("t_ns", "node", "topic", "event")) if row["event"] == "stored"]
 
 
@@ -35,3 +41,22 @@ def test_the_slave_delivers_to_the_other_broker_while_the_master_is_away_and_a_f
     assert len([at_s for at_s in stored(rows, TOPIC, "bb") if 50 < at_s < 70]) > 150
     twice = len(stored(rows, TOPIC)) - 1_060
     assert 5 <= twice <= 40
+
+
+def test_the_judge_finds_all_of_them_in_time_and_tells_how_many_came_once_more(rows, path):
+    report = judge_run(open_run(path))
+
+    assert "V15" not in broken(report)
+    assert sum(row.delivered for row in report.waits) == sum(row.messages for row in report.waits) == 1_060
+    assert sum(row.again for row in report.waits) == len(stored(rows, TOPIC)) - 1_060
+    assert max(row.late_ns for row in report.waits if row.keeper == "timer") < 1.3 * S
+
+
+def test_without_an_escape_what_is_due_meanwhile_is_lost_and_the_judge_says_so(tmp_path):
+    text = EXAMPLE.read_text().replace("replicas = 2", "replicas = 2\noptions = { enableRemoteEscape = false }")
+    report = judge_run(open_run(run_scenario(loads(text, "text"), runs=tmp_path).path))
+
+    assert "V15" in broken(report)
+    (row,) = [row for row in report.waits if row.violation]
+    assert (row.broker_name, row.keeper, row.early) == ("ba", "timer", 0)
+    assert row.lost > 50

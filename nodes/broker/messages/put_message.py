@@ -11,8 +11,9 @@ from nodes.broker.tables.broker_stats import StatsName
 from nodes.broker.tables.delay_levels import DelayLevels
 from nodes.broker.tables.message_store import PutMessageResult, PutMessageStatus
 from nodes.broker.tables.timer_messages import ASKING, admit_timer_message
+from nodes.broker.tables.waiting_messages import wait_of
 from nodes.protocol.model import MASTER_ID, Message
-from nodes.protocol.properties import KEYS, TAGS
+from nodes.protocol.properties import KEYS, TAGS, UNIQ_KEY
 
 
 class MessageArrivals:
@@ -47,7 +48,7 @@ class PutMessage:
         and `#handleScheduleMessage`.
 
     Emits:
-        STORED for each message.
+        STORED for each message; DELAYED, RECALLED and DELIVERED for messages that wait.
     """
 
     def __init__(
@@ -123,6 +124,10 @@ class PutMessage:
         place = (topic, broker.broker_name, queue_id, offset)
         tags, key = stored.properties.get(TAGS, ""), stored.properties.get(KEYS, "")
         broker.host.record(MessageRecord(MessageEvent.STORED, "", *place, "", stored.store_timestamp, tags, key))
+        if UNIQ_KEY in stored.properties:
+            wait = wait_of(stored, broker.broker_name, self._levels)
+            if wait is not None:
+                broker.host.record(wait)
         return stored
 
 

@@ -62,7 +62,7 @@ def admit_timer_message(
     if not options.timer_wheel_enable:
         return PutMessageStatus.WHEEL_TIMER_NOT_ENABLE
     try:
-        return _placed(message, _asked_ms(message, now_ms), now_ms, options, is_reject)
+        return _placed(message, asked_ms(message, now_ms), now_ms, options, is_reject)
     except ValueError:
         return PutMessageStatus.WHEEL_TIMER_MSG_ILLEGAL
 
@@ -86,7 +86,12 @@ def slot_of(deliver_ms: int, precision_ms: int) -> int:
     return (deliver_ms - 1) // precision_ms * precision_ms
 
 
-def _asked_ms(message: Message, now_ms: int) -> int:
+def asked_ms(message: Message, now_ms: int) -> int:
+    """The instant for which a message asks.
+
+    Raises:
+        ValueError: what it says is no number.
+    """
     properties = message.properties
     if TIMER_DELAY_SEC in properties:
         return as_long(now_ms + int64_of(properties[TIMER_DELAY_SEC]) * 1000)

@@ -34,16 +34,25 @@ class TimerDelivery:
         progress: says whether this broker delivers at all.
         host: time.
         put: stores a message, here or on another broker.
+        on_dropped: called with each message that is given up.
 
     Mirrors:
         `org.apache.rocketmq.store.timer.TimerMessageStore.TimerDequeuePutMessageService`.
     """
 
-    def __init__(self, timer: TimerStore, progress: TimerProgress, host: Waits, put: Put) -> None:
+    def __init__(
+        self,
+        timer: TimerStore,
+        progress: TimerProgress,
+        host: Waits,
+        put: Put,
+        on_dropped: Callable[[Message], None] = lambda _: None,
+    ) -> None:
         self._timer = timer
         self._progress = progress
         self._host = host
         self._put = put
+        self._on_dropped = on_dropped
 
     async def deliver(self, request: TimerRequest) -> bool:
         """Put one message; it is lost after three tries unless `timerEnableRetryUntilSuccess` is on.
@@ -59,11 +68,13 @@ class TimerDelivery:
         tries, config = 0, self._timer.config
         while True:
             outcome = put_outcome(await self._put(message), skip_unknown_error=config.timer_skip_unknown_error)
-            if outcome in (PutOutcome.DONE, PutOutcome.DROP):
+            if outcome is PutOutcome.DONE:
                 return True
             if outcome is PutOutcome.HOLD:
                 await self._host.sleep_ms(_HOLD_MS)
             tries += 1
-            if tries >= _TRIES_MAX and not config.timer_enable_retry_until_success:
+            enough = tries >= _TRIES_MAX and not config.timer_enable_retry_until_success
+            if outcome is PutOutcome.DROP or enough:
+                self._on_dropped(message)
                 return True
             await self._host.sleep_ms(self._timer.precision_ms * _PAUSE_UNITS)

@@ -10,8 +10,10 @@ from nodes.broker.context import BrokerContext
 from nodes.broker.files import persist_timer
 from nodes.broker.tables.timer_messages import TIMER_TOPIC
 from nodes.broker.tables.timer_store import TimerRequest, TimerStore
+from nodes.broker.tables.waiting_messages import given_up
 from nodes.broker.timer.timer_delivery import Put, TimerDelivery
 from nodes.host import Host
+from nodes.protocol.model import Message
 from nodes.threads import ScheduledPool, WakeUp
 
 _QUEUE_MAX = 1024
@@ -39,7 +41,7 @@ class TimerMessageStore:
         `org.apache.rocketmq.store.timer.TimerMessageStore`.
 
     Emits:
-        DATA_VERSION of the check point.
+        DATA_VERSION of the check point; DROPPED for messages that could not be delivered.
     """
 
     def __init__(self, broker: BrokerContext, timer: TimerStore, put: Put) -> None:
@@ -48,7 +50,7 @@ class TimerMessageStore:
         self._broker = broker
         self._timer = timer
         self._progress = progress
-        self._deliver = TimerDelivery(timer, progress, host, put).deliver
+        self._deliver = TimerDelivery(timer, progress, host, put, self._note_dropped).deliver
         self._pool = ScheduledPool(host, "TimerDequeuePutMessageService", broker.config.timer_put_message_thread_num)
         self._enqueued: deque[TimerRequest] = deque()
         self._room = WakeUp(host)
@@ -182,6 +184,11 @@ class TimerMessageStore:
             self._pool.schedule(partial(deliver, request), 0)
         await done.wait()
         return delivered
+
+    def _note_dropped(self, message: Message) -> None:
+        dropped = given_up(message, self._broker.broker_name)
+        if dropped is not None:
+            self._broker.host.record(dropped)
 
     # --- files ------------------------------------------------------------------------
 
