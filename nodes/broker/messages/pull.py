@@ -112,7 +112,8 @@ class PullMessage:
         for message in result.filtered:
             broker.host.record(filtered_record(message, group, broker.broker_name, channel.remote_address))
         code = pull_response_code(result.status, header.queue_offset)
-        if code is not ResponseCode.SUCCESS and self._sends_to_master(result.fall_behind_bytes):
+        in_container = self._tracked_min is not None
+        if in_container and code is not ResponseCode.SUCCESS and self._sends_to_master(result.fall_behind_bytes):
             code = ResponseCode.PULL_RETRY_IMMEDIATELY
         if code is ResponseCode.PULL_NOT_FOUND and may_hold:
             self.hold.suspend(channel, request, header, matches)
@@ -125,7 +126,10 @@ class PullMessage:
             broker.stats.inc(StatsName.GROUP_GET_NUMS, key, len(result.messages), broker.host.clock.now_ms())
             body = encode_shared_body(PullMessageResponseBody(result.messages))
         read = headers.PullMessageResponseHeader(
-            self._suggested(group, result.fall_behind_bytes) if self._may_suggest() else MASTER_ID,
+            # In a container answers name the master.
+            self._suggested(group, result.fall_behind_bytes)
+            if broker.config.slave_read_enable and not in_container
+            else MASTER_ID,
             result.next_begin_offset,
             result.min_offset,
             result.max_offset,
@@ -143,10 +147,6 @@ class PullMessage:
         low, high = store.min_offset(topic, queue_id), store.max_offset(topic, queue_id)
         moved = headers.PullMessageResponseHeader(MASTER_ID, begin, low, high)
         return request.answer(int(ResponseCode.PULL_RETRY_IMMEDIATELY), None, encode_header(moved))
-
-    def _may_suggest(self) -> bool:
-        """Whether answers may name another broker; in a container they name the master."""
-        return self._broker.config.slave_read_enable and self._tracked_min is None
 
     def _sends_to_master(self, fall_behind_bytes: int) -> bool:
         """Whether a slave in a container sends a consumer back to the master, which lives."""

@@ -68,6 +68,8 @@ class PopLongPollingService:
         self._cleaned_ms = 0
         self._checked: dict[tuple[str, int], int] = {}
         self._stopped = False
+        self.is_used = False
+        """Whether a request was ever held, so that messages matter."""
 
     def start(self) -> None:
         """Begin to count scans; none happens before the first request is held."""
@@ -90,6 +92,7 @@ class PopLongPollingService:
         if self._thread.scans // _RECOUNT_SCANS > self._recounted:
             self._recounted = self._thread.scans // _RECOUNT_SCANS
             self._table.recount()
+        self.is_used = True
         self._watch(header.topic, header.consumer_group)
         result = self._table.polling(
             held,
@@ -125,8 +128,6 @@ class PopLongPollingService:
 
     def on_message_arrived(self, topic: str, queue_id: int) -> None:
         """Carry out requests because of the messages that a queue has got, one after the other."""
-        if not self._table.groups_of_topic:
-            return
         store, queue = self._broker.store, (topic, queue_id)
         begin, end = self._checked.get(queue, 0), store.max_offset(topic, queue_id)
         self._checked[queue] = end

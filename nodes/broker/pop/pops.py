@@ -61,6 +61,8 @@ class Pops:
             log.topic,
         )
         """One of the special services."""
+        self._revive_topic = log.topic
+        self._pollings = (pops.polling, self._notification.polling)
         self._parts = (
             pops,
             self._notification,
@@ -95,10 +97,12 @@ class Pops:
 
     def on_message_arrived(self, topic: str, queue_id: int) -> None:
         """Carry out what is held for a queue that was written to; look at a record to revive."""
-        self.revive.on_message_arrived(topic, queue_id)
+        if topic == self._revive_topic:
+            self.revive.on_message_arrived(queue_id)
         if self._broker.config.long_polling_enable:
-            self._pops.polling.on_message_arrived(topic, queue_id)
-            self._notification.polling.on_message_arrived(topic, queue_id)
+            for polling in self._pollings:
+                if polling.is_used:
+                    polling.on_message_arrived(topic, queue_id)
 
     def _is_timer_behind(self) -> bool:
         """Whether a slot that is released next was due a second ago."""

@@ -327,9 +327,9 @@ class PopReviveServices:
         for service in self.services:
             service.change(running=running)
 
-    def on_message_arrived(self, topic: str, queue_id: int) -> None:
-        """A message was stored or replicated."""
-        if topic == self._topic and queue_id < len(self.services):
+    def on_message_arrived(self, queue_id: int) -> None:
+        """A record was stored or replicated."""
+        if queue_id < len(self.services):
             self.services[queue_id].on_message_arrived()
 
 
