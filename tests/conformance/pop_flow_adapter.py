@@ -17,9 +17,10 @@ from nodes.broker.context import BrokerContext
 from nodes.broker.messages.escape_bridge import EscapeBridge
 from nodes.broker.messages.foreign_messages import Fetched
 from nodes.broker.pop.pops import Pops
+from nodes.broker.shared import Log
 from nodes.broker.tables.consumer_offsets import ConsumerOffsetManager
 from nodes.broker.tables.consumers import ConsumerManager
-from nodes.broker.tables.escape import EscapeRoutes, EscapeWay, escape_way
+from nodes.broker.tables.escape import EscapeRoutes, escape_way
 from nodes.broker.tables.message_store import (
     GetMessageResult,
     GetMessageStatus,
@@ -110,16 +111,16 @@ class PopFlow(Adapter):
         self.waiting = {}
         self.arrived = 0
         self.waits_for_async = True
-        way = EscapeWay.LOCAL
-        put = self._put_into_local_master if local_master else self._put
-        if not local_master:
-            way = escape_way(
-                is_master=self.is_master,
-                enable_slave_acting_master=self.config.enable_slave_acting_master,
-                enable_remote_escape=self.config.enable_remote_escape,
-            )
+        way = escape_way(
+            is_master=self.is_master,
+            enable_slave_acting_master=self.config.enable_slave_acting_master,
+            enable_remote_escape=self.config.enable_remote_escape,
+        )
         group = f"InnerProducerGroup_{BROKER}_{broker_id}"
-        self.bridge = EscapeBridge(BROKER, group, way, put, put, self, self._send)
+        neighbour = Log(self._put_into_local_master, self._put_into_local_master)
+        peek_master = (lambda: neighbour) if local_master else None
+        log = Log(self._put, self._put)
+        self.bridge = EscapeBridge(BROKER, group, way, log, self, self._send, peek_master)
         self.pops = Pops(self.broker, OffsetManage(self.broker), self.bridge, self._put, self)
         self.handlers = self.pops.handlers()
 
