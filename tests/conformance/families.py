@@ -19,6 +19,7 @@ from conformance.playing import Adapter
 from conformance.pop_answers import pop, without_citations
 from conformance.pop_buffer_adapter import PopBuffer
 from conformance.pop_client_adapter import PopClient
+from conformance.pop_flow_adapter import PopFlow
 from conformance.pop_polling_adapter import PopPolling
 from conformance.pop_revive_adapter import PopRevive
 from conformance.pop_tables_adapters import PopInFlight, PopLocks
@@ -55,6 +56,8 @@ ADAPTERS: dict[str, type[Adapter]] = {
     "order_info": OrderInfos,
     "pop_buffer": PopBuffer,
     "pop_client": PopClient,
+    "pop_failover": PopFlow,
+    "pop_flow": PopFlow,
     "pop_inflight": PopInFlight,
     "pop_locks": PopLocks,
     "pop_polling": PopPolling,
@@ -117,8 +120,6 @@ NORMAL_FORMS: dict[str, Callable[[Json], Json]] = {
 """What makes two answers of a family alike that say the same."""
 
 WAITING: dict[str, str] = {
-    "pop_failover": "no broker answers pops yet",
-    "pop_flow": "no broker answers pops yet",
     "pop_kv": "pops leave records in the log only: there is no RocksDB",
 }
 """Family -> what our side lacks."""

@@ -82,16 +82,16 @@ class OrderInfos(Adapter):
         return {"lockFreeAt": None if free is None else free - ORIGIN_MS}
 
 
-def row(found):
+def row(found, origin_ms=ORIGIN_MS):
     first, *others = found.offsets
     visible, counts = found.next_visible_ms, found.consumed_counts
     return {
-        "popTime": found.pop_time_ms - ORIGIN_MS,
+        "popTime": found.pop_time_ms - origin_ms,
         "i": found.invisible_time_ms,
         "o": [first, *(offset - first for offset in others)],
-        "ot": None if visible is None else {str(offset): time - ORIGIN_MS for offset, time in visible.items()},
+        "ot": None if visible is None else {str(offset): time - origin_ms for offset, time in visible.items()},
         "oc": None if counts is None else {str(offset): count for offset, count in counts.items()},
-        "l": found.last_consume_ms - ORIGIN_MS,
+        "l": found.last_consume_ms - origin_ms,
         "cm": found.commit_offset_bit,
         "a": found.attempt_id,
     }

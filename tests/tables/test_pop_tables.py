@@ -78,7 +78,7 @@ def test_queue_1_from_offset_10_and_queue_11_from_offset_0_collide_at_one_instan
     assert len(pops.offset_queues["t@g@11"]) == 1
 
 
-@pytest.mark.trap("P8", status="simplified", note="the answer to a batch is not there yet")
+@pytest.mark.trap("P8")
 def test_the_buffer_writes_a_batch_without_a_broker_name_and_a_foreign_reader_takes_its_own():
     pops = buffer(enable_pop_buffer_merge=True, enable_pop_batch_ack=True)
     ck = popped(num=3)

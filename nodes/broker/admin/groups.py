@@ -60,6 +60,7 @@ class AdminGroups:
         broker.groups.delete_subscription_group_config(header.group_name, now_ms=broker.host.clock.now_ms())
         if header.clean_offset:
             broker.offsets.remove_offset(header.group_name)
+            broker.pop_in_flight.clear_group(header.group_name)
             persist_consumer_offsets(broker)
         self._keep()
         return success(request)

@@ -78,6 +78,7 @@ class AdminOffsets:
         offsets = {queue_id: self._target(header, queue_id, one=one) for queue_id in queue_ids}
         for queue_id, offset in offsets.items():
             broker.offsets.assign_reset_offset(group, topic, queue_id, offset)
+            broker.pop_in_flight.clear_queue(topic, group, queue_id)
         record_offsets(broker, MessageEvent.RESET, {f"{topic}{TOPIC_GROUP_SEPARATOR}{group}": offsets})
         return {MessageQueue(topic, broker.broker_name, queue_id): offset for queue_id, offset in offsets.items()}
 

@@ -88,6 +88,7 @@ class AdminTopics:
         broker = self._broker
         broker.topics.delete_topic_config(topic, now_ms=broker.host.clock.now_ms())
         broker.offsets.clean_offset_by_topic(topic)
+        broker.pop_in_flight.clear_topic(topic)
         broker.store.delete_topic(topic)
         broker.stats.forget_topic(topic)
         persist_topics(broker)
