@@ -124,7 +124,7 @@ class Broker:
         self.log = Log(messages.put, messages.put_due)
         peek_master = None if shared is None else shared.peek_master
         escape = escape_bridge(broker, self.log, self._routes, send_out, peek_master)
-        foreign = ForeignMessages(broker, self._routes, self._client)
+        foreign = ForeignMessages(broker, self._routes, self._client, shared)
         self._pops = Pops(broker, self._offsets, escape, messages.put, foreign)
         schedule = ScheduleMessageService(broker, levels, escape.async_put_message)
         transactions = Transactions(broker, self._registration, messages, to_clients, escape.put_message)

@@ -5,7 +5,7 @@ from typing import Protocol
 
 import attrs
 
-from nodes.broker.tables.message_store import PutMessageResult
+from nodes.broker.tables.message_store import MessageStore, PutMessageResult
 from nodes.protocol.model import Message
 from nodes.rpc.client import RpcClient
 from nodes.rpc.nameservers import Nameservers
@@ -29,6 +29,9 @@ class Shared(Protocol):
     client: RpcClient
     """One connection to each address, whichever broker calls."""
     nameservers: Nameservers
+
+    def store_of(self, broker_name: str) -> MessageStore | None:
+        """The store of a broker of this name: a master's if there is one; None: the container has no such broker."""
 
     def peek_master(self) -> Log | None:
         """The log of the first master of the container; None: it has no master."""
