@@ -211,6 +211,29 @@ def test_a_message_of_a_dead_master_is_revived_from_its_slave_next_door_without_
     assert trace.select("rpc", src="box0", code=int(RequestCode.PULL_MESSAGE)) == []
 
 
+@pytest.mark.parametrize(("beside", "code"), [("box0", ResponseCode.SUCCESS), (None, ResponseCode.SYSTEM_ERROR)])
+def test_what_a_consumer_sends_back_to_an_acting_slave_is_stored_by_a_master_beside_it_if_there_is_one(beside, code):
+    told = []
+
+    async def script(stage: Stage) -> None:
+        probe = await stage.probe()
+        await stage.at_ms(65_000)
+        header = headers.SendMessageRequestHeader("pg", "orders", "TBW102", 4, 0, 0, 0, 0, "")
+        assert (await probe.ask("ba", RequestCode.SEND_MESSAGE, header, b"x")).code == ResponseCode.SUCCESS
+        await stage.for_ms(1_000)
+        await stage.kill("ba")
+        await stage.for_ms(15_000)
+        back = headers.ConsumerSendMsgBackRequestHeader(0, "TOOLS_CONSUMER", 3)
+        told.append(await probe.ask("ba-s1", RequestCode.CONSUMER_SEND_MSG_BACK, back))
+        await stage.for_ms(15_000)
+
+    brokers = (broker("ba", 0, None), broker("ba", 1, "box0", 0), broker("bb", 0, beside, 1, total_replicas=1))
+    trace = play(in_containers(*brokers), script)
+
+    assert told[0].code == code
+    assert stored(trace, "%RETRY%TOOLS_CONSUMER") == (["bb"] if beside else [])
+
+
 @pytest.mark.trap("P44")
 def test_a_file_that_is_refused_ends_the_container_and_earlier_brokers_were_registered_for_a_moment():
     async def script(stage: Stage) -> None:
