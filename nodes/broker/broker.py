@@ -42,7 +42,7 @@ from nodes.broker.messages.send_back import ConsumerSendMsgBack
 from nodes.broker.pop.pops import Pops
 from nodes.broker.registration.registration import Registration
 from nodes.broker.registration.topic_routes import TopicRouteInfoManager
-from nodes.broker.shared import Log, Shared
+from nodes.broker.shared import Log, Master, Shared
 from nodes.broker.tables.consumer_offsets import ConsumerOffsetManager
 from nodes.broker.tables.consumers import ConsumerManager
 from nodes.broker.tables.delay_levels import parse_delay_level
@@ -121,10 +121,13 @@ class Broker:
 
         messages = PutMessage(broker, levels, arrivals, self._ha.on_stored)
         send_out = BrokerOuterApi(self._client, followed).send_message_to_specific_broker
-        self.log = Log(messages.put, messages.put_due)
+        log = Log(messages.put, messages.put_due)
         peek_master = None if shared is None else shared.peek_master
-        escape = escape_bridge(broker, self.log, self._routes, send_out, peek_master)
-        foreign = ForeignMessages(broker, self._routes, self._client)
+        escape = escape_bridge(broker, log, self._routes, send_out, peek_master)
+        self._send_back = ConsumerSendMsgBack(broker, self._registration, messages, peek_master)
+        self.master = Master(log, self._send_back.send_back_from)
+        """This broker, if it is a master, as slaves in its container use it."""
+        foreign = ForeignMessages(broker, self._routes, self._client, shared)
         self._pops = Pops(broker, self._offsets, escape, messages.put, foreign)
         schedule = ScheduleMessageService(broker, levels, escape.async_put_message)
         transactions = Transactions(broker, self._registration, messages, to_clients, escape.put_message)
@@ -211,7 +214,7 @@ class Broker:
             transactions.handlers(),
             LockBatchMq(broker, self._client, self._group).handlers(),
             SendMessage(broker, self._registration, self._ha, messages).handlers(),
-            ConsumerSendMsgBack(broker, self._registration, messages).handlers(),
+            self._send_back.handlers(),
             RecallMessage(broker, messages).handlers(),
             QueryMessage(broker).handlers(),
             MetadataHandlers(broker).handlers(),

@@ -5,12 +5,16 @@ from typing import Protocol
 
 import attrs
 
-from nodes.broker.tables.message_store import PutMessageResult
+from nodes.broker.tables.message_store import MessageStore, PutMessageResult
+from nodes.host import Channel
+from nodes.protocol.command import Command
 from nodes.protocol.model import Message
 from nodes.rpc.client import RpcClient
 from nodes.rpc.nameservers import Nameservers
 
 Put = Callable[[Message], PutMessageResult]
+SendBack = Callable[[MessageStore, Channel, Command], Command | None]
+"""Store that has the message, channel, request -> the answer, or None if it comes later."""
 
 
 @attrs.frozen
@@ -23,6 +27,15 @@ class Log:
     """Appends what has waited."""
 
 
+@attrs.frozen
+class Master:
+    """What a slave needs of a master in its container."""
+
+    log: Log
+    send_back: SendBack
+    """Handles a message that a consumer sends back to the slave."""
+
+
 class Shared(Protocol):
     """One container, as its brokers need it."""
 
@@ -30,5 +43,8 @@ class Shared(Protocol):
     """One connection to each address, whichever broker calls."""
     nameservers: Nameservers
 
-    def peek_master(self) -> Log | None:
-        """The log of the first master of the container; None: it has no master."""
+    def store_of(self, broker_name: str) -> MessageStore | None:
+        """The store of a broker of this name: a master's if there is one; None: the container has no such broker."""
+
+    def peek_master(self) -> Master | None:
+        """The first master of the container; None: it has no master."""

@@ -7,7 +7,7 @@ import trio
 
 from nodes.beliefs import Lifecycle, LifecycleEvent
 from nodes.broker.broker import Broker
-from nodes.broker.shared import Log, Shared
+from nodes.broker.shared import Master, Shared
 from nodes.broker.tables.message_store import MessageStore
 from nodes.config.container import ContainerConfig
 from nodes.config.text import to_lines
@@ -96,10 +96,10 @@ class BrokerContainer:
         """Start the orderly shutdown."""
         self._stopping.set()
 
-    def peek_master(self) -> Log | None:
-        """The log of the first master, whatever its group, isolated or not."""
+    def peek_master(self) -> Master | None:
+        """The first master, whatever its group, isolated or not."""
         inner = self._brokers.peek_master()
-        return None if inner is None else inner.broker.log
+        return None if inner is None else inner.broker.master
 
     def store_of(self, broker_name: str) -> MessageStore | None:
         """The store of a broker of this name, which is read without a request: a master's if there is one."""

@@ -17,6 +17,7 @@ from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.properties import properties_to_text
 from nodes.rpc.errors import RemotingTimeoutError
 from support.contained import CLUSTER, add, broker, crossed, in_containers, remove
+from support.popping_guest import popping_guest
 
 ONLINE_MS = 30_000
 """By then all brokers of a crossed pair have registered."""
@@ -184,6 +185,53 @@ def test_what_escapes_inside_a_container_may_land_in_a_master_that_is_not_regist
     assert due.node == "bb"
     online = [row.at_ms for row in trace.select("beliefs", node="bb", kind="online_stage") if "online" in row.value]
     assert due.at_ms < online[-1]
+
+
+def test_a_message_of_a_dead_master_is_revived_from_its_slave_next_door_without_a_request():
+    popped = []
+
+    async def script(stage: Stage) -> None:
+        guest = await popping_guest(stage)
+        await stage.at_ms(65_000)
+        header = headers.SendMessageRequestHeader("pg", "orders", "TBW102", 4, 0, 0, 0, 0, "")
+        assert (await guest.ask("ba", RequestCode.SEND_MESSAGE, header, b"x")).code == ResponseCode.SUCCESS
+        await stage.for_ms(1_000)
+        await stage.kill("ba")
+        await stage.for_ms(15_000)
+        popped.append(await guest.pop("ba-s1", topic="orders", group="TOOLS_CONSUMER", invisible_ms=10_000))
+        await stage.for_ms(40_000)
+
+    brokers = (broker("ba", 0, None), broker("ba", 1, "box0", 0), broker("bb", 0, "box0", 1, total_replicas=1))
+    trace = play(in_containers(*brokers), script)
+
+    assert len(popped[0].messages) == 1
+    # Its check point escapes into the log of bb, which revives it, and reads the message in the store of ba-s1.
+    assert [(row.node, row.broker_name) for row in trace.select("messages", event="check_point")] == [("ba-s1", "ba")]
+    assert [(row.node, row.broker_name) for row in trace.select("messages", event="revived")] == [("bb", "ba")]
+    assert trace.select("rpc", src="box0", code=int(RequestCode.PULL_MESSAGE)) == []
+
+
+@pytest.mark.parametrize(("beside", "code"), [("box0", ResponseCode.SUCCESS), (None, ResponseCode.SYSTEM_ERROR)])
+def test_what_a_consumer_sends_back_to_an_acting_slave_is_stored_by_a_master_beside_it_if_there_is_one(beside, code):
+    told = []
+
+    async def script(stage: Stage) -> None:
+        probe = await stage.probe()
+        await stage.at_ms(65_000)
+        header = headers.SendMessageRequestHeader("pg", "orders", "TBW102", 4, 0, 0, 0, 0, "")
+        assert (await probe.ask("ba", RequestCode.SEND_MESSAGE, header, b"x")).code == ResponseCode.SUCCESS
+        await stage.for_ms(1_000)
+        await stage.kill("ba")
+        await stage.for_ms(15_000)
+        back = headers.ConsumerSendMsgBackRequestHeader(0, "TOOLS_CONSUMER", 3)
+        told.append(await probe.ask("ba-s1", RequestCode.CONSUMER_SEND_MSG_BACK, back))
+        await stage.for_ms(15_000)
+
+    brokers = (broker("ba", 0, None), broker("ba", 1, "box0", 0), broker("bb", 0, beside, 1, total_replicas=1))
+    trace = play(in_containers(*brokers), script)
+
+    assert told[0].code == code
+    assert stored(trace, "%RETRY%TOOLS_CONSUMER") == (["bb"] if beside else [])
 
 
 @pytest.mark.trap("P44")

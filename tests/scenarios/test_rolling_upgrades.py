@@ -51,8 +51,10 @@ FORWARD, REVERSED = "rip32/rolling_upgrade.toml", "rip32/rolling_upgrade_reverse
 def test_nameservers_first_costs_no_second_without_owner_beyond_a_plain_rolling_restart(played):
     baseline = without_owner_ms(*played(FORWARD, plain=True))
 
+    # A broker that was restarted lists the members that have reached it. It depends on chance which pass asks it, and
+    # costs some queue less than a second.
     assert baseline < 1_000
-    assert without_owner_ms(*played(FORWARD)) <= baseline
+    assert without_owner_ms(*played(FORWARD)) - baseline < 1_000
 
 
 def test_nameservers_first_loses_and_delays_no_message(played):

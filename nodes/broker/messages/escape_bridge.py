@@ -6,7 +6,7 @@ from typing import Protocol
 import attrs
 
 from nodes.broker.context import BrokerContext
-from nodes.broker.shared import Log
+from nodes.broker.shared import Log, Master
 from nodes.broker.tables.escape import (
     EscapeWay,
     due_now,
@@ -48,7 +48,7 @@ def escape_bridge(
     log: Log,
     routes: RouteFinder,
     send: SendToBroker,
-    peek_master: Callable[[], Log | None] | None = None,
+    peek_master: Callable[[], Master | None] | None = None,
 ) -> "EscapeBridge":
     """The bridge of a broker, according to its role and its options."""
     way = escape_way(
@@ -84,7 +84,7 @@ class EscapeBridge:
         log: Log,
         routes: RouteFinder,
         send: SendToBroker,
-        peek_master: Callable[[], Log | None] | None = None,
+        peek_master: Callable[[], Master | None] | None = None,
     ) -> None:
         self._broker_name = broker_name
         self._inner_producer_group = inner_producer_group
@@ -168,7 +168,8 @@ class EscapeBridge:
         """The log of a master in this process; None: there is none."""
         if self._way is EscapeWay.LOCAL:
             return self._log
-        return None if self._peek_master is None else self._peek_master()
+        master = None if self._peek_master is None else self._peek_master()
+        return None if master is None else master.log
 
     def _goes_out(self) -> bool:
         return self._way is EscapeWay.REMOTE and self._local() is None

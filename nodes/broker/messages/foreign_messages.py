@@ -4,6 +4,8 @@ import attrs
 
 from nodes.broker.context import BrokerContext
 from nodes.broker.registration.topic_routes import TopicRouteInfoManager
+from nodes.broker.shared import Shared
+from nodes.broker.tables.message_store import MessageStore
 from nodes.filter.filter_api import SUB_ALL, TAG
 from nodes.protocol import headers
 from nodes.protocol.bodies import PullMessageResponseBody
@@ -33,18 +35,36 @@ class Fetched:
 
 
 class ForeignMessages:
-    """Pulls single messages from other brokers.
+    """Pulls single messages from other brokers, unless their store is in the same process.
+
+    Args:
+        routes: to other brokers.
+        client: of this broker.
+        shared: what it shares with the other brokers of its container; None: it is in none.
 
     Mirrors:
         `org.apache.rocketmq.broker.failover.EscapeBridge#getMessageFromRemoteAsync`,
         `org.apache.rocketmq.broker.out.BrokerOuterAPI#pullMessageFromSpecificBrokerAsync`.
     """
 
-    def __init__(self, broker: BrokerContext, routes: TopicRouteInfoManager, client: RpcClient) -> None:
+    def __init__(
+        self, broker: BrokerContext, routes: TopicRouteInfoManager, client: RpcClient, shared: Shared | None = None
+    ) -> None:
         self._broker = broker
+        self._shared = shared
         self._routes = routes
         self._client = client
         self._group = f"InnerConsumerGroup_{broker.broker_name}_{broker.broker_id}"
+
+    def store(self, broker_name: str | None) -> MessageStore | None:
+        """A store that is read without a request: this broker's, or that of another one in its container.
+
+        Mirrors:
+            `org.apache.rocketmq.broker.BrokerController#getMessageStoreByBrokerName`.
+        """
+        if broker_name == self._broker.broker_name:
+            return self._broker.store
+        return None if self._shared is None or broker_name is None else self._shared.store_of(broker_name)
 
     async def address(self, topic: str, broker_name: str | None) -> str | None:
         """The address of the broker's master, else of any member; a nameserver is asked only if none is known."""

@@ -10,7 +10,7 @@ from nodes.broker.refused import RefusedError
 from nodes.broker.tables.broker_stats import StatsName
 from nodes.broker.tables.consumer_offsets import TOPIC_GROUP_SEPARATOR
 from nodes.broker.tables.message_filter import carried_subscription, filter_refusal, matcher
-from nodes.broker.tables.message_store import pull_response_code
+from nodes.broker.tables.message_store import GetMessageResult, pull_response_code
 from nodes.filter.filter_api import filtered_record
 from nodes.host import Channel
 from nodes.protocol import headers
@@ -112,8 +112,8 @@ class PullMessage:
         for message in result.filtered:
             broker.host.record(filtered_record(message, group, broker.broker_name, channel.remote_address))
         code = pull_response_code(result.status, header.queue_offset)
-        in_container = self._tracked_min is not None
-        if in_container and code is not ResponseCode.SUCCESS and self._sends_to_master(result.fall_behind_bytes):
+        tracked_min = self._tracked_min  # checked here, because most brokers are in no container
+        if tracked_min is not None and code is not ResponseCode.SUCCESS and self._sends_to_master(tracked_min, result):
             code = ResponseCode.PULL_RETRY_IMMEDIATELY
         if code is ResponseCode.PULL_NOT_FOUND and may_hold:
             self.hold.suspend(channel, request, header, matches)
@@ -125,11 +125,9 @@ class PullMessage:
             key = f"{topic}{TOPIC_GROUP_SEPARATOR}{group}"
             broker.stats.inc(StatsName.GROUP_GET_NUMS, key, len(result.messages), broker.host.clock.now_ms())
             body = encode_shared_body(PullMessageResponseBody(result.messages))
+        may_suggest = broker.config.slave_read_enable and tracked_min is None
         read = headers.PullMessageResponseHeader(
-            # In a container answers name the master.
-            self._suggested(group, result.fall_behind_bytes)
-            if broker.config.slave_read_enable and not in_container
-            else MASTER_ID,
+            self._suggested(group, result.fall_behind_bytes) if may_suggest else MASTER_ID,
             result.next_begin_offset,
             result.min_offset,
             result.max_offset,
@@ -148,11 +146,11 @@ class PullMessage:
         moved = headers.PullMessageResponseHeader(MASTER_ID, begin, low, high)
         return request.answer(int(ResponseCode.PULL_RETRY_IMMEDIATELY), None, encode_header(moved))
 
-    def _sends_to_master(self, fall_behind_bytes: int) -> bool:
+    def _sends_to_master(self, tracked_min: Callable[[], int], result: GetMessageResult) -> bool:
         """Whether a slave in a container sends a consumer back to the master, which lives."""
-        if self._tracked_min is None or self._broker.broker_id == MASTER_ID or self._is_behind(fall_behind_bytes):
+        if self._broker.broker_id == MASTER_ID or self._is_behind(result.fall_behind_bytes):
             return False
-        return self._tracked_min() == MASTER_ID
+        return tracked_min() == MASTER_ID
 
     def _is_behind(self, fall_behind_bytes: int) -> bool:
         """Whether a consumer reads messages that are no longer in memory."""

@@ -1,11 +1,14 @@
 """Messages that a consumer sends back: they are delivered again later, or become dead letters."""
 
+from collections.abc import Callable
+
 import attrs
 
 from nodes.broker.context import BrokerContext
 from nodes.broker.messages.put_message import Flush, PutMessage
 from nodes.broker.registration.registration import Registration, provide_dlq_topic, provide_topic
-from nodes.broker.tables.message_store import PutMessageStatus
+from nodes.broker.shared import Master
+from nodes.broker.tables.message_store import MessageStore, PutMessageStatus
 from nodes.cause import cause
 from nodes.host import Channel
 from nodes.protocol import headers
@@ -28,6 +31,9 @@ class ConsumerSendMsgBack:
     The copy is made from the message in this broker's log at the offset that the consumer names; its reconsume count
     is the stored one, not the consumer's.
 
+    Args:
+        peek_master: finds a master in the same container, which stores the copy for a slave that acts.
+
     Mirrors:
         `org.apache.rocketmq.broker.processor.AbstractSendMessageProcessor#consumerSendMsgBack`.
 
@@ -35,8 +41,15 @@ class ConsumerSendMsgBack:
         STORED for the copy, in the delay topic at first.
     """
 
-    def __init__(self, broker: BrokerContext, registration: Registration, messages: PutMessage) -> None:
+    def __init__(
+        self,
+        broker: BrokerContext,
+        registration: Registration,
+        messages: PutMessage,
+        peek_master: Callable[[], Master | None] | None = None,
+    ) -> None:
         self._broker = broker
+        self._peek_master = peek_master
         self._registration = registration
         self._messages = messages
         self._chance = broker.host.rng("retryQueue")
@@ -46,12 +59,20 @@ class ConsumerSendMsgBack:
         return {RequestCode.CONSUMER_SEND_MSG_BACK: self._send_back}
 
     def _send_back(self, channel: Channel, request: Command) -> Command | None:
-        header = decode_header(headers.ConsumerSendMsgBackRequestHeader, request.ext_fields)
         broker = self._broker
-        if broker.broker_id != MASTER_ID and not broker.config.enable_slave_acting_master:
+        if broker.broker_id == MASTER_ID:
+            return self.send_back_from(broker.store, channel, request)
+        if not broker.config.enable_slave_acting_master:
             return request.answer(ResponseCode.SYSTEM_BUSY, "this broker is a slave")
-        if broker.broker_id != MASTER_ID:
+        master = None if self._peek_master is None else self._peek_master()
+        if master is None:
             return request.answer(ResponseCode.SYSTEM_ERROR, f"no master available along with {broker.host.ip}")
+        return master.send_back(broker.store, channel, request)
+
+    def send_back_from(self, store: MessageStore, channel: Channel, request: Command) -> Command | None:
+        """Put a message of a store into this master's log; the store may be that of a slave in the same container."""
+        broker = self._broker
+        header = decode_header(headers.ConsumerSendMsgBackRequestHeader, request.ext_fields)
         group = broker.groups.find_subscription_group_config(header.group, now_ms=broker.host.clock.now_ms())
         if group is None:
             remark = f"subscription group not exist, {header.group}"
@@ -59,10 +80,11 @@ class ConsumerSendMsgBack:
         if not is_writeable(broker.config.broker_permission):
             remark = f"the broker[{broker.host.ip}] sending message is forbidden"
             return request.answer(ResponseCode.NO_PERMISSION, remark)
-        return self._store_and_answer(channel, request, header, group)
+        return self._store_and_answer(store, channel, request, header, group)
 
     def _store_and_answer(
         self,
+        store: MessageStore,
         channel: Channel,
         request: Command,
         header: headers.ConsumerSendMsgBackRequestHeader,
@@ -72,7 +94,7 @@ class ConsumerSendMsgBack:
         if group.retry_queue_nums <= 0:
             # The message is lost, though its consumer was told that it will be delivered again.
             return success(request)
-        refusal = self._store(header, group)
+        refusal = self._store(store, header, group)
         if refusal is not None:
             return request.answer(*refusal)
         flush = Flush(self._broker)
@@ -90,7 +112,7 @@ class ConsumerSendMsgBack:
             channel.send(answer)
 
     def _store(
-        self, header: headers.ConsumerSendMsgBackRequestHeader, group: SubscriptionGroupConfig
+        self, store: MessageStore, header: headers.ConsumerSendMsgBackRequestHeader, group: SubscriptionGroupConfig
     ) -> _Refusal | None:
         """Store the copy; returns the reason if that fails."""
         broker, topic = self._broker, retry_topic(header.group)
@@ -98,7 +120,7 @@ class ConsumerSendMsgBack:
         config = provide_topic(broker, self._registration, topic, group.retry_queue_nums)
         if config is None or not is_writeable(config.perm):
             return ResponseCode.NO_PERMISSION, f"the topic[{topic}] sending message is forbidden"
-        message = broker.store.look_message(header.offset)
+        message = store.look_message(header.offset)
         if message is None:
             return ResponseCode.SYSTEM_ERROR, f"look message by offset failed, {header.offset}"
         times_max = group.retry_max_times if header.max_reconsume_times is None else header.max_reconsume_times

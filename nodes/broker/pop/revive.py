@@ -264,9 +264,10 @@ class PopReviveService:
             if len(failed) == len(offsets):
                 self._finish(ck, [at for at in offsets if failed[at]])
 
+        store = self._reviver.store(ck)
         for offset in offsets:
-            if ck.broker_name == self._broker.broker_name:
-                done(offset, revived=await self._reviver.revive(ck, offset, self._queue_id))
+            if store is not None:
+                done(offset, revived=await self._reviver.revive(ck, offset, self._queue_id, store))
                 continue
             address = await self._reviver.address(ck)
             if address is None:

@@ -11,7 +11,7 @@ from nodes.broker.files import persist_topics
 from nodes.broker.messages.escape_bridge import EscapeBridge
 from nodes.broker.messages.foreign_messages import ForeignMessages
 from nodes.broker.pop.records import ReviveLog, is_stored, record_pop
-from nodes.broker.tables.message_store import PutMessageResult
+from nodes.broker.tables.message_store import MessageStore, PutMessageResult
 from nodes.broker.tables.pop_check_point import PopCheckPoint, PopOutcome
 from nodes.broker.tables.pop_revive import re_put_ck, revived_message
 from nodes.protocol.model import Message, TopicConfig
@@ -55,9 +55,13 @@ class MessageReviver:
         """The address of the broker that has the messages; None: nobody knows it now."""
         return await self._foreign.address(ck.topic, ck.broker_name)
 
-    async def revive(self, ck: PopCheckPoint, offset: int, revive_qid: int) -> bool:
-        """Revive a message of this broker; returns whether nothing is left to do, also since it is gone."""
-        found = self._broker.store.get_message(ck.topic, ck.queue_id, offset, 1).messages
+    def store(self, ck: PopCheckPoint) -> MessageStore | None:
+        """The store with the messages, if it is in this process."""
+        return self._foreign.store(ck.broker_name)
+
+    async def revive(self, ck: PopCheckPoint, offset: int, revive_qid: int, store: MessageStore) -> bool:
+        """Revive a message of a store in this process; returns whether nothing is left to do, also since it is gone."""
+        found = store.get_message(ck.topic, ck.queue_id, offset, 1).messages
         return await self._revive_found(ck, offset, revive_qid, found[0] if found else None)
 
     async def revive_foreign(self, ck: PopCheckPoint, offset: int, revive_qid: int, address: str) -> bool:
