@@ -17,7 +17,7 @@ from nodes.broker.context import BrokerContext
 from nodes.broker.messages.escape_bridge import EscapeBridge
 from nodes.broker.messages.foreign_messages import Fetched
 from nodes.broker.pop.pops import Pops
-from nodes.broker.shared import Log
+from nodes.broker.shared import Log, Master
 from nodes.broker.tables.consumer_offsets import ConsumerOffsetManager
 from nodes.broker.tables.consumers import ConsumerManager
 from nodes.broker.tables.escape import EscapeRoutes, escape_way
@@ -117,7 +117,8 @@ class PopFlow(Adapter):
             enable_remote_escape=self.config.enable_remote_escape,
         )
         group = f"InnerProducerGroup_{BROKER}_{broker_id}"
-        neighbour = Log(self._put_into_local_master, self._put_into_local_master)
+        log_beside = Log(self._put_into_local_master, self._put_into_local_master)
+        neighbour = Master(log_beside, None)
         peek_master = (lambda: neighbour) if local_master else None
         log = Log(self._put, self._put)
         self.bridge = EscapeBridge(BROKER, group, way, log, self, self._send, peek_master)
@@ -125,6 +126,9 @@ class PopFlow(Adapter):
         self.handlers = self.pops.handlers()
 
     # --- what the bridge and the reviver ask for
+
+    def store_of(self, broker_name):
+        return self.store_ if broker_name == BROKER else None
 
     async def try_to_find_queues(self, topic):
         if not self.routes.queues(topic):

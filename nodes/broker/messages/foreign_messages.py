@@ -56,7 +56,7 @@ class ForeignMessages:
         self._client = client
         self._group = f"InnerConsumerGroup_{broker.broker_name}_{broker.broker_id}"
 
-    def store(self, broker_name: str | None) -> MessageStore | None:
+    def store_of(self, broker_name: str | None) -> MessageStore | None:
         """A store that is read without a request: this broker's, or that of another one in its container.
 
         Mirrors:

@@ -57,7 +57,7 @@ class MessageReviver:
 
     def store(self, ck: PopCheckPoint) -> MessageStore | None:
         """The store with the messages, if it is in this process."""
-        return self._foreign.store(ck.broker_name)
+        return self._foreign.store_of(ck.broker_name)
 
     async def revive(self, ck: PopCheckPoint, offset: int, revive_qid: int, store: MessageStore) -> bool:
         """Revive a message of a store in this process; returns whether nothing is left to do, also since it is gone."""
