@@ -63,7 +63,7 @@ def test_a_share_of_one_following_member_gives_each_queue_to_two():
 
 
 def test_a_refused_message_is_hidden_for_longer_after_each_failure():
-    trace = play(popping(fail_times=1), for_ms=15_000)
+    trace = play(popping(fail_times=1), for_ms=12_000)
 
     first = min(rows(trace, "invisible_changed"), key=lambda row: row.t_ns)
     assert parse_extra_info(first.key).invisible_time_ms == 10_000
