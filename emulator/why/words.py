@@ -347,6 +347,7 @@ TIMERS: Mapping[str, str] = MappingProxyType(
         "PullRequestHoldService": "the broker's check of held pulls, every 5 s",
         "notifyConsumerChange": "the broker's deferred notification of a change of members",
         "allIdle": "the closing of idle connections",
+        "TimerDequeueGetService": "the broker's release of timed messages that are due",
     }
 )
 """Mapping name of a timer -> its purpose; timers with self-explanatory names are missing."""

@@ -49,7 +49,9 @@ from nodes.broker.tables.delay_levels import parse_delay_level
 from nodes.broker.tables.member_group import VIP_PORT_DISTANCE
 from nodes.broker.tables.message_store import MessageStore
 from nodes.broker.tables.subscription_groups import SubscriptionGroupManager
-from nodes.broker.tables.topics import TopicConfigManager
+from nodes.broker.tables.timer_messages import TIMER_TOPIC
+from nodes.broker.tables.topics import SCHEDULE_TOPIC, TopicConfigManager
+from nodes.broker.tables.transaction_messages import HALF_TOPIC
 from nodes.broker.timer.recall_message import RecallMessage
 from nodes.broker.timer.timer_message_store import TimerMessageStore
 from nodes.broker.transactions.transactions import Transactions
@@ -154,11 +156,11 @@ class Broker:
         arrivals.listen(
             self._pulls.hold.on_message_arrived,
             self._pops.on_message_arrived,
-            schedule.on_message_arrived,
-            transactions.check_service.on_message_arrived,
         )
+        arrivals.listen_to(SCHEDULE_TOPIC, schedule.on_message_arrived)
+        arrivals.listen_to(HALF_TOPIC, transactions.check_service.on_message_arrived)
         if timer is not None:
-            arrivals.listen(timer.on_message_arrived)
+            arrivals.listen_to(TIMER_TOPIC, timer.on_message_arrived)
             self._slave.on_check_point = timer.on_check_point
         self._server.serve(*self._handlers(messages, transactions, to_clients, special))
 

@@ -25,15 +25,23 @@ class MessageArrivals:
 
     def __init__(self) -> None:
         self._listeners: tuple[Callable[[str, int], None], ...] = ()
+        self._of_topics: dict[str, Callable[[str, int], None]] = {}
 
     def listen(self, *listeners: Callable[[str, int], None]) -> None:
         """Add listeners; they are called with topic and queue id, in this order."""
         self._listeners += listeners
 
+    def listen_to(self, topic: str, listener: Callable[[str, int], None]) -> None:
+        """Add a listener that only cares for one topic; it is called after the others."""
+        self._of_topics[topic] = listener
+
     def notify(self, topic: str, queue_id: int) -> None:
         """Call the listeners."""
         for listener in self._listeners:
             listener(topic, queue_id)
+        of_topic = self._of_topics.get(topic)
+        if of_topic is not None:
+            of_topic(topic, queue_id)
 
 
 class PutMessage:

@@ -57,9 +57,9 @@ class ScheduleMessageService:
             self._running = None
             self._persist()
 
-    def on_message_arrived(self, topic: str, queue_id: int) -> None:
+    def on_message_arrived(self, _topic: str, queue_id: int) -> None:
         """Wake the delay level of a message that was stored or replicated."""
-        if topic == SCHEDULE_TOPIC and self._running is not None:
+        if self._running is not None:
             self._running.wake(level_of(queue_id))
 
     def _start(self) -> None:

@@ -26,7 +26,7 @@ from nodes.protocol.command import Command
 from nodes.protocol.message_id import offset_message_id
 from nodes.protocol.model import MASTER_ID, RETRY_TOPIC_PREFIX, Message, TopicConfig, is_writeable
 from nodes.protocol.names import NOT_ALLOWED_SEND_TOPICS, parse_group, validate_topic
-from nodes.protocol.properties import DELAY_TIME_LEVEL, UNIQ_KEY
+from nodes.protocol.properties import DELAY_TIME_LEVEL, TIMER_OUT_MS, UNIQ_KEY
 from nodes.protocol.recall_handle import recall_handle_of
 from nodes.protocol.registry import decode_header, encode_header
 from nodes.rpc.server import Handlers
@@ -83,7 +83,8 @@ class SendMessage:
             return request.answer(*put_refusal(results[0].status, broker.config))
         msg_ids = ",".join([offset_message_id(message.store_host, message.commit_log_offset) for message in stored])
         unique = messages[0].properties.get(UNIQ_KEY)
-        handle = None if header.batch else recall_handle_of(stored[0], broker.broker_name)
+        waits = TIMER_OUT_MS in stored[0].properties and not header.batch
+        handle = recall_handle_of(stored[0], broker.broker_name) if waits else None
         answer = headers.SendMessageResponseHeader(msg_ids, queue_id, stored[0].queue_offset, unique, handle)
         flush = Flush(broker)
         if ack_nums <= 1 and flush.at_once:

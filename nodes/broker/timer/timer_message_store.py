@@ -8,7 +8,6 @@ import trio
 
 from nodes.broker.context import BrokerContext
 from nodes.broker.files import persist_timer
-from nodes.broker.tables.timer_messages import TIMER_TOPIC
 from nodes.broker.tables.timer_store import TimerRequest, TimerStore
 from nodes.broker.tables.waiting_messages import given_up
 from nodes.broker.timer.timer_delivery import Put, TimerDelivery
@@ -78,10 +77,9 @@ class TimerMessageStore:
             self._timer.change_dequeue(running=running)
             self._wake()
 
-    def on_message_arrived(self, topic: str, _queue_id: int) -> None:
+    def on_message_arrived(self, _topic: str, _queue_id: int) -> None:
         """Take a timed message that was stored or replicated."""
-        if topic == TIMER_TOPIC:
-            self._enqueue_get.wake()
+        self._enqueue_get.wake()
 
     def on_check_point(self) -> None:
         """Take what the master has taken: its check point was copied."""

@@ -218,9 +218,9 @@ class TransactionalMessageCheckService:
             self._running.stopped = True
             self._running = None
 
-    def on_message_arrived(self, topic: str, _queue_id: int) -> None:
-        """Wake the thread: a message was stored or replicated."""
-        if topic == HALF_TOPIC and self._running is not None:
+    def on_message_arrived(self, _topic: str, _queue_id: int) -> None:
+        """Wake the thread: a half message was stored or replicated."""
+        if self._running is not None:
             self._running.wake()
 
 
