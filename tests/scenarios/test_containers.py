@@ -393,7 +393,7 @@ def test_memory_and_sockets_carry_containers_alike():
 
 def test_the_example_loses_no_message_when_a_container_is_killed(tmp_path):
     trace = Trace()
-    scenario = load(Path(__file__).parents[2] / "examples" / "rip32" / "container.toml")
+    scenario = load(Path(__file__).parents[2] / "examples" / "containers.toml")
     run_scenario(scenario, runs=tmp_path, listeners=(trace.note,))
 
     assert sorted(trace.consumed()) == trace.stored()

@@ -45,7 +45,7 @@ def without_owner_ms(scenario, trace, _digest):
     return unowned_ms(trace, scenario, after_ms=STARTED_MS)
 
 
-FORWARD, REVERSED = "rip32/rolling_upgrade.toml", "rip32/rolling_upgrade_reversed.toml"
+FORWARD, REVERSED = "upgrades/rolling_upgrade.toml", "upgrades/rolling_upgrade_reversed.toml"
 
 
 def test_nameservers_first_costs_no_second_without_owner_beyond_a_plain_rolling_restart(played):
@@ -101,9 +101,9 @@ def test_the_same_seed_upgrades_with_the_same_trace(played, tmp_path):
 
 
 def test_mixed_strategies_divide_differently_until_the_last_member_has_changed(played):
-    scenario, trace, _ = played("rolling_strategy.toml")
+    scenario, trace, _ = played("upgrades/rolling_strategy.toml")
     within = [(start, end) for _, start, end in unowned(trace, scenario, after_ms=STARTED_MS) if end - start > 10_000]
 
     assert sum(end - start for start, end in within) > 100_000
     assert all(start > 60_000 and end < 152_000 for start, end in within)
-    assert without_owner_ms(*played("rolling_strategy.toml", plain=True)) < 5_000
+    assert without_owner_ms(*played("upgrades/rolling_strategy.toml", plain=True)) < 5_000

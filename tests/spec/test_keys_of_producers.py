@@ -50,7 +50,10 @@ def test_a_producer_says_which_keys_its_messages_have_and_how_it_chooses_queues(
         ("keys = 7", "producer[0].keys: expected a table, not 7"),
         ("keys = { counts = 7 }", 'producer[0].keys.counts: unknown key; did you mean "count"?'),
         ("keys = { count = 0 }", "producer[0].keys.count: expected a whole number >= 1, not 0"),
-        ('keys = { distribution = "odd" }', 'keys.distribution: expected one of uniform, zipf, hot, not "odd"'),
+        (
+            'keys = { distribution = "odd" }',
+            'keys.distribution: expected one of uniform, zipf, hot, in_turn, not "odd"',
+        ),
         ("keys = { exponent = 2 }", 'producer[0].keys.exponent: expected distribution = "zipf" beside it'),
         ('select = "hsh"', "producer[0].select: expected one of hash, md5, consistent_hash, random, machine_room"),
         ('select = "hash"', "producer[0].select: expected keys beside it: hash chooses by the key"),

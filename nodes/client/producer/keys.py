@@ -3,7 +3,7 @@
 from bisect import bisect_right
 from enum import StrEnum
 from functools import lru_cache
-from itertools import accumulate
+from itertools import accumulate, cycle
 
 import attrs
 
@@ -30,6 +30,8 @@ class KeyDistribution(StrEnum):
     """The n-th is as likely as `1 / n ** exponent`."""
     HOT = "hot"
     """The first has `hot_percent` of the messages; the others share the rest."""
+    IN_TURN = "in_turn"
+    """One after the other: with no more messages than keys, each message has its own."""
 
 
 @attrs.frozen
@@ -52,15 +54,18 @@ class KeyDraws:
     """Draws the key of each message.
 
     Args:
-        chance: one draw per message.
+        chance: one draw per message, unless keys take turns.
     """
 
     def __init__(self, keys: Keys, chance: RandomStream) -> None:
+        self._in_turn = cycle(range(keys.count)) if keys.distribution is KeyDistribution.IN_TURN else None
         self._bounds = _bounds(keys)
         self._randrange = chance.randrange
 
     def draw(self) -> str:
         """The key of the next message."""
+        if self._in_turn is not None:
+            return str(next(self._in_turn) + 1)
         return str(bisect_right(self._bounds, self._randrange(self._bounds[-1])) + 1)
 
 
@@ -69,7 +74,7 @@ def _bounds(keys: Keys) -> tuple[int, ...]:
     """Sums of the weights up to each key, which all producers with these keys share."""
     others = keys.count - 1
     match keys.distribution:
-        case KeyDistribution.UNIFORM:
+        case KeyDistribution.UNIFORM | KeyDistribution.IN_TURN:
             weights = [1] * keys.count
         case KeyDistribution.ZIPF:
             weights = [round(_WEIGHT / number**keys.exponent) for number in range(1, keys.count + 1)]

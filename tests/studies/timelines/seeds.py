@@ -22,6 +22,7 @@ from nodes.protocol.codes import RequestCode
 from studies.timelines.events import BeliefRow, CallRow, Cast, Instants, LifeRow, Story, instants
 from studies.timelines.hand_over import hand_over, read_hand_over
 from studies.timelines.real import Span
+from studies.timelines.special import special_messages
 
 _KINDS = tuple(
     kind.value
@@ -51,7 +52,11 @@ def _hand_over(run: Path, scenario: Scenario) -> Instants:
     return hand_over(read_hand_over(run, scenario))
 
 
-_TELLERS: Mapping[str, Callable[[Path, Scenario], Instants]] = {"rip32": _fail_over, "rebalance": _hand_over}
+_TELLERS: Mapping[str, Callable[[Path, Scenario], Instants]] = {
+    "rip32": _fail_over,
+    "rebalance": _hand_over,
+    "special": special_messages,
+}
 """Folder of scenarios -> what reads their runs."""
 FOLDERS = tuple(_TELLERS)
 
