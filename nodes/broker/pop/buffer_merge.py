@@ -73,10 +73,10 @@ class PopBufferMergeService:
         return taken
 
     async def stop(self) -> None:
-        """Store and commit what is left, after the pause that RocketMQ makes."""
-        self._buffer.serving = False
+        """Store and commit what is left, after a pause; RocketMQ pauses even if there is nothing."""
         if not self._should_run or self._buffer.next_scan_ms(self._now_ms()) is None:
             return
+        self._buffer.serving = False
         await self._broker.host.sleep_ms(_STOP_PAUSE_MS)
         await self.scan()
 

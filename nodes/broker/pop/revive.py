@@ -329,8 +329,8 @@ class PopReviveServices:
             service.change(running=running)
 
     def on_message_arrived(self, queue_id: int) -> None:
-        """A record was stored or replicated."""
-        if queue_id < len(self.services):
+        """A record was stored or replicated; anybody may send one to a queue that has no thread."""
+        if 0 <= queue_id < len(self.services):
             self.services[queue_id].on_message_arrived()
 
 
