@@ -153,6 +153,7 @@ class DiskFolder(EmulatedDisk):
     def __init__(self, disk: EmulatedDisk, name: str) -> None:
         self._disk = disk
         self._name = name
+        self._slow, self._lying = disk._slow, disk._lying  # noqa: SLF001 - its faults are those of the disk
 
     def write(self, name: str, content: Content, *, sync: bool = True) -> None:
         """Replace a file."""

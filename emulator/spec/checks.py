@@ -11,6 +11,8 @@ from emulator.spec.order_checks import harmful_orders
 from emulator.spec.strategy_checks import harmful_strategies
 from nodes.broker.tables.delay_levels import parse_delay_level
 from nodes.config import AllocateStrategy, Exclusivity
+from nodes.container.tables.broker_file import RefusedBrokerError, read_broker_file, write_broker_file
+from nodes.container.tables.brokers import BrokerIdentity
 from nodes.protocol.headers_statefulset import ProbePath
 from nodes.protocol.model import MASTER_ID
 from nodes.statefulset.tables.pod import ProbeKind
@@ -35,6 +37,7 @@ def check(scenario: Scenario) -> tuple[HarmfulSetting, ...]:
         *_statefulsets(scenario),
         *_leases(scenario),
         *harmful_orders(scenario),
+        *_refused_by_containers(scenario),
         *_delays(scenario),
     )
 
@@ -238,6 +241,21 @@ def _delays(scenario: Scenario) -> Iterator[HarmfulSetting]:
                     producer.name,
                     f"{wants}, which delays messages for {config.timer_max_delay_sec} s at most (timerMaxDelaySec): "
                     "every message is refused",
+                )
+
+
+def _refused_by_containers(scenario: Scenario) -> Iterator[HarmfulSetting]:
+    for name, brokers in scenario.containers().items():
+        for broker in brokers:
+            identity = BrokerIdentity(broker.cluster, broker.broker_name, broker.broker_id)
+            try:
+                read_broker_file(write_broker_file(identity, broker.config), name)
+            except RefusedBrokerError as refusal:
+                yield HarmfulSetting(
+                    "broker-refused-by-its-container",
+                    broker.name,
+                    f"{refusal}: {name} ends as soon as it reads the options of this broker, and so do all of its "
+                    "brokers, of which earlier ones were registered for a moment",
                 )
 
 

@@ -53,6 +53,11 @@ HARM = {
         "ns-1",
         "shows nobody as its master",
     ),
+    "broker-refused-by-its-container": (
+        MASTER + 'container = "box"\noptions = { inSyncReplicas = 2 }\n',
+        "ba",
+        "invalid replicas number: box ends as soon as it reads",
+    ),
 }
 
 
