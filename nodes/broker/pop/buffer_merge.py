@@ -73,12 +73,11 @@ class PopBufferMergeService:
         return taken
 
     async def stop(self) -> None:
-        """Store and commit what is left, after a pause; RocketMQ pauses even if there is nothing."""
-        if not self._should_run or self._buffer.next_scan_ms(self._now_ms()) is None:
-            return
+        """Store and commit what is left, after a pause that comes even if there is nothing."""
         self._buffer.serving = False
         await self._broker.host.sleep_ms(_STOP_PAUSE_MS)
-        await self.scan()
+        if self._should_run and self._buffer.next_scan_ms(self._now_ms()) is not None:
+            await self.scan()
 
     async def scan(self) -> None:
         """Store what leaves memory, then commit the offsets of pops that are finished."""
