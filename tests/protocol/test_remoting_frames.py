@@ -7,7 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nodes.protocol.codes import RequestCode
 from nodes.protocol.command import Command
+from nodes.protocol.header_codec import decode_header
+from nodes.protocol.headers import BrokerHeartbeatRequestHeader
+from nodes.protocol.headers_pop import PopMessageRequestHeader
+from nodes.protocol.properties import properties_to_text, text_to_properties
 from nodes.rpc.codec import FRAME_BYTES_MAX, FrameError
 from nodes.wire.remoting_command import (
     FIRST_BYTE,
@@ -125,3 +130,21 @@ def test_a_frame_that_is_too_long_is_refused_before_it_has_come():
 def test_what_is_wrong_with_a_frame_is_said(content, reason):
     with pytest.raises(HeaderError, match=reason):
         decode_remoting(content)
+
+
+@pytest.mark.trap("X18")
+def test_the_binary_header_keeps_sixteen_bits_of_a_code_so_requests_of_pop_do_not_survive_it():
+    code = int(RequestCode.POP_MESSAGE)
+    forms = {
+        form: decode_remoting(encode_remoting(RemotingCommand(code, serialize_type=form))[4:]) for form in SerializeType
+    }
+
+    assert forms[SerializeType.JSON].code == code
+    assert forms[SerializeType.ROCKETMQ].code == code & 0xFFFF
+
+
+@pytest.mark.trap("X18")
+def test_a_field_that_is_missing_is_nothing_and_an_optional_number_that_is_none_is_missing():
+    assert decode_header(PopMessageRequestHeader, {}).max_msg_nums == 0
+    assert decode_header(BrokerHeartbeatRequestHeader, {"brokerId": "x"}).broker_id is None
+    assert text_to_properties(properties_to_text({"a": "", "b": "1"})) == {"b": "1"}

@@ -71,6 +71,7 @@ def test_a_refused_message_is_hidden_for_longer_after_each_failure():
     assert rows(trace, "acked", topic=TOPIC) == []
 
 
+@pytest.mark.trap("C42")
 def test_a_batch_that_is_finished_too_late_is_not_acknowledged():
     trace = play(popping(consume_ms=6_000, pop_invisible_time=5_000, consumers=1), for_ms=15_000)
 
@@ -107,6 +108,24 @@ def test_an_operator_has_a_running_group_pop_and_pull_again():
     assert 60_000 < min(popped_ms) < 82_000
     assert 120_000 < max(popped_ms) < 142_000
     assert set(trace.consumed()) >= set(trace.stored()[:-5])
+
+
+@pytest.mark.trap("P19")
+@pytest.mark.trap("P18")
+def test_a_young_message_with_too_many_failures_costs_the_rest_of_its_batch_until_the_queue_is_popped_no_more():
+    """Each batch of four fails at its first message, and leaves three counted for ever: after 33 batches it is over."""
+    scenario = popping(
+        fail_times=9, consumers=1, max_reconsume_times=0, pop_batch_nums=4, consume_message_batch_max_size=4
+    )
+    trace = play(
+        attrs.evolve(scenario, producers=(attrs.evolve(scenario.producers[0], rate_per_s=100),)), for_ms=60_000
+    )
+
+    popped = rows(trace, "popped")
+    assert max(row.at_ms for row in popped) < 30_000
+    assert 96 < len(popped) < 400
+    assert rows(trace, "acked") == rows(trace, "invisible_changed") == []
+    assert len(trace.consumed()) == len(popped)
 
 
 @pytest.mark.trap("P39")
