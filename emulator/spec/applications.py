@@ -10,13 +10,14 @@ from faults.words import WordsError, duration_ms
 from nodes.client.producer.keys import KeyDistribution, Keys
 from nodes.client.producer.local_transactions import LocalTransactions, LocalTransactionState
 from nodes.client.tables.queue_selectors import SelectorName
-from nodes.fields import TEXT, shown
+from nodes.fields import SWITCH, TEXT, shown
 
+_TRANSACTIONAL = "transactional"
 _STATE, _CHECK = "local_transaction", "check_local_transaction"
 _TRANSACTION_KEYS = (_STATE, f"{_STATE}_s", f"{_STATE}_ms", _CHECK)
 _KEYS, _DISTRIBUTION, _SELECT = "keys", "distribution", "select"
 _LEVEL, _TIMER = "delay_level", "timer"
-APPLICATION_KEYS = (_KEYS, _SELECT, _TIMER, *_TRANSACTION_KEYS)
+APPLICATION_KEYS = (_KEYS, _SELECT, _TIMER, _TRANSACTIONAL, *_TRANSACTION_KEYS)
 _Choice = TypeVar("_Choice", bound=StrEnum)
 
 
@@ -66,7 +67,9 @@ def _read_keys(section: Section) -> Keys | None:
 
 def _read_timer(section: Section) -> int:
     """How much later messages are delivered; a message waits for one thing only."""
-    waits = [key for key in (_LEVEL, _TIMER, _STATE) if section.values.get(key)]
+    waits = [key for key in (_LEVEL, _TIMER, _TRANSACTIONAL, _STATE) if section.values.get(key)]
+    if waits == [_TRANSACTIONAL, _STATE]:
+        waits.pop()  # one says that there are transactions, the other how they end
     if len(waits) > 1:
         raise SpecError(section.at(waits[1]), f"expected no {waits[0]} beside it: RocketMQ heeds one of them only")
     if _TIMER not in section.values:
@@ -81,12 +84,15 @@ def _read_timer(section: Section) -> int:
 
 
 def _read_transactions(section: Section) -> LocalTransactions | None:
-    if _STATE not in section.values:
+    if not section.get(_TRANSACTIONAL, SWITCH, default=_STATE in section.values):
         for key in _TRANSACTION_KEYS:
             if key in section.values:
-                raise SpecError(section.at(key), f"expected {_STATE} beside it: this producer has no transactions")
+                problem = f"expected {_TRANSACTIONAL} or {_STATE} beside it: this producer has no transactions"
+                raise SpecError(section.at(key), problem)
         return None
-    state = _one_of(section, _STATE, LocalTransactionState)
+    state = LocalTransactionState.COMMIT
+    if _STATE in section.values:
+        state = _one_of(section, _STATE, LocalTransactionState)
     check_state = _one_of(section, _CHECK, LocalTransactionState) if _CHECK in section.values else None
     return LocalTransactions(state, section.span_ms(_STATE) or 0, check_state)
 

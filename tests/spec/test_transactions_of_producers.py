@@ -24,6 +24,9 @@ COMMIT, ROLLBACK, UNKNOWN = LocalTransactionState
     ("said", "expected"),
     [
         ("", None),
+        ("transactional = true", LocalTransactions(COMMIT)),
+        ("transactional = false", None),
+        ('transactional = true\nlocal_transaction = "rollback"', LocalTransactions(ROLLBACK)),
         ('local_transaction = "rollback"', LocalTransactions(ROLLBACK)),
         ('local_transaction = "commit"\nlocal_transaction_s = 1.5', LocalTransactions(COMMIT, 1_500)),
         (
@@ -50,9 +53,12 @@ def test_a_producer_says_how_its_transactions_end_and_what_it_answers(said, expe
         ("local_transaction = true", "producer[0].local_transaction: expected a text"),
         (
             'check_local_transaction = "commit"',
-            "producer[0].check_local_transaction: expected local_transaction beside it: this producer has no",
+            "producer[0].check_local_transaction: expected transactional or local_transaction beside it: this producer has no",
         ),
-        ("local_transaction_s = 1", "producer[0].local_transaction_s: expected local_transaction beside it"),
+        (
+            "local_transaction_s = 1",
+            "producer[0].local_transaction_s: expected transactional or local_transaction beside it",
+        ),
     ],
 )
 def test_a_mistake_is_told_in_one_line(said, told):
