@@ -53,7 +53,7 @@ def test_a_producer_says_how_its_transactions_end_and_what_it_answers(said, expe
         ("local_transaction = true", "producer[0].local_transaction: expected a text"),
         (
             'check_local_transaction = "commit"',
-            "producer[0].check_local_transaction: expected transactional or local_transaction beside it: this producer has no",
+            "producer[0].check_local_transaction: expected transactional or local_transaction beside it",
         ),
         (
             "local_transaction_s = 1",
