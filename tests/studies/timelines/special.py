@@ -63,7 +63,8 @@ def _of_group(
             times += 1
     of_dead = sorted(t_ns for key, t_ns in first.items() if stored[key] == dead)
     after = [t_ns for t_ns in of_dead if t_ns > died_ns]
-    yield "served", (after[0] - died_ns) / _NS_PER_S
+    if after:
+        yield "served", (after[0] - died_ns) / _NS_PER_S
     yield "gap", max(later - earlier for earlier, later in pairwise(of_dead)) / _NS_PER_S
     yield "again", float(times - len(first))
     yield "lost", float(len(stored) - len(first))
