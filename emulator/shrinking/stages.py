@@ -129,7 +129,7 @@ def _fewer_nodes(search: Search) -> None:
         _fewer(search, (section,))
     for section, key in _NUMBERS:
         for place, table in enumerate(search.tables().get(section, ())):
-            if not search.fails(_changed(search.tables(), (section, place, key), 1)):
+            if key in table and not search.fails(_changed(search.tables(), (section, place, key), 1)):
                 _lower(search, (section, place, key), table[key])
 
 

@@ -235,6 +235,7 @@ class Broker:
         await self._registration.unregister_all()
         for port in self._ports():
             self._host.close_listener(port)
+        self._server.shutdown()
         await self._pops.stop()
         self._ha.stop()
         if self._shared is None:

@@ -70,6 +70,13 @@ class RpcServer:
         self._handlers: dict[int, Handler] = {}
         self._handlers_in_tasks: dict[int, InTask] = {}
         self._on_channel_closed = on_channel_closed
+        self._channels: dict[Channel, None] = {}
+
+    def shutdown(self) -> None:
+        """Close all connections; who has to be told that one is closed is told nothing any more."""
+        channels, self._channels = self._channels, {}
+        for channel in channels:
+            channel.close()
 
     def serve(self, *tables: Handlers) -> None:
         """Add the handlers of all tables.
@@ -96,6 +103,7 @@ class RpcServer:
 
     def on_open(self, channel: Channel) -> None:
         """A connection was accepted."""
+        self._channels[channel] = None
         self._idle_watch.watch(channel)
 
     def on_command(self, channel: Channel, command: Command) -> None:
@@ -117,6 +125,7 @@ class RpcServer:
 
     def on_close(self, channel: Channel) -> None:
         """The peer closed the channel, or it broke."""
+        self._channels.pop(channel, None)
         self.calls.on_closed(channel)
         if self._on_channel_closed is not None:
             self._on_channel_closed(channel)

@@ -224,7 +224,7 @@ def test_a_broker_that_stops_leaves_every_nameserver_before_it_closes_its_port()
     assert live(trace, "ns-2")[-1] == (12_060, False)
     served = trace.select("messages", event="stored", after_ms=12_020)
     assert 0 < len(served) <= 7
-    assert trace.select("lifecycle", node="broker-a", event="stopped")[0].at_ms == 12_080
+    assert trace.select("lifecycle", node="broker-a", event="stopped")[0].at_ms == 14_080
 
 
 def test_a_nameserver_that_is_frozen_between_registrations_forgets_nobody():

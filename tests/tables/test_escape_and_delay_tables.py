@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nodes.broker.messages.escape_bridge import EscapeBridge
+from nodes.broker.shared import Log
 from nodes.broker.tables.delay_levels import DelayLevels, parse_delay_level, take_out
 from nodes.broker.tables.escape import EscapeWay, specific_queue
 from nodes.broker.tables.message_store import PutMessageResult, PutMessageStatus
@@ -108,7 +109,7 @@ async def test_a_put_into_a_specific_queue_that_fails_raises_and_the_queue_may_b
     def put(_message: Message) -> PutMessageResult:
         raise AssertionError("a slave has no log of its own to put into")
 
-    bridge = EscapeBridge("own", "inner", EscapeWay.REMOTE, put, put, OnlyTheOwnName(), send)
+    bridge = EscapeBridge("own", "inner", EscapeWay.REMOTE, Log(put, put), OnlyTheOwnName(), send)
     with pytest.raises(RemotingTimeoutError):
         await bridge.async_put_message_to_specific_queue(SENT)
     assert (await bridge.put_message_to_specific_queue(SENT)).status is PutMessageStatus.UNKNOWN_ERROR
