@@ -8,16 +8,16 @@ from nodes.allocation.for_pop import ALL_QUEUES
 from nodes.beliefs import MessageEvent
 from nodes.broker.clients.offset_manage import OffsetManage
 from nodes.broker.context import BrokerContext
-from nodes.broker.pop.consumer_service import REVIVE_QUEUE, PopConsumerService
+from nodes.broker.pop.consumer_service import REVIVE_QUEUE, PopConsumerService, clear_cache
 from nodes.broker.pop.order_info import OrderInfoService
 from nodes.broker.pop.pop_offset import PopOffset
-from nodes.broker.pop.queue_locks import group_lock_key
 from nodes.broker.pop.queue_pop import Pop, read_queue, with_handle
 from nodes.broker.pop.records import record_pop
 from nodes.broker.tables.consumer_offsets import NO_OFFSET
 from nodes.broker.tables.message_store import GetMessageResult, GetMessageStatus
 from nodes.broker.tables.pop_check_point import PopCheckPoint, PopOutcome
 from nodes.broker.tables.pop_consumer_records import PopConsumerRecord
+from nodes.broker.tables.pop_queue_locks import group_lock_key
 from nodes.protocol.extra_info import POP_ORDER_REVIVE_QUEUE, RetryMark, msg_offset_info, start_offset_info
 from nodes.protocol.model import Message, TopicConfig
 from nodes.protocol.names import build_pop_retry_topic
@@ -127,7 +127,7 @@ class PopFromRecords:
         reset = offsets.query_then_erase_reset_offset(group, topic, queue_id)
         if reset is None:
             return offset
-        self._service.clear_cache(group, topic, queue_id)
+        clear_cache(self._broker, group, topic, queue_id)
         self._orders.clear_block(topic, group, queue_id)
         self._offsets.commit(group, topic, queue_id, reset, "")
         return reset

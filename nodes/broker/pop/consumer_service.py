@@ -6,7 +6,7 @@ from nodes.beliefs import MessageEvent
 from nodes.broker.clients.offset_manage import OffsetManage
 from nodes.broker.context import BrokerContext
 from nodes.broker.files import load_pop_records, persist_pop_records
-from nodes.broker.pop.queue_locks import GROUP_LOCK_TIMEOUT_MS, group_lock_key, group_locks
+from nodes.broker.pop.queue_locks import GROUP_LOCK_TIMEOUT_MS, group_locks
 from nodes.broker.pop.records import record_pop
 from nodes.broker.pop.revive_message import MessageReviver
 from nodes.broker.refused import RefusedError
@@ -14,6 +14,7 @@ from nodes.broker.tables.consumer_offsets import NO_OFFSET
 from nodes.broker.tables.pop_check_point import PopCheckPoint, PopOutcome
 from nodes.broker.tables.pop_consumer_cache import LeftCache
 from nodes.broker.tables.pop_consumer_records import PopConsumerRecord
+from nodes.broker.tables.pop_queue_locks import group_lock_key
 from nodes.host import Host
 from nodes.protocol.codes import ResponseCode
 from nodes.protocol.extra_info import RetryMark
@@ -143,13 +144,6 @@ class PopConsumerService:
         await self._change(written=(record_of(new, offset),))
         if not self._is_in_memory(before):
             await self._change(deleted=(before,))
-
-    def clear_cache(self, group: str, topic: str, queue_id: int) -> None:
-        """Forget what is in memory for a queue; this takes the lock of a pop that runs away from it."""
-        key = group_lock_key(group, topic)
-        self.locks.try_lock(key)
-        self._cache.remove_records(group, topic, queue_id)
-        self.locks.unlock(key)
 
     def _is_in_memory(self, record: PopConsumerRecord) -> bool:
         return self._broker.config.enable_pop_buffer_merge and self._cache.delete_record(record)
@@ -283,3 +277,15 @@ def record_of(ck: PopCheckPoint, offset: int) -> PopConsumerRecord:
     return PopConsumerRecord(
         ck.pop_time_ms, ck.cid, ck.topic, ck.queue_id, RetryMark.NORMAL, ck.invisible_time_ms, offset
     )
+
+
+def clear_cache(broker: BrokerContext, group: str, topic: str, queue_id: int) -> None:
+    """Forget what is in memory for a queue; a pop that holds the lock of the group loses it.
+
+    Mirrors:
+        `PopConsumerService#clearCache`.
+    """
+    key = group_lock_key(group, topic)
+    broker.pop_group_locks.try_lock(key, broker.host.clock.now_ms())
+    broker.pop_cache.remove_records(group, topic, queue_id)
+    broker.pop_group_locks.unlock(key)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from nodes.broker.context import BrokerContext
-from nodes.broker.tables.pop_queue_locks import UNUSED_EXPIRE_MS, PopQueueLocks
+from nodes.broker.tables.pop_queue_locks import UNUSED_EXPIRE_MS, PopQueueLocks, group_lock_key
 from nodes.protocol.names import build_polling_key
 
 _NS_PER_MS = 1_000_000
@@ -82,8 +82,3 @@ def group_locks(broker: BrokerContext) -> QueueLocks:
         return group_lock_key(group, topic)
 
     return QueueLocks(broker, broker.pop_group_locks, key_of, GROUP_LOCK_TIMEOUT_MS)
-
-
-def group_lock_key(group: str, topic: str) -> str:
-    """The key of such a lock; pops of retry topics have that of the normal one."""
-    return f"{group}@{topic}"

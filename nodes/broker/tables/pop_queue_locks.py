@@ -61,3 +61,8 @@ class PopQueueLocks:
         before = len(self._locks)
         self._locks = {key: lock for key, lock in self._locks.items() if now_ms - lock.lock_time_ms <= expire_ms}
         return before
+
+
+def group_lock_key(group: str, topic: str) -> str:
+    """The key of the lock of a group and topic; pops of retry topics have that of the normal one."""
+    return f"{group}@{topic}"
