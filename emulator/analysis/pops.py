@@ -64,6 +64,8 @@ class Popped:
 @attrs.define
 class _Message:
     popped_ns: int
+    pop_time_ms: int
+    """The same instant on the clock of the broker."""
     hidden_until_ns: int
     is_open: bool = True
     """Whether somebody still has to do something about it."""
@@ -120,7 +122,7 @@ class Pops(Watcher):
         until_ns = row.t_ns + _invisible_ns(row)
         consumed = before is not None and before.consumed
         self._there_since_ns.setdefault(_place(queue), row.t_ns)
-        known[row.offset] = _Message(row.t_ns, until_ns, consumed=consumed)
+        known[row.offset] = _Message(row.t_ns, _pop_time_ms(row), until_ns, consumed=consumed)
 
     def _consume(self, _row: MessageRow, message: _Message) -> None:
         message.consumed = True
@@ -134,7 +136,8 @@ class Pops(Watcher):
     def _hide(self, row: MessageRow, message: _Message) -> None:
         if row.tags in _TOLD:
             self._end_wait(row.queue, message, row.t_ns)
-            message.popped_ns, message.hidden_until_ns = row.t_ns, row.t_ns + _invisible_ns(row)
+            message.popped_ns, message.pop_time_ms = row.t_ns, _pop_time_ms(row)
+            message.hidden_until_ns = row.t_ns + _invisible_ns(row)
             message.is_open = True
 
     def _revive(self, row: MessageRow, message: _Message) -> None:
@@ -151,7 +154,8 @@ class Pops(Watcher):
             self._lose(row, message)
         elif message.is_open:
             self._end_wait(row.queue, message, row.t_ns)
-            message.hidden_until_ns = message.popped_ns + _invisible_ns(row)
+            later_ns = (_pop_time_ms(row) - message.pop_time_ms) * _NS_PER_MS
+            message.hidden_until_ns = message.popped_ns + later_ns + _invisible_ns(row)
 
     def _lose(self, row: MessageRow, message: _Message) -> None:
         """A message whose acknowledgement was taken is no loss."""
@@ -192,6 +196,10 @@ class Pops(Watcher):
 
 def _place(queue: GroupQueue) -> Place:
     return queue.topic, queue.broker_name
+
+
+def _pop_time_ms(row: MessageRow) -> int:
+    return parse_extra_info(row.key).pop_time_ms
 
 
 def _invisible_ns(row: MessageRow) -> int:

@@ -15,6 +15,8 @@ from nodes.broker.tables.delay_offsets import DelayOffsets, TimerCheckPoint, Tim
 from nodes.broker.tables.message_store import MessageStore
 from nodes.broker.tables.pinned_assignments import PinnedAssignments
 from nodes.broker.tables.pop_buffer import PopBufferMerge, PopBufferOptions
+from nodes.broker.tables.pop_consumer_cache import PopConsumerCache
+from nodes.broker.tables.pop_consumer_records import PopConsumerStore
 from nodes.broker.tables.pop_in_flight import PopInflightMessageCounter
 from nodes.broker.tables.pop_queue_locks import PopQueueLocks
 from nodes.broker.tables.producers import ProducerManager
@@ -111,6 +113,11 @@ def _pop_buffer(broker: "BrokerContext") -> PopBufferMerge:
     )
 
 
+def _pop_cache(broker: "BrokerContext") -> PopConsumerCache:
+    config = broker.config
+    return PopConsumerCache(stay_ms=config.pop_ck_stay_buffer_time, max_size=config.pop_ck_max_buffer_size)
+
+
 def _pop_in_flight(broker: "BrokerContext") -> PopInflightMessageCounter:
     return PopInflightMessageCounter(should_start_ms=broker.host.clock.now_ms() - 1)
 
@@ -188,6 +195,11 @@ class BrokerContext:
         init=False, default=attrs.Factory(_pop_in_flight, takes_self=True)
     )
     pop_locks: PopQueueLocks = attrs.field(init=False, factory=PopQueueLocks)
+    pop_group_locks: PopQueueLocks = attrs.field(init=False, factory=PopQueueLocks)
+    """Locks of groups and topics, for pops whose records go to the database."""
+    pop_records: PopConsumerStore = attrs.field(init=False, factory=PopConsumerStore)
+    """What stands in the database."""
+    pop_cache: PopConsumerCache = attrs.field(init=False, default=attrs.Factory(_pop_cache, takes_self=True))
     order_infos: ConsumerOrderInfoManager = attrs.field(init=False, factory=ConsumerOrderInfoManager)
     versions: DataVersionBeliefs = attrs.field(init=False, default=attrs.Factory(_versions, takes_self=True))
 

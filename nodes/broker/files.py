@@ -14,6 +14,7 @@ from functools import partial
 from nodes.broker.context import TIMER_LOG_FILE, BrokerContext
 from nodes.broker.tables.delay_offsets import TimerCheckPoint, encode_delay_offsets
 from nodes.broker.tables.message_store import MessageStore
+from nodes.broker.tables.pop_consumer_records import decode_pop_records, encode_pop_records
 from nodes.host import Disk
 from nodes.protocol.bodies import DelayOffsetSerializeWrapper
 from nodes.protocol.model import Message
@@ -29,6 +30,7 @@ REBALANCE_SETTINGS_FILE = "rebalanceSettings.json"
 TIMER_CHECK_POINT_FILE = "timercheckpoint"
 TIMER_METRICS_FILE = "timermetrics"
 ORDER_INFO_FILE = "consumerOrderInfo.json"
+POP_RECORDS_FILE = "kvStore"
 
 
 def persist_topics(broker: BrokerContext) -> None:
@@ -80,6 +82,18 @@ def persist_timer_metrics(broker: BrokerContext) -> None:
     """Write how many timed messages each topic has."""
     if broker.timer_store is not None:
         broker.host.disk.write(TIMER_METRICS_FILE, broker.timer_store.metrics.encode())
+
+
+def persist_pop_records(broker: BrokerContext) -> None:
+    """Write all records of pops that are in the database."""
+    broker.host.disk.write(POP_RECORDS_FILE, partial(encode_pop_records, broker.pop_records.records))
+
+
+def load_pop_records(broker: BrokerContext) -> None:
+    """Read the records of pops."""
+    records = broker.host.disk.read(POP_RECORDS_FILE)
+    if records is not None:
+        broker.pop_records.write_records(decode_pop_records(records))
 
 
 def load_delay_offsets(broker: BrokerContext) -> None:

@@ -64,5 +64,13 @@ class PopConfig(Config):
     """Hand out nothing of a queue with too many messages in flight."""
     pop_inflight_message_threshold: int = count(10_000)
     """The most for that."""
+    pop_consumer_kv_service_init: bool = flag(default=False, key="popConsumerKVServiceInit")
+    """Have a database for records of pops; it counts at the start of the process."""
+    pop_consumer_kv_service_enable: bool = flag(default=False, key="popConsumerKVServiceEnable")
+    """Keep records of pops in the database, and none in the revive topic."""
+    pop_revive_max_return_size_per_read: int = count(16 * 1024, least=1)
+    """Most records of the database that one pass revives."""
+    pop_revive_max_attempt_times: int = count(16, most=16)
+    """How often a message of the database is tried again; then it is given up. RocketMQ's thread fails above 16."""
     enable_notify_after_pop_order_lock_release: bool = flag(default=True)
     """Wake held pops when an ordered queue is free again because the invisible time is over."""

@@ -9,8 +9,8 @@ from emulator.state.owners import GroupQueue
 INVISIBLE_S = 60
 
 
-def handle(invisible_s=INVISIBLE_S):
-    return f"0 1000 {invisible_s * 1000} 0 0 broker-a 0 7"
+def handle(invisible_s=INVISIBLE_S, pop_time_s=1):
+    return f"0 {pop_time_s * 1000} {invisible_s * 1000} 0 0 broker-a 0 7"
 
 
 def a_pop():
@@ -67,6 +67,14 @@ def test_a_check_point_that_is_put_anew_counts_from_the_pop():
 
     assert row(trace, end_s=110).late == 0
     assert row(trace, end_s=130).start_ns == 100 * SECOND
+
+
+def test_a_record_that_is_put_anew_counts_from_the_instant_that_it_names():
+    key = handle(INVISIBLE_S + 10, pop_time_s=1 + 61)
+    trace = a_pop().at(71).message("broker-a", "re_put", 7, tags="stored", key=key)
+
+    assert row(trace, end_s=71 + 70 + 15).late == 0
+    assert row(trace, end_s=71 + 70 + 16).start_ns == (71 + 70) * SECOND
 
 
 @pytest.mark.parametrize(("event", "outcome"), [("lost", "gone"), ("re_put", "refused")])

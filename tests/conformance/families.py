@@ -1,4 +1,4 @@
-"""One table of what is compared, what waits and why, and which case cannot agree."""
+"""One table of what is compared, and which case cannot agree and why."""
 
 from collections.abc import Callable
 
@@ -20,6 +20,7 @@ from conformance.pop_answers import pop, without_citations
 from conformance.pop_buffer_adapter import PopBuffer
 from conformance.pop_client_adapter import PopClient
 from conformance.pop_flow_adapter import PopFlow
+from conformance.pop_kv_adapter import PopKv
 from conformance.pop_polling_adapter import PopPolling
 from conformance.pop_revive_adapter import PopRevive
 from conformance.pop_tables_adapters import PopInFlight, PopLocks
@@ -59,6 +60,7 @@ ADAPTERS: dict[str, type[Adapter]] = {
     "pop_failover": PopFlow,
     "pop_flow": PopFlow,
     "pop_inflight": PopInFlight,
+    "pop_kv": PopKv,
     "pop_locks": PopLocks,
     "pop_polling": PopPolling,
     "pop_revive": PopRevive,
@@ -118,11 +120,6 @@ NORMAL_FORMS: dict[str, Callable[[Json], Json]] = {
     "wire_header": without_nothing,
 }
 """What makes two answers of a family alike that say the same."""
-
-WAITING: dict[str, str] = {
-    "pop_kv": "pops leave records in the log only: there is no RocksDB",
-}
-"""Family -> what our side lacks."""
 
 EXCEPTED: dict[tuple[str, str], str] = {
     ("names", "names/edge/clientconfig-defaults"): "half of them are options that a client of ours does not have",

@@ -63,6 +63,11 @@ class StoreOfCases(MessageStore):
     in_memory = False
     known = ()
     """Queues that were created."""
+    min_offset_of_unknown = 0
+
+    def min_offset(self, topic, queue_id):
+        known = (topic, queue_id) in self.known or self.max_offset(topic, queue_id)
+        return super().min_offset(topic, queue_id) if known else self.min_offset_of_unknown
 
     def is_in_memory(self, topic, queue_id, offset):
         return self.in_memory

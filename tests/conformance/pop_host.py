@@ -4,7 +4,7 @@ import contextlib
 
 from conformance.revive_log import ORIGIN_MS
 
-BACKGROUND = ("PopReviveService_", "PopBufferMergeService", "PopLongPollingService")
+BACKGROUND = ("PopReviveService_", "PopBufferMergeService", "PopLongPollingService", "PopConsumer")
 """Tasks that a case carries out itself."""
 
 
@@ -91,6 +91,9 @@ class PretendedHost:
 
     def flush(self, _name):
         pass
+
+    def busy_ms(self):
+        return 0
 
 
 def run_at_once(flow):

@@ -65,8 +65,8 @@ class PopLocks(Adapter):
         self.locks.clean_unused_lock(self.at_ms, self.timeout_ms)
 
     def is_lock_timeout(self, group, topic):
-        lock = self.locks.locks.get(lock_key(parse_normal_topic(topic, group), group, None))
-        return {"result": lock is None or self.at_ms - lock.lock_time_ms > self.timeout_ms}
+        key = lock_key(parse_normal_topic(topic, group), group, None)
+        return {"result": self.locks.is_timeout(key, self.at_ms, self.timeout_ms)}
 
 
 def lock_key(topic, group, queue_id):

@@ -5,7 +5,7 @@ import lzma
 
 import pytest
 
-from conformance.families import ADAPTERS, WAITING
+from conformance.families import ADAPTERS
 from conformance.playing import play_case
 from conformance.vectors import Case, read_cases
 
@@ -74,7 +74,3 @@ def test_a_line_that_is_no_json_is_told_with_its_file(tmp_path):
 
     with pytest.raises(ValueError, match=r"escape\.jsonl, line 1"):
         read_cases(tmp_path)
-
-
-def test_no_family_both_waits_and_is_compared():
-    assert [family for family in WAITING if family in ADAPTERS] == []

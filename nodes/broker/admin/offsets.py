@@ -4,6 +4,7 @@ from nodes.beliefs import MessageEvent
 from nodes.broker.clients.broker_to_client import BrokerToClient
 from nodes.broker.context import BrokerContext
 from nodes.broker.offset_records import record_offsets
+from nodes.broker.pop.consumer_service import clear_cache
 from nodes.broker.refused import RefusedError
 from nodes.broker.tables.commit_log import size_bytes
 from nodes.broker.tables.consumer_offsets import TOPIC_GROUP_SEPARATOR
@@ -79,6 +80,9 @@ class AdminOffsets:
         for queue_id, offset in offsets.items():
             broker.offsets.assign_reset_offset(group, topic, queue_id, offset)
             broker.pop_in_flight.clear_queue(topic, group, queue_id)
+            if broker.config.pop_consumer_kv_service_enable:
+                clear_cache(broker, group, topic, queue_id)
+                broker.offsets.clear_pull_offset(group, topic)
         record_offsets(broker, MessageEvent.RESET, {f"{topic}{TOPIC_GROUP_SEPARATOR}{group}": offsets})
         return {MessageQueue(topic, broker.broker_name, queue_id): offset for queue_id, offset in offsets.items()}
 

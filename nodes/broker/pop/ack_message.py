@@ -7,6 +7,7 @@ from nodes.beliefs import MessageEvent
 from nodes.broker.clients.offset_manage import OffsetManage
 from nodes.broker.context import BrokerContext
 from nodes.broker.pop.buffer_merge import PopBufferMergeService
+from nodes.broker.pop.consumer_service import PopConsumerService
 from nodes.broker.pop.long_polling import PopLongPollingService
 from nodes.broker.pop.order_info import OrderInfoService
 from nodes.broker.pop.permission import expect_queue_of_handle
@@ -49,6 +50,7 @@ class AckMessage:
         merge: PopBufferMergeService,
         log: ReviveLog,
         polling: PopLongPollingService,
+        service: PopConsumerService,
     ) -> None:
         self._broker = broker
         self._offsets = offsets
@@ -57,6 +59,7 @@ class AckMessage:
         self._merge = merge
         self._log = log
         self._polling = polling
+        self._service = service
 
     def handlers(self) -> Handlers:
         """Acknowledgements of one message and of several."""
@@ -131,8 +134,15 @@ class AckMessage:
         return None
 
     async def _append(self, ack: AckMsg, ck: PopCheckPoint, revive_qid: int, channel: Channel) -> None:
-        """Take an acknowledgement in memory, or write it; it counts as done even if that fails."""
-        if self._merge.add_ak(ack):
+        """Take an acknowledgement in memory, or write it; it counts as done even if that fails.
+
+        Raises:
+            RefusedError: this process has no database.
+        """
+        if self._service.is_enabled:
+            for offset in ack.ack_offsets:
+                self._done((offset,), ck, revive_qid, channel, await self._service.ack(ck, offset))
+        elif self._merge.add_ak(ack):
             self._done(ack.ack_offsets, ck, revive_qid, channel, PopOutcome.BUFFERED)
         elif self._broker.config.append_ack_async:
             begin = self._write
@@ -165,7 +175,8 @@ class AckMessage:
         query, orders = self._broker.offsets.query_offset, self._orders
         if offset < query(group, topic, queue_id):
             return
-        key = await self._locks.lock(topic, group, queue_id)
+        locks = self._service.locks if self._service.is_enabled else self._locks
+        key = await locks.lock(topic, group, queue_id)
         try:
             old = query(group, topic, queue_id)
             if offset < old:
@@ -180,7 +191,7 @@ class AckMessage:
                 if not orders.check_block(None, topic, group, queue_id, ck.invisible_time_ms):
                     self._polling.notify(topic, group, queue_id)
         finally:
-            self._locks.unlock(key)
+            locks.unlock(key)
         self._done((offset,), ck, POP_ORDER_REVIVE_QUEUE, channel, PopOutcome.ORDERLY)
 
     def _expect_offset(self, topic: str, queue_id: int, offset: int) -> None:

@@ -6,6 +6,7 @@ from nodes.beliefs import MessageEvent
 from nodes.broker.context import BrokerContext
 from nodes.broker.pop.ack_message import ack_of, check_point_of
 from nodes.broker.pop.buffer_merge import PopBufferMergeService
+from nodes.broker.pop.consumer_service import PopConsumerService
 from nodes.broker.pop.order_info import OrderInfoService
 from nodes.broker.pop.permission import expect_queue_of_handle
 from nodes.broker.pop.queue_locks import QueueLocks
@@ -46,12 +47,14 @@ class ChangeInvisibleTime:
         orders: OrderInfoService,
         merge: PopBufferMergeService,
         log: ReviveLog,
+        service: PopConsumerService,
     ) -> None:
         self._broker = broker
         self._locks = locks
         self._orders = orders
         self._merge = merge
         self._log = log
+        self._service = service
 
     def handlers(self) -> Handlers:
         """Changes of the invisible time."""
@@ -90,14 +93,15 @@ class ChangeInvisibleTime:
         query = self._broker.offsets.query_offset
         if offset < query(group, topic, queue_id):
             return _NOTHING
-        key = await self._locks.lock(topic, group, queue_id)
+        locks = self._service.locks if self._service.is_enabled else self._locks
+        key = await locks.lock(topic, group, queue_id)
         try:
             if offset < query(group, topic, queue_id):
                 return _NOTHING
             visible_ms = self._broker.host.clock.now_ms() + header.invisible_time
             self._orders.update_next_visible_time(topic, group, queue_id, offset, old.pop_time_ms, visible_ms)
         finally:
-            self._locks.unlock(key)
+            locks.unlock(key)
         invisible_ms, revive_qid = visible_ms - old.pop_time_ms, handle.revive_qid
         new = PopCheckPoint(topic, group, queue_id, old.start_offset, old.pop_time_ms, invisible_ms, 1, old.broker_name)
         self._record(new, offset, revive_qid, channel, PopOutcome.ORDERLY)
@@ -113,6 +117,10 @@ class ChangeInvisibleTime:
         """
         times = (header.offset, self._broker.host.clock.now_ms(), header.invisible_time)
         new = PopCheckPoint(header.topic, header.consumer_group, header.queue_id, *times, 1, old.broker_name, (0,))
+        if self._service.is_enabled:
+            await self._service.change_invisible_time(old, new, header.offset)
+            self._record(new, header.offset, handle.revive_qid, channel, PopOutcome.STORED)
+            return headers.ChangeInvisibleTimeResponseHeader(new.pop_time_ms, new.invisible_time_ms, handle.revive_qid)
         done = _Done()
         flow = (new, old, header.offset, handle.revive_qid, channel, done, cause.get())
         self._broker.host.start_soon(self._append_then_ack, *flow, name="changeInvisibleTime")

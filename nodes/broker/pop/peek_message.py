@@ -153,7 +153,10 @@ class Notification:
         group = header.consumer_group
         if header.order and self._orders.check_block(header.attempt_id, header.topic, group, queue_id, 0):
             return False
-        return self._broker.store.max_offset(topic, queue_id) > self._begin.look(topic, group, queue_id)
+        begin = self._begin.look(topic, group, queue_id)
+        if self._broker.config.pop_consumer_kv_service_enable:
+            begin = max(begin, self._broker.offsets.query_pull_offset(group, topic, queue_id))
+        return self._broker.store.max_offset(topic, queue_id) > begin
 
     def _polling_info(self, channel: Channel, request: Command) -> Command:
         header = decode_header(headers.PollingInfoRequestHeader, request.ext_fields)

@@ -3,6 +3,8 @@
 import attrs
 
 from nodes.broker.context import BrokerContext
+from nodes.broker.pop.consumer_pop import PopFromRecords
+from nodes.broker.pop.consumer_service import PopConsumerService
 from nodes.broker.pop.long_polling import HeldRequest, PopLongPollingService
 from nodes.broker.pop.permission import expect_readable_broker, readable_topic
 from nodes.broker.pop.queue_pop import Pop, QueuePop
@@ -36,9 +38,13 @@ class PopMessage:
         `org.apache.rocketmq.broker.processor.PopMessageProcessor`.
     """
 
-    def __init__(self, broker: BrokerContext, queues: QueuePop) -> None:
+    def __init__(
+        self, broker: BrokerContext, queues: QueuePop, service: PopConsumerService, from_records: PopFromRecords
+    ) -> None:
         self._broker = broker
         self._queues = queues
+        self._service = service
+        self._from_records = from_records
         self._chance = broker.host.rng("popQueue")
         self._ck_message_number = 0
         self.polling = PopLongPollingService(broker, self._carry_out)
@@ -59,6 +65,7 @@ class PopMessage:
         assert isinstance(header, headers.PopMessageRequestHeader)
         try:
             topic, subscription = self._permitted(held.channel, header)
+            with_records = self._service.is_enabled
         except RefusedError as refusal:
             return held.request.answer(refusal.code, refusal.remark)
         pop = Pop(
@@ -68,7 +75,11 @@ class PopMessage:
             self._next_revive_qid(is_order=bool(header.order)),
             matcher(subscription),
         )
-        await self._read_queues(pop, topic, self._chance.randrange(_DICE))
+        dice = self._chance.randrange(_DICE)
+        if with_records:
+            await self._from_records.take(pop, topic)
+        else:
+            await self._read_queues(pop, topic, dice)
         return self._answer(held, pop)
 
     def _permitted(

@@ -26,8 +26,7 @@ class PopOffset:
         broker = self._broker
         offset = broker.offsets.query_offset(group, topic, queue_id)
         if offset < 0:
-            offset = self._init(topic, queue_id, init_mode)
-            self._offsets.commit(group, topic, queue_id, offset, "")
+            offset = self.init(topic, group, queue_id, init_mode)
         reset = broker.offsets.query_then_erase_reset_offset(group, topic, queue_id)
         if reset is not None:
             self._orders.clear_block(topic, group, queue_id)
@@ -35,6 +34,12 @@ class PopOffset:
             self._offsets.commit(group, topic, queue_id, reset, "")
             return reset
         return max(offset, self._in_memory(topic, group, queue_id))
+
+    def init(self, topic: str, group: str, queue_id: int, init_mode: int) -> int:
+        """Give a group its first offset."""
+        offset = self._init(topic, queue_id, init_mode)
+        self._offsets.commit(group, topic, queue_id, offset, "")
+        return offset
 
     def look(self, topic: str, group: str, queue_id: int, init_mode: int = _INIT_MIN) -> int:
         """Where a pop would begin, as far as nothing is changed for it."""

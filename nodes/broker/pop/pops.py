@@ -10,6 +10,8 @@ from nodes.broker.messages.foreign_messages import ForeignMessages
 from nodes.broker.pop.ack_message import AckMessage
 from nodes.broker.pop.buffer_merge import PopBufferMergeService
 from nodes.broker.pop.change_invisible_time import ChangeInvisibleTime
+from nodes.broker.pop.consumer_pop import PopFromRecords
+from nodes.broker.pop.consumer_service import PopConsumerService
 from nodes.broker.pop.order_info import OrderInfoService
 from nodes.broker.pop.peek_message import Notification, PeekMessage
 from nodes.broker.pop.pop_message import PopMessage
@@ -46,13 +48,16 @@ class Pops:
     ) -> None:
         self._broker = broker
         self._log = log = ReviveLog(broker, escape)
-        self._locks = locks = QueueLocks(broker)
+        self._locks = locks = QueueLocks(broker, broker.pop_locks)
         self._orders = orders = OrderInfoService(broker, self._on_lock_free)
         self._merge = merge = PopBufferMergeService(broker, log, offsets, locks)
         self._begin = begin = PopOffset(broker, offsets, orders)
-        self._pops = pops = PopMessage(broker, QueuePop(broker, offsets, locks, begin, orders, merge))
-        self._notification = Notification(broker, begin, orders, pops.polling)
         reviver = MessageReviver(broker, log, offsets, escape, put, foreign)
+        self._service = service = PopConsumerService(broker, offsets, reviver)
+        from_records = PopFromRecords(broker, offsets, begin, orders, service)
+        from_log = QueuePop(broker, offsets, locks, begin, orders, merge)
+        self._pops = pops = PopMessage(broker, from_log, service, from_records)
+        self._notification = Notification(broker, begin, orders, pops.polling)
         self.revive = PopReviveServices(
             tuple(
                 PopReviveService(broker, log, offsets, reviver, queue_id, self._is_timer_behind)
@@ -66,8 +71,8 @@ class Pops:
         self._parts = (
             pops,
             self._notification,
-            AckMessage(broker, offsets, locks, orders, merge, log, pops.polling),
-            ChangeInvisibleTime(broker, locks, orders, merge, log),
+            AckMessage(broker, offsets, locks, orders, merge, log, pops.polling, service),
+            ChangeInvisibleTime(broker, locks, orders, merge, log, service),
             PeekMessage(broker, begin),
         )
 
@@ -78,6 +83,7 @@ class Pops:
     def load(self) -> None:
         """Read the file of an earlier process."""
         self._orders.load()
+        self._service.load()
 
     def start(self) -> None:
         """Begin to count the periods of the services."""
@@ -86,10 +92,12 @@ class Pops:
         self._merge.start()
         self._pops.polling.start()
         self._notification.polling.start()
+        self._service.start()
         self.revive.start()
 
     async def stop(self) -> None:
         """Answer held requests, store what is in memory, and write the file."""
+        await self._service.stop()
         self._pops.polling.stop()
         self._notification.polling.stop()
         await self._merge.stop()

@@ -1,25 +1,44 @@
 """Locks of queues for pops, with the thread that forgets old ones, reduced to its effect."""
 
+from collections.abc import Callable
+
 from nodes.broker.context import BrokerContext
-from nodes.broker.tables.pop_queue_locks import UNUSED_EXPIRE_MS
+from nodes.broker.tables.pop_queue_locks import UNUSED_EXPIRE_MS, PopQueueLocks, group_lock_key
 from nodes.protocol.names import build_polling_key
 
 _NS_PER_MS = 1_000_000
+_CLEAN_INTERVAL_MS = 60_000
 _SPIN_MS = 1
+GROUP_LOCK_TIMEOUT_MS = 120_000
+"""A lock of a group and topic that was taken longer ago is forgotten; so long ago the group has gone offline."""
 
 
 class QueueLocks:
     """The locks of one broker.
 
-    RocketMQ's thread looks once a minute for locks that were taken more than a minute ago, and forgets them, also held
-    ones. Here the last look is made up for when a lock is wanted: before that, nobody can notice.
+    RocketMQ's thread looks once a minute for locks that were taken too long ago, and forgets them, also held ones. Here
+    the last look is made up for when a lock is wanted: before that, nobody can notice.
+
+    Args:
+        table: the locks themselves.
+        key_of: topic, group and queue id -> key.
+        expire_ms: how long ago is too long.
 
     Mirrors:
         `org.apache.rocketmq.broker.processor.PopMessageProcessor.QueueLockManager`.
     """
 
-    def __init__(self, broker: BrokerContext) -> None:
+    def __init__(
+        self,
+        broker: BrokerContext,
+        table: PopQueueLocks,
+        key_of: Callable[[str, str, int], str] = build_polling_key,
+        expire_ms: int = UNUSED_EXPIRE_MS,
+    ) -> None:
         self._broker = broker
+        self._table = table
+        self._key_of = key_of
+        self._expire_ms = expire_ms
         self._started_ns = broker.host.clock.monotonic_ns()
         self._cleaned = 0
 
@@ -29,16 +48,16 @@ class QueueLocks:
 
     def try_lock(self, key: str) -> bool:
         """Take the lock of a queue, unless it is held."""
-        clock, period_ns = self._broker.host.clock, UNUSED_EXPIRE_MS * _NS_PER_MS
+        clock, period_ns = self._broker.host.clock, _CLEAN_INTERVAL_MS * _NS_PER_MS
         minutes, since_ns = divmod(clock.monotonic_ns() - self._started_ns, period_ns)
         if minutes > self._cleaned:
             self._cleaned = minutes
-            self._broker.pop_locks.clean_unused_lock(clock.now_ms() - since_ns // _NS_PER_MS)
-        return self._broker.pop_locks.try_lock(key, clock.now_ms())
+            self._table.clean_unused_lock(clock.now_ms() - since_ns // _NS_PER_MS, self._expire_ms)
+        return self._table.try_lock(key, clock.now_ms())
 
     def unlock(self, key: str) -> None:
         """Give a lock back."""
-        self._broker.pop_locks.unlock(key)
+        self._table.unlock(key)
 
     async def lock(self, topic: str, group: str, queue_id: int) -> str:
         """Take a lock; RocketMQ's thread spins as long as it is held.
@@ -46,7 +65,20 @@ class QueueLocks:
         Returns:
             Its key.
         """
-        key = build_polling_key(topic, group, queue_id)
+        key = self._key_of(topic, group, queue_id)
         while not self.try_lock(key):
             await self._broker.host.sleep_ms(_SPIN_MS)
         return key
+
+
+def group_locks(broker: BrokerContext) -> QueueLocks:
+    """Locks of a group and topic, whatever the queue.
+
+    Mirrors:
+        `org.apache.rocketmq.broker.pop.PopConsumerLockService`.
+    """
+
+    def key_of(topic: str, group: str, _queue_id: int) -> str:
+        return group_lock_key(group, topic)
+
+    return QueueLocks(broker, broker.pop_group_locks, key_of, GROUP_LOCK_TIMEOUT_MS)

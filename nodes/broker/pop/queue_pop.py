@@ -1,6 +1,7 @@
 """One queue of a pop: read it, note what was taken."""
 
 from collections.abc import Callable
+from functools import partial
 
 import attrs
 
@@ -111,13 +112,7 @@ class QueuePop:
         if pop.wanted <= 0:
             pop.rest_num += self._behind(topic, queue_id, offset)
             return
-        read = self._read(pop, topic, queue_id, offset)
-        if read.status in _CORRECTED:
-            # The check point keeps the offset of before, and counts from there.
-            self._commit(pop, topic, queue_id, read.next_begin_offset)
-            read = self._read(pop, topic, queue_id, read.next_begin_offset)
-        for message in read.filtered:
-            broker.host.record(filtered_record(message, pop.group, broker.broker_name, pop.client))
+        read = read_queue(broker, self._offsets, pop, topic, queue_id, offset)
         if not read.messages:
             self._pass_over(pop, topic, queue_id, offset, read)
         elif not await self._note(pop, topic, queue_id, offset, read):
@@ -168,29 +163,11 @@ class QueuePop:
         mock = PopCheckPoint(topic, pop.group, queue_id, *times, 0, self._broker.broker_name)
         self._merge.add_ck_mock(mock, pop.revive_qid, read.next_begin_offset)
 
-    def _read(self, pop: Pop, topic: str, queue_id: int, offset: int) -> GetMessageResult:
-        # The log of a slave may lag behind, so there a bad offset is left uncorrected.
-        is_lenient = self._broker.broker_id != MASTER_ID and not self._broker.config.offset_check_in_slave
-        return self._broker.store.get_message(
-            topic, queue_id, offset, pop.wanted, matches=pop.matches, correct_offset=not is_lenient
-        )
-
     def _handed_out(self, pop: Pop, message: Message, start_offset: int) -> Message:
         """A message of a retry topic, as its consumer gets it: under the normal topic, with its handle."""
         if self._broker.config.pop_response_return_actual_retry_topic:
             return message
-        handle = build_extra_info(
-            start_offset,
-            pop.pop_time_ms,
-            pop.header.invisible_time,
-            pop.revive_qid,
-            message.topic,
-            self._broker.broker_name,
-            message.queue_id,
-            message.queue_offset,
-        )
-        properties = {POP_CK: handle, **message.properties}
-        return attrs.evolve(message, topic=pop.header.topic, properties=properties)
+        return with_handle(pop, message, start_offset, pop.header.topic, self._broker.broker_name)
 
     def _commit(self, pop: Pop, topic: str, queue_id: int, offset: int) -> None:
         self._offsets.commit(pop.group, topic, queue_id, offset, pop.client)
@@ -204,3 +181,29 @@ class QueuePop:
             return False
         in_flight = self._broker.pop_in_flight.get(topic, pop.group, queue_id)
         return in_flight > config.pop_inflight_message_threshold
+
+
+def read_queue(
+    broker: BrokerContext, offsets: OffsetManage, pop: Pop, topic: str, queue_id: int, offset: int
+) -> GetMessageResult:
+    """Read what a pop has room for; an offset outside the queue is corrected and committed before.
+
+    The pop keeps the offset of before, and counts from there.
+    """
+    # The log of a slave may lag behind, so there a bad offset is left uncorrected.
+    is_lenient = broker.broker_id != MASTER_ID and not broker.config.offset_check_in_slave
+    ask = partial(broker.store.get_message, topic, queue_id, matches=pop.matches, correct_offset=not is_lenient)
+    read = ask(offset, pop.wanted)
+    if read.status in _CORRECTED:
+        offsets.commit(pop.group, topic, queue_id, read.next_begin_offset, pop.client)
+        read = ask(read.next_begin_offset, pop.wanted)
+    for message in read.filtered:
+        broker.host.record(filtered_record(message, pop.group, broker.broker_name, pop.client))
+    return read
+
+
+def with_handle(pop: Pop, message: Message, start_offset: int, topic: str, broker_name: str) -> Message:
+    """A message under another topic, with a handle that names its own."""
+    times = (start_offset, pop.pop_time_ms, pop.header.invisible_time, pop.revive_qid)
+    handle = build_extra_info(*times, message.topic, broker_name, message.queue_id, message.queue_offset)
+    return attrs.evolve(message, topic=topic, properties={POP_CK: handle, **message.properties})

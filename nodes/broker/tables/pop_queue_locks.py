@@ -1,7 +1,8 @@
 """Who reads a queue for a pop: one at a time, and whoever finds it taken goes on without it.
 
 Mirrors:
-    `PopMessageProcessor.QueueLockManager`.
+    `PopMessageProcessor.QueueLockManager`; `org.apache.rocketmq.broker.pop.PopConsumerLockService`, whose locks are
+    those of a group and topic.
 """
 
 from collections.abc import Mapping
@@ -22,7 +23,7 @@ class TimedLock:
 
 
 class PopQueueLocks:
-    """The locks of one broker, by `topic@group@queue id`."""
+    """The locks of one broker, by `topic@group@queue id` or by `group@topic`."""
 
     def __init__(self) -> None:
         self._locks: dict[str, TimedLock] = {}
@@ -46,6 +47,11 @@ class PopQueueLocks:
         if found is not None:
             self._locks[key] = attrs.evolve(found, held=False)
 
+    def is_timeout(self, key: str, now_ms: int, timeout_ms: int) -> bool:
+        """Whether a lock was not taken for a while."""
+        found = self._locks.get(key)
+        return found is None or now_ms - found.lock_time_ms > timeout_ms
+
     def clean_unused_lock(self, now_ms: int, expire_ms: int = UNUSED_EXPIRE_MS) -> int:
         """Forget locks that were not taken for a while.
 
@@ -55,3 +61,8 @@ class PopQueueLocks:
         before = len(self._locks)
         self._locks = {key: lock for key, lock in self._locks.items() if now_ms - lock.lock_time_ms <= expire_ms}
         return before
+
+
+def group_lock_key(group: str, topic: str) -> str:
+    """The key of the lock of a group and topic; pops of retry topics have that of the normal one."""
+    return f"{group}@{topic}"

@@ -1,0 +1,276 @@
+"""POP with its records in a database of the broker, `popConsumerKVServiceEnable`."""
+
+from collections.abc import Awaitable, Callable
+
+import attrs
+import pytest
+
+from emulator.testing import Stage, Trace, a_scenario, play
+from faults.consume_mode import ConsumeMode
+from nodes.broker.tables.pop_consumer_records import PopConsumerRecord
+from nodes.config import BrokerConfig, ConsumerConfig
+from nodes.protocol import headers_pop as headers
+from nodes.protocol.codes import ResponseCode
+from nodes.protocol.registry import decode_header
+from support.grouped import BEFORE_MS, MASTER, OTHER, S1, two_groups
+from support.popping_guest import BROKER, GROUP, INVISIBLE_MS, TOPIC, PoppingGuest, popping_guest
+
+RETRY = f"%RETRY%{GROUP}_{TOPIC}"
+WITH_RECORDS = {"pop_consumer_kv_service_init": True, "pop_consumer_kv_service_enable": True}
+REVIVED_MS = INVISIBLE_MS + 600
+"""After this time a message that nobody has acknowledged was revived: a broker looks every 500 ms."""
+Script = Callable[[Stage, PoppingGuest], Awaitable[None]]
+
+
+def pops(script: Script, *, slaves: int = 0, **options: object) -> Trace:
+    async def main(stage: Stage) -> None:
+        await script(stage, await popping_guest(stage))
+
+    broker = BrokerConfig(**{**WITH_RECORDS, **options})  # type: ignore[arg-type]
+    return play(a_scenario(broker=broker, slaves=slaves), main)
+
+
+def records(stage: Stage, node: str = BROKER) -> list[int]:
+    """Offsets of the records in the database."""
+    found: tuple[PopConsumerRecord, ...] = stage.node(node).context.pop_records.records
+    return [record.offset for record in found]
+
+
+def offset_of(stage: Stage, node: str = BROKER) -> int:
+    found: int = stage.node(node).context.offsets.query_offset(GROUP, TOPIC, 0)
+    return found
+
+
+def events(trace: Trace, *wanted: str, node: str = BROKER) -> list[tuple[str, int, str]]:
+    rows = trace.select("messages", node=node)
+    return [(row.event, row.offset, row.tags) for row in rows if row.event in wanted]
+
+
+async def send(guest: PoppingGuest, count: int, node: str = BROKER) -> None:
+    for _ in range(count):
+        await guest.send(node)
+
+
+def test_what_is_acknowledged_has_no_record_any_more_and_the_rest_comes_back_under_its_retry_topic() -> None:
+    async def script(stage: Stage, guest: PoppingGuest) -> None:
+        await send(guest, 3)
+        popped = await guest.pop()
+        assert (popped.offsets, popped.header.revive_qid, records(stage)) == ([0, 1, 2], 0, [0, 1, 2])
+        assert await guest.ack(popped.handles[1], 1) == ResponseCode.SUCCESS
+        assert records(stage) == [0, 2]
+        await stage.for_ms(REVIVED_MS)
+        again = await guest.pop(queue_id=-1)
+        assert [(message.topic, message.reconsume_times) for message in again.messages] == [(RETRY, 1)] * 2
+        await guest.ack_all(again, topic=RETRY)
+        assert records(stage) == []
+        await stage.for_ms(3_600_000)
+        assert (await guest.pop(queue_id=-1)).messages == ()
+
+    trace = pops(script)
+    assert events(trace, "revived") == [("revived", 0, "stored"), ("revived", 2, "stored")]
+    popped, revived = trace.select("messages", event="popped")[0], trace.select("messages", event="revived")[0]
+    assert INVISIBLE_MS + 50 < revived.at_ms - popped.at_ms <= INVISIBLE_MS + 551
+    assert not [row for row in trace.select("messages", event="stored") if "REVIVE_LOG" in row.topic]
+    assert [row.name for row in trace.select("causes") if row.name == "PopConsumerService"] == ["PopConsumerService"]
+
+
+def test_an_acknowledgement_with_another_invisible_time_succeeds_and_deletes_nothing() -> None:
+    async def script(stage: Stage, guest: PoppingGuest) -> None:
+        await send(guest, 1)
+        (handle,) = (await guest.pop()).handles
+        wrong = handle.replace(f" {INVISIBLE_MS} ", f" {INVISIBLE_MS + 1} ")
+        assert await guest.ack(wrong, 0) == ResponseCode.SUCCESS
+        assert records(stage) == [0]
+
+    pops(script)
+
+
+def test_a_change_of_the_invisible_time_moves_the_record_and_a_repeated_one_moves_none() -> None:
+    async def script(stage: Stage, guest: PoppingGuest) -> None:
+        await send(guest, 1)
+        (handle,) = (await guest.pop()).handles
+        told = decode_header(
+            headers.ChangeInvisibleTimeResponseHeader, (await guest.change(handle, 0, 60_000)).ext_fields
+        )
+        assert (told.invisible_time, told.revive_qid, records(stage)) == (60_000, 0, [0])
+        assert await guest.ack(handle, 0) == ResponseCode.SUCCESS
+        await stage.for_ms(REVIVED_MS)
+        assert records(stage) == [0]
+        await stage.for_ms(60_000)
+        assert records(stage) == []
+
+    assert events(pops(script), "revived") == [("revived", 0, "stored")]
+
+
+def test_the_committed_offset_lags_by_one_pop_so_a_restart_hands_that_out_again() -> None:
+    async def script(stage: Stage, guest: PoppingGuest) -> None:
+        await send(guest, 4)
+        await guest.ack_all(await guest.pop(most=2))
+        await guest.ack_all(await guest.pop(most=2))
+        assert (offset_of(stage), records(stage)) == (2, [])
+        await stage.for_ms(10_000)
+        await stage.kill(BROKER)
+        stage.start(BROKER)
+        await stage.for_ms(5_000)
+        assert (await guest.pop()).offsets == [2, 3]
+
+    pops(script)
+
+
+def test_a_process_revives_what_an_earlier_one_has_handed_out() -> None:
+    async def script(stage: Stage, guest: PoppingGuest) -> None:
+        await send(guest, 1)
+        await guest.pop()
+        await stage.kill(BROKER)
+        stage.start(BROKER)
+        await stage.for_ms(REVIVED_MS)
+        assert records(stage) == []
+
+    assert events(pops(script), "revived") == [("revived", 0, "stored")]
+
+
+def test_what_is_acknowledged_in_memory_never_reaches_the_database_and_a_stop_loses_the_rest() -> None:
+    async def script(stage: Stage, guest: PoppingGuest) -> None:
+        await send(guest, 3)
+        popped = await guest.pop(invisible_ms=60_000)
+        assert await guest.ack(popped.handles[0], 0) == ResponseCode.SUCCESS
+        await stage.for_ms(2_000)
+        assert (records(stage), offset_of(stage)) == ([], 1)
+        await stage.stop(BROKER)
+        stage.start(BROKER)
+        await stage.for_ms(5_000)
+        assert (await guest.pop(invisible_ms=60_000)).offsets == [1, 2]
+        await stage.for_ms(12_000)
+        assert (records(stage), offset_of(stage)) == ([1, 2], 1)
+
+    trace = pops(script, enable_pop_buffer_merge=True)
+    assert events(trace, "acked", "check_point") == [
+        ("acked", 0, "buffered"),
+        ("check_point", 1, "stored"),
+        ("check_point", 2, "stored"),
+    ]
+
+
+def test_while_a_pop_waits_for_the_disk_another_one_of_the_group_finds_nothing() -> None:
+    async def script(stage: Stage, guest: PoppingGuest) -> None:
+        found = []
+        other = await popping_guest(stage, 1)
+        await send(guest, 8)
+        stage.host(BROKER).disk.slow_down("slow", 300)
+
+        async def first() -> None:
+            found.append((await guest.pop(most=2)).offsets)
+
+        stage.world.nursery.start_soon(first)
+        await stage.for_ms(100)
+        assert (await other.pop(most=2)).messages == ()
+        await stage.for_ms(600)
+        assert found == [[0, 1]]
+        assert (await other.pop(most=2)).offsets == [2, 3]
+
+    pops(script)
+
+
+def test_a_queue_that_is_popped_in_order_is_blocked_until_its_batch_is_acknowledged() -> None:
+    async def script(stage: Stage, guest: PoppingGuest) -> None:
+        await send(guest, 3)
+        popped = await guest.pop(most=2, order=True, attempt_id="a")
+        assert (popped.offsets, popped.header.revive_qid, records(stage)) == ([0, 1], 999, [])
+        assert (await guest.pop(order=True, attempt_id="b")).messages == ()
+        await guest.ack_all(popped)
+        assert (await guest.pop(order=True, attempt_id="b")).offsets == [2]
+
+    pops(script)
+
+
+def test_a_plain_slave_gives_up_what_it_cannot_revive() -> None:
+    async def script(stage: Stage, guest: PoppingGuest) -> None:
+        await send(guest, 1)
+        await stage.for_ms(5_000)
+        assert (await guest.pop("broker-a-s1", invisible_ms=1_000)).offsets == [0]
+        assert records(stage) == []
+        await stage.for_ms(70_000)
+        assert records(stage, "broker-a-s1") == []
+
+    trace = pops(script, slaves=1, pop_revive_max_attempt_times=2)
+    assert events(trace, "revived", "re_put", "lost", node="broker-a-s1") == [
+        ("revived", 0, "refused"),
+        ("re_put", 0, "stored"),
+        ("revived", 0, "refused"),
+        ("re_put", 0, "stored"),
+        ("revived", 0, "refused"),
+        ("lost", 0, "refused"),
+    ]
+
+
+def test_a_slave_knows_nothing_of_its_dead_masters_records_and_hands_the_message_out_again() -> None:
+    async def script(stage: Stage, guest: PoppingGuest) -> None:
+        await stage.at_ms(BEFORE_MS)
+        await send(guest, 1, MASTER)
+        assert (await guest.pop(MASTER)).offsets == [0]
+        await stage.for_ms(1_000)
+        await stage.kill(MASTER)
+        await stage.for_ms(40_000)
+        assert records(stage, S1) == []
+        again = await guest.pop(S1)
+        assert again.offsets == [0]
+        await guest.ack_all(again, S1)
+        stage.start(MASTER)
+        await stage.for_ms(20_000)
+        assert (records(stage, MASTER), records(stage, S1)) == ([], [])
+
+    trace = play_two_groups(script)
+    assert events(trace, "revived", node=S1) == []
+    # Acknowledged at the slave, and revived by the master that never heard of it.
+    assert events(trace, "revived", node=MASTER) == [("revived", 0, "stored")]
+
+
+def test_each_try_of_an_acting_slave_leaves_one_more_copy_at_another_broker() -> None:
+    async def script(stage: Stage, guest: PoppingGuest) -> None:
+        await stage.at_ms(BEFORE_MS)
+        await send(guest, 1, MASTER)
+        await stage.for_ms(1_000)
+        await stage.kill(MASTER)
+        await stage.for_ms(40_000)
+        assert (await guest.pop(S1, invisible_ms=1_000)).offsets == [0]
+        await stage.for_ms(80_000)
+
+    trace = play_two_groups(script, enable_remote_escape=True, pop_revive_max_attempt_times=2)
+    assert events(trace, "revived", "lost", node=S1) == [("revived", 0, "remote")] * 3 + [("lost", 0, "refused")]
+    assert len(trace.select("messages", node=OTHER, event="stored", topic=RETRY)) == 3
+
+
+def play_two_groups(script: Script, **options: object) -> Trace:
+    async def main(stage: Stage) -> None:
+        await script(stage, await popping_guest(stage))
+
+    from emulator.spec.model import TopicSpec
+
+    return play(two_groups(topics=(TopicSpec(RETRY, (OTHER,), 1),), **WITH_RECORDS, **options), main)
+
+
+def test_pops_need_the_database_that_they_are_told_to_use() -> None:
+    async def script(_stage: Stage, guest: PoppingGuest) -> None:
+        assert (await guest.pop()).code == ResponseCode.SYSTEM_ERROR
+
+    pops(script, pop_consumer_kv_service_init=False)
+
+
+@pytest.mark.parametrize("merge", [False, True])
+def test_a_group_that_pops_consumes_everything_and_what_a_dead_member_had_comes_back(merge: bool) -> None:
+    consumer = ConsumerConfig(client_rebalance=False, pop_invisible_time=10_000)
+    broker = BrokerConfig(**WITH_RECORDS, enable_pop_buffer_merge=merge)  # type: ignore[arg-type]
+    scenario = a_scenario(broker=broker, consumers=2, consumer=consumer, consume_ms=500, rate_per_s=10)
+    group = attrs.evolve(scenario.consumers[0], mode=ConsumeMode.POP)
+
+    async def main(stage: Stage) -> None:
+        await stage.at_ms(30_000)
+        await stage.kill("c1")
+        await stage.at_ms(90_000)
+
+    trace = play(attrs.evolve(scenario, consumers=(group,)), main)
+    assert trace.select("messages", event="revived")
+    assert trace.select("messages", event="lost") == []
+    # What the dead member had is consumed from the retry topic.
+    done = len(trace.consumed())
+    assert done >= len(trace.stored()) - 15
