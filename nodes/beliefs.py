@@ -167,7 +167,7 @@ class MessageEvent(StrEnum):
     RECALLED = "recalled"
     """Broker: the producer of a message that waits has taken it back."""
     DROPPED = "dropped"
-    """Broker: a message that had waited could not be delivered, and was given up."""
+    """Broker: a message that had waited could not be delivered, and was given up; also a record of a pop."""
     POPPED = "popped"
     """Broker: handed out, and hidden until its invisible time is over."""
     CHECK_POINT = "check_point"
