@@ -14,7 +14,7 @@ COVERAGE_LEAST := 90
 # What a caller's environment says about other checkouts must not reach the one that is tested.
 unexport PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE VIRTUAL_ENV
 
-.PHONY: help setup demo lint quick test proofs coverage conformance bench timelines sources guests fuzz load notebooks session rooms tables ledger clean pytest kills fuzz-scenarios many-runs budgets
+.PHONY: help setup demo lint quick test proofs coverage conformance bench timelines sources special guests fuzz load notebooks session rooms tables ledger clean pytest kills fuzz-scenarios many-runs budgets
 .DEFAULT_GOAL := help
 
 help: ## print these lines
@@ -58,6 +58,9 @@ timelines: setup ## run fail-overs and rebalances with 30 seeds each, beside a r
 sources: setup ## play every source of disagreement beside its bound, into sources.json
 	PYTHONPATH=tests $(BIN)/python -m studies.sources
 
+special: setup ## play the death of a master with 22,000 special messages, 20 seeds each way, into special_messages.json
+	PYTHONPATH=tests $(BIN)/python -m studies.special_messages
+
 kills: setup ## kill two hundred emulators at random instants, and read what they left
 	PYTHONPATH=tests $(BIN)/python -m studies.kills
 
@@ -96,7 +99,7 @@ ledger: setup ## write emulator/fidelity/ledger.json anew from the marks of the 
 	$(BIN)/pytest --collect-only -qq --ledger=emulator/fidelity/ledger.json
 
 clean: ## remove .venv and all that was built or measured
-	rm -rf $(VENV) build dist runs fuzz bench.json timelines.json sources.json htmlcov .coverage .coverage.* \
+	rm -rf $(VENV) build dist runs fuzz bench.json timelines.json sources.json special_messages.json htmlcov .coverage .coverage.* \
 		.mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find emulator faults nodes tests -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -167,7 +167,16 @@ class MessageEvent(StrEnum):
     RECALLED = "recalled"
     """Broker: the producer of a message that waits has taken it back."""
     DROPPED = "dropped"
-    """Broker: a message that had waited could not be delivered, and was given up."""
+    """Broker: a message that had waited could not be delivered, and was given up; also a record of a pop."""
+    HALF = "half"
+    """Broker: a half message was stored, for the first time or before a question.
+
+    Topic and queue: where its commit will be stored; offset: in the queue of half messages.
+    """
+    DECIDED = "decided"
+    """Producer: it tells a broker how a local transaction went, by itself or because the broker asked."""
+    ENDED = "ended"
+    """Broker: the end of a transaction was carried out; offset: of the message that a commit stored, else -1."""
     POPPED = "popped"
     """Broker: handed out, and hidden until its invisible time is over."""
     CHECK_POINT = "check_point"
@@ -182,6 +191,13 @@ class MessageEvent(StrEnum):
     """Broker: it could not be revived, so a new check point for it alone went to the log, or was refused."""
     LOST = "lost"
     """Broker: not acknowledged in time, and given up."""
+
+
+class TransactionEnd(StrEnum):
+    """What the end of a transaction makes of its half message."""
+
+    COMMIT = "commit"
+    ROLLBACK = "rollback"
 
 
 class MessageRecord(NamedTuple):
@@ -204,11 +220,11 @@ class MessageRecord(NamedTuple):
     stored_ms: int = -1
     """Wall clock of the broker that stored the message; -1 where an offset is concerned."""
     tags: str = ""
-    """stored, filtered: the tags of the message; check_point, acked, invisible_changed, revived, re_put, lost: what
-    became of it, `nodes.broker.tables.pop_check_point.PopOutcome`."""
+    """stored, filtered: the tags of the message; decided, ended: commit, rollback or unknown; check_point, acked,
+    invisible_changed, revived, re_put, lost: what became of it, `nodes.broker.tables.pop_check_point.PopOutcome`."""
     key: str = ""
-    """stored, consumed: the keys of the message, with blanks between; popped and what follows a pop: its handle, as
-    `nodes.protocol.extra_info` describes it."""
+    """stored, consumed: the keys of the message, with blanks between; delayed, half and what follows these: its unique
+    id; popped and what follows a pop: its handle, as `nodes.protocol.extra_info` describes it."""
 
 
 class PassOutcome(StrEnum):

@@ -21,6 +21,8 @@ LOCK_EXPIRES_MS = 60_000
 """RocketMQ's RebalanceLockManager: rocketmq.broker.rebalance.lockMaxLiveTime."""
 NAMESERVER_SCAN_MS = 5_000
 """RocketMQ's scanNotActiveBrokerInterval."""
+_CHECK_MS = 60_000
+"""RocketMQ's MAX_PROCESS_TIME_LIMIT: longest time of a round of questions about half messages."""
 _GROUP_SYNC_MS = 2_000
 """RocketMQ's syncBrokerMemberGroupPeriod, and the heartbeat before it."""
 PULL_BATCH = 32
@@ -69,6 +71,8 @@ class Bounds:
     """Time between two copies of a slave: more than 60 s since the last one."""
     grace_ms: int = 20_000
     """How long a new assigner collects claims."""
+    asks_ms: int = 126_000
+    """Within this time a broker asks once more about a half message that it knows to be open."""
     budget_s: float = 36.0
     """Queue-seconds with two owners or none per queue and hour that no fault explains: 1 %."""
 
@@ -128,4 +132,5 @@ def bounds_of(scenario: Scenario) -> Bounds:
         broker_silent_ms=max(one.broker_not_active_timeout_millis for one in brokers) if beats else 120_000,
         persist_ms=max(one.flush_consumer_offset_interval for one in brokers),
         grace_ms=max(one.assigner_grace_period_ms for one in brokers),
+        asks_ms=max(one.transaction_time_out + 2 * one.transaction_check_interval for one in brokers) + _CHECK_MS,
     )

@@ -20,6 +20,7 @@ from emulator.analysis.phases import Agreement, FaultSpan, LifeMark, RunPhase
 from emulator.analysis.rebalances import RebalanceCost
 from emulator.analysis.services import Duty
 from emulator.analysis.shares import Idle, Skew
+from emulator.analysis.transactions import Transactions
 from emulator.analysis.views import Camp
 from emulator.analysis.waits import Waits
 from emulator.state.owners import GroupQueue
@@ -343,6 +344,8 @@ class Findings:
     """Broker groups in which the special services moved: judged in groups with RIP-32 (V10)."""
     waits: tuple[Waits, ...]
     """Messages that wait for a delay level or for the timer: judged (V15)."""
+    transactions: tuple[Transactions, ...]
+    """Transactions: judged (V16)."""
     budgets: tuple[Budget, ...]
     """Judged."""
     beliefs: tuple[Divergence, ...]

@@ -1,4 +1,4 @@
-"""The invariants V1 to V15, and the sentences that say which of them a run broke."""
+"""The invariants V1 to V16, and the sentences that say which of them a run broke."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,6 +8,7 @@ import attrs
 from emulator.analysis.findings import Divergence, Findings, Orphan, Overlap
 from emulator.analysis.offsets import OffsetFault
 from emulator.analysis.services import Duty
+from emulator.analysis.transactions import Transactions
 from emulator.analysis.views import ViewPart
 from emulator.analysis.waits import Waits
 from nodes.beliefs import BeliefKind
@@ -28,6 +29,7 @@ TITLES = {
     "V13": "the members of a group have one assigner",
     "V14": "every popped message is acknowledged, hidden or revived",
     "V15": "a message that waits is delivered, and not before its time",
+    "V16": "a committed transaction is delivered, and no other",
 }
 """Mapping id -> the invariant in RocketMQ's terms."""
 
@@ -55,7 +57,7 @@ def _judged(name: str, words: str, rows: Sequence[Any]) -> Judgement:
 
 
 def judgements(found: Findings) -> tuple[Judgement, ...]:
-    """The judgements about V1 to V15, in order."""
+    """The judgements about V1 to V16, in order."""
     overlaps, orphans = found.overlaps, found.orphans
     return (
         _judged("V1", _of_overlaps(overlaps), overlaps),
@@ -72,6 +74,7 @@ def judgements(found: Findings) -> tuple[Judgement, ...]:
         _of_deciders(found.deciders),
         _of_popped(found),
         _of_waits(found.waits),
+        _of_transactions(found.transactions),
     )
 
 
@@ -187,6 +190,12 @@ def _of_waits(rows: tuple[Waits, ...]) -> Judgement:
     harmed = tuple(row for row in rows if row.lost or row.early or row.again)
     lost, early, again = (sum(getattr(row, kind) for row in harmed) for kind in ("lost", "early", "again"))
     return _judged("V15", f"{lost} lost, {early} early, {again} once more", harmed)
+
+
+def _of_transactions(rows: tuple[Transactions, ...]) -> Judgement:
+    harmed = tuple(row for row in rows if row.lost or row.unasked or row.again)
+    lost, unasked, again = (sum(getattr(row, kind) for row in harmed) for kind in ("lost", "unasked", "again"))
+    return _judged("V16", f"{lost} lost, {unasked} unasked, {again} once more", harmed)
 
 
 _DECIDERS = {

@@ -46,6 +46,7 @@ from emulator.analysis.rows import ROWS, Span, StoredRows, TraceRows, watch
 from emulator.analysis.services import Duty, FoundDuty, Services
 from emulator.analysis.shares import idle, shares, skew
 from emulator.analysis.staleness import Staleness
+from emulator.analysis.transactions import EndsOfTransactions
 from emulator.analysis.views import FoundDivergence, Views
 from emulator.analysis.waits import WaitingMessages
 from emulator.spec import Scenario, from_dict
@@ -187,13 +188,14 @@ class _Reading:
         self._views = Views(presence, *kinds, parts=True, modes=True)
         self._services = Services(presence)
         self._waits = WaitingMessages()
+        self._transactions = EndsOfTransactions()
         self._staleness = Staleness(presence)
         self._pops = Pops(presence)
         self._disturbances = Disturbances()
         watchers = (
             *(presence, messages, self._causes, self._disturbances, self._offsets, self._queues, self._progress),
             *(self._hand_overs, self._rebalances, self._order, self._keys, self._views, self._services),
-            *(self._staleness, self._pops, self._waits),
+            *(self._staleness, self._pops, self._waits, self._transactions),
         )
         watch(source, watchers)
         for one in watchers:
@@ -250,6 +252,7 @@ class _Reading:
             membership=self._membership(),
             duties=self._duties(),
             waits=self._waits.found(self._services.found, end_ns),
+            transactions=self._transactions.found(self._services.found, end_ns, self._facts.bounds.asks_ms * _MS),
             # What is too long for itself counts elsewhere.
             budgets=self._budgets(
                 [one for one, judged in two if not judged.violation],

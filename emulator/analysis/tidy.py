@@ -23,6 +23,7 @@ from emulator.analysis.offsets import OffsetSlip
 from emulator.analysis.phases import Agreement, FaultSpan, LifeMark, RunPhase
 from emulator.analysis.rebalances import RebalanceCost
 from emulator.analysis.shares import Idle, Skew
+from emulator.analysis.transactions import Transactions
 from emulator.analysis.views import Camp
 from emulator.analysis.waits import Waits
 from emulator.state.event_lines import with_names
@@ -59,6 +60,7 @@ TABLES: Mapping[str, FindingTable] = {
         FindingTable("moved_keys", MovedKey, lambda one: one.limits.moved_keys),
         FindingTable("offset_slips", OffsetSlip, lambda one: one.invariants.offset_slips),
         FindingTable("waits", Waits, lambda one: one.waits),
+        FindingTable("transactions", Transactions, lambda one: one.transactions),
         FindingTable("losses", found.LostMessages, lambda one: one.invariants.losses),
         FindingTable("popped", found.PoppedMessages, lambda one: one.invariants.popped),
         FindingTable("stalls", found.Stall, lambda one: one.invariants.stalls),

@@ -29,7 +29,8 @@ _MS = 1_000_000
 _ROUNDING_NS = _MS
 """Clocks show whole milliseconds."""
 OVERDUE_NS = 60_000 * _MS
-_CLOCK_FAULTS = ("clock_skew", "clock_drift", "clock_jump")
+CLOCK_FAULTS = ("clock_skew", "clock_drift", "clock_jump")
+"""Kinds of faults that move a wall clock."""
 
 
 class Keeper(StrEnum):
@@ -95,7 +96,7 @@ class WaitingMessages(Watcher):
         return {FAULTS: self._fault, MESSAGES: self._message}
 
     def _fault(self, row: FaultRow) -> None:
-        self._clock_moved |= row.kind in _CLOCK_FAULTS
+        self._clock_moved |= row.kind in CLOCK_FAULTS
 
     def _message(self, row: MessageRow) -> None:
         if row.event == MessageEvent.DELAYED:
@@ -149,7 +150,7 @@ class WaitingMessages(Watcher):
                 recalled += missing
                 continue
             spans = served.get((broker_name, one.row.node), [])
-            overdue = sum(_length(spans, due, end_ns) > OVERDUE_NS for due in due_ns[times:])
+            overdue = sum(time_inside(spans, due, end_ns) > OVERDUE_NS for due in due_ns[times:])
             lost += min(missing, max(one.dropped, overdue))
         return Waits(
             broker_name,
@@ -169,5 +170,6 @@ class WaitingMessages(Watcher):
         )
 
 
-def _length(spans: Iterable[tuple[int, int]], from_ns: int, end_ns: int) -> int:
+def time_inside(spans: Iterable[tuple[int, int]], from_ns: int, end_ns: int) -> int:
+    """How much of the time between two instants lies in spans."""
     return sum(max(0, min(end, end_ns) - max(start, from_ns)) for start, end in spans)

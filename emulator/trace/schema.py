@@ -164,7 +164,7 @@ MESSAGES = Table(
         _text(
             "event",
             "nodes.beliefs.MessageEvent: stored, consumed, filtered; committed, loaded, copied, reset: a group's "
-            "offset; popped, check_point, acked, invisible_changed, revived, re_put, lost: POP",
+            "offset; delayed, delivered, recalled, dropped: messages that wait; half, decided, ended: transactions; popped, check_point, acked, invisible_changed, revived, re_put, lost: POP",
         ),
         *_QUEUE,
         _int(
@@ -178,12 +178,12 @@ MESSAGES = Table(
         _int("stored_ms", "wall clock at which a broker stored the message, part of its identity; -1: no message"),
         _text(
             "tags",
-            "stored, filtered: tags of the message; of POP, but popped: what became of it, "
+            "stored, filtered: tags of the message; decided, ended: commit, rollback or unknown; of POP, but popped: what became of it, "
             "nodes.broker.tables.pop_check_point.PopOutcome",
         ),
         _text(
             "key",
-            "stored, consumed: keys of the message, with blanks between, empty: it has none; of POP: the handle, "
+            "stored, consumed: keys of the message, with blanks between, empty: it has none; of waits and transactions: the unique id; of POP: the handle, "
             "`startOffset popTime invisibleTime reviveQueue retry brokerName queueId offset`",
         ),
         _CAUSE,

@@ -26,6 +26,7 @@ from emulator.analysis.findings import (
 from emulator.analysis.invariants import TITLES, judgements
 from emulator.analysis.keys import KeyHarm
 from emulator.analysis.offsets import OffsetFault, OffsetSlip
+from emulator.analysis.transactions import Transactions
 from emulator.analysis.views import Camp
 from emulator.analysis.waits import Waits
 from emulator.state.event_lines import value_in_words, with_names
@@ -134,6 +135,8 @@ def _amount(row: Any) -> float:
             amount = row.two_in_queue_ns or row.overtaken_in_queue
         case Waits():
             amount = row.lost + row.early
+        case Transactions():
+            amount = row.lost + row.unasked
         case _:
             amount = float(getattr(row, "lost", 0) or row.excess_ns)
     return amount
@@ -282,6 +285,11 @@ def _of_waits(row: Waits, _report: Report, trace: TraceRows) -> Told:
     return words, []
 
 
+def _of_transactions(row: Transactions, _report: Report, _trace: TraceRows) -> Told:
+    words = f"topic {row.topic} of {row.broker_name}: of {row.transactions:,} transactions {row.lost:,} were committed "
+    return f"{words}and are lost, and {row.unasked:,} came although nobody had committed them", []
+
+
 def _of_budget(row: Budget, report: Report, trace: TraceRows) -> Told:
     found: list[Overlap | Orphan] = [*report.overlaps, *report.orphans]
     short = [one for one in found if one.queue.group == row.group and one.excess_ns]
@@ -333,5 +341,6 @@ _TOLD: Mapping[type, Callable[[Any, Report, TraceRows], Told]] = {
     PoppedMessages: _of_popped,
     KeyHarm: _of_key,
     Waits: _of_waits,
+    Transactions: _of_transactions,
 }
 """How each kind of finding is told, and what is asked about it."""

@@ -66,7 +66,18 @@ class HandMadeTrace:
         return self
 
     def message(
-        self, node, event, offset, queue_id=0, topic=TOPIC, group=GROUP, client_id="", stored_ms=0, tags="", key=""
+        self,
+        node,
+        event,
+        offset,
+        queue_id=0,
+        topic=TOPIC,
+        group=GROUP,
+        client_id="",
+        stored_ms=0,
+        tags="",
+        key="",
+        broker_name="broker-a",
     ):
         group = "" if event == "stored" else group
         row = (
@@ -75,7 +86,7 @@ class HandMadeTrace:
             event,
             group,
             topic,
-            "broker-a",
+            broker_name,
             queue_id,
             offset,
             client_id or node,

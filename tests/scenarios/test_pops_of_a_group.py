@@ -69,7 +69,7 @@ def test_a_plain_slave_hands_messages_out_without_a_check_point_and_forgets_that
 
 @pytest.mark.trap("P2")
 @pytest.mark.trap("P38")
-def test_a_check_point_that_is_refused_is_put_again_every_5_ms_and_blocks_the_offset() -> None:
+def test_a_refused_check_point_is_told_once_scanned_every_5_ms_and_blocks_the_offset() -> None:
     async def script(stage: Stage, guest: PoppingGuest) -> None:
         await stage.at_ms(BEFORE_MS)
         await guest.send(MASTER)
@@ -80,7 +80,8 @@ def test_a_check_point_that_is_refused_is_put_again_every_5_ms_and_blocks_the_of
         assert offsets.query_offset(GROUP, TOPIC, 0) == 0
 
     trace = plays(two_groups(), script)
-    assert 199 <= len(told(trace, S1, "check_point")) <= 202
+    assert told(trace, S1, "check_point") == [("check_point", "refused")]
+    assert 199 <= len(trace.select("causes", node=S1, name="PopBufferMergeService")) <= 202
 
 
 @pytest.mark.trap("P20")

@@ -94,6 +94,11 @@ class EscapeBridge:
         self._routes = routes
         self._send = send
 
+    @property
+    def is_shut(self) -> bool:
+        """Whether it refuses every message, for as long as the process lives."""
+        return self._way is EscapeWay.NONE and self._peek_master is None
+
     async def put_message(self, message: Message) -> PutMessageStatus:
         """Put a message; another broker must have another name, and must answer SUCCESS."""
         if not self._goes_out():

@@ -11,6 +11,7 @@ from nodes.broker.tables.broker_stats import StatsName
 from nodes.broker.tables.delay_levels import DelayLevels
 from nodes.broker.tables.message_store import PutMessageResult, PutMessageStatus
 from nodes.broker.tables.timer_messages import ASKING, admit_timer_message
+from nodes.broker.tables.transaction_messages import HALF_TOPIC, half_record
 from nodes.broker.tables.waiting_messages import wait_of
 from nodes.protocol.model import MASTER_ID, Message
 from nodes.protocol.properties import KEYS, TAGS, UNIQ_KEY
@@ -56,7 +57,7 @@ class PutMessage:
         and `#handleScheduleMessage`.
 
     Emits:
-        STORED for each message; DELAYED, RECALLED and DELIVERED for messages that wait.
+        STORED for each message; DELAYED, RECALLED and DELIVERED for messages that wait; HALF for half messages.
     """
 
     def __init__(
@@ -133,9 +134,10 @@ class PutMessage:
         tags, key = stored.properties.get(TAGS, ""), stored.properties.get(KEYS, "")
         broker.host.record(MessageRecord(MessageEvent.STORED, "", *place, "", stored.store_timestamp, tags, key))
         if UNIQ_KEY in stored.properties:
-            wait = wait_of(stored, broker.broker_name, self._levels)
-            if wait is not None:
-                broker.host.record(wait)
+            name = broker.broker_name
+            told = half_record(stored, name) if topic == HALF_TOPIC else wait_of(stored, name, self._levels)
+            if told is not None:
+                broker.host.record(told)
         return stored
 
 

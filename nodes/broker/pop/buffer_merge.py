@@ -20,7 +20,8 @@ class PopBufferMergeService:
     """Keeps the pops of a broker until their check point is stored, and commits their offsets in order.
 
     A check point that is refused is put again with every scan, that is every 5 ms, and blocks the offset of its queue
-    as long. A slave that does not act for its master forgets everything every 5 s instead.
+    as long; where nothing can be stored, as at an acting slave without escape, the scans go on, and the puts, whose
+    result is known, are left out. A slave that does not act for its master forgets everything every 5 s instead.
 
     Mirrors:
         `org.apache.rocketmq.broker.processor.PopBufferMergeService`.
@@ -39,6 +40,8 @@ class PopBufferMergeService:
         period_ms = SCAN_INTERVAL_MS if self._should_run else _PLAIN_SLAVE_INTERVAL_MS
         self._thread = ScanThread(broker.host, "PopBufferMergeService", period_ms, self._scan_or_clear)
         self._garbage_scans = 0
+        self._refused = 0
+        """Pops that are here for their offset, and whose check point no put can store."""
 
     def start(self) -> None:
         """Begin to count scans; none happens before the first pop."""
@@ -82,8 +85,10 @@ class PopBufferMergeService:
     async def scan(self) -> None:
         """Store what leaves memory, then commit the offsets of pops that are finished."""
         began_ns = self._broker.host.clock.monotonic_ns()
-        for found in self._buffer.scan():
-            await self._scan_one(found)
+        if not (self._refused and self._refused == len(self._buffer.buffer)):
+            for found in self._buffer.scan():
+                if not (found.just_offset and found.refused and self._log.is_shut):
+                    await self._scan_one(found)
         self._buffer.scan_commit_offset(self._commit)
         self._buffer.scanned((self._broker.host.clock.monotonic_ns() - began_ns) // 1_000_000)
 
@@ -100,6 +105,7 @@ class PopBufferMergeService:
     async def _scan_or_clear(self) -> None:
         if not self._should_run:
             self._buffer.clear()
+            self._refused = 0
             return
         await self.scan()
         if self._thread.scans - self._garbage_scans >= _GARBAGE_SCANS:
@@ -142,10 +148,10 @@ class PopBufferMergeService:
         self._take_result(found, await self._log.put_ck(found.ck, found.revive_queue_id))
         self._schedule()
 
-    @staticmethod
-    def _take_result(found: PopCheckPointWrapper, result: PutMessageResult) -> None:
+    def _take_result(self, found: PopCheckPointWrapper, result: PutMessageResult) -> None:
         if not is_stored(result):
             found.stored(None)
+            self._refused += found.just_offset and self._log.is_shut
         else:
             found.stored(0 if result.stored is None else result.stored.queue_offset)
 

@@ -48,6 +48,11 @@ class ReviveLog:
         self._escape = escape
         self.topic = build_cluster_revive_topic(broker.cluster_name)
 
+    @property
+    def is_shut(self) -> bool:
+        """Whether every record is refused, for as long as the process lives."""
+        return self._escape.is_shut
+
     async def put_ck(self, ck: PopCheckPoint, revive_qid: int) -> PutMessageResult:
         """Write a check point; an answer that does not come is UNKNOWN_ERROR."""
         result = await self._escape.put_message_to_specific_queue(self.ck_message(ck, revive_qid))

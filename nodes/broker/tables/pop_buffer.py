@@ -44,6 +44,8 @@ class PopCheckPointWrapper:
     """A bit for each message that is acknowledged."""
     to_store_bits: int = 0
     """A bit for each acknowledgement that is in the log."""
+    refused: bool = False
+    """Whether the last put of its check point was refused."""
     merge_key: str = attrs.field(init=False)
     lock_key: str = attrs.field(init=False)
     _bucket: int = attrs.field(init=False)
@@ -83,6 +85,7 @@ class PopCheckPointWrapper:
         Args:
             revive_queue_offset: where, 0 on another broker; None: it was refused.
         """
+        self.refused = revive_queue_offset is None
         self.ck_stored = self.ck_stored or revive_queue_offset is not None
         self.revive_queue_offset = NOT_STORED if revive_queue_offset is None else revive_queue_offset
 
@@ -266,6 +269,8 @@ class PopBufferMerge:
             else:
                 too_late_ms = found.ck.revive_time_ms - options.pop_ck_stay_buffer_time_out_ms
                 due_ms = min(too_late_ms, found.ck.pop_time_ms + options.pop_ck_stay_buffer_time_ms) + 1
+            if due_ms == now_ms:
+                return now_ms
             if due_ms is not None:
                 leaving_ms = due_ms if leaving_ms is None else min(leaving_ms, due_ms)
         return None if leaving_ms is None else max(now_ms, leaving_ms)

@@ -26,7 +26,7 @@ CK_TAG = "ck"
 ACK_TAG = "ack"
 BATCH_ACK_TAG = "bAck"
 UNREADABLE_RE_PUT_TIMES = 127
-_REVIVE_TOPIC_PREFIX = f"{SYSTEM_TOPIC_PREFIX}REVIVE_LOG_"
+REVIVE_TOPIC_PREFIX = f"{SYSTEM_TOPIC_PREFIX}REVIVE_LOG_"
 _SPLIT = "@"
 
 
@@ -51,7 +51,7 @@ class PopOutcome(StrEnum):
 
 def build_cluster_revive_topic(cluster: str) -> str:
     """The topic of the records of a cluster's pops."""
-    return _REVIVE_TOPIC_PREFIX + cluster
+    return REVIVE_TOPIC_PREFIX + cluster
 
 
 def set_bit(bits: int, index: int, *, flag: bool = True) -> int:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 
 import attrs
 
+from nodes.beliefs import MessageEvent, MessageRecord
 from nodes.broker.tables.message_store import GetMessageStatus, MessageStore
 from nodes.protocol.java import as_long
 from nodes.protocol.model import Message
@@ -66,6 +67,16 @@ def committed_message(half: Message, commit_or_rollback: int) -> Message:
         properties={name: value for name, value in properties.items() if name not in dropped},
         sys_flag=MessageSysFlag.reset_transaction_value(half.sys_flag, commit_or_rollback),
     )
+
+
+def half_record(half: Message, broker_name: str) -> MessageRecord | None:
+    """What a broker records about a half message that it has stored; None: a client sent it to the topic itself."""
+    properties = half.properties
+    queue_id = properties.get(REAL_QUEUE_ID, "")
+    if REAL_TOPIC not in properties or not queue_id.isdecimal():
+        return None
+    place = properties[REAL_TOPIC], broker_name, int(queue_id), half.queue_offset
+    return MessageRecord(MessageEvent.HALF, "", *place, "", half.store_timestamp, "", properties[UNIQ_KEY])
 
 
 def escaping_message(half: Message) -> Message:

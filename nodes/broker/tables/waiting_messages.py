@@ -6,6 +6,7 @@ RocketMQ's own messages wait, too, and are left out.
 
 from nodes.beliefs import MessageEvent, MessageRecord
 from nodes.broker.tables.delay_levels import DelayLevels, level_of
+from nodes.broker.tables.pop_check_point import REVIVE_TOPIC_PREFIX
 from nodes.broker.tables.timer_messages import TIMER_TOPIC, asked_ms
 from nodes.broker.tables.topics import SCHEDULE_TOPIC
 from nodes.protocol.model import DLQ_TOPIC_PREFIX, RETRY_TOPIC_PREFIX, Message
@@ -56,10 +57,10 @@ def _put_aside(stored: Message, real_topic: str, broker_name: str, levels: Delay
 
 
 def given_up(message: Message, broker_name: str) -> MessageRecord | None:
-    """What a broker records about a message that it could not deliver; None: nobody follows it."""
+    """What a broker records about a message or a record of a pop that it gave up; None: nobody follows it."""
     properties = message.properties
     topic = properties.get(REAL_TOPIC, message.topic)
-    if UNIQ_KEY not in properties or not is_followed(topic):
+    if UNIQ_KEY not in properties or not (is_followed(topic) or topic.startswith(REVIVE_TOPIC_PREFIX)):
         return None
     place = topic, broker_name, message.queue_id, -1
     return MessageRecord(MessageEvent.DROPPED, "", *place, "", -1, "", properties[UNIQ_KEY])

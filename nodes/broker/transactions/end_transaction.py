@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from nodes.beliefs import MessageEvent, MessageRecord, TransactionEnd
 from nodes.broker.context import BrokerContext
 from nodes.broker.messages.put_message import PutMessage
 from nodes.broker.tables.message_store import PutMessageStatus
@@ -12,7 +13,7 @@ from nodes.protocol import headers
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
 from nodes.protocol.model import MASTER_ID, Message
-from nodes.protocol.properties import CHECK_IMMUNITY_TIME_IN_SECONDS, PRODUCER_GROUP, REAL_TOPIC
+from nodes.protocol.properties import CHECK_IMMUNITY_TIME_IN_SECONDS, PRODUCER_GROUP, REAL_TOPIC, UNIQ_KEY
 from nodes.protocol.registry import decode_header
 from nodes.protocol.sys_flags import MessageSysFlag
 from nodes.rpc.server import Handlers
@@ -33,6 +34,9 @@ class EndTransaction:
 
     Mirrors:
         `org.apache.rocketmq.broker.processor.EndTransactionProcessor`.
+
+    Emits:
+        ENDED for each request that ends a transaction.
     """
 
     def __init__(
@@ -61,13 +65,27 @@ class EndTransaction:
         refusal = self._refusal(half, header)
         if refusal is not None:
             return request.answer(*refusal)
+        stored: Message | None = None
         if header.commit_or_rollback == MessageSysFlag.TRANSACTION_COMMIT_TYPE:
-            final = committed_message(half, header.commit_or_rollback)
-            status = self._messages.put(final).status
-            if status is not PutMessageStatus.PUT_OK:
-                return request.answer(*put_refusal(status, self._broker.config))
+            result = self._messages.put(committed_message(half, header.commit_or_rollback))
+            if result.status is not PutMessageStatus.PUT_OK:
+                return request.answer(*put_refusal(result.status, self._broker.config))
+            stored = result.stored
+        self._record_end(half, stored)
         self._delete_prepare_message(half)
         return success(request)
+
+    def _record_end(self, half: Message, stored: Message | None) -> None:
+        """Tell the trace what a half message has become, if that has a unique id by which it is known."""
+        if UNIQ_KEY not in half.properties:
+            return
+        name = self._broker.broker_name
+        place, stored_ms, state = (half.properties[REAL_TOPIC], name, -1, -1), -1, TransactionEnd.ROLLBACK
+        if stored is not None:
+            place, stored_ms = (stored.topic, name, stored.queue_id, stored.queue_offset), stored.store_timestamp
+            state = TransactionEnd.COMMIT
+        key = half.properties[UNIQ_KEY]
+        self._broker.host.record(MessageRecord(MessageEvent.ENDED, "", *place, "", stored_ms, state.value, key))
 
     def _refusal(self, half: Message, header: headers.EndTransactionRequestHeader) -> _Refusal | None:
         if self._comes_too_late(half, header):

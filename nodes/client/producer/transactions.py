@@ -7,6 +7,7 @@ from typing import Protocol
 
 import attrs
 
+from nodes.beliefs import MessageEvent, MessageRecord
 from nodes.client.instance.client_instance import ClientInstance
 from nodes.client.producer.default_producer import DefaultProducer, OutgoingMessage, SendResult, SendStatus
 from nodes.client.producer.local_transactions import LocalTransactionState
@@ -90,6 +91,9 @@ class TransactionProducer:
     Mirrors:
         `org.apache.rocketmq.client.producer.TransactionMQProducer`,
         `org.apache.rocketmq.client.impl.producer.DefaultMQProducerImpl`.
+
+    Emits:
+        DECIDED whenever it tells a broker how a local transaction went.
     """
 
     def __init__(
@@ -125,6 +129,8 @@ class TransactionProducer:
 
     def _end_transaction(self, half: OutgoingMessage, result: SendResult, state: LocalTransactionState) -> None:
         answer = result.header()
+        place = half.topic, result.queue.broker_name, result.queue.queue_id
+        self._record(state, *place, half.properties[UNIQ_KEY])
         header = EndTransactionRequestHeader(
             self._group,
             answer.queue_offset,
@@ -160,6 +166,7 @@ class TransactionProducer:
     def _answer(
         self, address: str, message: Message, asked: CheckTransactionStateRequestHeader, state: LocalTransactionState
     ) -> None:
+        self._record(state, message.topic, asked.bname or "", message.queue_id, message.properties.get(UNIQ_KEY, ""))
         header = EndTransactionRequestHeader(
             self._group,
             asked.tran_state_table_offset,
@@ -172,3 +179,7 @@ class TransactionProducer:
             bname=asked.bname,
         )
         invoke_oneway(self._instance.rpc, address, RequestCode.END_TRANSACTION, header)
+
+    def _record(self, state: LocalTransactionState, topic: str, broker_name: str, queue_id: int, key: str) -> None:
+        place = topic, broker_name, queue_id, -1
+        self._instance.host.record(MessageRecord(MessageEvent.DECIDED, "", *place, "", -1, state.value, key))

@@ -1,0 +1,106 @@
+"""What becomes of special messages when their master dies: a tenth of what `make special` plays."""
+
+import re
+from pathlib import Path
+
+import attrs
+import pytest
+
+from emulator.analysis.invariants import broken
+from emulator.analysis.judge import judge_run
+from emulator.run import run_scenario
+from emulator.spec import loads
+from emulator.trace.run_directory import open_run
+from emulator.trace.schema import TraceLevel
+from studies.special_messages.fates import Fates, Kind
+from studies.special_messages.harms import Harm, Trap, told
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "rip32" / "special" / "special_messages.toml"
+KILLED_S, BACK_S = 85, 175
+
+
+def a_tenth(*, escape):
+    """The example with a tenth of its messages, which a worker takes ten times as long for."""
+    text = re.sub(
+        r"(messages|rate_per_s) = ([\d_]+)", lambda found: f"{found[1]} = {int(found[2]) // 10}", EXAMPLE.read_text()
+    )
+    text = text.replace("consume_ms = 1000", "consume_ms = 10_000").replace("run_for_s = 480", "run_for_s = 400")
+    scenario = loads(text, "text")
+    brokers = [attrs.evolve(it, config=attrs.evolve(it.config, enable_remote_escape=escape)) for it in scenario.brokers]
+    return attrs.evolve(scenario, brokers=tuple(brokers))
+
+
+def played(escape, runs):
+    """By kind what happened, and the report."""
+    scenario = a_tenth(escape=escape)
+    fates = Fates(scenario)
+    run = run_scenario(scenario, runs=runs, level=TraceLevel.FINDINGS, listeners=(fates.note,)).path
+    return {one.kind: one for one in told(fates)}, judge_run(open_run(run))
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory):
+    return played(True, tmp_path_factory.mktemp("runs"))
+
+
+@pytest.fixture(scope="module")
+def shut(tmp_path_factory):
+    return played(False, tmp_path_factory.mktemp("runs"))
+
+
+def lost(one):
+    """Mapping trap -> messages that it lost."""
+    return {harm.partition(": ")[2]: times for harm, times in one.traps.items() if harm.startswith(Harm.LOST)}
+
+
+def test_all_messages_are_sent_and_followed(out, shut):
+    for found, _ in (out, shut):
+        assert {kind: one.sent for kind, one in found.items()} == {
+            Kind.DELAYED: 1_000,
+            Kind.TIMER: 100,
+            Kind.TRANSACTIONAL: 200,
+            Kind.POP: 1_000,
+        }
+
+
+def test_delayed_and_transactional_messages_are_never_lost(out, shut):
+    for found, report in (out, shut):
+        assert [found[kind].lost for kind in (Kind.DELAYED, Kind.TRANSACTIONAL)] == [0, 0]
+        assert "V16" not in broken(report)
+
+
+def test_with_a_way_out_what_waits_comes_in_time_and_some_of_it_twice(out):
+    found, report = out
+
+    assert "V15" not in broken(report)
+    assert found[Kind.TIMER].lost == 0
+    assert max(found[kind].late_ms for kind in (Kind.DELAYED, Kind.TIMER)) < 1_500
+    assert min(found[kind].twice for kind in (Kind.DELAYED, Kind.TIMER, Kind.TRANSACTIONAL)) > 0
+
+
+@pytest.mark.trap("P21")
+def test_without_a_way_out_timed_messages_are_given_up_and_delayed_ones_wait_for_the_master(shut):
+    found, report = shut
+
+    assert "V15" in broken(report)
+    assert lost(found[Kind.TIMER]) == {Trap.P21.value: found[Kind.TIMER].lost}
+    assert found[Kind.TIMER].lost > 20
+    assert 80_000 < found[Kind.DELAYED].late_ms < (BACK_S - KILLED_S + 15) * 1_000
+
+
+@pytest.mark.trap("P20")
+@pytest.mark.trap("P21")
+def test_without_a_way_out_popped_messages_are_lost_with_their_copies_or_with_their_check_points(shut):
+    found, report = shut
+
+    assert "V14" in broken(report)
+    assert list(lost(found[Kind.POP])) == [Trap.P20.value, Trap.P21.value]
+    assert min(lost(found[Kind.POP]).values()) > 0
+
+
+@pytest.mark.trap("P22")
+def test_with_a_way_out_acknowledged_messages_are_revived_since_their_records_part(out):
+    found, _ = out
+
+    assert found[Kind.POP].traps[f"{Harm.TWICE}: {Trap.P22}"] > 0
+    assert found[Kind.POP].lost < 10
