@@ -44,6 +44,8 @@ class Fate:
     due_ns: int
     """When its wait was over; of a message in a transaction or a popped one, when it was sent."""
     consumed_ns: list[int] = attrs.Factory(list)
+    consumers: list[str] = attrs.Factory(list)
+    """Who consumed it, once for each time."""
     released: list[tuple[int, str]] = attrs.Factory(list)
     """When and by which node it was stored for consumers: after its wait, or at the commit of its transaction."""
     halves: list[str] = attrs.Factory(list)
@@ -170,6 +172,7 @@ class Fates:
         fate = self.of.get((self._topic(row.topic), row.key))
         if fate is not None:
             fate.consumed_ns.append(row.t_ns)
+            fate.consumers.append(row.node)
 
     # --- pops -----------------------------------------------------------------------------
 

@@ -46,6 +46,8 @@ class Trap(StrEnum):
     """One broker stored the commit twice: its producer answered two questions."""
     ACK_LATE = "no acknowledgement reached a broker: the client's went to a dead master, and nobody repeats it"
     """REVIVED although it was consumed; no ACKED."""
+    HANDED_OVER = "a queue changed hands before its offset was committed"
+    """Stored for consumers once, and CONSUMED by two of them."""
     CHECK_POINT_LOST = "P2: handed out without a check point that anybody stored"
     """POPPED, and no row behind it."""
     OTHER = "other"
@@ -123,15 +125,19 @@ def why_twice(fate: Fate) -> Trap:
             return _released_twice(fate)
         case Kind.TRANSACTIONAL:
             if len(fate.released) < 2:
-                return Trap.OTHER
+                return _consumed_twice(fate)
             return Trap.HALF_TWICE if len({node for _, node in fate.released}) > 1 else Trap.ASKED_TWICE
         case Kind.POP:
             return _popped_twice(fate)
 
 
+def _consumed_twice(fate: Fate) -> Trap:
+    return Trap.HANDED_OVER if len(dict.fromkeys(fate.consumers)) > 1 else Trap.OTHER
+
+
 def _released_twice(fate: Fate) -> Trap:
     if len(fate.released) < 2:
-        return Trap.OTHER
+        return _consumed_twice(fate)
     if len({node for _, node in fate.released}) == 1:
         return Trap.P29 if fate.kind is Kind.TIMER else Trap.OFFSET_SYNC
     return Trap.CHECK_POINT_AGE if fate.kind is Kind.TIMER else Trap.OFFSET_SYNC
