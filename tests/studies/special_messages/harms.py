@@ -40,6 +40,8 @@ class Trap(StrEnum):
     """DELIVERED by the master and once more by another broker."""
     OFFSET_SYNC = "60 s: the slave's copy of the offsets is old"
     """DELIVERED, or POPPED, at the master and once more at another broker."""
+    OFFSET_FLUSH = "10 s: a broker that was killed has lost the offsets of levels since it wrote them last"
+    """DELIVERED twice by one broker."""
     HALF_TWICE = "60 s: the slave's copy of the progress in half messages is old, so that some escape that have ended"
     """Two brokers stored the commit."""
     ASKED_TWICE = "60 s: the broker's progress in half messages is an old copy, so it asks again"
@@ -139,7 +141,7 @@ def _released_twice(fate: Fate) -> Trap:
     if len(fate.released) < 2:
         return _consumed_twice(fate)
     if len({node for _, node in fate.released}) == 1:
-        return Trap.P29 if fate.kind is Kind.TIMER else Trap.OFFSET_SYNC
+        return Trap.P29 if fate.kind is Kind.TIMER else Trap.OFFSET_FLUSH
     return Trap.CHECK_POINT_AGE if fate.kind is Kind.TIMER else Trap.OFFSET_SYNC
 
 
