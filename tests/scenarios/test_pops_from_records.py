@@ -1,16 +1,23 @@
 """POP with its records in a database of the broker, `popConsumerKVServiceEnable`."""
 
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
-import attrs
 import pytest
 
+from emulator.analysis.invariants import broken
+from emulator.analysis.judge import judge_run
+from emulator.run import run_scenario
+from emulator.spec import loads
+from emulator.spec.model import TopicSpec
 from emulator.testing import Stage, Trace, a_scenario, play
-from faults.consume_mode import ConsumeMode
+from emulator.trace.run_directory import open_run
 from nodes.broker.tables.pop_consumer_records import PopConsumerRecord
-from nodes.config import BrokerConfig, ConsumerConfig
+from nodes.config import BrokerConfig
+from nodes.protocol import headers_message as asked
 from nodes.protocol import headers_pop as headers
-from nodes.protocol.codes import ResponseCode
+from nodes.protocol.codes import RequestCode, ResponseCode
+from nodes.protocol.extra_info import parse_extra_info
 from nodes.protocol.registry import decode_header
 from support.grouped import BEFORE_MS, MASTER, OTHER, S1, two_groups
 from support.popping_guest import BROKER, GROUP, INVISIBLE_MS, TOPIC, PoppingGuest, popping_guest
@@ -129,6 +136,22 @@ def test_a_process_revives_what_an_earlier_one_has_handed_out() -> None:
     assert events(pops(script), "revived") == [("revived", 0, "stored")]
 
 
+def test_a_record_that_was_visible_long_before_it_was_written_is_found_by_the_next_process_only() -> None:
+    async def script(stage: Stage, guest: PoppingGuest) -> None:
+        await stage.at_ms(20_000)
+        await send(guest, 2)
+        for invisible_ms in (-2_000, -5_000):
+            await guest.pop(most=1, invisible_ms=invisible_ms)
+            await stage.for_ms(10_000)
+        assert records(stage) == [1]
+        await stage.kill(BROKER)
+        stage.start(BROKER)
+        await stage.for_ms(5_000)
+        assert records(stage) == []
+
+    assert events(pops(script), "revived") == [("revived", 0, "stored"), ("revived", 1, "stored")]
+
+
 def test_what_is_acknowledged_in_memory_never_reaches_the_database_and_a_stop_loses_the_rest() -> None:
     async def script(stage: Stage, guest: PoppingGuest) -> None:
         await send(guest, 3)
@@ -244,8 +267,6 @@ def play_two_groups(script: Script, **options: object) -> Trace:
     async def main(stage: Stage) -> None:
         await script(stage, await popping_guest(stage))
 
-    from emulator.spec.model import TopicSpec
-
     return play(two_groups(topics=(TopicSpec(RETRY, (OTHER,), 1),), **WITH_RECORDS, **options), main)
 
 
@@ -256,21 +277,79 @@ def test_pops_need_the_database_that_they_are_told_to_use() -> None:
     pops(script, pop_consumer_kv_service_init=False)
 
 
-@pytest.mark.parametrize("merge", [False, True])
-def test_a_group_that_pops_consumes_everything_and_what_a_dead_member_had_comes_back(merge: bool) -> None:
-    consumer = ConsumerConfig(client_rebalance=False, pop_invisible_time=10_000)
-    broker = BrokerConfig(**WITH_RECORDS, enable_pop_buffer_merge=merge)  # type: ignore[arg-type]
-    scenario = a_scenario(broker=broker, consumers=2, consumer=consumer, consume_ms=500, rate_per_s=10)
-    group = attrs.evolve(scenario.consumers[0], mode=ConsumeMode.POP)
+def test_a_reset_forgets_what_is_in_memory_and_the_next_pop_begins_there() -> None:
+    async def script(stage: Stage, guest: PoppingGuest) -> None:
+        await send(guest, 3)
+        assert (await guest.pop()).offsets == [0, 1, 2]
+        reset = asked.ResetOffsetRequestHeader(GROUP, TOPIC, 0, 1)
+        assert (await guest.ask(BROKER, RequestCode.INVOKE_BROKER_TO_RESET_OFFSET, reset)).code == ResponseCode.SUCCESS
+        assert stage.node(BROKER).context.pop_cache.queues == {}
+        assert (await guest.pop()).offsets == [1, 2]
 
-    async def main(stage: Stage) -> None:
-        await stage.at_ms(30_000)
-        await stage.kill("c1")
-        await stage.at_ms(90_000)
+    pops(script, enable_pop_buffer_merge=True)
 
-    trace = play(attrs.evolve(scenario, consumers=(group,)), main)
-    assert trace.select("messages", event="revived")
-    assert trace.select("messages", event="lost") == []
-    # What the dead member had is consumed from the retry topic.
-    done = len(trace.consumed())
-    assert done >= len(trace.stored()) - 15
+
+def test_retry_topics_that_are_to_keep_their_name_get_a_handle_and_a_batch_behind_them_gets_their_name() -> None:
+    async def script(stage: Stage, guest: PoppingGuest) -> None:
+        await send(guest, 2)
+        await guest.pop()
+        await stage.for_ms(REVIVED_MS)
+        await send(guest, 1)
+        for _ in range(4):
+            await guest.pop(queue_id=1)
+        again = await guest.pop(queue_id=0)
+        assert [(message.topic, message.queue_offset) for message in again.messages] == [
+            (RETRY, 0),
+            (RETRY, 1),
+            (RETRY, 2),
+        ]
+        assert [parse_extra_info(handle).retry for handle in again.handles] == ["1", "1", "0"]
+
+    pops(script, pop_response_return_actual_retry_topic=True)
+
+
+BY_GROUP = """
+[scenario]
+name = "records"
+seed = 1
+run_for_s = 100
+[nameserver]
+count = 1
+[[broker]]
+name = "broker-a"
+[broker.options]
+popConsumerKVServiceInit = true
+popConsumerKVServiceEnable = true
+enablePopBufferMerge = {merge}
+[[topic]]
+name = "orders"
+queues = 4
+[[consumer]]
+group = "g"
+count = 2
+topics = ["orders"]
+mode = "pop"
+consume_ms = 500
+options = {{ popInvisibleTime = 10000 }}
+[[producer]]
+group = "shop"
+topic = "orders"
+rate_per_s = 10
+[[fault]]
+id = "killed"
+do = "kill consumer-1"
+at_s = 30
+"""
+
+
+@pytest.mark.parametrize("merge", ["false", "true"])
+def test_a_group_that_pops_consumes_everything_and_what_a_dead_member_had_comes_back(
+    merge: str, tmp_path: Path
+) -> None:
+    report = judge_run(open_run(run_scenario(loads(BY_GROUP.format(merge=merge), "a group"), runs=tmp_path).path))
+
+    assert {"V7", "V14"}.isdisjoint(broken(report))
+    found = report.invariants.popped
+    assert sum(row.popped for row in found) > 900
+    assert 0 < sum(row.revived for row in found) < 20
+    assert sum(row.lost + row.late for row in found) == 0

@@ -179,10 +179,9 @@ class PopFromRecords:
             self._record(pop, batch, outcome)
 
     def _records(self, pop: Pop, batch: _Batch) -> Iterator[PopConsumerRecord]:
-        times, header = (pop.pop_time_ms, pop.header.invisible_time), pop.header
+        popped = (pop.pop_time_ms, pop.group, batch.topic, batch.queue_id, batch.mark, pop.header.invisible_time)
         for message in batch.messages:
-            place = (pop.group, batch.topic, batch.queue_id, batch.mark)
-            yield PopConsumerRecord(times[0], *place, times[1], message.queue_offset, attempt_id=header.attempt_id)
+            yield PopConsumerRecord(*popped, message.queue_offset, attempt_id=pop.header.attempt_id)
 
     def _handed_out(self, pop: Pop, batch: _Batch, record: PopConsumerRecord) -> tuple[Message, ...]:
         """The messages of a batch as the consumer gets them.
