@@ -100,6 +100,21 @@ def _skip_pre_online(members: _Group) -> Iterator[HarmfulSetting]:
         )
 
 
+def _pop_records_without_database(members: _Group) -> Iterator[HarmfulSetting]:
+    found = tuple(
+        broker
+        for broker in members
+        if broker.config.pop_consumer_kv_service_enable and not broker.config.pop_consumer_kv_service_init
+    )
+    if found:
+        yield HarmfulSetting(
+            "pop-records-without-database",
+            _names(found),
+            "popConsumerKVServiceEnable without popConsumerKVServiceInit: the records of pops have no database, so "
+            "every pop fails",
+        )
+
+
 def _brokers_on_one_address(members: _Group) -> Iterator[HarmfulSetting]:
     by_address: dict[str, list[BrokerSpec]] = {}
     for broker in members:
@@ -273,6 +288,7 @@ _OF_A_GROUP: tuple[Callable[[_Group], Iterator[HarmfulSetting]], ...] = (
     _acting_flag_on_some_members,
     _total_replicas_of_one,
     _skip_pre_online,
+    _pop_records_without_database,
     _brokers_on_one_address,
     _quorum_of_two,
     _versions_that_tie,

@@ -37,6 +37,11 @@ HARM = {
         "ba, ba-s1",
         "without comparing versions",
     ),
+    "pop-records-without-database": (
+        PAIR + "options = { popConsumerKVServiceEnable = true }\n",
+        "ba, ba-s1",
+        "every pop fails",
+    ),
     "brokers-of-a-group-on-one-address": (PAIR + "one_address = true\n", "ba, ba-s1", "by IP address alone"),
     "strict-lock-with-2-replicas": (
         PAIR + "options = { lockInStrictMode = true }\n",
