@@ -92,7 +92,7 @@ def test_ctrl_c_ends_spark_and_says_what_is_kept(tmp_path):
     )
     assert "Traceback" not in stderr
     until(
-        lambda: not (tmp_path / "campaigns" / NAME / ".under-way").exists(), 30
+        lambda: not (tmp_path / "campaigns" / NAME / ".under-way").exists(), 90
     )  # Java kills its workers a little later
 
 
