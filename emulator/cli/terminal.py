@@ -1,7 +1,5 @@
 """Shared by all commands: name, exit status, errors in one line, progress bar, console for tables."""
 
-import errno
-import os
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
@@ -41,33 +39,12 @@ def one_line_errors() -> Iterator[None]:
             print(path)
         raise typer.Exit(INTERRUPTED) from None
     except OSError as error:
-        if error.errno == errno.EIO and is_terminal_lost():
-            raise typer.Exit(INTERRUPTED) from None
         complain(f"{shown_ends(str(error.filename or 'output'))}: {error.strerror or error}")
         raise typer.Exit(BAD_INPUT) from None
     except Exception as error:  # noqa: BLE001 - Python would end with status 1
         traceback.print_exc()
         complain(f"{type(error).__name__}: {error}; this is a bug")
         raise typer.Exit(BAD_INPUT) from None
-
-
-def is_terminal_lost() -> bool:
-    """Whether nothing can be written to the terminal any more; then the standard streams lead nowhere from now on."""
-    try:
-        if sys.__stdout__ is not None:
-            sys.__stdout__.flush()
-    except OSError:
-        forget_terminal()
-        return True
-    return False
-
-
-def forget_terminal() -> None:
-    """Redirect the standard streams: writing to a terminal that was closed would raise."""
-    nowhere = os.open(os.devnull, os.O_RDWR)
-    for stream in (sys.__stdin__, sys.__stdout__, sys.__stderr__):  # the prompt replaces sys.stdout and others
-        if stream is not None:
-            os.dup2(nowhere, stream.fileno())
 
 
 def refuse_beside(option: str, others: Mapping[str, object]) -> None:

@@ -13,7 +13,7 @@ import attrs
 import trio
 import typer
 
-from emulator.cli.terminal import INTERRUPTED, NAME, complain, forget_terminal, is_terminal_lost
+from emulator.cli.terminal import NAME, complain
 from emulator.cluster.cluster import namesrv_addr
 from emulator.console.control_socket import serve_control
 from emulator.console.prompt import Prompt
@@ -140,9 +140,6 @@ def run_live(
         raise
     finally:
         prompt.close()
-        is_lost = is_terminal_lost()
-    if is_lost:
-        raise typer.Exit(INTERRUPTED)
     if beside is not None:
         _end_as(beside, left.path)
     _print_replay_command(left.path)
@@ -178,8 +175,11 @@ def _end_on_signals() -> None:
 
 
 def _end_without_terminal() -> None:
-    """The terminal was closed."""
-    forget_terminal()
+    """The terminal was closed: redirect the standard streams, since writing to them would raise."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in (sys.__stdin__, sys.__stdout__, sys.__stderr__):  # the prompt replaces sys.stdout and others
+        if stream is not None:
+            os.dup2(nowhere, stream.fileno())
     signal.raise_signal(signal.SIGINT)
 
 

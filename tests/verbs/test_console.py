@@ -1,6 +1,7 @@
 """The prompt of `rmqemu up` in a real terminal, and what stands in its place without one."""
 
 import os
+import signal
 import sys
 
 import pexpect
@@ -46,6 +47,8 @@ def terminal(tmp_path):
         encoding="utf-8",
         timeout=30,
         dimensions=(40, 140),
+        # Under nohup the tests ignore the signal, and what they start would inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
     )
     yield spawned
     if spawned.isalive():  # else its window may be closed already
