@@ -21,6 +21,7 @@ from emulator.campaign.played import Outcome, Played
 from emulator.run import run_scenario
 from emulator.run.run import RunError
 from emulator.spec import Scenario, loads
+from emulator.trace.files import ScratchFiles
 from emulator.trace.run_directory import RunDirectory, open_run
 from emulator.trace.schema import TraceLevel
 
@@ -41,6 +42,9 @@ topics = ["orders"]
 group = "tills"
 topic = "orders"
 """
+
+_FILES = ScratchFiles()
+"""A campaign that is interrupted removes the folder while cases of it are still being played."""
 
 
 class DiskError(Exception):
@@ -88,10 +92,8 @@ def play_scenario(case: Case, scenario: Scenario, scratch: Path, level: TraceLev
     Raises:
         DiskError: the trace could not be written.
     """
-    if not scratch.is_dir():  # the campaign was interrupted; a run would make the folder anew
-        raise DiskError(f"{scratch} has been removed")
     try:
-        run = run_scenario(scenario, level=level, runs=scratch).path
+        run = run_scenario(scenario, level=level, runs=scratch, files=_FILES).path
         return _judged_case(case, open_run(run))
     except RunError as error:
         if isinstance(error.__cause__, OSError):

@@ -50,6 +50,14 @@ class RunFiles:
             os.close(descriptor)
 
 
+class ScratchFiles(RunFiles):
+    """Writes runs in a folder that another process may remove at any time: it is not created anew."""
+
+    def make_directory(self, path: Path) -> None:
+        """Create a directory unless it exists; its parent must exist."""
+        path.mkdir(exist_ok=True)
+
+
 def put_in_place(files: RunFiles, path: Path, content: bytes) -> None:
     """Write a file under a hidden name and rename it, so that readers see all of it or none.
 

@@ -142,6 +142,7 @@ class SegmentWriter:
         self._names_written: dict[str, str] = dict((head or {}).get("addresses", {}))
         self.on_error: Callable[[OSError], None] | None = None
         """Called if something cannot be written while rows come in; None: the error is raised there."""
+        self._files.make_directory(self._directory)
         for table in TABLES:
             self._files.make_directory(self._directory / table.name)
         self._journal = self._directory / JOURNAL

@@ -91,9 +91,7 @@ def test_ctrl_c_ends_spark_and_says_what_is_kept(tmp_path):
         "of 800 runs are kept in campaigns/small-campaign; the same command goes on from there"
     )
     assert "Traceback" not in stderr
-    until(
-        lambda: not (tmp_path / "campaigns" / NAME / ".under-way").exists(), 90
-    )  # Java kills its workers a little later
+    assert not (tmp_path / "campaigns" / NAME / ".under-way").exists(), "although its workers end a little later"
 
 
 @pytest.mark.parametrize(

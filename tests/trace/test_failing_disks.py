@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 
 import attrs
 import pyarrow.parquet as pq
@@ -16,7 +17,7 @@ from emulator.testing import a_scenario
 from emulator.time.mode import TimeMode
 from emulator.trace import recorder as recorder_module
 from emulator.trace import segments as segments_module
-from emulator.trace.files import RunFiles
+from emulator.trace.files import RunFiles, ScratchFiles
 from emulator.trace.index import INDEX
 from emulator.trace.run_directory import MANIFEST, Ended, NotARunError, open_run, table_rows
 from emulator.trace.schema import TABLES
@@ -173,6 +174,36 @@ def test_a_disk_that_takes_a_few_bytes_at_a_time_gets_all_of_them(tmp_path):
 
     assert slow.manifest["digest"] == fast.manifest["digest"]
     assert seqs_of(slow.path) == seqs_of(fast.path)
+
+
+@pytest.mark.parametrize("number", range(1, 16))
+def test_a_scratch_folder_that_another_process_removes_is_not_created_anew(tmp_path, number):
+    folder = tmp_path / "under-way" / "scratch"
+    folder.mkdir(parents=True)
+
+    class Removed(ScratchFiles):
+        operations = 0
+
+        def _before_one(self):
+            self.operations += 1
+            if self.operations == number:
+                shutil.rmtree(folder.parent)
+
+        def make_directory(self, path):
+            self._before_one()
+            super().make_directory(path)
+
+        def make_new_directory(self, path):
+            self._before_one()
+            super().make_new_directory(path)
+
+        def create(self, path, content):
+            self._before_one()
+            super().create(path, content)
+
+    with pytest.raises(RunError, match="No such file or directory"):
+        run_scenario(a_scenario(run_for_ms=100), runs=folder, files=Removed())
+    assert not folder.parent.exists()
 
 
 def test_a_live_cluster_does_not_begin_on_a_full_disk(tmp_path):
