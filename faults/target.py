@@ -17,8 +17,9 @@ owner of orders/broker-a/3  the consumer that owns the queue now; `... of GROUP`
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Protocol
 
 import attrs
@@ -27,10 +28,24 @@ from nodes.fields import FieldError, quoted
 
 ANY = "*"
 """The pattern that names every node."""
-ROLES = (
-    *("nodes", "servers", "nameservers", "brokers", "consumers", "producers"),
-    *("apiservers", "scalers", "lease-services", "containers"),
+ROLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "nodes": (
+            *("nameserver", "container", "broker", "consumer", "producer"),
+            *("apiserver", "scaler", "lease-service"),
+        ),
+        "servers": ("nameserver", "broker"),
+        "nameservers": ("nameserver",),
+        "brokers": ("broker",),
+        "consumers": ("consumer",),
+        "producers": ("producer",),
+        "apiservers": ("apiserver",),
+        "scalers": ("scaler",),
+        "lease-services": ("lease-service",),
+        "containers": ("container",),
+    }
 )
+"""Pool -> the roles of its nodes."""
 _MEMBERS = "members of "
 
 
@@ -73,7 +88,7 @@ class TargetCluster(Protocol):
     """The nodes of a cluster, as targets need them."""
 
     def pool(self, pool: str) -> tuple[str, ...]:
-        """Nodes of a role of `ROLES`, or of `members of GROUP`, in order; empty for an unknown pool."""
+        """Nodes of a pool of `ROLES`, or of `members of GROUP`, in order; empty for an unknown pool."""
 
     def leads(self, lead: Lead, of: str) -> tuple[str, ...]:
         """The nodes that now have this role in a broker group, or for a queue."""

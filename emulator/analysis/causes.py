@@ -23,7 +23,6 @@ from emulator.trace.schema import BELIEFS, FAULTS, LIFECYCLE, Table
 from nodes.beliefs import BeliefKind, LifecycleEvent
 
 _LINKS = ("cut", "partition", "loss", "tcp_loss", "delay", "drop", "refuse")
-_CLOCKS = ("clock_skew", "clock_drift", "clock_jump")
 _SLOW = ("slow_cpu", "slow_disk")
 _PERMISSION = "permission"
 _REBALANCE = "rebalance"
@@ -152,7 +151,7 @@ class Causes(Watcher):
             else:
                 self._link_faults.pop(row.fault_id, None)
                 self._open(groups, row.t_ns, Cause.RETURNED, what)
-        elif row.kind in _CLOCKS:
+        elif row.moves_clock:
             self._open(groups, row.t_ns, Cause.RETURNED, what)
         elif row.kind == _PERMISSION:
             self._open(groups, row.t_ns, Cause.ROUTE, what)

@@ -43,7 +43,7 @@ from emulator.analysis.progress import FoundStall, Progress
 from emulator.analysis.queues import FoundOrphan, FoundOverlap, QueueSweep
 from emulator.analysis.rebalances import Rebalances
 from emulator.analysis.rows import ROWS, Span, StoredRows, TraceRows, watch
-from emulator.analysis.services import Duty, FoundDuty, Services
+from emulator.analysis.services import Duty, FoundDuty, Served, Services
 from emulator.analysis.shares import idle, shares, skew
 from emulator.analysis.staleness import Staleness
 from emulator.analysis.transactions import EndsOfTransactions
@@ -243,6 +243,7 @@ class _Reading:
         }
         two = [(one, self._overlap(one)) for one in self._queues.overlaps]
         none = [(one, self._orphan(one)) for one in self._queues.orphans]
+        served = Served(self._services.found)
         return Findings(
             views=self._divergences((BeliefKind.VIEW,), judged=True),
             overlaps=_in_order(judged for _, judged in two),
@@ -251,8 +252,8 @@ class _Reading:
             deciders=self._deciders(),
             membership=self._membership(),
             duties=self._duties(),
-            waits=self._waits.found(self._services.found, end_ns),
-            transactions=self._transactions.found(self._services.found, end_ns, self._facts.bounds.asks_ms * _MS),
+            waits=self._waits.found(served, end_ns),
+            transactions=self._transactions.found(served, end_ns, self._facts.bounds.asks_ms * _MS),
             # What is too long for itself counts elsewhere.
             budgets=self._budgets(
                 [one for one, judged in two if not judged.violation],

@@ -19,9 +19,8 @@ from emulator.analysis.presence import Presence
 from emulator.analysis.rows import MessageRow, OwnershipRow, Process, Span, SpansAwake, Watcher
 from emulator.state.owners import GroupQueue
 from emulator.trace.schema import MESSAGES, OWNERSHIP, Table
+from nodes.allocation.for_pop import ALL_QUEUES
 from nodes.beliefs import MessageEvent, OwnershipEvent
-
-_ALL_QUEUES = -1
 
 
 @attrs.frozen
@@ -209,7 +208,7 @@ class QueueSweep(Watcher):
             queue.orphan_since_ns = -1
 
     def _is_popped(self, key: GroupQueue) -> bool:
-        every = attrs.evolve(key, queue_id=_ALL_QUEUES)
+        every = attrs.evolve(key, queue_id=ALL_QUEUES)
         return bool(self._poppers and (self._poppers.get(key) or self._poppers.get(every)))
 
     def _is_owed(self, key: GroupQueue, queue: _Queue) -> bool:

@@ -19,6 +19,8 @@ Process = tuple[str, int]
 """Node and incarnation."""
 Span = tuple[int, int]
 """Begin and end in ns."""
+_CLOCKS = ("clock_skew", "clock_drift", "clock_jump")
+"""Kinds of faults that make a wall clock wrong."""
 
 
 class SpansAwake:
@@ -132,6 +134,11 @@ class FaultRow(NamedTuple):
     fault_id: str
     kind: str
     subject: str
+
+    @property
+    def moves_clock(self) -> bool:
+        """Whether the fault makes a wall clock wrong."""
+        return self.kind in _CLOCKS
 
 
 class LifeRow(NamedTuple):

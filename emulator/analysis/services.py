@@ -5,14 +5,14 @@ master is away. Two members at once deliver twice; while no member runs them,
 messages wait (`emulator.analysis.waits`). A suspended member runs nothing.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from typing import Any
 
 import attrs
 
 from emulator.analysis.presence import Presence
-from emulator.analysis.rows import BeliefRow, Process, Watcher
+from emulator.analysis.rows import BeliefRow, Process, Span, Watcher
 from emulator.trace.schema import BELIEFS, Table
 from nodes.beliefs import BeliefKind
 
@@ -39,6 +39,25 @@ class FoundDuty:
     censored: bool
     nodes: tuple[str, ...]
     """Sorted."""
+
+
+class Served:
+    """When each member of a broker group ran the special services.
+
+    Args:
+        duties: of all groups.
+    """
+
+    def __init__(self, duties: Iterable[FoundDuty]) -> None:
+        self._spans: dict[tuple[str, str], list[Span]] = {}
+        for duty in duties:
+            for node in duty.nodes:
+                self._spans.setdefault((duty.broker_name, node), []).append((duty.start_ns, duty.end_ns))
+
+    def between_ns(self, broker_name: str, node: str, start_ns: int, end_ns: int) -> int:
+        """For how much of the time between two instants a member ran them."""
+        spans = self._spans.get((broker_name, node), ())
+        return sum(max(0, min(end, end_ns) - max(start, start_ns)) for start, end in spans)
 
 
 @attrs.define

@@ -16,14 +16,13 @@ the broker.
 Lost and unasked is a violation, unless a fault has moved a wall clock: a broker tells the age of half messages by it.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import attrs
 
 from emulator.analysis.rows import FaultRow, MessageRow, Watcher
-from emulator.analysis.services import FoundDuty
-from emulator.analysis.waits import CLOCK_FAULTS, time_inside
+from emulator.analysis.services import Served
 from emulator.trace.schema import FAULTS, MESSAGES, Table
 from nodes.beliefs import MessageEvent, TransactionEnd
 
@@ -85,7 +84,7 @@ class EndsOfTransactions(Watcher):
         return {FAULTS: self._fault, MESSAGES: self._message}
 
     def _fault(self, row: FaultRow) -> None:
-        self._clock_moved |= row.kind in CLOCK_FAULTS
+        self._clock_moved |= row.moves_clock
 
     def _message(self, row: MessageRow) -> None:
         if row.event == MessageEvent.HALF:
@@ -100,24 +99,20 @@ class EndsOfTransactions(Watcher):
                 known.unasked |= bool(known.said) and _COMMIT not in known.said
                 known.committed_ns.append(row.t_ns)
 
-    def found(self, duties: Iterable[FoundDuty], end_ns: int, asks_within_ns: int) -> tuple[Transactions, ...]:
+    def found(self, served: Served, end_ns: int, asks_within_ns: int) -> tuple[Transactions, ...]:
         """What became of all transactions, by broker group and topic.
 
         Args:
-            duties: who ran the special services of each broker group.
+            served: who ran the special services of each broker group.
             end_ns: of the run.
             asks_within_ns: after so long a broker that works has asked about a half message once more.
         """
-        served: dict[tuple[str, str], list[tuple[int, int]]] = {}
-        for duty in duties:
-            for node in duty.nodes:
-                served.setdefault((duty.broker_name, node), []).append((duty.start_ns, duty.end_ns))
 
         def is_lost(one: _Transaction) -> bool:
             if one.committed_ns or one.rolled_back or _COMMIT not in one.said:
                 return False
-            spans = served.get((one.half.broker_name, one.half.node), ())
-            return time_inside(spans, max(one.half.t_ns, one.said[_COMMIT]), end_ns) > asks_within_ns
+            half, since_ns = one.half, max(one.half.t_ns, one.said[_COMMIT])
+            return served.between_ns(half.broker_name, half.node, since_ns, end_ns) > asks_within_ns
 
         groups: dict[tuple[str, str], list[_Transaction]] = {}
         for one in self._of.values():

@@ -14,14 +14,14 @@ whatever the clocks of the brokers show.
 Early and lost is a violation, unless a fault has moved a wall clock: a broker goes by its clock.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Any
 
 import attrs
 
 from emulator.analysis.rows import FaultRow, MessageRow, Watcher
-from emulator.analysis.services import FoundDuty
+from emulator.analysis.services import Served
 from emulator.trace.schema import FAULTS, MESSAGES, Table
 from nodes.beliefs import MessageEvent
 
@@ -29,8 +29,6 @@ _MS = 1_000_000
 _ROUNDING_NS = _MS
 """Clocks show whole milliseconds."""
 OVERDUE_NS = 60_000 * _MS
-CLOCK_FAULTS = ("clock_skew", "clock_drift", "clock_jump")
-"""Kinds of faults that move a wall clock."""
 
 
 class Keeper(StrEnum):
@@ -96,7 +94,7 @@ class WaitingMessages(Watcher):
         return {FAULTS: self._fault, MESSAGES: self._message}
 
     def _fault(self, row: FaultRow) -> None:
-        self._clock_moved |= row.kind in CLOCK_FAULTS
+        self._clock_moved |= row.moves_clock
 
     def _message(self, row: MessageRow) -> None:
         if row.event == MessageEvent.DELAYED:
@@ -110,17 +108,13 @@ class WaitingMessages(Watcher):
             elif row.event == MessageEvent.DROPPED:
                 known.dropped += 1
 
-    def found(self, duties: Iterable[FoundDuty], end_ns: int) -> tuple[Waits, ...]:
+    def found(self, served: Served, end_ns: int) -> tuple[Waits, ...]:
         """What became of all messages, by broker group, topic and keeper.
 
         Args:
-            duties: who ran the special services of each broker group.
+            served: who ran the special services of each broker group.
             end_ns: of the run.
         """
-        served: dict[tuple[str, str], list[tuple[int, int]]] = {}
-        for duty in duties:
-            for node in duty.nodes:
-                served.setdefault((duty.broker_name, node), []).append((duty.start_ns, duty.end_ns))
         groups: dict[tuple[str, str, str], list[_Waiting]] = {}
         for one in self._waiting.values():
             groups.setdefault((one.row.broker_name, one.row.topic, one.row.client_id), []).append(one)
@@ -132,7 +126,7 @@ class WaitingMessages(Watcher):
         topic: str,
         keeper: str,
         found: list[_Waiting],
-        served: Mapping[tuple[str, str], list[tuple[int, int]]],
+        served: Served,
         end_ns: int,
     ) -> Waits:
         messages = delivered = recalled = lost = early = again = late_ns = 0
@@ -149,8 +143,8 @@ class WaitingMessages(Watcher):
             if one.recalled:
                 recalled += missing
                 continue
-            spans = served.get((broker_name, one.row.node), [])
-            overdue = sum(time_inside(spans, due, end_ns) > OVERDUE_NS for due in due_ns[times:])
+            node = one.row.node
+            overdue = sum(served.between_ns(broker_name, node, due, end_ns) > OVERDUE_NS for due in due_ns[times:])
             lost += min(missing, max(one.dropped, overdue))
         return Waits(
             broker_name,
@@ -168,8 +162,3 @@ class WaitingMessages(Watcher):
             late_ns,
             violation=bool(early or lost) and not self._clock_moved,
         )
-
-
-def time_inside(spans: Iterable[tuple[int, int]], from_ns: int, end_ns: int) -> int:
-    """How much of the time between two instants lies in spans."""
-    return sum(max(0, min(end, end_ns) - max(start, from_ns)) for start, end in spans)

@@ -6,31 +6,17 @@ from emulator.base.chance import named_stream
 from emulator.cluster.cluster import Cluster
 from emulator.cluster.effects import Effects, Scene
 from emulator.machine.host import PowerState
-from emulator.spec.model import APISERVER, BROKER, CONSUMER, CONTAINER, LEASE_SERVICE, NAMESERVER, PRODUCER, SCALER
 from emulator.state.client_names import guest_of
 from emulator.state.owners import QueueOwners
 from faults.fault import Fault, Scope
 from faults.plan import Phase, Plan, Step, TimedFault
 from faults.process import DOWN
-from faults.target import Lead, Leading, Names, group_of
+from faults.target import ROLES, Lead, Leading, Names, group_of
 from nodes.cause import cause
 from nodes.fields import FieldError
 from nodes.protocol.model import MASTER_ID
 
 _NS_PER_MS = 1_000_000
-
-_ROLES = {
-    "nodes": (NAMESERVER, CONTAINER, BROKER, CONSUMER, PRODUCER, APISERVER, SCALER, LEASE_SERVICE),
-    "servers": (NAMESERVER, BROKER),
-    "nameservers": (NAMESERVER,),
-    "brokers": (BROKER,),
-    "consumers": (CONSUMER,),
-    "producers": (PRODUCER,),
-    "apiservers": (APISERVER,),
-    "scalers": (SCALER,),
-    "lease-services": (LEASE_SERVICE,),
-    "containers": (CONTAINER,),
-}
 
 
 def asks_for_owner(fault: Fault) -> bool:
@@ -56,7 +42,7 @@ class ClusterTargets:
         if group is not None:
             return self._cluster.members(group)
         hosts = self._cluster.hosts.values()
-        return tuple(host.name for host in hosts if host.role in _ROLES.get(pool, ()))
+        return tuple(host.name for host in hosts if host.role in ROLES.get(pool, ()))
 
     def leads(self, lead: Lead, of: str) -> tuple[str, ...]:
         """The nodes that now have a lead: a master, slaves, an acting master, or an owner."""

@@ -8,13 +8,11 @@ from emulator.spec.options import expect_supported, with_options
 from emulator.spec.section import Section, SpecError
 from faults.fault import Fault
 from faults.reconfigure import Order
-from faults.target import ANY, Lead, Leading, Names, Pool, Target, group_of
+from faults.target import ANY, ROLES, Lead, Leading, Names, Pool, Target, group_of
 from nodes.config import Config, option_name, options
 from nodes.fields import shown
 from nodes.protocol.model import MASTER_ID
 
-_POOLS = {"nodes": None, "servers": ("nameserver", "broker")}
-"""Pools of several roles; None: all."""
 _FIXED = {
     "listen_port": "a node keeps its port, which others have been told",
     "exclusivity": "brokers are told at the start which groups are exclusive",
@@ -59,8 +57,7 @@ def hit_by(scenario: Configured, target: Target) -> tuple[str, ...]:
             group = group_of(target.pool)
             if group is not None:
                 return scenario.members_of(group)
-            wanted = _POOLS.get(target.pool, (target.pool.removesuffix("s"),))
-            return tuple(name for role, names in roles.items() if wanted is None or role in wanted for name in names)
+            return tuple(name for role, names in roles.items() if role in ROLES[target.pool] for name in names)
         case Leading(Lead.OWNER):
             return roles.get("consumer", ())
         case Leading():

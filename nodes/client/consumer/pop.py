@@ -22,6 +22,7 @@ from nodes.protocol import headers_pop
 from nodes.protocol.bodies import PullMessageResponseBody
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
+from nodes.protocol.extra_info import ExtraInfo
 from nodes.protocol.model import MASTER_ID, Message, MessageQueue, SubscriptionData
 from nodes.protocol.properties import TAGS
 from nodes.protocol.registry import decode_body, decode_header, encode_header
@@ -69,30 +70,23 @@ class PopAnswers:
 
     async def ack(self, message: Message) -> None:
         """Acknowledge a message at the master of the broker that its handle names."""
-        place, handle = popped_from(message, self._group), handle_of(message)
-        header = headers_pop.AckMessageRequestHeader(
-            self._group,
-            place.topic,
-            handle.queue_id,
-            " ".join(handle.words),
-            handle.queue_offset,
-            bname=handle.broker_name,
-        )
-        await self._tell(RequestCode.ACK_MESSAGE, header, message.topic, handle.broker_name)
+        handle = handle_of(message)
+        name = handle.broker_name
+        header = headers_pop.AckMessageRequestHeader(*self._named(message, handle), bname=name)
+        await self._tell(RequestCode.ACK_MESSAGE, header, message.topic, name)
 
     async def change_invisible_time(self, message: Message, invisible_ms: int) -> None:
         """Hide a message for a time from now on; the new handle in the answer is not used."""
-        place, handle = popped_from(message, self._group), handle_of(message)
-        header = headers_pop.ChangeInvisibleTimeRequestHeader(
-            self._group,
-            place.topic,
-            handle.queue_id,
-            " ".join(handle.words),
-            handle.queue_offset,
-            invisible_ms,
-            bname=handle.broker_name,
-        )
-        await self._tell(RequestCode.CHANGE_MESSAGE_INVISIBLETIME, header, message.topic, handle.broker_name)
+        handle = handle_of(message)
+        name = handle.broker_name
+        named = self._named(message, handle)
+        header = headers_pop.ChangeInvisibleTimeRequestHeader(*named, invisible_ms, bname=name)
+        await self._tell(RequestCode.CHANGE_MESSAGE_INVISIBLETIME, header, message.topic, name)
+
+    def _named(self, message: Message, handle: ExtraInfo) -> tuple[str, str, int, str, int]:
+        """What a request names a message by: group, real topic, queue id, handle, offset."""
+        topic = handle.real_topic(message.topic, self._group)
+        return self._group, topic, handle.queue_id, " ".join(handle.words), handle.queue_offset
 
     async def _tell(self, code: RequestCode, header: object, topic: str, broker_name: str) -> None:
         address = await find_master(self._instance, topic, broker_name)
