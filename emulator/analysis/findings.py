@@ -15,14 +15,17 @@ import attrs
 from emulator.analysis.bounds import Bounds
 from emulator.analysis.hand_overs import HandOver
 from emulator.analysis.keys import KeyHarm, MovedKey
+from emulator.analysis.lag import Lag, LagSeries, Latency
 from emulator.analysis.offsets import OffsetSlip
 from emulator.analysis.phases import Agreement, FaultSpan, LifeMark, RunPhase
 from emulator.analysis.rebalances import RebalanceCost
 from emulator.analysis.services import Duty
 from emulator.analysis.shares import Idle, Skew
+from emulator.analysis.traffic import RequestRate, Sends, Series, Storm
 from emulator.analysis.transactions import Transactions
 from emulator.analysis.views import Camp
 from emulator.analysis.waits import Waits
+from emulator.analysis.writable import Unwritable
 from emulator.state.owners import GroupQueue
 
 
@@ -277,6 +280,26 @@ class Duplicates:
 
 
 @attrs.frozen(kw_only=True)
+class Load:
+    """What operators watch: requests, lag, latency and failed sends; measured, not judged."""
+
+    storms: tuple[Storm, ...]
+    rates: tuple[RequestRate, ...]
+    """The most frequent first."""
+    sends: tuple[Sends, ...]
+    """By producer."""
+    unwritable: tuple[Unwritable, ...]
+    lags: tuple[Lag, ...]
+    """By queue."""
+    latencies: tuple[Latency, ...]
+    """By group and topic."""
+    requests: tuple[Series, ...]
+    """Of the whole cluster."""
+    waiting: tuple[LagSeries, ...]
+    """By group and topic."""
+
+
+@attrs.frozen(kw_only=True)
 class Invariants:
     """The findings of V3 to V8, V12 and V14; V1 and V2 are the overlaps and orphans of the report."""
 
@@ -351,6 +374,7 @@ class Findings:
     beliefs: tuple[Divergence, ...]
     """Other beliefs that differed; explains, but is not judged."""
     limits: Limits
+    load: Load
     agreement: tuple[Agreement, ...]
     """One row per layer and disturbance; not judged."""
     phases: tuple[RunPhase, ...]

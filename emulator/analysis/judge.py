@@ -21,6 +21,7 @@ from emulator.analysis.findings import (
     Hold,
     Invariants,
     Limits,
+    Load,
     LostMessages,
     Orphan,
     Overlap,
@@ -33,6 +34,7 @@ from emulator.analysis.findings import (
 from emulator.analysis.hand_overs import HandOvers
 from emulator.analysis.invariants import sentences
 from emulator.analysis.keys import KeyOrder
+from emulator.analysis.lag import Lags
 from emulator.analysis.messages import Loss, LossReason, Messages
 from emulator.analysis.offsets import Offsets
 from emulator.analysis.order import FoundDisorder, Order
@@ -46,9 +48,11 @@ from emulator.analysis.rows import ROWS, Span, StoredRows, TraceRows, watch
 from emulator.analysis.services import Duty, FoundDuty, Served, Services
 from emulator.analysis.shares import idle, shares, skew
 from emulator.analysis.staleness import Staleness
+from emulator.analysis.traffic import Traffic
 from emulator.analysis.transactions import EndsOfTransactions
 from emulator.analysis.views import FoundDivergence, Views
 from emulator.analysis.waits import WaitingMessages
+from emulator.analysis.writable import Writability
 from emulator.spec import Scenario, from_dict
 from emulator.spec.addresses import owners
 from emulator.state.owners import GroupQueue
@@ -191,11 +195,22 @@ class _Reading:
         self._transactions = EndsOfTransactions()
         self._staleness = Staleness(presence)
         self._pops = Pops(presence)
+        self._lags = Lags(presence, messages, self._progress)
+        self._traffic = Traffic(source.frames(), facts.end_ns)
+        self._writability = Writability()
         self._disturbances = Disturbances()
         watchers = (
             *(presence, messages, self._causes, self._disturbances, self._offsets, self._queues, self._progress),
             *(self._hand_overs, self._rebalances, self._order, self._keys, self._views, self._services),
-            *(self._staleness, self._pops, self._waits, self._transactions),
+            *(
+                self._staleness,
+                self._pops,
+                self._waits,
+                self._transactions,
+                self._lags,
+                self._traffic,
+                self._writability,
+            ),
         )
         watch(source, watchers)
         for one in watchers:
@@ -261,12 +276,25 @@ class _Reading:
             ),
             beliefs=self._divergences(SHOWN if self._facts.acting else (*SHOWN, BeliefKind.LIVE_BROKERS), judged=False),
             limits=self._limits(),
+            load=self._load(),
             agreement=agreement(instants, self._divergent, end_ns),
             phases=phases(instants, measures, {"keys_overtaken": self._keys.overtaken_ns}, end_ns),
             holds=self._holds(),
             faults=self._disturbances.spans(end_ns),
             marks=self._disturbances.marks(agreed_ns),
             agreed_ns=agreed_ns,
+        )
+
+    def _load(self) -> Load:
+        return Load(
+            storms=self._traffic.storms(),
+            rates=self._traffic.rates(),
+            sends=self._traffic.sends(),
+            unwritable=self._writability.found(),
+            lags=self._lags.lags(),
+            latencies=self._lags.latencies(),
+            requests=self._traffic.series(),
+            waiting=self._lags.series(self._facts.end_ns),
         )
 
     def _overlap(self, one: FoundOverlap) -> Overlap:

@@ -10,9 +10,10 @@ from pathlib import Path
 import attrs
 
 from emulator.analysis.canvas import CHARACTER_PX, Axis, band, element, label_lanes, text, titled
+from emulator.analysis.cells import seconds
 from emulator.analysis.findings import Divergence, Hold, Orphan, Overlap, Report
 from emulator.analysis.palette import STYLE, colour_of, highlight_rules, is_dark
-from emulator.analysis.tables import describe_camps, seconds
+from emulator.analysis.tables import describe_camps
 from emulator.state.owners import GroupQueue
 
 HOW_TO_READ = "One row per queue; its colour says who owns it. Rest the pointer on anything to read more."

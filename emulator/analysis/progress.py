@@ -139,6 +139,12 @@ class Progress(Watcher):
         """How far each group, or consumer that broadcasts, has come in each queue: everything below is done."""
         return ((key, position.offset) for key, position in self._positions.items())
 
+    def waiting(self) -> Iterator[tuple[Consumer, int]]:
+        """Messages that wait in each queue in which something happened in this instant."""
+        for key in self._touched:
+            position = self._positions[key]
+            yield key, max(0, position.end - position.offset)
+
     # --- instants -------------------------------------------------------------------------
 
     def settle(self, t_ns: int) -> None:

@@ -12,13 +12,15 @@ from typing import Any, NamedTuple, Protocol
 
 from emulator.state.owners import GroupQueue
 from emulator.trace.run_directory import RunDirectory
-from emulator.trace.schema import BELIEFS, FAULTS, LIFECYCLE, MESSAGES, OWNERSHIP, PASSES, Table
+from emulator.trace.schema import BELIEFS, COUNTS, FAULTS, LIFECYCLE, MESSAGES, OWNERSHIP, PASSES, RPC, Table
 from nodes.beliefs import BeliefKind
 
 Process = tuple[str, int]
 """Node and incarnation."""
 Span = tuple[int, int]
 """Begin and end in ns."""
+_COUNTED = ("event", "node", "peer", "kind", "code", "status")
+"""Columns of `COUNTS` that say of which frames it tells."""
 _CLOCKS = ("clock_skew", "clock_drift", "clock_jump")
 """Kinds of faults that make a wall clock wrong."""
 
@@ -153,6 +155,19 @@ class LifeRow(NamedTuple):
     detail: str
 
 
+class FrameCount(NamedTuple):
+    """How many frames of one kind had one fate in one second; a dial counts as a frame."""
+
+    second: int
+    event: str
+    src: str
+    dst: str
+    kind: str
+    code: int
+    status: int
+    frames: int
+
+
 ROWS: Mapping[Table, type[Any]] = {
     BELIEFS: BeliefRow,
     OWNERSHIP: OwnershipRow,
@@ -187,6 +202,9 @@ class TraceRows(Protocol):
     def rows(self, table: Table) -> Iterable[Any]:
         """The rows of a table, in order, as values of its class in `ROWS`."""
 
+    def frames(self) -> Iterable[FrameCount]:
+        """How many frames of each kind had which fate in each second, in any order."""
+
 
 class StoredRows:
     """The rows of a run directory."""
@@ -206,6 +224,25 @@ class StoredRows:
                 arrow = arrow.filter(pc.invert(unread))  # noqa: PLW2901 - the same rows, fewer
             for batch in arrow.to_batches():
                 yield from map(row_class._make, zip(*(column.to_pylist() for column in batch.columns), strict=True))
+
+    def frames(self) -> Iterator[FrameCount]:
+        """Count the rows of frames, and add those that the level of the trace has counted."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        kept = ["event", "src", "dst", "kind", "code", "status"]
+        parts = []
+        for arrow in self._trace.tables(RPC, columns=["t_ns", *kept]):
+            seconds = arrow.append_column("second", pc.divide(arrow["t_ns"], 1_000_000_000))
+            counted = seconds.group_by(["second", *kept], use_threads=False).aggregate([("t_ns", "count")])
+            parts.append(counted.rename_columns(["second", *kept, "frames"]))
+        for arrow in self._trace.tables(COUNTS, columns=["t_ns", "table", *_COUNTED, "rows"]):
+            of_frames = arrow.filter(pc.equal(arrow["table"], RPC.name))
+            seconds = pc.divide(of_frames["t_ns"], 1_000_000_000)
+            columns = (*(of_frames[name] for name in _COUNTED), of_frames["rows"])
+            parts.append(pa.table([seconds, *columns], names=["second", *kept, "frames"]))
+        for part in parts:
+            yield from map(FrameCount._make, zip(*(column.to_pylist() for column in part.columns), strict=True))
 
 
 def watch(source: TraceRows, watchers: Iterable[Watcher]) -> None:

@@ -1,20 +1,21 @@
 """A report as tables for a terminal; each table shows its longest rows and how many are left out."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import TypeVar
 
 from rich.console import Console, Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from emulator.analysis.bounds import Cause
+from emulator.analysis.cells import ROWS_MAX, count, cut, headed, queue_ranges, seconds
 from emulator.analysis.censored import told
 from emulator.analysis.findings import Divergence, Orphan, Overlap, Report, Stall, Verdict
-from emulator.analysis.hand_overs import HandOver
 from emulator.analysis.invariants import judgements
+from emulator.analysis.measured_tables import render_limits, render_load, render_rebalances
 from emulator.analysis.services import Duty
+from emulator.analysis.symptoms import SymptomKind, symptoms
 from emulator.analysis.views import Camp
 from emulator.base.text import shortened
 from emulator.state.event_lines import value_in_words, with_names
@@ -22,8 +23,6 @@ from emulator.state.owners import GroupQueue
 
 Row = TypeVar("Row")
 
-ROWS_MAX = 12
-"""Rows of a table; further rows are only counted."""
 UNJUDGED_MAX = 5
 """Rows of a table that is not judged."""
 DUTIES_MAX = 30
@@ -49,6 +48,7 @@ def print_report(report: Report, console: Console | None = None) -> None:
 def render(report: Report) -> RenderableType:
     """A report as a renderable for rich."""
     parts = [
+        *_symptoms(report),
         _headline(report),
         _views("Views that differed", report.views, report),
         _queues("Queues with two owners", report.overlaps),
@@ -58,7 +58,8 @@ def render(report: Report) -> RenderableType:
         _views("Brokers and nameservers that differed about who lives", report.membership, report),
         _duties(report),
         render_invariants(report),
-        _rebalances(report),
+        render_load(report),
+        render_rebalances(report),
         render_limits(report),
         _agreement(report),
         _phases(report),
@@ -66,25 +67,6 @@ def render(report: Report) -> RenderableType:
         _footnote(report),
     ]
     return Group(*[part for part in parts if part is not None])
-
-
-def seconds(duration_ns: int, *, censored: bool = False) -> str:
-    """A duration or an instant for people: `61.3 s`; one that had not ended is `> 61.3 s`."""
-    text = f"{duration_ns / 1e9:.1f} s"
-    if 0 < duration_ns < 50_000_000:
-        text = f"{duration_ns / 1e6:.1f} ms"
-    return f"> {text}" if censored else text
-
-
-def queue_ranges(queue_ids: Iterable[int]) -> str:
-    """Queue ids as ranges: `0-3, 7`."""
-    ranges: list[list[int]] = []
-    for queue_id in sorted(queue_ids):
-        if ranges and queue_id == ranges[-1][1] + 1:
-            ranges[-1][1] = queue_id
-        else:
-            ranges.append([queue_id, queue_id])
-    return ", ".join(str(low) if low == high else f"{low}-{high}" for low, high in ranges)
 
 
 def describe_camps(camps: Sequence[Camp], names: Mapping[str, str] | None = None) -> list[str]:
@@ -104,13 +86,9 @@ def describe_camps(camps: Sequence[Camp], names: Mapping[str, str] | None = None
         lacking = [cid for cid in all_members if cid not in cids]
         few = 0 < len(lacking) <= LACKING_MAX
         without = f" without {', '.join(_member(cid, names or {}) for cid in lacking)}" if few else ""
-        queues = f", {_count(sum(value['queues'].values()), 'queue')}" if "queues" in value else ""
-        lines.append(f"{_names(camp)}: {_count(len(cids), 'member')}{without}{queues}")
+        queues = f", {count(sum(value['queues'].values()), 'queue')}" if "queues" in value else ""
+        lines.append(f"{_names(camp)}: {count(len(cids), 'member')}{without}{queues}")
     return lines
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def _member(cid: str, names: Mapping[str, str]) -> str:
@@ -127,6 +105,15 @@ def _names(camp: Camp) -> str:
     return ", ".join(camp.nodes)
 
 
+def _symptoms(report: Report) -> Iterator[RenderableType]:
+    """A line for each kind of symptom, the loudest first."""
+    named: dict[SymptomKind, None] = {}
+    for one in symptoms(report):
+        if one.kind not in named:
+            yield Text.assemble((f"{one.kind}: ", "bold" if named else "bold red"), one.text)
+            named[one.kind] = None
+
+
 def _headline(report: Report) -> RenderableType:
     line = Text()
     line.append(report.verdict.value, style=_VERDICT_STYLE[report.verdict])
@@ -134,19 +121,6 @@ def _headline(report: Report) -> RenderableType:
     line.append(f"  {report.scenario}, seed {report.seed}, {report.mode}, {seconds(report.end_ns)} emulated")
     reasons = [Text(f"  {reason}") for reason in report.reasons]
     return Group(line, *reasons)
-
-
-def _table(title: str, *columns: str, right: Sequence[str] = ()) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
-    for column in columns:
-        table.add_column(column, justify="right" if column in right else "left", overflow="fold")
-    return table
-
-
-def _cut(table: Table, left_out: int) -> RenderableType:
-    if left_out <= 0:
-        return Group("", table)
-    return Group("", table, Text(f"… and {left_out} more, all shorter", style="dim"))
 
 
 def _longest(rows: Iterable[Row], length_ns: Callable[[Row], int]) -> list[Row]:
@@ -157,7 +131,7 @@ def _views(title: str, rows: Sequence[Divergence], report: Report, rows_max: int
     if not rows:
         return None
     columns = ("about", "from", "for", "views", "who saw what for longest", "after", "")
-    table = _table(title, *columns, right=("from", "for", "views"))
+    table = headed(title, *columns, right=("from", "for", "views"))
     judged = rows is not report.beliefs
     ranked = _longest(rows, lambda row: row.end_ns - row.start_ns)
     for row in ranked[:rows_max]:
@@ -170,7 +144,7 @@ def _views(title: str, rows: Sequence[Divergence], report: Report, rows_max: int
             _after(row),
             _mark(row) if judged else "",
         )
-    return _cut(table, len(ranked) - rows_max)
+    return cut(table, len(ranked) - rows_max)
 
 
 def _deciders(row: Divergence, report: Report) -> list[str]:
@@ -187,7 +161,7 @@ def _queues(title: str, rows: Sequence[Overlap] | Sequence[Orphan]) -> Renderabl
     title = title if group_column else f"{title} (group {groups[0]})"
     of_overlaps = ["awake", "consumed again"] if isinstance(rows[0], Overlap) else []
     columns = [*group_column, "topic", "broker", "queues", "from", "for", *of_overlaps, "owners", "after", ""]
-    table = _table(title, *columns, right=("from", "for", *of_overlaps))
+    table = headed(title, *columns, right=("from", "for", *of_overlaps))
 
     # Queues of one broker with equal findings are one row.
     ranked: list[list[Overlap | Orphan]] = [list(same) for _, same in groupby(sorted(rows, key=_row_key), key=_row_key)]
@@ -206,7 +180,7 @@ def _queues(title: str, rows: Sequence[Overlap] | Sequence[Orphan]) -> Renderabl
             _after(row),
             _mark(row),
         )
-    return _cut(table, len(ranked) - ROWS_MAX)
+    return cut(table, len(ranked) - ROWS_MAX)
 
 
 def _duties(report: Report) -> RenderableType | None:
@@ -214,7 +188,7 @@ def _duties(report: Report) -> RenderableType | None:
     if not report.duties:
         return None
     title = "Special services of broker groups"
-    table = _table(title, "group", "from", "for", "who", right=("from", "for"))
+    table = headed(title, "group", "from", "for", "who", right=("from", "for"))
     in_order = sorted(report.duties, key=lambda span: (span.broker_name, span.start_ns))
     for span in in_order[:DUTIES_MAX]:
         table.add_row(
@@ -246,7 +220,7 @@ def _stalls(report: Report) -> RenderableType | None:
     if not rows:
         return None
     columns = ("group", "topic", "broker", "queue", "from", "for", "waiting", "after", "")
-    table = _table("Queues that stood still with a backlog", *columns, right=("from", "for", "waiting"))
+    table = headed("Queues that stood still with a backlog", *columns, right=("from", "for", "waiting"))
     ranked = _longest(rows, lambda row: row.end_ns - row.start_ns)
     for row in ranked[:ROWS_MAX]:
         table.add_row(
@@ -260,7 +234,7 @@ def _stalls(report: Report) -> RenderableType | None:
             _after(row),
             _mark(row),
         )
-    return _cut(table, len(ranked) - ROWS_MAX)
+    return cut(table, len(ranked) - ROWS_MAX)
 
 
 def _after(row: Divergence | Overlap | Orphan | Stall) -> str:
@@ -277,7 +251,7 @@ def _agreement(report: Report) -> RenderableType | None:
     if not rows:
         return None
     layers = sorted({row.layer: None for row in rows}, reverse=True)
-    table = _table(
+    table = headed(
         "Time to agreement (>: not before the next disturbance)", "at", "disturbance", *layers, right=("at", *layers)
     )
     by_instant = [list(same) for _, same in groupby(rows, key=lambda row: row.t_ns)]
@@ -290,12 +264,12 @@ def _agreement(report: Report) -> RenderableType | None:
             *[took.get(layer, "") for layer in layers],
         )
     within = [f"{layer}: {told((row.took_ns, row.censored) for row in rows if row.layer == layer)}" for layer in layers]
-    return Group(_cut(table, len(ranked) - ROWS_MAX), Text("; ".join(within), style="dim"))
+    return Group(cut(table, len(ranked) - ROWS_MAX), Text("; ".join(within), style="dim"))
 
 
 def _phases(report: Report) -> RenderableType | None:
     measures = ("views differ", "two owners", "no owner")
-    table = _table(
+    table = headed(
         "Totals per phase (two queues without an owner for 3 s are 6 s)",
         "from",
         "to",
@@ -313,7 +287,7 @@ def _phases(report: Report) -> RenderableType | None:
             seconds(row.overlap_ns),
             seconds(row.orphan_ns),
         )
-    return _cut(table, len(ranked) - ROWS_MAX)
+    return cut(table, len(ranked) - ROWS_MAX)
 
 
 def _without_stages(what: Sequence[str], report: Report) -> list[str]:
@@ -334,152 +308,10 @@ def _footnote(report: Report) -> RenderableType:
 
 def render_invariants(report: Report) -> RenderableType:
     """A table of the invariants: what was found, and whether it is a violation."""
-    table = _titled("Invariants of consumption", "invariant", "found", "violations", "")
+    table = headed("Invariants of consumption", "invariant", "found", "violations", "")
     for one in judgements(report):
         calm = Text("baseline" if one.rows else "holds", style="dim")
         mark = Text("violation", style="red") if one.violations else calm
         found = (one.words, str(one.violations)) if one.rows else ("-", "-")
         table.add_row(f"{one.id} {one.title}", *found, mark)
     return Group("", table)
-
-
-def render_limits(report: Report) -> RenderableType:
-    """A table of the limits: the maximum, and where."""
-    table = _titled("Limits of rebalancing (not judged)", "limit", "most", "where")
-    for limit, most, where in (
-        *_of_duplicates(report),
-        *_of_hand_overs(report),
-        *_of_routes(report),
-        *_of_moved_keys(report),
-        *_of_waits(report),
-        *_of_shares(report),
-    ):
-        table.add_row(limit, most, where)
-    return Group("", table) if table.row_count else Text("")
-
-
-def _rebalances(report: Report) -> RenderableType | None:
-    """What each change of the members did to their queues, the latest ones if there are many."""
-    rows = report.limits.rebalances
-    if not rows:
-        return None
-    headings = ("from", "group", "who", "queues of members", "kept", "moved", "settled", "resumed", "no owner", "asked")
-    table = _titled("Changes of members (not judged)", *headings)
-    for row in rows[:ROWS_MAX]:
-        who = [f"+{node}" for node in row.joined] + [f"-{node}" for node in row.left]
-        kept = "" if row.normalised_stickiness < 0 else f"{row.normalised_stickiness:.0%}"
-        table.add_row(
-            seconds(row.start_ns),
-            f"{row.group} {row.topic}",
-            shortened(" ".join(who), _WHO_CHARACTERS_MAX),
-            f"{row.queues} of {row.members}, deviation {row.balance_degree:.2f}",
-            kept,
-            str(row.moved),
-            seconds(row.settled_ns, censored=not row.settled),
-            "" if row.resumed_ns < 0 else seconds(row.resumed_ns, censored=not row.resumed),
-            seconds(row.orphan_ns),
-            f"{_count(row.requests, 'request')}, {row.bytes} B",
-        )
-    more = [Text(f"… and {len(rows) - ROWS_MAX} more", style="dim")] if len(rows) > ROWS_MAX else []
-    return Group("", table, *more)
-
-
-_Line = tuple[str, str, str]
-
-
-def _of_duplicates(report: Report) -> list[_Line]:
-    rows = report.limits.duplicates
-    if not rows:
-        return []
-    worst = max(rows, key=lambda row: row.duplicates)
-    total = sum(row.duplicates for row in rows)
-    where = f"{worst.duplicates} of {worst.queue.topic} {worst.queue.broker_name} {worst.queue.queue_id}"
-    return [("messages consumed again", str(total), where)]
-
-
-def _of_hand_overs(report: Report) -> list[_Line]:
-    rows = report.limits.hand_overs
-    if not rows:
-        return []
-    paused = max(rows, key=lambda row: row.pause_ns)
-    overlapped = max(rows, key=lambda row: row.overlap_ns)
-    behind = max(rows, key=lambda row: row.backlog)
-    spiked = max(rows, key=lambda row: row.spike_percent)
-    drained = max(rows, key=lambda row: row.drain_ns)
-    again = max(rows, key=lambda row: row.duplicates)
-    lines = [
-        ("pause of a moved queue", _pauses(rows), _where(paused)),
-        ("duplicates of a hand-over", f"{again.duplicates}, predicted {again.predicted}", _where(again)),
-        ("backlog when it resumes", f"{behind.backlog} messages", _where(behind)),
-        ("spike of its consumption", f"{spiked.spike_percent} % of the rate before", _where(spiked)),
-        ("time to drain", "never" if drained.drain_ns < 0 else f"{drained.drain_ns / 1e9:.2f} s", _where(drained)),
-    ]
-    if overlapped.overlap_ns:
-        lines.insert(1, ("old owner goes on", f"{overlapped.overlap_ns / 1e9:.2f} s", _where(overlapped)))
-    return lines
-
-
-def _pauses(rows: Sequence[HandOver]) -> str:
-    longest = max(rows, key=lambda row: row.pause_ns)
-    waiting = sum(row.censored for row in rows)
-    not_yet = f"; {waiting} of {len(rows)} had not ended" if waiting else ""
-    within = told((row.pause_ns, row.censored) for row in rows)
-    return f"{seconds(longest.pause_ns, censored=longest.censored)}; {within}{not_yet}"
-
-
-def _where(row: HandOver) -> str:
-    queue = row.queue
-    at = f"{row.resume_ns / 1e9:.1f} s"
-    return f"{queue.topic} {queue.broker_name} {queue.queue_id}, {row.before} to {row.after}, at {at}"
-
-
-def _of_routes(report: Report) -> list[_Line]:
-    rows = report.limits.stale_routes
-    if not rows:
-        return []
-    longest = max(rows, key=lambda row: row.end_ns - row.start_ns)
-    lasted = seconds(longest.end_ns - longest.start_ns, censored=longest.censored)
-    within = told((row.end_ns - row.start_ns, row.censored) for row in rows)
-    where = f"{longest.topic}, {longest.node}, from {seconds(longest.start_ns)} on"
-    return [("route that no nameserver gave", f"{lasted}; {within}", where)]
-
-
-def _of_moved_keys(report: Report) -> list[_Line]:
-    rows = report.limits.moved_keys
-    if not rows:
-        return []
-    most = max(rows, key=lambda row: row.moves)
-    words = f"{_count(most.moves, 'time')}; {_count(len(rows), 'key')}"
-    return [("key that moved to another queue", words, f"{most.topic}, key {most.key}, {most.queues} queues")]
-
-
-def _of_waits(report: Report) -> list[_Line]:
-    rows = [row for row in report.waits if row.delivered]
-    if not rows:
-        return []
-    most = max(rows, key=lambda row: row.late_ns)
-    count = f"{most.delivered:,} of {most.messages:,} messages delivered"
-    return [
-        ("delay error of a message that waits", f"{most.late_ns / 1e9:.1f} s", f"{most.topic}, {most.keeper}; {count}")
-    ]
-
-
-def _of_shares(report: Report) -> list[_Line]:
-    lines = [
-        ("idle consumers", f"{row.idle} of {row.members}", f"{row.topic}, {row.group}; unavoidable: {row.unavoidable}")
-        for row in report.limits.idle
-        if row.idle
-    ]
-    lines += [
-        ("skew over topics", f"{row.least} to {row.most} queues", f"{row.group}, {row.topics} topics")
-        for row in report.limits.skew
-        if row.topics > 1 and row.most > row.least
-    ]
-    return lines
-
-
-def _titled(title: str, *columns: str) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    return table

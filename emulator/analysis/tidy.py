@@ -18,14 +18,17 @@ from emulator.analysis import findings as found
 from emulator.analysis.hand_overs import HandOver
 from emulator.analysis.invariants import broken
 from emulator.analysis.keys import KeyHarm, MovedKey
+from emulator.analysis.lag import Lag, Latency
 from emulator.analysis.measures import MEASURES, measures_of
 from emulator.analysis.offsets import OffsetSlip
 from emulator.analysis.phases import Agreement, FaultSpan, LifeMark, RunPhase
 from emulator.analysis.rebalances import RebalanceCost
 from emulator.analysis.shares import Idle, Skew
+from emulator.analysis.traffic import RequestRate, Sends, Storm
 from emulator.analysis.transactions import Transactions
 from emulator.analysis.views import Camp
 from emulator.analysis.waits import Waits
+from emulator.analysis.writable import Unwritable
 from emulator.state.event_lines import with_names
 from emulator.state.owners import GroupQueue
 
@@ -72,6 +75,12 @@ TABLES: Mapping[str, FindingTable] = {
         FindingTable("duties", found.DutySpan, lambda one: one.duties),
         FindingTable("beliefs", found.Divergence, lambda one: one.beliefs),
         FindingTable("stale_routes", found.StaleRoute, lambda one: one.limits.stale_routes),
+        FindingTable("storms", Storm, lambda one: one.load.storms),
+        FindingTable("rates", RequestRate, lambda one: one.load.rates),
+        FindingTable("sends", Sends, lambda one: one.load.sends),
+        FindingTable("unwritable", Unwritable, lambda one: one.load.unwritable),
+        FindingTable("lags", Lag, lambda one: one.load.lags),
+        FindingTable("latencies", Latency, lambda one: one.load.latencies),
         FindingTable("idle", Idle, lambda one: one.limits.idle),
         FindingTable("skew", Skew, lambda one: one.limits.skew),
         FindingTable("agreement", Agreement, lambda one: one.agreement),

@@ -6,9 +6,10 @@ from pathlib import Path
 
 from rich.table import Table
 
+from emulator.analysis.cells import seconds
 from emulator.analysis.findings import EXIT_STATUS, Report, Verdict
 from emulator.analysis.picture import draw
-from emulator.analysis.tables import print_report, seconds
+from emulator.analysis.tables import print_report
 from emulator.base.errors import UserError
 from emulator.cli.terminal import BAD_INPUT, complain, tables_console
 from emulator.dataset.engine import EngineName

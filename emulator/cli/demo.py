@@ -12,11 +12,12 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from emulator.analysis.cells import queue_ranges, seconds
 from emulator.analysis.findings import Divergence, Orphan, Overlap, Report
 from emulator.analysis.phases import FaultSpan
 from emulator.analysis.picture import draw
 from emulator.analysis.report import analyze
-from emulator.analysis.tables import queue_ranges, render, seconds
+from emulator.analysis.tables import render
 from emulator.cli.terminal import progress_bar, tables_console
 from emulator.run import run_scenario
 from emulator.run.run import Progress

@@ -100,6 +100,22 @@ def _skip_pre_online(members: _Group) -> Iterator[HarmfulSetting]:
         )
 
 
+def _pulls_beyond_an_acting_slave(members: _Group) -> Iterator[HarmfulSetting]:
+    lenient = tuple(
+        broker
+        for broker in _acting(members)
+        if broker.broker_id != MASTER_ID and broker.config.slave_read_enable and not broker.config.offset_check_in_slave
+    )
+    if lenient:
+        yield HarmfulSetting(
+            "pulls-beyond-an-acting-slave",
+            _names(lenient),
+            "consumers that were ahead of the slave when its master died pull from it without a pause, a thousand "
+            "times a second and more, until the master is back: it answers PULL_RETRY_IMMEDIATELY to an offset beyond "
+            "its end; offsetCheckInSlave = true ends that, and lets some messages be consumed twice",
+        )
+
+
 def _pop_records_without_database(members: _Group) -> Iterator[HarmfulSetting]:
     found = tuple(
         broker
@@ -288,6 +304,7 @@ _OF_A_GROUP: tuple[Callable[[_Group], Iterator[HarmfulSetting]], ...] = (
     _acting_flag_on_some_members,
     _total_replicas_of_one,
     _skip_pre_online,
+    _pulls_beyond_an_acting_slave,
     _pop_records_without_database,
     _brokers_on_one_address,
     _quorum_of_two,

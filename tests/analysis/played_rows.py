@@ -14,6 +14,9 @@ class PlayedRows:
         row_class = ROWS[table]
         return [row_class(*(row[name] for name in row_class._fields)) for row in self._trace.rows[table.name]]
 
+    def frames(self):
+        return ()
+
 
 def found_in_played(trace):
     """What the oracles find in it."""

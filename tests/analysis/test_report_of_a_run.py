@@ -11,11 +11,12 @@ from typer.testing import CliRunner
 
 from analysis.demo_trace import END_S, demo_trace
 from analysis.trace_rows import HandMadeTrace, write_run
+from emulator.analysis.cells import queue_ranges, seconds
 from emulator.analysis.findings import Orphan, Verdict
 from emulator.analysis.judge import broken_off, doubts
 from emulator.analysis.picture import draw, page
 from emulator.analysis.report import analyze
-from emulator.analysis.tables import describe_camps, print_report, queue_ranges, seconds
+from emulator.analysis.tables import describe_camps, print_report
 from emulator.analysis.views import Camp
 from emulator.cli.main import app
 from emulator.state.owners import GroupQueue

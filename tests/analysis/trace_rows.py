@@ -5,11 +5,12 @@ from hashlib import blake2b
 from pathlib import Path
 
 from emulator.analysis.judge import RunFacts, judge_rows
-from emulator.analysis.rows import ROWS
+from emulator.analysis.rows import ROWS, FrameCount
 from emulator.trace.batches import batch_of
 from emulator.trace.run_directory import write_manifest
 from emulator.trace.schema import (
     BELIEFS,
+    COUNTS,
     FAULTS,
     LIFECYCLE,
     MESSAGES,
@@ -124,6 +125,13 @@ class HandMadeTrace:
         value = {"expression": expression, "type": "TAG", "model": model}
         return self.believe(node, value, f"{group}/{topic}", "subscription")
 
+    def ask(self, client, server, code, status=0, times=1, kind="response", event="delivered"):
+        """So many exchanges in this second."""
+        pair = (server, client) if kind == "response" else (client, server)
+        number = len(self.rows[COUNTS.name]) + 1
+        self.rows[COUNTS.name].append((number, self.t_ns, 0, "rpc", event, *pair, kind, code, status, times))
+        return self
+
     def fault(self, event, fault_id, kind, subject):
         self.rows[FAULTS.name].append((*self._next(), event, fault_id, kind, subject, "{}", 0, 0))
         return self
@@ -139,6 +147,9 @@ class RowsOf:
         row_class = ROWS[table]
         places = [table.index(column) for column in row_class._fields]
         return [row_class(*(row[place] for place in places)) for row in self._trace.rows[table.name]]
+
+    def frames(self):
+        return [FrameCount(row[1] // SECOND, *row[4:]) for row in self._trace.rows[COUNTS.name]]
 
 
 def found_in(trace, end_s, **facts):

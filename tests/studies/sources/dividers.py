@@ -10,7 +10,7 @@ import attrs
 
 from emulator import testing
 from emulator.analysis.judge import facts_of, judge_rows
-from emulator.analysis.rows import ROWS
+from emulator.analysis.rows import ROWS, FrameCount
 from emulator.spec.model import ConsumerGroupSpec, Scenario
 from emulator.testing import Script, Trace
 from emulator.trace.schema import Table
@@ -154,3 +154,7 @@ class _RowsOf:
         row_class = ROWS[table]
         for row in self._trace.rows[table.name]:
             yield row_class._make(getattr(row, name) for name in row_class._fields)
+
+    def frames(self) -> tuple[FrameCount, ...]:
+        """Frames are not looked at."""
+        return ()

@@ -1,0 +1,49 @@
+"""Heads and cells of the tables in a report."""
+
+from collections.abc import Iterable, Sequence
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+ROWS_MAX = 12
+"""Rows of a table; further rows are only counted."""
+
+
+def seconds(duration_ns: int, *, censored: bool = False) -> str:
+    """A duration or an instant for people: `61.3 s`; one that had not ended is `> 61.3 s`."""
+    text = f"{duration_ns / 1e9:.1f} s"
+    if 0 < duration_ns < 50_000_000:
+        text = f"{duration_ns / 1e6:.1f} ms"
+    return f"> {text}" if censored else text
+
+
+def queue_ranges(queue_ids: Iterable[int]) -> str:
+    """Queue ids as ranges: `0-3, 7`."""
+    ranges: list[list[int]] = []
+    for queue_id in sorted(queue_ids):
+        if ranges and queue_id == ranges[-1][1] + 1:
+            ranges[-1][1] = queue_id
+        else:
+            ranges.append([queue_id, queue_id])
+    return ", ".join(str(low) if low == high else f"{low}-{high}" for low, high in ranges)
+
+
+def count(number: int, what: str) -> str:
+    """`1 queue`, `3 queues`."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def headed(title: str, *columns: str, right: Sequence[str] = ()) -> Table:
+    """An empty table; `right` are the columns of numbers."""
+    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    for column in columns:
+        table.add_column(column, justify="right" if column in right else "left", overflow="fold")
+    return table
+
+
+def cut(table: Table, left_out: int) -> RenderableType:
+    """A table, and how many rows it leaves out."""
+    if left_out <= 0:
+        return Group("", table)
+    return Group("", table, Text(f"… and {left_out} more, all shorter", style="dim"))

@@ -1,0 +1,150 @@
+"""Lag, latency and topics without a writable queue: by hand, and lag against a count of each instant."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analysis.trace_rows import HandMadeTrace, found_in
+from emulator.analysis.lag import LagSeries
+
+ROUTE = {"broker-a": {"addrs": {"0": "127.1.2.1:10911"}, "queues": [4, 4, 6]}}
+READ_ONLY = {"broker-a": {"addrs": {"0": "127.1.2.2:10911"}, "queues": [4, 4, 4]}}
+
+
+def member(trace, node="c1", **how):
+    trace.life(node, "started", "g", role="consumer").subscribe(node, **how)
+    return trace.own(node, "acquired", 0, offset=0)
+
+
+def begun():
+    return member(HandMadeTrace().life("broker-a", "started", role="broker"))
+
+
+def lags(trace, end_s=60):
+    return [
+        (row.queue.queue_id, row.node, row.most, row.most_ns / 1e9, row.end) for row in found_in(trace, end_s).load.lags
+    ]
+
+
+def test_lag_counts_what_is_stored_and_not_consumed():
+    trace = begun().at(1).store(0, 1, 2).at(2).consume("c1", 0).at(4).consume("c1", 1, 2)
+    found = found_in(trace, 10).load
+
+    assert lags(trace) == [(0, "", 3, 1.0, 0)]
+    (series,) = found.waiting
+    assert (series.group, series.topic, series.per_s) == ("g", "t", (0, 3, 3, 2, 2, 0, 0, 0, 0, 0))
+    (latency,) = found.latencies
+    assert (latency.messages, latency.p50_ms, latency.p99_ms, latency.most_ms) == (3, 3_000, 3_000, 3_000)
+
+
+def test_what_waits_at_the_end_is_told():
+    assert lags(begun().at(1).store(0, 1)) == [(0, "", 2, 1.0, 2)]
+
+
+def test_what_a_filter_leaves_out_is_no_lag():
+    trace = member(HandMadeTrace().life("broker-a", "started", role="broker"), expression="a")
+    trace.at(1).message("broker-a", "stored", 0, tags="b")
+    assert lags(trace) == []
+
+
+def test_nobody_who_consumes_has_no_lag():
+    assert lags(HandMadeTrace().at(1).store(0, 1, 2)) == []
+
+
+def test_each_consumer_that_broadcasts_has_its_own_lag():
+    trace = HandMadeTrace().life("broker-a", "started", role="broker")
+    for node in ("c1", "c2"):
+        member(trace, node, model="BROADCASTING")
+    trace.at(1).store(0, 1).at(2).consume("c1", 0, 1)
+    assert lags(trace) == [(0, "c1", 2, 1.0, 0), (0, "c2", 2, 1.0, 2)]
+
+
+def test_a_message_that_is_consumed_again_has_one_latency():
+    trace = begun().at(1).store(0).at(2).consume("c1", 0).at(50).consume("c1", 0)
+    (latency,) = found_in(trace, 60).load.latencies
+    assert (latency.messages, latency.most_ms) == (1, 1_000)
+
+
+def test_an_offset_that_is_used_again_has_the_latency_of_each_message():
+    trace = begun().at(1).message("broker-a", "stored", 0, stored_ms=1).at(3).message("c1", "consumed", 0, stored_ms=1)
+    trace.at(10).message("broker-a", "stored", 0, stored_ms=2).at(11).message("c1", "consumed", 0, stored_ms=2)
+    (latency,) = found_in(trace, 60).load.latencies
+    assert (latency.messages, latency.p50_ms, latency.most_ms) == (2, 1_000, 2_000)
+
+
+def test_queues_that_change_in_one_instant_are_added_before_the_most_is_taken():
+    trace = begun().own("c1", "acquired", 1, offset=0).at(1).store(0)
+    trace.at(2).store(0, queue_id=1).consume("c1", 0)
+    (series,) = found_in(trace, 4).load.waiting
+    assert series.per_s == (0, 1, 1, 1)
+
+
+@given(st.lists(st.integers(0, 50), min_size=1, max_size=40), st.integers(1, 12))
+def test_lasting_lag_is_the_highest_level_that_a_window_stays_at(per_s, seconds):
+    windows = [(min(per_s[at : at + seconds]), -at) for at in range(len(per_s) - seconds + 1)]
+    most, begin = max(windows, default=(0, 0))
+    assert LagSeries("g", "t", tuple(per_s)).lasting(seconds) == ((most, -begin) if most else (0, 0))
+
+
+@given(st.lists(st.tuples(st.sampled_from(("store", "consume", "commit")), st.integers(1, 9)), max_size=40))
+def test_lag_is_what_a_count_of_each_instant_gives(steps):
+    trace = begun()
+    stored, done, most = 0, 0, 0
+    for at_s, (what, number) in enumerate(steps, 1):
+        trace.at(at_s)
+        if what == "store":
+            trace.store(*range(stored, stored + number))
+            stored += number
+        elif what == "consume" and done < stored:
+            through = min(stored, done + number)
+            trace.consume("c1", *range(done, through))
+            done = through
+        elif what == "commit":
+            trace.commit("c1", done)
+        most = max(most, stored - done)
+    rows = found_in(trace, 60).load.lags
+    assert [(row.most, row.end) for row in rows] == ([(most, stored - done)] if most else [])
+
+
+def routed(*routes, node="ns-1"):
+    trace = HandMadeTrace().life("p1", "started", role="producer").life(node, "started", role="nameserver")
+    trace.believe("p1", ROUTE, "t", "route")
+    for at_s, route in enumerate(routes, 1):
+        trace.at(at_s).believe(node, route, "t", "route")
+    return trace
+
+
+def unwritable(trace, end_s=20):
+    return [
+        (row.topic, row.start_ns / 1e9, row.end_ns / 1e9, row.censored)
+        for row in found_in(trace, end_s).load.unwritable
+    ]
+
+
+def test_a_topic_without_a_writable_queue_is_found():
+    assert unwritable(routed(ROUTE, READ_ONLY, READ_ONLY, ROUTE)) == [("t", 2, 4, False)]
+    assert unwritable(routed(ROUTE, None)) == [("t", 2, 20, True)]
+
+
+def test_before_the_first_writable_queue_the_cluster_starts():
+    assert unwritable(routed(READ_ONLY, ROUTE)) == []
+
+
+def test_a_slave_without_its_master_is_not_writable():
+    slave = {"broker-a": {"addrs": {"1": "127.1.2.2:10911"}, "queues": [4, 4, 6]}}
+    assert unwritable(routed(ROUTE, slave)) == [("t", 2, 20, True)]
+
+
+def test_one_nameserver_that_lists_a_writable_queue_is_enough():
+    trace = routed(ROUTE).life("ns-2", "started", role="nameserver").believe("ns-2", ROUTE, "t", "route")
+    trace.at(5).believe("ns-1", None, "t", "route").at(8).believe("ns-2", READ_ONLY, "t", "route")
+    assert unwritable(trace) == [("t", 8, 20, True)]
+
+
+def test_without_nameservers_clients_keep_their_routes():
+    assert unwritable(routed(ROUTE).at(5).life("ns-1", "killed")) == []
+
+
+def test_topics_to_which_nobody_sends_do_not_count():
+    trace = HandMadeTrace().life("ns-1", "started", role="nameserver")
+    trace.at(1).believe("ns-1", ROUTE, "t", "route").at(2).believe("ns-1", None, "t", "route")
+    assert unwritable(trace) == []
