@@ -1,6 +1,6 @@
 """SVG elements for pictures over time."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from html import escape
 
 import attrs
@@ -10,6 +10,8 @@ CHARACTER_PX = 6.2
 """Approximate width of a character of a label."""
 BAR_PX_MIN = 1.0
 """Minimum width of a bar, so that short intervals are visible."""
+
+_NS = 1_000_000_000
 
 Label = tuple[int, int, str, str]
 """start_ns, end_ns, text, when."""
@@ -99,6 +101,29 @@ def band(
     x = axis.x(start_ns)
     width = max(round(axis.x(end_ns) - x, 1), width_min)
     return element("rect", x=x, y=top, width=width, height=bottom - top, class_=class_, **attributes)
+
+
+def area(axis: Axis, per_s: Sequence[int], top: float, bottom: float, class_: str) -> str:
+    """An area over time, as high as its highest second; where several seconds share a pixel, the highest counts.
+
+    Args:
+        axis: of the picture.
+        per_s: one number for each second from the begin of the run.
+        top: y coordinate of the highest second.
+        bottom: y coordinate of 0.
+        class_: of the path.
+    """
+    most = max(per_s, default=0) or 1
+    columns: dict[float, int] = {}
+    for second, number in enumerate(per_s):
+        x = round(axis.x(second * _NS))
+        columns[x] = max(number, columns.get(x, 0))
+    ends = [*list(columns)[1:], axis.x(len(per_s) * _NS)]
+    steps = "".join(
+        f"V{round(bottom - (bottom - top) * number / most, 1)}H{end}"
+        for number, end in zip(columns.values(), ends, strict=True)
+    )
+    return element("path", d=f"M{next(iter(columns), axis.left)} {bottom}{steps}V{bottom}Z", class_=class_)
 
 
 def titled(content: str, title: str) -> str:

@@ -57,6 +57,8 @@ class Latency:
     """All but one in a hundred took at most so long."""
     most_ms: float
     """What the slowest message took."""
+    slowest_ns: int
+    """When that message was stored."""
 
 
 @attrs.frozen
@@ -149,6 +151,8 @@ class Lags(Watcher):
         self._totals: dict[tuple[str, str], _Total] = {}
         self._stored: dict[TopicQueue, _Times] = {}
         self._latencies_ns: dict[tuple[str, str], array[int]] = {}
+        self._slowest_ns: dict[tuple[str, str], tuple[int, int]] = {}
+        """Latency of the slowest message, and when it was stored."""
 
     def readers(self) -> Mapping[Table, Callable[[Any], None]]:
         """It reads messages."""
@@ -164,7 +168,10 @@ class Lags(Watcher):
         elif row.event == MessageEvent.CONSUMED and place in self._stored and self._is_first(row):
             stored_ns = self._stored[place].of(row.offset)
             if stored_ns >= 0:
-                self._latencies_ns.setdefault((row.group, row.topic), array("q")).append(row.t_ns - stored_ns)
+                of, took_ns = (row.group, row.topic), row.t_ns - stored_ns
+                self._latencies_ns.setdefault(of, array("q")).append(took_ns)
+                if took_ns > self._slowest_ns.get(of, (-1, 0))[0]:
+                    self._slowest_ns[of] = took_ns, stored_ns
 
     def _is_first(self, row: MessageRow) -> bool:
         node = row.node if self._presence.broadcasts(row.group) else ""
@@ -195,7 +202,8 @@ class Lags(Watcher):
 
     def latencies(self) -> tuple[Latency, ...]:
         """Of each group and topic."""
-        return tuple(_latency(*key, sorted(of)) for key, of in sorted(self._latencies_ns.items()))
+        found = sorted(self._latencies_ns.items())
+        return tuple(_latency(*key, sorted(took_ns), self._slowest_ns[key][1]) for key, took_ns in found)
 
     def series(self, end_ns: int) -> tuple[LagSeries, ...]:
         """Of each group and topic."""
@@ -203,9 +211,9 @@ class Lags(Watcher):
         return tuple(LagSeries(*key, _per_s(total, seconds)) for key, total in sorted(self._totals.items()))
 
 
-def _latency(group: str, topic: str, ordered_ns: list[int]) -> Latency:
+def _latency(group: str, topic: str, ordered_ns: list[int], slowest_ns: int) -> Latency:
     p50, p99, most = (round(_quantile(ordered_ns, share) / _MS, 3) for share in (0.5, 0.99, 1.0))
-    return Latency(group, topic, len(ordered_ns), p50, p99, most)
+    return Latency(group, topic, len(ordered_ns), p50, p99, most, slowest_ns)
 
 
 def _quantile(ordered: list[int], share: float) -> int:

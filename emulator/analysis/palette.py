@@ -20,16 +20,17 @@ OWNER_COLOURS = (
 
 STYLE = """
 :root { color-scheme: light dark; --paper: #ffffff; --ink: #1c2127; --faint: #66707a; --line: #d5dae0; --lane: #f3f5f7;
-  --fault: #8a94a6; --nobody: #d0101c; --differ: #3b4351; }
+  --fault: #8a94a6; --nobody: #d0101c; --differ: #3b4351; --load: #5f7f9f; }
 @media (prefers-color-scheme: dark) {
   :root { --paper: #14181d; --ink: #e8ebee; --faint: #9aa4ae; --line: #333b44; --lane: #1d232a;
-    --fault: #7d8798; --nobody: #ff3b45; --differ: #c3ccd8; }
+    --fault: #7d8798; --nobody: #ff3b45; --differ: #c3ccd8; --load: #86a5c4; }
 }
 body { margin: 0; padding: 20px 24px; background: var(--paper); color: var(--ink);
   font: 14px/1.45 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }
 h1 { font-size: 19px; margin: 0 0 2px; }
 h2 { font-size: 16px; margin: 18px 0 2px; }
 p { margin: 2px 0; color: var(--faint); }
+p b { color: var(--ink); }
 ul.legend { list-style: none; display: flex; flex-wrap: wrap; gap: 6px 16px; padding: 0; margin: 12px 0 8px; }
 ul.legend li { display: flex; align-items: center; gap: 6px; cursor: default; }
 ul.legend svg { width: 26px; height: 14px; }
@@ -45,8 +46,11 @@ svg .band { fill: var(--fault); fill-opacity: .16; }
 svg .edge { stroke: var(--fault); stroke-width: 1; stroke-dasharray: 3 3; }
 svg .span { fill: var(--fault); }
 svg .both { stroke: var(--ink); stroke-width: .8; }
+svg .sleep { stroke: var(--paper); stroke-width: 5; stroke-opacity: .75; }
 svg .differ { fill: var(--differ); }
 svg .nobody { fill: var(--nobody); }
+svg .load { fill: var(--load); }
+svg .storm { fill: var(--nobody); fill-opacity: .45; }
 svg .own:hover, svg .both:hover, svg .nobody:hover { stroke: var(--ink); stroke-width: 1.5; }
 svg .inside { fill: #101418; font-size: 10px; pointer-events: none; }
 svg .inside.pale { fill: #ffffff; }

@@ -3,27 +3,34 @@
 The file contains no script and loads nothing, so it works offline and can be mailed.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from html import escape
 from pathlib import Path
 
 import attrs
 
-from emulator.analysis.canvas import CHARACTER_PX, Axis, band, element, label_lanes, text, titled
+from emulator.analysis.canvas import CHARACTER_PX, Axis, area, band, element, label_lanes, text, titled
 from emulator.analysis.cells import seconds
 from emulator.analysis.findings import Divergence, Hold, Orphan, Overlap, Report
 from emulator.analysis.palette import STYLE, colour_of, highlight_rules, is_dark
+from emulator.analysis.rows import Span
+from emulator.analysis.symptoms import loudest
 from emulator.analysis.tables import describe_camps
+from emulator.analysis.traffic import FAILED_SENDS, WITHOUT_MESSAGES, Storm
 from emulator.state.owners import GroupQueue
+from nodes.beliefs import LifecycleEvent
 
 HOW_TO_READ = "One row per queue; its colour says who owns it. Rest the pointer on anything to read more."
 RETRY_PREFIX = "%RETRY%"
+_STRIPS = (WITHOUT_MESSAGES, FAILED_SENDS)
+"""Names of the series of the whole cluster that are drawn."""
 WIDTH = 1320
-LEFT = 150
+LEFT = 190
 RIGHT = 20
 LANE_PX = 15
 HEAD_PX = 22
 VIEW_PX = 9
+STRIP_PX = 26
 NEAR_PX = 14
 """A name is left out if the row above has the same name within this distance."""
 
@@ -67,6 +74,38 @@ def page(report: Report) -> str:
     return _document(f"{report.run_id}: who owned which queue", owners, body)
 
 
+@attrs.frozen
+class GroupCharts:
+    """The picture in parts: a chart for each group, in the colours of one legend."""
+
+    legend: str
+    style: str
+    """Rules that dim owners while the pointer is on another one in the legend."""
+    charts: dict[str, str]
+    """Mapping group -> its chart, as SVG."""
+
+
+def charts_by_group(report: Report) -> GroupCharts:
+    """The picture, with a chart for each group."""
+    owners = _Owners.of(report)
+    groups = sorted({hold.queue.group: None for hold in report.holds})
+    charts = {
+        group: _Chart(_of_group(report, group), owners.colours, owners.css, report.end_ns, f"g{number}-").svg()
+        for number, group in enumerate(groups)
+    }
+    return GroupCharts(_legend(owners.colours, owners.css), highlight_rules(owners.css.values()), charts)
+
+
+def _of_group(report: Report, group: str) -> Report:
+    """What a report says of one group, and of the whole cluster."""
+    return attrs.evolve(
+        report,
+        holds=tuple(one for one in report.holds if one.queue.group == group),
+        overlaps=tuple(one for one in report.overlaps if one.queue.group == group),
+        orphans=tuple(one for one in report.orphans if one.queue.group == group),
+    )
+
+
 def page_of_two(first: Report, second: Report) -> str:
     """Both pictures as one HTML document."""
     owners = _Owners.of(first, second)
@@ -107,7 +146,8 @@ def _heading(level: str, report: Report, name: str = "") -> str:
     what = f"{escape(report.scenario)} · seed {report.seed} · {report.mode} · {seconds(report.end_ns)} emulated"
     reasons = "".join(f"<p>{escape(reason)}</p>" for reason in report.reasons)
     verdict = f'<span class="verdict {report.verdict}">{report.verdict}</span>'
-    return f"<{level}>{name}{escape(report.run_id)}{verdict}</{level}><p>{what}</p>{reasons}"
+    loud = "".join(f"<p><b>{one.kind}:</b> {escape(one.text)}</p>" for one in loudest(report))
+    return f"<{level}>{name}{escape(report.run_id)}{verdict}</{level}>{loud}<p>{what}</p>{reasons}"
 
 
 def _natural(name: str) -> tuple[str, int]:
@@ -129,6 +169,12 @@ def _legend(colours: dict[str, str], css: dict[str, str]) -> str:
         f'<ul class="legend">{"".join(owners)}'
         + item(f"<defs>{hatch}</defs>" + box(fill="url(#legend-both)"), "two or more own it (stripes in their colours)")
         + item(box(style="fill:var(--nobody)"), "nobody owns it")
+        + item(
+            f"<defs>{_asleep_pattern('legend-asleep')}</defs>" + box(fill="#888888") + box(fill="url(#legend-asleep)"),
+            "its owner is suspended",
+        )
+        + item(element("path", d="M0 14V9H8V3H17V7H26V14Z", class_="load"), "requests without messages, lag")
+        + item(box(class_="storm"), "request storm")
         + item(element("rect", y=5, width=26, height=4, style="fill:var(--differ)"), "views differ")
         + item(box(style="fill:var(--fault);fill-opacity:.35"), "fault")
         + "</ul>"
@@ -152,6 +198,26 @@ def _hatch(name: str, colours: Iterable[str]) -> str:
         patternUnits="userSpaceOnUse",
         patternTransform="rotate(45)",
     )
+
+
+def _asleep_pattern(name: str) -> str:
+    line = element("path", d="M0 0V6", class_="sleep")
+    turned = {"patternUnits": "userSpaceOnUse", "patternTransform": "rotate(45)"}
+    return element("pattern", line, id=name, width=6, height=6, **turned)
+
+
+def _asleep(report: Report) -> dict[str, list[Span]]:
+    """When each node was suspended."""
+    since_ns: dict[str, int] = {}
+    found: dict[str, list[Span]] = {}
+    for mark in report.marks:
+        if mark.event == LifecycleEvent.SUSPENDED:
+            since_ns.setdefault(mark.node, mark.t_ns)
+        elif mark.node in since_ns:  # whatever else happens to a process ends its sleep
+            found.setdefault(mark.node, []).append((since_ns.pop(mark.node), mark.t_ns))
+    for node, start_ns in since_ns.items():
+        found.setdefault(node, []).append((start_ns, report.end_ns))
+    return found
 
 
 _Name = tuple[str, float]
@@ -186,6 +252,8 @@ class _Chart:
     holds: dict[GroupQueue, list[Hold]] = attrs.field(factory=dict)
     overlaps: dict[GroupQueue, list[Overlap]] = attrs.field(factory=dict)
     orphans: dict[GroupQueue, list[Orphan]] = attrs.field(factory=dict)
+    asleep: dict[str, list[Span]] = attrs.field(factory=dict)
+    """When each node was suspended."""
 
     def __attrs_post_init__(self) -> None:
         for hold in self.report.holds:
@@ -194,6 +262,7 @@ class _Chart:
             self.overlaps.setdefault(two.queue, []).append(two)
         for none in self.report.orphans:
             self.orphans.setdefault(none.queue, []).append(none)
+        self.asleep = _asleep(self.report)
         self.axis = Axis(LEFT, WIDTH - RIGHT, self.end_ns)
         rows = sum(len(section.queues) for section in self._sections())
         # So that 64 rows fit on a screen.
@@ -202,7 +271,7 @@ class _Chart:
     def svg(self) -> str:
         """The chart as one inline SVG."""
         top = self._faults(4)
-        y = top + 18
+        y = self._load(top + 18)
         for section in self._sections():
             y = self._section(section, y)
         bottom = y + 4
@@ -227,6 +296,7 @@ class _Chart:
         patterns = "".join(
             _hatch(name, [self.colours[owner] for owner in owners]) for owners, name in self.hatches.items()
         )
+        patterns += _asleep_pattern(f"{self.name}asleep") if self.asleep else ""
         height = bottom + 20
         content = f"<defs>{patterns}</defs>" + "".join(self.behind) + grid + bands + "".join(self.front) + edges
         return element("svg", content, class_="chart", viewBox=f"0 0 {WIDTH} {height}", role="img")
@@ -264,6 +334,7 @@ class _Chart:
         group = element("tspan", escape(f"group {section.group}"), class_="small", dx=8)
         self.front.append(element("text", escape(section.topic) + group, x=4, y=y + 13, class_="head"))
         y += HEAD_PX
+        y = self._lag(section, y)
         y = self._views(section, y)
         broker_name = ""
         above: list[_Name] = []
@@ -277,6 +348,34 @@ class _Chart:
             above = self._names(queue, y, above)
             y += self.row_px
         return y
+
+    def _load(self, y: int) -> int:
+        """Draw the series of the whole cluster that say something; returns the y coordinate below them."""
+        for series in self.report.load.requests:
+            if series.name in _STRIPS and any(series.per_s):
+                y = self._strip(series.name, series.per_s, "a second", y)
+                if series.name == WITHOUT_MESSAGES:
+                    self.front.extend(self._storm(storm, y) for storm in self.report.load.storms)
+        return y
+
+    def _storm(self, storm: Storm, bottom: int) -> str:
+        bar = band(self.axis, storm.start_ns, storm.end_ns, bottom - STRIP_PX, bottom - 3, "storm")
+        what = f"{storm.exchanges:,} {storm.request} answered {storm.answer}, {storm.per_s:,.0f} a second"
+        return titled(bar, f"request storm\n{storm.client} -> {storm.server}\n{what}\n{_when(storm)}")
+
+    def _lag(self, section: _Section, y: int) -> int:
+        for series in self.report.load.waiting:
+            if (series.group, series.topic) == (section.group, section.topic):
+                return self._strip("lag", series.per_s, "messages", y)
+        return y
+
+    def _strip(self, name: str, per_s: tuple[int, ...], unit: str, y: int) -> int:
+        """Draw one series; returns the y coordinate below it."""
+        most, low = max(per_s), y + STRIP_PX - 3
+        drawn = area(self.axis, per_s, y, low, "load")
+        self.front.append(titled(drawn, f"{name}\nat most {most:,} {unit}, at {per_s.index(most)} s"))
+        self.front.append(text(LEFT - 8, low - 3, f"{name}, to {most:,}", anchor="end", class_="small"))
+        return y + STRIP_PX
 
     def _views(self, section: _Section, y: int) -> int:
         subject = f"{section.group}/{section.topic}"
@@ -304,11 +403,20 @@ class _Chart:
             css = f"own {self.css[hold.node]}"
             bar = band(self.axis, hold.start_ns, hold.end_ns, y, low, css, fill=self.colours[hold.node])
             self.front.append(titled(bar, _about(hold, hold.node)))
+            self.front.extend(self._asleep(hold, y, low))
         for two in self.overlaps.get(queue, []):
             self.front.append(self._overlap(two, y, low))
         for none in self.orphans.get(queue, []):
             bar = band(self.axis, none.start_ns, none.end_ns, y, low, "nobody")
             self.front.append(titled(bar, _about(none, "nobody owns it")))
+
+    def _asleep(self, hold: Hold, y: int, low: int) -> Iterator[str]:
+        """Hatch the time in which an owner was suspended: nothing is consumed."""
+        for start_ns, end_ns in self.asleep.get(hold.node, ()):
+            begin_ns, until_ns = max(start_ns, hold.start_ns), min(end_ns, hold.end_ns)
+            if begin_ns < until_ns:
+                bar = band(self.axis, begin_ns, until_ns, y, low, "asleep", fill=f"url(#{self.name}asleep)")
+                yield titled(bar, f"{hold.node} owns it, and is suspended\n{seconds(begin_ns)} to {seconds(until_ns)}")
 
     def _names(self, queue: GroupQueue, y: int, above: list["_Name"]) -> list["_Name"]:
         """Write owners' names into wide bars, once per block of equal rows; returns the names of this row."""
@@ -342,6 +450,6 @@ def _about(row: Hold | Overlap | Orphan, who: str) -> str:
     return f"{who}\n{queue.topic} {queue.broker_name} q{queue.queue_id}\n{_when(row)}"
 
 
-def _when(row: Hold | Overlap | Orphan | Divergence) -> str:
+def _when(row: Hold | Overlap | Orphan | Divergence | Storm) -> str:
     lasted = seconds(row.end_ns - row.start_ns, censored=row.censored)
     return f"{seconds(row.start_ns)} to {seconds(row.end_ns)} ({lasted})"

@@ -56,7 +56,8 @@ def as_html(report: Report) -> str:
     """The picture in an iframe, so that its style and the notebook's do not mix, and the tables."""
     queues = {hold.queue: None for hold in report.holds}
     sections = {(queue.group, queue.topic): None for queue in queues}
-    lines = len(queues) + len(report.reasons) + 2 * len(sections) + len(report.faults)
+    strips = len(report.load.requests) + len(report.load.waiting)
+    lines = len(queues) + len(report.reasons) + 2 * (len(sections) + strips) + len(report.faults)
     height_px = _AROUND_PX + _LINE_PX * lines
     picture = (
         f'<iframe srcdoc="{escape(page(report))}" title="who owned which queue" '

@@ -15,7 +15,7 @@ from emulator.analysis.findings import Divergence, Orphan, Overlap, Report, Stal
 from emulator.analysis.invariants import judgements
 from emulator.analysis.measured_tables import render_limits, render_load, render_rebalances
 from emulator.analysis.services import Duty
-from emulator.analysis.symptoms import SymptomKind, symptoms
+from emulator.analysis.symptoms import loudest
 from emulator.analysis.views import Camp
 from emulator.base.text import shortened
 from emulator.state.event_lines import value_in_words, with_names
@@ -107,11 +107,8 @@ def _names(camp: Camp) -> str:
 
 def _symptoms(report: Report) -> Iterator[RenderableType]:
     """A line for each kind of symptom, the loudest first."""
-    named: dict[SymptomKind, None] = {}
-    for one in symptoms(report):
-        if one.kind not in named:
-            yield Text.assemble((f"{one.kind}: ", "bold" if named else "bold red"), one.text)
-            named[one.kind] = None
+    for number, one in enumerate(loudest(report)):
+        yield Text.assemble((f"{one.kind}: ", "bold" if number else "bold red"), one.text)
 
 
 def _headline(report: Report) -> RenderableType:

@@ -36,6 +36,10 @@ LEAST_PER_S = 50.0
 """Of a storm, so that a client with one queue is not blamed for little."""
 QUEUE_PERIOD_S = 5
 """In this time a healthy client needs at most one exchange without messages for each of its queues."""
+WITH_MESSAGES, WITHOUT_MESSAGES = "requests with messages", "requests without messages"
+"""Names of series."""
+FAILED_SENDS = "failed sends"
+"""Name of a series."""
 DIAL = "dial"
 """Stands for the request of a dial that failed."""
 ONEWAY = "oneway"
@@ -222,7 +226,7 @@ class Traffic(Watcher):
         for became in self._sends.values():
             for name in _FAILED:
                 _add(failed, became.get(name, {}))
-        named = {"exchanges with messages": work, "exchanges without messages": overhead, "failed sends": failed}
+        named = {WITH_MESSAGES: work, WITHOUT_MESSAGES: overhead, FAILED_SENDS: failed}
         return tuple(Series(name, tuple(per_s)) for name, per_s in named.items())
 
     def _healthy_per_s(self, client: str) -> float:

@@ -6,17 +6,17 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TypeVar
 
-import attrs
 import typer
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from emulator.analysis.cells import queue_ranges, seconds
+from emulator.analysis.cells import seconds
 from emulator.analysis.findings import Divergence, Orphan, Overlap, Report
 from emulator.analysis.phases import FaultSpan
 from emulator.analysis.picture import draw
 from emulator.analysis.report import analyze
+from emulator.analysis.story import Chapter, in_words, length_ns, ownership
 from emulator.analysis.tables import render
 from emulator.cli.terminal import progress_bar, tables_console
 from emulator.run import run_scenario
@@ -73,16 +73,6 @@ def show(runs: Path, console: Console, bar: Bar) -> int:
     return 1 if lacking else 0
 
 
-@attrs.frozen
-class Chapter:
-    """One phase of the run, with an explanation."""
-
-    start_ns: int
-    end_ns: int
-    title: str
-    sentences: tuple[str, ...]
-
-
 def timeline(report: Report) -> list[Chapter]:
     """The phases of the run, explained with the figures of this report."""
     cut, frozen, lossy = (_fault(report, fault_id) for fault_id in (CUT, FROZEN, LOSSY))
@@ -125,9 +115,9 @@ def _control(report: Report, cut: FaultSpan) -> Iterator[str]:
     )
     early = _before(report, cut.start_ns)
     if early:
-        longest = max(early, key=_length_ns)
-        yield f"Longest: {_what(longest)} for {seconds(_length_ns(longest))}."
-    yield _ownership(report, cut.start_ns, 0)
+        longest = max(early, key=length_ns)
+        yield f"Longest: {in_words(longest)} for {seconds(length_ns(longest))}."
+    yield ownership(report, 0, cut.start_ns)
 
 
 def _half_seen(report: Report, cut: FaultSpan) -> Iterator[str]:
@@ -143,7 +133,7 @@ def _half_seen(report: Report, cut: FaultSpan) -> Iterator[str]:
             f"more than 120 s old and removes it. Until {seconds(expired.end_ns)} the two brokers name different "
             "members. Each pass of each consumer asks one of them, by lot, and divides by 4 or by 3."
         )
-    yield _ownership(report, cut.end_ns, cut.start_ns)
+    yield ownership(report, cut.start_ns, cut.end_ns)
 
 
 def _frozen(report: Report, frozen: FaultSpan) -> Iterator[str]:
@@ -170,25 +160,7 @@ def _lossy(report: Report, lossy: FaultSpan) -> Iterator[str]:
         f"its next heartbeat: {len(lists)} times the brokers name different members. "
         "A consumer that does not find itself in the list gives up all its queues."
     )
-    yield _ownership(report, lossy.end_ns, lossy.start_ns)
-
-
-def _ownership(report: Report, before_ns: int, since_ns: int) -> str:
-    pieces = []
-    for rows, what in ((report.overlaps, "had two owners"), (report.orphans, "had none")):
-        found = [row for row in rows if since_ns <= row.start_ns < before_ns]
-        queues = {row.queue: None for row in found}
-        if found:
-            longest = max(found, key=_length_ns)
-            plural = "queue" if len(queues) == 1 else "queues"
-            pieces.append(
-                f"{len(queues)} {plural} {what}, longest {_what(longest)} for {seconds(_length_ns(longest))} "
-                f"from {seconds(longest.start_ns)} on"
-            )
-        else:
-            pieces.append(f"no queue {what}")
-    sentence = "; ".join(pieces)
-    return f"{sentence[0].upper()}{sentence[1:]}."
+    yield ownership(report, lossy.start_ns, lossy.end_ns)
 
 
 def _agreed_again(report: Report, fault: FaultSpan) -> str:
@@ -220,17 +192,6 @@ def _during(rows: Sequence[_Row], fault: FaultSpan) -> list[_Row]:
 def _before(report: Report, end_ns: int) -> list[_Judged]:
     judged: tuple[_Judged, ...] = (*report.views, *report.overlaps, *report.orphans)
     return [row for row in judged if row.start_ns < end_ns]
-
-
-def _length_ns(row: _Judged) -> int:
-    return row.end_ns - row.start_ns
-
-
-def _what(row: _Judged) -> str:
-    if isinstance(row, Divergence):
-        return f"views of {row.subject} that differ"
-    queue = f"{row.queue.topic} {row.queue.broker_name} q{queue_ranges([row.queue.queue_id])}"
-    return f"{queue} ({' and '.join(row.owners)})" if isinstance(row, Overlap) else queue
 
 
 def _render(chapters: Sequence[Chapter]) -> RenderableType:

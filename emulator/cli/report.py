@@ -1,0 +1,50 @@
+"""`rmqemu report`: one page about a run, or about a campaign."""
+
+from pathlib import Path
+
+from emulator.analysis.judge import judge_run
+from emulator.analysis.symptoms import symptoms
+from emulator.base.errors import UserError
+from emulator.campaign.dataset import Dataset
+from emulator.campaign.directory import HEAD
+from emulator.report import campaign_page, run_page
+from emulator.trace.files import RunFiles, put_in_place
+from emulator.trace.run_directory import open_run
+
+PAGE = "report.html"
+"""Name of the page, in the directory of the run or campaign."""
+
+
+class ReportError(UserError):
+    """The page cannot be written."""
+
+
+def report_command(path: Path, out: Path | None, top: int | None) -> None:
+    """Write the page, and say what is loudest in it.
+
+    Args:
+        path: directory of a run or of a campaign.
+        out: the file to write; None: `PAGE` in the directory.
+        top: how many violations are explained; None: the worst of each invariant.
+
+    Raises:
+        UserError: the directory is neither, or cannot be read; or the page cannot be written.
+    """
+    target = out or path / PAGE
+    if (path / HEAD).exists():
+        _write(target, campaign_page(Dataset(path)))
+    else:
+        run = open_run(path)
+        report = judge_run(run)
+        _write(target, run_page(report, run, top=top))
+        for one in symptoms(report)[:1]:
+            print(f"{one.kind}: {one.text}")
+        print(f"{report.verdict}: {report.run_id}")
+    print(target)
+
+
+def _write(target: Path, page: str) -> None:
+    try:
+        put_in_place(RunFiles(), target, page.encode())
+    except OSError as error:
+        raise ReportError(f"{target}: cannot be written: {error.strerror}") from error

@@ -1,0 +1,117 @@
+"""The report of a campaign: how each measure is distributed over the seeds of each variant, and the worst runs."""
+
+import math
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from html import escape
+
+from emulator.analysis.canvas import element, titled
+from emulator.analysis.findings import Verdict
+from emulator.analysis.invariants import TITLES
+from emulator.analysis.measures import MEASURES, Measure
+from emulator.campaign.dataset import Dataset
+from emulator.campaign.measured import by_variant, measures_of_run, times_broken, worst_first
+from emulator.campaign.play import tally
+from emulator.campaign.played import Played
+from emulator.report.document import document, section, table
+from emulator.statistics.words import Amounts
+
+_WORST = 10
+_WIDTH, _ROW_PX, _DOT_PX = 620, 22, 3.2
+_LEFT, _RIGHT = 8, 8
+
+
+def campaign_page(dataset: Dataset) -> str:
+    """The report as one HTML document; traces that were kept are linked, relative to the campaign's directory."""
+    every = dataset.played()
+    runs = by_variant(every)
+    body = "".join(
+        (
+            f"<h1>{escape(dataset.directory.name)}</h1><p>{len(every):,} runs, {len(runs):,} variants</p>",
+            section("Verdicts", _verdicts(every)),
+            section("Measures, a dot for each run", *_distributions(runs)),
+            section("Worst runs", _worst(dataset, every)),
+        )
+    )
+    return document(f"{dataset.directory.name}: a campaign", body)
+
+
+def _verdicts(every: Sequence[Played]) -> str:
+    counts = tally(every)
+    words = [
+        word
+        for word in dict.fromkeys(word for one in counts.values() for word in one)
+        if any(c[word] for c in counts.values())
+    ]
+    broken = {variant: times_broken(mine) for variant, mine in by_variant(every).items()}
+    names = [name for name in TITLES if any(times[name] for times in broken.values())]
+    rows = (
+        (escape(variant), *(f"{count[word]:,}" for word in words), *(f"{broken[variant][name]:,}" for name in names))
+        for variant, count in counts.items()
+    )
+    told = "".join(f"<p>{name}: {escape(TITLES[name])}</p>" for name in names)
+    return table(("variant", *words, *names), rows, numbers=(*words, *names)) + told
+
+
+def _distributions(runs: Mapping[str, Sequence[Played]]) -> Iterator[str]:
+    for measure in MEASURES:
+        values = {variant: _values(mine, measure) for variant, mine in runs.items()}
+        if any(value for of in values.values() for value, _ in of):
+            rows = ((escape(variant), _dots(of, values), _quantiles(measure, of)) for variant, of in values.items())
+            yield f"<h3>{escape(measure.heading)}</h3><p>{escape(measure.doc)}</p>"
+            yield table(("variant", "0 to the most", "median, 9 in 10, most"), rows)
+
+
+def _values(mine: Sequence[Played], measure: Measure) -> list[tuple[float, int]]:
+    """(value, seed) of each run that came to its end."""
+    found = ((measures_of_run(played)[measure.name], played.case.seed) for played in mine if played.ended)
+    return sorted((value, seed) for value, seed in found if not math.isnan(value))
+
+
+def _dots(of: Sequence[tuple[float, int]], values: Mapping[str, Sequence[tuple[float, int]]]) -> str:
+    most = max((value for one in values.values() for value, _ in one), default=0.0) or 1.0
+    line = element("line", x1=_LEFT, x2=_WIDTH - _RIGHT, y1=_ROW_PX / 2, y2=_ROW_PX / 2, class_="grid")
+    dots = "".join(
+        titled(
+            element(
+                "circle",
+                cx=round(_LEFT + (_WIDTH - _LEFT - _RIGHT) * value / most, 1),
+                cy=_ROW_PX / 2,
+                r=_DOT_PX,
+                class_="load",
+                **{"fill-opacity": 0.5},
+            ),
+            f"seed {seed}: {value:g}",
+        )
+        for value, seed in of
+    )
+    return element("svg", line + dots, viewBox=f"0 0 {_WIDTH} {_ROW_PX}", width=_WIDTH, height=_ROW_PX)
+
+
+def _quantiles(measure: Measure, of: Sequence[tuple[float, int]]) -> str:
+    if not of:
+        return ""
+    ordered = [value for value, _ in of]
+    picked = [ordered[min(len(ordered) - 1, int(share * len(ordered)))] for share in (0.5, 0.9, 1.0)]
+    amounts = Amounts(measure.name, picked)
+    return escape(", ".join(amounts.full(value) for value in picked))
+
+
+def _worst(dataset: Dataset, every: Sequence[Played]) -> str:
+    rows = (
+        (escape(one.case.variant), str(one.case.seed), escape(one.word), _reason(one), _link(dataset, one))
+        for one in worst_first(every)[:_WORST]
+    )
+    return table(("variant", "seed", "verdict", "why", "see it"), rows, numbers=("seed",))
+
+
+def _reason(one: Played) -> str:
+    return escape(one.reasons[0]) if one.reasons else "" if one.verdict is Verdict.VALID else escape(one.word)
+
+
+def _link(dataset: Dataset, one: Played) -> str:
+    again = f"<code>{escape(dataset.directory.command(one.case))}</code>"
+    if not one.trace:
+        return again
+    report = f"<code>{escape(f'rmqemu report {shlex.quote(str(dataset.directory.path / one.trace))}')}</code>"
+    return f'<a href="{escape(one.trace)}">{escape(one.trace)}</a><br>{report}<br>{again}'

@@ -1,0 +1,155 @@
+"""The report of one run: what is loud, what happened, which invariants held, who owned what, and why."""
+
+import shlex
+from collections.abc import Iterable, Iterator, Mapping
+from html import escape
+
+from emulator.analysis.findings import Report
+from emulator.analysis.invariants import judgements
+from emulator.analysis.picture import HOW_TO_READ, charts_by_group
+from emulator.analysis.report import as_text
+from emulator.analysis.story import Chapter, story
+from emulator.analysis.symptoms import symptoms
+from emulator.report.document import document, folded, section, table, verbatim
+from emulator.trace.run_directory import RunDirectory
+from emulator.why.worst import explanation, worst_findings
+
+TOP = 5
+"""Violations that are explained, unless all are asked for."""
+_FAULT_HEADINGS = ("fault", "from", "to", "views differ", "two owners", "no owner", "agreed after")
+_ADVICE: Mapping[tuple[str, str], str] = {
+    ("PULL_MESSAGE", "PULL_RETRY_IMMEDIATELY"): (
+        "The clients are ahead of a slave that acts for its dead master: it has no messages for their offsets, and "
+        "tells them to ask again at once. offsetCheckInSlave = true makes the slave correct their offsets instead, and "
+        "some messages are then consumed twice; slaveReadEnable = false keeps consumers away from slaves."
+    ),
+    ("NOTIFY_CONSUMER_IDS_CHANGED", "oneway"): (
+        "Each broker tells each member of each change: members times changes times brokers. Start and stop members "
+        "more slowly, or set notifyConsumerIdsChangedEnable = false and wait for the next pass instead."
+    ),
+}
+"""Mapping (request, answer) of a storm -> why it comes, and what ends it."""
+
+
+def run_page(report: Report, run: RunDirectory, *, top: int | None = TOP) -> str:
+    """The report as one HTML document.
+
+    Args:
+        report: about the run.
+        run: its directory; the reasons of violations are read from its trace.
+        top: how many violations are explained; None: the worst of each invariant.
+    """
+    charts = charts_by_group(report)
+    body = "".join(
+        (
+            _head(report),
+            section("What happened", _story(story(report))),
+            section("Who owned which queue", _charts(charts.charts, charts.legend)),
+            section("Faults", _faults(report)),
+            section("Invariants", _invariants(report)),
+            section("Why", *_why(report, run, top)),
+            section("All tables", folded("as rmqemu analyze prints them", verbatim(as_text(report)))),
+            section("What next", _next(run)),
+        )
+    )
+    return document(f"{report.run_id}: {report.verdict}", body, charts.style)
+
+
+def _head(report: Report) -> str:
+    loud = "".join(f"<li><b>{escape(one.kind)}</b>: {escape(one.text)}</li>" for one in symptoms(report))
+    named = f'<span class="verdict {report.verdict}">{report.verdict}</span>'
+    what = f"{report.scenario}, seed {report.seed}, {report.mode}, {report.end_ns / 1e9:g} s emulated"
+    reasons = "".join(f"<li>{escape(reason)}</li>" for reason in report.reasons)
+    calm = "<p>No symptom: nothing in this run would page anybody.</p>"
+    advice = "".join(f"<p>{escape(text)}</p>" for text in _advice(report))
+    return (
+        (f'<ol class="loud">{loud}</ol>{advice}' if loud else calm)
+        + f"<h1>{escape(report.run_id)}{named}</h1><p>{escape(what)}</p>"
+        + (f"<ul>{reasons}</ul>" if reasons else "")
+    )
+
+
+def _advice(report: Report) -> Iterable[str]:
+    found = dict.fromkeys((one.request, one.answer) for one in report.load.storms)
+    return [_ADVICE[storm] for storm in found if storm in _ADVICE]
+
+
+def _story(chapters: Iterable[Chapter]) -> str:
+    parts = (
+        f"<dt>{one.start_ns / 1e9:.1f} s - {one.end_ns / 1e9:.1f} s</dt><dd><b>{escape(one.title)}</b>"
+        f"{'<br>'.join(map(escape, one.sentences))}</dd>"
+        for one in chapters
+    )
+    return f'<dl class="story">{"".join(parts)}</dl>'
+
+
+def _charts(charts: Mapping[str, str], legend: str) -> str:
+    if not charts:
+        return ""
+    options = "".join(f'<option value="{escape(group)}">{escape(group)}</option>' for group in charts)
+    choice = f'<label>group <select id="group"><option value="">all</option>{options}</select></label>'
+    zoom = '<label>zoom <input id="zoom" type="range" min="1" max="12" value="1"></label>'
+    drawn = "".join(f'<div class="wide" data-group="{escape(group)}">{chart}</div>' for group, chart in charts.items())
+    return f'<p>{HOW_TO_READ}</p>{legend}<div class="tools">{choice if len(charts) > 1 else ""}{zoom}</div>{drawn}'
+
+
+def _faults(report: Report) -> str:
+    return table(_FAULT_HEADINGS, _fault_rows(report), numbers=_FAULT_HEADINGS[1:])
+
+
+def _fault_rows(report: Report) -> Iterator[tuple[str, ...]]:
+    """Each fault, with what began while it lasted."""
+    for fault in report.faults:
+        amounts = (
+            sum(row.end_ns - row.start_ns for row in rows if fault.start_ns <= row.start_ns < fault.end_ns)
+            for rows in (report.views, report.overlaps, report.orphans)
+        )
+        after = [row for row in report.agreement if row.t_ns == fault.end_ns]
+        took_s = max((row.took_ns for row in after), default=0) / 1e9
+        agreed = "" if not after else f"> {took_s:.1f} s" if any(row.censored for row in after) else f"{took_s:.1f} s"
+        span = (f"{fault.start_ns / 1e9:.1f} s", f"{fault.end_ns / 1e9:.1f} s")
+        yield (escape(f"{fault.kind} {fault.subject}"), *span, *(f"{ns / 1e9:.1f} s" for ns in amounts), agreed)
+
+
+def _invariants(report: Report) -> str:
+    rows = (
+        (
+            one.id,
+            escape(one.title),
+            escape(one.words) if one.rows else "-",
+            str(one.violations) if one.violations else "",
+            _mark(violations=one.violations, found=bool(one.rows)),
+        )
+        for one in judgements(report)
+    )
+    return table(("", "invariant", "found", "violations", "verdict"), rows, numbers=("violations",))
+
+
+def _mark(*, violations: int, found: bool) -> str:
+    if violations:
+        return '<span class="verdict invalid">broken</span>'
+    return "within what faults explain" if found else "holds"
+
+
+def _why(report: Report, run: RunDirectory, top: int | None) -> Iterator[str]:
+    for one in worst_findings(report, run)[:top]:
+        words, answer = explanation(one, run)
+        command = f"rmqemu why {shlex.quote(str(run.path))} {shlex.join(words)}"
+        told = f"<p><code>{escape(command)}</code></p>{verbatim(chr(10).join(answer))}" if words else _unanswered(run)
+        yield f"<h3>{one.invariant} {escape(one.title)}</h3><p>{escape(one.words)}</p>{told}"
+
+
+def _unanswered(run: RunDirectory) -> str:
+    return (
+        "" if run.level.explains else f"<p>The level of the trace is {run.level}: causes are written at level full.</p>"
+    )
+
+
+def _next(run: RunDirectory) -> str:
+    path = shlex.quote(str(run.path))
+    rows = (
+        ("Ask why", f"rmqemu why {path} queue TOPIC/BROKER/ID at T"),
+        ("The same for programs", f"rmqemu analyze --json {path}"),
+        ("Run it again, row by row the same", f"rmqemu verify {path}"),
+    )
+    return table(("", "command"), ((escape(what), f"<code>{escape(command)}</code>") for what, command in rows))

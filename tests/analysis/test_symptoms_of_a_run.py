@@ -1,0 +1,104 @@
+"""Symptoms: each appears above its limit and not below, the loudest first; the story tells them in its chapters."""
+
+import pytest
+
+from analysis.trace_rows import HandMadeTrace, write_run
+from emulator.analysis.report import analyze, as_text
+from emulator.analysis.story import story
+from emulator.analysis.symptoms import SymptomKind, loudest, symptoms
+from nodes.protocol.codes import RequestCode, ResponseCode
+
+ROUTE = {"broker-a": {"addrs": {"0": "127.1.2.1:10911"}, "queues": [4, 4, 6]}}
+
+
+def begun():
+    trace = HandMadeTrace().life("broker-a", "started", role="broker").life("ns-1", "started", role="nameserver")
+    trace.life("p1", "started", role="producer").life("c1", "started", "g", role="consumer").subscribe("c1")
+    return trace.own("c1", "acquired", 0, offset=0)
+
+
+def reported(trace, folder, end_s=180):
+    return analyze(write_run(trace, folder / "r", end_s))
+
+
+def kinds(trace, folder, end_s=180):
+    return [one.kind for one in symptoms(reported(trace, folder, end_s))]
+
+
+def flowing(waits_s, end_s=180):
+    """A message a second, each consumed after so long."""
+    trace = begun()
+    for at_s in range(1, end_s):
+        trace.at(at_s).store(at_s - 1)
+        if at_s > waits_s:
+            trace.at(at_s + 0.1).consume("c1", at_s - 1 - waits_s)
+    return trace
+
+
+def test_a_run_without_symptoms_says_nothing(tmp_path):
+    report = reported(flowing(0), tmp_path)
+    assert symptoms(report) == ()
+    assert as_text(report).startswith("valid")
+
+
+@pytest.mark.parametrize(("waits_s", "found"), [(3, []), (25, [SymptomKind.LATENCY, SymptomKind.LAG])])
+def test_lag_and_late_messages(tmp_path, waits_s, found):
+    assert kinds(flowing(waits_s), tmp_path) == found
+
+
+def test_few_messages_that_wait_page_nobody(tmp_path):
+    assert kinds(begun().at(100).store(0, 1, 2), tmp_path, 120) == []
+
+
+@pytest.mark.parametrize(("failed", "found"), [(1, []), (3, [SymptomKind.FAILED_SENDS])])
+def test_failed_sends(tmp_path, failed, found):
+    trace = begun().at(5).ask("p1", "broker-a", RequestCode.SEND_MESSAGE_V2, 0, times=200 - failed)
+    trace.at(6).ask("p1", "broker-a", RequestCode.SEND_MESSAGE_V2, ResponseCode.SYSTEM_BUSY, times=failed)
+    assert kinds(trace, tmp_path) == found
+
+
+@pytest.mark.parametrize(("lasts_s", "found"), [(0.5, []), (20, [SymptomKind.UNWRITABLE])])
+def test_no_writable_queue(tmp_path, lasts_s, found):
+    trace = begun().at(1).believe("p1", ROUTE, "t", "route").believe("ns-1", ROUTE, "t", "route")
+    trace.at(60).believe("ns-1", None, "t", "route").at(60 + lasts_s).believe("ns-1", ROUTE, "t", "route")
+    assert kinds(trace, tmp_path) == found
+
+
+def stormy():
+    trace = begun().at(60).fault("begin", "f1", "kill", "broker-a")
+    for second in range(61, 100):
+        for client in ("c1", "c2", "c3"):
+            trace.at(second).ask(client, "broker-a-s1", RequestCode.PULL_MESSAGE, 20, times=1_000)
+    return trace.at(110).fault("end", "f1", "kill", "broker-a")
+
+
+def test_a_storm_of_several_clients_is_one_symptom_and_the_loudest(tmp_path):
+    report = reported(stormy(), tmp_path)
+    first = symptoms(report)[0]
+
+    assert first.kind is SymptomKind.STORM
+    assert first.loudness == pytest.approx(3_000)
+    assert first.text == (
+        "3 clients (c1, c2, …) asked broker-a-s1 117,000 times in 39 s (1,000 a second each, healthy is 1), from 61 s "
+        "on: PULL_MESSAGE answered PULL_RETRY_IMMEDIATELY"
+    )
+    assert as_text(report).startswith("request storm: 3 clients")
+
+
+def test_lost_messages_are_louder_than_any_storm(tmp_path):
+    trace = stormy().at(120).store(0, 1).at(121).consume("c1", 1).commit("c1", 2)
+    report = reported(trace, tmp_path)
+    assert [one.kind for one in loudest(report)][:2] == [SymptomKind.LOST, SymptomKind.STORM]
+
+
+def test_the_story_tells_a_symptom_in_the_chapter_in_which_it_begins(tmp_path):
+    start, killed, after = story(reported(stormy(), tmp_path))
+
+    assert (start.title, killed.title, after.title) == (
+        "The cluster starts",
+        "kill broker-a begins",
+        "kill broker-a ends",
+    )
+    assert (killed.start_ns, killed.end_ns) == (60 * 10**9, 110 * 10**9)
+    assert killed.sentences[0].startswith("Request storm: 3 clients (c1, c2, …) asked broker-a-s1 117,000 times")
+    assert not any("storm" in sentence for chapter in (start, after) for sentence in chapter.sentences)

@@ -1,0 +1,93 @@
+"""`rmqemu report`: pages of runs and of campaigns, and what keeps them from being written."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from analysis.trace_rows import HandMadeTrace, killed_run
+from emulator.analysis.findings import Verdict
+from emulator.run import run_scenario
+from emulator.spec import load
+from support.campaigns import LONGER, write_campaign
+from support.rmqemu_process import rmqemu
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@pytest.fixture(scope="module")
+def storm(tmp_path_factory):
+    """The run of a storm, and what the command printed about it."""
+    folder = tmp_path_factory.mktemp("storm")
+    run = run_scenario(load(EXAMPLES / "acting_slave.toml"), runs=folder).path
+    done = rmqemu("report", run.name, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return run, done.stdout
+
+
+def test_the_loudest_symptom_is_printed_and_comes_first_on_the_page(storm):
+    run, printed = storm
+    page = (run / "report.html").read_text(encoding="utf-8")
+
+    assert printed.splitlines()[0].startswith("request storm: consumer-1 asked ba-s1")
+    assert printed.splitlines()[1:] == [f"invalid: {run.name}", f"{run.name}/report.html"]
+    body = page[page.index("<main>") :]
+    assert body.startswith('<main><ol class="loud"><li><b>request storm</b>: consumer-1 asked ba-s1')
+    assert "offsetCheckInSlave = true makes the slave correct their offsets" in body
+
+
+def test_the_page_has_each_part_and_loads_nothing(storm):
+    page = (storm[0] / "report.html").read_text(encoding="utf-8")
+    parts = ["What happened", "Who owned which queue", "Faults", "Invariants", "Why", "All tables", "What next"]
+
+    assert re.findall("<h2>(.*?)</h2>", page) == parts
+    assert "http" not in page
+    assert "src=" not in page
+    assert "V4 the offsets of a group never fall" in page
+    assert re.search(r"rmqemu why \S+ queue orders/ba/2 of order-processors at", page), "a question that explains V4"
+    assert "kill ba begins" in page
+    assert "request storm\nconsumer-1 -&gt; ba-s1" in page, "in the picture"
+
+
+def test_top_says_how_many_violations_are_explained(storm):
+    run, _ = storm
+    for options, explained in ((("--top", "0"), 0), (("--top", "1"), 1), (("--all",), 2)):
+        done = rmqemu("report", run, *options, "--out", "page.html", cwd=run.parent)
+        page = (run.parent / "page.html").read_text(encoding="utf-8")
+        assert (done.returncode, len(re.findall(r"<h3>V\d+ ", page))) == (0, explained)
+
+
+def test_a_campaign_has_a_dot_for_each_run_and_its_worst_runs(tmp_path):
+    rmqemu("campaign", write_campaign(tmp_path, small=LONGER), cwd=tmp_path)
+    done = rmqemu("report", "campaigns/small-campaign", cwd=tmp_path)
+    page = (tmp_path / "campaigns" / "small-campaign" / "report.html").read_text(encoding="utf-8")
+
+    assert (done.returncode, done.stdout) == (0, "campaigns/small-campaign/report.html\n")
+    assert "8 runs, 2 variants" in page
+    until_agreed = page[page.index("<h3>no owner</h3>") :].split("<h3>")[1]
+    assert until_agreed.count("<circle") == 8
+    assert "rmqemu run campaigns/small-campaign/scenarios/calm.toml --seed" in page
+
+
+def test_a_run_that_was_killed_has_a_page_and_no_verdict(tmp_path):
+    trace = HandMadeTrace().believe("c1", {"cids": ["c1"], "queues": {"broker-a": 1}}).own("c1", "acquired")
+    run = killed_run(trace.at(5).store(0), tmp_path / "r", closed=0)
+    done = rmqemu("report", run.name, cwd=tmp_path)
+
+    assert done.returncode == 0, done.stderr
+    assert f"{Verdict.UNKNOWN}: {run.name}" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (("nothing",), "rmqemu: nothing is not a run: it has neither manifest.json nor trace/index.jsonl"),
+        (("RUN", "--out", "no/page.html"), "rmqemu: no/page.html: cannot be written: No such file or directory"),
+    ],
+)
+def test_what_is_no_run_or_cannot_be_written_is_one_line(storm, arguments, line):
+    run, _ = storm
+    named = [str(run) if word == "RUN" else word for word in arguments]
+    done = rmqemu("report", *named, cwd=run.parent)
+
+    assert (done.returncode, done.stdout, done.stderr.splitlines()) == (2, "", [line])
