@@ -8,6 +8,7 @@ import tomli_w
 
 from emulator.base.text import nearest
 from emulator.console.breaking import BREAKING
+from emulator.console.load import LOAD
 from emulator.console.looking import ASKING, LOOKING
 from emulator.console.scripts import SCRIPTING
 from emulator.console.session import Session
@@ -76,6 +77,7 @@ async def _quit(session: Session, _words: Words) -> Lines:
 
 _ALL = (
     *LOOKING,
+    *LOAD,
     *ASKING,
     *BREAKING,
     *TIMING,

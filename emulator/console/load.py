@@ -1,0 +1,92 @@
+"""Verbs that tell the load of a cluster: what its nodes ask of one another, and how far groups are behind.
+
+They read the trace of the run so far, as `rmqemu analyze` does when it has ended, so both tell the same.
+"""
+
+from itertools import groupby
+
+from emulator.base.text import nearest
+from emulator.console.session import Session
+from emulator.console.timing import span_ms
+from emulator.console.verb import Lines, Verb, VerbError, Words
+from emulator.trace.run_directory import RunDirectory, open_run
+
+_RECENT_MS = 10_000
+_SHOWN = 8
+_S = 1_000_000_000
+
+
+async def _rates(session: Session, words: Words) -> Lines:
+    """Exchanges of the last seconds, the most frequent first, and the request storms that go on."""
+    from emulator.analysis.rows import StoredRows, watch  # noqa: PLC0415 - they load Arrow
+    from emulator.analysis.traffic import Traffic  # noqa: PLC0415
+
+    recent_ms = span_ms(words[0]) if words else _RECENT_MS
+    rows, now_ns = StoredRows(_run(session)), session.now_ms * 1_000_000
+    seconds = max(1, round(recent_ms / 1_000))
+    frames = list(rows.frames())
+    recent = Traffic([one for one in frames if one.second >= now_ns // _S - seconds], now_ns)
+    whole = Traffic(frames, now_ns)
+    watch(rows, (whole,))
+    lines = [
+        f"request storm: {one.client} -> {one.server}: {one.request} answered {one.answer}, {one.per_s:,.0f} a second "
+        f"since {one.start_ns / _S:.0f} s, healthy is {one.healthy_per_s:g}"
+        for one in whole.storms()
+        if one.censored
+    ]
+    rates = recent.rates()
+    lines += [
+        f"{one.exchanges / seconds:8,.1f} a second  {one.request} {one.answer}, busiest {one.client} -> {one.server}"
+        for one in rates[:_SHOWN]
+    ]
+    if len(rates) > _SHOWN:
+        lines.append(f"and {len(rates) - _SHOWN} more, all rarer")
+    return tuple(lines) or (f"nobody asked anything in the last {seconds} s",)
+
+
+async def _lag(session: Session, words: Words) -> Lines:
+    """The queues in which messages wait for a group."""
+    from emulator.analysis.judge import facts_of  # noqa: PLC0415 - they load Arrow
+    from emulator.analysis.lag import Lags  # noqa: PLC0415
+    from emulator.analysis.messages import Messages  # noqa: PLC0415
+    from emulator.analysis.presence import Presence  # noqa: PLC0415
+    from emulator.analysis.progress import Progress  # noqa: PLC0415
+    from emulator.analysis.rows import StoredRows, watch  # noqa: PLC0415
+
+    groups = tuple(dict.fromkeys(one.group for one in session.cluster.scenario.consumers))
+    if words and words[0] not in groups:
+        raise VerbError(nearest("group", words[0], groups))
+    presence = Presence(facts_of(session.cluster.scenario, session.now_ms * 1_000_000).broker_names)
+    messages, progress = Messages(presence), Progress(presence)
+    lags = Lags(presence, messages, progress)
+    watch(StoredRows(_run(session)), (presence, messages, progress, lags))
+    behind = [one for one in lags.lags() if one.end and (not words or one.queue.group == words[0])]
+    lines = []
+    for (group, topic), rows in groupby(behind, key=lambda one: (one.queue.group, one.queue.topic)):
+        queues = list(rows)
+        where = ", ".join(f"{one.queue.broker_name} q{one.queue.queue_id}{_of(one.node)} {one.end:,}" for one in queues)
+        lines.append(f"{group} is {sum(one.end for one in queues):,} messages of {topic} behind: {where}")
+    return tuple(lines) or ("no message waits",)
+
+
+def _of(node: str) -> str:
+    return f" of {node}" if node else ""
+
+
+def _run(session: Session) -> RunDirectory:
+    """The run so far, with all rows up to now.
+
+    Raises:
+        VerbError: the trace cannot be written.
+    """
+    try:
+        session.cluster.world.recorder.flush()
+    except OSError as error:
+        raise VerbError(f"the trace cannot be written: {error.strerror or error}") from None
+    return open_run(session.run_directory)
+
+
+LOAD = (
+    Verb("rates", "[FOR]", "what nodes asked of one another in the last 10s, or FOR, and request storms", _rates, 0, 1),
+    Verb("lag", "[GROUP]", "messages that wait for groups, by queue", _lag, 0, 1),
+)
