@@ -40,7 +40,7 @@ def test_the_storm_is_the_first_line_of_the_report(report_of):
     assert as_text(report).startswith("request storm: consumer-1 asked ba-s1 24,499 times in 49 s")
     (storm,) = report.load.storms
     assert (storm.request, storm.answer) == ("PULL_MESSAGE", "PULL_RETRY_IMMEDIATELY")
-    # From the new route, after the kill at 60 s, to the route with the master again.
+    # From the new route, after the kill at 60 s, until the slave has copied from the new master what it lacked.
     assert (storm.start_ns, storm.end_ns) == (61 * 10**9, 110 * 10**9)
 
 
