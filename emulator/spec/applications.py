@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, TypeVar
 
+from emulator.spec.mistakes import SpecError
 from emulator.spec.model import ProducerSpec
-from emulator.spec.section import Section, SpecError, keys_of, written
+from emulator.spec.section import Section, keys_of, written
 from faults.words import WordsError, duration_ms
 from nodes.client.producer.keys import KeyDistribution, Keys
 from nodes.client.producer.local_transactions import LocalTransactions, LocalTransactionState
@@ -28,10 +29,10 @@ def read_application(section: Section) -> Mapping[str, Any]:
         SpecError: a value is unknown or out of bounds, or a key needs another one beside it.
     """
     return {
-        "keys": _read_keys(section),
-        "select": _one_of(section, _SELECT, SelectorName) if _SELECT in section.values else None,
-        "transactions": _read_transactions(section),
-        "timer_ms": _read_timer(section),
+        "keys": section.attempt(lambda: _read_keys(section), None),
+        "select": section.attempt(lambda: _read_select(section), None),
+        "transactions": section.attempt(lambda: _read_transactions(section), None),
+        "timer_ms": section.attempt(lambda: _read_timer(section), 0),
     }
 
 
@@ -53,6 +54,10 @@ def _one_of(section: Section, key: str, kind: type[_Choice]) -> _Choice:
         return kind(text)
     except ValueError:
         raise SpecError(section.at(key), f'expected one of {", ".join(kind)}, not "{shown(text)}"') from None
+
+
+def _read_select(section: Section) -> SelectorName | None:
+    return _one_of(section, _SELECT, SelectorName) if _SELECT in section.values else None
 
 
 def _read_keys(section: Section) -> Keys | None:

@@ -9,15 +9,16 @@ from typing import Any
 
 import attrs
 
-from emulator.spec.section import Section, SpecError, expect_known
+from emulator.spec.mistakes import SpecError, expect_known
+from emulator.spec.section import Section
 from emulator.spec.targets import KEYS
 from faults.catalogue import CHAOS_NAMES, FAULTS, fault_of, fields_of, scope_of
 from faults.fault import Fault
 from faults.nemesis import Nemesis
-from faults.plan import Plan, PlanError, TimedFault
+from faults.plan import Plan, TimedFault, conflicts
 from faults.target import ANY
 from faults.words import WordsError
-from nodes.fields import SWITCH, TEXT, FieldError, Rule
+from nodes.fields import SWITCH, TEXT, TIME_MOST_MS, FieldError, Rule, check_rule
 from nodes.protocol.codes import RequestCode, ResponseCode
 
 _WHICH = ("kind", "do", "id")
@@ -46,11 +47,22 @@ def read_plan(root: Section, first: int = 1) -> Plan:
         SpecError: a table describes no fault, or two faults have one id.
     """
     tables = root.tables("fault", (*_WHICH, *_TIMES, *_ALL_KEYS))
-    timed = tuple(_read_timed(section, number) for number, section in enumerate(tables, start=first))
-    try:
-        return Plan(timed)
-    except PlanError as error:
-        raise SpecError(f"{root.at('fault')}[{error.index}].{error.field}", error.expected) from None
+    read = root.parts(tables, lambda section: _read_timed(section, _number(section, first)))
+    return _plan_of(root, tuple(read))
+
+
+def _number(section: Section, first: int) -> int:
+    """The number of a table in ids that are made up: its place in the file decides, whatever else could be read."""
+    return first + int(section.path.rpartition("[")[2].removesuffix("]"))
+
+
+def _plan_of(root: Section, timed: tuple[TimedFault, ...]) -> Plan:
+    paths = root.kept("fault")
+    refused = {error.index: error for error in conflicts(timed)}
+    for index, error in refused.items():
+        root.tell(SpecError(f"{paths[index]}.{error.field}", error.expected))
+        root.lose(paths[index])
+    return Plan(tuple(one for index, one in enumerate(timed) if index not in refused))
 
 
 def read_nemeses(root: Section, first: int = 1) -> tuple[Nemesis, ...]:
@@ -64,11 +76,12 @@ def read_nemeses(root: Section, first: int = 1) -> tuple[Nemesis, ...]:
         SpecError: a table describes no nemesis.
     """
     tables = root.tables("nemesis", (*_WHICH, *_RATES, *_ALL_KEYS))
-    return tuple(_read_nemesis(section, number) for number, section in enumerate(tables, start=first))
+    return tuple(root.parts(tables, lambda section: _read_nemesis(section, _number(section, first))))
 
 
 def _read_timed(section: Section, number: int) -> TimedFault:
-    at_ms, for_ms = section.needed_span_ms("at"), section.span_ms("for")
+    at_ms = section.attempt(lambda: section.needed_span_ms("at"), 0)
+    for_ms = section.attempt(lambda: _for_ms(section), None)
     fault = _read_fault(section, _TIMES)
     try:
         return TimedFault(section.get("id", TEXT, f"{_called(section, fault)}-{number}"), fault, at_ms, for_ms)
@@ -76,14 +89,25 @@ def _read_timed(section: Section, number: int) -> TimedFault:
         raise SpecError(section.at(error.field), error.problem) from None
 
 
+def _for_ms(section: Section) -> int | None:
+    for_ms = section.span_ms("for")
+    try:
+        check_rule(None, attrs.fields(TimedFault).for_ms, for_ms)
+    except FieldError as error:
+        raise SpecError(section.at(error.field), error.problem) from None
+    return for_ms
+
+
 def _read_nemesis(section: Section, number: int) -> Nemesis:
-    every_ms, least_ms = section.needed_span_ms("every"), section.needed_span_ms("least")
-    most_ms = section.span_ms("most")
+    every_ms = section.attempt(lambda: section.needed_span_ms("every"), TIME_MOST_MS)
+    least_ms = section.attempt(lambda: section.needed_span_ms("least"), 1)
+    most_ms = section.attempt(lambda: section.span_ms("most"), None)
     if most_ms is not None and most_ms < least_ms:
-        raise SpecError(section.at("most_ms"), f"expected at least least_ms, which is {least_ms}")
-    from_ms, until_ms = section.span_ms("from") or 0, section.span_ms("until")
+        section.tell(SpecError(section.at("most_ms"), f"expected at least the shortest time, {least_ms} ms"))
+    from_ms = section.attempt(lambda: section.span_ms("from"), 0) or 0
+    until_ms = section.attempt(lambda: section.span_ms("until"), None)
     if until_ms is not None and until_ms <= from_ms:
-        raise SpecError(section.at("until_ms"), f"expected an instant after from_ms, which is {from_ms}")
+        section.tell(SpecError(section.at("until_ms"), f"expected an instant after the begin, {from_ms} ms"))
     fault = _read_fault(section, _RATES)
     try:
         return Nemesis(
@@ -106,12 +130,13 @@ def _called(section: Section, fault: Fault) -> str:
 
 def _read_fault(section: Section, other_keys: tuple[str, ...]) -> Fault:
     if "do" in section.values:
-        return _read_words(Section.of(section.path, section.values, ("do", "id", *other_keys)))
+        return _read_words(Section.of(section.path, section.values, ("do", "id", *other_keys), section.reading))
     name = section.get("kind", TEXT)
     expect_known(section.at("kind"), "kind of fault", name, [*FAULTS, *CHAOS_NAMES])
     kind, defaults = CHAOS_NAMES.get(name, (name, {}))
     # Check the keys again, now that the kind is known: `percent` is a mistake in a cut.
-    section = Section.of(section.path, section.values, ("kind", "id", *other_keys, *_keys_of(FAULTS[kind])))
+    known = ("kind", "id", *other_keys, *_keys_of(FAULTS[kind]))
+    section = Section.of(section.path, section.values, known, section.reading)
     return _build(FAULTS[kind], section, defaults)
 
 

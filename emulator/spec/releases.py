@@ -7,7 +7,8 @@ from typing import Any, TypeVar
 
 import attrs
 
-from emulator.spec.section import Section, SpecError
+from emulator.spec.mistakes import SpecError
+from emulator.spec.section import Section
 from nodes.config import BrokerConfig, Config, NameserverConfig, option_name
 from nodes.fields import quoted
 
