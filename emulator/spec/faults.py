@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 
 from emulator.spec.mistakes import SpecError, expect_known
-from emulator.spec.section import Section
+from emulator.spec.section import Section, keys_of
 from emulator.spec.targets import KEYS
 from faults.catalogue import CHAOS_NAMES, FAULTS, fault_of, fields_of, scope_of
 from faults.fault import Fault
@@ -18,16 +18,53 @@ from faults.nemesis import Nemesis
 from faults.plan import Plan, TimedFault, conflicts
 from faults.target import ANY
 from faults.words import WordsError
-from nodes.fields import SWITCH, TEXT, TIME_MOST_MS, FieldError, Rule, check_rule
+from nodes.fields import SWITCH, TEXT, TIME_MOST_MS, FieldError, Rule, check_rule, checked, flag, span, text
 from nodes.protocol.codes import RequestCode, ResponseCode
 
-_WHICH = ("kind", "do", "id")
-_TIMES = ("at_s", "at_ms", "for_s", "for_ms")
-_RATES = (
-    *(f"{stem}_{unit}" for stem in ("every", "least", "most", "from", "until") for unit in ("s", "ms")),
-    "periodic",
-)
 _LINE = Rule("a text", lambda value: isinstance(value, str) and bool(value))
+
+
+@attrs.frozen
+class FaultKeys:
+    """What a `[[fault]]` and a `[[nemesis]]` say first; the other keys are those of the kind."""
+
+    kind: str | None = text(None)
+    """The kind of fault, or its name in OpenMessaging-Chaos; needed without `do`."""
+    do: str | None = checked(_LINE, None)
+    """The whole fault as one types it at the console, `kill broker-a`, in place of `kind` and its keys."""
+    id: str | None = text(None)
+    """Its name in the trace; if none is given, its kind and its number in the file."""
+
+
+@attrs.frozen
+class FaultTimes:
+    """When a `[[fault]]` is there."""
+
+    at_ms: int = span()
+    """Begin, since the run began."""
+    for_ms: int | None = span(None, least=1)
+    """Duration; if none is given, until the run ends."""
+
+
+@attrs.frozen
+class NemesisTimes:
+    """When the faults of a `[[nemesis]]` are there."""
+
+    every_ms: int = span(least=1)
+    """Mean time from one begin to the next; if periodic, each time."""
+    least_ms: int = span(least=1)
+    """Shortest duration of a fault."""
+    most_ms: int | None = span(None, least=1)
+    """Longest duration of a fault; if none is given, the shortest."""
+    from_ms: int = span(0)
+    """Begin of the first time between two faults, since the run began; if periodic, of the first fault."""
+    until_ms: int | None = span(None, least=1)
+    """No fault begins later; if none is given, the end of the run."""
+    periodic: bool = flag(default=False)
+    """Faults begin at even times, not at random ones."""
+
+
+_WHICH, _TIMES, _RATES = keys_of(FaultKeys), keys_of(FaultTimes), keys_of(NemesisTimes)
 _EVERYBODY = {"src": ANY, "dst": ANY}
 _CODES: Mapping[str, tuple[str, type[IntEnum]]] = {
     "code": ("request code", RequestCode),
@@ -92,7 +129,7 @@ def _read_timed(section: Section, number: int) -> TimedFault:
 def _for_ms(section: Section) -> int | None:
     for_ms = section.span_ms("for")
     try:
-        check_rule(None, attrs.fields(TimedFault).for_ms, for_ms)
+        check_rule(None, attrs.fields(FaultTimes).for_ms, for_ms)
     except FieldError as error:
         raise SpecError(section.at(error.field), error.problem) from None
     return for_ms

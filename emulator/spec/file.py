@@ -29,6 +29,7 @@ from emulator.spec.model import (
     StatefulSetSpec,
 )
 from emulator.spec.node_tables import (
+    ScenarioKeys,
     read_brokers,
     read_consumers,
     read_nameservers,
@@ -168,7 +169,7 @@ def _place(places: Mapping[str, Sequence[str]], key: str) -> str:
 
 def _read(root: Section) -> tuple[dict[str, Any], dict[str, Sequence[str]]]:
     """The parts of a scenario as far as they can be read: mapping field -> value; and the table of each, by section."""
-    head = root.table("scenario", (*keys_of(Scenario), "preset"))
+    head = root.table("scenario", (*keys_of(Scenario), *keys_of(ScenarioKeys)))
     fields = head.attempt(lambda: head.fields(Scenario), None)
     preset = read_preset(head)
     broker_tables = root.attempt(lambda: read_brokers(root, preset), ())

@@ -54,6 +54,7 @@ class Network:
     """Latency of every link between two nodes, without faults."""
 
     delay_ms: int = whole(1, least=0, limit=TIME_MOST_MS)
+    """Time that a frame takes."""
     jitter_ms: int = whole(0, least=0, limit=TIME_MOST_MS)
     """Upper bound of a uniform delay on top, drawn for each frame."""
 
@@ -63,6 +64,7 @@ class NameserverSpec:
     """One nameserver."""
 
     name: str = checked(NODE_NAME)
+    """Name of the node."""
     config: NameserverConfig = NameserverConfig()
 
 
@@ -71,8 +73,11 @@ class BrokerSpec:
     """One broker: a master (id 0) or a slave of its group."""
 
     broker_name: str = checked(NODE_NAME, key="name")
+    """brokerName, the name of its group; a master has it as a node, too."""
     broker_id: int = whole(0, least=0, key="id")
+    """brokerId: 0 is the master."""
     cluster: str = text("DefaultCluster")
+    """Cluster of brokers that it registers for."""
     config: BrokerConfig = BrokerConfig()
     start_after_ms: int = span(0)
     """Earliest start, in ms after the nameservers are ready."""
@@ -96,6 +101,7 @@ class TopicSpec:
     """A topic that exists from the start."""
 
     name: str = checked(TOPIC_NAME)
+    """Its name."""
     brokers: tuple[str, ...] = checked(NAMES)
     """brokerNames of the broker groups that have the topic."""
     queues: int = whole(8, least=1, limit=QUEUES_MOST)
@@ -107,9 +113,11 @@ class ConsumerGroupSpec:
     """Consumers of one group, all with the same options."""
 
     group: str = checked(GROUP_NAME)
+    """Consumer group."""
     names: tuple[str, ...] = checked(NODE_NAMES)
     """Names of their nodes; empty if they share the processes of another group."""
     topics: tuple[str, ...] = checked(NAMES)
+    """Topics that each of them subscribes to."""
     config: ConsumerConfig = ConsumerConfig()
     """A `LitePullConsumerConfig` makes them lite pull consumers."""
     consume_ms: int = whole(0, least=0, limit=TIME_MOST_MS)
@@ -148,7 +156,9 @@ class StatefulSetSpec:
     group: str = text()
     """The consumer group; the names of its consumers are those of the pods."""
     name: str = checked(NODE_NAME, "consumer")
+    """Its name, with which the names of its pods begin."""
     replicas: int = whole(1, least=0, limit=MEMBERS_MOST)
+    """Pods that are desired at first."""
     api: str = checked(NODE_NAME, "kubernetes")
     """Name of the node with the API server; several StatefulSets may share it."""
     scaler: str | None = checked(NODE_NAME, None)
@@ -170,9 +180,13 @@ class ProducerSpec:
     """One producer that sends at a steady rate."""
 
     name: str = checked(NODE_NAME)
+    """Name of the node; if none is given, `producer-` and its number in the file."""
     group: str = checked(GROUP_NAME)
+    """Producer group."""
     topic: str = text()
+    """Topic that it sends to."""
     rate_per_s: int = whole(10, least=1, limit=RATE_MOST)
+    """Messages that it sends per second."""
     config: ProducerConfig = ProducerConfig()
     tags: tuple[str, ...] = checked(TEXTS, ())
     """Tags of its messages, in turn; empty: no tags."""
@@ -201,7 +215,9 @@ class Scenario:
     name: str = checked(SCENARIO_NAME)
     """Begins the name of each of its run directories."""
     seed: int = checked(SEED, 1)
+    """Decides all that is random in a run."""
     run_for_ms: int = span(least=1)
+    """Length of a run."""
     nameserver_start_spread_ms: int = span(0)
     """Nameservers start within this time, at instants that depend on the seed."""
     broker_start_spread_ms: int = span(0)

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import attrs
@@ -38,14 +39,66 @@ from nodes.config import (
     ProducerConfig,
     StatefulSetConfig,
 )
-from nodes.fields import NAMES, SWITCH, TEXT, FieldError, Rule, whole_rule
+from nodes.fields import NAMES, SWITCH, TEXT, FieldError, Rule, checked, choice, flag, rule_of, whole
 
 _PORTS_APART = 10
 """Difference between the ports of brokers on one address."""
+_OPTIONS = Rule("a table of options", lambda value: isinstance(value, Mapping))
+_NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 
 
-def _count(most: int) -> Rule:
-    return whole_rule(least=1, limit=most)
+@attrs.frozen
+class ScenarioKeys:
+    """Keys of `[scenario]` that are no fields of a scenario."""
+
+    preset: Preset = choice(Preset, Preset.CLASSIC)
+    """A bundle of options for what the file does not set itself."""
+
+
+@attrs.frozen
+class OptionsKeys:
+    """Keys of every node with options."""
+
+    options: Mapping[str, Any] = checked(_OPTIONS, _NO_OPTIONS)
+    """The options of its role, under RocketMQ's names or in snake_case."""
+
+
+@attrs.frozen
+class NameserverKeys(OptionsKeys):
+    """Keys of a `[nameserver]` that stands for several."""
+
+    count: int = whole(2, least=1, limit=NAMESERVERS_MOST)
+    """How many there are: `ns-1`, `ns-2`, ..."""
+
+
+@attrs.frozen
+class BrokerKeys(OptionsKeys):
+    """Keys of a `[[broker]]` that stands for several."""
+
+    replicas: int = whole(1, least=1, limit=BROKERS_MOST)
+    """Brokers of the group with the same options: a master, and slaves with the ids 1, 2, ..."""
+    one_address: bool = flag(default=False)
+    """Beside `replicas`: all of them have one IP address, and ports that are 10 apart."""
+
+
+@attrs.frozen
+class ConsumerKeys(OptionsKeys):
+    """Keys of a `[[consumer]]` that say how many there are, and of which kind."""
+
+    count: int = whole(1, least=1, limit=CONSUMERS_MOST)
+    """How many there are, in place of `names`: `consumer-1`, `consumer-2`, ..., counted over all groups."""
+    lite_pull: bool = flag(default=False)
+    """They are lite pull consumers, with the options of these."""
+
+
+_REPLICAS, _SERVERS, _MEMBERS = (
+    rule_of(field)
+    for field in (
+        attrs.fields(BrokerKeys).replicas,
+        attrs.fields(NameserverKeys).count,
+        attrs.fields(ConsumerKeys).count,
+    )
+)
 
 
 def read_preset(head: Section) -> Preset:
@@ -60,18 +113,16 @@ def read_nameservers(root: Section, preset: Preset) -> tuple[NameserverSpec, ...
     """The nameservers: a table for each, or one that says how many there are."""
     given = preset.nameserver_options()
     if isinstance(root.values.get("nameserver"), list):
-        tables = root.tables("nameserver", (*keys_of(NameserverSpec), "options"))
+        tables = root.tables("nameserver", (*keys_of(NameserverSpec), *keys_of(OptionsKeys)))
         return tuple(
             root.parts(
                 tables,
                 lambda table: table.build(NameserverSpec, config=read_options(table, NameserverConfig, given)),
             )
         )
-    section = root.table("nameserver", ("count", "options"))
+    section = root.table("nameserver", keys_of(NameserverKeys))
     config = read_options(section, NameserverConfig, given)
-    return tuple(
-        NameserverSpec(name, config) for name in numbered("ns", section.get("count", _count(NAMESERVERS_MOST), 2))
-    )
+    return tuple(NameserverSpec(name, config) for name in numbered("ns", section.get("count", _SERVERS, 2)))
 
 
 def read_brokers(root: Section, preset: Preset) -> list[tuple[BrokerSpec, ...]]:
@@ -80,7 +131,7 @@ def read_brokers(root: Section, preset: Preset) -> list[tuple[BrokerSpec, ...]]:
     Raises:
         SpecError: there are too many.
     """
-    tables = root.tables("broker", (*keys_of(BrokerSpec), "replicas", "one_address", "options"))
+    tables = root.tables("broker", (*keys_of(BrokerSpec), *keys_of(BrokerKeys)))
     members: Counter[str] = Counter()
     for table, (name, replicas) in zip(tables, map(_name_and_replicas, tables), strict=True):
         members[name] += replicas
@@ -105,7 +156,7 @@ def read_brokers(root: Section, preset: Preset) -> list[tuple[BrokerSpec, ...]]:
 
 def _name_and_replicas(table: Section) -> tuple[str, int]:
     name = table.attempt(lambda: table.get("name", NODE_NAME), "")
-    replicas: int = table.get("replicas", _count(BROKERS_MOST), 1)
+    replicas: int = table.get("replicas", _REPLICAS, 1)
     return name, replicas
 
 
@@ -121,7 +172,7 @@ def _read_replicas(section: Section, preset: Mapping[str, Any]) -> Iterator[Brok
         raise SpecError(section.at("container"), "expected only one of container and replicas: one process holds one")
     first = section.build(BrokerSpec, config=read_options(section, BrokerConfig, preset))
     yield first
-    for broker_id in range(1, section.get("replicas", _count(BROKERS_MOST), 1)):
+    for broker_id in range(1, section.get("replicas", _REPLICAS, 1)):
         if section.get("one_address", SWITCH, default=False):
             config = _on_port(section, first.config, first.config.listen_port + broker_id * _PORTS_APART)
             yield attrs.evolve(first, broker_id=broker_id, config=config, address_of=first.name)
@@ -150,7 +201,7 @@ def read_topics(root: Section, broker_names: tuple[str, ...]) -> tuple[TopicSpec
 
 def read_statefulsets(root: Section) -> tuple[StatefulSetSpec, ...]:
     """The StatefulSets."""
-    tables = root.tables("statefulset", (*keys_of(StatefulSetSpec), "options"))
+    tables = root.tables("statefulset", (*keys_of(StatefulSetSpec), *keys_of(OptionsKeys)))
     return tuple(
         root.parts(tables, lambda table: table.build(StatefulSetSpec, config=read_options(table, StatefulSetConfig)))
     )
@@ -165,7 +216,7 @@ def read_consumers(
         SpecError: there are too many consumers.
     """
     pods = {spec.group: spec.pod_names() for spec in reversed(statefulsets)}
-    tables = root.tables("consumer", (*keys_of(ConsumerGroupSpec), "count", "lite_pull", "options"))
+    tables = root.tables("consumer", (*keys_of(ConsumerGroupSpec), *keys_of(ConsumerKeys)))
     groups: list[ConsumerGroupSpec] = []
     names: list[str] = []
     for group in root.parts(tables, lambda table: _read_consumer(table, preset, pods, len(names) + 1)):
@@ -211,12 +262,12 @@ def _consumer_names(section: Section, first: int, pods: Mapping[str, tuple[str, 
         if "count" in section.values:
             raise SpecError(section.at("count"), f"expected none: the StatefulSet of {group} has replicas")
         return pods[group]
-    return numbered("consumer", section.get("count", _count(CONSUMERS_MOST), 1), first)
+    return numbered("consumer", section.get("count", _MEMBERS, 1), first)
 
 
 def read_producers(root: Section) -> tuple[ProducerSpec, ...]:
     """The producers."""
-    tables = root.tables("producer", (*keys_of(ProducerSpec), "options", *APPLICATION_KEYS))
+    tables = root.tables("producer", (*keys_of(ProducerSpec), *keys_of(OptionsKeys), *APPLICATION_KEYS))
     return tuple(root.parts(tables, _read_producer))
 
 

@@ -31,6 +31,7 @@ class BrokerConfig(RemotingServerConfig, RemotingClientConfig, TableConfig, Time
     """
 
     listen_port: int = port(10_911)
+    """For requests; replication has the next port."""
     register_name_server_period: int = millis(30_000)
     """Time between two registrations; used within 10,000..60,000 (`register_period_ms`)."""
     register_broker_timeout_mills: int = millis(24_000)
@@ -128,6 +129,7 @@ class BrokerConfig(RemotingServerConfig, RemotingClientConfig, TableConfig, Time
     long_polling_enable: bool = flag(default=True)
     """Hold a pull without messages for as long as the client allows; else for `short_polling_time_mills`."""
     short_polling_time_mills: int = millis(1_000)
+    """Without `long_polling_enable`: how long a pull without messages is held."""
     slave_read_enable: bool = flag(default=False)
     """Let a slave answer pulls."""
     access_message_in_memory_max_ratio: int = count(40, most=100)

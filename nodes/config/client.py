@@ -185,6 +185,7 @@ class ConsumerConfig(ClientConfig):
     """Beside `pinnedAssigner`: send heartbeats to the assigner alone, as the proposal draws it. Other brokers then do
     not know the consumer, and refuse its pulls."""
     consume_from_where: ConsumeFromWhere = choice(ConsumeFromWhere, ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET)
+    """Where a group begins in a queue of which it has no offset."""
     consume_timestamp: str | None = _timestamp()
     """CONSUME_FROM_TIMESTAMP: the time, yyyyMMddHHmmss in UTC; None: half an hour before the consumer was created."""
     consume_thread_min: int = count(20, least=1, most=1000)
@@ -257,7 +258,7 @@ class ConsumerConfig(ClientConfig):
 _NEVER_MS = 1_000_000_000
 
 
-_NOT_IN_LITE_PULL = (
+NOT_IN_LITE_PULL = (
     *("message_model", "client_rebalance", "consume_orderly", "consume_thread_min", "consume_message_batch_max_size"),
     *("pinned_assigner", "revoke_before_assign", "heartbeat_to_assigner"),
     *("suspend_current_queue_time_millis", "max_time_consume_continuously_ms", "rebalance_lock_interval_ms"),
@@ -266,6 +267,7 @@ _NOT_IN_LITE_PULL = (
     *("pop_invisible_time", "pop_batch_nums", "pop_threshold_for_queue"),
     *("exclusivity", "lease_duration_ms", "lease_renew_interval_ms"),
 )
+"""Options that a lite pull consumer has with their defaults only."""
 
 
 @attrs.frozen(slots=False, kw_only=True, field_transformer=name_options)
@@ -300,7 +302,7 @@ class LitePullConsumerConfig(ConsumerConfig):
     def __attrs_post_init__(self) -> None:
         super().__attrs_post_init__()
         shipped = attrs.fields_dict(LitePullConsumerConfig)
-        for name in _NOT_IN_LITE_PULL:
+        for name in NOT_IN_LITE_PULL:
             if getattr(self, name) != shipped[name].default:
                 raise FieldError(option_name(name), "expected its default: a lite pull consumer has no other")
 

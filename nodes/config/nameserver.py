@@ -16,6 +16,7 @@ class NameserverConfig(RemotingServerConfig):
     """
 
     listen_port: int = port(9_876)
+    """For requests of brokers and clients."""
     first_scan_delay_ms: int = millis(5)
     """First scan for silent brokers after the start: 5.3.3 waits 5 ms (a slip of the unit), 5.5.0 waits 5 s."""
     scan_not_active_broker_interval: int = period_millis(5_000)
@@ -29,6 +30,7 @@ class NameserverConfig(RemotingServerConfig):
     need_wait_for_service: bool = flag(default=False)
     """Refuse requests for routes until `wait_seconds_for_service` have passed since the start."""
     wait_seconds_for_service: int = whole(45, unit=SECONDS, least=0)
+    """Beside `need_wait_for_service`: how long routes are refused."""
     delete_topic_with_broker_registration: bool = flag(default=False)
     """A registration removes the topics that it does not contain."""
     order_message_enable: bool = flag(default=False)

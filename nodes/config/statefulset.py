@@ -25,14 +25,22 @@ class StatefulSetConfig(Config):
     scaler_period_seconds: int = _seconds(15)
     """Time between two questions of a scaler to the API server: that of Kubernetes' own autoscaler."""
     liveness_probe_path: ProbePath = choice(ProbePath, ProbePath.READINESS)
+    """The endpoint that says whether a pod is alive."""
     liveness_probe_initial_delay_seconds: int = _seconds(0, least=0)
+    """From the start of a pod to its first probe."""
     liveness_probe_period_seconds: int = _seconds(10)
+    """Time between two probes."""
     liveness_probe_timeout_seconds: int = _seconds(1)
+    """How long a probe waits for the answer."""
     liveness_probe_failure_threshold: int = count(3, least=1)
     """Consecutive failures that restart the pod."""
     readiness_probe_path: ProbePath = choice(ProbePath, ProbePath.LIVENESS)
+    """The endpoint that says whether a pod is ready."""
     readiness_probe_initial_delay_seconds: int = _seconds(0, least=0)
+    """From the start of a pod to its first probe."""
     readiness_probe_period_seconds: int = _seconds(10)
+    """Time between two probes."""
     readiness_probe_timeout_seconds: int = _seconds(1)
+    """How long a probe waits for the answer."""
     readiness_probe_failure_threshold: int = count(3, least=1)
     """Consecutive failures after which the pod is not ready."""
