@@ -148,14 +148,17 @@ def _scenario(tables: Mapping[str, Any], also: Callable[[Scenario], Iterable[Spe
     with suppress(EnoughMistakesError):
         root = Section.of("", tables, SCENARIO_TABLES, reading)
         parts, places = _read(root)
+        if not reading.mistakes:
+            with suppress(SpecError):
+                scenario = Scenario(**parts)
+                if next(iter(also(scenario)), None) is None:
+                    return scenario
         draft, doubts = Draft(**parts), Doubts.of(reading)
         place = partial(_place, places)
         others = (SpecError(place(mistake.key), mistake.problem) for mistake in also(draft))
         for mistake in chain(misfits(draft, place), others):
             if not doubts.cover(mistake):
                 reading.tell(mistake)
-        if not reading.mistakes:
-            return Scenario(**parts)
     raise SpecError.of([in_own_keys(tables, mistake) for mistake in reading.mistakes])
 
 

@@ -38,7 +38,7 @@ from nodes.config import (
     ProducerConfig,
     StatefulSetConfig,
 )
-from nodes.fields import NAMES, TEXT_MAP, TEXTS, TIME_MOST_MS, checked, choice, flag, span, text, whole
+from nodes.fields import NAMES, TEXT_MAP, TEXTS, TIME_MOST_MS, Usual, checked, choice, flag, span, text, whole
 
 NAMESERVER, BROKER, CONSUMER, PRODUCER = "nameserver", "broker", "consumer", "producer"
 CONTAINER = "container"
@@ -53,9 +53,9 @@ NO_EXPRESSIONS: Mapping[str, str] = MappingProxyType({})
 class Network:
     """Latency of every link between two nodes, without faults."""
 
-    delay_ms: int = whole(1, least=0, limit=TIME_MOST_MS)
+    delay_ms: int = whole(1, least=0, limit=TIME_MOST_MS, usual=Usual(0, 60_000))
     """Time that a frame takes."""
-    jitter_ms: int = whole(0, least=0, limit=TIME_MOST_MS)
+    jitter_ms: int = whole(0, least=0, limit=TIME_MOST_MS, usual=Usual(0, 60_000))
     """Upper bound of a uniform delay on top, drawn for each frame."""
 
 
@@ -120,7 +120,7 @@ class ConsumerGroupSpec:
     """Topics that each of them subscribes to."""
     config: ConsumerConfig = ConsumerConfig()
     """A `LitePullConsumerConfig` makes them lite pull consumers."""
-    consume_ms: int = whole(0, least=0, limit=TIME_MOST_MS)
+    consume_ms: int = whole(0, least=0, limit=TIME_MOST_MS, usual=Usual(0, 3_600_000))
     """Time of the listener for one message; of a lite pull consumer, time of its application for one poll."""
     fail_times: int = whole(0, least=0)
     """Failures of the listener for each message before it succeeds."""

@@ -4,7 +4,7 @@ from enum import StrEnum
 
 import attrs
 
-from nodes.config.options import TOPIC_QUEUES_MOST, count, millis, name_options, period_millis, port
+from nodes.config.options import PAUSE_MS, TOPIC_QUEUES_MOST, count, millis, name_options, period_millis, port
 from nodes.config.pop import PopConfig
 from nodes.config.remoting import RemotingClientConfig, RemotingServerConfig
 from nodes.config.tables import TableConfig
@@ -98,7 +98,7 @@ class BrokerConfig(RemotingServerConfig, RemotingClientConfig, TableConfig, Time
     """Hours after which a half message is put aside."""
     reject_transaction_message: bool = flag(default=False)
     """Refuse half messages."""
-    transaction_time_out: int = millis(6_000)
+    transaction_time_out: int = millis(6_000, usual=PAUSE_MS)
     """Age below which a half message is not checked."""
     transaction_check_interval: int = period_millis(30_000)
     """Time between two checks of half messages."""

@@ -7,10 +7,19 @@ from typing import Any, NewType
 
 import attrs
 
-from nodes.config.options import MINUTES, TOPIC_QUEUES_MOST, count, millis, name_options, option_name, period_millis
+from nodes.config.options import (
+    MINUTES,
+    PAUSE_MS,
+    TOPIC_QUEUES_MOST,
+    count,
+    millis,
+    name_options,
+    option_name,
+    period_millis,
+)
 from nodes.config.remoting import RemotingClientConfig
 from nodes.config.user_functions import FunctionKind, function_rule
-from nodes.fields import FieldError, Rule, checked, choice, flag, text, whole
+from nodes.fields import FieldError, Rule, Usual, checked, choice, flag, text, whole
 from nodes.protocol.model import ConsumeFromWhere, MessageModel
 from nodes.protocol.names import DEFAULT_INSTANCE_NAME
 
@@ -34,7 +43,7 @@ class ClientConfig(RemotingClientConfig):
     """Time between two commits of all offsets; the first after 10 s."""
     mq_client_api_timeout: int = millis(3_000)
     """Default time-out of calls to nameservers and brokers."""
-    pull_time_delay_mills_when_exception: int = millis(1_000)
+    pull_time_delay_mills_when_exception: int = millis(1_000, usual=PAUSE_MS)
     """Pause of a queue after a failed pull."""
     enable_heartbeat_channel_event_listener: bool = flag(default=True)
     """Send a heartbeat over each new connection to a broker."""
@@ -194,7 +203,7 @@ class ConsumerConfig(ClientConfig):
     """Messages handed to one call of the listener."""
     consume_orderly: bool = flag(default=False)
     """Ordered consumption: a queue is consumed only while it is locked at its broker."""
-    suspend_current_queue_time_millis: int = millis(1_000)
+    suspend_current_queue_time_millis: int = millis(1_000, usual=PAUSE_MS)
     """Pause of an ordered queue after its listener failed; used within 10..30,000."""
     max_time_consume_continuously_ms: int = millis(60_000)
     """A thread leaves an ordered queue after this long (`rocketmq.client.maxTimeConsumeContinuously`)."""
@@ -204,7 +213,7 @@ class ConsumerConfig(ClientConfig):
     """Redeliveries before a message becomes a dead letter; -1 means 16, or no limit if ordered."""
     pull_batch_size: int = count(32, least=1, most=1024)
     """Most messages of one pull."""
-    pull_interval: int = millis(0, most=65_535)
+    pull_interval: int = millis(0, most=65_535, usual=PAUSE_MS)
     """Pause between a pull that found messages and the next."""
     pull_threshold_for_queue: int = count(1_000, least=1, most=65_535)
     """Cached messages of a queue above which pulling pauses."""
@@ -220,7 +229,7 @@ class ConsumerConfig(ClientConfig):
     """Most messages of one pop; a broker refuses more than 32."""
     pop_threshold_for_queue: int = count(96, least=1)
     """Messages of a popped queue without answer above which popping pauses."""
-    consume_timeout: int = whole(15, unit=MINUTES, least=1)
+    consume_timeout: int = whole(15, unit=MINUTES, least=1, usual=Usual(1, 24 * 60))
     """How long a listener may take before its message is sent back; also the time between two checks of that."""
     consume_concurrently_max_span: int = count(2_000, least=1, most=65_535)
     """Distance between the first and the last cached offset above which pulling pauses."""
