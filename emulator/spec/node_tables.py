@@ -43,6 +43,8 @@ from nodes.fields import NAMES, SWITCH, TEXT, FieldError, Rule, checked, choice,
 
 _PORTS_APART = 10
 """Difference between the ports of brokers on one address."""
+_NO_BROKER = "none"
+"""Where a topic is if no broker could be read, which is a mistake of its own."""
 _OPTIONS = Rule("a table of options", lambda value: isinstance(value, Mapping))
 _NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 
@@ -190,13 +192,8 @@ def _on_port(section: Section, config: BrokerConfig, listen_port: int) -> Broker
 def read_topics(root: Section, broker_names: tuple[str, ...]) -> tuple[TopicSpec, ...]:
     """The topics; without `brokers` a topic is on all of them."""
     tables = root.tables("topic", keys_of(TopicSpec))
-    if not broker_names:  # which is a mistake that is told elsewhere
-        for table in (it for it in tables if "brokers" not in it.values):
-            root.lose(table.path)
-        tables = [table for table in tables if "brokers" in table.values]
-    return tuple(
-        root.parts(tables, lambda table: table.build(TopicSpec, brokers=table.get("brokers", NAMES, broker_names)))
-    )
+    names = broker_names or (_NO_BROKER,)
+    return tuple(root.parts(tables, lambda table: table.build(TopicSpec, brokers=table.get("brokers", NAMES, names))))
 
 
 def read_statefulsets(root: Section) -> tuple[StatefulSetSpec, ...]:

@@ -118,6 +118,10 @@ FOLLOWED = {
         ),
         [(4, "scenario.preset")],
     ),
+    "no broker at all, but a topic with a mistake": (
+        GOOD.partition("[[broker]]")[0] + '[[topic]]\nname = "t"\nqueues = 0\n[[topic]]\nname = "u"\nbrokers = ["b"]',
+        [(7, "topic[0].queues"), (0, "broker")],
+    ),
     "a scenario that is no table": (
         'scenario = "good"\n' + GOOD.partition("\n\n")[2],
         [(1, "scenario")],
