@@ -7,7 +7,7 @@ reads the rule and one error says what was expected, so a bound is written once 
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from reprlib import Repr
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import attrs
 
@@ -136,6 +136,16 @@ def check_rule(_owner: object, field: "attrs.Attribute[Any]", value: object) -> 
     """Refuse a value that its rule does not allow; a validator of attrs."""
     if value is not None or field.default is not None:
         rule_of(field).check(key_of(field), value)
+
+
+def check_value(field: "attrs.Attribute[Any]", value: object) -> None:
+    """Refuse what a field cannot hold, whatever stands beside it, before its class is built.
+
+    Raises:
+        FieldError: with the key of the field.
+    """
+    convert = cast("Callable[[Any], Any] | None", field.converter)
+    check_rule(None, field, value if convert is None else convert(value))
 
 
 def whole_rule(unit: str = "", least: int | None = None, most: int | None = None, limit: int | None = None) -> Rule:

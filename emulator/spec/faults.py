@@ -18,7 +18,19 @@ from faults.nemesis import Nemesis
 from faults.plan import Plan, TimedFault, conflicts
 from faults.target import ANY
 from faults.words import WordsError
-from nodes.fields import SWITCH, TEXT, TIME_MOST_MS, FieldError, Rule, check_rule, checked, flag, span, text
+from nodes.fields import (
+    SWITCH,
+    TEXT,
+    TIME_MOST_MS,
+    FieldError,
+    Rule,
+    check_rule,
+    check_value,
+    checked,
+    flag,
+    span,
+    text,
+)
 from nodes.protocol.codes import RequestCode, ResponseCode
 
 _LINE = Rule("a text", lambda value: isinstance(value, str) and bool(value))
@@ -119,9 +131,10 @@ def read_nemeses(root: Section, first: int = 1) -> tuple[Nemesis, ...]:
 def _read_timed(section: Section, number: int) -> TimedFault:
     at_ms = section.attempt(lambda: section.needed_span_ms("at"), 0)
     for_ms = section.attempt(lambda: _for_ms(section), None)
+    given = section.get("id", TEXT, "")
     fault = _read_fault(section, _TIMES)
     try:
-        return TimedFault(section.get("id", TEXT, f"{_called(section, fault)}-{number}"), fault, at_ms, for_ms)
+        return TimedFault(given or f"{_called(section, fault)}-{number}", fault, at_ms, for_ms)
     except FieldError as error:
         raise SpecError(section.at(error.field), error.problem) from None
 
@@ -145,17 +158,19 @@ def _read_nemesis(section: Section, number: int) -> Nemesis:
     until_ms = section.attempt(lambda: section.span_ms("until"), None)
     if until_ms is not None and until_ms <= from_ms:
         section.tell(SpecError(section.at("until_ms"), f"expected an instant after the begin, {from_ms} ms"))
+    given = section.get("id", TEXT, "")
+    periodic = section.get("periodic", SWITCH, default=False)
     fault = _read_fault(section, _RATES)
     try:
         return Nemesis(
-            section.get("id", TEXT, f"nemesis-{_called(section, fault)}-{number}"),
+            given or f"nemesis-{_called(section, fault)}-{number}",
             fault,
             every_ms,
             least_ms,
             least_ms if most_ms is None else most_ms,
             from_ms,
             until_ms,
-            section.get("periodic", SWITCH, default=False),
+            periodic,
         )
     except FieldError as error:
         raise SpecError(section.at(error.field), error.problem) from None
@@ -193,14 +208,27 @@ def _key(field: "attrs.Attribute[Any]") -> str:
 
 
 def _build(fault: type[Fault], section: Section, defaults: Mapping[str, Any]) -> Fault:
+    of_scope = _values(scope_of(fault), section, {**_EVERYBODY, **defaults})
+    of_fault = _values(fault, section, defaults)
+    for part, values in ((scope_of(fault), of_scope), (fault, of_fault)):
+        for field in (it for it in fields_of(part) if it.name in values and "rule" in it.metadata):
+            try:
+                check_value(field, values[field.name])
+            except FieldError as error:
+                section.tell(_mistake(section, error))
     try:
-        scope = scope_of(fault)(**_values(scope_of(fault), section, {**_EVERYBODY, **defaults}))
-        return fault(scope=scope, **_values(fault, section, defaults))
+        return fault(scope=scope_of(fault)(**of_scope), **of_fault)
     except FieldError as error:
-        key = KEYS.get(error.field, error.field)
-        is_there = key in section.values
-        problem = error.problem if is_there else f"missing; {error.problem.removesuffix(', not None')}"
-        raise SpecError(section.at(key), problem) from None
+        raise _mistake(section, error) from None
+
+
+def _mistake(section: Section, error: FieldError) -> SpecError:
+    """What is wrong with a field, at its key."""
+    key = KEYS.get(error.field, error.field)
+    is_there = key in section.values
+    return SpecError(
+        section.at(key), error.problem if is_there else f"missing; {error.problem.removesuffix(', not None')}"
+    )
 
 
 def _values(part: type, section: Section, defaults: Mapping[str, Any]) -> dict[str, Any]:

@@ -90,6 +90,8 @@ class Reading:
 
     def __init__(self) -> None:
         self._mistakes: dict[tuple[str, str], SpecError] = {}
+        self._excused: dict[tuple[str, str], None] = {}
+        """What is there under a mistyped key."""
         self._around: dict[tuple[str, str], None] = {}
         """What has a mistake inside."""
         self.lost: dict[str, None] = {}
@@ -103,11 +105,16 @@ class Reading:
         """
         for mistake in error.all:
             paths = [(mistake.source, path) for path in paths_to(mistake.key)]
-            if not any(path in self._mistakes for path in paths) and paths[0] not in self._around:
+            follows = any(path in self._mistakes or path in self._excused for path in paths)
+            if not follows and paths[0] not in self._around:
                 self._mistakes[paths[0]] = mistake
                 self._around |= dict.fromkeys(paths)
             if len(self._mistakes) >= MISTAKES_MOST:
                 raise EnoughMistakesError
+
+    def excuse(self, *keys: str) -> None:
+        """Tell nothing of these keys any more, for they are most likely there under a mistyped name."""
+        self._excused |= dict.fromkeys(("", key) for key in keys)
 
     @property
     def mistakes(self) -> tuple[SpecError, ...]:

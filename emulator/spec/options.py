@@ -1,8 +1,8 @@
 """The options of nodes in scenario files: reading, changing and writing them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import attrs
 
@@ -10,7 +10,7 @@ from emulator.spec.mistakes import SpecError, UnknownKeyError
 from emulator.spec.releases import RELEASE, with_release
 from emulator.spec.section import Section
 from nodes.config import STATEFUL, Config, ConsumerConfig, options
-from nodes.fields import FieldError, check_rule, quoted
+from nodes.fields import FieldError, check_value, quoted
 
 _AnyConfig = TypeVar("_AnyConfig", bound=Config)
 _NOTHING: Mapping[str, Any] = {}
@@ -62,8 +62,7 @@ def with_options(section: Section, key: str, config: _AnyConfig) -> _AnyConfig:
 def _is_possible(given: Section, option: str, field: "attrs.Attribute[Any]", value: Any) -> bool:
     """Whether an option may have a value, whatever stands beside it."""
     try:
-        convert = cast("Callable[[Any], Any] | None", field.converter)
-        check_rule(None, field, value if convert is None else convert(value))
+        check_value(field, value)
     except FieldError as error:
         given.tell(SpecError(given.at(option), error.problem))
         return False

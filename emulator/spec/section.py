@@ -35,7 +35,11 @@ class Section:
         section = cls(path, {key: value for key, value in values.items() if key in known}, reading)
         for key in values:
             if key not in known:
-                section.tell(UnknownKeyError(section.at(key), "key", key, known))
+                mistake = UnknownKeyError(section.at(key), "key", key, known)
+                section.tell(mistake)
+                if reading is not None and mistake.meant is not None and mistake.meant not in values:
+                    stem = mistake.meant.removesuffix("_ms")
+                    reading.excuse(section.at(mistake.meant), section.at(f"{stem}_s"))
         return section
 
     def at(self, key: str) -> str:

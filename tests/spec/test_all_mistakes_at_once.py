@@ -86,8 +86,10 @@ def test_independent_mistakes_are_told_together_in_the_order_of_lines():
 FOLLOWED = {
     "a broker without a name, which a topic and a fault name": (
         with_lines(GOOD, l9="nmae = 'broker-b'", l13="name = 'orders'\nbrokers = ['broker-b']"),
-        [(8, "broker[1].name"), (9, "broker[1].nmae")],
+        [(9, "broker[1].nmae")],
     ),
+    "a mistyped length of the run": (with_lines(GOOD, l3="runs_for_s = 60"), [(3, "scenario.runs_for_s")]),
+    "a mistyped table of the scenario": (with_lines(GOOD, l1="[scenaro]"), [(1, "scenaro")]),
     "a mistyped number of replicas, one of which a fault names": (
         with_lines(GOOD, l10="replcas = 2"),
         [(10, "broker[1].replcas")],
@@ -152,6 +154,15 @@ def test_what_only_follows_from_a_mistake_is_not_told(text, told):
 )
 def test_a_mistake_has_the_key_that_the_user_wrote_and_its_line(text, told):
     assert mistakes(text) == [told]
+
+
+def test_all_wrong_values_of_a_fault_are_told():
+    text = GOOD + '[[fault]]\nkind = "drop"\nnext = 0\nskip = -1\nduring = "never"\nat_s = -1\nid = 3\n'
+
+    assert mistakes(text) == [
+        *((31, "fault[1].next"), (32, "fault[1].skip"), (33, "fault[1].during")),
+        *((34, "fault[1].at_s"), (35, "fault[1].id")),
+    ]
 
 
 def test_a_broken_table_does_not_hide_the_mistakes_of_others():
