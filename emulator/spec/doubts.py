@@ -8,6 +8,7 @@ import attrs
 
 from emulator.spec.fit import PORT
 from emulator.spec.mistakes import NameMistakeError, Reading, SpecError, UnknownKeyError, paths_to
+from emulator.spec.model import Scenario
 
 _NODES = ("nameserver", "broker", "consumer", "producer", "statefulset", "scenario")
 _NAMED_IN: Mapping[str, tuple[str, ...]] = MappingProxyType(
@@ -39,19 +40,22 @@ class Doubts:
     """Paths of the tables of arrays that have a mistake."""
     sections: Mapping[str, None]
     """Sections that may give other names than those that were read."""
+    spoiled: Mapping[str, None]
+    """Those of them in which a mistake was told."""
 
     @classmethod
-    def of(cls, reading: Reading) -> "Doubts":
-        """What the mistakes so far leave in doubt."""
+    def of(cls, reading: Reading, draft: Scenario) -> "Doubts":
+        """What the mistakes so far leave in doubt, and a scenario without any broker."""
         tables = (_TABLE.match(mistake.key) for mistake in reading.mistakes)
         open_sections = (section for mistake in reading.mistakes for section in _open_sections(mistake))
-        lost = (paths_to(path)[-1] for path in reading.lost)
-        return cls(dict.fromkeys(found[0] for found in tables if found), dict.fromkeys((*open_sections, *lost)))
+        spoiled = dict.fromkeys((*open_sections, *(paths_to(path)[-1] for path in reading.lost)))
+        sections = spoiled if draft.brokers else {**spoiled, "broker": None}
+        return cls(dict.fromkeys(found[0] for found in tables if found), sections, spoiled)
 
     def cover(self, mistake: SpecError) -> bool:
         """Whether a misfit may only follow from what could not be read."""
         table = _TABLE.match(mistake.key)
-        if mistake.key in self.sections:
+        if mistake.key in self.spoiled:
             return True
         if isinstance(mistake, NameMistakeError):
             return any(section in self.sections for section in _NAMED_IN.get(mistake.named, ()))

@@ -153,7 +153,8 @@ def _scenario(tables: Mapping[str, Any], also: Callable[[Scenario], Iterable[Spe
                 scenario = Scenario(**parts)
                 if next(iter(also(scenario)), None) is None:
                     return scenario
-        draft, doubts = Draft(**parts), Doubts.of(reading)
+        draft = Draft(**parts)
+        doubts = Doubts.of(reading, draft)
         place = partial(_place, places)
         others = (SpecError(place(mistake.key), mistake.problem) for mistake in also(draft))
         for mistake in chain(misfits(draft, place), others):

@@ -140,7 +140,7 @@ def _misfits_of_addresses(scenario: "Scenario") -> Iterator[SpecError]:
 def _misfits_of_topics(scenario: "Scenario") -> Iterator[SpecError]:
     broker_names = list(dict.fromkeys(broker.broker_name for broker in scenario.brokers))
     known = dict.fromkeys(broker_names)
-    for i, topic in enumerate(scenario.topics if broker_names else ()):  # no brokers are another mistake
+    for i, topic in enumerate(scenario.topics):
         for j, broker_name in enumerate(topic.brokers):
             if broker_name not in known:
                 yield from refusals(expect_known, f"topic[{i}].brokers[{j}]", "broker", broker_name, broker_names)

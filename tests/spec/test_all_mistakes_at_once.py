@@ -124,6 +124,10 @@ FOLLOWED = {
         GOOD.partition("[[broker]]")[0] + '[[topic]]\nname = "t"\nqueues = 0\n[[topic]]\nname = "u"\nbrokers = ["b"]',
         [(7, "topic[0].queues"), (0, "broker")],
     ),
+    "no broker at all, but faults of some": (
+        GOOD.partition("[[broker]]")[0] + '[[fault]]\ndo = "kill broker-a"\nat_s = 1\n',
+        [(0, "broker")],
+    ),
     "a scenario that is no table": (
         'scenario = "good"\n' + GOOD.partition("\n\n")[2],
         [(1, "scenario")],
