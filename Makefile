@@ -14,7 +14,7 @@ COVERAGE_LEAST := 90
 # What a caller's environment says about other checkouts must not reach the one that is tested.
 unexport PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE VIRTUAL_ENV
 
-.PHONY: help setup demo lint quick test proofs coverage conformance bench timelines sources special guests fuzz load notebooks session rooms tables ledger clean pytest kills fuzz-scenarios many-runs budgets
+.PHONY: help setup demo lint quick test proofs coverage conformance bench timelines sources special guests fuzz load notebooks session rooms tables reference ledger clean pytest kills fuzz-scenarios many-runs budgets
 .DEFAULT_GOAL := help
 
 help: ## print these lines
@@ -94,6 +94,9 @@ rooms: setup ## draw the picture of the packages, emulator/rooms.svg, anew
 
 tables: setup ## write the reference of all tables, notebooks/TABLES.md, anew
 	PYTHONPATH=tests $(BIN)/python -m project.tables
+
+reference: setup ## write the reference of scenario files, emulator/spec/REFERENCE.md, anew
+	PYTHONPATH=tests $(BIN)/python -m project.reference
 
 ledger: setup ## write emulator/fidelity/ledger.json anew from the marks of the tests
 	$(BIN)/pytest --collect-only -qq --ledger=emulator/fidelity/ledger.json

@@ -38,6 +38,7 @@ class SetConsumeMode(Fault):
     needs: ClassVar[Needs | None] = Needs.GROUP_WITH_PROCESSES
     scope: GroupScope
     mode: ConsumeMode = choice(ConsumeMode)
+    """How its members get their messages from then on."""
     share: int = whole(0, unit="members", least=-1)
     """Of how many following members each pops the queues, too; 0 or -1: every member pops all queues."""
     broker: str | None = text(None)

@@ -62,6 +62,7 @@ class FrameFault(LinkFault):
     group: str | None = text(None)
     """Consumer or producer group."""
     topic: str | None = text(None)
+    """Topic in the header of a request."""
     during: ProcessStage | None = choice(ProcessStage, None)
     """Only while the process at one of the two ends is in this stage."""
 

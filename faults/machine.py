@@ -89,6 +89,7 @@ class SlowDisk(NodeFault):
     kind: ClassVar[str] = "slow_disk"
     wording: ClassVar[Wording] = Wording("slow-disk", "NODES MS", "let each flush take MS", 2)
     flush_ms: int = whole(unit="milliseconds", least=1)
+    """How long each write to the disk takes longer."""
 
     @classmethod
     def from_words(cls, words: Words) -> Self:

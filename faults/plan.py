@@ -1,6 +1,6 @@
 """Plans: when faults begin and end."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 
 import attrs
@@ -59,6 +59,15 @@ class PlanError(ValueError):
         self.expected = expected
 
 
+def conflicts(faults: Iterable[TimedFault]) -> Iterator[PlanError]:
+    """Why faults cannot be one plan: each that has the id of an earlier one."""
+    taken: dict[str, None] = {}
+    for index, timed in enumerate(faults):
+        if timed.id in taken:
+            yield PlanError(index, "id", f"expected an id of its own, {timed.id} is taken")
+        taken[timed.id] = None
+
+
 @attrs.frozen
 class Plan:
     """All faults of a run, in the order in which they were written.
@@ -72,11 +81,8 @@ class Plan:
     faults: tuple[TimedFault, ...] = ()
 
     def __attrs_post_init__(self) -> None:
-        taken: dict[str, None] = {}
-        for index, timed in enumerate(self.faults):
-            if timed.id in taken:
-                raise PlanError(index, "id", f"expected an id of its own, {timed.id} is taken")
-            taken[timed.id] = None
+        for conflict in conflicts(self.faults):
+            raise conflict
 
     def steps(self, run_for_ms: int) -> tuple[Step, ...]:
         """The steps of the plan, in order of time.

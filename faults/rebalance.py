@@ -26,6 +26,7 @@ class Rebalance(Fault):
     needs: ClassVar[Needs | None] = Needs.GROUP_WITH_PROCESSES
     scope: GroupScope
     by: RebalanceMode = choice(RebalanceMode)
+    """Who divides the queues from then on."""
     strategy: str | None = text(None)
     """Strategy of the assigner; None: the one that each member is configured with."""
 

@@ -78,6 +78,7 @@ class Upgrade(NodeFault):
     apart_ms: int = whole(60_000, unit="milliseconds", least=1)
     """From the restart of a node to that of the next; a node that takes longer to shut down delays it."""
     order: Order = choice(Order, Order.BY_NAME)
+    """Which nodes start again first."""
 
     @classmethod
     def from_words(cls, words: Words) -> Self:

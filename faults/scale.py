@@ -17,6 +17,7 @@ class GroupScope:
     """A consumer group."""
 
     group: str = text()
+    """The consumer group."""
 
     def resolve(self, cluster: TargetCluster, chance: RandomSource) -> "GroupScope":  # noqa: ARG002 - one signature for all
         """Returns the scope itself."""
@@ -40,6 +41,7 @@ class Scale(Fault):
     needs: ClassVar[Needs | None] = Needs.GROUP_WITH_PROCESSES
     scope: GroupScope
     members: int = whole(unit="members", least=0, most=MEMBERS_MOST)
+    """How many consumers it has from then on."""
 
     @classmethod
     def from_words(cls, words: Words) -> Self:

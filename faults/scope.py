@@ -37,6 +37,7 @@ class NodeScope:
     """Nodes, by name or by meaning; see `faults.target`."""
 
     node: str = attrs.field(validator=_is_target)
+    """The nodes that are hit."""
 
     def matches(self, name: str) -> bool:
         """Whether a node is hit; a target by meaning must be resolved before."""
@@ -139,6 +140,7 @@ class PartitionScope:
     """A partition of nodes; links to other nodes are not hit."""
 
     shape: Shape = attrs.field(converter=_shape)
+    """Who is divided from whom."""
     among: str = attrs.field(default="servers", validator=_is_target)
     """The nodes that are divided. A ring or a bridge keeps the order of names; otherwise the order is drawn."""
     node: str = attrs.field(default="random servers", validator=_is_target)

@@ -7,7 +7,7 @@ reads the rule and one error says what was expected, so a bound is written once 
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from reprlib import Repr
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import attrs
 
@@ -82,6 +82,20 @@ class Rule:
         return f"expected {self.expected}, not {quoted(value)}"
 
 
+@attrs.frozen
+class Usual:
+    """The numbers that one expects of a field; others are possible, but most likely written in the wrong unit."""
+
+    least: int
+    most: int
+
+
+def usual_of(field: "attrs.Attribute[Any]") -> Usual | None:
+    """The numbers that one expects of a field; None: any that its rule allows."""
+    usual: Usual | None = field.metadata.get("usual")
+    return usual
+
+
 def key_of(field: "attrs.Attribute[Any]") -> str:
     """How people write a field: its key, else its name."""
     key: str = field.metadata.get("key", field.name)
@@ -106,6 +120,7 @@ def checked(
     *,
     key: str = "",
     unit: str = "",
+    usual: Usual | None = None,
     converter: Callable[[Any], Any] | None = None,
 ) -> Any:
     """A field that obeys a rule; None is allowed where it is the default.
@@ -113,7 +128,7 @@ def checked(
     Args:
         key: as people write it, where that is not its name.
     """
-    metadata: dict[str, Any] = {"rule": rule, "unit": unit} | ({"key": key} if key else {})
+    metadata: dict[str, Any] = {"rule": rule, "unit": unit, "usual": usual} | ({"key": key} if key else {})
     return attrs.field(default=default, validator=check_rule, converter=converter, metadata=metadata)
 
 
@@ -121,6 +136,16 @@ def check_rule(_owner: object, field: "attrs.Attribute[Any]", value: object) -> 
     """Refuse a value that its rule does not allow; a validator of attrs."""
     if value is not None or field.default is not None:
         rule_of(field).check(key_of(field), value)
+
+
+def check_value(field: "attrs.Attribute[Any]", value: object) -> None:
+    """Refuse what a field cannot hold, whatever stands beside it, before its class is built.
+
+    Raises:
+        FieldError: with the key of the field.
+    """
+    convert = cast("Callable[[Any], Any] | None", field.converter)
+    check_rule(None, field, value if convert is None else convert(value))
 
 
 def whole_rule(unit: str = "", least: int | None = None, most: int | None = None, limit: int | None = None) -> Rule:
@@ -154,9 +179,14 @@ def whole(
     most: int | None = None,
     limit: int | None = None,
     key: str = "",
+    usual: Usual | None = None,
 ) -> Any:
-    """A whole number; for its bounds see `whole_rule`."""
-    return checked(whole_rule(unit, least, most, limit), default, key=key, unit=unit)
+    """A whole number; for its bounds see `whole_rule`.
+
+    Args:
+        usual: what one expects of it, in its unit.
+    """
+    return checked(whole_rule(unit, least, most, limit), default, key=key, unit=unit, usual=usual)
 
 
 def flag(*, default: bool, key: str = "") -> Any:

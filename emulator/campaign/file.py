@@ -5,6 +5,7 @@ campaign file.
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,15 @@ from emulator.campaign.seeds import read_seeds
 from emulator.campaign.variants import CONDITION_KEYS, VARIANT_KEYS, read_variant, under_condition
 from emulator.spec import Scenario, SpecError
 from emulator.spec.bounds import SCENARIO_NAME
-from emulator.spec.file import SCENARIO_TABLES, playable, read_tables
-from emulator.spec.section import Section, expect_known
+from emulator.spec.file import SCENARIO_TABLES, playable
+from emulator.spec.mistakes import EnoughMistakesError, Reading, expect_known
+from emulator.spec.section import Section
+from emulator.spec.toml_file import TomlFile
 from emulator.trace.schema import TraceLevel
 from nodes.fields import TEXT, quoted, whole_rule
 
 _CAMPAIGN_KEYS = ("name", "scenario", "seeds", "baseline", "keep", "trace", "timeout_s", "timeout_ms", "jobs")
+_TABLES = ("campaign", "variant", "condition", *SCENARIO_TABLES)
 CASES_MOST = 10_000_000
 JOBS = whole_rule("runs at the same time", least=1, most=10_000)
 
@@ -29,10 +33,15 @@ def load_campaign(path: Path) -> Campaign:
     Raises:
         SpecError: the file or that of its scenario cannot be read, or describes no campaign.
     """
+    file, reading = TomlFile.read(path), Reading()
     try:
-        return _read(path)
+        with suppress(EnoughMistakesError):
+            campaign = _read(Section.of("", file.tables, _TABLES, reading), file)
+            if campaign is not None and not reading.mistakes:
+                return campaign
+        raise SpecError.of(reading.mistakes)
     except SpecError as error:
-        raise (error if error.source else error.within(str(path))) from None
+        raise file.located(error) from None
 
 
 def campaign_of(scenario: Scenario, seeds: tuple[int, ...], level: str = TraceLevel.FINDINGS) -> Campaign:
@@ -51,52 +60,62 @@ def campaign_of(scenario: Scenario, seeds: tuple[int, ...], level: str = TraceLe
     return Campaign(name=scenario.name, variants=(variant,), seeds=seeds, level=_judged_level("--trace", level))
 
 
-def _read(path: Path) -> Campaign:
-    root = Section.of("", read_tables(path), ("campaign", "variant", "condition", *SCENARIO_TABLES))
+def _read(root: Section, file: TomlFile) -> Campaign | None:
+    """The campaign; None where a mistake leaves none."""
     if "campaign" not in root.values:
         raise SpecError(
             "campaign", "missing; expected a table with name and seeds; rmqemu run --seeds plays a scenario alone"
         )
     head = root.table("campaign", _CAMPAIGN_KEYS)
-    name = head.get("name", SCENARIO_NAME)
-    seeds = read_seeds(head.at("seeds"), head.values.get("seeds", ""))
-    tables, scenario = _read_scenario(root, head, path)
-    variants = _in_conditions(root, _read_variants(root, head, tables, scenario))
+    name = head.attempt(lambda: head.get("name", SCENARIO_NAME), "")
+    seeds = head.attempt(lambda: read_seeds(head.at("seeds"), head.values.get("seeds", "")), ())
+    keep = head.attempt(lambda: _read_keep(head), Keep.FAILURES)
+    timeout_ms = head.attempt(lambda: head.span_ms("timeout"), None)
+    if timeout_ms == 0:
+        head.tell(SpecError(head.at("timeout_s"), "expected more than 0 seconds"))
+    level = head.attempt(
+        lambda: _judged_level(head.at("trace"), head.get("trace", TEXT, TraceLevel.FINDINGS)), TraceLevel.FINDINGS
+    )
+    jobs = head.get("jobs", JOBS, None)
+    found = root.attempt(lambda: _read_scenario(root, head, file), None)
+    if found is None:
+        return None
+    variants = _in_conditions(root, _read_variants(root, head, *found))
     if len(seeds) * len(variants) > CASES_MOST:
         raise SpecError("campaign", f"expected {CASES_MOST:,} runs at most, not {len(variants)} x {len(seeds):,}")
-    keep = head.get("keep", TEXT, Keep.FAILURES)
-    expect_known(head.at("keep"), "choice", keep, list(Keep))
-    timeout_ms = head.span_ms("timeout")
-    if timeout_ms == 0:
-        raise SpecError(head.at("timeout_s"), "expected more than 0 seconds")
     return Campaign(
         name=name,
         variants=variants,
         seeds=seeds,
-        keep=Keep(keep),
-        level=_judged_level(head.at("trace"), head.get("trace", TEXT, TraceLevel.FINDINGS)),
+        keep=keep,
+        level=level,
         timeout_ms=TIMEOUT_MS if timeout_ms is None else timeout_ms,
-        jobs=head.get("jobs", JOBS, None),
+        jobs=jobs,
     )
 
 
-def _read_scenario(root: Section, head: Section, path: Path) -> tuple[Mapping[str, Any], Scenario]:
+def _read_keep(head: Section) -> Keep:
+    keep = head.get("keep", TEXT, Keep.FAILURES)
+    expect_known(head.at("keep"), "choice", keep, list(Keep))
+    return Keep(keep)
+
+
+def _read_scenario(root: Section, head: Section, file: TomlFile) -> tuple[Mapping[str, Any], Scenario]:
     """The tables of the scenario, and the scenario."""
     inline = {key: root.values[key] for key in SCENARIO_TABLES if key in root.values}
     if "scenario" not in head.values:
         if not inline:
             raise SpecError(head.at("scenario"), "missing; expected the path of a scenario file, or its tables here")
-        scenario = playable(inline, str(path))
+        scenario = playable(file, inline)
         _refuse_guests(scenario)
         return inline, scenario
     if inline:
         there = next(iter(inline))
         raise SpecError(there, f"expected no tables of a scenario beside {head.at('scenario')}, which names its file")
-    place = path.parent / head.get("scenario", TEXT)
-    tables = read_tables(place)
-    scenario = playable(tables, str(place))
+    other = TomlFile.read(Path(file.name).parent / head.get("scenario", TEXT))
+    scenario = playable(other)
     _refuse_guests(scenario)
-    return tables, scenario
+    return other.tables, scenario
 
 
 def _judged_level(key: str, level: str) -> TraceLevel:
@@ -111,16 +130,21 @@ def _refuse_guests(scenario: Scenario) -> None:
 
 
 def _read_variants(root: Section, head: Section, tables: Mapping[str, Any], scenario: Scenario) -> tuple[Variant, ...]:
-    variants = _baseline(head, scenario)
-    for section in root.tables("variant", VARIANT_KEYS):
+    variants = root.attempt(lambda: _baseline(head, scenario), {head.at("baseline"): Variant(BASELINE, scenario)})
+
+    def read(section: Section) -> tuple[str, Variant]:
         variant = read_variant(section, tables, scenario)
         for at, other in variants.items():
             if other.name == variant.name:
                 raise SpecError(section.at("name"), f"expected a name of its own, {variant.name} is that of {at}")
             if other.scenario == variant.scenario:
                 raise SpecError(section.path, f"{variant.name} changes the same as {other.name} at {at}")
-        variants[section.path] = variant
-    if not variants:
+        return section.path, variant
+
+    written = root.tables("variant", VARIANT_KEYS)
+    for at, variant in root.parts(written, read):
+        variants[at] = variant
+    if not variants and not written:
         raise SpecError("variant", "expected tables [[variant]], for campaign.baseline is false")
     return tuple(variants.values())
 
@@ -128,12 +152,18 @@ def _read_variants(root: Section, head: Section, tables: Mapping[str, Any], scen
 def _in_conditions(root: Section, variants: tuple[Variant, ...]) -> tuple[Variant, ...]:
     """Each variant in each condition, if the campaign has any."""
     found: dict[str, Variant] = {}
-    for section in root.tables("condition", CONDITION_KEYS):
+
+    def read(section: Section) -> dict[str, Variant]:
+        met: dict[str, Variant] = {}
         for variant in variants:
             made = under_condition(section, variant)
             if made.name in found:
                 raise SpecError(section.at("name"), f"expected a name of its own, {made.condition} is there already")
-            found[made.name] = made
+            met[made.name] = made
+        return met
+
+    for met in root.parts(root.tables("condition", CONDITION_KEYS), read):
+        found |= met
     return tuple(found.values()) or variants
 
 

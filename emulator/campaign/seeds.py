@@ -5,7 +5,7 @@ from itertools import pairwise
 from typing import Any
 
 from emulator.base.text import listed
-from emulator.spec.section import SpecError
+from emulator.spec.mistakes import SpecError
 from nodes.fields import LONG_MOST, quoted, shown
 
 SEEDS_MOST = 1_000_000

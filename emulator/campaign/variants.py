@@ -13,6 +13,7 @@ from emulator.campaign.campaign import BETWEEN, Variant
 from emulator.spec import Network, Scenario, SpecError, from_dict
 from emulator.spec.bounds import SCENARIO_NAME
 from emulator.spec.faults import read_nemeses, read_plan
+from emulator.spec.mistakes import expect_known
 from emulator.spec.model import (
     BROKER,
     CONSUMER,
@@ -25,7 +26,7 @@ from emulator.spec.model import (
 )
 from emulator.spec.options import with_options
 from emulator.spec.presets import Preset
-from emulator.spec.section import Section, expect_known, keys_of
+from emulator.spec.section import Section, keys_of
 from emulator.spec.user_functions import with_user_functions
 from faults.plan import Plan, PlanError
 from nodes.fields import NAMES, TEXT
@@ -116,8 +117,7 @@ def _with_options(section: Section, scenario: Scenario) -> Scenario:
         PRODUCER: [spec.name for spec in scenario.producers],
     }
     known = [*ROLES, *(name for names in by_name.values() for name in names)]
-    options = Section(section.at("options"), section.values.get("options", {}))  # not yet known to be a table
-    Section.of(options.path, options.values, known)
+    options = section.table("options", known)
     for role, names in by_name.items():
         if role in options.values and not names:
             raise SpecError(options.at(role), f"expected a role of the scenario, which has no {role}")

@@ -389,6 +389,24 @@ def verbs() -> None:
 
 
 @app.command()
+def options(
+    role: Annotated[
+        str | None,
+        typer.Argument(metavar="[ROLE]", help="broker, consumer, producer, ...; all roles.", show_default=False),
+    ] = None,
+    as_json: _JsonOption = False,
+) -> None:
+    """List the options of a role, with type, unit, default, and what presets and releases set.
+
+    They are the options of scenario files, of variants of campaigns, and of restarts with other options.
+    """
+    with one_line_errors():
+        from emulator.cli.options import show_options
+
+        show_options(role, as_json=as_json)
+
+
+@app.command()
 def fidelity(as_json: _JsonOption = False) -> None:
     """List RocketMQ's traps, and whether the emulator reproduces them."""
     import json

@@ -14,7 +14,7 @@ from emulator.cluster.operator import Operator
 from emulator.console.verb import Lines, Verb, VerbError, execute, split
 from emulator.machine.host import EmulatedHost
 from emulator.spec.bounds import FAULTS_MOST
-from emulator.spec.section import SpecError
+from emulator.spec.mistakes import SpecError
 from emulator.spec.targets import check_fault, guest_names
 from emulator.state.event_lines import EventLines
 from emulator.state.live import LiveState

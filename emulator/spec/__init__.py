@@ -4,6 +4,7 @@ May import `time` and `base`.
 """
 
 from emulator.spec.file import from_dict, load, loads, to_dict
+from emulator.spec.mistakes import SpecError
 from emulator.spec.model import (
     BrokerSpec,
     ConsumerGroupSpec,
@@ -14,7 +15,6 @@ from emulator.spec.model import (
     TopicSpec,
 )
 from emulator.spec.presets import Preset
-from emulator.spec.section import SpecError
 
 __all__ = [
     "BrokerSpec",

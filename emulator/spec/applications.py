@@ -4,20 +4,45 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, TypeVar
 
+import attrs
+
+from emulator.spec.mistakes import SpecError
 from emulator.spec.model import ProducerSpec
-from emulator.spec.section import Section, SpecError, keys_of, written
+from emulator.spec.section import Section, keys_of, written
 from faults.words import WordsError, duration_ms
 from nodes.client.producer.keys import KeyDistribution, Keys
 from nodes.client.producer.local_transactions import LocalTransactions, LocalTransactionState
 from nodes.client.tables.queue_selectors import SelectorName
-from nodes.fields import SWITCH, TEXT, shown
+from nodes.fields import SWITCH, TEXT, Rule, checked, choice, flag, shown, span, text
 
 _TRANSACTIONAL = "transactional"
 _STATE, _CHECK = "local_transaction", "check_local_transaction"
 _TRANSACTION_KEYS = (_STATE, f"{_STATE}_s", f"{_STATE}_ms", _CHECK)
 _KEYS, _DISTRIBUTION, _SELECT = "keys", "distribution", "select"
 _LEVEL, _TIMER = "delay_level", "timer"
-APPLICATION_KEYS = (_KEYS, _SELECT, _TIMER, _TRANSACTIONAL, *_TRANSACTION_KEYS)
+
+
+@attrs.frozen
+class ApplicationKeys:
+    """The keys of a `[[producer]]` that say what its application does."""
+
+    keys: Mapping[str, Any] | None = checked(Rule("a table", lambda value: isinstance(value, Mapping)), None)
+    """Keys of its messages, `[producer.keys]`; if none are given, messages have no keys."""
+    select: SelectorName | None = choice(SelectorName, None)
+    """How it chooses the queue of a message; if none is given, queues take turns."""
+    timer: str | None = text(None)
+    """How much later its messages are delivered, as timed messages: `90s`, `500ms`."""
+    transactional: bool = flag(default=False)
+    """Send in transactions."""
+    local_transaction: LocalTransactionState | None = choice(LocalTransactionState, None)
+    """The result of its local transactions, which makes it transactional; if none is given, `commit`."""
+    local_transaction_ms: int = span(0)
+    """Duration of a local transaction."""
+    check_local_transaction: LocalTransactionState | None = choice(LocalTransactionState, None)
+    """The answer to checks of its group's transactions; if none is given, `local_transaction`."""
+
+
+APPLICATION_KEYS = keys_of(ApplicationKeys)
 _Choice = TypeVar("_Choice", bound=StrEnum)
 
 
@@ -28,10 +53,10 @@ def read_application(section: Section) -> Mapping[str, Any]:
         SpecError: a value is unknown or out of bounds, or a key needs another one beside it.
     """
     return {
-        "keys": _read_keys(section),
-        "select": _one_of(section, _SELECT, SelectorName) if _SELECT in section.values else None,
-        "transactions": _read_transactions(section),
-        "timer_ms": _read_timer(section),
+        "keys": section.attempt(lambda: _read_keys(section), None),
+        "select": section.attempt(lambda: _read_select(section), None),
+        "transactions": section.attempt(lambda: _read_transactions(section), None),
+        "timer_ms": section.attempt(lambda: _read_timer(section), 0),
     }
 
 
@@ -53,6 +78,10 @@ def _one_of(section: Section, key: str, kind: type[_Choice]) -> _Choice:
         return kind(text)
     except ValueError:
         raise SpecError(section.at(key), f'expected one of {", ".join(kind)}, not "{shown(text)}"') from None
+
+
+def _read_select(section: Section) -> SelectorName | None:
+    return _one_of(section, _SELECT, SelectorName) if _SELECT in section.values else None
 
 
 def _read_keys(section: Section) -> Keys | None:

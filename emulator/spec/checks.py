@@ -9,6 +9,7 @@ from emulator.spec.harmful_setting import HarmfulSetting
 from emulator.spec.model import BrokerSpec, Scenario
 from emulator.spec.order_checks import harmful_orders
 from emulator.spec.strategy_checks import harmful_strategies
+from emulator.spec.unusual_values import unusual_values
 from nodes.broker.tables.delay_levels import parse_delay_level
 from nodes.config import AllocateStrategy, Exclusivity
 from nodes.container.tables.broker_file import RefusedBrokerError, read_broker_file, write_broker_file
@@ -39,6 +40,7 @@ def check(scenario: Scenario) -> tuple[HarmfulSetting, ...]:
         *harmful_orders(scenario),
         *_refused_by_containers(scenario),
         *_delays(scenario),
+        *unusual_values(scenario),
     )
 
 

@@ -9,24 +9,74 @@ from typing import Any
 
 import attrs
 
-from emulator.spec.section import Section, SpecError, expect_known
+from emulator.spec.mistakes import SpecError, expect_known
+from emulator.spec.section import Section, keys_of
 from emulator.spec.targets import KEYS
 from faults.catalogue import CHAOS_NAMES, FAULTS, fault_of, fields_of, scope_of
 from faults.fault import Fault
 from faults.nemesis import Nemesis
-from faults.plan import Plan, PlanError, TimedFault
+from faults.plan import Plan, TimedFault, conflicts
 from faults.target import ANY
 from faults.words import WordsError
-from nodes.fields import SWITCH, TEXT, FieldError, Rule
+from nodes.fields import (
+    SWITCH,
+    TEXT,
+    TIME_MOST_MS,
+    FieldError,
+    Rule,
+    check_rule,
+    check_value,
+    checked,
+    flag,
+    span,
+    text,
+)
 from nodes.protocol.codes import RequestCode, ResponseCode
 
-_WHICH = ("kind", "do", "id")
-_TIMES = ("at_s", "at_ms", "for_s", "for_ms")
-_RATES = (
-    *(f"{stem}_{unit}" for stem in ("every", "least", "most", "from", "until") for unit in ("s", "ms")),
-    "periodic",
-)
 _LINE = Rule("a text", lambda value: isinstance(value, str) and bool(value))
+
+
+@attrs.frozen
+class FaultKeys:
+    """What a `[[fault]]` and a `[[nemesis]]` say first; the other keys are those of the kind."""
+
+    kind: str | None = text(None)
+    """The kind of fault, or its name in OpenMessaging-Chaos; needed without `do`."""
+    do: str | None = checked(_LINE, None)
+    """The whole fault as one types it at the console, `kill broker-a`, in place of `kind` and its keys."""
+    id: str | None = text(None)
+    """Its name in the trace; if none is given, its kind and its number in the file."""
+
+
+@attrs.frozen
+class FaultTimes:
+    """When a `[[fault]]` is there."""
+
+    at_ms: int = span()
+    """Begin, since the run began."""
+    for_ms: int | None = span(None, least=1)
+    """Duration; if none is given, until the run ends."""
+
+
+@attrs.frozen
+class NemesisTimes:
+    """When the faults of a `[[nemesis]]` are there."""
+
+    every_ms: int = span(least=1)
+    """Mean time from one begin to the next; if periodic, each time."""
+    least_ms: int = span(least=1)
+    """Shortest duration of a fault."""
+    most_ms: int | None = span(None, least=1)
+    """Longest duration of a fault; if none is given, the shortest."""
+    from_ms: int = span(0)
+    """Begin of the first time between two faults, since the run began; if periodic, of the first fault."""
+    until_ms: int | None = span(None, least=1)
+    """No fault begins later; if none is given, the end of the run."""
+    periodic: bool = flag(default=False)
+    """Faults begin at even times, not at random ones."""
+
+
+_WHICH, _TIMES, _RATES = keys_of(FaultKeys), keys_of(FaultTimes), keys_of(NemesisTimes)
 _EVERYBODY = {"src": ANY, "dst": ANY}
 _CODES: Mapping[str, tuple[str, type[IntEnum]]] = {
     "code": ("request code", RequestCode),
@@ -46,11 +96,22 @@ def read_plan(root: Section, first: int = 1) -> Plan:
         SpecError: a table describes no fault, or two faults have one id.
     """
     tables = root.tables("fault", (*_WHICH, *_TIMES, *_ALL_KEYS))
-    timed = tuple(_read_timed(section, number) for number, section in enumerate(tables, start=first))
-    try:
-        return Plan(timed)
-    except PlanError as error:
-        raise SpecError(f"{root.at('fault')}[{error.index}].{error.field}", error.expected) from None
+    read = root.parts(tables, lambda section: _read_timed(section, _number(section, first)))
+    return _plan_of(root, tuple(read))
+
+
+def _number(section: Section, first: int) -> int:
+    """The number of a table in ids that are made up: its place in the file decides, whatever else could be read."""
+    return first + int(section.path.rpartition("[")[2].removesuffix("]"))
+
+
+def _plan_of(root: Section, timed: tuple[TimedFault, ...]) -> Plan:
+    paths = root.kept("fault")
+    refused = {error.index: error for error in conflicts(timed)}
+    for index, error in refused.items():
+        root.tell(SpecError(f"{paths[index]}.{error.field}", error.expected))
+        root.lose(paths[index])
+    return Plan(tuple(one for index, one in enumerate(timed) if index not in refused))
 
 
 def read_nemeses(root: Section, first: int = 1) -> tuple[Nemesis, ...]:
@@ -64,37 +125,52 @@ def read_nemeses(root: Section, first: int = 1) -> tuple[Nemesis, ...]:
         SpecError: a table describes no nemesis.
     """
     tables = root.tables("nemesis", (*_WHICH, *_RATES, *_ALL_KEYS))
-    return tuple(_read_nemesis(section, number) for number, section in enumerate(tables, start=first))
+    return tuple(root.parts(tables, lambda section: _read_nemesis(section, _number(section, first))))
 
 
 def _read_timed(section: Section, number: int) -> TimedFault:
-    at_ms, for_ms = section.needed_span_ms("at"), section.span_ms("for")
+    at_ms = section.attempt(lambda: section.needed_span_ms("at"), 0)
+    for_ms = section.attempt(lambda: _for_ms(section), None)
+    given = section.get("id", TEXT, "")
     fault = _read_fault(section, _TIMES)
     try:
-        return TimedFault(section.get("id", TEXT, f"{_called(section, fault)}-{number}"), fault, at_ms, for_ms)
+        return TimedFault(given or f"{_called(section, fault)}-{number}", fault, at_ms, for_ms)
     except FieldError as error:
         raise SpecError(section.at(error.field), error.problem) from None
 
 
+def _for_ms(section: Section) -> int | None:
+    for_ms = section.span_ms("for")
+    try:
+        check_rule(None, attrs.fields(FaultTimes).for_ms, for_ms)
+    except FieldError as error:
+        raise SpecError(section.at(error.field), error.problem) from None
+    return for_ms
+
+
 def _read_nemesis(section: Section, number: int) -> Nemesis:
-    every_ms, least_ms = section.needed_span_ms("every"), section.needed_span_ms("least")
-    most_ms = section.span_ms("most")
+    every_ms = section.attempt(lambda: section.needed_span_ms("every"), TIME_MOST_MS)
+    least_ms = section.attempt(lambda: section.needed_span_ms("least"), 1)
+    most_ms = section.attempt(lambda: section.span_ms("most"), None)
     if most_ms is not None and most_ms < least_ms:
-        raise SpecError(section.at("most_ms"), f"expected at least least_ms, which is {least_ms}")
-    from_ms, until_ms = section.span_ms("from") or 0, section.span_ms("until")
+        section.tell(SpecError(section.at("most_ms"), f"expected at least the shortest time, {least_ms} ms"))
+    from_ms = section.attempt(lambda: section.span_ms("from"), 0) or 0
+    until_ms = section.attempt(lambda: section.span_ms("until"), None)
     if until_ms is not None and until_ms <= from_ms:
-        raise SpecError(section.at("until_ms"), f"expected an instant after from_ms, which is {from_ms}")
+        section.tell(SpecError(section.at("until_ms"), f"expected an instant after the begin, {from_ms} ms"))
+    given = section.get("id", TEXT, "")
+    periodic = section.get("periodic", SWITCH, default=False)
     fault = _read_fault(section, _RATES)
     try:
         return Nemesis(
-            section.get("id", TEXT, f"nemesis-{_called(section, fault)}-{number}"),
+            given or f"nemesis-{_called(section, fault)}-{number}",
             fault,
             every_ms,
             least_ms,
             least_ms if most_ms is None else most_ms,
             from_ms,
             until_ms,
-            section.get("periodic", SWITCH, default=False),
+            periodic,
         )
     except FieldError as error:
         raise SpecError(section.at(error.field), error.problem) from None
@@ -106,12 +182,13 @@ def _called(section: Section, fault: Fault) -> str:
 
 def _read_fault(section: Section, other_keys: tuple[str, ...]) -> Fault:
     if "do" in section.values:
-        return _read_words(Section.of(section.path, section.values, ("do", "id", *other_keys)))
+        return _read_words(Section.of(section.path, section.values, ("do", "id", *other_keys), section.reading))
     name = section.get("kind", TEXT)
     expect_known(section.at("kind"), "kind of fault", name, [*FAULTS, *CHAOS_NAMES])
     kind, defaults = CHAOS_NAMES.get(name, (name, {}))
     # Check the keys again, now that the kind is known: `percent` is a mistake in a cut.
-    section = Section.of(section.path, section.values, ("kind", "id", *other_keys, *_keys_of(FAULTS[kind])))
+    known = ("kind", "id", *other_keys, *_keys_of(FAULTS[kind]))
+    section = Section.of(section.path, section.values, known, section.reading)
     return _build(FAULTS[kind], section, defaults)
 
 
@@ -131,14 +208,27 @@ def _key(field: "attrs.Attribute[Any]") -> str:
 
 
 def _build(fault: type[Fault], section: Section, defaults: Mapping[str, Any]) -> Fault:
+    of_scope = _values(scope_of(fault), section, {**_EVERYBODY, **defaults})
+    of_fault = _values(fault, section, defaults)
+    for part, values in ((scope_of(fault), of_scope), (fault, of_fault)):
+        for field in (it for it in fields_of(part) if it.name in values and "rule" in it.metadata):
+            try:
+                check_value(field, values[field.name])
+            except FieldError as error:
+                section.tell(_mistake(section, error))
     try:
-        scope = scope_of(fault)(**_values(scope_of(fault), section, {**_EVERYBODY, **defaults}))
-        return fault(scope=scope, **_values(fault, section, defaults))
+        return fault(scope=scope_of(fault)(**of_scope), **of_fault)
     except FieldError as error:
-        key = KEYS.get(error.field, error.field)
-        is_there = key in section.values
-        problem = error.problem if is_there else f"missing; {error.problem.removesuffix(', not None')}"
-        raise SpecError(section.at(key), problem) from None
+        raise _mistake(section, error) from None
+
+
+def _mistake(section: Section, error: FieldError) -> SpecError:
+    """What is wrong with a field, at its key."""
+    key = KEYS.get(error.field, error.field)
+    is_there = key in section.values
+    return SpecError(
+        section.at(key), error.problem if is_there else f"missing; {error.problem.removesuffix(', not None')}"
+    )
 
 
 def _values(part: type, section: Section, defaults: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,40 +7,27 @@ import attrs
 
 from emulator.base.chance import named_stream
 from emulator.spec.bounds import (
-    BROKERS_MOST,
-    CONSUMERS_MOST,
     DELAY_LEVEL_MOST,
-    FAULTS_MOST,
     GROUP_NAME,
-    GUESTS_MOST,
-    NAMESERVERS_MOST,
     NODE_NAME,
     NODE_NAMES,
-    PRODUCERS_MOST,
-    QUEUES_IN_ALL_MOST,
     QUEUES_MOST,
     RATE_MOST,
     SCENARIO_NAME,
     SEED,
     TOPIC_NAME,
-    TOPICS_MOST,
 )
-from emulator.spec.groups import check_groups
+from emulator.spec.fit import misfits
 from emulator.spec.guest_limits import GuestLimits
-from emulator.spec.options import expect_supported
-from emulator.spec.section import SpecError, expect_known
-from emulator.spec.statefulsets import check_statefulsets
-from emulator.spec.targets import check_fault
 from faults.consume_mode import ConsumeMode
 from faults.nemesis import Nemesis, timelines
 from faults.plan import Plan
 from faults.scale import MEMBERS_MOST
-from faults.target import ANY
 from faults.words import is_whole
 from nodes.allocation.ordinal import pod_name
 from nodes.client.producer.keys import Keys
 from nodes.client.producer.local_transactions import LocalTransactions
-from nodes.client.tables.queue_selectors import BY_KEY, SelectorName
+from nodes.client.tables.queue_selectors import SelectorName
 from nodes.config import (
     BrokerConfig,
     Config,
@@ -51,9 +38,7 @@ from nodes.config import (
     ProducerConfig,
     StatefulSetConfig,
 )
-from nodes.config.container import CONTAINER_PORT
-from nodes.fields import NAMES, TEXT_MAP, TEXTS, TIME_MOST_MS, checked, choice, flag, quoted, span, text, whole
-from nodes.filter.filter_api import SubscriptionError, build_subscription_data
+from nodes.fields import NAMES, TEXT_MAP, TEXTS, TIME_MOST_MS, Usual, checked, choice, flag, span, text, whole
 
 NAMESERVER, BROKER, CONSUMER, PRODUCER = "nameserver", "broker", "consumer", "producer"
 CONTAINER = "container"
@@ -68,8 +53,9 @@ NO_EXPRESSIONS: Mapping[str, str] = MappingProxyType({})
 class Network:
     """Latency of every link between two nodes, without faults."""
 
-    delay_ms: int = whole(1, least=0, limit=TIME_MOST_MS)
-    jitter_ms: int = whole(0, least=0, limit=TIME_MOST_MS)
+    delay_ms: int = whole(1, least=0, limit=TIME_MOST_MS, usual=Usual(0, 60_000))
+    """Time that a frame takes."""
+    jitter_ms: int = whole(0, least=0, limit=TIME_MOST_MS, usual=Usual(0, 60_000))
     """Upper bound of a uniform delay on top, drawn for each frame."""
 
 
@@ -78,6 +64,7 @@ class NameserverSpec:
     """One nameserver."""
 
     name: str = checked(NODE_NAME)
+    """Name of the node."""
     config: NameserverConfig = NameserverConfig()
 
 
@@ -86,8 +73,11 @@ class BrokerSpec:
     """One broker: a master (id 0) or a slave of its group."""
 
     broker_name: str = checked(NODE_NAME, key="name")
+    """brokerName, the name of its group; a master has it as a node, too."""
     broker_id: int = whole(0, least=0, key="id")
+    """brokerId: 0 is the master."""
     cluster: str = text("DefaultCluster")
+    """Cluster of brokers that it registers for."""
     config: BrokerConfig = BrokerConfig()
     start_after_ms: int = span(0)
     """Earliest start, in ms after the nameservers are ready."""
@@ -111,6 +101,7 @@ class TopicSpec:
     """A topic that exists from the start."""
 
     name: str = checked(TOPIC_NAME)
+    """Its name."""
     brokers: tuple[str, ...] = checked(NAMES)
     """brokerNames of the broker groups that have the topic."""
     queues: int = whole(8, least=1, limit=QUEUES_MOST)
@@ -122,12 +113,14 @@ class ConsumerGroupSpec:
     """Consumers of one group, all with the same options."""
 
     group: str = checked(GROUP_NAME)
+    """Consumer group."""
     names: tuple[str, ...] = checked(NODE_NAMES)
     """Names of their nodes; empty if they share the processes of another group."""
     topics: tuple[str, ...] = checked(NAMES)
+    """Topics that each of them subscribes to."""
     config: ConsumerConfig = ConsumerConfig()
     """A `LitePullConsumerConfig` makes them lite pull consumers."""
-    consume_ms: int = whole(0, least=0, limit=TIME_MOST_MS)
+    consume_ms: int = whole(0, least=0, limit=TIME_MOST_MS, usual=Usual(0, 3_600_000))
     """Time of the listener for one message; of a lite pull consumer, time of its application for one poll."""
     fail_times: int = whole(0, least=0)
     """Failures of the listener for each message before it succeeds."""
@@ -163,7 +156,9 @@ class StatefulSetSpec:
     group: str = text()
     """The consumer group; the names of its consumers are those of the pods."""
     name: str = checked(NODE_NAME, "consumer")
+    """Its name, with which the names of its pods begin."""
     replicas: int = whole(1, least=0, limit=MEMBERS_MOST)
+    """Pods that are desired at first."""
     api: str = checked(NODE_NAME, "kubernetes")
     """Name of the node with the API server; several StatefulSets may share it."""
     scaler: str | None = checked(NODE_NAME, None)
@@ -185,9 +180,13 @@ class ProducerSpec:
     """One producer that sends at a steady rate."""
 
     name: str = checked(NODE_NAME)
+    """Name of the node; if none is given, `producer-` and its number in the file."""
     group: str = checked(GROUP_NAME)
+    """Producer group."""
     topic: str = text()
+    """Topic that it sends to."""
     rate_per_s: int = whole(10, least=1, limit=RATE_MOST)
+    """Messages that it sends per second."""
     config: ProducerConfig = ProducerConfig()
     tags: tuple[str, ...] = checked(TEXTS, ())
     """Tags of its messages, in turn; empty: no tags."""
@@ -216,7 +215,9 @@ class Scenario:
     name: str = checked(SCENARIO_NAME)
     """Begins the name of each of its run directories."""
     seed: int = checked(SEED, 1)
+    """Decides all that is random in a run."""
     run_for_ms: int = span(least=1)
+    """Length of a run."""
     nameserver_start_spread_ms: int = span(0)
     """Nameservers start within this time, at instants that depend on the seed."""
     broker_start_spread_ms: int = span(0)
@@ -242,13 +243,8 @@ class Scenario:
     """Faults that come again and again, in addition to the plan; the seed decides what is random about them."""
 
     def __attrs_post_init__(self) -> None:
-        _check_sizes(self)
-        _check_names(self)
-        _check_addresses(self)
-        _check_topics(self)
-        _check_strategies(self)
-        check_statefulsets(self)
-        _check_faults(self)
+        for mistake in misfits(self):
+            raise mistake
 
     def plan(self) -> Plan:
         """All faults of a run: those of the scenario, and those that the seed draws for its nemeses."""
@@ -280,7 +276,24 @@ class Scenario:
 
     def node_names(self) -> tuple[str, ...]:
         """Names of all nodes, each kind in the order of the scenario."""
-        return tuple(name for _, name in _named_nodes(self) if name not in self.guests)
+        return tuple(name for _, name in self.named_nodes() if name not in self.guests)
+
+    def named_nodes(self) -> Iterator[tuple[str, str]]:
+        """(path of the name, name) of each node and guest; paths are positions in this scenario."""
+        yield from ((f"nameserver[{i}].name", spec.name) for i, spec in enumerate(self.nameservers))
+        for i, broker in enumerate(self.brokers):
+            yield f"broker[{i}].{'name' if broker.node is None else 'node'}", broker.name
+        in_container = {spec.container: i for i, spec in reversed(list(enumerate(self.brokers)))}
+        yield from ((f"broker[{in_container[name]}].container", name) for name in self.containers())
+        for i, consumers in enumerate(self.consumers):
+            yield from ((f"consumer[{i}].names[{j}]", name) for j, name in enumerate(consumers.names))
+        yield from ((f"producer[{i}].name", spec.name) for i, spec in enumerate(self.producers))
+        for key, names in (("api", self.api_names()), ("scaler", self.scaler_names())):
+            first = {getattr(spec, key): i for i, spec in reversed(list(enumerate(self.statefulsets)))}
+            yield from ((f"statefulset[{first[name]}].{key}", name) for name in names)
+        if self.lease_service is not None:
+            yield "consumer.options.exclusivity", self.lease_service
+        yield from ((f"scenario.guests[{i}]", guest) for i, guest in enumerate(self.guests))
 
     def by_role(self) -> Mapping[str, tuple[str, ...]]:
         """Mapping role -> names of its nodes."""
@@ -315,141 +328,12 @@ class Scenario:
         return node in group.names or grown or (statefulset is not None and statefulset.is_pod(node))
 
 
-def _named_nodes(scenario: Scenario) -> Iterator[tuple[str, str]]:
-    for i, nameserver in enumerate(scenario.nameservers):
-        yield f"nameserver[{i}].name", nameserver.name
-    for i, broker in enumerate(scenario.brokers):
-        yield f"broker[{i}].{'name' if broker.node is None else 'node'}", broker.name
-    in_container = {spec.container: i for i, spec in reversed(list(enumerate(scenario.brokers)))}
-    yield from ((f"broker[{in_container[name]}].container", name) for name in scenario.containers())
-    for i, consumers in enumerate(scenario.consumers):
-        for j, name in enumerate(consumers.names):
-            yield f"consumer[{i}].names[{j}]", name
-    for i, producer in enumerate(scenario.producers):
-        yield f"producer[{i}].name", producer.name
-    apis: dict[str, int] = {}
-    scalers: dict[str, int] = {}
-    for i, statefulset in enumerate(scenario.statefulsets):
-        apis.setdefault(statefulset.api, i)
-        if statefulset.scaler is not None:
-            scalers.setdefault(statefulset.scaler, i)
-    yield from ((f"statefulset[{i}].api", name) for name, i in apis.items())
-    yield from ((f"statefulset[{i}].scaler", name) for name, i in scalers.items())
-    if scenario.lease_service is not None:
-        yield "consumer.options.exclusivity", scenario.lease_service
-    for i, guest in enumerate(scenario.guests):
-        yield f"scenario.guests[{i}]", guest
+@attrs.frozen(kw_only=True)
+class Draft(Scenario):
+    """What could be read of a scenario with mistakes: its parts need not fit together."""
 
-
-def _check_sizes(scenario: Scenario) -> None:
-    sizes = {
-        "nameserver": (len(scenario.nameservers), NAMESERVERS_MOST),
-        "broker": (len(scenario.brokers), BROKERS_MOST),
-        "topic": (len(scenario.topics), TOPICS_MOST),
-        "consumer": (sum(len(group.names) or 1 for group in scenario.consumers), CONSUMERS_MOST),
-        "producer": (len(scenario.producers), PRODUCERS_MOST),
-        "scenario.guests": (len(scenario.guests), GUESTS_MOST),
-        "fault": (len(scenario.faults.faults), FAULTS_MOST),
-    }
-    for key, (size, most) in sizes.items():
-        if size > most:
-            raise SpecError(key, f"expected {most} at most in all, not {size}")
-    queues = sum(topic.queues * len(topic.brokers) for topic in scenario.topics)
-    if queues > QUEUES_IN_ALL_MOST:
-        raise SpecError("topic", f"expected {QUEUES_IN_ALL_MOST} queues at most in all topics, not {queues}")
-    begins = sum(scenario.run_for_ms // nemesis.every_ms for nemesis in scenario.nemeses)
-    if begins > FAULTS_MOST:
-        raise SpecError("nemesis", f"expected {FAULTS_MOST} faults at most, not {begins}")
-
-
-def _check_names(scenario: Scenario) -> None:
-    if not scenario.nameservers:
-        raise SpecError("nameserver", "expected at least one")
-    if not scenario.brokers:
-        raise SpecError("broker", "expected at least one")
-    _expect_unique(_named_nodes(scenario), "node")
-    _expect_unique(((f"topic[{i}].name", topic.name) for i, topic in enumerate(scenario.topics)), "topic")
-
-
-def _expect_unique(keyed_names: Iterator[tuple[str, str]], what: str) -> None:
-    taken: dict[str, str] = {}
-    for key, name in keyed_names:
-        if name == ANY or not name:
-            raise SpecError(key, f'expected the name of one {what}, not "{name}"')
-        if name in taken:
-            raise SpecError(key, f'expected a name of its own, "{name}" is already at {taken[name]}')
-        taken[name] = key
-
-
-def _check_addresses(scenario: Scenario) -> None:
-    ports: dict[str, dict[int, str]] = {}
-    for i, broker in enumerate(scenario.brokers):
-        if broker.address_of is not None:
-            owners = [earlier.name for earlier in scenario.brokers[:i] if earlier.address_of is None]
-            expect_known(f"broker[{i}].address_of", "earlier broker", broker.address_of, owners)
-            if broker.container is not None:
-                raise SpecError(f"broker[{i}].address_of", "expected none: it has the address of its container")
-        machine = broker.container or broker.address_of or broker.name
-        taken = ports.setdefault(machine, {} if broker.container is None else dict(_PORTS_OF_CONTAINER))
-        listen_port = broker.config.listen_port
-        # The second one is that of replication, the third one is for what is urgent.
-        for port in (listen_port, listen_port + 1, *([listen_port - 2] if broker.container is not None else [])):
-            if port in taken:
-                key = f"broker[{i}].options.listenPort"
-                raise SpecError(key, f"expected ports of its own on a shared address, {port} belongs to {taken[port]}")
-            taken[port] = broker.name
-
-
-_PORTS_OF_CONTAINER = dict.fromkeys((CONTAINER_PORT, CONTAINER_PORT - 2), "the container")
-
-
-def _check_topics(scenario: Scenario) -> None:
-    broker_names = dict.fromkeys(broker.broker_name for broker in scenario.brokers)
-    topic_names = [topic.name for topic in scenario.topics]
-    for i, topic in enumerate(scenario.topics):
-        for j, broker_name in enumerate(topic.brokers):
-            if broker_name not in broker_names:
-                expect_known(f"topic[{i}].brokers[{j}]", "broker", broker_name, list(broker_names))
-    check_groups(scenario.consumers)
-    for i, consumers in enumerate(scenario.consumers):
-        for j, topic_name in enumerate(consumers.topics):
-            expect_known(f"consumer[{i}].topics[{j}]", "topic", topic_name, topic_names)
-        for topic_name, expression in consumers.expressions.items():
-            key = f"consumer[{i}].expressions.{topic_name}"
-            expect_known(key, "topic of the group", topic_name, list(consumers.topics))
-            _expect_expression(key, topic_name, expression)
-    for i, producer in enumerate(scenario.producers):
-        expect_known(f"producer[{i}].topic", "topic", producer.topic, topic_names)
-        if producer.select in BY_KEY and producer.keys is None:
-            raise SpecError(f"producer[{i}].select", f"expected keys beside it: {producer.select} chooses by the key")
-        if producer.select is not None and producer.transactions is not None:
-            raise SpecError(f"producer[{i}].select", "expected none: RocketMQ selects no queue for a transaction")
-
-
-def _expect_expression(key: str, topic: str, expression: str) -> None:
-    try:
-        build_subscription_data(topic, expression)
-    except SubscriptionError:
-        raise SpecError(key, f'expected tags such as "a || b", or "*", not {quoted(expression)}') from None
-
-
-def _check_strategies(scenario: Scenario) -> None:
-    for i, consumers in enumerate(scenario.consumers):
-        expect_supported(f"consumer[{i}].options", consumers.config)
-
-
-def _check_faults(scenario: Scenario) -> None:
-    for i, timed in enumerate(scenario.faults.faults):
-        check_fault(scenario, f"fault[{i}]", timed.fault)
-        if timed.at_ms >= scenario.run_for_ms:
-            raise SpecError(f"fault[{i}].at_ms", f"expected an instant before the end at {scenario.run_for_ms} ms")
-    taken = {timed.id: f"fault[{i}].id" for i, timed in enumerate(scenario.faults.faults)}
-    for i, nemesis in enumerate(scenario.nemeses):
-        check_fault(scenario, f"nemesis[{i}]", nemesis.fault)
-        for known, at in taken.items():
-            if known == nemesis.id or known.startswith(f"{nemesis.id}-"):
-                raise SpecError(f"nemesis[{i}].id", f"expected an id of its own, {nemesis.id} is taken by {at}")
-        taken[nemesis.id] = f"nemesis[{i}].id"
+    def __attrs_post_init__(self) -> None:
+        """Accept what a scenario refuses, so that one can ask for all its misfits."""
 
 
 def numbered(stem: str, count: int, start: int = 1) -> tuple[str, ...]:

@@ -1,14 +1,16 @@
 """The options of nodes in scenario files: reading, changing and writing them."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, TypeVar
 
 import attrs
 
+from emulator.spec.mistakes import SpecError, UnknownKeyError
 from emulator.spec.releases import RELEASE, with_release
-from emulator.spec.section import Section, SpecError, suggestion
+from emulator.spec.section import Section
 from nodes.config import STATEFUL, Config, ConsumerConfig, options
-from nodes.fields import FieldError, quoted
+from nodes.fields import FieldError, check_value, quoted
 
 _AnyConfig = TypeVar("_AnyConfig", bound=Config)
 _NOTHING: Mapping[str, Any] = {}
@@ -23,7 +25,8 @@ def read_options(section: Section, config_class: type[_AnyConfig], preset: Mappi
     Raises:
         SpecError: an option is unknown, is given twice, or has an invalid value.
     """
-    return with_options(section, "options", config_class(**preset))
+    config = config_class(**preset)
+    return section.attempt(lambda: with_options(section, "options", config), config)
 
 
 def with_options(section: Section, key: str, config: _AnyConfig) -> _AnyConfig:
@@ -34,29 +37,60 @@ def with_options(section: Section, key: str, config: _AnyConfig) -> _AnyConfig:
     """
     known = options(type(config))
     fields = {field.name: field for field in known.values()}
-    given = Section(section.at(key), section.values.get(key, {}))
+    given = Section(section.at(key), section.values.get(key, {}), section.reading)
     if not isinstance(given.values, Mapping):
         raise SpecError(given.path, f"expected a table, not {quoted(given.values)}")
     taken: dict[str, str] = {}
     values: dict[str, Any] = {}
     if RELEASE in given.values:
-        config = with_release(given, config)
+        config = given.attempt(partial(with_release, given, config), config)
     for option, value in given.values.items():
         if option == RELEASE:
             continue
         field = known.get(option) or fields.get(option)
         if field is None:
-            raise SpecError(given.at(option), f"unknown option; {suggestion(option, list(known))}")
-        if field.name in taken:
-            raise SpecError(given.at(option), f"expected once, but {taken[field.name]} is there, too")
-        taken[field.name] = option
-        values[field.name] = value
+            given.tell(UnknownKeyError(given.at(option), "option", option, list(known)))
+        elif field.name in taken:
+            given.tell(SpecError(given.at(option), f"expected once, but {taken[field.name]} is there, too"))
+        else:
+            taken[field.name] = option
+            values[field.name] = value
+    single = {name: value for name, value in values.items() if _is_possible(given, taken[name], fields[name], value)}
+    return _together(given, config, single, taken, told=len(single) < len(values))
+
+
+def _is_possible(given: Section, option: str, field: "attrs.Attribute[Any]", value: Any) -> bool:
+    """Whether an option may have a value, whatever stands beside it."""
+    try:
+        check_value(field, value)
+    except FieldError as error:
+        given.tell(SpecError(given.at(option), error.problem))
+        return False
+    return True
+
+
+def _together(
+    given: Section, config: _AnyConfig, values: Mapping[str, Any], taken: Mapping[str, str], *, told: bool
+) -> _AnyConfig:
+    """A configuration with all these values, or with those that can stand together if mistakes are collected.
+
+    Args:
+        given: the table of options.
+        config: to change.
+        values: mapping field -> value.
+        taken: mapping field -> option as the table has it.
+        told: whether a mistake of the table was told, from which this one may only follow.
+    """
     try:
         return attrs.evolve(config, **values)  # at once: an option may need another one beside it
     except FieldError as error:
-        field = known.get(error.field)
-        option = taken.get(error.field if field is None else field.name, error.field)
-        raise SpecError(given.at(option), error.problem) from None
+        field = options(type(config)).get(error.field)
+        name = error.field if field is None else field.name
+        mistake = SpecError(given.at(taken.get(name, error.field)), error.problem)
+    if not told:
+        given.tell(mistake)
+    others = {other: value for other, value in values.items() if other != name}
+    return config if name not in values else _together(given, config, others, taken, told=told)
 
 
 def write_options(config: Config) -> dict[str, Any]:

@@ -7,7 +7,8 @@ from typing import Any, TypeVar
 
 import attrs
 
-from emulator.spec.section import Section, SpecError
+from emulator.spec.mistakes import SpecError
+from emulator.spec.section import Section
 from nodes.config import BrokerConfig, Config, NameserverConfig, option_name
 from nodes.fields import quoted
 
@@ -57,6 +58,14 @@ _STILL_THERE = (
 _AnyConfig = TypeVar("_AnyConfig", bound=Config)
 
 
+def set_by_release(release: Release, kind: type[Config]) -> Mapping[str, Any]:
+    """What a release sets for a role: mapping field -> value; empty for roles without an older release."""
+    old = _OLD.get(kind, {})
+    if release is Release.BEFORE_GROUPS:
+        return old
+    return {name: field.default for name, field in attrs.fields_dict(kind).items() if name in old}
+
+
 def with_release(given: Section, config: _AnyConfig) -> _AnyConfig:
     """The options of a node of the release that a table of options names.
 
@@ -78,7 +87,7 @@ def with_release(given: Section, config: _AnyConfig) -> _AnyConfig:
             given.at(RELEASE), "expected none: only nameservers and brokers of another release are emulated"
         )
     if value == Release.ANCHOR:
-        shipped = {name: field.default for name, field in attrs.fields_dict(type(config)).items() if name in old}
+        shipped = set_by_release(Release.ANCHOR, type(config))
         return attrs.evolve(config, **{name: it for name, it in shipped.items() if getattr(config, name) == old[name]})
     for name in old:
         for option in (option_name(name), name):

@@ -4,8 +4,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from emulator.spec.mistakes import SpecError
 from emulator.spec.options import expect_supported, with_options
-from emulator.spec.section import Section, SpecError
+from emulator.spec.section import Section
 from faults.fault import Fault
 from faults.reconfigure import Order
 from faults.target import ANY, ROLES, Lead, Leading, Names, Pool, Target, group_of

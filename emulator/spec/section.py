@@ -1,57 +1,16 @@
 """Typed access to the tables of a scenario file; every mistake becomes one line with its key."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import attrs
 
-from emulator.base.errors import UserError
-from emulator.base.text import alike, listed
+from emulator.spec.mistakes import Reading, SpecError, UnknownKeyError
 from nodes.fields import TIME_MOST_MS, FieldError, Rule, key_of, quoted, rule_of, shown, whole_rule
 
 T = TypeVar("T", bound=attrs.AttrsInstance)
-
-
-class SpecError(UserError, ValueError):
-    """A scenario is invalid.
-
-    The text is one line: file, path of the key (positions count from 0), what is
-    wrong there and what was expected.
-    """
-
-    def __init__(self, key: str, problem: str, source: str = "") -> None:
-        super().__init__(f"{source}: {key}: {problem}" if source else f"{key}: {problem}")
-        self.key = key
-        """For instance `broker[1].options.brokerHeartbeatInterval`."""
-        self.problem = problem
-        self.source = source
-        """The file or another origin of the scenario; empty for a scenario built in Python."""
-
-    def __reduce__(self) -> tuple[type["SpecError"], tuple[str, str, str]]:
-        """Errors cross processes: a campaign's, and Spark's."""
-        return SpecError, (self.key, self.problem, self.source)
-
-    def within(self, source: str) -> "SpecError":
-        """The same error with the name of its file."""
-        return SpecError(self.key, self.problem, source)
-
-
-def suggestion(wrong: str, known: Sequence[str]) -> str:
-    """The nearest known name, or the list of all: `did you mean "count"?`."""
-    near = alike(wrong, known, 1)
-    if near:
-        return f'did you mean "{near[0]}"?'
-    return f"known are {listed(known)}" if known else "none is known"
-
-
-def expect_known(key: str, what: str, name: str, known: Sequence[str]) -> None:
-    """Refuse an unknown name.
-
-    Raises:
-        SpecError: at `key`: unknown `what` "name", with the nearest known one.
-    """
-    if name not in known:
-        raise SpecError(key, f'unknown {what} "{shown(name)}"; {suggestion(name, known)}')
+_Made = TypeVar("_Made")
+_Otherwise = TypeVar("_Otherwise")
 
 
 @attrs.frozen
@@ -61,9 +20,11 @@ class Section:
     path: str
     """Position in the file, for instance `broker[1]`."""
     values: Mapping[str, Any]
+    reading: Reading | None = attrs.field(default=None, eq=False)
+    """Collects the mistakes, and what is wrong counts as not written; None: the first mistake is raised."""
 
     @classmethod
-    def of(cls, path: str, values: object, known: Sequence[str]) -> "Section":
+    def of(cls, path: str, values: object, known: Sequence[str], reading: Reading | None = None) -> "Section":
         """Wrap a table, which may have only the known keys.
 
         Raises:
@@ -71,15 +32,37 @@ class Section:
         """
         if not isinstance(values, Mapping):
             raise SpecError(path, f"expected a table, not {quoted(values)}")
-        section = cls(path, values)
+        section = cls(path, {key: value for key, value in values.items() if key in known}, reading)
         for key in values:
             if key not in known:
-                raise SpecError(section.at(key), f"unknown key; {suggestion(key, known)}")
+                mistake = UnknownKeyError(section.at(key), "key", key, known)
+                section.tell(mistake)
+                if reading is not None and mistake.meant is not None and mistake.meant not in values:
+                    stem = mistake.meant.removesuffix("_ms")
+                    reading.excuse(section.at(mistake.meant), section.at(f"{stem}_s"))
         return section
 
     def at(self, key: str) -> str:
         """The path of a key of this table."""
         return f"{self.path}.{shown(key)}" if self.path else shown(key)
+
+    def tell(self, mistake: SpecError) -> None:
+        """Collect a mistake.
+
+        Raises:
+            SpecError: the mistake, if nobody collects.
+        """
+        if self.reading is None:
+            raise mistake
+        self.reading.tell(mistake)
+
+    def attempt(self, make: Callable[[], _Made], otherwise: _Otherwise) -> "_Made | _Otherwise":
+        """What `make` makes; if it is refused and mistakes are collected, `otherwise`."""
+        try:
+            return make()
+        except SpecError as error:
+            self.tell(error)
+            return otherwise
 
     def get(self, key: str, rule: Rule, default: Any = attrs.NOTHING) -> Any:
         """The value of a key, checked by a rule; a key without default is required."""
@@ -88,7 +71,11 @@ class Section:
         value = self.values.get(key, default)
         taken = tuple(value) if isinstance(value, list) else value
         if key in self.values and not rule.holds(taken):
-            raise SpecError(self.at(key), rule.problem(value))
+            mistake = SpecError(self.at(key), rule.problem(value))
+            if default is attrs.NOTHING:
+                raise mistake
+            self.tell(mistake)
+            return default
         return taken
 
     def build(self, kind: type[T], **given: Any) -> T:
@@ -101,18 +88,52 @@ class Section:
         Raises:
             SpecError: a key is missing, or its value is invalid.
         """
-        fields = (field for field in attrs.fields(kind) if field.name not in given and "rule" in field.metadata)
-        values = {field.name: self._field(field) for field in fields}
+        return self._built(kind, {**self.fields(kind, given), **given})
+
+    def fields(self, kind: type[T], given: Container[str] = ()) -> dict[str, Any]:
+        """The fields of a class that stand in this table: mapping field -> value.
+
+        Args:
+            kind: the class.
+            given: fields that do not come from this table.
+
+        Raises:
+            SpecError: a key is missing, or its value is invalid.
+        """
+        values: dict[str, Any] = {}
+        lacking: list[SpecError] = []
+        for field in attrs.fields(kind):
+            if field.name in given or "rule" not in field.metadata:
+                continue
+            try:
+                values[field.name] = self._field(field)
+            except SpecError as error:
+                if field.default is attrs.NOTHING:
+                    lacking.append(error)
+                else:
+                    self.tell(error)
+        if lacking:
+            raise SpecError.of(lacking)
+        return values
+
+    def _built(self, kind: type[T], values: dict[str, Any]) -> T:
         try:
-            return kind(**values, **given)
+            return kind(**values)
         except FieldError as error:
-            raise SpecError(self.at(error.field), error.problem) from None
+            mistake = SpecError(self.at(error.field), error.problem)
+            field = next((it for it in attrs.fields(kind) if key_of(it) == error.field), None)
+            if field is None or field.name not in values or field.default is attrs.NOTHING:
+                raise mistake from None
+            self.tell(mistake)
+            return self._built(kind, {name: it for name, it in values.items() if name != field.name})
 
     def _field(self, field: "attrs.Attribute[Any]") -> Any:
         if not field.metadata.get("span"):
             return self.get(key_of(field), rule_of(field), field.default)
         stem = key_of(field).removesuffix("_ms")
         span_ms = self.needed_span_ms(stem) if field.default is attrs.NOTHING else self.span_ms(stem)
+        if span_ms is not None and not rule_of(field).holds(span_ms):
+            raise SpecError(self.at(key_of(field)), rule_of(field).problem(span_ms))
         return field.default if span_ms is None else span_ms
 
     def span_ms(self, stem: str) -> int | None:
@@ -143,15 +164,53 @@ class Section:
 
     def table(self, key: str, known: Sequence[str]) -> "Section":
         """The table of a key; empty if it is missing."""
-        return Section.of(self.at(key), self.values.get(key, {}), known)
+        return self.attempt(
+            lambda: Section.of(self.at(key), self.values.get(key, {}), known, self.reading),
+            Section(self.at(key), {}, self.reading),
+        )
 
-    def tables(self, key: str, known: Sequence[str]) -> Iterator["Section"]:
+    def tables(self, key: str, known: Sequence[str]) -> list["Section"]:
         """The tables of an array `[[key]]`, in order; none if it is missing."""
         value = self.values.get(key, [])
         if not isinstance(value, list):
-            raise SpecError(self.at(key), f"expected tables written [[{key}]]")
+            self.lose(self.at(key))
+            self.tell(SpecError(self.at(key), f"expected tables written [[{key}]]"))
+            return []
+        sections = []
         for index, item in enumerate(value):
-            yield Section.of(f"{self.at(key)}[{index}]", item, known)
+            path = f"{self.at(key)}[{index}]"
+            try:
+                sections.append(Section.of(path, item, known, self.reading))
+            except SpecError as mistake:
+                self.lose(path)
+                self.tell(mistake)
+        return sections
+
+    def parts(self, tables: Iterable["Section"], make: Callable[["Section"], _Made]) -> Iterator[_Made]:
+        """What `make` makes of each table, in order.
+
+        If mistakes are collected, a table of which nothing can be made is lost, and the others are read.
+        """
+        for table in tables:
+            try:
+                made = make(table)
+            except SpecError as mistake:
+                self.lose(table.path)
+                self.tell(mistake)
+            else:
+                yield made
+
+    def lose(self, path: str) -> None:
+        """Note that nothing can be made of a table, if mistakes are collected: the names that it gives are unknown."""
+        if self.reading is not None:
+            self.reading.lost[path] = None
+
+    def kept(self, key: str) -> tuple[str, ...]:
+        """Paths of the tables of an array `[[key]]` that are not lost, in order."""
+        lost = {} if self.reading is None else self.reading.lost
+        value = self.values.get(key)
+        paths = (f"{self.at(key)}[{index}]" for index in range(len(value) if isinstance(value, list) else 0))
+        return tuple(path for path in paths if path not in lost and self.at(key) not in lost)
 
 
 def keys_of(kind: type) -> tuple[str, ...]:

@@ -1,10 +1,11 @@
 """Whether the StatefulSets of a scenario fit its consumer groups, and whether these can be exclusive."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
-from emulator.spec.section import SpecError, expect_known
+from emulator.spec.mistakes import NameMistakeError, SpecError, suggestion
 from nodes.config import AllocateStrategy, ConsumerConfig, Exclusivity, LitePullConsumerConfig
+from nodes.fields import shown
 from nodes.protocol.model import MessageModel
 
 
@@ -44,82 +45,86 @@ class _Scenario(Protocol):
     def node_names(self) -> tuple[str, ...]: ...
 
 
-def check_statefulsets(scenario: _Scenario) -> None:
-    """Refuse StatefulSets without a group, pods that are no push consumers, and exclusivity that cannot be.
-
-    Raises:
-        SpecError: the first mistake.
-    """
+def misfits_of_statefulsets(scenario: _Scenario) -> Iterator[SpecError]:
+    """StatefulSets without a group, pods that are no push consumers, and exclusivity that cannot be."""
     by_group: dict[str, int] = {}
     by_name: dict[str, int] = {}
     groups = {group.group: place for place, group in reversed(list(enumerate(scenario.consumers)))}
     for i, spec in enumerate(scenario.statefulsets):
-        expect_known(f"statefulset[{i}].group", "group", spec.group, list(groups))
+        key = f"statefulset[{i}]"
         if spec.group in by_group:
-            raise SpecError(f"statefulset[{i}].group", f"expected a group of its own, {spec.group} has one already")
+            yield SpecError(f"{key}.group", f"expected a group of its own, {spec.group} has one already")
         if spec.name in by_name:
-            raise SpecError(f"statefulset[{i}].name", f"expected a name of its own, {spec.name} is taken")
+            yield SpecError(f"{key}.name", f"expected a name of its own, {spec.name} is taken")
+        yield from _misfits_of_names(scenario, i)
+        if spec.group not in groups:
+            problem = f'unknown group "{shown(spec.group)}"; {suggestion(spec.group, list(groups))}'
+            yield NameMistakeError(f"{key}.group", problem, "group")
+        elif spec.group not in by_group and spec.name not in by_name:
+            place = groups[spec.group]
+            yield from _misfits_of_pods(place, scenario.consumers[place], spec, scenario.consumers)
         by_group[spec.group] = by_name[spec.name] = i
-        taken = [name for name in scenario.node_names() if spec.is_pod(name) and name not in spec.pod_names()]
-        if taken:
-            raise SpecError(
-                f"statefulset[{i}].name", f"expected a name whose pods are no other nodes: {taken[0]} is one"
-            )
-        sharing = [] if spec.scaler is None else [it for it in scenario.statefulsets[:i] if it.scaler == spec.scaler]
-        if any(other.api != spec.api for other in sharing):
-            what = f"expected a scaler of its own: {spec.scaler} asks {sharing[0].api}"
-            raise SpecError(f"statefulset[{i}].scaler", what)
-        _check_pods(groups[spec.group], scenario.consumers[groups[spec.group]], spec, scenario.consumers)
-    _check_strategies(scenario.consumers, by_group)
-    _check_exclusivity(scenario.consumers)
+    if all(spec.group in groups for spec in scenario.statefulsets):
+        yield from _misfits_of_strategies(scenario.consumers, by_group)
+    yield from _misfits_of_exclusivity(scenario.consumers)
 
 
-def _check_pods(place: int, group: _Group, spec: _StatefulSet, groups: Sequence[_Group]) -> None:
+def _misfits_of_names(scenario: _Scenario, place: int) -> Iterator[SpecError]:
+    spec, key = scenario.statefulsets[place], f"statefulset[{place}]"
+    taken = [name for name in scenario.node_names() if spec.is_pod(name) and name not in spec.pod_names()]
+    if taken:
+        problem = f"expected a name whose pods are no other nodes: {taken[0]} is one"
+        yield NameMistakeError(f"{key}.name", problem, "node")
+    sharing = [] if spec.scaler is None else [it for it in scenario.statefulsets[:place] if it.scaler == spec.scaler]
+    if any(other.api != spec.api for other in sharing):
+        yield SpecError(f"{key}.scaler", f"expected a scaler of its own: {spec.scaler} asks {sharing[0].api}")
+
+
+def _misfits_of_pods(place: int, group: _Group, spec: _StatefulSet, groups: Sequence[_Group]) -> Iterator[SpecError]:
     key = f"consumer[{place}]"
     if group.share_process_with is not None or any(it.share_process_with == group.group for it in groups):
-        raise SpecError(f"{key}.share_process_with", "expected none in a StatefulSet: a pod consumes for one group")
+        yield SpecError(f"{key}.share_process_with", "expected none in a StatefulSet: a pod consumes for one group")
     if group.names != spec.pod_names():
         told = ", ".join(spec.pod_names()[:2]) or "none"
-        raise SpecError(f"{key}.names", f"expected the names of the pods of {spec.name}, which begin with {told}")
+        problem = f"expected the names of the pods of {spec.name}, which begin with {told}"
+        yield NameMistakeError(f"{key}.names", problem, "statefulset")
     if isinstance(group.config, LitePullConsumerConfig):
-        raise SpecError(f"{key}.lite_pull", "expected false in a StatefulSet: its pods are push consumers")
+        yield SpecError(f"{key}.lite_pull", "expected false in a StatefulSet: its pods are push consumers")
     if group.one_address:
-        raise SpecError(f"{key}.one_address", "expected false in a StatefulSet: each pod has an address")
+        yield SpecError(f"{key}.one_address", "expected false in a StatefulSet: each pod has an address")
 
 
-def _check_strategies(groups: Sequence[_Group], by_group: Mapping[str, int]) -> None:
+def _misfits_of_strategies(groups: Sequence[_Group], by_group: Mapping[str, int]) -> Iterator[SpecError]:
     for place, group in enumerate(groups):
         key, config = f"consumer[{place}].options", group.config
         if config.allocate_message_queue_strategy is not AllocateStrategy.ORDINAL:
             continue
         if group.group not in by_group:
-            raise SpecError(
-                f"{key}.allocateMessageQueueStrategy",
-                f"expected a [[statefulset]] of {group.group} with ORDINAL: only its pods have ordinals",
-            )
+            problem = f"expected a [[statefulset]] of {group.group} with ORDINAL: only its pods have ordinals"
+            yield NameMistakeError(f"{key}.allocateMessageQueueStrategy", problem, "statefulset")
         if config.message_model is MessageModel.BROADCASTING:
-            raise SpecError(f"{key}.messageModel", "expected CLUSTERING with ORDINAL: broadcasting divides no queues")
+            yield SpecError(f"{key}.messageModel", "expected CLUSTERING with ORDINAL: broadcasting divides no queues")
         if config.partition_prefix is not None:
             names = (f"{config.partition_prefix}{number}" for number in range(config.partition_count))
             missing = next((name for name in names if name not in group.topics), None)
             if missing is not None:
-                raise SpecError(f"consumer[{place}].topics", f"expected each partition, {missing} is missing")
+                yield SpecError(f"consumer[{place}].topics", f"expected each partition, {missing} is missing")
         if not config.client_rebalance:
-            raise SpecError(f"{key}.clientRebalance", "expected true with ORDINAL: no broker knows ordinals")
+            yield SpecError(f"{key}.clientRebalance", "expected true with ORDINAL: no broker knows ordinals")
 
 
-def _check_exclusivity(groups: Sequence[_Group]) -> None:
+def _misfits_of_exclusivity(groups: Sequence[_Group]) -> Iterator[SpecError]:
     shared = [group.share_process_with for group in groups]
     for place, group in enumerate(groups):
         key, config = f"consumer[{place}].options", group.config
         if config.lease_duration_ms <= config.lease_renew_interval_ms:
             expected = f"expected more than leaseRenewIntervalMs, {config.lease_renew_interval_ms} ms"
-            raise SpecError(f"{key}.leaseDurationMs", f"{expected}: a lease would end before it is renewed")
+            yield SpecError(f"{key}.leaseDurationMs", f"{expected}: a lease would end before it is renewed")
         if config.exclusivity is Exclusivity.NONE:
             continue
         if config.message_model is MessageModel.BROADCASTING:
-            raise SpecError(f"{key}.exclusivity", "expected none with BROADCASTING: every member consumes all queues")
+            yield SpecError(f"{key}.exclusivity", "expected none with BROADCASTING: every member consumes all queues")
         if config.consume_orderly:
-            raise SpecError(f"{key}.exclusivity", "expected none with consumeOrderly: brokers lock its queues")
+            yield SpecError(f"{key}.exclusivity", "expected none with consumeOrderly: brokers lock its queues")
         if group.share_process_with is not None or group.group in shared:
-            raise SpecError(f"{key}.exclusivity", "expected none in a process that consumes for several groups")
+            yield SpecError(f"{key}.exclusivity", "expected none in a process that consumes for several groups")

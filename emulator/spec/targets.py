@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
+from emulator.spec.mistakes import NameMistakeError, SpecError, expect_known
 from emulator.spec.restarts import Configured, check_restart
-from emulator.spec.section import SpecError, expect_known
 from faults.fault import Fault, Needs
 from faults.scale import MEMBERS_MOST
 from faults.target import ANY, Lead, Leading, Names, Pool, Target, group_of
@@ -142,9 +142,8 @@ def _names_of(scenario: Population, group: str) -> tuple[str, ...]:
 def _check_group(scenario: Population, key: str, fault: Fault) -> None:
     has_pods = any(spec.group == fault.scope.group for spec in scenario.statefulsets)
     if not has_pods and not _names_of(scenario, fault.scope.group):
-        raise SpecError(
-            f"{key}.group", f"expected a group with processes of its own: {shown(fault.scope.group)} has none"
-        )
+        problem = f"expected a group with processes of its own: {shown(fault.scope.group)} has none"
+        raise NameMistakeError(f"{key}.group", problem, "group")
 
 
 def _check_queue(scenario: Population, key: str, text: str) -> None:

@@ -1,8 +1,11 @@
 """Functions of the user's own that a scenario names: they are imported before it is played."""
 
+from collections.abc import Iterator
+
 from emulator.spec.changes import changes
+from emulator.spec.fit import refusals
+from emulator.spec.mistakes import SpecError
 from emulator.spec.model import Scenario
-from emulator.spec.section import SpecError
 from nodes.config import AllocateStrategy, Config, ConsumerConfig
 from nodes.config.user_functions import FunctionKind, UserFunctionError, load_user_function
 
@@ -15,11 +18,21 @@ def with_user_functions(scenario: Scenario) -> Scenario:
     Raises:
         SpecError: a function cannot be imported, or is none.
     """
-    for i, consumers in enumerate(scenario.consumers):
-        expect_functions(f"consumer[{i}].options", consumers.config)
-    for change in changes(scenario):
-        expect_functions(f"{change.key}.options", change.after)
+    for mistake in misfits_of_functions(scenario):
+        raise mistake
     return scenario
+
+
+def misfits_of_functions(scenario: Scenario) -> Iterator[SpecError]:
+    """The functions of a scenario that cannot be imported, or are none."""
+    for i, consumers in enumerate(scenario.consumers):
+        yield from refusals(expect_functions, f"consumer[{i}].options", consumers.config)
+    try:
+        in_turn = changes(scenario)
+    except SpecError:
+        return  # of a draft, whose restarts are refused already
+    for change in in_turn:
+        yield from refusals(expect_functions, f"{change.key}.options", change.after)
 
 
 def expect_functions(key: str, config: Config) -> None:

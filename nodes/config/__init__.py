@@ -10,6 +10,7 @@ system property of it.
 from nodes.config.broker import BrokerConfig, BrokerRole
 from nodes.config.client import (
     CONSUME_TIMESTAMP_FORM,
+    NOT_IN_LITE_PULL,
     NOT_INSIDE,
     STATEFUL,
     VIRTUAL_NODES_MOST,
@@ -29,6 +30,7 @@ from nodes.config.statefulset import StatefulSetConfig
 __all__ = [
     "CONSUME_TIMESTAMP_FORM",
     "NOT_INSIDE",
+    "NOT_IN_LITE_PULL",
     "STATEFUL",
     "VIRTUAL_NODES_MOST",
     "AllocateStrategy",

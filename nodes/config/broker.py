@@ -4,7 +4,7 @@ from enum import StrEnum
 
 import attrs
 
-from nodes.config.options import TOPIC_QUEUES_MOST, count, millis, name_options, period_millis, port
+from nodes.config.options import PAUSE_MS, TOPIC_QUEUES_MOST, count, millis, name_options, period_millis, port
 from nodes.config.pop import PopConfig
 from nodes.config.remoting import RemotingClientConfig, RemotingServerConfig
 from nodes.config.tables import TableConfig
@@ -31,6 +31,7 @@ class BrokerConfig(RemotingServerConfig, RemotingClientConfig, TableConfig, Time
     """
 
     listen_port: int = port(10_911)
+    """For requests; replication has the next port."""
     register_name_server_period: int = millis(30_000)
     """Time between two registrations; used within 10,000..60,000 (`register_period_ms`)."""
     register_broker_timeout_mills: int = millis(24_000)
@@ -97,7 +98,7 @@ class BrokerConfig(RemotingServerConfig, RemotingClientConfig, TableConfig, Time
     """Hours after which a half message is put aside."""
     reject_transaction_message: bool = flag(default=False)
     """Refuse half messages."""
-    transaction_time_out: int = millis(6_000)
+    transaction_time_out: int = millis(6_000, usual=PAUSE_MS)
     """Age below which a half message is not checked."""
     transaction_check_interval: int = period_millis(30_000)
     """Time between two checks of half messages."""
@@ -128,6 +129,7 @@ class BrokerConfig(RemotingServerConfig, RemotingClientConfig, TableConfig, Time
     long_polling_enable: bool = flag(default=True)
     """Hold a pull without messages for as long as the client allows; else for `short_polling_time_mills`."""
     short_polling_time_mills: int = millis(1_000)
+    """Without `long_polling_enable`: how long a pull without messages is held."""
     slave_read_enable: bool = flag(default=False)
     """Let a slave answer pulls."""
     access_message_in_memory_max_ratio: int = count(40, most=100)

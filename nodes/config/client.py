@@ -7,10 +7,19 @@ from typing import Any, NewType
 
 import attrs
 
-from nodes.config.options import MINUTES, TOPIC_QUEUES_MOST, count, millis, name_options, option_name, period_millis
+from nodes.config.options import (
+    MINUTES,
+    PAUSE_MS,
+    TOPIC_QUEUES_MOST,
+    count,
+    millis,
+    name_options,
+    option_name,
+    period_millis,
+)
 from nodes.config.remoting import RemotingClientConfig
 from nodes.config.user_functions import FunctionKind, function_rule
-from nodes.fields import FieldError, Rule, checked, choice, flag, text, whole
+from nodes.fields import FieldError, Rule, Usual, checked, choice, flag, text, whole
 from nodes.protocol.model import ConsumeFromWhere, MessageModel
 from nodes.protocol.names import DEFAULT_INSTANCE_NAME
 
@@ -34,7 +43,7 @@ class ClientConfig(RemotingClientConfig):
     """Time between two commits of all offsets; the first after 10 s."""
     mq_client_api_timeout: int = millis(3_000)
     """Default time-out of calls to nameservers and brokers."""
-    pull_time_delay_mills_when_exception: int = millis(1_000)
+    pull_time_delay_mills_when_exception: int = millis(1_000, usual=PAUSE_MS)
     """Pause of a queue after a failed pull."""
     enable_heartbeat_channel_event_listener: bool = flag(default=True)
     """Send a heartbeat over each new connection to a broker."""
@@ -185,6 +194,7 @@ class ConsumerConfig(ClientConfig):
     """Beside `pinnedAssigner`: send heartbeats to the assigner alone, as the proposal draws it. Other brokers then do
     not know the consumer, and refuse its pulls."""
     consume_from_where: ConsumeFromWhere = choice(ConsumeFromWhere, ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET)
+    """Where a group begins in a queue of which it has no offset."""
     consume_timestamp: str | None = _timestamp()
     """CONSUME_FROM_TIMESTAMP: the time, yyyyMMddHHmmss in UTC; None: half an hour before the consumer was created."""
     consume_thread_min: int = count(20, least=1, most=1000)
@@ -193,7 +203,7 @@ class ConsumerConfig(ClientConfig):
     """Messages handed to one call of the listener."""
     consume_orderly: bool = flag(default=False)
     """Ordered consumption: a queue is consumed only while it is locked at its broker."""
-    suspend_current_queue_time_millis: int = millis(1_000)
+    suspend_current_queue_time_millis: int = millis(1_000, usual=PAUSE_MS)
     """Pause of an ordered queue after its listener failed; used within 10..30,000."""
     max_time_consume_continuously_ms: int = millis(60_000)
     """A thread leaves an ordered queue after this long (`rocketmq.client.maxTimeConsumeContinuously`)."""
@@ -203,7 +213,7 @@ class ConsumerConfig(ClientConfig):
     """Redeliveries before a message becomes a dead letter; -1 means 16, or no limit if ordered."""
     pull_batch_size: int = count(32, least=1, most=1024)
     """Most messages of one pull."""
-    pull_interval: int = millis(0, most=65_535)
+    pull_interval: int = millis(0, most=65_535, usual=PAUSE_MS)
     """Pause between a pull that found messages and the next."""
     pull_threshold_for_queue: int = count(1_000, least=1, most=65_535)
     """Cached messages of a queue above which pulling pauses."""
@@ -219,7 +229,7 @@ class ConsumerConfig(ClientConfig):
     """Most messages of one pop; a broker refuses more than 32."""
     pop_threshold_for_queue: int = count(96, least=1)
     """Messages of a popped queue without answer above which popping pauses."""
-    consume_timeout: int = whole(15, unit=MINUTES, least=1)
+    consume_timeout: int = whole(15, unit=MINUTES, least=1, usual=Usual(1, 24 * 60))
     """How long a listener may take before its message is sent back; also the time between two checks of that."""
     consume_concurrently_max_span: int = count(2_000, least=1, most=65_535)
     """Distance between the first and the last cached offset above which pulling pauses."""
@@ -257,7 +267,7 @@ class ConsumerConfig(ClientConfig):
 _NEVER_MS = 1_000_000_000
 
 
-_NOT_IN_LITE_PULL = (
+NOT_IN_LITE_PULL = (
     *("message_model", "client_rebalance", "consume_orderly", "consume_thread_min", "consume_message_batch_max_size"),
     *("pinned_assigner", "revoke_before_assign", "heartbeat_to_assigner"),
     *("suspend_current_queue_time_millis", "max_time_consume_continuously_ms", "rebalance_lock_interval_ms"),
@@ -266,6 +276,7 @@ _NOT_IN_LITE_PULL = (
     *("pop_invisible_time", "pop_batch_nums", "pop_threshold_for_queue"),
     *("exclusivity", "lease_duration_ms", "lease_renew_interval_ms"),
 )
+"""Options that a lite pull consumer has with their defaults only."""
 
 
 @attrs.frozen(slots=False, kw_only=True, field_transformer=name_options)
@@ -300,7 +311,7 @@ class LitePullConsumerConfig(ConsumerConfig):
     def __attrs_post_init__(self) -> None:
         super().__attrs_post_init__()
         shipped = attrs.fields_dict(LitePullConsumerConfig)
-        for name in _NOT_IN_LITE_PULL:
+        for name in NOT_IN_LITE_PULL:
             if getattr(self, name) != shipped[name].default:
                 raise FieldError(option_name(name), "expected its default: a lite pull consumer has no other")
 

@@ -2,9 +2,9 @@
 
 import attrs
 
-from nodes.config.options import ROUTE_QUEUES_MOST, SECONDS, count, millis, name_options, period_millis, port
+from nodes.config.options import PAUSE_MS, ROUTE_QUEUES_MOST, count, millis, name_options, period_millis, port, seconds
 from nodes.config.remoting import RemotingServerConfig
-from nodes.fields import flag, whole
+from nodes.fields import flag
 
 
 @attrs.frozen(slots=False, kw_only=True, field_transformer=name_options)
@@ -16,7 +16,8 @@ class NameserverConfig(RemotingServerConfig):
     """
 
     listen_port: int = port(9_876)
-    first_scan_delay_ms: int = millis(5)
+    """For requests of brokers and clients."""
+    first_scan_delay_ms: int = millis(5, usual=PAUSE_MS)
     """First scan for silent brokers after the start: 5.3.3 waits 5 ms (a slip of the unit), 5.5.0 waits 5 s."""
     scan_not_active_broker_interval: int = period_millis(5_000)
     """Time between two scans for silent brokers."""
@@ -28,7 +29,8 @@ class NameserverConfig(RemotingServerConfig):
     """Notify the members of a group when its lowest broker id changes."""
     need_wait_for_service: bool = flag(default=False)
     """Refuse requests for routes until `wait_seconds_for_service` have passed since the start."""
-    wait_seconds_for_service: int = whole(45, unit=SECONDS, least=0)
+    wait_seconds_for_service: int = seconds(45, least=0)
+    """Beside `need_wait_for_service`: how long routes are refused."""
     delete_topic_with_broker_registration: bool = flag(default=False)
     """A registration removes the topics that it does not contain."""
     order_message_enable: bool = flag(default=False)

@@ -5,13 +5,19 @@ from typing import Any
 
 import attrs
 
-from nodes.fields import key_of, whole
+from nodes.fields import Usual, key_of, whole
 
 MILLISECONDS, SECONDS, MINUTES = "milliseconds", "seconds", "minutes"
 TOPIC_QUEUES_MOST = 1_024
 """Most queues of a topic in one broker group."""
 ROUTE_QUEUES_MOST = 65_536
 """Most queues of one broker in a route: who uses it makes a list of them. RocketMQ has no limit."""
+
+
+USUAL_MS, PAUSE_MS = Usual(10, 3_600_000), Usual(0, 3_600_000)
+"""Periods and time-outs, in ms, and pauses, which may be none; a day, or less than a frame takes, is a wrong unit."""
+USUAL_S, DELAY_S = Usual(1, 3_600), Usual(0, 3_600)
+"""The same in s."""
 
 
 def option_name(field_name: str) -> str:
@@ -36,9 +42,15 @@ def count(default: int, *, least: int = 0, most: int | None = None) -> int:
     return made
 
 
-def millis(default: int, *, least: int = 0, most: int | None = None) -> int:
+def millis(default: int, *, least: int = 0, most: int | None = None, usual: Usual = USUAL_MS) -> int:
     """An option that is a time which may be 0."""
-    made: int = whole(default, unit=MILLISECONDS, least=least, most=most)
+    made: int = whole(default, unit=MILLISECONDS, least=least, most=most, usual=usual)
+    return made
+
+
+def seconds(default: int, *, least: int = 1, usual: Usual = USUAL_S) -> int:
+    """An option that is a time in seconds."""
+    made: int = whole(default, unit=SECONDS, least=least, usual=usual)
     return made
 
 

@@ -2,8 +2,8 @@
 
 import attrs
 
-from nodes.config.options import SECONDS, Config, millis, name_options
-from nodes.fields import flag, whole
+from nodes.config.options import Config, millis, name_options, seconds
+from nodes.fields import flag
 
 
 @attrs.frozen(slots=False, kw_only=True, field_transformer=name_options)
@@ -18,7 +18,7 @@ class RemotingClientConfig(Config):
     """How long to wait for a connection."""
     client_close_socket_if_timeout: bool = flag(default=True)
     """Close the connection on which a synchronous call timed out."""
-    client_channel_max_idle_time_seconds: int = whole(120, unit=SECONDS, least=1)
+    client_channel_max_idle_time_seconds: int = seconds(120)
     """Close a connection that was idle in both directions for this long."""
 
 
@@ -30,5 +30,5 @@ class RemotingServerConfig(Config):
         `org.apache.rocketmq.remoting.netty.NettyServerConfig`.
     """
 
-    server_channel_max_idle_time_seconds: int = whole(120, unit=SECONDS, least=1)
+    server_channel_max_idle_time_seconds: int = seconds(120)
     """Close a connection that was idle in both directions for this long."""

@@ -2,14 +2,9 @@
 
 import attrs
 
-from nodes.config.options import SECONDS, Config, count, name_options
-from nodes.fields import choice, whole
+from nodes.config.options import DELAY_S, Config, count, name_options, seconds
+from nodes.fields import choice
 from nodes.protocol.headers_statefulset import ProbePath
-
-
-def _seconds(default: int, *, least: int = 1) -> int:
-    made: int = whole(default, unit=SECONDS, least=least)
-    return made
 
 
 @attrs.frozen(slots=False, kw_only=True, field_transformer=name_options)
@@ -20,19 +15,27 @@ class StatefulSetConfig(Config):
     ready, so one that is slow to start is restarted, and readiness asks only whether the process answers.
     """
 
-    termination_grace_period_seconds: int = _seconds(30, least=0)
+    termination_grace_period_seconds: int = seconds(30, least=0, usual=DELAY_S)
     """From SIGTERM to SIGKILL."""
-    scaler_period_seconds: int = _seconds(15)
+    scaler_period_seconds: int = seconds(15)
     """Time between two questions of a scaler to the API server: that of Kubernetes' own autoscaler."""
     liveness_probe_path: ProbePath = choice(ProbePath, ProbePath.READINESS)
-    liveness_probe_initial_delay_seconds: int = _seconds(0, least=0)
-    liveness_probe_period_seconds: int = _seconds(10)
-    liveness_probe_timeout_seconds: int = _seconds(1)
+    """The endpoint that says whether a pod is alive."""
+    liveness_probe_initial_delay_seconds: int = seconds(0, least=0, usual=DELAY_S)
+    """From the start of a pod to its first probe."""
+    liveness_probe_period_seconds: int = seconds(10)
+    """Time between two probes."""
+    liveness_probe_timeout_seconds: int = seconds(1)
+    """How long a probe waits for the answer."""
     liveness_probe_failure_threshold: int = count(3, least=1)
     """Consecutive failures that restart the pod."""
     readiness_probe_path: ProbePath = choice(ProbePath, ProbePath.LIVENESS)
-    readiness_probe_initial_delay_seconds: int = _seconds(0, least=0)
-    readiness_probe_period_seconds: int = _seconds(10)
-    readiness_probe_timeout_seconds: int = _seconds(1)
+    """The endpoint that says whether a pod is ready."""
+    readiness_probe_initial_delay_seconds: int = seconds(0, least=0, usual=DELAY_S)
+    """From the start of a pod to its first probe."""
+    readiness_probe_period_seconds: int = seconds(10)
+    """Time between two probes."""
+    readiness_probe_timeout_seconds: int = seconds(1)
+    """How long a probe waits for the answer."""
     readiness_probe_failure_threshold: int = count(3, least=1)
     """Consecutive failures after which the pod is not ready."""

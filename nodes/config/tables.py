@@ -17,6 +17,7 @@ class TableConfig(Config):
     """
 
     max_topics: int = count(100_000, least=1)
+    """Topics."""
     max_queues_per_topic: int = count(TOPIC_QUEUES_MOST, least=1)
     """Read queues, and write queues, of one topic. Answers about a topic have an entry for each."""
     max_queues: int = count(MAX_QUEUES, least=1)

@@ -1,10 +1,8 @@
 """Writes the reference of every table and every kind of belief from the code: `python -m project.tables`."""
 
-import ast
 import inspect
 import sys
 from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +12,7 @@ from emulator.analysis import findings
 from emulator.analysis.bounds import Cause
 from emulator.analysis.measures import MEASURES
 from emulator.analysis.tidy import RUNS, TABLES, schema_of
+from emulator.base.attribute_docs import attribute_docs
 from emulator.notebook.traces import Traces
 from emulator.state.owners import GroupQueue
 from emulator.trace.schema import SCHEMA_VERSION
@@ -168,17 +167,8 @@ def _table_doc(name: str, row_class: type[Any]) -> str:
 
 
 def _docs_of(of: type[Any]) -> dict[str, str]:
-    """Mapping attribute -> the docstring below it."""
-    tree = ast.parse(inspect.getsource(of))
-    (body,) = (node.body for node in tree.body if isinstance(node, ast.ClassDef))
-    found = {}
-    for before, after in pairwise(body):
-        is_text = isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)
-        if is_text and isinstance(after.value.value, str):
-            target = before.target if isinstance(before, ast.AnnAssign) else getattr(before, "targets", [None])[0]
-            if isinstance(target, ast.Name):
-                found[target.id] = _cell(inspect.cleandoc(after.value.value))
-    return found
+    """Mapping attribute -> the docstring below it, for a cell of a table."""
+    return {name: _cell(doc) for name, doc in attribute_docs(of).items()}
 
 
 def _type(arrow: pa.DataType) -> str:

@@ -5,6 +5,7 @@ import pytest
 
 from emulator.spec import SpecError, from_dict, loads, to_dict
 from emulator.spec.checks import check
+from support.mistakes import only_mistake
 
 TEXT = """
 [scenario]
@@ -64,8 +65,8 @@ def test_a_producer_says_how_long_its_messages_wait_and_how_many_there_are(said,
 def test_a_mistake_is_told_in_one_line(said, told):
     with pytest.raises(SpecError) as caught:
         loads(text(said), "text")
-    assert told in str(caught.value)
-    assert "\n" not in str(caught.value)
+    assert told in only_mistake(caught.value)
+    assert "\n" not in only_mistake(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from faults.nemesis import Nemesis
 from faults.plan import Plan, TimedFault
 from faults.scope import LinkScope
 from nodes.protocol.codes import RequestCode
+from support.mistakes import only_mistake
 
 CLUSTER = """
 [scenario]
@@ -139,7 +140,7 @@ def read(**table):
 def mistake(text):
     with pytest.raises(SpecError) as error:
         loads(text + CLUSTER, "faults.toml")
-    told = str(error.value)
+    told = only_mistake(error.value)
     assert "\n" not in told
     return told.removeprefix("faults.toml: ")
 
@@ -239,7 +240,7 @@ def test_a_parameter_of_another_kind_is_refused(kind):
         ),
         ('do = "kil c1"\nat_s = 1', 'fault[0].do: "kil" is not a fault; did you mean kill?'),
         ('do = "loss"\nat_s = 1', "fault[0].do: expected: loss PERCENT"),
-        ('do = "kill c9"\nat_s = 1', 'fault[0].node: unknown node "c9"'),
+        ('do = "kill c9"\nat_s = 1', 'fault[0].do: unknown node "c9"'),
         ('do = "kill c1"\nkind = "kill"\nat_s = 1', "fault[0].kind: unknown key"),
         ('do = "loss 5"\npercent = 5\nat_s = 1', "fault[0].percent: unknown key"),
         ("do = 3\nat_s = 1", "fault[0].do: expected a text, not 3"),
@@ -355,12 +356,12 @@ def test_a_nemesis_that_is_written_is_read_again_as_it_was():
 @pytest.mark.parametrize(
     ("said", "told"),
     [
-        ({"every_s": 0}, "nemesis[0].every_ms: expected a whole number of milliseconds >= 1, not 0"),
+        ({"every_s": 0}, "nemesis[0].every_s: expected a whole number of milliseconds >= 1, not 0"),
         ({"every_s": None}, "nemesis[0].every_s: missing; expected"),
         ({"least_s": None}, "nemesis[0].least_s: missing; expected"),
-        ({"least_s": 0}, "nemesis[0].least_ms: expected a whole number of milliseconds >= 1, not 0"),
-        ({"most_s": 0.5}, "nemesis[0].most_ms: expected at least least_ms, which is 1000"),
-        ({"from_s": 10, "until_s": 10}, "nemesis[0].until_ms: expected an instant after from_ms, which is 10000"),
+        ({"least_s": 0}, "nemesis[0].least_s: expected a whole number of milliseconds >= 1, not 0"),
+        ({"most_s": 0.5}, "nemesis[0].most_s: expected at least the shortest time, 1000 ms"),
+        ({"from_s": 10, "until_s": 10}, "nemesis[0].until_s: expected an instant after the begin, 10000 ms"),
         ({"at_s": 1}, "nemesis[0].at_s: unknown key"),
         ({"node": "broker-c"}, 'nemesis[0].node: unknown node "broker-c"'),
         ({"kind": "kil"}, 'nemesis[0].kind: unknown kind of fault "kil"; did you mean "kill"?'),

@@ -5,6 +5,7 @@ import pytest
 from emulator.spec import SpecError, from_dict, loads, to_dict
 from nodes.client.producer.keys import KeyDistribution, Keys
 from nodes.client.tables.queue_selectors import SelectorName
+from support.mistakes import only_mistake
 
 TEXT = """
 [scenario]
@@ -66,5 +67,5 @@ def test_a_producer_says_which_keys_its_messages_have_and_how_it_chooses_queues(
 def test_a_mistake_is_told_in_one_line(said, told):
     with pytest.raises(SpecError) as caught:
         loads(TEXT + said, "text")
-    assert told in str(caught.value)
-    assert "\n" not in str(caught.value)
+    assert told in only_mistake(caught.value)
+    assert "\n" not in only_mistake(caught.value)

@@ -6,6 +6,7 @@ import pytest
 
 from emulator.spec import SpecError, load, loads
 from emulator.spec.bounds import SCENARIO_NAME
+from support.mistakes import only_mistake
 
 HEAD = """
 [scenario]
@@ -163,7 +164,7 @@ SUSPEND = '[[fault]]\nkind = "suspend"\nnode = "broker-a"\n'
         ),
         pytest.param(
             LOSS + "percent = 1\nfor_s = 0",
-            "fault[0].for_ms: expected a whole number of milliseconds >= 1, not 0",
+            "fault[0].for_s: expected a whole number of milliseconds >= 1, not 0",
             id="a fault that ends as it begins",
         ),
         pytest.param(
@@ -182,7 +183,7 @@ SUSPEND = '[[fault]]\nkind = "suspend"\nnode = "broker-a"\n'
         pytest.param(BROKERS + SUSPEND, "fault[0].at_s: missing; expected seconds", id="a fault that never begins"),
         pytest.param(
             BROKERS + SUSPEND + "at_s = 60",
-            "fault[0].at_ms: expected an instant before the end at 60000 ms",
+            "fault[0].at_s: expected an instant before the end at 60000 ms",
             id="a fault after the end",
         ),
         pytest.param(
@@ -196,8 +197,8 @@ def test_a_mistake_is_one_line_with_file_key_and_what_was_expected(text, line):
     with pytest.raises(SpecError) as caught:
         loads(HEAD + text, "wrong.toml")
 
-    assert str(caught.value) == f"wrong.toml: {line}"
-    assert "\n" not in str(caught.value)
+    assert only_mistake(caught.value) == f"wrong.toml: {line}"
+    assert "\n" not in only_mistake(caught.value)
 
 
 def test_a_file_that_is_no_toml_says_where_it_stops_being_one():
@@ -211,20 +212,20 @@ def test_a_file_that_is_not_there_is_named(tmp_path):
     with pytest.raises(SpecError) as caught:
         load(missing)
 
-    assert str(caught.value).startswith(f"{missing}: file: cannot be read: ")
+    assert only_mistake(caught.value).startswith(f"{missing}: file: cannot be read: ")
 
 
 @pytest.mark.parametrize(
     ("text", "line"),
     [
         (
-            "[scenario]",
+            "[scenario]\nrun_for_s = 1" + BROKERS,
             f"scenario.name: missing; expected {SCENARIO_NAME.expected}",
         ),
-        ("[scenario]\nname = 'x'", "scenario.run_for_s: missing; expected seconds"),
+        ("[scenario]\nname = 'x'" + BROKERS, "scenario.run_for_s: missing; expected seconds"),
         (
             "[scenario]\nname = 'x'\nrun_for_s = 0" + BROKERS,
-            "scenario.run_for_ms: expected a whole number of milliseconds >= 1, not 0",
+            "scenario.run_for_s: expected a whole number of milliseconds >= 1, not 0",
         ),
     ],
 )
@@ -232,7 +233,7 @@ def test_a_scenario_needs_a_name_and_a_length(text, line):
     with pytest.raises(SpecError) as caught:
         loads(text, "wrong.toml")
 
-    assert str(caught.value) == f"wrong.toml: {line}"
+    assert only_mistake(caught.value) == f"wrong.toml: {line}"
 
 
 def test_a_mistake_is_told_in_another_process_as_well():

@@ -3,6 +3,7 @@
 import pytest
 
 from emulator.spec import SpecError, from_dict, loads, to_dict
+from support.mistakes import only_mistake
 
 TEXT = """
 [scenario]
@@ -27,7 +28,7 @@ topics = ["orders", "bills"]
 def mistake(text):
     with pytest.raises(SpecError) as caught:
         loads(text, "text")
-    return str(caught.value)
+    return only_mistake(caught.value)
 
 
 def test_a_producer_has_tags_in_turn_and_a_group_wants_some_of_one_topic_and_all_of_another():

@@ -4,6 +4,7 @@ import pytest
 
 from emulator.spec import SpecError, from_dict, loads, to_dict
 from nodes.client.producer.local_transactions import LocalTransactions, LocalTransactionState
+from support.mistakes import only_mistake
 
 TEXT = """
 [scenario]
@@ -64,5 +65,5 @@ def test_a_producer_says_how_its_transactions_end_and_what_it_answers(said, expe
 def test_a_mistake_is_told_in_one_line(said, told):
     with pytest.raises(SpecError) as caught:
         loads(TEXT + said, "text")
-    assert told in str(caught.value)
-    assert "\n" not in str(caught.value)
+    assert told in only_mistake(caught.value)
+    assert "\n" not in only_mistake(caught.value)

@@ -4,8 +4,8 @@ import trio
 
 from emulator.cluster.effects.effect import Effect, ImpossibleError
 from emulator.machine.host import EmulatedHost, PowerState
+from emulator.spec.mistakes import SpecError
 from emulator.spec.restarts import rolling_order
-from emulator.spec.section import SpecError
 from faults.process import DOWN
 from faults.reconfigure import Reconfigure, Upgrade
 

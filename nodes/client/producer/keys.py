@@ -39,9 +39,13 @@ class Keys:
     """The keys `1`, `2`, ... `count`; each message has one of them. Producers with equal keys write about the same."""
 
     count: int = whole(100, least=1, limit=KEYS_MOST)
+    """How many keys there are."""
     distribution: KeyDistribution = KeyDistribution.UNIFORM
+    """How likely each key is."""
     exponent: float = checked(_EXPONENT, 1.0)
+    """zipf: the higher, the more the first keys have."""
     hot_percent: int = whole(50, unit="percent", least=0, most=_PERCENT)
+    """hot: share of the messages that the first key has."""
 
     def __attrs_post_init__(self) -> None:
         if self.exponent != 1.0 and self.distribution is not KeyDistribution.ZIPF:
