@@ -34,6 +34,8 @@ class Journal:
     """Mapping table -> rows in order."""
     damage: str
     """Where it is damaged; empty: all frames are whole."""
+    read_bytes: int
+    """How long its whole frames are; what follows is a frame of which not all has been written."""
 
 
 def frame(parts: Iterable[tuple[str, bytes]]) -> bytes:
@@ -55,17 +57,17 @@ def read_journal(content: bytes) -> Journal:
         begin = at + _HEADER_BYTES
         header = content[at : begin - _HEADER_SUM_BYTES]
         if content[begin - _HEADER_SUM_BYTES : begin] != _header_sum(header):
-            return Journal(rows, f"the frame at byte {at} is damaged")
+            return Journal(rows, f"the frame at byte {at} is damaged", at)
         end = begin + _LENGTH.unpack_from(header)[0]
         if end > len(content):
             break
         payload = content[begin:end]
         if blake2b(payload, digest_size=_SUM_BYTES).digest() != header[_LENGTH.size :]:
-            return Journal(rows, f"the frame at byte {at} is damaged")
+            return Journal(rows, f"the frame at byte {at} is damaged", at)
         for table, packed in msgpack.unpackb(payload):
             rows[table] += unpacked(packed)
         at = end
-    return Journal(rows, "")
+    return Journal(rows, "", at)
 
 
 def _header_sum(header: bytes) -> bytes:
