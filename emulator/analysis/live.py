@@ -2,7 +2,8 @@
 
 The definitions of divergence, overlap and orphan are those of `Views` and `QueueSweep`; only the moment of the question
 is another one. Changes follow from the rows alone: however the rows are divided into deliveries, the changes are the
-same. An instant counts when a row of a later one has come, since more rows of it might.
+same. An instant counts when a row of a later one has come, since more rows of it might; or when none has come for a
+while (`rest`), for a quiet cluster has no row for seconds.
 
 The lag of a group is what its queues hold beyond what it has done (`Progress`). Every message waits a little, so only
 those count that are older than half a second.
@@ -26,7 +27,7 @@ from emulator.base.text import shortened
 from emulator.state.event_lines import value_in_words, with_names
 from emulator.state.owners import GroupQueue
 from emulator.trace.batches import Row
-from emulator.trace.schema import TABLES
+from emulator.trace.schema import COUNTS, TABLES
 from nodes.beliefs import BeliefKind
 
 LAG_EVERY_NS = 500_000_000
@@ -111,6 +112,7 @@ class LiveWatch:
         """Mapping table -> number of rows that have been read."""
         self.reached_ns = 0
         """Emulated time of the last row."""
+        self._rests = False
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -131,6 +133,11 @@ class LiveWatch:
             row: its columns; None: of a table that is not in `reads`.
         """
         self.rows[table] += 1
+        if table == COUNTS.name:
+            t_ns += _NS  # it is about a second that is over
+        if t_ns >= self.reached_ns + LAG_EVERY_NS:
+            yield from self.rest(time_passes=True)
+        self._rests = False
         self.reached_ns = max(self.reached_ns, t_ns)
         for settled_ns in self._feed.reach(t_ns):
             yield from self._look(settled_ns)
@@ -141,10 +148,19 @@ class LiveWatch:
             for _ in self._feed.read((make(columns(row)),)):
                 pass  # it was settled above
 
-    def finish(self) -> Iterator[Change]:
-        """All rows of the run have been read; yields what has changed in its last instant."""
+    def rest(self, *, time_passes: bool) -> Iterator[Change]:
+        """No row has come for a while, or none will come any more; yields what has changed in the last instant.
+
+        The same rows with or without rests give the same changes, unless more rows of the last instant come after all.
+
+        Args:
+            time_passes: whether half a second of emulated time has passed since the last row, so that messages wait.
+        """
         for settled_ns in self._feed.settle():
             yield from self._look(settled_ns)
+        if time_passes and not self._rests:
+            self._rests = True
+            yield from self._look_at_lags(self.reached_ns + LAG_EVERY_NS)
 
     # --- after an instant -----------------------------------------------------------------
 

@@ -34,8 +34,8 @@ class Progress:
     place: Place = Place()
     t_ns: int = 0
     """Emulated time of the last row before the place."""
-    ended: bool = False
-    """Whether the end of the run has been told."""
+    rested: bool = False
+    """Whether the changes of the last row's instant have been told, too, since no other row came for a while."""
 
 
 class Checkpoint:
@@ -114,4 +114,4 @@ class Checkpoint:
             raise CheckpointError(f"{self.folder / PROGRESS} is damaged: {error}") from None
         if any(said.get(key) != value for key, value in self._of().items()):
             raise self.other_run()
-        return Progress(Place(**said["place"]), said["t_ns"], said["ended"])
+        return Progress(Place(**said["place"]), said["t_ns"], said["rested"])

@@ -5,6 +5,7 @@ ends, and what a batch repeats after a kill is skipped. The state of the watcher
 from the rows, and the run directory has all of them, so it is built anew from the rows before the checkpoint.
 """
 
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -22,6 +23,7 @@ from emulator.dataset.checkpoint import Checkpoint, CheckpointError, Progress
 from emulator.dataset.row_stream import FORMAT, ROWS_PER_BATCH, RowStream, columns_of_row
 from emulator.spec import from_dict
 from emulator.spec.addresses import owners
+from emulator.time.mode import TimeMode
 from emulator.trace.index import INDEX, read_index
 from emulator.trace.run_directory import MANIFEST, Ended, RunDirectory, is_under_way, open_run
 from emulator.trace.schema import TraceLevel
@@ -34,6 +36,9 @@ _LOOK_EVERY_S = 0.1
 _TRIGGER = "250 milliseconds"
 """How often Spark asks for rows; an emulator writes them once a second."""
 _STOP_S = 10.0
+_RESTS_AFTER_S, _STANDS_AFTER_S = 1.2, 3.0
+"""Wall seconds without a row after which an instant is over: longer than an emulator keeps rows for itself. In virtual
+time, which may stand still between two rows of an instant, somebody then waits for the next step."""
 Tell = Callable[[Sequence[Change]], None]
 
 
@@ -99,6 +104,9 @@ class Following:
         self._place = Place()
         self._rebuild(checkpoint.progress)
         self._query: StreamingQuery | None = None
+        self._reading = threading.Lock()
+        """Held while the watchers read a batch, or rest."""
+        self._read_at_s = time.monotonic()
         self._error: Exception | None = None
         self.end: RunDirectory | None = None
         """The run when it has ended; None: it is under way."""
@@ -158,11 +166,10 @@ class Following:
             open_run(self._run.path)  # says in one line what the query has run into
             raise WatchError(f"{self._run.path} cannot be followed: {str(failure).partition(chr(10))[0]}")
         if self._goes_on():
+            self._rest()
             return True
         self.stop()
-        if not self._checkpoint.progress.ended:
-            self._tell(tuple(self._watch.finish()))
-            self._checkpoint.save(attrs.evolve(self._checkpoint.progress, ended=True))
+        self._tell_the_last(time_passes=False)
         return False
 
     def stop(self) -> None:
@@ -180,6 +187,22 @@ class Following:
             self.end = open_run(self._run.path)
         return self.end is None or self._place.rows < sum(self.end.trace.counts().values())
 
+    def _rest(self) -> None:
+        """Tell the last instant if no row has come for a while."""
+        with self._reading:
+            silent_s = time.monotonic() - self._read_at_s
+            if self._place.rows and silent_s >= (_RESTS_AFTER_S if self._is_live else _STANDS_AFTER_S):
+                self._tell_the_last(time_passes=self._is_live)
+
+    def _tell_the_last(self, *, time_passes: bool) -> None:
+        if not self._checkpoint.progress.rested:
+            self._tell(tuple(self._watch.rest(time_passes=time_passes)))
+            self._checkpoint.save(attrs.evolve(self._checkpoint.progress, rested=True))
+
+    @property
+    def _is_live(self) -> bool:
+        return bool(self._run.manifest["mode"] == TimeMode.LIVE)
+
     def _rebuild(self, until: Progress) -> None:
         """Read the rows before the checkpoint, which have been told."""
         tail = TraceTail(self._run.path)
@@ -192,6 +215,9 @@ class Following:
                 t_ns = int(row[1])
                 for _ in self._watch.take(table.name, t_ns, row if table.name in self._watch.reads else None):
                     pass
+        if until.rested:
+            for _ in self._watch.rest(time_passes=self._is_live):
+                pass
         tail.close()
         if (self._place, t_ns) != (place, until.t_ns):
             self._checkpoint.release()
@@ -200,7 +226,10 @@ class Following:
     def _take(self, batch: DataFrame, _number: int) -> None:
         """Read a batch; Spark's query calls it."""
         try:
-            self._read(batch.toArrow().sort_by("number"))
+            rows = batch.toArrow().sort_by("number")
+            with self._reading:
+                self._read(rows)
+                self._read_at_s = time.monotonic()
         except Exception as error:
             self._error = error
             raise
