@@ -160,6 +160,7 @@ class LiveWatch:
             yield from self._look(settled_ns)
         if time_passes and not self._rests:
             self._rests = True
+            self._note_ends()  # all that has been stored is old enough
             yield from self._look_at_lags(self.reached_ns + LAG_EVERY_NS)
 
     # --- after an instant -----------------------------------------------------------------
@@ -214,9 +215,12 @@ class LiveWatch:
             messages = min(self._ends.get(queue, 0), end) - done
             if messages > 0:
                 waiting.setdefault(queue.group, Counter())[queue.name] += messages
-            self._ends[queue] = end
+        self._note_ends()
         for group in dict.fromkeys((*self._lags, *waiting)):
             yield from self._look_at_lag(group, waiting.get(group, Counter()), t_ns)
+
+    def _note_ends(self) -> None:
+        self._ends = {queue: self._messages.end(queue) for (queue, _), _ in self._progress.done()}
 
     def _look_at_lag(self, group: str, waiting: Counter[str], t_ns: int) -> Iterator[Change]:
         """A lag is told when it begins, whenever it has doubled, and when it is over."""

@@ -49,21 +49,26 @@ def frame(parts: Iterable[tuple[str, bytes]]) -> bytes:
     return header + _header_sum(header) + payload
 
 
-def read_journal(content: bytes) -> Journal:
-    """Read all whole frames, up to the first that is damaged or cut off."""
+def read_journal(content: bytes, offset: int = 0) -> Journal:
+    """Read all whole frames, up to the first that is damaged or cut off.
+
+    Args:
+        content: of the journal, from a frame on.
+        offset: of that frame in the file, in bytes.
+    """
     rows: dict[str, list[Row]] = {table.name: [] for table in TABLES}
     at = 0
     while len(content) - at >= _HEADER_BYTES:
         begin = at + _HEADER_BYTES
         header = content[at : begin - _HEADER_SUM_BYTES]
         if content[begin - _HEADER_SUM_BYTES : begin] != _header_sum(header):
-            return Journal(rows, f"the frame at byte {at} is damaged", at)
+            return Journal(rows, f"the frame at byte {offset + at} is damaged", at)
         end = begin + _LENGTH.unpack_from(header)[0]
         if end > len(content):
             break
         payload = content[begin:end]
         if blake2b(payload, digest_size=_SUM_BYTES).digest() != header[_LENGTH.size :]:
-            return Journal(rows, f"the frame at byte {at} is damaged", at)
+            return Journal(rows, f"the frame at byte {offset + at} is damaged", at)
         for table, packed in msgpack.unpackb(payload):
             rows[table] += unpacked(packed)
         at = end

@@ -136,7 +136,7 @@ class TraceTail:
             self._open(place)
             return
         self._journal.seek(self._journal_read_bytes)
-        found = read_journal(self._journal.read())
+        found = read_journal(self._journal.read(), self._journal_read_bytes)
         if found.damage:
             self._damaged(found.damage)
         self._journal_read_bytes += found.read_bytes
