@@ -1,4 +1,4 @@
-"""The emulated world around the nodes; `launch` starts a cluster in a notebook, `traces` reads what runs left.
+"""The emulated world around the nodes; `launch` starts a cluster, `watch` follows one, `traces` reads what runs left.
 
 The packages, each of which may import those after it: `cli`, `testing`, `notebook`, `web`, `campaign`, `run`,
 `console`, `comparison`, `why`, `cluster`, `guest_views`, `dataset`, `analysis`, `fidelity` and `shrinking` (none of
@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from emulator.console.verb import VerbError as VerbError
     from emulator.notebook.handle import launch as launch
     from emulator.notebook.traces import traces as traces
+    from emulator.notebook.watching import watch as watch
 
-__all__ = ["VerbError", "launch", "traces"]
+__all__ = ["VerbError", "launch", "traces", "watch"]
 
 
 def __getattr__(name: str) -> Any:
@@ -30,6 +31,10 @@ def __getattr__(name: str) -> Any:
         from emulator.notebook.traces import traces  # noqa: PLC0415
 
         return traces
+    if name == "watch":
+        from emulator.notebook.watching import watch  # noqa: PLC0415
+
+        return watch
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

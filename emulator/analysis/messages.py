@@ -109,6 +109,11 @@ class Messages(Watcher):
         known = self.of_consumers.get((queue, node)) if node else self.of_groups.get(queue)
         return known.consumed.get(identity, 0) if known is not None else 0
 
+    def end(self, queue: GroupQueue) -> int:
+        """Offset of the next message of a queue; 0: none was stored."""
+        log = self.logs.get((queue.topic, queue.broker_name, queue.queue_id))
+        return log.end if log is not None else 0
+
     # --- rows ---------------------------------------------------------------------------
 
     def _own(self, row: OwnershipRow) -> None:

@@ -59,6 +59,18 @@ class FoundOrphan:
     censored: bool
 
 
+@attrs.frozen
+class QueueNow:
+    """A queue at the present instant."""
+
+    owners: tuple[str, ...]
+    """Nodes, the oldest owner first."""
+    overlap_since_ns: int
+    """Since when it has several owners; -1: it has not."""
+    orphan_since_ns: int
+    """Since when it is owed an owner and has none; -1: it is not."""
+
+
 @attrs.define
 class _Overlap:
     start_ns: int
@@ -113,9 +125,17 @@ class QueueSweep(Watcher):
         """Mapping queue, or with id -1 all queues of a broker -> members that pop it."""
         self.first_ns: int | None = None
         """First acquisition."""
+        self.changed: dict[GroupQueue, None] = {}
+        """Queues that may be other than before the instant that was settled last."""
         self.holds: list[FoundHold] = []
         self.overlaps: list[FoundOverlap] = []
         self.orphans: list[FoundOrphan] = []
+
+    def now(self, key: GroupQueue) -> QueueNow:
+        """A queue after the instant that was settled last."""
+        queue = self._queues[key]
+        since_ns = queue.overlap.start_ns if queue.overlap is not None else -1
+        return QueueNow(tuple(node for node, _ in queue.owners), since_ns, queue.orphan_since_ns)
 
     def readers(self) -> Mapping[Table, Callable[[Any], None]]:
         """It reads ownership, and messages that were consumed."""
@@ -160,7 +180,7 @@ class QueueSweep(Watcher):
         self._follow_presence(t_ns)
         for key in self._touched:
             self._look(key, self._queues[key], t_ns)
-        self._touched.clear()
+        self.changed, self._touched = self._touched, {}
 
     def _follow_presence(self, t_ns: int) -> None:
         changed = self._presence.changed

@@ -6,8 +6,7 @@ state at an instant is the state after all its rows.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from heapq import merge
-from itertools import groupby
-from operator import itemgetter
+from itertools import chain
 from typing import Any, NamedTuple, Protocol
 
 from emulator.state.owners import GroupQueue
@@ -245,23 +244,64 @@ class StoredRows:
             yield from map(FrameCount._make, zip(*(column.to_pylist() for column in part.columns), strict=True))
 
 
+class Feed:
+    """Feeds watchers with the rows of a run as they come.
+
+    Args:
+        watchers: each row reaches them in this order; at the end of an instant they settle in the reverse order, so
+            that those who ask settle before those who are asked.
+    """
+
+    def __init__(self, watchers: Iterable[Watcher]) -> None:
+        self._watchers = tuple(watchers)
+        self._readers: dict[type[Any], list[Callable[[Any], None]]] = {}
+        for one in self._watchers:
+            for table, read in one.readers().items():
+                self._readers.setdefault(ROWS[table], []).append(read)
+        self._t_ns = -1
+        """The instant that has not been settled yet; -1: there is none."""
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """The tables that any watcher reads, in the order of `ROWS`."""
+        return tuple(table for table, row_class in ROWS.items() if row_class in self._readers)
+
+    def read(self, rows: Iterable[Any]) -> Iterator[int]:
+        """Read rows in order of seq; yields each instant after it was settled.
+
+        The last instant is not settled, since more rows of it may follow; see `settle`.
+        """
+        readers = self._readers
+        for row in rows:
+            if row[1] != self._t_ns:
+                yield from self.settle()
+                self._t_ns = row[1]
+            for read in readers[type(row)]:
+                read(row)
+
+    def reach(self, t_ns: int) -> Iterator[int]:
+        """Settle the last instant if time has passed it, as a row that no watcher reads may tell; yields it then."""
+        if self._t_ns < t_ns:
+            yield from self.settle()
+
+    def settle(self) -> Iterator[int]:
+        """Settle the last instant, of which all rows have been read; yields it, if there is one."""
+        t_ns = self._t_ns
+        if t_ns >= 0:
+            self._t_ns = -1
+            for one in reversed(self._watchers):
+                one.settle(t_ns)
+            yield t_ns
+
+
 def watch(source: TraceRows, watchers: Iterable[Watcher]) -> None:
     """Feed watchers with all rows of a run, once, in order of seq.
 
     Args:
         source: of the rows.
-        watchers: each row reaches them in this order; at the end of an instant they settle in the reverse order, so
-            that those who ask settle before those who are asked.
+        watchers: in the order of `Feed`.
     """
-    readers: dict[type[Any], list[Callable[[Any], None]]] = {}
-    watching = tuple(watchers)
-    for one in watching:
-        for table, read in one.readers().items():
-            readers.setdefault(ROWS[table], []).append(read)
-    tables = [table for table in ROWS if ROWS[table] in readers]
-    for t_ns, rows in groupby(merge(*(source.rows(table) for table in tables)), key=itemgetter(1)):
-        for row in rows:
-            for read in readers[type(row)]:
-                read(row)
-        for one in reversed(watching):
-            one.settle(t_ns)
+    feed = Feed(watchers)
+    rows = merge(*(source.rows(table) for table in feed.tables))
+    for _ in chain(feed.read(rows), feed.settle()):
+        pass

@@ -118,6 +118,17 @@ class Views(Watcher):
         self.first_ns: dict[str, int] = {}
         """Mapping kind -> first instant at which a node recorded a value."""
         self.found: list[FoundDivergence] = []
+        self.changed: dict[Subject, None] = {}
+        """Subjects of which nodes may hold other values than before the instant that was settled last."""
+
+    def divergence_ns(self, about: Subject) -> int:
+        """Since when nodes hold several values of a subject; -1: they do not."""
+        current = self._subjects[about].current
+        return current.start_ns if current is not None else -1
+
+    def camps(self, about: Subject) -> tuple[Camp, ...]:
+        """The nodes that hold each value of a subject, ordered by hash, after the instant that was settled last."""
+        return _camps(self._subjects[about].held)
 
     def readers(self) -> Mapping[Table, Callable[[Any], None]]:
         """It reads beliefs, and passes if it follows their modes."""
@@ -163,7 +174,7 @@ class Views(Watcher):
             self._follow(process)
         for about in self._touched:
             self._look(about, self._subjects[about], t_ns)
-        self._touched.clear()
+        self.changed, self._touched = self._touched, {}
 
     def _follow(self, process: Process) -> None:
         if self._presence.is_dead(process):
@@ -234,8 +245,12 @@ def _keep_longest(current: _Divergence, held: Mapping[Process, Value], lasted_ns
     # Copying the camps only if they lasted longest so far keeps the sweep nearly linear.
     if lasted_ns <= current.camps_ns:
         return
+    current.camps = _camps(held)
+    current.camps_ns = lasted_ns
+
+
+def _camps(held: Mapping[Process, Value]) -> tuple[Camp, ...]:
     camps: dict[Value, list[str]] = {}
     for (node, _), value in sorted(held.items()):
         camps.setdefault(value, []).append(node)
-    current.camps = tuple(Camp(*value, tuple(camps[value])) for value in sorted(camps))
-    current.camps_ns = lasted_ns
+    return tuple(Camp(*value, tuple(camps[value])) for value in sorted(camps))

@@ -313,6 +313,26 @@ def report(
         report_command(path, out, None if every else top)
 
 
+@app.command()
+def watch(
+    run: _RunArgument,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Folder that keeps how far the run was followed, to go on there.", show_default=False
+        ),
+    ] = None,
+) -> None:
+    """Follow a run that is under way: print a line whenever views diverge, queues have two owners or none, groups lag.
+
+    It begins with the first row of the run, or where the checkpoint ends, and ends with the run.
+    """
+    with one_line_errors():
+        from emulator.cli.watch import watch_run
+
+        watch_run(run, checkpoint)
+
+
 @app.command(context_settings={"ignore_unknown_options": True})
 def why(
     run: _RunArgument,

@@ -34,7 +34,7 @@ def one_line_errors() -> Iterator[None]:
         raise
     except KeyboardInterrupt as interrupt:
         path = getattr(interrupt, "path", None)
-        complain("interrupted" if path is None else str(interrupt))
+        complain(str(interrupt) or "interrupted")
         if path is not None:
             print(path)
         raise typer.Exit(INTERRUPTED) from None

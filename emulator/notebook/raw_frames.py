@@ -127,8 +127,7 @@ class _Lag(Watcher):
 
     def _take(self) -> None:
         for (queue, node), done in self._progress.done():
-            log = self._messages.logs.get((queue.topic, queue.broker_name, queue.queue_id))
-            lag = max(0, (log.end if log is not None else 0) - done)
+            lag = max(0, self._messages.end(queue) - done)
             place = (queue.group, node, queue.topic, queue.broker_name, queue.queue_id)
             self.found.append((self._next_ns, *place, lag))
         self._next_ns += self._period_ns

@@ -34,6 +34,8 @@ class Journal:
     """Mapping table -> rows in order."""
     damage: str
     """Where it is damaged; empty: all frames are whole."""
+    read_bytes: int
+    """How long its whole frames are; what follows is a frame of which not all has been written."""
 
 
 def frame(parts: Iterable[tuple[str, bytes]]) -> bytes:
@@ -47,25 +49,30 @@ def frame(parts: Iterable[tuple[str, bytes]]) -> bytes:
     return header + _header_sum(header) + payload
 
 
-def read_journal(content: bytes) -> Journal:
-    """Read all whole frames, up to the first that is damaged or cut off."""
+def read_journal(content: bytes, offset: int = 0) -> Journal:
+    """Read all whole frames, up to the first that is damaged or cut off.
+
+    Args:
+        content: of the journal, from a frame on.
+        offset: of that frame in the file, in bytes.
+    """
     rows: dict[str, list[Row]] = {table.name: [] for table in TABLES}
     at = 0
     while len(content) - at >= _HEADER_BYTES:
         begin = at + _HEADER_BYTES
         header = content[at : begin - _HEADER_SUM_BYTES]
         if content[begin - _HEADER_SUM_BYTES : begin] != _header_sum(header):
-            return Journal(rows, f"the frame at byte {at} is damaged")
+            return Journal(rows, f"the frame at byte {offset + at} is damaged", at)
         end = begin + _LENGTH.unpack_from(header)[0]
         if end > len(content):
             break
         payload = content[begin:end]
         if blake2b(payload, digest_size=_SUM_BYTES).digest() != header[_LENGTH.size :]:
-            return Journal(rows, f"the frame at byte {at} is damaged")
+            return Journal(rows, f"the frame at byte {offset + at} is damaged", at)
         for table, packed in msgpack.unpackb(payload):
             rows[table] += unpacked(packed)
         at = end
-    return Journal(rows, "")
+    return Journal(rows, "", at)
 
 
 def _header_sum(header: bytes) -> bytes:

@@ -231,6 +231,18 @@ def being_written(run: Path) -> Iterator[None]:
         yield
 
 
+def is_under_way(run: Path) -> bool:
+    """Whether an emulator still writes a run; what it has left after that does not change any more.
+
+    Args:
+        run: the run directory.
+
+    Raises:
+        OSError: there is no run any more.
+    """
+    return not (run / MANIFEST).exists() and _is_locked(run / FOLDER / INDEX)
+
+
 def _is_locked(index: Path) -> bool:
     with index.open("rb") as file:
         try:

@@ -14,7 +14,7 @@ from emulator.trace.seals import checksum
 from emulator.trace.segments import FOLDER, arrow_table
 
 _ATTEMPTS = 100
-_NO_ROWS = Journal({table.name: [] for table in TABLES}, "")
+_NO_ROWS = Journal({table.name: [] for table in TABLES}, "", 0)
 
 
 @attrs.frozen

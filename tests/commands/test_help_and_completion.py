@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from emulator.cli.main import app
 from support.rmqemu_process import COMMAND, rmqemu
 
-COMMANDS = ("demo", "up", "run", "analyze", "why", "verify", "fidelity")
+COMMANDS = ("demo", "up", "run", "analyze", "watch", "why", "verify", "fidelity")
 
 
 def test_the_help_lists_every_command_and_what_the_exit_status_means():

@@ -1,0 +1,95 @@
+"""`rmqemu watch`: follows a run that is under way, in another terminal than the run."""
+
+import shlex
+import signal
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import FrameType
+from typing import Self
+
+from emulator.analysis.live import Change
+from emulator.cli.terminal import NAME
+from emulator.dataset.checkpoint import Checkpoint
+from emulator.dataset.following import Following, open_watched
+from emulator.dataset.spark import command_session
+from emulator.trace.run_directory import Ended
+
+_LOOK_EVERY_S = 0.1
+_NS = 1_000_000_000
+
+
+class WatchInterrupted(KeyboardInterrupt):
+    """Ctrl-C ended a watch; the text says what was seen and how to go on."""
+
+
+def watch_run(path: Path, checkpoint: Path | None) -> None:
+    """Print the changes in a run until it ends, then what was seen of it.
+
+    Args:
+        path: the run directory.
+        checkpoint: folder that keeps how far the run was followed; None: that is forgotten.
+
+    Raises:
+        UserError: the run cannot be followed, or the checkpoint is that of another one.
+        WatchInterrupted: Ctrl-C.
+    """
+    run = open_watched(path)
+    with tempfile.TemporaryDirectory(prefix="rmqemu-watch-") as scratch:
+        following: Following
+
+        def tell(changes: Sequence[Change]) -> None:
+            names = following.names
+            for change in changes:
+                print(change.line(names), flush=True)
+
+        following = Following(run, Checkpoint(checkpoint or Path(scratch), run), tell)
+        following.start(command_session)
+        with _Interrupt() as interrupt:
+            while following.goes_on():
+                if interrupt.came:
+                    following.stop()
+                    raise WatchInterrupted(f"interrupted {_seen(following)}; {_how_to_go_on(path, checkpoint)}")
+                time.sleep(_LOOK_EVERY_S)
+        print(_end(following))
+
+
+class _Interrupt:
+    """Notes Ctrl-C and SIGTERM, so that the batch that is under way is told; the second one ends at once."""
+
+    def __init__(self) -> None:
+        self.came = False
+
+    def __enter__(self) -> Self:
+        self._before = signal.getsignal(signal.SIGINT)
+        signal.signal(signal.SIGINT, self._note)
+        signal.signal(signal.SIGTERM, self._note)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        signal.signal(signal.SIGINT, self._before)
+
+    def _note(self, _number: int, _frame: FrameType | None) -> None:
+        self.came = True
+        signal.signal(signal.SIGINT, self._before)
+
+
+def _seen(following: Following) -> str:
+    return f"at {following.reached_ns / _NS:.3f} s, {sum(following.rows.values()):,} rows were seen"
+
+
+def _how_to_go_on(run: Path, checkpoint: Path | None) -> str:
+    if checkpoint is None:
+        return f"{NAME} watch {shlex.quote(str(run))} begins again; with --checkpoint it would go on"
+    return f"{NAME} watch {shlex.quote(str(run))} --checkpoint {shlex.quote(str(checkpoint))} goes on"
+
+
+def _end(following: Following) -> str:
+    """The last line."""
+    assert following.end is not None
+    how = following.end.broken_off() or f"the run has ended at {following.end.end_ns / _NS:.3f} s"
+    if following.end.ended is Ended.KILLED:
+        how = f"the emulator was killed or could not write on, after {following.end.end_ns / _NS:.3f} s"
+    tables = ", ".join(f"{rows:,} {table}" for table, rows in following.rows.items() if rows)
+    return f"{how}; {sum(following.rows.values()):,} rows were seen: {tables}"

@@ -1,0 +1,117 @@
+"""The checkpoint of somebody who follows a run: a folder with Spark's own, and how far the rows have been told.
+
+Spark delivers a batch once more if it was killed between the end of the batch and its commit. So the place behind the
+last row that was told is written after each batch, and rows before it are not read twice.
+"""
+
+import fcntl
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import attrs
+
+from emulator.base.errors import UserError
+from emulator.trace.files import RunFiles, put_in_place
+from emulator.trace.index import INDEX
+from emulator.trace.run_directory import RunDirectory
+from emulator.trace.seals import BrokenSealError, checksum, sealed, unsealed
+from emulator.trace.segments import FOLDER
+from emulator.trace.tail import Place
+
+PROGRESS = "watch.json"
+_SPARK = "spark"
+_LOCK = "lock"
+
+
+class CheckpointError(UserError):
+    """A folder is no checkpoint, or that of another run; the text says why in one line."""
+
+
+@attrs.frozen
+class Progress:
+    """How far a run has been told."""
+
+    place: Place = Place()
+    t_ns: int = 0
+    """Emulated time of the last row before the place."""
+    rested: bool = False
+    """Whether the changes of the last row's instant have been told, too, since no other row came for a while."""
+
+
+class Checkpoint:
+    """The checkpoint of a run.
+
+    Args:
+        folder: it is created by `claim`.
+        run: that is followed.
+
+    Raises:
+        CheckpointError: the folder is no checkpoint of this run.
+        OSError: it cannot be read.
+    """
+
+    def __init__(self, folder: Path, run: RunDirectory) -> None:
+        self.folder = folder.absolute()
+        self._run = run
+        self._lock: BinaryIO | None = None
+        self.progress = self._read()
+        """How far the run has been told."""
+
+    @property
+    def spark(self) -> Path:
+        """The folder that is Spark's."""
+        return self.folder / _SPARK
+
+    def claim(self) -> None:
+        """Create the folder if there is none, and keep others out until this process ends.
+
+        Raises:
+            CheckpointError: another process uses it.
+            OSError: it cannot be created.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._lock = (self.folder / _LOCK).open("wb")
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise CheckpointError(f"{self.folder} is the checkpoint of a watch that is under way") from None
+        self.progress = self._read()
+        self.save(self.progress)
+
+    def release(self) -> None:
+        """Let others use it."""
+        if self._lock is not None:
+            self._lock.close()
+
+    def save(self, progress: Progress) -> None:
+        """Write how far the run has been told.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        put_in_place(RunFiles(), self.folder / PROGRESS, sealed({**self._of(), **attrs.asdict(progress)}).encode())
+        self.progress = progress
+
+    def other_run(self) -> CheckpointError:
+        """The error of a checkpoint whose run is another one."""
+        return CheckpointError(f"{self.folder} is the checkpoint of another run than {self._run.path}")
+
+    def _of(self) -> dict[str, Any]:
+        """What tells runs apart before any of their rows does."""
+        with (self._run.path / FOLDER / INDEX).open("rb") as index:
+            return {"run": self._run.manifest["run_id"], "head": checksum(index.readline())}
+
+    def _read(self) -> Progress:
+        try:
+            said = unsealed((self.folder / PROGRESS).read_bytes())
+        except FileNotFoundError:
+            if self.folder.exists() and any(one.name != _LOCK for one in self.folder.iterdir()):
+                raise CheckpointError(
+                    f"{self.folder} is no checkpoint: expected an empty folder, or a new one"
+                ) from None
+            return Progress()
+        except BrokenSealError as error:
+            raise CheckpointError(f"{self.folder / PROGRESS} is damaged: {error}") from None
+        if any(said.get(key) != value for key, value in self._of().items()):
+            raise self.other_run()
+        return Progress(Place(**said["place"]), said["t_ns"], said["rested"])

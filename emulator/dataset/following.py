@@ -1,0 +1,252 @@
+"""Following a run that is under way: a query of Spark's Structured Streaming feeds the watchers of the oracles.
+
+Each batch has the rows that are new on disk, in order, and each row is read once: batches go on where the checkpoint
+ends, and what a batch repeats after a kill is skipped. The state of the watchers is not in the checkpoint. It follows
+from the rows, and the run directory has all of them, so it is built anew from the rows before the checkpoint.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+
+from emulator.analysis.judge import facts_of
+from emulator.analysis.live import Change, LiveWatch
+from emulator.base.errors import UserError
+from emulator.dataset.checkpoint import Checkpoint, CheckpointError, Progress
+from emulator.dataset.row_stream import FORMAT, ROWS_PER_BATCH, RowStream, columns_of_row
+from emulator.spec import from_dict
+from emulator.spec.addresses import owners
+from emulator.time.mode import TimeMode
+from emulator.trace.index import INDEX, read_index
+from emulator.trace.run_directory import MANIFEST, Ended, RunDirectory, is_under_way, open_run
+from emulator.trace.schema import TraceLevel
+from emulator.trace.segments import FOLDER
+from emulator.trace.tail import Place, TraceTail
+
+BEGINS_WITHIN_S = 5.0
+"""Wall seconds that a run may take to begin."""
+_LOOK_EVERY_S = 0.1
+_TRIGGER = "250 milliseconds"
+"""How often Spark asks for rows; an emulator writes them once a second."""
+_STOP_S = 10.0
+_RESTS_AFTER_S, _STANDS_AFTER_S = 1.2, 3.0
+"""Wall seconds without a row after which an instant is over: longer than an emulator keeps rows for itself. In virtual
+time, which may stand still between two rows of an instant, somebody then waits for the next step."""
+Tell = Callable[[Sequence[Change]], None]
+
+
+class WatchError(UserError):
+    """A run cannot be followed; the text says why and what can be done in one line."""
+
+
+def open_watched(path: Path, patience_s: float = BEGINS_WITHIN_S) -> RunDirectory:
+    """Open a run to follow it; one that is about to begin is waited for.
+
+    Args:
+        path: the run directory.
+        patience_s: how long at most, in wall seconds.
+
+    Raises:
+        NotARunError: no run began there, or it cannot be read by this version.
+        DamagedRunError: files are missing or were changed.
+        WatchError: the level of its trace leaves out what is watched.
+    """
+    give_up_s = time.monotonic() + patience_s
+    while not _has_begun(path) and time.monotonic() < give_up_s:
+        time.sleep(_LOOK_EVERY_S)
+    run = open_run(path)
+    if run.level is TraceLevel.COUNTS:
+        raise WatchError(
+            f"{path} has a trace of level {run.level}, without views and owners: expected findings or full"
+        )
+    return run
+
+
+def _has_begun(path: Path) -> bool:
+    if (path / MANIFEST).exists():
+        return True
+    try:
+        return is_under_way(path)
+    except OSError:
+        return False
+
+
+class Following:
+    """Follows one run.
+
+    Args:
+        run: from `open_watched`.
+        checkpoint: of the run.
+        tell: called with changes, in order, from a thread of Spark's query.
+
+    Raises:
+        WatchError: the run had ended before anybody followed it.
+        CheckpointError: the checkpoint is that of another run, or in use.
+        OSError: the checkpoint cannot be created.
+    """
+
+    def __init__(self, run: RunDirectory, checkpoint: Checkpoint, tell: Tell) -> None:
+        if run.ended is not Ended.UNDER_WAY and not checkpoint.progress.place.rows:
+            raise WatchError(f"{run.path} has ended, there is nothing to watch: rmqemu analyze {run.path}")
+        checkpoint.claim()
+        self._run = run
+        self._checkpoint = checkpoint
+        self._tell = tell
+        self._scenario = from_dict(run.manifest["scenario"], "the scenario of the run")
+        self._watch = LiveWatch(facts_of(self._scenario, 0).broker_names)
+        self._place = Place()
+        self._rebuild(checkpoint.progress)
+        self._query: StreamingQuery | None = None
+        self._reading = threading.Lock()
+        """Held while the watchers read a batch, or rest."""
+        self._read_at_s = time.monotonic()
+        self._error: Exception | None = None
+        self.end: RunDirectory | None = None
+        """The run when it has ended; None: it is under way."""
+
+    # --- questions ------------------------------------------------------------------------
+
+    @property
+    def rows(self) -> Mapping[str, int]:
+        """Mapping table -> number of rows that were read, those before the checkpoint included."""
+        return dict(self._watch.rows)
+
+    @property
+    def reached_ns(self) -> int:
+        """Emulated time of the last row that was read."""
+        return self._watch.reached_ns
+
+    @property
+    def differences(self) -> tuple[Change, ...]:
+        """What differs now."""
+        return self._watch.differences
+
+    @property
+    def names(self) -> Mapping[str, str]:
+        """Mapping address, or client id of a guest -> node, as the index tells them now."""
+        head = read_index((self._run.path / FOLDER / INDEX).read_bytes()).head
+        return head.get("addresses") or owners(self._scenario)
+
+    # --- following ------------------------------------------------------------------------
+
+    def start(self, session: Callable[[], SparkSession]) -> None:
+        """Begin to read.
+
+        Args:
+            session: gives a session of Spark; not called if all rows of an ended run have been read.
+        """
+        if not self._goes_on():
+            return
+        spark = session()
+        spark.dataSource.register(RowStream)
+        rows = spark.readStream.format(FORMAT).option("run", str(self._run.path)).load()
+        # Of rows that nobody reads, only the time and the table are wanted.
+        wanted = F.when(F.col("table").isin(*self._watch.reads), F.col("row"))
+        query = rows.withColumn("row", wanted).writeStream.foreachBatch(self._take)
+        query = query.option("checkpointLocation", str(self._checkpoint.spark)).trigger(processingTime=_TRIGGER)
+        self._query = query.start()
+
+    def goes_on(self) -> bool:
+        """Whether more may come; at the end of the run, the changes of its last instant are told.
+
+        Raises:
+            DamagedRunError: the trace was damaged meanwhile.
+            OSError: it cannot be read, what is told cannot be printed, or the checkpoint cannot be written.
+        """
+        if self._error is not None:
+            raise self._error
+        if self._query is not None and (failure := self._query.exception()) is not None:
+            open_run(self._run.path)  # says in one line what the query has run into
+            raise WatchError(f"{self._run.path} cannot be followed: {str(failure).partition(chr(10))[0]}")
+        if self._goes_on():
+            self._rest()
+            return True
+        self.stop()
+        self._tell_the_last(time_passes=False)
+        return False
+
+    def stop(self) -> None:
+        """Stop reading when the batch that is under way has been told; the checkpoint can be used again."""
+        query, self._query = self._query, None
+        if query is not None:
+            give_up_s = time.monotonic() + _STOP_S
+            while query.status["isTriggerActive"] and query.isActive and time.monotonic() < give_up_s:
+                time.sleep(_LOOK_EVERY_S)
+            query.stop()
+        self._checkpoint.release()
+
+    def _goes_on(self) -> bool:
+        if self.end is None and not is_under_way(self._run.path):
+            self.end = open_run(self._run.path)
+        return self.end is None or self._place.rows < sum(self.end.trace.counts().values())
+
+    def _rest(self) -> None:
+        """Tell the last instant if no row has come for a while."""
+        with self._reading:
+            silent_s = time.monotonic() - self._read_at_s
+            if self._place.rows and silent_s >= (_RESTS_AFTER_S if self._is_live else _STANDS_AFTER_S):
+                self._tell_the_last(time_passes=self._is_live)
+
+    def _tell_the_last(self, *, time_passes: bool) -> None:
+        if not self._checkpoint.progress.rested:
+            self._tell(tuple(self._watch.rest(time_passes=time_passes)))
+            self._checkpoint.save(attrs.evolve(self._checkpoint.progress, rested=True))
+
+    @property
+    def _is_live(self) -> bool:
+        return bool(self._run.manifest["mode"] == TimeMode.LIVE)
+
+    def _rebuild(self, until: Progress) -> None:
+        """Read the rows before the checkpoint, which have been told."""
+        tail = TraceTail(self._run.path)
+        t_ns, place = 0, until.place
+        while self._place.rows < place.rows:
+            found, self._place = tail.read(self._place, min(ROWS_PER_BATCH, place.rows - self._place.rows))
+            if not found:
+                break
+            for _, table, row in found:
+                t_ns = int(row[1])
+                for _ in self._watch.take(table.name, t_ns, row if table.name in self._watch.reads else None):
+                    pass
+        if until.rested:
+            for _ in self._watch.rest(time_passes=self._is_live):
+                pass
+        tail.close()
+        if (self._place, t_ns) != (place, until.t_ns):
+            self._checkpoint.release()
+            raise self._checkpoint.other_run()
+
+    def _take(self, batch: DataFrame, _number: int) -> None:
+        """Read a batch; Spark's query calls it."""
+        try:
+            rows = batch.toArrow().sort_by("number")
+            with self._reading:
+                self._read(rows)
+                self._read_at_s = time.monotonic()
+        except Exception as error:
+            self._error = error
+            raise
+
+    def _read(self, batch: Any) -> None:
+        changes: list[Change] = []
+        place, last_ns = self._place, 0
+        columns = (batch[name].to_pylist() for name in ("number", "table", "seq", "t_ns", "row"))
+        for number, table, seq, t_ns, row in zip(*columns, strict=True):
+            if number <= place.rows:
+                continue  # it was told before the query was killed
+            if number != place.rows + 1:
+                raise CheckpointError(f"{self._checkpoint.folder} is damaged: Spark goes on behind row {number - 1}")
+            place, last_ns = place.after(table, seq), t_ns
+            changes += self._watch.take(table, t_ns, None if row is None else columns_of_row(row))
+        if changes:
+            self._tell(changes)
+        if place.rows > self._place.rows:
+            self._checkpoint.save(Progress(place, last_ns))
+            self._place = place

@@ -1,0 +1,136 @@
+"""Following a cluster or a run from a notebook: a cell that shows what differs, and keeps that up to date."""
+
+import tempfile
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from emulator.analysis.live import Change
+from emulator.base.errors import UserError
+from emulator.notebook.handle import ClusterHandle
+from emulator.notebook.html import ALARM, QUIET, VerbOutput, block, chip, table, text
+
+_LOOK_EVERY_S = 0.1
+_LINES_SHOWN = 10
+_NS = 1_000_000_000
+
+
+class WatchedRun:
+    """A run that is followed; `emulator.watch` makes one. A notebook shows it, and it stays up to date there."""
+
+    def __init__(self, path: Path, checkpoint: Path | None) -> None:
+        from emulator.dataset.checkpoint import Checkpoint  # noqa: PLC0415 - Spark takes seconds to import
+        from emulator.dataset.following import Following, open_watched  # noqa: PLC0415 - as above
+        from emulator.dataset.spark import notebook_session  # noqa: PLC0415 - as above
+
+        self._lines: list[str] = []
+        self._display: Any = None
+        """The output of the cell that shows it; None: no cell does."""
+        self._problem = ""
+        self._stopping = threading.Event()
+        self._scratch = tempfile.TemporaryDirectory(prefix="rmqemu-watch-")
+        run = open_watched(path)
+        self._following = Following(run, Checkpoint(checkpoint or Path(self._scratch.name), run), self._tell)
+        self._following.start(notebook_session)
+        self._thread = threading.Thread(target=self._follow, name=f"watch {run.run}", daemon=True)
+        self._thread.start()
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """All changes so far, a line each."""
+        return tuple(self._lines)
+
+    @property
+    def differences(self) -> tuple[Change, ...]:
+        """What differs now."""
+        return self._following.differences
+
+    @property
+    def rows(self) -> dict[str, int]:
+        """Mapping table -> number of rows that were read."""
+        return dict(self._following.rows)
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more will come: the run has ended, or `stop` was called."""
+        return not self._thread.is_alive()
+
+    def stop(self) -> None:
+        """Stop following; the cluster runs on. Stopping twice does nothing.
+
+        Raises:
+            UserError: following it had failed.
+        """
+        self._stopping.set()
+        self._thread.join()
+        self._scratch.cleanup()
+        if self._problem:
+            raise UserError(self._problem)
+
+    # --- in a thread ------------------------------------------------------------------------
+
+    def _follow(self) -> None:
+        following = self._following
+        try:
+            while not self._stopping.is_set() and following.goes_on():
+                self._stopping.wait(_LOOK_EVERY_S)
+            following.stop()
+        except Exception as error:  # noqa: BLE001 - a thread has nobody else to tell
+            self._problem = str(error) or type(error).__name__
+        self._show()
+
+    def _tell(self, changes: Sequence[Change]) -> None:
+        names = self._following.names
+        self._lines.extend(change.line(names) for change in changes)
+        self._show()
+
+    # --- in a cell --------------------------------------------------------------------------
+
+    def _show(self) -> None:
+        if self._display is not None:
+            self._display.update(self._output())
+
+    def _ipython_display_(self) -> None:
+        from IPython.display import display  # noqa: PLC0415 - only who is in a notebook has it
+
+        self._display = display(self._output(), display_id=True)  # type: ignore[no-untyped-call]
+
+    def _output(self) -> VerbOutput:
+        names = self._following.names
+        rows = [
+            (chip(one.what, ALARM), text(one.about), text(f"{one.since_ns / _NS:.3f} s", QUIET), text(one.said(names)))
+            for one in self.differences
+        ]
+        shown = table(("what", "about", "since", "who"), rows) if rows else text("nothing differs", QUIET)
+        last = "<br>".join(text(line) for line in self.lines[-_LINES_SHOWN:])
+        lines = f'<pre style="margin:0;background:transparent;color:inherit">{last}</pre>'
+        return VerbOutput((self._head(), *self.lines[-_LINES_SHOWN:]), block(text(self._head()), shown, lines))
+
+    def _head(self) -> str:
+        read = f"{sum(self.rows.values()):,} rows up to {self._following.reached_ns / _NS:.3f} s"
+        if self._problem:
+            return f"{read}: {self._problem}"
+        return f"{read}; {'ended' if self._following.end is not None else 'under way'}"
+
+    def __repr__(self) -> str:
+        return str(self._output())
+
+
+def watch(run: ClusterHandle | Path | str, *, checkpoint: Path | str | None = None) -> WatchedRun:
+    """Follow a cluster or a run: which views diverge, which queues have two owners or none, which groups lag.
+
+    A cell whose last line is `emulator.watch(cluster)` is updated while other cells run, within about two seconds.
+
+    Args:
+        run: a cluster of `launch`, or the directory of a run that is under way.
+        checkpoint: folder that keeps how far the run was followed, to go on there; None: that is forgotten.
+
+    Raises:
+        NotARunError: no run begins there within 5 s.
+        WatchError: the run has ended, or the level of its trace is `counts`.
+        CheckpointError: the checkpoint is that of another run, or in use.
+        JavaNotFoundError: there is no Java for Spark.
+    """
+    path = run.path if isinstance(run, ClusterHandle) else Path(run)
+    return WatchedRun(path, None if checkpoint is None else Path(checkpoint))

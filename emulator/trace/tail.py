@@ -1,0 +1,175 @@
+"""Following a trace while it is written: its rows in the order in which they were recorded, each once.
+
+At every instant the files hold all rows up to some row, so a place between two rows says what has been read, and
+what follows it can be read again from any place, whoever read it before. Between two looks only the journal grows;
+when segments close there is a new journal, and the trace is opened anew.
+"""
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from heapq import merge
+from itertools import islice
+from operator import attrgetter
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+import attrs
+
+from emulator.trace.batches import Row
+from emulator.trace.index import SegmentEntry
+from emulator.trace.journal import JOURNAL, read_journal
+from emulator.trace.run_directory import DamagedRunError
+from emulator.trace.schema import COUNTS, TABLES, Table, TraceLevel
+from emulator.trace.segments import FOLDER
+from emulator.trace.stored import StoredTrace, stored_trace
+
+_UNTIL_SEQ = COUNTS.index("until_seq")
+
+
+@attrs.frozen
+class Place:
+    """A place between two rows of a trace."""
+
+    rows: int = 0
+    """How many rows lie before it."""
+    seq: int = 0
+    """Seq of the last row before it that is not one of `counts`."""
+    counted: int = 0
+    """Seq of the last row of `counts` before it."""
+
+    def after(self, table: str, seq: int) -> "Place":
+        """The place behind the next row.
+
+        Args:
+            table: name of its table.
+            seq: of the row.
+        """
+        if table == COUNTS.name:
+            return Place(self.rows + 1, self.seq, seq)
+        return Place(self.rows + 1, seq, self.counted)
+
+    def is_before(self, table: str, seq: int) -> bool:
+        """Whether a row lies behind the place."""
+        return seq > (self.counted if table == COUNTS.name else self.seq)
+
+
+class TracedRow(NamedTuple):
+    """A row of any table."""
+
+    order: tuple[int, int]
+    """Orders the rows of all tables as they were recorded; a row of `counts` follows the rows that it is about."""
+    table: Table
+    row: Row
+
+
+class TraceTail:
+    """Reads the trace of a run that may be under way.
+
+    Args:
+        run: the run directory.
+    """
+
+    def __init__(self, run: Path) -> None:
+        self._run = run
+        self._place: Place | None = None
+        """Where `_rest` begins; None: nothing has been opened."""
+        self._is_whole = False
+        """Whether seqs have no gaps: no row is left out."""
+        self._rest: Iterator[TracedRow] = iter(())
+        self._journal: BinaryIO | None = None
+        self._journal_read_bytes = 0
+
+    def read(self, after: Place, rows_most: int) -> tuple[list[TracedRow], Place]:
+        """Read the rows behind a place that are on disk.
+
+        Args:
+            after: where to begin; it costs least where the last call ended.
+            rows_most: most rows to read.
+
+        Returns:
+            The rows in order, none if there is nothing new, and the place behind them.
+
+        Raises:
+            DamagedRunError: the journal was damaged, or rows are missing.
+            OSError: the trace cannot be read.
+        """
+        if after != self._place:
+            self._open(after)
+        found = list(islice(self._rest, rows_most))
+        if not found:
+            self._look()
+            found = list(islice(self._rest, rows_most))
+        place = after
+        for _, table, row in found:
+            following = place.after(table.name, int(row[0]))
+            if self._is_whole and following.seq != place.seq + 1:
+                self._damaged(f"{following.seq - place.seq - 1} rows before seq {following.seq} are missing")
+            place = following
+        self._place = place
+        return found, place
+
+    def close(self) -> None:
+        """Close the journal."""
+        if self._journal is not None:
+            self._journal.close()
+        self._journal, self._place = None, None
+
+    def _open(self, after: Place) -> None:
+        """Read all that is on disk; the journal is opened before, so it also has what comes meanwhile."""
+        self.close()
+        with suppress(FileNotFoundError):  # the run has ended: its rows are in segments
+            self._journal = (self._run / FOLDER / JOURNAL).open("rb")
+        self._journal_read_bytes = 0
+        trace = stored_trace(self._run)
+        if trace.damages:
+            raise DamagedRunError(trace.damages)
+        self._place, self._is_whole = after, trace.level is TraceLevel.FULL
+        self._rest = merge(*(_rows_of(trace, table, after) for table in TABLES), key=attrgetter("order"))
+
+    def _look(self) -> None:
+        """Read what came since the last time."""
+        place = self._place
+        if self._journal is None or place is None:
+            return
+        if self._is_replaced(self._journal):
+            self._open(place)
+            return
+        self._journal.seek(self._journal_read_bytes)
+        found = read_journal(self._journal.read(), self._journal_read_bytes)
+        if found.damage:
+            self._damaged(found.damage)
+        self._journal_read_bytes += found.read_bytes
+        new = (_traced(table, found.rows[table.name], place) for table in TABLES)
+        self._rest = merge(*new, key=attrgetter("order"))
+
+    def _is_replaced(self, journal: BinaryIO) -> bool:
+        # The number of a file that is open is given to no other file.
+        try:
+            return (self._run / FOLDER / JOURNAL).stat().st_ino != os.fstat(journal.fileno()).st_ino
+        except FileNotFoundError:
+            return True
+
+    def _damaged(self, damage: str) -> None:
+        raise DamagedRunError((f"{self._run / FOLDER / JOURNAL} is damaged: {damage}",))
+
+
+def _rows_of(trace: StoredTrace, table: Table, after: Place) -> Iterator[TracedRow]:
+    for entry in trace.segments[table.name]:
+        if after.is_before(table.name, entry.last_seq):
+            yield from _traced(table, _segment_rows(trace, entry), after)
+    yield from _traced(table, trace.waiting[table.name], after)
+
+
+def _segment_rows(trace: StoredTrace, entry: SegmentEntry) -> Iterator[Row]:
+    import pyarrow.parquet as pq  # noqa: PLC0415 - opening a run must not wait for Arrow
+
+    for batch in pq.read_table(trace.folder / entry.file).to_batches():
+        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+
+
+def _traced(table: Table, rows: Iterable[Row], after: Place) -> Iterator[TracedRow]:
+    for row in rows:
+        seq = int(row[0])
+        if after.is_before(table.name, seq):
+            yield TracedRow((int(row[_UNTIL_SEQ]), seq) if table is COUNTS else (seq, 0), table, row)

@@ -1,0 +1,147 @@
+"""What a live watch tells: the intervals that the judge finds, at their instants, whatever comes between the rows."""
+
+import random
+
+import pytest
+
+from analysis.random_traces import END_S, random_trace
+from analysis.trace_rows import SECOND, HandMadeTrace, found_in
+from emulator.analysis.live import Difference, LiveWatch
+from emulator.trace.schema import BELIEFS, COUNTS, TABLES
+
+VALUE = BELIEFS.index("value")
+NAMES = {"127.1.0.1": "consumer-1"}
+
+
+def in_order(trace):
+    """(table, row) of all rows, in order of seq."""
+    return sorted(((table.name, row) for table in TABLES for row in trace.rows[table.name]), key=lambda one: one[1][0])
+
+
+def changes_of(trace, rests=lambda: False):
+    """All changes in a hand-made trace."""
+    watch = LiveWatch({})
+    found = []
+    for name, row in in_order(trace):
+        found += watch.take(name, row[1], row if name in watch.reads else None)
+        if rests():
+            found += watch.rest(time_passes=False)
+    return [*found, *watch.rest(time_passes=False)]
+
+
+def lines_of(trace):
+    return [change.line(NAMES).strip() for change in changes_of(trace)]
+
+
+def spans(changes, what):
+    """(about, begin, end) of each difference that has ended and was not over at once, in order."""
+    ended = [one for one in changes if one.what is what and one.ended]
+    return sorted((one.about, one.since_ns, one.t_ns) for one in ended if one.since_ns < one.t_ns)
+
+
+def a_view(*members):
+    return {"cids": list(members), "queues": {"broker-a": 4}}
+
+
+def test_a_change_is_told_when_it_begins_when_it_is_another_one_and_when_it_ends():
+    trace = HandMadeTrace().life("a", "started", "g").life("b", "started", "g").life("c", "started", "g")
+    trace.at(1).own("a", "acquired").at(2).own("b", "acquired").at(3).own("c", "acquired")
+    trace.at(4).own("a", "dropped").own("b", "dropped").at(5).own("c", "dropped").at(7.5).own("b", "acquired")
+
+    assert lines_of(trace) == [
+        "2.000  overlap     g t/broker-a/0: a, b",
+        "3.000  overlap     g t/broker-a/0: a, b, c",
+        "4.000  overlap     g t/broker-a/0: ended after 2.000 s, now c",
+        "5.000  orphan      g t/broker-a/0: no owner",
+        "7.500  orphan      g t/broker-a/0: ended after 2.500 s, now b",
+    ]
+
+
+def test_views_that_differ_are_told_with_who_holds_which():
+    trace = HandMadeTrace().life("a", "started", "g").life("b", "started", "g")
+    both = a_view("127.1.0.1@1", "127.1.0.2@1")
+    trace.at(1).believe("a", both).believe("b", both).at(2).believe("a", a_view("127.1.0.1@1")).at(3).believe("a", both)
+
+    begin, end = (line for line in lines_of(trace) if "divergence" in line)
+    assert begin.startswith("2.000  divergence  g/t: ")
+    assert sorted(begin.partition("g/t: ")[2].split(" | ")) == [
+        "a: 1 members: consumer-1; 4 queues",
+        "b: 2 members: consumer-1 127.1.0.2@1; 4 queues",
+    ]
+    assert end == "3.000  divergence  g/t: ended after 1.000 s, all agree"
+
+
+def test_a_lag_is_told_when_messages_wait_when_it_doubles_and_when_it_is_over():
+    trace = HandMadeTrace().life("a", "started", "g").subscribe("a").own("a", "acquired", offset=0)
+    trace.at(1).store(0).at(1.1).consume("a", 0)  # every message waits a little
+    trace.at(2).store(1, 2).at(2.6).passed("a").at(3.2).store(3).at(3.9).store(4).at(4.5).passed("a")
+    trace.at(5).consume("a", 1, 2, 3, 4).at(5.7).passed("a").at(6.4).passed("a")
+
+    assert lines_of(trace) == [
+        "2.500  lag         g: 2 messages of 1 queue, most in t/broker-a/0 (2)",
+        "4.400  lag         g: 4 messages of 1 queue, most in t/broker-a/0 (4)",
+        "5.500  lag         g: ended after 3.000 s, 4 messages at most",
+    ]
+
+
+def test_messages_that_nobody_is_left_to_consume_lag_although_no_row_comes_any_more():
+    trace = HandMadeTrace().life("a", "started", "g").subscribe("a").own("a", "acquired", offset=0)
+    trace.at(1).life("a", "killed").store(0, 1, 2)
+    watch = LiveWatch({})
+    for name, row in in_order(trace):
+        list(watch.take(name, row[1], row))
+
+    assert [one.line({}).strip() for one in watch.rest(time_passes=True)] == [
+        "1.500  lag         g: 3 messages of 1 queue, most in t/broker-a/0 (3)"
+    ]
+    assert list(watch.rest(time_passes=True)) == [], "it is told once"
+    assert [one.what for one in watch.differences] == [Difference.LAG]
+
+
+def test_rows_that_nobody_reads_tell_that_an_instant_is_over():
+    trace = HandMadeTrace().life("a", "started", "g").life("b", "started", "g")
+    trace.at(1).own("a", "acquired").own("b", "acquired")
+    watch = LiveWatch({})
+    early = [one for name, row in in_order(trace) for one in watch.take(name, row[1], row)]
+    assert early == [], "more rows of the instant may come"
+    assert [one.what for one in watch.take(COUNTS.name, 0, None)] == [], "this second is over at the same instant"
+    assert [one.what for one in watch.take(COUNTS.name, SECOND, None)] == [Difference.OVERLAP]
+    assert watch.rows[COUNTS.name] == 2
+
+
+def judged(one):
+    return f"{one.queue.group} {one.queue.name}", one.start_ns, one.end_ns
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_what_is_told_is_what_the_judge_finds(seed):
+    trace = random_trace(seed)
+    views = trace.rows[BELIEFS.name]
+    for place, row in enumerate(views):
+        if row[VALUE] != "null":
+            value = f'{{"cids":["{row[VALUE]}"],"queues":{{"broker-a":2}}}}' if row[5] == "view" else "{}"
+            views[place] = (*row[:VALUE], value, *row[VALUE + 1 :])
+    found = found_in(trace, END_S)
+    changes = changes_of(trace)
+
+    overlaps = sorted(judged(one) for one in found.overlaps if not one.censored)
+    orphans = sorted(judged(one) for one in found.orphans if not one.censored)
+    divergences = sorted((one.subject, one.start_ns, one.end_ns) for one in found.views if not one.censored)
+    assert spans(changes, Difference.OVERLAP) == overlaps
+    assert spans(changes, Difference.ORPHAN) == orphans
+    if all(row[3] == "consumer" or row[5] != "view" for row in views):  # subjects of producers have the same name
+        assert spans(changes, Difference.DIVERGENCE) == divergences
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_rests_between_instants_change_nothing(seed):
+    chance = random.Random(seed)
+    trace = HandMadeTrace()
+    for node in "abc":
+        trace.life(node, "started", "g")
+    for second in range(1, 40):
+        trace.at(second).own(
+            chance.choice("abc"), chance.choice(("acquired", "dropped")), queue_id=chance.choice((0, 1))
+        )
+
+    assert changes_of(trace, rests=lambda: chance.random() < 0.4) == changes_of(trace)

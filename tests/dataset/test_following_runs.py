@@ -1,0 +1,211 @@
+"""Following a run under way with Spark: each row is read once, also over restarts; what cannot be followed is told."""
+
+import shutil
+from contextlib import contextmanager
+
+import pytest
+
+from emulator.analysis.live import LiveWatch
+from emulator.dataset.checkpoint import Checkpoint, CheckpointError
+from emulator.dataset.following import Following, WatchError, open_watched
+from emulator.trace import segments
+from emulator.trace.journal import JOURNAL
+from emulator.trace.run_directory import DamagedRunError, NotARunError
+from emulator.trace.schema import TraceLevel
+from support.growing import growing, played
+from support.waiting import until
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory):
+    return played(tmp_path_factory.mktemp("source"))
+
+
+@pytest.fixture(autouse=True)
+def _small_segments(monkeypatch):
+    monkeypatch.setattr(segments, "SEGMENT_ROWS", 400)
+
+
+@pytest.fixture(scope="module")
+def expected(source):
+    """All lines about the whole run, from its rows alone."""
+    with growing(source.path.parent / "alone", source) as run:
+        watch = LiveWatch({})
+        found = [
+            change
+            for _, table, row in run.rows
+            for change in watch.take(table.name, row[1], row if table.name in watch.reads else None)
+        ]
+        return [change.line(source.manifest["addresses"]) for change in (*found, *watch.rest(time_passes=False))]
+
+
+class Follower:
+    """Follows a run, and keeps the lines."""
+
+    def __init__(self, path, checkpoint, lines):
+        run = open_watched(path)
+        self.lines = lines
+        self.following = Following(run, Checkpoint(checkpoint, run), self._tell)
+
+    def _tell(self, changes):
+        self.lines += [change.line(self.following.names) for change in changes]
+
+    def has_read(self, rows):
+        return self.following.goes_on() and sum(self.following.rows.values()) == rows
+
+
+@contextmanager
+def followed(spark, path, checkpoint, lines):
+    """A follower inside the `with` block."""
+    one = Follower(path, checkpoint, lines)
+    one.following.start(lambda: spark)
+    try:
+        yield one
+    finally:
+        one.following.stop()
+
+
+def no_spark():
+    raise AssertionError("Spark was asked for")
+
+
+def test_each_row_is_read_once_and_each_change_told_once_over_any_number_of_restarts(spark, tmp_path, source, expected):
+    lines = []
+    with growing(tmp_path / "run", source) as run:
+        for step in (0, 700, 1_500):
+            run.grow(step)
+            with followed(spark, run.path, tmp_path / "checkpoint", lines) as one:
+                until(lambda: one.has_read(run.written))
+                run.grow(300)  # it grows, and segments close, under its eyes
+                until(lambda: one.has_read(run.written))
+            run.grow(40)  # and while nobody looks
+        run.end()
+        with followed(spark, run.path, tmp_path / "checkpoint", lines) as one:
+            until(lambda: not one.following.goes_on())
+
+    assert lines == expected
+    assert one.following.rows == source.manifest["rows"]
+    assert one.following.end.end_ns == source.end_ns
+    again = Follower(run.path, tmp_path / "checkpoint", lines)
+    again.following.start(no_spark)
+    assert not again.following.goes_on()
+    assert lines == expected, "the end is not told twice"
+    assert again.following.rows == source.manifest["rows"]
+
+
+def test_a_batch_that_spark_delivers_again_after_a_kill_is_not_counted_twice(spark, tmp_path, source, expected):
+    lines = []
+    checkpoint = tmp_path / "checkpoint"
+    with growing(tmp_path / "run", source) as run:
+        run.grow(900)
+        with followed(spark, run.path, checkpoint, lines) as one:
+            until(lambda: one.has_read(run.written))
+        commits = sorted((checkpoint / "spark" / "commits").glob("[0-9]*"), key=lambda path: int(path.name))
+        commits[-1].unlink()  # as if it had been killed before it told Spark that the batch was read
+        (commits[-1].parent / f".{commits[-1].name}.crc").unlink()
+        run.end()
+        with followed(spark, run.path, checkpoint, lines) as one:
+            until(lambda: not one.following.goes_on())
+        assert one.following.rows == source.manifest["rows"]
+        assert lines == expected
+
+        shutil.rmtree(checkpoint / "spark")  # Spark begins anew, and delivers everything once more
+        again = Follower(run.path, checkpoint, lines)
+        again.following.start(lambda: spark)
+        assert not again.following.goes_on()
+        assert again.following.rows == source.manifest["rows"]
+    assert lines == expected
+
+
+def test_rows_that_the_level_leaves_out_are_no_gap(spark, tmp_path):
+    source = played(tmp_path / "played", TraceLevel.FINDINGS)
+    with growing(tmp_path / "run", source) as run:
+        run.grow(500)
+        with followed(spark, run.path, tmp_path / "checkpoint", []) as one:
+            until(lambda: one.has_read(run.written))
+            run.end()
+            until(lambda: not one.following.goes_on())
+
+    assert one.following.rows == source.manifest["rows"]
+    assert one.following.rows["counts"] > 0
+
+
+def test_the_last_instant_is_told_when_time_stands_still(spark, tmp_path, source, expected):
+    lines = []
+    with growing(tmp_path / "run", source) as run:
+        first = next(place for place, (_, table, _) in enumerate(run.rows) if table.name == "ownership")
+        run.grow(first)
+        with followed(spark, run.path, tmp_path / "checkpoint", lines) as one:
+            until(lambda: one.has_read(run.written))
+            run.grow(1)
+            until(lambda: one.has_read(run.written) and lines and lines[-1].endswith("now consumer-1"))
+
+    assert lines == expected[: len(lines)]
+
+
+def test_a_run_that_is_damaged_meanwhile_ends_the_watch_with_what_is_damaged(spark, tmp_path, source):
+    with growing(tmp_path / "run", source) as run:
+        run.grow(100)
+        journal = run.path / "trace" / JOURNAL
+        with followed(spark, run.path, tmp_path / "checkpoint", []) as one:
+            until(lambda: one.has_read(run.written))
+            at = journal.stat().st_size
+            run.grow(100)
+            with journal.open("r+b") as file:
+                file.seek(at + 50)
+                file.write(b"\xde\xad\xbe\xef")
+            with pytest.raises(DamagedRunError) as told:
+                until(lambda: not one.following.goes_on())
+
+    assert told.value.lines == (f"{journal} is damaged: the frame at byte {at} is damaged",)
+
+
+def test_a_run_that_cannot_be_followed_is_told(tmp_path, source):
+    with pytest.raises(NotARunError, match=r"is not a run: it has neither manifest\.json nor trace/index\.jsonl$"):
+        open_watched(tmp_path / "nowhere", patience_s=0)
+    with growing(tmp_path / "old", source, schema_version=5) as run, pytest.raises(NotARunError, match="version 5"):
+        open_watched(run.path)
+    with (
+        growing(tmp_path / "counts", source, trace=TraceLevel.COUNTS) as run,
+        pytest.raises(WatchError, match=r"level counts, without views and owners: expected findings or full$"),
+    ):
+        open_watched(run.path)
+    with pytest.raises(WatchError) as told:
+        Follower(source.path, tmp_path / "checkpoint", [])
+    assert str(told.value) == f"{source.path} has ended, there is nothing to watch: rmqemu analyze {source.path}"
+    assert not (tmp_path / "checkpoint").exists()
+
+
+def test_a_run_that_begins_a_little_later_is_waited_for(tmp_path, source):
+    with growing(tmp_path / "begun", source) as run:
+        assert open_watched(run.path, patience_s=0).path == run.path
+
+
+def test_a_checkpoint_that_is_not_that_of_the_run_is_refused_and_left_as_it_was(spark, tmp_path, source):
+    checkpoint = tmp_path / "checkpoint"
+
+    def refused(run, why):
+        before = contents()
+        with pytest.raises(CheckpointError, match=why):
+            Follower(run.path, checkpoint, [])
+        assert contents() == before
+
+    def contents():
+        """What is not Spark's, which may be at work."""
+        return {path.name: path.read_bytes() for path in checkpoint.iterdir() if path.is_file()}
+
+    with growing(tmp_path / "run", source) as run:
+        run.grow(300)
+        with followed(spark, run.path, checkpoint, []) as one:
+            until(lambda: one.has_read(run.written))
+            refused(run, "is the checkpoint of a watch that is under way$")
+        with growing(tmp_path / "other", source, run_id="other") as other:
+            refused(other, "is the checkpoint of another run than .*other$")
+        with growing(tmp_path / "later", source) as later:  # the same scenario at another time
+            later.grow(100)
+            refused(later, "is the checkpoint of another run than .*later$")
+        progress = checkpoint / "watch.json"
+        progress.write_text(progress.read_text().replace('"rows": 3', '"rows": 2'))
+        refused(run, r"watch\.json is damaged: it was changed after it was written$")
+        progress.unlink()
+        refused(run, "is no checkpoint: expected an empty folder, or a new one$")
