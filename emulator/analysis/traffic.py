@@ -144,7 +144,9 @@ class Series:
     """From the begin of the run."""
 
 
-class _Exchange(NamedTuple):
+class Exchange(NamedTuple):
+    """What a client asks of a server, and how that is answered."""
+
     request: str
     answer: str
     client: str
@@ -152,36 +154,52 @@ class _Exchange(NamedTuple):
     overhead: bool
 
 
+class HeldQueues:
+    """How many queues each process has held, by which its overhead is judged."""
+
+    def __init__(self) -> None:
+        self._held: dict[Process, dict[tuple[str, ...], None]] = {}
+        self._most: dict[str, int] = {}
+
+    def note(self, row: OwnershipRow) -> None:
+        """A queue has another owner."""
+        held = self._held.setdefault((row.node, row.incarnation), {})
+        queue = (row.group, row.topic, row.broker_name, str(row.queue_id))
+        if row.event in (OwnershipEvent.ACQUIRED, OwnershipEvent.POP_ACQUIRED):
+            held[queue] = None
+            self._most[row.node] = max(len(held), self._most.get(row.node, 0))
+        elif row.event in (OwnershipEvent.DROPPED, OwnershipEvent.POP_DROPPED):
+            held.pop(queue, None)
+
+    def healthy_per_s(self, client: str) -> float:
+        """The overhead of a healthy client with so many queues, to one server."""
+        return max(1.0, self._most.get(client, 0) / QUEUE_PERIOD_S)
+
+    def limit_per_s(self, client: str) -> float:
+        """Average of a storm over `WINDOW_S`."""
+        return max(LEAST_PER_S, STORM_TIMES * self.healthy_per_s(client))
+
+
 class Traffic(Watcher):
-    """Counts exchanges, and how many queues each process has held, by which its overhead is judged."""
+    """Counts exchanges."""
 
     def __init__(self, frames: Iterable[FrameCount], end_ns: int) -> None:
         self._end_ns = end_ns
         self._seconds = max(1, -(-end_ns // _NS))
-        self._held: dict[Process, dict[tuple[str, ...], None]] = {}
-        self._held_most: dict[str, int] = {}
-        self._exchanges: dict[_Exchange, dict[int, int]] = {}
+        self._held = HeldQueues()
+        self._exchanges: dict[Exchange, dict[int, int]] = {}
         self._sends: dict[str, dict[str, dict[int, int]]] = {}
         for one in sorted(frames):
             self._count(one)
 
     def readers(self) -> Mapping[Table, Callable[[Any], None]]:
         """It reads who holds which queue."""
-        return {OWNERSHIP: self._own}
-
-    def _own(self, row: OwnershipRow) -> None:
-        held = self._held.setdefault((row.node, row.incarnation), {})
-        queue = (row.group, row.topic, row.broker_name, str(row.queue_id))
-        if row.event in (OwnershipEvent.ACQUIRED, OwnershipEvent.POP_ACQUIRED):
-            held[queue] = None
-            self._held_most[row.node] = max(len(held), self._held_most.get(row.node, 0))
-        elif row.event in (OwnershipEvent.DROPPED, OwnershipEvent.POP_DROPPED):
-            held.pop(queue, None)
+        return {OWNERSHIP: self._held.note}
 
     def _count(self, one: FrameCount) -> None:
         if one.event == "timed_out" and one.code in _SENDS:
             self._send(one.src, "unanswered", one)
-        exchange = _exchange(one)
+        exchange = exchange_of(one)
         if exchange is not None:
             seconds = self._exchanges.setdefault(exchange, {})
             seconds[one.second] = seconds.get(one.second, 0) + one.frames
@@ -210,7 +228,7 @@ class Traffic(Watcher):
             self._storm(exchange, seconds, span)
             for exchange, seconds in sorted(self._exchanges.items())
             if exchange.overhead
-            for span in storm_spans(seconds, self._limit_per_s(exchange.client))
+            for span in storm_spans(seconds, self._held.limit_per_s(exchange.client))
         ]
         return tuple(sorted(found, key=attrgetter("start_ns", "client", "server", "request", "answer")))
 
@@ -229,18 +247,12 @@ class Traffic(Watcher):
         named = {WITH_MESSAGES: work, WITHOUT_MESSAGES: overhead, FAILED_SENDS: failed}
         return tuple(Series(name, tuple(per_s)) for name, per_s in named.items())
 
-    def _healthy_per_s(self, client: str) -> float:
-        return max(1.0, self._held_most.get(client, 0) / QUEUE_PERIOD_S)
-
-    def _limit_per_s(self, client: str) -> float:
-        return max(LEAST_PER_S, STORM_TIMES * self._healthy_per_s(client))
-
-    def _storm(self, what: _Exchange, seconds: dict[int, int], span: tuple[int, int]) -> Storm:
+    def _storm(self, what: Exchange, seconds: dict[int, int], span: tuple[int, int]) -> Storm:
         start_s, end_s = span
         counts = [count for second, count in seconds.items() if start_s <= second < end_s]
         names = (what.client, what.server, what.request, what.answer)
         end_ns = min(end_s * _NS, self._end_ns)
-        amounts = sum(counts), max(counts), self._healthy_per_s(what.client)
+        amounts = sum(counts), max(counts), self._held.healthy_per_s(what.client)
         return Storm(*names, start_s * _NS, end_ns, end_s >= self._seconds, *amounts)
 
 
@@ -273,18 +285,18 @@ def storm_spans(seconds: Mapping[int, int], limit_per_s: float) -> list[tuple[in
     return spans
 
 
-def _exchange(one: FrameCount) -> _Exchange | None:
+def exchange_of(one: FrameCount) -> Exchange | None:
     """The exchange that a frame ends; None: it ends none."""
     if one.event in _FAILED_DIALS:
-        return _Exchange(DIAL, one.event, one.src, one.dst, overhead=True)
+        return Exchange(DIAL, one.event, one.src, one.dst, overhead=True)
     if one.event != "delivered":
         return None
     moves = one.code in _MOVES_MESSAGES
     if one.kind == "response":
         answer = _name(ResponseCode, one.status)
-        return _Exchange(_request(one.code), answer, one.dst, one.src, overhead=one.status != 0 or not moves)
+        return Exchange(_request(one.code), answer, one.dst, one.src, overhead=one.status != 0 or not moves)
     if one.kind == ONEWAY:
-        return _Exchange(_request(one.code), ONEWAY, one.src, one.dst, overhead=not moves)
+        return Exchange(_request(one.code), ONEWAY, one.src, one.dst, overhead=not moves)
     return None
 
 
@@ -302,7 +314,7 @@ def _name(codes: Any, code: int) -> str:
         return str(code)
 
 
-def _rate(request: str, answer: str, of: list[tuple[_Exchange, dict[int, int]]], every: int) -> RequestRate:
+def _rate(request: str, answer: str, of: list[tuple[Exchange, dict[int, int]]], every: int) -> RequestRate:
     total: dict[int, int] = {}
     for _, seconds in of:
         for second, count in seconds.items():

@@ -5,7 +5,7 @@ import re
 import shlex
 import signal
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -13,6 +13,7 @@ import attrs
 import trio
 import typer
 
+from emulator.analysis.live_storms import LiveStorms
 from emulator.cli.terminal import NAME, complain
 from emulator.cluster.cluster import namesrv_addr
 from emulator.console.control_socket import serve_control
@@ -118,7 +119,7 @@ def run_live(
     prompt = Prompt.of_this_terminal() if beside is None else Prompt(interactive=False)
     events = _EventPrinter(scenario, prompt)
     session_tasks = (
-        events.use_cluster_names,
+        *((events.follow,) if beside is None else ()),
         serve_control,
         *prompt.session_tasks(),
         *_page(prompt.print_above, web_port, asked_for=web),
@@ -151,11 +152,17 @@ class _EventPrinter:
 
     def __init__(self, scenario: Scenario, prompt: Prompt) -> None:
         self._lines = EventLines(scenario)
+        self._storms = LiveStorms()
         self._prompt = prompt
 
-    async def use_cluster_names(self, session: Session) -> None:
-        """Use the cluster's names of nodes, which grow when groups are scaled; a session task."""
+    async def follow(self, session: Session) -> None:
+        """Use the cluster's names of nodes, which grow when groups are scaled, and hear of frames; a session task."""
         self._lines.names = session.cluster.names
+        session.cluster.world.recorder.batch_listeners.append(self._show_storms)
+
+    def _show_storms(self, table: Table, rows: Sequence[Row]) -> None:
+        for line in self._storms.take(table, rows):
+            self._prompt.print_above(line)
 
     def show(self, table: Table, row: Row) -> None:
         """Print a row; a `RowListener`."""

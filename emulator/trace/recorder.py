@@ -9,7 +9,7 @@ counted.
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from time import monotonic
 from typing import Protocol, Self
@@ -35,9 +35,20 @@ from nodes.beliefs import Belief, CallTimedOut, Event, Json, Lifecycle, MessageR
 from nodes.cause import cause
 from nodes.protocol.command import Command
 
-__all__ = ["WRITE_EVERY_S", "BatchWriter", "End", "NodeIdentity", "Recorder", "Row", "RowListener", "canonical"]
+__all__ = [
+    "WRITE_EVERY_S",
+    "BatchListener",
+    "BatchWriter",
+    "End",
+    "NodeIdentity",
+    "Recorder",
+    "Row",
+    "RowListener",
+    "canonical",
+]
 
 RowListener = Callable[[Table, Row], None]
+BatchListener = Callable[[Table, Sequence[Row]], None]
 _BATCH_ROWS = 4_000
 WRITE_EVERY_S = 1.0
 """Wall seconds after which waiting rows are on disk."""
@@ -113,6 +124,9 @@ class Recorder:
         self.counts: dict[str, int] = {table.name: 0 for table in TABLES}
         self.listeners: list[RowListener] = []
         """Called with every row as it is recorded, except rows of `rpc` and `causes`."""
+        self.batch_listeners: list[BatchListener] = []
+        """Called with the rows of every table in batches, at the latest when they are written: once a second of wall
+        time, so they must not change the run."""
 
     @property
     def last_seq(self) -> int:
@@ -290,6 +304,8 @@ class Recorder:
         self._digests[table.name].update(memoryview(batch.packed)[_array_header_bytes(len(rows)) :])
         self.counts[table.name] += len(rows)
         full = self._writer is not None and self._writer.write(batch)
+        for listen in self.batch_listeners:
+            listen(table, rows)
         rows.clear()
         return full
 

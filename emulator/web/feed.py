@@ -10,12 +10,13 @@ When the run ends, the last line is `{"leaving": true}`.
 
 import json
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import attrs
 import trio
 
+from emulator.analysis.live_storms import LiveStorms
 from emulator.console.session import Session
 from emulator.trace.recorder import Row
 from emulator.trace.schema import BELIEFS, LIFECYCLE, MESSAGES, Table
@@ -58,6 +59,12 @@ class Feed:
         self._rules: object = None
         self._nodes = 0
         self._watchers: list[_Watcher] = []
+        self._storms = LiveStorms()
+        self._storm_lines: list[str] = []
+
+    def note_batch(self, table: Table, rows: Sequence[Row]) -> None:
+        """Update with the next rows of a table; a `BatchListener`."""
+        self._storm_lines += self._storms.take(table, rows)
 
     def note(self, table: Table, row: Row) -> None:
         """Update with a row; a `RowListener`, which must be fast, since nodes wait for it."""
@@ -147,6 +154,8 @@ class Feed:
     def _new_lines(self) -> Entries:
         lines = [line for table, row in self._rows if (line := self._session.lines.line(table, row)) is not None]
         self._rows.clear()
+        lines += self._storm_lines
+        self._storm_lines.clear()
         self._lines.extend(lines)
         return {"lines": lines} if lines else {}
 

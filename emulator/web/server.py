@@ -29,7 +29,9 @@ async def serve_web(session: Session, listening: socket.socket, tell: Callable[[
     port = int(listening.getsockname()[1])
     gate = Gate(port, secrets.token_urlsafe(_TOKEN_BYTES))
     feed = Feed(session)
-    session.cluster.world.recorder.listeners.append(feed.note)
+    recorder = session.cluster.world.recorder
+    recorder.listeners.append(feed.note)
+    recorder.batch_listeners.append(feed.note_batch)
     connections = _Connections(session, Dashboard(session, feed, gate))
     listening.setblocking(False)
     listener = trio.SocketListener(trio.socket.from_stdlib_socket(listening))
@@ -41,7 +43,8 @@ async def serve_web(session: Session, listening: socket.socket, tell: Callable[[
             nursery.start_soon(connections.close_at_the_end)
             await trio.serve_listeners(connections.serve, [listener], handler_nursery=nursery)
     finally:
-        session.cluster.world.recorder.listeners.remove(feed.note)
+        recorder.listeners.remove(feed.note)
+        recorder.batch_listeners.remove(feed.note_batch)
 
 
 class _Connections:

@@ -1,0 +1,72 @@
+"""Storms that are told while they go on: the same ones that the report finds, at every level and however rows come."""
+
+from pathlib import Path
+
+import pytest
+
+from analysis.trace_rows import HandMadeTrace
+from emulator.analysis.live_storms import LiveStorms
+from emulator.run import run_scenario
+from emulator.spec import load
+from emulator.trace.schema import COUNTS, OWNERSHIP, TraceLevel
+from nodes.protocol.codes import RequestCode, ResponseCode
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "acting_slave.toml"
+PULL, RETRY = RequestCode.PULL_MESSAGE, ResponseCode.PULL_RETRY_IMMEDIATELY
+
+
+def told(trace, batch=1_000):
+    """What is told of a hand-made trace whose rows come in batches."""
+    storms, lines = LiveStorms(), []
+    for table in (OWNERSHIP, COUNTS):
+        rows = trace.rows[table.name]
+        for at in range(0, len(rows), batch):
+            lines += storms.take(table, rows[at : at + batch])
+    return [line.split("request storm: ") for line in lines]
+
+
+def stormy(times=500, seconds=range(60, 105)):
+    trace = HandMadeTrace()
+    for second in seconds:
+        trace.at(second).ask("c1", "b", PULL, RETRY, times=times)
+    return trace.at(130).ask("c1", "b", RequestCode.HEART_BEAT, 0)
+
+
+@pytest.mark.parametrize("batch", [1, 7, 1_000])
+def test_a_storm_is_told_when_it_begins_and_when_it_is_over(batch):
+    begun, over = told(stormy(), batch)
+
+    assert begun[1] == "c1 -> b: PULL_MESSAGE answered PULL_RETRY_IMMEDIATELY, 500 a second, healthy is 1"
+    assert over == [" " * 3 + "105.000  ", "c1 -> b: PULL_MESSAGE is over"]
+
+
+def test_it_is_told_within_seconds():
+    ((begun, _), _) = told(stormy(), 1)
+    assert float(begun) == 63, "1,500 requests within thirty seconds, 500 each second"
+
+
+def test_what_is_no_storm_is_not_told():
+    assert told(stormy(times=49, seconds=range(300))) == []
+    assert told(stormy(times=1_000, seconds=range(0, 600, 30))) == []
+
+
+def test_a_client_with_many_queues_may_ask_more_often():
+    trace = stormy(times=200)
+    for queue_id in range(1_000):
+        trace.own("c1", "acquired", queue_id)
+    assert told(trace) == []
+
+
+@pytest.mark.parametrize("level", [TraceLevel.FULL, TraceLevel.FINDINGS])
+def test_a_cluster_tells_the_storm_that_its_report_finds(tmp_path, level):
+    storms, lines = LiveStorms(), []
+
+    async def listen(session):
+        recorder = session.cluster.world.recorder
+        recorder.batch_listeners.append(lambda table, rows: lines.extend(storms.take(table, rows)))
+
+    run_scenario(load(EXAMPLE), level=level, runs=tmp_path, session_tasks=(listen,))
+    begun, over = (line.split("request storm: ")[1] for line in lines)
+
+    assert begun.startswith("consumer-1 -> ba-s1: PULL_MESSAGE answered PULL_RETRY_IMMEDIATELY, 500 a second")
+    assert over == "consumer-1 -> ba-s1: PULL_MESSAGE is over"
