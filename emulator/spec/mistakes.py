@@ -118,8 +118,11 @@ class Reading:
 
     @property
     def mistakes(self) -> tuple[SpecError, ...]:
-        """All mistakes so far."""
-        return tuple(self._mistakes.values())
+        """All mistakes so far; at the end of very many, that there may be more."""
+        found = tuple(self._mistakes.values())
+        if len(found) < MISTAKES_MOST:
+            return found
+        return (*found, SpecError("file", f"there may be more mistakes: the first {MISTAKES_MOST} are told"))
 
 
 def paths_to(key: str) -> tuple[str, ...]:

@@ -200,7 +200,9 @@ def test_the_first_mistake_is_the_error_and_a_traceback_has_all():
 def test_of_very_many_mistakes_the_first_are_told():
     text = GOOD + "".join(f'[[topic]]\nname = "t{number}"\nqueues = 0\n' for number in range(10 * MISTAKES_MOST))
 
-    assert len(mistakes(text)) == MISTAKES_MOST
+    told = mistakes(text)
+    assert len(told) == MISTAKES_MOST + 1
+    assert told[-1] == (0, "file")
 
 
 @pytest.mark.parametrize("command", ["check", "run", "up", "shrink"])
