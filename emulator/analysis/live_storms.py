@@ -46,32 +46,38 @@ class _Recent:
         while self.seconds and self.seconds[0][0] <= now_s - WINDOW_S:
             self.inside -= self.seconds.popleft()[1]
 
+    def end(self) -> None:
+        """The storm is over; its requests do not count for the next one."""
+        self.storms = False
+        self.seconds.clear()
+        self.inside = 0
+
 
 class LiveStorms:
     """Tells when a storm begins, and when it is over."""
 
     def __init__(self) -> None:
         self._held = HeldQueues()
-        self._recent: dict[Exchange, _Recent] = {}
-        self._now_s = 0
+        self._recent: dict[Table, dict[Exchange, _Recent]] = {RPC: {}, COUNTS: {}}
+        """By table: the counts of a second come later than its rows, and no exchange is in both."""
 
     def take(self, table: Table, rows: Sequence[Row]) -> Iterator[str]:
         """Read the next rows of a table, which reach `recorder.BatchListener`; yields a line for each change."""
         if table is OWNERSHIP:
             for row in rows:
                 self._held.note(OwnershipRow._make(row[place] for place in _OF_OWNERSHIP))
-        elif table in (RPC, COUNTS):
+        elif table in self._recent:
+            of_table = self._recent[table]
             for second, counts in groupby(_counts(table, rows), key=attrgetter("second")):
                 for one in counts:
                     exchange = exchange_of(one)
                     if exchange is not None and exchange.overhead:
-                        self._recent.setdefault(exchange, _Recent()).add(second, one.frames)
-                self._now_s = max(self._now_s, second)
-                yield from self._changes()
+                        of_table.setdefault(exchange, _Recent()).add(second, one.frames)
+                yield from self._changes(of_table, second)
 
-    def _changes(self) -> Iterator[str]:
-        for exchange, recent in list(self._recent.items()):
-            recent.forget(self._now_s)
+    def _changes(self, of_table: dict[Exchange, _Recent], now_s: int) -> Iterator[str]:
+        for exchange, recent in list(of_table.items()):
+            recent.forget(now_s)
             limit_per_s = self._held.limit_per_s(exchange.client)
             recent.loud_s = max([recent.loud_s, *(at for at, number in recent.seconds if number > limit_per_s)])
             pair = f"{exchange.client} -> {exchange.server}"
@@ -79,12 +85,12 @@ class LiveStorms:
                 recent.storms = True
                 most = max(number for _, number in recent.seconds)
                 what = f"{exchange.request} answered {exchange.answer}, {most:,} a second"
-                yield _line(self._now_s, f"{pair}: {what}, healthy is {self._held.healthy_per_s(exchange.client):g}")
-            elif recent.storms and recent.loud_s < self._now_s - _QUIET_S:
-                recent.storms = False
+                yield _line(now_s, f"{pair}: {what}, healthy is {self._held.healthy_per_s(exchange.client):g}")
+            elif recent.storms and recent.loud_s < now_s - _QUIET_S:
+                recent.end()
                 yield _line(recent.loud_s + 1, f"{pair}: {exchange.request} is over")
             if not recent.seconds:
-                del self._recent[exchange]
+                del of_table[exchange]
 
 
 def _line(second: int, what: str) -> str:
