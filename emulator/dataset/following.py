@@ -102,6 +102,7 @@ class Following:
         self._scenario = from_dict(run.manifest["scenario"], "the scenario of the run")
         self._watch = LiveWatch(facts_of(self._scenario, 0).broker_names)
         self._place = Place()
+        self._tail = TraceTail(run.path)
         self._rebuild(checkpoint.progress)
         self._query: StreamingQuery | None = None
         self._reading = threading.Lock()
@@ -180,6 +181,7 @@ class Following:
             while query.status["isTriggerActive"] and query.isActive and time.monotonic() < give_up_s:
                 time.sleep(_LOOK_EVERY_S)
             query.stop()
+        self._tail.close()
         self._checkpoint.release()
 
     def _goes_on(self) -> bool:
@@ -188,10 +190,14 @@ class Following:
         return self.end is None or self._place.rows < sum(self.end.trace.counts().values())
 
     def _rest(self) -> None:
-        """Tell the last instant if no row has come for a while."""
+        """Tell the last instant if the emulator has written no row for a while, whatever Spark still has to read."""
         with self._reading:
             silent_s = time.monotonic() - self._read_at_s
-            if self._place.rows and silent_s >= (_RESTS_AFTER_S if self._is_live else _STANDS_AFTER_S):
+            if self._checkpoint.progress.rested or silent_s < (_RESTS_AFTER_S if self._is_live else _STANDS_AFTER_S):
+                return
+            if self._tail.read(self._place, 1)[0]:
+                self._read_at_s = time.monotonic()
+            elif self._place.rows:
                 self._tell_the_last(time_passes=self._is_live)
 
     def _tell_the_last(self, *, time_passes: bool) -> None:
@@ -205,10 +211,9 @@ class Following:
 
     def _rebuild(self, until: Progress) -> None:
         """Read the rows before the checkpoint, which have been told."""
-        tail = TraceTail(self._run.path)
         t_ns, place = 0, until.place
         while self._place.rows < place.rows:
-            found, self._place = tail.read(self._place, min(ROWS_PER_BATCH, place.rows - self._place.rows))
+            found, self._place = self._tail.read(self._place, min(ROWS_PER_BATCH, place.rows - self._place.rows))
             if not found:
                 break
             for _, table, row in found:
@@ -218,7 +223,6 @@ class Following:
         if until.rested:
             for _ in self._watch.rest(time_passes=self._is_live):
                 pass
-        tail.close()
         if (self._place, t_ns) != (place, until.t_ns):
             self._checkpoint.release()
             raise self._checkpoint.other_run()

@@ -44,13 +44,15 @@ rootLogger.level = error
 rootLogger.appenderRef.console.ref = console
 logger.shell.name = org.apache.spark.api.python.PythonGatewayServer
 logger.shell.level = error
+logger.streams.name = org.apache.spark.sql.execution.streaming
+logger.streams.level = off
 appender.console.type = Console
 appender.console.name = console
 appender.console.target = SYSTEM_ERR
 appender.console.layout.type = PatternLayout
 appender.console.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
 """
-"""log4j2's: `spark.log.level` would come too late for the first warnings."""
+"""log4j2's: `spark.log.level` would come too late for the first warnings. Why a stream fails is raised in Python."""
 
 
 def spark_session(

@@ -139,3 +139,19 @@ def test_what_cannot_be_watched_is_told_in_one_line(tmp_path):
             refused(tmp_path, "run")
             == f"rmqemu: {run.path}/trace/waiting.rows is damaged: the frame at byte 0 is damaged"
         )
+
+
+@pytest.mark.slow
+def test_a_run_that_is_damaged_while_it_is_watched_is_told_in_one_line(tmp_path):
+    with growing(tmp_path / "run", played(tmp_path / "played")) as run:
+        run.grow(400)
+        watch = Watch(run.path, tmp_path)
+        until(lambda: watch.lines)
+        at = (run.path / "trace" / "waiting.rows").stat().st_size
+        with (run.path / "trace" / "waiting.rows").open("ab") as journal:
+            journal.write(b"x" * 100)
+        status, said = watch.end()
+
+    assert status == 2
+    (line,) = [line for line in said.splitlines() if not line.startswith("WARNING: Using incubator modules")]
+    assert line == f"rmqemu: {run.path}/trace/waiting.rows is damaged: the frame at byte {at} is damaged"

@@ -6,12 +6,14 @@ from contextlib import contextmanager
 import pytest
 
 from emulator.analysis.live import LiveWatch
-from emulator.dataset.checkpoint import Checkpoint, CheckpointError
+from emulator.dataset import following
+from emulator.dataset.checkpoint import Checkpoint, CheckpointError, Progress
 from emulator.dataset.following import Following, WatchError, open_watched
 from emulator.trace import segments
 from emulator.trace.journal import JOURNAL
 from emulator.trace.run_directory import DamagedRunError, NotARunError
 from emulator.trace.schema import TraceLevel
+from emulator.trace.tail import Place, TraceTail
 from support.growing import growing, played
 from support.waiting import until
 
@@ -141,6 +143,27 @@ def test_the_last_instant_is_told_when_time_stands_still(spark, tmp_path, source
             until(lambda: one.has_read(run.written) and lines and lines[-1].endswith("now consumer-1"))
 
     assert lines == expected[: len(lines)]
+
+
+def test_rows_that_spark_has_yet_to_read_are_no_silence(spark, tmp_path, source, expected, monkeypatch):
+    monkeypatch.setattr(following, "_RESTS_AFTER_S", 0.0)
+    lines = []
+    with growing(tmp_path / "run", source, mode="live") as run:
+        stored = [number for number, one in enumerate(run.rows, 1) if "stored" in one.row and one.row[1] > 5e9]
+        run.grow(len(run.rows))
+        before, place = TraceTail(run.path).read(Place(), stored[0])
+        checkpoint = Checkpoint(tmp_path / "checkpoint", open_watched(run.path))
+        checkpoint.claim()
+        checkpoint.save(Progress(place, before[-1].row[1]))  # a message is on its way
+        checkpoint.release()
+        one = Follower(run.path, tmp_path / "checkpoint", lines)
+        assert one.following.goes_on(), "the rest of the rows is there"
+        run.end()
+        one.following.start(lambda: spark)
+        until(lambda: not one.following.goes_on())
+
+    assert lines == expected[-len(lines) :]
+    assert float(lines[0].split()[0]) > 5
 
 
 def test_a_run_that_is_damaged_meanwhile_ends_the_watch_with_what_is_damaged(spark, tmp_path, source):
