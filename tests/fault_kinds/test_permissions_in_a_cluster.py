@@ -202,10 +202,10 @@ def test_a_topic_is_changed_at_masters_and_its_slaves_copy_it():
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ("permission b-s1 4 topic orders", "fault[0].node: expected masters, not b-s1: slaves copy the topics"),
-        ("permission slaves of b 4 topic orders", "fault[0].node: expected masters, not slaves of b: slaves copy"),
-        ("permission nameservers 4", "fault[0].node: expected brokers, not nameservers: only brokers have permissions"),
-        ("permission b 4 topic TBW102", "fault[0].topic: expected a topic that is not RocketMQ's own"),
+        ("permission b-s1 4 topic orders", "fault[0].do: expected masters, not b-s1: slaves copy the topics"),
+        ("permission slaves of b 4 topic orders", "fault[0].do: expected masters, not slaves of b: slaves copy"),
+        ("permission nameservers 4", "fault[0].do: expected brokers, not nameservers: only brokers have permissions"),
+        ("permission b 4 topic TBW102", "fault[0].do: expected a topic that is not RocketMQ's own"),
     ],
 )
 def test_a_scenario_file_is_told_in_one_line_who_has_no_permission(words, told):

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 
-PATIENCE_S = 30.0
+PATIENCE_S = 120.0
 """Only a test that fails waits so long."""
 _LOOK_EVERY_S = 0.02
 
