@@ -1,5 +1,7 @@
 """What all tests share."""
 
+import signal
+
 from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["support.kinds", "support.trap_marks"]
@@ -7,3 +9,8 @@ pytest_plugins = ["support.kinds", "support.trap_marks"]
 # How long an example takes says more of the machine than of us, and the same tests must give the same result.
 settings.register_profile("rmqemu", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("rmqemu")
+
+# A shell starts what runs in its background with SIGINT ignored: tests of Ctrl-C, and the commands that they start,
+# would never hear it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -61,6 +61,7 @@ def live(tmp_path):
     cluster.process.communicate()
 
 
+@pytest.mark.slow
 def test_what_breaks_is_told_until_ctrl_c_which_says_how_to_go_on(live, tmp_path):
     watch = Watch(live.run, tmp_path)
     until(lambda: watch.told("orphan", "orders/broker-b/3", "ended"))

@@ -2,7 +2,6 @@
 
 import json
 import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -70,20 +69,14 @@ def rmqemu(*arguments, cwd, before=None, **environment):
 
 
 def started(*arguments, cwd, before=None):
-    """The command while it runs; it hears Ctrl-C, also if the tests were started in the background of a shell."""
-
-    def first():
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-        if before is not None:
-            before()
-
+    """The command while it runs."""
     return subprocess.Popen(
         [*COMMAND, *map(str, arguments)],
         cwd=cwd,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=first,  # noqa: PLW1509 - the tests have no threads
+        preexec_fn=before,  # noqa: PLW1509 - the tests have no threads
     )
 
 
