@@ -57,7 +57,7 @@ def test_a_client_with_many_queues_may_ask_more_often():
     assert told(trace) == []
 
 
-@pytest.mark.parametrize("level", [TraceLevel.FULL, TraceLevel.FINDINGS])
+@pytest.mark.parametrize("level", [TraceLevel.FINDINGS, pytest.param(TraceLevel.FULL, marks=pytest.mark.slow)])
 def test_a_cluster_tells_the_storm_that_its_report_finds(tmp_path, level):
     storms, lines = LiveStorms(), []
 

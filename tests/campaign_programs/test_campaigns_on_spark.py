@@ -74,6 +74,7 @@ def test_a_master_without_workers_is_not_waited_for_for_ever(tmp_path):
     assert stderr.splitlines()[-1].startswith(line)
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_ctrl_c_ends_spark_and_says_what_is_kept(tmp_path):
     file = write_campaign(tmp_path, **{'"1-4"': '"1-400"'})

@@ -71,6 +71,7 @@ def no_spark():
     raise AssertionError("Spark was asked for")
 
 
+@pytest.mark.slow
 def test_each_row_is_read_once_and_each_change_told_once_over_any_number_of_restarts(spark, tmp_path, source, expected):
     lines = []
     with growing(tmp_path / "run", source) as run:
