@@ -9,6 +9,7 @@ from emulator.analysis.live_storms import LiveStorms
 from emulator.run import run_scenario
 from emulator.spec import load
 from emulator.trace.schema import COUNTS, OWNERSHIP, TraceLevel
+from emulator.web.feed import Feed
 from nodes.protocol.codes import RequestCode, ResponseCode
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "acting_slave.toml"
@@ -70,3 +71,22 @@ def test_a_cluster_tells_the_storm_that_its_report_finds(tmp_path, level):
 
     assert begun.startswith("consumer-1 -> ba-s1: PULL_MESSAGE answered PULL_RETRY_IMMEDIATELY, 500 a second")
     assert over == "consumer-1 -> ba-s1: PULL_MESSAGE is over"
+
+
+def test_the_feed_of_the_page_tells_it_among_the_events(tmp_path):
+    shown = []
+
+    async def look(session):
+        feed = Feed(session)
+        session.cluster.world.recorder.batch_listeners.append(feed.note_batch)
+        world = session.cluster.world
+        for at_s in (59, 80):
+            await world.sleep_until_ns(at_s * 10**9)
+            world.recorder.flush()
+            shown.append([line for line in feed.whole()["lines"] if "request storm: " in line])
+
+    run_scenario(load(EXAMPLE), level=TraceLevel.FINDINGS, runs=tmp_path, session_tasks=(look,))
+    before, during = shown
+
+    assert before == []
+    assert len(during) == 1, during
