@@ -191,14 +191,14 @@ class _Reading:
         kinds = (BeliefKind.VIEW, BeliefKind.ASSIGNER, BeliefKind.EPOCH, *MEMBERSHIP, *SHOWN)
         self._views = Views(presence, *kinds, parts=True, modes=True)
         self._services = Services(presence)
-        self._waits = WaitingMessages()
-        self._transactions = EndsOfTransactions()
+        self._disturbances = Disturbances()
+        self._waits = WaitingMessages(self._disturbances)
+        self._transactions = EndsOfTransactions(self._disturbances)
         self._staleness = Staleness(presence)
         self._pops = Pops(presence)
         self._lags = Lags(presence, messages, self._progress)
         self._traffic = Traffic(source.frames(), facts.end_ns)
         self._writability = Writability()
-        self._disturbances = Disturbances()
         watchers = (
             *(presence, messages, self._causes, self._disturbances, self._offsets, self._queues, self._progress),
             *(self._hand_overs, self._rebalances, self._order, self._keys, self._views, self._services),

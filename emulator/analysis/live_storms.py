@@ -1,7 +1,7 @@
 """Request storms of a run that is under way, in the rows as they are written; the definition is that of `traffic`."""
 
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import attrgetter
 
@@ -69,14 +69,18 @@ class LiveStorms:
         elif table in self._recent:
             of_table = self._recent[table]
             for second, counts in groupby(_counts(table, rows), key=attrgetter("second")):
+                # Only what is asked in this second can begin a storm, and only a storm can end.
+                looked_at = {exchange: None for exchange, recent in of_table.items() if recent.storms}
                 for one in counts:
                     exchange = exchange_of(one)
                     if exchange is not None and exchange.overhead:
                         of_table.setdefault(exchange, _Recent()).add(second, one.frames)
-                yield from self._changes(of_table, second)
+                        looked_at[exchange] = None
+                yield from self._changes(of_table, looked_at, second)
 
-    def _changes(self, of_table: dict[Exchange, _Recent], now_s: int) -> Iterator[str]:
-        for exchange, recent in list(of_table.items()):
+    def _changes(self, of_table: dict[Exchange, _Recent], looked_at: Iterable[Exchange], now_s: int) -> Iterator[str]:
+        for exchange in looked_at:
+            recent = of_table[exchange]
             recent.forget(now_s)
             limit_per_s = self._held.limit_per_s(exchange.client)
             recent.loud_s = max([recent.loud_s, *(at for at, number in recent.seconds if number > limit_per_s)])

@@ -121,6 +121,11 @@ class Disturbances(Watcher):
         if row.event in DISTURBING:
             self._life.append(row)
 
+    @property
+    def moves_clock(self) -> bool:
+        """Whether a fault makes a wall clock wrong."""
+        return any(row.moves_clock for row in self._faults)
+
     def marks(self, agreed_ns: int | None) -> tuple[LifeMark, ...]:
         """What happened to processes after the first agreement; start-up disturbs nothing."""
         rows = self._life if agreed_ns is not None else ()

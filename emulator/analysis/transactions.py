@@ -21,9 +21,10 @@ from typing import Any
 
 import attrs
 
-from emulator.analysis.rows import FaultRow, MessageRow, Watcher
+from emulator.analysis.phases import Disturbances
+from emulator.analysis.rows import MessageRow, Watcher
 from emulator.analysis.services import Served
-from emulator.trace.schema import FAULTS, MESSAGES, Table
+from emulator.trace.schema import MESSAGES, Table
 from nodes.beliefs import MessageEvent, TransactionEnd
 
 _COMMIT, _ROLLBACK = TransactionEnd
@@ -73,18 +74,19 @@ class _Transaction:
 
 
 class EndsOfTransactions(Watcher):
-    """Follows transactions."""
+    """Follows transactions.
 
-    def __init__(self) -> None:
+    Args:
+        disturbances: reads the same rows; knows whether a fault moves a clock.
+    """
+
+    def __init__(self, disturbances: Disturbances) -> None:
+        self._disturbances = disturbances
         self._of: dict[str, _Transaction] = {}
-        self._clock_moved = False
 
     def readers(self) -> Mapping[Table, Callable[[Any], None]]:
-        """It reads messages, and whether a fault moves a clock."""
-        return {FAULTS: self._fault, MESSAGES: self._message}
-
-    def _fault(self, row: FaultRow) -> None:
-        self._clock_moved |= row.moves_clock
+        """It reads messages."""
+        return {MESSAGES: self._message}
 
     def _message(self, row: MessageRow) -> None:
         if row.event == MessageEvent.HALF:
@@ -139,5 +141,5 @@ class EndsOfTransactions(Watcher):
             again=sum(len(one.committed_ns) - 1 for one in done),
             unasked=unasked,
             late_ns=max((one.committed_ns[0] - one.first.t_ns for one in done), default=0),
-            violation=bool(lost or unasked) and not self._clock_moved,
+            violation=bool(lost or unasked) and not self._disturbances.moves_clock,
         )

@@ -20,9 +20,10 @@ from typing import Any
 
 import attrs
 
-from emulator.analysis.rows import FaultRow, MessageRow, Watcher
+from emulator.analysis.phases import Disturbances
+from emulator.analysis.rows import MessageRow, Watcher
 from emulator.analysis.services import Served
-from emulator.trace.schema import FAULTS, MESSAGES, Table
+from emulator.trace.schema import MESSAGES, Table
 from nodes.beliefs import MessageEvent
 
 _MS = 1_000_000
@@ -83,18 +84,19 @@ class _Waiting:
 
 
 class WaitingMessages(Watcher):
-    """Follows messages that wait."""
+    """Follows messages that wait.
 
-    def __init__(self) -> None:
+    Args:
+        disturbances: reads the same rows; knows whether a fault moves a clock.
+    """
+
+    def __init__(self, disturbances: Disturbances) -> None:
+        self._disturbances = disturbances
         self._waiting: dict[str, _Waiting] = {}
-        self._clock_moved = False
 
     def readers(self) -> Mapping[Table, Callable[[Any], None]]:
-        """It reads messages, and whether a fault moves a clock."""
-        return {FAULTS: self._fault, MESSAGES: self._message}
-
-    def _fault(self, row: FaultRow) -> None:
-        self._clock_moved |= row.moves_clock
+        """It reads messages."""
+        return {MESSAGES: self._message}
 
     def _message(self, row: MessageRow) -> None:
         if row.event == MessageEvent.DELAYED:
@@ -160,5 +162,5 @@ class WaitingMessages(Watcher):
             early,
             again,
             late_ns,
-            violation=bool(early or lost) and not self._clock_moved,
+            violation=bool(early or lost) and not self._disturbances.moves_clock,
         )

@@ -18,7 +18,7 @@ _S = 1_000_000_000
 
 async def _rates(session: Session, words: Words) -> Lines:
     """Exchanges of the last seconds, the most frequent first, and the request storms that go on."""
-    from emulator.analysis.rows import StoredRows, watch  # noqa: PLC0415 - they load Arrow
+    from emulator.analysis.rows import StoredRows, watch  # noqa: PLC0415 - else the start of every command would wait for it
     from emulator.analysis.traffic import Traffic  # noqa: PLC0415
 
     recent_ms = span_ms(words[0]) if words else _RECENT_MS
@@ -46,7 +46,7 @@ async def _rates(session: Session, words: Words) -> Lines:
 
 async def _lag(session: Session, words: Words) -> Lines:
     """The queues in which messages wait for a group."""
-    from emulator.analysis.judge import facts_of  # noqa: PLC0415 - they load Arrow
+    from emulator.analysis.judge import facts_of  # noqa: PLC0415 - else the start of every command would wait for it
     from emulator.analysis.lag import Lags  # noqa: PLC0415
     from emulator.analysis.messages import Messages  # noqa: PLC0415
     from emulator.analysis.presence import Presence  # noqa: PLC0415
@@ -79,10 +79,7 @@ def _run(session: Session) -> RunDirectory:
     Raises:
         VerbError: the trace cannot be written.
     """
-    try:
-        session.cluster.world.recorder.flush()
-    except OSError as error:
-        raise VerbError(f"the trace cannot be written: {error.strerror or error}") from None
+    session.flush_trace()
     return open_run(session.run_directory)
 
 

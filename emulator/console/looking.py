@@ -164,10 +164,7 @@ async def _why(session: Session, words: Words) -> Lines:
     from emulator.why.question import WhyError  # noqa: PLC0415
     from emulator.why.words import names_of  # noqa: PLC0415
 
-    try:
-        session.cluster.world.recorder.flush()
-    except OSError as error:
-        raise VerbError(f"the trace cannot be written: {error.strerror or error}") from None
+    session.flush_trace()
     ips = {host.name: host.ip for host in session.cluster.hosts.values()}
     try:
         return answer(

@@ -124,6 +124,17 @@ class Session:
         """
         return await execute(split(line), self, self.verbs)
 
+    def flush_trace(self) -> None:
+        """Write all rows so far, for verbs that read the trace.
+
+        Raises:
+            VerbError: they cannot be written.
+        """
+        try:
+            self.cluster.world.recorder.flush()
+        except OSError as error:
+            raise VerbError(f"the trace cannot be written: {error.strerror or error}") from None
+
     def tell(self, line: str) -> None:
         """Print a line to all printers."""
         for printer in self.printers:

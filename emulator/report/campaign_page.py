@@ -12,7 +12,7 @@ from emulator.analysis.measures import MEASURES, Measure
 from emulator.campaign.dataset import Dataset
 from emulator.campaign.measured import by_variant, measures_of_run, times_broken, worst_first
 from emulator.campaign.play import tally
-from emulator.campaign.played import Played
+from emulator.campaign.played import WORDS, Played
 from emulator.report.document import document, section, table
 from emulator.statistics.words import Amounts
 
@@ -38,11 +38,7 @@ def campaign_page(dataset: Dataset) -> str:
 
 def _verdicts(every: Sequence[Played]) -> str:
     counts = tally(every)
-    words = [
-        word
-        for word in dict.fromkeys(word for one in counts.values() for word in one)
-        if any(c[word] for c in counts.values())
-    ]
+    words = [word for word in WORDS if any(count[word] for count in counts.values())]
     broken = {variant: times_broken(mine) for variant, mine in by_variant(every).items()}
     names = [name for name in TITLES if any(times[name] for times in broken.values())]
     rows = (
