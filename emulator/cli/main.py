@@ -340,12 +340,13 @@ def why(
         list[str],
         typer.Argument(
             metavar="WORDS...",
-            help="queue TOPIC/BROKER/ID [of GROUP] [at T], KIND SUBJECT [of NODE] [at T], or node NODE [at T].",
+            help="queue TOPIC/BROKER/ID [of GROUP] [at T], KIND SUBJECT [of NODE] [at T], "
+            "no ITEM in KIND SUBJECT [of NODE] [at T], or node NODE [at T].",
             show_default=False,
         ),
     ],
 ) -> None:
-    """Explain a belief or the owner of a queue from a run's trace: the chain of causes up to a fault or timer."""
+    """Explain a belief, what it lacks, or the owner of a queue: the chain of causes up to a fault or timer."""
     with one_line_errors():
         from emulator.trace.run_directory import open_run
         from emulator.why.answer import answer_of_run

@@ -178,9 +178,9 @@ ASKING = (
     Verb(
         "why",
         "QUESTION",
-        "the chain of causes of: queue TOPIC/BROKER/ID, KIND SUBJECT, or node NODE; [of X] [at T]",
+        "causes of: queue TOPIC/BROKER/ID, KIND SUBJECT, no ITEM in KIND SUBJECT, or node NODE; [of X] [at T]",
         _why,
         1,
-        8,
+        9,
     ),
 )

@@ -55,10 +55,11 @@ def answer(words: Sequence[str], run_directory: Path, names: NodeNames) -> tuple
     trace = TraceRows(run_directory)
     if BELIEFS not in trace.level.whole:
         raise WhyError(f"the level of this trace is {trace.level}: it holds no belief and no owner; {_AGAIN}")
-    found = find(trace, asked)
+    found = find(trace, asked, names)
     title = "what was wrong around it" if isinstance(asked, NodeQuestion) else "what kept it from hearing otherwise"
     builder = _AnswerBuilder(trace, names, asked.at_ns, title)
     builder.lines += found.headlines
+    builder.expect(found.silences)
     for row in found.rows:
         builder.tell(row)
         builder.tell_why_kept(row)
@@ -133,7 +134,9 @@ class _AnswerBuilder:
     """Whether a chain ends at a row that the trace does not have."""
 
     def tell(self, row: TraceRow) -> None:
-        """Add the chain of a row, then those of its premises."""
+        """Add the chain of a row, then those of its premises; nothing if the answer has it."""
+        if row.seq in self._told:
+            return
         self._chain(row, "")
         waiting = [row]
         if not self.trace.level.explains:
@@ -146,8 +149,17 @@ class _AnswerBuilder:
                     self._chain(premise.row, premise.title)
                     waiting.append(premise.row)
 
+    def expect(self, silences: Sequence[Silence]) -> None:
+        """Note nodes of which others should have heard."""
+        for silence in silences:
+            self._silences[silence] = None
+            self._nodes |= dict.fromkeys((silence.listener, silence.node))
+            self._instants_ns.append(silence.at_ns)
+
     def tell_missing_signals(self) -> None:
-        """Add the signals that did not arrive, and why."""
+        """Add the signals that did not arrive, and why; nothing if no node waits for one."""
+        if not self._nodes:
+            return
         self._paragraph()
         self.lines += missing_signal_lines(
             self.trace, self._title, self._windows(), tuple(self._nodes), tuple(self._silences), self.names

@@ -5,24 +5,24 @@ from typing import Any
 import attrs
 
 from emulator.trace.schema import BELIEFS, LIFECYCLE, OWNERSHIP
-from emulator.why.question import BeliefQuestion, NodeQuestion, Question, QueueQuestion, WhyError, no_such
+from emulator.why.absence import absence
+from emulator.why.held import ENDS, Finding, end_of, kind_of, why_no_belief
+from emulator.why.no_owner import newest_view, no_owner_lines, subscribed_groups
+from emulator.why.question import (
+    AbsenceQuestion,
+    BeliefQuestion,
+    NodeQuestion,
+    Question,
+    QueueQuestion,
+    WhyError,
+    no_such,
+)
 from emulator.why.trace_rows import TraceRow, TraceRows
-from emulator.why.words import seconds
-from nodes.beliefs import PROCESS_ENDS, BeliefKind, OwnershipEvent
+from emulator.why.words import NodeNames, seconds
+from nodes.beliefs import OwnershipEvent
 
-_ENDS = tuple(event.value for event in PROCESS_ENDS)
 _HOLDS = (OwnershipEvent.ACQUIRED.value, OwnershipEvent.DROPPED.value)
 _OWNERS_MAX = 4
-
-
-@attrs.frozen
-class Finding:
-    """The rows that a question is about."""
-
-    headlines: tuple[str, ...]
-    """The short answer; may be empty."""
-    rows: tuple[TraceRow, ...]
-    """The rows whose chains of causes are the answer."""
 
 
 @attrs.frozen
@@ -42,22 +42,29 @@ class _Hold:
         return self.ended or self.row
 
 
-def find(trace: TraceRows, asked: Question) -> Finding:
+def find(trace: TraceRows, asked: Question, names: NodeNames) -> Finding:
     """Find the rows that a question is about.
+
+    Args:
+        trace: of the run.
+        asked: the question.
+        names: of the nodes.
 
     Raises:
         WhyError: the trace has none; the text says what it has.
     """
     match asked:
         case QueueQuestion():
-            return _queue(trace, asked)
+            return _queue(trace, asked, names)
         case BeliefQuestion():
             return _belief(trace, asked)
+        case AbsenceQuestion():
+            return absence(trace, asked, names)
         case NodeQuestion():
             return _node(trace, asked)
 
 
-def _queue(trace: TraceRows, asked: QueueQuestion) -> Finding:
+def _queue(trace: TraceRows, asked: QueueQuestion, names: NodeNames) -> Finding:
     wanted = {} if asked.group is None else {"group": asked.group}
     place: dict[str, Any] = {
         "topic": asked.topic,
@@ -67,7 +74,8 @@ def _queue(trace: TraceRows, asked: QueueQuestion) -> Finding:
     }
     rows = trace.select(OWNERSHIP, event=_HOLDS, until_ns=asked.at_ns, **place)
     if not rows:
-        raise WhyError(_why_no_queue(trace, asked, trace.select(OWNERSHIP, event=_HOLDS, **place)))
+        later = trace.select(OWNERSHIP, event=_HOLDS, **place)
+        return _never_owned(trace, asked, later, names)
     holds = _holds(trace, rows, asked.at_ns)
     headlines: list[str] = []
     found: list[TraceRow] = []
@@ -75,6 +83,7 @@ def _queue(trace: TraceRows, asked: QueueQuestion) -> Finding:
         of_group = [hold for hold in holds if hold.row.text("group") == group]
         owners = [hold for hold in of_group if hold.owns]
         headlines.append(_who_owns(asked, group, owners, of_group))
+        headlines += [] if owners else no_owner_lines(trace, group, asked, names)
         told = owners[-_OWNERS_MAX:] or [max(of_group, key=lambda hold: hold.newest.seq)]
         found += [hold.newest for hold in reversed(told)]
     return Finding(tuple(headlines), tuple(found))
@@ -88,7 +97,7 @@ def _holds(trace: TraceRows, rows: list[TraceRow], at_ns: int | None) -> list[_H
         newest.pop(key, None)
         newest[key] = row
     nodes = tuple(node for _, node in newest)
-    ends = trace.select(LIFECYCLE, event=_ENDS, node=nodes, until_ns=at_ns)
+    ends = trace.select(LIFECYCLE, event=ENDS, node=nodes, until_ns=at_ns)
     return [_Hold(row, _end_after(ends, row)) for row in newest.values()]
 
 
@@ -113,6 +122,21 @@ def _who_owns(asked: QueueQuestion, group: str, owners: list[_Hold], holds: list
     return f"{queue} has {count}: {listed}{f', and {more} more' if more > 0 else ''}"
 
 
+def _never_owned(trace: TraceRows, asked: QueueQuestion, later: list[TraceRow], names: NodeNames) -> Finding:
+    """Why a queue had no owner before, or in the whole run.
+
+    Raises:
+        WhyError: no group that is asked about has a member that subscribes to the topic.
+    """
+    said = _why_no_queue(trace, asked, later)
+    groups = subscribed_groups(trace, asked.topic) if asked.group is None else (asked.group,)
+    lines = [line for group in groups for line in no_owner_lines(trace, group, asked, names)]
+    if not lines:
+        raise WhyError(said)
+    views = [view for group in groups if (view := newest_view(trace, group, asked, names)) is not None]
+    return Finding((said, *lines), tuple(views))
+
+
 def _why_no_queue(trace: TraceRows, asked: QueueQuestion, later: list[TraceRow]) -> str:
     if later:
         return f"nobody had owned {asked.queue} yet; {later[0].text('node')} was the first, at {seconds(later[0].t_ns)}"
@@ -130,44 +154,17 @@ def _why_no_queue(trace: TraceRows, asked: QueueQuestion, later: list[TraceRow])
 
 
 def _belief(trace: TraceRows, asked: BeliefQuestion) -> Finding:
-    kind = _kind_of(trace, asked)
+    kind = kind_of(trace, asked)
     wanted = {} if asked.node is None else {"node": asked.node}
     row = trace.newest(BELIEFS, kind=kind.value, subject=asked.subject, until_ns=asked.at_ns, **wanted)
     if row is None:
-        raise WhyError(_why_no_belief(trace, asked, kind))
-    ends = trace.select(LIFECYCLE, event=_ENDS, node=row.text("node"), until_ns=asked.at_ns)
-    end = next((end for end in ends if end.number("incarnation") == row.number("incarnation")), None)
+        raise WhyError(why_no_belief(trace, asked, kind))
+    end = end_of(trace, row, asked.at_ns)
     headlines: tuple[str, ...] = ()
     if end is not None:
         said = f"{row.text('node')} believes nothing any more: its process ended at {seconds(end.t_ns)}"
         headlines = (f"{said} ({end.text('event').replace('_', ' ')}); before that",)
     return Finding(headlines, (row,))
-
-
-def _kind_of(trace: TraceRows, asked: BeliefQuestion) -> BeliefKind:
-    if asked.kind is not None:
-        return asked.kind
-    kinds = tuple(dict.fromkeys(row.text("kind") for row in trace.select(BELIEFS, subject=asked.subject)))
-    if not kinds:
-        if asked.subject in trace.values(BELIEFS, "node"):
-            raise WhyError(f"{asked.subject} is a node: ask for `node {asked.subject}`")
-        raise WhyError(no_such("subject", asked.subject, trace.values(BELIEFS, "subject")))
-    if len(kinds) > 1:
-        raise WhyError(f"expected a kind before {asked.subject}, which has several: {', '.join(sorted(kinds))}")
-    return BeliefKind(kinds[0])
-
-
-def _why_no_belief(trace: TraceRows, asked: BeliefQuestion, kind: BeliefKind) -> str:
-    rows = trace.select(BELIEFS, kind=kind.value)
-    subjects = tuple(sorted(dict.fromkeys(row.text("subject") for row in rows)))
-    if asked.subject not in subjects:
-        return no_such(f"subject of {kind}", asked.subject, subjects)
-    about = [row for row in rows if row.text("subject") == asked.subject]
-    nodes = tuple(sorted(dict.fromkeys(row.text("node") for row in about)))
-    if asked.node is not None and asked.node not in nodes:
-        return no_such(f"holder of {kind} {asked.subject} named", asked.node, nodes)
-    first = next(row for row in about if asked.node in (None, row.text("node")))
-    return f"nobody knew of {kind} {asked.subject} yet; {first.text('node')} was the first, at {seconds(first.t_ns)}"
 
 
 def _node(trace: TraceRows, asked: NodeQuestion) -> Finding:

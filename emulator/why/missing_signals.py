@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import attrs
 
@@ -16,7 +16,7 @@ BEFORE_NS = 120 * 1_000_000_000
 """How far to look back: the longest silence that RocketMQ's scans tolerate."""
 _SIGNS_OF_LIFE = (RequestCode.HEART_BEAT, RequestCode.REGISTER_BROKER, RequestCode.BROKER_HEARTBEAT)
 _TOLD_CODES_MAX = 4
-_TOLD_CALLS_MAX = 8
+_TOLD_MAX = 5
 _NO_STAGES = (LifecycleEvent.CONFIGURED, LifecycleEvent.READY, LifecycleEvent.STOPPING)
 _STAGES = tuple(event.value for event in LifecycleEvent if event not in _NO_STAGES)
 
@@ -124,18 +124,31 @@ def _faults(trace: TraceRows, when: Sequence[Window], nodes: Sequence[str]) -> l
     if not active:
         return ["no fault was active"]
     taken = _taken(trace, when, nodes)
-    lines = []
-    for fault in active:
-        if fault.id in taken or fault.touches(nodes):
-            line = fault.words()
-            hit = [node for node in nodes if fault.begin.text("subject") in (node, "all nodes")]
-            line += f"; it hit {' and '.join(hit)} itself" if hit else ""
-            line += f"; it took {_counted(taken[fault.id])}" if fault.id in taken else ""
-            lines.append(line)
-    others = [fault.id for fault in active if fault.id not in taken and not fault.touches(nodes)]
-    if not lines:
-        return [f"no fault that touches them was active; elsewhere: {', '.join(others)}"]
-    return [*lines, f"elsewhere: {', '.join(others)}"] if others else lines
+    near = [fault for fault in active if fault.id in taken or fault.touches(nodes)]
+    near.sort(key=lambda fault: -taken[fault.id].total() if fault.id in taken else 0)
+    others = [fault.id for fault in active if fault not in near]
+    elsewhere = f"elsewhere: {', '.join(others[:_TOLD_MAX])}{_and_more(others)}"
+    if not near:
+        return [f"no fault that touches them was active; {elsewhere}"]
+    lines = _first([_fault_line(fault, nodes, taken) for fault in near], "more faults that touch them")
+    return [*lines, elsewhere] if others else lines
+
+
+def _fault_line(fault: _Fault, nodes: Sequence[str], taken: Mapping[str, Counter[str]]) -> str:
+    line = fault.words()
+    hit = [node for node in nodes if fault.begin.text("subject") in (node, "all nodes")]
+    line += f"; it hit {' and '.join(hit)} itself" if hit else ""
+    return line + (f"; it took {_counted(taken[fault.id])}" if fault.id in taken else "")
+
+
+def _first(lines: list[str], what: str) -> list[str]:
+    """The first lines, and how many more there are."""
+    more = len(lines) - _TOLD_MAX
+    return lines if more <= 1 else [*lines[:_TOLD_MAX], f"{more} {what}"]
+
+
+def _and_more(names: Sequence[str]) -> str:
+    return f" and {len(names) - _TOLD_MAX} more" if len(names) > _TOLD_MAX else ""
 
 
 def _taken(trace: TraceRows, when: Sequence[Window], nodes: Sequence[str]) -> dict[str, Counter[str]]:
@@ -159,10 +172,9 @@ def _calls(trace: TraceRows, when: Sequence[Window], nodes: Sequence[str], names
                 calls.setdefault((src, dst), Counter())[_failure(row)] += 1
     told = [
         f"calls of {src} to {'its own machine' if src == dst else dst} that failed: {_counted(kinds)}"
-        for (src, dst), kinds in calls.items()
+        for (src, dst), kinds in sorted(calls.items(), key=lambda item: -item[1].total())
     ]
-    more = len(told) - _TOLD_CALLS_MAX
-    return told if more <= 0 else [*told[:_TOLD_CALLS_MAX], f"failed calls between {more} more pairs of them"]
+    return _first(told, "more pairs of them had failed calls")
 
 
 def _failure(row: TraceRow) -> str:
@@ -177,9 +189,16 @@ def _failure(row: TraceRow) -> str:
 
 def _silences(trace: TraceRows, silences: Sequence[Silence]) -> list[str]:
     lines = []
+    told: dict[int, None] = {}
     for silence in silences:
         row = last_sign_of_life(trace, silence)
-        if row is not None:
+        if row is not None and row.seq in told:
+            continue
+        if row is None:
+            if trace.level.explains:
+                lines.append(f"no heartbeat or registration of {silence.node} has reached {silence.listener}")
+        else:
+            told[row.seq] = None
             sign, before_s = request_words(row.number("code")), (silence.at_ns - row.t_ns) / 1e9
             reached = f"the last {sign} of {silence.node} reached {silence.listener} at {seconds(row.t_ns)}"
             lines.append(f"{reached}, {before_s:.1f} s before")
@@ -187,8 +206,8 @@ def _silences(trace: TraceRows, silences: Sequence[Silence]) -> list[str]:
 
 
 def _processes(trace: TraceRows, when: Sequence[Window], nodes: Sequence[str]) -> list[str]:
-    """Lines about the stages of the nodes' processes, except their first start."""
-    lines = []
+    """Lines about the newest stages of the nodes' processes, except their first start."""
+    lines: list[tuple[int, str]] = []
     for window in when:
         rows = trace.select(
             LIFECYCLE, event=_STAGES, node=list(nodes), after_ns=window.begin_ns - 1, until_ns=window.end_ns
@@ -198,8 +217,10 @@ def _processes(trace: TraceRows, when: Sequence[Window], nodes: Sequence[str]) -
                 continue
             did = row.text("event").replace("_", " ")
             was = "was " if row.text("event") not in ("started", "stopped", "crashed") else ""
-            lines.append(f"{row.text('node')} {was}{did} at {seconds(row.t_ns)}")
-    return lines
+            lines.append((row.seq, f"{row.text('node')} {was}{did} at {seconds(row.t_ns)}"))
+    more = len(lines) - _TOLD_MAX
+    left_out = [f"{more} earlier starts and ends of their processes"] if more > 1 else []
+    return [*left_out, *(line for _, line in sorted(lines)[-_TOLD_MAX if more > 1 else 0 :])]
 
 
 def _all_faults(trace: TraceRows) -> list[_Fault]:

@@ -16,9 +16,12 @@ _NS_PER_UNIT = {"ms": 10**6, "s": 10**9, "m": 60 * 10**9}
 _TIME = re.compile(r"([0-9]{1,20}(?:\.[0-9]{1,20})?)(ms|s|m)")
 _NUMBER = re.compile(r"[0-9]{1,9}")
 _WORD_MOST = 600
-_QUEUE, _NODE, _OF, _AT = "queue", "node", "of", "at"
+_QUEUE, _NODE, _NO, _IN, _OF, _AT = "queue", "node", "no", "in", "of", "at"
 _LISTED_MAX = 12
-FORMS = "queue TOPIC/BROKER/ID [of GROUP] [at T], KIND SUBJECT [of NODE] [at T], or node NODE [at T]"
+FORMS = (
+    "queue TOPIC/BROKER/ID [of GROUP] [at T], KIND SUBJECT [of NODE] [at T], no ITEM in KIND SUBJECT [of NODE] [at T], "
+    "or node NODE [at T]"
+)
 
 
 class WhyError(UserError):
@@ -63,7 +66,22 @@ class NodeQuestion:
     at_ns: int | None = None
 
 
-Question = QueueQuestion | BeliefQuestion | NodeQuestion
+@attrs.frozen
+class AbsenceQuestion:
+    """Why a belief lacks something."""
+
+    item: str
+    """A node, an address, a client id or a brokerName."""
+    belief: BeliefQuestion
+    """Node None: whichever node lacks it since last."""
+
+    @property
+    def at_ns(self) -> int | None:
+        """Instant in ns since the run began; None: the newest row."""
+        return self.belief.at_ns
+
+
+Question = QueueQuestion | BeliefQuestion | AbsenceQuestion | NodeQuestion
 
 
 def question(words: Sequence[str]) -> Question:
@@ -83,15 +101,12 @@ def question(words: Sequence[str]) -> Question:
             return _queue(text, of, at_ns)
         case [noun, name] if noun == _NODE and of is None:
             return NodeQuestion(name, at_ns)
-        case [kind, subject] if kind in tuple(BeliefKind):
-            return BeliefQuestion(BeliefKind(kind), subject, of, at_ns)
-        case [kind, _] if kind != _NODE:
-            nouns = (_QUEUE, _NODE, *(kind.value for kind in BeliefKind))
-            raise WhyError(no_such("kind of belief", kind, nouns))
-        case [subject] if subject not in (_QUEUE, _NODE):
-            return BeliefQuestion(None, subject, of, at_ns)
-        case _:
+        case [noun, item, preposition, *believed] if (noun, preposition) == (_NO, _IN):
+            return AbsenceQuestion(item, _belief(believed, of, at_ns))
+        case [noun, *_] if noun == _NO:
             raise WhyError(f"expected: {FORMS}")
+        case _:
+            return _belief(asked, of, at_ns)
 
 
 def instant_ns(text: str) -> int:
@@ -125,6 +140,19 @@ def _split(words: list[str]) -> tuple[list[str], str | None, str | None]:
     if words[1:] and words[-1] in (_AT, _OF):
         raise WhyError(f"expected {'a time' if words[-1] == _AT else 'a name'} behind {words[-1]}: {FORMS}")
     return words, behind.get(_AT), behind.get(_OF)
+
+
+def _belief(words: Sequence[str], of: str | None, at_ns: int | None) -> BeliefQuestion:
+    match words:
+        case [kind, subject] if kind in tuple(BeliefKind):
+            return BeliefQuestion(BeliefKind(kind), subject, of, at_ns)
+        case [kind, _] if kind != _NODE:
+            nouns = (_QUEUE, _NODE, *(kind.value for kind in BeliefKind))
+            raise WhyError(no_such("kind of belief", kind, nouns))
+        case [subject] if subject not in (_QUEUE, _NODE):
+            return BeliefQuestion(None, subject, of, at_ns)
+        case _:
+            raise WhyError(f"expected: {FORMS}")
 
 
 def _queue(text: str, group: str | None, at_ns: int | None) -> QueueQuestion:

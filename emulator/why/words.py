@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from types import MappingProxyType
 from typing import Any
@@ -96,7 +96,7 @@ def value_words(row: TraceRow, names: NodeNames) -> str:
 def change(before: TraceRow, after: TraceRow) -> Change:
     """The difference between two beliefs of one kind."""
     kind = after.text("kind")
-    old, new = _items(kind, value_of(before)), _items(kind, value_of(after))
+    old, new = parts_of(kind, value_of(before)), parts_of(kind, value_of(after))
     return Change(
         tuple(item for item in old if item not in new),
         tuple(item for item in new if item not in old),
@@ -109,8 +109,8 @@ def in_one_line(text: str) -> str:
     return shortened(" ".join(text.split()), _VALUE_CHARS)
 
 
-def _items(kind: str, value: Any) -> dict[str, Any]:
-    """A value as a mapping from the names of its parts to their values."""
+def parts_of(kind: str, value: Any) -> dict[str, Any]:
+    """The value of a belief as a mapping from the names of its parts to their values; empty if it has none."""
     if isinstance(value, Mapping):
         if kind == BeliefKind.VIEW:
             return {**dict.fromkeys(value["cids"]), **{f"queues of {name}": n for name, n in value["queues"].items()}}
@@ -126,8 +126,13 @@ def _items(kind: str, value: Any) -> dict[str, Any]:
 
 
 def _listed(names: NodeNames, items: tuple[str, ...]) -> str:
-    told = [names.within(item) for item in items[:_TOLD_CHANGES_MAX]]
-    more = len(items) - len(told)
+    return listed_nodes(tuple(map(names.within, items)))
+
+
+def listed_nodes(names: Sequence[str]) -> str:
+    """`c1 and c2 and 3 more`."""
+    told = [*names[:_TOLD_CHANGES_MAX]]
+    more = len(names) - len(told)
     return " and ".join((*told, f"{more} more") if more else told)
 
 

@@ -37,7 +37,7 @@ from emulator.why.answer import answer_of_run, faults_behind, names_of_run
 from emulator.why.finding import find
 from emulator.why.question import Question, WhyError, question
 from emulator.why.trace_rows import TraceRows
-from emulator.why.words import seconds
+from emulator.why.words import NodeNames, seconds
 from nodes.beliefs import BeliefKind, MessageEvent, OwnershipEvent
 from nodes.broker.tables.pop_check_point import PopOutcome
 
@@ -89,19 +89,19 @@ def likely_faults(found: Sequence[WorstFinding], run: RunDirectory) -> tuple[str
     trace, names = TraceRows(run.path), names_of_run(run)
     faults: dict[str, None] = {}
     for one in found:
-        asked = _answerable(one, trace)
+        asked = _answerable(one, trace, names)
         if asked is not None:
-            seqs = [row.seq for row in find(trace, asked).rows]
+            seqs = [row.seq for row in find(trace, asked, names).rows]
             faults |= dict.fromkeys(faults_behind(seqs, run.path, names, asked.at_ns))
     return tuple(faults)
 
 
-def _answerable(found: WorstFinding, trace: TraceRows) -> Question | None:
+def _answerable(found: WorstFinding, trace: TraceRows, names: NodeNames) -> Question | None:
     """The first question that the trace can answer."""
     for words in found.questions:
         asked = question(words)
         try:
-            find(trace, asked)
+            find(trace, asked, names)
         except WhyError:
             continue
         return asked

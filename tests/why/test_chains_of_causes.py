@@ -227,16 +227,18 @@ def test_only_faults_of_the_time_and_of_the_nodes_are_blamed(traced):
     traced.at(1).belief("broker-a", "consumer_ids", "g", members("c1", "c2"))
     traced.fault("begin", "long-ago", "cut", "c2 <-> broker-a")
     traced.at(2).fault("end", "long-ago", "cut", "c2 <-> broker-a")
+    traced.at(90).frame("c2", "broker-a", HEART_BEAT)
     traced.at(150).fault("begin", "elsewhere", "cut", "c22 <-> broker-b")
     traced.fault("begin", "here", "suspend", "c2")
     scan = traced.at(200).timer("broker-a", "scanExceptionChannel")
     traced.belief("broker-a", "consumer_ids", "g", members("c1"), cause=scan)
     told = traced.why("consumer_ids g")
 
-    assert told[-3:] == (
+    assert told[-4:] == (
         "what kept it from hearing otherwise (80.000 s - 200.000 s; broker-a, c2):",
         "  here (suspend c2), from 150.000 s, still under way; it hit c2 itself",
         "  elsewhere: elsewhere",
+        "  the last HEART_BEAT (34) of c2 reached broker-a at 90.000 s, 110.0 s before",
     )
 
 

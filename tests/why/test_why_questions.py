@@ -2,7 +2,7 @@
 
 import pytest
 
-from emulator.why.question import BeliefQuestion, NodeQuestion, QueueQuestion, WhyError, question
+from emulator.why.question import FORMS, BeliefQuestion, NodeQuestion, QueueQuestion, WhyError, question
 from nodes.beliefs import BeliefKind
 
 S = 1_000_000_000
@@ -39,7 +39,13 @@ def test_every_kind_of_belief_can_be_asked_about(kind):
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("", "expected: queue TOPIC/BROKER/ID [of GROUP] [at T], KIND SUBJECT [of NODE] [at T], or node NODE [at T]"),
+        (
+            "",
+            f"expected: {FORMS}",
+        ),
+        ("no c1 in", "expected: queue TOPIC/BROKER/ID"),
+        ("no c1 in consumer_id g", "there is no kind of belief consumer_id; did you mean consumer_ids"),
+        ("no c1 of g", "expected: queue TOPIC/BROKER/ID"),
         ("queue", "expected: queue TOPIC/BROKER/ID"),
         (
             "queue orders/broker-a",

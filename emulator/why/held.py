@@ -1,0 +1,62 @@
+"""What nodes hold about a subject: the kind of a belief, its process, and why nobody holds one."""
+
+import attrs
+
+from emulator.trace.schema import BELIEFS, LIFECYCLE
+from emulator.why.missing_signals import Silence
+from emulator.why.question import BeliefQuestion, WhyError, no_such
+from emulator.why.trace_rows import TraceRow, TraceRows
+from emulator.why.words import seconds
+from nodes.beliefs import PROCESS_ENDS, BeliefKind
+
+ENDS = tuple(event.value for event in PROCESS_ENDS)
+
+
+@attrs.frozen
+class Finding:
+    """The rows that a question is about."""
+
+    headlines: tuple[str, ...]
+    """The short answer; may be empty."""
+    rows: tuple[TraceRow, ...]
+    """The rows whose chains of causes are the answer."""
+    silences: tuple[Silence, ...] = ()
+    """Nodes of which others should have heard."""
+
+
+def end_of(trace: TraceRows, row: TraceRow, until_ns: int | None) -> TraceRow | None:
+    """The end of the process that wrote a row; None if it lived on until an instant."""
+    ends = trace.select(LIFECYCLE, event=ENDS, node=row.text("node"), until_ns=until_ns)
+    return next((end for end in ends if end.number("incarnation") == row.number("incarnation")), None)
+
+
+def kind_of(trace: TraceRows, asked: BeliefQuestion) -> BeliefKind:
+    """The kind of belief that a question names, or the only one that has its subject.
+
+    Raises:
+        WhyError: no kind has this subject, or several have.
+    """
+    if asked.kind is not None:
+        return asked.kind
+    kinds = tuple(dict.fromkeys(row.text("kind") for row in trace.select(BELIEFS, subject=asked.subject)))
+    if not kinds:
+        if asked.subject in trace.values(BELIEFS, "node"):
+            raise WhyError(f"{asked.subject} is a node: ask for `node {asked.subject}`")
+        raise WhyError(no_such("subject", asked.subject, trace.values(BELIEFS, "subject")))
+    if len(kinds) > 1:
+        raise WhyError(f"expected a kind before {asked.subject}, which has several: {', '.join(sorted(kinds))}")
+    return BeliefKind(kinds[0])
+
+
+def why_no_belief(trace: TraceRows, asked: BeliefQuestion, kind: BeliefKind) -> str:
+    """Why nobody, or not the node that a question names, holds such a belief."""
+    rows = trace.select(BELIEFS, kind=kind.value)
+    subjects = tuple(sorted(dict.fromkeys(row.text("subject") for row in rows)))
+    if asked.subject not in subjects:
+        return no_such(f"subject of {kind}", asked.subject, subjects)
+    about = [row for row in rows if row.text("subject") == asked.subject]
+    nodes = tuple(sorted(dict.fromkeys(row.text("node") for row in about)))
+    if asked.node is not None and asked.node not in nodes:
+        return no_such(f"holder of {kind} {asked.subject} named", asked.node, nodes)
+    first = next(row for row in about if asked.node in (None, row.text("node")))
+    return f"nobody knew of {kind} {asked.subject} yet; {first.text('node')} was the first, at {seconds(first.t_ns)}"

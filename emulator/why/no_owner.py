@@ -1,0 +1,164 @@
+"""Why a queue has no owner: what each member of the group works from, and whom it counts that is not there."""
+
+from collections import Counter
+from collections.abc import Iterable
+
+import attrs
+
+from emulator.trace.schema import BELIEFS, LIFECYCLE, PASSES
+from emulator.why.held import end_of
+from emulator.why.question import QueueQuestion
+from emulator.why.trace_rows import TraceRow, TraceRows
+from emulator.why.words import NodeNames, listed_nodes, seconds, value_of
+from nodes.beliefs import PROCESS_ENDS, BeliefKind, LifecycleEvent
+
+_MEMBERS_MAX = 5
+_ABSENT = (*PROCESS_ENDS, LifecycleEvent.SUSPENDED)
+
+
+def subscribed_groups(trace: TraceRows, topic: str) -> tuple[str, ...]:
+    """The groups that ever subscribed to a topic."""
+    rows = trace.select(BELIEFS, kind=BeliefKind.SUBSCRIPTION.value)
+    subjects = dict.fromkeys(row.text("subject") for row in rows)
+    return tuple(subject.removesuffix(f"/{topic}") for subject in subjects if subject.endswith(f"/{topic}"))
+
+
+def no_owner_lines(trace: TraceRows, group: str, asked: QueueQuestion, names: NodeNames) -> list[str]:
+    """Why no member of a group owns a queue: lines about its members, those who should have taken it first.
+
+    Args:
+        trace: of the run.
+        group: the consumer group.
+        asked: the queue, and when.
+        names: of the nodes.
+
+    Returns:
+        No lines if the group never subscribed to the topic.
+    """
+    about = _Members(trace, group, asked, names)
+    members = about.living()
+    if not members:
+        return [f"  {line}" for line in about.nobody()]
+    told = sorted(filter(None, map(about.why_not, members)), key=lambda one: (one.rank, one.node))
+    same = Counter(one.text for one in told)
+    lines = [f"  {listed_nodes(_who(told, text))}: {text}" for text in same]
+    more = len(told) - sum(list(same.values())[:_MEMBERS_MAX])
+    return [*lines[:_MEMBERS_MAX], *([f"  {more} more members, each with another reason"] if more else [])]
+
+
+def newest_view(trace: TraceRows, group: str, asked: QueueQuestion, names: NodeNames) -> TraceRow | None:
+    """The newest view of the queues of a topic that a living member of a group has; None: there is none."""
+    return _Members(trace, group, asked, names).view()
+
+
+@attrs.frozen
+class _WhyNot:
+    """Why one member does not own a queue."""
+
+    rank: int
+    """The lower, the nearer the member is to owning the queue."""
+    node: str
+    text: str
+
+
+def _who(told: Iterable[_WhyNot], text: str) -> tuple[str, ...]:
+    return tuple(one.node for one in told if one.text == text)
+
+
+class _Members:
+    """The members of a group at an instant, as the trace knows them."""
+
+    def __init__(self, trace: TraceRows, group: str, asked: QueueQuestion, names: NodeNames) -> None:
+        self._trace = trace
+        self._group = group
+        self._asked = asked
+        self._names = names
+        self._subject = f"{group}/{asked.topic}"
+
+    def living(self) -> list[TraceRow]:
+        """The subscriptions of the members whose process has not ended."""
+        return [row for row in self._subscriptions() if self._ended(row) is None]
+
+    def nobody(self) -> list[str]:
+        """Why there is no member at all; empty if there never was one."""
+        ends = [(row.text("node"), end) for row in self._subscriptions() if (end := self._ended(row)) is not None]
+        said = [f"{node} at {seconds(end.t_ns)} ({end.text('event').replace('_', ' ')})" for node, end in ends]
+        return [f"{self._group} has no member: the process of {listed_nodes(said)} ended"] if said else []
+
+    def why_not(self, member: TraceRow) -> _WhyNot | None:
+        """Why a member does not own the queue; None: it has begun to."""
+        node, asked = member.text("node"), self._asked
+        stage = self._stage(node)
+        if stage is not None and stage.text("event") == LifecycleEvent.SUSPENDED:
+            return _WhyNot(1, node, f"suspended since {seconds(stage.t_ns)}, so it makes no pass")
+        assigned, view = self._newest(member, BeliefKind.ASSIGNMENT), self._newest(member, BeliefKind.VIEW)
+        if assigned is not None and [asked.broker_name, asked.queue_id] in (value_of(assigned) or []):
+            text = f"it should have the queue since {seconds(assigned.t_ns)}, and has not taken it"
+            return _WhyNot(0, node, f"{text}; {self._outcome(member)}")
+        if view is None or value_of(view) is None:
+            return _WhyNot(2, node, f"no queues of {asked.topic} to divide; {self._outcome(member)}")
+        if value_of(view)["queues"].get(asked.broker_name, 0) <= asked.queue_id:
+            return _WhyNot(3, node, self._unknown(view))
+        return _WhyNot(4, node, f"it leaves the queue to others; {self._counted(view)}")
+
+    def _unknown(self, view: TraceRow) -> str:
+        queues = value_of(view)["queues"]
+        has = ", ".join(f"{count} of {name}" for name, count in queues.items()) or "none"
+        return f"it does not know the queue; since {seconds(view.t_ns)} it divides {has}"
+
+    def _counted(self, view: TraceRow) -> str:
+        """The members that it counts; by name those that cannot take the queue."""
+        nodes = [self._names.node(cid) for cid in value_of(view)["cids"]]
+        said = f"since {seconds(view.t_ns)} it counts {len(nodes)} {'member' if len(nodes) == 1 else 'members'}"
+        absent = [word for node in dict.fromkeys(nodes) if (word := self._absent(node))]
+        return f"{said}, also {listed_nodes(absent)}" if absent else said
+
+    def view(self) -> TraceRow | None:
+        """The newest view of any living member."""
+        views = [view for row in self.living() if (view := self._newest(row, BeliefKind.VIEW)) is not None]
+        return max(views, key=lambda view: view.seq, default=None)
+
+    def _absent(self, node: str) -> str:
+        stage = self._stage(node)
+        if stage is not None and stage.text("event") in _ABSENT:
+            return f"{node} ({stage.text('event').replace('_', ' ')} at {seconds(stage.t_ns)})"
+        subscribed = any(row.text("node") == node for row in self._subscriptions())
+        return "" if subscribed else f"{node} (which does not consume {self._asked.topic})"
+
+    def _outcome(self, member: TraceRow) -> str:
+        """How its last pass ended."""
+        row = self._trace.newest(
+            PASSES,
+            node=member.text("node"),
+            incarnation=member.number("incarnation"),
+            group=self._group,
+            topic=self._asked.topic,
+            until_ns=self._asked.at_ns,
+        )
+        if row is None:
+            return "no pass has ended"
+        return f"the last pass, at {seconds(row.t_ns)}, was {row.text('event').replace('_', ' ')}"
+
+    def _subscriptions(self) -> list[TraceRow]:
+        """The newest subscription of each node."""
+        kind = BeliefKind.SUBSCRIPTION.value
+        rows = self._trace.select(BELIEFS, kind=kind, subject=self._subject, until_ns=self._asked.at_ns)
+        newest = {row.text("node"): row for row in rows}
+        return [row for row in newest.values() if value_of(row) is not None]
+
+    def _newest(self, member: TraceRow, kind: BeliefKind) -> TraceRow | None:
+        return self._trace.newest(
+            BELIEFS,
+            kind=kind.value,
+            subject=self._subject,
+            node=member.text("node"),
+            incarnation=member.number("incarnation"),
+            until_ns=self._asked.at_ns,
+        )
+
+    def _stage(self, node: str) -> TraceRow | None:
+        stages = tuple(event.value for event in LifecycleEvent if event is not LifecycleEvent.CONFIGURED)
+        return self._trace.newest(LIFECYCLE, node=node, event=stages, until_ns=self._asked.at_ns)
+
+    def _ended(self, row: TraceRow) -> TraceRow | None:
+        return end_of(self._trace, row, self._asked.at_ns)
