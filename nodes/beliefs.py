@@ -39,7 +39,10 @@ class BeliefKind(StrEnum):
     MASTER_ADDR = "master_addr"
     """Slave: the broker whose metadata it copies. Subject: brokerName; value: address."""
     DATA_VERSION = "data_version"
-    """Broker: version of one of its tables. Subject: `VersionedTable`; value: [stateVersion, timestamp, counter]."""
+    """Broker: version of one of its tables; after commits once a second at most.
+
+    Subject: `VersionedTable`; value: [stateVersion, timestamp, counter].
+    """
     QUEUE_LOCKS = "queue_locks"
     """Broker: locks of ordered queues. Subject: group; value: {"topic@brokerName@queueId": client id}."""
     HA_STATE = "ha_state"

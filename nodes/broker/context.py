@@ -43,6 +43,9 @@ class VersionedTable(StrEnum):
     TIMER_CHECK_POINT = "timer_check_point"
 
 
+_COMMITS_FOLDED_NS = 1_000_000_000
+
+
 class DataVersionBeliefs:
     """Records changed versions.
 
@@ -50,13 +53,14 @@ class DataVersionBeliefs:
         versions: table -> function that returns its version; None: the broker has no such table.
 
     Emits:
-        DATA_VERSION for each version that has changed since the last call.
+        DATA_VERSION for each version that has changed.
     """
 
     def __init__(self, host: Host, versions: Mapping[VersionedTable, Callable[[], DataVersion | None]]) -> None:
         self._host = host
         self._versions = versions
         self._believed: dict[VersionedTable, DataVersion] = {}
+        self._commits_told_ns = -_COMMITS_FOLDED_NS
 
     def believe(self) -> None:
         """Record changed versions; to be called after a table may have changed."""
@@ -66,6 +70,17 @@ class DataVersionBeliefs:
                 self._believed[table] = version
                 value = [version.state_version, version.timestamp, version.counter]
                 self._host.record(Belief(BeliefKind.DATA_VERSION, table.value, value))
+
+    def believe_commit(self) -> None:
+        """Record changed versions after a commit, once a second at most.
+
+        A pull commits, too, and in a pull storm some five hundred a second do. The version that is left out follows
+        with a later commit, or when the offsets are persisted.
+        """
+        now_ns = self._host.clock.monotonic_ns()
+        if now_ns - self._commits_told_ns >= _COMMITS_FOLDED_NS:
+            self._commits_told_ns = now_ns
+            self.believe()
 
 
 def _producers(broker: "BrokerContext") -> ProducerManager:

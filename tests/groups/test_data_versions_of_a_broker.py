@@ -38,6 +38,18 @@ def test_499_commits_say_nothing_and_the_next_tells_a_new_version():
     assert (committed(499), committed(500)) == ([0], [0, 1])
 
 
+def test_versions_of_commits_are_told_once_a_second_and_the_newest_when_offsets_are_persisted():
+    async def main(world):
+        broker = Member(world, 0, BrokerConfig(consumer_offset_update_version_step=1))
+        broker.offset_manage.start()
+        for offset in range(25):
+            broker.commit(offset)
+            await broker.context.host.sleep_ms(100)
+        await broker.context.host.sleep_ms(15_000)
+
+    assert counters(play_world(main), "consumer_offsets") == [1, 11, 21, 25]
+
+
 def test_a_heartbeat_that_makes_a_group_and_its_retry_topic_tells_both_versions_once():
     async def main(world):
         broker = Member(world, 0)

@@ -76,7 +76,7 @@ class OffsetManage:
         version = broker.offsets.data_version
         before = broker.offsets.commit_offset(group, topic, queue_id, offset, now_ms=broker.host.clock.now_ms())
         if broker.offsets.data_version is not version:
-            broker.versions.believe()
+            broker.versions.believe_commit()
         if before != offset:
             event = MessageEvent.COMMITTED
             broker.host.record(MessageRecord(event, group, topic, broker.broker_name, queue_id, offset, client))
@@ -91,6 +91,7 @@ class OffsetManage:
 
     async def _persist(self) -> None:
         self.persist()
+        self._broker.versions.believe()
         busy_ms = self._broker.host.disk.busy_ms()
         if busy_ms:
             await self._broker.host.sleep_ms(busy_ms)
