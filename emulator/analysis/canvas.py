@@ -126,6 +126,7 @@ def area(axis: Axis, per_s: Sequence[int], top: float, bottom: float, class_: st
     return element("path", d=f"M{next(iter(columns), axis.left)} {bottom}{steps}V{bottom}Z", class_=class_)
 
 
-def titled(content: str, title: str) -> str:
-    """Content with a tooltip."""
-    return f"<g><title>{escape(title)}</title>{content}</g>"
+def titled(content: str, title: str, asked: Sequence[str] = ()) -> str:
+    """Content with a tooltip; `asked` are the words of the question that explains it."""
+    why = {"data-why": " ".join(asked)} if asked else {}
+    return element("g", f"<title>{escape(title)}</title>{content}", **why)

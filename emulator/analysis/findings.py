@@ -13,6 +13,7 @@ from enum import StrEnum
 import attrs
 
 from emulator.analysis.bounds import Bounds
+from emulator.analysis.broker_states import BrokerSpan
 from emulator.analysis.hand_overs import HandOver
 from emulator.analysis.keys import KeyHarm, MovedKey
 from emulator.analysis.lag import Lag, LagSeries, Latency
@@ -289,6 +290,8 @@ class Load:
     sends: tuple[Sends, ...]
     """By producer."""
     unwritable: tuple[Unwritable, ...]
+    broker_states: tuple[BrokerSpan, ...]
+    """By topic and brokerName."""
     lags: tuple[Lag, ...]
     """By queue."""
     latencies: tuple[Latency, ...]

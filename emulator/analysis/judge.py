@@ -8,6 +8,7 @@ from typing import Any
 import attrs
 
 from emulator.analysis.bounds import Bounds, Cause, bounds_of
+from emulator.analysis.broker_states import BrokerStates
 from emulator.analysis.causes import Causes, Judged, Windows
 from emulator.analysis.findings import (
     Budget,
@@ -199,18 +200,12 @@ class _Reading:
         self._lags = Lags(presence, messages, self._progress)
         self._traffic = Traffic(source.frames(), facts.end_ns)
         self._writability = Writability()
+        self._broker_states = BrokerStates(presence, facts.broker_names)
         watchers = (
             *(presence, messages, self._causes, self._disturbances, self._offsets, self._queues, self._progress),
             *(self._hand_overs, self._rebalances, self._order, self._keys, self._views, self._services),
-            *(
-                self._staleness,
-                self._pops,
-                self._waits,
-                self._transactions,
-                self._lags,
-                self._traffic,
-                self._writability,
-            ),
+            *(self._staleness, self._pops, self._waits, self._transactions, self._lags, self._traffic),
+            *(self._writability, self._broker_states),
         )
         watch(source, watchers)
         for one in watchers:
@@ -291,6 +286,7 @@ class _Reading:
             rates=self._traffic.rates(),
             sends=self._traffic.sends(),
             unwritable=self._writability.found(),
+            broker_states=self._broker_states.found(),
             lags=self._lags.lags(),
             latencies=self._lags.latencies(),
             requests=self._traffic.series(),
@@ -437,7 +433,7 @@ class _Reading:
         return Budget(group, count, observed_ns, overlap_ns, orphan_ns, round(per_hour_s, 3), is_broken)
 
     def _limits(self) -> Limits:
-        of_members = shares(self._queues.holds, self._presence)
+        of_members = shares(self._queues.holds, self._presence, self._facts.end_ns)
         handed = sorted(self._hand_overs.found, key=lambda one: (one.resume_ns, one.queue))
         stale = (
             StaleRoute(one.topic, one.node, one.start_ns, one.end_ns, one.censored) for one in self._staleness.found

@@ -47,6 +47,8 @@ svg .edge { stroke: var(--fault); stroke-width: 1; stroke-dasharray: 3 3; }
 svg .span { fill: var(--fault); }
 svg .both { stroke: var(--ink); stroke-width: .8; }
 svg .sleep { stroke: var(--paper); stroke-width: 5; stroke-opacity: .75; }
+svg .away { stroke: var(--paper); stroke-width: 1.6; fill: none; }
+svg .read-only { stroke: var(--paper); stroke-width: 1.6; }
 svg .differ { fill: var(--differ); }
 svg .nobody { fill: var(--nobody); }
 svg .load { fill: var(--load); }

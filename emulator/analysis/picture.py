@@ -9,6 +9,8 @@ from pathlib import Path
 
 import attrs
 
+from emulator.analysis.asked import about_node, about_queue, about_route, about_view, inside, instant
+from emulator.analysis.broker_states import BrokerSpan, BrokerState
 from emulator.analysis.canvas import CHARACTER_PX, Axis, area, band, element, label_lanes, text, titled
 from emulator.analysis.cells import seconds
 from emulator.analysis.findings import Divergence, Hold, Orphan, Overlap, Report
@@ -31,6 +33,14 @@ LANE_PX = 15
 HEAD_PX = 22
 VIEW_PX = 9
 STRIP_PX = 26
+_ASLEEP, _AWAY, _READ_ONLY = "asleep", "away", "read-only"
+"""Names of patterns."""
+_PATTERN_OF = {BrokerState.AWAY: _AWAY, BrokerState.READ_ONLY: _READ_ONLY}
+_MEANS = {
+    _ASLEEP: "its owner is suspended",
+    _AWAY: "its broker is dead, suspended or not listed",
+    _READ_ONLY: "its broker is read only",
+}
 NEAR_PX = 14
 """A name is left out if the row above has the same name within this distance."""
 
@@ -169,9 +179,9 @@ def _legend(colours: dict[str, str], css: dict[str, str]) -> str:
         f'<ul class="legend">{"".join(owners)}'
         + item(f"<defs>{hatch}</defs>" + box(fill="url(#legend-both)"), "two or more own it (stripes in their colours)")
         + item(box(style="fill:var(--nobody)"), "nobody owns it")
-        + item(
-            f"<defs>{_asleep_pattern('legend-asleep')}</defs>" + box(fill="#888888") + box(fill="url(#legend-asleep)"),
-            "its owner is suspended",
+        + "".join(
+            item(f"<defs>{drawn}</defs>" + box(fill="#888888") + box(fill=f"url(#legend-{name})"), _MEANS[name])
+            for name, drawn in _drawn("legend-").items()
         )
         + item(element("path", d="M0 14V9H8V3H17V7H26V14Z", class_="load"), "requests without messages, lag")
         + item(box(class_="storm"), "request storm")
@@ -200,10 +210,20 @@ def _hatch(name: str, colours: Iterable[str]) -> str:
     )
 
 
-def _asleep_pattern(name: str) -> str:
-    line = element("path", d="M0 0V6", class_="sleep")
+def _drawn(prefix: str) -> dict[str, str]:
+    """The patterns that are laid over owners, by name."""
+    stripe = element("path", d="M0 0V6", class_="sleep")
+    cross = element("path", d="M0 3H6M3 0V6", class_="away")
+    line = element("path", d="M0 0H6", class_="read-only")
     turned = {"patternUnits": "userSpaceOnUse", "patternTransform": "rotate(45)"}
-    return element("pattern", line, id=name, width=6, height=6, **turned)
+    return {
+        name: element("pattern", content, id=f"{prefix}{name}", width=6, height=6, **turned)
+        for name, content in ((_ASLEEP, stripe), (_AWAY, cross), (_READ_ONLY, line))
+    }
+
+
+def _patterns(prefix: str) -> str:
+    return "".join(_drawn(prefix).values())
 
 
 def _asleep(report: Report) -> dict[str, list[Span]]:
@@ -296,7 +316,7 @@ class _Chart:
         patterns = "".join(
             _hatch(name, [self.colours[owner] for owner in owners]) for owners, name in self.hatches.items()
         )
-        patterns += _asleep_pattern(f"{self.name}asleep") if self.asleep else ""
+        patterns += _patterns(self.name)
         height = bottom + 20
         content = f"<defs>{patterns}</defs>" + "".join(self.behind) + grid + bands + "".join(self.front) + edges
         return element("svg", content, class_="chart", viewBox=f"0 0 {WIDTH} {height}", role="img")
@@ -384,7 +404,11 @@ class _Chart:
             return y
         self.front.append(text(LEFT - 8, y + VIEW_PX - 1, "views differ", anchor="end", class_="small"))
         self.front.extend(
-            titled(band(self.axis, row.start_ns, row.end_ns, y + 2, y + VIEW_PX - 2, "differ"), self._about_view(row))
+            titled(
+                band(self.axis, row.start_ns, row.end_ns, y + 2, y + VIEW_PX - 2, "differ"),
+                self._about_view(row),
+                about_view(section.group, section.topic, inside(row)),
+            )
             for row in found
         )
         return y + VIEW_PX + 3
@@ -402,21 +426,23 @@ class _Chart:
         for hold in self.holds.get(queue, []):
             css = f"own {self.css[hold.node]}"
             bar = band(self.axis, hold.start_ns, hold.end_ns, y, low, css, fill=self.colours[hold.node])
-            self.front.append(titled(bar, _about(hold, hold.node)))
+            self.front.append(titled(bar, _about(hold, hold.node), about_queue(queue, instant(hold.start_ns))))
             self.front.extend(self._asleep(hold, y, low))
         for two in self.overlaps.get(queue, []):
             self.front.append(self._overlap(two, y, low))
         for none in self.orphans.get(queue, []):
             bar = band(self.axis, none.start_ns, none.end_ns, y, low, "nobody")
-            self.front.append(titled(bar, _about(none, "nobody owns it")))
+            self.front.append(titled(bar, _about(none, "nobody owns it"), about_queue(queue, inside(none))))
+        self.front.extend(self._broker_states(queue, y, low))
 
     def _asleep(self, hold: Hold, y: int, low: int) -> Iterator[str]:
         """Hatch the time in which an owner was suspended: nothing is consumed."""
         for start_ns, end_ns in self.asleep.get(hold.node, ()):
             begin_ns, until_ns = max(start_ns, hold.start_ns), min(end_ns, hold.end_ns)
             if begin_ns < until_ns:
-                bar = band(self.axis, begin_ns, until_ns, y, low, "asleep", fill=f"url(#{self.name}asleep)")
-                yield titled(bar, f"{hold.node} owns it, and is suspended\n{seconds(begin_ns)} to {seconds(until_ns)}")
+                bar = band(self.axis, begin_ns, until_ns, y, low, "hatched", fill=f"url(#{self.name}{_ASLEEP})")
+                about = f"{hold.node} owns it, and is suspended\n{seconds(begin_ns)} to {seconds(until_ns)}"
+                yield titled(bar, about, about_node(hold.node, instant(begin_ns)))
 
     def _names(self, queue: GroupQueue, y: int, above: list["_Name"]) -> list["_Name"]:
         """Write owners' names into wide bars, once per block of equal rows; returns the names of this row."""
@@ -438,7 +464,16 @@ class _Chart:
     def _overlap(self, two: Overlap, y: int, low: int) -> str:
         name = self.hatches.setdefault(two.owners, f"{self.name}both-{len(self.hatches)}")
         bar = band(self.axis, two.start_ns, two.end_ns, y, low, "both", fill=f"url(#{name})")
-        return titled(bar, _about(two, " and ".join(two.owners)))
+        return titled(bar, _about(two, " and ".join(two.owners)), about_queue(two.queue, inside(two)))
+
+    def _broker_states(self, queue: GroupQueue, y: int, low: int) -> Iterator[str]:
+        """Hatch the time in which the broker was away or read only, so that the owner's colour stays visible."""
+        for one in self.report.load.broker_states:
+            if (one.topic, one.broker_name) == (queue.topic, queue.broker_name):
+                pattern = f"url(#{self.name}{_PATTERN_OF[one.state]})"
+                bar = band(self.axis, one.start_ns, one.end_ns, y, low, "hatched", fill=pattern)
+                about = f"{one.broker_name} is {one.state}\n{_when(one)}"
+                yield titled(bar, about, about_route(queue.topic, inside(one)))
 
 
 def _queue_order(queue: GroupQueue) -> tuple[bool, str, str, str, int]:
@@ -450,6 +485,6 @@ def _about(row: Hold | Overlap | Orphan, who: str) -> str:
     return f"{who}\n{queue.topic} {queue.broker_name} q{queue.queue_id}\n{_when(row)}"
 
 
-def _when(row: Hold | Overlap | Orphan | Divergence | Storm) -> str:
+def _when(row: Hold | Overlap | Orphan | Divergence | Storm | BrokerSpan) -> str:
     lasted = seconds(row.end_ns - row.start_ns, censored=row.censored)
     return f"{seconds(row.start_ns)} to {seconds(row.end_ns)} ({lasted})"

@@ -57,6 +57,8 @@ class Presence(Watcher):
         """Mapping topic -> route that each live nameserver holds."""
         self.changed: dict[str, None] = {}
         """Groups whose owed queues may have changed in this instant; an empty name stands for all groups."""
+        self.begun_ns: dict[Process, int] = {}
+        """Mapping process -> its begin."""
         self.ended_ns: dict[str, int] = {}
         """Mapping node -> end of its last process that ended."""
         self.stirred: dict[Process, None] = {}
@@ -178,6 +180,7 @@ class Presence(Watcher):
             self.changed[group] = None
 
     def _begin(self, process: Process, row: LifeRow) -> None:
+        self.begun_ns.setdefault(process, row.t_ns)
         if row.role == BROKER:
             name = self._broker_names.get(row.node, row.node)
             self._brokers.setdefault(name, {})[process] = None

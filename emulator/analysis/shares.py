@@ -49,8 +49,11 @@ class Skew:
     """Most queues of a member."""
 
 
-def shares(holds: Iterable[FoundHold], presence: Presence) -> Shares:
-    """The number of queues of each live member in each topic of its group at the end of the run."""
+def shares(holds: Iterable[FoundHold], presence: Presence, end_ns: int) -> Shares:
+    """The number of queues of each live member in each topic of its group at the end of the run.
+
+    A process that began with the last instant of the run, when all faults are healed, is no member yet.
+    """
     found: dict[tuple[str, str], dict[str, int]] = {}
     for hold in holds:
         group, topic = hold.queue.group, hold.queue.topic
@@ -58,7 +61,11 @@ def shares(holds: Iterable[FoundHold], presence: Presence) -> Shares:
             continue
         members = found.get((group, topic))
         if members is None:
-            members = found[group, topic] = {node: 0 for node, _ in presence.members(group, topic)}
+            members = found[group, topic] = {
+                process[0]: 0
+                for process in presence.members(group, topic)
+                if presence.begun_ns.get(process, 0) < end_ns
+            }
         node = hold.process[0]
         if hold.end_ns < 0 and node in members:
             members[node] += 1

@@ -13,7 +13,9 @@ from operator import attrgetter
 import attrs
 
 from emulator.analysis.findings import Report
+from emulator.analysis.rebalances import RebalanceCost
 from emulator.analysis.traffic import Storm
+from nodes.protocol.codes import RequestCode
 
 _NS = 1_000_000_000
 _LAG_S = 10
@@ -25,6 +27,13 @@ _FAILED_PCT = 1.0
 _UNWRITABLE_S = 1.0
 _STALLED_S = 30.0
 """The longest pause of a queue while a client learns of a change by its polls."""
+_STALE_S = 31.0
+"""Clients poll their routes every 30 s."""
+_FAN_OUT_PCT = 20.0
+_FAN_OUT_LEAST_PER_S = 1_000
+"""Fewer notifications a second burden nobody."""
+_SPREAD = 2.0
+"""The busiest member has so many times the queues of the least busy one."""
 
 
 class SymptomKind(StrEnum):
@@ -37,6 +46,11 @@ class SymptomKind(StrEnum):
     LATENCY = "late messages"
     FAILED_SENDS = "failed sends"
     STALLED = "stalled queues"
+    CHURN = "churn"
+    SPREAD = "uneven shares"
+    IDLE = "idle members"
+    STALE_ROUTES = "stale routes"
+    FAN_OUT = "notify fan-out"
 
 
 @attrs.frozen
@@ -62,6 +76,11 @@ def symptoms(report: Report) -> tuple[Symptom, ...]:
         *_latencies(report),
         *_failed_sends(report),
         *_stalls(report),
+        *_churn(report),
+        *_spread(report),
+        *_idle(report),
+        *_stale_routes(report),
+        *_fan_out(report),
     )
     loud = [one for one in every if one.loudness > 1]
     return tuple(sorted(loud, key=lambda one: (-one.loudness, one.start_ns, one.text)))
@@ -151,6 +170,66 @@ def _stalls(report: Report) -> Iterator[Symptom]:
         where = f"{queue.topic} {queue.broker_name} q{queue.queue_id}"
         text = f"{group} did not move in {where} for {lasted_s:.1f} s from {longest.start_ns / _NS:.1f} s on"
         yield Symptom(SymptomKind.STALLED, lasted_s / _STALLED_S, longest.start_ns, text)
+
+
+def _churn(report: Report) -> Iterator[Symptom]:
+    for (group, topic), rows in groupby(report.limits.rebalances, key=attrgetter("group", "topic")):
+        worst = max(rows, key=lambda one: one.acquired / _takes(one))
+        text = (
+            f"{group} took queues of {topic} {worst.acquired:,} times from {worst.start_ns / _NS:.1f} s to "
+            f"{worst.end_ns / _NS:.1f} s; {worst.moved} of {worst.queues} had to move"
+        )
+        yield Symptom(SymptomKind.CHURN, worst.acquired / _takes(worst), worst.start_ns, text)
+
+
+def _takes(one: RebalanceCost) -> float:
+    """How often queues are taken at most in a healthy rebalance.
+
+    Queues that must move are taken once. Members that join one after the other divide all queues by one, by two, by
+    three. And each queue may once come to a wrong member, since members ask different brokers.
+    """
+    joins = sum(1 / number for number in range(1, len(one.joined) + 1))
+    return one.moved + one.queues * (1 + joins) or 1.0
+
+
+def _spread(report: Report) -> Iterator[Symptom]:
+    for one in report.limits.skew:
+        if one.topics > 1 and one.most - one.least > 1:
+            text = (
+                f"at the end a member of {one.group} had {one.most} queues of {one.topics} topics, another {one.least}"
+            )
+            yield Symptom(SymptomKind.SPREAD, one.most / max(1, one.least) / _SPREAD, report.end_ns, text)
+
+
+def _idle(report: Report) -> Iterator[Symptom]:
+    """A member without a queue, where there are enough: it cannot be that RocketMQ has none to give."""
+    for one in report.limits.idle:
+        avoidable = one.idle - one.unavoidable
+        text = f"{avoidable} of {one.members} members of {one.group} had no queue of {one.topic} at the end"
+        yield Symptom(SymptomKind.IDLE, 2.0 * avoidable, report.end_ns, text)
+
+
+def _stale_routes(report: Report) -> Iterator[Symptom]:
+    rows = sorted(report.limits.stale_routes, key=attrgetter("topic"))
+    for topic, same in groupby(rows, key=attrgetter("topic")):
+        stale = list(same)
+        longest = max(stale, key=lambda one: one.end_ns - one.start_ns)
+        lasted_s = (longest.end_ns - longest.start_ns) / _NS
+        text = (
+            f"{longest.node} used a route of {topic} that no nameserver gave any more for {lasted_s:.1f} s from "
+            f"{longest.start_ns / _NS:.1f} s on"
+        )
+        yield Symptom(SymptomKind.STALE_ROUTES, lasted_s / _STALE_S, longest.start_ns, text)
+
+
+def _fan_out(report: Report) -> Iterator[Symptom]:
+    for one in report.load.rates:
+        if one.request == RequestCode.NOTIFY_CONSUMER_IDS_CHANGED.name and one.most_per_s >= _FAN_OUT_LEAST_PER_S:
+            text = (
+                f"brokers told members {one.exchanges:,} times that their group has changed: {one.share_pct:.0f} % of "
+                f"all requests, and {one.most_per_s:,} in second {one.most_s}"
+            )
+            yield Symptom(SymptomKind.FAN_OUT, one.share_pct / _FAN_OUT_PCT, one.most_s * _NS, text)
 
 
 def _listed(names: list[str]) -> str:

@@ -162,13 +162,16 @@ LOOKING = (
 async def _why(session: Session, words: Words) -> Lines:
     from emulator.why.answer import answer  # noqa: PLC0415 - only this verb needs Arrow's compute functions
     from emulator.why.question import WhyError  # noqa: PLC0415
+    from emulator.why.trace_rows import TraceRows  # noqa: PLC0415
     from emulator.why.words import names_of  # noqa: PLC0415
 
     session.flush_trace()
     ips = {host.name: host.ip for host in session.cluster.hosts.values()}
     try:
         return answer(
-            words, session.run_directory, names_of(ips, session.cluster.scenario.brokers, session.cluster.names)
+            words,
+            TraceRows(session.run_directory),
+            names_of(ips, session.cluster.scenario.brokers, session.cluster.names),
         )
     except WhyError as error:
         raise VerbError(str(error)) from None

@@ -1,6 +1,7 @@
 """The frame of a page: style sheet, script and head; tables and lists as HTML."""
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
 from emulator.analysis.palette import STYLE
@@ -12,6 +13,7 @@ h3 { font-size: 14px; margin: 12px 0 2px; }
 ol.loud { padding-left: 22px; margin: 8px 0; }
 ol.loud li:first-child { font-size: 16px; font-weight: 600; }
 ol.loud li { margin: 3px 0; }
+ol.loud ~ h1, p ~ h1 { margin-top: 14px; }
 table { border-collapse: collapse; margin: 6px 0; }
 th, td { text-align: left; padding: 3px 14px 3px 0; vertical-align: top; border-bottom: 1px solid var(--line); }
 th { font-weight: 600; white-space: nowrap; }
@@ -25,6 +27,11 @@ code { background: var(--lane); padding: 0 4px; border-radius: 3px; }
 .tools { display: flex; gap: 14px; flex-wrap: wrap; align-items: center; margin: 8px 0; }
 .wide { overflow-x: auto; }
 .wide svg.chart { max-width: none; }
+[data-why] { cursor: pointer; }
+#why { position: sticky; bottom: 0; max-height: 45vh; overflow: auto; background: var(--paper);
+  border-top: 2px solid var(--ink); padding: 8px 0 10px; }
+#why p { white-space: pre-line; color: var(--ink); }
+#why button { float: right; }
 details { margin: 6px 0; }
 summary { cursor: pointer; }
 a { color: inherit; }
@@ -34,6 +41,16 @@ const shown = (group) => document.querySelectorAll('[data-group]').forEach(
   (part) => { part.hidden = group !== '' && part.dataset.group !== group; });
 const zoom = (times) => document.querySelectorAll('.wide svg.chart').forEach(
   (chart) => { chart.style.width = `${100 * times}%`; });
+const tell = (part) => {
+  const { run, answers } = JSON.parse(document.getElementById('answers').textContent);
+  const asked = part.dataset.why;
+  document.querySelector('#why p').textContent = part.querySelector('title').textContent;
+  document.querySelector('#why code').textContent = `rmqemu why ${run} ${asked}`;
+  document.querySelector('#why pre').textContent = answers[asked] ?? 'Type this command to read why.';
+  document.getElementById('why').hidden = false;
+};
+document.querySelectorAll('[data-why]').forEach((part) => part.addEventListener('click', () => tell(part)));
+document.querySelector('#why button')?.addEventListener('click', (event) => { event.target.parentNode.hidden = true; });
 document.getElementById('group')?.addEventListener('change', (event) => shown(event.target.value));
 document.getElementById('zoom')?.addEventListener('input', (event) => zoom(event.target.value));
 """
@@ -67,6 +84,20 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]], numbers: Seque
 def folded(summary: str, content: str) -> str:
     """Content that opens with a click."""
     return f"<details><summary>{escape(summary)}</summary>{content}</details>"
+
+
+def panel(run: str, answers: Mapping[str, str]) -> str:
+    """What opens with a click on a part of a picture that has a question, and the answers that are known.
+
+    Args:
+        run: directory of the run, as a word of a shell command.
+        answers: mapping question -> answer.
+    """
+    known = json.dumps({"run": run, "answers": answers}).replace("<", "\\u003c")  # ends no script element
+    return (
+        '<aside id="why" hidden><button>close</button><p></p><code></code><pre></pre></aside>'
+        f'<script type="application/json" id="answers">{known}</script>'
+    )
 
 
 def verbatim(text: str) -> str:

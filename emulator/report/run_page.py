@@ -4,18 +4,25 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 
-from emulator.analysis.findings import Report
+from emulator.analysis.asked import about_queue, inside
+from emulator.analysis.findings import Orphan, Overlap, Report
 from emulator.analysis.invariants import judgements
 from emulator.analysis.picture import HOW_TO_READ, charts_by_group
 from emulator.analysis.report import as_text
 from emulator.analysis.story import Chapter, story
 from emulator.analysis.symptoms import symptoms
-from emulator.report.document import document, folded, section, table, verbatim
+from emulator.report.document import document, folded, panel, section, table, verbatim
 from emulator.trace.run_directory import RunDirectory
+from emulator.why.answer import answer, names_of_run
+from emulator.why.question import WhyError
+from emulator.why.trace_rows import TraceRows
 from emulator.why.worst import explanation, worst_findings
 
 TOP = 5
 """Violations that are explained, unless all are asked for."""
+_CLICK = "Click to read why."
+_ANSWERED = 60
+"""Intervals of the picture of which the page has the answer."""
 _FAULT_HEADINGS = ("fault", "from", "to", "views differ", "two owners", "no owner", "agreed after")
 _ADVICE: Mapping[tuple[str, str], str] = {
     ("PULL_MESSAGE", "PULL_RETRY_IMMEDIATELY"): (
@@ -50,6 +57,7 @@ def run_page(report: Report, run: RunDirectory, *, top: int | None = TOP) -> str
             section("Why", *_why(report, run, top)),
             section("All tables", folded("as rmqemu analyze prints them", verbatim(as_text(report)))),
             section("What next", _next(run)),
+            panel(shlex.quote(str(run.path)), dict(_answers(report, run))),
         )
     )
     return document(f"{report.run_id}: {report.verdict}", body, charts.style)
@@ -90,7 +98,8 @@ def _charts(charts: Mapping[str, str], legend: str) -> str:
     choice = f'<label>group <select id="group"><option value="">all</option>{options}</select></label>'
     zoom = '<label>zoom <input id="zoom" type="range" min="1" max="12" value="1"></label>'
     drawn = "".join(f'<div class="wide" data-group="{escape(group)}">{chart}</div>' for group, chart in charts.items())
-    return f'<p>{HOW_TO_READ}</p>{legend}<div class="tools">{choice if len(charts) > 1 else ""}{zoom}</div>{drawn}'
+    tools = f'<div class="tools">{choice if len(charts) > 1 else ""}{zoom}</div>'
+    return f"<p>{HOW_TO_READ} {_CLICK}</p>{legend}{tools}{drawn}"
 
 
 def _faults(report: Report) -> str:
@@ -137,6 +146,19 @@ def _why(report: Report, run: RunDirectory, top: int | None) -> Iterator[str]:
         command = f"rmqemu why {shlex.quote(str(run.path))} {shlex.join(words)}"
         told = f"<p><code>{escape(command)}</code></p>{verbatim(chr(10).join(answer))}" if words else _unanswered(run)
         yield f"<h3>{one.invariant} {escape(one.title)}</h3><p>{escape(one.words)}</p>{told}"
+
+
+def _answers(report: Report, run: RunDirectory) -> Iterator[tuple[str, str]]:
+    """The questions about the longest harm in the picture, with their answers."""
+    harm: list[Overlap | Orphan] = [*report.overlaps, *report.orphans]
+    harm.sort(key=lambda one: one.start_ns - one.end_ns)
+    trace, names = TraceRows(run.path), names_of_run(run)
+    for one in harm[:_ANSWERED]:
+        words = about_queue(one.queue, inside(one))
+        try:
+            yield " ".join(words), "\n".join(answer(words, trace, names))
+        except WhyError:
+            continue
 
 
 def _unanswered(run: RunDirectory) -> str:

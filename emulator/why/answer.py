@@ -40,19 +40,18 @@ _ABOUT_CLIENTS = (*_OF_CLIENTS, *_DECIDERS, BeliefKind.ASSIGNMENT, BeliefKind.QU
 _BY_ADDRESS = (BeliefKind.LIVE_BROKERS, BeliefKind.CONSUMER_IDS, BeliefKind.VIEW, BeliefKind.MEMBER_GROUP)
 
 
-def answer(words: Sequence[str], run_directory: Path, names: NodeNames) -> tuple[str, ...]:
+def answer(words: Sequence[str], trace: TraceRows, names: NodeNames) -> tuple[str, ...]:
     """Answer a question, as lines of text.
 
     Args:
         words: the question; see `emulator.why.question`.
-        run_directory: of a run, finished, under way or killed.
+        trace: of a run, finished, under way or killed.
         names: of its nodes.
 
     Raises:
         WhyError: the words are not a question, or the trace has nothing about it.
     """
     asked = question(words)
-    trace = TraceRows(run_directory)
     if BELIEFS not in trace.level.whole:
         raise WhyError(f"the level of this trace is {trace.level}: it holds no belief and no owner; {_AGAIN}")
     found = find(trace, asked, names)
@@ -70,7 +69,7 @@ def answer(words: Sequence[str], run_directory: Path, names: NodeNames) -> tuple
 
 def answer_of_run(words: Sequence[str], run: RunDirectory) -> tuple[str, ...]:
     """Answer a question about a run that has been opened; see `answer`."""
-    return answer(words, run.path, names_of_run(run))
+    return answer(words, TraceRows(run.path), names_of_run(run))
 
 
 def names_of_run(run: RunDirectory) -> NodeNames:

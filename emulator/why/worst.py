@@ -10,6 +10,7 @@ from typing import Any
 
 import attrs
 
+from emulator.analysis.asked import Words, about_node, about_queue, about_view, inside, instant
 from emulator.analysis.findings import (
     Budget,
     Disorder,
@@ -40,10 +41,6 @@ from emulator.why.trace_rows import TraceRows
 from emulator.why.words import NodeNames, seconds
 from nodes.beliefs import BeliefKind, MessageEvent, OwnershipEvent
 from nodes.broker.tables.pop_check_point import PopOutcome
-
-_MS = 1_000_000
-Words = tuple[str, ...]
-"""The words of a question."""
 
 
 @attrs.frozen
@@ -147,25 +144,25 @@ Told = tuple[str, Sequence[Words]]
 
 def _of_overlap(row: Overlap, _report: Report, _trace: TraceRows) -> Told:
     who = f"{_queue_words(row.queue)} had the owners {' and '.join(row.owners)}"
-    return f"{who} {_span(row)}", [_queue(row.queue, _inside(row))]
+    return f"{who} {_span(row)}", [about_queue(row.queue, inside(row))]
 
 
 def _of_queue(what: str) -> Callable[[Any, Report, TraceRows], Told]:
     def tell(row: Any, _report: Report, _trace: TraceRows) -> Told:
-        at = _inside(row)
-        view = ("view", f"{row.queue.group}/{row.queue.topic}", "at", at)
-        return f"{_queue_words(row.queue)} {what} {_span(row)}", [_queue(row.queue, at), view]
+        at = inside(row)
+        view = about_view(row.queue.group, row.queue.topic, at)
+        return f"{_queue_words(row.queue)} {what} {_span(row)}", [about_queue(row.queue, at), view]
 
     return tell
 
 
 def _of_disorder(row: Disorder, _report: Report, _trace: TraceRows) -> Told:
     who = f"{row.node} consumed {row.messages:,} messages of {_queue_words(row.queue)} without the broker's lock"
-    return f"{who} {_span(row)}", [_queue(row.queue, _inside(row))]
+    return f"{who} {_span(row)}", [about_queue(row.queue, inside(row))]
 
 
 def _of_slip(row: OffsetSlip, _report: Report, _trace: TraceRows) -> Told:
-    at = _instant(row.t_ns)
+    at = instant(row.t_ns)
     how = {
         OffsetFault.LOADED: f"{row.who} loaded",
         OffsetFault.COPIED: f"{row.who} copied",
@@ -174,12 +171,12 @@ def _of_slip(row: OffsetSlip, _report: Report, _trace: TraceRows) -> Told:
     words = f"{_queue_words(row.queue)}: {how} offset {row.offset} at {seconds(row.t_ns)}, after {row.expected}"
     of_node: list[Words] = []
     if row.what in (OffsetFault.LOADED, OffsetFault.COPIED):
-        of_node = [("node", row.who, "at", at)]
-    return words, [*of_node, _queue(row.queue, at)]
+        of_node = [about_node(row.who, at)]
+    return words, [*of_node, about_queue(row.queue, at)]
 
 
 def _of_divergence(row: Any, report: Report, _trace: TraceRows) -> Told:
-    at, kind = _inside(row), getattr(row, "kind", "view")
+    at, kind = inside(row), getattr(row, "kind", "view")
     camps = row.camps if isinstance(row, Divergence) else ()
     few = min(camps, key=lambda camp: len(camp.nodes)).nodes[0] if camps else ""
     questions = [(kind, row.subject, "of", few, "at", at)] if few else []
@@ -207,7 +204,7 @@ def _of_losses(row: LostMessages, _report: Report, trace: TraceRows) -> Told:
     who = f"{_queue_words(row.queue)}{f', {row.node}' if row.node else ''}"
     messages = "message" if row.lost == 1 else "messages"
     words = f"{who}: {row.lost:,} {messages} will not be consumed{f' ({kinds})' if kinds else ''}"
-    return words, [*_lost_with_a_disk(row, trace), *_skipped(row, trace), _queue(row.queue, "")]
+    return words, [*_lost_with_a_disk(row, trace), *_skipped(row, trace), about_queue(row.queue)]
 
 
 def _of_popped(row: PoppedMessages, _report: Report, trace: TraceRows) -> Told:
@@ -222,8 +219,8 @@ def _of_popped(row: PoppedMessages, _report: Report, trace: TraceRows) -> Told:
         for one in trace.select(MESSAGES, event=event.value, **place)
         if event is MessageEvent.LOST or one.text("tags") == PopOutcome.REFUSED
     ]
-    nodes = [("node", one.text("node"), "at", _instant(one.t_ns)) for one in given_up[:1]]
-    return words, [*nodes, _queue(row.queue, _inside(row) if row.late else "")]
+    nodes = [about_node(one.text("node"), instant(one.t_ns)) for one in given_up[:1]]
+    return words, [*nodes, about_queue(row.queue, inside(row) if row.late else "")]
 
 
 def _lost_with_a_disk(row: LostMessages, trace: TraceRows) -> Iterator[Words]:
@@ -239,7 +236,7 @@ def _lost_with_a_disk(row: LostMessages, trace: TraceRows) -> Iterator[Words]:
     for stored in trace.select(MESSAGES, event=MessageEvent.STORED.value, **place):
         offset = stored.number("offset")
         if offset in known and row.first_offset <= offset <= row.last_offset:
-            yield "node", stored.text("node"), "at", _instant(stored.t_ns)
+            yield about_node(stored.text("node"), instant(stored.t_ns))
             return
         known[offset] = None
 
@@ -251,14 +248,14 @@ def _skipped(row: LostMessages, trace: TraceRows) -> Iterator[Words]:
         return
     for acquired in trace.select(OWNERSHIP, event=OwnershipEvent.ACQUIRED.value, **place):
         if acquired.number("offset") > row.first_offset:
-            yield _queue(row.queue, _instant(acquired.t_ns))
+            yield about_queue(row.queue, instant(acquired.t_ns))
             return
 
 
 def _of_duty(row: DutySpan, _report: Report, _trace: TraceRows) -> Told:
     who = " and ".join(row.nodes) or "no member"
     words = f"{who} of {row.broker_name} ran the special services {_span(row)}"
-    return words, [("node", node, "at", _inside(row)) for node in row.nodes[-1:]]
+    return words, [about_node(node, inside(row)) for node in row.nodes[-1:]]
 
 
 def _of_key(row: KeyHarm, _report: Report, trace: TraceRows) -> Told:
@@ -273,7 +270,7 @@ def _of_key(row: KeyHarm, _report: Report, trace: TraceRows) -> Told:
     if first is None:
         return words, []
     queue = GroupQueue(row.group, first.text("topic"), first.text("broker_name"), first.number("queue_id"))
-    return words, [_queue(queue, _instant(first.t_ns))]
+    return words, [about_queue(queue, instant(first.t_ns))]
 
 
 def _of_waits(row: Waits, _report: Report, trace: TraceRows) -> Told:
@@ -305,26 +302,9 @@ def _queue_words(queue: GroupQueue) -> str:
     return f"queue {queue.name} of {queue.group}"
 
 
-def _queue(queue: GroupQueue, at: str) -> Words:
-    return ("queue", queue.name, "of", queue.group, *(("at", at) if at else ()))
-
-
 def _span(row: Any) -> str:
     is_last = getattr(row, "censored", False)
     return f"from {seconds(row.start_ns)} to {seconds(row.end_ns)}{', the end of the run' if is_last else ''}"
-
-
-def _inside(row: Any) -> str:
-    """An instant shortly before the end of a finding, when most is known of it."""
-    last_ns = max(row.start_ns, row.end_ns - 1)
-    rounded_ns = last_ns - last_ns % _MS
-    return _instant(rounded_ns if rounded_ns >= row.start_ns else last_ns)
-
-
-def _instant(t_ns: int) -> str:
-    """An instant as a word of a question: `31.2s`."""
-    whole, part = divmod(t_ns, 1_000 * _MS)
-    return f"{whole}.{part:09d}".rstrip("0").removesuffix(".") + "s"
 
 
 _TOLD: Mapping[type, Callable[[Any, Report, TraceRows], Told]] = {

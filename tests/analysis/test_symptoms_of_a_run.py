@@ -64,6 +64,82 @@ def test_no_writable_queue(tmp_path, lasts_s, found):
     assert kinds(trace, tmp_path) == found
 
 
+def divided(trace, at_s, *owners, before=(), topic="t"):
+    """Each queue goes to its owner, from whoever had it before."""
+    trace.at(at_s)
+    for queue_id, node in enumerate(owners):
+        was = before[queue_id] if before else None
+        if was not in (None, node):
+            trace.own(was, "dropped", queue_id, topic)
+        if was != node:
+            trace.own(node, "acquired", queue_id, topic, offset=0)
+    return trace
+
+
+def members(*nodes):
+    trace = HandMadeTrace().life("broker-a", "started", role="broker")
+    for node in nodes:
+        trace.life(node, "started", "g", role="consumer").subscribe(node)
+    return trace
+
+
+@pytest.mark.parametrize(("rounds", "found"), [(1, []), (9, [SymptomKind.CHURN])])
+def test_queues_that_change_their_owner_again_and_again(tmp_path, rounds, found):
+    first, second = ("c2", "c1", "c2", "c1"), ("c1", "c1", "c2", "c2")
+    trace = divided(members("c1", "c2"), 1, *second)
+    for turn in range(rounds):
+        divided(trace, 20 * turn + 20, *first, before=second)
+        divided(trace, 20 * turn + 30, *second, before=first)
+    assert kinds(trace, tmp_path, 300) == found
+
+
+def test_members_that_join_one_after_the_other_are_no_churn(tmp_path):
+    one, two, four = ("c1", "c1", "c1", "c1"), ("c1", "c1", "c2", "c2"), ("c1", "c2", "c3", "c4")
+    trace = divided(members(*four), 1, *one)
+    divided(divided(trace, 1.3, *two, before=one), 1.6, *four, before=two)
+    assert kinds(trace, tmp_path) == []
+
+
+@pytest.mark.parametrize(("last", "found"), [("c3", []), ("c2", [SymptomKind.IDLE])])
+def test_a_member_without_a_queue_where_there_are_enough(tmp_path, last, found):
+    trace = divided(members("c1", "c2", "c3"), 1, "c1", "c1", "c2", last)
+    assert kinds(trace, tmp_path) == found
+
+
+def test_members_beyond_the_queues_and_those_that_begin_with_the_end_page_nobody(tmp_path):
+    trace = divided(members("c1", "c2", "c3"), 1, "c1", "c2")
+    trace.at(180).life("c4", "started", "g", role="consumer").subscribe("c4")
+    assert kinds(trace, tmp_path) == []
+
+
+@pytest.mark.parametrize(("topics", "found"), [(2, []), (5, [SymptomKind.SPREAD])])
+def test_the_first_member_gets_the_remainder_of_each_topic(tmp_path, topics, found):
+    trace = members("c1", "c2")
+    for number in range(topics):
+        topic = f"t{number}"
+        for node in ("c1", "c2"):
+            trace.subscribe(node, topic=topic)
+        divided(trace, 1, "c1", "c1", "c2", *(["c1"] if topics > 2 else ["c2"]), topic=topic)
+    assert kinds(trace, tmp_path) == found
+
+
+@pytest.mark.parametrize(("lasts_s", "found"), [(25, []), (70, [SymptomKind.STALE_ROUTES])])
+def test_a_client_that_keeps_a_route_that_nobody_gives_any_more(tmp_path, lasts_s, found):
+    other = {"broker-b": {"addrs": {"0": "127.1.2.2:10911"}, "queues": [4, 4, 6]}}
+    trace = begun().at(1).believe("ns-1", ROUTE, "t", "route").believe("c1", ROUTE, "t", "route")
+    trace.at(60).believe("ns-1", other, "t", "route").at(60 + lasts_s).believe("c1", other, "t", "route")
+    assert kinds(trace, tmp_path) == found
+
+
+@pytest.mark.parametrize(("told", "found"), [(1, []), (20, [SymptomKind.FAN_OUT])])
+def test_notifications_that_are_a_large_part_of_all_requests(tmp_path, told, found):
+    trace = begun().at(5)
+    for number in range(100):
+        trace.ask(f"c{number}", "broker-a", RequestCode.HEART_BEAT, times=30)
+        trace.ask("broker-a", f"c{number}", RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, times=told, kind="oneway")
+    assert kinds(trace, tmp_path) == found
+
+
 def stormy():
     trace = begun().at(60).fault("begin", "f1", "kill", "broker-a")
     for second in range(61, 100):

@@ -4,6 +4,7 @@ import pytest
 
 from emulator.why.answer import answer
 from emulator.why.question import WhyError
+from emulator.why.trace_rows import TraceRows
 from emulator.why.words import TIMERS, NodeNames
 from why.traced_by_hand import IPS, TracedByHand, address, client_id
 
@@ -279,4 +280,4 @@ def test_a_segment_that_cannot_be_read_is_named(traced, tmp_path):
     (tmp_path / "trace" / "ownership" / "seg-000000.parquet").write_bytes(b"PAR1 what is this PAR1")
 
     with pytest.raises(WhyError, match=r"ownership/seg-000000.parquet is not a readable segment"):
-        answer(["queue orders/broker-a/3"], tmp_path, NodeNames(IPS))
+        answer(["queue orders/broker-a/3"], TraceRows(tmp_path), NodeNames(IPS))

@@ -6,6 +6,7 @@ from emulator.trace.batches import batch_of
 from emulator.trace.schema import BELIEFS, CAUSES, FAULTS, LIFECYCLE, OWNERSHIP, RPC, TABLES
 from emulator.trace.segments import SegmentWriter
 from emulator.why.answer import answer, faults_behind
+from emulator.why.trace_rows import TraceRows
 from emulator.why.words import NodeNames
 
 NS = 1_000_000_000
@@ -83,7 +84,7 @@ class TracedByHand:
 
     def why(self, text):
         """All lines of the answer."""
-        return answer([text], self.written(), NodeNames(IPS))
+        return answer([text], TraceRows(self.written()), NodeNames(IPS))
 
     def faults_behind(self, *seqs):
         """Ids of the faults behind rows."""
