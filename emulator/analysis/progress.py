@@ -53,6 +53,8 @@ class _Position:
     """The message that was consumed last; to consume it once more is no progress."""
     moved: bool = False
     """Whether it has moved in this instant."""
+    begun: bool = False
+    """Whether an owner has begun, or anything was done."""
 
 
 class Progress(Watcher):
@@ -66,6 +68,8 @@ class Progress(Watcher):
         self._presence = presence
         self._ends: dict[tuple[str, str, int], int] = {}
         """Mapping (topic, brokerName, queue id) -> offset of the next message."""
+        self._last_tags: dict[tuple[str, str, int], str] = {}
+        """Mapping (topic, brokerName, queue id) -> tags of the last message."""
         self._positions: dict[Consumer, _Position] = {}
         self._touched: dict[Consumer, None] = {}
         self._of_queue: dict[tuple[str, str, int], dict[Consumer, None]] = {}
@@ -82,7 +86,10 @@ class Progress(Watcher):
             for key in self._keys(row):
                 # What lies below is no backlog of this owner, whether it was consumed or skipped.
                 position = self._position(key, row.offset)
-                position.offset = max(position.offset, row.offset)
+                # The first owner may begin with messages that are older than its group.
+                position.offset = max(position.offset, row.offset) if position.begun else row.offset
+                position.end = max(position.end, self._stored_for(key))
+                position.begun = True
                 self._touched[key] = None
 
     def _message(self, row: MessageRow) -> None:
@@ -94,6 +101,7 @@ class Progress(Watcher):
                 position = self._position(key, done)
                 consumes = row.event == MessageEvent.CONSUMED and row.offset != position.last
                 position.moved = position.moved or consumes or done > position.offset
+                position.begun = True
                 position.offset = max(position.offset, done)
                 position.last = row.offset
                 self._touched[key] = None
@@ -102,6 +110,7 @@ class Progress(Watcher):
         place = row.topic, row.broker_name, row.queue_id
         is_rewritten = row.offset < self._ends.get(place, 0)  # a broker lost the end of its log
         self._ends[place] = row.offset + 1
+        self._last_tags[place] = row.tags
         for group in self._presence.consumer_groups(row.topic):
             if self._presence.is_wanted(group, row.topic, row.tags):
                 for key in self._consumers(GroupQueue(group, *place)):
@@ -112,6 +121,13 @@ class Progress(Watcher):
             position.offset = min(position.offset, row.offset)
             position.end = min(position.end, row.offset + 1)
             self._touched[key] = None
+
+    def _stored_for(self, key: Consumer) -> int:
+        """The offset behind the last message of a queue, if a member subscribes to it; else 0."""
+        queue, _ = key
+        place = queue.topic, queue.broker_name, queue.queue_id
+        tags = self._last_tags.get(place)
+        return 0 if tags is None or not self._presence.is_wanted(queue.group, queue.topic, tags) else self._ends[place]
 
     def _keys(self, row: MessageRow | OwnershipRow) -> Iterator[Consumer]:
         queue = row.queue

@@ -63,7 +63,7 @@ class Naive:
 
     def state(self, queue, upto_ns):
         """Offset below which everything is done, end of the backlog, whether it moved in the last instant."""
-        done, end, log_end, last, moved = None, 0, 0, -1, False
+        done, end, log_end, last, moved, begun = None, 0, 0, -1, False, False
         for row in (row for row, table in self.rows if table in ("ownership", "messages") and row[9] == queue):
             if row[1] > upto_ns:
                 break
@@ -78,7 +78,11 @@ class Naive:
             reached = offset if event in ("committed", "acquired") else offset + 1
             news = (done is not None and reached > done) or (event == "consumed" and offset != last)
             moved = moved or (row[1] == upto_ns and event != "acquired" and news)
-            done = reached if done is None else max(done, reached)
+            is_first = event == "acquired" and not begun  # it may begin with messages that are older than the group
+            done = reached if done is None or is_first else max(done, reached)
+            if event == "acquired" and self.members(row[1]):
+                end = max(end, log_end)
+            begun = True
             last = last if event == "acquired" else offset
         return done, end, moved
 
