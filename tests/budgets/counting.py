@@ -79,7 +79,7 @@ def _scenario(seconds: int, consumers: int, producers: int) -> Scenario:
 
 def _per_message() -> dict[str, Counted]:
     """What a message costs: the difference between a cluster with producers and the same without."""
-    quiet, busy = (_played(_scenario(10, 4, producers), TraceLevel.FULL) for producers in (0, 4))
+    quiet, busy = (_played(_scenario(5, 4, producers), TraceLevel.FULL) for producers in (0, 4))
     messages = busy.events["stored"]
     found = {
         f"{name}_per_message": (getattr(busy, name) - getattr(quiet, name)) / messages
@@ -95,12 +95,9 @@ def _per_message() -> dict[str, Counted]:
 
 def _per_row() -> dict[str, Counted]:
     """What a row costs when many consumers start: nearly all rows are notifications of other members."""
-    found = {}
-    for level in (TraceLevel.FULL, TraceLevel.FINDINGS):
-        played = _played(_scenario(8, 60, 0), level)
-        of = {file: count / played.seqs for file, count in played.calls.items()}
-        found[f"calls_per_row_{level}"] = Counted(sum(of.values()), of)
-    return found
+    played = _played(_scenario(8, 60, 0), TraceLevel.FINDINGS)
+    of = {file: count / played.seqs for file, count in played.calls.items()}
+    return {f"calls_per_row_{TraceLevel.FINDINGS}": Counted(sum(of.values()), of)}
 
 
 class _CountingWriter(SegmentWriter):
@@ -153,11 +150,11 @@ def _place(file: str) -> str:
 
 def _bytes() -> dict[str, Counted]:
     """Memory of the process for one more consumer that has nothing to do, and for one more message."""
-    few, many = _scenario(40, 10, 0), _scenario(40, 60, 0)
+    few, many = _scenario(20, 5, 0), _scenario(20, 30, 0)
     short, long = _scenario(20, 2, 4), _scenario(40, 2, 4)
     for scenario in (few, short):
         _held_bytes(scenario)  # what is made on first use
-    consumer = (_held_bytes(many) - _held_bytes(few)) / 50
+    consumer = (_held_bytes(many) - _held_bytes(few)) / 25
     message = (_held_bytes(long) - _held_bytes(short)) / (20 * 4 * 100)
     return {"bytes_per_idle_consumer": Counted(consumer), "bytes_per_message": Counted(message)}
 
