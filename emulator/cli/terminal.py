@@ -1,5 +1,6 @@
 """Shared by all commands: name, exit status, errors in one line, progress bar, console for tables."""
 
+import os
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
@@ -15,12 +16,14 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 NAME = "rmqemu"
-VIOLATED, BAD_INPUT, INTERRUPTED = 1, 2, 130
+VIOLATED, BAD_INPUT, INTERRUPTED, ENOUGH = 1, 2, 130, 141
 
 
 @contextmanager
 def one_line_errors() -> Iterator[None]:
     """Turn errors of the `with` block into one line on stderr and an exit status: 2, or 130 for Ctrl-C.
+
+    If nobody reads the output any more, it ends without a line, with 141 as any command in a shell.
 
     A bug has its traceback before the line; its status is 2, too, since 1 would say that an oracle was violated.
     """
@@ -38,6 +41,10 @@ def one_line_errors() -> Iterator[None]:
         if path is not None:
             print(path)
         raise typer.Exit(INTERRUPTED) from None
+    except BrokenPipeError:
+        # Whoever reads, such as `head`, has read enough; what is left in the buffer goes nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(ENOUGH) from None
     except OSError as error:
         complain(f"{shown_ends(str(error.filename or 'output'))}: {error.strerror or error}")
         raise typer.Exit(BAD_INPUT) from None

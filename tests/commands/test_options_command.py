@@ -108,3 +108,17 @@ def test_in_a_terminal_it_is_a_table_with_the_meaning_below_each_option():
     assert b"statefulset: 12 options" in told
     assert b"From SIGTERM to SIGKILL." in told
     assert b"\t" not in told
+
+
+def test_who_has_read_enough_is_told_nothing():
+    read, written = os.pipe()
+    os.close(read)
+    with os.fdopen(written, "w") as output:
+        done = subprocess.run(
+            [sys.executable, "-m", "emulator.cli", "options"],
+            stdout=output,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (141, "")
