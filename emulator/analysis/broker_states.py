@@ -39,6 +39,7 @@ class BrokerSpan:
     topic: str
     broker_name: str
     state: BrokerState
+    """How it served: `away` or `read only`."""
     start_ns: int
     end_ns: int
     censored: bool

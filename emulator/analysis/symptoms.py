@@ -58,6 +58,7 @@ class Symptom:
     """One symptom."""
 
     kind: SymptomKind
+    """What is loud, such as `request storm`."""
     loudness: float
     """How many times it is above the limit of healthy runs."""
     start_ns: int

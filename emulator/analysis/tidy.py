@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 import attrs
 
 from emulator.analysis import findings as found
+from emulator.analysis.broker_states import BrokerSpan
 from emulator.analysis.hand_overs import HandOver
 from emulator.analysis.invariants import broken
 from emulator.analysis.keys import KeyHarm, MovedKey
@@ -24,6 +25,7 @@ from emulator.analysis.offsets import OffsetSlip
 from emulator.analysis.phases import Agreement, FaultSpan, LifeMark, RunPhase
 from emulator.analysis.rebalances import RebalanceCost
 from emulator.analysis.shares import Idle, Skew
+from emulator.analysis.symptoms import Symptom, symptoms
 from emulator.analysis.traffic import RequestRate, Sends, Storm
 from emulator.analysis.transactions import Transactions
 from emulator.analysis.views import Camp
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
 
 RUNS = "runs"
 """Name of the table with one row per run."""
+SYMPTOMS = "symptoms"
+"""Name of the table with the symptoms of a run, the loudest first."""
 
 
 @attrs.frozen
@@ -45,7 +49,7 @@ class FindingTable:
 
     name: str
     row_class: type[Any]
-    rows: Callable[[found.Findings], Sequence[Any]]
+    rows: Callable[[found.Report], Sequence[Any]]
 
 
 TABLES: Mapping[str, FindingTable] = {
@@ -75,10 +79,12 @@ TABLES: Mapping[str, FindingTable] = {
         FindingTable("duties", found.DutySpan, lambda one: one.duties),
         FindingTable("beliefs", found.Divergence, lambda one: one.beliefs),
         FindingTable("stale_routes", found.StaleRoute, lambda one: one.limits.stale_routes),
+        FindingTable(SYMPTOMS, Symptom, symptoms),
         FindingTable("storms", Storm, lambda one: one.load.storms),
         FindingTable("requests", RequestRate, lambda one: one.load.rates),
         FindingTable("attempts", Sends, lambda one: one.load.sends),
         FindingTable("unwritable", Unwritable, lambda one: one.load.unwritable),
+        FindingTable("broker_states", BrokerSpan, lambda one: one.load.broker_states),
         FindingTable("lags", Lag, lambda one: one.load.lags),
         FindingTable("latencies", Latency, lambda one: one.load.latencies),
         FindingTable("idle", Idle, lambda one: one.limits.idle),

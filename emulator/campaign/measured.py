@@ -5,9 +5,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import attrs
+
 from emulator.analysis.findings import Verdict
 from emulator.analysis.measures import MEASURES
-from emulator.analysis.tidy import RUNS
+from emulator.analysis.tidy import RUNS, SYMPTOMS
+from emulator.campaign.campaign import Case
 from emulator.campaign.played import Played
 
 if TYPE_CHECKING:
@@ -45,6 +48,38 @@ def means(every: Iterable[Played]) -> dict[str, float]:
     return {
         measure.name: sum(row[measure.name] for row in rows) / len(rows) if rows else math.nan for measure in MEASURES
     }
+
+
+@attrs.frozen
+class CommonSymptom:
+    """A kind of symptom in the runs of a campaign."""
+
+    kind: str
+    """A `SymptomKind`."""
+    runs: int
+    """In how many runs."""
+    loudest: Case
+    """Where it was loudest."""
+    loudness: float
+    text: str
+    """The sentence of that run."""
+
+
+def common_symptoms(every: Iterable[Played]) -> list[CommonSymptom]:
+    """The symptoms of all runs: those of most runs first, then the loudest."""
+    found: dict[str, dict[Case, tuple[float, str]]] = {}
+    for played in every:
+        table = played.findings.get(SYMPTOMS)
+        for row in table.to_pylist() if table is not None else ():
+            # The rows of a run begin with the loudest.
+            found.setdefault(row["kind"], {}).setdefault(played.case, (row["loudness"], row["text"]))
+    common = [_common(kind, of_runs) for kind, of_runs in found.items()]
+    return sorted(common, key=lambda one: (-one.runs, -one.loudness, one.kind))
+
+
+def _common(kind: str, of_runs: Mapping[Case, tuple[float, str]]) -> CommonSymptom:
+    case = max(of_runs, key=lambda one: of_runs[one][0])
+    return CommonSymptom(kind, len(of_runs), case, *of_runs[case])
 
 
 def times_broken(every: Iterable[Played]) -> Counter[str]:

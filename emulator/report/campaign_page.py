@@ -10,10 +10,10 @@ from emulator.analysis.findings import Verdict
 from emulator.analysis.invariants import TITLES
 from emulator.analysis.measures import MEASURES, Measure
 from emulator.campaign.dataset import Dataset
-from emulator.campaign.measured import by_variant, measures_of_run, times_broken, worst_first
+from emulator.campaign.measured import by_variant, common_symptoms, measures_of_run, times_broken, worst_first
 from emulator.campaign.play import tally
 from emulator.campaign.played import WORDS, Played
-from emulator.report.document import document, section, table
+from emulator.report.document import CALM, document, section, table
 from emulator.statistics.words import Amounts
 
 _WORST = 10
@@ -27,6 +27,7 @@ def campaign_page(dataset: Dataset) -> str:
     runs = by_variant(every)
     body = "".join(
         (
+            _loud(every),
             f"<h1>{escape(dataset.directory.name)}</h1><p>{len(every):,} runs, {len(runs):,} variants</p>",
             section("Verdicts", _verdicts(every)),
             section("Measures, a dot for each run", *_distributions(runs)),
@@ -34,6 +35,16 @@ def campaign_page(dataset: Dataset) -> str:
         )
     )
     return document(f"{dataset.directory.name}: a campaign", body)
+
+
+def _loud(every: Sequence[Played]) -> str:
+    common = common_symptoms(every)
+    lines = "".join(
+        f"<li><b>{escape(one.kind)}</b> in {one.runs:,} of {len(every):,} runs; the loudest is "
+        f"{escape(one.loudest.variant)}, seed {one.loudest.seed}: {escape(one.text)}</li>"
+        for one in common
+    )
+    return f'<ol class="loud">{lines}</ol>' if common else f"<p>{CALM}</p>"
 
 
 def _verdicts(every: Sequence[Played]) -> str:

@@ -6,6 +6,7 @@ from html import escape
 
 from emulator.analysis.palette import STYLE
 
+CALM = "No symptom: nothing here would page anybody."
 _STYLE = """
 main { max-width: 1400px; margin: 0 auto; }
 h2 { border-top: 1px solid var(--line); padding-top: 14px; }

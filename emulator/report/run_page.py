@@ -11,7 +11,7 @@ from emulator.analysis.picture import HOW_TO_READ, charts_by_group
 from emulator.analysis.report import as_text
 from emulator.analysis.story import Chapter, story
 from emulator.analysis.symptoms import symptoms
-from emulator.report.document import document, folded, panel, section, table, verbatim
+from emulator.report.document import CALM, document, folded, panel, section, table, verbatim
 from emulator.trace.run_directory import RunDirectory
 from emulator.why.answer import answer, names_of_run
 from emulator.why.question import WhyError
@@ -68,10 +68,9 @@ def _head(report: Report) -> str:
     named = f'<span class="verdict {report.verdict}">{report.verdict}</span>'
     what = f"{report.scenario}, seed {report.seed}, {report.mode}, {report.end_ns / 1e9:g} s emulated"
     reasons = "".join(f"<li>{escape(reason)}</li>" for reason in report.reasons)
-    calm = "<p>No symptom: nothing in this run would page anybody.</p>"
     advice = "".join(f"<p>{escape(text)}</p>" for text in _advice(report))
     return (
-        (f'<ol class="loud">{loud}</ol>{advice}' if loud else calm)
+        (f'<ol class="loud">{loud}</ol>{advice}' if loud else f"<p>{CALM}</p>")
         + f"<h1>{escape(report.run_id)}{named}</h1><p>{escape(what)}</p>"
         + (f"<ul>{reasons}</ul>" if reasons else "")
     )
