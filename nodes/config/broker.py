@@ -71,7 +71,7 @@ class BrokerConfig(RemotingServerConfig, RemotingClientConfig, TableConfig, Time
     broker_permission: int = count(6, most=7)
     """Permission of the broker: 4 read, 2 write. Without write only send-backs and ordered topics are refused."""
     channel_expired_timeout: int = millis(120_000)
-    """Silence after which a client's channel is removed from the registries."""
+    """Silence after which a consumer's channel is removed from its groups; for producers it is always 120 s."""
     notify_consumer_ids_changed_enable: bool = flag(default=True)
     """Notify the members of a group when its members change."""
     real_time_notify_consumer_change: bool = flag(default=True)
