@@ -96,6 +96,8 @@ class BrokerConfig(RemotingServerConfig, RemotingClientConfig, TableConfig, Time
     """Most bytes of a message body."""
     file_reserved_time: int = count(72, least=1)
     """Hours after which a half message is put aside."""
+    store_reply_message_enable: bool = flag(default=True)
+    """Store the replies of request-reply beside handing them to the clients that asked."""
     reject_transaction_message: bool = flag(default=False)
     """Refuse half messages."""
     transaction_time_out: int = millis(6_000, usual=PAUSE_MS)

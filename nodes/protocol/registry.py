@@ -168,6 +168,10 @@ EXCHANGES: Mapping[RequestCode, Exchange] = MappingProxyType(
         _C.SEND_MESSAGE: Exchange(headers.SendMessageRequestHeader, bytes, headers.SendMessageResponseHeader),
         _C.SEND_MESSAGE_V2: Exchange(headers.SendMessageRequestHeaderV2, bytes, headers.SendMessageResponseHeader),
         _C.SEND_BATCH_MESSAGE: Exchange(headers.SendMessageRequestHeaderV2, bytes, headers.SendMessageResponseHeader),
+        _C.SEND_REPLY_MESSAGE: Exchange(headers.SendMessageRequestHeader, bytes, headers.SendMessageResponseHeader),
+        _C.SEND_REPLY_MESSAGE_V2: Exchange(
+            headers.SendMessageRequestHeaderV2, bytes, headers.SendMessageResponseHeader
+        ),
         _C.QUERY_MESSAGE: Exchange(
             headers_message.QueryMessageRequestHeader,
             None,
@@ -185,6 +189,7 @@ EXCHANGES: Mapping[RequestCode, Exchange] = MappingProxyType(
         _C.CHECK_TRANSACTION_STATE: Exchange(
             headers_message.CheckTransactionStateRequestHeader, bodies.PullMessageResponseBody
         ),
+        _C.PUSH_REPLY_MESSAGE_TO_CLIENT: Exchange(headers_message.ReplyMessageRequestHeader, bytes),
         _C.RECALL_MESSAGE: Exchange(
             headers_message.RecallMessageRequestHeader, None, headers_message.RecallMessageResponseHeader
         ),
