@@ -4,13 +4,15 @@ from typing import Any
 
 import attrs
 
+from emulator.state.client_names import guest_of
 from emulator.trace.schema import BELIEFS, LIFECYCLE, OWNERSHIP
 from emulator.why.question import BeliefQuestion, NodeQuestion, Question, QueueQuestion, WhyError, no_such
 from emulator.why.trace_rows import TraceRow, TraceRows
 from emulator.why.words import seconds
-from nodes.beliefs import PROCESS_ENDS, BeliefKind, OwnershipEvent
+from nodes.beliefs import PROCESS_ENDS, BeliefKind, LifecycleEvent, OwnershipEvent
 
 _ENDS = tuple(event.value for event in PROCESS_ENDS)
+_STAGES = tuple(event.value for event in LifecycleEvent if event is not LifecycleEvent.NOT_EMULATED)
 _HOLDS = (OwnershipEvent.ACQUIRED.value, OwnershipEvent.DROPPED.value)
 _OWNERS_MAX = 4
 
@@ -171,9 +173,12 @@ def _why_no_belief(trace: TraceRows, asked: BeliefQuestion, kind: BeliefKind) ->
 
 
 def _node(trace: TraceRows, asked: NodeQuestion) -> Finding:
-    row = trace.newest(LIFECYCLE, node=asked.node, until_ns=asked.at_ns)
-    if row is not None:
-        return Finding((), (row,))
+    row = trace.newest(LIFECYCLE, node=asked.node, event=_STAGES, until_ns=asked.at_ns)
+    guest = guest_of(asked.node)
+    in_vain = trace.select(LIFECYCLE, node=guest, event=LifecycleEvent.NOT_EMULATED.value, until_ns=asked.at_ns)
+    headlines = tuple(f"at {seconds(one.t_ns)} {guest} asked {one.text('detail')}" for one in in_vain)
+    if row is not None or headlines:
+        return Finding(headlines, () if row is None else (row,))
     if asked.node not in trace.values(LIFECYCLE, "node"):
         raise WhyError(no_such("node", asked.node, trace.values(LIFECYCLE, "node")))
     first = trace.select(LIFECYCLE, node=asked.node)[0]

@@ -77,10 +77,10 @@ class Caller:
         fields = None if header is None else dict(encode_header(header))
         return self.say_raw(code, fields, None if body is None else encode_json_body(body))
 
-    def say_raw(self, code: int, fields: Mapping[str, str] | None, body: bytes | None) -> int:
+    def say_raw(self, code: int, fields: Mapping[str, str] | None, body: bytes | None, *, oneway: bool = False) -> int:
         """Sends a request with these fields and bytes; returns its number."""
-        opaque = next(self._opaques)
-        self.socket.sendall(encode_remoting(request(code, opaque, fields=fields, body=body)))
+        opaque, flag = next(self._opaques), CommandFlag.ONEWAY if oneway else 0
+        self.socket.sendall(encode_remoting(request(code, opaque, flag=flag, fields=fields, body=body)))
         return opaque
 
     def ask(self, code: int, header: Any = None, body: Any = None) -> RemotingCommand:
