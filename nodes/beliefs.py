@@ -270,7 +270,7 @@ class RebalancePass:
 
 
 class LifecycleEvent(StrEnum):
-    """What happens to a process; the host writes all but READY and STOPPING."""
+    """What happens to a process; its host writes all but READY, STOPPING and NOT_EMULATED."""
 
     STARTED = "started"
     CONFIGURED = "configured"
@@ -286,6 +286,8 @@ class LifecycleEvent(StrEnum):
     POWERED_OFF = "powered_off"
     SUSPENDED = "suspended"
     RESUMED = "resumed"
+    NOT_EMULATED = "not_emulated"
+    """A guest asked for what the emulator does not do; said once for each guest and request. Its process goes on."""
 
 
 PROCESS_ENDS = (LifecycleEvent.STOPPED, LifecycleEvent.CRASHED, LifecycleEvent.KILLED, LifecycleEvent.POWERED_OFF)

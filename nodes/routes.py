@@ -75,7 +75,7 @@ def topic_publish_info(topic: str, route: TopicRouteData) -> TopicPublishInfo:
     """The queues to send to: those of writeable brokers that have a master.
 
     An order configuration in the route replaces these rules: permission, master and even the existence of the broker
-    are not checked.
+    are not checked. Of two entries of one broker the first decides whether it has a master.
 
     Raises:
         OrderTopicConfError: the route has an order configuration that cannot be read.
@@ -91,7 +91,10 @@ def _topic_publish_info(topic: str, itself: _Itself) -> TopicPublishInfo:
     route = itself.route
     if route.order_topic_conf:
         return TopicPublishInfo(_ordered_queues(topic, route.order_topic_conf), order_topic=True)
-    with_master = {data.broker_name: None for data in route.broker_datas if MASTER_ID in data.broker_addrs}
+    firsts: dict[str, BrokerData] = {}
+    for data in route.broker_datas:
+        firsts.setdefault(data.broker_name, data)
+    with_master = {name: None for name, data in firsts.items() if MASTER_ID in data.broker_addrs}
     return TopicPublishInfo(
         tuple(
             MessageQueue(topic, data.broker_name, queue_id)

@@ -111,8 +111,10 @@ class Causes(Watcher):
             self._open([_group_of(row)], row.t_ns, Cause.ASSIGNER, what, external=False)
 
     def _life(self, row: LifeRow) -> None:
-        self._roles[row.node] = row.role
         event, what = LifecycleEvent(row.event), f"{row.node} {row.event}"
+        if event is LifecycleEvent.NOT_EMULATED:
+            return
+        self._roles[row.node] = row.role
         if event is LifecycleEvent.CONFIGURED:
             return
         if row.role == CONSUMER:

@@ -17,6 +17,7 @@ from emulator.analysis.broker_states import BrokerSpan
 from emulator.analysis.hand_overs import HandOver
 from emulator.analysis.keys import KeyHarm, MovedKey
 from emulator.analysis.lag import Lag, LagSeries, Latency
+from emulator.analysis.not_emulated import NotEmulated
 from emulator.analysis.offsets import OffsetSlip
 from emulator.analysis.phases import Agreement, FaultSpan, LifeMark, RunPhase
 from emulator.analysis.rebalances import RebalanceCost
@@ -388,6 +389,8 @@ class Findings:
     """Not judged."""
     marks: tuple[LifeMark, ...]
     """Not judged."""
+    not_emulated: tuple[NotEmulated, ...]
+    """What guests asked for in vain; not judged."""
     agreed_ns: int | None
     """First instant at which all agreed; None: they never did."""
 

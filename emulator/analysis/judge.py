@@ -37,6 +37,7 @@ from emulator.analysis.invariants import sentences
 from emulator.analysis.keys import KeyOrder
 from emulator.analysis.lag import Lags
 from emulator.analysis.messages import Loss, LossReason, Messages
+from emulator.analysis.not_emulated import VainRequests
 from emulator.analysis.offsets import Offsets
 from emulator.analysis.order import FoundDisorder, Order
 from emulator.analysis.phases import Disturbances, Interval, Layer, agreement, first_agreement, phases
@@ -201,11 +202,12 @@ class _Reading:
         self._traffic = Traffic(source.frames(), facts.end_ns)
         self._writability = Writability()
         self._broker_states = BrokerStates(presence, facts.broker_names)
+        self._vain_requests = VainRequests()
         watchers = (
             *(presence, messages, self._causes, self._disturbances, self._offsets, self._queues, self._progress),
             *(self._hand_overs, self._rebalances, self._order, self._keys, self._views, self._services),
             *(self._staleness, self._pops, self._waits, self._transactions, self._lags, self._traffic),
-            *(self._writability, self._broker_states),
+            *(self._writability, self._broker_states, self._vain_requests),
         )
         watch(source, watchers)
         for one in watchers:
@@ -277,6 +279,7 @@ class _Reading:
             holds=self._holds(),
             faults=self._disturbances.spans(end_ns),
             marks=self._disturbances.marks(agreed_ns),
+            not_emulated=tuple(self._vain_requests.found),
             agreed_ns=agreed_ns,
         )
 

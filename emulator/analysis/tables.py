@@ -64,6 +64,7 @@ def render(report: Report) -> RenderableType:
         _agreement(report),
         _phases(report),
         _views("Other beliefs that differed (not judged)", report.beliefs, report, UNJUDGED_MAX),
+        _not_emulated(report),
         _footnote(report),
     ]
     return Group(*[part for part in parts if part is not None])
@@ -122,6 +123,17 @@ def _headline(report: Report) -> RenderableType:
 
 def _longest(rows: Iterable[Row], length_ns: Callable[[Row], int]) -> list[Row]:
     return sorted(rows, key=length_ns, reverse=True)
+
+
+def _not_emulated(report: Report) -> RenderableType | None:
+    """What guests asked for in vain."""
+    rows = report.not_emulated
+    if not rows:
+        return None
+    table = headed("What guests asked that is not emulated", "guest", "at", "asked", right=("at",))
+    for row in rows[:ROWS_MAX]:
+        table.add_row(row.node, seconds(row.t_ns), row.told)
+    return cut(table, len(rows) - ROWS_MAX)
 
 
 def _views(title: str, rows: Sequence[Divergence], report: Report, rows_max: int = ROWS_MAX) -> RenderableType | None:

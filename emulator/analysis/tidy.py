@@ -21,6 +21,7 @@ from emulator.analysis.invariants import broken
 from emulator.analysis.keys import KeyHarm, MovedKey
 from emulator.analysis.lag import Lag, Latency
 from emulator.analysis.measures import MEASURES, measures_of
+from emulator.analysis.not_emulated import NotEmulated
 from emulator.analysis.offsets import OffsetSlip
 from emulator.analysis.phases import Agreement, FaultSpan, LifeMark, RunPhase
 from emulator.analysis.rebalances import RebalanceCost
@@ -93,6 +94,7 @@ TABLES: Mapping[str, FindingTable] = {
         FindingTable("phases", RunPhase, lambda one: one.phases),
         FindingTable("faults", FaultSpan, lambda one: one.faults),
         FindingTable("marks", LifeMark, lambda one: one.marks),
+        FindingTable("not_emulated", NotEmulated, lambda one: one.not_emulated),
     )
 }
 """Mapping name -> table; all but `RUNS`."""

@@ -54,7 +54,8 @@ _MOVES_MESSAGES = (
     *(RequestCode.POP_MESSAGE, RequestCode.PEEK_MESSAGE, RequestCode.NOTIFICATION),
     *(RequestCode.ACK_MESSAGE, RequestCode.BATCH_ACK_MESSAGE, RequestCode.CHANGE_MESSAGE_INVISIBLETIME),
     *(RequestCode.END_TRANSACTION, RequestCode.CHECK_TRANSACTION_STATE, RequestCode.RECALL_MESSAGE),
-    *(RequestCode.PUSH_REPLY_MESSAGE_TO_CLIENT, *HaFrame),
+    *(RequestCode.SEND_REPLY_MESSAGE, RequestCode.SEND_REPLY_MESSAGE_V2, RequestCode.PUSH_REPLY_MESSAGE_TO_CLIENT),
+    *HaFrame,
 )
 
 

@@ -41,7 +41,8 @@ async def _nodes(session: Session, _words: Words) -> Lines:
         for node, client_id in session.guest_clients().items()
     ]
     width = max(len(name) for name, *_ in rows)
-    return tuple(f"{name:<{width}}  {role:<10}  {at:<12}  {state}" for name, role, at, state in rows)
+    asked = [f"{guest} asked {told}" for guest, some in session.state.not_emulated().items() for told in some]
+    return (*(f"{name:<{width}}  {role:<10}  {at:<12}  {state}" for name, role, at, state in rows), *asked)
 
 
 async def _views(session: Session, words: Words) -> Lines:
@@ -143,7 +144,7 @@ def _count(number: int, what: str) -> str:
 
 LOOKING = (
     Verb("status", "", "emulated time, states of nodes, active faults, subjects about which nodes differ", _status),
-    Verb("nodes", "", "all nodes with their addresses and states", _nodes),
+    Verb("nodes", "", "all nodes with their addresses and states, and what guests asked in vain", _nodes),
     Verb(
         "views",
         "[SUBJECT|all]",

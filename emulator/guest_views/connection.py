@@ -48,6 +48,9 @@ class Clients(Protocol):
     def settle_routes(self, program: str) -> None:
         """Pass received routes to their clients, as soon as these are known."""
 
+    def asked_in_vain(self, program: str, what: object, told: str) -> None:
+        """A guest has asked for what is not emulated."""
+
     def ended(self, connection: "WatchedConnection", *, by_node: bool) -> None:
         """A connection has ended."""
 
@@ -121,6 +124,10 @@ class WatchedConnection:
         if handler is not None:
             with suppress(ProtocolError):
                 handler(command)
+
+    def on_not_emulated(self, what: object, told: str) -> None:
+        """The guest has asked for what is not emulated."""
+        self._clients.asked_in_vain(self.program, what, told)
 
     def on_end(self, *, by_node: bool) -> None:
         """The connection has ended; a client that still holds queues of this broker opens a new one."""

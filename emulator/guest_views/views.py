@@ -9,10 +9,11 @@ from emulator.guest_views.client import GuestClient
 from emulator.guest_views.connection import WatchedConnection
 from emulator.machine.world import World
 from emulator.network.endpoint import Listener
+from emulator.spec.targets import GUEST
 from emulator.state.client_names import ClientNames
 from emulator.trace.recorder import NodeIdentity
-from nodes.beliefs import Event, LifecycleEvent
-from nodes.cause import cause
+from nodes.beliefs import Event, Lifecycle, LifecycleEvent
+from nodes.cause import NO_CAUSE, cause
 from nodes.protocol.model import TopicRouteData
 
 SCAN_EVERY_MS = 1_000
@@ -24,6 +25,8 @@ BACK_MS = 8_000
 """A live client that has closed its connections connects again within this time: 3 s for a pull, 5 s for a commit."""
 HEARTBEAT_MS = 30_000 + 5_000
 """A live client whose connections a node has closed connects again within this time, with a heartbeat."""
+ASKED_IN_VAIN_MAX = 100
+"""Most different requests of one guest that are not emulated and said; a program can invent codes without end."""
 LEFT = "it said farewell and closed its connections"
 LOST = "its connections have ended, and it did not say farewell"
 _NS_PER_MS = 1_000_000
@@ -50,6 +53,8 @@ class _Program:
     connections: dict[WatchedConnection, None] = attrs.Factory(dict)
     closed_ms: list[int] = attrs.Factory(list)
     """Times of the latest connections that it closed itself."""
+    asked_in_vain: dict[object, None] = attrs.Factory(dict)
+    """What it has asked for that is not emulated."""
 
 
 class GuestViews:
@@ -125,6 +130,13 @@ class GuestViews:
                     told = connection.routes[topic]
                     state.client.on_route(topic, told.route, told.source, told.cause)
                 connection.unsettled.clear()
+
+    def asked_in_vain(self, program: str, what: object, told: str) -> None:
+        """Record that a guest has asked for what is not emulated, the first time that it does."""
+        asked = self._programs[program].asked_in_vain
+        if what not in asked and len(asked) < ASKED_IN_VAIN_MAX:
+            asked[what] = None
+            self._record(NodeIdentity(program, GUEST, 0), Lifecycle(LifecycleEvent.NOT_EMULATED, told), NO_CAUSE)
 
     def _newcomer(self, program: str, client_id: str) -> _ClientState:
         name = self._client_names.take(program, client_id)

@@ -7,7 +7,7 @@ import attrs
 
 from emulator.trace.recorder import Row
 from emulator.trace.schema import BELIEFS, LIFECYCLE, Table
-from nodes.beliefs import PROCESS_ENDS, BeliefKind
+from nodes.beliefs import PROCESS_ENDS, BeliefKind, LifecycleEvent
 
 _NOTHING = "null"
 _NAMESERVER = "nameserver"
@@ -43,6 +43,8 @@ class BeliefBook:
                 held[node] = Held(value, int(fields["t_ns"]))
         elif table is LIFECYCLE:
             fields = {column.name: value for column, value in zip(table.columns, row, strict=True)}
+            if fields["event"] == LifecycleEvent.NOT_EMULATED:  # said of a guest, which may have no process of a name
+                return
             node = str(fields["node"])
             self._roles[node] = str(fields["role"])
             self._alive[node] = None

@@ -1,12 +1,17 @@
 """The live state of a run, for the console, the dashboard, the notebook and the operator."""
 
+from collections.abc import Mapping, Sequence
+
 import attrs
 
 from emulator.spec import Scenario
 from emulator.state.beliefs import BeliefBook
 from emulator.state.owners import QueueOwners
 from emulator.trace.recorder import Row
-from emulator.trace.schema import FAULTS, Table
+from emulator.trace.schema import FAULTS, LIFECYCLE, Table
+from nodes.beliefs import LifecycleEvent
+
+_LIFE_NODE, _LIFE_EVENT, _LIFE_DETAIL = (LIFECYCLE.index(name) for name in ("node", "event", "detail"))
 
 
 @attrs.define
@@ -21,7 +26,7 @@ class LiveFault:
 
 
 class LiveState:
-    """Owners, beliefs and faults of one run, updated with every row.
+    """Owners, beliefs, faults and vain requests of one run, updated with every row.
 
     Args:
         scenario: of the run; its queues have no owner at first.
@@ -31,11 +36,14 @@ class LiveState:
         self.owners = QueueOwners(scenario)
         self.beliefs = BeliefBook()
         self._faults: dict[str, LiveFault] = {}
+        self._not_emulated: dict[str, list[str]] = {}
 
     def note(self, table: Table, row: Row) -> None:
         """Update with a row; a `RowListener`."""
         self.owners.note(table, row)
         self.beliefs.note(table, row)
+        if table is LIFECYCLE and row[_LIFE_EVENT] == LifecycleEvent.NOT_EMULATED:
+            self._not_emulated.setdefault(str(row[_LIFE_NODE]), []).append(str(row[_LIFE_DETAIL]))
         if table is FAULTS:
             fields = {column.name: value for column, value in zip(table.columns, row, strict=True)}
             fault_id, t_ns = str(fields["fault_id"]), int(fields["t_ns"])
@@ -43,6 +51,10 @@ class LiveState:
                 self._faults[fault_id] = LiveFault(f"{fields['kind']} {fields['subject']}", t_ns)
             elif fault_id in self._faults:
                 self._faults[fault_id].end_ns = t_ns
+
+    def not_emulated(self) -> Mapping[str, Sequence[str]]:
+        """Mapping guest -> what it has asked for in vain."""
+        return self._not_emulated
 
     def faults(self) -> tuple[LiveFault, ...]:
         """All faults so far, in the order in which they began."""

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 import attrs
 
 from emulator.trace.schema import BELIEFS, LIFECYCLE
-from emulator.why.held import Finding, end_of, kind_of, why_no_belief
+from emulator.why.held import STAGES, Finding, end_of, kind_of, why_no_belief
 from emulator.why.missing_signals import Silence
 from emulator.why.question import AbsenceQuestion, WhyError, no_such
 from emulator.why.trace_rows import TraceRow, TraceRows
@@ -174,7 +174,7 @@ class _Search:
     def _states(self) -> Iterator[str]:
         """Lines about the processes whose signals are missing, and about a consumer of another group."""
         for node in self._silent:
-            row = self._trace.newest(LIFECYCLE, node=node, until_ns=self._at_ns)
+            row = self._trace.newest(LIFECYCLE, node=node, event=STAGES, until_ns=self._at_ns)
             if row is None:
                 first = self._trace.select(LIFECYCLE, node=node)[0]
                 yield f"{node} had not started: it did at {seconds(first.t_ns)}"

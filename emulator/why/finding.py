@@ -4,9 +4,10 @@ from typing import Any
 
 import attrs
 
+from emulator.state.client_names import guest_of
 from emulator.trace.schema import BELIEFS, LIFECYCLE, OWNERSHIP
 from emulator.why.absence import absence
-from emulator.why.held import ENDS, Finding, end_of, kind_of, why_no_belief
+from emulator.why.held import ENDS, STAGES, Finding, end_of, kind_of, why_no_belief
 from emulator.why.no_owner import newest_view, no_owner_lines, subscribed_groups
 from emulator.why.question import (
     AbsenceQuestion,
@@ -19,7 +20,7 @@ from emulator.why.question import (
 )
 from emulator.why.trace_rows import TraceRow, TraceRows
 from emulator.why.words import NodeNames, seconds
-from nodes.beliefs import OwnershipEvent
+from nodes.beliefs import LifecycleEvent, OwnershipEvent
 
 _HOLDS = (OwnershipEvent.ACQUIRED.value, OwnershipEvent.DROPPED.value)
 _OWNERS_MAX = 4
@@ -168,9 +169,12 @@ def _belief(trace: TraceRows, asked: BeliefQuestion) -> Finding:
 
 
 def _node(trace: TraceRows, asked: NodeQuestion) -> Finding:
-    row = trace.newest(LIFECYCLE, node=asked.node, until_ns=asked.at_ns)
-    if row is not None:
-        return Finding((), (row,))
+    row = trace.newest(LIFECYCLE, node=asked.node, event=STAGES, until_ns=asked.at_ns)
+    guest = guest_of(asked.node)
+    in_vain = trace.select(LIFECYCLE, node=guest, event=LifecycleEvent.NOT_EMULATED.value, until_ns=asked.at_ns)
+    headlines = tuple(f"at {seconds(one.t_ns)} {guest} asked {one.text('detail')}" for one in in_vain)
+    if row is not None or headlines:
+        return Finding(headlines, () if row is None else (row,))
     if asked.node not in trace.values(LIFECYCLE, "node"):
         raise WhyError(no_such("node", asked.node, trace.values(LIFECYCLE, "node")))
     first = trace.select(LIFECYCLE, node=asked.node)[0]

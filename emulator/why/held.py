@@ -7,9 +7,11 @@ from emulator.why.missing_signals import Silence
 from emulator.why.question import BeliefQuestion, WhyError, no_such
 from emulator.why.trace_rows import TraceRow, TraceRows
 from emulator.why.words import seconds
-from nodes.beliefs import PROCESS_ENDS, BeliefKind
+from nodes.beliefs import PROCESS_ENDS, BeliefKind, LifecycleEvent
 
 ENDS = tuple(event.value for event in PROCESS_ENDS)
+STAGES = tuple(event.value for event in LifecycleEvent if event is not LifecycleEvent.NOT_EMULATED)
+"""What happens to a process; the other event is about what it asked."""
 
 
 @attrs.frozen

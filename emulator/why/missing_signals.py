@@ -17,7 +17,10 @@ BEFORE_NS = 120 * 1_000_000_000
 _SIGNS_OF_LIFE = (RequestCode.HEART_BEAT, RequestCode.REGISTER_BROKER, RequestCode.BROKER_HEARTBEAT)
 _TOLD_CODES_MAX = 4
 _TOLD_MAX = 5
-_NO_STAGES = (LifecycleEvent.CONFIGURED, LifecycleEvent.READY, LifecycleEvent.STOPPING)
+_NO_STAGES = (
+    *(LifecycleEvent.CONFIGURED, LifecycleEvent.READY, LifecycleEvent.STOPPING),
+    LifecycleEvent.NOT_EMULATED,
+)
 _STAGES = tuple(event.value for event in LifecycleEvent if event not in _NO_STAGES)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import attrs
 
 from emulator.trace.schema import BELIEFS, LIFECYCLE, PASSES
-from emulator.why.held import end_of
+from emulator.why.held import STAGES, end_of
 from emulator.why.question import QueueQuestion
 from emulator.why.trace_rows import TraceRow, TraceRows
 from emulator.why.words import NodeNames, listed_nodes, seconds, value_of
@@ -157,8 +157,7 @@ class _Members:
         )
 
     def _stage(self, node: str) -> TraceRow | None:
-        stages = tuple(event.value for event in LifecycleEvent if event is not LifecycleEvent.CONFIGURED)
-        return self._trace.newest(LIFECYCLE, node=node, event=stages, until_ns=self._asked.at_ns)
+        return self._trace.newest(LIFECYCLE, node=node, event=STAGES, until_ns=self._asked.at_ns)
 
     def _ended(self, row: TraceRow) -> TraceRow | None:
         return end_of(self._trace, row, self._asked.at_ns)

@@ -36,6 +36,7 @@ from nodes.broker.messages.foreign_messages import ForeignMessages
 from nodes.broker.messages.pull import PullMessage
 from nodes.broker.messages.put_message import MessageArrivals, PutMessage
 from nodes.broker.messages.query_message import QueryMessage
+from nodes.broker.messages.reply_message import ReplyMessage
 from nodes.broker.messages.schedule_message import ScheduleMessageService
 from nodes.broker.messages.send import SendMessage
 from nodes.broker.messages.send_back import ConsumerSendMsgBack
@@ -205,6 +206,7 @@ class Broker:
         self, messages: PutMessage, transactions: Transactions, to_clients: BrokerToClient, special: SpecialServices
     ) -> tuple[Handlers, ...]:
         broker = self.context
+        sends = SendMessage(broker, self._registration, self._ha, messages)
         return (
             self._clients.handlers(),
             self._offsets.handlers(),
@@ -215,7 +217,8 @@ class Broker:
             self._membership.handlers(),
             transactions.handlers(),
             LockBatchMq(broker, self._client, self._group).handlers(),
-            SendMessage(broker, self._registration, self._ha, messages).handlers(),
+            sends.handlers(),
+            ReplyMessage(broker, sends, messages, to_clients).handlers(),
             self._send_back.handlers(),
             RecallMessage(broker, messages).handlers(),
             QueryMessage(broker).handlers(),

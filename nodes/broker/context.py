@@ -84,8 +84,7 @@ class DataVersionBeliefs:
 
 
 def _producers(broker: "BrokerContext") -> ProducerManager:
-    config = broker.config
-    return ProducerManager(channel_expired_timeout_ms=config.channel_expired_timeout, max_groups=config.max_groups)
+    return ProducerManager(max_groups=broker.config.max_groups)
 
 
 def _locks(broker: "BrokerContext") -> RebalanceLockManager:

@@ -71,7 +71,7 @@ class BrokerConfig(RemotingServerConfig, RemotingClientConfig, TableConfig, Time
     broker_permission: int = count(6, most=7)
     """Permission of the broker: 4 read, 2 write. Without write only send-backs and ordered topics are refused."""
     channel_expired_timeout: int = millis(120_000)
-    """Silence after which a client's channel is removed from the registries."""
+    """Silence after which a consumer's channel is removed from its groups; for producers it is always 120 s."""
     notify_consumer_ids_changed_enable: bool = flag(default=True)
     """Notify the members of a group when its members change."""
     real_time_notify_consumer_change: bool = flag(default=True)
@@ -96,6 +96,8 @@ class BrokerConfig(RemotingServerConfig, RemotingClientConfig, TableConfig, Time
     """Most bytes of a message body."""
     file_reserved_time: int = count(72, least=1)
     """Hours after which a half message is put aside."""
+    store_reply_message_enable: bool = flag(default=True)
+    """Store the replies of request-reply beside handing them to the clients that asked."""
     reject_transaction_message: bool = flag(default=False)
     """Refuse half messages."""
     transaction_time_out: int = millis(6_000, usual=PAUSE_MS)

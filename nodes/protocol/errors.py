@@ -8,6 +8,14 @@ class ProtocolError(Exception):
     """The bytes of a peer do not match their request code."""
 
 
+class RefusedHeaderError(ProtocolError):
+    """A header was read, and its own check refuses a value.
+
+    Mirrors:
+        `CommandCustomHeader#checkFields`.
+    """
+
+
 class UnreadableBody(bytes):
     """A body that a codec could not convert, as it arrived; whoever decodes it gets the reason."""
 

@@ -90,7 +90,8 @@ def decode_header(cls: type[T], texts: Mapping[str, str]) -> T:
         The header; a missing field is None where the field may be None, else "", 0 or False.
 
     Raises:
-        ProtocolError: a number is malformed in one of the headers (`FAST_CODES`) that RocketMQ reads field by field.
+        ProtocolError: a number is malformed in one of the headers (`FAST_CODES`) that RocketMQ reads field by field,
+            or the header's own check (`check_fields`) refuses a value (`RefusedHeaderError`).
         NeededNumberError: a number is malformed in a field that may not be None, or missing in one of the headers
             whose handlers read every number (`NULLS_FAIL`).
 
@@ -160,6 +161,19 @@ def _header_encoder(cls: type) -> Callable[[Any], dict[str, str]]:
 
 
 def _header_decoder(cls: type) -> Callable[[Any, Any], Any]:
+    from_texts = _plain_header_decoder(cls)
+    if not hasattr(cls, "check_fields"):
+        return from_texts
+
+    def checked_header(texts: Any, kind: Any) -> Any:
+        header = from_texts(texts, kind)
+        header.check_fields()
+        return header
+
+    return checked_header
+
+
+def _plain_header_decoder(cls: type) -> Callable[[Any, Any], Any]:
     overrides: dict[str, Any] = {}
     for field in attrs.fields(cls):
         kind, optional = _kind(cls, field)
@@ -195,6 +209,8 @@ def _decode_damaged_header(cls: type[T], texts: Mapping[str, str]) -> T:
         if values[field.name] is None and not optional:
             values[field.name] = kind() if text is not None or field.default is attrs.NOTHING else field.default
     header = cls(**values)
+    if hasattr(header, "check_fields"):
+        header.check_fields()
     if problem:
         raise NeededNumberError(problem, header)
     return header

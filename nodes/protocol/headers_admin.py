@@ -7,6 +7,8 @@ from typing import ClassVar
 
 import attrs
 
+from nodes.protocol.errors import RefusedHeaderError
+from nodes.protocol.model import FILTER_TYPES
 from nodes.protocol.widths import Int32
 
 
@@ -27,6 +29,15 @@ class CreateTopicRequestHeader:
     attributes: str | None = None
     """`+key=value,-key`: see `nodes.broker.tables.attributes`."""
     force: bool | None = None
+
+    def check_fields(self) -> None:
+        """Refuse a filter type that RocketMQ does not have.
+
+        Raises:
+            RefusedHeaderError: it is another one.
+        """
+        if self.topic_filter_type not in FILTER_TYPES:
+            raise RefusedHeaderError(f"topicFilterType = [{self.topic_filter_type or 'null'}] value invalid")
 
 
 @attrs.frozen

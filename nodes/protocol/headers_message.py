@@ -71,6 +71,28 @@ class CheckTransactionStateRequestHeader:
 
 
 @attrs.frozen
+class ReplyMessageRequestHeader:
+    """Header of PUSH_REPLY_MESSAGE_TO_CLIENT (326): that of the reply, and where it came from and was."""
+
+    producer_group: str
+    topic: str
+    default_topic: str
+    default_topic_queue_nums: Int32
+    queue_id: Int32
+    sys_flag: Int32
+    born_timestamp: int
+    flag: Int32
+    born_host: str
+    """`ip:port` of who replied."""
+    store_host: str
+    """`ip:port` of the broker."""
+    store_timestamp: int
+    properties: str | None = None
+    reconsume_times: Int32 | None = None
+    unit_mode: bool = False
+
+
+@attrs.frozen
 class ResumeCheckHalfMessageRequestHeader:
     """Header of RESUME_CHECK_HALF_MESSAGE (323)."""
 

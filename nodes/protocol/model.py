@@ -224,6 +224,9 @@ class TopicRouteData:
     topic_queue_mapping_by_broker: Mapping[str, TopicQueueMappingInfo] | None = None
 
 
+FILTER_TYPES = ("SINGLE_TAG", "MULTI_TAG")
+
+
 @attrs.frozen
 class TopicConfig:
     """A topic as a broker holds it.

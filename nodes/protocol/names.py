@@ -92,6 +92,11 @@ def is_system_topic(topic: str) -> bool:
     return topic in SYSTEM_TOPICS or topic.startswith(SYSTEM_TOPIC_PREFIX)
 
 
+def is_lmq(topic: str) -> bool:
+    """Whether a topic is a light message queue."""
+    return topic.startswith(LMQ_PREFIX)
+
+
 def is_sys_consumer_group(group: str) -> bool:
     """Whether a group is RocketMQ's own."""
     return group.startswith(SYSTEM_GROUP_PREFIX)

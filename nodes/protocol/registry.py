@@ -108,7 +108,6 @@ ADMIN_EXCHANGES: Mapping[RequestCode, Exchange] = MappingProxyType(
         _C.GET_BROKER_HA_STATUS: Exchange(response_body=admin.HARuntimeInfo),
         _C.GET_BROKER_EPOCH_CACHE: Exchange(),
         _C.CLEAN_EXPIRED_CONSUMEQUEUE: Exchange(),
-        _C.DELETE_EXPIRED_COMMITLOG: Exchange(),
         _C.CLEAN_UNUSED_TOPIC: Exchange(),
         _C.ADD_BROKER: Exchange(headers_container.AddBrokerRequestHeader),
         _C.REMOVE_BROKER: Exchange(headers_container.RemoveBrokerRequestHeader),
@@ -168,6 +167,10 @@ EXCHANGES: Mapping[RequestCode, Exchange] = MappingProxyType(
         _C.SEND_MESSAGE: Exchange(headers.SendMessageRequestHeader, bytes, headers.SendMessageResponseHeader),
         _C.SEND_MESSAGE_V2: Exchange(headers.SendMessageRequestHeaderV2, bytes, headers.SendMessageResponseHeader),
         _C.SEND_BATCH_MESSAGE: Exchange(headers.SendMessageRequestHeaderV2, bytes, headers.SendMessageResponseHeader),
+        _C.SEND_REPLY_MESSAGE: Exchange(headers.SendMessageRequestHeader, bytes, headers.SendMessageResponseHeader),
+        _C.SEND_REPLY_MESSAGE_V2: Exchange(
+            headers.SendMessageRequestHeaderV2, bytes, headers.SendMessageResponseHeader
+        ),
         _C.QUERY_MESSAGE: Exchange(
             headers_message.QueryMessageRequestHeader,
             None,
@@ -185,6 +188,7 @@ EXCHANGES: Mapping[RequestCode, Exchange] = MappingProxyType(
         _C.CHECK_TRANSACTION_STATE: Exchange(
             headers_message.CheckTransactionStateRequestHeader, bodies.PullMessageResponseBody
         ),
+        _C.PUSH_REPLY_MESSAGE_TO_CLIENT: Exchange(headers_message.ReplyMessageRequestHeader, bytes),
         _C.RECALL_MESSAGE: Exchange(
             headers_message.RecallMessageRequestHeader, None, headers_message.RecallMessageResponseHeader
         ),

@@ -37,12 +37,12 @@ def decode_json_body(cls: type[T], raw: bytes | None) -> T:
 
 
 def plain_body(cls: type, raw: bytes | None) -> dict[str, Any] | None:
-    """The fields of a body by the wire names of a class; None: missing, or unknown.
+    """The fields of a body by the wire names of a class; None: missing or empty, or `null`.
 
     Raises:
         ProtocolError: it is not JSON, or does not match `cls`.
     """
-    if raw is None:
+    if not raw:
         return None
     try:
         read = read_json(raw.decode("utf-8", "replace"))

@@ -12,13 +12,12 @@ from typing import Any
 from nodes.protocol.bodies import RegisterBrokerBody, TopicConfigSerializeWrapper
 from nodes.protocol.errors import ProtocolError
 from nodes.protocol.json_text import to_json
-from nodes.protocol.model import DataVersion, TopicConfig, TopicQueueMappingInfo
+from nodes.protocol.model import FILTER_TYPES, DataVersion, TopicConfig, TopicQueueMappingInfo
 from nodes.wire.body_json import decode_json_body
 from nodes.wire.fastjson import JsonError, read_json
 
 INFLATED_BYTES_MAX = 64 * 1024 * 1024
 """Most bytes of a decompressed body."""
-FILTER_TYPES = ("SINGLE_TAG", "MULTI_TAG")
 _COMPRESSION_LEVEL = 9
 _LENGTH = struct.Struct(">i")
 

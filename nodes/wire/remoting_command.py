@@ -256,7 +256,8 @@ def _number(header: Mapping[str, Any], name: str) -> int:
 
 
 def _language(value: object) -> LanguageCode | None:
-    return _CODES.get(value) if isinstance(value, int) else _LANGUAGES.get(str(value))
+    """A language by its number, or by its name in any case; None: it is unknown, which harms nobody."""
+    return _CODES.get(value) if isinstance(value, int) else _LANGUAGES.get(str(value).upper())
 
 
 # --- the header in the encoding ROCKETMQ -----------------------------------------------

@@ -1,7 +1,7 @@
 """Family consumers: `ConsumerManager` and `ConsumerGroupInfo`."""
 
 from conformance.client_channels import ClientChannels
-from nodes.broker.tables.consumers import ConsumerGroupEvent, ConsumerManager
+from nodes.broker.tables.consumers import CHANNEL_EXPIRED_TIMEOUT_MS, ConsumerGroupEvent, ConsumerManager
 from nodes.protocol.model import (
     ConsumeFromWhere,
     ConsumerData,
@@ -14,9 +14,15 @@ from nodes.protocol.model import (
 class Consumers(ClientChannels):
     partly_recorded = ("topicGroups",)
 
-    def __init__(self, enable_fast_channel_event_process=False, **options):
+    def __init__(
+        self, enable_fast_channel_event_process=False, channel_expired_timeout=CHANNEL_EXPIRED_TIMEOUT_MS, **options
+    ):
         super().__init__()
-        self.consumers = ConsumerManager(enable_fast_channel_event_process=enable_fast_channel_event_process, **options)
+        self.consumers = ConsumerManager(
+            enable_fast_channel_event_process=enable_fast_channel_event_process,
+            channel_expired_timeout_ms=channel_expired_timeout,
+            **options,
+        )
 
     def tables(self):
         names = self.consumers.group_names()

@@ -3,7 +3,7 @@
 from ipaddress import ip_address
 
 from conformance.java_errors import throwing
-from nodes.broker.tables.delay_levels import parse_delay_level
+from nodes.broker.tables.delay_levels import parse_delay_level, queue_id_of
 from nodes.protocol import model, names, namespaces
 from nodes.protocol.message_id import create_message_id, decode_message_id
 from nodes.protocol.model import DLQ_TOPIC_PREFIX, RETRY_TOPIC_PREFIX, is_readable, is_writeable
@@ -45,7 +45,7 @@ def one_name(asked):
         "isSystemTopic": names.is_system_topic(name),
         "isSysConsumerGroup": names.is_sys_consumer_group(name),
         "isPredefinedGroup": name in names.PREDEFINED_GROUPS,
-        "isLmq": name.startswith(names.LMQ_PREFIX),
+        "isLmq": names.is_lmq(name),
         "isPopRetryTopicV2": names.is_pop_retry_topic_v2(name),
         "parseNormalTopic1": names.parse_normal_topic(name),
         "parseGroup": throwing(JAVA_KINDS, names.parse_group, name),
@@ -149,10 +149,12 @@ OPERATIONS = {
         "systemTopicSet": list(names.SYSTEM_TOPICS),
         "notAllowedSendTopicSet": list(names.NOT_ALLOWED_SEND_TOPICS),
     },
+    "predefinedGroups": lambda _: {"predefinedGroups": list(names.PREDEFINED_GROUPS)},
     "getReplyTopic": lambda asked: {"topic": names.reply_topic(asked["cluster"])},
     "validate": validated,
     "perm": perm,
     "brokerVIPChannel": lambda asked: {"addr": names.broker_vip_channel(asked["addr"], is_change=asked["isChange"])},
     "parseDelayLevel": delay_levels,
+    "delay_queue_ids": lambda asked: {"queueIds": [queue_id_of(level) for level in asked["levels"]]},
     "createMessageId": message_id,
 }

@@ -5,7 +5,6 @@ from nodes.protocol.model import Message
 
 NOW_MS = 1_000_000_000
 SEND_BACK_DELAY_LEVEL = 3
-MIB = 1024 * 1024
 
 
 def process_queue(asked):
@@ -112,7 +111,7 @@ def _final(queue):
         "cachedMsgMinOffset": offsets[0] if offsets else 0,
         "cachedMsgMaxOffset": offsets[-1] if offsets else 0,
         "cachedMsgCount": len(offsets),
-        "cachedMsgSizeInMiB": queue.msg_size_bytes // MIB,
+        "cachedMsgSizeInMiB": queue.msg_size_mib,
         "transactionMsgMinOffset": taken[0] if taken else 0,
         "transactionMsgMaxOffset": taken[-1] if taken else 0,
         "transactionMsgCount": len(taken),

@@ -6,6 +6,7 @@ from nodes.client.tables.latency_fault import (
     NOT_AVAILABLE_DURATION_MS,
     LatencyFaultTolerance,
     MQFaultStrategy,
+    compute_not_available_duration_ms,
 )
 from nodes.client.tables.queue_selectors import select_by_hash
 from nodes.config import ProducerConfig
@@ -120,6 +121,9 @@ OPERATIONS = {
     "MQFaultStrategy.selectOneMessageQueue": avoiding,
     "MQFaultStrategy.selectOneMessageQueue_empty": of_no_queues,
     "MQFaultStrategy.updateFaultItem": faults_told,
+    "MQFaultStrategy.computeNotAvailableDuration": lambda asked: {
+        "notAvailableDuration": [compute_not_available_duration_ms(latency_ms) for latency_ms in asked["latencies"]]
+    },
     "tables": tables,
     "unknown_broker": of_an_unknown_broker,
     "SelectMessageQueueByHash": by_hash,

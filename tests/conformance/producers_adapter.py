@@ -5,7 +5,9 @@ from nodes.broker.tables.producers import ProducerManager
 
 
 class Producers(ClientChannels):
-    def __init__(self, **options):
+    def __init__(self, channel_expired_timeout=None, **options):
+        """The timeout is an option of the broker that 5.3.3 does not ask about producers."""
+        del channel_expired_timeout
         super().__init__()
         self.producers = ProducerManager(**options)
 

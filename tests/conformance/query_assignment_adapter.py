@@ -37,6 +37,7 @@ from nodes.protocol.model import (
 )
 from nodes.protocol.registry import decode_body, encode_body
 
+BROKER_NAME = "bk-a"
 JAVA_KINDS = {AllocationError: "IllegalArgumentException"}
 
 
@@ -71,10 +72,11 @@ class QueryAssignments(Adapter):
         self.routes = {}
         consumers = ConsumerManager()
         self.broker = SimpleNamespace(
+            broker_name=BROKER_NAME,
             config=BrokerConfig(server_load_balancer_enable=server_load_balancer_enable),
             consumers=consumers,
             groups=SubscriptionGroupManager(now_ms=0, auto_create_subscription_group=auto_create_subscription_group),
-            topics=TopicConfigManager(now_ms=0, cluster="c", broker_name="bk-a"),
+            topics=TopicConfigManager(now_ms=0, cluster="c", broker_name=BROKER_NAME),
             request_modes=MessageRequestModeManager(
                 MessageRequestMode(default_message_request_mode), default_pop_share_queue_num
             ),

@@ -28,13 +28,22 @@ from nodes.rpc.typed import BrokerError
 STRATEGIES = {
     "AVG": allocate_averagely,
     "AVG_BY_CIRCLE": allocate_by_circle,
-    "CONFIG": AllocateByConfig((MessageQueue("T", "broker-a", 0), MessageQueue("T", "broker-a", 1))),
     "MACHINE_ROOM": AllocateByMachineRoom(None),
 }
 PULL_EXPIRED_MS = 121_000
 NEVER_MS = 1_000_000
 """Who pulls by itself loses no queue because it did not."""
 NOWHERE = SimpleNamespace(warning=lambda *_, **__: None, info=lambda *_, **__: None)
+
+CONFIGURED = [["T", "broker-a", 0], ["T", "broker-a", 1]]
+"""The queues of CONFIG where a case does not tell them."""
+
+
+def strategy_of(asked):
+    if asked.get("strategy") != "CONFIG":
+        return STRATEGIES[asked.get("strategy", "AVG")]
+    listed = asked.get("messageQueueList", CONFIGURED)
+    return AllocateByConfig(None if listed is None else tuple(MessageQueue(*queue) for queue in listed))
 
 
 def rebalance(asked):
@@ -71,7 +80,7 @@ class Consumer:
             config,
             self.group,
             asked["clientId"],
-            STRATEGIES[asked.get("strategy", "AVG")],
+            strategy_of(asked),
             self,
             self,
             self,

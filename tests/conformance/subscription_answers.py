@@ -80,4 +80,20 @@ def passing(data, tag):
     return {"brokerMatches": broker_matches(data, tags_code(tag)), "clientKeeps": client_keeps(data, tag)}
 
 
-OPERATIONS = {"build": built, "expressionType": of_a_type, "match": matched, "match_handmade": matched_by_hand}
+def alike(asked):
+    """Which subscriptions are one; their versions do not count."""
+    built_ones = [
+        attrs.evolve(build(one["topic"], one["expression"], one["type"]), class_filter_mode=one["classFilterMode"])
+        for one in asked["subs"]
+    ]
+    subs = [attrs.evolve(one, sub_version=0) for one in built_ones]
+    return {"equals": [[one == other for other in subs] for one in subs]}
+
+
+OPERATIONS = {
+    "build": built,
+    "equals_matrix": alike,
+    "expressionType": of_a_type,
+    "match": matched,
+    "match_handmade": matched_by_hand,
+}

@@ -9,7 +9,7 @@ import zlib
 
 import attrs
 
-from nodes.protocol.java import as_int, hash_ordered, java_hash
+from nodes.protocol.java import as_int, bucket_of, hash_ordered, java_hash
 from nodes.protocol.json_text import to_json
 from nodes.protocol.model import DataVersion, TopicConfig
 from nodes.protocol.wire_names import wire, wire_name
@@ -26,19 +26,20 @@ MODULES = [importlib.import_module(f"nodes.protocol.{name}") for name in ("bodie
 ALIASES = {"KVTable": "KvTable", "SubscriptionGroupWrapper": "SubscriptionGroupTable"}
 MORE_THAN_OURS = {"QueryAssignmentResponseBody", "SubscriptionGroupConfig"}
 """What ours lack of these is nothing that the emulator needs."""
-SHORT_NAMES = {
-    "BatchAck": {
-        "bitSet": "b",
-        "consumerGroup": "c",
-        "invisibleTime": "it",
-        "popTime": "pt",
-        "queueId": "q",
-        "retry": "r",
-        "reviveQueueId": "rq",
-        "startOffset": "so",
-        "topic": "t",
-    }
+LETTERS = {
+    "bitSet": "b",
+    "consumerGroup": "c",
+    "invisibleTime": "it",
+    "popTime": "pt",
+    "queueId": "q",
+    "retry": "r",
+    "reviveQueueId": "rq",
+    "startOffset": "so",
+    "topic": "t",
 }
+"""What `BatchAck` calls its fields on the wire."""
+NEW_VERSION = {"counter": 0, "stateVersion": 0, "timestamp": "<now>"}
+"""The `dataVersion` of a `TopicConfigSerializeWrapper` whose JSON has none."""
 NOT_OURS = {"uncompressedJson", "bodyCrc32_of_compressed", "bodyCrc32_of_uncompressed", "mappingDataVersion", "note"}
 """Who registers here writes no checksum, and versions of static topics are not emulated."""
 RENAMED = {"isWithoutSub": "withoutSub"}
@@ -61,6 +62,9 @@ def wire_body(asked):
             return _topic_read(asked["text"])
         case "RegisterBrokerBody.encode":
             return _registration(asked["fields"])
+        case "DataVersion.nextVersion":
+            version = DataVersion(*asked["stateVersion_timestamp_counter"])
+            return {"next": [attrs.astuple(version.next_version(0, state)) for state in asked["stateVersions"]]}
         case "DataVersion.compare":
             versions = [DataVersion(*version) for version in asked["stateVersion_timestamp_counter"]]
             return {
@@ -109,7 +113,7 @@ def _class_of(java_class):
 
 def _encoded(asked):
     ours = _class_of(asked["class"])
-    fields = _with_short_names(asked["class"], asked["fields"])
+    fields = _with_letters(asked["fields"])
     text = to_json(_writable(fields))
     if ours is not None:
         through_ours = decode_json_body(ours, text.encode())
@@ -134,10 +138,9 @@ def _read(java_class, text, like=None):
     plain = read_json(text) if ours is None else plain_body(ours, text.encode())
     if plain is None:
         return None
-    short = {short: name for name, short in SHORT_NAMES.get(java_class.rpartition(".")[2], {}).items()}
-    shown = {short.get(name, name): value for name, value in plain.items()}
-    if "bitSet" in shown:
-        shown["bitSet"] = _bits_shown(shown["bitSet"])
+    shown = _without_letters(plain)
+    if java_class.endswith(".TopicConfigSerializeWrapper") and shown.get("dataVersion") is None:
+        shown["dataVersion"] = NEW_VERSION
     if ours is None and like is not None:
         shown = like | {name: value for name, value in shown.items() if name not in like}
     return _dump_plain(shown)
@@ -180,12 +183,27 @@ def _object_key(key):
     return cls(**key)
 
 
-def _with_short_names(java_class, fields):
-    names = SHORT_NAMES.get(java_class.rpartition(".")[2], {})
-    shown = {names.get(name, name): value for name, value in fields.items()}
-    if names:
-        shown["b"] = _bits_written(fields["bitSet"])
-    return shown
+def _with_letters(value):
+    """What is written, with the letters in each `BatchAck`."""
+    if isinstance(value, list):
+        return [_with_letters(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if value.keys() == LETTERS.keys():
+        return {LETTERS[name]: _bits_written(item) if name == "bitSet" else item for name, item in value.items()}
+    return {name: _with_letters(item) for name, item in value.items()}
+
+
+def _without_letters(value):
+    """What was read, with the names of the fields in each `BatchAck`."""
+    if isinstance(value, list):
+        return [_without_letters(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    names = {letter: name for name, letter in LETTERS.items()}
+    if value and all(name in names for name in value):
+        return {names[name]: _bits_shown(item) if name == "b" else item for name, item in value.items()}
+    return {name: _without_letters(item) for name, item in value.items()}
 
 
 def _bits_written(shown):
@@ -212,7 +230,22 @@ def _fingerprint(fields):
         for subscription in consumer["subscriptionDataSet"]:
             subscription["subVersion"] = 0
             subscription["tagsSet"] = hash_ordered(subscription["tagsSet"])
+        consumer["subscriptionDataSet"].sort(key=_bucket)
     return {"fingerprint": as_int(java_hash(to_json(_writable(copied)))), "fieldsAfter": fields}
+
+
+def _bucket(subscription):
+    """Where a Java set of up to twelve keeps a subscription: `SubscriptionData#hashCode`, without its version."""
+    hashed = 31 + (1231 if subscription["classFilterMode"] else 1237)
+    for part in (
+        sum(subscription["codeSet"]),
+        java_hash(subscription["subString"]),
+        sum(map(java_hash, subscription["tagsSet"])),
+        java_hash(subscription["topic"]),
+        java_hash(subscription["expressionType"]),
+    ):
+        hashed = 31 * hashed + part
+    return bucket_of(hashed & 0xFFFFFFFF, 16)
 
 
 def _topic(fields):

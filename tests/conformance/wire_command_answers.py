@@ -60,7 +60,7 @@ def in_any_order(out):
 def _encoded(asked, fields):
     command = RemotingCommand(
         asked["code"],
-        LanguageCode[asked["language"]],
+        LanguageCode.__members__.get(asked["language"]),
         asked["version"],
         asked["opaque"],
         asked["flag"],

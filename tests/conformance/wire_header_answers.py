@@ -10,7 +10,7 @@ import pkgutil
 import attrs
 
 import nodes.protocol
-from nodes.protocol.errors import ProtocolError
+from nodes.protocol.errors import ProtocolError, RefusedHeaderError
 from nodes.protocol.header_codec import NeededNumberError, decode_header, encode_header
 from nodes.protocol.headers import BoundaryType
 from nodes.protocol.widths import Int32
@@ -56,6 +56,8 @@ def wire_header(asked):
             return {"fields": _shown(decode_header(ours, asked["extFields"]))}
         except NeededNumberError as error:  # on which the real handler fails
             return {"fields": _shown(error.header)}
+        except RefusedHeaderError as error:
+            return {"error": "RemotingCommandException", "message": str(error)}
         except ProtocolError as error:
             return {"error": "NumberFormatException", "message": str(error)}
     same_fields = _class_with(asked["fieldTypes"])

@@ -2,10 +2,12 @@
 
 import pytest
 
-from emulator.testing import Row, Trace
+from emulator.testing import Row, Stage, Trace, a_scenario, play
 from fault_kinds.at_work import busy_cluster
 from fault_kinds.by_script import broken, once
 from nodes.protocol.codes import RequestCode
+from nodes.rpc.errors import RemotingTimeoutError
+from support.asking_guest import a_guest
 from support.grouped import MASTER, a_group, stages
 
 BEGIN_MS, END_MS = 65_000, 125_000
@@ -67,6 +69,18 @@ def test_sends_are_known_by_topic_and_group_also_with_names_of_one_letter(line, 
     sends = dropped(trace, code=int(RequestCode.SEND_MESSAGE_V2))
     assert list(dict.fromkeys(row.kind for row in sends)) == kinds
     assert trace.select("messages", event="stored", topic="orders", after_ms=BEGIN_MS + 1, until_ms=70_000) == []
+
+
+def test_batches_and_replies_of_version_2_have_names_of_one_letter_too():
+    async def script(stage: Stage) -> None:
+        await stage.begin("drop topic orders")
+        guest = await a_guest(stage)
+        for code in (RequestCode.SEND_BATCH_MESSAGE, RequestCode.SEND_REPLY_MESSAGE_V2):
+            with pytest.raises(RemotingTimeoutError):
+                await guest.ask("broker-a", code, guest.header("orders", {}), b"", timeout_ms=1_000)
+
+    trace = play(a_scenario(), script)
+    assert [row.code for row in trace.select("rpc", event="dropped")] == [320, 325]
 
 
 @pytest.mark.parametrize("line", ["drop SEND_MESSAGE_V2 topic b", "drop SEND_MESSAGE_V2 group g", "drop topic order"])

@@ -34,6 +34,12 @@ def test_java(tmp_path, need):
     beside_a_cluster(tmp_path, "mvn", "-q", "-f", str(GUESTS / "java"), "test")
 
 
+def test_java_that_waits_for_replies(tmp_path, need):
+    need("mvn", "java", "rmqemu")
+    one = ("-Drocketmq.version=5.3.0", "-Dtest=RequestsAndRepliesTest")
+    beside_a_cluster(tmp_path, "mvn", "-q", "-f", str(GUESTS / "java"), "test", *one)
+
+
 def test_go(tmp_path, need):
     need("go", "rmqemu")
     beside_a_cluster(tmp_path, "go", "-C", str(GUESTS / "go"), "test", "-count=1", "./...")

@@ -234,7 +234,7 @@ def test_what_nobody_emulates_is_answered_with_code_3() -> None:
     async def script(stage: Stage) -> None:
         guest = await a_guest(stage)
         for node in (BROKER, NS):
-            for code in (324, 513, 2003, 3001, 99_999):
+            for code in (329, 513, 2003, 3001, 99_999):
                 command = await guest.node.rpc.call(
                     f"{stage.host(node).ip}:{9_876 if node == NS else 10_911}", code, timeout_ms=3_000
                 )
@@ -256,3 +256,29 @@ def test_system_topics_of_a_broker_are_listed() -> None:
     assert {"TBW102", "SCHEDULE_TOPIC_XXXX", "rmq_sys_wheel_timer"} <= set(listed.topic_list)
     assert "orders" not in listed.topic_list
     assert attrs.asdict(listed)["broker_addr"] is None
+
+
+def test_queues_of_topics_that_are_gone_are_cleaned_and_those_of_others_stay() -> None:
+    async def script(stage: Stage) -> None:
+        guest = await a_guest(stage)
+        broker = stage.node(BROKER).context
+        for topic in ("orders", "news", "%LMQ%news"):
+            assert (await guest.send(BROKER, topic=topic)).code == ResponseCode.SUCCESS
+        for topic in ("news", "%LMQ%news"):
+            broker.topics.delete_topic_config(topic, now_ms=0)
+
+        assert (await guest.ask(BROKER, RequestCode.CLEAN_UNUSED_TOPIC, None)).code == ResponseCode.SUCCESS
+
+        assert broker.store.topics() == ("orders", "%LMQ%news")
+        assert broker.store.max_offset("news", 0) == 0
+
+    play(a_scenario(), script)
+
+
+def test_nobody_is_told_that_files_were_deleted_which_are_not_there() -> None:
+    async def script(stage: Stage) -> None:
+        guest = await a_guest(stage)
+        answer = await guest.ask(BROKER, RequestCode.DELETE_EXPIRED_COMMITLOG, None)
+        assert answer.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED
+
+    play(a_scenario(), script)

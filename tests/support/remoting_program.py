@@ -7,6 +7,7 @@ from typing import Any
 
 import trio
 
+from nodes.protocol.command import CommandFlag
 from nodes.protocol.registry import encode_header
 from nodes.wire.body_json import encode_json_body
 from nodes.wire.remoting_command import (
@@ -76,10 +77,10 @@ class Caller:
         fields = None if header is None else dict(encode_header(header))
         return self.say_raw(code, fields, None if body is None else encode_json_body(body))
 
-    def say_raw(self, code: int, fields: Mapping[str, str] | None, body: bytes | None) -> int:
+    def say_raw(self, code: int, fields: Mapping[str, str] | None, body: bytes | None, *, oneway: bool = False) -> int:
         """Sends a request with these fields and bytes; returns its number."""
-        opaque = next(self._opaques)
-        self.socket.sendall(encode_remoting(request(code, opaque, fields=fields, body=body)))
+        opaque, flag = next(self._opaques), CommandFlag.ONEWAY if oneway else 0
+        self.socket.sendall(encode_remoting(request(code, opaque, flag=flag, fields=fields, body=body)))
         return opaque
 
     def ask(self, code: int, header: Any = None, body: Any = None) -> RemotingCommand:
@@ -90,15 +91,22 @@ class Caller:
         """As `ask`, with these fields and bytes."""
         return self._answer_to(self.say_raw(code, fields, body))
 
+    def hear(self) -> RemotingCommand:
+        """The next frame: an answer, or a request of the node."""
+        while (heard := self._decoder.next()) is None:
+            chunk = self.socket.recv(65_536)
+            assert chunk, "the connection has ended"
+            self._decoder.take(chunk)
+        return heard
+
+    def answer(self, asked: RemotingCommand, code: int) -> None:
+        """Answers a request of the node."""
+        self.socket.sendall(encode_remoting(request(code, asked.opaque, flag=CommandFlag.RESPONSE)))
+
     def _answer_to(self, opaque: int) -> RemotingCommand:
-        while True:
-            heard = self._decoder.next()
-            if heard is None:
-                chunk = self.socket.recv(65_536)
-                assert chunk, "the connection has ended"
-                self._decoder.take(chunk)
-            elif heard.opaque == opaque:
-                return heard
+        while (heard := self.hear()).opaque != opaque:
+            pass
+        return heard
 
     def close(self) -> None:
         self.socket.close()

@@ -1,12 +1,14 @@
 """Random headers and bodies of every class of the protocol, for Hypothesis."""
 
 from collections.abc import Mapping
-from enum import Enum
+from enum import Enum, StrEnum
 from typing import Any, get_args, get_origin, get_type_hints
 
 import attrs
 from hypothesis import strategies as st
 
+from nodes.protocol.headers_admin import CreateTopicRequestHeader
+from nodes.protocol.model import FILTER_TYPES
 from nodes.protocol.registry import EXCHANGES
 from nodes.protocol.widths import INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN, Int32, without_none
 
@@ -25,6 +27,10 @@ BODIES = {
     cls: None for x in EXCHANGES.values() for cls in (x.request_body, x.response_body) if cls not in (None, bytes)
 }
 
+FilterType = StrEnum("FilterType", {name: name for name in FILTER_TYPES})
+CHECKED: Mapping[Any, dict[str, Any]] = {CreateTopicRequestHeader: {"topic_filter_type": FilterType}}
+"""The fields that a header's own check looks at -> what they may be."""
+
 
 def values_of(annotation: Any) -> st.SearchStrategy[Any]:
     """Values of a class of the protocol, or of the annotation of one of its fields."""
@@ -40,5 +46,5 @@ def values_of(annotation: Any) -> st.SearchStrategy[Any]:
         return st.dictionaries(values_of(arguments[0]), values_of(arguments[1]), max_size=2)
     if issubclass(annotation, Enum):
         return st.sampled_from(annotation)
-    hints = get_type_hints(annotation, include_extras=True)
+    hints = get_type_hints(annotation, include_extras=True) | CHECKED.get(annotation, {})
     return st.builds(annotation, **{field.name: values_of(hints[field.name]) for field in attrs.fields(annotation)})

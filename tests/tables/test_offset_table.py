@@ -1,7 +1,9 @@
 import pytest
 
-from nodes.client.tables.offset_table import OffsetTable
+from nodes.client.offsets.pull_from_where import is_offset
+from nodes.client.tables.offset_table import NO_OFFSET, OffsetTable
 from nodes.protocol.model import MessageQueue
+from nodes.rpc.typed import BrokerError
 
 Q0, Q1 = MessageQueue("t", "b", 0), MessageQueue("t", "b", 1)
 
@@ -43,3 +45,9 @@ def test_the_timer_sends_nothing_without_queues_and_forgets_those_of_others(tabl
 
 def test_offsets_are_sent_in_the_order_of_the_queues(table):
     assert table.take_for_persist_all([Q1, Q0]) == ((Q0, 5), (Q1, 8))
+
+
+def test_a_stored_offset_of_minus_one_stands_for_none_and_less_for_nothing_that_is_known():
+    assert [is_offset(stored) for stored in (0, 7, NO_OFFSET, None)] == [True, True, False, False]
+    with pytest.raises(BrokerError, match="the stored offset is -2"):
+        is_offset(-2)

@@ -1,9 +1,11 @@
 """What becomes of an instant that was measured of a real cluster."""
 
+from random import Random
+
 import pytest
 
 from emulator.cli.demo import example
-from studies.timelines.real import InstantMatch, RealRun, Span, judge, real_runs
+from studies.timelines.real import InstantMatch, RealRun, Span, beyond_by_chance, judge, real_runs
 from studies.timelines.seeds import FOLDERS, spans
 
 
@@ -37,6 +39,15 @@ def test_a_late_return_explains_what_follows_it_by_its_own_excess_and_no_more():
     assert verdict("master_addr_s1", 41.0, 5.0, 36.0, late_s=4.0) is InstantMatch.OUTSIDE
     assert verdict("master_addr_s1", 40.0, 5.0, 36.0) is InstantMatch.OUTSIDE
     assert verdict("ns_removed", 18.0, 9.0, 15.0, late_s=4.0) is InstantMatch.OUTSIDE, "it came before the return"
+
+
+def test_two_of_31_values_drawn_alike_lie_beyond_the_extremes_of_the_others():
+    chance = Random(1)
+    drawn = [[chance.random() for _ in range(31)] for _ in range(2_000)]
+    beyond = sum(not min(ours) <= real <= max(ours) for real, *ours in drawn)
+
+    assert beyond_by_chance(31, 30) == 2
+    assert beyond == pytest.approx(beyond_by_chance(len(drawn), 30), rel=0.15)
 
 
 def test_an_event_that_never_happens_to_us_is_outside():

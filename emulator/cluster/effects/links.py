@@ -15,7 +15,8 @@ L = TypeVar("L", bound=LinkFault)
 _GROUP = ("consumerGroup", "producerGroup", "group")
 _TOPIC = ("topic",)
 _GROUP_V2, _TOPIC_V2 = ("a",), ("b",)
-"""The names in the header of SEND_MESSAGE_V2."""
+_V2 = (RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE, RequestCode.SEND_REPLY_MESSAGE_V2)
+"""The codes whose headers have those names of one letter."""
 
 
 class LinksEffect(Effect[L]):
@@ -127,5 +128,5 @@ def _says(command: Command, names: tuple[str, ...], names_v2: tuple[str, ...], w
     if command.is_response:
         return False
     fields: Mapping[str, str] = command.ext_fields
-    is_v2 = command.code == RequestCode.SEND_MESSAGE_V2
+    is_v2 = command.code in _V2
     return any(fields.get(name) == wanted for name in (names_v2 if is_v2 else names))

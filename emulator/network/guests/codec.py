@@ -45,8 +45,11 @@ class GuestAddresses:
         return _EMULATED.sub(lambda found: self.dialable(found[0].decode()).encode(), body)
 
     def message_ids(self, ids: str) -> str:
-        """Translate message ids, joined by commas: each begins with the broker's address, which tools dial."""
-        return ",".join(map(self._message_id, ids.split(",")))
+        """Translate message ids, joined by commas: each begins with the broker's address, which tools dial.
+
+        The id 0 of a reply that is not stored stays as it is.
+        """
+        return ids if len(ids) < ADDRESS_DIGITS else ",".join(map(self._message_id, ids.split(",")))
 
     def _message_id(self, message_id: str) -> str:
         """Translate the first half, an address; the second half is an offset in the log. There are few addresses."""
@@ -65,7 +68,10 @@ ASKED_MAX = 1_000
 HEADER_CHARS_MAX = 128 * 1024
 """Most characters in the fields of a header; the properties of a message, by far the longest, have 32 KiB at most."""
 _INT32_MIN, _INT32_MAX = -(2**31), 2**31 - 1
-_SENDS = (RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE)
+_SENDS = (
+    *(RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE),
+    *(RequestCode.SEND_REPLY_MESSAGE, RequestCode.SEND_REPLY_MESSAGE_V2),
+)
 
 
 class GuestCodec(Protocol):

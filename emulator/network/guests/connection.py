@@ -15,6 +15,7 @@ from emulator.network.fabric import Fabric
 from emulator.network.guests.budget import CpuAccount
 from emulator.network.guests.codec import EmulatorCodec, GuestAddresses, GuestCodec, RemotingCodec
 from emulator.network.guests.hosts import GuestHost
+from emulator.network.guests.not_emulated import foreign_protocol, is_answered, protocol_told, request_told
 from emulator.network.guests.watch import WATCHED_FRAMES, WATCHED_REQUESTS
 from emulator.time.timeline import Owner, wait_until
 from faults.link import ProcessStage
@@ -31,10 +32,6 @@ _OWED_S_MAX = 0.01
 """A debt that is too small to wait for."""
 _LOOKS = (
     (b"\x01\x00\x00", "a frame of RocketMQ's of more than 16 MiB"),
-    (b"\x16", "TLS"),
-    (b"\r\n\r\n\x00\r\nQUIT\n", "the PROXY protocol"),
-    (b"PROXY ", "the PROXY protocol"),
-    *((method, "HTTP") for method in (b"GET ", b"HEAD ", b"POST ", b"PUT ", b"DELETE ", b"OPTIONS ", b"CONNECT ")),
     (GREETING[:1], "another version of the emulator's framing"),
 )
 
@@ -169,9 +166,17 @@ class Guest(Peer, ChannelHandler):
                 self._codec = RemotingCodec(self._addresses)
                 return got
             if not got.startswith(GREETING[: len(got)]):
-                self._malformed(_looks_like(got))
+                self._refuse_protocol(got)
                 return None
         return got[len(GREETING) :]
+
+    def _refuse_protocol(self, first: bytes) -> None:
+        """Say what the first bytes of a connection are that is closed now."""
+        protocol = foreign_protocol(first)
+        if protocol is not None:
+            self._watch.on_not_emulated(protocol.name, protocol_told(protocol, self._process.node))
+        look = protocol.name if protocol else next((name for begin, name in _LOOKS if first.startswith(begin)), "")
+        self._malformed(f"looks like {look or 'an unknown protocol'}: begins with {first[:8].hex(' ')}")
 
     async def _read_frames(self, chunk: bytes) -> None:
         self._end = end = self._open()
@@ -215,6 +220,9 @@ class Guest(Peer, ChannelHandler):
         try:
             for number, command in enumerate(self._codec.decode(chunk), start=1):
                 end.send(self._watch.on_request(command) if command.code in WATCHED_REQUESTS else command)
+                if command.is_oneway and not is_answered(command.code):
+                    told = request_told(command.code, self._process.node, oneway=True)
+                    self._watch.on_not_emulated(command.code, told)
                 if number % self._budget.limits.frames_per_turn == 0:
                     self.cpu.charge(began_s)
                     await self._give_way()
@@ -282,6 +290,9 @@ class Guest(Peer, ChannelHandler):
         try:
             if (command.request_code or command.code) in WATCHED_FRAMES:
                 self._watch.on_frame(command)
+            elif command.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED and command.is_response:
+                code = command.request_code
+                self._watch.on_not_emulated(code, request_told(code, self._process.node))
             return self._codec.encode(command)
         except Exception as error:  # noqa: BLE001 - as in `_deliver`
             detail = self._told("it cannot be encoded", error)
@@ -376,8 +387,3 @@ class _NodeEnd(Endpoint, ChannelHandler):
         if command.flag & CommandFlag.RESPONSE:
             self._open.pop(command.opaque, None)
         super().send(command)
-
-
-def _looks_like(first: bytes) -> str:
-    look = next((name for begin, name in _LOOKS if first.startswith(begin)), "an unknown protocol")
-    return f"looks like {look}: begins with {first[:8].hex(' ')}"

@@ -51,6 +51,9 @@ class GuestWatch(Protocol):
     def on_frame(self, command: Command) -> None:
         """A frame of the node has arrived at the guest."""
 
+    def on_not_emulated(self, what: object, told: str) -> None:
+        """The guest has asked for what is not emulated: `what` it is, and how that is `told`."""
+
     def on_end(self, *, by_node: bool) -> None:
         """The connection has ended; `by_node`: the node closed it."""
 
@@ -67,6 +70,9 @@ class _NoWatch:
         return command
 
     def on_frame(self, command: Command) -> None:
+        pass
+
+    def on_not_emulated(self, what: object, told: str) -> None:
         pass
 
     def on_end(self, *, by_node: bool) -> None:

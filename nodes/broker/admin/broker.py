@@ -25,16 +25,10 @@ from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import VERSION, Command
 from nodes.protocol.json_text import to_json
 from nodes.protocol.model import MASTER_ID
+from nodes.protocol.names import is_lmq, is_system_topic
 from nodes.protocol.registry import decode_header
 from nodes.rpc.server import Handlers
 from nodes.rpc.typed import success
-
-_CLEANING = (
-    RequestCode.CLEAN_EXPIRED_CONSUMEQUEUE,
-    RequestCode.DELETE_EXPIRED_COMMITLOG,
-    RequestCode.CLEAN_UNUSED_TOPIC,
-)
-"""Requests to clean up files that the emulated store does not have."""
 
 
 class AdminBroker:
@@ -71,8 +65,21 @@ class AdminBroker:
             RequestCode.GET_BROKER_HA_STATUS: self._get_ha_status,
             RequestCode.GET_BROKER_EPOCH_CACHE: self._get_epoch_cache,
             RequestCode.VIEW_BROKER_STATS_DATA: self._view_stats,
-            **dict.fromkeys(_CLEANING, _nothing_to_clean),
+            RequestCode.CLEAN_EXPIRED_CONSUMEQUEUE: self._clean_expired_consume_queue,
+            RequestCode.CLEAN_UNUSED_TOPIC: self._clean_unused_topic,
         }
+
+    def _clean_expired_consume_queue(self, _channel: Channel, request: Command) -> Command:
+        """Nothing has expired: no queue of the store has entries below the log's beginning."""
+        return success(request)
+
+    def _clean_unused_topic(self, _channel: Channel, request: Command) -> Command:
+        """Delete the queues of deleted topics, as on a slave that has copied the topics of its master."""
+        broker = self._broker
+        for topic in broker.store.topics():
+            if topic not in broker.topics.topics and not is_system_topic(topic) and not is_lmq(topic):
+                broker.store.delete_topic(topic)
+        return success(request)
 
     def _get_runtime_info(self, _channel: Channel, request: Command) -> Command:
         running = self._special.is_running
@@ -129,10 +136,6 @@ class AdminBroker:
     def _stats_item(self, item: StatsItem, span_ms: int) -> BrokerStatsItem:
         snapshot = item.snapshot(span_ms, self._broker.host.clock.now_ms())
         return BrokerStatsItem(snapshot.sum, snapshot.tps, snapshot.avgpt)
-
-
-def _nothing_to_clean(_channel: Channel, request: Command) -> Command:
-    return success(request)
 
 
 VERSION_DESC = "V5_3_3"

@@ -52,7 +52,7 @@ class AdminTopics:
             header.perm,
             header.topic_sys_flag or 0,
             header.order,
-            header.topic_filter_type or "SINGLE_TAG",
+            header.topic_filter_type,
             _attributes(header.attributes),
         )
         return self._update(request, (config,))

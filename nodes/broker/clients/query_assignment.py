@@ -14,10 +14,13 @@ from nodes.protocol.bodies import (
 )
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
-from nodes.protocol.model import RETRY_TOPIC_PREFIX
+from nodes.protocol.model import RETRY_TOPIC_PREFIX, MessageModel, MessageQueue
+from nodes.protocol.names import is_lmq
 from nodes.protocol.registry import decode_body
 from nodes.rpc.server import Handlers, InTask
 from nodes.rpc.typed import success
+
+_LMQ_QUEUE_ID = 0
 
 
 class QueryAssignment:
@@ -50,7 +53,7 @@ class QueryAssignment:
         asked = decode_body(QueryAssignmentRequestBody, request.body)
         if asked.claim is not None:
             return success(request, None, await self._assigner.assign(asked, asked.claim))
-        queues = await self._routes.topic_subscribe_info(asked.topic)
+        queues = await self._queues(asked)
         members = self._broker.consumers.group(asked.consumer_group)
         with self._broker.host.stopwatch(ALLOCATION):
             assignments = do_load_balance(
@@ -64,6 +67,12 @@ class QueryAssignment:
             self._broker.host.log.warning("QueryLoad: unsupported strategy", strategy=asked.strategy_name)
         setting = self._broker.rebalance_settings.of(asked.consumer_group)
         return success(request, None, QueryAssignmentResponseBody(assignments, setting=setting))
+
+    async def _queues(self, asked: QueryAssignmentRequestBody) -> tuple[MessageQueue, ...] | None:
+        """The queues to divide; a light message queue is one of this broker, and no route of it is asked for."""
+        if asked.message_model is MessageModel.CLUSTERING and is_lmq(asked.topic):
+            return (MessageQueue(asked.topic, self._broker.broker_name, _LMQ_QUEUE_ID),)
+        return await self._routes.topic_subscribe_info(asked.topic)
 
     def _set_message_request_mode(self, _channel: Channel, request: Command) -> Command:
         told = decode_body(SetMessageRequestModeRequestBody, request.body)

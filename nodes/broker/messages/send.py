@@ -69,8 +69,10 @@ class SendMessage:
 
     def _store(self, channel: Channel, request: Command, header: headers.SendMessageRequestHeader) -> Command | None:
         broker = self._broker
+        if broker.broker_id != MASTER_ID and not broker.config.enable_slave_acting_master:
+            return request.answer(ResponseCode.SYSTEM_BUSY, "this broker is a slave")
         try:
-            queue_id = self._queue_id(header)
+            queue_id = self.checked_queue_id(header)
             messages = self._accepted(channel, header, queue_id, request.body or b"")
         except RefusedError as refusal:
             return request.answer(refusal.code, refusal.remark)
@@ -151,15 +153,13 @@ class SendMessage:
             raise RefusedError(ResponseCode.MESSAGE_ILLEGAL, "the batch has no message in it")
         return messages
 
-    def _queue_id(self, header: headers.SendMessageRequestHeader) -> int:
-        """The queue of a message.
+    def checked_queue_id(self, header: headers.SendMessageRequestHeader) -> int:
+        """The queue of a message, drawn if the header leaves it open; an unknown topic is created.
 
         Raises:
-            RefusedError: the queue id is invalid.
+            RefusedError: this broker does not take messages of the topic, or the queue id is invalid.
         """
         broker = self._broker
-        if broker.broker_id != MASTER_ID and not broker.config.enable_slave_acting_master:
-            raise RefusedError(ResponseCode.SYSTEM_BUSY, "this broker is a slave")
         known = broker.topics.select_topic_config(header.topic)
         if known is not None and known.order and not is_writeable(broker.config.broker_permission):
             # The broker's permission alone is checked here; the topic's permission only shapes routes.

@@ -311,6 +311,10 @@ class MessageStore:
         first = next(self._log.rows_from(0), None)
         return -1 if first is None else self._log.store_timestamp(first)
 
+    def topics(self) -> tuple[str, ...]:
+        """The topics that have queues, in the order of their first messages."""
+        return tuple(dict.fromkeys(topic for topic, _ in self._queues))
+
     def delete_topic(self, topic: str) -> None:
         """Remove the queues of a topic; its messages stay in the log.
 

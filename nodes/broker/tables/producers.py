@@ -12,6 +12,7 @@ from nodes.config.tables import MAX_GROUPS
 from nodes.protocol.errors import expect_room
 
 CHANNEL_EXPIRED_TIMEOUT_MS = 120_000
+"""Fixed: the option `channelExpiredTimeout` is about consumers."""
 
 
 class ProducerGroupEvent(StrEnum):
@@ -44,14 +45,12 @@ class ProducerManager:
     def __init__(
         self,
         *,
-        channel_expired_timeout_ms: int = CHANNEL_EXPIRED_TIMEOUT_MS,
         enable_register_producer: bool = True,
         reject_transaction_message: bool = False,
         enable_fast_channel_event_process: bool = False,
         max_groups: int = MAX_GROUPS,
     ) -> None:
         self._max_groups = max_groups
-        self._channel_expired_timeout_ms = channel_expired_timeout_ms
         self._registers = enable_register_producer or not reject_transaction_message
         self._fast_close = enable_fast_channel_event_process
         self._groups: dict[str, dict[Hashable, ProducerChannel]] = {}
@@ -137,7 +136,7 @@ class ProducerManager:
         events: list[ProducerEvent] = []
         for group, members in list(self._groups.items()):
             for member in list(members.values()):
-                if now_ms - member.last_update_ms > self._channel_expired_timeout_ms:
+                if now_ms - member.last_update_ms > CHANNEL_EXPIRED_TIMEOUT_MS:
                     del members[member.channel]
                     if self._clients.get(member.client_id) == member.channel:
                         del self._clients[member.client_id]

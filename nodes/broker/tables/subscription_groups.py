@@ -62,8 +62,8 @@ class SubscriptionGroupManager:
         return self._forbidden
 
     def contains_subscription_group(self, group: str) -> bool:
-        """Whether the group exists; never creates it."""
-        return group in self._groups
+        """Whether the group exists; never creates it. One with a blank name, which can be created, does not."""
+        return bool(group.strip()) and group in self._groups
 
     def find_subscription_group_config(
         self, group: str, *, now_ms: int, state_version: int = 0

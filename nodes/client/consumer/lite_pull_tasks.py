@@ -80,7 +80,6 @@ _SHORTEST_PULL_MS = 1
 _SYS_FLAG = PullSysFlag.SUSPEND | PullSysFlag.SUBSCRIPTION | PullSysFlag.LITE_PULL
 _NO_SUB_VERSION = 0
 """The request carries its subscription, so no version has to match."""
-_MIB = 1024 * 1024
 
 
 @attrs.define(eq=False)
@@ -165,7 +164,7 @@ class LitePullTasks:
         return (
             len(self._cache) * config.pull_batch_size > config.pull_threshold_for_all
             or process_queue.msg_count > config.pull_threshold_for_queue
-            or process_queue.msg_size_bytes // _MIB > config.pull_threshold_size_for_queue
+            or process_queue.msg_size_mib > config.pull_threshold_size_for_queue
             or process_queue.max_span > config.consume_max_span
         )
 

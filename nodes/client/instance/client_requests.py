@@ -20,8 +20,6 @@ from nodes.protocol.model import ConsumerData, MessageQueue
 from nodes.protocol.registry import decode_header
 from nodes.rpc.typed import success
 
-_BYTES_PER_MIB = 1_048_576
-
 
 @attrs.frozen
 class InspectedConsumer:
@@ -109,7 +107,7 @@ def _queue_info(consumer: InspectedConsumer, queue: MessageQueue) -> str:
             "cachedMsgMinOffset": offsets[0] if offsets else 0,
             "cachedMsgMaxOffset": offsets[-1] if offsets else 0,
             "cachedMsgCount": len(offsets),
-            "cachedMsgSizeInMiB": held.msg_size_bytes // _BYTES_PER_MIB,
+            "cachedMsgSizeInMiB": held.msg_size_mib,
             "transactionMsgMinOffset": taken[0] if taken else 0,
             "transactionMsgMaxOffset": taken[-1] if taken else 0,
             "transactionMsgCount": len(taken),

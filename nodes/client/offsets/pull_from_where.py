@@ -1,8 +1,9 @@
 """Where the consumption of a queue starts."""
 
 from datetime import UTC, datetime, timedelta
-from typing import Protocol
+from typing import Protocol, TypeGuard
 
+from nodes.client.tables.offset_table import NO_OFFSET
 from nodes.config import CONSUME_TIMESTAMP_FORM, ConsumerConfig
 from nodes.protocol.codes import ResponseCode
 from nodes.protocol.model import RETRY_TOPIC_PREFIX, ConsumeFromWhere, MessageQueue
@@ -69,9 +70,20 @@ async def compute_pull_from_where(
         `RebalancePushImpl#computePullFromWhereWithException`.
     """
     stored = await offsets.read_from_store(queue)
-    if stored is not None:
+    if is_offset(stored):
         return stored
     return await pull_from_where_without_offset(admin, consume_from_where, timestamp_ms, queue)
+
+
+def is_offset(stored: int | None) -> TypeGuard[int]:
+    """Whether consumption starts at a stored offset; -1, which a broker can have been told, stands for none.
+
+    Raises:
+        BrokerError: it is less than that, so that nobody knows where to start.
+    """
+    if stored is not None and stored < NO_OFFSET:
+        raise BrokerError(ResponseCode.QUERY_NOT_FOUND, f"the stored offset is {stored}")
+    return stored is not None and stored != NO_OFFSET
 
 
 async def pull_from_where_without_offset(

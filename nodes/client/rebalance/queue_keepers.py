@@ -8,6 +8,7 @@ from nodes.client.offsets.offset_store import OffsetStore
 from nodes.client.offsets.pull_from_where import (
     compute_pull_from_where,
     consume_timestamp_ms,
+    is_offset,
     pull_from_where_without_offset,
 )
 from nodes.client.rebalance.exclusivity import QueueExclusivity
@@ -163,14 +164,13 @@ class LitePullQueues:
             StoredOffsetUnknownError: the stored offset could not be read.
             RemotingError, BrokerError: there is none, and the query for the queue's offsets failed.
         """
-        if queue in self._offsets.memory:
-            return self._offsets.memory.read(queue)
         try:
-            stored = await self._offsets.read_from_store(queue)
+            is_known = queue in self._offsets.memory
+            stored = self._offsets.memory.read(queue) if is_known else await self._offsets.read_from_store(queue)
+            if is_offset(stored):
+                return stored
         except (RemotingError, BrokerError) as error:
             raise StoredOffsetUnknownError(f"the offset of {queue} cannot be read: {error}") from error
-        if stored is not None:
-            return stored
         return await pull_from_where_without_offset(self._admin, self._consume_from_where, self._timestamp_ms, queue)
 
     async def remove_unnecessary(self, queue: MessageQueue, process_queue: ProcessQueue) -> bool:  # noqa: ARG002

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 import attrs
 
-from nodes.protocol.java import java_compare_key
+from nodes.protocol.java import bucket_of, java_compare_key
 from nodes.protocol.model import (
     MASTER_ID,
     BrokerData,
@@ -178,5 +178,5 @@ class ClientRoutes:
 
 
 def _hash_bucket(broker_id: int) -> int:
-    """Java's order of small maps: by bucket, so 17 comes before 5."""
-    return broker_id % _BUCKETS
+    """Java's order of small maps: by bucket, so 17 comes before 5, and -1 is in the bucket of 0."""
+    return bucket_of((broker_id ^ broker_id >> 32) & 0xFFFFFFFF, _BUCKETS)

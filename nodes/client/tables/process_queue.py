@@ -17,6 +17,7 @@ REBALANCE_LOCK_MAX_LIVE_TIME_MS = 30_000
 PULL_MAX_IDLE_TIME_MS = 120_000
 NO_OFFSET = -1
 MAX_OFFSET_PROPERTY = "MAX_OFFSET"
+_MIB = 1024 * 1024
 EXPIRED_AT_ONCE_MAX = 16
 """Most attempts per run to send back messages whose listeners take too long."""
 
@@ -91,6 +92,11 @@ class ProcessQueue:
         return now_ms - self.last_pull_ms > PULL_MAX_IDLE_TIME_MS
 
     # Both kinds of consumption
+
+    @property
+    def msg_size_mib(self) -> int:
+        """Whole MiB of the bodies; Java divides toward zero, so less than nothing counts as 0."""
+        return int(self.msg_size_bytes / _MIB)
 
     def put_messages(self, messages: Sequence[Message]) -> bool:
         """Cache the messages of a pull.
@@ -232,7 +238,6 @@ class ProcessQueue:
         return message
 
 
-_MIB = 1024 * 1024
 _NO_THRESHOLD = -1
 
 
@@ -271,6 +276,6 @@ class PullThresholds:
         """Whether enough of a queue is cached; checked before a pull, so a batch may exceed it."""
         return (
             process_queue.msg_count > self.for_queue
-            or process_queue.msg_size_bytes // _MIB > self.size_for_queue_mib
+            or process_queue.msg_size_mib > self.size_for_queue_mib
             or (not self.config.consume_orderly and process_queue.max_span > self.config.consume_concurrently_max_span)
         )

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from emulator.cli.demo import example
 from emulator.cli.terminal import progress_bar
-from studies.timelines.real import InstantMatch, Judged, RealRun, Span, judge, real_runs
+from studies.timelines.real import InstantMatch, Judged, RealRun, Span, beyond_by_chance, judge, real_runs
 from studies.timelines.seeds import FOLDERS, play_all, spans
 
 _OUTSIDE, _BAD_INPUT = 1, 2
@@ -47,10 +47,10 @@ def timelines(*, only: _OnlyOption = None, seeds: _SeedsOption = 30, out: _OutOp
     except OSError as error:
         _complain(f"{out}: {error.strerror}")
         raise typer.Exit(_BAD_INPUT) from None
-    raise typer.Exit(_report(found, out))
+    raise typer.Exit(_report(found, seeds, out))
 
 
-def _report(found: Mapping[str, Mapping[str, Span]], out: Path) -> int:
+def _report(found: Mapping[str, Mapping[str, Span]], seeds: int, out: Path) -> int:
     reals = [real for real in real_runs() if real.scenario in found]
     judged = {real.name: judge(real, found[real.scenario]) for real in reals}
     everything = [one for some in judged.values() for one in some]
@@ -61,6 +61,8 @@ def _report(found: Mapping[str, Mapping[str, Span]], out: Path) -> int:
         console.print(_render_excuses(excused))
     counts = {verdict: sum(one.verdict is verdict for one in everything) for verdict in InstantMatch}
     console.print(f"real values: {', '.join(f'{count} {verdict}' for verdict, count in counts.items())}; {out} written")
+    by_chance = beyond_by_chance(len(everything), seeds)
+    console.print(f"beyond the extremes of {seeds} seeds by chance alone: {by_chance:.0f} of {len(everything)}")
     return _OUTSIDE if counts[InstantMatch.OUTSIDE] else 0
 
 

@@ -76,6 +76,14 @@ def real_runs() -> tuple[RealRun, ...]:
     )
 
 
+def beyond_by_chance(values: int, seeds: int) -> float:
+    """How many of so many real values lie beyond the extremes of as many seeds although they are of the same kind.
+
+    Of seeds + 1 values drawn alike each is the least, or the greatest, equally often.
+    """
+    return 2 * values / (seeds + 1)
+
+
 def judge(real: RealRun, spans: Mapping[str, Span]) -> tuple[Judged, ...]:
     """Compare a real run with ours.
 

@@ -1,0 +1,69 @@
+"""What guests ask that the emulator does not do, in words: what it is, what becomes of it, and what to do instead."""
+
+import attrs
+
+from nodes.protocol.codes import RequestCode
+from nodes.wire.body_kinds import BODIES
+
+_ABOUT: tuple[tuple[range, str], ...] = (
+    (range(301, 303), "filter servers"),
+    (range(329, 330), "the expiry of files, of which the store has none"),
+    (range(354, 356), "a store in RocksDB"),
+    (range(513, 514), "static topics"),
+    (range(1_001, 1_020), "controllers"),
+    (range(2_001, 2_005), "the flow control of cold data"),
+    (range(3_001, 3_011), "users and rules of ACL 2.0"),
+)
+"""Codes -> what they are for."""
+_KNOWN = tuple(RequestCode)
+
+
+@attrs.frozen
+class ForeignProtocol:
+    """A protocol other than RocketMQ's remoting."""
+
+    begins: bytes
+    """The first bytes on a connection."""
+    name: str
+    instead: str
+    """What its user can do."""
+
+
+_REMOTING = "use a client of the remoting protocol (in Java the artifact rocketmq-client)"
+_DIRECTLY = "connect without a proxy between"
+FOREIGN_PROTOCOLS = (
+    ForeignProtocol(b"\x16\x03", "TLS", "start the program without it (in Java -Dtls.enable=false)"),
+    ForeignProtocol(b"PRI * HTTP/2", "gRPC over HTTP/2, as 5.x clients speak it to a proxy", _REMOTING),
+    *(
+        ForeignProtocol(method, "HTTP", _REMOTING)
+        for method in (b"GET ", b"HEAD ", b"POST ", b"PUT ", b"DELETE ", b"OPTIONS ", b"CONNECT ")
+    ),
+    ForeignProtocol(b"\r\n\r\n\x00\r\nQUIT\n", "the PROXY protocol", _DIRECTLY),
+    ForeignProtocol(b"PROXY ", "the PROXY protocol", _DIRECTLY),
+)
+
+
+def foreign_protocol(first: bytes) -> ForeignProtocol | None:
+    """The protocol of which these may be the first bytes; None: no known one."""
+    return next((one for one in FOREIGN_PROTOCOLS if first.startswith(one.begins[: len(first)])), None)
+
+
+def protocol_told(protocol: ForeignProtocol, node: str) -> str:
+    """What a guest spoke, what happened, and what to do."""
+    return f"{protocol.name} to {node}: not emulated, the connection was closed; {protocol.instead}"
+
+
+def is_answered(code: int) -> bool:
+    """Whether a node of any kind answers requests of a code."""
+    return code in BODIES
+
+
+def request_told(code: int, node: str, *, oneway: bool = False) -> str:
+    """What a guest asked, what it is for, and what happened."""
+    name = f"{RequestCode(code).name} ({code})" if code in _KNOWN else f"request {code}"
+    about = next((f", for {what}" for codes, what in _ABOUT if code in codes), "")
+    if is_answered(code):
+        why = "not for a node of this kind, in RocketMQ neither"
+    else:
+        why = "not emulated" if code in _KNOWN else "no request of RocketMQ 5.3.3"
+    return f"{name} to {node}{about}: {why}; {'dropped' if oneway else 'answered REQUEST_CODE_NOT_SUPPORTED'}"

@@ -1,0 +1,119 @@
+"""What a guest asks that is not emulated is said: in the events, by `nodes` and `why`, and in the report."""
+
+import signal
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from emulator.analysis.judge import judge_run
+from emulator.analysis.report import as_text
+from emulator.network.guests.not_emulated import FOREIGN_PROTOCOLS, foreign_protocol, request_told
+from emulator.trace.run_directory import open_run, table_rows
+from emulator.trace.schema import RPC
+from support.live_cluster import BROKER_PORT, LiveCluster
+from support.remoting_program import Caller
+from support.waiting import until
+
+SCENARIO = """
+[scenario]
+name = "asked-in-vain"
+run_for_s = 600
+[nameserver]
+count = 1
+[[broker]]
+name = "broker-a"
+"""
+LIST_USERS, NOBODY_KNOWS, SUSPEND_CONSUMER = 3_005, 4_711, 209
+CLIENT_HELLO, GRPC = b"\x16\x03\x01\x02\x00\x01\x00\x01", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+ANSWERED = "answered REQUEST_CODE_NOT_SUPPORTED"
+USERS = f"AUTH_LIST_USER (3005) to broker-a, for users and rules of ACL 2.0: not emulated; {ANSWERED}"
+TOLD = (
+    USERS,
+    f"request 4711 to broker-a: no request of RocketMQ 5.3.3; {ANSWERED}",
+    "SUSPEND_CONSUMER (209) to broker-a: not emulated; dropped",
+    (
+        "TLS to broker-a: not emulated, the connection was closed; start the program without it "
+        "(in Java -Dtls.enable=false)"
+    ),
+    (
+        "gRPC over HTTP/2, as 5.x clients speak it to a proxy to broker-a: not emulated, the connection was closed; "
+        "use a client of the remoting protocol (in Java the artifact rocketmq-client)"
+    ),
+)
+
+
+def closed_after(ip, said):
+    """Whether the connection is closed when this was said."""
+    with socket.create_connection((ip, BROKER_PORT), 10) as one:
+        one.sendall(said)
+        return one.recv(1) == b""
+
+
+def rmqemu(*words):
+    command = [sys.executable, "-m", "emulator.cli", *map(str, words)]
+    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=60).stdout
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory):
+    """What was printed, what `nodes` and `why` said, and the run."""
+    cluster = LiveCluster(tmp_path_factory.mktemp("vain"), SCENARIO)
+    caller = Caller(cluster.broker, BROKER_PORT)
+    codes = [caller.ask_raw(code, {}, b"").code for code in (LIST_USERS, NOBODY_KNOWS, LIST_USERS)]
+    caller.say_raw(SUSPEND_CONSUMER, {}, b"", oneway=True)
+    caller.ask_raw(LIST_USERS, {}, b"")
+    closed = [closed_after(cluster.broker, said) for said in (CLIENT_HELLO, GRPC, GRPC)]
+    until(lambda: "gRPC" in rmqemu("ctl", "--run", cluster.run, "nodes"))
+    nodes = rmqemu("ctl", "--run", cluster.run, "nodes")
+    cluster.process.send_signal(signal.SIGINT)
+    events = cluster.process.communicate(timeout=60)[0].splitlines()
+    return {"codes": codes, "closed": closed, "nodes": nodes, "events": events, "run": cluster.run}
+
+
+def test_the_node_answers_or_closes_the_connection(asked):
+    assert asked["codes"] == [3, 3, 3]
+    assert asked["closed"] == [True, True, True]
+
+
+def test_each_is_an_event_once_for_a_guest_and_a_code(asked):
+    said = [line.split("not_emulated")[1].strip() for line in asked["events"] if " not_emulated " in line]
+
+    assert [one.replace(" to broker-a", "") for one in said] == [one.replace(" to broker-a", "") for one in TOLD]
+
+
+def test_nodes_and_why_and_the_report_tell_them(asked):
+    report = judge_run(open_run(asked["run"]))
+
+    for told in TOLD:
+        assert f"guest asked {told}" in asked["nodes"]
+        assert f"guest asked {told}" in rmqemu("why", asked["run"], "node", "guest")
+    assert tuple(one.told for one in report.not_emulated) == TOLD
+    assert "What guests asked that is not emulated" in as_text(report)
+
+
+def test_why_a_node_tells_the_end_of_its_life_all_the_same(asked):
+    assert "its process 1 is ready" in rmqemu("why", asked["run"], "node", "broker-a")
+
+
+def test_the_first_bytes_of_another_protocol_are_one_malformed_row_for_each_connection(asked):
+    rows = [row["detail"] for row in table_rows(asked["run"], RPC) if row["event"] == "malformed"]
+
+    assert [row.partition("looks like ")[2].partition(":")[0] for row in rows] == [
+        "TLS",
+        "gRPC over HTTP/2, as 5.x clients speak it to a proxy",
+        "gRPC over HTTP/2, as 5.x clients speak it to a proxy",
+    ]
+
+
+@pytest.mark.parametrize("protocol", FOREIGN_PROTOCOLS, ids=lambda one: one.begins.decode("latin-1").strip())
+def test_a_protocol_is_known_by_its_first_bytes(protocol):
+    assert foreign_protocol(protocol.begins + b"more") is protocol
+    assert foreign_protocol(b"\x07" + protocol.begins) is None
+
+
+def test_a_request_that_another_kind_of_node_answers_is_not_said_to_be_missing():
+    assert request_told(10, "ns-1") == (
+        "SEND_MESSAGE (10) to ns-1: not for a node of this kind, in RocketMQ neither; " + ANSWERED
+    )
