@@ -131,7 +131,7 @@ def nameserver(session: Session, name: str) -> Entries:
 
 
 def _followers(session: Session, name: str) -> list[str]:
-    """The clients that ask a nameserver for routes."""
+    """The nodes that ask a nameserver for routes."""
     book, ip = session.state.beliefs, session.cluster.hosts[name].ip
     subjects = [subject for kind, subject in book.subjects() if kind == BeliefKind.NAMESERVER]
     chosen = {

@@ -3,6 +3,8 @@
 import { byId, el } from "./dom.js";
 import { store } from "./store.js";
 
+const isLater = (item) => store.atMs !== null && Number(item.dataset.at) * 1000 > store.atMs;
+
 const LINES_MAX = 500;
 const LINE = /^\s*(\d+\.\d+) {2}(.*)$/;
 let waiting = [];
@@ -25,7 +27,7 @@ export function setUp() {
 export function begin() {
   waiting = [];
   byId("events").replaceChildren();
-  const longest = Math.max(4, ...Object.keys(store.nodes).map((name) => name.length));
+  const longest = Math.max(4, ...Object.keys(store.live.nodes).map((name) => name.length));
   byId("events").style.setProperty("--name-chars", Math.min(longest, 18));
 }
 
@@ -45,7 +47,17 @@ function flush() {
   list.append(...waiting.map(item));
   waiting = [];
   while (list.childElementCount > LINES_MAX) list.firstElementChild.remove();
-  if (atEnd) toEnd();
+  if (atEnd && store.atMs === null) toEnd();
+}
+
+/** What came after the instant that is looked at is pale. */
+export function look() {
+  const items = [...byId("events").children];
+  for (const item of items) item.classList.toggle("later", isLater(item));
+  const last = items.filter((item) => !item.hidden && !isLater(item)).at(-1);
+  if (store.atMs === null) toEnd();
+  else if (last) byId("events").scrollTop = last.offsetTop - byId("events").offsetTop - byId("events").clientHeight + last.offsetHeight;
+  else byId("events").scrollTop = 0;
 }
 
 function toEnd() {
@@ -56,8 +68,10 @@ function item(line) {
   const made = el("li", {}, ...columns(line));
   const text = line.toLowerCase();
   made.dataset.text = text;
-  if (text.includes("fault begin")) made.className = "begin";
-  else if (text.includes("fault end")) made.className = "end";
+  made.dataset.at = LINE.exec(line)?.[1] ?? "0";
+  made.classList.toggle("later", isLater(made));
+  if (text.includes("fault begin") || (text.includes("request storm") && !text.endsWith("is over"))) made.classList.add("begin");
+  else if (text.includes("fault end") || text.includes("request storm")) made.classList.add("end");
   filter(made);
   return made;
 }
@@ -70,7 +84,7 @@ function filter(made) {
 function columns(line) {
   const [, time, rest] = LINE.exec(line) ?? [null, "", line];
   const words = rest.trim().split(/\s{2,}/);
-  const node = words[0].split(" ")[0] in store.nodes ? words[0].split(" ")[0] : "";
+  const node = words[0].split(" ")[0] in store.live.nodes ? words[0].split(" ")[0] : "";
   const said = node ? rest.trim().slice(node.length).trim() : rest.trim();
   const [what, ...text] = said.split(/ {2,}| (?=\S+: )/);
   return [el("span", { class: "t" }, time), el("span", { class: "n" }, node), el("span", { class: "w" }, what.replaceAll("_", " ")), el("span", { class: "x" }, text.join(" "))];

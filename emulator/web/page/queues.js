@@ -12,7 +12,7 @@ export function draw() {
   for (const [key, queue] of Object.entries(store.queues)) {
     for (const owner of queue.owners) {
       const known = before.get(key);
-      if (known && !known.includes(owner)) movedAt.set(`${key} ${owner}`, now);
+      if (known && store.atMs === null && !known.includes(owner)) movedAt.set(`${key} ${owner}`, now);
     }
     before.set(key, queue.owners);
   }
