@@ -6,9 +6,12 @@ import { store } from "./store.js";
 const isLater = (item) => store.atMs !== null && Number(item.dataset.at) * 1000 > store.atMs;
 
 const LINES_MAX = 500;
+const NEAR_PX = 40;
+const STORM = "request storm: ";
 const LINE = /^\s*(\d+\.\d+) {2}(.*)$/;
 let waiting = [];
 let paused = false;
+let following = true; // the newest line stays in sight
 
 export function setUp() {
   byId("pause").addEventListener("click", () => {
@@ -21,6 +24,17 @@ export function setUp() {
     for (const item of byId("events").children) filter(item);
     toEnd();
   });
+  const list = byId("events");
+  list.addEventListener("scroll", () => {
+    following = isAtEnd(list);
+  });
+  new ResizeObserver(() => {
+    if (following && store.atMs === null) toEnd();
+  }).observe(list);
+}
+
+function isAtEnd(list) {
+  return list.scrollTop + list.clientHeight >= list.scrollHeight - NEAR_PX;
 }
 
 /** A new stream begins with what the old one had. */
@@ -43,7 +57,7 @@ function showPause() {
 
 function flush() {
   const list = byId("events");
-  const atEnd = list.scrollTop + list.clientHeight >= list.scrollHeight - 40;
+  const atEnd = isAtEnd(list);
   list.append(...waiting.map(item));
   waiting = [];
   while (list.childElementCount > LINES_MAX) list.firstElementChild.remove();
@@ -70,8 +84,8 @@ function item(line) {
   made.dataset.text = text;
   made.dataset.at = LINE.exec(line)?.[1] ?? "0";
   made.classList.toggle("later", isLater(made));
-  if (text.includes("fault begin") || (text.includes("request storm") && !text.endsWith("is over"))) made.classList.add("begin");
-  else if (text.includes("fault end") || text.includes("request storm")) made.classList.add("end");
+  if (text.includes("fault begin") || (text.includes(STORM) && !text.endsWith("is over"))) made.classList.add("begin");
+  else if (text.includes("fault end") || text.includes(STORM)) made.classList.add("end");
   filter(made);
   return made;
 }
@@ -86,7 +100,7 @@ function columns(line) {
   const words = rest.trim().split(/\s{2,}/);
   const node = words[0].split(" ")[0] in store.live.nodes ? words[0].split(" ")[0] : "";
   const said = node ? rest.trim().slice(node.length).trim() : rest.trim();
-  const [what, ...text] = said.split(/ {2,}| (?=\S+: )/);
+  const [what, ...text] = said.startsWith(STORM) ? [STORM.slice(0, -2), said.slice(STORM.length)] : said.split(/ {2,}| (?=\S+: )/);
   return [el("span", { class: "t" }, time), el("span", { class: "n" }, node), el("span", { class: "w" }, what.replaceAll("_", " ")), el("span", { class: "x" }, text.join(" "))];
 }
 

@@ -55,7 +55,11 @@ async function look(ms) {
     const asked = wantedMs;
     wantedMs = null;
     const found = await past(asked);
-    if (!found || byId("instant").dataset.wanted === "") continue; // live again meanwhile
+    if (byId("instant").dataset.wanted === "") continue; // live again meanwhile
+    if (found === null) {
+      byId("instant").dataset.wanted = store.atMs ?? "";
+      continue;
+    }
     afterwards(...showPast(found));
   }
   asking = false;
@@ -109,7 +113,7 @@ function drawHandle() {
   const handle = byId("instant");
   const live = store.atMs === null;
   Object.assign(handle, { min: from, max: to, step: STEP_MS });
-  if (live && !asking) handle.value = store.nowMs;
+  handle.value = handle.dataset.wanted || store.nowMs;
   handle.setAttribute("aria-valuetext", live ? "live" : seconds(store.atMs));
   document.body.dataset.looking = live ? "live" : "back";
   byId("clock").hidden = !live;
@@ -144,7 +148,7 @@ function lastingMark(mark, left, right, lane) {
   const words = mark.text.replace("request storm: ", "storm: ");
   const made = el(
     "button",
-    { type: "button", class: `span span-${mark.what}`, title: `${mark.text}\nfrom ${seconds(mark.from_ms)}, ${until}`, onclick: () => look(mark.from_ms) },
+    { type: "button", class: `span span-${mark.what}`, title: `${mark.text}\nfrom ${seconds(mark.from_ms)}, ${until}`, onclick: () => look(mark.from_ms + STEP_MS) }, // with its effect
     words,
   );
   made.style.setProperty("left", `${left}px`);
