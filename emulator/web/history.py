@@ -8,8 +8,11 @@ import attrs
 
 from emulator.web.sections import Entries, apply
 
-CHARS_MOST = 16_000_000
-"""Changes of so many characters are kept; a quiet cluster of a dozen nodes fills that in days."""
+CHARS_MOST = 8_000_000
+"""Changes of so many characters are kept; heartbeats of a dozen nodes fill that in a day."""
+BLOCK_CHANGES = 1_000
+"""To find an instant, at most so many changes are made."""
+_State = dict[str, Entries]
 
 
 @attrs.frozen
@@ -19,21 +22,30 @@ class _Change:
     t_ms: int
     section: str
     changes: Entries
-    chars: int
+
+
+@attrs.define
+class _Block:
+    """Consecutive changes, and the sections before the first of them."""
+
+    before: _State
+    changes: list[_Change] = attrs.Factory(list)
+    chars: int = 0
 
 
 class History:
     """The sections at each instant since `from_ms`; older changes are forgotten.
 
     Args:
-        chars_most: how many characters of changes are kept.
+        chars_most: how many characters of changes are kept, and perhaps a block more.
+        block_changes: how many changes are forgotten at once.
     """
 
-    def __init__(self, chars_most: int = CHARS_MOST) -> None:
+    def __init__(self, chars_most: int = CHARS_MOST, block_changes: int = BLOCK_CHANGES) -> None:
         self._chars_left = chars_most
-        self._before: dict[str, Entries] = {}
-        """The sections at `from_ms`."""
-        self._changes: deque[_Change] = deque()
+        self._block_changes = block_changes
+        self._now: _State = {}
+        self._blocks = deque([_Block({})])
         self.from_ms = 0
         """The first instant that is known."""
 
@@ -46,24 +58,39 @@ class History:
         """
         for section, entries in changes.items():
             if entries:
-                chars = len(json.dumps(entries))
-                self._changes.append(_Change(t_ms, section, entries, chars))
-                self._chars_left -= chars
-        while self._chars_left < 0:
-            oldest = self._changes.popleft()
+                self._add(_Change(t_ms, section, entries))
+        while self._chars_left < 0 and len(self._blocks) > 1:
+            oldest = self._blocks.popleft()
             self._chars_left += oldest.chars
-            self.from_ms = oldest.t_ms
-            _apply(self._before, oldest)
+            self.from_ms = oldest.changes[-1].t_ms
+
+    def _add(self, change: _Change) -> None:
+        block = self._blocks[-1]
+        if len(block.changes) >= self._block_changes:
+            block = _Block(_copy(self._now))
+            self._blocks.append(block)
+        block.changes.append(change)
+        chars = len(json.dumps(change.changes))
+        block.chars += chars
+        self._chars_left -= chars
+        _make(self._now, change)
 
     def at(self, t_ms: int) -> Mapping[str, Entries]:
         """Mapping section -> its entries at an instant; before `from_ms` those of `from_ms`."""
-        found = {section: dict(entries) for section, entries in self._before.items()}
-        for change in self._changes:
-            if change.t_ms > max(t_ms, self.from_ms):
+        t_ms = max(t_ms, self.from_ms)
+        begun = [block for block in self._blocks if block.changes and block.changes[0].t_ms <= t_ms]
+        block = begun[-1] if begun else self._blocks[0]
+        found = _copy(block.before)
+        for change in block.changes:
+            if change.t_ms > t_ms:
                 break
-            _apply(found, change)
+            _make(found, change)
         return found
 
 
-def _apply(state: dict[str, Entries], change: _Change) -> None:
+def _copy(state: _State) -> _State:
+    return {section: dict(entries) for section, entries in state.items()}
+
+
+def _make(state: _State, change: _Change) -> None:
     apply(state.setdefault(change.section, {}), change.changes)

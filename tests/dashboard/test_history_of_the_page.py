@@ -33,10 +33,10 @@ def naively(changes, at_ms):
     return {section: entries for section, entries in state.items() if entries}
 
 
-@given(CHANGES, st.integers(0, 200))
-def test_an_instant_has_all_changes_up_to_it_however_few_are_kept(changes, chars_most):
+@given(CHANGES, st.integers(0, 200), st.integers(1, 5))
+def test_an_instant_has_all_changes_up_to_it_however_few_are_kept(changes, chars_most, block_changes):
     told = list(with_instants(changes))
-    history = History(chars_most)
+    history = History(chars_most, block_changes)
     for t_ms, section, entries in told:
         history.note(t_ms, {section: entries})
     for at_ms in range(100):
@@ -45,7 +45,7 @@ def test_an_instant_has_all_changes_up_to_it_however_few_are_kept(changes, chars
 
 
 def test_the_oldest_changes_are_forgotten_and_what_they_led_to_is_kept():
-    history = History(chars_most=100)
+    history = History(chars_most=100, block_changes=5)
     history.note(0, {"nodes": {"a": "running"}})
     for t_ms in range(1, 1_000):
         history.note(t_ms, {"faults": {"cut-1": t_ms}})

@@ -9,6 +9,7 @@ const LANES = 2;
 const LEAST_MS = 30_000;
 const STEP_MS = 200;
 const COLOURS = 8;
+const TICK_PX = 80;
 const STRIPS = {
   lag: (entry) => entry.lag,
   "requests/s": (entry) => chosen(entry.counts, ["requests with messages", "requests without messages", "messages stored"]),
@@ -203,7 +204,8 @@ function path(name, shown, values, x, top, height, most, nth) {
 }
 
 function ticks(from, to, x, bottom) {
-  const step = (AXIS_STEPS_S.find((one) => (to - from) / 1000 / one <= 12) ?? 86400) * 1000;
+  const most = byId("plot").clientWidth / TICK_PX;
+  const step = (AXIS_STEPS_S.find((one) => (to - from) / 1000 / one <= most) ?? AXIS_STEPS_S.at(-1)) * 1000;
   const found = [];
   for (let ms = Math.ceil(from / step) * step; ms <= to; ms += step) {
     const place = x(ms);
