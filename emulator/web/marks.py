@@ -7,8 +7,9 @@ from emulator.web.sections import Entries
 from nodes.beliefs import LifecycleEvent
 
 MARKS_MOST = 400
-"""When there are more, the oldest one is forgotten."""
+"""When there are more, the oldest one is forgotten, events of processes first."""
 _MS = 1_000_000
+_PROCESS = "process"
 _T_NS, _NODE, _EVENT = (LIFECYCLE.index(name) for name in ("t_ns", "node", "event"))
 _SHOWN = (
     *(LifecycleEvent.READY, LifecycleEvent.STOPPED, LifecycleEvent.CRASHED, LifecycleEvent.KILLED),
@@ -45,7 +46,7 @@ class Marks:
                 self._end(fault_id, t_ms)
         elif table is LIFECYCLE and row[_EVENT] in _SHOWN:
             t_ms = int(row[_T_NS]) // _MS
-            self._add("process", f"{row[_NODE]} {str(row[_EVENT]).replace('_', ' ')}", t_ms, t_ms)
+            self._add(_PROCESS, f"{row[_NODE]} {str(row[_EVENT]).replace('_', ' ')}", t_ms, t_ms)
 
     def note_storm(self, change: StormChange) -> None:
         """Mark the begin or the end of a request storm."""
@@ -61,7 +62,8 @@ class Marks:
         key = str(self._made)
         self.changed[key] = self._entries[key] = {"what": what, "text": text, "from_ms": from_ms, "to_ms": to_ms}
         if len(self._entries) > self._marks_most:
-            oldest = next(iter(self._entries))
+            events = (key for key, mark in self._entries.items() if mark["what"] == _PROCESS)
+            oldest = next(events, None) or next(iter(self._entries))
             del self._entries[oldest]
             self.changed[oldest] = None
         return key

@@ -38,6 +38,15 @@ def test_what_happens_to_a_process_is_one_instant():
     assert found == [{"what": "process", "text": "b powered off", "from_ms": 2_000, "to_ms": 2_000}]
 
 
+def test_events_of_processes_are_forgotten_before_faults():
+    marks = Marks(marks_most=2)
+    trace = HandMadeTrace().at(1).fault("begin", "cut-1", "cut", "a")
+    for number in range(4):
+        trace.at(number).life(f"c{number}", "ready")
+    found = noted(marks, trace)
+    assert [mark["text"] for mark in found if mark] == ["cut a", "c3 ready"]
+
+
 def test_the_oldest_mark_is_forgotten_even_if_it_goes_on():
     marks = Marks(marks_most=2)
     trace = HandMadeTrace()

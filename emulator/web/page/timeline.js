@@ -22,6 +22,7 @@ let wantedMs = null; // the instant that is asked for next
 let asking = false;
 let hoverMs = null;
 let drawn = "";
+let lags = []; // groups and topics in the order of their colours
 
 const chosen = (counts, names) => Object.fromEntries(names.filter((name) => name in counts).map((name) => [name, counts[name]]));
 const seconds = (ms) => `${(ms / 1000).toFixed(1)} s`;
@@ -174,6 +175,7 @@ function drawStrips(from, to) {
   const axisPx = 15;
   const each = (height - axisPx) / names.length;
   const shown = buckets(from, to);
+  lags = series(Object.values(store.seconds).map((entry) => entry.lag));
   const storms = Object.values(store.marks).filter((mark) => mark.what === "storm");
   const strips = names.map((name, i) => {
     const top = i * each;
@@ -182,16 +184,18 @@ function drawStrips(from, to) {
     byId(`most-${i}`).textContent = most ? `max ${most.toLocaleString("en")}` : "none";
     const back = svg("rect", { class: "lane", x: EDGE_PX, y: top + 1, width: width - 2 * EDGE_PX, height: each - 3 });
     const bands = i !== 1 ? [] : storms.map((mark) => svg("rect", { class: "storm", x: x(mark.from_ms), y: top + 1, width: x(mark.to_ms ?? store.nowMs) - x(mark.from_ms), height: each - 3 }));
-    const lines = series(values).map((line, nth) => path(line, shown, values, x, top + 2, each - 5, most, nth));
+    const lines = series(values).map((line) => path(line, shown, values, x, top + 2, each - 5, most));
     return svg("g", {}, back, ...bands, ...lines);
   });
   box.setAttribute("viewBox", `0 0 ${width} ${height}`);
   box.replaceChildren(...ticks(from, to, x, height - axisPx), ...strips);
 }
 
+const nth = (line) => Math.max(0, lags.indexOf(line)) % COLOURS;
+
 const series = (values) => [...new Set(values.flatMap((one) => Object.keys(one)))].sort();
 
-function path(name, shown, values, x, top, height, most, nth) {
+function path(name, shown, values, x, top, height, most) {
   const y = (value) => (top + height - (value / most) * height).toFixed(1);
   const parts = [];
   let last = null;
@@ -200,7 +204,7 @@ function path(name, shown, values, x, top, height, most, nth) {
     parts.push(last === one.begin ? `V${value}` : `M${x(one.begin).toFixed(1)},${value}`, `H${x(one.end).toFixed(1)}`);
     last = one.end;
   });
-  return svg("path", { class: "line", "data-series": name, "data-nth": nth % COLOURS, d: parts.join("") });
+  return svg("path", { class: "line", "data-series": name, "data-nth": nth(name), d: parts.join("") });
 }
 
 function ticks(from, to, x, bottom) {
@@ -233,7 +237,6 @@ function drawReadout() {
 }
 
 function item(text, line, value) {
-  const lags = series(Object.values(store.seconds).map((entry) => entry.lag));
-  const swatch = el("i", { class: "swatch", "data-series": line, "data-nth": Math.max(0, lags.indexOf(line)) % COLOURS });
+  const swatch = el("i", { class: "swatch", "data-series": line, "data-nth": nth(line) });
   return el("span", { class: "reading" }, swatch, `${text} `, el("b", {}, value.toLocaleString("en")));
 }
