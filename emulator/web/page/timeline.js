@@ -22,6 +22,7 @@ let wantedMs = null; // the instant that is asked for next
 let asking = false;
 let hoverMs = null;
 let drawn = "";
+const elements = new Map(); // of marks, by key
 let lags = []; // groups and topics in the order of their colours
 
 const chosen = (counts, names) => Object.fromEntries(names.filter((name) => name in counts).map((name) => [name, counts[name]]));
@@ -77,7 +78,7 @@ export function backToLive() {
 function span() {
   const end = Math.max(store.nowMs, store.fromMs + LEAST_MS);
   const shown = Number(byId("span").value) * 1000;
-  return [shown ? Math.max(store.fromMs, end - shown) : store.fromMs, end];
+  return [shown ? Math.max(store.fromMs, Math.floor((end - shown) / 1000) * 1000) : store.fromMs, end];
 }
 
 function scale() {
@@ -125,38 +126,46 @@ function drawHandle() {
 
 // --- marks ---------------------------------------------------------------------------------
 
+/** Elements stay while their marks do, so that focus and half a click are not lost. */
 function drawMarks(from, to) {
   const x = scale();
   const ends = Array(LANES).fill(-Infinity);
-  const shown = Object.values(store.marks).filter((mark) => (mark.to_ms ?? to) >= from);
-  const lasting = shown.filter((mark) => mark.what !== "process").map((mark) => {
-    const [left, right] = [x(mark.from_ms), x(mark.to_ms ?? store.nowMs)];
-    const free = ends.findIndex((end) => end <= left);
-    const lane = free < 0 ? LANES - 1 : free;
-    ends[lane] = Math.max(right, left + 4);
-    return lastingMark(mark, left, right, lane);
-  });
-  const points = shown.filter((mark) => mark.what === "process").map((mark) => {
-    const made = el("span", { class: "point", title: `${seconds(mark.from_ms)}  ${mark.text}` });
-    made.dataset.event = mark.text.split(" ").at(-1);
-    made.style.setProperty("left", `${x(mark.from_ms)}px`);
-    return made;
-  });
-  byId("marks").replaceChildren(...lasting, ...points);
+  const shown = new Map(Object.entries(store.marks).filter(([, mark]) => (mark.to_ms ?? to) >= from));
+  for (const [key, element] of elements) {
+    if (shown.has(key)) continue;
+    element.remove();
+    elements.delete(key);
+  }
+  for (const [key, mark] of shown) {
+    if (!elements.has(key)) {
+      elements.set(key, mark.what === "process" ? el("span", { class: "point" }) : el("button", { type: "button" }));
+      byId("marks").append(elements.get(key));
+    }
+    if (mark.what === "process") placePoint(elements.get(key), mark, x);
+    else placeSpan(elements.get(key), mark, x, ends);
+  }
 }
 
-function lastingMark(mark, left, right, lane) {
+function placePoint(element, mark, x) {
+  element.title = `${seconds(mark.from_ms)}  ${mark.text}`;
+  element.dataset.event = mark.text.split(" ").at(-1);
+  element.style.setProperty("left", `${x(mark.from_ms)}px`);
+}
+
+function placeSpan(element, mark, x, ends) {
+  const left = x(mark.from_ms);
+  const right = Math.max(left + 4, x(mark.to_ms ?? store.nowMs));
+  const free = ends.findIndex((end) => end <= left);
+  const lane = free < 0 ? LANES - 1 : free;
+  ends[lane] = right;
   const until = mark.to_ms === null ? "goes on" : `until ${seconds(mark.to_ms)}`;
-  const words = mark.text.replace("request storm: ", "storm: ");
-  const made = el(
-    "button",
-    { type: "button", class: `span span-${mark.what}`, title: `${mark.text}\nfrom ${seconds(mark.from_ms)}, ${until}`, onclick: () => look(mark.from_ms + STEP_MS) }, // with its effect
-    words,
-  );
-  made.style.setProperty("left", `${left}px`);
-  made.style.setProperty("width", `${Math.max(4, right - left)}px`);
-  made.style.setProperty("--lane", lane);
-  return made;
+  element.className = `span span-${mark.what}`;
+  element.title = `${mark.text}\nfrom ${seconds(mark.from_ms)}, ${until}`;
+  element.textContent = mark.text.replace("request storm: ", "storm: ");
+  element.onclick = () => look(mark.from_ms + STEP_MS); // with its effect
+  element.style.setProperty("left", `${left}px`);
+  element.style.setProperty("width", `${right - left}px`);
+  element.style.setProperty("--lane", lane);
 }
 
 // --- series --------------------------------------------------------------------------------
