@@ -161,7 +161,7 @@ class Feed:
         for name, entries in changes.items():
             apply(self._shown[name], entries)
         self._history.note(self._session.now_ms, changes)
-        further = {"offers": self._changed_offers(changes), "marks": self._changed_marks()}
+        further = {"offers": self._changed_offers(changes), "marks": self._marks.take_changed(self._session.now_ms)}
         further["seconds"] = self._changed_seconds(changes)
         for name, entries in further.items():
             apply(self._shown[name], entries)
@@ -210,10 +210,6 @@ class Feed:
             return {}
         active, links = self._session.operator.active.values(), self._shown["links"]
         return sections.difference(self._shown["offers"], offers(active, links, self._session.cluster.hosts))
-
-    def _changed_marks(self) -> Entries:
-        changed, self._marks.changed = self._marks.changed, {}
-        return changed
 
     def _changed_seconds(self, changes: Mapping[str, Entries]) -> Entries:
         for table, row in self._load_rows:

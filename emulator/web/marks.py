@@ -33,8 +33,7 @@ class Marks:
         self._open: dict[object, str] = {}
         """Mapping fault id or exchange -> key of its mark."""
         self._entries: Entries = {}
-        self.changed: Entries = {}
-        """Mapping key -> mark that changed since this was replaced; None: it was forgotten."""
+        self._changed: dict[str, None] = {}
 
     def note(self, table: Table, row: Row) -> None:
         """Mark the begin or the end of a fault, or an event of a process; other rows are left out."""
@@ -57,18 +56,31 @@ class Marks:
             text = f"request storm: {asked.client} -> {asked.server} {asked.request} answered {asked.answer}"
             self._open[asked] = self._add("storm", text, change.second * 1_000, None)
 
+    def take_changed(self, now_ms: int) -> Entries:
+        """Mapping key -> mark that changed since the last call; None: it was forgotten.
+
+        `shown_ms` of a mark is the instant at which it was taken first: the sections of that instant have its effect.
+        """
+        for key in self._changed:
+            if key in self._entries:
+                self._entries[key].setdefault("shown_ms", now_ms)
+        changed, self._changed = {key: self._entries.get(key) for key in self._changed}, {}
+        return changed
+
     def _add(self, what: str, text: str, from_ms: int, to_ms: int | None) -> str:
         self._made += 1
         key = str(self._made)
-        self.changed[key] = self._entries[key] = {"what": what, "text": text, "from_ms": from_ms, "to_ms": to_ms}
+        self._entries[key] = {"what": what, "text": text, "from_ms": from_ms, "to_ms": to_ms}
+        self._changed[key] = None
         if len(self._entries) > self._marks_most:
             events = (key for key, mark in self._entries.items() if mark["what"] == _PROCESS)
             oldest = next(events, None) or next(iter(self._entries))
             del self._entries[oldest]
-            self.changed[oldest] = None
+            self._changed[oldest] = None
         return key
 
     def _end(self, of: object, t_ms: int) -> None:
         key = self._open.pop(of, "")
         if key in self._entries:
-            self.changed[key] = self._entries[key] = {**self._entries[key], "to_ms": t_ms}
+            self._entries[key] = {**self._entries[key], "to_ms": t_ms}
+            self._changed[key] = None

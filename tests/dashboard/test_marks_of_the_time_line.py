@@ -6,6 +6,7 @@ from emulator.analysis.traffic import Exchange
 from emulator.trace.schema import FAULTS, LIFECYCLE
 from emulator.web.marks import Marks
 
+NOTED_MS = 10_200
 PULLS = Exchange("PULL_MESSAGE", "PULL_RETRY_IMMEDIATELY", "c1", "b", overhead=True)
 
 
@@ -13,14 +14,15 @@ def noted(marks, trace):
     for table in (FAULTS, LIFECYCLE):
         for row in trace.rows[table.name]:
             marks.note(table, row)
-    changed, marks.changed = marks.changed, {}
-    return list(changed.values())
+    return list(marks.take_changed(NOTED_MS).values())
 
 
 def test_a_fault_goes_on_until_it_is_healed():
     marks = Marks()
-    begun = {"what": "fault", "text": "kill b", "from_ms": 4_000, "to_ms": None}
+    begun = {"what": "fault", "text": "kill b", "from_ms": 4_000, "to_ms": None, "shown_ms": NOTED_MS}
     assert noted(marks, HandMadeTrace().at(4).fault("begin", "kill-1", "kill", "b")) == [begun]
+    noted_before = marks.take_changed(99_999)
+    assert noted_before == {}
     assert noted(marks, HandMadeTrace().at(9).fault("end", "kill-1", "kill", "b")) == [{**begun, "to_ms": 9_000}]
 
 
@@ -35,7 +37,9 @@ def test_a_storm_goes_on_until_it_is_over():
 
 def test_what_happens_to_a_process_is_one_instant():
     found = noted(Marks(), HandMadeTrace().at(1).life("b", "started", role="broker").at(2).life("b", "powered_off"))
-    assert found == [{"what": "process", "text": "b powered off", "from_ms": 2_000, "to_ms": 2_000}]
+    assert found == [
+        {"what": "process", "text": "b powered off", "from_ms": 2_000, "to_ms": 2_000, "shown_ms": NOTED_MS}
+    ]
 
 
 def test_events_of_processes_are_forgotten_before_faults():

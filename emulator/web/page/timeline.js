@@ -162,7 +162,7 @@ function placeSpan(element, mark, x, ends) {
   element.className = `span span-${mark.what}`;
   element.title = `${mark.text}\nfrom ${seconds(mark.from_ms)}, ${until}`;
   element.textContent = mark.text.replace("request storm: ", "storm: ");
-  element.onclick = () => look(mark.from_ms + STEP_MS); // with its effect
+  element.onclick = () => look(mark.shown_ms);
   element.style.setProperty("left", `${left}px`);
   element.style.setProperty("width", `${right - left}px`);
   element.style.setProperty("--lane", lane);
