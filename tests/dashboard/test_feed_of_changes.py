@@ -186,6 +186,9 @@ def test_a_second_tells_its_load_and_what_is_wrong_in_it(tmp_path):
         assert seconds["10"]["counts"]["no owner"] > 0
         (mark,) = [mark for mark in feed.whole()["marks"].values() if mark["what"] == "fault"]
         assert (mark["text"], mark["from_ms"], mark["to_ms"]) == ("kill c1, c2", 10_000, None)
+        assert 10_000 <= mark["shown_ms"] <= 10_200
+        assert list(feed.past(mark["shown_ms"])["faults"]) == ["kill-1"]
+        assert feed.past(mark["shown_ms"] - 1)["faults"] == {}
         undo = [offer(me.session.operator.active["kill-1"])]
         assert feed.whole()["offers"] == {"c1": undo, "c2": undo}
 
