@@ -90,6 +90,7 @@ function take(message) {
   const changed = merge(message);
   if ("scenario" in message) {
     events.begin();
+    timeline.backToLive();
     changed.push("verbs");
   }
   if (message.lines) events.take(message.lines);
