@@ -11,14 +11,14 @@ its broker to the end of its first consumption by the group.
 
 from array import array
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import attrs
 
 from emulator.analysis.messages import Messages, TopicQueue
 from emulator.analysis.presence import Presence
-from emulator.analysis.progress import Progress
+from emulator.analysis.progress import Consumer, Progress
 from emulator.analysis.rows import MessageRow, Watcher
 from emulator.state.owners import GroupQueue
 from emulator.trace.schema import MESSAGES, Table
@@ -92,6 +92,8 @@ class _Total:
     """Messages that wait in all queues of a group and a topic."""
 
     now: int = 0
+    before: int = 0
+    """Its value before the seconds that it keeps."""
     most: dict[int, int] = attrs.Factory(dict)
     """Mapping second in which it changed -> the most in it."""
     after: dict[int, int] = attrs.Factory(dict)
@@ -103,6 +105,57 @@ class _Total:
         self.now += change
         self.most[second] = max(self.most.get(second, before), self.now)
         self.after[second] = self.now
+
+    def per_s(self, seconds: Iterable[int]) -> tuple[int, ...]:
+        """The most in each second; they follow those that were forgotten."""
+        found: list[int] = []
+        now = self.before
+        for second in seconds:
+            found.append(max(now, self.most.get(second, 0)))
+            now = self.after.get(second, now)
+        return tuple(found)
+
+    def forget(self, second: int) -> None:
+        """Forget the first second that it keeps."""
+        self.most.pop(second, None)
+        self.before = self.after.pop(second, self.before)
+
+
+class LagTotals(Watcher):
+    """Messages that wait for each group and topic, and the most of each second.
+
+    Args:
+        progress: reads the same rows before.
+    """
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._now: dict[Consumer, int] = {}
+        self._totals: dict[tuple[str, str], _Total] = {}
+
+    def settle(self, t_ns: int) -> None:
+        """Note what waits in each queue in which something happened."""
+        changes: dict[tuple[str, str], int] = {}
+        for key, messages in self._progress.waiting():
+            change = messages - self._now.get(key, 0)
+            if change:
+                self._now[key] = messages
+                of = key[0].group, key[0].topic
+                changes[of] = changes.get(of, 0) + change
+        for of, change in changes.items():
+            self._totals.setdefault(of, _Total()).add(change, t_ns // _NS)
+
+    def series(self, end_ns: int) -> tuple[LagSeries, ...]:
+        """Of each group and topic, from the begin of the run."""
+        seconds = range(max(1, -(-end_ns // _NS)))
+        return tuple(LagSeries(*key, total.per_s(seconds)) for key, total in sorted(self._totals.items()))
+
+    def take(self, second: int) -> Iterator[tuple[str, str, int]]:
+        """The (group, topic, most) of a second that is over, which is forgotten; each second is taken, in order."""
+        for (group, topic), total in self._totals.items():
+            (most,) = total.per_s((second,))
+            total.forget(second)
+            yield group, topic, most
 
 
 @attrs.define
@@ -147,8 +200,8 @@ class Lags(Watcher):
         self._presence = presence
         self._messages = messages
         self._progress = progress
-        self._queues: dict[tuple[GroupQueue, str], _Queue] = {}
-        self._totals: dict[tuple[str, str], _Total] = {}
+        self._queues: dict[Consumer, _Queue] = {}
+        self._totals = LagTotals(progress)
         self._stored: dict[TopicQueue, _Times] = {}
         self._latencies_ns: dict[tuple[str, str], array[int]] = {}
         self._slowest_ns: dict[tuple[str, str], tuple[int, int]] = {}
@@ -179,19 +232,14 @@ class Lags(Watcher):
 
     def settle(self, t_ns: int) -> None:
         """Note what waits in each queue in which something happened."""
-        changes: dict[tuple[str, str], int] = {}
-        for (queue, node), waiting in self._progress.waiting():
-            known = self._queues.get((queue, node))
+        for key, waiting in self._progress.waiting():
+            known = self._queues.get(key)
             if known is None:
-                known = self._queues[queue, node] = _Queue()
-            if waiting != known.now:
-                of = queue.group, queue.topic
-                changes[of] = changes.get(of, 0) + waiting - known.now
-                known.now = waiting
-                if waiting > known.most:
-                    known.most, known.most_ns = waiting, t_ns
-        for of, change in changes.items():
-            self._totals.setdefault(of, _Total()).add(change, t_ns // _NS)
+                known = self._queues[key] = _Queue()
+            known.now = waiting
+            if waiting > known.most:
+                known.most, known.most_ns = waiting, t_ns
+        self._totals.settle(t_ns)
 
     # --- findings -------------------------------------------------------------------------
 
@@ -207,8 +255,7 @@ class Lags(Watcher):
 
     def series(self, end_ns: int) -> tuple[LagSeries, ...]:
         """Of each group and topic."""
-        seconds = max(1, -(-end_ns // _NS))
-        return tuple(LagSeries(*key, _per_s(total, seconds)) for key, total in sorted(self._totals.items()))
+        return self._totals.series(end_ns)
 
 
 def _latency(group: str, topic: str, ordered_ns: list[int], slowest_ns: int) -> Latency:
@@ -219,12 +266,3 @@ def _latency(group: str, topic: str, ordered_ns: list[int], slowest_ns: int) -> 
 def _quantile(ordered: list[int], share: float) -> int:
     """The smallest value such that at least this share is not above it."""
     return ordered[max(0, -(-len(ordered) * round(share * 100) // 100) - 1)]
-
-
-def _per_s(total: _Total, seconds: int) -> tuple[int, ...]:
-    found: list[int] = []
-    now = 0
-    for second in range(seconds):
-        found.append(max(now, total.most.get(second, 0)))
-        now = total.after.get(second, now)
-    return tuple(found)

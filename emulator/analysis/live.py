@@ -13,7 +13,6 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
-from operator import itemgetter
 
 import attrs
 
@@ -21,7 +20,7 @@ from emulator.analysis.messages import Messages
 from emulator.analysis.presence import Presence
 from emulator.analysis.progress import Progress
 from emulator.analysis.queues import QueueSweep
-from emulator.analysis.rows import ROWS, Feed
+from emulator.analysis.rows import Feed, maker
 from emulator.analysis.views import Camp, Subject, Views
 from emulator.base.text import shortened
 from emulator.state.event_lines import value_in_words, with_names
@@ -99,10 +98,7 @@ class LiveWatch:
         self._progress = Progress(presence)
         self._views = Views(presence, BeliefKind.VIEW)
         self._feed = Feed((presence, self._messages, self._queues, self._progress, self._views))
-        self._makers = {
-            table.name: (ROWS[table]._make, itemgetter(*map(table.index, ROWS[table]._fields)))
-            for table in self._feed.tables
-        }
+        self._makers = {table.name: maker(table) for table in self._feed.tables}
         self._lag_at_ns = LAG_EVERY_NS
         self._ends: dict[GroupQueue, int] = {}
         """Mapping queue -> its end when the lag was taken last."""
@@ -144,8 +140,7 @@ class LiveWatch:
         if t_ns >= self._lag_at_ns:
             yield from self._look_at_lags(t_ns)
         if row is not None:
-            make, columns = self._makers[table]
-            for _ in self._feed.read((make(columns(row)),)):
+            for _ in self._feed.read((self._makers[table](row),)):
                 pass  # it was settled above
 
     def rest(self, *, time_passes: bool) -> Iterator[Change]:

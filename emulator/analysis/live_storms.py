@@ -1,24 +1,37 @@
 """Request storms of a run that is under way, in the rows as they are written; the definition is that of `traffic`."""
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import attrgetter
 
 import attrs
 
-from emulator.analysis.rows import FrameCount, OwnershipRow
+from emulator.analysis.rows import frame_counts, maker
 from emulator.analysis.traffic import WINDOW_S, Exchange, HeldQueues, exchange_of
 from emulator.trace.batches import Row
 from emulator.trace.schema import COUNTS, OWNERSHIP, RPC, Table
 
-_NS = 1_000_000_000
 _QUIET_S = 3
 """A storm has ended when so many seconds were below its limit."""
-_OF_RPC = tuple(map(RPC.index, ("event", "src", "dst", "kind", "code", "status")))
-_OF_COUNTS = tuple(map(COUNTS.index, ("event", "node", "peer", "kind", "code", "status")))
-_ROWS, _TABLE, _T_NS = COUNTS.index("rows"), COUNTS.index("table"), RPC.index("t_ns")
-_OF_OWNERSHIP = tuple(map(OWNERSHIP.index, OwnershipRow._fields))
+_held_queue = maker(OWNERSHIP)
+
+
+@attrs.frozen
+class StormChange:
+    """A storm began, or is over."""
+
+    second: int
+    """When that was noticed, or the first second without the storm."""
+    exchange: Exchange
+    text: str
+    ended: bool = False
+
+    @property
+    def line(self) -> str:
+        """The change as a line for people."""
+        pair = f"{self.exchange.client} -> {self.exchange.server}"
+        return f"{self.second:10.3f}  request storm: {pair}: {self.text}"
 
 
 @attrs.define
@@ -61,14 +74,14 @@ class LiveStorms:
         self._recent: dict[Table, dict[Exchange, _Recent]] = {RPC: {}, COUNTS: {}}
         """By table: the counts of a second come later than its rows, and no exchange is in both."""
 
-    def take(self, table: Table, rows: Sequence[Row]) -> Iterator[str]:
-        """Read the next rows of a table, which reach `recorder.BatchListener`; yields a line for each change."""
+    def take(self, table: Table, rows: Sequence[Row]) -> Iterator[StormChange]:
+        """Read the next rows of a table, which reach `recorder.BatchListener`."""
         if table is OWNERSHIP:
             for row in rows:
-                self._held.note(OwnershipRow._make(row[place] for place in _OF_OWNERSHIP))
+                self._held.note(_held_queue(row))
         elif table in self._recent:
             of_table = self._recent[table]
-            for second, counts in groupby(_counts(table, rows), key=attrgetter("second")):
+            for second, counts in groupby(frame_counts(table, rows), key=attrgetter("second")):
                 # Only what is asked in this second can begin a storm, and only a storm can end.
                 looked_at = {exchange: None for exchange, recent in of_table.items() if recent.storms}
                 for one in counts:
@@ -78,36 +91,22 @@ class LiveStorms:
                         looked_at[exchange] = None
                 yield from self._changes(of_table, looked_at, second)
 
-    def _changes(self, of_table: dict[Exchange, _Recent], looked_at: Iterable[Exchange], now_s: int) -> Iterator[str]:
+    def _changes(
+        self, of_table: dict[Exchange, _Recent], looked_at: Iterable[Exchange], now_s: int
+    ) -> Iterator[StormChange]:
         for exchange in looked_at:
             recent = of_table[exchange]
             recent.forget(now_s)
             limit_per_s = self._held.limit_per_s(exchange.client)
             recent.loud_s = max([recent.loud_s, *(at for at, number in recent.seconds if number > limit_per_s)])
-            pair = f"{exchange.client} -> {exchange.server}"
             if not recent.storms and recent.inside > limit_per_s * WINDOW_S:
                 recent.storms = True
                 most = max(number for _, number in recent.seconds)
                 what = f"{exchange.request} answered {exchange.answer}, {most:,} a second"
-                yield _line(now_s, f"{pair}: {what}, healthy is {self._held.healthy_per_s(exchange.client):g}")
+                healthy = f"healthy is {self._held.healthy_per_s(exchange.client):g}"
+                yield StormChange(now_s, exchange, f"{what}, {healthy}")
             elif recent.storms and recent.loud_s < now_s - _QUIET_S:
                 recent.end()
-                yield _line(recent.loud_s + 1, f"{pair}: {exchange.request} is over")
+                yield StormChange(recent.loud_s + 1, exchange, f"{exchange.request} is over", ended=True)
             if not recent.seconds:
                 del of_table[exchange]
-
-
-def _line(second: int, what: str) -> str:
-    return f"{second:10.3f}  request storm: {what}"
-
-
-def _counts(table: Table, rows: Sequence[Row]) -> Iterator[FrameCount]:
-    found: Counter[tuple[int | str, ...]] = Counter()
-    if table is RPC:
-        found.update((int(row[_T_NS]) // _NS, *(row[place] for place in _OF_RPC)) for row in rows)
-    else:
-        for row in rows:
-            if row[_TABLE] == RPC.name:
-                found[int(row[_T_NS]) // _NS, *(row[place] for place in _OF_COUNTS)] += int(row[_ROWS])
-    for key, frames in sorted(found.items()):
-        yield FrameCount._make((*key, frames))

@@ -4,12 +4,15 @@ An oracle is fed with all rows of an instant before it looks at the state: the
 state at an instant is the state after all its rows.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from heapq import merge
 from itertools import chain
+from operator import itemgetter
 from typing import Any, NamedTuple, Protocol
 
 from emulator.state.owners import GroupQueue
+from emulator.trace.batches import Row
 from emulator.trace.run_directory import RunDirectory
 from emulator.trace.schema import BELIEFS, COUNTS, FAULTS, LIFECYCLE, MESSAGES, OWNERSHIP, PASSES, RPC, Table
 from nodes.beliefs import BeliefKind
@@ -18,8 +21,11 @@ Process = tuple[str, int]
 """Node and incarnation."""
 Span = tuple[int, int]
 """Begin and end in ns."""
+_NS = 1_000_000_000
+_KEPT = ("event", "src", "dst", "kind", "code", "status")
+"""Columns of `RPC` that say of which frames it tells."""
 _COUNTED = ("event", "node", "peer", "kind", "code", "status")
-"""Columns of `COUNTS` that say of which frames it tells."""
+"""The same of `COUNTS`."""
 _CLOCKS = ("clock_skew", "clock_drift", "clock_jump")
 """Kinds of faults that make a wall clock wrong."""
 
@@ -177,6 +183,14 @@ ROWS: Mapping[Table, type[Any]] = {
 }
 """The tables that oracles read. A row has the columns of its table that any oracle needs."""
 
+
+def maker(table: Table) -> Callable[[Row], Any]:
+    """The function that makes a value of the table's class in `ROWS` from a row with all columns."""
+    row_class = ROWS[table]
+    columns = itemgetter(*map(table.index, row_class._fields))
+    return lambda row: row_class._make(columns(row))
+
+
 UNREAD_KINDS = (BeliefKind.DATA_VERSION.value, BeliefKind.HA_STATE.value)
 """Kinds of beliefs that no oracle reads; in some runs nearly all beliefs are of these."""
 
@@ -229,19 +243,42 @@ class StoredRows:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        kept = ["event", "src", "dst", "kind", "code", "status"]
+        kept = list(_KEPT)
         parts = []
         for arrow in self._trace.tables(RPC, columns=["t_ns", *kept]):
-            seconds = arrow.append_column("second", pc.divide(arrow["t_ns"], 1_000_000_000))
+            seconds = arrow.append_column("second", pc.divide(arrow["t_ns"], _NS))
             counted = seconds.group_by(["second", *kept], use_threads=False).aggregate([("t_ns", "count")])
             parts.append(counted.rename_columns(["second", *kept, "frames"]))
         for arrow in self._trace.tables(COUNTS, columns=["t_ns", "table", *_COUNTED, "rows"]):
             of_frames = arrow.filter(pc.equal(arrow["table"], RPC.name))
-            seconds = pc.divide(of_frames["t_ns"], 1_000_000_000)
+            seconds = pc.divide(of_frames["t_ns"], _NS)
             columns = (*(of_frames[name] for name in _COUNTED), of_frames["rows"])
             parts.append(pa.table([seconds, *columns], names=["second", *kept, "frames"]))
         for part in parts:
             yield from map(FrameCount._make, zip(*(column.to_pylist() for column in part.columns), strict=True))
+
+
+_OF_RPC = tuple(map(RPC.index, _KEPT))
+_OF_COUNTS = tuple(map(COUNTS.index, _COUNTED))
+_T_NS, _TABLE, _ROWS = COUNTS.index("t_ns"), COUNTS.index("table"), COUNTS.index("rows")
+_RPC_T_NS = RPC.index("t_ns")
+
+
+def frame_counts(table: Table, rows: Sequence[Row]) -> list[FrameCount]:
+    """How many frames of each kind had which fate in each second, in order.
+
+    Args:
+        table: `RPC` or `COUNTS`.
+        rows: a batch of it, as it reaches `recorder.BatchListener`.
+    """
+    found: Counter[tuple[int | str, ...]] = Counter()
+    if table is RPC:
+        found.update((int(row[_RPC_T_NS]) // _NS, *(row[place] for place in _OF_RPC)) for row in rows)
+    else:
+        for row in rows:
+            if row[_TABLE] == RPC.name:
+                found[int(row[_T_NS]) // _NS, *(row[place] for place in _OF_COUNTS)] += int(row[_ROWS])
+    return [FrameCount._make((*key, frames)) for key, frames in sorted(found.items())]
 
 
 class Feed:

@@ -198,18 +198,14 @@ class Traffic(Watcher):
         return {OWNERSHIP: self._held.note}
 
     def _count(self, one: FrameCount) -> None:
-        if one.event == "timed_out" and one.code in _SENDS:
-            self._send(one.src, "unanswered", one)
+        sent = send_of(one)
+        if sent is not None:
+            seconds = self._sends.setdefault(sent.producer, {}).setdefault(sent.became, {})
+            seconds[one.second] = seconds.get(one.second, 0) + one.frames
         exchange = exchange_of(one)
         if exchange is not None:
             seconds = self._exchanges.setdefault(exchange, {})
             seconds[one.second] = seconds.get(one.second, 0) + one.frames
-            if one.code in _SENDS and one.kind == "response":
-                self._send(one.dst, "refused" if one.status else "acknowledged", one)
-
-    def _send(self, producer: str, became: str, one: FrameCount) -> None:
-        seconds = self._sends.setdefault(producer, {}).setdefault(became, {})
-        seconds[one.second] = seconds.get(one.second, 0) + one.frames
 
     # --- findings -------------------------------------------------------------------------
 
@@ -239,13 +235,12 @@ class Traffic(Watcher):
 
     def series(self) -> tuple[Series, ...]:
         """Exchanges per second: with messages, and overhead; and sends that failed."""
-        work, overhead, failed = ([0] * self._seconds for _ in range(3))
+        named = {name: [0] * self._seconds for name in (WITH_MESSAGES, WITHOUT_MESSAGES, FAILED_SENDS)}
         for exchange, seconds in self._exchanges.items():
-            _add(overhead if exchange.overhead else work, seconds)
+            _add(named[series_of(exchange)], seconds)
         for became in self._sends.values():
             for name in _FAILED:
-                _add(failed, became.get(name, {}))
-        named = {WITH_MESSAGES: work, WITHOUT_MESSAGES: overhead, FAILED_SENDS: failed}
+                _add(named[FAILED_SENDS], became.get(name, {}))
         return tuple(Series(name, tuple(per_s)) for name, per_s in named.items())
 
     def _storm(self, what: Exchange, seconds: dict[int, int], span: tuple[int, int]) -> Storm:
@@ -299,6 +294,35 @@ def exchange_of(one: FrameCount) -> Exchange | None:
     if one.kind == ONEWAY:
         return Exchange(_request(one.code), ONEWAY, one.src, one.dst, overhead=not moves)
     return None
+
+
+class Sent(NamedTuple):
+    """What became of an attempt of a producer to send."""
+
+    producer: str
+    became: str
+    """acknowledged, refused or unanswered."""
+
+    @property
+    def failed(self) -> bool:
+        """Whether the attempt failed."""
+        return self.became in _FAILED
+
+
+def send_of(one: FrameCount) -> Sent | None:
+    """The attempt to send that a frame ends, or whose time is over; None: it ends none."""
+    if one.code not in _SENDS:
+        return None
+    if one.event == "timed_out":
+        return Sent(one.src, "unanswered")
+    if one.event == "delivered" and one.kind == "response":
+        return Sent(one.dst, "refused" if one.status else "acknowledged")
+    return None
+
+
+def series_of(exchange: Exchange) -> str:
+    """The series in which an exchange is counted."""
+    return WITHOUT_MESSAGES if exchange.overhead else WITH_MESSAGES
 
 
 def _request(code: int) -> str:

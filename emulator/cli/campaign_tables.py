@@ -20,7 +20,7 @@ from emulator.campaign.play import tally
 from emulator.campaign.played import WORDS, Played
 from emulator.campaign.shrunk import failure_of
 from emulator.cli.terminal import NAME
-from emulator.statistics.words import Amounts, unit_of
+from emulator.statistics.words import Amounts, heading_with_unit, unit_of
 
 _COLUMNS = ("active_overlap_s", "orphan_s", "stalled_s", "duplicates", "lost", "pause_longest_s")
 """The measures that most people decide by; those that are 0 in all runs are left out."""
@@ -75,7 +75,7 @@ def _variants(every: Sequence[Played]) -> Table:
     measures = [known[name] for name in _COLUMNS if any(mean[name] > 0 for mean in found.values())]
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column("variant", overflow="fold")
-    for heading in ("runs", *words, *(f"{one.heading}{unit_of(one.name)}" for one in measures), "CPU s"):
+    for heading in ("runs", *words, *(heading_with_unit(one.heading, one.name) for one in measures), "CPU s"):
         table.add_column(heading, justify="right")
     for variant, mine in runs.items():
         count = counts[variant]

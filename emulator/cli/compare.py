@@ -14,7 +14,7 @@ from emulator.campaign.dataset import Dataset
 from emulator.campaign.directory import HEAD
 from emulator.cli.terminal import complain, tables_console
 from emulator.statistics import Comparison, Verdict
-from emulator.statistics.words import Amounts, unit_of
+from emulator.statistics.words import Amounts, heading_with_unit
 
 _STYLES = {Verdict.BETTER: "green", Verdict.WORSE: "red"}
 _RIGHT = ("difference", "95 %", "effect", "better", "equal", "worse")
@@ -138,7 +138,7 @@ def _cells(one: Comparison) -> tuple[str, ...]:
     seeds = (one.better_in, one.equal_in, one.worse_in)
     style = _STYLES.get(one.verdict, "dim")
     return (
-        f"{HEADINGS[one.measure]}{unit_of(one.measure)}",
+        heading_with_unit(HEADINGS[one.measure], one.measure),
         amounts.plain(one.mean_a),
         amounts.plain(one.mean_b),
         apart.plain(difference.value),

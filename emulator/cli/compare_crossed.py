@@ -12,7 +12,7 @@ from emulator.analysis.palette import STYLE, colour_of
 from emulator.campaign.compared import HEADINGS
 from emulator.campaign.crossed import Crossed, CrossedCell, CrossedMeasure
 from emulator.statistics import Verdict
-from emulator.statistics.words import Amounts, unit_of
+from emulator.statistics.words import Amounts, heading_with_unit
 
 _STYLES = {Verdict.BETTER: "green", Verdict.WORSE: "red"}
 _AT_END, _CENTRED = {"text-anchor": "end"}, {"text-anchor": "middle"}
@@ -29,7 +29,7 @@ def print_crossed(found: Crossed, console: Console) -> None:
     console.print(lead, style="bold", highlight=False, markup=False, soft_wrap=True)
     for measure in found.measures:
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-        table.add_column(f"{HEADINGS[measure.measure]}{unit_of(measure.measure)}", overflow="fold")
+        table.add_column(heading_with_unit(HEADINGS[measure.measure], measure.measure), overflow="fold")
         for variant in found.variants:
             table.add_column(variant, justify="right", overflow="fold")
         for condition in found.conditions:
@@ -93,7 +93,7 @@ def _panel(found: Crossed, measure: CrossedMeasure) -> str:
     largest = max((figure.high if figure.is_known else figure.value for figure in figures), default=0.0)
     scale = _PLOT_PX / largest if largest > 0 else 0.0
     amounts = Amounts(measure.measure, (largest,))
-    heading = f"{HEADINGS[measure.measure]}{unit_of(measure.measure)}"
+    heading = heading_with_unit(HEADINGS[measure.measure], measure.measure)
     parts = [element("text", escape(heading), x=0, y=0, class_="head")]
     y = 18
     for condition in found.conditions:

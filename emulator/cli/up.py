@@ -161,8 +161,8 @@ class _EventPrinter:
         session.cluster.world.recorder.batch_listeners.append(self._show_storms)
 
     def _show_storms(self, table: Table, rows: Sequence[Row]) -> None:
-        for line in self._storms.take(table, rows):
-            self._prompt.print_above(line)
+        for change in self._storms.take(table, rows):
+            self._prompt.print_above(change.line)
 
     def show(self, table: Table, row: Row) -> None:
         """Print a row; a `RowListener`."""

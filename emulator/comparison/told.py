@@ -8,7 +8,7 @@ from emulator.comparison.compare import LASTING_NS, RunComparison
 from emulator.comparison.followed import followed_from
 from emulator.comparison.judged import JudgedPair
 from emulator.comparison.rows import Row
-from emulator.statistics.words import Amounts, unit_of
+from emulator.statistics.words import Amounts, heading_with_unit
 from emulator.trace.run_directory import RunDirectory
 from emulator.why.answer import chain_of_row, names_of_run
 from emulator.why.trace_rows import TraceRow, TraceRows
@@ -70,7 +70,7 @@ def _measures(judged: JudgedPair) -> list[str]:
     for measure, first, second in judged.measures():
         amounts = Amounts(measure.name, (first, second))
         difference = "=" if first == second else f"{'+' if second > first else '-'}{amounts.plain(abs(second - first))}"
-        heading = f"{measure.heading}{unit_of(measure.name)}"
+        heading = heading_with_unit(measure.heading, measure.name)
         rows.append((heading, amounts.plain(first), amounts.plain(second), difference))
     return ["Measures", *_indented(_columns(rows))] if len(rows) > 1 else []
 

@@ -86,7 +86,7 @@ def _dots(of: Sequence[tuple[float, int]], values: Mapping[str, Sequence[tuple[f
                 cy=_ROW_PX / 2,
                 r=_DOT_PX,
                 class_="load",
-                **{"fill-opacity": 0.5},
+                **{"fill-opacity": 0.8},
             ),
             f"seed {seed}: {value:g}",
         )

@@ -9,6 +9,7 @@ from emulator.analysis.palette import STYLE
 CALM = "No symptom: nothing here would page anybody."
 _STYLE = """
 main { max-width: 1400px; margin: 0 auto; }
+ol.loud ~ h1 { margin-top: 18px; }
 h2 { border-top: 1px solid var(--line); padding-top: 14px; }
 h3 { font-size: 14px; margin: 12px 0 2px; }
 ol.loud { padding-left: 22px; margin: 8px 0; }

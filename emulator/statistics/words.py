@@ -20,6 +20,12 @@ def unit_of(measure: str) -> str:
     return " s" if unit == "ns" else f" {unit}" if unit in _UNITS else ""
 
 
+def heading_with_unit(heading: str, measure: str) -> str:
+    """The heading of a measure with its unit, unless it ends with that."""
+    unit = unit_of(measure)
+    return heading if heading.endswith(unit) else f"{heading}{unit}"
+
+
 class Amounts:
     """Writes amounts of one measure, all with as many decimals as the largest needs.
 

@@ -3,7 +3,8 @@
     GET  /        the page; it and its files (/page/...) contain nothing of the run and need no token
     GET  /state   the complete state, once
     GET  /events  a stream of JSON lines: the complete state, then changes
-    POST /verb    {"line": "cut consumer-1 broker-a"} -> {"ok": true, "lines": [...]}
+    GET  /past?at_ms=64000  what was known at that instant
+    POST /verb    {"line": "cut consumer-1 broker-a"} -> {"ok": true, "lines": [...], "offers": [...]}
 
 Every other answer is `{"error": "one line"}` with its status.
 """
@@ -21,8 +22,10 @@ from emulator.console.verb import VerbError
 from emulator.web.feed import Feed, TooManyWatchersError, encoded
 from emulator.web.gate import Gate
 from emulator.web.http import Answer, Connection, Gone, Refusal, Request
+from emulator.web.offers import offer
 
 _THE_END = encoded({"leaving": True})
+_DIGITS_MOST = 15
 _JSON, _LINES = "application/json", "application/x-ndjson"
 _TYPES: Mapping[str, str] = MappingProxyType(
     {
@@ -59,6 +62,7 @@ class Dashboard:
         self._routes: Mapping[str, tuple[str, Answer]] = {
             "/state": ("GET", self._state),
             "/events": ("GET", self._events),
+            "/past": ("GET", self._past),
             "/verb": ("POST", self._verb),
         }
 
@@ -95,6 +99,12 @@ class Dashboard:
     async def _state(self, _request: Request, to: Connection) -> None:
         await to.reply(200, _JSON, encoded(self._feed.whole()))
 
+    async def _past(self, request: Request, to: Connection) -> None:
+        name, _, said = request.query.partition("=")
+        if name != "at_ms" or not said.isdecimal() or len(said) > _DIGITS_MOST:
+            raise Refusal(400, "expected /past?at_ms=N, an instant in emulated milliseconds")
+        await to.reply(200, _JSON, encoded(self._feed.past(int(said))))
+
     async def _events(self, request: Request, to: Connection) -> None:
         if any(name == b"upgrade" and value.lower() == b"websocket" for name, value in request.headers):
             raise Refusal(400, "/events is a stream of lines, no WebSocket")
@@ -106,11 +116,13 @@ class Dashboard:
 
     async def _verb(self, request: Request, to: Connection) -> None:
         # The connection is not read meanwhile: a verb continues when its client disconnects.
-        line = _line(request.body)
+        line, active = _line(request.body), self._session.operator.active
+        before = dict(active)
         try:
             told = {"ok": True, "lines": await self._session.say(line)}
         except VerbError as error:
             told = {"ok": False, "lines": [str(error)]}
+        told["offers"] = [offer(timed) for fault_id, timed in active.items() if fault_id not in before]
         await to.reply(200, _JSON, encoded(told))
 
 

@@ -70,6 +70,7 @@ class Request:
     """Without a query."""
     headers: Headers
     body: bytes
+    query: str = ""
 
 
 class Connection:
@@ -184,8 +185,8 @@ class Connection:
             body = await self._body()
         except h11.RemoteProtocolError as error:
             raise Refusal(error.error_status_hint, f"expected HTTP/1.1: {error}") from None
-        path, _, _ = head.target.decode("latin-1").partition("?")
-        return Request(head.method.decode("latin-1"), path, tuple(head.headers), body)
+        path, _, query = head.target.decode("latin-1").partition("?")
+        return Request(head.method.decode("latin-1"), path, tuple(head.headers), body, query)
 
     async def _body(self) -> bytes:
         body = bytearray()

@@ -1,5 +1,6 @@
 """The sections of the dashboard's state: one function for each, which returns JSON entries by key."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -114,6 +115,57 @@ def queue(owners: QueueOwners, one: GroupQueue) -> Entries:
         "queue": one.queue_id,
         "owners": list(owners.owners_of(one)),
     }
+
+
+def nameserver(session: Session, name: str) -> Entries:
+    """What a nameserver knows, and who asks it."""
+    book = session.state.beliefs
+    known = [key for key in book.subjects() if name in book.held(*key)]
+    brokers = {
+        subject: json.loads(book.held(kind, subject)[name].value)
+        for kind, subject in known
+        if kind == BeliefKind.LIVE_BROKERS
+    }
+    topics = sum(kind == BeliefKind.ROUTE for kind, _ in known)
+    return {"brokers": brokers, "topics": topics, "followers": _followers(session, name)}
+
+
+def _followers(session: Session, name: str) -> list[str]:
+    """The nodes that ask a nameserver for routes."""
+    book, ip = session.state.beliefs, session.cluster.hosts[name].ip
+    subjects = [subject for kind, subject in book.subjects() if kind == BeliefKind.NAMESERVER]
+    chosen = {
+        node: str(json.loads(held.value))
+        for subject in subjects
+        for node, held in book.held(BeliefKind.NAMESERVER, subject).items()
+    }
+    return [node for node in session.nodes if chosen.get(node, "").partition(":")[0] == ip]
+
+
+def trouble(queues: Entries, views: Entries, broadcasting: list[str]) -> dict[str, int]:
+    """How many queues have two owners, how many none, and how many views differ; without what is 0.
+
+    Args:
+        queues: the section of that name.
+        views: the section of that name.
+        broadcasting: groups whose queues all members own.
+    """
+    owners = [len(one["owners"]) for one in queues.values() if one["group"] not in broadcasting]
+    found = {
+        "two owners": sum(number > 1 for number in owners),
+        "no owner": sum(number == 0 for number in owners),
+        "views that differ": sum(view["differs"] for view in views.values()),
+    }
+    return {name: number for name, number in found.items() if number}
+
+
+def apply(shown: Entries, changes: Entries) -> None:
+    """Make changes, as `difference` returns them."""
+    for key, entry in changes.items():
+        if entry is None:
+            shown.pop(key, None)
+        else:
+            shown[key] = entry
 
 
 def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> Entries:

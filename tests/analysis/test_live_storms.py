@@ -22,7 +22,7 @@ def told(trace, batch=1_000):
     for table in (OWNERSHIP, COUNTS):
         rows = trace.rows[table.name]
         for at in range(0, len(rows), batch):
-            lines += storms.take(table, rows[at : at + batch])
+            lines += (change.line for change in storms.take(table, rows[at : at + batch]))
     return [line.split("request storm: ") for line in lines]
 
 
@@ -60,14 +60,14 @@ def test_a_client_with_many_queues_may_ask_more_often():
 
 @pytest.mark.parametrize("level", [TraceLevel.FINDINGS, pytest.param(TraceLevel.FULL, marks=pytest.mark.slow)])
 def test_a_cluster_tells_the_storm_that_its_report_finds(tmp_path, level):
-    storms, lines = LiveStorms(), []
+    storms, changes = LiveStorms(), []
 
     async def listen(session):
         recorder = session.cluster.world.recorder
-        recorder.batch_listeners.append(lambda table, rows: lines.extend(storms.take(table, rows)))
+        recorder.batch_listeners.append(lambda table, rows: changes.extend(storms.take(table, rows)))
 
     run_scenario(load(EXAMPLE), level=level, runs=tmp_path, session_tasks=(listen,))
-    begun, over = (line.split("request storm: ")[1] for line in lines)
+    begun, over = (change.line.split("request storm: ")[1] for change in changes)
 
     assert begun.startswith("consumer-1 -> ba-s1: PULL_MESSAGE answered PULL_RETRY_IMMEDIATELY, 500 a second")
     assert over == "consumer-1 -> ba-s1: PULL_MESSAGE is over"

@@ -57,8 +57,10 @@ def asked(tmp_path, sitting):
 def test_a_verb_is_done_and_answered(tmp_path):
     async def sitting(_me, asker):
         told = await asker.ask("POST", "/verb", b'{"line": "suspend c1"}')
-        assert told == (200, {"ok": True, "lines": ["suspend-1: suspend c1"]})
-        assert (await asker.ask("POST", "/verb", b'{"line": "suspend c1"}'))[1]["ok"] is False
+        undo = {"fault": "suspend-1", "kind": "suspend", "line": "resume c1", "text": "Resume c1"}
+        assert told == (200, {"ok": True, "lines": ["suspend-1: suspend c1"], "offers": [undo]})
+        _, again = await asker.ask("POST", "/verb", b'{"line": "suspend c1"}')
+        assert (again["ok"], again["offers"]) == (False, [])
         assert (await asker.ask("GET", "/state"))[1]["nodes"]["c1"]["state"] == "suspended"
 
     asked(tmp_path, sitting)
@@ -76,6 +78,23 @@ def test_the_page_reads_and_writes_files_of_the_run_only(tmp_path):
 
     asked(tmp_path, sitting)
     assert not (tmp_path / "x.toml").exists()
+
+
+def test_the_past_is_answered_for_an_instant_that_is_named_in_ms(tmp_path):
+    async def sitting(me, asker):
+        assert (await asker.ask("GET", "/past?at_ms=10000"))[1]["nodes"]["c1"]["state"] == "running"
+        await asker.ask("POST", "/verb", b'{"line": "suspend c1"}')
+        await me.at_ms(12_000)
+        status, now = await asker.ask("GET", "/past?at_ms=12000")
+        assert (status, now["at_ms"], now["nodes"]["c1"]["state"]) == (200, 12_000, "suspended")
+        _, before = await asker.ask("GET", "/past?at_ms=10000")
+        assert (before["at_ms"], before["nodes"]["c1"]["state"]) == (10_000, "running")
+        assert (await asker.ask("GET", "/past?at_ms=99999999"))[1]["at_ms"] == 12_000
+        for path in ("/past", "/past?at_ms=", "/past?at_ms=-1", "/past?at_ms=1e3", "/past?at_ms=" + 99 * "9"):
+            status, told = await asker.ask("GET", path)
+            assert (status, told["error"].partition(",")[0]) == (400, "expected /past?at_ms=N")
+
+    asked(tmp_path, sitting)
 
 
 def test_refusals_are_one_line_each(tmp_path):

@@ -85,6 +85,12 @@ def test_somebody_breaks_a_cluster_watches_it_and_heals_it(fresh, open_page, pic
     text(page, "#queue-trouble", "^every queue has one owner$")
     picture(page, "1-healthy-1280-light")
 
+    select(page, "ns-1")
+    text(page, "#node-detail", "It knows 2 brokers, .* topics; 2 nodes ask it: consumer-1, consumer-2")
+    text(page, "#node-detail td", "s ago$")
+    picture(page, "1-nameserver-1280-light")
+    select(page, "ns-1")
+
     select(page, "consumer-2", "broker-a")
     do(page, "cut")
     text(page, "#fault-count", "^1 fault active$")
@@ -92,6 +98,8 @@ def test_somebody_breaks_a_cluster_watches_it_and_heals_it(fresh, open_page, pic
     text(page, ".wire-label", "^cut$")
     assert "broker-a and consumer-2: cut" in page.locator("#wires-in-words").text_content()
 
+    text(page, "#actions .offer", "^Heal cut-1$")  # in place of the verb
+    assert page.locator('#actions [data-verb="cut"]').count() == 0
     select(page, "consumer-2", "broker-a")  # let go of both
     select(page, "consumer-1")
     do(page, "suspend")
@@ -103,6 +111,7 @@ def test_somebody_breaks_a_cluster_watches_it_and_heals_it(fresh, open_page, pic
     # broker-b learns at once that it has died; what would tell broker-a is cut.
     select(page, "consumer-1", "consumer-2")
     do(page, "kill")
+    text(page, "#answers .offer", "^Start consumer-2$")
     page.locator('[data-node="consumer-2"][data-state="down"]').wait_for()
     page.locator('[data-view="consumer_ids buyers"].differs').wait_for()
     text(page, "#differ-count", "differ")
@@ -115,6 +124,20 @@ def test_somebody_breaks_a_cluster_watches_it_and_heals_it(fresh, open_page, pic
     text(page, "#fault-count", "^0 faults active$")
     gone(page, ".wire.faulted")
     text(page, "#answers", "healed kill-1")
+    gone(page, "#answers .offer")
+
+    page.locator(".span-fault", has_text="kill consumer-2").click()
+    text(page, "#looking-words", r"^looking at \d+\.\d s, live is \d+\.\d s$")
+    page.locator('[data-node="consumer-2"][data-state="down"]').wait_for()
+    text(page, "#fault-count", "^2 faults active$")
+    text(page, "#actions", "Go back to live to act")
+    picture(page, "3-looking-back-1280-light")
+    page.locator("#instant").press("ArrowLeft")
+    page.locator("#instant").press("ArrowLeft")
+    page.locator('[data-node="consumer-2"][data-state="running"]').wait_for()
+    page.locator("#back-to-live").click()
+    text(page, "#fault-count", "^0 faults active$")
+    assert page.locator("#looking").is_hidden()
 
 
 def test_views_that_differ_can_be_seen_alone(fresh, open_page):

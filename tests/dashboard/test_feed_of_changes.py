@@ -7,7 +7,8 @@ import pytest
 import trio
 
 from emulator.testing import ConsoleUser, a_scenario, play_at_console
-from emulator.web.feed import WATCHERS_MAX, Feed, TooManyWatchersError
+from emulator.web.feed import PAST, WATCHERS_MAX, Feed, TooManyWatchersError
+from emulator.web.offers import offer
 
 
 def watched(tmp_path, sitting):
@@ -16,6 +17,7 @@ def watched(tmp_path, sitting):
     async def with_a_feed(me: ConsoleUser) -> None:
         feed = Feed(me.session)
         me.session.cluster.world.recorder.listeners.append(feed.note)
+        me.session.cluster.world.recorder.batch_listeners.append(feed.note_batch)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(feed.push)
             await sitting(me, feed)
@@ -128,5 +130,66 @@ def test_there_is_room_for_so_many_watchers_and_again_when_one_goes(tmp_path):
         crowd[0].__exit__(None, None, None)
         with feed.watch():
             pass
+
+    watched(tmp_path, sitting)
+
+
+def test_what_was_before_can_be_asked_for_and_is_as_it_was_then(tmp_path):
+    async def sitting(me, feed):
+        await me.at_ms(10_000)
+        before = {name: feed.whole()[name] for name in PAST}
+        before = json.loads(json.dumps(before))
+        await me.say("cut c2 broker-a")
+        await me.say("kill c1")
+        await me.at_ms(15_000)
+        after = {name: feed.whole()[name] for name in PAST}
+        assert all(after[name] != before[name] for name in ("nodes", "faults", "links", "views", "queues"))
+        assert feed.past(10_000) == {"at_ms": 10_000, **before}
+        assert feed.past(15_000) == {"at_ms": 15_000, **after}
+        assert feed.past(99_000)["at_ms"] == 15_000
+
+    watched(tmp_path, sitting)
+
+
+def test_a_nameserver_tells_its_brokers_topics_and_who_asks_it(tmp_path):
+    async def sitting(me, feed):
+        await me.at_ms(20_000)
+        me.session.cluster.world.recorder.flush()
+        whole = feed.whole()
+        known = whole["nameservers"]["ns-1"]
+        assert list(known["brokers"]) == ["broker-a", "broker-b"]
+        assert known["brokers"]["broker-a"] == {"0": f"{whole['nodes']['broker-a']['ip']}:10911"}
+        assert known["topics"] >= 2
+        assert known["followers"] == ["c1", "c2"]
+        assert 10_000 <= whole["heard"]["ns-1 broker-a"] <= 20_000
+        assert whole["heard"]["broker-a c1"] <= 20_000
+        await me.say("kill broker-b")
+        await me.say("kill c2")
+        await me.at_ms(21_000)
+        known = feed.whole()["nameservers"]["ns-1"]
+        assert (list(known["brokers"]), known["followers"]) == (["broker-a"], ["c1"])
+
+    watched(tmp_path, sitting)
+
+
+def test_a_second_tells_its_load_and_what_is_wrong_in_it(tmp_path):
+    async def sitting(me, feed):
+        for second in range(15):
+            await me.at_ms(second * 1_000)
+            me.session.cluster.world.recorder.flush()  # once a second of wall time, which does not pass here
+            if second == 10:
+                await me.say("kill c1, c2")
+        seconds = feed.whole()["seconds"]
+        assert list(seconds) == [str(second) for second in range(12)]
+        asked = sum(entry["counts"].get("requests without messages", 0) for entry in seconds.values())
+        assert asked > 20
+        assert seconds["10"]["counts"]["no owner"] > 0
+        (mark,) = [mark for mark in feed.whole()["marks"].values() if mark["what"] == "fault"]
+        assert (mark["text"], mark["from_ms"], mark["to_ms"]) == ("kill c1, c2", 10_000, None)
+        assert 10_000 <= mark["shown_ms"] <= 10_200
+        assert list(feed.past(mark["shown_ms"])["faults"]) == ["kill-1"]
+        assert feed.past(mark["shown_ms"] - 1)["faults"] == {}
+        undo = [offer(me.session.operator.active["kill-1"])]
+        assert feed.whole()["offers"] == {"c1": undo, "c2": undo}
 
     watched(tmp_path, sitting)

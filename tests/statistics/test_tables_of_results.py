@@ -2,7 +2,10 @@
 
 import math
 
+import pytest
+
 from emulator.statistics import compare, estimate, survival, table
+from emulator.statistics.words import heading_with_unit
 from support.frames_of_runs import intervals, runs
 
 
@@ -32,3 +35,15 @@ def test_survivals_have_a_row_with_what_is_not_yet():
     assert (found["intervals"][0], found["censored"][0], found["median"][0]) == (4, 2, 2.0)
     assert math.isinf(found["p90"][0])
     assert "curve" not in found.columns
+
+
+@pytest.mark.parametrize(
+    ("heading", "measure", "told"),
+    [
+        ("no owner", "orphan_s", "no owner s"),
+        ("assignment bytes", "assignment_bytes", "assignment bytes"),
+        ("failed sends", "failed_sends", "failed sends"),
+    ],
+)
+def test_a_heading_names_its_unit_once(heading, measure, told):
+    assert heading_with_unit(heading, measure) == told

@@ -1,11 +1,13 @@
 // Puts the page together: asks for the token, follows the stream, draws what changed.
 
 import { byId, clock, count, el } from "./dom.js";
+import * as details from "./details.js";
 import * as events from "./events.js";
 import * as prompt from "./prompt.js";
 import * as queues from "./queues.js";
 import * as selection from "./selection.js";
 import { merge, store } from "./store.js";
+import * as timeline from "./timeline.js";
 import * as topology from "./topology.js";
 import * as views from "./views.js";
 import { findToken, follow, forgetToken, keepToken, Refused } from "./wire.js";
@@ -30,13 +32,17 @@ function soon(...sections) {
 function render() {
   const has = (...names) => names.some((name) => dirty.has(name));
   byId("clock").textContent = clock(store.nowMs);
-  if (has("nodes", "links", "selection")) {
+  if (has("nodes", "links", "offers", "selection")) {
     selection.draw();
     topology.draw();
   }
+  details.draw();
   if (has("nodes", "views")) views.draw();
   if (has("queues")) queues.draw();
   if (has("faults")) drawFaults();
+  if (has("offers")) prompt.drawOffers();
+  if (has("marks", "seconds")) timeline.redraw();
+  else timeline.draw();
   if (has("verbs")) prompt.drawVerbs();
   drawCounts();
   dirty.clear();
@@ -62,11 +68,17 @@ function drawFaults() {
       el("b", {}, id),
       el("span", {}, fault.what.replaceAll("<->", "↔").replaceAll("->", "→")),
       el("span", { class: "hint" }, `since ${clock(fault.since_ms)}`),
-      el("button", { type: "button", class: "quiet", "aria-label": `heal ${id}`, onclick: () => prompt.sayAndShow(`heal ${id}`) }, "Heal"),
+      store.atMs === null ? el("button", { type: "button", class: "quiet", "aria-label": `heal ${id}`, onclick: () => prompt.sayAndShow(`heal ${id}`) }, "Heal") : null,
     ),
   );
-  byId("faults").replaceChildren(...(chips.length ? chips : [el("li", { class: "nothing" }, "Nothing is broken.")]));
-  byId("heal-all").hidden = chips.length === 0;
+  byId("faults").replaceChildren(...(chips.length ? chips : [el("li", { class: "nothing" }, `Nothing ${store.atMs === null ? "is" : "was"} broken.`)]));
+  byId("heal-all").hidden = chips.length === 0 || store.atMs !== null;
+}
+
+/** Draw the sections of another instant. */
+function lookAt(...sections) {
+  events.look();
+  soon("clock", ...sections);
 }
 
 function take(message) {
@@ -78,6 +90,7 @@ function take(message) {
   const changed = merge(message);
   if ("scenario" in message) {
     events.begin();
+    timeline.backToLive();
     changed.push("verbs");
   }
   if (message.lines) events.take(message.lines);
@@ -125,6 +138,7 @@ byId("token-form").addEventListener("submit", (event) => {
   stay();
 });
 byId("heal-all").addEventListener("click", () => prompt.sayAndShow("heal all"));
+timeline.setUp(lookAt);
 new ResizeObserver(() => topology.drawWires()).observe(byId("scene"));
 selection.setUp(prompt.sayAndShow, () => soon("selection"));
 views.setUp();

@@ -37,9 +37,29 @@ export async function sayAndShow(line) {
   box.append(entry);
   while (box.childElementCount > ANSWERS_MAX) box.firstElementChild.remove();
   box.scrollTop = box.scrollHeight;
-  const { ok, lines } = await say(line);
-  entry.append(el("pre", { class: ok ? "told" : "refused" }, lines.join("\n")));
-  box.scrollTop = box.scrollHeight;
+  const { ok, lines, offers } = await say(line);
+  entry.append(el("pre", { class: ok ? "told" : "refused", tabIndex: 0, role: ok ? null : "alert" }, lines.join("\n")));
+  for (const offer of offers) entry.append(offerButton(offer));
+  drawOffers(); // the fault may have come over the stream before this answer
+  showNewest(box, entry);
+}
+
+/** The end of the newest answer; of one that is longer than the box its begin. */
+function showNewest(box, entry) {
+  const top = entry.offsetTop - box.offsetTop;
+  box.scrollTop = entry.offsetHeight > box.clientHeight ? top : box.scrollHeight;
+}
+
+function offerButton({ fault, line, text }) {
+  return el("button", { type: "button", class: "offer", "data-fault": fault, onclick: () => sayAndShow(line) }, text);
+}
+
+/** Offers of faults that have ended are gone. */
+export function drawOffers() {
+  for (const button of byId("answers").querySelectorAll(".offer")) {
+    if (button.dataset.fault in store.live.faults) button.dataset.begun = "true";
+    else if (button.dataset.begun) button.remove();
+  }
 }
 
 function recall(step) {
@@ -61,10 +81,10 @@ function candidates() {
   if (before.length === 0) return store.verbs.map((verb) => verb.name).filter((name) => name.startsWith(word));
   const usage = store.verbs.find((verb) => verb.name === before[0])?.usage ?? "";
   const known = [];
-  if (/\bNODES?\b|\bA\b|\bB\b/.test(usage)) known.push(...Object.keys(store.nodes));
-  if (/FAULT/.test(usage)) known.push("all", ...Object.keys(store.faults));
-  if (/\bGROUP\b/.test(usage)) known.push(...new Set(Object.values(store.queues ?? {}).map((queue) => queue.group)));
-  if (/SUBJECT/.test(usage)) known.push(...new Set(Object.values(store.views).map((view) => view.subject)));
+  if (/\bNODES?\b|\bA\b|\bB\b/.test(usage)) known.push(...Object.keys(store.live.nodes));
+  if (/FAULT/.test(usage)) known.push("all", ...Object.keys(store.live.faults));
+  if (/\bGROUP\b/.test(usage)) known.push(...new Set(Object.values(store.live.queues).map((queue) => queue.group)));
+  if (/SUBJECT/.test(usage)) known.push(...new Set(Object.values(store.live.views).map((view) => view.subject)));
   known.push(...(usage.match(/\b[a-z][a-z-]+\b/g) ?? []).filter((literal) => !known.includes(literal)));
   return known.filter((name) => name.startsWith(word) && !before.slice(1).includes(name));
 }

@@ -12,7 +12,7 @@ export function draw() {
   for (const [key, queue] of Object.entries(store.queues)) {
     for (const owner of queue.owners) {
       const known = before.get(key);
-      if (known && !known.includes(owner)) movedAt.set(`${key} ${owner}`, now);
+      if (known && store.atMs === null && !known.includes(owner)) movedAt.set(`${key} ${owner}`, now);
     }
     before.set(key, queue.owners);
   }
@@ -71,7 +71,7 @@ const edge = (queue) => (queue.queue === 0 ? "first" : "");
 function cell(queue, name, now) {
   if (!queue.owners.includes(name)) return el("td", { class: edge(queue) });
   const key = `${queue.group}/${queue.topic}/${queue.broker}/${queue.queue} ${name}`;
-  const age = now - (movedAt.get(key) ?? -Infinity);
+  const age = store.atMs === null ? now - (movedAt.get(key) ?? -Infinity) : Infinity;
   const mark = el("span", { class: age < MOVED_MS ? "own moved" : "own", title: `${name} owns ${queue.topic} ${queue.broker} q${queue.queue}` });
   // Drawn anew while it moves, the animation goes on where it was.
   if (age < MOVED_MS) mark.style.setProperty("animation-delay", `${-age}ms`);

@@ -26,7 +26,7 @@ export function draw() {
   const only = byId("only-differing").checked;
   const keys = Object.keys(store.views)
     .filter((key) => !only || store.views[key].differs)
-    .sort((one, other) => rank(one) - rank(other) || one.localeCompare(other));
+    .sort((one, other) => Number(store.views[other].differs) - Number(store.views[one].differs) || rank(one) - rank(other) || one.localeCompare(other));
   // Also nodes that are down: a column that comes and goes would move all others.
   const roles = new Set(keys.flatMap((key) => Object.keys(store.views[key].roles)));
   const nodes = Object.keys(store.nodes).filter((name) => roles.has(store.nodes[name].role));

@@ -53,12 +53,22 @@ export async function follow(take) {
   }
 }
 
-/** Say a verb; returns {ok, lines}. */
+/** What was at an instant; null: the cluster does not answer. */
+export async function past(atMs) {
+  try {
+    const answer = await ask(`/past?at_ms=${Math.round(atMs)}`);
+    return await answer.json();
+  } catch {
+    return null;
+  }
+}
+
+/** Say a verb; returns {ok, lines, offers}. */
 export async function say(line) {
   try {
     const answer = await ask("/verb", { method: "POST", body: JSON.stringify({ line }) });
     return await answer.json();
   } catch (error) {
-    return { ok: false, lines: [error instanceof Refused ? error.message : "the cluster does not answer"] };
+    return { ok: false, offers: [], lines: [error instanceof Refused ? error.message : "the cluster does not answer"] };
   }
 }

@@ -1,0 +1,39 @@
+"""When servers last heard from those who send them heartbeats."""
+
+from collections.abc import Sequence
+
+from emulator.analysis.rows import frame_counts
+from emulator.trace.batches import Row
+from emulator.trace.schema import COUNTS, RPC, Table
+from emulator.web.sections import Entries
+from nodes.protocol.codes import RequestCode
+
+_HEARTBEATS = (
+    RequestCode.HEART_BEAT,
+    RequestCode.REGISTER_BROKER,
+    RequestCode.BROKER_HEARTBEAT,
+    RequestCode.QUERY_DATA_VERSION,
+)
+"""Requests after which a server counts a client or a broker as alive."""
+_RPC_T_NS, _SRC, _DST = RPC.index("t_ns"), RPC.index("src"), RPC.index("dst")
+_EVENT, _KIND, _CODE = RPC.index("event"), RPC.index("kind"), RPC.index("code")
+_MS = 1_000_000
+
+
+class Heartbeats:
+    """The last heartbeat of each pair of nodes; where frames are only counted, the second of it."""
+
+    def __init__(self) -> None:
+        self.changed: Entries = {}
+        """Mapping "server sender" -> emulated ms of the last heartbeat, of pairs with one since this was replaced."""
+
+    def take(self, table: Table, rows: Sequence[Row]) -> None:
+        """Read a batch of frames, or of their counts; rows of other tables are left out."""
+        if table is RPC:
+            for row in rows:
+                if row[_CODE] in _HEARTBEATS and row[_EVENT] == "delivered" and row[_KIND] != "response":
+                    self.changed[f"{row[_DST]} {row[_SRC]}"] = int(row[_RPC_T_NS]) // _MS
+        elif table is COUNTS:
+            for one in frame_counts(table, rows):
+                if one.code in _HEARTBEATS and one.event == "delivered" and one.kind != "response":
+                    self.changed[f"{one.dst} {one.src}"] = one.second * 1_000

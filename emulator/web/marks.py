@@ -1,0 +1,86 @@
+"""The marks of the time line: faults, request storms, and what happened to processes."""
+
+from emulator.analysis.live_storms import StormChange
+from emulator.trace.recorder import Row
+from emulator.trace.schema import FAULTS, LIFECYCLE, Table
+from emulator.web.sections import Entries
+from nodes.beliefs import LifecycleEvent
+
+MARKS_MOST = 400
+"""When there are more, the oldest one is forgotten, events of processes first."""
+_MS = 1_000_000
+_PROCESS = "process"
+_T_NS, _NODE, _EVENT = (LIFECYCLE.index(name) for name in ("t_ns", "node", "event"))
+_SHOWN = (
+    *(LifecycleEvent.READY, LifecycleEvent.STOPPED, LifecycleEvent.CRASHED, LifecycleEvent.KILLED),
+    *(LifecycleEvent.POWERED_OFF, LifecycleEvent.SUSPENDED, LifecycleEvent.RESUMED),
+)
+_FAULT_T_NS, _FAULT_EVENT, _FAULT_ID, _FAULT_KIND, _SUBJECT = (
+    FAULTS.index(name) for name in ("t_ns", "event", "fault_id", "kind", "subject")
+)
+
+
+class Marks:
+    """Keeps the marks of a run; `to_ms` of what goes on is None.
+
+    Args:
+        marks_most: how many are kept.
+    """
+
+    def __init__(self, marks_most: int = MARKS_MOST) -> None:
+        self._marks_most = marks_most
+        self._made = 0
+        self._open: dict[object, str] = {}
+        """Mapping fault id or exchange -> key of its mark."""
+        self._entries: Entries = {}
+        self._changed: dict[str, None] = {}
+
+    def note(self, table: Table, row: Row) -> None:
+        """Mark the begin or the end of a fault, or an event of a process; other rows are left out."""
+        if table is FAULTS:
+            t_ms, fault_id = int(row[_FAULT_T_NS]) // _MS, row[_FAULT_ID]
+            if row[_FAULT_EVENT] == "begin":
+                self._open[fault_id] = self._add("fault", f"{row[_FAULT_KIND]} {row[_SUBJECT]}", t_ms, None)
+            else:
+                self._end(fault_id, t_ms)
+        elif table is LIFECYCLE and row[_EVENT] in _SHOWN:
+            t_ms = int(row[_T_NS]) // _MS
+            self._add(_PROCESS, f"{row[_NODE]} {str(row[_EVENT]).replace('_', ' ')}", t_ms, t_ms)
+
+    def note_storm(self, change: StormChange) -> None:
+        """Mark the begin or the end of a request storm."""
+        if change.ended:
+            self._end(change.exchange, change.second * 1_000)
+        else:
+            asked = change.exchange
+            text = f"request storm: {asked.client} -> {asked.server} {asked.request} answered {asked.answer}"
+            self._open[asked] = self._add("storm", text, change.second * 1_000, None)
+
+    def take_changed(self, now_ms: int) -> Entries:
+        """Mapping key -> mark that changed since the last call; None: it was forgotten.
+
+        `shown_ms` of a mark is the instant at which it was taken first: the sections of that instant have its effect.
+        """
+        for key in self._changed:
+            if key in self._entries:
+                self._entries[key].setdefault("shown_ms", now_ms)
+        changed, self._changed = {key: self._entries.get(key) for key in self._changed}, {}
+        return changed
+
+    def _add(self, what: str, text: str, from_ms: int, to_ms: int | None) -> str:
+        self._made += 1
+        key = str(self._made)
+        self._entries[key] = {"what": what, "text": text, "from_ms": from_ms, "to_ms": to_ms}
+        self._changed[key] = None
+        if len(self._entries) > self._marks_most:
+            events = (key for key, mark in self._entries.items() if mark["what"] == _PROCESS)
+            oldest = next(events, None) or next(iter(self._entries))
+            del self._entries[oldest]
+            self._changed[oldest] = None
+        return key
+
+    def _end(self, of: object, t_ms: int) -> None:
+        key = self._open.pop(of, "")
+        if key in self._entries:
+            self._entries[key] = {**self._entries[key], "to_ms": t_ms}
+            self._changed[key] = None
