@@ -99,7 +99,7 @@ export function draw() {
   drawHandle();
   drawReadout();
   const [from, to] = span();
-  const now = JSON.stringify([byId("plot").clientWidth, byId("strips").clientHeight, from, Math.floor(to / 1000), Object.keys(store.marks).length]);
+  const now = JSON.stringify([byId("plot").clientWidth, byId("strips").clientHeight, from, Math.floor(store.nowMs / 1000)]);
   if (now === drawn) return;
   drawn = now;
   drawMarks(from, to);
