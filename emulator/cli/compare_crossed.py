@@ -11,7 +11,7 @@ from emulator.analysis.canvas import element
 from emulator.analysis.palette import STYLE, colour_of
 from emulator.campaign.compared import HEADINGS
 from emulator.campaign.crossed import Crossed, CrossedCell, CrossedMeasure
-from emulator.statistics import Verdict
+from emulator.statistics import SEEDS_LEAST, Verdict
 from emulator.statistics.words import Amounts, heading_with_unit
 
 _STYLES = {Verdict.BETTER: "green", Verdict.WORSE: "red"}
@@ -23,9 +23,7 @@ _LINE_PX, _LABEL_PX, _PLOT_PX, _PANEL_GAP_PX = 14, 170, 300, 40
 def print_crossed(found: Crossed, console: Console) -> None:
     """Print a table for each measure: the first variant per run, the others beside it."""
     first, *others = found.variants
-    lead = (
-        f"{found.seeds:,} seeds; {first} per run, the others as difference from it, paired by seed, with 95 % intervals"
-    )
+    lead = f"{found.seeds:,} seeds; {first} per run, the others as difference from it, paired by seed{_sure(found)}"
     console.print(lead, style="bold", highlight=False, markup=False, soft_wrap=True)
     for measure in found.measures:
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
@@ -37,6 +35,10 @@ def print_crossed(found: Crossed, console: Console) -> None:
             table.add_row(condition, *(_told(measure.measure, cell) for cell in cells))
         console.print()
         console.print(table)
+
+
+def _sure(found: Crossed) -> str:
+    return ", with 95 % intervals" if found.seeds >= SEEDS_LEAST else f"; {SEEDS_LEAST} are needed for intervals"
 
 
 def _told(measure: str, cell: CrossedCell | None) -> str:
@@ -76,7 +78,7 @@ def _page(found: Crossed, title: str) -> str:
     head = f'<meta charset="utf-8"><title>{escape(title)}</title><style>{STYLE}{_WHISKER}</style>'
     return (
         f'<!doctype html><html lang="en">{head}'
-        f"<h1>{escape(title)}</h1><p>Mean per run, with 95 % intervals, over {found.seeds:,} seeds.</p>{drawing}</html>"
+        f"<h1>{escape(title)}</h1><p>Mean per run over {found.seeds:,} seeds{_sure(found)}.</p>{drawing}</html>"
     )
 
 

@@ -49,7 +49,6 @@ class _ExecCommand(TyperCommand):
 app = typer.Typer(
     name=NAME,
     cls=_Commands,
-    help="Emulate a RocketMQ cluster, inject faults, and see what every node believed.",
     epilog="Exit status: 0 valid, 1 an oracle was violated, 2 unknown, damaged or bad input, 130 Ctrl-C.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -70,6 +69,24 @@ _TraceOption = Annotated[
     ),
 ]
 _JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        print(f"{NAME} {version('rocketmq-emulator')}, after RocketMQ 5.3.3")
+        raise typer.Exit
+
+
+@app.callback()
+def every_command(
+    *,
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Emulate a RocketMQ cluster, inject faults, and see what every node believed."""
 
 
 @app.command()

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+from importlib.metadata import version
 
 import pytest
 from typer.testing import CliRunner
@@ -61,3 +62,8 @@ def test_help_does_not_wait_for_spark(tmp_path):
     done = subprocess.run([COMMAND[0], "-c", code], cwd=tmp_path, check=False)
 
     assert done.returncode == 0
+
+
+def test_the_version_is_that_of_the_package_and_of_rocketmq():
+    done = CliRunner().invoke(app, ["--version"])
+    assert (done.exit_code, done.stdout) == (0, f"rmqemu {version('rocketmq-emulator')}, after RocketMQ 5.3.3\n")
