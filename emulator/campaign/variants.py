@@ -17,6 +17,7 @@ from emulator.spec.mistakes import expect_known
 from emulator.spec.model import (
     BROKER,
     CONSUMER,
+    CONTROLLER,
     NAMESERVER,
     PRODUCER,
     BrokerSpec,
@@ -36,7 +37,7 @@ VARIANT_KEYS = ("name", *CHANGES)
 CONDITION_KEYS = tuple(key for key in VARIANT_KEYS if key != "preset")
 """A preset would undo what the variant has changed."""
 _Spec = TypeVar("_Spec", NameserverSpec, BrokerSpec, ConsumerGroupSpec, ProducerSpec)
-ROLES = (NAMESERVER, BROKER, CONSUMER, PRODUCER)
+ROLES = (NAMESERVER, CONTROLLER, BROKER, CONSUMER, PRODUCER)
 
 
 def read_variant(section: Section, tables: Mapping[str, Any], base: Scenario) -> Variant:
@@ -112,6 +113,7 @@ def _with_preset(section: Section, tables: Mapping[str, Any], base: Scenario) ->
 def _with_options(section: Section, scenario: Scenario) -> Scenario:
     by_name = {
         NAMESERVER: [spec.name for spec in scenario.nameservers],
+        CONTROLLER: [spec.name for spec in scenario.controllers],
         BROKER: [spec.name for spec in scenario.brokers],
         CONSUMER: [spec.group for spec in scenario.consumers],
         PRODUCER: [spec.name for spec in scenario.producers],
@@ -125,13 +127,14 @@ def _with_options(section: Section, scenario: Scenario) -> Scenario:
     def of(role: str, specs: tuple[_Spec, ...]) -> tuple[_Spec, ...]:
         return tuple(_optioned(options, role, *pair) for pair in zip(by_name[role], specs, strict=True))
 
-    nameservers, brokers = of(NAMESERVER, scenario.nameservers), of(BROKER, scenario.brokers)
-    consumers, producers = of(CONSUMER, scenario.consumers), of(PRODUCER, scenario.producers)
-    return _made(
-        lambda: with_user_functions(
-            attrs.evolve(scenario, nameservers=nameservers, brokers=brokers, consumers=consumers, producers=producers)
-        )
-    )
+    parts: dict[str, Any] = {
+        "nameservers": of(NAMESERVER, scenario.nameservers),
+        "controllers": of(CONTROLLER, scenario.controllers),
+        "brokers": of(BROKER, scenario.brokers),
+        "consumers": of(CONSUMER, scenario.consumers),
+        "producers": of(PRODUCER, scenario.producers),
+    }
+    return _made(lambda: with_user_functions(attrs.evolve(scenario, **parts)))
 
 
 def _optioned(options: Section, role: str, name: str, spec: _Spec) -> _Spec:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from emulator.spec.model import Scenario
 
 _NAMESERVERS, _BROKERS, _CONSUMERS, _PRODUCERS, _APIS, _LEASES, _SCALERS, _NEWCOMERS = 1, 2, 10, 100, 190, 191, 192, 200
-_CONTAINERS = 180
+_CONTAINERS, _CONTROLLERS = 180, 185
 """Third byte of the first address of a role."""
 _HOSTS_PER_SUBNET = 250
 
@@ -18,6 +18,7 @@ def addresses(scenario: Scenario) -> dict[str, str]:
     containers = _in_subnets(_CONTAINERS, scenario.containers())
     return {
         **_in_subnets(_NAMESERVERS, (spec.name for spec in scenario.nameservers)),
+        **_in_subnets(_CONTROLLERS, (spec.name for spec in scenario.controllers)),
         **containers,
         **{
             spec.name: brokers[spec.address_of or spec.name] if spec.container is None else containers[spec.container]

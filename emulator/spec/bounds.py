@@ -14,6 +14,7 @@ from nodes.protocol.names import GROUP_MAX_LENGTH, TOPIC_MAX_LENGTH, IllegalName
 FILE_BYTES_MOST = 4 * 1024 * 1024
 """Size of a scenario file."""
 NAMESERVERS_MOST = 250
+CONTROLLERS_MOST = 9
 BROKERS_MOST = 2_000
 """Brokers, slaves included."""
 CONSUMERS_MOST = 20_000

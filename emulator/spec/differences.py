@@ -101,6 +101,7 @@ def _parts(scenario: Scenario) -> dict[tuple[str, str], _Part]:
     found = {(section, ""): _Part(tables.get(section, {}), _defaults(it)) for section, it in alone.items()}
     named: dict[str, list[tuple[str, Any]]] = {
         "nameserver": [(it.name, it) for it in scenario.nameservers],
+        "controller": [(it.name, it) for it in scenario.controllers],
         "broker": [(it.name, it) for it in scenario.brokers],
         "topic": [(it.name, it) for it in scenario.topics],
         "consumer": [(_group(it.group, it.share_process_with), it) for it in scenario.consumers],

@@ -10,7 +10,7 @@ from emulator.spec.fit import PORT
 from emulator.spec.mistakes import NameMistakeError, Reading, SpecError, UnknownKeyError, paths_to
 from emulator.spec.model import Scenario
 
-_NODES = ("nameserver", "broker", "consumer", "producer", "statefulset", "scenario")
+_NODES = ("nameserver", "controller", "broker", "consumer", "producer", "statefulset", "scenario")
 _NAMED_IN: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "node": _NODES,

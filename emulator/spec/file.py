@@ -21,6 +21,7 @@ from emulator.spec.mistakes import EnoughMistakesError, Reading, SpecError
 from emulator.spec.model import (
     BrokerSpec,
     ConsumerGroupSpec,
+    ControllerSpec,
     Draft,
     NameserverSpec,
     Network,
@@ -32,6 +33,7 @@ from emulator.spec.node_tables import (
     ScenarioKeys,
     read_brokers,
     read_consumers,
+    read_controllers,
     read_nameservers,
     read_preset,
     read_producers,
@@ -43,7 +45,7 @@ from emulator.spec.section import Section, keys_of, written
 from emulator.spec.toml_file import TomlFile, in_own_keys
 from emulator.spec.user_functions import misfits_of_functions
 
-_ARRAYS = ("nameserver", "broker", "topic", "consumer", "producer", "statefulset", "fault", "nemesis")
+_ARRAYS = ("nameserver", "controller", "broker", "topic", "consumer", "producer", "statefulset", "fault", "nemesis")
 SCENARIO_TABLES = ("scenario", "network", "guest_limits", *_ARRAYS)
 """What a scenario file may have at its top."""
 _PART = re.compile(r"(?P<section>\w+)\[(?P<index>\d+)\]")
@@ -114,6 +116,7 @@ def to_dict(scenario: Scenario) -> dict[str, Any]:
         "network": written(scenario.network),
         **({"guest_limits": written(scenario.guest_limits)} if scenario.guest_limits != GuestLimits() else {}),
         "nameserver": [_with_options(it) for it in scenario.nameservers],
+        **({"controller": [_with_options(it) for it in scenario.controllers]} if scenario.controllers else {}),
         "broker": [_with_options(it) for it in scenario.brokers],
         "topic": [written(it) for it in scenario.topics],
         "consumer": [_consumers(it, scenario.statefulset_of(it.group)) for it in scenario.consumers],
@@ -125,7 +128,7 @@ def to_dict(scenario: Scenario) -> dict[str, Any]:
 
 
 def _with_options(
-    spec: NameserverSpec | BrokerSpec | ConsumerGroupSpec | ProducerSpec | StatefulSetSpec,
+    spec: NameserverSpec | ControllerSpec | BrokerSpec | ConsumerGroupSpec | ProducerSpec | StatefulSetSpec,
 ) -> dict[str, Any]:
     return {**written(spec), "options": write_options(spec.config)}
 
@@ -184,6 +187,7 @@ def _read(root: Section) -> tuple[dict[str, Any], dict[str, Sequence[str]]]:
         "network": root.table("network", keys_of(Network)).build(Network),
         "guest_limits": root.table("guest_limits", keys_of(GuestLimits)).build(GuestLimits),
         "nameservers": read_nameservers(root, preset),
+        "controllers": read_controllers(root, preset),
         "brokers": brokers,
         "topics": read_topics(root, tuple(dict.fromkeys(broker.broker_name for broker in brokers))),
         "consumers": consumers,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from emulator.spec.bounds import (
     BROKERS_MOST,
     CONSUMERS_MOST,
+    CONTROLLERS_MOST,
     FAULTS_MOST,
     GUESTS_MOST,
     NAMESERVERS_MOST,
@@ -74,6 +75,7 @@ def refusals(check: Callable[..., object], *arguments: Any) -> Iterator[SpecErro
 def _misfits_of_sizes(scenario: "Scenario") -> Iterator[SpecError]:
     sizes = {
         "nameserver": (len(scenario.nameservers), NAMESERVERS_MOST),
+        "controller": (len(scenario.controllers), CONTROLLERS_MOST),
         "broker": (len(scenario.brokers), BROKERS_MOST),
         "topic": (len(scenario.topics), TOPICS_MOST),
         "consumer": (sum(len(group.names) or 1 for group in scenario.consumers), CONSUMERS_MOST),

@@ -32,6 +32,7 @@ from nodes.config import (
     BrokerConfig,
     Config,
     ConsumerConfig,
+    ControllerConfig,
     Exclusivity,
     LitePullConsumerConfig,
     NameserverConfig,
@@ -41,7 +42,7 @@ from nodes.config import (
 from nodes.fields import NAMES, TEXT_MAP, TEXTS, TIME_MOST_MS, Usual, checked, choice, flag, span, text, whole
 
 NAMESERVER, BROKER, CONSUMER, PRODUCER = "nameserver", "broker", "consumer", "producer"
-CONTAINER = "container"
+CONTAINER, CONTROLLER = "container", "controller"
 APISERVER, SCALER, LEASE_SERVICE = "apiserver", "scaler", "lease-service"
 """The roles of nodes."""
 LEASES = "leases"
@@ -66,6 +67,15 @@ class NameserverSpec:
     name: str = checked(NODE_NAME)
     """Name of the node."""
     config: NameserverConfig = NameserverConfig()
+
+
+@attrs.frozen
+class ControllerSpec:
+    """One of the controllers, which elect masters together (RIP-44)."""
+
+    name: str = checked(NODE_NAME)
+    """Name of the node."""
+    config: ControllerConfig = ControllerConfig()
 
 
 @attrs.frozen
@@ -231,6 +241,7 @@ class Scenario:
     network: Network = Network()
     guest_limits: GuestLimits = GuestLimits()
     nameservers: tuple[NameserverSpec, ...] = (NameserverSpec("ns-1"), NameserverSpec("ns-2"))
+    controllers: tuple[ControllerSpec, ...] = ()
     brokers: tuple[BrokerSpec, ...]
     topics: tuple[TopicSpec, ...] = ()
     consumers: tuple[ConsumerGroupSpec, ...] = ()
@@ -281,6 +292,7 @@ class Scenario:
     def named_nodes(self) -> Iterator[tuple[str, str]]:
         """(path of the name, name) of each node and guest; paths are positions in this scenario."""
         yield from ((f"nameserver[{i}].name", spec.name) for i, spec in enumerate(self.nameservers))
+        yield from ((f"controller[{i}].name", spec.name) for i, spec in enumerate(self.controllers))
         for i, broker in enumerate(self.brokers):
             yield f"broker[{i}].{'name' if broker.node is None else 'node'}", broker.name
         in_container = {spec.container: i for i, spec in reversed(list(enumerate(self.brokers)))}
@@ -299,6 +311,7 @@ class Scenario:
         """Mapping role -> names of its nodes."""
         return {
             NAMESERVER: tuple(spec.name for spec in self.nameservers),
+            CONTROLLER: tuple(spec.name for spec in self.controllers),
             BROKER: tuple(spec.name for spec in self.brokers),
             CONTAINER: tuple(self.containers()),
             CONSUMER: tuple(name for group in self.consumers for name in group.names),
@@ -314,8 +327,8 @@ class Scenario:
 
     def configs_of(self, node: str) -> tuple[tuple[str, Config], ...]:
         """(group, options) of each consumer of a process; of a server or a producer the group is empty."""
-        servers: tuple[NameserverSpec | BrokerSpec | ProducerSpec, ...]
-        servers = (*self.nameservers, *self.brokers, *self.producers)
+        servers: tuple[NameserverSpec | ControllerSpec | BrokerSpec | ProducerSpec, ...]
+        servers = (*self.nameservers, *self.controllers, *self.brokers, *self.producers)
         found = tuple(("", spec.config) for spec in servers if spec.name == node)
         groups = [spec.group for spec in self.consumers if self._may_be_of(node, spec)]
         sharing = (it for it in self.consumers if it.group in groups or it.share_process_with in groups)

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 import attrs
 
@@ -12,6 +12,7 @@ from emulator.spec.applications import APPLICATION_KEYS, read_application
 from emulator.spec.bounds import (
     BROKERS_MOST,
     CONSUMERS_MOST,
+    CONTROLLERS_MOST,
     GROUP_NAME,
     NAMESERVERS_MOST,
     NODE_NAME,
@@ -21,6 +22,7 @@ from emulator.spec.mistakes import SpecError, expect_known
 from emulator.spec.model import (
     BrokerSpec,
     ConsumerGroupSpec,
+    ControllerSpec,
     NameserverSpec,
     ProducerSpec,
     StatefulSetSpec,
@@ -33,7 +35,9 @@ from emulator.spec.section import Section, keys_of
 from faults.consume_mode import ConsumeMode
 from nodes.config import (
     BrokerConfig,
+    Config,
     ConsumerConfig,
+    ControllerConfig,
     LitePullConsumerConfig,
     NameserverConfig,
     ProducerConfig,
@@ -41,6 +45,7 @@ from nodes.config import (
 )
 from nodes.fields import NAMES, SWITCH, TEXT, FieldError, Rule, checked, choice, flag, rule_of, whole
 
+_Server = TypeVar("_Server", NameserverSpec, ControllerSpec)
 _PORTS_APART = 10
 """Difference between the ports of brokers on one address."""
 _NO_BROKER = "none"
@@ -74,6 +79,14 @@ class NameserverKeys(OptionsKeys):
 
 
 @attrs.frozen
+class ControllerKeys(OptionsKeys):
+    """Keys of a `[controller]` that stands for several."""
+
+    count: int = whole(3, least=1, limit=CONTROLLERS_MOST)
+    """How many there are: `controller-1`, `controller-2`, ..."""
+
+
+@attrs.frozen
 class BrokerKeys(OptionsKeys):
     """Keys of a `[[broker]]` that stands for several."""
 
@@ -93,11 +106,12 @@ class ConsumerKeys(OptionsKeys):
     """They are lite pull consumers, with the options of these."""
 
 
-_REPLICAS, _SERVERS, _MEMBERS = (
+_REPLICAS, _SERVERS, _CONTROLLERS, _MEMBERS = (
     rule_of(field)
     for field in (
         attrs.fields(BrokerKeys).replicas,
         attrs.fields(NameserverKeys).count,
+        attrs.fields(ControllerKeys).count,
         attrs.fields(ConsumerKeys).count,
     )
 )
@@ -115,16 +129,28 @@ def read_nameservers(root: Section, preset: Preset) -> tuple[NameserverSpec, ...
     """The nameservers: a table for each, or one that says how many there are."""
     given = preset.nameserver_options()
     if isinstance(root.values.get("nameserver"), list):
-        tables = root.tables("nameserver", (*keys_of(NameserverSpec), *keys_of(OptionsKeys)))
-        return tuple(
-            root.parts(
-                tables,
-                lambda table: table.build(NameserverSpec, config=read_options(table, NameserverConfig, given)),
-            )
-        )
+        return _read_each(root, "nameserver", NameserverSpec, NameserverConfig, given)
     section = root.table("nameserver", keys_of(NameserverKeys))
     config = read_options(section, NameserverConfig, given)
     return tuple(NameserverSpec(name, config) for name in numbered("ns", section.get("count", _SERVERS, 2)))
+
+
+def read_controllers(root: Section, preset: Preset) -> tuple[ControllerSpec, ...]:
+    """The controllers: a table for each, or one that says how many there are; none without a table or a preset."""
+    if isinstance(root.values.get("controller"), list):
+        return _read_each(root, "controller", ControllerSpec, ControllerConfig, {})
+    section = root.table("controller", keys_of(ControllerKeys))
+    if "controller" not in root.values and not preset.elects_masters:
+        return ()
+    config = read_options(section, ControllerConfig, {})
+    return tuple(ControllerSpec(name, config) for name in numbered("controller", section.get("count", _CONTROLLERS, 3)))
+
+
+def _read_each(
+    root: Section, key: str, spec: type[_Server], config: type[Config], given: Mapping[str, Any]
+) -> tuple[_Server, ...]:
+    tables = root.tables(key, (*keys_of(spec), *keys_of(OptionsKeys)))
+    return tuple(root.parts(tables, lambda table: table.build(spec, config=read_options(table, config, given))))
 
 
 def read_brokers(root: Section, preset: Preset) -> list[tuple[BrokerSpec, ...]]:

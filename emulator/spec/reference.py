@@ -16,6 +16,7 @@ from emulator.spec.mistakes import expect_known
 from emulator.spec.model import (
     BrokerSpec,
     ConsumerGroupSpec,
+    ControllerSpec,
     NameserverSpec,
     Network,
     ProducerSpec,
@@ -23,7 +24,14 @@ from emulator.spec.model import (
     StatefulSetSpec,
     TopicSpec,
 )
-from emulator.spec.node_tables import BrokerKeys, ConsumerKeys, NameserverKeys, OptionsKeys, ScenarioKeys
+from emulator.spec.node_tables import (
+    BrokerKeys,
+    ConsumerKeys,
+    ControllerKeys,
+    NameserverKeys,
+    OptionsKeys,
+    ScenarioKeys,
+)
 from emulator.spec.presets import Preset
 from emulator.spec.releases import RELEASE, Release, set_by_release
 from emulator.spec.targets import KEYS
@@ -34,6 +42,7 @@ from nodes.config import (
     BrokerConfig,
     Config,
     ConsumerConfig,
+    ControllerConfig,
     LitePullConsumerConfig,
     NameserverConfig,
     ProducerConfig,
@@ -45,6 +54,7 @@ from nodes.fields import key_of, rule_of, unit_of
 ROLES: Mapping[str, type[Config]] = MappingProxyType(
     {
         "nameserver": NameserverConfig,
+        "controller": ControllerConfig,
         "broker": BrokerConfig,
         "consumer": ConsumerConfig,
         "lite-pull-consumer": LitePullConsumerConfig,
@@ -111,6 +121,8 @@ def sections() -> Mapping[str, tuple[Entry, ...]]:
         "[guest_limits]": _entries(GuestLimits),
         "[nameserver]": _entries(NameserverKeys),
         "[[nameserver]]": (*_entries(NameserverSpec), *_entries(OptionsKeys)),
+        "[controller]": _entries(ControllerKeys),
+        "[[controller]]": (*_entries(ControllerSpec), *_entries(OptionsKeys)),
         "[[broker]]": (*_entries(BrokerSpec), *_entries(BrokerKeys)),
         "[[topic]]": _entries(TopicSpec),
         "[[consumer]]": (*_entries(ConsumerGroupSpec), *_entries(ConsumerKeys)),

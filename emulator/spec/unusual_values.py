@@ -32,6 +32,7 @@ def _parts(scenario: Scenario) -> Iterator[tuple[str, Any]]:
     """(name, value) of everything whose fields may have usual values."""
     yield "network", scenario.network
     yield from ((spec.name, spec.config) for spec in scenario.nameservers)
+    yield from ((spec.name, spec.config) for spec in scenario.controllers)
     yield from ((spec.name, spec.config) for spec in scenario.brokers)
     yield from ((spec.name, spec.config) for spec in scenario.producers)
     yield from ((spec.name, spec.config) for spec in scenario.statefulsets)
