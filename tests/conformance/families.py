@@ -11,7 +11,10 @@ from conformance.controller_heartbeat_adapter import ControllerHeartbeats
 from conformance.controller_wire_adapter import ControllerWire
 from conformance.data_version_adapter import DataVersions
 from conformance.elect_policy_adapter import ElectPolicy
+from conformance.epoch_file_adapter import EpochFiles
 from conformance.escape_adapter import Escape
+from conformance.ha_set_adapter import HaSet
+from conformance.identity_files_adapter import IdentityFiles
 from conformance.lock_rpc_adapter import LockRpc
 from conformance.membership_adapter import Membership
 from conformance.names_answers import names_and_texts
@@ -55,8 +58,11 @@ ADAPTERS: dict[str, type[Adapter]] = {
     "container": Container,
     "data_version": DataVersions,
     "elect_policy": ElectPolicy,
+    "epoch_file": EpochFiles,
     "escape": Escape,
+    "ha_set": HaSet,
     "heartbeat": ControllerHeartbeats,
+    "identity_files": IdentityFiles,
     "lock_rpc": LockRpc,
     "membership": Membership,
     "offsets": Offsets,
