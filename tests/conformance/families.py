@@ -37,6 +37,7 @@ from conformance.producers_adapter import Producers
 from conformance.query_assignment_adapter import QueryAssignments, alloc4pop, with_callers
 from conformance.queue_locks_adapter import QueueLocks
 from conformance.replicas_adapter import Replicas
+from conformance.replicas_manager_adapter import ReplicasManagers
 from conformance.route_answers import broker_addr, route
 from conformance.route_table_adapter import NameserverTables
 from conformance.schedule_adapter import Schedule
@@ -81,6 +82,7 @@ ADAPTERS: dict[str, type[Adapter]] = {
     "query_assignment": QueryAssignments,
     "queue_locks": QueueLocks,
     "replicas": Replicas,
+    "replicas_manager": ReplicasManagers,
     "route_table": NameserverTables,
     "schedule": Schedule,
     "slave_sync": SlaveSync,
