@@ -13,6 +13,7 @@ from conformance.data_version_adapter import DataVersions
 from conformance.elect_policy_adapter import ElectPolicy
 from conformance.epoch_file_adapter import EpochFiles
 from conformance.escape_adapter import Escape
+from conformance.ha_link_adapters import HaClient, HaMaster
 from conformance.ha_set_adapter import HaSet
 from conformance.identity_files_adapter import IdentityFiles
 from conformance.lock_rpc_adapter import LockRpc
@@ -61,6 +62,8 @@ ADAPTERS: dict[str, type[Adapter]] = {
     "elect_policy": ElectPolicy,
     "epoch_file": EpochFiles,
     "escape": Escape,
+    "ha_client": HaClient,
+    "ha_master": HaMaster,
     "ha_set": HaSet,
     "heartbeat": ControllerHeartbeats,
     "identity_files": IdentityFiles,
