@@ -17,11 +17,7 @@ class ControllerHeartbeats(Adapter):
 
     def tables(self):
         live = self.heartbeats.table
-        return {"live": {shown_key(broker): self.shown(info) for broker, info in live.items()}}
-
-    def shown(self, info):
-        said = [info.epoch, info.max_offset, info.confirm_offset, info.election_priority]
-        return [info.broker_addr, f"now+{info.last_update_ms}", info.timeout_ms, info.channel, *said]
+        return {"live": {shown_key(broker): shown_info(info) for broker, info in live.items()}}
 
     def heartbeat(
         self,
@@ -69,6 +65,11 @@ class ControllerHeartbeats(Adapter):
         for (cluster, name), count in groups.items():
             numbers.setdefault(cluster, {})[name] = count
         return {"num": numbers}
+
+
+def shown_info(info):
+    said = [info.epoch, info.max_offset, info.confirm_offset, info.election_priority]
+    return [info.broker_addr, f"now+{info.last_update_ms}", info.timeout_ms, info.channel, *said]
 
 
 def shown_key(broker):

@@ -51,9 +51,15 @@ Liveness = Callable[[str | None, str, int], BrokerLiveInfo | None]
 
 
 class BrokerHeartbeats:
-    """The live brokers of one controller."""
+    """The live brokers of one controller.
 
-    def __init__(self) -> None:
+    Args:
+        drops_first_confirm_offset: whether the confirm offset of a first heartbeat counts as 0; false for the jRaft
+            type.
+    """
+
+    def __init__(self, *, drops_first_confirm_offset: bool = True) -> None:
+        self._drops_first_confirm_offset = drops_first_confirm_offset
         self._live: dict[BrokerIdentity, BrokerLiveInfo] = {}
 
     @property
@@ -78,16 +84,16 @@ class BrokerHeartbeats:
         timeout_ms = _or(header.heartbeat_timeout_mills, DEFAULT_TIMEOUT_MS)
         priority = _or(header.election_priority, INT32_MAX)
         epoch, max_offset = _or(header.epoch, _NOT_SAID), _or(header.max_offset, _NOT_SAID)
+        confirm_offset = _or(header.confirm_offset, _NOT_SAID)
         known = self._live.get(broker)
         if known is None:
-            # The confirm offset of a first heartbeat is dropped.
+            confirmed = 0 if self._drops_first_confirm_offset else confirm_offset
             self._live[broker] = BrokerLiveInfo(
-                header.broker_addr, now_ms, timeout_ms, channel, epoch, max_offset, 0, priority
+                header.broker_addr, now_ms, timeout_ms, channel, epoch, max_offset, confirmed, priority
             )
             return
         renewed = attrs.evolve(known, last_update_ms=now_ms, timeout_ms=timeout_ms, election_priority=priority)
         if (epoch, max_offset) > (known.epoch, known.max_offset):
-            confirm_offset = _or(header.confirm_offset, _NOT_SAID)
             renewed = attrs.evolve(renewed, epoch=epoch, max_offset=max_offset, confirm_offset=confirm_offset)
         self._live[broker] = renewed
 
@@ -123,6 +129,10 @@ class BrokerHeartbeats:
         for broker, _ in silent:
             del self._live[broker]
         return silent
+
+    def forget(self, broker: BrokerIdentity) -> None:
+        """Evict a broker whose channel was closed elsewhere."""
+        self._live.pop(broker, None)
 
     def on_channel_close(self, channel: Hashable) -> BrokerIdentity | None:
         """Evict the first broker that used a channel; others that share it stay.
