@@ -123,6 +123,10 @@ class RequestCode(IntEnum):
     CLEAN_BROKER_DATA = 1011
     CONTROLLER_GET_NEXT_BROKER_ID = 1012
     CONTROLLER_APPLY_BROKER_ID = 1013
+    DLEDGER_VOTE = 51_001
+    """DLedger's: a controller asks another one for its vote."""
+    DLEDGER_PUSH = 51_004
+    """DLedger's: the leading controller tells another one its log."""
     POP_MESSAGE = 200050
     ACK_MESSAGE = 200051
     PEEK_MESSAGE = 200052

@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 import attrs
 
-from nodes.protocol import bodies, headers, headers_container, headers_message, headers_pop, model
+from nodes.protocol import bodies, dledger, headers, headers_container, headers_message, headers_pop, model
 from nodes.protocol import bodies_admin as admin
 from nodes.protocol import bodies_controller as replicas
 from nodes.protocol import headers_admin as asked
@@ -200,6 +200,8 @@ CONTROLLER_EXCHANGES: Mapping[RequestCode, Exchange] = MappingProxyType(
         _C.CONTROLLER_APPLY_BROKER_ID: Exchange(
             controller.ApplyBrokerIdRequestHeader, None, controller.ApplyBrokerIdResponseHeader
         ),
+        _C.DLEDGER_VOTE: Exchange(_EMPTY, dledger.VoteRequest, _EMPTY, dledger.VoteResponse),
+        _C.DLEDGER_PUSH: Exchange(_EMPTY, dledger.PushRequest, _EMPTY, dledger.PushResponse),
     }
 )
 """Requests to controllers and of them, and those about a broker's replicas (RIP-44)."""
