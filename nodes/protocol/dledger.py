@@ -39,6 +39,8 @@ class VoteResponse:
 
     term: int
     granted: bool
+    has_leader: bool = False
+    """Whether the voter follows a leader of this term."""
 
 
 @attrs.frozen

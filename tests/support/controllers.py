@@ -12,8 +12,8 @@ from nodes.protocol.bodies_controller import SyncStateSet
 from nodes.protocol.codes import ResponseCode
 
 CLUSTER, NAME = "c1", "b1"
-table_trap = partial(pytest.mark.trap, status="simplified", note="a table behaves so; no node runs it yet")
-"""Marks a test of a table of controller mode with a trap."""
+part_trap = partial(pytest.mark.trap, status="simplified", note="no scenario starts controllers yet")
+"""Marks a test of a part of controller mode with a trap."""
 
 
 class OneGroup:

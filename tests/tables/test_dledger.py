@@ -69,6 +69,16 @@ def test_a_candidate_that_a_majority_refused_tries_the_next_term():
     assert n0.term == 2
 
 
+def test_a_candidate_that_hears_of_a_leader_waits_for_it():
+    n0 = member(kept=KeptState(3, "n1"))
+    n0.tick(0)
+    n0.on_vote_response("n2", VoteResponse(3, granted=False, has_leader=True), 10)
+
+    assert n0.tick(SILENCE_MS) == ()
+    assert n0.on_push_request(PushRequest(3, "n1", 0, 0, 0, ()), SILENCE_MS).success
+    assert (n0.term, n0.role) == (3, MemberRole.FOLLOWER)
+
+
 def test_nobody_votes_twice_in_a_term_nor_for_a_log_that_is_behind_nor_while_there_is_a_leader():
     n1 = member("n1", kept=KeptState(1, "", (LogEntry(1, "x"),)))
     assert not n1.on_vote_request(VoteRequest(2, "n0", 0, 0), 0).granted

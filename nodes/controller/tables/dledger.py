@@ -79,6 +79,8 @@ class DLedgerMember:
         self._heard_ms = now_ms
         self._votes: dict[str, None] = {}
         self._refusals: dict[str, None] = {}
+        self._raises_term = kept.term == 0
+        """Whether the next round of votes is one of the next term: a majority has refused the last."""
         self._next_round_ms = 0
         self._heard_by_majority_ms = 0
         self._heard_followers: dict[str, None] = {}
@@ -89,6 +91,11 @@ class DLedgerMember:
     def kept(self) -> KeptState:
         """What is to be on the disk before an answer or a request of this member leaves."""
         return KeptState(self._term, self._voted_for, tuple(self._log))
+
+    @property
+    def mark(self) -> tuple[object, ...]:
+        """Differs whenever `kept` does."""
+        return (self._term, self._voted_for, len(self._log), self._log[-1] if self._log else None)
 
     @property
     def term(self) -> int:
@@ -134,7 +141,7 @@ class DLedgerMember:
         if granted:
             self._voted_for = asked.candidate_id
             self._next_vote_ms = now_ms + self._draw_vote_wait_ms()
-        return VoteResponse(self._term, granted)
+        return VoteResponse(self._term, granted, has_leader and not granted)
 
     def on_vote_response(self, voter: str, said: VoteResponse, now_ms: int) -> Outgoing:
         """Count a vote; with a majority this member leads."""
@@ -143,19 +150,25 @@ class DLedgerMember:
             return ()
         if self.role is not MemberRole.CANDIDATE or said.term != self._term:
             return ()
+        if said.has_leader:
+            self._raises_term = False
+            self._next_vote_ms = now_ms + SILENCE_MS + self._draw_vote_wait_ms()
+            return ()
         if not said.granted:
             self._refusals[voter] = None
+            self._raises_term = len(self._votes) + len(self._refusals) >= self._majority
             return ()
         self._votes[voter] = None
         return self._lead(now_ms) if len(self._votes) >= self._majority else ()
 
     def _ask_for_votes(self, now_ms: int) -> Outgoing:
-        # Who reaches no majority asks again in the same term, so a member that comes back disturbs nobody.
-        was_refused = len(self._votes) + len(self._refusals) >= self._majority
-        if self._term == 0 or was_refused or self._voted_for not in ("", self.self_id):
-            self._term += 1
-        self._voted_for, self.leader_id = self.self_id, ""
-        self._votes, self._refusals = {self.self_id: None}, {}
+        # Who reaches no majority, or hears of a leader, asks again in the same term: so who comes back disturbs nobody.
+        if self._raises_term:
+            self._term, self._voted_for = self._term + 1, ""
+        self._raises_term, self.leader_id = False, ""
+        self._voted_for = self._voted_for or self.self_id
+        mine = {self.self_id: None}
+        self._votes, self._refusals = (mine, {}) if self._voted_for == self.self_id else ({}, mine)
         self._next_vote_ms = now_ms + self._draw_vote_wait_ms()
         if len(self._votes) >= self._majority:
             return self._lead(now_ms)
@@ -178,7 +191,7 @@ class DLedgerMember:
 
     def _become_candidate(self, now_ms: int) -> None:
         self.role, self.leader_id = MemberRole.CANDIDATE, ""
-        self._votes, self._refusals = {}, {}
+        self._votes, self._refusals, self._raises_term = {}, {}, False
         self._next_vote_ms = now_ms
 
     # The log
