@@ -22,6 +22,7 @@ from nodes.config.client import (
     LitePullConsumerConfig,
     ProducerConfig,
 )
+from nodes.config.controller import ControllerConfig
 from nodes.config.nameserver import NameserverConfig
 from nodes.config.options import Config, option_name, options
 from nodes.config.remoting import RemotingClientConfig, RemotingServerConfig
@@ -39,6 +40,7 @@ __all__ = [
     "ClientConfig",
     "Config",
     "ConsumerConfig",
+    "ControllerConfig",
     "Exclusivity",
     "FunctionName",
     "LitePullConsumerConfig",
