@@ -2,9 +2,10 @@
 
 A trap is a behaviour that a re-implementation easily gets wrong: M1 and on
 concern membership, C1 and on consumption, P1 and on special messages (POP, timers,
-containers); Y1 and X1 and on were found by running the real system. `traps.toml`
-lists all of them, with a reason for each that is absent. `ledger.json` holds the
-marks of the tests; `make ledger` writes it, and a test checks that it is up to date.
+containers), K1 and on controller mode; Y1 and X1 and on were found by running the real
+system. `traps.toml` lists all of them, with a reason for each that is absent.
+`ledger.json` holds the marks of the tests; `make ledger` writes it, and a test checks
+that it is up to date.
 """
 
 import json

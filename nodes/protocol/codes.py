@@ -155,6 +155,10 @@ class RequestCode(IntEnum):
     AUTH_DELETE_ACL = 3008
     AUTH_GET_ACL = 3009
     AUTH_LIST_ACL = 3010
+    DLEDGER_VOTE = 51_001
+    """DLedger's: a controller asks another one for its vote."""
+    DLEDGER_PUSH = 51_004
+    """DLedger's: the leading controller tells another one its log."""
     POP_MESSAGE = 200050
     ACK_MESSAGE = 200051
     PEEK_MESSAGE = 200052

@@ -291,12 +291,19 @@ class QueryDataVersionResponseHeader:
 
 @attrs.frozen
 class BrokerHeartbeatRequestHeader:
-    """Header of BROKER_HEARTBEAT (904) to a nameserver."""
+    """Header of BROKER_HEARTBEAT (904); what follows the name is for controllers alone."""
 
     cluster_name: str
     broker_addr: str
     broker_name: str
     broker_id: int | None = None
+    epoch: Int32 | None = None
+    """The last epoch of the broker's log."""
+    max_offset: int | None = None
+    confirm_offset: int | None = None
+    heartbeat_timeout_mills: int | None = None
+    election_priority: Int32 | None = None
+    """The lower is elected."""
 
 
 @attrs.frozen

@@ -44,9 +44,30 @@ def hash_ordered(texts: Iterable[str], *, buckets: int = 16) -> list[str]:
         `java.util.HashMap`, `java.util.concurrent.ConcurrentHashMap`.
     """
     listed = list(texts)
-    while len(listed) > buckets * 3 // 4:
-        buckets *= 2
+    buckets = _buckets_for(len(listed), buckets)
     return sorted(listed, key=lambda text: bucket_of(java_hash(text), buckets))
+
+
+def long_set(numbers: Iterable[int]) -> tuple[int, ...]:
+    """Each number once, in the order in which a Java hash set of `Long` iterates them.
+
+    So numbers from 0 to 11 are in ascending order.
+
+    Args:
+        numbers: in the order of insertion.
+
+    Mirrors:
+        `java.util.HashSet`, `java.lang.Long#hashCode`.
+    """
+    listed = list(dict.fromkeys(numbers))
+    buckets = _buckets_for(len(listed), 16)
+    return tuple(sorted(listed, key=lambda number: bucket_of((number ^ number >> 32) & 0xFFFFFFFF, buckets)))
+
+
+def _buckets_for(entries: int, buckets: int) -> int:
+    while entries > buckets * 3 // 4:
+        buckets *= 2
+    return buckets
 
 
 def bucket_of(hashed: int, buckets: int) -> int:

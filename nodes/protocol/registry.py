@@ -5,9 +5,11 @@ from types import MappingProxyType
 
 import attrs
 
-from nodes.protocol import bodies, headers, headers_container, headers_message, headers_pop, model
+from nodes.protocol import bodies, dledger, headers, headers_container, headers_message, headers_pop, model
 from nodes.protocol import bodies_admin as admin
+from nodes.protocol import bodies_controller as replicas
 from nodes.protocol import headers_admin as asked
+from nodes.protocol import headers_controller as controller
 from nodes.protocol import headers_statefulset as statefulset
 from nodes.protocol.assigning import RebalanceSetting
 from nodes.protocol.body_codec import decode_body, decode_body_cached, encode_body, encode_shared_body
@@ -106,7 +108,6 @@ ADMIN_EXCHANGES: Mapping[RequestCode, Exchange] = MappingProxyType(
             asked.ViewBrokerStatsDataRequestHeader, None, _EMPTY, admin.BrokerStatsData
         ),
         _C.GET_BROKER_HA_STATUS: Exchange(response_body=admin.HARuntimeInfo),
-        _C.GET_BROKER_EPOCH_CACHE: Exchange(),
         _C.CLEAN_EXPIRED_CONSUMEQUEUE: Exchange(),
         _C.CLEAN_UNUSED_TOPIC: Exchange(),
         _C.ADD_BROKER: Exchange(headers_container.AddBrokerRequestHeader),
@@ -155,6 +156,54 @@ POP_EXCHANGES: Mapping[RequestCode, Exchange] = MappingProxyType(
     }
 )
 """Requests of POP."""
+
+
+CONTROLLER_EXCHANGES: Mapping[RequestCode, Exchange] = MappingProxyType(
+    {
+        _C.CONTROLLER_ALTER_SYNC_STATE_SET: Exchange(
+            controller.AlterSyncStateSetRequestHeader,
+            replicas.SyncStateSet,
+            controller.AlterSyncStateSetResponseHeader,
+            replicas.SyncStateSet,
+        ),
+        _C.CONTROLLER_ELECT_MASTER: Exchange(
+            controller.ElectMasterRequestHeader,
+            None,
+            controller.ElectMasterResponseHeader,
+            replicas.ElectMasterResponseBody,
+        ),
+        _C.CONTROLLER_REGISTER_BROKER: Exchange(
+            controller.RegisterBrokerToControllerRequestHeader,
+            None,
+            controller.RegisterBrokerToControllerResponseHeader,
+            replicas.SyncStateSet,
+        ),
+        _C.CONTROLLER_GET_REPLICA_INFO: Exchange(
+            controller.GetReplicaInfoRequestHeader,
+            None,
+            controller.GetReplicaInfoResponseHeader,
+            replicas.SyncStateSet,
+        ),
+        _C.CONTROLLER_GET_METADATA_INFO: Exchange(response_header=controller.GetMetaDataResponseHeader),
+        # The names of the groups that are asked for, as a bare list.
+        _C.CONTROLLER_GET_SYNC_STATE_DATA: Exchange(_EMPTY, tuple[str, ...], _EMPTY, replicas.BrokerReplicasInfo),
+        _C.GET_BROKER_EPOCH_CACHE: Exchange(response_body=replicas.EpochEntryCache),
+        _C.NOTIFY_BROKER_ROLE_CHANGED: Exchange(controller.NotifyBrokerRoleChangedRequestHeader, replicas.SyncStateSet),
+        # Lines of `name=value`.
+        _C.UPDATE_CONTROLLER_CONFIG: Exchange(_EMPTY, bytes),
+        _C.GET_CONTROLLER_CONFIG: Exchange(_EMPTY, None, _EMPTY, bytes),
+        _C.CLEAN_BROKER_DATA: Exchange(controller.CleanControllerBrokerDataRequestHeader),
+        _C.CONTROLLER_GET_NEXT_BROKER_ID: Exchange(
+            controller.GetNextBrokerIdRequestHeader, None, controller.GetNextBrokerIdResponseHeader
+        ),
+        _C.CONTROLLER_APPLY_BROKER_ID: Exchange(
+            controller.ApplyBrokerIdRequestHeader, None, controller.ApplyBrokerIdResponseHeader
+        ),
+        _C.DLEDGER_VOTE: Exchange(_EMPTY, dledger.VoteRequest, _EMPTY, dledger.VoteResponse),
+        _C.DLEDGER_PUSH: Exchange(_EMPTY, dledger.PushRequest, _EMPTY, dledger.PushResponse),
+    }
+)
+"""Requests to controllers and of them, and those about a broker's replicas (RIP-44)."""
 
 
 _PULL = Exchange(
@@ -280,6 +329,7 @@ EXCHANGES: Mapping[RequestCode, Exchange] = MappingProxyType(
         _C.NOTIFY_MIN_BROKER_ID_CHANGE: Exchange(headers.NotifyMinBrokerIdChangeRequestHeader),
         _C.EXCHANGE_BROKER_HA_INFO: Exchange(headers.ExchangeHaInfoHeader, None, headers.ExchangeHaInfoHeader),
         **POP_EXCHANGES,
+        **CONTROLLER_EXCHANGES,
         **ADMIN_EXCHANGES,
         **STATEFULSET_EXCHANGES,
     }

@@ -7,8 +7,15 @@ from conformance.allocation_answers import allocate, ring
 from conformance.asking import Answerer, Json
 from conformance.consumers_adapter import Consumers
 from conformance.container_adapter import Container
+from conformance.controller_heartbeat_adapter import ControllerHeartbeats
+from conformance.controller_wire_adapter import ControllerWire
 from conformance.data_version_adapter import DataVersions
+from conformance.elect_policy_adapter import ElectPolicy
+from conformance.epoch_file_adapter import EpochFiles
 from conformance.escape_adapter import Escape
+from conformance.ha_link_adapters import HaClient, HaMaster
+from conformance.ha_set_adapter import HaSet
+from conformance.identity_files_adapter import IdentityFiles
 from conformance.lock_rpc_adapter import LockRpc
 from conformance.membership_adapter import Membership
 from conformance.names_answers import names_and_texts
@@ -30,6 +37,9 @@ from conformance.producer_answers import producer_select
 from conformance.producers_adapter import Producers
 from conformance.query_assignment_adapter import QueryAssignments, alloc4pop, with_callers
 from conformance.queue_locks_adapter import QueueLocks
+from conformance.raft_live_adapter import RaftLive
+from conformance.replicas_adapter import Replicas
+from conformance.replicas_manager_adapter import ReplicasManagers
 from conformance.route_answers import broker_addr, route
 from conformance.route_table_adapter import NameserverTables
 from conformance.schedule_adapter import Schedule
@@ -50,7 +60,14 @@ ADAPTERS: dict[str, type[Adapter]] = {
     "consumers": Consumers,
     "container": Container,
     "data_version": DataVersions,
+    "elect_policy": ElectPolicy,
+    "epoch_file": EpochFiles,
     "escape": Escape,
+    "ha_client": HaClient,
+    "ha_master": HaMaster,
+    "ha_set": HaSet,
+    "heartbeat": ControllerHeartbeats,
+    "identity_files": IdentityFiles,
     "lock_rpc": LockRpc,
     "membership": Membership,
     "offsets": Offsets,
@@ -68,6 +85,9 @@ ADAPTERS: dict[str, type[Adapter]] = {
     "producers": Producers,
     "query_assignment": QueryAssignments,
     "queue_locks": QueueLocks,
+    "raft_live": RaftLive,
+    "replicas": Replicas,
+    "replicas_manager": ReplicasManagers,
     "route_table": NameserverTables,
     "schedule": Schedule,
     "slave_sync": SlaveSync,
@@ -76,6 +96,7 @@ ADAPTERS: dict[str, type[Adapter]] = {
     "timer_store": TimerStores,
     "timer_wheel": TimerWheels,
     "topics_groups": TopicsAndGroups,
+    "wire": ControllerWire,
     "wire_json": WireJson,
 }
 """Families of sequences."""

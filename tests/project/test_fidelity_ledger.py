@@ -14,8 +14,8 @@ from support.trap_marks import COLLECTED, MarkError, dump, read_mark
 TESTS = Path(__file__).parents[1]
 
 
-def test_the_catalogue_holds_traps_of_membership_consumption_and_special_messages_and_what_running_corrected():
-    counts = {"M": 72, "C": 50, "Y": 19, "X": 22, "P": 45}
+def test_the_catalogue_holds_traps_of_every_part_of_the_reference_and_what_running_corrected():
+    counts = {"M": 72, "C": 50, "Y": 19, "X": 22, "P": 45, "K": 50}
     expected = [f"{letter}{number}" for letter, count in counts.items() for number in range(1, count + 1)]
 
     assert [trap.id for trap in catalogue()] == expected

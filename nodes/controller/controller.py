@@ -1,0 +1,216 @@
+"""A controller process: who elects a new master when a broker group has lost its own (RIP-44)."""
+
+from collections.abc import Mapping
+from functools import partial
+
+import trio
+
+from nodes.beliefs import Lifecycle, LifecycleEvent
+from nodes.config import ControllerConfig
+from nodes.controller.dledger_server import DLedgerServer
+from nodes.controller.event_queue import EventQueue, Outcome
+from nodes.controller.leader_requests import LeaderRequests
+from nodes.controller.tables.dledger import MemberRole
+from nodes.controller.tables.events import event_of
+from nodes.controller.tables.heartbeats import BrokerHeartbeats, BrokerIdentity, Liveness
+from nodes.controller.tables.replicas_info import NOBODY, ControllerResult, ReplicasInfoManager
+from nodes.controller.tables.replicated_state import ReplicatedState, UnknownGroupError
+from nodes.host import Channel, Host
+from nodes.protocol import headers_controller as headers
+from nodes.protocol.bodies_controller import ElectMasterResponseBody, SyncStateSet
+from nodes.protocol.codes import RequestCode, ResponseCode
+from nodes.protocol.command import NO_FIELDS, Command
+from nodes.protocol.headers import BrokerHeartbeatRequestHeader
+from nodes.protocol.registry import decode_header, encode_body, encode_header
+from nodes.rpc.client import RpcClient
+from nodes.rpc.server import Handlers, RpcServer
+from nodes.rpc.typed import invoke_oneway, success
+from nodes.threads import ScheduledThread
+
+GROUP = "group"
+_FIRST_SCAN_MS = 2_000
+
+
+class Controller:
+    """One of a group of controllers, of the DLedger type.
+
+    Args:
+        host: machine of the controller; it listens on the port of its own address.
+        config: its options.
+        self_id: of this controller, `n0`.
+        peers: id -> address of all controllers, this one included.
+
+    Mirrors:
+        `org.apache.rocketmq.controller.ControllerManager`, `DLedgerController`, `ControllerRequestProcessor`.
+    """
+
+    def __init__(self, host: Host, config: ControllerConfig, self_id: str, peers: Mapping[str, str]) -> None:
+        self._host = host
+        self._config = config
+        self._self_id = self_id
+        self._peers = peers
+        self.state = ReplicatedState()
+        self.heartbeats = BrokerHeartbeats()
+        self._manager = ReplicasInfoManager(self.state, enable_elect_unclean_master=config.enable_elect_unclean_master)
+        self._requests = LeaderRequests(self._manager, self._alive).prepared()
+        self._channels: dict[int, Channel] = {}
+        self._client = RpcClient(host)
+        self.dledger = DLedgerServer(
+            host,
+            self._client,
+            self_id,
+            peers,
+            apply=self._apply,
+            on_serving_changed=self._on_serving_changed,
+        )
+        self._queue = EventQueue(host, self.dledger, self._notify_of_election)
+        self._server = RpcServer(host, config, on_channel_closed=self._on_channel_closed)
+        self._server.serve(self._handlers(), self.dledger.handlers())
+        self._stopping = trio.Event()
+
+    async def main(self) -> None:
+        """Serve until a shutdown is requested."""
+        scan = ScheduledThread(self._host, "scanNotActiveBroker")
+        interval_ms = self._config.scan_not_active_broker_interval
+        scan.at_fixed_rate("scanNotActiveBroker", self._scan_not_active_brokers, _FIRST_SCAN_MS, interval_ms)
+        scan.start()
+        self._queue.start()
+        _, _, port = self._peers[self._self_id].rpartition(":")
+        self._host.listen(int(port), self._server)
+        self.dledger.start()
+        self._host.record(Lifecycle(LifecycleEvent.READY))
+        await self._stopping.wait()
+
+    def request_shutdown(self) -> None:
+        """Start the shutdown, which is only the end of the process."""
+        self._stopping.set()
+
+    def _handlers(self) -> Handlers:
+        return {
+            **dict.fromkeys(self._requests, self._on_leaders_request),
+            RequestCode.CONTROLLER_GET_METADATA_INFO: self._on_get_metadata,
+            RequestCode.BROKER_HEARTBEAT: self._on_heartbeat,
+        }
+
+    # Requests
+
+    def _on_leaders_request(self, channel: Channel, request: Command) -> Command | None:
+        if not self.dledger.serving:
+            remark = "The controller is not in leader state"
+            return request.answer(ResponseCode.CONTROLLER_NOT_LEADER, remark)
+        operation = self._requests[RequestCode(request.code)](request)
+        if operation is None:
+            return request.answer(ResponseCode.SYSTEM_ERROR, "not set any response code")
+        self._queue.submit(operation, partial(_answer, channel, request))
+        return None
+
+    def _on_get_metadata(self, _channel: Channel, request: Command) -> Command:
+        leader = self.dledger.member.leader_id
+        known = headers.GetMetaDataResponseHeader(
+            GROUP,
+            leader or None,
+            self._peers.get(leader),
+            self.dledger.member.role is MemberRole.LEADER,
+            "".join(f"{peer}:{address};" for peer, address in self._peers.items()),
+        )
+        return success(request, known)
+
+    def _on_heartbeat(self, channel: Channel, request: Command) -> Command:
+        header = decode_header(BrokerHeartbeatRequestHeader, request.ext_fields)
+        if header.broker_id is None:
+            return request.answer(ResponseCode.CONTROLLER_INVALID_REQUEST, "Heart beat with empty brokerId")
+        broker = BrokerIdentity(header.cluster_name, header.broker_name, header.broker_id)
+        self._channels[channel.id] = channel
+        self.heartbeats.on_heartbeat(broker, header, channel.id, now_ms=self._host.clock.now_ms())
+        return request.answer(ResponseCode.SUCCESS, "Heart beat success")
+
+    def _alive(self) -> Liveness:
+        return self.heartbeats.alive_at(self._host.clock.now_ms())
+
+    # The state
+
+    def _apply(self, data: str) -> None:
+        try:
+            self.state.apply(event_of(data.encode()))
+        except UnknownGroupError as error:
+            self._host.log.warning("an event cannot be applied", error=str(error))
+
+    def _on_serving_changed(self) -> None:
+        self._queue.wake()
+        if self.dledger.serving:
+            self._host.start_soon(self._scan_inactive_masters, self.dledger.member.term, name="scanInactiveMaster")
+
+    # Brokers that are gone
+
+    async def _scan_not_active_brokers(self) -> None:
+        for broker, key in self.heartbeats.evict_silent(self._host.clock.now_ms()):
+            channel = self._channels.get(key) if isinstance(key, int) else None
+            if channel is not None:
+                channel.close()
+                self._host.call_later_ms(0, partial(self._on_channel_closed, channel))
+            self._on_broker_inactive(broker)
+
+    def _on_channel_closed(self, channel: Channel) -> None:
+        self._channels.pop(channel.id, None)
+        broker = self.heartbeats.on_channel_close(channel.id)
+        if broker is not None:
+            self._on_broker_inactive(broker)
+
+    def _on_broker_inactive(self, broker: BrokerIdentity) -> None:
+        if self.dledger.serving:
+            self._host.start_soon(self._elect_if_master, broker, name="onBrokerInactive")
+
+    async def _elect_if_master(self, broker: BrokerIdentity) -> None:
+        asked = headers.GetReplicaInfoRequestHeader(broker.broker_name)
+        known = await self._queue.ask(lambda: self._manager.get_replica_info(asked))
+        if isinstance(known, ControllerResult) and known.header.master_broker_id == broker.broker_id:
+            await self._elect(broker.broker_name)
+
+    async def _scan_inactive_masters(self, term: int) -> None:
+        """As long as this controller leads in one term; half a group whose master is dead ends it."""
+        while True:
+            await self._host.sleep_ms(self._config.scan_inactive_master_interval)
+            if not self.dledger.serving or self.dledger.member.term != term:
+                return
+            self._host.begin_cause("scanInactiveMaster")
+            try:
+                groups = self._manager.scan_need_reelect(self._alive())
+            except UnknownGroupError as error:
+                self._host.log.warning("the scan for inactive masters ends", error=str(error))
+                return
+            for broker_name in groups:
+                self._host.start_soon(self._elect, broker_name, name="electMaster")
+
+    async def _elect(self, broker_name: str) -> None:
+        """Ask for an election until one succeeds; that the master still exists counts as a failure."""
+        asked = headers.ElectMasterRequestHeader("", broker_name, NOBODY, invoke_time=self._host.clock.now_ms())
+        for _ in range(self._config.elect_master_max_retry_count):
+            outcome = await self._queue.ask(lambda: self._manager.elect_master(asked, self._alive()))
+            if isinstance(outcome, ControllerResult) and outcome.code is ResponseCode.SUCCESS:
+                return
+
+    def _notify_of_election(self, result: ControllerResult) -> None:
+        """Tell the live members of a group who its new master is; nobody waits for it."""
+        elected, body = result.header, result.body
+        if not self._config.notify_broker_role_changed or not isinstance(body, ElectMasterResponseBody):
+            return
+        group = body.broker_member_group
+        if group is None:  # the old master stays
+            return
+        notified = headers.NotifyBrokerRoleChangedRequestHeader(
+            elected.master_address, elected.master_epoch, elected.sync_state_set_epoch, elected.master_broker_id
+        )
+        members = SyncStateSet(body.sync_state_set, elected.sync_state_set_epoch)
+        alive = self._alive()
+        for broker_id, address in group.broker_addrs.items():
+            if alive(group.cluster, group.broker_name, broker_id) is not None:
+                invoke_oneway(self._client, address, RequestCode.NOTIFY_BROKER_ROLE_CHANGED, notified, members)
+
+
+def _answer(channel: Channel, request: Command, outcome: Outcome) -> None:
+    if isinstance(outcome, str):
+        channel.send(request.answer(ResponseCode.SYSTEM_ERROR, outcome))
+        return
+    fields = NO_FIELDS if outcome.header is None else encode_header(outcome.header)
+    body = None if outcome.body is None else encode_body(outcome.body)
+    channel.send(request.answer(outcome.code, outcome.remark, fields, body))

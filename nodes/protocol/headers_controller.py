@@ -1,0 +1,159 @@
+"""Headers of requests to controllers, and of what controllers tell brokers (RIP-44).
+
+The rules of `nodes.protocol.headers` hold. The codes 1014 to 1018 have none: they exist only in the log of the jRaft
+type.
+"""
+
+import attrs
+
+from nodes.protocol.widths import Int32
+
+
+@attrs.frozen
+class AlterSyncStateSetRequestHeader:
+    """Header of CONTROLLER_ALTER_SYNC_STATE_SET (1001)."""
+
+    broker_name: str
+    master_broker_id: int
+    master_epoch: Int32
+    invoke_time: int
+    """Clock of the sender; ms since 1970."""
+
+
+@attrs.frozen
+class AlterSyncStateSetResponseHeader:
+    """The epoch of the new set; 0 if the request was refused."""
+
+    new_sync_state_set_epoch: Int32 = 0
+
+
+@attrs.frozen
+class ElectMasterRequestHeader:
+    """Header of CONTROLLER_ELECT_MASTER (1002)."""
+
+    cluster_name: str = ""
+    broker_name: str = ""
+    broker_id: int | None = -1
+    """Who asks, or who is designated; -1: a controller asks."""
+    designate_elect: bool = False
+    invoke_time: int = 0
+
+
+@attrs.frozen
+class ElectMasterResponseHeader:
+    """The master of a group; empty if nobody was elected."""
+
+    master_broker_id: int | None = None
+    master_address: str | None = None
+    master_epoch: Int32 | None = None
+    sync_state_set_epoch: Int32 | None = None
+
+
+@attrs.frozen
+class RegisterBrokerToControllerRequestHeader:
+    """Header of CONTROLLER_REGISTER_BROKER (1003)."""
+
+    cluster_name: str
+    broker_name: str
+    broker_id: int
+    broker_address: str
+    invoke_time: int
+
+
+@attrs.frozen
+class RegisterBrokerToControllerResponseHeader:
+    """The master of the group, if the controller believes it alive."""
+
+    cluster_name: str
+    broker_name: str
+    master_broker_id: int | None = None
+    master_address: str | None = None
+    master_epoch: Int32 | None = None
+    sync_state_set_epoch: Int32 | None = None
+
+
+@attrs.frozen
+class GetReplicaInfoRequestHeader:
+    """Header of CONTROLLER_GET_REPLICA_INFO (1004)."""
+
+    broker_name: str
+
+
+@attrs.frozen
+class GetReplicaInfoResponseHeader:
+    """The recorded master of the group, alive or not."""
+
+    master_broker_id: int | None = None
+    master_address: str | None = None
+    master_epoch: Int32 | None = None
+
+
+@attrs.frozen
+class GetMetaDataResponseHeader:
+    """Answer to CONTROLLER_GET_METADATA_INFO (1005): the group of controllers and its leader."""
+
+    group: str | None = None
+    controller_leader_id: str | None = None
+    controller_leader_address: str | None = None
+    is_leader: bool = False
+    """Whether the node that answers is the leader."""
+    peers: str | None = None
+    """`id:address;` of each controller."""
+
+
+@attrs.frozen
+class NotifyBrokerRoleChangedRequestHeader:
+    """Header of NOTIFY_BROKER_ROLE_CHANGED (1008)."""
+
+    master_address: str | None = None
+    master_epoch: Int32 | None = None
+    sync_state_set_epoch: Int32 | None = None
+    master_broker_id: int | None = None
+
+
+@attrs.frozen
+class CleanControllerBrokerDataRequestHeader:
+    """Header of CLEAN_BROKER_DATA (1011)."""
+
+    broker_name: str
+    cluster_name: str | None = None
+    broker_controller_ids_to_clean: str | None = None
+    """`1;2`; None: the whole group."""
+    is_clean_living_broker: bool = False
+    invoke_time: int = 0
+
+
+@attrs.frozen
+class GetNextBrokerIdRequestHeader:
+    """Header of CONTROLLER_GET_NEXT_BROKER_ID (1012)."""
+
+    cluster_name: str
+    broker_name: str
+
+
+@attrs.frozen
+class GetNextBrokerIdResponseHeader:
+    """An id that may be applied for; nothing is reserved."""
+
+    cluster_name: str
+    broker_name: str
+    next_broker_id: int | None = None
+
+
+@attrs.frozen
+class ApplyBrokerIdRequestHeader:
+    """Header of CONTROLLER_APPLY_BROKER_ID (1013)."""
+
+    cluster_name: str
+    broker_name: str
+    applied_broker_id: int
+    register_check_code: str
+    """`address;milliseconds`: who repeats it gets its id again."""
+
+
+@attrs.frozen
+class ApplyBrokerIdResponseHeader:
+    """The group in which an id was applied for."""
+
+    cluster_name: str
+    broker_name: str
