@@ -37,7 +37,7 @@ class NoAddressError(Exception):
 class Cluster:
     """All hosts of a scenario in one world; an async context manager.
 
-    Entering starts nameservers, then brokers, then clients, each kind when the
+    Entering starts nameservers, then controllers, then brokers, then clients, each kind when the
     previous one is ready; nodes of a kind start within the scenario's spread, at
     instants that depend on the seed. The API servers of StatefulSets come last, and
     then start the pods. Leaving ends every process.
@@ -77,6 +77,7 @@ class Cluster:
         self._nameservers = addresses = tuple(
             f"{host.ip}:{spec.config.listen_port}" for host, spec in zip(nameservers, scenario.nameservers, strict=True)
         )
+        controllers = [self._add(self._plans.controller(spec)) for spec in scenario.controllers]
         brokers, after_ms = self._add_brokers()
         consumers = {
             name: self._add(self._plans.consumer(group, name, addresses))
@@ -92,6 +93,7 @@ class Cluster:
         apis += [self._add(self._plans.scaler(name)) for name in scenario.scaler_names()]
         offsets_ms = self._offsets_ms("start of nameservers", nameservers, scenario.nameserver_start_spread_ms)
         await self._start_all(nameservers, offsets_ms, scenario.nameserver_start_spread_ms)
+        await self._start_all(controllers, [0] * len(controllers), 0)
         offsets_ms = self._offsets_ms("start of brokers", brokers, scenario.broker_start_spread_ms)
         offsets_ms = [earliest_ms + drawn for earliest_ms, drawn in zip(after_ms, offsets_ms, strict=True)]
         latest_ms = max(after_ms, default=0) + scenario.broker_start_spread_ms

@@ -13,12 +13,14 @@ from emulator.spec.model import (
     BROKER,
     CONSUMER,
     CONTAINER,
+    CONTROLLER,
     LEASE_SERVICE,
     NAMESERVER,
     PRODUCER,
     SCALER,
     BrokerSpec,
     ConsumerGroupSpec,
+    ControllerSpec,
     NameserverSpec,
     ProducerSpec,
     Scenario,
@@ -37,6 +39,7 @@ from nodes.config.container import ContainerConfig
 from nodes.container.container import BrokerContainer
 from nodes.container.tables.broker_file import BrokerFile
 from nodes.container.tables.brokers import BrokerIdentity
+from nodes.controller.controller import Controller
 from nodes.host import Host, Node
 from nodes.lease_service.lease_service import LEASE_PORT, LeaseService
 from nodes.nameserver.nameserver import Nameserver
@@ -44,6 +47,9 @@ from nodes.protocol.bodies import SetMessageRequestModeRequestBody
 from nodes.protocol.model import MessageRequestMode, TopicConfig
 from nodes.statefulset.kubernetes import API_PORT, POD_PORT, Kubernetes, StatefulSet
 from nodes.statefulset.scaler import SCALER_PORT, Scaler
+
+CONTROLLER_PORT = 9878
+"""As in RocketMQ's sample of a single controller."""
 
 
 class _SlowBoot:
@@ -113,6 +119,17 @@ class HostPlans:
         return HostPlan(
             spec.name, NAMESERVER, "", lambda host: Nameserver(host, self._options.of(spec.name, spec.config))
         )
+
+    def controller(self, spec: ControllerSpec) -> HostPlan:
+        """A controller, which knows the addresses of all."""
+        specs = self._scenario.controllers
+        peers = {f"n{number}": f"{self._addresses[it.name]}:{CONTROLLER_PORT}" for number, it in enumerate(specs)}
+        self_id = f"n{specs.index(spec)}"
+
+        def controller(host: Host) -> Node:
+            return Controller(host, self._options.of(spec.name, spec.config), self_id, peers)
+
+        return HostPlan(spec.name, CONTROLLER, "", controller)
 
     def broker(self, spec: BrokerSpec, nameservers: tuple[str, ...]) -> HostPlan:
         """A broker."""
