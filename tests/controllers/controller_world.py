@@ -60,8 +60,8 @@ class Beater:
 class Group:
     """A number of controllers and brokers, and an operator who asks."""
 
-    def __init__(self, world, controllers, brokers, **options):
-        self.world = world
+    def __init__(self, world, controllers, brokers, broker, **options):
+        self.world, self.broker = world, broker
         addresses = {f"n{number}": controller_address(number) for number in range(controllers)}
         self.addresses = list(addresses.values())
         self.controllers, self.hosts, self.beaters, self.broker_hosts = {}, {}, {}, {}
@@ -82,7 +82,7 @@ class Group:
         return self.controllers[self_id]
 
     async def broker_life(self, broker_id, host):
-        self.beaters[broker_id] = Beater(host, broker_id, self.addresses)
+        self.beaters[broker_id] = self.broker(host, broker_id, self.addresses)
         await self.beaters[broker_id].life()
 
     @property
@@ -151,11 +151,11 @@ def now_ms(host):
     return host.clock.monotonic_ns() / MS
 
 
-def played(script, controllers=3, brokers=2, seed=1, delay_ms=1, **options):
+def played(script, controllers=3, brokers=2, seed=1, delay_ms=1, broker=Beater, **options):
     """Play a script with a group; returns what it returns."""
 
     async def main(world):
-        group = Group(world, controllers, brokers, **options)
+        group = Group(world, controllers, brokers, broker, **options)
         return await script(group)
 
     return play_world(main, seed=seed, delay_ms=delay_ms).result
