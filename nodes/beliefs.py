@@ -92,6 +92,18 @@ class BeliefKind(StrEnum):
     Subject: group/topic/brokerName/queueId; value: {"holder": client id, "token": number}; source, at the consumer: the
     service. An expiry is recorded by the consumer only, when it notices it.
     """
+    CONTROLLER_LEADER = "controller_leader"
+    """Controller: which of them leads. Subject: "controllers"; value: {"leader": id or null, "term": number}."""
+    CONTROLLER_ROLE = "controller_role"
+    """Controller: its part in the group, and whether it serves requests.
+
+    Subject: its id; value: {"role": follower, candidate or leader, "serves": true or false}.
+    """
+    SYNC_STATE = "sync_state"
+    """Controller: the master of a broker group, and who is in sync with it.
+
+    Subject: brokerName; value: {"master": id or null, "epoch": number, "in_sync": [id, ...], "in_sync_epoch": number}.
+    """
     REPLICAS = "replicas"
     """Consumer: desired replicas of its StatefulSet. Subject: group; value: number; source: who told the number."""
     PODS = "pods"

@@ -16,6 +16,8 @@ SHARED_KINDS = (
     BeliefKind.LIVE_BROKERS,
     BeliefKind.MEMBER_GROUP,
     BeliefKind.MIN_BROKER,
+    BeliefKind.CONTROLLER_LEADER,
+    BeliefKind.SYNC_STATE,
     BeliefKind.REPLICAS,
 )
 """Kinds about which healthy nodes of one role agree."""

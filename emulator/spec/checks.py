@@ -34,6 +34,7 @@ def check(scenario: Scenario) -> tuple[HarmfulSetting, ...]:
     return (
         *found,
         *_nameservers_without_acting_master(scenario),
+        *_even_number_of_controllers(scenario),
         *harmful_strategies(scenario),
         *_statefulsets(scenario),
         *_leases(scenario),
@@ -275,6 +276,17 @@ def _delays(scenario: Scenario) -> Iterator[HarmfulSetting]:
                     f"{wants}, which delays messages for {config.timer_max_delay_sec} s at most (timerMaxDelaySec): "
                     "every message is refused",
                 )
+
+
+def _even_number_of_controllers(scenario: Scenario) -> Iterator[HarmfulSetting]:
+    count = len(scenario.controllers)
+    if count and count % 2 == 0:
+        yield HarmfulSetting(
+            "even-number-of-controllers",
+            ", ".join(spec.name for spec in scenario.controllers),
+            f"{count} controllers go on without {(count - 1) // 2} of them, as {count - 1} do: the last one only adds "
+            "a machine whose death may cost the majority",
+        )
 
 
 def _refused_by_containers(scenario: Scenario) -> Iterator[HarmfulSetting]:

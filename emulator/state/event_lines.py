@@ -162,6 +162,20 @@ def _epoch(value: Any) -> str:
     return f"{value['epoch']} of {value['assigner']}"
 
 
+def _leader(value: Any) -> str:
+    return f"{value['leader'] or 'nobody'} leads in term {value['term']}"
+
+
+def _part(value: Any) -> str:
+    return f"{value['role']}{', serves requests' if value['serves'] else ''}"
+
+
+def _sync_state(value: Any) -> str:
+    in_sync = " ".join(map(str, value["in_sync"])) or "nobody"
+    master = "no master" if value["master"] is None else f"master {value['master']}"
+    return f"{master} of epoch {value['epoch']}; in sync: {in_sync} (epoch {value['in_sync_epoch']})"
+
+
 def _decider(value: Any) -> str:
     return _DECIDERS[RebalanceMode(value)]
 
@@ -185,4 +199,7 @@ _IN_WORDS: Mapping[str, Callable[[Any], str]] = {
     BeliefKind.DIVISION: _division,
     BeliefKind.EPOCH: _epoch,
     BeliefKind.REBALANCE_MODE: _decider,
+    BeliefKind.CONTROLLER_LEADER: _leader,
+    BeliefKind.CONTROLLER_ROLE: _part,
+    BeliefKind.SYNC_STATE: _sync_state,
 }

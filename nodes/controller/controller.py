@@ -5,7 +5,7 @@ from functools import partial
 
 import trio
 
-from nodes.beliefs import Lifecycle, LifecycleEvent
+from nodes.beliefs import Belief, BeliefKind, Json, Lifecycle, LifecycleEvent
 from nodes.config import ControllerConfig
 from nodes.controller.dledger_server import DLedgerServer
 from nodes.controller.event_queue import EventQueue, Outcome
@@ -28,6 +28,7 @@ from nodes.rpc.typed import invoke_oneway, success
 from nodes.threads import ScheduledThread
 
 GROUP = "group"
+_ALL = "controllers"
 _FIRST_SCAN_MS = 2_000
 
 
@@ -39,6 +40,9 @@ class Controller:
         config: its options.
         self_id: of this controller, `n0`.
         peers: id -> address of all controllers, this one included.
+
+    Emits:
+        CONTROLLER_LEADER, CONTROLLER_ROLE and SYNC_STATE whenever they change.
 
     Mirrors:
         `org.apache.rocketmq.controller.ControllerManager`, `DLedgerController`, `ControllerRequestProcessor`.
@@ -54,6 +58,7 @@ class Controller:
         self._manager = ReplicasInfoManager(self.state, enable_elect_unclean_master=config.enable_elect_unclean_master)
         self._requests = LeaderRequests(self._manager, self._alive).prepared()
         self._channels: dict[int, Channel] = {}
+        self._believed: dict[tuple[BeliefKind, str], Json] = {}
         self._client = RpcClient(host)
         self.dledger = DLedgerServer(
             host,
@@ -62,6 +67,7 @@ class Controller:
             peers,
             apply=self._apply,
             on_serving_changed=self._on_serving_changed,
+            on_step=self._believe_leader,
         )
         self._queue = EventQueue(host, self.dledger, self._notify_of_election)
         self._server = RpcServer(host, config, on_channel_closed=self._on_channel_closed)
@@ -130,10 +136,34 @@ class Controller:
     # The state
 
     def _apply(self, data: str) -> None:
+        event = event_of(data.encode())
         try:
-            self.state.apply(event_of(data.encode()))
+            self.state.apply(event)
         except UnknownGroupError as error:
             self._host.log.warning("an event cannot be applied", error=str(error))
+        self._believe_group(event.broker_name)
+
+    def _believe_group(self, broker_name: str) -> None:
+        info = self.state.sync.get(broker_name)
+        value = info and {
+            "master": info.master_id,
+            "epoch": info.master_epoch,
+            "in_sync": sorted(info.sync_state_set),
+            "in_sync_epoch": info.sync_state_set_epoch,
+        }
+        self._believe(BeliefKind.SYNC_STATE, broker_name, value)
+
+    def _believe_leader(self) -> None:
+        member = self.dledger.member
+        leader = {"leader": member.leader_id or None, "term": member.term}
+        self._believe(BeliefKind.CONTROLLER_LEADER, _ALL, leader)
+        role = {"role": str(member.role), "serves": self.dledger.serving}
+        self._believe(BeliefKind.CONTROLLER_ROLE, self._self_id, role)
+
+    def _believe(self, kind: BeliefKind, subject: str, value: Json) -> None:
+        if self._believed.get((kind, subject)) != value:
+            self._believed[kind, subject] = value
+            self._host.record(Belief(kind, subject, value))
 
     def _on_serving_changed(self) -> None:
         self._queue.wake()
