@@ -14,6 +14,7 @@ from emulator.campaign.seeds import read_seeds
 from emulator.campaign.variants import CONDITION_KEYS, VARIANT_KEYS, read_variant, under_condition
 from emulator.spec import Scenario, SpecError
 from emulator.spec.bounds import SCENARIO_NAME
+from emulator.spec.bundled import campaign_path
 from emulator.spec.file import SCENARIO_TABLES, playable
 from emulator.spec.mistakes import EnoughMistakesError, Reading, expect_known
 from emulator.spec.section import Section
@@ -28,12 +29,12 @@ JOBS = whole_rule("runs at the same time", least=1, most=10_000)
 
 
 def load_campaign(path: Path) -> Campaign:
-    """Read a campaign file.
+    """Read a campaign file, given by its path or by the name of one of the package.
 
     Raises:
         SpecError: the file or that of its scenario cannot be read, or describes no campaign.
     """
-    file, reading = TomlFile.read(path), Reading()
+    file, reading = TomlFile.read(campaign_path(path)), Reading()
     try:
         with suppress(EnoughMistakesError):
             campaign = _read(Section.of("", file.tables, _TABLES, reading), file)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from importlib.resources import files
 from pathlib import Path
 from typing import TypeVar
 
@@ -22,6 +21,7 @@ from emulator.cli.terminal import progress_bar, tables_console
 from emulator.run import run_scenario
 from emulator.run.run import Progress
 from emulator.spec import load
+from emulator.spec.bundled import example
 from nodes.beliefs import BeliefKind
 
 SCENARIO = "half_seen_consumer.toml"
@@ -31,13 +31,6 @@ CUT, FROZEN, LOSSY = "half-seen", "frozen", "lossy"
 _Judged = Divergence | Overlap | Orphan
 _Row = TypeVar("_Row", Divergence, Overlap, Orphan)
 Bar = Callable[[str], AbstractContextManager[Progress]]
-
-
-def example(name: str) -> Path:
-    """The path of an example scenario, whether the package is installed or not."""
-    package = Path(str(files("emulator")))
-    installed = package / "scenarios" / name
-    return installed if installed.exists() else package.parent / "examples" / name
 
 
 def show_demo(runs: Path) -> None:

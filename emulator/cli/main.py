@@ -56,10 +56,9 @@ app = typer.Typer(
 )
 
 _RunsOption = Annotated[Path, typer.Option("--runs", metavar="DIR", help="Directory of all runs.")]
-_SpecArgument = Annotated[Path, typer.Argument(metavar="SPEC", help="Scenario file (TOML).", show_default=False)]
-_ScenarioArgument = Annotated[
-    Path, typer.Argument(metavar="SCENARIO", help="Scenario file (TOML).", show_default=False)
-]
+_SCENARIO_HELP = "Scenario file (TOML), or the name of one of the package: rmqemu examples."
+_SpecArgument = Annotated[Path, typer.Argument(metavar="SPEC", help=_SCENARIO_HELP, show_default=False)]
+_ScenarioArgument = Annotated[Path, typer.Argument(metavar="SCENARIO", help=_SCENARIO_HELP, show_default=False)]
 _RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="Directory of a run.", show_default=False)]
 _TraceOption = Annotated[
     TraceLevel | None,
@@ -100,7 +99,7 @@ def demo(runs: _RunsOption = Path("runs")) -> None:
 
 @app.command(cls=_ExecCommand)
 def up(
-    spec: _SpecArgument,
+    spec: Annotated[Path, typer.Argument(metavar="[SPEC]", help=_SCENARIO_HELP)] = Path("guests"),
     runs: _RunsOption = Path("runs"),
     trace: _TraceOption = None,
     guest: Annotated[
@@ -123,8 +122,8 @@ def up(
 ) -> None:
     """Run a cluster live and print what happens, one line per event, until Ctrl-C.
 
-    In a terminal it reads verbs at a prompt (`help` lists them). `rmqemu ctl` sends verbs from other terminals, and
-    with --web a page in a browser on this machine does.
+    Without SPEC it is the cluster for programs of your own. In a terminal it reads verbs at a prompt (`help` lists
+    them). `rmqemu ctl` sends verbs from other terminals, and with --web a page in a browser on this machine does.
     """
     with one_line_errors():
         from emulator.cli.up import run_live
@@ -195,7 +194,14 @@ def run(
 
 @app.command()
 def campaign(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Campaign file (TOML).", show_default=False)],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="Campaign file (TOML), or the name of one of the package: rmqemu examples.",
+            show_default=False,
+        ),
+    ],
     campaigns: Annotated[Path, typer.Option("--campaigns", metavar="DIR", help="Directory of all campaigns.")] = Path(
         "campaigns"
     ),
@@ -415,6 +421,15 @@ def verify(run: _RunArgument) -> None:
             return
         print(describe(difference))
         raise typer.Exit(VIOLATED)
+
+
+@app.command()
+def examples(as_json: _JsonOption = False) -> None:
+    """List the scenarios and campaigns of the package, whose names stand for their files."""
+    with one_line_errors():
+        from emulator.cli.examples import show_examples
+
+        show_examples(as_json=as_json)
 
 
 @app.command()

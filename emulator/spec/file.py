@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from emulator.spec.applications import write_application
+from emulator.spec.bundled import scenario_path
 from emulator.spec.doubts import Doubts
 from emulator.spec.faults import read_nemeses, read_plan, write_nemeses, write_plan
 from emulator.spec.fit import misfits
@@ -54,10 +55,13 @@ _PART = re.compile(r"(?P<section>\w+)\[(?P<index>\d+)\]")
 def load(path: str | Path) -> Scenario:
     """Read a scenario file.
 
+    Args:
+        path: of the file; or the name of a scenario of the package, `half-seen-consumer`.
+
     Raises:
         SpecError: the file cannot be read, is not TOML, or describes an invalid scenario; with all mistakes.
     """
-    return playable(TomlFile.read(path))
+    return playable(TomlFile.read(scenario_path(path)))
 
 
 def loads(text: str, name: str) -> Scenario:

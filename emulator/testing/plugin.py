@@ -13,6 +13,8 @@ Every verb of the console is a method of the cluster. pytest loads this module i
 every suite where the wheel is installed, so its imports must be fast.
 """
 
+import signal
+import threading
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,7 +36,8 @@ def rocketmq_cluster(
 ) -> "Iterator[Callable[[Scenario | str | Path], ClusterHandle]]":
     """A function that starts a live cluster from a scenario or its file, and returns its handle.
 
-    It returns when every node is ready and views agree. After the test all clusters are closed.
+    It returns when every node is ready and views agree. After the test all clusters are closed, also when SIGTERM ends
+    the test process, as of a cancelled CI job: it does what Ctrl-C does, unless the suite handles it itself.
     """
     from emulator.notebook.handle import launch  # noqa: PLC0415 - suites without clusters must not wait for it
 
@@ -47,9 +50,25 @@ def rocketmq_cluster(
         cluster.until("agree", "within", _READY_WITHIN)
         return cluster
 
+    hears_sigterm = _hear_sigterm()
     yield start
     for cluster in reversed(clusters):
         cluster.close()
+    if hears_sigterm:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _hear_sigterm() -> bool:
+    """Have SIGTERM end the tests like Ctrl-C, the second one at once; returns whether it does."""
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
+        return False
+    signal.signal(signal.SIGTERM, _interrupt)
+    return True
+
+
+def _interrupt(_number: int, _frame: object) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    raise KeyboardInterrupt
 
 
 @pytest.hookimpl(wrapper=True)

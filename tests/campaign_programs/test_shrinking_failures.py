@@ -14,8 +14,8 @@ from emulator.campaign.campaign import Case
 from emulator.campaign.measured import broken_in
 from emulator.campaign.played import Outcome, Played
 from emulator.campaign.shrunk import FailureKind, failure_of, first_of_each_kind
-from emulator.cli.demo import example
 from emulator.spec import load
+from emulator.spec.bundled import example
 from support import planted
 from support.campaigns import SHORT, measured_run
 from support.rmqemu_process import manifest_of, rmqemu, started, write_small

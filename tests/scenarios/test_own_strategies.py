@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from emulator.cli.demo import example
 from emulator.run import run_scenario
 from emulator.spec import load
+from emulator.spec.bundled import example
 from emulator.spec.checks import check
 from emulator.spec.model import ConsumerGroupSpec, TopicSpec
 from emulator.testing import GROUP, RETRY, TOPIC, Stage, a_scenario, play

@@ -2,8 +2,8 @@
 
 import pytest
 
-from emulator.cli.demo import example
 from emulator.spec import load
+from emulator.spec.bundled import example
 from faults.process import Kill, Restart, Suspend
 from nodes.config import BrokerConfig, ConsumerConfig
 from studies.timelines.hand_over import ConsumedRow, HoldRow, MemberChange, hand_over

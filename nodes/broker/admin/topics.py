@@ -36,8 +36,12 @@ class AdminTopics:
     def handlers(self) -> Handlers:
         """The requests that it answers."""
         return {
-            RequestCode.UPDATE_AND_CREATE_TOPIC: self._update_and_create_topic,
-            RequestCode.UPDATE_AND_CREATE_TOPIC_LIST: self._update_and_create_topic_list,
+            **self._registration.answered_when_registered(
+                {
+                    RequestCode.UPDATE_AND_CREATE_TOPIC: self._update_and_create_topic,
+                    RequestCode.UPDATE_AND_CREATE_TOPIC_LIST: self._update_and_create_topic_list,
+                }
+            ),
             RequestCode.DELETE_TOPIC_IN_BROKER: self._delete_topic,
             RequestCode.GET_TOPIC_CONFIG: self._get_topic_config,
             RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_BROKER: self._get_system_topics,

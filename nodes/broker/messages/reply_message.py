@@ -62,7 +62,10 @@ class ReplyMessage:
 
     async def _answer(self, channel: Channel, request: Command, header: headers.SendMessageRequestHeader) -> Command:
         try:
-            queue_id = self._sends.checked_queue_id(header)
+            registered = self._sends.provide_topic(header)
+            if registered is not None:
+                await registered.wait()
+            queue_id = self._sends.queue_id(header)
         except RefusedError as refusal:
             return request.answer(refusal.code, refusal.remark)
         body = request.body or b""

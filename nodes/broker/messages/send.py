@@ -1,5 +1,7 @@
 """Sends: checks of the topic, the choice of the queue, and the answer after flush and replication."""
 
+import trio
+
 from nodes.broker.context import BrokerContext
 from nodes.broker.files import persist_topics
 from nodes.broker.ha.service import HaService
@@ -24,7 +26,7 @@ from nodes.protocol import headers
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
 from nodes.protocol.message_id import offset_message_id
-from nodes.protocol.model import MASTER_ID, RETRY_TOPIC_PREFIX, Message, TopicConfig, is_writeable
+from nodes.protocol.model import MASTER_ID, RETRY_TOPIC_PREFIX, Message, is_writeable
 from nodes.protocol.names import NOT_ALLOWED_SEND_TOPICS, parse_group, validate_topic
 from nodes.protocol.properties import DELAY_TIME_LEVEL, TIMER_OUT_MS, UNIQ_KEY
 from nodes.protocol.recall_handle import recall_handle_of
@@ -72,7 +74,36 @@ class SendMessage:
         if broker.broker_id != MASTER_ID and not broker.config.enable_slave_acting_master:
             return request.answer(ResponseCode.SYSTEM_BUSY, "this broker is a slave")
         try:
-            queue_id = self.checked_queue_id(header)
+            registered = self.provide_topic(header)
+        except RefusedError as refusal:
+            return request.answer(refusal.code, refusal.remark)
+        if registered is None:
+            return self._store_now(channel, request, header)
+        waits = self._store_when_registered
+        broker.host.start_soon(waits, channel, request, header, registered, cause.get(), name="registered")
+        return None
+
+    async def _store_when_registered(
+        self,
+        channel: Channel,
+        request: Command,
+        header: headers.SendMessageRequestHeader,
+        registered: trio.Event,
+        began: int,
+    ) -> None:
+        """Store the first message of a new topic when the nameservers know it, or the time for that is up."""
+        cause.set(began)
+        await registered.wait()
+        answer = self._store_now(channel, request, header)
+        if answer is not None and not request.is_oneway and not channel.closed:
+            channel.send(answer)
+
+    def _store_now(
+        self, channel: Channel, request: Command, header: headers.SendMessageRequestHeader
+    ) -> Command | None:
+        broker = self._broker
+        try:
+            queue_id = self.queue_id(header)
             messages = self._accepted(channel, header, queue_id, request.body or b"")
         except RefusedError as refusal:
             return request.answer(refusal.code, refusal.remark)
@@ -153,11 +184,14 @@ class SendMessage:
             raise RefusedError(ResponseCode.MESSAGE_ILLEGAL, "the batch has no message in it")
         return messages
 
-    def checked_queue_id(self, header: headers.SendMessageRequestHeader) -> int:
-        """The queue of a message, drawn if the header leaves it open; an unknown topic is created.
+    def provide_topic(self, header: headers.SendMessageRequestHeader) -> trio.Event | None:
+        """Create the topic of a message if it is unknown.
+
+        Returns:
+            What is set when the nameservers have answered the registration of the new topic; None: it is not new.
 
         Raises:
-            RefusedError: this broker does not take messages of the topic, or the queue id is invalid.
+            RefusedError: this broker does not take messages of the topic.
         """
         broker = self._broker
         known = broker.topics.select_topic_config(header.topic)
@@ -172,7 +206,15 @@ class SendMessage:
         if header.topic in NOT_ALLOWED_SEND_TOPICS:
             remark = f"Sending message to topic[{header.topic}] is forbidden."
             raise RefusedError(ResponseCode.NO_PERMISSION, remark)
-        config = known or self._create_topic(header)
+        return None if known is not None else self._create_topic(header)
+
+    def queue_id(self, header: headers.SendMessageRequestHeader) -> int:
+        """The queue of a message, drawn if the header leaves it open.
+
+        Raises:
+            RefusedError: the topic does not exist, or it has no such queue.
+        """
+        config = self._broker.topics.select_topic_config(header.topic)
         if config is None:
             raise RefusedError(ResponseCode.TOPIC_NOT_EXIST, f"topic {header.topic} does not exist here")
         if header.queue_id >= max(config.write_queue_nums, config.read_queue_nums):
@@ -180,8 +222,8 @@ class SendMessage:
             raise RefusedError(ResponseCode.INVALID_PARAMETER, remark)
         return header.queue_id if header.queue_id >= 0 else self._chance.randrange(config.write_queue_nums)
 
-    def _create_topic(self, header: headers.SendMessageRequestHeader) -> TopicConfig | None:
-        """The new topic of a send; None: it may not be created."""
+    def _create_topic(self, header: headers.SendMessageRequestHeader) -> trio.Event | None:
+        """Create the topic of a send if that is allowed; returns its registration."""
         lookup = self._broker.topics.create_topic_in_send_message_method(
             header.topic,
             header.default_topic,
@@ -191,10 +233,10 @@ class SendMessage:
         )
         if lookup.created:
             persist_topics(self._broker)
-            self._registration.register_increment((header.topic,))
-        elif lookup.config is None and header.topic.startswith(RETRY_TOPIC_PREFIX):
-            return provide_topic(self._broker, self._registration, header.topic, 1)
-        return lookup.config
+            return self._registration.register_increment((header.topic,))
+        if lookup.config is None and header.topic.startswith(RETRY_TOPIC_PREFIX):
+            return provide_topic(self._broker, self._registration, header.topic, 1).registered
+        return None
 
     def _handle_retry_and_dlq(
         self, header: headers.SendMessageRequestHeader, queue_id: int, properties: dict[str, str]

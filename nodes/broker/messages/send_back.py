@@ -56,7 +56,7 @@ class ConsumerSendMsgBack:
 
     def handlers(self) -> Handlers:
         """Messages that are sent back."""
-        return {RequestCode.CONSUMER_SEND_MSG_BACK: self._send_back}
+        return self._registration.answered_when_registered({RequestCode.CONSUMER_SEND_MSG_BACK: self._send_back})
 
     def _send_back(self, channel: Channel, request: Command) -> Command | None:
         broker = self._broker
@@ -117,7 +117,7 @@ class ConsumerSendMsgBack:
         """Store the copy; returns the reason if that fails."""
         broker, topic = self._broker, retry_topic(header.group)
         queue_id = self._chance.randrange(group.retry_queue_nums)
-        config = provide_topic(broker, self._registration, topic, group.retry_queue_nums)
+        config = provide_topic(broker, self._registration, topic, group.retry_queue_nums).config
         if config is None or not is_writeable(config.perm):
             return ResponseCode.NO_PERMISSION, f"the topic[{topic}] sending message is forbidden"
         message = store.look_message(header.offset)

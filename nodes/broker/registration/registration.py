@@ -2,6 +2,7 @@
 
 import zlib
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 
 import attrs
 import trio
@@ -10,15 +11,18 @@ from nodes.broker.context import BrokerContext
 from nodes.broker.files import persist_topics
 from nodes.broker.tables.member_group import MemberGroup
 from nodes.cause import cause
+from nodes.host import Channel
 from nodes.protocol import headers
 from nodes.protocol.bodies import KvTable, RegisterBrokerBody, TopicConfigSerializeWrapper
 from nodes.protocol.codes import RequestCode, ResponseCode
+from nodes.protocol.command import Command
 from nodes.protocol.model import READ_WRITE, TopicConfig
 from nodes.protocol.names import dlq_topic
 from nodes.protocol.registry import decode_body, decode_header, encode_body
 from nodes.protocol.retries import DLQ_NUMS_PER_GROUP
 from nodes.rpc.client import RpcClient
 from nodes.rpc.errors import RemotingError
+from nodes.rpc.server import Handler, Handlers
 from nodes.rpc.typed import invoke, invoke_oneway
 from nodes.threads import ScheduledThread
 
@@ -59,6 +63,8 @@ class Registration:
         self.on_registered: OnRegistered = _nothing_follows
         """Called with the answers to each registration, in order of arrival; None for a nameserver without answer."""
         self._lock = trio.Lock()
+        self._increment = trio.Event()
+        """Of the newest registration of new or changed topics."""
         self._stopped = False
         """The unregistration has begun: nothing may register the broker again."""
         self.thread = ScheduledThread(broker.host, "BrokerControllerScheduledThread")
@@ -88,10 +94,39 @@ class Registration:
             if force or await self._any_needs_registration():
                 await self._register_with_all(self._broker.topics.topics)
 
-    def register_increment(self, topics: tuple[str, ...]) -> None:
-        """Register only new or changed topics; a nameserver ignores them from a broker that it does not know."""
+    def register_increment(self, topics: tuple[str, ...]) -> trio.Event:
+        """Register only new or changed topics; a nameserver ignores them from a broker that it does not know.
+
+        Returns:
+            What is set when each nameserver has answered, or its time-out is over. In RocketMQ the thread of a request
+            waits for that.
+        """
         table = {name: self._broker.topics.topics[name] for name in topics}
-        self._broker.host.start_soon(self._register_increment, table, cause.get(), name="registerIncrementBrokerData")
+        ended = self._increment = trio.Event()
+        flow = self._register_increment
+        self._broker.host.start_soon(flow, table, ended, cause.get(), name="registerIncrementBrokerData")
+        return ended
+
+    def answered_when_registered(self, handlers: Mapping[RequestCode, Handler]) -> Handlers:
+        """The same handlers, whose answers wait for the registration of the topics that their requests made."""
+        return {code: partial(self._answer_when_registered, handler) for code, handler in handlers.items()}
+
+    def _answer_when_registered(self, handler: Handler, channel: Channel, request: Command) -> Command | None:
+        before = self._increment
+        answer = handler(channel, request)
+        if answer is None or self._increment is before:
+            return answer
+        send = self._send_when_registered
+        self._broker.host.start_soon(send, channel, request, answer, self._increment, cause.get(), name="registered")
+        return None
+
+    async def _send_when_registered(
+        self, channel: Channel, request: Command, answer: Command, ended: trio.Event, began: int
+    ) -> None:
+        cause.set(began)
+        await ended.wait()
+        if not request.is_oneway and not channel.closed:
+            channel.send(answer)
 
     async def unregister_all(self) -> None:
         """Unregister from each nameserver in turn; one that does not answer costs its time-out."""
@@ -116,10 +151,13 @@ class Registration:
                 await self._broker.host.sleep_ms(_HAND_OVER_MS)
             await self.register_all(force=self._broker.config.force_register)
 
-    async def _register_increment(self, table: Mapping[str, TopicConfig], began: int) -> None:
+    async def _register_increment(self, table: Mapping[str, TopicConfig], ended: trio.Event, began: int) -> None:
         cause.set(began)
-        async with self._lock:
-            await self._register_with_all(table)
+        try:
+            async with self._lock:
+                await self._register_with_all(table)
+        finally:
+            ended.set()
 
     async def _register_with_all(self, table: Mapping[str, TopicConfig]) -> None:
         if self._stopped:
@@ -227,7 +265,17 @@ def _within_permission(table: Mapping[str, TopicConfig], broker_permission: int)
     return {name: attrs.evolve(config, perm=config.perm & broker_permission) for name, config in table.items()}
 
 
-def provide_topic(broker: BrokerContext, registration: Registration, topic: str, queue_nums: int) -> TopicConfig | None:
+@attrs.frozen
+class ProvidedTopic:
+    """A topic that was there or was created."""
+
+    config: TopicConfig | None
+    """None: it may not be created."""
+    registered: trio.Event | None
+    """Set when the nameservers have answered the registration of a new topic; None: it is not new."""
+
+
+def provide_topic(broker: BrokerContext, registration: Registration, topic: str, queue_nums: int) -> ProvidedTopic:
     """Get or create a topic: a new one is persisted and registered, a changed one persisted.
 
     Mirrors:
@@ -238,9 +286,7 @@ def provide_topic(broker: BrokerContext, registration: Registration, topic: str,
     if broker.topics.data_version is not version:
         persist_topics(broker)
         broker.versions.believe()
-    if lookup.created:
-        registration.register_increment((topic,))
-    return lookup.config
+    return ProvidedTopic(lookup.config, registration.register_increment((topic,)) if lookup.created else None)
 
 
 def provide_dlq_topic(broker: BrokerContext, registration: Registration, group: str) -> str:

@@ -16,8 +16,8 @@ from rich.console import Console
 from rich.table import Table
 
 from emulator.campaign.file import load_campaign
-from emulator.cli.demo import example
 from emulator.cli.terminal import progress_bar
+from emulator.spec.bundled import example
 from studies.special_messages.harms import KindTold
 from studies.special_messages.playing import Played, play_seed
 

@@ -11,8 +11,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from emulator.cli.demo import example
 from emulator.cli.terminal import progress_bar
+from emulator.spec.bundled import example
 from studies.timelines.real import InstantMatch, Judged, RealRun, Span, beyond_by_chance, judge, real_runs
 from studies.timelines.seeds import FOLDERS, play_all, spans
 

@@ -1,0 +1,32 @@
+"""`rmqemu examples`: the scenarios and campaigns that come with the package."""
+
+import json
+from collections.abc import Iterable
+
+from emulator.spec.bundled import BundledFile, bundled_campaigns, bundled_scenarios
+
+_COLUMNS_BETWEEN = 2
+
+
+def show_examples(*, as_json: bool) -> None:
+    """Print the name of each, and what happens in it."""
+    kinds = {"run": bundled_scenarios().values(), "campaign": bundled_campaigns().values()}
+    if as_json:
+        listed = {command: [_brief(one) for one in some] for command, some in kinds.items()}
+        print(json.dumps(listed, indent=2, ensure_ascii=False))
+        return
+    print("scenarios, for rmqemu run NAME and rmqemu up NAME:")
+    _print(kinds["run"])
+    print("\ncampaigns, for rmqemu campaign NAME:")
+    _print(kinds["campaign"])
+
+
+def _print(some: Iterable[BundledFile]) -> None:
+    listed = list(some)
+    width = max(len(one.name) for one in listed) + _COLUMNS_BETWEEN
+    for one in listed:
+        print(f"  {one.name:<{width}}{one.about}")
+
+
+def _brief(one: BundledFile) -> dict[str, str]:
+    return {"name": one.name, "path": str(one.path), "about": one.about}
