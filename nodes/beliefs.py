@@ -91,6 +91,18 @@ class BeliefKind(StrEnum):
     """
     REPLICAS = "replicas"
     """Consumer: desired replicas of its StatefulSet. Subject: group; value: number; source: who told the number."""
+    LEADER = "leader"
+    """Controller: who leads.
+
+    Subject: "controllers"; value: {"leader": id or null, "term": number, "serves": whether this controller leads and
+    answers}.
+    """
+    SYNC_STATE = "sync_state"
+    """Controller: the master of a broker group, and who is in sync with it, as it has applied them.
+
+    Subject: brokerName; value: {"master": broker id or null, "epoch": number, "set": [broker id, ...],
+    "setEpoch": number}.
+    """
     PODS = "pods"
     """Kubernetes: the pods of a StatefulSet.
 

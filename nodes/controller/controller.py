@@ -5,8 +5,9 @@ from functools import partial
 
 import trio
 
-from nodes.beliefs import Lifecycle, LifecycleEvent
+from nodes.beliefs import Belief, BeliefKind, Json, Lifecycle, LifecycleEvent
 from nodes.config import ControllerConfig
+from nodes.config_requests import ConfigRequests
 from nodes.controller.dledger_server import DLedgerServer
 from nodes.controller.event_queue import EventQueue, Outcome
 from nodes.controller.leader_requests import LeaderRequests
@@ -16,6 +17,7 @@ from nodes.controller.tables.heartbeats import BrokerHeartbeats, BrokerIdentity,
 from nodes.controller.tables.replicas_info import NOBODY, ControllerResult, ReplicasInfoManager
 from nodes.controller.tables.replicated_state import ReplicatedState, UnknownGroupError
 from nodes.host import Channel, Host
+from nodes.live_config import LiveConfig, with_kept_changes
 from nodes.protocol import headers_controller as headers
 from nodes.protocol.bodies_controller import ElectMasterResponseBody, SyncStateSet
 from nodes.protocol.codes import RequestCode, ResponseCode
@@ -28,6 +30,8 @@ from nodes.rpc.typed import invoke_oneway, success
 from nodes.threads import ScheduledThread
 
 GROUP = "group"
+BLACK_LIST = ("configBlackList", "configStorePath", "rocketmqHome")
+"""Options that may not be changed."""
 _FIRST_SCAN_MS = 2_000
 
 
@@ -42,10 +46,15 @@ class Controller:
 
     Mirrors:
         `org.apache.rocketmq.controller.ControllerManager`, `DLedgerController`, `ControllerRequestProcessor`.
+
+    Emits:
+        LEADER and SYNC_STATE whenever they change.
     """
 
     def __init__(self, host: Host, config: ControllerConfig, self_id: str, peers: Mapping[str, str]) -> None:
+        config = with_kept_changes(host.disk, config)
         self._host = host
+        self._believed: dict[tuple[BeliefKind, str], Json] = {}
         self._config = config
         self._self_id = self_id
         self._peers = peers
@@ -62,10 +71,16 @@ class Controller:
             peers,
             apply=self._apply,
             on_serving_changed=self._on_serving_changed,
+            on_settled=self._believe_leader,
         )
         self._queue = EventQueue(host, self.dledger, self._notify_of_election)
         self._server = RpcServer(host, config, on_channel_closed=self._on_channel_closed)
-        self._server.serve(self._handlers(), self.dledger.handlers())
+        config_requests = ConfigRequests(
+            LiveConfig(host, config, self._apply_config, BLACK_LIST),
+            get=RequestCode.GET_CONTROLLER_CONFIG,
+            update=RequestCode.UPDATE_CONTROLLER_CONFIG,
+        )
+        self._server.serve(self._handlers(), self.dledger.handlers(), config_requests.handlers())
         self._stopping = trio.Event()
 
     async def main(self) -> None:
@@ -130,15 +145,44 @@ class Controller:
     # The state
 
     def _apply(self, data: str) -> None:
+        event = event_of(data.encode())
         try:
-            self.state.apply(event_of(data.encode()))
+            self.state.apply(event)
         except UnknownGroupError as error:
             self._host.log.warning("an event cannot be applied", error=str(error))
+        self._believe_group(event.broker_name)
 
     def _on_serving_changed(self) -> None:
         self._queue.wake()
         if self.dledger.serving:
             self._host.start_soon(self._scan_inactive_masters, self.dledger.member.term, name="scanInactiveMaster")
+
+    def _apply_config(self, config: ControllerConfig) -> None:
+        """Apply changed options; the period of a scan takes effect with the next start."""
+        self._config = config
+        self._manager.enable_elect_unclean_master = config.enable_elect_unclean_master
+
+    def _believe_leader(self) -> None:
+        member = self.dledger.member
+        value: Json = {"leader": member.leader_id or None, "term": member.term, "serves": self.dledger.serving}
+        self._believe(BeliefKind.LEADER, "controllers", value)
+
+    def _believe_group(self, broker_name: str) -> None:
+        info = self.state.sync.get(broker_name)
+        value: Json = None
+        if info is not None:
+            value = {
+                "master": info.master_id,
+                "epoch": info.master_epoch,
+                "set": list(info.sync_state_set),
+                "setEpoch": info.sync_state_set_epoch,
+            }
+        self._believe(BeliefKind.SYNC_STATE, broker_name, value)
+
+    def _believe(self, kind: BeliefKind, subject: str, value: Json) -> None:
+        if self._believed.get((kind, subject)) != value:
+            self._believed[kind, subject] = value
+            self._host.record(Belief(kind, subject, value))
 
     # Brokers that are gone
 

@@ -1,8 +1,10 @@
 """Controllers as their callers see them, in virtual time."""
 
+import json
+
 import pytest
 
-from controllers.controller_world import CLUSTER, HEARTBEAT_MS, NAME, TIMEOUT_MS, played
+from controllers.controller_world import CLUSTER, HEARTBEAT_MS, NAME, TIMEOUT_MS, played, traced
 from nodes.controller.tables.dledger import HEARTBEAT_MS as LEADER_HEARTBEAT_MS
 from nodes.controller.tables.dledger import SILENCE_MS, VOTE_WAIT_MS, MemberRole
 from nodes.protocol import headers_controller as headers
@@ -270,3 +272,42 @@ def test_the_same_seed_gives_the_same_run():
         return await group.until(lambda: group.leader_id)
 
     assert played(script, seed=7) == played(script, seed=7)
+
+
+def test_options_of_one_controller_are_shown_and_changed_and_outlive_its_process():
+    async def script(group):
+        await group.registered()
+        refused = await group.ask(RequestCode.UPDATE_CONTROLLER_CONFIG, None, b"configStorePath=x\n")
+        await group.ask(RequestCode.UPDATE_CONTROLLER_CONFIG, None, b"enableElectUncleanMaster=true\n")
+        await group.hosts["n0"].restart()
+        await group.until(lambda: group.leader_id)
+        shown = await group.ask(RequestCode.GET_CONTROLLER_CONFIG)
+        return refused[0], refused[3], b"enableElectUncleanMaster=true" in shown[2].splitlines()
+
+    assert played(script, controllers=1) == (Code.NO_PERMISSION, "Can not update config in black list.", True)
+
+
+def test_an_unclean_election_is_allowed_while_the_controller_runs():
+    async def script(group):
+        await group.registered()
+        await group.alter(1)
+        await group.ask(RequestCode.UPDATE_CONTROLLER_CONFIG, None, b"enableElectUncleanMaster=true\n")
+        await group.broker_hosts[1].kill()
+        await group.until(lambda: group.sync.master_id == 2)
+        return group.sync.master_epoch
+
+    assert played(script, controllers=1) == 2
+
+
+def test_the_trace_tells_who_leads_and_who_is_master():
+    async def script(group):
+        await group.registered()
+        await group.sleep(2 * LEADER_HEARTBEAT_MS)
+
+    trace = traced(script)
+    last = {row["node"]: json.loads(row["value"]) for row in trace.select("beliefs", kind="leader")}
+    groups = [row["value"] for row in trace.select("beliefs", kind="sync_state", subject=NAME)]
+
+    assert len(dict.fromkeys(value["leader"] for value in last.values())) == 1
+    assert sorted(value["serves"] for value in last.values()) == [False, False, True]
+    assert [json.loads(value) for value in groups][-1] == {"master": 1, "epoch": 1, "set": [1, 2], "setEpoch": 2}
