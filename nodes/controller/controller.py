@@ -12,7 +12,7 @@ from nodes.controller.dledger_server import DLedgerServer
 from nodes.controller.event_queue import EventQueue, Outcome
 from nodes.controller.leader_requests import LeaderRequests
 from nodes.controller.tables.dledger import MemberRole
-from nodes.controller.tables.events import event_of
+from nodes.controller.tables.events import DamagedEntryError, event_of
 from nodes.controller.tables.heartbeats import BrokerHeartbeats, BrokerIdentity, Liveness
 from nodes.controller.tables.replicas_info import NOBODY, ControllerResult, ReplicasInfoManager
 from nodes.controller.tables.replicated_state import ReplicatedState, UnknownGroupError
@@ -33,6 +33,8 @@ GROUP = "group"
 BLACK_LIST = ("configBlackList", "configStorePath", "rocketmqHome")
 """Options that may not be changed."""
 _FIRST_SCAN_MS = 2_000
+_ELECT_TIMEOUT_MS = 3_000
+"""Of one attempt."""
 
 
 class Controller:
@@ -145,12 +147,13 @@ class Controller:
     # The state
 
     def _apply(self, data: str) -> None:
-        event = event_of(data.encode())
         try:
+            event = event_of(data.encode())
             self.state.apply(event)
-        except UnknownGroupError as error:
+        except (DamagedEntryError, UnknownGroupError) as error:
             self._host.log.warning("an event cannot be applied", error=str(error))
-        self._believe_group(event.broker_name)
+        else:
+            self._believe_group(event.broker_name)
 
     def _on_serving_changed(self) -> None:
         self._queue.wake()
@@ -229,7 +232,9 @@ class Controller:
         """Ask for an election until one succeeds; that the master still exists counts as a failure."""
         asked = headers.ElectMasterRequestHeader("", broker_name, NOBODY, invoke_time=self._host.clock.now_ms())
         for _ in range(self._config.elect_master_max_retry_count):
-            outcome = await self._queue.ask(lambda: self._manager.elect_master(asked, self._alive()))
+            outcome = await self._queue.ask(
+                lambda: self._manager.elect_master(asked, self._alive()), timeout_ms=_ELECT_TIMEOUT_MS
+            )
             if isinstance(outcome, ControllerResult) and outcome.code is ResponseCode.SUCCESS:
                 return
 

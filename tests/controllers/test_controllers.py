@@ -82,6 +82,18 @@ def test_only_live_members_hear_of_a_new_master():
     assert played(script, brokers=3) == [[(1, 1), (2, 2)], [(1, 1)]]
 
 
+@part_trap("K5")
+def test_that_the_master_still_exists_is_told_to_nobody_but_who_asked():
+    async def script(group):
+        await group.registered()
+        heard = [list(beater.heard) for beater in group.beaters.values()]
+        code = (await group.elect(2))[0]
+        await group.sleep(1_000)
+        return code, heard == [beater.heard for beater in group.beaters.values()]
+
+    assert played(script) == (Code.CONTROLLER_MASTER_STILL_EXIST, True)
+
+
 def test_nobody_is_told_if_an_option_says_so():
     async def script(group):
         await group.registered()
@@ -108,6 +120,18 @@ def test_when_the_leader_dies_another_one_serves_after_four_to_eight_seconds(see
 
     assert SILENCE_MS - LEADER_HEARTBEAT_MS <= took_ms <= SILENCE_MS + 3 * VOTE_WAIT_MS[1]
     assert (master, epoch) == (1, 1)
+
+
+def test_a_leader_whose_clock_jumps_ahead_gives_up_at_its_next_round_and_another_election_follows():
+    async def script(group):
+        await group.registered()
+        leader = group.leader_id
+        group.hosts[leader].clock.add_error("jump", offset_ms=SILENCE_MS + LEADER_HEARTBEAT_MS)
+        began = await group.until(lambda: True)
+        await group.until(lambda: not group.controllers[leader].dledger.serving)
+        return await group.until(lambda: group.leader_id) - began
+
+    assert played(script) < SILENCE_MS + 3 * VOTE_WAIT_MS[1]
 
 
 @part_trap("K23")
