@@ -7,15 +7,17 @@ import trio
 
 from nodes.beliefs import Belief, BeliefKind, Json, Lifecycle, LifecycleEvent
 from nodes.config import ControllerConfig
+from nodes.config_requests import ConfigRequests
 from nodes.controller.dledger_server import DLedgerServer
 from nodes.controller.event_queue import EventQueue, Outcome
 from nodes.controller.leader_requests import LeaderRequests
 from nodes.controller.tables.dledger import MemberRole
-from nodes.controller.tables.events import event_of
+from nodes.controller.tables.events import DamagedEntryError, event_of
 from nodes.controller.tables.heartbeats import BrokerHeartbeats, BrokerIdentity, Liveness
 from nodes.controller.tables.replicas_info import NOBODY, ControllerResult, ReplicasInfoManager
 from nodes.controller.tables.replicated_state import ReplicatedState, UnknownGroupError
 from nodes.host import Channel, Host
+from nodes.live_config import LiveConfig, with_kept_changes
 from nodes.protocol import headers_controller as headers
 from nodes.protocol.bodies_controller import ElectMasterResponseBody, SyncStateSet
 from nodes.protocol.codes import RequestCode, ResponseCode
@@ -29,7 +31,11 @@ from nodes.threads import ScheduledThread
 
 GROUP = "group"
 _ALL = "controllers"
+BLACK_LIST = ("configBlackList", "configStorePath", "rocketmqHome")
+"""Options that may not be changed."""
 _FIRST_SCAN_MS = 2_000
+_ELECT_TIMEOUT_MS = 3_000
+"""Of one attempt."""
 
 
 class Controller:
@@ -49,6 +55,7 @@ class Controller:
     """
 
     def __init__(self, host: Host, config: ControllerConfig, self_id: str, peers: Mapping[str, str]) -> None:
+        config = with_kept_changes(host.disk, config)
         self._host = host
         self._config = config
         self._self_id = self_id
@@ -67,11 +74,16 @@ class Controller:
             peers,
             apply=self._apply,
             on_serving_changed=self._on_serving_changed,
-            on_step=self._believe_leader,
+            on_settled=self._believe_leader,
         )
         self._queue = EventQueue(host, self.dledger, self._notify_of_election)
         self._server = RpcServer(host, config, on_channel_closed=self._on_channel_closed)
-        self._server.serve(self._handlers(), self.dledger.handlers())
+        config_requests = ConfigRequests(
+            LiveConfig(host, config, self._apply_config, BLACK_LIST),
+            get=RequestCode.GET_CONTROLLER_CONFIG,
+            update=RequestCode.UPDATE_CONTROLLER_CONFIG,
+        )
+        self._server.serve(self._handlers(), self.dledger.handlers(), config_requests.handlers())
         self._stopping = trio.Event()
 
     async def main(self) -> None:
@@ -138,10 +150,29 @@ class Controller:
     def _apply(self, data: str) -> None:
         event = event_of(data.encode())
         try:
+            event = event_of(data.encode())
             self.state.apply(event)
-        except UnknownGroupError as error:
+        except (DamagedEntryError, UnknownGroupError) as error:
             self._host.log.warning("an event cannot be applied", error=str(error))
-        self._believe_group(event.broker_name)
+        else:
+            self._believe_group(event.broker_name)
+
+    def _on_serving_changed(self) -> None:
+        self._queue.wake()
+        if self.dledger.serving:
+            self._host.start_soon(self._scan_inactive_masters, self.dledger.member.term, name="scanInactiveMaster")
+
+    def _apply_config(self, config: ControllerConfig) -> None:
+        """Apply changed options; the period of a scan takes effect with the next start."""
+        self._config = config
+        self._manager.enable_elect_unclean_master = config.enable_elect_unclean_master
+
+    def _believe_leader(self) -> None:
+        member = self.dledger.member
+        leader = {"leader": member.leader_id or None, "term": member.term}
+        self._believe(BeliefKind.CONTROLLER_LEADER, _ALL, leader)
+        role = {"role": str(member.role), "serves": self.dledger.serving}
+        self._believe(BeliefKind.CONTROLLER_ROLE, self._self_id, role)
 
     def _believe_group(self, broker_name: str) -> None:
         info = self.state.sync.get(broker_name)
@@ -153,22 +184,10 @@ class Controller:
         }
         self._believe(BeliefKind.SYNC_STATE, broker_name, value)
 
-    def _believe_leader(self) -> None:
-        member = self.dledger.member
-        leader = {"leader": member.leader_id or None, "term": member.term}
-        self._believe(BeliefKind.CONTROLLER_LEADER, _ALL, leader)
-        role = {"role": str(member.role), "serves": self.dledger.serving}
-        self._believe(BeliefKind.CONTROLLER_ROLE, self._self_id, role)
-
     def _believe(self, kind: BeliefKind, subject: str, value: Json) -> None:
         if self._believed.get((kind, subject)) != value:
             self._believed[kind, subject] = value
             self._host.record(Belief(kind, subject, value))
-
-    def _on_serving_changed(self) -> None:
-        self._queue.wake()
-        if self.dledger.serving:
-            self._host.start_soon(self._scan_inactive_masters, self.dledger.member.term, name="scanInactiveMaster")
 
     # Brokers that are gone
 
@@ -215,7 +234,9 @@ class Controller:
         """Ask for an election until one succeeds; that the master still exists counts as a failure."""
         asked = headers.ElectMasterRequestHeader("", broker_name, NOBODY, invoke_time=self._host.clock.now_ms())
         for _ in range(self._config.elect_master_max_retry_count):
-            outcome = await self._queue.ask(lambda: self._manager.elect_master(asked, self._alive()))
+            outcome = await self._queue.ask(
+                lambda: self._manager.elect_master(asked, self._alive()), timeout_ms=_ELECT_TIMEOUT_MS
+            )
             if isinstance(outcome, ControllerResult) and outcome.code is ResponseCode.SUCCESS:
                 return
 

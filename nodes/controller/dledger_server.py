@@ -53,7 +53,7 @@ class DLedgerServer:
         peers: id -> address of all members, this one included.
         apply: called with each entry that is committed, in order.
         on_serving_changed: called when this member begins or ceases to lead and serve.
-        on_step: called after each step of this member.
+        on_settled: called after each step.
     """
 
     def __init__(
@@ -65,14 +65,14 @@ class DLedgerServer:
         *,
         apply: Callable[[str], None],
         on_serving_changed: Callable[[], None],
-        on_step: Callable[[], None],
+        on_settled: Callable[[], None],
     ) -> None:
         self._host = host
         self._client = client
         self._peers = peers
         self._apply = apply
         self._on_serving_changed = on_serving_changed
-        self._on_step = on_step
+        self._on_settled = on_settled
         self._waits = host.rng("votes")
         self._applied = 0
         self._appended: list[_Appended] = []
@@ -175,7 +175,7 @@ class DLedgerServer:
         if serving != self.serving:
             self.serving = serving
             self._on_serving_changed()
-        self._on_step()
+        self._on_settled()
 
     def _release(self) -> None:
         """Wake those whose entries are applied, or will not be as far as this member knows."""

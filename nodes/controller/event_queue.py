@@ -73,8 +73,10 @@ class EventQueue:
         """Look again whether this controller leads."""
         self._wake_up.wake()
 
-    def submit(self, operate: Operation, answer: Callable[[Outcome], None]) -> None:
-        """Add an operation; its answer comes in 5 s at most.
+    def submit(
+        self, operate: Operation, answer: Callable[[Outcome], None], *, timeout_ms: int = WAIT_TIMEOUT_MS
+    ) -> None:
+        """Add an operation; its answer comes within the time-out.
 
         Raises:
             TableFullError: too many wait.
@@ -82,12 +84,12 @@ class EventQueue:
         if len(self._events) >= CAPACITY:
             raise TableFullError(f"there are {CAPACITY} requests waiting already, the most that a controller takes")
         event = _Event(operate, answer, cause.get())
-        event.timer = self._host.call_later_ms(WAIT_TIMEOUT_MS, lambda: event.settle("TimeoutException"))
+        event.timer = self._host.call_later_ms(timeout_ms, lambda: event.settle("TimeoutException"))
         self._events.append(event)
         self._wake_up.wake()
 
-    async def ask(self, operate: Operation) -> Outcome:
-        """Add an operation, and wait for its result."""
+    async def ask(self, operate: Operation, *, timeout_ms: int = WAIT_TIMEOUT_MS) -> Outcome:
+        """Add an operation, and wait for its result; if too many wait already, that is what went wrong."""
         outcomes: list[Outcome] = []
         answered = trio.Event()
 
@@ -95,7 +97,10 @@ class EventQueue:
             outcomes.append(outcome)
             answered.set()
 
-        self.submit(operate, take)
+        try:
+            self.submit(operate, take, timeout_ms=timeout_ms)
+        except TableFullError as error:
+            return str(error)
         await answered.wait()
         return outcomes[0]
 

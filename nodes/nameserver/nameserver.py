@@ -6,7 +6,7 @@ import trio
 
 from nodes.beliefs import Belief, BeliefKind, Json, Lifecycle, LifecycleEvent
 from nodes.config import NameserverConfig
-from nodes.config.text import to_lines
+from nodes.config_requests import ConfigRequests
 from nodes.host import Channel, Host
 from nodes.live_config import LiveConfig, with_kept_changes
 from nodes.nameserver.admin_requests import AdminRequests, Handler
@@ -26,33 +26,6 @@ from nodes.rpc.client import RpcClient
 from nodes.rpc.server import Handlers, RpcServer
 from nodes.rpc.typed import invoke_oneway, success
 from nodes.threads import ScheduledThread
-
-
-class ConfigRequests:
-    """Answers UPDATE_NAMESRV_CONFIG (318) and GET_NAMESRV_CONFIG (319)."""
-
-    def __init__(self, config: LiveConfig[NameserverConfig]) -> None:
-        self._config = config
-
-    def handlers(self) -> Handlers:
-        """Both requests for the configuration."""
-        return {
-            RequestCode.GET_NAMESRV_CONFIG: self._get_config,
-            RequestCode.UPDATE_NAMESRV_CONFIG: self._update_config,
-        }
-
-    def _get_config(self, _channel: Channel, request: Command) -> Command:
-        return success(request, None, to_lines(self._config.values()).encode())
-
-    def _update_config(self, _channel: Channel, request: Command) -> Command:
-        try:
-            self._config.update((request.body or b"").decode(errors="replace"))
-        except PermissionError as error:
-            return request.answer(ResponseCode.NO_PERMISSION, str(error))
-        except ValueError as error:
-            return request.answer(ResponseCode.SYSTEM_ERROR, str(error))
-        return success(request)
-
 
 KV_CONFIG_FILE = "kvConfig.json"
 _SINCE_5_0 = (
@@ -98,7 +71,11 @@ class Nameserver:
         self._route_requests = RouteRequests(self.routes, self._kv_config, config, started_ms=host.clock.now_ms())
         self._stopping = trio.Event()
         self._admin_requests = AdminRequests(self.routes, self._kv_config, config)
-        config_requests = ConfigRequests(LiveConfig(host, config, self._apply_config))
+        config_requests = ConfigRequests(
+            LiveConfig(host, config, self._apply_config),
+            get=RequestCode.GET_NAMESRV_CONFIG,
+            update=RequestCode.UPDATE_NAMESRV_CONFIG,
+        )
         unknown = () if config.knows_member_groups else _SINCE_5_0
         self._server.serve(
             dict.fromkeys(unknown, _leave_unanswered),

@@ -151,11 +151,19 @@ def now_ms(host):
     return host.clock.monotonic_ns() / MS
 
 
-def played(script, controllers=3, brokers=2, seed=1, delay_ms=1, broker=Beater, **options):
+def played(script, **options):
     """Play a script with a group; returns what it returns."""
+    return _played(script, **options).result
 
+
+def traced(script, **options):
+    """Play a script with a group; returns the trace."""
+    return _played(script, **options).trace
+
+
+def _played(script, controllers=3, brokers=2, seed=1, delay_ms=1, broker=Beater, **options):
     async def main(world):
         group = Group(world, controllers, brokers, broker, **options)
         return await script(group)
 
-    return play_world(main, seed=seed, delay_ms=delay_ms).result
+    return play_world(main, seed=seed, delay_ms=delay_ms)

@@ -1,8 +1,10 @@
 """Controllers as their callers see them, in virtual time."""
 
+import json
+
 import pytest
 
-from controllers.controller_world import CLUSTER, HEARTBEAT_MS, NAME, TIMEOUT_MS, played
+from controllers.controller_world import CLUSTER, HEARTBEAT_MS, NAME, TIMEOUT_MS, played, traced
 from nodes.controller.tables.dledger import HEARTBEAT_MS as LEADER_HEARTBEAT_MS
 from nodes.controller.tables.dledger import SILENCE_MS, VOTE_WAIT_MS, MemberRole
 from nodes.protocol import headers_controller as headers
@@ -80,6 +82,18 @@ def test_only_live_members_hear_of_a_new_master():
     assert played(script, brokers=3) == [[(1, 1), (2, 2)], [(1, 1)]]
 
 
+@part_trap("K5")
+def test_that_the_master_still_exists_is_told_to_nobody_but_who_asked():
+    async def script(group):
+        await group.registered()
+        heard = [list(beater.heard) for beater in group.beaters.values()]
+        code = (await group.elect(2))[0]
+        await group.sleep(1_000)
+        return code, heard == [beater.heard for beater in group.beaters.values()]
+
+    assert played(script) == (Code.CONTROLLER_MASTER_STILL_EXIST, True)
+
+
 def test_nobody_is_told_if_an_option_says_so():
     async def script(group):
         await group.registered()
@@ -106,6 +120,18 @@ def test_when_the_leader_dies_another_one_serves_after_four_to_eight_seconds(see
 
     assert SILENCE_MS - LEADER_HEARTBEAT_MS <= took_ms <= SILENCE_MS + 3 * VOTE_WAIT_MS[1]
     assert (master, epoch) == (1, 1)
+
+
+def test_a_leader_whose_clock_jumps_ahead_gives_up_at_its_next_round_and_another_election_follows():
+    async def script(group):
+        await group.registered()
+        leader = group.leader_id
+        group.hosts[leader].clock.add_error("jump", offset_ms=SILENCE_MS + LEADER_HEARTBEAT_MS)
+        began = await group.until(lambda: True)
+        await group.until(lambda: not group.controllers[leader].dledger.serving)
+        return await group.until(lambda: group.leader_id) - began
+
+    assert played(script) < SILENCE_MS + 3 * VOTE_WAIT_MS[1]
 
 
 @part_trap("K23")
@@ -270,3 +296,45 @@ def test_the_same_seed_gives_the_same_run():
         return await group.until(lambda: group.leader_id)
 
     assert played(script, seed=7) == played(script, seed=7)
+
+
+def test_options_of_one_controller_are_shown_and_changed_and_outlive_its_process():
+    async def script(group):
+        await group.registered()
+        refused = await group.ask(RequestCode.UPDATE_CONTROLLER_CONFIG, None, b"configStorePath=x\n")
+        await group.ask(RequestCode.UPDATE_CONTROLLER_CONFIG, None, b"enableElectUncleanMaster=true\n")
+        await group.hosts["n0"].restart()
+        await group.until(lambda: group.leader_id)
+        shown = await group.ask(RequestCode.GET_CONTROLLER_CONFIG)
+        return refused[0], refused[3], b"enableElectUncleanMaster=true" in shown[2].splitlines()
+
+    assert played(script, controllers=1) == (Code.NO_PERMISSION, "Can not update config in black list.", True)
+
+
+def test_an_unclean_election_is_allowed_while_the_controller_runs():
+    async def script(group):
+        await group.registered()
+        await group.alter(1)
+        await group.ask(RequestCode.UPDATE_CONTROLLER_CONFIG, None, b"enableElectUncleanMaster=true\n")
+        await group.broker_hosts[1].kill()
+        await group.until(lambda: group.sync.master_id == 2)
+        return group.sync.master_epoch
+
+    assert played(script, controllers=1) == 2
+
+
+def test_the_trace_tells_who_leads_and_who_is_master():
+    async def script(group):
+        await group.registered()
+        await group.sleep(2 * LEADER_HEARTBEAT_MS)
+
+    trace = traced(script)
+
+    def last(kind):
+        of_node = {row["node"]: json.loads(row["value"]) for row in trace.select("beliefs", kind=kind)}
+        return list(of_node.values())
+
+    groups = [row["value"] for row in trace.select("beliefs", kind="sync_state", subject=NAME)]
+    assert len({value["leader"] for value in last("controller_leader")}) == 1
+    assert sorted(value["serves"] for value in last("controller_role")) == [False, False, True]
+    assert json.loads(groups[-1]) == {"master": 1, "epoch": 1, "in_sync": [1, 2], "in_sync_epoch": 2}

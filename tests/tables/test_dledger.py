@@ -114,6 +114,22 @@ def test_entries_that_contradict_the_leaders_are_cut():
     assert [entry.data for entry in n1.log] == ["a", "b"]
 
 
+def test_numbers_that_no_member_sends_harm_nobody():
+    n0 = leader()
+    n0.append("a")
+    for matched in (-5, 99):
+        for success in (False, True):
+            n0.on_push_response("n1", PushResponse(1, success=success, matched=matched), 0)
+    n0.tick(HEARTBEAT_MS)
+    assert n0.committed <= len(n0.log)
+
+    n1 = member("n1", kept=KeptState(1, "", (LogEntry(1, "a"),)))
+    for start in (-1, 5):
+        refused = n1.on_push_request(PushRequest(1, "n9", start, 1, 9, (LogEntry(1, "b"),)), 0)
+        assert (refused.success, 0 <= refused.matched <= 1) == (False, True)
+    assert [entry.data for entry in n1.log] == ["a"]
+
+
 class GroupOfThree(RuleBasedStateMachine):
     """Any frame may be late or lost, and any member may restart with what it kept."""
 

@@ -1,6 +1,13 @@
 import pytest
 
-from nodes.controller.tables.events import ApplyBrokerId, CleanBrokerData, UpdateBrokerAddress, event_of, to_log_entry
+from nodes.controller.tables.events import (
+    ApplyBrokerId,
+    CleanBrokerData,
+    DamagedEntryError,
+    UpdateBrokerAddress,
+    event_of,
+    to_log_entry,
+)
 from nodes.controller.tables.replicated_state import ReplicatedState, UnknownGroupError
 from nodes.protocol import headers_controller as headers
 from nodes.protocol.codes import ResponseCode as Code
@@ -316,3 +323,11 @@ def test_an_entry_of_the_log_is_two_bytes_of_type_and_json():
         b'\x00\x05{"brokerIdSetToClean":[1,3],"brokerName":"b1","eventType":"CLEAN_BROKER_DATA_EVENT"}'
     )
     assert [event_of(to_log_entry(event)) for event in (applied, cleaned)] == [applied, cleaned]
+
+
+@pytest.mark.parametrize(
+    "entry", [b"", b"\x00", b"\x00\x63{}", b"\x00\x01", b"\x00\x01[]", b'\x00\x05{"brokerIdSetToClean":3}']
+)
+def test_an_entry_that_is_none_is_refused(entry):
+    with pytest.raises(DamagedEntryError, match="is no event"):
+        event_of(entry)

@@ -214,8 +214,9 @@ class DLedgerMember:
             self._enter_term(pushed.term, now_ms)
         self.role, self.leader_id, self._heard_ms = MemberRole.FOLLOWER, pushed.leader_id, now_ms
         start = pushed.previous_index
-        if start > len(self._log) or (start and self._log[start - 1].term != pushed.previous_term):
-            return PushResponse(self._term, success=False, matched=min(start - 1, len(self._log)))
+        is_known = 0 <= start <= len(self._log)
+        if not is_known or (start and self._log[start - 1].term != pushed.previous_term):
+            return PushResponse(self._term, success=False, matched=max(0, min(start - 1, len(self._log))))
         for place, entry in enumerate(pushed.entries, start):
             if place < len(self._log) and self._log[place].term != entry.term:
                 del self._log[place:]
@@ -235,11 +236,12 @@ class DLedgerMember:
         self._heard_followers[follower] = None
         if len(self._heard_followers) + 1 >= self._majority:
             self._heard_by_majority_ms = now_ms
+        matched = max(0, min(said.matched, len(self._log)))
         if not said.success:
-            self._next_index[follower] = said.matched
+            self._next_index[follower] = matched
             return [(follower, self._push(follower))]
-        self._matched[follower] = max(self._matched[follower], said.matched)
-        self._next_index[follower] = max(self._next_index[follower], said.matched)
+        self._matched[follower] = max(self._matched[follower], matched)
+        self._next_index[follower] = max(self._next_index[follower], matched)
         self._commit()
         return ()
 

@@ -19,6 +19,11 @@ from nodes.protocol.java import long_set
 from nodes.protocol.json_text import to_json
 from nodes.protocol.wire_names import wire, wire_name
 
+
+class DamagedEntryError(ValueError):
+    """An entry of the log is none that a controller has written."""
+
+
 _TYPE_BYTES = 2
 _EVENT_TYPE = "eventType"
 
@@ -117,10 +122,16 @@ def to_log_entry(event: Event) -> bytes:
 def event_of(entry: bytes) -> Event:
     """Read an entry that `to_log_entry` wrote.
 
+    Raises:
+        DamagedEntryError: it is none.
+
     Mirrors:
         `org.apache.rocketmq.controller.impl.event.EventSerializer#deserialize`.
     """
-    cls = _CLASSES[int.from_bytes(entry[:_TYPE_BYTES], "big")]
-    fields: dict[str, Any] = json.loads(entry[_TYPE_BYTES:])
-    event: Event = cls(**{field.name: fields.get(wire_name(cls, field)) for field in attrs.fields(cls)})
+    try:
+        cls = _CLASSES[int.from_bytes(entry[:_TYPE_BYTES], "big")]
+        fields: dict[str, Any] = json.loads(entry[_TYPE_BYTES:])
+        event: Event = cls(**{field.name: fields.get(wire_name(cls, field)) for field in attrs.fields(cls)})
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise DamagedEntryError(f"{entry[:80]!r} is no event") from error
     return event

@@ -62,7 +62,8 @@ class ReplicasInfoManager:
 
     def __init__(self, state: ReplicatedState, *, enable_elect_unclean_master: bool = False) -> None:
         self._state = state
-        self._enable_elect_unclean_master = enable_elect_unclean_master
+        self.enable_elect_unclean_master = enable_elect_unclean_master
+        """May change while the controller runs."""
 
     # Ids
 
@@ -148,7 +149,7 @@ class ReplicasInfoManager:
         if elected is None:
             elected = elect(
                 info.sync_state_set,
-                group.brokers if self._enable_elect_unclean_master else (),
+                group.brokers if self.enable_elect_unclean_master else (),
                 old_master=info.master_id,
                 prefer=asking if asked.designate_elect else None,
                 live_info=partial(alive, info.cluster, name),
