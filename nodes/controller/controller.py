@@ -29,7 +29,6 @@ from nodes.rpc.server import Handlers, RpcServer
 from nodes.rpc.typed import invoke_oneway, success
 from nodes.threads import ScheduledThread
 
-GROUP = "group"
 BLACK_LIST = ("configBlackList", "configStorePath", "rocketmqHome")
 """Options that may not be changed."""
 _FIRST_SCAN_MS = 2_000
@@ -43,6 +42,7 @@ class Controller:
     Args:
         host: machine of the controller; it listens on the port of its own address.
         config: its options.
+        group: name of the group of controllers, which only tools see.
         self_id: of this controller, `n0`.
         peers: id -> address of all controllers, this one included.
 
@@ -53,11 +53,14 @@ class Controller:
         LEADER and SYNC_STATE whenever they change.
     """
 
-    def __init__(self, host: Host, config: ControllerConfig, self_id: str, peers: Mapping[str, str]) -> None:
+    def __init__(
+        self, host: Host, config: ControllerConfig, group: str, self_id: str, peers: Mapping[str, str]
+    ) -> None:
         config = with_kept_changes(host.disk, config)
         self._host = host
         self._believed: dict[tuple[BeliefKind, str], Json] = {}
         self._config = config
+        self._group = group
         self._self_id = self_id
         self._peers = peers
         self.state = ReplicatedState()
@@ -124,7 +127,7 @@ class Controller:
     def _on_get_metadata(self, _channel: Channel, request: Command) -> Command:
         leader = self.dledger.member.leader_id
         known = headers.GetMetaDataResponseHeader(
-            GROUP,
+            self._group,
             leader or None,
             self._peers.get(leader),
             self.dledger.member.role is MemberRole.LEADER,
