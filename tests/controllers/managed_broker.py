@@ -40,6 +40,7 @@ class ManagedBroker:
         server = RpcServer(self.host)
         server.serve({Code.NOTIFY_BROKER_ROLE_CHANGED: self.on_notified})
         self.host.listen(BROKER_PORT, server)
+        self.manager.start_probing()
         self.host.start_soon(self.begin, name="startBasicService")
 
     async def begin(self):

@@ -2,8 +2,10 @@
 
 import pytest
 
-from controllers.controller_world import played
+from controllers.controller_world import HEARTBEAT_MS, played
 from controllers.managed_broker import POLL_MS, ManagedBroker, in_sync, masters
+
+PROBE_MS = 3_000
 
 
 def test_a_cold_start_ends_with_one_master_and_ids_of_their_own():
@@ -74,3 +76,30 @@ def test_a_group_whose_brokers_were_all_silent_heals_when_one_of_them_polls():
         return epoch, group.sync.master_epoch, group.sync.master_id == group.beaters[2].role.broker_id
 
     assert played(script, brokers=3, broker=ManagedBroker) == (4, 5, True)
+
+
+@pytest.mark.trap("K26", status="simplified", note="the task of the probes never dies; no scenario starts controllers")
+def test_a_controller_that_returns_hears_no_heartbeat_until_a_probe_has_found_it():
+    async def script(group):
+        await in_sync(group)
+        follower = next(self_id for self_id in group.hosts if self_id != group.leader_id)
+        managers = [broker.manager for broker in group.beaters.values()]
+        address = group.addresses[int(follower[1:])]
+        await group.hosts[follower].kill()
+        await group.until(lambda: all(address not in manager.available for manager in managers))
+        await group.hosts[follower].restart()
+        began = await group.until(lambda: True)
+        return await group.until(lambda: group.controllers[follower].heartbeats.table) - began
+
+    assert PROBE_MS - HEARTBEAT_MS < played(script, brokers=1, broker=ManagedBroker) <= PROBE_MS + HEARTBEAT_MS + 100
+
+
+def test_a_cold_start_takes_a_second_since_the_first_look_finds_no_controller():
+    async def script(group):
+        await group.until(lambda: group.leader_id)
+        late = ManagedBroker(group.operator, 1, group.addresses)
+        began = await group.until(lambda: True)
+        assert await late.manager.start_basic_service()
+        return await group.until(lambda: True) - began
+
+    assert 1_000 < played(script, brokers=0) < 1_200
