@@ -48,6 +48,7 @@ from nodes.protocol.model import MessageRequestMode, TopicConfig
 from nodes.statefulset.kubernetes import API_PORT, POD_PORT, Kubernetes, StatefulSet
 from nodes.statefulset.scaler import SCALER_PORT, Scaler
 
+CONTROLLER_GROUP = "controllers"
 CONTROLLER_PORT = 9878
 """As in RocketMQ's sample of a single controller."""
 
@@ -122,14 +123,16 @@ class HostPlans:
 
     def controller(self, spec: ControllerSpec) -> HostPlan:
         """A controller, which knows the addresses of all."""
-        specs = self._scenario.controllers
-        peers = {f"n{number}": f"{self._addresses[it.name]}:{CONTROLLER_PORT}" for number, it in enumerate(specs)}
-        self_id = f"n{specs.index(spec)}"
+        peers = {f"n{number}": address for number, address in enumerate(self._controllers())}
+        self_id = f"n{self._scenario.controllers.index(spec)}"
 
         def controller(host: Host) -> Node:
-            return Controller(host, self._options.of(spec.name, spec.config), self_id, peers)
+            return Controller(host, self._options.of(spec.name, spec.config), CONTROLLER_GROUP, self_id, peers)
 
         return HostPlan(spec.name, CONTROLLER, "", controller)
+
+    def _controllers(self) -> tuple[str, ...]:
+        return tuple(f"{self._addresses[spec.name]}:{CONTROLLER_PORT}" for spec in self._scenario.controllers)
 
     def broker(self, spec: BrokerSpec, nameservers: tuple[str, ...]) -> HostPlan:
         """A broker."""
@@ -190,6 +193,7 @@ class HostPlans:
                 if it.mode is ConsumeMode.POP
             ),
             shared=shared,
+            controllers=self._controllers(),
         )
 
     def consumer(self, spec: ConsumerGroupSpec, name: str, nameservers: tuple[str, ...]) -> HostPlan:

@@ -170,6 +170,12 @@ def _part(value: Any) -> str:
     return f"{value['role']}{', serves requests' if value['serves'] else ''}"
 
 
+def _broker_role(value: Any) -> str:
+    replica = "no replica yet" if value["replica"] is None else f"replica {value['replica']}"
+    master = "no master" if value["master"] is None else f"master {value['master']}"
+    return f"{replica}, serves as {value['serves_as'] or 'nothing'}; {master} of epoch {value['epoch']}"
+
+
 def _sync_state(value: Any) -> str:
     in_sync = " ".join(map(str, value["in_sync"])) or "nobody"
     master = "no master" if value["master"] is None else f"master {value['master']}"
@@ -202,4 +208,5 @@ _IN_WORDS: Mapping[str, Callable[[Any], str]] = {
     BeliefKind.CONTROLLER_LEADER: _leader,
     BeliefKind.CONTROLLER_ROLE: _part,
     BeliefKind.SYNC_STATE: _sync_state,
+    BeliefKind.BROKER_ROLE: _broker_role,
 }

@@ -27,9 +27,11 @@ from nodes.broker.files import (
     persist_timer_check_point,
     persist_topics,
 )
+from nodes.broker.group.controlled_replica import ControlledReplica
 from nodes.broker.group.membership import GroupMembership, SpecialServices, member_group
 from nodes.broker.group.pre_online_service import BrokerPreOnlineService
 from nodes.broker.group.slave_synchronize import MetadataHandlers, SlaveSynchronize
+from nodes.broker.ha.auto_switch_service import AutoSwitchHaService
 from nodes.broker.ha.service import HaService
 from nodes.broker.messages.escape_bridge import BrokerOuterApi, escape_bridge
 from nodes.broker.messages.foreign_messages import ForeignMessages
@@ -74,6 +76,7 @@ class Broker:
         single_active_groups: groups of whose consumers only one gets the messages of a queue; RocketMQ has none.
         request_modes: whether groups pull or pop, as an operator has told this broker before its first start.
         shared: what it shares with the other brokers of a container; None: it is in none.
+        controllers: addresses, for a broker in controller mode.
 
     Mirrors:
         `org.apache.rocketmq.broker.BrokerController`.
@@ -92,6 +95,7 @@ class Broker:
         single_active_groups: tuple[str, ...] = (),
         request_modes: tuple[SetMessageRequestModeRequestBody, ...] = (),
         shared: Shared | None = None,
+        controllers: tuple[str, ...] = (),
     ) -> None:
         self._host = host
         self._shared = shared
@@ -110,7 +114,7 @@ class Broker:
         self._routes = TopicRouteInfoManager(broker, followed)
         self._group = member_group(broker)
         self._registration = Registration(broker, self._client, self._group)
-        self._ha = HaService(broker, arrivals.notify)
+        self._ha = (AutoSwitchHaService if config.enable_controller_mode else HaService)(broker, arrivals.notify)
         self._slave = SlaveSynchronize(broker, self._client, self._group)
 
         self._clients = ClientManage(broker, self._registration)
@@ -151,6 +155,8 @@ class Broker:
             self._pulls.hold.on_master_online,
         )
 
+        self._controlled = self._control(controllers)
+
         # Callbacks to parts that are made later than their callers.
         self._clients.on_left = self._pulls.single_active.on_left
         self._registration.on_registered = self._membership.on_registered
@@ -165,11 +171,23 @@ class Broker:
             self._slave.on_check_point = timer.on_check_point
         self._server.serve(*self._handlers(messages, transactions, to_clients, special))
 
+    def _control(self, controllers: tuple[str, ...]) -> ControlledReplica | None:
+        """What a broker in controller mode is besides; None: it is not."""
+        if not isinstance(self._ha, AutoSwitchHaService):
+            return None
+        controlled = ControlledReplica(
+            self.context, self._client, controllers, self._ha, self._membership, self._registration, self._slave
+        )
+        self._server.serve(controlled.handlers())
+        return controlled
+
     async def main(self) -> None:
         """Load the files, serve, register; then wait for the stop and shut down."""
         config = self.context.config
         self._load()
         self._ha.start()
+        if self._controlled is not None:
+            await self._controlled.start()
         for port in self._ports():
             self._host.listen(port, self._server)
         if self._timer is not None:
@@ -181,9 +199,9 @@ class Broker:
         self._routes.start()
         if config.enable_slave_acting_master and not config.skip_pre_online:
             BrokerPreOnlineService(self.context, self._membership, self._ha, self._slave).start()
-        if not self._group.isolated:
+        if not self._group.isolated and self._controlled is None:
             await self._membership.start_without_isolation()
-        if self.context.broker_id != MASTER_ID:
+        if self.context.broker_id != MASTER_ID and self._controlled is None:
             self._slave.start(self._registration.thread)
         self._registration.start_periodic()
         self._membership.start()

@@ -174,10 +174,11 @@ class BrokerContext:
 
     host: Host
     config: BrokerConfig
-    """Replaced when an operator changes an option; nothing else here is ever replaced."""
+    """Replaced when an operator changes an option."""
     cluster_name: str
     broker_name: str
     broker_id: int
+    """Under which clients and nameservers know it; in controller mode it changes with the role."""
     nameservers: tuple[str, ...]
     topics: TopicConfigManager
     groups: SubscriptionGroupManager
@@ -186,6 +187,8 @@ class BrokerContext:
     store: MessageStore
     single_active_groups: tuple[str, ...] = ()
     """Groups whose queues have a single active consumer."""
+    is_fenced: bool = attrs.field(init=False, default=False)
+    """Whether it refuses all messages, since no controller has said yet what it is."""
     stats: BrokerStatsManager = attrs.field(init=False, factory=BrokerStatsManager)
     locks: RebalanceLockManager = attrs.field(init=False, default=attrs.Factory(_locks, takes_self=True))
     single_active: SingleActiveConsumers = attrs.field(

@@ -7,6 +7,7 @@ import attrs
 from nodes.config.options import PAUSE_MS, TOPIC_QUEUES_MOST, count, millis, name_options, period_millis, port
 from nodes.config.pop import PopConfig
 from nodes.config.remoting import RemotingClientConfig, RemotingServerConfig
+from nodes.config.replica import ReplicaConfig
 from nodes.config.tables import TableConfig
 from nodes.config.timer import TimerConfig
 from nodes.fields import LONG_MOST, choice, flag, text, whole
@@ -23,7 +24,7 @@ class BrokerRole(StrEnum):
 
 
 @attrs.frozen(slots=False, kw_only=True, field_transformer=name_options)
-class BrokerConfig(RemotingServerConfig, RemotingClientConfig, TableConfig, TimerConfig, PopConfig):
+class BrokerConfig(RemotingServerConfig, RemotingClientConfig, TableConfig, TimerConfig, PopConfig, ReplicaConfig):
     """Options of a broker.
 
     Mirrors:

@@ -29,7 +29,6 @@ from nodes.rpc.server import Handlers, RpcServer
 from nodes.rpc.typed import invoke_oneway, success
 from nodes.threads import ScheduledThread
 
-GROUP = "group"
 _ALL = "controllers"
 BLACK_LIST = ("configBlackList", "configStorePath", "rocketmqHome")
 """Options that may not be changed."""
@@ -44,6 +43,7 @@ class Controller:
     Args:
         host: machine of the controller; it listens on the port of its own address.
         config: its options.
+        group: name of the group of controllers, which only tools see.
         self_id: of this controller, `n0`.
         peers: id -> address of all controllers, this one included.
 
@@ -54,10 +54,13 @@ class Controller:
         `org.apache.rocketmq.controller.ControllerManager`, `DLedgerController`, `ControllerRequestProcessor`.
     """
 
-    def __init__(self, host: Host, config: ControllerConfig, self_id: str, peers: Mapping[str, str]) -> None:
+    def __init__(
+        self, host: Host, config: ControllerConfig, group: str, self_id: str, peers: Mapping[str, str]
+    ) -> None:
         config = with_kept_changes(host.disk, config)
         self._host = host
         self._config = config
+        self._group = group
         self._self_id = self_id
         self._peers = peers
         self.state = ReplicatedState()
@@ -125,7 +128,7 @@ class Controller:
     def _on_get_metadata(self, _channel: Channel, request: Command) -> Command:
         leader = self.dledger.member.leader_id
         known = headers.GetMetaDataResponseHeader(
-            GROUP,
+            self._group,
             leader or None,
             self._peers.get(leader),
             self.dledger.member.role is MemberRole.LEADER,

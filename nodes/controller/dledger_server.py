@@ -18,6 +18,7 @@ from nodes.host import Channel, Host
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.command import NO_FIELDS, Command
 from nodes.protocol.dledger import LogEntry, PushRequest, PushResponse, VoteRequest, VoteResponse
+from nodes.protocol.errors import ProtocolError
 from nodes.protocol.registry import decode_body, encode_body
 from nodes.rpc.client import Reply, RpcClient
 from nodes.rpc.errors import RemotingError
@@ -148,10 +149,15 @@ class DLedgerServer:
         if isinstance(reply, RemotingError) or reply.code != 0:
             return
         now_ms = self._host.clock.now_ms()
-        if code is RequestCode.DLEDGER_VOTE:
-            self._send(self.member.on_vote_response(peer, decode_body(VoteResponse, reply.body), now_ms))
-        else:
-            self._send(self.member.on_push_response(peer, decode_body(PushResponse, reply.body), now_ms))
+        try:
+            if code is RequestCode.DLEDGER_VOTE:
+                outgoing = self.member.on_vote_response(peer, decode_body(VoteResponse, reply.body), now_ms)
+            else:
+                outgoing = self.member.on_push_response(peer, decode_body(PushResponse, reply.body), now_ms)
+        except ProtocolError as error:
+            self._host.log.warning("the answer of another controller is unreadable", peer=peer, error=str(error))
+            return
+        self._send(outgoing)
 
     def _settle(self) -> None:
         """Do what follows from a step of the table: the disk, the role, what is committed."""

@@ -164,6 +164,21 @@ class RpcClient:
         else:
             self._open_channel(address, lambda got: None if isinstance(got, RemotingError) else got.send(command))
 
+    async def reach(self, address: str) -> bool:
+        """Open a channel to an address if there is none; returns whether there is one (`isAddressReachable`)."""
+        if self.channel(address) is not None:
+            return True
+        opened: list[Channel | RemotingError] = []
+        tried = trio.Event()
+
+        def take(got: Channel | RemotingError) -> None:
+            opened.append(got)
+            tried.set()
+
+        self._open_channel(address, take)
+        await tried.wait()
+        return not isinstance(opened[0], RemotingError)
+
     def close(self, address: str) -> None:
         """Close the channel to an address; calls that wait on it fail."""
         channel = self._channels.pop(address, None)

@@ -7,6 +7,7 @@ its offset, modulo 256.
 import struct
 
 from conformance.epoch_file_adapter import shown
+from conformance.java_errors import throwing
 from conformance.playing import Adapter
 from nodes.broker.tables.auto_switch_link import (
     Batch,
@@ -18,7 +19,7 @@ from nodes.broker.tables.auto_switch_link import (
     SlaveHandshake,
 )
 from nodes.broker.tables.epoch_file import EpochFile
-from nodes.broker.tables.sync_state_set import MasterSyncStateSet
+from nodes.broker.tables.sync_state_set import MasterSyncStateSet, NoEpochError
 
 HANDSHAKE, TRANSFER = 1, 2
 SLAVE_HANDSHAKE = struct.Struct(">ihhq")
@@ -163,8 +164,11 @@ class HaMaster(Adapter):
         self.epochs.append(epoch, start)
 
     def receive(self, hex):  # noqa: A002 - as above
+        return throwing({NoEpochError: "NullPointerException"}, self.take_frames, bytes.fromhex(hex))
+
+    def take_frames(self, raw):
         """Frames of 12 bytes and more: a handshake, which has 16, may be read before its last ones are there."""
-        self.received += bytes.fromhex(hex)
+        self.received += raw
         skipped = min(self.missing, len(self.received))
         self.received, self.missing = self.received[skipped:], self.missing - skipped
         reports = []

@@ -1,9 +1,10 @@
 """Family ha_set: `AutoSwitchHAService`, the master of a group with cid 1; the log is a number."""
 
 from conformance.epoch_file_adapter import shown
+from conformance.java_errors import throwing
 from conformance.playing import Adapter
 from nodes.broker.tables.epoch_file import EpochFile
-from nodes.broker.tables.sync_state_set import MasterSyncStateSet, SlaveLink
+from nodes.broker.tables.sync_state_set import MasterSyncStateSet, NoEpochError, SlaveLink
 
 OWN_ID = 1
 
@@ -63,7 +64,10 @@ class HaSet(Adapter):
         self.ha.on_idle(self.link(id), now_ms=self.at_ms)
 
     def ack(self, id, offset):  # noqa: A002 - as above
-        return reports(self.ha.on_ack(self.link(id), offset, max_offset=self.max_offset, now_ms=self.at_ms))
+        def acknowledged():
+            return reports(self.ha.on_ack(self.link(id), offset, max_offset=self.max_offset, now_ms=self.at_ms))
+
+        return throwing({NoEpochError: "NullPointerException"}, acknowledged)
 
     def disconnect(self, id):  # noqa: A002 - as above
         return reports(self.ha.on_disconnected(self.link(id)))

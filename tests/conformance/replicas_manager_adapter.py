@@ -59,6 +59,10 @@ class ReplicasManagers(Adapter):
     def randrange(self, _stop):
         return 0
 
+    def start_soon(self, _flow, *_arguments, name):
+        """The one controller is known to be reachable."""
+        assert name == "isAddressReachable"
+
     def warning(self, _text, **_fields):
         """Nobody reads it."""
 
@@ -173,6 +177,7 @@ class ReplicasManagers(Adapter):
             temporary=temporary and read_temp_broker_metadata(temporary),
         )
         self.manager = ReplicasManager(self, self, self.role, self, [CONTROLLER])
+        self.manager.available = {CONTROLLER: None}
         self.role_id, self.fenced, self.isolated, self.slave_sync_master = -1, True, True, None
         self.topic_version, self.scheduled = [0, 0], []
         return {"calls": [["isolated", True]]}

@@ -78,7 +78,7 @@ class Group:
         self.client = RpcClient(self.operator)
 
     def make(self, self_id, addresses, config, host):
-        self.controllers[self_id] = Controller(host, config, self_id, addresses)
+        self.controllers[self_id] = Controller(host, config, "controllers", self_id, addresses)
         return self.controllers[self_id]
 
     async def broker_life(self, broker_id, host):
@@ -153,15 +153,17 @@ def now_ms(host):
 
 def played(script, **options):
     """Play a script with a group; returns what it returns."""
-    return _played(script, **options).result
+    return played_whole(script, **options).result
 
 
 def traced(script, **options):
     """Play a script with a group; returns the trace."""
-    return _played(script, **options).trace
+    return played_whole(script, **options).trace
 
 
-def _played(script, controllers=3, brokers=2, seed=1, delay_ms=1, broker=Beater, **options):
+def played_whole(script, controllers=3, brokers=2, seed=1, delay_ms=1, broker=Beater, **options):
+    """Play a script with a group; returns its result and its trace."""
+
     async def main(world):
         group = Group(world, controllers, brokers, broker, **options)
         return await script(group)

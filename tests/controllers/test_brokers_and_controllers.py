@@ -1,102 +1,11 @@
-"""Brokers that have their real conversation with real controllers; what they do with a role is only remembered."""
+"""Brokers and controllers in virtual time: cold start, and the death, freeze and return of a master."""
 
 import pytest
 
-from controllers.controller_world import BROKER_PORT, CLUSTER, HEARTBEAT_MS, NAME, TIMEOUT_MS, played
-from nodes.broker.group.replicas_manager import ReplicasManager
-from nodes.broker.tables.broker_identity import read_broker_metadata
-from nodes.broker.tables.replica_role import (
-    ReplicaRole,
-    SetRoleId,
-    StartLeaderDiscovery,
-    StartService,
-    StoreIdentity,
-)
-from nodes.protocol import headers_controller as headers
-from nodes.protocol.bodies_controller import SyncStateSet
-from nodes.protocol.codes import RequestCode as Code
-from nodes.protocol.headers import BrokerHeartbeatRequestHeader
-from nodes.protocol.registry import decode_body, decode_header
-from nodes.rpc.client import RpcClient
-from nodes.rpc.server import RpcServer
+from controllers.controller_world import HEARTBEAT_MS, played
+from controllers.managed_broker import POLL_MS, ManagedBroker, in_sync, masters
 
-POLL_MS, DISCOVERY_MS, RETRY_MS = 5_000, 10_000, 5_000
-IDENTITY_FILE = "brokerIdentity"
-
-
-class ManagedBroker:
-    """A process with a role and no messages."""
-
-    def __init__(self, host, _broker_id, controllers):
-        self.host = host
-        self.client = RpcClient(host)
-        kept = host.disk.read(IDENTITY_FILE)
-        metadata = None if kept is None else read_broker_metadata(kept.decode())
-        self.role = ReplicaRole(CLUSTER, NAME, f"{host.ip}:{BROKER_PORT}", metadata=metadata)
-        self.manager = ReplicasManager(host, self.client, self.role, self, controllers)
-        self.role_ids = []
-        self.serves = False
-
-    async def life(self):
-        server = RpcServer(self.host)
-        server.serve({Code.NOTIFY_BROKER_ROLE_CHANGED: self.on_notified})
-        self.host.listen(BROKER_PORT, server)
-        self.host.start_soon(self.begin, name="startBasicService")
-
-    async def begin(self):
-        while not await self.manager.start_basic_service():
-            await self.host.sleep_ms(RETRY_MS)
-
-    async def every(self, period_ms, job):
-        while True:
-            await self.host.sleep_ms(period_ms)
-            await job()
-
-    async def beat(self):
-        self.manager.send_heartbeat()
-
-    def perform(self, effect):
-        match effect:
-            case StoreIdentity() if self.role.metadata is not None:
-                self.host.disk.write(IDENTITY_FILE, self.role.metadata.text.encode())
-            case StartLeaderDiscovery():
-                self.host.start_soon(self.every, DISCOVERY_MS, self.manager.find_leader, name="discovery")
-            case StartService():
-                self.serves = True
-                self.host.start_soon(self.every, POLL_MS, self.manager.poll, name="poll")
-                self.host.start_soon(self.every, HEARTBEAT_MS, self.beat, name="heartbeat")
-            case SetRoleId(role_id):
-                self.role_ids.append(role_id)
-
-    def heartbeat(self):
-        identity = (CLUSTER, self.role.address, NAME, self.role.broker_id)
-        return BrokerHeartbeatRequestHeader(*identity, self.role.master_epoch, 0, 0, TIMEOUT_MS, 0)
-
-    def maybe_shrink_sync_state_set(self):
-        return self.role.sync_state_set
-
-    def on_notified(self, _channel, request):
-        header = decode_header(headers.NotifyBrokerRoleChangedRequestHeader, request.ext_fields)
-        self.manager.on_role_changed(header, decode_body(SyncStateSet, request.body))
-
-
-def masters(group):
-    return [number for number, broker in group.beaters.items() if broker.role.is_master and alive(group, number)]
-
-
-def alive(group, number):
-    return group.broker_hosts[number].power_state == "running"
-
-
-async def in_sync(group):
-    """All serve, one is master, and the master has reported all as in sync."""
-    await group.until(lambda: all(broker.serves for broker in group.beaters.values()))
-    await group.until(lambda: masters(group))
-    (master,) = masters(group)
-    await group.sleep(2 * HEARTBEAT_MS)
-    await group.beaters[master].manager.report_sync_state_set([one.role.broker_id for one in group.beaters.values()])
-    assert len(group.beaters[master].role.sync_state_set) == len(group.beaters)
-    return master
+PROBE_MS = 3_000
 
 
 def test_a_cold_start_ends_with_one_master_and_ids_of_their_own():
@@ -167,3 +76,30 @@ def test_a_group_whose_brokers_were_all_silent_heals_when_one_of_them_polls():
         return epoch, group.sync.master_epoch, group.sync.master_id == group.beaters[2].role.broker_id
 
     assert played(script, brokers=3, broker=ManagedBroker) == (4, 5, True)
+
+
+@pytest.mark.trap("K26", status="simplified", note="the task of the probes never dies; no scenario starts controllers")
+def test_a_controller_that_returns_hears_no_heartbeat_until_a_probe_has_found_it():
+    async def script(group):
+        await in_sync(group)
+        follower = next(self_id for self_id in group.hosts if self_id != group.leader_id)
+        managers = [broker.manager for broker in group.beaters.values()]
+        address = group.addresses[int(follower[1:])]
+        await group.hosts[follower].kill()
+        await group.until(lambda: all(address not in manager.available for manager in managers))
+        await group.hosts[follower].restart()
+        began = await group.until(lambda: True)
+        return await group.until(lambda: group.controllers[follower].heartbeats.table) - began
+
+    assert PROBE_MS - HEARTBEAT_MS < played(script, brokers=1, broker=ManagedBroker) <= PROBE_MS + HEARTBEAT_MS + 100
+
+
+def test_a_cold_start_takes_a_second_since_the_first_look_finds_no_controller():
+    async def script(group):
+        await group.until(lambda: group.leader_id)
+        late = ManagedBroker(group.operator, 1, group.addresses)
+        began = await group.until(lambda: True)
+        assert await late.manager.start_basic_service()
+        return await group.until(lambda: True) - began
+
+    assert 1_000 < played(script, brokers=0) < 1_200

@@ -10,6 +10,7 @@ from nodes.controller.tables.dledger import SILENCE_MS, VOTE_WAIT_MS, MemberRole
 from nodes.protocol import headers_controller as headers
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.codes import ResponseCode as Code
+from nodes.protocol.command import Command
 from support.controllers import part_trap
 
 
@@ -18,8 +19,11 @@ def test_one_controller_of_three_serves_and_the_others_refuse():
         at_ms = await group.until(lambda: group.leader_id)
         await group.registered()
         codes = {self_id: (await group.replica_info(to=self_id))[0] for self_id in group.hosts}
-        known = [(await group.metadata(self_id)).controller_leader_id for self_id in group.hosts]
-        return at_ms, group.leader_id, codes, known
+        known = [await group.metadata(self_id) for self_id in group.hosts]
+        assert {(one.group, one.peers) for one in known} == {
+            ("controllers", "n0:127.1.1.10:9877;n1:127.1.1.11:9877;n2:127.1.1.12:9877;")
+        }
+        return at_ms, group.leader_id, codes, [one.controller_leader_id for one in known]
 
     at_ms, leader, codes, known = played(script)
 
@@ -277,6 +281,16 @@ def test_followers_apply_what_the_leader_committed():
 
 
 # Requests
+
+
+def test_an_answer_of_another_controller_that_is_none_harms_nobody():
+    async def script(group):
+        await group.registered()
+        for code in (RequestCode.DLEDGER_VOTE, RequestCode.DLEDGER_PUSH):
+            group.controllers["n0"].dledger._on_reply("n1", code, Command(0, 1, 0, body=b"\xff"))
+        return group.sync.master_id
+
+    assert played(script) == 1
 
 
 def test_requests_that_ask_for_nothing_or_name_nobody_are_refused():

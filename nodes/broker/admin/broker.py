@@ -58,12 +58,13 @@ class AdminBroker:
 
     def handlers(self) -> Handlers:
         """The requests that it answers."""
+        refused = RequestCode.GET_BROKER_EPOCH_CACHE
         return {
+            **({} if self._broker.config.enable_controller_mode else {refused: self._get_epoch_cache}),
             RequestCode.GET_BROKER_RUNTIME_INFO: self._get_runtime_info,
             RequestCode.GET_BROKER_CONFIG: self._get_config,
             RequestCode.UPDATE_BROKER_CONFIG: self._update_config,
             RequestCode.GET_BROKER_HA_STATUS: self._get_ha_status,
-            RequestCode.GET_BROKER_EPOCH_CACHE: self._get_epoch_cache,
             RequestCode.VIEW_BROKER_STATS_DATA: self._view_stats,
             RequestCode.CLEAN_EXPIRED_CONSUMEQUEUE: self._clean_expired_consume_queue,
             RequestCode.CLEAN_UNUSED_TOPIC: self._clean_unused_topic,

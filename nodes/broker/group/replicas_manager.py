@@ -23,7 +23,7 @@ from nodes.protocol.bodies_controller import ElectMasterResponseBody, SyncStateS
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
 from nodes.protocol.headers import BrokerHeartbeatRequestHeader
-from nodes.protocol.java import long_set
+from nodes.protocol.java import hash_ordered, long_set
 from nodes.protocol.registry import decode_body, decode_header
 from nodes.rpc.client import RpcClient
 from nodes.rpc.errors import RemotingError
@@ -35,6 +35,7 @@ _FIND_LEADER_PAUSE_MS = 1_000
 _REGISTER_TRIES = 5
 _REGISTER_PAUSE_MS_BELOW = 1_000
 _UNKNOWN_GROUP_PAUSE_MS = 2_000
+_PROBE_PERIOD_MS = 3_000
 
 
 class Replica(Protocol):
@@ -71,6 +72,27 @@ class ReplicasManager:
         self._controllers = tuple(controllers)
         self.controller_leader = ""
         """Where requests go; another answer than a found leader does not change it."""
+        self.available: dict[str, None] = {}
+        """The controllers that could be reached when it was last tried; heartbeats go to them alone."""
+
+    def start_probing(self) -> None:
+        """Run the thread that tries every 3 s which controllers can be reached."""
+        self._host.start_soon(self._probe_periodically, name="scanAvailableControllerAddresses")
+
+    async def _probe_periodically(self) -> None:
+        while True:
+            await self._host.sleep_ms(_PROBE_PERIOD_MS)
+            self._probe()
+
+    def _probe(self) -> None:
+        for address in self._controllers:
+            self._host.start_soon(self._try_to_reach, address, name="isAddressReachable")
+
+    async def _try_to_reach(self, address: str) -> None:
+        if await self._client.reach(address):
+            self.available[address] = None
+        else:
+            self.available.pop(address, None)
 
     # The way to service
 
@@ -82,6 +104,7 @@ class ReplicasManager:
         """
         role = self._role
         if role.state is StartState.INITIAL:
+            self._probe()  # which takes longer than it takes to look whom it found, so the first try finds nobody
             if not await self._find_leader_with_retries():
                 return False
             self._perform(role.on_leader_found())
@@ -97,8 +120,8 @@ class ReplicasManager:
         return True
 
     async def find_leader(self) -> bool:
-        """Ask one controller after the other who leads; the first that names one is believed (1005)."""
-        for address in self._controllers:
+        """Ask one available controller after the other who leads; the first that names one is believed (1005)."""
+        for address in hash_ordered(self.available):
             answer = await self._ask(RequestCode.CONTROLLER_GET_METADATA_INFO, address=address)
             if answer is not None and answer.code == ResponseCode.SUCCESS:
                 known = decode_header(headers.GetMetaDataResponseHeader, answer.ext_fields)
@@ -193,8 +216,8 @@ class ReplicasManager:
     # Periodic jobs
 
     def send_heartbeat(self) -> None:
-        """Tell every controller that this broker lives (904), whoever leads."""
-        for address in self._controllers:
+        """Tell every available controller that this broker lives (904), whoever leads."""
+        for address in self.available:
             invoke_oneway(self._client, address, RequestCode.BROKER_HEARTBEAT, self._replica.heartbeat())
 
     async def poll(self) -> None:

@@ -54,11 +54,14 @@ class HaService(ChannelHandler):
             OSError: the HA port is taken.
         """
         broker = self._broker
-        self._started_ns = self._host.clock.monotonic_ns()
-        self._host.listen(self._port, self)
+        self._listen()
         if broker.broker_id != MASTER_ID:
             self._client = HaClient(self._host, broker.config, broker.store, self._append)
             self._client.start()
+
+    def _listen(self) -> None:
+        self._started_ns = self._host.clock.monotonic_ns()
+        self._host.listen(self._port, self)
 
     def stop(self) -> None:
         """Close the port and every link."""
@@ -182,10 +185,13 @@ class HaService(ChannelHandler):
 
     def on_open(self, channel: Channel) -> None:
         """A slave has connected (`AcceptSocketService`)."""
-        broker = self._broker
-        connection = HaConnection(self._host, broker.config, broker.store, channel, self._remove_connection)
+        connection = self._connection(channel)
         self._connections[channel] = connection
         connection.start()
+
+    def _connection(self, channel: Channel) -> HaConnection:
+        broker = self._broker
+        return HaConnection(self._host, broker.config, broker.store, channel, self._remove_connection)
 
     def on_command(self, channel: Channel, command: Command) -> None:
         """Handle a report of a slave."""

@@ -95,7 +95,7 @@ class PutMessage:
         self, messages: Sequence[Message], put_aside: Callable[[Message], Message]
     ) -> tuple[PutMessageResult, ...]:
         broker = self._broker
-        if broker.broker_id != MASTER_ID:
+        if broker.broker_id != MASTER_ID or broker.is_fenced:
             return tuple(PutMessageResult(PutMessageStatus.SERVICE_NOT_AVAILABLE) for _ in messages)
         admitted: list[Message] = []
         for message in messages:

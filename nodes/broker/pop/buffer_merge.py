@@ -36,7 +36,9 @@ class PopBufferMergeService:
         self._offsets = offsets
         self._locks = locks
         self._buffer = broker.pop_buffer
-        self._should_run = broker.broker_id == MASTER_ID or broker.config.enable_slave_acting_master
+        config = broker.config
+        may_write = config.enable_slave_acting_master or config.enable_controller_mode
+        self._should_run = broker.broker_id == MASTER_ID or may_write
         period_ms = SCAN_INTERVAL_MS if self._should_run else _PLAIN_SLAVE_INTERVAL_MS
         self._thread = ScanThread(broker.host, "PopBufferMergeService", period_ms, self._scan_or_clear)
         self._garbage_scans = 0

@@ -25,10 +25,14 @@ class HaFrame(IntEnum):
     """Slave to master: the end of its log."""
     TRANSFER = 100_002
     """Master to slave: the offset of a piece of the log, and the piece; without a piece it is a heartbeat."""
+    HANDSHAKE = 100_003
+    """Slave to master, in controller mode: who it is."""
+    EPOCHS = 100_004
+    """Master to slave, in controller mode: its epochs."""
 
 
 class HAConnectionState(StrEnum):
-    """State of one end of an HA link; HANDSHAKE and SUSPEND belong to the auto-switch mode.
+    """State of one end of an HA link.
 
     Mirrors:
         `org.apache.rocketmq.store.ha.HAConnectionState`.
@@ -36,6 +40,8 @@ class HAConnectionState(StrEnum):
 
     READY = "ready"
     """The slave has no connection."""
+    HANDSHAKE = "handshake"
+    """There is a connection, and the two ends, in controller mode, compare their epochs."""
     TRANSFER = "transfer"
     """There is a connection; the state of the other end may differ."""
     SHUTDOWN = "shutdown"

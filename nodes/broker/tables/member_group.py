@@ -151,6 +151,11 @@ class MemberGroup:
         self.master_flushed_offset = 0
         self._knows_ha_address = False
 
+    def become(self, broker_id: int) -> None:
+        """Serve under another id, as a controller says; a slave replicates from whom its registrations name."""
+        self.broker_id = broker_id
+        self.update_master_ha_server_addr_periodically = broker_id != MASTER_ID
+
     # The nameserver's answers and notifications
 
     def on_polled(self, members: Mapping[int, str] | None) -> tuple[Effect, ...]:

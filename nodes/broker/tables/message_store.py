@@ -105,7 +105,8 @@ class MessageStore:
     def __init__(self, store_host: str, records: bytearray | None = None) -> None:
         self._store_host = store_host
         self._queues: dict[tuple[str, int], _Queue] = {}
-        self._log = CommitLog(bytearray() if records is None else records)
+        self._records = bytearray() if records is None else records
+        self._log = CommitLog(self._records)
         self.index = MessageIndex(self._log.message)
         """Index of messages by key."""
         self.max_commit_log_offset = 0
@@ -160,6 +161,21 @@ class MessageStore:
             `DefaultMessageStore#appendToCommitLog`, `ConsumeQueue#putMessagePositionInfo`.
         """
         self._dispatch(self._log.append(stored), stored)
+
+    def truncate(self, offset: int) -> None:
+        """Drop every message that begins at an offset or behind it, and rebuild the queues.
+
+        Mirrors:
+            `DefaultMessageStore#truncateFiles`.
+        """
+        kept = [message for message in map(self._log.message, self._log.rows_from(0)) if _end(message) <= offset]
+        self._records.clear()
+        self._log = CommitLog(self._records)
+        self._queues.clear()
+        self.index = MessageIndex(self._log.message)
+        self.max_commit_log_offset = 0
+        for message in kept:
+            self.restore(message)
 
     def _dispatch(self, row: int, stored: Message) -> None:
         key = stored.topic, stored.queue_id

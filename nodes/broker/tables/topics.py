@@ -294,6 +294,10 @@ class TopicConfigManager:
                     f"{others} queues and {queues} more; this node's options allow {limits.max_queues}"
                 )
 
+    def begin_epoch(self, epoch: int, *, now_ms: int) -> None:
+        """Give the table a new version of a master epoch, by which nameservers know the newer master."""
+        self._step_version(now_ms, epoch)
+
     def _step_version(self, now_ms: int, state_version: int) -> None:
         self.data_version = self.data_version.next_version(now_ms, state_version)
 

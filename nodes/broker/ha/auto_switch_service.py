@@ -1,0 +1,146 @@
+"""The HA service of a broker in controller mode: master or slave as the last verdict says, with epochs."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from nodes.broker.context import BrokerContext
+from nodes.broker.ha.auto_switch_client import AutoSwitchHaClient
+from nodes.broker.ha.auto_switch_connection import AutoSwitchHaConnection
+from nodes.broker.ha.connection import HaConnection
+from nodes.broker.ha.service import HaService
+from nodes.broker.tables.epoch_file import EpochFile
+from nodes.broker.tables.sync_state_set import MasterSyncStateSet
+from nodes.host import Channel
+from nodes.protocol.model import MASTER_ID
+from nodes.protocol.properties import WAIT_STORE_MSG_OK
+
+EPOCH_FILE = "epochFileCheckpoint"
+
+
+class AutoSwitchHaService(HaService):
+    """A broker's HA service, whose role changes while it runs.
+
+    Args:
+        broker: whose log is replicated.
+        on_replicated: called with topic and queue id of each message from the master, once it is stored.
+
+    Mirrors:
+        `org.apache.rocketmq.store.ha.autoswitch.AutoSwitchHAService`.
+    """
+
+    def __init__(self, broker: BrokerContext, on_replicated: Callable[[str, int], None]) -> None:
+        super().__init__(broker, on_replicated)
+        content = broker.host.disk.read(EPOCH_FILE)
+        self.epochs = EpochFile(None if content is None else content.decode())
+        config = broker.config
+        self.in_sync = MasterSyncStateSet(
+            self.epochs,
+            all_ack_in_sync_state_set=config.all_ack_in_sync_state_set,
+            ha_max_time_slave_not_catchup_ms=config.ha_max_time_slave_not_catchup,
+        )
+        self.report: Callable[[Sequence[int]], None] = lambda _: None
+        """Tells the controller another SyncStateSet."""
+
+    def start(self) -> None:
+        """Listen; only a verdict makes this broker a slave."""
+        self._listen()
+
+    # Roles
+
+    def change_to_master(self, epoch: int) -> None:
+        """Close all links and begin an epoch; one that is smaller than the last of the file is refused."""
+        end = self._broker.store.max_commit_log_offset
+        if epoch < self.epochs.last_epoch:
+            self._refuse(epoch)
+            return
+        self._close_links("this broker becomes master")
+        if self._client is not None:
+            self._client.shutdown()
+            self._client = None
+        self.in_sync.change_to_master(epoch, end)
+        self._persist_epochs()
+
+    def stay_master(self, epoch: int) -> None:
+        """Begin an epoch; links go on, and never learn of it."""
+        if self.in_sync.stay_master(epoch, self._broker.store.max_commit_log_offset):
+            self._persist_epochs()
+        else:
+            self._refuse(epoch)
+
+    def change_to_slave(self, epoch: int, broker_id: int) -> None:
+        """Close all links; the address to connect to comes with an answer to a registration."""
+        if not self.in_sync.follow(epoch):
+            self._refuse(epoch)
+            return
+        self._close_links("this broker becomes a slave")
+        if self._client is not None:
+            self._client.shutdown()
+        host, config, store = self._host, self._broker.config, self._broker.store
+        client = AutoSwitchHaClient(host, config, store, broker_id, self.epochs, self._append, self._persist_epochs)
+        self._client = client
+        client.start()
+
+    def stay_slave(self, epoch: int) -> None:
+        """Take part in an epoch; the link goes on."""
+        if not self.in_sync.follow(epoch):
+            self._refuse(epoch)
+
+    def _refuse(self, epoch: int) -> None:
+        self._host.log.warning("an epoch is refused", epoch=epoch, last=self.epochs.last_epoch)
+
+    def _persist_epochs(self) -> None:
+        if self.epochs.text is not None:
+            self._host.disk.write(EPOCH_FILE, self.epochs.text.encode())
+
+    # What a message needs
+
+    def ack_nums_to_wait_for(self, properties: Mapping[str, str]) -> int | None:
+        """How many replicas must have a message before its sender is answered; None: too few are in sync.
+
+        Mirrors:
+            `CommitLog#calcNeedAckNums`.
+        """
+        config = self._broker.config
+        if self._broker.broker_id != MASTER_ID or properties.get(WAIT_STORE_MSG_OK) == "false":
+            return 1
+        if self.in_sync.in_sync_replicas_nums < config.min_in_sync_replicas:
+            return None
+        return len(self.in_sync.members) if config.all_ack_in_sync_state_set else config.in_sync_replicas
+
+    def _slave_acks(self) -> list[int]:
+        """Of all links; if each member of the SyncStateSet must have a message, of the members alone."""
+        links = [link.link for link in self._links()]
+        if self._broker.config.all_ack_in_sync_state_set:
+            links = [link for link in links if link.slave_id in self.in_sync.members]
+        return [link.ack_offset for link in links]
+
+    # Links
+
+    def _connection(self, channel: Channel) -> HaConnection:
+        broker = self._broker
+        return AutoSwitchHaConnection(
+            self._host,
+            broker.config,
+            broker.store,
+            channel,
+            self.epochs,
+            self.in_sync,
+            self._tell,
+            self._remove_connection,
+        )
+
+    def _remove_connection(self, connection: HaConnection) -> None:
+        super()._remove_connection(connection)
+        if isinstance(connection, AutoSwitchHaConnection):
+            members = self.in_sync.on_disconnected(connection.link)
+            if members is not None:
+                self.report(members)
+
+    def _tell(self, members: Sequence[int]) -> None:
+        self.report(members)
+
+    def _close_links(self, reason: str) -> None:
+        for connection in list(self._connections.values()):
+            connection.shutdown(reason)
+
+    def _links(self) -> list[AutoSwitchHaConnection]:
+        return [link for link in self._connections.values() if isinstance(link, AutoSwitchHaConnection)]

@@ -1,0 +1,37 @@
+"""The options of a broker in controller mode."""
+
+import attrs
+
+from nodes.config.options import Config, millis, name_options, period_millis
+from nodes.fields import INT_MOST, flag, whole
+
+
+@attrs.frozen(slots=False, kw_only=True, field_transformer=name_options)
+class ReplicaConfig(Config):
+    """Options of a broker whose role controllers decide (RIP-44).
+
+    Mirrors:
+        `org.apache.rocketmq.common.BrokerConfig`, `org.apache.rocketmq.store.config.MessageStoreConfig`, as far as
+        `ReplicasManager` and `AutoSwitchHAService` read them.
+    """
+
+    enable_controller_mode: bool = flag(default=False)
+    """Have controllers decide which replica of the group is its master."""
+    sync_controller_metadata_period: int = period_millis(10_000)
+    """Time between two searches for the leading controller."""
+    sync_broker_metadata_period: int = period_millis(5_000)
+    """Time between two polls of the group's master and SyncStateSet."""
+    check_sync_state_set_period: int = period_millis(5_000)
+    """Time between two looks of a master for members of the SyncStateSet that are behind."""
+    controller_heart_beat_timeout_mills: int = millis(10_000)
+    """Silence after which controllers take this broker for dead."""
+    broker_election_priority: int = whole(INT_MOST, least=0)
+    """Of replicas with equal logs the one with the lowest number is elected."""
+    ha_max_time_slave_not_catchup: int = millis(15_000)
+    """How long a member of the SyncStateSet may be behind."""
+    all_ack_in_sync_state_set: bool = flag(default=False)
+    """Acknowledge a message only when all members of the SyncStateSet have it."""
+    async_learner: bool = flag(default=False)
+    """Replicate, and never be a member of the SyncStateSet."""
+    sync_from_last_file: bool = flag(default=False)
+    """An empty log begins with the last file of the master, not with the first."""
