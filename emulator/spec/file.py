@@ -191,7 +191,7 @@ def _read(root: Section) -> tuple[dict[str, Any], dict[str, Sequence[str]]]:
         "network": root.table("network", keys_of(Network)).build(Network),
         "guest_limits": root.table("guest_limits", keys_of(GuestLimits)).build(GuestLimits),
         "nameservers": read_nameservers(root, preset),
-        "controllers": read_controllers(root),
+        "controllers": read_controllers(root, preset),
         "brokers": brokers,
         "topics": read_topics(root, tuple(dict.fromkeys(broker.broker_name for broker in brokers))),
         "consumers": consumers,

@@ -135,12 +135,12 @@ def read_nameservers(root: Section, preset: Preset) -> tuple[NameserverSpec, ...
     return tuple(NameserverSpec(name, config) for name in numbered("ns", section.get("count", _SERVERS, 2)))
 
 
-def read_controllers(root: Section) -> tuple[ControllerSpec, ...]:
-    """The controllers: a table for each, or one that says how many there are; none without a table."""
+def read_controllers(root: Section, preset: Preset) -> tuple[ControllerSpec, ...]:
+    """The controllers: a table for each, or one that says how many there are; none without a table or a preset."""
     if isinstance(root.values.get("controller"), list):
         return _read_each(root, "controller", ControllerSpec, ControllerConfig, {})
     section = root.table("controller", keys_of(ControllerKeys))
-    if "controller" not in root.values:
+    if "controller" not in root.values and not preset.elects_masters:
         return ()
     config = read_options(section, ControllerConfig, {})
     return tuple(ControllerSpec(name, config) for name in numbered("controller", section.get("count", _CONTROLLERS, 3)))

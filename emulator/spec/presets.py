@@ -16,8 +16,17 @@ class Preset(StrEnum):
     RIP32 = "rip32"
     """The slave with the lowest id acts as master while the master is away, and no offsets are lost when it returns."""
 
+    CONTROLLER = "controller"
+    """Three controllers elect a new master when one is lost (RIP-44), with the shipped defaults."""
+    CONTROLLER_STRICT = "controller_strict"
+    """As `controller`, but a message is acknowledged only when all members of the SyncStateSet have it."""
     ASSIGNER = "assigner"
     """As `classic`, but one broker, the assigner, divides the queues of a group for all its members; not RocketMQ's."""
+
+    @property
+    def elects_masters(self) -> bool:
+        """Whether controllers elect the masters."""
+        return self in (Preset.CONTROLLER, Preset.CONTROLLER_STRICT)
 
     def nameserver_options(self) -> Mapping[str, Any]:
         """Mapping field of `NameserverConfig` -> value."""
@@ -31,6 +40,9 @@ class Preset(StrEnum):
         Args:
             replicas: number of brokers with the brokerName, including the master.
         """
+        if self.elects_masters:
+            strict = {"all_ack_in_sync_state_set": True} if self is Preset.CONTROLLER_STRICT else {}
+            return {"enable_controller_mode": True, **strict}
         if self is not Preset.RIP32:
             return {}
         return {

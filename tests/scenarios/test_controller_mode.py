@@ -1,0 +1,154 @@
+"""Whole clusters in controller mode: who is master when one dies or freezes, and what becomes of messages."""
+
+import json
+
+import attrs
+import pytest
+
+from emulator.analysis.judge import judge_run
+from emulator.run import run_scenario
+from emulator.spec import loads
+from emulator.testing.trace import Trace
+from emulator.trace.run_directory import open_run
+
+TEXT = """
+[scenario]
+name = "controller-mode"
+run_for_s = 140
+preset = "{preset}"
+[nameserver]
+count = 1
+[[broker]]
+name = "ba"
+replicas = 3
+options = {{ {options} }}
+[[topic]]
+name = "orders"
+queues = 4
+[[consumer]]
+group = "g"
+topics = ["orders"]
+[[producer]]
+group = "p"
+topic = "orders"
+rate_per_s = 10
+{faults}
+"""
+AWAY = '[[fault]]\nid = "{verb}"\ndo = "{verb} {node}"\nat_s = 60\nfor_s = 45\n'
+
+
+class Played:
+    """A run, its trace and what the oracles found."""
+
+    def __init__(self, folder, faults="", preset="controller", options="", **evolved):
+        self.trace = Trace()
+        scenario = attrs.evolve(loads(TEXT.format(preset=preset, faults=faults, options=options), "text"), **evolved)
+        self.path = run_scenario(scenario, runs=folder, listeners=(self.trace.note,)).path
+
+    @property
+    def report(self):
+        return judge_run(open_run(self.path))
+
+    def held(self, kind, node, at_s):
+        """The value of the newest belief."""
+        rows = [row for row in self.trace.select("beliefs", kind=kind, node=node) if row["t_ns"] <= at_s * 10**9]
+        return json.loads(rows[-1]["value"])
+
+    def first(self, kind, node, wanted, after_s=0):
+        """When a node first held a value that has these parts, in s."""
+        for row in self.trace.select("beliefs", kind=kind, node=node):
+            value = json.loads(row["value"]) or {}
+            if row["t_ns"] >= after_s * 10**9 and all(value.get(name) == part for name, part in wanted.items()):
+                return row["t_ns"] / 10**9
+        return None
+
+    def master_at(self, at_s):
+        """The address under the id 0 at the nameserver."""
+        rows = self.trace.select("beliefs", kind="route", node="ns-1", subject="orders")
+        route = json.loads([row["value"] for row in rows if row["t_ns"] <= at_s * 10**9][-1])
+        return route["ba"]["addrs"].get("0")
+
+
+MASTER, SLAVE = "127.1.2.1:10911", "127.1.2.3:10911"
+
+
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory):
+    return Played(tmp_path_factory.mktemp("killed"), AWAY.format(verb="kill", node="ba"))
+
+
+@pytest.fixture(scope="module")
+def frozen(tmp_path_factory):
+    return Played(tmp_path_factory.mktemp("frozen"), AWAY.format(verb="suspend", node="ba"))
+
+
+def test_brokers_get_ids_and_the_first_that_asks_is_master(killed):
+    replicas = [killed.held("broker_role", node, 20)["replica"] for node in ("ba", "ba-s1", "ba-s2")]
+    assert sorted(replicas) == [1, 2, 3]
+    assert killed.held("broker_role", "ba", 20)["serves_as"] == "master"
+    assert killed.held("sync_state", "controller-1", 20)["in_sync"] == [1, 2, 3]
+
+
+@pytest.mark.trap("K35")
+def test_after_each_handshake_the_slave_says_nothing_for_five_seconds(killed):
+    states = [
+        (row["t_ns"] / 10**9, json.loads(row["value"])["state"])
+        for row in killed.trace.select("beliefs", kind="ha_state", node="ba")
+        if json.loads(row["value"])
+    ]
+    shaken = [at_s for at_s, state in states if state == "handshake"]
+    moving = [at_s for at_s, state in states if state == "transfer"]
+    assert 5.0 <= moving[0] - shaken[0] < 5.1
+
+
+def test_a_killed_master_is_replaced_at_once_and_comes_back_as_a_slave(killed):
+    elected_s = killed.first("broker_role", "ba-s2", {"serves_as": "master"}, 60)
+    assert elected_s - 60 < 0.2
+    assert killed.master_at(60.5) == SLAVE
+    assert killed.held("broker_role", "ba", 130) == {"replica": 1, "serves_as": "slave", "master": 2, "epoch": 2}
+    assert killed.held("sync_state", "controller-2", 130)["in_sync"] == [1, 2, 3]
+    assert sum(row.lost for row in killed.report.invariants.losses) == 0
+
+
+def test_a_frozen_master_is_replaced_after_its_last_heartbeat_is_ten_seconds_old(frozen):
+    elected_s = frozen.first("broker_role", "ba-s2", {"serves_as": "master"}, 60)
+    assert 10 <= elected_s - 60 <= 15.5
+    assert frozen.master_at(60 + 15.5) == SLAVE
+    assert frozen.held("broker_role", "ba", 104)["serves_as"] == "master"  # it has heard nothing
+
+
+def test_what_a_frozen_master_takes_when_it_wakes_is_cut_off_and_lost(frozen):
+    """It answers the sends that waited in its socket before it reads who is master now."""
+    stored = [row for row in frozen.trace.select("messages", event="stored", node="ba") if row["t_ns"] >= 105 * 10**9]
+    ends = [
+        json.loads(row["value"])["max_offset"]
+        for row in frozen.trace.select("beliefs", kind="ha_state", node="ba")
+        if row["t_ns"] >= 105 * 10**9 and "max_offset" in (json.loads(row["value"]) or {})
+    ]
+    assert stored
+    assert ends[-1] < ends[0]
+    assert sum(row.lost for row in frozen.report.invariants.losses) == len(stored)
+
+
+def test_with_all_ack_a_frozen_slave_costs_time_outs_until_it_is_no_member(tmp_path):
+    played = Played(tmp_path, AWAY.format(verb="suspend", node="ba-s1"), preset="controller_strict")
+    shrunk_s = played.first("sync_state", "controller-2", {"in_sync": [1, 2]}, 60)
+    (sends,) = played.report.load.sends
+
+    assert 15 <= shrunk_s - 60 <= 21
+    assert sends.failed > 0
+    assert sum(row.lost for row in played.report.invariants.losses) == 0
+
+
+def test_without_controllers_brokers_refuse_all_messages(tmp_path):
+    played = Played(tmp_path, preset="classic", options="enableControllerMode = true", run_for_ms=40_000)
+    assert played.held("broker_role", "ba", 39)["serves_as"] is None
+    assert played.trace.select("messages", event="stored") == []
+
+
+def test_the_same_seed_gives_the_same_run(tmp_path):
+    digests = [
+        json.loads((Played(tmp_path / name, run_for_ms=30_000).path / "manifest.json").read_text())["digest"]
+        for name in ("a", "b")
+    ]
+    assert digests[0] == digests[1]
