@@ -15,8 +15,11 @@ from nodes.protocol.errors import TableFullError
 from nodes.rpc.errors import RemotingError, RemotingSendRequestError, RemotingTimeoutError
 from nodes.rpc.idle import IdleWatch
 
-Handler = Callable[[Channel, Command], Command | None]
-"""Returns the answer, or None if it answers later or never; called when the request arrives, without a task."""
+Handler = Callable[[Channel, Command], "Command | InTask | None"]
+"""Returns the answer; None if it answers later or never; or what remains to be done in a task, if it has to wait.
+
+It is called when the request arrives, without a task.
+"""
 
 
 @attrs.frozen
@@ -120,8 +123,10 @@ class RpcServer:
             answer = handler(channel, command)
         except Exception as error:  # noqa: BLE001 - answered as RocketMQ answers it
             answer = self._failed(command, error)
-        if answer is not None and not flag & CommandFlag.ONEWAY:
-            channel.send(answer)
+        if answer.__class__ is InTask:
+            self._host.start_soon(self._run_in_task, answer, channel, command, name=f"request {command.code}")
+        elif answer is not None and not flag & CommandFlag.ONEWAY:
+            channel.send(answer)  # type: ignore[arg-type]
 
     def on_close(self, channel: Channel) -> None:
         """The peer closed the channel, or it broke."""

@@ -12,7 +12,7 @@ from nodes.rpc.errors import RemotingConnectError, RemotingError, RemotingSendRe
 from nodes.rpc.server import HandlerExistsError, InTask, RpcServer
 
 modes = pytest.mark.parametrize("mode", VIRTUAL)
-ECHO, HOLD, RAISE, NOTE, LATER, ASK_BACK = 1, 2, 3, 4, 5, 6
+ECHO, HOLD, RAISE, NOTE, LATER, ASK_BACK, PERHAPS_LATER = 1, 2, 3, 4, 5, 6, 7
 SERVER = f"127.1.1.1:{PORT}"
 
 
@@ -30,6 +30,7 @@ class ServerAndClient:
         self.server.register(RAISE, lambda _c, r: {}[r.remark])
         self.server.register(NOTE, lambda _c, r: self.noted.append(r.code) or r.answer())
         self.server.register(LATER, InTask(self._later))
+        self.server.register(PERHAPS_LATER, lambda _c, r: InTask(self._later) if r.body else r.answer())
         process.listen(PORT, self.server)
         self.client_host = add_host(world, 2, "client")
         self.told = []
@@ -99,7 +100,8 @@ def test_an_unknown_request_is_answered_with_code_3(mode):
 
 @modes
 @pytest.mark.parametrize(
-    ("code", "body", "text"), [(RAISE, None, "KeyError: None"), (LATER, b"raise", "ValueError: no")]
+    ("code", "body", "text"),
+    [(RAISE, None, "KeyError: None"), (LATER, b"raise", "ValueError: no"), (PERHAPS_LATER, b"raise", "ValueError: no")],
 )
 def test_a_handler_that_raises_answers_system_error_with_the_text(mode, code, body, text):
     async def scene(stage):
@@ -123,6 +125,15 @@ def test_a_held_request_blocks_nobody_and_answers_go_out_in_any_order(mode):
         ]
 
     assert staged(scene, mode=mode).result == [(50, b"50"), (20, b"20"), (0, b"now")]
+
+
+@modes
+def test_a_handler_that_has_to_wait_answers_from_a_task_and_one_that_has_not_at_once(mode):
+    async def scene(stage):
+        ends = await stage.calls({"code": PERHAPS_LATER, "body": b"50"}, {"code": PERHAPS_LATER})
+        return [(at_ms, answer.body) for at_ms, answer in ends]
+
+    assert staged(scene, mode=mode).result == [(50, b"50"), (0, None)]
 
 
 @modes

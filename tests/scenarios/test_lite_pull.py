@@ -4,8 +4,8 @@ from itertools import pairwise
 
 import pytest
 
-from emulator.spec.model import ConsumerGroupSpec
-from emulator.testing import GROUP, TOPIC, Stage, a_scenario, play
+from emulator.spec.model import ConsumerGroupSpec, TopicSpec
+from emulator.testing import GROUP, RETRY, TOPIC, Stage, a_scenario, play
 from nodes.config import ConsumerConfig, LitePullConsumerConfig
 from nodes.protocol.codes import RequestCode
 
@@ -17,10 +17,16 @@ STUCK_MS = 10**7
 """For longer than any of these runs."""
 
 
+def topics(queues=4):
+    """The retry topic is there from the start: else the first member waits for it while the second one joins."""
+    return TopicSpec(TOPIC, ("broker-a",), queues), TopicSpec(RETRY, ("broker-a",), 1)
+
+
 def lite(*, consumers=1, consume_ms=0, queues=4, rate_per_s=20, **options):
     """A group of lite pull consumers."""
-    config = LitePullConsumerConfig(**options)
-    return a_scenario(consumers=consumers, consumer=config, consume_ms=consume_ms, queues=queues, rate_per_s=rate_per_s)
+    names = tuple(f"c{number}" for number in range(1, consumers + 1))
+    group = ConsumerGroupSpec(GROUP, names, (TOPIC,), LitePullConsumerConfig(**options), consume_ms)
+    return a_scenario(consumers=(group,), topics=topics(queues), rate_per_s=rate_per_s)
 
 
 def one_that_is_stuck(**options):
@@ -30,7 +36,7 @@ def one_that_is_stuck(**options):
         ConsumerGroupSpec(GROUP, ("c1",), (TOPIC,), config),
         ConsumerGroupSpec(GROUP, ("c2",), (TOPIC,), config, STUCK_MS),
     )
-    return a_scenario(consumers=groups, queues=4, rate_per_s=20)
+    return a_scenario(consumers=groups, topics=topics(), rate_per_s=20)
 
 
 def sent(trace, node, code, **between):

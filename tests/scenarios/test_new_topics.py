@@ -3,10 +3,19 @@
 import pytest
 
 from emulator.testing import Stage, Trace, a_scenario, play
+from nodes.beliefs import BeliefKind
 from nodes.config import BrokerConfig
 from nodes.protocol import headers, headers_admin
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
+from nodes.protocol.model import (
+    ConsumeFromWhere,
+    ConsumerData,
+    ConsumeType,
+    HeartbeatData,
+    MessageModel,
+    SubscriptionData,
+)
 from support.asking_guest import Guest, a_guest
 
 BROKER, NS = "broker-a", "ns-1"
@@ -21,6 +30,17 @@ async def send(guest: Guest) -> Command:
 async def create(guest: Guest) -> Command:
     header = headers_admin.CreateTopicRequestHeader("news", "TBW102", 4, 4, 6, "SINGLE_TAG")
     return await guest.ask(BROKER, RequestCode.UPDATE_AND_CREATE_TOPIC, header)
+
+
+async def beat(guest: Guest) -> Command:
+    consumer = ConsumerData(
+        "billing",
+        ConsumeType.CONSUME_PASSIVELY,
+        MessageModel.CLUSTERING,
+        ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET,
+        (SubscriptionData("orders"),),
+    )
+    return await guest.ask(BROKER, RequestCode.HEART_BEAT, None, HeartbeatData("guest@1", (), (consumer,)))
 
 
 def played(makes, *, delay_ms: int = 0, is_cut: bool = False, again: bool = False) -> tuple[Trace, float, float]:
@@ -44,7 +64,7 @@ def played(makes, *, delay_ms: int = 0, is_cut: bool = False, again: bool = Fals
     return play(a_scenario(broker=broker), script), *times
 
 
-@pytest.mark.parametrize("makes", [send, create])
+@pytest.mark.parametrize("makes", [send, create, beat])
 def test_it_is_answered_after_the_nameserver_has_answered_the_registration(makes):
     trace, asked_ms, answered_ms = played(makes, delay_ms=300)
 
@@ -53,18 +73,26 @@ def test_it_is_answered_after_the_nameserver_has_answered_the_registration(makes
     assert known_ms <= answered_ms <= known_ms + 2
 
 
-@pytest.mark.parametrize("makes", [send, create])
+@pytest.mark.parametrize("makes", [send, create, beat])
 def test_it_is_answered_when_the_time_of_the_registration_is_over(makes):
     _, asked_ms, answered_ms = played(makes, is_cut=True)
 
     assert asked_ms + TIMEOUT_MS <= answered_ms <= asked_ms + TIMEOUT_MS + 10
 
 
-@pytest.mark.parametrize("makes", [send, create])
+@pytest.mark.parametrize("makes", [send, create, beat])
 def test_for_a_topic_that_is_there_nobody_waits(makes):
     _, asked_ms, answered_ms = played(makes, is_cut=True, again=True)
 
     assert answered_ms <= asked_ms + 10
+
+
+def test_a_consumer_is_a_member_when_the_nameserver_knows_the_retry_topic_of_its_group():
+    trace, asked_ms, _ = played(beat, delay_ms=300)
+
+    (members,) = trace.beliefs(BeliefKind.CONSUMER_IDS, "billing", node=BROKER)
+    assert members.held == ["guest@1"]
+    assert members.at_ms >= asked_ms + 600
 
 
 def test_the_first_message_is_stored_when_the_nameserver_knows_its_topic():

@@ -1,8 +1,10 @@
 """Heartbeats of clients, unregistrations, closed connections, and notifications about changed groups."""
 
 from collections.abc import Callable, Hashable, Iterable
+from functools import partial
 
 import attrs
+import trio
 
 from nodes.beliefs import Belief, BeliefKind
 from nodes.broker.context import BrokerContext
@@ -25,7 +27,7 @@ from nodes.protocol.model import (
     SubscriptionGroupConfig,
 )
 from nodes.protocol.registry import decode_body_cached, decode_header, encode_body, encode_header
-from nodes.rpc.server import Handlers
+from nodes.rpc.server import Handlers, InTask
 from nodes.rpc.typed import success
 from nodes.threads import ScheduledThread
 
@@ -124,12 +126,44 @@ class ClientManage:
         self._handle(update.events)
         self.on_left(channel.id, None)
 
-    def _heartbeat(self, channel: Channel, request: Command) -> Command:
+    def _heartbeat(self, channel: Channel, request: Command) -> Command | InTask:
         data = decode_body_cached(HeartbeatData, request.body)
         _expect_usual_names(data)
         if channel.id not in self._channels:
             self._channels[channel.id] = channel
             self._clients[channel.id] = ConnectedClient(channel.remote_address, request.language, request.version)
+        if all(map(self._has_retry_topic, data.consumer_data_set)):
+            for consumer in data.consumer_data_set:
+                group = self._group_of(consumer)
+                if group is not None:
+                    self._provide_retry_topic(group)
+                    self._register_consumer(channel, data, consumer, group)
+            return self._register_producers(channel, request, data)
+        return InTask(partial(self._heartbeat_with_new_topics, data))
+
+    async def _heartbeat_with_new_topics(self, data: HeartbeatData, channel: Channel, request: Command) -> Command:
+        """Register each consumer when the nameservers know the retry topic of its group, or the time for that is up."""
+        for consumer in data.consumer_data_set:
+            group = self._group_of(consumer)
+            if group is None:
+                continue
+            registered = self._provide_retry_topic(group)
+            if registered is not None:
+                await registered.wait()
+            self._register_consumer(channel, data, consumer, group)
+        return self._register_producers(channel, request, data)
+
+    def _register_producers(self, channel: Channel, request: Command, data: HeartbeatData) -> Command:
+        """The last part of a heartbeat; returns the answer to it."""
+        is_sub_change = self._note_fingerprint(data)
+        if data.producer_data_set:
+            now_ms = self._broker.host.clock.now_ms()
+            for producer in data.producer_data_set:
+                self._broker.producers.register_producer(producer.group_name, channel.id, data.client_id, now_ms)
+        return request.answer(ResponseCode.SUCCESS, None, _SUB_CHANGED if is_sub_change else _SUB_UNCHANGED)
+
+    def _note_fingerprint(self, data: HeartbeatData) -> bool:
+        """Remember the fingerprint of a heartbeat; returns whether it tells of other subscriptions."""
         is_v2 = data.heartbeat_fingerprint != 0
         is_sub_change = not is_v2
         for consumer in data.consumer_data_set:
@@ -137,35 +171,39 @@ class ClientManage:
             if is_v2 and known is not None and known != data.heartbeat_fingerprint:
                 is_sub_change = True
             self._fingerprints[consumer.group_name] = data.heartbeat_fingerprint
-            self._register_consumer(channel, data, consumer)
-        if data.producer_data_set:
-            now_ms = self._broker.host.clock.now_ms()
-            for producer in data.producer_data_set:
-                self._broker.producers.register_producer(producer.group_name, channel.id, data.client_id, now_ms)
-        return request.answer(ResponseCode.SUCCESS, None, _SUB_CHANGED if is_sub_change else _SUB_UNCHANGED)
+        return is_sub_change
 
-    def _register_consumer(self, channel: Channel, data: HeartbeatData, consumer: ConsumerData) -> None:
+    def _group_of(self, consumer: ConsumerData) -> SubscriptionGroupConfig | None:
+        """The group of a consumer, created if that is allowed; None: it is not there."""
         broker = self._broker
-        now_ms = broker.host.clock.now_ms()
         group_version = broker.groups.data_version
-        group = broker.groups.find_subscription_group_config(consumer.group_name, now_ms=now_ms)
-        if group is None:
-            return
+        group = broker.groups.find_subscription_group_config(consumer.group_name, now_ms=broker.host.clock.now_ms())
         if broker.groups.data_version is not group_version:
             persist_groups(broker)
             broker.versions.believe()
-        self._provide_retry_topic(group)
+        return group
+
+    def _register_consumer(
+        self, channel: Channel, data: HeartbeatData, consumer: ConsumerData, group: SubscriptionGroupConfig
+    ) -> None:
+        broker = self._broker
+        now_ms = broker.host.clock.now_ms()
         consumers, enabled = broker.consumers, group.notify_consumer_ids_changed_enable
         without_sub = data.without_sub and data.heartbeat_fingerprint != 0
         register = consumers.register_consumer_without_sub if without_sub else consumers.register_consumer
         update = register(channel.id, data.client_id, consumer, now_ms=now_ms, notify_enabled=enabled)
         self._handle(update.events)
 
-    def _provide_retry_topic(self, group: SubscriptionGroupConfig) -> None:
+    def _has_retry_topic(self, consumer: ConsumerData) -> bool:
+        return self._broker.topics.select_topic_config(RETRY_TOPIC_PREFIX + consumer.group_name) is not None
+
+    def _provide_retry_topic(self, group: SubscriptionGroupConfig) -> trio.Event | None:
+        """Create the retry topic of a group, or correct it; returns the registration of a new one."""
         topic = RETRY_TOPIC_PREFIX + group.group_name
         known = self._broker.topics.select_topic_config(topic)
-        if known is None or known.order:  # otherwise there is nothing to create or to change, which is the usual case
-            provide_topic(self._broker, self._registration, topic, group.retry_queue_nums)
+        if known is not None and not known.order:  # nothing to create or to change, which is the usual case
+            return None
+        return provide_topic(self._broker, self._registration, topic, group.retry_queue_nums).registered
 
     def _unregister_client(self, channel: Channel, request: Command) -> Command:
         header = decode_header(headers.UnregisterClientRequestHeader, request.ext_fields)

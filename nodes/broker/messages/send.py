@@ -1,5 +1,7 @@
 """Sends: checks of the topic, the choice of the queue, and the answer after flush and replication."""
 
+from functools import partial
+
 import trio
 
 from nodes.broker.context import BrokerContext
@@ -31,7 +33,7 @@ from nodes.protocol.names import NOT_ALLOWED_SEND_TOPICS, parse_group, validate_
 from nodes.protocol.properties import DELAY_TIME_LEVEL, TIMER_OUT_MS, UNIQ_KEY
 from nodes.protocol.recall_handle import recall_handle_of
 from nodes.protocol.registry import decode_header, encode_header
-from nodes.rpc.server import Handlers
+from nodes.rpc.server import Handlers, InTask
 from nodes.rpc.typed import success
 
 
@@ -63,13 +65,15 @@ class SendMessage:
             RequestCode.SEND_BATCH_MESSAGE: self._send_v2,
         }
 
-    def _send(self, channel: Channel, request: Command) -> Command | None:
+    def _send(self, channel: Channel, request: Command) -> Command | InTask | None:
         return self._store(channel, request, decode_header(headers.SendMessageRequestHeader, request.ext_fields))
 
-    def _send_v2(self, channel: Channel, request: Command) -> Command | None:
+    def _send_v2(self, channel: Channel, request: Command) -> Command | InTask | None:
         return self._store(channel, request, decode_header(headers.SendMessageRequestHeaderV2, request.ext_fields))
 
-    def _store(self, channel: Channel, request: Command, header: headers.SendMessageRequestHeader) -> Command | None:
+    def _store(
+        self, channel: Channel, request: Command, header: headers.SendMessageRequestHeader
+    ) -> Command | InTask | None:
         broker = self._broker
         if broker.broker_id != MASTER_ID and not broker.config.enable_slave_acting_master:
             return request.answer(ResponseCode.SYSTEM_BUSY, "this broker is a slave")
@@ -79,24 +83,14 @@ class SendMessage:
             return request.answer(refusal.code, refusal.remark)
         if registered is None:
             return self._store_now(channel, request, header)
-        waits = self._store_when_registered
-        broker.host.start_soon(waits, channel, request, header, registered, cause.get(), name="registered")
-        return None
+        return InTask(partial(self._store_when_registered, header, registered))
 
     async def _store_when_registered(
-        self,
-        channel: Channel,
-        request: Command,
-        header: headers.SendMessageRequestHeader,
-        registered: trio.Event,
-        began: int,
-    ) -> None:
+        self, header: headers.SendMessageRequestHeader, registered: trio.Event, channel: Channel, request: Command
+    ) -> Command | None:
         """Store the first message of a new topic when the nameservers know it, or the time for that is up."""
-        cause.set(began)
         await registered.wait()
-        answer = self._store_now(channel, request, header)
-        if answer is not None and not request.is_oneway and not channel.closed:
-            channel.send(answer)
+        return self._store_now(channel, request, header)
 
     def _store_now(
         self, channel: Channel, request: Command, header: headers.SendMessageRequestHeader

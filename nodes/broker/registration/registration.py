@@ -22,7 +22,7 @@ from nodes.protocol.registry import decode_body, decode_header, encode_body
 from nodes.protocol.retries import DLQ_NUMS_PER_GROUP
 from nodes.rpc.client import RpcClient
 from nodes.rpc.errors import RemotingError
-from nodes.rpc.server import Handler, Handlers
+from nodes.rpc.server import Handler, Handlers, InTask
 from nodes.rpc.typed import invoke, invoke_oneway
 from nodes.threads import ScheduledThread
 
@@ -111,22 +111,12 @@ class Registration:
         """The same handlers, whose answers wait for the registration of the topics that their requests made."""
         return {code: partial(self._answer_when_registered, handler) for code, handler in handlers.items()}
 
-    def _answer_when_registered(self, handler: Handler, channel: Channel, request: Command) -> Command | None:
+    def _answer_when_registered(self, handler: Handler, channel: Channel, request: Command) -> Command | InTask | None:
         before = self._increment
         answer = handler(channel, request)
-        if answer is None or self._increment is before:
+        if self._increment is before or not isinstance(answer, Command):
             return answer
-        send = self._send_when_registered
-        self._broker.host.start_soon(send, channel, request, answer, self._increment, cause.get(), name="registered")
-        return None
-
-    async def _send_when_registered(
-        self, channel: Channel, request: Command, answer: Command, ended: trio.Event, began: int
-    ) -> None:
-        cause.set(began)
-        await ended.wait()
-        if not request.is_oneway and not channel.closed:
-            channel.send(answer)
+        return InTask(partial(_later, answer, self._increment))
 
     async def unregister_all(self) -> None:
         """Unregister from each nameserver in turn; one that does not answer costs its time-out."""
@@ -263,6 +253,11 @@ def _within_permission(table: Mapping[str, TopicConfig], broker_permission: int)
     if broker_permission & READ_WRITE == READ_WRITE:
         return table
     return {name: attrs.evolve(config, perm=config.perm & broker_permission) for name, config in table.items()}
+
+
+async def _later(answer: Command, ended: trio.Event, _channel: Channel, _request: Command) -> Command:
+    await ended.wait()
+    return answer
 
 
 @attrs.frozen
