@@ -100,7 +100,7 @@ class BeliefKind(StrEnum):
     Subject: its id; value: {"role": follower, candidate or leader, "serves": true or false}.
     """
     BROKER_ROLE = "broker_role"
-    """Broker in controller mode: which replica it is, and what it serves as.
+    """Broker: which replica it is in controller mode, and what it serves as.
 
     Subject: brokerName; value: {"replica": id or null, "serves_as": master, slave or null, "master": id or null,
     "epoch": number}.

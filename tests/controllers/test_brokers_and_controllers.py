@@ -78,7 +78,7 @@ def test_a_group_whose_brokers_were_all_silent_heals_when_one_of_them_polls():
     assert played(script, brokers=3, broker=ManagedBroker) == (4, 5, True)
 
 
-@pytest.mark.trap("K26", status="simplified", note="the task of the probes never dies; no scenario starts controllers")
+@pytest.mark.trap("K26", status="simplified", note="the task of the probes never dies; its probes never fill a queue")
 def test_a_controller_that_returns_hears_no_heartbeat_until_a_probe_has_found_it():
     async def script(group):
         await in_sync(group)

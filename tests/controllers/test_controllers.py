@@ -11,7 +11,6 @@ from nodes.protocol import headers_controller as headers
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.codes import ResponseCode as Code
 from nodes.protocol.command import Command
-from support.controllers import part_trap
 
 
 def test_one_controller_of_three_serves_and_the_others_refuse():
@@ -32,7 +31,7 @@ def test_one_controller_of_three_serves_and_the_others_refuse():
     assert known == [leader] * 3
 
 
-@part_trap("M72")
+@pytest.mark.trap("M72")
 def test_a_master_whose_connection_closes_is_replaced_at_once_and_all_live_members_hear_it():
     async def script(group):
         await group.registered()
@@ -59,8 +58,8 @@ def test_a_frozen_master_is_replaced_at_a_scan_after_its_time_out():
     assert TIMEOUT_MS - HEARTBEAT_MS < played(script) < TIMEOUT_MS + 5_100
 
 
-@part_trap("K1")
-@part_trap("M70")
+@pytest.mark.trap("K1")
+@pytest.mark.trap("M70")
 def test_when_all_brokers_are_silent_the_epoch_rises_by_the_number_of_attempts():
     async def script(group):
         await group.registered()
@@ -86,7 +85,7 @@ def test_only_live_members_hear_of_a_new_master():
     assert played(script, brokers=3) == [[(1, 1), (2, 2)], [(1, 1)]]
 
 
-@part_trap("K5")
+@pytest.mark.trap("K5")
 def test_that_the_master_still_exists_is_told_to_nobody_but_who_asked():
     async def script(group):
         await group.registered()
@@ -138,7 +137,7 @@ def test_a_leader_whose_clock_jumps_ahead_gives_up_at_its_next_round_and_another
     assert played(script) < SILENCE_MS + 3 * VOTE_WAIT_MS[1]
 
 
-@part_trap("K23")
+@pytest.mark.trap("K23")
 def test_a_leader_without_a_majority_answers_reads_until_a_write_blocks_them_and_then_refuses():
     async def script(group):
         await group.registered()
@@ -169,7 +168,7 @@ def test_a_leader_without_a_majority_answers_reads_until_a_write_blocks_them_and
     assert (refused, leads) == (Code.CONTROLLER_NOT_LEADER, False)
 
 
-@part_trap("K24")
+@pytest.mark.trap("K24")
 def test_a_write_that_failed_may_be_there_later():
     async def script(group):
         await group.registered()
@@ -188,7 +187,7 @@ def test_a_write_that_failed_may_be_there_later():
     assert remark in ("TimeoutException", "CancellationException")
 
 
-@part_trap("K45")
+@pytest.mark.trap("K45")
 def test_what_waits_in_the_queue_of_a_deposed_leader_is_done_when_it_leads_again():
     async def script(group):
         await group.registered()
@@ -214,7 +213,7 @@ def test_what_waits_in_the_queue_of_a_deposed_leader_is_done_when_it_leads_again
     assert (before, after) == ([1, 2], [1, 2, 3])
 
 
-@part_trap("K22")
+@pytest.mark.trap("K22")
 def test_a_new_leader_is_named_before_it_serves():
     async def script(group):
         for self_id in group.hosts:
@@ -231,7 +230,7 @@ def test_a_new_leader_is_named_before_it_serves():
 # After a restart
 
 
-@part_trap("K27")
+@pytest.mark.trap("K27")
 def test_a_leader_that_restarted_believes_everybody_dead_until_the_next_heartbeat():
     async def script(group):
         await group.registered()
@@ -244,7 +243,7 @@ def test_a_leader_that_restarted_believes_everybody_dead_until_the_next_heartbea
     assert played(script, controllers=1) == (1, Code.CONTROLLER_BROKER_NOT_ALIVE, Code.SUCCESS)
 
 
-@part_trap("K27")
+@pytest.mark.trap("K27")
 def test_a_new_leader_elects_a_slave_if_it_has_not_heard_the_master_for_five_seconds():
     async def script(group):
         await group.registered()

@@ -60,9 +60,9 @@ def test_whatever_happens_an_epoch_has_one_master_and_in_the_end_all_agree(seed)
     for row in whole.trace.select("beliefs", kind="sync_state", subject=NAME):
         told = json.loads(row["value"])
         process = (row["node"], row["incarnation"])
-        epochs = (told["epoch"], told["setEpoch"])
+        epochs = (told["epoch"], told["in_sync_epoch"])
         assert epochs >= seen.get(process, (0, 0))
         seen[process] = epochs
         if told["master"] is not None:
             assert masters_of.setdefault(told["epoch"], told["master"]) == told["master"]
-            assert told["master"] in told["set"]
+            assert told["master"] in told["in_sync"]

@@ -1,5 +1,7 @@
 """A broker's conversation with its controller: both on machines of their own, in virtual time."""
 
+import pytest
+
 from emulator.testing.worlds import PORT, add_host, play_world, until_ms
 from nodes.broker.group.replicas_manager import ReplicasManager
 from nodes.broker.tables.replica_role import CheckSyncStateSet, ReplicaRole, StartService
@@ -13,7 +15,7 @@ from nodes.protocol.headers import BrokerHeartbeatRequestHeader
 from nodes.protocol.registry import EXCHANGES, decode_body, decode_header, encode_body, encode_header
 from nodes.rpc.client import RpcClient
 from nodes.rpc.server import RpcServer
-from support.controllers import CLUSTER, NAME, OneGroup, part_trap
+from support.controllers import CLUSTER, NAME, OneGroup
 
 CONTROLLER = f"127.1.1.9:{PORT}"
 TIMEOUT_MS = 10_000
@@ -122,7 +124,7 @@ def test_the_first_broker_becomes_master_and_the_second_its_slave():
     assert played(script, brokers=2) == [(1, 1, StartService()), (2, 1, StartService())]
 
 
-@part_trap("K46")
+@pytest.mark.trap("K46")
 def test_the_lost_answer_to_an_application_costs_the_id():
     async def script(served, one):
         await one.manager.start_basic_service()
@@ -136,7 +138,7 @@ def test_the_lost_answer_to_an_application_costs_the_id():
     assert played(script) == (False, 7, [1, 2, 3, 4, 5, 6, 7])
 
 
-@part_trap("K5")
+@pytest.mark.trap("K5")
 def test_a_broker_whose_master_still_exists_is_content():
     async def script(served, one):
         await one.manager.start_basic_service()
@@ -146,7 +148,7 @@ def test_a_broker_whose_master_still_exists_is_content():
     assert played(script) == (True, [], 1)
 
 
-@part_trap("K16")
+@pytest.mark.trap("K16")
 def test_a_broker_whose_group_was_cleaned_asks_for_ever_and_never_applies_again():
     async def script(served, one):
         await one.manager.start_basic_service()
@@ -160,7 +162,7 @@ def test_a_broker_whose_group_was_cleaned_asks_for_ever_and_never_applies_again(
     assert played(script) == (asked * 3, True)
 
 
-@part_trap("K25")
+@pytest.mark.trap("K25")
 def test_a_broker_that_is_told_not_the_leader_asks_nobody_else():
     async def script(served, one):
         await one.manager.start_basic_service()
@@ -172,7 +174,7 @@ def test_a_broker_that_is_told_not_the_leader_asks_nobody_else():
     assert played(script) == ([Code.CONTROLLER_GET_REPLICA_INFO], CONTROLLER)
 
 
-@part_trap("K28")
+@pytest.mark.trap("K28")
 def test_a_fenced_broker_sends_one_heartbeat_for_each_attempt_to_start():
     async def script(served, one):
         served.refused[Code.CONTROLLER_ELECT_MASTER] = ResponseCode.CONTROLLER_ELECT_MASTER_FAILED
@@ -182,7 +184,7 @@ def test_a_fenced_broker_sends_one_heartbeat_for_each_attempt_to_start():
     assert played(script) == ([False] * 3, 3)
 
 
-@part_trap("K37")
+@pytest.mark.trap("K37")
 def test_a_report_that_fails_is_not_repeated_until_the_next_check():
     async def script(served, one, two):
         await one.manager.start_basic_service()

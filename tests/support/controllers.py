@@ -1,9 +1,5 @@
 """A controller's tables with one group, for tests: requests, and who is alive; events are applied at once."""
 
-from functools import partial
-
-import pytest
-
 from nodes.controller.tables.heartbeats import BrokerLiveInfo
 from nodes.controller.tables.replicas_info import NOBODY, ControllerResult, ReplicasInfoManager
 from nodes.controller.tables.replicated_state import ReplicatedState
@@ -12,8 +8,6 @@ from nodes.protocol.bodies_controller import SyncStateSet
 from nodes.protocol.codes import ResponseCode
 
 CLUSTER, NAME = "c1", "b1"
-part_trap = partial(pytest.mark.trap, status="simplified", note="no scenario starts controllers yet")
-"""Marks a test of a part of controller mode with a trap."""
 
 
 class OneGroup:

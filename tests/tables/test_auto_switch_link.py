@@ -13,7 +13,6 @@ from nodes.broker.tables.auto_switch_link import (
 )
 from nodes.broker.tables.epoch_file import EpochFile
 from nodes.broker.tables.sync_state_set import MasterSyncStateSet
-from support.controllers import part_trap
 
 
 def master_end(epochs, batch_size=1000):
@@ -87,7 +86,7 @@ def test_after_handshake_and_transfer_the_slave_has_the_masters_log_and_nothing_
     assert offsets[:1] == ([common] if common < end else [])
 
 
-@part_trap("K33")
+@pytest.mark.trap("K33")
 def test_an_epoch_that_fits_into_one_batch_leaves_no_entry_at_a_blank_slave():
     link = Link([(1, 0), (2, 100)], 150, [], 0)
     assert link.shake_hands() is None
@@ -98,7 +97,7 @@ def test_an_epoch_that_fits_into_one_batch_leaves_no_entry_at_a_blank_slave():
     assert starts(link.slave_epochs) == [(2, 100)]
 
 
-@part_trap("K32")
+@pytest.mark.trap("K32")
 def test_an_epoch_that_begins_while_a_slave_is_connected_is_never_labelled():
     link = Link([(1, 0)], 100, [(1, 0)], 50)
     link.shake_hands()
@@ -121,7 +120,7 @@ def test_a_link_whose_epoch_has_expired_transfers_nothing():
     assert link.master.next_batch(max_offset=150, confirm_offset=150, now_ms=0) is None
 
 
-@part_trap("K35")
+@pytest.mark.trap("K35")
 def test_after_a_handshake_the_slave_has_nothing_to_report_and_the_master_waits_for_a_report():
     link = Link([(1, 0)], 100, [(1, 0)], 60)
 
@@ -131,7 +130,7 @@ def test_after_a_handshake_the_slave_has_nothing_to_report_and_the_master_waits_
     assert not link.master.is_transferring
 
 
-@part_trap("K6")
+@pytest.mark.trap("K6")
 def test_a_master_that_moved_the_start_of_its_epoch_makes_its_slaves_copy_again():
     link = Link([(1, 0), (2, 500)], 500, [(1, 0), (2, 100)], 500)
 

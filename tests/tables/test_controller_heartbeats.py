@@ -5,7 +5,6 @@ from nodes.controller.tables.heartbeats import BrokerHeartbeats, BrokerIdentity
 from nodes.controller.tables.raft_replicas_info import RaftReplicasInfoManager
 from nodes.controller.tables.replicated_state import ReplicatedState
 from nodes.protocol.headers import BrokerHeartbeatRequestHeader
-from support.controllers import part_trap
 
 TIMEOUT_MS = 10_000
 
@@ -55,7 +54,7 @@ def test_nobody_is_alive_without_a_cluster_name_or_under_another():
     assert live.alive_at(0)("other", "b", 1) is None
 
 
-@part_trap("K8")
+@pytest.mark.trap("K8")
 def test_the_offset_of_a_live_broker_does_not_go_down_with_its_log():
     live = Live()
     live.beat(1, epoch=1, max_offset=900)
@@ -64,7 +63,7 @@ def test_the_offset_of_a_live_broker_does_not_go_down_with_its_log():
     assert live.beat(1, epoch=2, max_offset=100).max_offset == 100
 
 
-@part_trap("K18")
+@pytest.mark.trap("K18")
 def test_the_confirm_offset_of_the_first_heartbeat_is_dropped_until_the_log_grows():
     live = Live()
 
@@ -73,8 +72,8 @@ def test_the_confirm_offset_of_the_first_heartbeat_is_dropped_until_the_log_grow
     assert live.beat(1, max_offset=10, confirm_offset=9).confirm_offset == 9
 
 
-@part_trap("K19")
-@part_trap("M72")
+@pytest.mark.trap("K19")
+@pytest.mark.trap("M72")
 def test_the_first_channel_is_kept_so_its_end_evicts_who_has_long_reconnected():
     live = Live()
     live.beat(1, "first")
@@ -86,7 +85,7 @@ def test_the_first_channel_is_kept_so_its_end_evicts_who_has_long_reconnected():
     assert not live.is_alive(1, 0)
 
 
-@part_trap("K20")
+@pytest.mark.trap("K20")
 def test_of_brokers_that_share_a_channel_a_close_evicts_one_and_a_scan_gives_the_channel_to_be_closed():
     live = Live()
     live.beat(1, "shared")

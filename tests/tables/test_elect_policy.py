@@ -1,10 +1,12 @@
+"""Who is elected: epoch before offset before priority, by differences of 32 bits, ties as Java orders its sets."""
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from nodes.controller.tables.elect_policy import elect
 from nodes.controller.tables.heartbeats import BrokerLiveInfo
 from nodes.controller.tables.tree_set import first_of_tree_set
-from support.controllers import part_trap
 
 GIB = 2**30
 
@@ -52,7 +54,7 @@ def test_those_in_sync_go_before_all_others():
     assert among(live, in_sync=[3]) is None
 
 
-@part_trap("K7")
+@pytest.mark.trap("K7")
 def test_an_offset_that_is_2_gib_ahead_loses_and_one_that_is_4_gib_ahead_is_a_tie():
     assert among({1: info(max_offset=0), 2: info(max_offset=2 * GIB - 1)}) == 2
     assert among({1: info(max_offset=0), 2: info(max_offset=3 * GIB)}) == 1
@@ -73,7 +75,7 @@ def test_with_a_sound_comparator_the_first_of_a_tree_is_the_first_of_the_smalles
     assert first == min(items, key=lambda item: item[1], default=None)
 
 
-@part_trap("K7")
+@pytest.mark.trap("K7")
 def test_offsets_more_than_2_gib_apart_are_ordered_as_java_balances_its_tree():
     offsets = [0, GIB, GIB + GIB // 2, 2 * GIB + 1]
 

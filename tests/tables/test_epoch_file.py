@@ -10,7 +10,6 @@ from nodes.broker.tables.broker_identity import (
     read_temp_broker_metadata,
 )
 from nodes.broker.tables.epoch_file import OPEN, DamagedEpochFileError, EpochFile
-from support.controllers import part_trap
 
 STEPS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=12)
 
@@ -53,7 +52,7 @@ def test_an_epoch_counts_only_with_the_same_start():
     assert local.consistent_point(EpochFile.of([(1, 10), (2, 110)]).with_end(600)) is None
 
 
-@part_trap("K42")
+@pytest.mark.trap("K42")
 def test_a_suffix_that_is_cut_leaves_the_last_epoch_closed_until_the_file_is_read():
     epochs = EpochFile.of([(1, 0), (2, 100), (3, 200)])
 
@@ -63,7 +62,7 @@ def test_a_suffix_that_is_cut_leaves_the_last_epoch_closed_until_the_file_is_rea
     assert EpochFile(epochs.text).at(250).epoch == 2
 
 
-@part_trap("K42")
+@pytest.mark.trap("K42")
 def test_epochs_that_are_all_cut_come_back_with_a_restart():
     epochs = EpochFile.of([(1, 0), (2, 100)])
 

@@ -15,7 +15,7 @@ from nodes.protocol.command import Command
 from nodes.protocol.model import Message
 from nodes.rpc.codec import decode, encode
 
-READY, TRANSFER, SHUTDOWN = HAConnectionState
+READY, TRANSFER, SHUTDOWN = HAConnectionState.READY, HAConnectionState.TRANSFER, HAConnectionState.SHUTDOWN
 PIECE = Transfer(7, 300, (Message("t", 1, 2, 300, 4, 5, b"body", {"TAGS": "a"}), Message("u", 0, 0, 450, 4, 5, b"")))
 
 

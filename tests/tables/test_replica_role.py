@@ -20,7 +20,7 @@ from nodes.broker.tables.replica_role import (
     Verdict,
 )
 from nodes.protocol.bodies_controller import SyncStateSet
-from support.controllers import address, part_trap
+from support.controllers import address
 
 
 def replica(broker_id=2, **files):
@@ -64,7 +64,7 @@ def test_a_new_master_adopts_its_set_changes_the_log_and_only_then_tells_nameser
     assert effects[-2:] == [CheckSyncStateSet, RegisterBrokerAll]
 
 
-@part_trap("K32")
+@pytest.mark.trap("K32")
 def test_a_master_that_is_confirmed_keeps_its_connections_in_the_new_epoch():
     role = replica()
     role.on_verdict(verdict(2, 1))
@@ -75,7 +75,7 @@ def test_a_master_that_is_confirmed_keeps_its_connections_in_the_new_epoch():
     assert ChangeHaToMaster not in kinds(effects)
 
 
-@part_trap("K31")
+@pytest.mark.trap("K31")
 def test_a_slave_whose_master_has_moved_keeps_its_connection():
     role = replica()
     role.on_verdict(verdict(1, 1))
@@ -87,7 +87,7 @@ def test_a_slave_whose_master_has_moved_keeps_its_connection():
     assert role.master_address == address(1)
 
 
-@part_trap("K17")
+@pytest.mark.trap("K17")
 def test_a_controller_that_has_lost_its_data_is_not_believed():
     role = replica()
     role.on_verdict(verdict(1, 5))
@@ -104,7 +104,7 @@ def test_of_a_notification_and_an_answer_with_one_epoch_the_second_changes_nothi
     assert role.on_verdict(verdict(2, 3)) == ()
 
 
-@part_trap("K15")
+@pytest.mark.trap("K15")
 def test_a_set_that_was_cleaned_without_a_new_epoch_never_reaches_the_master():
     role = replica()
     role.on_verdict(verdict(2, 1, set_epoch=4, members=(1, 2, 3)))
@@ -133,7 +133,7 @@ def test_the_set_of_a_former_master_is_replaced_only_by_a_newer_one():
     assert role.on_sync_state_set(SyncStateSet((2,), 5)) == (SetSyncStateSet((2,)),)
 
 
-@part_trap("K29")
+@pytest.mark.trap("K29")
 def test_nameservers_hear_of_a_master_that_does_not_serve_yet():
     role = replica()
     role.confirm_register_state()
@@ -157,7 +157,7 @@ def test_an_id_is_written_before_it_is_applied_for_and_a_crash_in_between_repeat
     assert (again.metadata, again.temporary) == (BrokerMetadata("c1", "b1", 3), None)
 
 
-@part_trap("K46")
+@pytest.mark.trap("K46")
 def test_an_application_without_an_answer_starts_over():
     role = replica(None)
     role.on_next_broker_id(3, now_ms=17)

@@ -11,7 +11,7 @@ from nodes.controller.tables.events import (
 from nodes.controller.tables.replicated_state import ReplicatedState, UnknownGroupError
 from nodes.protocol import headers_controller as headers
 from nodes.protocol.codes import ResponseCode as Code
-from support.controllers import CLUSTER, NAME, OneGroup, address, part_trap
+from support.controllers import CLUSTER, NAME, OneGroup, address
 
 # Ids
 
@@ -39,7 +39,7 @@ def test_the_first_applicant_of_a_group_must_ask_for_id_1():
     assert OneGroup().apply(2) is Code.CONTROLLER_BROKER_ID_INVALID
 
 
-@part_trap("K46")
+@pytest.mark.trap("K46")
 def test_an_application_whose_answer_was_lost_leaves_a_replica_that_nobody_is():
     group = OneGroup(1)
     group.apply(2)  # the answer is lost, so the broker deletes its file and starts over
@@ -57,7 +57,7 @@ def test_who_registers_at_another_address_is_told_the_old_one_of_the_master_once
     assert group.register(2).header.master_address == "10.9.9.9:1"
 
 
-@part_trap("K9")
+@pytest.mark.trap("K9")
 def test_a_registration_is_told_the_master_only_under_the_cluster_name_that_heartbeats_bear():
     group = OneGroup(1, 2)
     group.elect(1)
@@ -72,8 +72,8 @@ def test_a_registration_is_told_the_master_only_under_the_cluster_name_that_hear
 # Elections
 
 
-@part_trap("K1")
-@part_trap("M70")
+@pytest.mark.trap("K1")
+@pytest.mark.trap("M70")
 def test_each_failed_attempt_of_a_controller_raises_the_master_epoch():
     group = OneGroup(1, 2)
     group.elect(1)
@@ -88,8 +88,8 @@ def test_each_failed_attempt_of_a_controller_raises_the_master_epoch():
     assert group.elect(2).header.master_epoch == 5
 
 
-@part_trap("K2")
-@part_trap("M71")
+@pytest.mark.trap("K2")
+@pytest.mark.trap("M71")
 @pytest.mark.parametrize("asking", [2, 99], ids=["dead", "unknown"])
 def test_the_first_election_takes_who_asks(asking):
     group = OneGroup(1, 2)
@@ -101,7 +101,7 @@ def test_the_first_election_takes_who_asks(asking):
     assert elected.header.master_address == (address(2) if asking == 2 else None)
 
 
-@part_trap("K3")
+@pytest.mark.trap("K3")
 def test_later_elections_do_not_take_who_asks():
     group = OneGroup(1, 2, 3)
     group.elect(1)
@@ -112,7 +112,7 @@ def test_later_elections_do_not_take_who_asks():
     assert group.elect(3).header.master_broker_id == 2
 
 
-@part_trap("K4")
+@pytest.mark.trap("K4")
 def test_a_first_election_by_a_controller_locks_the_group():
     group = OneGroup(1)
 
@@ -133,7 +133,7 @@ def no_one(_cluster, _name, _member):
     return None
 
 
-@part_trap("K6")
+@pytest.mark.trap("K6")
 def test_a_master_that_still_lives_keeps_its_epoch():
     group = OneGroup(1, 2)
     group.elect(1)
@@ -152,7 +152,7 @@ def test_a_designated_replica_that_is_not_in_sync_is_elected_only_by_an_unclean_
         assert group.elect(2, designate=True).code is code
 
 
-@part_trap("K21")
+@pytest.mark.trap("K21")
 def test_two_elections_before_the_first_is_committed_name_one_epoch_and_take_two():
     group = OneGroup(1, 2)
     group.elect(1)
@@ -186,7 +186,7 @@ def test_two_answers_may_name_different_masters_of_one_epoch_but_the_tables_hold
 # SyncStateSets
 
 
-@part_trap("K10")
+@pytest.mark.trap("K10")
 def test_a_set_is_compared_with_the_old_one_before_master_and_epochs():
     group = OneGroup(1, 2)
     group.elect(1)
@@ -200,7 +200,7 @@ def test_a_set_is_compared_with_the_old_one_before_master_and_epochs():
     assert group.generate_alter(1, 1, (), 1).code is Code.CONTROLLER_ALTER_SYNC_STATE_SET_FAILED
 
 
-@part_trap("K11")
+@pytest.mark.trap("K11")
 @pytest.mark.parametrize("dead", [1, 2], ids=["the master", "a slave"])
 def test_a_set_with_a_dead_member_is_refused(dead):
     group = OneGroup(1, 2)
@@ -213,7 +213,7 @@ def test_a_set_with_a_dead_member_is_refused(dead):
 # Cleaning
 
 
-@part_trap("K12")
+@pytest.mark.trap("K12")
 def test_cleaning_with_living_brokers_allowed_removes_the_group_whatever_the_ids():
     group = OneGroup(1, 2)
     group.elect(1)
@@ -222,7 +222,7 @@ def test_cleaning_with_living_brokers_allowed_removes_the_group_whatever_the_ids
     assert (group.brokers, group.sync) == ({}, None)
 
 
-@part_trap("K13")
+@pytest.mark.trap("K13")
 def test_cleaning_without_a_cluster_name_removes_who_lives():
     group = OneGroup(1, 2)
     group.elect(1)
@@ -233,7 +233,7 @@ def test_cleaning_without_a_cluster_name_removes_who_lives():
     assert group.register(2).code is Code.CONTROLLER_BROKER_NEED_TO_BE_REGISTERED
 
 
-@part_trap("K14")
+@pytest.mark.trap("K14")
 def test_cleaning_may_leave_half_a_group_of_which_the_next_applicant_takes_the_rest():
     group = OneGroup(1, 2, 3)
     group.elect(1)
@@ -248,7 +248,7 @@ def test_cleaning_may_leave_half_a_group_of_which_the_next_applicant_takes_the_r
     assert (list(group.brokers), group.next_id(), group.sync.master_epoch) == ([4], 2, 0)
 
 
-@part_trap("K15")
+@pytest.mark.trap("K15")
 def test_cleaning_a_member_changes_the_set_and_not_its_epoch():
     group = OneGroup(1, 2, 3)
     group.elect(1)

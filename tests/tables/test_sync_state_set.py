@@ -5,7 +5,6 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from nodes.broker.tables.epoch_file import EpochFile
 from nodes.broker.tables.sync_state_set import MasterSyncStateSet, NoEpochError, SlaveLink
-from support.controllers import part_trap
 
 NOT_CATCHUP_MS = 15_000
 
@@ -38,7 +37,7 @@ class Master(MasterSyncStateSet):
         return self.confirm_offset(self.max_offset)
 
 
-@part_trap("K36")
+@pytest.mark.trap("K36")
 @pytest.mark.parametrize(("all_ack", "reported"), [(False, None), (True, (1, 2, 3))])
 def test_a_slave_joins_only_at_the_very_end_of_the_log_unless_all_must_acknowledge(all_ack, reported):
     master = Master(2, all_ack=all_ack)
@@ -64,7 +63,7 @@ def test_a_learner_never_joins():
     assert Master().acked(SlaveLink(2, is_async_learner=True), 1000) is None
 
 
-@part_trap("K37")
+@pytest.mark.trap("K37")
 def test_a_report_counts_until_it_is_answered_and_the_larger_set_counts():
     master = Master(2, 3)
     assert master.maybe_shrink(0) == (1,)  # neither has ever caught up
@@ -76,7 +75,7 @@ def test_a_report_counts_until_it_is_answered_and_the_larger_set_counts():
     assert (master.in_sync_replicas_nums, master.members) == (1, (1,))
 
 
-@part_trap("K38")
+@pytest.mark.trap("K38")
 def test_old_and_reported_members_count_while_an_expansion_is_unanswered():
     master = Master(2)
     master.acked(master.connected(3), 1000)
@@ -86,7 +85,7 @@ def test_old_and_reported_members_count_while_an_expansion_is_unanswered():
     assert (master.remote, master.members) == ((1,), (1, 2))
 
 
-@part_trap("K39")
+@pytest.mark.trap("K39")
 def test_the_late_end_of_a_replaced_connection_removes_a_slave_that_is_connected_again():
     master = Master(2)
     old, new = master.connected(2), master.connected(2)
@@ -97,7 +96,7 @@ def test_the_late_end_of_a_replaced_connection_removes_a_slave_that_is_connected
     assert master.acked(new, 1000) == (1, 2)
 
 
-@part_trap("K40")
+@pytest.mark.trap("K40")
 def test_an_acknowledgement_before_the_first_epoch_fails_and_leaves_the_offset():
     master = Master(epoch=None)
     slave = master.connected(2)
@@ -125,7 +124,7 @@ def test_a_slave_that_never_acknowledges_keeps_up_as_long_as_there_is_nothing_to
     assert master.maybe_shrink(14_000 + NOT_CATCHUP_MS) == (1, 2)
 
 
-@part_trap("K34")
+@pytest.mark.trap("K34")
 def test_a_promotion_without_new_data_leaves_no_epoch():
     master = Master(epoch=1)
 
@@ -133,7 +132,7 @@ def test_a_promotion_without_new_data_leaves_no_epoch():
     assert (master.state_machine_version, master.epochs.last_epoch) == (3, 1)
 
 
-@part_trap("K6")
+@pytest.mark.trap("K6")
 def test_a_restarted_master_moves_the_start_of_its_epoch():
     master = Master(epoch=1)
     master.change_to_master(2, 1100)
@@ -142,7 +141,7 @@ def test_a_restarted_master_moves_the_start_of_its_epoch():
     assert [(entry.epoch, entry.start_offset) for entry in master.epochs.entries] == [(1, 1000), (2, 1500)]
 
 
-@part_trap("K17")
+@pytest.mark.trap("K17")
 @pytest.mark.parametrize("change", ["change_to_master", "stay_master", "follow"])
 def test_a_smaller_epoch_than_the_last_of_the_file_changes_nothing(change):
     master = Master(epoch=5)
@@ -152,7 +151,7 @@ def test_a_smaller_epoch_than_the_last_of_the_file_changes_nothing(change):
     assert (master.state_machine_version, master.epochs.last_epoch) == (5, 5)
 
 
-@part_trap("K31")
+@pytest.mark.trap("K31")
 def test_a_slave_that_keeps_its_master_does_not_learn_the_epoch_in_its_file():
     slave = Master(epoch=1)
 
