@@ -1,0 +1,44 @@
+"""RocketMQ's own mqadmin against controllers: its subcommands for them, before and after a switch of the master."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import emulator
+
+HERE = Path(__file__).parent
+pytestmark = pytest.mark.guests
+_JVM_WITHIN_S = 300
+BEFORE = (
+    ("getControllerMetaData -a CONTROLLER", r"#ControllerGroup\s+controllers\n#ControllerLeaderId\s+n\d"),
+    ("getControllerConfig -a CONTROLLER", r"enableElectUncleanMaster\s+=\s+false"),
+    ("updateControllerConfig -a CONTROLLER -k enableElectUncleanMaster -v true", r"update controller config success"),
+    ("getSyncStateSet -a CONTROLLER -b broker-a", r"#MasterBrokerId\s+1\n(.*\n)+.*brokerId=3, .*alive=true"),
+    ("getBrokerEpoch -n NS -b broker-a", r"#Epoch: EpochEntry\{epoch=1, startOffset=0"),
+    ("electMaster -a CONTROLLER -b 2 -bn broker-a -c DefaultCluster", r"#BrokerMasterAddr\s+127\.1\.2\.\d"),
+    ("getSyncStateSet -a CONTROLLER -b broker-a", r"#MasterBrokerId\s+2\n"),
+    ("cleanBrokerMetadata -a CONTROLLER -bn nobody -c DefaultCluster", r"CODE: 2009|not existed"),
+)
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory, class_path):
+    """What each subcommand printed, in order; one JVM for all of them."""
+    scratch = tmp_path_factory.mktemp("mqadmin")
+    with emulator.launch(HERE / "controllers.toml", mode="live", runs=scratch) as cluster:
+        cluster.run_for("15s")  # all three are in sync
+        nameserver = cluster.namesrv_addr
+        controller = re.sub(r"\.1\.1:9876$", ".185.1:9878", nameserver)
+        lines = [line.replace("NS", nameserver).replace("CONTROLLER", controller) for line, _ in BEFORE]
+        (scratch / "lines").write_text("".join(f"{line}\n" for line in lines))
+        run = ["java", f"-Drocketmq.home.dir={scratch}", "-cp", class_path]
+        run += [str(HERE / "java" / "Mqadmin.java"), str(scratch / "lines")]
+        done = subprocess.run(run, check=False, cwd=scratch, capture_output=True, text=True, timeout=_JVM_WITHIN_S)
+    return [part.partition("\n")[2] for part in re.split(r"(?m)^> ", done.stdout)[1:]] or [done.stderr]
+
+
+@pytest.mark.parametrize("number", range(len(BEFORE)), ids=lambda number: f"{number}-{BEFORE[number][0].split()[0]}")
+def test_the_subcommand_prints_what_a_real_controller_lets_it_print(answers, number):
+    assert re.search(BEFORE[number][1], answers[number]), answers[number]
