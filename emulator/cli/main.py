@@ -328,6 +328,9 @@ def watch(
     It begins with the first row of the run, or where the checkpoint ends, and ends with the run.
     """
     with one_line_errors():
+        from emulator.base.extra import expect_extra
+
+        expect_extra("watch")
         from emulator.cli.watch import watch_run
 
         watch_run(run, checkpoint)
