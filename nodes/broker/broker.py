@@ -31,6 +31,7 @@ from nodes.broker.group.membership import GroupMembership, SpecialServices, memb
 from nodes.broker.group.pre_online_service import BrokerPreOnlineService
 from nodes.broker.group.slave_synchronize import MetadataHandlers, SlaveSynchronize
 from nodes.broker.ha.service import HaService
+from nodes.broker.messages.clean_commit_log import CleanCommitLog
 from nodes.broker.messages.escape_bridge import BrokerOuterApi, escape_bridge
 from nodes.broker.messages.foreign_messages import ForeignMessages
 from nodes.broker.messages.pull import PullMessage
@@ -124,6 +125,7 @@ class Broker:
 
         messages = PutMessage(broker, levels, arrivals, self._ha.on_stored)
         send_out = BrokerOuterApi(self._client, followed).send_message_to_specific_broker
+        self._cleaning = CleanCommitLog(broker)
         log = Log(messages.put, messages.put_due)
         peek_master = None if shared is None else shared.peek_master
         escape = escape_bridge(broker, log, self._routes, send_out, peek_master)
@@ -157,6 +159,7 @@ class Broker:
         arrivals.listen(
             self._pulls.hold.on_message_arrived,
             self._pops.on_message_arrived,
+            self._cleaning.on_message_arrived,
         )
         arrivals.listen_to(SCHEDULE_TOPIC, schedule.on_message_arrived)
         arrivals.listen_to(HALF_TOPIC, transactions.check_service.on_message_arrived)
@@ -169,6 +172,7 @@ class Broker:
         """Load the files, serve, register; then wait for the stop and shut down."""
         config = self.context.config
         self._load()
+        self._cleaning.start()
         self._ha.start()
         for port in self._ports():
             self._host.listen(port, self._server)
@@ -214,6 +218,7 @@ class Broker:
             self._assigner.handlers(),
             self._pulls.handlers(),
             self._pops.handlers(),
+            self._cleaning.handlers(),
             self._membership.handlers(),
             transactions.handlers(),
             LockBatchMq(broker, self._client, self._group).handlers(),
@@ -309,7 +314,9 @@ def _new_context(
             use_server_side_reset_offset=config.use_server_side_reset_offset,
             max_queues=config.max_queues,
         ),
-        MessageStore(f"{host.ip}:{config.listen_port}", host.disk.map(COMMIT_LOG_FILE)),
+        MessageStore(
+            f"{host.ip}:{config.listen_port}", host.disk.map_files(COMMIT_LOG_FILE), config.commit_log_file_bytes
+        ),
         single_active_groups,
     )
     for topic in topics:

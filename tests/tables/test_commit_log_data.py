@@ -22,11 +22,11 @@ def filled(*queue_ids):
 def a_slave():
     """An empty store, and its disk."""
     disk = EmulatedDisk(Timeline(), Hits())
-    return MessageStore("10.0.0.2:10911", disk.map(COMMIT_LOG_FILE)), disk
+    return MessageStore("10.0.0.2:10911", disk.map_files(COMMIT_LOG_FILE)), disk
 
 
 def restarted(disk):
-    store = MessageStore("10.0.0.2:10911", disk.map(COMMIT_LOG_FILE))
+    store = MessageStore("10.0.0.2:10911", disk.map_files(COMMIT_LOG_FILE))
     store.load()
     return store
 

@@ -6,13 +6,13 @@ Mirrors:
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
 import attrs
 
-from nodes.broker.tables.commit_log import CommitLog, size_bytes
+from nodes.broker.tables.commit_log import CommitLog, QueueEnd, size_bytes
 from nodes.broker.tables.message_index import MessageIndex
 from nodes.protocol.codes import ResponseCode
 from nodes.protocol.headers import BoundaryType
@@ -20,6 +20,8 @@ from nodes.protocol.model import Message
 
 PULL_MESSAGES_MAX = 32
 PULL_BYTES_MAX = 256 * 1024
+FILE_BYTES = 1024 * 1024 * 1024
+"""Bytes of a file of the log, as shipped."""
 
 
 class GetMessageStatus(StrEnum):
@@ -99,14 +101,17 @@ class MessageStore:
 
     Args:
         store_host: `ip:port` of the broker.
-        records: content of the log's file; the store appends to it.
+        contents: mapping commit log offset -> content of a file of the log; the store adds, appends and deletes.
+        file_bytes: bytes of a file, as offsets count them.
     """
 
-    def __init__(self, store_host: str, records: bytearray | None = None) -> None:
+    def __init__(
+        self, store_host: str, contents: dict[int, bytearray] | None = None, file_bytes: int = FILE_BYTES
+    ) -> None:
         self._store_host = store_host
         self._queues: dict[tuple[str, int], _Queue] = {}
-        self._log = CommitLog(bytearray() if records is None else records)
-        self.index = MessageIndex(self._log.message)
+        self._log = CommitLog({} if contents is None else contents, file_bytes)
+        self.index = MessageIndex(self._log)
         """Index of messages by key."""
         self.max_commit_log_offset = 0
         """End of the log: the start of the next message."""
@@ -119,7 +124,9 @@ class MessageStore:
         Mirrors:
             `DefaultMessageStore#load`, `#recover`.
         """
-        for row in self._log.load():
+        for topic, queue_id, max_offset in self._log.load():
+            self._queues[topic, queue_id] = _Queue(max_offset)
+        for row in self._log.rows():
             self._dispatch(row, self._log.message(row))
         self.init_max_commit_log_offset = self.max_commit_log_offset
 
@@ -148,7 +155,7 @@ class MessageStore:
             message.born_host,
             self._store_host,
         )
-        self._dispatch(self._log.append(stored), stored)
+        self._dispatch(self._log.append(stored, self._ends), stored)
         return stored
 
     def restore(self, stored: Message) -> None:
@@ -159,7 +166,7 @@ class MessageStore:
         Mirrors:
             `DefaultMessageStore#appendToCommitLog`, `ConsumeQueue#putMessagePositionInfo`.
         """
-        self._dispatch(self._log.append(stored), stored)
+        self._dispatch(self._log.append(stored, self._ends), stored)
 
     def _dispatch(self, row: int, stored: Message) -> None:
         key = stored.topic, stored.queue_id
@@ -310,6 +317,46 @@ class MessageStore:
         """Store time of the first message of the log that is not deleted; -1: there is none."""
         first = next(self._log.rows_from(0), None)
         return -1 if first is None else self._log.store_timestamp(first)
+
+    @property
+    def min_commit_log_offset(self) -> int:
+        """Where the oldest file begins; 0 where there is none.
+
+        Mirrors:
+            `CommitLog#getMinOffset`, which answers -1 then.
+        """
+        return self._log.files[0].base if self._log.files else 0
+
+    @property
+    def used_bytes(self) -> int:
+        """Bytes of the log that are not deleted, as offsets count them."""
+        return self.max_commit_log_offset - self.min_commit_log_offset
+
+    @property
+    def file_count(self) -> int:
+        """How many files the log has."""
+        return len(self._log.files)
+
+    def newest_in_files(self) -> Iterator[int]:
+        """When the last message of each file was stored, wall clock in ms, the oldest file first."""
+        return (self._log.store_timestamp(file.next_row - 1) for file in self._log.files)
+
+    def delete_oldest_file(self) -> None:
+        """Delete the oldest file, which must not be the last one, and what the queues had in it, consumed or not.
+
+        A queue that has nothing left keeps its end: its first offset is that of its next message.
+
+        Mirrors:
+            `MappedFileQueue#deleteExpiredFileByTime`, `ConsumeQueue#correctMinOffset`.
+        """
+        first_row = self._log.delete_oldest_file()
+        for queue in self._queues.values():
+            count = bisect_left(queue.rows, first_row)
+            del queue.rows[:count]
+            queue.min_offset += count
+
+    def _ends(self) -> list[QueueEnd]:
+        return [QueueEnd(topic, queue_id, queue.max_offset) for (topic, queue_id), queue in self._queues.items()]
 
     def topics(self) -> tuple[str, ...]:
         """The topics that have queues, in the order of their first messages."""
