@@ -101,6 +101,21 @@ def test_a_slave_deletes_files_of_its_own() -> None:
     play(a_scenario(queues=1, slaves=1, broker=FULL), script)
 
 
+def test_a_slave_that_comes_back_when_its_masters_file_is_gone_gets_nothing_any_more() -> None:
+    async def script(stage: Stage) -> None:
+        guest = await a_guest(stage)
+        await stage.for_ms(10_000)
+        await send(guest, 5)
+        await stage.for_ms(2_000)
+        await stage.stop("broker-a-s1")
+        await send(guest, 40)
+        stage.start("broker-a-s1")
+        await stage.for_ms(60_000)
+        assert (bounds(stage, "broker-a-s1"), bounds(stage)) == ((0, 5), (45 - LEFT, 45))
+
+    play(a_scenario(queues=1, slaves=1, broker=FULL), script)
+
+
 def test_old_files_go_at_their_hour_but_for_the_last_one() -> None:
     async def script(stage: Stage) -> None:
         guest = await a_guest(stage)

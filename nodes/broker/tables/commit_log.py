@@ -228,6 +228,11 @@ class CommitLog:
             queues = queues if len(self.files) > 1 else found
         return queues
 
+    @property
+    def min_offset(self) -> int:
+        """Where the oldest file begins, a multiple of the bytes of a file; 0 where there is none."""
+        return self.files[0].base // self._file_bytes * self._file_bytes if self.files else 0
+
     def rows(self) -> Iterator[int]:
         """All rows that are there."""
         return iter(range(self.files[0].first_row, self.files[-1].next_row) if self.files else ())

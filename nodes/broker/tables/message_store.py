@@ -188,11 +188,14 @@ class MessageStore:
             size_bytes_max: whole messages up to this size; the first one may be longer.
 
         Returns:
-            None where no message begins at the offset or behind it.
+            None where no message begins at the offset or behind it, and for an offset in a file that is deleted: a
+            slave that was away for so long gets nothing any more.
 
         Mirrors:
             `CommitLog#getData`, which also gives the second half of a message.
         """
+        if 0 < offset < self.min_commit_log_offset:
+            return None
         found: list[Message] = []
         for row in self._log.rows_from(offset):
             message = self._log.message(row)
@@ -320,12 +323,12 @@ class MessageStore:
 
     @property
     def min_commit_log_offset(self) -> int:
-        """Where the oldest file begins; 0 where there is none.
+        """Where the oldest file begins, of which the first message may begin a little later; 0 where there is none.
 
         Mirrors:
             `CommitLog#getMinOffset`, which answers -1 then.
         """
-        return self._log.files[0].base if self._log.files else 0
+        return self._log.min_offset
 
     @property
     def used_bytes(self) -> int:
