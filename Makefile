@@ -20,9 +20,9 @@ unexport PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE VIRTUAL_ENV
 help: ## print these lines
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' Makefile
 
-setup: $(VENV)/installed ## make .venv and install the wheel into it, again only when sources changed
+setup: $(VENV)/installed $(VENV)/tools ## make .venv and install the wheel into it, again only when sources changed
 
-demo: setup ## run the demonstration
+demo: $(VENV)/installed ## run the demonstration, without the tools of the tests
 	$(BIN)/rmqemu demo
 
 lint: setup ## style, types and import rules
@@ -106,20 +106,36 @@ clean: ## remove .venv and all that was built or measured
 		.mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find emulator faults nodes tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# Third-party packages take minutes, our own wheel seconds: one stamp for each.
-$(VENV)/dependencies: pyproject.toml
+# Third-party packages take minutes, our own wheel seconds: a stamp for what it needs, for itself, and for the tools.
+# What a list of pyproject.toml names, but for this project, whose wheel is built here.
+define LISTED
+import pathlib, sys, tomllib
+read = tomllib.loads(pathlib.Path("pyproject.toml").read_text())
+project = read["project"]
+lists = {"dependencies": project["dependencies"], "build": read["build-system"]["requires"]}
+lists |= project["optional-dependencies"]
+wanted = [line for name in sys.argv[1:] for line in lists[name] if not line.startswith(project["name"])]
+print(*wanted, sep="\n")
+endef
+export LISTED
+# Python compiles what it imports when it does, which is a tenth of what is installed.
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+$(VENV)/packages: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("python3 is older than 3.11" if sys.version_info < (3, 11) else 0)'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -c 'import json, pathlib, tomllib; \
-		project = tomllib.loads(pathlib.Path("pyproject.toml").read_text())["project"]; \
-		wanted = project["dependencies"] + project["optional-dependencies"]["test"]; \
-		pathlib.Path("$(VENV)/wanted.txt").write_text("\n".join(wanted) + "\n")'
-	# Python compiles what it imports when it does, which is a tenth of what is installed.
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -r $(VENV)/wanted.txt
+	$(BIN)/python -c "$$LISTED" dependencies spark build > $(VENV)/wanted.txt
+	$(INSTALL) --no-compile -r $(VENV)/wanted.txt
 	touch $@
 
-$(VENV)/installed: $(VENV)/dependencies $(SOURCES)
+$(VENV)/installed: $(VENV)/packages $(SOURCES)
 	rm -rf dist
-	$(BIN)/python -m build --wheel --no-isolation --outdir dist .
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall dist/*.whl
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .
+	$(INSTALL) --no-deps --force-reinstall dist/*.whl
+	touch $@
+
+# Behind the wheel, so that two jobs of make never install at the same time.
+$(VENV)/tools: pyproject.toml | $(VENV)/installed
+	$(BIN)/python -c "$$LISTED" test > $(VENV)/wanted.txt
+	$(INSTALL) --no-compile -r $(VENV)/wanted.txt
 	touch $@

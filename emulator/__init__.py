@@ -28,10 +28,16 @@ def __getattr__(name: str) -> Any:
 
         return VerbError
     if name == "traces":
+        from emulator.base.extra import expect_extra  # noqa: PLC0415
+
+        expect_extra("emulator.traces")
         from emulator.notebook.traces import traces  # noqa: PLC0415
 
         return traces
     if name == "watch":
+        from emulator.base.extra import expect_extra  # noqa: PLC0415
+
+        expect_extra("emulator.watch")
         from emulator.notebook.watching import watch  # noqa: PLC0415
 
         return watch

@@ -288,7 +288,7 @@ class RebalancePass:
 
 
 class LifecycleEvent(StrEnum):
-    """What happens to a process; its host writes all but READY, STOPPING and NOT_EMULATED."""
+    """What happens to a process; its host writes all that begin or end it, but READY and STOPPING."""
 
     STARTED = "started"
     CONFIGURED = "configured"
@@ -306,6 +306,10 @@ class LifecycleEvent(StrEnum):
     RESUMED = "resumed"
     NOT_EMULATED = "not_emulated"
     """A guest asked for what the emulator does not do; said once for each guest and request. Its process goes on."""
+    STORE_NEARLY_FULL = "store_nearly_full"
+    """The log of a broker comes near its limit. Its process goes on, as after the next one."""
+    STORE_FULL = "store_full"
+    """The log of a broker has reached its limit: from now on its oldest messages are deleted."""
 
 
 PROCESS_ENDS = (LifecycleEvent.STOPPED, LifecycleEvent.CRASHED, LifecycleEvent.KILLED, LifecycleEvent.POWERED_OFF)

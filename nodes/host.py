@@ -45,6 +45,12 @@ class Disk(Protocol):
     def map(self, name: str) -> bytearray:
         """The content of a file that is mapped into memory; what is appended to it survives a kill."""
 
+    def map_files(self, name: str) -> dict[int, bytearray]:
+        """The contents of files that are mapped one after the other, by ascending keys; the node adds and deletes them.
+
+        Only the file with the greatest key may grow.
+        """
+
     def flush(self, name: str) -> None:
         """Write what was appended to a mapped file to the disk, where it also survives a power loss."""
 

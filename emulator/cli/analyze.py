@@ -11,6 +11,7 @@ from emulator.analysis.findings import EXIT_STATUS, Report, Verdict
 from emulator.analysis.picture import draw
 from emulator.analysis.tables import print_report
 from emulator.base.errors import UserError
+from emulator.base.extra import expect_extra
 from emulator.cli.terminal import BAD_INPUT, complain, tables_console
 from emulator.dataset.engine import EngineName
 from emulator.dataset.judged import Judged, judge_runs
@@ -45,6 +46,7 @@ def analyze_runs(runs: Sequence[Path], engine: EngineName | None, master: str | 
 def _judge(runs: Sequence[Path], engine: EngineName | None, master: str | None) -> Judged:
     if engine is not EngineName.SPARK and master is None:
         return judge_runs(runs)
+    expect_extra("--engine spark")
     from emulator.dataset.spark import command_session
 
     return judge_runs(runs, EngineName.SPARK, command_session(master))

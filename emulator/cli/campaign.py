@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
+from emulator.base.extra import expect_extra
 from emulator.campaign.campaign import Campaign, Case, cores
 from emulator.campaign.file import campaign_of, load_campaign
 from emulator.campaign.here import play_here
@@ -70,6 +71,7 @@ def _engine(campaign: Campaign, engine: EngineName | None, master: str | None, j
     if engine is EngineName.SPARK or master is not None:
         if jobs is not None:
             raise SpecError("--jobs", "expected only with --engine local: Spark's master says how many cores there are")
+        expect_extra("--engine spark")
         from emulator.campaign.on_spark import play_on_spark
 
         return partial(play_on_spark, master=master or "local[*]")

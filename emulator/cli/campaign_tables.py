@@ -12,6 +12,7 @@ from rich.text import Text
 from emulator.analysis.findings import Verdict
 from emulator.analysis.invariants import TITLES
 from emulator.analysis.measures import MEASURES, Measure
+from emulator.base.amounts import Amounts, heading_with_unit, unit_of
 from emulator.campaign.dataset import OUTCOMES, Dataset
 from emulator.campaign.directory import TABLES
 from emulator.campaign.junit import JUNIT_FILE
@@ -20,7 +21,6 @@ from emulator.campaign.play import tally
 from emulator.campaign.played import WORDS, Played
 from emulator.campaign.shrunk import failure_of
 from emulator.cli.terminal import NAME
-from emulator.statistics.words import Amounts, heading_with_unit, unit_of
 
 _COLUMNS = ("active_overlap_s", "orphan_s", "stalled_s", "duplicates", "lost", "pause_longest_s")
 """The measures that most people decide by; those that are 0 in all runs are left out."""

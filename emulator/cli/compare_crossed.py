@@ -9,10 +9,10 @@ from rich.table import Table
 
 from emulator.analysis.canvas import element
 from emulator.analysis.palette import STYLE, colour_of
+from emulator.base.amounts import Amounts, heading_with_unit
 from emulator.campaign.compared import HEADINGS
 from emulator.campaign.crossed import Crossed, CrossedCell, CrossedMeasure
 from emulator.statistics import SEEDS_LEAST, Verdict
-from emulator.statistics.words import Amounts, heading_with_unit
 
 _STYLES = {Verdict.BETTER: "green", Verdict.WORSE: "red"}
 _AT_END, _CENTRED = {"text-anchor": "end"}, {"text-anchor": "middle"}

@@ -115,6 +115,14 @@ def up(
             show_default=False,
         ),
     ] = None,
+    store_max: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            help="Most bytes of each broker's log, such as 200MB; its oldest messages make room.",
+            show_default="no limit, or the scenario's storeMaxBytes",
+        ),
+    ] = None,
     web: Annotated[bool, typer.Option("--web", help="Show the cluster in a browser, too.")] = False,
     web_port: Annotated[
         int | None, typer.Option(min=0, max=65_535, help="Port of --web; a free one.", show_default=False)
@@ -129,7 +137,7 @@ def up(
         from emulator.cli.up import run_live
 
         level = trace or TraceLevel.FULL
-        run_live(spec, runs, level, tuple(guest or ()), command, web=web, web_port=web_port)
+        run_live(spec, runs, level, tuple(guest or ()), command, store_max, web=web, web_port=web_port)
 
 
 @app.command(context_settings={"ignore_unknown_options": True})
@@ -351,6 +359,9 @@ def watch(
     It begins with the first row of the run, or where the checkpoint ends, and ends with the run.
     """
     with one_line_errors():
+        from emulator.base.extra import expect_extra
+
+        expect_extra("watch")
         from emulator.cli.watch import watch_run
 
         watch_run(run, checkpoint)

@@ -22,6 +22,7 @@ from emulator.console.session import Session
 from emulator.run import RunInterrupted, run_scenario
 from emulator.run.run import BY_HAND_FILE
 from emulator.spec import Scenario, SpecError, load
+from emulator.spec.sizes import size_of
 from emulator.state.event_lines import EventLines
 from emulator.time.mode import TimeMode
 from emulator.trace.recorder import Row
@@ -94,6 +95,7 @@ def run_live(
     level: TraceLevel,
     guests: tuple[str, ...],
     command: str | None,
+    store_max: str | None,
     *,
     web: bool,
     web_port: int | None,
@@ -106,10 +108,13 @@ def run_live(
         level: which rows the trace has.
         guests: names of guests in addition to those of the scenario.
         command: to run beside the cluster; the run ends with it.
+        store_max: most bytes of each broker's log, as people write it; None: what the scenario says.
         web: whether to serve the dashboard.
         web_port: port of the dashboard; None: a free one.
     """
     scenario = load(spec)
+    if store_max is not None:
+        scenario = _with_limit(scenario, size_of("--store-max", store_max))
     try:
         scenario = attrs.evolve(scenario, guests=(*scenario.guests, *guests))
     except FieldError as error:
@@ -145,6 +150,15 @@ def run_live(
         _end_as(beside, left.path)
     _print_replay_command(left.path)
     print(left.path)
+
+
+def _with_limit(scenario: Scenario, store_max_bytes: int) -> Scenario:
+    """The scenario with a limit of each broker's log."""
+    brokers = tuple(
+        attrs.evolve(broker, config=attrs.evolve(broker.config, store_max_bytes=store_max_bytes))
+        for broker in scenario.brokers
+    )
+    return attrs.evolve(scenario, brokers=brokers)
 
 
 class _EventPrinter:

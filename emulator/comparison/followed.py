@@ -1,13 +1,14 @@
 """What followed from a row: everything whose chain of causes leads back to it."""
 
-from typing import Any
+from collections.abc import Iterator
+from heapq import merge
+from itertools import repeat
 
 import attrs
-import numpy as np
 
 from emulator.comparison.rows import READING
 from emulator.trace.schema import BELIEFS, OWNERSHIP, TABLES
-from emulator.trace.stored import StoredTrace
+from emulator.trace.stored import StoredTrace, integers
 from emulator.why.trace_rows import TraceRow, TraceRows
 
 _TOLD = (BELIEFS.name, OWNERSHIP.name)
@@ -38,30 +39,23 @@ def followed_from(trace: TraceRows, stored: StoredTrace, row: TraceRow, rows_mos
         row: a belief or a change of ownership.
         rows_most: how many rows to return.
     """
-    seqs, causes, tables = _columns(stored, row)
     led = {row.cause or row.seq: None}
     found: dict[str, list[int]] = {name: [] for name in _TOLD}
-    for seq, cause, table in zip(seqs.tolist(), causes.tolist(), tables.tolist(), strict=True):
+    for seq, cause, table in merge(*_rows_after(stored, row)):
         if cause in led:
             led[seq] = None
-            name = TABLES[table].name
-            if name in found:
-                found[name].append(seq)
+            if table in found:
+                found[table].append(seq)
     told = sorted(seq for seqs in found.values() for seq in seqs)[:rows_most]
     rows = tuple(found_row for seq in told if (found_row := trace.row(seq)) is not None)
     return Followed(len(found[BELIEFS.name]), len(found[OWNERSHIP.name]), rows)
 
 
-def _columns(stored: StoredTrace, row: TraceRow) -> tuple[Any, Any, Any]:
-    """(seq, cause, position of the table) of all rows with a cause after a row, in the order of seq."""
-    seqs, causes, tables = [], [], []
-    for place, table in enumerate(TABLES):
+def _rows_after(stored: StoredTrace, row: TraceRow) -> Iterator[Iterator[tuple[int, int, str]]]:
+    """(seq, cause, table) of all rows with a cause after a row, segment by segment, each in the order of seq."""
+    wanted = [("seq", ">", row.seq), ("t_ns", "<=", row.t_ns + _UNTIL_NS)]
+    for table in TABLES:
         if all(column.name != "cause" for column in table.columns):
             continue
-        wanted = [("seq", ">", row.seq), ("t_ns", "<=", row.t_ns + _UNTIL_NS)]
         for part in stored.tables(table, columns=["seq", "cause"], filters=wanted, **READING):
-            seqs.append(part["seq"].to_numpy())
-            causes.append(part["cause"].to_numpy())
-            tables.append(np.full(len(part), place))
-    order = np.argsort(np.concatenate(seqs))
-    return np.concatenate(seqs)[order], np.concatenate(causes)[order], np.concatenate(tables)[order]
+            yield zip(integers(part["seq"]), integers(part["cause"]), repeat(table.name))

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 
+from emulator.base.amounts import Amounts, heading_with_unit
 from emulator.base.text import shortened
 from emulator.comparison.beliefs import OWNERS, Held, HeldDifference
 from emulator.comparison.compare import LASTING_NS, RunComparison
 from emulator.comparison.followed import followed_from
 from emulator.comparison.judged import JudgedPair
 from emulator.comparison.rows import Row
-from emulator.statistics.words import Amounts, heading_with_unit
 from emulator.trace.run_directory import RunDirectory
 from emulator.why.answer import chain_of_row, names_of_run
 from emulator.why.trace_rows import TraceRow, TraceRows

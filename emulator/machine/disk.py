@@ -21,8 +21,15 @@ class _MappedFile:
     cached_bytes: int | None = None
     """Acknowledged as synced by a disk that lies; None: it has not lied."""
 
+    @property
+    def has_lied(self) -> bool:
+        return self.cached_bytes is not None
+
     def sync(self) -> None:
         self.synced_bytes, self.cached_bytes = len(self.content), None
+
+    def lie(self) -> None:
+        self.cached_bytes = len(self.content)
 
     def write_cache(self) -> None:
         if self.cached_bytes is not None:
@@ -31,6 +38,47 @@ class _MappedFile:
     def lose_power(self) -> None:
         del self.content[self.synced_bytes :]
         self.cached_bytes = None
+
+
+@attrs.define
+class _MappedFiles:
+    """Files that are begun one after the other, of which only the last one grows; the oldest are deleted.
+
+    A place among them is the key of a file and a number of bytes in it: everything before it is meant.
+    """
+
+    contents: dict[int, bytearray] = attrs.field(factory=dict)
+    """By ascending keys."""
+    synced: tuple[int, int] = (-1, 0)
+    cached: tuple[int, int] | None = None
+    """Acknowledged as synced by a disk that lies; None: it has not lied."""
+
+    @property
+    def has_lied(self) -> bool:
+        return self.cached is not None
+
+    def end(self) -> tuple[int, int]:
+        for key in reversed(self.contents):
+            return key, len(self.contents[key])
+        return self.synced
+
+    def sync(self) -> None:
+        self.synced, self.cached = self.end(), None
+
+    def lie(self) -> None:
+        self.cached = self.end()
+
+    def write_cache(self) -> None:
+        if self.cached is not None:
+            self.synced, self.cached = self.cached, None
+
+    def lose_power(self) -> None:
+        last, size_bytes = self.synced
+        for key in [key for key in self.contents if key > last]:
+            del self.contents[key]
+        if last in self.contents:
+            del self.contents[last][size_bytes:]
+        self.cached = None
 
 
 class EmulatedDisk:
@@ -47,7 +95,7 @@ class EmulatedDisk:
         self._synced: dict[str, Content] = {}
         self._cached: dict[str, Content] = {}
         """Files acknowledged as synced that are not on the disk."""
-        self._mapped: dict[str, _MappedFile] = {}
+        self._mapped: dict[str, _MappedFile | _MappedFiles] = {}
         self._slow: dict[str, int] = {}
         """Mapping fault id -> ms per flush."""
         self._lying: dict[str, None] = {}
@@ -75,7 +123,15 @@ class EmulatedDisk:
 
     def map(self, name: str) -> bytearray:
         """The content of a file that grows in memory; it survives a kill, and a power loss up to the last flush."""
-        return self._mapped.setdefault(name, _MappedFile()).content
+        found = self._mapped.setdefault(name, _MappedFile())
+        assert isinstance(found, _MappedFile)
+        return found.content
+
+    def map_files(self, name: str) -> dict[int, bytearray]:
+        """The contents of files that grow in memory one after the other; as with `map`, `flush` syncs them."""
+        found = self._mapped.setdefault(name, _MappedFiles())
+        assert isinstance(found, _MappedFiles)
+        return found.contents
 
     def flush(self, name: str) -> None:
         """Sync what was appended to a mapped file."""
@@ -83,7 +139,7 @@ class EmulatedDisk:
             self._queue()
         file = self._mapped[name]
         if self._lying:
-            file.cached_bytes = len(file.content)
+            file.lie()
         else:
             file.sync()
 
@@ -119,7 +175,7 @@ class EmulatedDisk:
 
     def lose_power(self) -> None:
         """Return every file to its last synced content."""
-        if self._cached or any(file.cached_bytes is not None for file in self._mapped.values()):
+        if self._cached or any(file.has_lied for file in self._mapped.values()):
             for fault_id in self._lying:
                 self._hits.count(fault_id)
         self._written = dict(self._synced)
@@ -166,6 +222,10 @@ class DiskFolder(EmulatedDisk):
     def map(self, name: str) -> bytearray:
         """The content of a file that grows in memory."""
         return self._disk.map(self._path(name))
+
+    def map_files(self, name: str) -> dict[int, bytearray]:
+        """The contents of files that grow in memory one after the other."""
+        return self._disk.map_files(self._path(name))
 
     def flush(self, name: str) -> None:
         """Sync what was appended to a mapped file."""

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 import attrs
-import pyarrow.parquet  # noqa: F401 - as above
 import trio
 
 from emulator.cluster import NodeCrashedError
@@ -201,8 +200,8 @@ class Engine:
     def abandon(self) -> None:
         """Close without raising anything, for a handle that was garbage-collected.
 
-        This may happen while Python exits. Then pyarrow, which writes the last rows, and `concurrent.futures.thread`,
-        which it needs, cannot be imported any more; that is why this module imports them.
+        This may happen while Python exits. Then `concurrent.futures.thread`, which pyarrow needs to write the last
+        rows, cannot be imported any more; that is why this module imports it.
         """
         self._leave()
         if threading.current_thread() is not self._thread:  # the garbage collector may run in any thread

@@ -14,6 +14,7 @@ import attrs
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TimeElapsedColumn
 
+from emulator.base.extra import expect_extra
 from emulator.cluster.cluster import namesrv_addr
 from emulator.console.looking import LOOKING
 from emulator.console.session import Session
@@ -243,8 +244,10 @@ class ClusterHandle:
         """The trace so far, one Spark DataFrame per table: `trace().beliefs`, `trace()["rpc"]`.
 
         Raises:
+            ExtraMissingError: Spark is not installed.
             JavaNotFoundError: there is no Java for Spark.
         """
+        expect_extra("trace()")
         from emulator.dataset.frames import TraceFrames  # noqa: PLC0415
         from emulator.dataset.spark import notebook_session  # noqa: PLC0415 - Spark takes seconds to import
 

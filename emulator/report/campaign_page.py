@@ -9,12 +9,12 @@ from emulator.analysis.canvas import element, titled
 from emulator.analysis.findings import Verdict
 from emulator.analysis.invariants import TITLES
 from emulator.analysis.measures import MEASURES, Measure
+from emulator.base.amounts import Amounts
 from emulator.campaign.dataset import Dataset
 from emulator.campaign.measured import by_variant, common_symptoms, measures_of_run, times_broken, worst_first
 from emulator.campaign.play import tally
 from emulator.campaign.played import WORDS, Played
 from emulator.report.document import CALM, document, section, table
-from emulator.statistics.words import Amounts
 
 _WORST = 10
 _WIDTH, _ROW_PX, _DOT_PX = 620, 22, 3.2

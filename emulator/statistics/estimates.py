@@ -7,9 +7,9 @@ from typing import Any
 import attrs
 import numpy as np
 
+from emulator.base.amounts import Amounts, counted, name_of, percent
 from emulator.statistics.figures import Figure, mean, quantile, share
 from emulator.statistics.frames import Sample, StatisticsError, samples
-from emulator.statistics.words import Amounts, counted, name_of, percent
 
 QUANTILES = (0.25, 0.75, 0.9)
 _WORST_MOST = 5

@@ -15,9 +15,9 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import sparse, stats
 
+from emulator.base.amounts import Amounts, counted, name_of
 from emulator.statistics.figures import CONFIDENCE, SEEDS_LEAST, Figure
 from emulator.statistics.frames import Numbers, StatisticsError, expect_columns, expect_rows, groups, numbers, seeds_of
-from emulator.statistics.words import Amounts, counted, name_of
 
 RESAMPLES = 2_000
 _POINTS_MOST = 400

@@ -13,6 +13,7 @@ from typing import Any
 import attrs
 import numpy as np
 
+from emulator.base.amounts import Amounts, counted, name_of, percent, unit_of
 from emulator.base.text import nearest
 from emulator.statistics.figures import (
     CONFIDENCE,
@@ -25,7 +26,6 @@ from emulator.statistics.figures import (
     share,
 )
 from emulator.statistics.frames import Numbers, Sample, StatisticsError, samples
-from emulator.statistics.words import Amounts, counted, name_of, percent, unit_of
 
 DIFFERENT_LEAST = 6
 """Fewest seeds that must differ for a claim: chance sends five of them one way in 6 % of comparisons (2 x 0.5^5)."""

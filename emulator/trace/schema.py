@@ -213,12 +213,12 @@ LIFECYCLE = Table(
         *_NODE,
         _text(
             "event",
-            "nodes.beliefs.LifecycleEvent: started, configured, ready, stopping, stopped, crashed, killed, powered_off, suspended, resumed, not_emulated",
+            "nodes.beliefs.LifecycleEvent: started, configured, ready, stopping, stopped, crashed, killed, powered_off, suspended, resumed, not_emulated, store_nearly_full, store_full",
         ),
         _text(
             "detail",
             "consumers: their groups, comma separated; started, of a guest: its client id; "
-            "configured: the options that restarts have changed; crashed: the error; not_emulated: what a guest asked",
+            "configured: the options that restarts have changed; crashed: the error; not_emulated: what a guest asked; store_nearly_full, store_full: how full",
         ),
         _CAUSE,
     ),

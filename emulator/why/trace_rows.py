@@ -3,6 +3,7 @@
 Reading uses no threads of Arrow, since a cluster may be running in virtual time in this process.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from emulator.trace.schema import BELIEFS, CAUSES, FAULTS, LIFECYCLE, MESSAGES, OWNERSHIP, RPC, ColumnType, Table
-from emulator.trace.stored import StoredTrace, stored_trace
+from emulator.trace.stored import StoredTrace, integers, stored_trace
 from emulator.why.question import WhyError
 
 _LIKELY_FIRST = (RPC, CAUSES, BELIEFS, OWNERSHIP, LIFECYCLE, FAULTS, MESSAGES)
@@ -70,7 +71,7 @@ class TraceRows:
         self.level = self._trace.level
         """Which rows the trace has."""
         self._tables: dict[str, Any] = {}
-        self._seqs: dict[str, Any] = {}
+        self._seqs: dict[str, Sequence[int]] = {}
 
     def row(self, seq: int) -> TraceRow | None:
         """The row with a seq; None if the trace does not have it.
@@ -80,7 +81,7 @@ class TraceRows:
         """
         for table in _LIKELY_FIRST:
             seqs = self._seqs_of(table)
-            place = int(seqs.searchsorted(seq))
+            place = bisect_left(seqs, seq)
             if place < len(seqs) and seqs[place] == seq:
                 return next(_rows(table, self._read(table).slice(place, 1)))
         return None
@@ -127,22 +128,22 @@ class TraceRows:
     def _between(self, table: Table, until_seq: int | None, after_ns: int, until_ns: int | None) -> Any:
         """Slice a table; all tables are sorted by seq and by time."""
         times = self._times_of(table)
-        begin = int(times.searchsorted(after_ns, side="right"))
-        end = len(times) if until_ns is None else int(times.searchsorted(until_ns, side="right"))
+        begin = bisect_right(times, after_ns)
+        end = len(times) if until_ns is None else bisect_right(times, until_ns)
         if until_seq is not None:
-            end = min(end, int(self._seqs_of(table).searchsorted(until_seq, side="right")))
+            end = min(end, bisect_right(self._seqs_of(table), until_seq))
         return self._read(table).slice(begin, max(0, end - begin))
 
-    def _seqs_of(self, table: Table) -> Any:
+    def _seqs_of(self, table: Table) -> Sequence[int]:
         return self._numbers(table, "seq")
 
-    def _times_of(self, table: Table) -> Any:
+    def _times_of(self, table: Table) -> Sequence[int]:
         return self._numbers(table, "t_ns")
 
-    def _numbers(self, table: Table, column: str) -> Any:
+    def _numbers(self, table: Table, column: str) -> Sequence[int]:
         key = f"{table.name}.{column}"
         if key not in self._seqs:
-            self._seqs[key] = self._read(table)[column].to_numpy()
+            self._seqs[key] = integers(self._read(table)[column])
         return self._seqs[key]
 
     def _read(self, table: Table) -> Any:

@@ -33,6 +33,7 @@ from nodes.broker.group.pre_online_service import BrokerPreOnlineService
 from nodes.broker.group.slave_synchronize import MetadataHandlers, SlaveSynchronize
 from nodes.broker.ha.auto_switch_service import AutoSwitchHaService
 from nodes.broker.ha.service import HaService
+from nodes.broker.messages.clean_commit_log import CleanCommitLog
 from nodes.broker.messages.escape_bridge import BrokerOuterApi, escape_bridge
 from nodes.broker.messages.foreign_messages import ForeignMessages
 from nodes.broker.messages.pull import PullMessage
@@ -128,6 +129,7 @@ class Broker:
 
         messages = PutMessage(broker, levels, arrivals, self._ha.on_stored)
         send_out = BrokerOuterApi(self._client, followed).send_message_to_specific_broker
+        self._cleaning = CleanCommitLog(broker)
         log = Log(messages.put, messages.put_due)
         peek_master = None if shared is None else shared.peek_master
         escape = escape_bridge(broker, log, self._routes, send_out, peek_master)
@@ -138,12 +140,11 @@ class Broker:
         self._pops = Pops(broker, self._offsets, escape, messages.put, foreign)
         schedule = ScheduleMessageService(broker, levels, escape.async_put_message)
         transactions = Transactions(broker, self._registration, messages, to_clients, escape.put_message)
-        timer = (
+        self._timer = timer = (
             None if broker.timer_store is None else TimerMessageStore(broker, broker.timer_store, escape.put_message)
         )
-        self._timer = timer
-        timers = () if timer is None else (timer,)
-        special = SpecialServices(schedule, *timers, transactions.check_service, revive=self._pops.revive)
+        services = (schedule, timer, transactions.check_service)
+        special = SpecialServices(*(one for one in services if one is not None), revive=self._pops.revive)
         self._membership = GroupMembership(
             broker,
             self._group,
@@ -163,6 +164,7 @@ class Broker:
         arrivals.listen(
             self._pulls.hold.on_message_arrived,
             self._pops.on_message_arrived,
+            self._cleaning.on_message_arrived,
         )
         arrivals.listen_to(SCHEDULE_TOPIC, schedule.on_message_arrived)
         arrivals.listen_to(HALF_TOPIC, transactions.check_service.on_message_arrived)
@@ -185,6 +187,7 @@ class Broker:
         """Load the files, serve, register; then wait for the stop and shut down."""
         config = self.context.config
         self._load()
+        self._cleaning.start()
         self._ha.start()
         if self._controlled is not None:
             await self._controlled.start()
@@ -232,6 +235,7 @@ class Broker:
             self._assigner.handlers(),
             self._pulls.handlers(),
             self._pops.handlers(),
+            self._cleaning.handlers(),
             self._membership.handlers(),
             transactions.handlers(),
             LockBatchMq(broker, self._client, self._group).handlers(),
@@ -327,7 +331,9 @@ def _new_context(
             use_server_side_reset_offset=config.use_server_side_reset_offset,
             max_queues=config.max_queues,
         ),
-        MessageStore(f"{host.ip}:{config.listen_port}", host.disk.map(COMMIT_LOG_FILE)),
+        MessageStore(
+            f"{host.ip}:{config.listen_port}", host.disk.map_files(COMMIT_LOG_FILE), config.commit_log_file_bytes
+        ),
         single_active_groups,
     )
     for topic in topics:

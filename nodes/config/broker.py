@@ -8,6 +8,7 @@ from nodes.config.options import PAUSE_MS, TOPIC_QUEUES_MOST, count, millis, nam
 from nodes.config.pop import PopConfig
 from nodes.config.remoting import RemotingClientConfig, RemotingServerConfig
 from nodes.config.replica import ReplicaConfig
+from nodes.config.store import StoreConfig
 from nodes.config.tables import TableConfig
 from nodes.config.timer import TimerConfig
 from nodes.fields import LONG_MOST, choice, flag, text, whole
@@ -24,7 +25,9 @@ class BrokerRole(StrEnum):
 
 
 @attrs.frozen(slots=False, kw_only=True, field_transformer=name_options)
-class BrokerConfig(RemotingServerConfig, RemotingClientConfig, TableConfig, TimerConfig, PopConfig, ReplicaConfig):
+class BrokerConfig(
+    RemotingServerConfig, RemotingClientConfig, TableConfig, StoreConfig, TimerConfig, PopConfig, ReplicaConfig
+):
     """Options of a broker.
 
     Mirrors:
@@ -95,8 +98,6 @@ class BrokerConfig(RemotingServerConfig, RemotingClientConfig, TableConfig, Time
     """Time between two writes of the delay offsets to disk."""
     max_message_size: int = count(4 * 1024 * 1024, least=1)
     """Most bytes of a message body."""
-    file_reserved_time: int = count(72, least=1)
-    """Hours after which a half message is put aside."""
     store_reply_message_enable: bool = flag(default=True)
     """Store the replies of request-reply beside handing them to the clients that asked."""
     reject_transaction_message: bool = flag(default=False)
@@ -155,8 +156,6 @@ class BrokerConfig(RemotingServerConfig, RemotingClientConfig, TableConfig, Time
     """Bytes of the log in one frame to a slave; a single message may be longer."""
     ha_max_gap_not_in_sync: int = count(256 * 1024 * 1024)
     """Most bytes of lag of a slave that counts as in sync."""
-    mapped_file_size_commit_log: int = count(1024 * 1024 * 1024, least=1)
-    """Bytes of one file of the log: an empty slave starts at the beginning of its master's last file."""
 
     @property
     def register_period_ms(self) -> int:

@@ -110,6 +110,7 @@ ADMIN_EXCHANGES: Mapping[RequestCode, Exchange] = MappingProxyType(
         _C.GET_BROKER_HA_STATUS: Exchange(response_body=admin.HARuntimeInfo),
         _C.CLEAN_EXPIRED_CONSUMEQUEUE: Exchange(),
         _C.CLEAN_UNUSED_TOPIC: Exchange(),
+        _C.DELETE_EXPIRED_COMMITLOG: Exchange(),
         _C.ADD_BROKER: Exchange(headers_container.AddBrokerRequestHeader),
         _C.REMOVE_BROKER: Exchange(headers_container.RemoveBrokerRequestHeader),
     }

@@ -51,6 +51,15 @@ def test_a_mistake_is_one_line_with_file_key_and_what_was_expected(tmp_path, mon
     assert [path.name for path in tmp_path.iterdir()] == ["wrong.toml"], "nothing was started"
 
 
+def test_a_limit_of_the_log_that_is_no_size_is_refused_before_anything_starts(tmp_path):
+    write_small(tmp_path)
+    done = rmqemu("up", "small.toml", "--store-max", "lots", cwd=tmp_path)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "rmqemu: --store-max: expected bytes >= 1 such as 200MB or 1GiB, not lots\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["small.toml"]
+
+
 def test_a_file_that_is_not_there_is_named(tmp_path):
     done = rmqemu("run", "nowhere.toml", cwd=tmp_path)
 

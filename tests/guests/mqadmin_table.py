@@ -55,7 +55,7 @@ SUBCOMMANDS = (
     ("haStatus -n NS -b BROKER", r"#MasterAddr\s+BROKER"),
     ("getBrokerEpoch -n NS -b broker-a", r"CODE: 1  DESC: this request only for controllerMode"),
     ("cleanExpiredCQ -n NS -b BROKER", r"success"),
-    ("deleteExpiredCommitLog -n NS -b BROKER", r"request type 329 not supported"),
+    ("deleteExpiredCommitLog -n NS -b BROKER", r"success"),
     ("cleanUnusedTopic -n NS -b BROKER", r"success"),
     ("exportMetadata -n NS -c DefaultCluster -f SCRATCH", r"export .* success"),
     ("exportConfigs -n NS -c DefaultCluster -f SCRATCH", r"export .* success"),

@@ -27,7 +27,7 @@ class HaBroker:
     def __init__(self, host: Host, broker_id: int, config: BrokerConfig) -> None:
         self.host = host
         self.config = config
-        self.store = MessageStore(f"{host.ip}:{config.listen_port}", host.disk.map(COMMIT_LOG_FILE))
+        self.store = MessageStore(f"{host.ip}:{config.listen_port}", host.disk.map_files(COMMIT_LOG_FILE))
         context = BrokerContext(
             host,
             config,

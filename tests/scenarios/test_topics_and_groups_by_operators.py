@@ -234,7 +234,7 @@ def test_what_nobody_emulates_is_answered_with_code_3() -> None:
     async def script(stage: Stage) -> None:
         guest = await a_guest(stage)
         for node in (BROKER, NS):
-            for code in (329, 513, 2003, 3001, 99_999):
+            for code in (513, 2003, 3001, 99_999):
                 command = await guest.node.rpc.call(
                     f"{stage.host(node).ip}:{9_876 if node == NS else 10_911}", code, timeout_ms=3_000
                 )
@@ -271,14 +271,5 @@ def test_queues_of_topics_that_are_gone_are_cleaned_and_those_of_others_stay() -
 
         assert broker.store.topics() == ("orders", "%LMQ%news")
         assert broker.store.max_offset("news", 0) == 0
-
-    play(a_scenario(), script)
-
-
-def test_nobody_is_told_that_files_were_deleted_which_are_not_there() -> None:
-    async def script(stage: Stage) -> None:
-        guest = await a_guest(stage)
-        answer = await guest.ask(BROKER, RequestCode.DELETE_EXPIRED_COMMITLOG, None)
-        assert answer.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED
 
     play(a_scenario(), script)

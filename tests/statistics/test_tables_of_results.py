@@ -4,8 +4,8 @@ import math
 
 import pytest
 
+from emulator.base.amounts import heading_with_unit
 from emulator.statistics import compare, estimate, survival, table
-from emulator.statistics.words import heading_with_unit
 from support.frames_of_runs import intervals, runs
 
 

@@ -22,11 +22,11 @@ def filled(*queue_ids):
 def a_slave():
     """An empty store, and its disk."""
     disk = EmulatedDisk(Timeline(), Hits())
-    return MessageStore("10.0.0.2:10911", disk.map(COMMIT_LOG_FILE)), disk
+    return MessageStore("10.0.0.2:10911", disk.map_files(COMMIT_LOG_FILE)), disk
 
 
 def restarted(disk):
-    store = MessageStore("10.0.0.2:10911", disk.map(COMMIT_LOG_FILE))
+    store = MessageStore("10.0.0.2:10911", disk.map_files(COMMIT_LOG_FILE))
     store.load()
     return store
 
@@ -48,6 +48,15 @@ def test_a_piece_holds_whole_messages_up_to_the_limit_and_at_least_one():
     assert begins(store.commit_log_data(0, 2 * SIZE)) == [0, SIZE]
     assert begins(store.commit_log_data(0, 2 * SIZE - 1)) == begins(store.commit_log_data(0, 1)) == [0]
     assert store.commit_log_data(0, 2 * SIZE).next_offset == 2 * SIZE
+
+
+def test_of_a_file_that_is_deleted_nothing_is_read_and_a_log_without_a_beginning_begins_with_what_is_left():
+    store = MessageStore("10.0.0.1:10911", {}, 2 * SIZE)
+    for _ in range(5):
+        store.put_message(Message("t", 0, -1, -1, 0, -1, b"x"), now_ms=0)
+    store.delete_oldest_file()
+    assert [begins(store.commit_log_data(at, 1_000)) for at in (1, 2 * SIZE - 1)] == [None, None]
+    assert begins(store.commit_log_data(0, SIZE)) == begins(store.commit_log_data(2 * SIZE, SIZE)) == [2 * SIZE]
 
 
 def test_deleted_messages_are_passed_over():

@@ -14,7 +14,7 @@ from emulator.time.timeline import Timeline
 from nodes.broker.files import COMMIT_LOG_FILE, append_to_commit_log
 from nodes.broker.tables import commit_log
 from nodes.broker.tables.commit_log import size_bytes
-from nodes.broker.tables.message_store import MessageStore
+from nodes.broker.tables.message_store import FILE_BYTES, MessageStore
 from nodes.protocol.headers import BoundaryType
 from nodes.protocol.model import Message
 from nodes.protocol.properties import KEYS, TRANSACTION_ID, UNIQ_KEY
@@ -28,17 +28,21 @@ def a_disk() -> EmulatedDisk:
     return EmulatedDisk(Timeline(), Hits())
 
 
-def a_store(disk: EmulatedDisk) -> MessageStore:
-    return MessageStore(HOST, disk.map(COMMIT_LOG_FILE))
+def a_store(disk: EmulatedDisk, file_bytes: int = FILE_BYTES) -> MessageStore:
+    return MessageStore(HOST, disk.map_files(COMMIT_LOG_FILE), file_bytes)
 
 
 @attrs.define
 class ListStore:
-    """The model: a list of messages for the log, and one for each queue."""
+    """The model: a list of messages for the log, one for each of its files, and one for each queue."""
 
+    file_bytes: int = FILE_BYTES
     log: list[Message] = attrs.Factory(list)
     queues: dict[tuple[str, int], tuple[int, list[Message]]] = attrs.Factory(dict)
+    files: list[list[Message]] = attrs.Factory(list)
     deleted: list[Message] = attrs.Factory(list)
+    gone: list[Message] = attrs.Factory(list)
+    """Of files that were deleted."""
 
     @property
     def end(self) -> int:
@@ -58,7 +62,19 @@ class ListStore:
         is_taken = message.queue_offset < low + len(messages)
         self.queues[message.topic, message.queue_id] = (low, messages if is_taken else [*messages, message])
         self.log.append(message)
+        begun = self.files[-1][0].commit_log_offset // self.file_bytes if self.files else -1
+        if message.commit_log_offset // self.file_bytes > begun:
+            self.files.append([])
+        self.files[-1].append(message)
         return message
+
+    def delete_oldest_file(self) -> None:
+        gone = self.files.pop(0)
+        self.gone += gone
+        self.deleted += gone
+        for queue, (low, messages) in self.queues.items():
+            count = sum(message in gone for message in messages)
+            self.queues[queue] = (low + count, messages[count:])
 
     def delete_topic(self, topic: str) -> None:
         self.queues = {key: value for key, value in self.queues.items() if key[0] != topic}
@@ -77,7 +93,8 @@ class ListStore:
         def keys(message: Message) -> list[str]:
             return [message.properties.get(UNIQ_KEY, ""), *message.properties.get(KEYS, "").split(" ")]
 
-        found = [m.commit_log_offset for m in self.log if m.topic == topic for k in keys(m) if k == key]
+        there = [message for message in self.log if message not in self.gone]
+        found = [m.commit_log_offset for m in there if m.topic == topic for k in keys(m) if k == key]
         return sorted(found[-64:])
 
 
@@ -105,14 +122,17 @@ messages = st.builds(
 steps = st.one_of(
     st.tuples(st.just("put"), messages, st.integers(0, 3)),
     st.tuples(st.just("restore"), messages, st.integers(0, 3), st.integers(0, 2), st.integers(0, 300)),
-    st.tuples(st.just("delete_before"), st.sampled_from(QUEUES), st.integers(0, 5)),
+    st.tuples(st.just("delete_before"), st.sampled_from("tu"), st.integers(0, 1), st.integers(0, 5)),
     st.tuples(st.just("delete_topic"), st.sampled_from("tu")),
+    st.tuples(st.just("delete_oldest_file")),
 )
+sizes = st.sampled_from([FILE_BYTES, 100, 250, 1_000])
+"""Bytes of a file."""
 
 
-def play(done, *stores):
+def play(done, *stores, file_bytes=FILE_BYTES):
     """Do the steps; each store time is at most 3 ms later than the one before."""
-    now_ms, model = 1_000, ListStore()
+    now_ms, model = 1_000, ListStore(file_bytes)
     for verb, *words in done:
         if verb == "put":
             message, later_ms = words
@@ -129,15 +149,9 @@ def play(done, *stores):
             model.restore(stored)
             for store in stores:
                 store.restore(stored)
-        elif verb == "delete_before":
-            (topic, queue_id), offset = words
-            model.delete_before(topic, queue_id, offset)
-            for store in stores:
-                store.delete_before(topic, queue_id, offset)
-        else:
-            model.delete_topic(*words)
-            for store in stores:
-                store.delete_topic(*words)
+        elif verb != "delete_oldest_file" or len(model.files) > 1:
+            for one in (model, *stores):
+                getattr(one, verb)(*words)
     return model
 
 
@@ -169,17 +183,24 @@ def assert_log_is(store, model):
         assert store.look_message(message.commit_log_offset + 1) is None
         for offset in (message.commit_log_offset, message.commit_log_offset + 1):
             data = store.commit_log_data(offset, 1 << 20)
-            assert list(data.messages if data else ()) == [m for m in left if m.commit_log_offset >= offset]
+            behind = [m for m in left if m.commit_log_offset >= offset]
+            is_gone = 0 < offset < store.min_commit_log_offset
+            assert list(data.messages if data else ()) == ([] if is_gone else behind)
     for topic in "tu":
         for key in ("k", "l", "7F0000012345ABCDEF00112233445566", "", "no such key"):
             expected = model.keyed(topic, key) if key else []
             assert list(store.index.query_offset(topic, key, 64, 0, EVER_MS)) == expected
 
 
-@given(st.lists(steps, max_size=25))
-def test_a_store_is_a_list_of_messages(done):
-    store = MessageStore(HOST)
-    model = play(done, store)
+@given(st.lists(steps, max_size=25), sizes)
+def test_a_store_is_a_list_of_messages(done, file_bytes):
+    store = MessageStore(HOST, {}, file_bytes)
+    model = play(done, store, file_bytes=file_bytes)
+    assert store.file_count == len(model.files)
+    assert list(store.newest_in_files()) == [file[-1].store_timestamp for file in model.files]
+    first = model.files[0][0].commit_log_offset if model.files else 0
+    assert store.min_commit_log_offset == first // file_bytes * file_bytes
+    assert store.min_commit_log_offset <= first
     assert_queues_are(store, model)
     assert_log_is(store, model)
 
@@ -193,14 +214,18 @@ def test_properties_come_back_in_their_order(done):
         assert list(read.properties.items()) == list(message.properties.items())
 
 
-@given(st.lists(steps, max_size=15), st.lists(steps, max_size=15))
-def test_a_new_process_finds_the_log_and_goes_on_with_it(before, after):
+@given(st.lists(steps, max_size=15), st.lists(steps, max_size=15), sizes)
+def test_a_new_process_finds_the_log_and_goes_on_with_it(before, after, file_bytes):
     disk = a_disk()
-    puts = [step for step in before if step[0] in ("put", "restore")]
-    play(puts, a_store(disk))
-    again = a_store(disk)
+    # What is deleted as a whole lasts. No queue has a gap: one after a file that was deleted would be forgotten.
+    lasting = [
+        (*step[:3], min(step[3], 1), *step[4:]) if step[0] == "restore" else step
+        for step in before
+        if step[0] in ("put", "restore", "delete_oldest_file")
+    ]
+    model = play(lasting, a_store(disk, file_bytes), file_bytes=file_bytes)
+    again = a_store(disk, file_bytes)
     again.load()
-    model = play(puts)
     assert again.init_max_commit_log_offset == model.end
     assert_queues_are(again, model)
     more = [step for step in after if step[0] == "put"]
@@ -208,7 +233,7 @@ def test_a_new_process_finds_the_log_and_goes_on_with_it(before, after):
     for number, (_, message, _) in enumerate(more):
         assert again.put_message(message, now_ms=last_ms + number) == model.put(message, last_ms + number)
     assert_log_is(again, model)
-    third = a_store(disk)
+    third = a_store(disk, file_bytes)
     third.load()
     assert_log_is(third, model)
 
@@ -235,10 +260,10 @@ def test_a_body_that_is_longer_than_a_piece_of_the_file_is_found_again():
     assert again.commit_log_data(0, 1).messages == tuple(stored)
 
 
-@given(st.lists(st.sampled_from(["append", "flush", "lie", "heal", "power"]), max_size=20))
-def test_a_loss_of_power_leaves_the_log_up_to_the_last_flush_that_was_done(done):
+@given(st.lists(st.sampled_from(["append", "flush", "lie", "heal", "power"]), max_size=20), sizes)
+def test_a_loss_of_power_leaves_the_log_up_to_the_last_flush_that_was_done(done, file_bytes):
     disk, lying = a_disk(), False
-    store = a_store(disk)
+    store = a_store(disk, file_bytes)
     written = acknowledged = synced = 0
     for verb in done:
         if verb == "append":
@@ -257,7 +282,7 @@ def test_a_loss_of_power_leaves_the_log_up_to_the_last_flush_that_was_done(done)
         else:
             disk.lose_power()
             written = acknowledged = synced
-            store = a_store(disk)
+            store = a_store(disk, file_bytes)
             store.load()
         assert [message.body for message in store.messages("t", 0, 0, 99)] == [b"%d" % n for n in range(written)]
 
@@ -297,22 +322,38 @@ def in_transaction(number: int) -> dict[str, str]:
     ids=["plain", "tags", "in a transaction"],
 )
 def test_a_message_of_an_emulated_producer_takes_100_bytes_at_most(properties_of):
+    assert used_bytes(COUNT, FILE_BYTES, b"", properties_of) / COUNT <= BYTES_MAX
+
+
+@pytest.mark.parametrize("file_bytes", [FILE_BYTES, 1_000_000])
+def test_a_message_of_a_guest_takes_its_body_and_300_bytes_at_most(file_bytes):
+    body, count = b"x" * 1_024, 10_000
+    assert used_bytes(count, file_bytes, body, of_a_guest) / count <= len(body) + 300
+
+
+def of_a_guest(number: int) -> dict[str, str]:
+    return {"KEYS": f"order-{number}", UNIQ_KEY: f"7F010001000003E8{number:016X}", "WAIT": "true", "TAGS": "paid"}
+
+
+def used_bytes(count, file_bytes, body, properties_of):
+    """What messages take in store, index and disk."""
     gc.collect()
     tracemalloc.start()
     try:
         disk = a_disk()
-        store = a_store(disk)
-        for number in range(COUNT):
+        store = a_store(disk, file_bytes)
+        for number in range(count):
             born_host = f"127.1.1.{number % 8}:32768"
-            fields = (1_700_000_000_000 + number, 0, str(number).encode(), properties_of(number), 0, 0, 0, born_host)
+            content = body + str(number).encode()
+            fields = (1_700_000_000_000 + number, 0, content, properties_of(number), 0, 0, 0, born_host)
             store.put_message(Message("orders", number % 8, 0, 0, *fields), now_ms=1_700_000_000_003 + number)
             disk.flush(COMMIT_LOG_FILE)
         gc.collect()
-        used_bytes, _ = tracemalloc.get_traced_memory()
+        used, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert used_bytes / COUNT <= BYTES_MAX
-    assert sum(store.max_offset("orders", queue_id) for queue_id in range(8)) == COUNT
+    assert sum(store.max_offset("orders", queue_id) for queue_id in range(8)) == count
+    return used
 
 
 def test_keys_with_the_same_hash_are_told_apart():

@@ -7,7 +7,6 @@ from nodes.wire.body_kinds import BODIES
 
 _ABOUT: tuple[tuple[range, str], ...] = (
     (range(301, 303), "filter servers"),
-    (range(329, 330), "the expiry of files, of which the store has none"),
     (range(354, 356), "a store in RocksDB"),
     (range(513, 514), "static topics"),
     (range(1_001, 1_020), "controllers"),

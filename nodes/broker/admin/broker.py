@@ -199,7 +199,7 @@ def prepare_runtime_info(broker: BrokerContext, *, special_service_running: bool
         "getFoundTps": got_tps,
         "getTotalTps": got_tps,
         "getTransferredTps": got_tps,
-        "commitLogMinOffset": "0",
+        "commitLogMinOffset": str(store.min_commit_log_offset),
         "commitLogMaxOffset": str(store.max_commit_log_offset),
         "earliestMessageTimeStamp": str(store.earliest_message_time),
         "msgPutTotalTodayNow": str(put),

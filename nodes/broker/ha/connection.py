@@ -73,7 +73,7 @@ class HaConnection:
             self._next_transfer_from_where = start_position(
                 offset,
                 max_phy_offset=self._store.max_commit_log_offset,
-                mapped_file_size=self._config.mapped_file_size_commit_log,
+                mapped_file_size=self._config.commit_log_file_bytes,
             )
             self._believe()
             self._host.start_soon(self._write_socket_service, name="WriteSocketService")

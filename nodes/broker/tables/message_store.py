@@ -6,13 +6,13 @@ Mirrors:
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
 import attrs
 
-from nodes.broker.tables.commit_log import CommitLog, size_bytes
+from nodes.broker.tables.commit_log import CommitLog, QueueEnd, size_bytes
 from nodes.broker.tables.message_index import MessageIndex
 from nodes.protocol.codes import ResponseCode
 from nodes.protocol.headers import BoundaryType
@@ -20,6 +20,8 @@ from nodes.protocol.model import Message
 
 PULL_MESSAGES_MAX = 32
 PULL_BYTES_MAX = 256 * 1024
+FILE_BYTES = 1024 * 1024 * 1024
+"""Bytes of a file of the log, as shipped."""
 
 
 class GetMessageStatus(StrEnum):
@@ -99,15 +101,19 @@ class MessageStore:
 
     Args:
         store_host: `ip:port` of the broker.
-        records: content of the log's file; the store appends to it.
+        contents: mapping commit log offset -> content of a file of the log; the store adds, appends and deletes.
+        file_bytes: bytes of a file, as offsets count them.
     """
 
-    def __init__(self, store_host: str, records: bytearray | None = None) -> None:
+    def __init__(
+        self, store_host: str, contents: dict[int, bytearray] | None = None, file_bytes: int = FILE_BYTES
+    ) -> None:
         self._store_host = store_host
         self._queues: dict[tuple[str, int], _Queue] = {}
-        self._records = bytearray() if records is None else records
-        self._log = CommitLog(self._records)
-        self.index = MessageIndex(self._log.message)
+        self._contents = {} if contents is None else contents
+        self._file_bytes = file_bytes
+        self._log = CommitLog(self._contents, file_bytes)
+        self.index = MessageIndex(self._log)
         """Index of messages by key."""
         self.max_commit_log_offset = 0
         """End of the log: the start of the next message."""
@@ -120,7 +126,9 @@ class MessageStore:
         Mirrors:
             `DefaultMessageStore#load`, `#recover`.
         """
-        for row in self._log.load():
+        for topic, queue_id, max_offset in self._log.load():
+            self._queues[topic, queue_id] = _Queue(max_offset)
+        for row in self._log.rows():
             self._dispatch(row, self._log.message(row))
         self.init_max_commit_log_offset = self.max_commit_log_offset
 
@@ -149,7 +157,7 @@ class MessageStore:
             message.born_host,
             self._store_host,
         )
-        self._dispatch(self._log.append(stored), stored)
+        self._dispatch(self._log.append(stored, self._ends), stored)
         return stored
 
     def restore(self, stored: Message) -> None:
@@ -160,7 +168,7 @@ class MessageStore:
         Mirrors:
             `DefaultMessageStore#appendToCommitLog`, `ConsumeQueue#putMessagePositionInfo`.
         """
-        self._dispatch(self._log.append(stored), stored)
+        self._dispatch(self._log.append(stored, self._ends), stored)
 
     def truncate(self, offset: int) -> None:
         """Drop every message that begins at an offset or behind it, and rebuild the queues.
@@ -169,10 +177,11 @@ class MessageStore:
             `DefaultMessageStore#truncateFiles`.
         """
         kept = [message for message in map(self._log.message, self._log.rows_from(0)) if _end(message) <= offset]
-        self._records.clear()
-        self._log = CommitLog(self._records)
-        self._queues.clear()
-        self.index = MessageIndex(self._log.message)
+        begun = CommitLog(self._contents, self._file_bytes).load()
+        self._contents.clear()
+        self._log = CommitLog(self._contents, self._file_bytes)
+        self._queues = {(topic, queue_id): _Queue(max_offset) for topic, queue_id, max_offset in begun}
+        self.index = MessageIndex(self._log)
         self.max_commit_log_offset = 0
         for message in kept:
             self.restore(message)
@@ -197,11 +206,14 @@ class MessageStore:
             size_bytes_max: whole messages up to this size; the first one may be longer.
 
         Returns:
-            None where no message begins at the offset or behind it.
+            None where no message begins at the offset or behind it, and for an offset in a file that is deleted: a
+            slave that was away for so long gets nothing any more.
 
         Mirrors:
             `CommitLog#getData`, which also gives the second half of a message.
         """
+        if 0 < offset < self.min_commit_log_offset:
+            return None
         found: list[Message] = []
         for row in self._log.rows_from(offset):
             message = self._log.message(row)
@@ -326,6 +338,46 @@ class MessageStore:
         """Store time of the first message of the log that is not deleted; -1: there is none."""
         first = next(self._log.rows_from(0), None)
         return -1 if first is None else self._log.store_timestamp(first)
+
+    @property
+    def min_commit_log_offset(self) -> int:
+        """Where the oldest file begins, of which the first message may begin a little later; 0 where there is none.
+
+        Mirrors:
+            `CommitLog#getMinOffset`, which answers -1 then.
+        """
+        return self._log.min_offset
+
+    @property
+    def used_bytes(self) -> int:
+        """Bytes of the log that are not deleted, as offsets count them."""
+        return self.max_commit_log_offset - self.min_commit_log_offset
+
+    @property
+    def file_count(self) -> int:
+        """How many files the log has."""
+        return len(self._log.files)
+
+    def newest_in_files(self) -> Iterator[int]:
+        """When the last message of each file was stored, wall clock in ms, the oldest file first."""
+        return (self._log.store_timestamp(file.next_row - 1) for file in self._log.files)
+
+    def delete_oldest_file(self) -> None:
+        """Delete the oldest file, which must not be the last one, and what the queues had in it, consumed or not.
+
+        A queue that has nothing left keeps its end: its first offset is that of its next message.
+
+        Mirrors:
+            `MappedFileQueue#deleteExpiredFileByTime`, `ConsumeQueue#correctMinOffset`.
+        """
+        first_row = self._log.delete_oldest_file()
+        for queue in self._queues.values():
+            count = bisect_left(queue.rows, first_row)
+            del queue.rows[:count]
+            queue.min_offset += count
+
+    def _ends(self) -> list[QueueEnd]:
+        return [QueueEnd(topic, queue_id, queue.max_offset) for (topic, queue_id), queue in self._queues.items()]
 
     def topics(self) -> tuple[str, ...]:
         """The topics that have queues, in the order of their first messages."""

@@ -1,0 +1,114 @@
+"""`rmqemu compare` of a campaign: a table of what each variant changes."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from emulator.base.amounts import Amounts, heading_with_unit
+from emulator.campaign.compared import HEADINGS, VariantComparison, compare_variants
+from emulator.campaign.crossed import crossed
+from emulator.campaign.dataset import Dataset
+from emulator.cli.compare_crossed import draw_crossed, print_crossed
+from emulator.cli.terminal import complain, tables_console
+from emulator.statistics import Comparison, Verdict
+
+_STYLES = {Verdict.BETTER: "green", Verdict.WORSE: "red"}
+_RIGHT = ("difference", "95 %", "effect", "better", "equal", "worse")
+_CHANGES_MOST = 5
+PICTURE = "conditions.html"
+"""Name of the picture of a campaign with conditions, in its directory."""
+
+
+def compare_campaign(path: Path, names: Sequence[str], *, as_json: bool) -> None:
+    """Print what the variants of a campaign change.
+
+    Args:
+        path: directory of the campaign.
+        names: two variants, or none: the first one with each other one.
+        as_json: as JSON.
+
+    Raises:
+        UserError: the campaign cannot be read, or has no such variants.
+    """
+    dataset = Dataset(path)
+    if dataset.directory.conditions and not names:
+        _compare_crossed(dataset, as_json=as_json)
+        return
+    found = compare_variants(dataset, names)
+    for damage in dataset.damages:
+        complain(damage)
+    if as_json:
+        print(json.dumps([one.plain() for one in found], indent=1))
+        return
+    console = tables_console()
+    for number, one in enumerate(found):
+        if number:
+            console.print()
+        print_variants(one, console)
+
+
+def _compare_crossed(dataset: Dataset, *, as_json: bool) -> None:
+    found = crossed(dataset)
+    for damage in dataset.damages:
+        complain(damage)
+    if as_json:
+        print(json.dumps(found.plain(), indent=1))
+        return
+    path = dataset.directory.path
+    print_crossed(found, tables_console())
+    print(f"\npicture: {draw_crossed(found, path / PICTURE, path.name)}")
+
+
+def print_variants(found: VariantComparison, console: Console) -> None:
+    """Print what a variant changes: of the scenario, then in each measure, then in one sentence."""
+
+    def say(line: str, style: str = "") -> None:
+        console.print(line, style=style, soft_wrap=True, highlight=False, markup=False)
+
+    say(f"{found.b} beside {found.a}", "bold")
+    for change in found.changes[:_CHANGES_MOST]:
+        say(f"  {change.words(found.a, found.b)}")
+    if len(found.changes) > _CHANGES_MOST:
+        say(f"  and {len(found.changes) - _CHANGES_MOST} more changes of the scenario")
+    say("")
+    if found.measures:
+        console.print(_table(found))
+    if found.zero:
+        say(f"{len(found.zero)} measures are 0 in all runs: {', '.join(HEADINGS[name] for name in found.zero)}", "dim")
+    invalid = found.invalid
+    say(
+        f"invalid: with {found.a} {invalid.with_a} of {invalid.seeds} seeds, with {found.b} {invalid.with_b}, "
+        f"with both {invalid.with_both}"
+    )
+    say(found.sentence())
+
+
+def _table(found: VariantComparison) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for column in ("per run", found.a, found.b, *_RIGHT, ""):
+        table.add_column(column, justify="right" if column in (found.a, found.b, *_RIGHT) else "left", overflow="fold")
+    for one in found.measures:
+        table.add_row(*_cells(one))
+    return table
+
+
+def _cells(one: Comparison) -> tuple[str, ...]:
+    difference = one.difference
+    amounts = Amounts(one.measure, (one.mean_a, one.mean_b))
+    apart = Amounts(one.measure, (difference.value, difference.low, difference.high))
+    between = f"{apart.plain(difference.low)} to {apart.plain(difference.high)}" if difference.is_known else "unknown"
+    seeds = (one.better_in, one.equal_in, one.worse_in)
+    style = _STYLES.get(one.verdict, "dim")
+    return (
+        heading_with_unit(HEADINGS[one.measure], one.measure),
+        amounts.plain(one.mean_a),
+        amounts.plain(one.mean_b),
+        apart.plain(difference.value),
+        between,
+        f"{one.effect_size:+.2f}",
+        *(f"{count:,}" for count in seeds),
+        f"[{style}]{one.verdict}[/]",
+    )
