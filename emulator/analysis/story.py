@@ -76,7 +76,9 @@ def _chapter(report: Report, phase: RunPhase, loud: Sequence[Symptom]) -> Chapte
         *_services(report, phase),
         *_agreed(report, phase),
     )
-    return Chapter(phase.start_ns, phase.end_ns, _title(phase), sentences or ("Nothing differs, and nothing is late.",))
+    return Chapter(
+        phase.start_ns, phase.end_ns, _title(phase), sentences or ("Views agree, and every queue has one owner.",)
+    )
 
 
 def _title(phase: RunPhase) -> str:

@@ -32,6 +32,9 @@ _STALE_S = 31.0
 _FAN_OUT_PCT = 20.0
 _FAN_OUT_LEAST_PER_S = 1_000
 """Fewer notifications a second burden nobody."""
+_AGAIN_PCT = 1.0
+_AGAIN_LEAST = 20
+"""A rebalance lets some messages be consumed again."""
 _SPREAD = 2.0
 """The busiest member has so many times the queues of the least busy one."""
 
@@ -46,6 +49,7 @@ class SymptomKind(StrEnum):
     LATENCY = "late messages"
     FAILED_SENDS = "failed sends"
     STALLED = "stalled queues"
+    AGAIN = "messages consumed again"
     CHURN = "churn"
     SPREAD = "uneven shares"
     IDLE = "idle members"
@@ -62,7 +66,7 @@ class Symptom:
     loudness: float
     """How many times it is above the limit of healthy runs."""
     start_ns: int
-    """When it was loudest, or began."""
+    """When it was loudest, or began; the end, if it is counted over a time."""
     text: str
     """A sentence with what, who, when and how much."""
 
@@ -77,6 +81,7 @@ def symptoms(report: Report) -> tuple[Symptom, ...]:
         *_latencies(report),
         *_failed_sends(report),
         *_stalls(report),
+        *_again(report),
         *_churn(report),
         *_spread(report),
         *_idle(report),
@@ -98,7 +103,9 @@ def loudest(report: Report) -> tuple[Symptom, ...]:
 def _lost(report: Report) -> Iterator[Symptom]:
     for group, rows in groupby(report.invariants.losses, key=lambda row: row.queue.group):
         lost = sum(row.lost for row in rows)
-        yield Symptom(SymptomKind.LOST, float("inf"), 0, f"{group} will never get {lost:,} messages")
+        yield Symptom(
+            SymptomKind.LOST, float("inf"), max(0, report.end_ns - 1), f"{group} will never get {lost:,} messages"
+        )
 
 
 def _storms(report: Report) -> Iterator[Symptom]:
@@ -173,6 +180,17 @@ def _stalls(report: Report) -> Iterator[Symptom]:
         yield Symptom(SymptomKind.STALLED, lasted_s / _STALLED_S, longest.start_ns, text)
 
 
+def _again(report: Report) -> Iterator[Symptom]:
+    rows = sorted(report.limits.duplicates, key=lambda one: one.queue.group)
+    for group, same in groupby(rows, key=lambda one: one.queue.group):
+        again = sum(one.duplicates for one in same)
+        messages = sum(one.messages for one in report.load.latencies if one.group == group)
+        if again >= _AGAIN_LEAST and messages:
+            share_pct = 100 * again / messages
+            text = f"{group} consumed {again:,} messages again, {share_pct:.1f} for each 100 messages"
+            yield Symptom(SymptomKind.AGAIN, share_pct / _AGAIN_PCT, max(0, report.end_ns - 1), text)
+
+
 def _churn(report: Report) -> Iterator[Symptom]:
     for (group, topic), rows in groupby(report.limits.rebalances, key=attrgetter("group", "topic")):
         worst = max(rows, key=lambda one: one.acquired / _takes(one))
@@ -180,7 +198,7 @@ def _churn(report: Report) -> Iterator[Symptom]:
             f"{group} took queues of {topic} {worst.acquired:,} times from {worst.start_ns / _NS:.1f} s to "
             f"{worst.end_ns / _NS:.1f} s; {worst.moved} of {worst.queues} had to move"
         )
-        yield Symptom(SymptomKind.CHURN, worst.acquired / _takes(worst), worst.start_ns, text)
+        yield Symptom(SymptomKind.CHURN, worst.acquired / _takes(worst), worst.end_ns - 1, text)
 
 
 def _takes(one: RebalanceCost) -> float:

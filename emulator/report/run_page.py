@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 
 from emulator.analysis.asked import about_queue, inside
-from emulator.analysis.findings import Orphan, Overlap, Report
+from emulator.analysis.findings import Orphan, Overlap, Report, Verdict
 from emulator.analysis.invariants import judgements
 from emulator.analysis.picture import HOW_TO_READ, charts_by_group
 from emulator.analysis.report import as_text
@@ -20,6 +20,11 @@ from emulator.why.worst import explanation, worst_findings
 
 TOP = 5
 """Violations that are explained, unless all are asked for."""
+_MEANS = {
+    Verdict.VALID: "Valid: every invariant of RocketMQ held, apart from what the faults explain.",
+    Verdict.INVALID: "Invalid: the cluster broke an invariant of RocketMQ for longer than the faults explain.",
+    Verdict.UNKNOWN: "Unknown: the run or its trace is not whole, so nothing follows from what is not there.",
+}
 _CLICK = "Click to read why."
 _ANSWERED = 60
 """Intervals of the picture of which the page has the answer."""
@@ -68,10 +73,11 @@ def _head(report: Report) -> str:
     named = f'<span class="verdict {report.verdict}">{report.verdict}</span>'
     what = f"{report.scenario}, seed {report.seed}, {report.mode}, {report.end_ns / 1e9:g} s emulated"
     reasons = "".join(f"<li>{escape(reason)}</li>" for reason in report.reasons)
+    means = f"<p>{_MEANS[report.verdict]}</p>"
     advice = "".join(f"<p>{escape(text)}</p>" for text in _advice(report))
     return (
         (f'<ol class="loud">{loud}</ol>{advice}' if loud else f"<p>{CALM}</p>")
-        + f"<h1>{escape(report.run_id)}{named}</h1><p>{escape(what)}</p>"
+        + f"<h1>{escape(report.run_id)}{named}</h1><p>{escape(what)}</p>{means}"
         + (f"<ul>{reasons}</ul>" if reasons else "")
     )
 

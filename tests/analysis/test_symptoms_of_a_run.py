@@ -140,6 +140,14 @@ def test_notifications_that_are_a_large_part_of_all_requests(tmp_path, told, fou
     assert kinds(trace, tmp_path) == found
 
 
+@pytest.mark.parametrize(("times", "found"), [(19, []), (25, [SymptomKind.AGAIN])])
+def test_messages_that_are_consumed_again(tmp_path, times, found):
+    trace = flowing(0).at(179)
+    for offset in range(times):
+        trace.consume("c1", offset)
+    assert kinds(trace, tmp_path) == found
+
+
 def stormy():
     trace = begun().at(60).fault("begin", "f1", "kill", "broker-a")
     for second in range(61, 100):
