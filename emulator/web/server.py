@@ -14,8 +14,8 @@ from emulator.web.http import Connection, Gone, Refusal
 
 CONNECTIONS_MAX = 128
 _TOKEN_BYTES = 32
-_LAST_WORDS_S = 0.1
-"""Delay before all connections are closed, so that the answer to `quit` is sent."""
+_LAST_WORDS_S = 1.0
+"""At the end of a run, clients get this long to read their last answer, that to `quit` for example."""
 
 
 async def serve_web(session: Session, listening: socket.socket, tell: Callable[[str], None]) -> None:
@@ -54,6 +54,7 @@ class _Connections:
         self._log = session.cluster.world.log
         self._dashboard = dashboard
         self._open: dict[trio.SocketStream, None] = {}
+        self._closings = trio.lowlevel.ParkingLot()
 
     async def serve(self, stream: trio.SocketStream) -> None:
         """Answer one client until it disconnects; `trio.serve_listeners` closes the stream."""
@@ -70,13 +71,15 @@ class _Connections:
             self._log.warning("dashboard", problem=repr(error))
         finally:
             self._open.pop(stream, None)
+            self._closings.unpark_all()
 
     async def close_at_the_end(self) -> None:
-        """When cancelled, close every connection, also of clients that do not read."""
+        """When cancelled, wait for the last answers, then close every connection, also of clients that do not read."""
         try:
             await trio.sleep_forever()
         finally:
-            with trio.CancelScope(shield=True):
-                await trio.sleep(_LAST_WORDS_S)
+            with trio.move_on_after(_LAST_WORDS_S, shield=True):
+                while self._open:
+                    await self._closings.park()
             for stream in tuple(self._open):
                 stream.socket.close()

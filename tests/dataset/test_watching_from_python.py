@@ -22,7 +22,7 @@ def test_a_run_is_followed_to_its_end(spark, tmp_path, source):
         watched = emulator.watch(run.path)
         until(lambda: sum(watched.rows.values()) == 300)
         assert not watched.ended
-        until(lambda: watched.differences)
+        until(lambda: watched.lines)
         assert {one.what for one in watched.differences} <= set(Difference)
         shown = str(watched)
         assert "300 rows up to " in shown
