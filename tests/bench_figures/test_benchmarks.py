@@ -30,6 +30,7 @@ def expect_sane(row, name):
     assert row.plain()["name"] == name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("typed", [False, True])
 def test_our_calls_are_measured_beside_two_rivals(typed):
     row = rows.rpc("rpc", 2, TINY, typed=typed)
@@ -41,6 +42,7 @@ def test_our_calls_are_measured_beside_two_rivals(typed):
     assert "asyncio" in row.reference_2
 
 
+@pytest.mark.slow
 def test_our_calls_are_measured_with_and_without_a_trace():
     row = rows.rpc_traced("rpc_traced", 2, TINY)
 
@@ -49,6 +51,7 @@ def test_our_calls_are_measured_with_and_without_a_trace():
     assert "reference_2" not in row.plain()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", [TimeMode.FAST, TimeMode.SIM])
 def test_the_speed_of_virtual_time_is_its_own_ratio_to_real_time(mode):
     row = rows.emulated_s_per_s("speed", SMALL, mode, TINY, window_s=10, rounds=1, settle_s=1)
@@ -57,6 +60,7 @@ def test_the_speed_of_virtual_time_is_its_own_ratio_to_real_time(mode):
     assert row.ratio == row.value
 
 
+@pytest.mark.slow
 def test_the_demonstration_is_timed_from_its_scenario_to_its_run(monkeypatch, tmp_path):
     short = "[scenario]\nname='short'\nrun_for_s=2\n[[broker]]\nname='b'\n"
     (tmp_path / "short.toml").write_text(short)
@@ -71,12 +75,14 @@ def test_a_cluster_is_ready_when_every_queue_has_one_owner():
     expect_sane(rows.ready_s("ready_s", TINY), "ready_s")
 
 
+@pytest.mark.slow
 def test_a_consumer_that_owns_nothing_takes_memory():
     row = rows.memory_per_idle_consumer_kib("memory", TINY, fewer=5, more=55, settle_s=2)
 
     expect_sane(row, "memory")
 
 
+@pytest.mark.slow
 def test_a_cluster_that_is_left_alone_takes_little_of_a_core():
     row = rows.idle_cpu_per_node_pct("idle", TINY, consumers=2, wall_s=1, settle_s=0)
 
@@ -84,6 +90,7 @@ def test_a_cluster_that_is_left_alone_takes_little_of_a_core():
     assert row.value < 100
 
 
+@pytest.mark.slow
 def test_dividing_queues_is_timed_for_a_whole_group_and_beside_how_it_grows():
     row = rows.allocation_s("allocation", AllocateStrategy.CONSISTENT_HASH, TINY, consumers=3)
 
@@ -91,6 +98,7 @@ def test_dividing_queues_is_timed_for_a_whole_group_and_beside_how_it_grows():
     assert row.ratio > 0
 
 
+@pytest.mark.slow
 def test_a_sticky_division_is_timed_beside_avg():
     row = rows.sticky_s("allocation_sticky_s", Work(size=0.1, rounds=0.1), consumers=100)
 
@@ -98,6 +106,7 @@ def test_a_sticky_division_is_timed_beside_avg():
     assert "AVG" in row.reference
 
 
+@pytest.mark.slow
 def test_dying_masters_are_timed_beside_half_as_many_groups():
     row = rows.dying_masters_s_per_s("groups", 2, Work(size=0.05, rounds=0.1))
 

@@ -95,7 +95,7 @@ def _per_message() -> dict[str, Counted]:
 
 def _per_row() -> dict[str, Counted]:
     """What a row costs when many consumers start: nearly all rows are notifications of other members."""
-    played = _played(_scenario(8, 60, 0), TraceLevel.FINDINGS)
+    played = _played(_scenario(6, 40, 0), TraceLevel.FINDINGS)
     of = {file: count / played.seqs for file, count in played.calls.items()}
     return {f"calls_per_row_{TraceLevel.FINDINGS}": Counted(sum(of.values()), of)}
 
@@ -150,7 +150,7 @@ def _place(file: str) -> str:
 
 def _bytes() -> dict[str, Counted]:
     """Memory of the process for one more consumer that has nothing to do, and for one more message."""
-    few, many = _scenario(20, 5, 0), _scenario(20, 30, 0)
+    few, many = _scenario(6, 5, 0), _scenario(6, 30, 0)
     short, long = _scenario(20, 2, 4), _scenario(40, 2, 4)
     for scenario in (few, short):
         _held_bytes(scenario)  # what is made on first use

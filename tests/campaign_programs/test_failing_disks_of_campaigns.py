@@ -35,7 +35,7 @@ def play(campaign, folder, files):
     return play_campaign(campaign, folder, engine, lambda _every: lambda _played: None, retry=False)
 
 
-@pytest.mark.parametrize("appends", [0, 3])
+@pytest.mark.parametrize("appends", [pytest.param(0, marks=pytest.mark.slow), 3])
 def test_what_was_whole_is_kept_and_the_rest_is_played_when_there_is_room(tmp_path, appends):
     campaign = load_campaign(write_campaign(tmp_path, **{'"1-4"': '"1-3"\nkeep = "none"'}))
     assert campaign.keep is Keep.NONE

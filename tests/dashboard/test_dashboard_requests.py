@@ -255,7 +255,10 @@ def expect_closed(connection):
                 connection.send(b"x" * 65_536)
 
 
-@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, "quit"])
+@pytest.mark.parametrize(
+    "ending",
+    [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGTERM, pytest.param("quit", marks=pytest.mark.slow)],
+)
 def test_the_end_of_a_run_waits_for_no_page(patient, ending):
     watching = patient.send("GET", "/events")
     deaf = one_who_never_reads(patient)

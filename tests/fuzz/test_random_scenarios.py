@@ -82,13 +82,14 @@ def test_assigners_pods_and_single_owners_are_drawn():
 
 
 def test_hash_seed_and_transport_change_no_digest():
-    digests = {seed: judge(scenario_of(random_tables(seed))).digest for seed in (10, 11, 12)}
-    assert digests_again((10, 11, 12)) == digests
+    seeds = (10, 11)
+    digests = {seed: judge(scenario_of(random_tables(seed))).digest for seed in seeds}
+    assert digests_again(seeds) == digests
     assert judge(scenario_of(random_tables(10)), TimeMode.FAST).digest == digests[10]
     wrong = dict.fromkeys(digests, "0" * 32)
-    found = list(_differences(_Task((10, 11, 12), (10, 11, 12), Path("nowhere")), wrong))
+    found = list(_differences(_Task(seeds, seeds, Path("nowhere")), wrong))
     assert [(seed, problem.kind) for seed, problem in found] == [
-        (10, "other digest"), (10, "other digest in fast"), (11, "other digest"), (12, "other digest"),
+        (10, "other digest"), (10, "other digest in fast"), (11, "other digest"),
     ]  # fmt: skip
 
 
@@ -257,6 +258,7 @@ def test_a_fault_without_an_end_in_the_trace_is_noticed(monkeypatch):
     assert "cut began 1 times and ended 0 times" in told("leftover fault")
 
 
+@pytest.mark.slow
 def test_a_failure_is_kept_as_a_smaller_scenario(monkeypatch, tmp_path):
     monkeypatch.setattr(LinksEffect, "end", _leave)
     seed = next(seed for seed in range(50) if {fault["kind"] for fault in random_tables(seed)["fault"]} >= {"cut"})

@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from emulator.trace.schema import TABLES
+from support.forked_command import forked
 
 COMMAND = [sys.executable, "-m", "emulator.cli"]
 
@@ -55,9 +56,12 @@ at_s = 40
 
 
 def rmqemu(*arguments, cwd, before=None, **environment):
-    """Run the command to its end."""
+    """Run the command to its end; in a fresh process if something is to be done before it, or with its environment."""
+    words = list(map(str, arguments))
+    if before is None and not environment:
+        return forked(words, cwd)
     return subprocess.run(
-        [*COMMAND, *map(str, arguments)],
+        [*COMMAND, *words],
         cwd=cwd,
         env={**os.environ, **environment},
         capture_output=True,
