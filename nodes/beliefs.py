@@ -212,6 +212,10 @@ class MessageEvent(StrEnum):
     """Broker: it could not be revived, so a new check point for it alone went to the log, or was refused."""
     LOST = "lost"
     """Broker: not acknowledged in time, and given up."""
+    CUT = "cut"
+    """Broker: removed from its log, since the log of the master that it follows does not have it."""
+    UNACKNOWLEDGED = "unacknowledged"
+    """Producer: it may have been stored, and its sender was not told SEND_OK; offset: -1."""
 
 
 class TransactionEnd(StrEnum):
@@ -245,7 +249,8 @@ class MessageRecord(NamedTuple):
     invisible_changed, revived, re_put, lost: what became of it, `nodes.broker.tables.pop_check_point.PopOutcome`."""
     key: str = ""
     """stored, consumed: the keys of the message, with blanks between; delayed, half and what follows these: its unique
-    id; popped and what follows a pop: its handle, as `nodes.protocol.extra_info` describes it."""
+    id; popped and what follows a pop: its handle, as `nodes.protocol.extra_info` describes it; cut, unacknowledged: IP
+    address of its sender, @, and the sender's wall clock in ms when it was sent."""
 
 
 class PassOutcome(StrEnum):

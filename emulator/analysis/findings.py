@@ -184,6 +184,8 @@ class LostMessages:
     """Of these: a broker lost them with its disk."""
     reused: int
     """Of these: their offsets had belonged to such messages, and the group had passed them."""
+    cut: int
+    """Of these: a new master's log does not have them, and their senders had been told SEND_OK."""
     unsubscribed: int
     """Of these: their owner does not subscribe to them, another member does."""
 

@@ -127,7 +127,7 @@ def _of_views(found: Findings) -> Judgement:
 
 def _of_losses(found: Findings) -> Judgement:
     rows = found.invariants.losses
-    kinds = {"skipped": 0, "overwritten": 0, "reused": 0, "unsubscribed": 0}
+    kinds = {"skipped": 0, "overwritten": 0, "reused": 0, "cut": 0, "unsubscribed": 0}
     for row in rows:
         for kind in kinds:
             kinds[kind] += getattr(row, kind)

@@ -456,8 +456,7 @@ def _losses(losses: Iterable[Loss]) -> Iterable[LostMessages]:
     for (queue, node), group in groupby(losses, key=lambda one: (one.queue, one.node)):
         lost = list(group)
         of = Counter(one.reason for one in lost)
-        reasons = (LossReason.SKIPPED, LossReason.OVERWRITTEN, LossReason.REUSED, LossReason.SUBSCRIPTION)
-        counts = [of[reason] for reason in reasons]
+        counts = [of[reason] for reason in LossReason if reason is not LossReason.UNKNOWN]
         offsets = [one.offset for one in lost]
         yield LostMessages(queue, node, min(offsets), max(offsets), len(lost), *counts)
 

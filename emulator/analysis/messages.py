@@ -2,7 +2,8 @@
 
 A message is known by its queue, its offset and its store time, since offsets
 are used again after a loss of writes. It is lost for a group if the group's
-offset has passed it although nobody consumed it. What a filter kept from the
+offset has passed it although nobody consumed it, or if a broker had to cut it from its log.
+A message that was cut is owed to nobody if its sender was not told that it is stored. What a filter kept from the
 group is not lost, unless another member subscribes to what the filter left out:
 then the members' subscriptions differ, and the owner's decides. Each consumer
 of a group that broadcasts needs every message from its own start on.
@@ -40,6 +41,8 @@ class LossReason(StrEnum):
     """A broker lost it with its disk, and stored another message at its offset."""
     REUSED = "reused"
     """Its offset had belonged to a message that a broker lost with its disk, and the group had passed it."""
+    CUT = "cut"
+    """Its broker was told to follow a master whose log does not have it, and its sender had been told SEND_OK."""
     SUBSCRIPTION = "subscription"
     """Its owner does not subscribe to it, but another member of the group does."""
     UNKNOWN = "unknown"
@@ -97,8 +100,20 @@ class Messages(Watcher):
         self.of_groups: dict[GroupQueue, Consumption] = {}
         self.of_consumers: dict[tuple[GroupQueue, str], Consumption] = {}
         """Of the consumers of groups that broadcast."""
+        self._cut: dict[TopicQueue, dict[Identity, str]] = {}
+        """What was removed from the log of a queue, and its sender and when it was sent."""
+        self._unacknowledged: dict[str, None] = {}
+        """Sender and when it was sent, of messages whose sender was not told SEND_OK."""
         self.dead_letters: dict[str, int] = {}
         """Mapping group -> messages in its dead-letter topic."""
+        self._reads: dict[str, Callable[[MessageRow], None]] = {
+            MessageEvent.STORED: self._store,
+            MessageEvent.CONSUMED: self._consume,
+            MessageEvent.FILTERED: self._filter,
+            MessageEvent.COMMITTED: self._commit,
+            MessageEvent.CUT: self._note_cut,
+            MessageEvent.UNACKNOWLEDGED: self._note_unacknowledged,
+        }
 
     def readers(self) -> Mapping[Table, Callable[[Any], None]]:
         """It reads messages, and where owners start."""
@@ -126,24 +141,35 @@ class Messages(Watcher):
             known.reached = row.offset if known.reached < 0 else known.reached
 
     def _message(self, row: MessageRow) -> None:
-        if row.event == MessageEvent.STORED:
-            self._store(row)
-        elif row.event == MessageEvent.CONSUMED:
-            for known in self._of(row):
-                identity = row.offset, row.stored_ms
-                known.consumed[identity] = known.consumed.get(identity, 0) + 1
-            if self._presence.broadcasts(row.group):
-                mine = self.of_consumers[row.queue, row.node]
-                mine.passed = max(mine.passed, row.offset + 1)
-        elif row.event == MessageEvent.FILTERED:
-            for known in self._of(row):
-                known.filtered[row.offset, row.stored_ms] = self._matches_another(row)
-        elif row.event == MessageEvent.COMMITTED:
-            known = self._of_group(row.queue)
-            known.passed = max(known.passed, row.offset)
-            known.reached = row.offset
-            if _ADDRESS.fullmatch(row.client_id) and not _EMULATED_ADDRESS.match(row.client_id):
-                known.acknowledged = max(known.acknowledged, row.offset)
+        read = self._reads.get(row.event)
+        if read is not None:
+            read(row)
+
+    def _consume(self, row: MessageRow) -> None:
+        for known in self._of(row):
+            identity = row.offset, row.stored_ms
+            known.consumed[identity] = known.consumed.get(identity, 0) + 1
+        if self._presence.broadcasts(row.group):
+            mine = self.of_consumers[row.queue, row.node]
+            mine.passed = max(mine.passed, row.offset + 1)
+
+    def _filter(self, row: MessageRow) -> None:
+        for known in self._of(row):
+            known.filtered[row.offset, row.stored_ms] = self._matches_another(row)
+
+    def _commit(self, row: MessageRow) -> None:
+        known = self._of_group(row.queue)
+        known.passed = max(known.passed, row.offset)
+        known.reached = row.offset
+        if _ADDRESS.fullmatch(row.client_id) and not _EMULATED_ADDRESS.match(row.client_id):
+            known.acknowledged = max(known.acknowledged, row.offset)
+
+    def _note_cut(self, row: MessageRow) -> None:
+        cut = self._cut.setdefault((row.topic, row.broker_name, row.queue_id), {})
+        cut[row.offset, row.stored_ms] = row.key
+
+    def _note_unacknowledged(self, row: MessageRow) -> None:
+        self._unacknowledged[row.key] = None
 
     def _store(self, row: MessageRow) -> None:
         log = self.logs.setdefault((row.topic, row.broker_name, row.queue_id), Log())
@@ -187,17 +213,22 @@ class Messages(Watcher):
             yield from self._lost(queue, node, known)
 
     def _lost(self, queue: GroupQueue, node: str, known: Consumption) -> Iterator[Loss]:
-        log = self.logs.get((queue.topic, queue.broker_name, queue.queue_id))
+        place = queue.topic, queue.broker_name, queue.queue_id
+        log, cut = self.logs.get(place), self._cut.get(place, {})
         if log is None or known.first < 0:
             return
         first, latest = dict(reversed(log.stored)), dict(log.stored)
         for identity in log.stored:
             offset, stored_ms = identity
-            if not max(known.first, known.acknowledged) <= offset < known.passed or identity in known.consumed:
+            if offset < max(known.first, known.acknowledged) or identity in known.consumed:
+                continue
+            if (offset >= known.passed and identity not in cut) or cut.get(identity) in self._unacknowledged:
                 continue
             if known.filtered.get(identity) is False:
                 continue
-            if latest[offset] != stored_ms:
+            if identity in cut:
+                reason = LossReason.CUT
+            elif latest[offset] != stored_ms:
                 reason = LossReason.OVERWRITTEN
             elif first[offset] != stored_ms:
                 reason = LossReason.REUSED

@@ -199,12 +199,12 @@ def _camp(kind: str, camp: Camp) -> str:
 
 
 def _of_losses(row: LostMessages, _report: Report, trace: TraceRows) -> Told:
-    reasons = ("skipped", "overwritten", "reused", "unsubscribed")
+    reasons = ("skipped", "overwritten", "reused", "cut", "unsubscribed")
     kinds = ", ".join(f"{getattr(row, kind)} {kind}" for kind in reasons if getattr(row, kind))
     who = f"{_queue_words(row.queue)}{f', {row.node}' if row.node else ''}"
     messages = "message" if row.lost == 1 else "messages"
     words = f"{who}: {row.lost:,} {messages} will not be consumed{f' ({kinds})' if kinds else ''}"
-    return words, [*_lost_with_a_disk(row, trace), *_skipped(row, trace), about_queue(row.queue)]
+    return words, [*_lost_with_a_disk(row, trace), *_cut(row, trace), *_skipped(row, trace), about_queue(row.queue)]
 
 
 def _of_popped(row: PoppedMessages, _report: Report, trace: TraceRows) -> Told:
@@ -239,6 +239,15 @@ def _lost_with_a_disk(row: LostMessages, trace: TraceRows) -> Iterator[Words]:
             yield about_node(stored.text("node"), instant(stored.t_ns))
             return
         known[offset] = None
+
+
+def _cut(row: LostMessages, trace: TraceRows) -> Iterator[Words]:
+    """The broker when it cut its log."""
+    if row.cut:
+        place: dict[str, Any] = {"broker_name": row.queue.broker_name, "queue_id": row.queue.queue_id}
+        for one in trace.select(MESSAGES, event=MessageEvent.CUT.value, topic=row.queue.topic, **place):
+            yield about_node(one.text("node"), instant(one.t_ns))
+            return
 
 
 def _skipped(row: LostMessages, trace: TraceRows) -> Iterator[Words]:

@@ -25,7 +25,7 @@ class HaSet(Adapter):
         ha = self.ha
         return {
             "ha": {
-                "confirmOffset": ha.confirm_offset(self.max_offset, fenced=self.fenced),
+                "confirmOffset": ha.confirm_offset(self.max_offset, serves=not self.fenced),
                 "confirmOffsetStored": ha.stored_confirm_offset,
                 "inSyncReplicasNums": ha.in_sync_replicas_nums,
                 "local": sorted(ha.local),

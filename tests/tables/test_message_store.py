@@ -96,3 +96,55 @@ def test_every_queue_gives_back_what_was_put_in_order(puts):
         result = store.get_message(topic, queue_id, 0)
         assert [message.body for message in result.messages] == bodies
         assert [message.queue_offset for message in result.messages] == list(range(len(bodies)))
+
+
+def put(store, now_ms=2_000):
+    return store.put_message(Message("t", 0, -1, -1, 0, -1, b"", {"TAGS": "even", "KEYS": "k"}), now_ms=now_ms)
+
+
+def test_what_is_not_confirmed_is_numbered_and_replicated_and_not_read():
+    store = filled(4)
+    store.confirm_offset = lambda: end
+    end = store.max_commit_log_offset
+    first, second = put(store), put(store)
+
+    assert (first.queue_offset, second.queue_offset) == (4, 5)
+    assert store.get_message("t", 0, 4).status is S.OFFSET_OVERFLOW_ONE
+    assert (store.max_offset("t", 0), store.is_in_memory("t", 0, 4)) == (4, False)
+    assert store.index.query_offset("t", "k", 9, 0, 9_999) == ()
+    assert [one.queue_offset for one in store.commit_log_data(first.commit_log_offset, 10**6).messages] == [4, 5]
+
+    end = second.commit_log_offset
+    assert store.reput() == (("t", 0),)
+    assert store.max_offset("t", 0) == 5
+    end = store.max_commit_log_offset
+    assert store.reput() == (("t", 0),)
+    assert store.reput() == ()
+    assert store.max_offset("t", 0) == 6
+    assert len(store.index.query_offset("t", "k", 9, 0, 9_999)) == 2
+    assert put(store).queue_offset == 6
+
+
+def test_what_could_be_read_once_stays_readable():
+    store = filled(4)
+    store.confirm_offset = lambda: 0
+    store.reput()
+    assert store.max_offset("t", 0) == 4
+
+
+@given(st.integers(0, 6), st.integers(0, 6))
+def test_a_log_that_is_cut_has_what_fits_and_of_that_what_could_be_read(confirmed, kept):
+    store = MessageStore("10.0.0.1:10911")
+    store.confirm_offset = lambda: end
+    end, ends = 0, [0]
+    for _ in range(6):
+        put(store)
+        ends.append(store.max_commit_log_offset)
+    end = ends[confirmed]
+    store.reput()
+    dropped = store.truncate(ends[kept])
+
+    assert [message.queue_offset for message in dropped] == list(range(kept, 6))
+    assert store.max_commit_log_offset == ends[kept]
+    assert store.max_offset("t", 0) == min(confirmed, kept)
+    assert put(store).queue_offset == kept

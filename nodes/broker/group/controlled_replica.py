@@ -160,15 +160,15 @@ class ControlledReplica:
 
     def heartbeat(self) -> BrokerHeartbeatRequestHeader:
         """What the broker says of itself."""
-        broker, config, end = self._broker, self._broker.config, self._broker.store.max_commit_log_offset
+        broker, config = self._broker, self._broker.config
         return BrokerHeartbeatRequestHeader(
             broker.cluster_name,
             broker.address,
             broker.broker_name,
             self.role.broker_id,
             self._ha.epochs.last_epoch,
-            end,
-            self._ha.in_sync.confirm_offset(end, fenced=broker.is_fenced),
+            broker.store.max_commit_log_offset,
+            self._ha.confirm_offset,
             config.controller_heart_beat_timeout_mills,
             config.broker_election_priority,
         )
@@ -210,7 +210,7 @@ class ControlledReplica:
     def _perform_on_log(self, effect: RoleEffect) -> None:
         match effect:
             case SetSyncStateSet(members):
-                self._ha.in_sync.set_sync_state_set(members, self._broker.store.max_commit_log_offset)
+                self._ha.set_sync_state_set(members)
             case ChangeHaToMaster(epoch):
                 self._ha.change_to_master(epoch)
             case StayHaMaster(epoch):
@@ -230,6 +230,7 @@ class ControlledReplica:
 
     def _start_service(self) -> None:
         self._broker.is_fenced = False
+        self._ha.reput()
         self._membership.group.isolated = False
         self._ha.report = self._report
         self._periodically("syncBrokerMetadata", self._manager.poll, self._broker.config.sync_broker_metadata_period)
@@ -242,6 +243,7 @@ class ControlledReplica:
     def _set_role_id(self, role_id: int) -> None:
         self._broker.broker_id = role_id
         self._membership.group.become(role_id)
+        self._ha.reput()
 
     def _store_identity(self) -> None:
         for name, file in ((IDENTITY_FILE, self.role.metadata), (TEMPORARY_FILE, self.role.temporary)):

@@ -21,7 +21,9 @@ class AutoSwitchHaClient(HaClient):
         broker_id: which replica this is.
         epochs: of this broker.
         on_messages: appends a piece of the master's log.
+        truncate: cuts the log at an offset.
         on_epochs_changed: called when the epochs have changed, or the log was cut.
+        on_confirmed: called with each confirm offset that the master says, once the piece is appended.
 
     Mirrors:
         `org.apache.rocketmq.store.ha.autoswitch.AutoSwitchHAClient`.
@@ -35,14 +37,18 @@ class AutoSwitchHaClient(HaClient):
         broker_id: int,
         epochs: EpochFile,
         on_messages: Callable[[tuple[Message, ...]], None],
+        truncate: Callable[[int], None],
         on_epochs_changed: Callable[[], None],
+        on_confirmed: Callable[[int], None],
     ) -> None:
         super().__init__(host, config, store, on_messages)
         self._said = SlaveHandshake(
             broker_id, sync_from_last_file=config.sync_from_last_file, async_learner=config.async_learner
         )
         self._epochs = epochs
+        self._truncate = truncate
         self._on_epochs_changed = on_epochs_changed
+        self._on_confirmed = on_confirmed
         self._end = SlaveEnd(epochs, store.max_commit_log_offset)
 
     def update_master_address(self, address: str | None) -> None:
@@ -101,7 +107,7 @@ class AutoSwitchHaClient(HaClient):
     def _on_epochs(self, channel: Channel, said: MasterHandshake) -> None:
         point = self._end.on_handshake(said, self._store.max_commit_log_offset)
         if point is not None and point < self._store.max_commit_log_offset:
-            self._store.truncate(point)
+            self._truncate(point)
         self._on_epochs_changed()
         self._reported_offset = self._store.max_commit_log_offset
         self._change_state(HAConnectionState.TRANSFER, channel.remote_address)
@@ -121,6 +127,7 @@ class AutoSwitchHaClient(HaClient):
         if messages:
             self._next_ordinal += 1
             self._on_messages(messages)
+        self._on_confirmed(self._end.confirm_offset)
         self._reported_offset = self._store.max_commit_log_offset
         if due is not None:
             self._report(channel)

@@ -8,7 +8,7 @@ from nodes.broker.ha.connection import HaConnection
 from nodes.broker.tables.auto_switch_frames import encode_batch, encode_master_handshake, parse_slave_handshake
 from nodes.broker.tables.auto_switch_link import Batch, MasterEnd, SlaveAck
 from nodes.broker.tables.epoch_file import EpochFile
-from nodes.broker.tables.ha_frames import HAConnectionState, parse_report
+from nodes.broker.tables.ha_frames import HAConnectionState, parse_report, start_position
 from nodes.broker.tables.message_store import MessageStore
 from nodes.broker.tables.sync_state_set import MasterSyncStateSet, NoEpochError, SlaveLink
 from nodes.config import BrokerConfig
@@ -27,6 +27,7 @@ class AutoSwitchHaConnection(HaConnection):
         epochs: of this broker.
         in_sync: its SyncStateSet.
         report: tells the controller another SyncStateSet.
+        on_acknowledged: called when more of the log may be confirmed.
         on_shutdown: called once, when the connection ends.
 
     Mirrors:
@@ -42,6 +43,7 @@ class AutoSwitchHaConnection(HaConnection):
         epochs: EpochFile,
         in_sync: MasterSyncStateSet,
         report: Report,
+        on_acknowledged: Callable[[], None],
         on_shutdown: Callable[[HaConnection], None],
     ) -> None:
         super().__init__(host, config, store, channel, on_shutdown)
@@ -49,6 +51,7 @@ class AutoSwitchHaConnection(HaConnection):
         self._epochs = epochs
         self._in_sync = in_sync
         self._report = report
+        self._on_acknowledged = on_acknowledged
         self._end = MasterEnd(epochs, in_sync, ha_transfer_batch_size=config.ha_transfer_batch_size)
 
     @property
@@ -82,6 +85,7 @@ class AutoSwitchHaConnection(HaConnection):
         except NoEpochError as error:
             self._host.log.warning("an acknowledgement is not understood", error=str(error))
             members = None
+        self._on_acknowledged()
         if is_first:
             self.state = HAConnectionState.TRANSFER
             self._next_transfer_from_where = self._start(offset, end)
@@ -92,9 +96,9 @@ class AutoSwitchHaConnection(HaConnection):
 
     def _start(self, offset: int, end: int) -> int:
         """Where the transfer starts: an empty log begins with the first file, or with the last if it wants that."""
-        if offset or not self._end.sync_from_last_file:
-            return offset
-        return end - end % self._config.mapped_file_size_commit_log
+        if offset == 0 and not self._end.sync_from_last_file:
+            return self._store.min_commit_log_offset
+        return start_position(offset, max_phy_offset=end, mapped_file_size=self._config.commit_log_file_bytes)
 
     def _on_silence_over(self) -> None:
         """Send a heartbeat, if there is an epoch whose label it can bear."""

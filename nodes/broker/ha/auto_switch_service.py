@@ -1,7 +1,8 @@
 """The HA service of a broker in controller mode: master or slave as the last verdict says, with epochs."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from nodes.beliefs import MessageEvent, MessageRecord
 from nodes.broker.context import BrokerContext
 from nodes.broker.ha.auto_switch_client import AutoSwitchHaClient
 from nodes.broker.ha.auto_switch_connection import AutoSwitchHaConnection
@@ -39,12 +40,32 @@ class AutoSwitchHaService(HaService):
         )
         self.report: Callable[[Sequence[int]], None] = lambda _: None
         """Tells the controller another SyncStateSet."""
+        broker.store.confirm_offset = lambda: self.confirm_offset
 
     def start(self) -> None:
         """Listen; only a verdict makes this broker a slave."""
         self._listen()
 
+    # Readers
+
+    @property
+    def confirm_offset(self) -> int:
+        """Up to where the log may be read."""
+        broker = self._broker
+        serves = broker.broker_id == MASTER_ID and not broker.is_fenced
+        return self.in_sync.confirm_offset(broker.store.max_commit_log_offset, serves=serves)
+
+    def reput(self) -> None:
+        """Let be read what is confirmed by now; RocketMQ's thread looks once a millisecond."""
+        for topic, queue_id in self._broker.store.reput():
+            self._on_replicated(topic, queue_id)
+
     # Roles
+
+    def set_sync_state_set(self, members: Iterable[int]) -> None:
+        """Adopt a set that the controller confirmed."""
+        self.in_sync.set_sync_state_set(members, self._broker.store.max_commit_log_offset)
+        self.reput()
 
     def change_to_master(self, epoch: int) -> None:
         """Close all links and begin an epoch; one that is smaller than the last of the file is refused."""
@@ -57,6 +78,7 @@ class AutoSwitchHaService(HaService):
             self._client.shutdown()
             self._client = None
         self.in_sync.change_to_master(epoch, end)
+        self.reput()
         self._persist_epochs()
 
     def stay_master(self, epoch: int) -> None:
@@ -75,7 +97,17 @@ class AutoSwitchHaService(HaService):
         if self._client is not None:
             self._client.shutdown()
         host, config, store = self._host, self._broker.config, self._broker.store
-        client = AutoSwitchHaClient(host, config, store, broker_id, self.epochs, self._append, self._persist_epochs)
+        client = AutoSwitchHaClient(
+            host,
+            config,
+            store,
+            broker_id,
+            self.epochs,
+            self._append,
+            self._truncate,
+            self._persist_epochs,
+            self._follow,
+        )
         self._client = client
         client.start()
 
@@ -83,6 +115,18 @@ class AutoSwitchHaService(HaService):
         """Take part in an epoch; the link goes on."""
         if not self.in_sync.follow(epoch):
             self._refuse(epoch)
+
+    def _follow(self, confirm_offset: int) -> None:
+        self.in_sync.follow_confirm_offset(confirm_offset)
+        self.reput()
+
+    def _truncate(self, offset: int) -> None:
+        name = self._broker.broker_name
+        for message in self._broker.store.truncate(offset):
+            ip, _, _ = message.born_host.rpartition(":")
+            place = (message.topic, name, message.queue_id, message.queue_offset)
+            key = f"{ip}@{message.born_timestamp}"
+            self._host.record(MessageRecord(MessageEvent.CUT, "", *place, "", message.store_timestamp, "", key))
 
     def _refuse(self, epoch: int) -> None:
         self._host.log.warning("an epoch is refused", epoch=epoch, last=self.epochs.last_epoch)
@@ -125,6 +169,7 @@ class AutoSwitchHaService(HaService):
             self.epochs,
             self.in_sync,
             self._tell,
+            self.reput,
             self._remove_connection,
         )
 

@@ -6,6 +6,7 @@ Mirrors:
 
 from array import array
 from bisect import bisect_left, bisect_right
+from collections import deque
 from collections.abc import Callable, Iterator
 from enum import StrEnum
 from typing import NamedTuple
@@ -115,6 +116,12 @@ class MessageStore:
         self._log = CommitLog(self._contents, file_bytes)
         self.index = MessageIndex(self._log)
         """Index of messages by key."""
+        self.confirm_offset: Callable[[], int] | None = None
+        """Says up to where the log may be read; None: up to its end."""
+        self._undispatched: deque[tuple[int, Message]] = deque()
+        """Rows and messages that may not be read yet."""
+        self._next_offsets: dict[tuple[str, int], int] = {}
+        """Offset of the next message of each queue that has such messages."""
         self.max_commit_log_offset = 0
         """End of the log: the start of the next message."""
         self.init_max_commit_log_offset = 0
@@ -129,7 +136,9 @@ class MessageStore:
         for topic, queue_id, max_offset in self._log.load():
             self._queues[topic, queue_id] = _Queue(max_offset)
         for row in self._log.rows():
-            self._dispatch(row, self._log.message(row))
+            message = self._log.message(row)
+            self._dispatch(row, message)
+            self.max_commit_log_offset = _end(message)
         self.init_max_commit_log_offset = self.max_commit_log_offset
 
     def put_message(self, message: Message, *, now_ms: int) -> Message:
@@ -145,7 +154,7 @@ class MessageStore:
         stored = Message(  # field by field: `evolve` would take as long as everything else here
             message.topic,
             message.queue_id,
-            self.max_offset(message.topic, message.queue_id),
+            self._next_offset(message.topic, message.queue_id),
             self.max_commit_log_offset,
             message.born_timestamp,
             now_ms,
@@ -157,7 +166,7 @@ class MessageStore:
             message.born_host,
             self._store_host,
         )
-        self._dispatch(self._log.append(stored, self._ends), stored)
+        self.restore(stored)
         return stored
 
     def restore(self, stored: Message) -> None:
@@ -168,23 +177,69 @@ class MessageStore:
         Mirrors:
             `DefaultMessageStore#appendToCommitLog`, `ConsumeQueue#putMessagePositionInfo`.
         """
-        self._dispatch(self._log.append(stored, self._ends), stored)
+        confirmed = None if self.confirm_offset is None else self.confirm_offset()
+        self._append(stored, confirmed)
 
-    def truncate(self, offset: int) -> None:
-        """Drop every message that begins at an offset or behind it, and rebuild the queues.
+    def reput(self) -> tuple[tuple[str, int], ...]:
+        """Let be read what is confirmed by now; what could be read once stays readable.
+
+        Returns:
+            Topic and queue id of the queues that have grown.
+
+        Mirrors:
+            `DefaultMessageStore.ReputMessageService#doReput`.
+        """
+        if self.confirm_offset is None:
+            return ()
+        confirmed = self.confirm_offset()
+        grown: dict[tuple[str, int], None] = {}
+        while self._undispatched and _end(self._undispatched[0][1]) <= confirmed:
+            row, message = self._undispatched.popleft()
+            self._dispatch(row, message)
+            grown[message.topic, message.queue_id] = None
+        if not self._undispatched:
+            self._next_offsets.clear()
+        return tuple(grown)
+
+    def truncate(self, offset: int) -> tuple[Message, ...]:
+        """Drop every message that ends behind an offset, and rebuild the queues; returns what was dropped.
 
         Mirrors:
             `DefaultMessageStore#truncateFiles`.
         """
-        kept = [message for message in map(self._log.message, self._log.rows_from(0)) if _end(message) <= offset]
+        messages = list(map(self._log.message, self._log.rows_from(0)))
+        kept = [message for message in messages if _end(message) <= offset]
+        unread = self._undispatched[0][1].commit_log_offset if self._undispatched else self.max_commit_log_offset
         begun = CommitLog(self._contents, self._file_bytes).load()
         self._contents.clear()
         self._log = CommitLog(self._contents, self._file_bytes)
         self._queues = {(topic, queue_id): _Queue(max_offset) for topic, queue_id, max_offset in begun}
         self.index = MessageIndex(self._log)
+        self._undispatched.clear()
+        self._next_offsets.clear()
         self.max_commit_log_offset = 0
         for message in kept:
-            self.restore(message)
+            self._append(message, unread)
+        return tuple(messages[len(kept) :])
+
+    def _append(self, stored: Message, confirmed: int | None) -> None:
+        """Append a message, which may be read if it is confirmed; None: all are."""
+        row = self._log.append(stored, self._ends)
+        self.max_commit_log_offset = _end(stored)
+        if confirmed is None or (not self._undispatched and self.max_commit_log_offset <= confirmed):
+            self._dispatch(row, stored)
+        else:
+            self._undispatched.append((row, stored))
+            self._next_offsets[stored.topic, stored.queue_id] = stored.queue_offset + 1
+
+    def _next_offset(self, topic: str, queue_id: int) -> int:
+        """Offset of the next message of a queue, those that may not be read yet counted.
+
+        Mirrors:
+            `org.apache.rocketmq.store.queue.QueueOffsetOperator`.
+        """
+        found = self._next_offsets.get((topic, queue_id))
+        return self.max_offset(topic, queue_id) if found is None else found
 
     def _dispatch(self, row: int, stored: Message) -> None:
         key = stored.topic, stored.queue_id
@@ -195,7 +250,6 @@ class MessageStore:
             queue.min_offset = max(queue.min_offset, stored.queue_offset)
         if stored.queue_offset >= queue.max_offset:
             queue.rows.append(row)
-        self.max_commit_log_offset = _end(stored)
         self.index.build(row, stored)
 
     def commit_log_data(self, offset: int, size_bytes_max: int) -> CommitLogData | None:
@@ -296,7 +350,7 @@ class MessageStore:
         return self._queues.get((topic, queue_id), _NO_QUEUE).min_offset
 
     def max_offset(self, topic: str, queue_id: int) -> int:
-        """Offset of the next message; 0 for a queue never written."""
+        """One more than the offset of the last message that may be read; 0 for a queue never written."""
         queue = self._queues.get((topic, queue_id), _NO_QUEUE)
         return queue.min_offset + len(queue.rows)
 
@@ -377,7 +431,8 @@ class MessageStore:
             queue.min_offset += count
 
     def _ends(self) -> list[QueueEnd]:
-        return [QueueEnd(topic, queue_id, queue.max_offset) for (topic, queue_id), queue in self._queues.items()]
+        ends = {key: queue.max_offset for key, queue in self._queues.items()} | self._next_offsets
+        return [QueueEnd(topic, queue_id, end) for (topic, queue_id), end in ends.items()]
 
     def topics(self) -> tuple[str, ...]:
         """The topics that have queues, in the order of their first messages."""

@@ -200,17 +200,26 @@ class MasterSyncStateSet:
 
     @property
     def stored_confirm_offset(self) -> int:
-        """As last computed; -1: never."""
+        """As last computed, or as the master said; -1: never."""
         return self._confirm_offset
 
-    def confirm_offset(self, max_offset: int, *, fenced: bool = False) -> int:
-        """Up to where the log may be read: its end, unless all members must have it.
+    def follow_confirm_offset(self, offset: int) -> None:
+        """Adopt what the master says of the log."""
+        self._confirm_offset = offset
+
+    def confirm_offset(self, max_offset: int, *, serves: bool = True) -> int:
+        """Up to where the log may be read.
+
+        A master's is the end of its log, unless all members must have a message; a slave's is what its master says.
 
         Args:
             max_offset: end of the own log.
-            fenced: whether this broker does not serve yet.
+            serves: whether this broker is a master, and not fenced.
+
+        Mirrors:
+            `CommitLog#getConfirmOffset`.
         """
-        if not fenced:
+        if serves:
             if len(self.local) == 1 or not self._all_ack:
                 return max_offset
             if self._confirm_offset < 0:

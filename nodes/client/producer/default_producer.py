@@ -5,6 +5,7 @@ from enum import StrEnum
 
 import attrs
 
+from nodes.beliefs import MessageEvent, MessageRecord
 from nodes.client.instance.client_instance import ClientInstance
 from nodes.client.tables.latency_fault import MQFaultStrategy
 from nodes.client.tables.queue_selectors import QueueSelector
@@ -273,6 +274,7 @@ class DefaultProducer:
             address = find_address(queue.broker_name)
         if address is None:
             raise BrokerNotExistError(queue.broker_name)
+        born_ms = self._host.clock.now_ms()
         header = headers.SendMessageRequestHeaderV2(
             self._group,
             queue.topic,
@@ -280,16 +282,27 @@ class DefaultProducer:
             self._config.default_topic_queue_nums,
             queue.queue_id,
             MessageSysFlag.TRANSACTION_PREPARED_TYPE if TRANSACTION_PREPARED in message.properties else 0,
-            self._host.clock.now_ms(),
+            born_ms,
             message.flag,
             properties_to_text(message.properties) if message.properties else None,
             message.reconsume_times or None,
             max_reconsume_times=message.max_reconsume_times,
         )
-        answer = await self._instance.rpc.call(
-            address, int(RequestCode.SEND_MESSAGE_V2), encode_header(header), message.body, timeout_ms=timeout_ms
-        )
+        try:
+            answer = await self._instance.rpc.call(
+                address, int(RequestCode.SEND_MESSAGE_V2), encode_header(header), message.body, timeout_ms=timeout_ms
+            )
+        except RemotingError:
+            self._tell_unacknowledged(queue, born_ms)
+            raise
         status = _STATUS_OF_CODE.get(answer.code)
         if status is None:
             raise BrokerError(answer.code, answer.remark)
+        if status is not SendStatus.SEND_OK:
+            self._tell_unacknowledged(queue, born_ms)
         return SendResult(status, queue, answer)
+
+    def _tell_unacknowledged(self, queue: MessageQueue, born_ms: int) -> None:
+        place = (queue.topic, queue.broker_name, queue.queue_id, -1)
+        key = f"{self._host.ip}@{born_ms}"
+        self._host.record(MessageRecord(MessageEvent.UNACKNOWLEDGED, "", *place, key=key))
