@@ -4,14 +4,15 @@ broker-a                    one node
 broker-a, broker-b          these nodes
 *                           all of them
 brokers                     all of a role: nameservers, brokers, consumers, producers,
-                            apiservers, scalers, lease-services, containers
+                            apiservers, scalers, lease-services, containers, controllers
 members of GROUP            the consumers of a group
 minor brokers               fewer than half of them, drawn when the fault begins
 major brokers               more than half
 random members of GROUP     one of them, several, or all
 one of consumers            any one of them
-master of broker-a          its member with id 0
+master of broker-a          its member with id 0; in controller mode the living one that was elected last
 slaves of broker-a          its other members
+leader of controllers       the controller that leads, and serves
 acting master of broker-a   its acting master now: of its running members, the one with the lowest id
 owner of orders/broker-a/3  the consumer that owns the queue now; `... of GROUP` if several groups consume it
 """
@@ -28,6 +29,7 @@ from nodes.fields import FieldError, quoted
 
 ANY = "*"
 """The pattern that names every node."""
+CONTROLLERS = "controllers"
 ROLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "nodes": (
@@ -42,6 +44,7 @@ ROLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "apiservers": ("apiserver",),
         "scalers": ("scaler",),
         "lease-services": ("lease-service",),
+        CONTROLLERS: ("controller",),
         "containers": ("container",),
     }
 )
@@ -63,12 +66,13 @@ class Share(StrEnum):
 
 
 class Lead(StrEnum):
-    """A role within a broker group, or among the consumers of a queue."""
+    """A role within a broker group, among controllers, or among the consumers of a queue."""
 
     MASTER = "master"
     SLAVES = "slaves"
     ACTING_MASTER = "acting master"
     OWNER = "owner"
+    LEADER = "leader"
 
 
 class RandomSource(Protocol):
@@ -125,7 +129,7 @@ class Pool:
 
 @attrs.frozen
 class Leading:
-    """The nodes that have a role in a broker group, or own a queue."""
+    """The nodes that have a role in a broker group or among controllers, or own a queue."""
 
     lead: Lead
     of: str

@@ -93,7 +93,9 @@ class Cluster:
         apis += [self._add(self._plans.scaler(name)) for name in scenario.scaler_names()]
         offsets_ms = self._offsets_ms("start of nameservers", nameservers, scenario.nameserver_start_spread_ms)
         await self._start_all(nameservers, offsets_ms, scenario.nameserver_start_spread_ms)
-        await self._start_all(controllers, [0] * len(controllers), 0)
+        if controllers:
+            offsets_ms = self._offsets_ms("start of controllers", controllers, scenario.nameserver_start_spread_ms)
+            await self._start_all(controllers, offsets_ms, scenario.nameserver_start_spread_ms)
         offsets_ms = self._offsets_ms("start of brokers", brokers, scenario.broker_start_spread_ms)
         offsets_ms = [earliest_ms + drawn for earliest_ms, drawn in zip(after_ms, offsets_ms, strict=True)]
         latest_ms = max(after_ms, default=0) + scenario.broker_start_spread_ms

@@ -1,10 +1,13 @@
 """The operator: begins and ends faults in a running cluster, and resolves their targets."""
 
+from collections.abc import Sequence
+
 import attrs
 
 from emulator.base.chance import named_stream
 from emulator.cluster.cluster import Cluster
 from emulator.cluster.effects import Effects, Scene
+from emulator.cluster.plans import SlowBoot
 from emulator.machine.host import PowerState
 from emulator.state.client_names import guest_of
 from emulator.state.owners import QueueOwners
@@ -12,8 +15,12 @@ from faults.fault import Fault, Scope
 from faults.plan import Phase, Plan, Step, TimedFault
 from faults.process import DOWN
 from faults.target import ROLES, Lead, Leading, Names, group_of
+from nodes.broker.broker import Broker
+from nodes.broker.tables.replica_role import ReplicaRole
 from nodes.cause import cause
+from nodes.controller.controller import Controller
 from nodes.fields import FieldError
+from nodes.host import Node
 from nodes.protocol.model import MASTER_ID
 
 _NS_PER_MS = 1_000_000
@@ -22,6 +29,13 @@ _NS_PER_MS = 1_000_000
 def asks_for_owner(fault: Fault) -> bool:
     """Whether a target of the fault is the owner of a queue, so that owners must be known."""
     return any(isinstance(target, Leading) and target.lead is Lead.OWNER for _, target in fault.scope.targets())
+
+
+_LIVES = (PowerState.RUNNING, PowerState.SUSPENDED)
+
+
+def _loaded(node: Node | None) -> Node | None:
+    return node.node if isinstance(node, SlowBoot) else node
 
 
 class ClusterTargets:
@@ -45,18 +59,38 @@ class ClusterTargets:
         return tuple(host.name for host in hosts if host.role in ROLES.get(pool, ()))
 
     def leads(self, lead: Lead, of: str) -> tuple[str, ...]:
-        """The nodes that now have a lead: a master, slaves, an acting master, or an owner."""
+        """The nodes that now have a lead: a master, slaves, an acting master, a leader of controllers, or an owner."""
         if lead is Lead.OWNER:
             # A fault can hit a guest's client only as a whole program.
             return tuple(dict.fromkeys(map(guest_of, self._owners.of(of))))
-        group = sorted((s.broker_id, s.name) for s in self._cluster.scenario.brokers if s.broker_name == of)
+        if lead is Lead.LEADER:
+            return tuple(name for name in self._cluster.hosts if self._leads_controllers(name))
+        members = [spec for spec in self._cluster.scenario.brokers if spec.broker_name == of]
+        group = sorted((spec.broker_id, spec.name) for spec in members)
+        is_controlled = any(spec.config.enable_controller_mode for spec in members)
+        masters = self._elected(group) if is_controlled else tuple(name for one, name in group if one == MASTER_ID)
         match lead:
             case Lead.MASTER:
-                return tuple(name for broker_id, name in group if broker_id == MASTER_ID)
+                return masters
             case Lead.SLAVES:
-                return tuple(name for broker_id, name in group if broker_id != MASTER_ID)
+                return tuple(name for _, name in group if name not in masters)
             case Lead.ACTING_MASTER:
                 return tuple(name for _, name in group if self._runs(name))[:1]
+
+    def _elected(self, group: Sequence[tuple[int, str]]) -> tuple[str, ...]:
+        """The member that was elected last, of those that live and believe they are master."""
+        roles = ((name, self._replica_role(name)) for _, name in group)
+        elected = [(role.master_epoch, name) for name, role in roles if role is not None and role.is_master]
+        return tuple(name for _, name in sorted(elected)[-1:])
+
+    def _replica_role(self, name: str) -> ReplicaRole | None:
+        host = self._cluster.hosts[name]
+        node = _loaded(host.node)
+        return node.replica_role if isinstance(node, Broker) and host.power_state in _LIVES else None
+
+    def _leads_controllers(self, name: str) -> bool:
+        node = self._cluster.hosts[name].node
+        return isinstance(node, Controller) and self._runs(name) and node.dledger.serving
 
     def _runs(self, name: str) -> bool:
         return self._cluster.hosts[name].power_state is PowerState.RUNNING

@@ -53,7 +53,7 @@ CONTROLLER_PORT = 9878
 """As in RocketMQ's sample of a single controller."""
 
 
-class _SlowBoot:
+class SlowBoot:
     """A node whose process loads for a while before it opens its first port; implements `nodes.host.Node`.
 
     The duration is drawn for every process.
@@ -67,21 +67,22 @@ class _SlowBoot:
         self._host = host
         self._boot_ms = host.rng("boot").randrange(spread_ms + 1)
         self._make = make
-        self._node: Node | None = None
+        self.node: Node | None = None
+        """None while the process loads."""
         self._asked_to_stop = False
 
     async def main(self) -> None:
         """Load, then run the node."""
         await self._host.sleep_ms(self._boot_ms)
         if not self._asked_to_stop:
-            self._node = self._make(self._host)
-            await self._node.main()
+            self.node = self._make(self._host)
+            await self.node.main()
 
     def request_shutdown(self) -> None:
         """Stop; a process that is still loading ends when it has loaded."""
         self._asked_to_stop = True
-        if self._node is not None:
-            self._node.request_shutdown()
+        if self.node is not None:
+            self.node.request_shutdown()
 
 
 @attrs.frozen
@@ -161,7 +162,7 @@ class HostPlans:
         boot_spread_ms = self._scenario.broker_boot_spread_ms
         if not boot_spread_ms:
             return HostPlan(name, role, "", make)
-        return HostPlan(name, role, "", lambda host: _SlowBoot(host, boot_spread_ms, make))
+        return HostPlan(name, role, "", lambda host: SlowBoot(host, boot_spread_ms, make))
 
     def _broker(
         self,

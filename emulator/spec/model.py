@@ -229,7 +229,7 @@ class Scenario:
     run_for_ms: int = span(least=1)
     """Length of a run."""
     nameserver_start_spread_ms: int = span(0)
-    """Nameservers start within this time, at instants that depend on the seed."""
+    """Nameservers, and then controllers, start within this time, at instants that depend on the seed."""
     broker_start_spread_ms: int = span(0)
     """Brokers start within this time of each other, at instants that depend on the seed."""
     even_starts: bool = flag(default=False)

@@ -61,6 +61,8 @@ def hit_by(scenario: Configured, target: Target) -> tuple[str, ...]:
             return tuple(name for role, names in roles.items() if role in ROLES[target.pool] for name in names)
         case Leading(Lead.OWNER):
             return roles.get("consumer", ())
+        case Leading(Lead.LEADER):
+            return roles.get("controller", ())
         case Leading():
             members = sorted((it.broker_id, it.name) for it in scenario.brokers if it.broker_name == target.of)
             slaves = tuple(name for broker_id, name in members if broker_id != MASTER_ID)

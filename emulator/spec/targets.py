@@ -7,7 +7,7 @@ from emulator.spec.mistakes import NameMistakeError, SpecError, expect_known
 from emulator.spec.restarts import Configured, check_restart
 from faults.fault import Fault, Needs
 from faults.scale import MEMBERS_MOST
-from faults.target import ANY, Lead, Leading, Names, Pool, Target, group_of
+from faults.target import ANY, CONTROLLERS, Lead, Leading, Names, Pool, Target, group_of
 from faults.words import is_whole
 from nodes.fields import shown
 from nodes.protocol.model import MASTER_ID
@@ -122,6 +122,8 @@ def _check_target(scenario: Population, key: str, target: Target) -> None:
                 expect_known(key, "group", group, [spec.group for spec in scenario.consumers])
         case Leading(Lead.OWNER):
             _check_queue(scenario, key, target.of)
+        case Leading(Lead.LEADER):
+            _check_leader(scenario, key, target.of)
         case Leading():
             expect_known(key, "broker", target.of, [spec.broker_name for spec in scenario.brokers])
 
@@ -158,6 +160,13 @@ def _check_queue(scenario: Population, key: str, text: str) -> None:
         expect_known(key, "group", group, [spec.group for spec in scenario.consumers])
 
 
+def _check_leader(scenario: Population, key: str, of: str) -> None:
+    has_controllers = bool(scenario.by_role().get("controller"))
+    if of != CONTROLLERS or not has_controllers:
+        lack = "" if has_controllers else "; there are no controllers"
+        raise SpecError(key, f"expected leader of {CONTROLLERS}, not leader of {shown(of)}{lack}")
+
+
 def _check_brokers(scenario: Population, key: str, fault: Fault) -> None:
     topic, (_, target) = fault.parameters().get("topic"), fault.scope.targets()[0]
     if topic is not None and is_system_topic(topic):
@@ -165,7 +174,7 @@ def _check_brokers(scenario: Population, key: str, fault: Fault) -> None:
     brokers = {spec.name: spec for spec in scenario.brokers}
     may = isinstance(target, Names) and all(name == ANY or name in brokers for name in target.names)
     may |= isinstance(target, Pool) and target.pool in _WITH_BROKERS
-    may |= isinstance(target, Leading) and target.lead is not Lead.OWNER
+    may |= isinstance(target, Leading) and target.lead not in (Lead.OWNER, Lead.LEADER)
     if not may:
         raise SpecError(
             f"{key}.node", f"expected brokers, not {shown(fault.scope.describe())}: only brokers have permissions"

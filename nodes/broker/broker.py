@@ -52,6 +52,7 @@ from nodes.broker.tables.consumers import ConsumerManager
 from nodes.broker.tables.delay_levels import parse_delay_level
 from nodes.broker.tables.member_group import VIP_PORT_DISTANCE
 from nodes.broker.tables.message_store import MessageStore
+from nodes.broker.tables.replica_role import ReplicaRole
 from nodes.broker.tables.subscription_groups import SubscriptionGroupManager
 from nodes.broker.tables.timer_messages import TIMER_TOPIC
 from nodes.broker.tables.topics import SCHEDULE_TOPIC, TopicConfigManager
@@ -172,6 +173,11 @@ class Broker:
             arrivals.listen_to(TIMER_TOPIC, timer.on_message_arrived)
             self._slave.on_check_point = timer.on_check_point
         self._server.serve(*self._handlers(messages, transactions, to_clients, special))
+
+    @property
+    def replica_role(self) -> ReplicaRole | None:
+        """Its role as controllers decide it; None: not in controller mode."""
+        return None if self._controlled is None else self._controlled.role
 
     def _control(self, controllers: tuple[str, ...]) -> ControlledReplica | None:
         """What a broker in controller mode is besides; None: it is not."""

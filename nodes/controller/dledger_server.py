@@ -13,7 +13,7 @@ from typing import Any
 import attrs
 import trio
 
-from nodes.controller.tables.dledger import VOTE_WAIT_MS, DLedgerMember, KeptState, MemberRole, Outgoing
+from nodes.controller.tables.dledger import ROUND_MS, VOTE_WAIT_MS, DLedgerMember, KeptState, MemberRole, Outgoing
 from nodes.host import Channel, Host
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.command import NO_FIELDS, Command
@@ -85,7 +85,8 @@ class DLedgerServer:
             self_id,
             tuple(peers),
             kept=_kept(host.disk.read(_FILE)),
-            draw_vote_wait_ms=self._draw_vote_wait_ms,
+            draw_vote_wait_ms=partial(self._draw, VOTE_WAIT_MS),
+            draw_round_ms=partial(self._draw, ROUND_MS),
             now_ms=host.clock.now_ms(),
         )
 
@@ -192,8 +193,8 @@ class DLedgerServer:
             one.cancelled = not leads
             one.done.set()
 
-    def _draw_vote_wait_ms(self) -> int:
-        shortest, longest = VOTE_WAIT_MS
+    def _draw(self, bounds_ms: tuple[int, int]) -> int:
+        shortest, longest = bounds_ms
         return shortest + self._waits.randrange(longest - shortest)
 
     def _encode(self) -> bytes:

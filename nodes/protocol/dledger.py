@@ -41,6 +41,8 @@ class VoteResponse:
     granted: bool
     has_leader: bool = False
     """Whether the voter follows a leader of this term."""
+    not_ready: bool = False
+    """Whether the voter will enter the term of the request only when its own round of votes has ended."""
 
 
 @attrs.frozen

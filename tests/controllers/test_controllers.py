@@ -6,7 +6,7 @@ import pytest
 
 from controllers.controller_world import CLUSTER, HEARTBEAT_MS, NAME, TIMEOUT_MS, played, traced
 from nodes.controller.tables.dledger import HEARTBEAT_MS as LEADER_HEARTBEAT_MS
-from nodes.controller.tables.dledger import SILENCE_MS, VOTE_WAIT_MS, MemberRole
+from nodes.controller.tables.dledger import ROUND_MS, SILENCE_MS, VOTE_WAIT_MS, MemberRole
 from nodes.protocol import headers_controller as headers
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.codes import ResponseCode as Code
@@ -109,7 +109,7 @@ def test_nobody_is_told_if_an_option_says_so():
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_when_the_leader_dies_another_one_serves_after_four_to_eight_seconds(seed):
+def test_when_the_leader_dies_another_one_serves_after_six_to_ten_seconds(seed):
     async def script(group):
         await group.registered()
         await group.sleep(seed * 700)
@@ -121,7 +121,9 @@ def test_when_the_leader_dies_another_one_serves_after_four_to_eight_seconds(see
 
     took_ms, master, epoch = played(script, seed=seed)
 
-    assert SILENCE_MS - LEADER_HEARTBEAT_MS <= took_ms <= SILENCE_MS + 3 * VOTE_WAIT_MS[1]
+    # A round in the term of the dead leader, in which nobody can win, and a pause before the one that somebody wins.
+    soonest_ms, latest_ms = (sum(bounds) for bounds in zip(ROUND_MS, VOTE_WAIT_MS, strict=True))
+    assert SILENCE_MS - LEADER_HEARTBEAT_MS + soonest_ms <= took_ms <= SILENCE_MS + latest_ms + 100
     assert (master, epoch) == (1, 1)
 
 

@@ -5,6 +5,7 @@ import json
 import attrs
 import pytest
 
+from emulator.spec import loads
 from fault_kinds.at_work import busy_cluster, outcome_of
 from fault_kinds.by_script import broken
 from faults.catalogue import fault_of
@@ -32,6 +33,28 @@ def test_the_acting_master_is_the_master_and_after_its_death_the_lowest_slave():
     broken(a_group(), deeds)
 
     assert seen == [MASTER, S1, S1, f"{S2} <-> ns-1", MASTER, f"{S1}, {S2}"]
+
+
+def test_who_was_elected_is_the_master_and_who_leads_the_controllers_their_leader():
+    text = '[scenario]\nname = "e"\nrun_for_s = 90\npreset = "controller"\n[[broker]]\nname = "ba"\nreplicas = 3\n'
+    seen = []
+
+    async def deeds(breaker):
+        stage = breaker.stage
+        await stage.at_ms(30_000)
+        for number, line in enumerate(("suspend master of ba", "skew slaves of ba 5", "suspend leader of controllers")):
+            seen.append(await breaker.begin(str(number), line))
+        await stage.for_ms(40_000)
+        for number, target in enumerate(("master of ba", "slaves of ba", "leader of controllers"), 3):
+            line = f"skew {target} 7"
+            seen.append(await breaker.begin(str(number), line))
+
+    broken(loads(text, "elected.toml"), deeds)
+
+    (master, *slaves), (now, *others) = ((name, *rest.split(", ")) for name, rest, _ in (seen[:3], seen[3:]))
+    assert sorted((master, *slaves)) == sorted((now, *others)) == ["ba", "ba-s1", "ba-s2"]
+    assert now in slaves, "the frozen master believes in itself, too, but was elected before"
+    assert (seen[2] == seen[5], seen[2][:-1], seen[5][:-1]) == (False, "controller-", "controller-")
 
 
 def test_the_owner_is_who_holds_the_queue_now():

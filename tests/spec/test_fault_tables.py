@@ -225,6 +225,10 @@ def test_a_parameter_of_another_kind_is_refused(kind):
         ('kind = "cut"\nfrom = "c9"\nat_s = 1', 'fault[0].from: unknown node "c9"'),
         ('kind = "kill"\nnode = "members of h"\nat_s = 1', 'fault[0].node: unknown group "h"'),
         ('kind = "kill"\nnode = "master of broker-c"\nat_s = 1', 'fault[0].node: unknown broker "broker-c"'),
+        (
+            'kind = "kill"\nnode = "leader of controllers"\nat_s = 1',
+            "fault[0].node: expected leader of controllers, not leader of controllers; there are no controllers",
+        ),
         ('kind = "kill"\nnode = "owner of orders"\nat_s = 1', "fault[0].node: expected owner of TOPIC/BROKER/QUEUE"),
         ('kind = "kill"\nnode = "owner of bills/broker-a/0"\nat_s = 1', 'fault[0].node: unknown topic "bills"'),
         ('kind = "kill"\nnode = "g+2"\nat_s = 1', 'fault[0].node: unknown node "g+2"'),

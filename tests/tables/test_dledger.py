@@ -8,8 +8,19 @@ from nodes.protocol.dledger import LogEntry, PushRequest, PushResponse, VoteRequ
 PEERS = ("n0", "n1", "n2")
 
 
+ROUND_MS = 2_500
+"""How long a round of votes waits here."""
+
+
 def member(self_id="n0", peers=PEERS, kept=None, now_ms=0, wait_ms=500):
-    return DLedgerMember(self_id, peers, kept=kept or KeptState(), draw_vote_wait_ms=lambda: wait_ms, now_ms=now_ms)
+    return DLedgerMember(
+        self_id,
+        peers,
+        kept=kept or KeptState(),
+        draw_vote_wait_ms=lambda: wait_ms,
+        draw_round_ms=lambda: ROUND_MS,
+        now_ms=now_ms,
+    )
 
 
 def leader(now_ms=0):
@@ -37,8 +48,36 @@ def test_a_follower_asks_for_votes_when_three_heartbeats_are_missing():
     assert [peer for peer, _ in n1.tick(1_000 + SILENCE_MS + 1)] == ["n0", "n2"]
     assert n1.term == 1  # whoever still hears the leader refuses
     n1.on_vote_response("n2", VoteResponse(1, granted=False), 8_000)
-    n1.tick(8_000)
+    n1.tick(1_000 + SILENCE_MS + 1 + ROUND_MS)
+    assert n1.term == 1, "the dead leader may yet answer"
+    n1.tick(1_000 + SILENCE_MS + 1 + ROUND_MS + 500)
     assert n1.term == 2
+
+
+def test_a_round_ends_before_its_time_only_if_it_is_won_or_all_have_answered():
+    def after(*voters):
+        n1 = member("n1", kept=KeptState(1, "n0"))
+        n1.tick(0)
+        for voter in voters:
+            n1.on_vote_response(voter, VoteResponse(1, granted=False), 10)
+        return n1.deadline_ms
+
+    assert (after("n2"), after("n2", "n2"), after("n2", "n0")) == (ROUND_MS, ROUND_MS, 10 + 500)
+
+
+def test_who_waits_for_votes_enters_a_later_term_when_its_round_has_ended_and_is_asked_until_then():
+    n0, n1 = member("n0", kept=KeptState(2, "n0")), member("n1", kept=KeptState(1, "n2"))
+    n1.tick(100)
+    now_ms = 2_000
+    ((_, asked), _) = n0.tick(now_ms)
+
+    busy = n1.on_vote_request(asked, now_ms)
+    assert (busy.granted, busy.not_ready, n1.term) == (False, True, 1)
+    assert n0.on_vote_response("n1", busy, now_ms) == ()
+    assert n0.deadline_ms == now_ms + 10
+    n1.tick(100 + ROUND_MS)
+    assert n1.term == 2
+    assert n1.on_vote_request(asked, 100 + ROUND_MS).granted
 
 
 def test_a_leader_without_a_majority_gives_up_at_a_round_after_three_heartbeats():
@@ -53,18 +92,19 @@ def test_a_leader_without_a_majority_gives_up_at_a_round_after_three_heartbeats(
 def test_a_candidate_that_reaches_nobody_stays_in_its_term():
     n0 = member()
     terms = []
-    for at_ms in range(0, 3_000, 500):
+    for at_ms in range(0, 5 * ROUND_MS, 500):
         n0.tick(at_ms)
         terms.append(n0.term)
 
-    assert terms == [1] * 6
+    assert terms == [1] * 25
 
 
 def test_a_candidate_that_a_majority_refused_tries_the_next_term():
     n0 = member()
     n0.tick(0)
     n0.on_vote_response("n1", VoteResponse(1, granted=False), 10)
-    n0.tick(500)
+    n0.tick(ROUND_MS)
+    n0.tick(ROUND_MS + 500)
 
     assert n0.term == 2
 
@@ -94,6 +134,7 @@ def test_an_entry_of_an_earlier_term_is_committed_only_with_one_of_the_own():
     n0 = member(kept=KeptState(1, "n0", (LogEntry(1, "old"),)))
     n0.tick(0)
     n0.on_vote_response("n1", VoteResponse(1, granted=False), 0)
+    n0.on_vote_response("n2", VoteResponse(1, granted=False), 0)
     n0.tick(500)
     n0.on_vote_response("n1", VoteResponse(2, granted=True), 500)
     n0.on_push_response("n1", PushResponse(2, success=True, matched=1), 500)

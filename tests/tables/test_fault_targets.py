@@ -53,6 +53,7 @@ def found(text, seed=1, cluster=None):
         ("master of broker-a", Leading(Lead.MASTER, "broker-a")),
         ("slaves of broker-a", Leading(Lead.SLAVES, "broker-a")),
         ("acting master of broker-a", Leading(Lead.ACTING_MASTER, "broker-a")),
+        ("leader of controllers", Leading(Lead.LEADER, "controllers")),
         ("owner of orders/broker-a/3", Leading(Lead.OWNER, "orders/broker-a/3")),
         ("owner of orders/broker-a/3 of g", Leading(Lead.OWNER, "orders/broker-a/3 of g")),
     ],

@@ -88,4 +88,4 @@ def test_every_real_run_has_a_scenario_of_ours_that_plays_it():
     ours = {path.stem for folder in FOLDERS for path in example(folder).glob("*.toml")}
 
     assert {run.scenario for run in real_runs()} <= ours
-    assert len(ours) == 12 + 5 + 1
+    assert len(ours) == 12 + 5 + 1 + 8

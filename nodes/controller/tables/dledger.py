@@ -20,6 +20,13 @@ MAX_HEARTBEAT_LEAK = 3
 SILENCE_MS = HEARTBEAT_MS * MAX_HEARTBEAT_LEAK
 VOTE_WAIT_MS = (300, 1_000)
 """Bounds of the random pause between two rounds of votes."""
+ROUND_MS = (2_000, 3_000)
+"""Bounds of the random time for which a round waits for a majority, or else for the answers of all, the dead included.
+
+So the first round after the death of a leader, in its own term, in which nobody can win, takes its full time.
+"""
+_NEXT_LOOK_MS = 10
+"""The pause of RocketMQ's thread, after which a round is repeated while voters are not ready."""
 
 
 class MemberRole(StrEnum):
@@ -52,6 +59,7 @@ class DLedgerMember:
         peers: ids of all members, this one included.
         kept: from its disk.
         draw_vote_wait_ms: returns a pause between two rounds of votes.
+        draw_round_ms: returns how long a round waits for answers.
         now_ms: wall clock.
     """
 
@@ -62,12 +70,14 @@ class DLedgerMember:
         *,
         kept: KeptState,
         draw_vote_wait_ms: Callable[[], int],
+        draw_round_ms: Callable[[], int],
         now_ms: int,
     ) -> None:
         self.self_id = self_id
         self._others = tuple(peer for peer in peers if peer != self_id)
         self._majority = len(peers) // 2 + 1
         self._draw_vote_wait_ms = draw_vote_wait_ms
+        self._draw_round_ms = draw_round_ms
         self.role = MemberRole.CANDIDATE
         self.leader_id = ""
         """Whom this member takes for the leader of its term; empty: nobody."""
@@ -76,9 +86,14 @@ class DLedgerMember:
         self.committed = 0
         """How many entries a majority has."""
         self._next_vote_ms = now_ms
+        self._vote_ends_ms: int | None = None
+        """When the present round of votes ends; None: there is none."""
+        self._known_term = 0
+        """Of another candidate that asked during the present round."""
         self._heard_ms = now_ms
         self._votes: dict[str, None] = {}
         self._refusals: dict[str, None] = {}
+        self._not_ready: dict[str, None] = {}
         self._raises_term = kept.term == 0
         """Whether the next round of votes is one of the next term: a majority has refused the last."""
         self._next_round_ms = 0
@@ -115,7 +130,7 @@ class DLedgerMember:
         if self.role is MemberRole.LEADER:
             return self._next_round_ms
         if self.role is MemberRole.CANDIDATE:
-            return self._next_vote_ms
+            return self._next_vote_ms if self._vote_ends_ms is None else self._vote_ends_ms
         return self._heard_ms + SILENCE_MS + 1
 
     def tick(self, now_ms: int) -> Outgoing:
@@ -126,12 +141,18 @@ class DLedgerMember:
             return self._begin_round(now_ms)
         if self.role is MemberRole.FOLLOWER:
             self._become_candidate(now_ms)
+        if self._vote_ends_ms is not None:
+            self._end_votes(now_ms)
+            return ()
         return self._ask_for_votes(now_ms)
 
     # Votes
 
     def on_vote_request(self, asked: VoteRequest, now_ms: int) -> VoteResponse:
         """Give a vote: once per term, to a candidate whose log is not behind, and not while there is a leader."""
+        if asked.term > self._term and self._vote_ends_ms is not None:
+            self._known_term = max(self._known_term, asked.term)
+            return VoteResponse(self._term, granted=False, not_ready=True)
         if asked.term > self._term:
             self._enter_term(asked.term, now_ms)
         has_leader = bool(self.leader_id)
@@ -145,21 +166,42 @@ class DLedgerMember:
 
     def on_vote_response(self, voter: str, said: VoteResponse, now_ms: int) -> Outgoing:
         """Count a vote; with a majority this member leads."""
+        if said.not_ready:
+            self._not_ready[voter] = None
+            return self._count_votes(now_ms)
         if said.term > self._term:
             self._enter_term(said.term, now_ms)
             return ()
         if self.role is not MemberRole.CANDIDATE or said.term != self._term:
             return ()
         if said.has_leader:
+            self._end_votes(now_ms)
             self._raises_term = False
-            self._next_vote_ms = now_ms + SILENCE_MS + self._draw_vote_wait_ms()
+            self._next_vote_ms += SILENCE_MS
             return ()
-        if not said.granted:
-            self._refusals[voter] = None
-            self._raises_term = len(self._votes) + len(self._refusals) >= self._majority
+        (self._votes if said.granted else self._refusals)[voter] = None
+        return self._count_votes(now_ms)
+
+    def _count_votes(self, now_ms: int) -> Outgoing:
+        """Lead, or end the round if it is decided."""
+        if self.role is not MemberRole.CANDIDATE or self._vote_ends_ms is None:
             return ()
-        self._votes[voter] = None
-        return self._lead(now_ms) if len(self._votes) >= self._majority else ()
+        if len(self._votes) >= self._majority:
+            return self._lead(now_ms)
+        answered = len(self._votes) + len(self._refusals) + len(self._not_ready)
+        if len(self._votes) + len(self._not_ready) >= self._majority:
+            self._vote_ends_ms, self._next_vote_ms = None, now_ms + _NEXT_LOOK_MS
+        elif answered > len(self._others):
+            self._end_votes(now_ms)
+        return ()
+
+    def _end_votes(self, now_ms: int) -> None:
+        """The present round has no winner: the next one is of the next term if a majority has answered."""
+        self._vote_ends_ms = None
+        self._raises_term = len(self._votes) + len(self._refusals) >= self._majority
+        self._next_vote_ms = now_ms + self._draw_vote_wait_ms()
+        if self._known_term > self._term:
+            self._enter_term(self._known_term, now_ms)
 
     def _ask_for_votes(self, now_ms: int) -> Outgoing:
         # Who reaches no majority, or hears of a leader, asks again in the same term: so who comes back disturbs nobody.
@@ -169,7 +211,8 @@ class DLedgerMember:
         self._voted_for = self._voted_for or self.self_id
         mine = {self.self_id: None}
         self._votes, self._refusals = (mine, {}) if self._voted_for == self.self_id else ({}, mine)
-        self._next_vote_ms = now_ms + self._draw_vote_wait_ms()
+        self._not_ready = {}
+        self._vote_ends_ms = now_ms + self._draw_round_ms()
         if len(self._votes) >= self._majority:
             return self._lead(now_ms)
         last_term, last_index = self._last
@@ -177,7 +220,7 @@ class DLedgerMember:
         return [(peer, asked) for peer in self._others]
 
     def _lead(self, now_ms: int) -> Outgoing:
-        self.role, self.leader_id = MemberRole.LEADER, self.self_id
+        self.role, self.leader_id, self._vote_ends_ms = MemberRole.LEADER, self.self_id, None
         self._heard_by_majority_ms = now_ms
         self._next_index = dict.fromkeys(self._others, len(self._log))
         self._matched = dict.fromkeys(self._others, 0)
@@ -191,7 +234,7 @@ class DLedgerMember:
 
     def _become_candidate(self, now_ms: int) -> None:
         self.role, self.leader_id = MemberRole.CANDIDATE, ""
-        self._votes, self._refusals, self._raises_term = {}, {}, False
+        self._votes, self._refusals, self._raises_term, self._vote_ends_ms = {}, {}, False, None
         self._next_vote_ms = now_ms
 
     # The log
@@ -213,6 +256,7 @@ class DLedgerMember:
         if pushed.term > self._term:
             self._enter_term(pushed.term, now_ms)
         self.role, self.leader_id, self._heard_ms = MemberRole.FOLLOWER, pushed.leader_id, now_ms
+        self._vote_ends_ms = None
         start = pushed.previous_index
         is_known = 0 <= start <= len(self._log)
         if not is_known or (start and self._log[start - 1].term != pushed.previous_term):

@@ -71,7 +71,7 @@ def real_runs() -> tuple[RealRun, ...]:
     """All that were measured."""
     return tuple(
         RealRun(**{**run, "events": {event: tuple(values) for event, values in run["events"].items()}})
-        for name in ("real_events.json", "real_hand_overs.json", "real_special.json")
+        for name in ("real_events.json", "real_hand_overs.json", "real_special.json", "real_elections.json")
         for run in json.loads(Path(__file__).with_name(name).read_text("utf-8"))["runs"]
     )
 

@@ -19,6 +19,7 @@ from emulator.trace.schema import BELIEFS, FAULTS, LIFECYCLE, RPC
 from faults.plan import Phase
 from nodes.beliefs import BeliefKind
 from nodes.protocol.codes import RequestCode
+from studies.timelines.elections import elections
 from studies.timelines.events import BeliefRow, CallRow, Cast, Instants, LifeRow, Story, instants
 from studies.timelines.hand_over import hand_over, read_hand_over
 from studies.timelines.real import Span
@@ -56,9 +57,11 @@ _TELLERS: Mapping[str, Callable[[Path, Scenario], Instants]] = {
     "rip32": _fail_over,
     "rebalance": _hand_over,
     "special": special_messages,
+    "fail_over": elections,
 }
-"""Folder of scenarios -> what reads their runs."""
-FOLDERS = tuple(_TELLERS)
+"""Name of a folder of scenarios -> what reads their runs."""
+FOLDERS = ("rip32", "rebalance", "special", "controller/fail_over")
+"""Among the examples."""
 
 
 def read_story(run: Path) -> Story:
