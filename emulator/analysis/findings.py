@@ -14,6 +14,7 @@ import attrs
 
 from emulator.analysis.bounds import Bounds
 from emulator.analysis.broker_states import BrokerSpan
+from emulator.analysis.elections import FlawedElection
 from emulator.analysis.hand_overs import HandOver
 from emulator.analysis.keys import KeyHarm, MovedKey
 from emulator.analysis.lag import Lag, LagSeries, Latency
@@ -375,6 +376,8 @@ class Findings:
     """Messages that wait for a delay level or for the timer: judged (V15)."""
     transactions: tuple[Transactions, ...]
     """Transactions: judged (V16)."""
+    elections: tuple[FlawedElection, ...]
+    """Flaws of elections in controller mode: judged (V17)."""
     budgets: tuple[Budget, ...]
     """Judged."""
     beliefs: tuple[Divergence, ...]

@@ -1,10 +1,12 @@
-"""The invariants V1 to V16, and the sentences that say which of them a run broke."""
+"""The invariants V1 to V17, and the sentences that say which of them a run broke."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 import attrs
 
+from emulator.analysis.elections import ElectionFlaw, FlawedElection
 from emulator.analysis.findings import Divergence, Findings, Orphan, Overlap
 from emulator.analysis.offsets import OffsetFault
 from emulator.analysis.services import Duty
@@ -30,6 +32,7 @@ TITLES = {
     "V14": "every popped message is acknowledged, hidden or revived",
     "V15": "a message that waits is delivered, and not before its time",
     "V16": "a committed transaction is delivered, and no other",
+    "V17": "an epoch of a broker group has one master, and epochs rise",
 }
 """Mapping id -> the invariant in RocketMQ's terms."""
 
@@ -57,7 +60,7 @@ def _judged(name: str, words: str, rows: Sequence[Any]) -> Judgement:
 
 
 def judgements(found: Findings) -> tuple[Judgement, ...]:
-    """The judgements about V1 to V16, in order."""
+    """The judgements about V1 to V17, in order."""
     overlaps, orphans = found.overlaps, found.orphans
     return (
         _judged("V1", _of_overlaps(overlaps), overlaps),
@@ -75,6 +78,7 @@ def judgements(found: Findings) -> tuple[Judgement, ...]:
         _of_popped(found),
         _of_waits(found.waits),
         _of_transactions(found.transactions),
+        _of_elections(found.elections),
     )
 
 
@@ -196,6 +200,11 @@ def _of_transactions(rows: tuple[Transactions, ...]) -> Judgement:
     harmed = tuple(row for row in rows if row.lost or row.unasked or row.again)
     lost, unasked, again = (sum(getattr(row, kind) for row in harmed) for kind in ("lost", "unasked", "again"))
     return _judged("V16", f"{lost} lost, {unasked} unasked, {again} once more", harmed)
+
+
+def _of_elections(rows: tuple[FlawedElection, ...]) -> Judgement:
+    times = Counter(row.what for row in rows)
+    return _judged("V17", ", ".join(f"{times[what]} times {what}" for what in ElectionFlaw if times[what]), rows)
 
 
 _DECIDERS = {

@@ -10,6 +10,7 @@ import attrs
 from emulator.analysis.bounds import Bounds, Cause, bounds_of
 from emulator.analysis.broker_states import BrokerStates
 from emulator.analysis.causes import Causes, Judged, Windows
+from emulator.analysis.elections import Elections
 from emulator.analysis.findings import (
     Budget,
     DeadLetters,
@@ -196,6 +197,7 @@ class _Reading:
         self._disturbances = Disturbances()
         self._waits = WaitingMessages(self._disturbances)
         self._transactions = EndsOfTransactions(self._disturbances)
+        self._elections = Elections()
         self._staleness = Staleness(presence)
         self._pops = Pops(presence)
         self._lags = Lags(presence, messages, self._progress)
@@ -207,7 +209,7 @@ class _Reading:
             *(presence, messages, self._causes, self._disturbances, self._offsets, self._queues, self._progress),
             *(self._hand_overs, self._rebalances, self._order, self._keys, self._views, self._services),
             *(self._staleness, self._pops, self._waits, self._transactions, self._lags, self._traffic),
-            *(self._writability, self._broker_states, self._vain_requests),
+            *(self._writability, self._broker_states, self._vain_requests, self._elections),
         )
         watch(source, watchers)
         for one in watchers:
@@ -266,6 +268,7 @@ class _Reading:
             duties=self._duties(),
             waits=self._waits.found(served, end_ns),
             transactions=self._transactions.found(served, end_ns, self._facts.bounds.asks_ms * _MS),
+            elections=self._elections.found,
             # What is too long for itself counts elsewhere.
             budgets=self._budgets(
                 [one for one, judged in two if not judged.violation],

@@ -16,6 +16,7 @@ import attrs
 
 from emulator.analysis import findings as found
 from emulator.analysis.broker_states import BrokerSpan
+from emulator.analysis.elections import FlawedElection
 from emulator.analysis.hand_overs import HandOver
 from emulator.analysis.invariants import broken
 from emulator.analysis.keys import KeyHarm, MovedKey
@@ -69,6 +70,7 @@ TABLES: Mapping[str, FindingTable] = {
         FindingTable("offset_slips", OffsetSlip, lambda one: one.invariants.offset_slips),
         FindingTable("waits", Waits, lambda one: one.waits),
         FindingTable("transactions", Transactions, lambda one: one.transactions),
+        FindingTable("elections", FlawedElection, lambda one: one.elections),
         FindingTable("losses", found.LostMessages, lambda one: one.invariants.losses),
         FindingTable("popped", found.PoppedMessages, lambda one: one.invariants.popped),
         FindingTable("stalls", found.Stall, lambda one: one.invariants.stalls),

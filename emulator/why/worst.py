@@ -11,6 +11,7 @@ from typing import Any
 import attrs
 
 from emulator.analysis.asked import Words, about_node, about_queue, about_view, inside, instant
+from emulator.analysis.elections import FlawedElection
 from emulator.analysis.findings import (
     Budget,
     Disorder,
@@ -48,7 +49,7 @@ class WorstFinding:
     """The worst violation of an invariant."""
 
     invariant: str
-    """`V1` to `V15`."""
+    """`V1` to `V17`."""
     words: str
     """Who or what, how much, and when."""
     questions: tuple[Words, ...]
@@ -296,6 +297,11 @@ def _of_transactions(row: Transactions, _report: Report, _trace: TraceRows) -> T
     return f"{words}and are lost, and {row.unasked:,} came although nobody had committed them", []
 
 
+def _of_election(row: FlawedElection, _report: Report, _trace: TraceRows) -> Told:
+    words = f"{row.broker_name}, epoch {row.epoch}, at {row.node}: {row.what}, after {row.known}"
+    return words, [about_node(row.node, instant(row.start_ns))]
+
+
 def _of_budget(row: Budget, report: Report, trace: TraceRows) -> Told:
     found: list[Overlap | Orphan] = [*report.overlaps, *report.orphans]
     short = [one for one in found if one.queue.group == row.group and one.excess_ns]
@@ -331,5 +337,6 @@ _TOLD: Mapping[type, Callable[[Any, Report, TraceRows], Told]] = {
     KeyHarm: _of_key,
     Waits: _of_waits,
     Transactions: _of_transactions,
+    FlawedElection: _of_election,
 }
 """How each kind of finding is told, and what is asked about it."""

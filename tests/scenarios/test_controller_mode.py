@@ -5,11 +5,14 @@ import json
 import attrs
 import pytest
 
+from emulator.analysis.elections import ElectionFlaw
+from emulator.analysis.invariants import broken
 from emulator.analysis.judge import judge_run
 from emulator.run import run_scenario
 from emulator.spec import loads
 from emulator.testing.trace import Trace
 from emulator.trace.run_directory import open_run
+from nodes.controller.tables.replicated_state import ReplicatedState
 
 TEXT = """
 [scenario]
@@ -61,6 +64,11 @@ class Played:
             if row["t_ns"] >= after_s * 10**9 and all(value.get(name) == part for name, part in wanted.items()):
                 return row["t_ns"] / 10**9
         return None
+
+    def first_in_sync(self, members, after_s):
+        """When the first controller held this SyncStateSet, in s; the followers of the leader learn it later."""
+        held = (self.first("sync_state", f"controller-{one}", {"in_sync": members}, after_s) for one in (1, 2, 3))
+        return min(at_s for at_s in held if at_s is not None)
 
     def master_at(self, at_s):
         """The address under the id 0 at the nameserver."""
@@ -138,7 +146,7 @@ def test_with_all_ack_consumers_read_only_what_all_members_have(tmp_path):
     """A master without its slaves stores on, and shows nothing of it until it is the only member."""
     faults = "".join(f'[[fault]]\ndo = "cut ba {slave}"\nat_s = 60\nfor_s = 45\n' for slave in ("ba-s1", "ba-s2"))
     played = Played(tmp_path, faults, preset="controller_strict", run_for_ms=100_000)
-    alone_s = played.first("sync_state", "controller-2", {"in_sync": [1]}, 60)
+    alone_s = played.first_in_sync([1], 60)
     stored, consumed = (
         [(row["queue_id"], row["offset"]) for row in rows if 61 <= row["t_ns"] / 10**9 < alone_s]
         for rows in (played.trace.select("messages", event=event) for event in ("stored", "consumed"))
@@ -151,7 +159,7 @@ def test_with_all_ack_consumers_read_only_what_all_members_have(tmp_path):
 
 def test_with_all_ack_a_frozen_slave_costs_time_outs_until_it_is_no_member(tmp_path):
     played = Played(tmp_path, AWAY.format(verb="suspend", node="ba-s1"), preset="controller_strict")
-    shrunk_s = played.first("sync_state", "controller-2", {"in_sync": [1, 2]}, 60)
+    shrunk_s = played.first_in_sync([1, 2], 60)
     (sends,) = played.report.load.sends
 
     assert 15 <= shrunk_s - 60 <= 21
@@ -163,6 +171,25 @@ def test_without_controllers_brokers_refuse_all_messages(tmp_path):
     played = Played(tmp_path, preset="classic", options="enableControllerMode = true", run_for_ms=40_000)
     assert played.held("broker_role", "ba", 39)["serves_as"] is None
     assert played.trace.select("messages", event="stored") == []
+
+
+def test_controllers_that_forget_the_master_in_a_sync_state_set_are_told(monkeypatch, tmp_path):
+    """The bug is planted; V17 is silent in all other runs here."""
+    alter = ReplicatedState._alter_sync_state_set
+
+    def without_master(self, event):
+        _, info = self.known(event.broker_name)
+        others = tuple(one for one in event.new_sync_state_set if one != info.master_id)
+        alter(self, attrs.evolve(event, new_sync_state_set=others))
+
+    monkeypatch.setattr(ReplicatedState, "_alter_sync_state_set", without_master)
+    report = Played(tmp_path, run_for_ms=40_000).report
+    assert "V17" in broken(report)
+    assert {flaw.what for flaw in report.elections} == {ElectionFlaw.OUT_OF_SYNC}
+
+
+def test_no_election_here_has_a_flaw(killed, frozen):
+    assert killed.report.elections == frozen.report.elections == ()
 
 
 def test_the_same_seed_gives_the_same_run(tmp_path):
