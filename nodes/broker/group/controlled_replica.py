@@ -4,6 +4,7 @@ Mirrors:
     `org.apache.rocketmq.broker.controller.ReplicasManager`, its threads; `BrokerController#changeSpecialServiceStatus`.
 """
 
+from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from typing import TypeVar
@@ -63,6 +64,11 @@ _AGAIN_MS = 5_000
 """Pause after a start that failed."""
 _FIRST_MS = 3_000
 _HEARTBEAT_FIRST_MS = 1_000
+_PROMOTION_MS = 50
+"""What a new master does to its log, its queues and its epoch file before it registers: 20 to 90 ms of a real one's.
+
+So a slave, which has less to do, asks a nameserver before it for the master's address, and hears the old one or none.
+"""
 
 
 class ControlledReplica:
@@ -106,6 +112,8 @@ class ControlledReplica:
         )
         self._manager = ReplicasManager(broker.host, client, self.role, self, controllers)
         self._checks: ScheduledThread | None = None
+        self._waiting: deque[tuple[RoleEffect, int]] = deque()
+        self._is_changing = False
         self._believed: Json = None
         broker.is_fenced = True
         membership.group.isolated = True
@@ -180,7 +188,41 @@ class ControlledReplica:
     # Effects
 
     def perform(self, effect: RoleEffect) -> None:
-        """Carry out one effect of a verdict; those that take time go on beside what follows."""
+        """Carry out one effect of a verdict, once those before it are done; some go on beside what follows."""
+        self._waiting.append((effect, cause.get()))
+        if not self._is_changing:
+            self._perform_waiting()
+
+    def _perform_waiting(self) -> None:
+        """One change of the role holds up all that come after it."""
+        now = cause.get()
+        while self._waiting and not self._is_changing:
+            effect, began = self._waiting.popleft()
+            cause.set(began)
+            pause_ms = self._pause_ms(effect)
+            if pause_ms:
+                self._is_changing = True
+                self._host.call_later_ms(pause_ms, partial(self._perform_late, effect, began))
+            else:
+                self._perform_now(effect)
+        cause.set(now)
+
+    def _pause_ms(self, effect: RoleEffect) -> int:
+        match effect:
+            case ChangeHaToMaster():
+                return self._ha.join_ms + _PROMOTION_MS
+            case ChangeHaToSlave():
+                return self._ha.join_ms
+            case _:
+                return 0
+
+    def _perform_late(self, effect: RoleEffect, began: int) -> None:
+        cause.set(began)
+        self._is_changing = False
+        self._perform_now(effect)
+        self._perform_waiting()
+
+    def _perform_now(self, effect: RoleEffect) -> None:
         match effect:
             case StartLeaderDiscovery():
                 period_ms = self._broker.config.sync_controller_metadata_period

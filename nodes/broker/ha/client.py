@@ -14,6 +14,8 @@ from nodes.threads import WakeUp
 CONNECT_TIMEOUT_MS = 5_000
 PAUSE_MS = 5_000
 """After a failed attempt to connect, and after a connection that was closed by the master or sent bad frames."""
+_SELECT_MS = 1_000
+"""How long the thread waits for the master before it looks up."""
 
 
 class HaClient(ChannelHandler):
@@ -72,6 +74,17 @@ class HaClient(ChannelHandler):
     def wake_up(self) -> None:
         """End the pause before the next attempt to connect."""
         self._running.wake()
+
+    @property
+    def join_ms(self) -> int:
+        """How long whoever ends the thread waits for it.
+
+        It looks up once a second, at once if anything comes; so a link that is silent holds up its end, and one that
+        carries messages, or was closed, does not.
+        """
+        silent_ms = self._now_ms() - self._last_read_ms
+        is_deaf = self._channel is not None and not self._channel.closed and silent_ms >= _SELECT_MS
+        return _SELECT_MS - silent_ms % _SELECT_MS if is_deaf else 0
 
     def shutdown(self) -> None:
         """End the thread."""

@@ -136,6 +136,11 @@ class HaService(ChannelHandler):
         return None if self._client is None else self._client.master_address
 
     @property
+    def join_ms(self) -> int:
+        """How long it takes to end the link to the master, where there is one."""
+        return 0 if self._client is None else self._client.join_ms
+
+    @property
     def is_linked(self) -> bool:
         """Whether a slave has a link to its master."""
         return self._client is not None and self._client.state is HAConnectionState.TRANSFER

@@ -135,6 +135,9 @@ def _of_master(story: ElectionStory) -> Instants:
         "client_route": _turned(story, story.producer),
         "writable": _seconds(story.fault_ns, [one.acknowledged_ns for one in elsewhere]),
         "consumed_again": _seconds(story.fault_ns, consumed),
+        "second_in_sync": _first_state(
+            story, story.fault_ns, lambda told: told["epoch"] > epoch and len(told["in_sync"]) > 1
+        ),
         "in_sync_again": _first_state(story, story.back_ns, lambda told: len(told["in_sync"]) == _REPLICAS),
     }
     return _happened(found | _of_messages(story))
