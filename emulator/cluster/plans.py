@@ -36,6 +36,7 @@ from nodes.client.consumer.push_consumer import PushConsumer
 from nodes.client.producer.steady_producer import SteadyProducer
 from nodes.config import BrokerConfig, Exclusivity, LitePullConsumerConfig
 from nodes.config.container import ContainerConfig
+from nodes.config.controller import CONTROLLER_PORT
 from nodes.container.container import BrokerContainer
 from nodes.container.tables.broker_file import BrokerFile
 from nodes.container.tables.brokers import BrokerIdentity
@@ -49,8 +50,6 @@ from nodes.statefulset.kubernetes import API_PORT, POD_PORT, Kubernetes, Statefu
 from nodes.statefulset.scaler import SCALER_PORT, Scaler
 
 CONTROLLER_GROUP = "controllers"
-CONTROLLER_PORT = 9878
-"""As in RocketMQ's sample of a single controller."""
 
 
 class _SlowBoot:

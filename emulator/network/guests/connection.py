@@ -82,7 +82,8 @@ class Guest(Peer, ChannelHandler):
         self._process = process
         self._socket = accepted
         self._accepted_ns = fabric.timeline.now_ns
-        self._addresses = GuestAddresses(host.dialable)
+        dialed = accepted.getsockname()[0]
+        self._addresses = GuestAddresses(lambda address: host.dialable(address, dialed))
         self._has_spoken = has_spoken
         self._watch = fabric.watch_guest(self.node, listener)
         self._budget = fabric.guest_budget
