@@ -29,6 +29,7 @@ from emulator.spec.model import (
 from faults.consume_mode import ConsumeMode
 from nodes.broker.broker import Broker
 from nodes.broker.shared import Shared
+from nodes.broker.tables.plain_access import PlainPermissionManager
 from nodes.client.consumer.consumer_process import ConsumerOfProcess, ConsumerProcess
 from nodes.client.consumer.lite_pull import LitePullConsumer
 from nodes.client.consumer.pod import ConsumerPod, PodEnvironment
@@ -109,6 +110,7 @@ class HostPlans:
         self._addresses = addresses
         self._options = options
         self._pods = pods
+        self._access = PlainPermissionManager(scenario.accounts, scenario.global_white_remote_addresses)
 
     def lease_service(self, name: str) -> HostPlan:
         """The lock service."""
@@ -193,6 +195,7 @@ class HostPlans:
             ),
             shared=shared,
             controllers=self._controllers(),
+            access=self._access,
         )
 
     def consumer(self, spec: ConsumerGroupSpec, name: str, nameservers: tuple[str, ...]) -> HostPlan:

@@ -7,6 +7,7 @@ from typing import Protocol
 import attrs
 
 from nodes.cause import NO_CAUSE
+from nodes.protocol.acl_signature import SIGNATURE, TranslatedBody
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.command import Command, CommandFlag
 from nodes.protocol.errors import ProtocolError, UnreadableBody
@@ -180,7 +181,11 @@ class RemotingCodec:
                 body = body_kinds.request_from_wire(code, command.ext_fields, frame.body)
         except ProtocolError as error:
             return command._replace(body=UnreadableBody(frame.body or b"", str(error)))
-        return command if body is command.body else command._replace(body=body)
+        if body is command.body:
+            return command
+        if body is not None and SIGNATURE in command.ext_fields:
+            body = TranslatedBody(body, frame.body or b"")
+        return command._replace(body=body)
 
     def _answer(self, command: Command) -> Command:
         code = command.request_code
