@@ -44,8 +44,10 @@ public class Application {
                 System.out.println("sent " + result.getMessageQueue().getBrokerName() + " " + result.getSendStatus());
             } catch (MQClientException error) {
                 System.out.println("failed " + error.getResponseCode() + " " + error.getErrorMessage());
-            } catch (MQBrokerException error) {
-                System.out.println("failed " + error.getResponseCode() + " " + error.getErrorMessage());
+                if (error.getCause() instanceof MQBrokerException) {
+                    MQBrokerException cause = (MQBrokerException) error.getCause();
+                    System.out.println("because " + cause.getResponseCode() + " " + cause.getErrorMessage());
+                }
             } catch (Exception error) {
                 System.out.println("failed " + error.getMessage());
             }
