@@ -123,6 +123,15 @@ def up(
             show_default="no limit, or the scenario's storeMaxBytes",
         ),
     ] = None,
+    listen: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT",
+            help="Where programs reach the first nameserver; the other nodes follow at the next ports of HOST. "
+            "127.0.0.1:9876 stays on this machine; 0.0.0.0:9876 lets containers and other machines in.",
+            show_default="a loopback address of its own for each node",
+        ),
+    ] = None,
     web: Annotated[bool, typer.Option("--web", help="Show the cluster in a browser, too.")] = False,
     web_port: Annotated[
         int | None, typer.Option(min=0, max=65_535, help="Port of --web; a free one.", show_default=False)
@@ -137,7 +146,7 @@ def up(
         from emulator.cli.up import run_live
 
         level = trace or TraceLevel.FULL
-        run_live(spec, runs, level, tuple(guest or ()), command, store_max, web=web, web_port=web_port)
+        run_live(spec, runs, level, tuple(guest or ()), command, store_max, listen, web=web, web_port=web_port)
 
 
 @app.command(context_settings={"ignore_unknown_options": True})

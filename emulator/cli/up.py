@@ -19,6 +19,8 @@ from emulator.cluster.cluster import namesrv_addr
 from emulator.console.control_socket import serve_control
 from emulator.console.prompt import Prompt
 from emulator.console.session import Session
+from emulator.network.guests.address_book import ANY, ListenAddress
+from emulator.network.guests.doors import ListeningDoors
 from emulator.run import RunInterrupted, run_scenario
 from emulator.run.run import BY_HAND_FILE
 from emulator.spec import Scenario, SpecError, load
@@ -81,6 +83,10 @@ def namesrv_addr_printer(tell: Callable[[str], None]) -> Callable[[Session], Awa
     async def print_addresses(session: Session) -> None:
         await session.cluster.started.wait()
         names = session.cluster.scenario.guests
+        doors = session.cluster.world.doors
+        if isinstance(doors, ListeningDoors):
+            for line in doors.book.lines():
+                tell(line)
         for name in names:
             tell(f"{'' if len(names) == 1 else f'{name}: '}namesrvAddr={namesrv_addr(session.cluster, name)}")
         if not names:
@@ -96,6 +102,7 @@ def run_live(
     guests: tuple[str, ...],
     command: str | None,
     store_max: str | None,
+    listen: str | None,
     *,
     web: bool,
     web_port: int | None,
@@ -109,6 +116,7 @@ def run_live(
         guests: names of guests in addition to those of the scenario.
         command: to run beside the cluster; the run ends with it.
         store_max: most bytes of each broker's log, as people write it; None: what the scenario says.
+        listen: `HOST:PORT` where guests reach all nodes; None: at loopback addresses of their own.
         web: whether to serve the dashboard.
         web_port: port of the dashboard; None: a free one.
     """
@@ -119,6 +127,7 @@ def run_live(
         scenario = attrs.evolve(scenario, guests=(*scenario.guests, *guests))
     except FieldError as error:
         raise SpecError("--guest", error.problem) from None
+    address = None if listen is None else ListenAddress.parse(listen)
     beside = None if command is None else GuestCommand(command)
     # A command gets the terminal for itself, so there is no prompt and no event is printed.
     prompt = Prompt.of_this_terminal() if beside is None else Prompt(interactive=False)
@@ -126,6 +135,7 @@ def run_live(
     session_tasks = (
         *((events.follow,) if beside is None else ()),
         serve_control,
+        *(() if address is None or address.is_loopback else (partial(_warn_of_others, address),)),
         *prompt.session_tasks(),
         *_page(prompt.print_above, web_port, asked_for=web),
         namesrv_addr_printer(prompt.print_above) if beside is None else beside.run,
@@ -140,6 +150,7 @@ def run_live(
             endless=True,
             listeners=(events.show,) if beside is None else (),
             session_tasks=session_tasks,
+            listen=address,
         )
     except RunInterrupted as interrupted:
         _print_replay_command(interrupted.path)
@@ -150,6 +161,15 @@ def run_live(
         _end_as(beside, left.path)
     _print_replay_command(left.path)
     print(left.path)
+
+
+async def _warn_of_others(address: ListenAddress, _session: Session) -> None:
+    """Say who can join, once the ports are there; a session task."""
+    who = "all machines that reach this one" if address.host == ANY else f"all machines that reach {address.host}"
+    complain(
+        f"warning: --listen {address}: {who} can send, consume and administer, as any guest, without a password; verbs "
+        f"cannot be said from there: the control socket and the dashboard stay on this machine"
+    )
 
 
 def _with_limit(scenario: Scenario, store_max_bytes: int) -> Scenario:

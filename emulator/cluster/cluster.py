@@ -14,10 +14,11 @@ from emulator.cluster.plans import HostPlan, HostPlans
 from emulator.cluster.pods import Pods
 from emulator.machine.host import EmulatedHost, PowerState
 from emulator.machine.world import World
-from emulator.network.loopback import LoopbackCarrier
+from emulator.network.guests.address_book import LOOPBACK
 from emulator.spec import ConsumerGroupSpec, Scenario
 from emulator.spec.addresses import addresses, newcomer_address, owners
 from emulator.spec.model import CONSUMER, StatefulSetSpec
+from emulator.spec.targets import GUEST
 from emulator.spec.user_functions import with_user_functions
 from faults.reconfigure import Value
 from nodes.container.tables.broker_file import write_broker_file
@@ -279,17 +280,19 @@ def namesrv_addr(cluster: Cluster, guest: str | None = None) -> str:
         guest: name of the guest; None: for guests without a name.
 
     Raises:
-        NoAddressError: the cluster is not in mode `live`, or the scenario has no guest of that name.
+        NoAddressError: the cluster is not in mode `live`, or has no door for such a guest.
     """
-    carrier = cluster.world.fabric.carrier
-    if not cluster.world.clock.follows_wall or not isinstance(carrier, LoopbackCarrier):
+    doors = cluster.world.doors
+    if doors is None:
         raise NoAddressError("guests live in real time: only a cluster in mode live has an address for them")
-    named = {host.node: host.dialable for host in cluster.world.fabric.guests.named}
-    if guest is not None and guest not in named:
-        raise NoAddressError(f"no guest is called {guest}; the scenario has {', '.join(named) or 'none with a name'}")
-    dialable = carrier.physical_ip if guest is None else named[guest]
+    host = doors.hosts.get(guest or GUEST)
+    if host is None or guest == GUEST:
+        names = ", ".join(cluster.scenario.guests) or "none with a name"
+        hint = f"no guest is called {guest}" if guest else "guests without a name have no address where it listens"
+        raise NoAddressError(f"{hint}; the scenario has {names}")
     return ";".join(
-        f"{dialable(cluster.addresses[spec.name])}:{spec.config.listen_port}" for spec in cluster.scenario.nameservers
+        host.dialable(f"{cluster.addresses[spec.name]}:{spec.config.listen_port}", LOOPBACK)
+        for spec in cluster.scenario.nameservers
     )
 
 

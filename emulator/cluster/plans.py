@@ -29,6 +29,7 @@ from emulator.spec.model import (
 from faults.consume_mode import ConsumeMode
 from nodes.broker.broker import Broker
 from nodes.broker.shared import Shared
+from nodes.broker.tables.plain_access import PlainPermissionManager
 from nodes.client.consumer.consumer_process import ConsumerOfProcess, ConsumerProcess
 from nodes.client.consumer.lite_pull import LitePullConsumer
 from nodes.client.consumer.pod import ConsumerPod, PodEnvironment
@@ -36,6 +37,7 @@ from nodes.client.consumer.push_consumer import PushConsumer
 from nodes.client.producer.steady_producer import SteadyProducer
 from nodes.config import BrokerConfig, Exclusivity, LitePullConsumerConfig
 from nodes.config.container import ContainerConfig
+from nodes.config.controller import CONTROLLER_PORT
 from nodes.container.container import BrokerContainer
 from nodes.container.tables.broker_file import BrokerFile
 from nodes.container.tables.brokers import BrokerIdentity
@@ -49,8 +51,6 @@ from nodes.statefulset.kubernetes import API_PORT, POD_PORT, Kubernetes, Statefu
 from nodes.statefulset.scaler import SCALER_PORT, Scaler
 
 CONTROLLER_GROUP = "controllers"
-CONTROLLER_PORT = 9878
-"""As in RocketMQ's sample of a single controller."""
 
 
 class SlowBoot:
@@ -111,6 +111,7 @@ class HostPlans:
         self._addresses = addresses
         self._options = options
         self._pods = pods
+        self._access = PlainPermissionManager(scenario.accounts, scenario.global_white_remote_addresses)
 
     def lease_service(self, name: str) -> HostPlan:
         """The lock service."""
@@ -195,6 +196,7 @@ class HostPlans:
             ),
             shared=shared,
             controllers=self._controllers(),
+            access=self._access,
         )
 
     def consumer(self, spec: ConsumerGroupSpec, name: str, nameservers: tuple[str, ...]) -> HostPlan:

@@ -172,8 +172,9 @@ class HostProcess:
         listener = Listener(self, handler, fabric.carrier.listen(self.ip, port))
         fabric.listeners[self.ip, port] = listener
         self._ports[port] = listener
-        if self._world.clock.follows_wall:
-            self._acceptors[port] = GuestAcceptors(fabric, listener, self, self._world.nursery, port)
+        doors = self._world.doors
+        if doors is not None:
+            self._acceptors[port] = GuestAcceptors(fabric, doors, listener, self, self._world.nursery, port)
 
     def close_listener(self, port: int) -> None:
         """Stop accepting on a port."""

@@ -16,6 +16,7 @@ import trio
 from emulator.base.errors import unwrap_group
 from emulator.base.process_wide import ProcessWide, Undo
 from emulator.network.fabric import Fabric
+from emulator.network.guests.doors import GuestDoors, LoopbackDoors
 from emulator.network.hub import MemoryCarrier
 from emulator.network.loopback import LoopbackCarrier
 from emulator.time.clock import EmulatedClock
@@ -44,6 +45,8 @@ class World:
     fabric: Fabric
     recorder: Recorder
     nursery: trio.Nursery
+    doors: GuestDoors | None = None
+    """Where guests come in; None: time is virtual."""
     log: Logger = attrs.Factory(structlog.get_logger)
     stopwatches: dict[str, "Stopwatch"] = attrs.field(factory=dict, init=False)
     """What nodes have measured of their own work."""
@@ -128,6 +131,8 @@ def run_world(
     level: TraceLevel = TraceLevel.FULL,
     stepped: bool = False,
     log: Logger | None = None,
+    guests: tuple[str, ...] = (),
+    doors: GuestDoors | None = None,
 ) -> T:
     """Run `main` in a new world until it returns.
 
@@ -141,6 +146,9 @@ def run_world(
         level: which rows the trace has.
         stepped: virtual time starts with the limit 0 and advances when the limit of the clock is moved.
         log: logger of the nodes; None: structlog's configured one.
+        guests: names of guests, in mode `live`.
+        doors: where they come in, in mode `live`; frames of nodes then stay in memory. None: each guest dials loopback
+            addresses of its own.
 
     Raises:
         DeadlockError: in virtual time, if every task waits and no timer is set.
@@ -148,7 +156,9 @@ def run_world(
     # Guests have the machine's clock, and search messages by its time.
     timeline = Timeline(time.time_ns() // _NS_PER_MS) if mode is TimeMode.LIVE else Timeline()
     clock = EmulatedClock(timeline, rate=1.0 if mode is TimeMode.LIVE else None, limit_ns=0 if stepped else NEVER_NS)
-    carrier = MemoryCarrier() if mode is TimeMode.SIM else LoopbackCarrier()
+    carrier = MemoryCarrier() if mode is TimeMode.SIM or doors is not None else LoopbackCarrier()
+    if mode is TimeMode.LIVE and isinstance(carrier, LoopbackCarrier):
+        doors = LoopbackDoors(carrier, guests)
     recorder = Recorder(timeline, writer, level)
     fabric = Fabric(timeline, carrier, recorder, seed, delay_ms, jitter_ms)
     clock.turn = partial(Context().run, fabric.hub.turn)  # no cause may leak from one world into the next
@@ -159,7 +169,8 @@ def run_world(
     async def body() -> T:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(fabric.hub.guard, name="guard")
-            world = World(seed, timeline, clock, fabric, recorder, nursery, **({} if log is None else {"log": log}))
+            given = {} if log is None else {"log": log}
+            world = World(seed, timeline, clock, fabric, recorder, nursery, doors, **given)
             try:
                 result = await main(world)
             finally:

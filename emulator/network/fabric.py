@@ -5,7 +5,7 @@ from typing import Protocol
 from emulator.base.hits import Hits
 from emulator.network.endpoint import Endpoint, Listener, Peer
 from emulator.network.guests.budget import GuestBudget
-from emulator.network.guests.hosts import GuestHosts
+from emulator.network.guests.hosts import GuestPrograms
 from emulator.network.guests.watch import WatchGuest, unwatched
 from emulator.network.hub import Arrival, Carrier, Hub
 from emulator.network.link import Link, LinkRule
@@ -54,8 +54,8 @@ class Fabric:
         """Mapping IP address -> node, of every machine that has power."""
         self.hits = Hits()
         """Hits of each fault, on links and on machines."""
-        self.guests = GuestHosts(())
-        """The guests that have names."""
+        self.guests = GuestPrograms()
+        """The programs of guests."""
         self.guest_budget = GuestBudget(GuestLimits())
         """What guests may use, and have in use."""
         self.watch_guest: WatchGuest = unwatched

@@ -19,12 +19,13 @@ import attrs
 import trio
 
 from emulator.network.endpoint import Endpoint
-from emulator.network.guests.hosts import GUESTS_BLOCK
 from emulator.network.hub import Arrival
 from nodes.protocol.command import Command
 from nodes.rpc.codec import GREETING, Decoder, encode
 
 _GUARD_PORT = 9_875
+GUESTS_BLOCK = 9
+"""Second byte of the addresses of named guests."""
 _GUESTS_BLOCKS = tuple(range(GUESTS_BLOCK, 251, 10))
 _BLOCKS = tuple(block for block in range(1, 251) if block not in _GUESTS_BLOCKS)
 _CHUNK_BYTES = 64 * 1024
@@ -255,14 +256,21 @@ def _tune(accepted: socket.socket) -> None:
 
 def _claim_block(blocks: tuple[int, ...]) -> tuple[int, socket.socket]:
     """Claim the first free address block; the claim holds while the returned guard socket is open."""
+    why = 0
     for block in blocks:
         guard = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         try:
             guard.bind((f"127.{block}.255.254", _GUARD_PORT))
             guard.listen(1)
-        except OSError:
+        except OSError as error:
             guard.close()
+            why = error.errno or 0
         else:
             return block, guard
+    if why == errno.EADDRNOTAVAIL:
+        msg = (
+            "this system has no loopback addresses beside 127.0.0.1: `rmqemu up --listen 127.0.0.1:9876` needs no other"
+        )
+        raise LoopbackError(why, msg)
     msg = f"no free loopback block 127.{blocks[0]}.x.y to 127.{blocks[-1]}.x.y: end other emulations"
     raise LoopbackError(errno.EADDRINUSE, msg)

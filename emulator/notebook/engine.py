@@ -17,6 +17,7 @@ import trio
 
 from emulator.cluster import NodeCrashedError
 from emulator.console.session import Session
+from emulator.network.guests.address_book import ListenAddress
 from emulator.run import RunResult, run_scenario
 from emulator.run.run import manifest_of
 from emulator.spec import Scenario
@@ -62,13 +63,17 @@ class Engine:
         mode: time mode.
         level: which rows the trace has.
         runs: directory of all runs.
+        listen: where guests reach all nodes, in mode `live`.
     """
 
-    def __init__(self, scenario: Scenario, mode: TimeMode, level: TraceLevel, runs: Path) -> None:
+    def __init__(
+        self, scenario: Scenario, mode: TimeMode, level: TraceLevel, runs: Path, listen: ListenAddress | None = None
+    ) -> None:
         self.scenario = scenario
         self.mode = mode
         self._level = level
         self._runs = runs
+        self._listen = listen
         self._thread = threading.Thread(target=self._run, name=f"cluster {scenario.name}", daemon=True)
         self._ready = threading.Event()
         self._session: Session | None = None
@@ -280,6 +285,7 @@ class Engine:
                 endless=True,
                 stepped=self.stepped,
                 session_tasks=(self._serve_calls,),
+                listen=self._listen,
             )
         except BaseException as error:  # noqa: BLE001 - it is raised again in the thread of the caller
             self._error = error

@@ -20,6 +20,7 @@ from emulator.console.looking import LOOKING
 from emulator.console.session import Session
 from emulator.console.verb import Verb, VerbError
 from emulator.console.verbs import VERBS
+from emulator.network.guests.address_book import ListenAddress
 from emulator.notebook.engine import Engine, flushed
 from emulator.notebook.html import VerbOutput
 from emulator.notebook.owners import history_output, ownership_output
@@ -319,6 +320,7 @@ def launch(
     trace: TraceLevel | str = TraceLevel.FULL,
     seed: int | None = None,
     runs: Path | str = "runs",
+    listen: str | None = None,
 ) -> ClusterHandle:
     """Start a cluster.
 
@@ -332,6 +334,8 @@ def launch(
         trace: `full`, `findings` or `counts`: which rows the trace has.
         seed: replaces the scenario's seed.
         runs: directory of all runs.
+        listen: in `live`, `HOST:PORT` where guests reach the first nameserver, and the other nodes at the next ports;
+            None: each node has a loopback address of its own.
 
     Returns:
         The handle of the cluster; several clusters may run at a time.
@@ -340,6 +344,7 @@ def launch(
         SpecError: the scenario file cannot be read, or is invalid.
         ValueError: the mode or the level of the trace is unknown.
         RunError: the run directory cannot be written.
+        ListenError: guests cannot be listened to there.
     """
     scenario = spec if isinstance(spec, Scenario) else load(spec)
     if seed is not None:
@@ -352,6 +357,6 @@ def launch(
         level = TraceLevel(trace)
     except ValueError:
         raise ValueError(f"trace: expected {', '.join(TraceLevel)}, not {quoted(trace)}") from None
-    engine = Engine(scenario, time_mode, level, Path(runs))
+    engine = Engine(scenario, time_mode, level, Path(runs), None if listen is None else ListenAddress.parse(listen))
     engine.start()
     return ClusterHandle(engine)

@@ -18,12 +18,14 @@ from emulator.console.session import Session
 from emulator.console.verbs import VERBS, scenario_by_hand
 from emulator.guest_views.views import GuestViews
 from emulator.machine.world import DeadlockError, World, rare_garbage_collection, run_world
+from emulator.network.guests.address_book import AddressBook, ListenAddress
 from emulator.network.guests.budget import GuestBudget
-from emulator.network.guests.hosts import GuestHosts
-from emulator.network.loopback import LoopbackCarrier, LoopbackError
+from emulator.network.guests.doors import ListeningDoors
+from emulator.network.loopback import LoopbackError
 from emulator.run.log import LOG_FILE, RunLog
 from emulator.spec import Scenario, to_dict
-from emulator.spec.addresses import owners
+from emulator.spec.addresses import node_ports, owners
+from emulator.spec.targets import GUEST
 from emulator.state.live import LiveState
 from emulator.time.mode import TimeMode
 from emulator.trace.files import RunFiles, put_in_place
@@ -81,6 +83,7 @@ def run_scenario(
     progress: Progress | None = None,
     listeners: tuple[RowListener, ...] = (),
     session_tasks: tuple[SessionTask, ...] = (),
+    listen: ListenAddress | None = None,
     files: RunFiles = _FILES,
 ) -> RunResult:
     """Run a scenario and write its trace.
@@ -95,9 +98,11 @@ def run_scenario(
         progress: called as emulated time passes.
         listeners: called with every row as it is recorded, except rows of `rpc` and `causes`.
         session_tasks: run beside the cluster; faults that they begin are saved in `by_hand.toml`.
+        listen: where guests reach all nodes, in mode `live`; None: at loopback addresses of their own.
         files: what the run directory is written with.
 
     Raises:
+        ListenError: guests cannot be listened to there; nothing has begun.
         RunError: the run directory cannot be written.
         NodeCrashedError: a node's own code raised; the trace is whole.
         EmulatorBugError: other code of the emulator raised; the trace so far has been written.
@@ -105,28 +110,46 @@ def run_scenario(
     """
     if scenario.guests and mode is not TimeMode.LIVE:
         raise RunError(f"{scenario.name}: its guests live in real time: it runs in mode live only, not in {mode}")
-    path = create_run_directory(runs, f"{scenario.name}-{mode}-seed{scenario.seed}", files)
+    if listen is not None and mode is not TimeMode.LIVE:
+        raise RunError(f"{scenario.name}: it listens for guests in mode live only, not in {mode}")
+    with _doors_at(listen, scenario) as doors:
+        path = create_run_directory(runs, f"{scenario.name}-{mode}-seed{scenario.seed}", files)
+        try:
+            log_file = RunLog(path / LOG_FILE, files)
+            writer = SegmentWriter(path, _head(scenario, mode, level, path.name), files)
+            outcome = _Outcome(path, scenario, mode, files, writer, log_file, time.perf_counter())
+            with being_written(path), _ended_in_order(outcome):
+                run_world(
+                    lambda world: _main(world, outcome, progress, listeners, session_tasks, endless=endless),
+                    mode=mode,
+                    seed=scenario.seed,
+                    delay_ms=scenario.network.delay_ms,
+                    jitter_ms=scenario.network.jitter_ms,
+                    writer=writer,
+                    level=level,
+                    stepped=stepped,
+                    log=log_file.logger,
+                    guests=scenario.guests,
+                    doors=doors,
+                )
+                return RunResult(path, outcome.close())
+        except (LoopbackError, DeadlockError) as error:
+            raise RunError(f"{path}: {error}") from error
+        except OSError as error:
+            raise RunError(f"{path}: the trace cannot be written: {_why(error)}") from error
+
+
+@contextmanager
+def _doors_at(listen: ListenAddress | None, scenario: Scenario) -> Iterator[ListeningDoors | None]:
+    """The doors at an address of this machine while the run lasts; None for no address."""
+    if listen is None:
+        yield None
+        return
+    doors = ListeningDoors(AddressBook(listen, scenario.guests or (GUEST,), node_ports(scenario)))
     try:
-        log_file = RunLog(path / LOG_FILE, files)
-        writer = SegmentWriter(path, _head(scenario, mode, level, path.name), files)
-        outcome = _Outcome(path, scenario, mode, files, writer, log_file, time.perf_counter())
-        with being_written(path), _ended_in_order(outcome):
-            run_world(
-                lambda world: _main(world, outcome, progress, listeners, session_tasks, endless=endless),
-                mode=mode,
-                seed=scenario.seed,
-                delay_ms=scenario.network.delay_ms,
-                jitter_ms=scenario.network.jitter_ms,
-                writer=writer,
-                level=level,
-                stepped=stepped,
-                log=log_file.logger,
-            )
-            return RunResult(path, outcome.close())
-    except (LoopbackError, DeadlockError) as error:
-        raise RunError(f"{path}: {error}") from error
-    except OSError as error:
-        raise RunError(f"{path}: the trace cannot be written: {_why(error)}") from error
+        yield doors
+    finally:
+        doors.release()
 
 
 @contextmanager
@@ -323,9 +346,6 @@ async def _main(
 ) -> None:
     outcome.world = world
     outcome.log.now = lambda: (world.timeline.now_ns, world.recorder.last_seq)
-    carrier = world.fabric.carrier
-    if outcome.scenario.guests and isinstance(carrier, LoopbackCarrier):
-        world.fabric.guests = GuestHosts(outcome.scenario.guests, carrier.claim_guests_block())
     world.fabric.guest_budget = GuestBudget(outcome.scenario.guest_limits)
     # A full disk ends the run; raised where a row is recorded, it would look like a crash of the recording node.
     outcome.writer.on_error = outcome.log.on_error = world.fabric.hub.fail

@@ -2,7 +2,12 @@
 
 from collections.abc import Iterable
 
+import attrs
+
 from emulator.spec.model import Scenario
+from nodes.broker.tables.member_group import VIP_PORT_DISTANCE
+from nodes.config.container import CONTAINER_PORT
+from nodes.config.controller import CONTROLLER_PORT
 
 _NAMESERVERS, _BROKERS, _CONSUMERS, _PRODUCERS, _APIS, _LEASES, _SCALERS, _NEWCOMERS = 1, 2, 10, 100, 190, 191, 192, 200
 _CONTAINERS, _CONTROLLERS = 180, 185
@@ -53,3 +58,35 @@ def owners(scenario: Scenario) -> dict[str, str]:
     for name, ip in addresses(scenario).items():
         found.setdefault(ip, name)
     return found
+
+
+@attrs.frozen
+class NodePorts:
+    """The ports of a node that programs dial."""
+
+    node: str
+    ip: str
+    ports: tuple[int, ...]
+    """The port for requests, then those that belong to it."""
+
+    @property
+    def address(self) -> str:
+        """`ip:port` for requests."""
+        return f"{self.ip}:{self.ports[0]}"
+
+
+def node_ports(scenario: Scenario) -> tuple[NodePorts, ...]:
+    """The nodes that RocketMQ's programs dial: nameservers, controllers, containers, brokers."""
+    ips = addresses(scenario)
+    ports = {
+        **{spec.name: (spec.config.listen_port,) for spec in scenario.nameservers},
+        **{spec.name: (CONTROLLER_PORT,) for spec in scenario.controllers},
+        **dict.fromkeys(scenario.containers(), (CONTAINER_PORT, CONTAINER_PORT - VIP_PORT_DISTANCE)),
+        **{spec.name: _broker_ports(spec.config.listen_port) for spec in scenario.brokers},
+    }
+    return tuple(NodePorts(node, ips[node], its_ports) for node, its_ports in ports.items())
+
+
+def _broker_ports(listen_port: int) -> tuple[int, ...]:
+    """For requests, the VIP port, and replication."""
+    return (listen_port, listen_port - VIP_PORT_DISTANCE, listen_port + 1)

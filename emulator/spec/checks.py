@@ -5,6 +5,8 @@ A scenario with such settings runs, and does what the real system would do.
 
 from collections.abc import Callable, Iterator
 
+from emulator.spec.account_checks import refused_by_accounts
+from emulator.spec.addresses import addresses
 from emulator.spec.harmful_setting import HarmfulSetting
 from emulator.spec.model import BrokerSpec, Scenario
 from emulator.spec.order_checks import harmful_orders
@@ -41,6 +43,7 @@ def check(scenario: Scenario) -> tuple[HarmfulSetting, ...]:
         *harmful_orders(scenario),
         *_refused_by_containers(scenario),
         *_delays(scenario),
+        *refused_by_accounts(scenario, addresses(scenario)),
         *unusual_values(scenario),
     )
 

@@ -107,6 +107,7 @@ def _parts(scenario: Scenario) -> dict[tuple[str, str], _Part]:
         "consumer": [(_group(it.group, it.share_process_with), it) for it in scenario.consumers],
         "producer": [(it.name, it) for it in scenario.producers],
         "statefulset": [(it.name, it) for it in scenario.statefulsets],
+        "account": [(it.access_key, it) for it in scenario.accounts],
     }
     for section, parts in named.items():
         for (name, it), table in zip(parts, tables.get(section, ()), strict=True):

@@ -32,6 +32,7 @@ from emulator.spec.model import (
 )
 from emulator.spec.node_tables import (
     ScenarioKeys,
+    read_accounts,
     read_brokers,
     read_consumers,
     read_controllers,
@@ -46,7 +47,18 @@ from emulator.spec.section import Section, keys_of, written
 from emulator.spec.toml_file import TomlFile, in_own_keys
 from emulator.spec.user_functions import misfits_of_functions
 
-_ARRAYS = ("nameserver", "controller", "broker", "topic", "consumer", "producer", "statefulset", "fault", "nemesis")
+_ARRAYS = (
+    "nameserver",
+    "controller",
+    "broker",
+    "topic",
+    "consumer",
+    "producer",
+    "statefulset",
+    "account",
+    "fault",
+    "nemesis",
+)
 SCENARIO_TABLES = ("scenario", "network", "guest_limits", *_ARRAYS)
 """What a scenario file may have at its top."""
 _PART = re.compile(r"(?P<section>\w+)\[(?P<index>\d+)\]")
@@ -126,6 +138,7 @@ def to_dict(scenario: Scenario) -> dict[str, Any]:
         "consumer": [_consumers(it, scenario.statefulset_of(it.group)) for it in scenario.consumers],
         "producer": [{**_with_options(it), **write_application(it)} for it in scenario.producers],
         **({"statefulset": [_with_options(it) for it in scenario.statefulsets]} if scenario.statefulsets else {}),
+        **({"account": [written(it) for it in scenario.accounts]} if scenario.accounts else {}),
         "fault": write_plan(scenario.faults),
         **({"nemesis": write_nemeses(scenario.nemeses)} if scenario.nemeses else {}),
     }
@@ -197,6 +210,7 @@ def _read(root: Section) -> tuple[dict[str, Any], dict[str, Sequence[str]]]:
         "consumers": consumers,
         "producers": read_producers(root),
         "statefulsets": statefulsets,
+        "accounts": read_accounts(root),
         "faults": read_plan(root),
         "nemeses": read_nemeses(root),
     }

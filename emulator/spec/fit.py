@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from emulator.spec.account_checks import misfits_of_accounts
 from emulator.spec.bounds import (
     BROKERS_MOST,
     CONSUMERS_MOST,
@@ -58,6 +59,7 @@ def _all(scenario: "Scenario", place: Place) -> Iterator[SpecError]:
     yield from misfits_of_groups(scenario.consumers)
     yield from _misfits_of_subscriptions(scenario)
     yield from _misfits_of_producers(scenario)
+    yield from misfits_of_accounts(scenario)
     for i, consumers in enumerate(scenario.consumers):
         yield from refusals(expect_supported, f"consumer[{i}].options", consumers.config)
     yield from misfits_of_statefulsets(scenario)

@@ -39,6 +39,7 @@ from nodes.config import (
     ProducerConfig,
     StatefulSetConfig,
 )
+from nodes.config.accounts import WHITE_ADDRESSES, PlainAccessConfig
 from nodes.fields import NAMES, TEXT_MAP, TEXTS, TIME_MOST_MS, Usual, checked, choice, flag, span, text, whole
 
 NAMESERVER, BROKER, CONSUMER, PRODUCER = "nameserver", "broker", "consumer", "producer"
@@ -249,6 +250,10 @@ class Scenario:
     statefulsets: tuple[StatefulSetSpec, ...] = ()
     guests: tuple[str, ...] = checked(NODE_NAMES, ())
     """Names of guests, which are real programs on hosts of their own; only in mode `live`."""
+    global_white_remote_addresses: tuple[str, ...] = checked(WHITE_ADDRESSES, ())
+    """Addresses whose requests brokers with `aclEnable` accept from anybody, such as those of slaves."""
+    accounts: tuple[PlainAccessConfig, ...] = ()
+    """Accounts that brokers with `aclEnable` know."""
     faults: Plan = Plan()
     nemeses: tuple[Nemesis, ...] = ()
     """Faults that come again and again, in addition to the plan; the seed decides what is random about them."""

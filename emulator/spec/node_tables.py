@@ -43,6 +43,7 @@ from nodes.config import (
     ProducerConfig,
     StatefulSetConfig,
 )
+from nodes.config.accounts import PlainAccessConfig
 from nodes.fields import NAMES, SWITCH, TEXT, FieldError, Rule, checked, choice, flag, rule_of, whole
 
 _Server = TypeVar("_Server", NameserverSpec, ControllerSpec)
@@ -286,6 +287,12 @@ def _consumer_names(section: Section, first: int, pods: Mapping[str, tuple[str, 
             raise SpecError(section.at("count"), f"expected none: the StatefulSet of {group} has replicas")
         return pods[group]
     return numbered("consumer", section.get("count", _MEMBERS, 1), first)
+
+
+def read_accounts(root: Section) -> tuple[PlainAccessConfig, ...]:
+    """The accounts of ACL 1.0."""
+    tables = root.tables("account", keys_of(PlainAccessConfig))
+    return tuple(root.parts(tables, lambda table: table.build(PlainAccessConfig)))
 
 
 def read_producers(root: Section) -> tuple[ProducerSpec, ...]:

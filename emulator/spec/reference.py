@@ -49,6 +49,7 @@ from nodes.config import (
     StatefulSetConfig,
     options,
 )
+from nodes.config.accounts import PlainAccessConfig
 from nodes.fields import key_of, rule_of, unit_of
 
 ROLES: Mapping[str, type[Config]] = MappingProxyType(
@@ -129,6 +130,7 @@ def sections() -> Mapping[str, tuple[Entry, ...]]:
         "[[producer]]": (*_entries(ProducerSpec), *_entries(ApplicationKeys), *_entries(OptionsKeys)),
         "[producer.keys]": (*_entries(Keys), _distribution()),
         "[[statefulset]]": (*_entries(StatefulSetSpec), *_entries(OptionsKeys)),
+        "[[account]]": _entries(PlainAccessConfig),
         "[[fault]]": (*_entries(FaultKeys), *_entries(FaultTimes)),
         "[[nemesis]]": (*_entries(FaultKeys), *_entries(NemesisTimes)),
     }

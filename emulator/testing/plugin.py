@@ -31,10 +31,10 @@ _RUNS: pytest.StashKey[list[Path]] = pytest.StashKey()
 
 
 @pytest.fixture
-def rocketmq_cluster(
-    request: pytest.FixtureRequest, tmp_path: Path
-) -> "Iterator[Callable[[Scenario | str | Path], ClusterHandle]]":
+def rocketmq_cluster(request: pytest.FixtureRequest, tmp_path: Path) -> "Iterator[Callable[..., ClusterHandle]]":
     """A function that starts a live cluster from a scenario or its file, and returns its handle.
+
+    Its option `listen` is that of `emulator.launch`: `"127.0.0.1:9876"` puts all nodes on one address.
 
     It returns when every node is ready and views agree. After the test all clusters are closed, also when SIGTERM ends
     the test process, as of a cancelled CI job: it does what Ctrl-C does, unless the suite handles it itself.
@@ -43,8 +43,8 @@ def rocketmq_cluster(
 
     clusters: list[ClusterHandle] = []
 
-    def start(spec: "Scenario | str | Path") -> "ClusterHandle":
-        cluster = launch(spec, mode="live", runs=tmp_path / "rmqemu")
+    def start(spec: "Scenario | str | Path", *, listen: str | None = None) -> "ClusterHandle":
+        cluster = launch(spec, mode="live", runs=tmp_path / "rmqemu", listen=listen)
         clusters.append(cluster)
         request.node.stash.setdefault(_RUNS, []).append(cluster.path)
         cluster.until("agree", "within", _READY_WITHIN)

@@ -9,6 +9,7 @@ from nodes.broker.admin.groups import AdminGroups
 from nodes.broker.admin.offsets import AdminOffsets
 from nodes.broker.admin.progress import AdminProgress
 from nodes.broker.admin.topics import AdminTopics
+from nodes.broker.clients.access import AclHook
 from nodes.broker.clients.assigner import Assigner
 from nodes.broker.clients.broker_to_client import BrokerToClient
 from nodes.broker.clients.client_manage import ClientManage
@@ -52,6 +53,7 @@ from nodes.broker.tables.consumers import ConsumerManager
 from nodes.broker.tables.delay_levels import parse_delay_level
 from nodes.broker.tables.member_group import VIP_PORT_DISTANCE
 from nodes.broker.tables.message_store import MessageStore
+from nodes.broker.tables.plain_access import NO_ACCOUNTS, PlainPermissionManager
 from nodes.broker.tables.replica_role import ReplicaRole
 from nodes.broker.tables.subscription_groups import SubscriptionGroupManager
 from nodes.broker.tables.timer_messages import TIMER_TOPIC
@@ -79,6 +81,7 @@ class Broker:
         request_modes: whether groups pull or pop, as an operator has told this broker before its first start.
         shared: what it shares with the other brokers of a container; None: it is in none.
         controllers: addresses, for a broker in controller mode.
+        access: who may do what, with `aclEnable`.
 
     Mirrors:
         `org.apache.rocketmq.broker.BrokerController`.
@@ -98,6 +101,7 @@ class Broker:
         request_modes: tuple[SetMessageRequestModeRequestBody, ...] = (),
         shared: Shared | None = None,
         controllers: tuple[str, ...] = (),
+        access: PlainPermissionManager = NO_ACCOUNTS,
     ) -> None:
         self._host = host
         self._shared = shared
@@ -120,7 +124,12 @@ class Broker:
         self._slave = SlaveSynchronize(broker, self._client, self._group)
 
         self._clients = ClientManage(broker, self._registration)
-        self._server = RpcServer(host, config, on_channel_closed=self._clients.on_channel_closed)
+        self._server = RpcServer(
+            host,
+            config,
+            on_channel_closed=self._clients.on_channel_closed,
+            refusal=AclHook(host.log, access).refusal if config.acl_enable else None,
+        )
         to_clients = BrokerToClient(broker, self._server.calls, self._clients.channel)
         self._offsets = OffsetManage(broker)
         self._assigner = Assigner(broker, self._routes, to_clients)

@@ -74,6 +74,8 @@ class BrokerConfig(
     """Silence after which a nameserver removes the broker; sent only with `enable_slave_acting_master`, else 120 s."""
     broker_permission: int = count(6, most=7)
     """Permission of the broker: 4 read, 2 write. Without write only send-backs and ordered topics are refused."""
+    acl_enable: bool = flag(default=False)
+    """Refuse requests that no `[[account]]` allows: ACL 1.0 of the releases up to 5.3.2. 5.3.3 ignores this option."""
     channel_expired_timeout: int = millis(120_000)
     """Silence after which a consumer's channel is removed from its groups; for producers it is always 120 s."""
     notify_consumer_ids_changed_enable: bool = flag(default=True)

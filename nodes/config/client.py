@@ -52,6 +52,10 @@ class ClientConfig(RemotingClientConfig):
     instance_name: str = text(DEFAULT_INSTANCE_NAME, empty=True)
     """Part of the client id after the `@`; by default each process of a clustering consumer or a producer makes a
     unique one. Two processes on one address with the same name are one client to brokers."""
+    access_key: str = text("", empty=True)
+    """Access key of an account, for brokers with `aclEnable`; empty: requests are not signed."""
+    secret_key: str = text("", empty=True)
+    """Secret key of the account, with which all requests are signed; needed beside `access_key`."""
     rebalance_wait_interval_ms: int = period_millis(20_000)
     """Longest time between two rebalance passes (`rocketmq.client.rebalance.waitInterval`)."""
     rebalance_min_interval_ms: int = period_millis(1_000)

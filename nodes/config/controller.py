@@ -6,6 +6,9 @@ from nodes.config.options import count, name_options, period_millis
 from nodes.config.remoting import RemotingServerConfig
 from nodes.fields import flag
 
+CONTROLLER_PORT = 9_878
+"""As in RocketMQ's sample of a single controller."""
+
 
 @attrs.frozen(slots=False, kw_only=True, field_transformer=name_options)
 class ControllerConfig(RemotingServerConfig):

@@ -61,6 +61,9 @@ class _Deadlines:
     armed: bool = False
 
 
+Sign = Callable[[Mapping[str, str], bytes | None], Mapping[str, str]]
+
+
 class RpcClient:
     """Calls other nodes.
 
@@ -71,6 +74,7 @@ class RpcClient:
     Args:
         on_request: handles requests of the peer over a channel that this side has opened.
         on_channel_active: called with the address whenever a channel was opened.
+        sign: returns the header of a request with its signature, from its header and its body; None: none is signed.
 
     Mirrors:
         `org.apache.rocketmq.remoting.netty.NettyRemotingClient`.
@@ -84,8 +88,10 @@ class RpcClient:
         on_request: Callable[[Channel, Command], None] | None = None,
         on_channel_active: Callable[[str], None] | None = None,
         on_channel_closed: Callable[[str], None] | None = None,
+        sign: Sign | None = None,
     ) -> None:
         self._host = host
+        self._sign = sign
         self._now_ns = host.clock.monotonic_ns
         self._config = config = config or RemotingClientConfig()
         self._on_channel_active = on_channel_active
@@ -155,6 +161,8 @@ class RpcClient:
         self, address: str, code: int, ext_fields: Mapping[str, str] = NO_FIELDS, body: bytes | None = None
     ) -> None:
         """Send a oneway request (`invokeOneway`); a channel is opened if there is none."""
+        if self._sign is not None:
+            ext_fields = self._sign(ext_fields, body)
         command = Command(
             code, CommandFlag.ONEWAY, next(self._opaque), ext_fields=ext_fields, body=body, cause=cause.get()
         )
@@ -202,6 +210,8 @@ class RpcClient:
         deadlines.queue.append((deadline_ns, opaque))
         if not deadlines.armed:
             self._sweep_later(deadlines, timeout_ms)
+        if self._sign is not None:
+            ext_fields = self._sign(ext_fields, body)
         command = Command(pending.code, 0, opaque, VERSION, LANGUAGE, None, ext_fields, body, pending.cause)
         channel = self._channels.get(pending.address)
         if channel is not None and not channel.closed:

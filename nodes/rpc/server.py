@@ -50,6 +50,7 @@ class RpcServer:
 
     Args:
         answers_unknown: whether a request without handler is told so; else it gets no answer.
+        refusal: asked first for each request; returns the answer to one that is refused, else None.
 
     Mirrors:
         `org.apache.rocketmq.remoting.netty.NettyRemotingServer`, `NettyRemotingAbstract#processRequestCommand`.
@@ -62,8 +63,10 @@ class RpcServer:
         *,
         on_channel_closed: Callable[[Channel], None] | None = None,
         answers_unknown: bool = True,
+        refusal: Callable[[Channel, Command], Command | None] | None = None,
     ) -> None:
         self._host = host
+        self._refusal = refusal
         self._answers_unknown = answers_unknown
         self._idle_watch = IdleWatch(
             host, (config or RemotingServerConfig()).server_channel_max_idle_time_seconds, self._on_idle
@@ -114,6 +117,10 @@ class RpcServer:
         flag = command.flag
         if flag & CommandFlag.RESPONSE:
             self.calls.on_response(channel, command)
+            return
+        if self._refusal is not None and (refused := self._refusal(channel, command)) is not None:
+            if not flag & CommandFlag.ONEWAY:
+                channel.send(refused)
             return
         handler = self._handlers.get(command.code)
         if handler is None:

@@ -14,6 +14,7 @@ import attrs
 
 from nodes.protocol.bodies import PullMessageResponseBody, RegisterBrokerBody
 from nodes.protocol.body_codec import decode_body, encode_body
+from nodes.protocol.codes import RequestCode
 from nodes.protocol.registry import EXCHANGES
 from nodes.wire.body_json import decode_json_body, encode_json_body
 from nodes.wire.message_binary import decode_messages, encode_messages
@@ -60,6 +61,7 @@ BODIES: Mapping[int, Bodies] = MappingProxyType(
 )
 """Request code -> bodies."""
 _UNKNOWN = Bodies()
+_OPTIONS = (RequestCode.GET_BROKER_CONFIG, RequestCode.GET_NAMESRV_CONFIG, RequestCode.GET_CONTROLLER_CONFIG)
 ShownHost = Callable[[str], str]
 
 
@@ -112,9 +114,9 @@ def response_to_wire(code: int, body: bytes | None, shown_host: ShownHost = str)
     return _to_wire(bodies.response, bodies.response_class, body, shown_host)
 
 
-def is_json_answer(code: int) -> bool:
-    """Whether the answer to a request of this code has a body in JSON."""
-    return BODIES.get(code, _UNKNOWN).response is BodyKind.JSON
+def is_text_answer(code: int) -> bool:
+    """Whether the answer to a request of this code has a body in JSON, or lines of options."""
+    return BODIES.get(code, _UNKNOWN).response is BodyKind.JSON or code in _OPTIONS
 
 
 def _from_wire(kind: BodyKind, cls: type, raw: bytes | None) -> bytes | None:

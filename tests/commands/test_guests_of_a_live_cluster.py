@@ -10,7 +10,8 @@ from nodes.protocol.model import TopicRouteData
 from nodes.wire.body_json import decode_json_body
 from nodes.wire.message_binary import decode_messages
 from nodes.wire.remoting_command import LanguageCode, RemotingCommand, RemotingDecoder, encode_remoting
-from support.rmqemu_process import started
+from support.free_ports import free_ports
+from support.rmqemu_process import rmqemu, started
 
 GUESTS = Path(__file__).parents[2] / "examples" / "guests.toml"
 PATIENCE_S = 20
@@ -93,3 +94,36 @@ def test_a_broker_whose_log_is_full_deletes_its_oldest_messages_and_says_so_firs
     process.send_signal(signal.SIGINT)
     told = [line.split()[2] for line in process.communicate(timeout=PATIENCE_S)[0].splitlines() if " store_" in line]
     assert told == ["store_nearly_full", "store_full"]
+
+
+def test_one_address_for_all_nodes_is_printed_as_a_table_and_others_who_reach_it_are_warned_of(tmp_path):
+    first = free_ports(13, "0.0.0.0")
+    process = started("up", GUESTS, "--listen", f"0.0.0.0:{first}", cwd=tmp_path)
+    lines = []
+    while not lines or not lines[-1].startswith("namesrvAddr="):
+        lines.append(process.stdout.readline().rstrip())
+        assert lines[-1], process.stderr.read()
+    process.send_signal(signal.SIGINT)
+    said = process.communicate(timeout=PATIENCE_S)[1]
+
+    assert lines[-6:] == [
+        "HOST is whichever address of this machine a program has dialed",
+        f"ns-1      HOST:{first}",
+        f"broker-a  HOST:{first + 3}",
+        f"broker-b  HOST:{first + 7}",
+        f"broker-c  HOST:{first + 11}",
+        f"namesrvAddr=127.0.0.1:{first}",
+    ]
+    warning = said.splitlines()[0]
+    assert warning.startswith(f"rmqemu: warning: --listen 0.0.0.0:{first}: all machines that reach this one can send, ")
+    assert warning.endswith("the control socket and the dashboard stay on this machine")
+
+
+def test_a_port_in_use_is_one_line_and_leaves_nothing(tmp_path):
+    first = free_ports(13)
+    with socket.create_server(("127.0.0.1", first + 3)):
+        done = rmqemu("up", GUESTS, "--listen", f"127.0.0.1:{first}", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"rmqemu: listen 127.0.0.1:{first}: port {first + 3}, for broker-a, is in use; ")
+    assert list(tmp_path.iterdir()) == []

@@ -25,13 +25,14 @@ count = 1
 [[broker]]
 name = "broker-a"
 """
-LIST_USERS, NOBODY_KNOWS, SUSPEND_CONSUMER = 3_005, 4_711, 209
+LIST_USERS, NOBODY_KNOWS, SUSPEND_CONSUMER, STATIC_TOPIC = 3_005, 4_711, 209, 513
 CLIENT_HELLO, GRPC = b"\x16\x03\x01\x02\x00\x01\x00\x01", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 ANSWERED = "answered REQUEST_CODE_NOT_SUPPORTED"
 USERS = f"AUTH_LIST_USER (3005) to broker-a, for users and rules of ACL 2.0: not emulated; {ANSWERED}"
 TOLD = (
     USERS,
     f"request 4711 to broker-a: no request of RocketMQ 5.3.3; {ANSWERED}",
+    f"UPDATE_AND_CREATE_STATIC_TOPIC (513) to broker-a, for static topics: not emulated; {ANSWERED}",
     "SUSPEND_CONSUMER (209) to broker-a: not emulated; dropped",
     (
         "TLS to broker-a: not emulated, the connection was closed; start the program without it "
@@ -61,7 +62,7 @@ def asked(tmp_path_factory):
     """What was printed, what `nodes` and `why` said, and the run."""
     cluster = LiveCluster(tmp_path_factory.mktemp("vain"), SCENARIO)
     caller = Caller(cluster.broker, BROKER_PORT)
-    codes = [caller.ask_raw(code, {}, b"").code for code in (LIST_USERS, NOBODY_KNOWS, LIST_USERS)]
+    answers = [caller.ask_raw(code, {}, b"") for code in (LIST_USERS, NOBODY_KNOWS, LIST_USERS, STATIC_TOPIC)]
     caller.say_raw(SUSPEND_CONSUMER, {}, b"", oneway=True)
     caller.ask_raw(LIST_USERS, {}, b"")
     closed = [closed_after(cluster.broker, said) for said in (CLIENT_HELLO, GRPC, GRPC)]
@@ -69,12 +70,24 @@ def asked(tmp_path_factory):
     nodes = rmqemu("ctl", "--run", cluster.run, "nodes")
     cluster.process.send_signal(signal.SIGINT)
     events = cluster.process.communicate(timeout=60)[0].splitlines()
-    return {"codes": codes, "closed": closed, "nodes": nodes, "events": events, "run": cluster.run}
+    return {"answers": answers, "closed": closed, "nodes": nodes, "events": events, "run": cluster.run}
 
 
 def test_the_node_answers_or_closes_the_connection(asked):
-    assert asked["codes"] == [3, 3, 3]
+    assert [answer.code for answer in asked["answers"]] == [3, 3, 3, 3]
     assert asked["closed"] == [True, True, True]
+
+
+def test_the_answer_says_what_is_not_emulated_and_why(asked):
+    assert [answer.remark for answer in asked["answers"]] == [
+        "request type 3005 not supported: users and rules of ACL 2.0 are not emulated",
+        "request type 4711 not supported",
+        "request type 3005 not supported: users and rules of ACL 2.0 are not emulated",
+        (
+            "request type 513 not supported: static topics are not emulated, because no broker here maps logical "
+            "queues to queues of other brokers; create an ordinary topic (updateTopic)"
+        ),
+    ]
 
 
 def test_each_is_an_event_once_for_a_guest_and_a_code(asked):

@@ -16,10 +16,11 @@ class JavaApplication:
 
     Args:
         words: `produce NAMESRV TOPIC PER_SECOND ROUTE_MS` or `consume NAMESRV TOPIC HEARTBEAT_MS`.
+        key: `ACCESS:SECRET` of the account with which it signs; empty: it does not sign.
     """
 
-    def __init__(self, class_path: str, *words: object) -> None:
-        self._command = ["java", "-cp", class_path, str(_SOURCE), *map(str, words)]
+    def __init__(self, class_path: str, *words: object, key: str = "") -> None:
+        self._command = ["java", f"-Dkey={key}", "-cp", class_path, str(_SOURCE), *map(str, words)]
         self.lines: list[tuple[float, str]] = []
         """(seconds of `time.monotonic`, what was told)."""
 

@@ -5,23 +5,35 @@ import socket
 
 import pytest
 
-from emulator.network.guests.hosts import GuestHosts
+from emulator.network.guests.address_book import LOOPBACK
+from emulator.network.guests.doors import LoopbackDoors
+from emulator.network.loopback import LoopbackCarrier
 
 
-def test_each_name_has_a_block_of_its_own_and_each_node_a_place_in_it():
-    shop, mail = GuestHosts(("shop", "mail")).named
-    assert [shop.dialable("127.1.1.1"), shop.dialable("127.1.2.1")] == ["127.9.1.1", "127.9.1.2"]
-    assert [mail.dialable("127.1.2.1"), mail.dialable("127.1.1.1")] == ["127.9.2.2", "127.9.2.1"]
+@pytest.fixture
+def doors():
+    carrier = LoopbackCarrier()
+    yield LoopbackDoors(carrier, ("shop", "mail")).hosts
+    carrier.release()
+
+
+def test_each_name_has_a_block_of_its_own_and_each_node_a_place_in_it(doors):
+    shop, mail = doors["shop"], doors["mail"]
+
+    def dialed(guest, ip):
+        return guest.dialable(f"{ip}:9876", LOOPBACK).split(".", 2)[2]
+
+    assert [dialed(shop, "127.1.1.1"), dialed(shop, "127.1.2.1")] == ["1.1:9876", "1.2:9876"]
+    assert [dialed(mail, "127.1.2.1"), dialed(mail, "127.1.1.1")] == ["2.2:9876", "2.1:9876"]
     assert (shop.node, mail.node) == ("shop", "mail")
     assert shop.ip != mail.ip
 
 
-def test_only_so_many_nodes_have_a_place():
-    (shop,) = GuestHosts(("shop",)).named
+def test_only_so_many_nodes_have_a_place(doors):
     for number in range(254):
-        shop.dialable(f"127.1.2.{number}")
+        doors["shop"].dialable(f"127.1.2.{number}:9876", LOOPBACK)
     with pytest.raises(ValueError, match="254 nodes at most"):
-        shop.dialable("127.1.3.1")
+        doors["shop"].dialable("127.1.3.1:9876", LOOPBACK)
 
 
 SCENARIO = """

@@ -10,8 +10,8 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = ("emulator", "faults", "nodes")
 PURE_STDLIB = (
     "__future__", "abc", "array", "base64", "bisect", "collections", "contextlib", "contextvars", "copy", "dataclasses",
-    "datetime", "difflib", "enum", "functools", "hashlib", "heapq", "itertools", "json", "math", "operator", "re",
-    "reprlib", "string", "struct", "types", "typing", "zlib",
+    "datetime", "difflib", "enum", "functools", "hashlib", "heapq", "hmac", "itertools", "json", "math", "operator",
+    "re", "reprlib", "string", "struct", "types", "typing", "zlib",
 )  # fmt: skip
 ALLOWED = {
     "nodes": (*PURE_STDLIB, "attrs", "cattrs", "importlib", "msgpack", "orjson", "nodes", "structlog", "trio"),

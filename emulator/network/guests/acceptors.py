@@ -13,9 +13,8 @@ import trio
 from emulator.network.endpoint import Listener
 from emulator.network.fabric import Fabric
 from emulator.network.guests.connection import Guest, RunningProcess
-from emulator.network.guests.hosts import GUEST_IP, GuestHost
-from emulator.network.loopback import LoopbackCarrier
-from emulator.spec.targets import GUEST
+from emulator.network.guests.doors import GuestDoors
+from emulator.network.guests.hosts import GuestHost
 from nodes.cause import NO_CAUSE
 
 _PAUSE_NS = 100_000_000
@@ -24,13 +23,13 @@ _PAUSE_NS = 100_000_000
 class GuestAcceptor:
     """Accepts the connections of one guest to one listener.
 
-    Resource handling: the carrier owns the listening socket; the task that serves an accepted
+    Resource handling: the doors own the listening socket; the task that serves an accepted
     socket closes it, at the end of the world at the latest.
 
     Args:
         nursery: for the connections, which outlive the listener.
         host: of the guest.
-        wire: listening socket that the guest dials.
+        door: listening socket that the guest dials.
     """
 
     def __init__(
@@ -40,20 +39,18 @@ class GuestAcceptor:
         process: RunningProcess,
         nursery: trio.Nursery,
         host: GuestHost,
-        wire: socket.socket,
+        door: socket.socket,
     ) -> None:
-        assert isinstance(fabric.carrier, LoopbackCarrier)
         self._fabric = fabric
         self._listener = listener
         self._process = process
         self._nursery = nursery
         self._host = host
-        self._socket = wire
+        self._socket = door
         self._connections = 0
         self._silent: dict[Guest, None] = {}
         """Connections without any byte so far, the longest-silent first."""
         fabric.powered.setdefault(host.ip, host.node)
-        fabric.carrier.admit_guests(self._socket, self._take)
 
     async def serve(self) -> None:
         """Accept until the listener is closed."""
@@ -68,11 +65,12 @@ class GuestAcceptor:
                         self._close_longest_silent()
                         await self._pause()
                     continue
-                self._take(accepted, address)
+                self.take(accepted, address)
         except trio.ClosedResourceError:
             pass
 
-    def _take(self, accepted: socket.socket, address: tuple[str, int]) -> None:
+    def take(self, accepted: socket.socket, address: tuple[str, int]) -> None:
+        """Serve an accepted connection of the guest."""
         connections_max = self._fabric.guest_budget.limits.connections
         if self._connections >= connections_max and not self._close_longest_silent():
             accepted.close()
@@ -120,30 +118,30 @@ class GuestAcceptor:
 
 
 class GuestAcceptors:
-    """The acceptors of one listener: one for each named guest, and one for all other guests.
+    """The acceptors of one listener: one for each guest that may come in.
 
     Args:
+        doors: of the cluster.
         port: port of the listener.
     """
 
     def __init__(
-        self, fabric: Fabric, listener: Listener, process: RunningProcess, nursery: trio.Nursery, port: int
+        self,
+        fabric: Fabric,
+        doors: GuestDoors,
+        listener: Listener,
+        process: RunningProcess,
+        nursery: trio.Nursery,
+        port: int,
     ) -> None:
-        carrier = fabric.carrier
-        assert isinstance(carrier, LoopbackCarrier)
-        assert isinstance(listener.wire, socket.socket)
-        self._carrier = carrier
-        self._own: list[socket.socket] = []
-        wires = [(GuestHost(GUEST, GUEST_IP, carrier.physical_ip), listener.wire)]
-        for host in fabric.guests.named:
-            wire = carrier.listen_at(host.dialable(process.ip), port)
-            self._own.append(wire)
-            wires.append((host, wire))
-        for host, wire in wires:
-            acceptor = GuestAcceptor(fabric, listener, process, nursery, host, wire)
+        self._doors = doors
+        self._open = doors.open(listener, port)
+        for host, door in self._open:
+            acceptor = GuestAcceptor(fabric, listener, process, nursery, host, door)
+            doors.admit(door, acceptor.take)
             nursery.start_soon(acceptor.serve, name=f"{process.node}/{host.node} at {port}")
 
     def close(self) -> None:
-        """Close the sockets of named guests; the listener's own socket stays open."""
-        for wire in self._own:
-            self._carrier.close_listener(wire)
+        """Close the doors."""
+        for _, door in self._open:
+            self._doors.close(door)

@@ -7,6 +7,7 @@ from typing import Protocol
 import attrs
 
 from nodes.cause import NO_CAUSE
+from nodes.protocol.acl_signature import SIGNATURE, TranslatedBody
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.command import Command, CommandFlag
 from nodes.protocol.errors import ProtocolError, UnreadableBody
@@ -21,7 +22,8 @@ from nodes.wire.remoting_command import (
     from_command,
 )
 
-_EMULATED = re.compile(rb"\b127\.1\.\d{1,3}\.\d{1,3}(?=:\d)")
+_EMULATED = re.compile(r"\b127\.1\.\d{1,3}\.\d{1,3}:\d{1,5}\b")
+_BEGIN = "127.1."
 
 
 @attrs.define
@@ -29,7 +31,7 @@ class GuestAddresses:
     """Replaces emulated addresses in what one guest receives.
 
     Attributes:
-        dialable: returns the address at which the guest reaches an emulated IP address.
+        dialable: returns the address at which the guest reaches an emulated `ip:port`.
     """
 
     dialable: Callable[[str], str]
@@ -37,12 +39,21 @@ class GuestAddresses:
 
     def host(self, address: str) -> str:
         """Translate an `ip:port`; other text stays as it is."""
-        ip, colon, port = address.rpartition(":")
-        return f"{self._ip(ip)}:{port}" if colon else address
+        return self.dialable(address) if address.startswith(_BEGIN) and ":" in address else address
 
-    def in_json(self, body: bytes) -> bytes:
-        """Translate the addresses in a JSON body."""
-        return _EMULATED.sub(lambda found: self.dialable(found[0].decode()).encode(), body)
+    def in_text(self, text: str) -> str:
+        """Translate each `ip:port` in a text."""
+        return _EMULATED.sub(lambda found: self.dialable(found[0]), text) if _BEGIN in text else text
+
+    def in_body(self, body: bytes) -> bytes:
+        """Translate each `ip:port` in a body of text."""
+        return self.in_text(body.decode("latin-1")).encode("latin-1") if _BEGIN.encode() in body else body
+
+    def in_header(self, fields: Mapping[str, str]) -> Mapping[str, str]:
+        """Translate each `ip:port` in the values of a header."""
+        if not any(_BEGIN in value for value in fields.values()):
+            return fields
+        return {name: self.in_text(value) for name, value in fields.items()}
 
     def message_ids(self, ids: str) -> str:
         """Translate message ids, joined by commas: each begins with the broker's address, which tools dial.
@@ -58,9 +69,6 @@ class GuestAddresses:
         if shown is None:
             shown = self._shown_digits[digits] = address_digits(self.host(message_id_address(digits)))
         return shown + message_id[ADDRESS_DIGITS:]
-
-    def _ip(self, ip: str) -> str:
-        return self.dialable(ip) if ip.startswith("127.1.") else ip
 
 
 ASKED_MAX = 1_000
@@ -173,14 +181,18 @@ class RemotingCodec:
                 body = body_kinds.request_from_wire(code, command.ext_fields, frame.body)
         except ProtocolError as error:
             return command._replace(body=UnreadableBody(frame.body or b"", str(error)))
-        return command if body is command.body else command._replace(body=body)
+        if body is command.body:
+            return command
+        if body is not None and SIGNATURE in command.ext_fields:
+            body = TranslatedBody(body, frame.body or b"")
+        return command._replace(body=body)
 
     def _answer(self, command: Command) -> Command:
         code = command.request_code
         body = body_kinds.response_to_wire(code, command.body, self._addresses.host)
-        if body is not None and body_kinds.is_json_answer(code):
-            body = self._addresses.in_json(body)
-        fields = command.ext_fields
+        if body is not None and body_kinds.is_text_answer(code):
+            body = self._addresses.in_body(body)
+        fields = self._addresses.in_header(command.ext_fields)
         if code in _SENDS and "msgId" in fields:
             fields = {**fields, "msgId": self._addresses.message_ids(fields["msgId"])}
         return command._replace(body=body, ext_fields=fields)

@@ -15,7 +15,13 @@ from emulator.network.fabric import Fabric
 from emulator.network.guests.budget import CpuAccount
 from emulator.network.guests.codec import EmulatorCodec, GuestAddresses, GuestCodec, RemotingCodec
 from emulator.network.guests.hosts import GuestHost
-from emulator.network.guests.not_emulated import foreign_protocol, is_answered, protocol_told, request_told
+from emulator.network.guests.not_emulated import (
+    foreign_protocol,
+    is_answered,
+    protocol_told,
+    remark_told,
+    request_told,
+)
 from emulator.network.guests.watch import WATCHED_FRAMES, WATCHED_REQUESTS
 from emulator.time.timeline import Owner, wait_until
 from faults.link import ProcessStage
@@ -82,7 +88,8 @@ class Guest(Peer, ChannelHandler):
         self._process = process
         self._socket = accepted
         self._accepted_ns = fabric.timeline.now_ns
-        self._addresses = GuestAddresses(host.dialable)
+        dialed = accepted.getsockname()[0]
+        self._addresses = GuestAddresses(lambda address: host.dialable(address, dialed))
         self._has_spoken = has_spoken
         self._watch = fabric.watch_guest(self.node, listener)
         self._budget = fabric.guest_budget
@@ -293,6 +300,7 @@ class Guest(Peer, ChannelHandler):
             elif command.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED and command.is_response:
                 code = command.request_code
                 self._watch.on_not_emulated(code, request_told(code, self._process.node))
+                command = command._replace(remark=remark_told(code, command.remark))
             return self._codec.encode(command)
         except Exception as error:  # noqa: BLE001 - as in `_deliver`
             detail = self._told("it cannot be encoded", error)

@@ -1,4 +1,4 @@
-"""Guests as hosts: names, addresses, and suspension of all connections of a guest together."""
+"""Guests as hosts: how the network sees them, and suspension of all connections of a guest together."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -53,12 +53,6 @@ class GuestProgram:
             network.deliver_inbox(connection)
 
 
-GUEST_IP = "127.0.0.1"
-GUESTS_BLOCK = 9
-"""Second byte of the addresses of named guests."""
-_PLACES_MAX = 254
-
-
 @attrs.frozen
 class GuestHost:
     """The host of a guest, as the network sees it."""
@@ -67,35 +61,17 @@ class GuestHost:
     """Name in faults and in the trace."""
     ip: str
     """Address of the host on the network."""
-    dialable: Callable[[str], str]
-    """Returns the address at which this guest reaches an emulated IP address."""
+    dialable: Callable[[str, str], str]
+    """Called with an emulated `ip:port` and with the address of this machine that the guest has dialed; returns where
+    this guest reaches it."""
 
 
-class GuestHosts:
-    """The hosts of all guests that have names.
+class GuestPrograms:
+    """The programs of all guests."""
 
-    Args:
-        names: of the guests; the position decides the addresses.
-        block: second byte of the addresses that they dial.
-    """
-
-    def __init__(self, names: tuple[str, ...], block: int = GUESTS_BLOCK) -> None:
-        self._block = block
-        self._places: dict[str, int] = {}
+    def __init__(self) -> None:
         self._programs: dict[str, GuestProgram] = {}
-        self.named = tuple(self._host(name, number) for number, name in enumerate(names, start=1))
 
     def program(self, name: str) -> GuestProgram:
         """The program of a name; all guests without a name share `guest`."""
         return self._programs.setdefault(name, GuestProgram())
-
-    def _host(self, name: str, number: int) -> GuestHost:
-        return GuestHost(
-            name, f"127.{GUESTS_BLOCK}.{number}.255", lambda ip: f"127.{self._block}.{number}.{self._place(ip)}"
-        )
-
-    def _place(self, ip: str) -> int:
-        place = self._places.setdefault(ip, len(self._places) + 1)
-        if place > _PLACES_MAX:
-            raise ValueError(f"a named guest can dial {_PLACES_MAX} nodes at most")
-        return place

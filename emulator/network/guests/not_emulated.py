@@ -7,13 +7,19 @@ from nodes.wire.body_kinds import BODIES
 
 _ABOUT: tuple[tuple[range, str], ...] = (
     (range(301, 303), "filter servers"),
-    (range(354, 356), "a store in RocksDB"),
+    (range(354, 356), "stores in RocksDB"),
     (range(513, 514), "static topics"),
     (range(1_001, 1_020), "controllers"),
-    (range(2_001, 2_005), "the flow control of cold data"),
+    (range(2_001, 2_005), "limits of reads of cold data"),
     (range(3_001, 3_011), "users and rules of ACL 2.0"),
 )
 """Codes -> what they are for."""
+_WHY = {
+    RequestCode.UPDATE_AND_CREATE_STATIC_TOPIC: (
+        "no broker here maps logical queues to queues of other brokers; create an ordinary topic (updateTopic)"
+    ),
+}
+"""Request -> why it is not emulated, and what to do instead."""
 _KNOWN = tuple(RequestCode)
 
 
@@ -55,6 +61,15 @@ def protocol_told(protocol: ForeignProtocol, node: str) -> str:
 def is_answered(code: int) -> bool:
     """Whether a node of any kind answers requests of a code."""
     return code in BODIES
+
+
+def remark_told(code: int, remark: str | None) -> str | None:
+    """The remark of an answer REQUEST_CODE_NOT_SUPPORTED: what the node says, and what it is that is not emulated."""
+    about = next((what for codes, what in _ABOUT if code in codes), "")
+    if not about or is_answered(code):
+        return remark
+    why = f", because {_WHY[RequestCode(code)]}" if code in _WHY else ""
+    return f"{remark}: {about} are not emulated{why}"
 
 
 def request_told(code: int, node: str, *, oneway: bool = False) -> str:

@@ -1,6 +1,7 @@
 """Shared parts of the consumers and producers of one client id: connections, routes, heartbeats, two threads."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Protocol
 
 import trio
@@ -12,6 +13,7 @@ from nodes.client.tables.client_routes import ClientRoutes
 from nodes.config import ClientConfig, ConsumerConfig
 from nodes.host import Channel, Host
 from nodes.protocol import headers
+from nodes.protocol.acl_signature import signed
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
 from nodes.protocol.java import hash_ordered
@@ -141,6 +143,9 @@ class ClientInstance:
             config,
             on_request=self._on_request,
             on_channel_active=self._on_channel_active,
+            sign=partial(signed, access_key=config.access_key, secret_key=config.secret_key)
+            if config.access_key
+            else None,
         )
         self.nameservers = Nameservers(host, self.rpc, nameservers)
         self._members: list[InstanceMember] = []

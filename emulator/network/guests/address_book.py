@@ -1,0 +1,160 @@
+"""The address book of a cluster that guests reach at one address of this machine.
+
+The nodes of a cluster have addresses of their own, such as 127.1.2.1:10911, which nobody can dial where a system has no
+such addresses, or from a container. The book gives each port of a node that guests may dial a port of one address,
+from the first nameserver's on. Ports of one node keep their distances: clients compute the VIP port of a broker, two
+below its port, themselves.
+
+    9876  nameserver-1  127.1.1.1:9876
+    9877  broker-a      127.1.2.1:10909  (VIP)
+    9879  broker-a      127.1.2.1:10911
+    9880  broker-a      127.1.2.1:10912  (replication)
+"""
+
+import errno
+import os
+from collections.abc import Mapping
+from ipaddress import AddressValueError, IPv4Address
+from typing import Self
+
+import attrs
+
+from emulator.base.errors import UserError
+from emulator.spec.addresses import NodePorts
+from nodes.fields import shown
+
+LOOPBACK = "127.0.0.1"
+ANY = "0.0.0.0"  # noqa: S104 - it is compared with what a user has chosen, never chosen here
+_PORT_MOST = 65_535
+_EXPECTED = "expected HOST:PORT with a numeric IPv4 address of this machine, such as 127.0.0.1:9876 or 0.0.0.0:9876"
+
+
+class ListenError(UserError):
+    """No cluster can be reached at an address; the text says why in one line."""
+
+
+@attrs.frozen
+class ListenAddress:
+    """An address of this machine, and the first of the ports that are used there."""
+
+    host: str
+    """Numeric, IPv4; `ANY` stands for each address of this machine."""
+    port: int
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read `HOST:PORT`.
+
+        Raises:
+            ListenError: it is none.
+        """
+        host, _, port = text.rpartition(":")
+        try:
+            ip = str(IPv4Address(host))
+        except AddressValueError:
+            hint = "; IPv6 is not there" if ":" in host else ""
+            raise ListenError(f"listen: {_EXPECTED}, not {shown(text)}{hint}") from None
+        if not (port.isascii() and port.isdecimal() and len(port) <= 5 and 0 < int(port) <= _PORT_MOST):
+            raise ListenError(f"listen: expected a port from 1 to {_PORT_MOST} behind {ip}:, not {shown(port)}")
+        return cls(ip, int(port))
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.port}"
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether no other machine reaches it."""
+        return IPv4Address(self.host).is_loopback
+
+
+@attrs.frozen
+class Page:
+    """The addresses of one guest."""
+
+    host: str
+    ports: Mapping[str, int]
+    """Mapping emulated `ip:port` -> port of the host."""
+
+    def port(self, address: str) -> int | None:
+        """The port for an emulated address; None if guests have no business there."""
+        return self.ports.get(address)
+
+    def dialable(self, address: str, dialed: str) -> str:
+        """Where the guest reaches an emulated `ip:port`; one that is not in the book stays as it is.
+
+        Args:
+            dialed: the address of this machine that the guest has dialed, which reaches the others, too, if the cluster
+                listens on all.
+        """
+        port = self.ports.get(address)
+        if port is None:
+            return address
+        return f"{dialed if self.host == ANY else self.host}:{port}"
+
+
+class AddressBook:
+    """A page for each guest, one behind the other.
+
+    Args:
+        address: of this machine; its port is that of the first node for the first guest.
+        guests: names, at least one.
+        nodes: that guests may dial, the first nameserver first.
+
+    Raises:
+        ListenError: there are not so many ports.
+    """
+
+    def __init__(self, address: ListenAddress, guests: tuple[str, ...], nodes: tuple[NodePorts, ...]) -> None:
+        self.address = address
+        self.guests = guests
+        self.nodes = nodes
+        self._pages: dict[str, Page] = {}
+        self._used_for: dict[int, str] = {}
+        next_port = address.port
+        for guest in guests:
+            ports: dict[str, int] = {}
+            for node in nodes:
+                base = next_port - min(node.ports)
+                for port in node.ports:
+                    ports[f"{node.ip}:{port}"] = base + port
+                    self._used_for[base + port] = node.node
+                next_port = base + max(node.ports) + 1
+            self._pages[guest] = Page(address.host, ports)
+        if next_port - 1 > _PORT_MOST:
+            needed = next_port - address.port
+            raise ListenError(
+                f"listen {address}: {needed} ports are needed from there on, and {_PORT_MOST} is the last"
+            )
+
+    @property
+    def ports(self) -> tuple[int, ...]:
+        """All ports that are used, in order."""
+        return tuple(sorted(self._used_for))
+
+    def page(self, guest: str) -> Page:
+        """The addresses of a guest."""
+        return self._pages[guest]
+
+    def refused(self, port: int, error: OSError) -> ListenError:
+        """That a port cannot be had, in one line."""
+        if error.errno == errno.EADDRNOTAVAIL:
+            return ListenError(f"listen {self.address}: {self.address.host} is no address of this machine")
+        why = "is in use" if error.errno == errno.EADDRINUSE else f"cannot be had: {os.strerror(error.errno or 0)}"
+        hint = "choose another PORT, or end the program that has it" if error.errno == errno.EADDRINUSE else _EXPECTED
+        return ListenError(f"listen {self.address}: port {port}, for {self._used_for[port]}, {why}; {hint}")
+
+    def lines(self) -> list[str]:
+        """A table for people: the address of each node, for each guest."""
+        names = [
+            f"{node.node}, for {guest}" if len(self.guests) > 1 else node.node
+            for guest in self.guests
+            for node in self.nodes
+        ]
+        addresses = [
+            f"{'HOST' if self.address.host == ANY else self.address.host}:{self._pages[guest].ports[node.address]}"
+            for guest in self.guests
+            for node in self.nodes
+        ]
+        width = max(map(len, names))
+        head = ["HOST is whichever address of this machine a program has dialed"] if self.address.host == ANY else []
+        return head + [f"{name:{width}}  {address}" for name, address in zip(names, addresses, strict=True)]

@@ -1,0 +1,48 @@
+"""The signature of a request: HmacSHA1 over the values of its header and its body.
+
+Mirrors:
+    `org.apache.rocketmq.acl.common.AclClientRPCHook`, `AclUtils` and `AclSigner`.
+"""
+
+import base64
+import hashlib
+import hmac
+from collections.abc import Mapping
+from typing import Self
+
+from nodes.protocol.command import VERSION
+
+ACCESS_KEY, SIGNATURE = "AccessKey", "Signature"
+_UNIQUE_KEY_QUERY = "_UNIQUE_KEY_QUERY"
+_V4_9_3 = 399
+"""Clients up to this version mark a query by a unique key after they have signed it."""
+
+
+class TranslatedBody(bytes):
+    """A body that a codec has converted for a node; its sender signed the bytes in `as_sent`."""
+
+    as_sent: bytes
+
+    def __new__(cls, body: bytes, as_sent: bytes) -> Self:
+        """The body as the node reads it, and as it arrived."""
+        made = super().__new__(cls, body)
+        made.as_sent = as_sent
+        return made
+
+
+def signed_content(fields: Mapping[str, str], body: bytes | None, version: int) -> bytes:
+    """What is signed: the values of the header in the order of their names, then the body."""
+    left_out = (SIGNATURE, _UNIQUE_KEY_QUERY) if version <= _V4_9_3 else (SIGNATURE,)
+    values = "".join(fields[name] for name in sorted(fields) if name not in left_out)
+    return values.encode("utf-8", "replace") + (getattr(body, "as_sent", body) or b"")
+
+
+def signature(content: bytes, secret_key: str) -> str:
+    """The signature, in Base64."""
+    return base64.b64encode(hmac.new(secret_key.encode(), content, hashlib.sha1).digest()).decode()
+
+
+def signed(fields: Mapping[str, str], body: bytes | None, *, access_key: str, secret_key: str) -> dict[str, str]:
+    """The header of a request of this release with an access key and the signature."""
+    named = {**fields, ACCESS_KEY: access_key}
+    return {**named, SIGNATURE: signature(signed_content(named, body, VERSION), secret_key)}
