@@ -17,7 +17,7 @@ BEFORE = (
     ("updateControllerConfig -a CONTROLLER -k enableElectUncleanMaster -v true", r"update controller config success"),
     ("getSyncStateSet -a CONTROLLER -b broker-a", r"#MasterBrokerId\s+1\n(.*\n)+.*brokerId=3, .*alive=true"),
     ("getBrokerEpoch -n NS -b broker-a", r"#Epoch: EpochEntry\{epoch=1, startOffset=0"),
-    ("electMaster -a CONTROLLER -b 2 -bn broker-a -c DefaultCluster", r"#BrokerMasterAddr\s+127\.1\.2\.\d"),
+    ("electMaster -a CONTROLLER -b 2 -bn broker-a -c DefaultCluster", r"#BrokerMasterAddr\s+127\.\d+\.2\.\d"),
     ("getSyncStateSet -a CONTROLLER -b broker-a", r"#MasterBrokerId\s+2\n"),
     ("cleanBrokerMetadata -a CONTROLLER -bn nobody -c DefaultCluster", r"CODE: 2009|not existed"),
 )
