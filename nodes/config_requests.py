@@ -30,10 +30,15 @@ class ConfigRequests(Generic[_Config]):
         return success(request, None, to_lines(self._config.values()).encode())
 
     def _update_config(self, _channel: Channel, request: Command) -> Command:
-        try:
-            self._config.update((request.body or b"").decode(errors="replace"))
-        except PermissionError as error:
-            return request.answer(ResponseCode.NO_PERMISSION, str(error))
-        except ValueError as error:
-            return request.answer(ResponseCode.SYSTEM_ERROR, str(error))
-        return success(request)
+        return update_config(self._config, request)
+
+
+def update_config(config: LiveConfig[_Config], request: Command) -> Command:
+    """Change the options that a request names; returns its answer."""
+    try:
+        config.update((request.body or b"").decode(errors="replace"))
+    except PermissionError as error:
+        return request.answer(ResponseCode.NO_PERMISSION, str(error))
+    except ValueError as error:
+        return request.answer(ResponseCode.SYSTEM_ERROR, str(error))
+    return success(request)

@@ -11,6 +11,7 @@ from nodes.broker.shared import Master, Shared
 from nodes.broker.tables.message_store import MessageStore
 from nodes.config.container import ContainerConfig
 from nodes.config.text import to_lines
+from nodes.config_requests import update_config
 from nodes.container.tables.broker_file import BrokerFile, RefusedBrokerError, read_broker_file
 from nodes.container.tables.brokers import AlreadyAddedError, BrokerIdentity, ContainerBrokers
 from nodes.host import Channel, Host, InnerHost
@@ -203,13 +204,7 @@ class BrokerContainer:
 
     async def _update_config(self, _channel: Channel, request: Command) -> Command:
         async with self._thread:
-            try:
-                self._live_config.update((request.body or b"").decode(errors="replace"))
-            except PermissionError as error:
-                return request.answer(ResponseCode.NO_PERMISSION, str(error))
-            except ValueError as error:
-                return request.answer(ResponseCode.SYSTEM_ERROR, str(error))
-            return success(request)
+            return update_config(self._live_config, request)
 
     def _apply(self, config: ContainerConfig) -> None:
         self._config = config
