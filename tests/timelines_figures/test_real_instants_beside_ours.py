@@ -84,6 +84,32 @@ def test_what_a_real_client_waits_for_is_named_and_excused_up_to_its_longest(cas
     assert bool(judged.reason) is (expected is not InstantMatch.OUTSIDE)
 
 
+@pytest.mark.parametrize(("scenario", "event", "seconds", "ours", "others", "is_explained"), [
+    ("c3_stop_master", "consumed_twice", 105.0, 0.0, {}, True),
+    ("c3_stop_master", "consumed_twice", 301.0, 0.0, {}, False),
+    ("c3_kill_master", "consumed_twice", 105.0, 0.0, {}, False),
+    ("c3_kill_leader", "consumed_twice", 20.0, 0.0, {}, True),
+    ("c1_stop_master", "pause_of_sends", 39.02, 30.03, {"writable": 39.01}, True),
+    ("c1_stop_master", "pause_of_sends", 44.0, 30.03, {"writable": 39.01}, False),
+    ("c1_stop_master", "consumed_again", 16.6, 21.0, {"writable": 15.04}, True),
+    ("c1_stop_master", "consumed_again", 19.0, 21.0, {"writable": 15.04}, False),
+    ("c1_stop_leader", "elections", 7.0, 1.0, {}, True),
+    ("c1_stop_leader", "elections", 8.0, 1.0, {}, False),
+    ("c1_stop_leader", "pause_of_sends", 29.93, 16.2, {"elections": 1.0}, True),
+    ("c1_stop_leader", "pause_of_sends", 29.93, 16.2, {"elections": 0.0}, False),
+    ("c1_kill_master", "elected", 12.83, 0.0, {}, True),
+    ("c1_kill_master", "elected", 15.7, 0.0, {}, False),
+])  # fmt: skip
+def test_what_explains_an_election_has_a_bound(scenario, event, seconds, ours, others, is_explained):
+    events = {event: (seconds,), **{other: (value,) for other, value in others.items()}}
+    run = RealRun(name="x", scenario=scenario, calm=False, events=events)
+    found = {one: Span(scenario, one, 2, ours, ours, ours) for one in events}
+    told = next(one for one in judge(run, found) if one.event == event)
+
+    assert (told.verdict is not InstantMatch.OUTSIDE) is is_explained
+    assert bool(told.reason) is is_explained
+
+
 def test_every_real_run_has_a_scenario_of_ours_that_plays_it():
     ours = {path.stem for folder in FOLDERS for path in example(folder).glob("*.toml")}
 

@@ -24,6 +24,7 @@ _MARKS = {
     InstantMatch.INSIDE: "",
     InstantMatch.MACHINE_LOAD: "~",
     InstantMatch.REAL_THREADS: "~",
+    InstantMatch.EARLIER_FAULT: "~",
     InstantMatch.OUTSIDE: "!",
 }
 

@@ -73,7 +73,11 @@ class ElectionStory:
 
 def elections(run: Path, scenario: Scenario) -> Instants:
     """All events of a run."""
-    story = read_elections(run, scenario)
+    return told(read_elections(run, scenario))
+
+
+def told(story: ElectionStory) -> Instants:
+    """When what happened, and what became of messages; events that did not happen are missing."""
     return _of_leader(story) if story.is_controller else _of_master(story)
 
 
@@ -126,19 +130,23 @@ def _sent(run: Path, topic: str) -> Iterator[SentMessage]:
 
 def _of_master(story: ElectionStory) -> Instants:
     epoch = _epoch_before(story)
+
+    def is_new(state: Mapping[str, Any]) -> bool:
+        return state["master"] is not None and state["epoch"] > epoch
+
     elsewhere = [one for one in story.sent if one.acknowledged_ns > story.fault_ns and one.node != story.victim]
     new = dict.fromkeys(one.key for one in elsewhere if one.sent_ns >= story.fault_ns)
     consumed = [one.t_ns for one in story.consumed if one.key in new]
     found = {
-        "elected": _first_state(story, story.fault_ns, lambda told: bool(told["master"]) and told["epoch"] > epoch),
+        "elected": _first_state(story, story.fault_ns, is_new),
         "ns_master": tuple(seconds for name in story.nameservers for seconds in _turned(story, name)),
         "client_route": _turned(story, story.producer),
         "writable": _seconds(story.fault_ns, [one.acknowledged_ns for one in elsewhere]),
         "consumed_again": _seconds(story.fault_ns, consumed),
         "second_in_sync": _first_state(
-            story, story.fault_ns, lambda told: told["epoch"] > epoch and len(told["in_sync"]) > 1
+            story, story.fault_ns, lambda state: is_new(state) and len(state["in_sync"]) > 1
         ),
-        "in_sync_again": _first_state(story, story.back_ns, lambda told: len(told["in_sync"]) == _REPLICAS),
+        "in_sync_again": _first_state(story, story.back_ns, lambda state: len(state["in_sync"]) == _REPLICAS),
     }
     return _happened(found | _of_messages(story))
 
@@ -164,8 +172,7 @@ def _of_messages(story: ElectionStory) -> Instants:
     since_ns = story.fault_ns - _SENT_BEFORE_NS
     counted = [one for one in story.sent if one.sent_ns >= since_ns]
     consumed = Counter(one.key for one in story.consumed)
-    told = [one.acknowledged_ns for one in counted]
-    pause_ns = max(later - earlier for earlier, later in pairwise(told))
+    pause_ns = max(later.acknowledged_ns - earlier.acknowledged_ns for earlier, later in pairwise(counted))
     return {
         "pause_of_sends": (round(pause_ns / _NS, 3),),
         "acknowledged_lost": (float(sum(one.key not in consumed for one in counted)),),

@@ -52,6 +52,8 @@ class InstantMatch(StrEnum):
     MACHINE_LOAD = "machine load"
     REAL_THREADS = "real threads"
     """Threads of a real client, or the order in which they run, that ours does not have."""
+    EARLIER_FAULT = "earlier fault"
+    """What an earlier fault of the same real cluster had left behind; ours meet theirs fresh."""
     OUTSIDE = "outside"
 
 
@@ -135,6 +137,51 @@ def _timed_out_first(real: RealRun, event: str, seconds: float, span: Span) -> b
     return real.scenario == "member_freeze60" and event == "pause" and seconds <= span.maximum + _PULL_AGAIN_S
 
 
+def _is_listed_twice(real: RealRun, event: str, seconds: float, _: Span) -> bool:
+    return real.scenario in _FROZEN_MASTERS and event == "consumed_twice" and seconds <= _COPIED_MOST
+
+
+def _heard_first(real: RealRun, event: str, seconds: float, _: Span) -> bool:
+    """Whether the master that woke heard of the new one before it answered any send that waited."""
+    return real.scenario in _FROZEN_MASTERS and event == "pause_of_sends" and _follows(real, "writable", seconds)
+
+
+def _looks_together(real: RealRun, event: str, seconds: float, span: Span) -> bool:
+    together = event == "consumed_again" and seconds < span.minimum
+    return together and real.scenario in _FROZEN_MASTERS and _follows(real, "writable", seconds)
+
+
+def _scanned_first(real: RealRun, event: str, seconds: float, _: Span) -> bool:
+    return (real.scenario, event) == ("c1_stop_leader", "elections") and seconds <= _ELECTIONS_MOST
+
+
+def _was_elected_needlessly(real: RealRun, event: str, seconds: float, _: Span) -> bool:
+    elected = real.scenario == "c1_stop_leader" and event == "pause_of_sends" and real.events["elections"][0] > 0
+    return elected and seconds <= _LOOK_AT_ROUTES_S + TOLERANCE_S
+
+
+def _missed_the_close(real: RealRun, event: str, seconds: float, _: Span) -> bool:
+    """Whether a controller that had been frozen before knew the master by a connection of that time alone."""
+    return real.scenario == "c1_kill_master" and event in ("elected", "ns_master") and 9 <= seconds <= _SCANNED_MOST_S
+
+
+def _took_up_late(real: RealRun, event: str, seconds: float, _: Span) -> bool:
+    return real.scenario == "c3_kill_leader" and event == "consumed_twice" and seconds <= _COPIED_MOST
+
+
+def _follows(real: RealRun, event: str, seconds: float) -> bool:
+    return 0 <= seconds - real.events[event][0] <= _NEXT_MESSAGE_S
+
+
+_LOOK_AT_ROUTES_S = 30
+_NEXT_MESSAGE_S = 2.0
+"""From the first message that a new master takes to the next one, or to a consumer that hears of it."""
+_COPIED_MOST = 300
+"""The messages of 10 s: a slave copies offsets each so often."""
+_ELECTIONS_MOST = 7
+"""Two triggers of three attempts, and the one that succeeds."""
+_SCANNED_MOST_S = 15.6
+_FROZEN_MASTERS = ("c1_stop_master", "c3_stop_master")
 _WORK_MOST_S = 0.1
 _CLOSING_MOST_S = 4.1
 """A second for the pool that pulls later, three for the thread that polls for events of connections."""
@@ -148,6 +195,7 @@ _AFTER_RETURN = (
 _OF_JOINS = ("owned_once", "no_owner", "pause")
 _OF_LATE = ("pause", "consumed_twice")
 _LOAD, _THREADS = InstantMatch.MACHINE_LOAD, InstantMatch.REAL_THREADS
+_EARLIER = InstantMatch.EARLIER_FAULT
 _EXCUSES: tuple[tuple[Callable[[RealRun, str, float, Span], bool], InstantMatch, str], ...] = (
     (_is_work, _LOAD, "no timer, only work of a busy machine: less than a second"),
     (_is_late, _LOAD, "the busy machine had the master back later than a calm one would: later by as much"),
@@ -155,5 +203,20 @@ _EXCUSES: tuple[tuple[Callable[[RealRun, str, float, Span], bool], InstantMatch,
     (_joined_late, _LOAD, "the busy machine spread the passes of the members over up to a second more"),
     (_closes_slowly, _THREADS, "it keeps its table, and consumes nothing, while it waits for its threads to end"),
     (_timed_out_first, _THREADS, "it looks for timed-out pulls once a second: up to a second later than ours"),
+    (
+        _is_listed_twice,
+        _THREADS,
+        "the master that woke read heartbeats of closed connections, and listed a consumer twice",
+    ),
+    (_heard_first, _THREADS, "the master that woke heard of the new one before it answered what waited in its socket"),
+    (_looks_together, _THREADS, "both clients of one program look at routes together, ours each at its own time"),
+    (_scanned_first, _THREADS, "the controller that woke looked for silent brokers before it read their heartbeats"),
+    (
+        _was_elected_needlessly,
+        _THREADS,
+        "the controller that woke elected a master, of which producers learn within 30 s",
+    ),
+    (_missed_the_close, _EARLIER, "the controller, frozen before, knew the master by a connection that had ended"),
+    (_took_up_late, _EARLIER, "a consumer took up queues that it had let go of when the master before woke"),
 )
 """What explains a value that is outside; load never excuses a calm run."""
