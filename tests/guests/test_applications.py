@@ -31,7 +31,8 @@ def beside_a_cluster(scratch: Path, *command: str) -> None:
 
 def test_java(tmp_path, need):
     need("mvn", "java", "rmqemu")
-    beside_a_cluster(tmp_path, "mvn", "-q", "-f", str(GUESTS / "java"), "test")
+    both = "-Dtest=SurvivesAMastersDeathTest,RequestsAndRepliesTest"
+    beside_a_cluster(tmp_path, "mvn", "-q", "-f", str(GUESTS / "java"), "test", both)
 
 
 def test_java_that_waits_for_replies(tmp_path, need):
