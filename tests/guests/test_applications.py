@@ -43,7 +43,7 @@ def test_java_that_waits_for_replies(tmp_path, need):
 
 def test_go(tmp_path, need):
     need("go", "rmqemu")
-    beside_a_cluster(tmp_path, "go", "-C", str(GUESTS / "go"), "test", "-count=1", "./...")
+    beside_a_cluster(tmp_path, "go", "-C", str(GUESTS / "go"), "test", "-count=1", "-skip=UnderFire", "./...")
 
 
 def test_python_with_the_cpp_client(tmp_path, need):

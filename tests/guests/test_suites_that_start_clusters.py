@@ -51,6 +51,14 @@ def test_junit(need):
     assert clusters_of(GUESTS / "java") == []
 
 
+def test_go(need):
+    need("go", "rmqemu")
+    done = run(["go", "-C", str(GUESTS / "go"), "test", "-count=1", "-v", "-run=UnderFire", "./..."])
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("--- PASS: TestUnderFire") == 3
+    assert clusters_of(GUESTS / "go") == []
+
+
 def test_a_cluster_ends_with_a_test_process_that_is_killed(need):
     need("mvn", "java", "rmqemu")
     project = GUESTS / "java"
