@@ -51,6 +51,18 @@ def test_junit(need):
     assert clusters_of(GUESTS / "java") == []
 
 
+def test_spring_boot(need):
+    need("mvn", "java", "rmqemu")
+    done = run(["mvn", "-q", "-f", str(GUESTS / "java"), "test", "-Dtest=ShopTest"])
+    assert done.returncode == 0, done.stdout + done.stderr
+    told = [line.split() for line in done.stdout.splitlines()]
+    ways = {words[1]: int(words[3]) for words in told if len(words) == 9 and words[0] == "all"}
+    assert ways.pop("one_way") == 0
+    assert sorted(ways) == ["async", "delayed", "ordered", "request", "sync", "tagged", "transactional"]
+    assert all(acknowledged > 50 for acknowledged in ways.values()), ways
+    assert clusters_of(GUESTS / "java") == []
+
+
 def test_go(need):
     need("go", "rmqemu")
     done = run(["go", "-C", str(GUESTS / "go"), "test", "-count=1", "-v", "-run=UnderFire", "./..."])

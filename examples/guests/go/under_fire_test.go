@@ -80,12 +80,13 @@ func newShop(t *testing.T, cluster *rmqemu.Cluster, topic string) *onlineShop {
 	shop := &onlineShop{topic: topic, consumed: map[string]bool{}}
 	var err error
 	shop.producer, err = rocketmq.NewProducer(
-		producer.WithNameServer(nameservers), producer.WithGroupName(topic+"-shop"), producer.WithRetry(5))
+		producer.WithNameServer(nameservers), producer.WithGroupName(topic+"-shop"),
+		producer.WithInstanceName(topic), producer.WithRetry(5)) // one name, one cluster: two of them share no client
 	must(t, err)
 	must(t, shop.producer.Start())
 	t.Cleanup(func() { shop.producer.Shutdown() })
 	billing, err := rocketmq.NewPushConsumer(
-		consumer.WithNameServer(nameservers), consumer.WithGroupName(topic+"-billing"),
+		consumer.WithNameServer(nameservers), consumer.WithGroupName(topic+"-billing"), consumer.WithInstance(topic),
 		consumer.WithConsumeFromWhere(consumer.ConsumeFromFirstOffset))
 	must(t, err)
 	must(t, billing.Subscribe(topic, consumer.MessageSelector{}, shop.consume))
