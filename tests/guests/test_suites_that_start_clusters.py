@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-GUESTS = Path(__file__).parents[2] / "examples" / "guests"
+GO = Path(__file__).parents[2] / "examples" / "guests" / "go"
 pytestmark = pytest.mark.guests
 _WITHIN_S = 900
 
@@ -44,55 +44,54 @@ def wait_until(is_so, within_s: float = 60) -> None:
         time.sleep(0.1)
 
 
-def test_junit(need):
+def test_junit(java_project, need):
     need("mvn", "java", "rmqemu")
-    done = run(["mvn", "-q", "-f", str(GUESTS / "java"), "test", "-Dtest=UnderFireTest"])
+    done = run(["mvn", "-q", "-f", str(java_project), "test", "-Dtest=UnderFireTest"])
     assert done.returncode == 0, done.stdout + done.stderr
-    assert clusters_of(GUESTS / "java") == []
+    assert clusters_of(java_project) == []
 
 
-def test_spring_boot(need):
+def test_spring_boot(java_project, need):
     need("mvn", "java", "rmqemu")
-    done = run(["mvn", "-q", "-f", str(GUESTS / "java"), "test", "-Dtest=ShopTest"])
+    done = run(["mvn", "-q", "-f", str(java_project), "test", "-Dtest=ShopTest"])
     assert done.returncode == 0, done.stdout + done.stderr
     told = [line.split() for line in done.stdout.splitlines()]
     ways = {words[1]: int(words[3]) for words in told if len(words) == 9 and words[0] == "all"}
     assert ways.pop("one_way") == 0
     assert sorted(ways) == ["async", "delayed", "ordered", "request", "sync", "tagged", "transactional"]
     assert all(acknowledged > 50 for acknowledged in ways.values()), ways
-    assert clusters_of(GUESTS / "java") == []
+    assert clusters_of(java_project) == []
 
 
 def test_go(need):
     need("go", "rmqemu")
-    done = run(["go", "-C", str(GUESTS / "go"), "test", "-count=1", "-v", "-run=UnderFire", "./..."])
+    done = run(["go", "-C", str(GO), "test", "-count=1", "-v", "-run=UnderFire", "./..."])
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count("--- PASS: TestUnderFire") == 3
-    assert clusters_of(GUESTS / "go") == []
+    assert clusters_of(GO) == []
 
 
-def test_a_cluster_ends_with_a_test_process_that_is_killed(need):
+def test_a_cluster_ends_with_a_test_process_that_is_killed(java_project, need):
     need("mvn", "java", "rmqemu")
-    project = GUESTS / "java"
     maven = subprocess.Popen(
-        ["mvn", "-q", "-f", str(project), "test", "-Dtest=UnderFireTest"],
+        ["mvn", "-q", "-f", str(java_project), "test", "-Dtest=UnderFireTest"],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
     try:
-        wait_until(lambda: clusters_of(project))
-        (cluster,) = clusters_of(project)
+        wait_until(lambda: clusters_of(java_project))
+        (cluster,) = clusters_of(java_project)
         os.kill(parent_of(cluster), signal.SIGKILL)
-        wait_until(lambda: clusters_of(project) == [])
+        wait_until(lambda: clusters_of(java_project) == [])
     finally:
         assert maven.wait(_WITHIN_S) != 0
 
 
-def test_without_rmqemu_a_suite_says_so(need):
+def test_without_rmqemu_a_suite_says_so(java_project, need):
     need("mvn", "java")
     path = os.pathsep.join(
         folder for folder in os.environ["PATH"].split(os.pathsep) if not Path(folder, "rmqemu").exists()
     )
-    done = run(["mvn", "-q", "-f", str(GUESTS / "java"), "test", "-Dtest=UnderFireTest"], PATH=path)
+    done = run(["mvn", "-q", "-f", str(java_project), "test", "-Dtest=UnderFireTest"], PATH=path)
     assert done.returncode != 0
     assert "rmqemu cannot be run; is it on the PATH? pip install rocketmq-emulator" in done.stdout + done.stderr

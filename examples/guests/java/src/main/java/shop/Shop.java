@@ -30,5 +30,6 @@ public class Shop {
             ledger.settle();
             ledger.table().forEach(System.out::println);
         }
+        System.exit(0); // RocketMQ's clients leave threads
     }
 }

@@ -1,8 +1,10 @@
 package rmqemu;
 
 import java.io.BufferedReader;
+import java.io.File;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -19,8 +21,6 @@ import java.util.stream.Stream;
  * <p>Every verb of the console can be said; `rmqemu verbs` lists them.
  */
 public final class Cluster implements AutoCloseable {
-    /** Below it is a directory for each run, which `rmqemu analyze` reads; it is relative, so that sockets fit. */
-    private static final Path RUNS = Path.of("target", "rmqemu");
     private static final String ADDRESS = "NAMESRV_ADDR";
     private static final String RUN = "RMQEMU_RUN";
     private static final String READY = "ready";
@@ -32,11 +32,14 @@ public final class Cluster implements AutoCloseable {
         "env | grep -e '^" + ADDRESS + "' -e '^" + RUN + "='; echo " + READY + "; exec cat";
     private static final int ENDS_WITHIN_S = 20;
 
+    private final Path runs;
     private final Process process;
     private final Map<String, String> told;
     private final ControlSocket control;
+    private boolean keepsRun;
 
-    private Cluster(Process process, Map<String, String> told) {
+    private Cluster(Path runs, Process process, Map<String, String> told) {
+        this.runs = runs;
         this.process = process;
         this.told = told;
         this.control = new ControlSocket(run().resolve("ctl.sock"));
@@ -50,7 +53,8 @@ public final class Cluster implements AutoCloseable {
      * @throws ClusterException there is no `rmqemu`, or the scenario is bad; the text has the lines that it printed.
      */
     public static Cluster launch(String scenario, String... guests) {
-        List<String> words = new ArrayList<>(List.of("rmqemu", "up", scenario, "--runs", RUNS.toString()));
+        Path runs = folder();
+        List<String> words = new ArrayList<>(List.of("rmqemu", "up", scenario, "--runs", runs.toString()));
         Stream.of(guests).forEach(guest -> Collections.addAll(words, "--guest", guest));
         Collections.addAll(words, "--exec", "sh", "-c", BESIDE);
         ProcessBuilder builder = new ProcessBuilder(words).redirectErrorStream(true);
@@ -62,7 +66,7 @@ public final class Cluster implements AutoCloseable {
             throw new ClusterException(
                 "rmqemu cannot be run; is it on the PATH? pip install rocketmq-emulator (" + error.getMessage() + ")");
         }
-        Cluster cluster = new Cluster(process, untilReady(process));
+        Cluster cluster = new Cluster(runs, process, untilReady(process));
         try {
             cluster.say("until", "agree", "within", "60s");
         } catch (RuntimeException error) {
@@ -70,6 +74,15 @@ public final class Cluster implements AutoCloseable {
             throw error;
         }
         return cluster;
+    }
+
+    /** A folder with a short path, so that the one of the control socket fits into a socket's address. */
+    private static Path folder() {
+        try {
+            return Files.createTempDirectory("rmqemu-");
+        } catch (IOException error) {
+            throw new UncheckedIOException(error);
+        }
     }
 
     private static Map<String, String> untilReady(Process process) {
@@ -101,10 +114,14 @@ public final class Cluster implements AutoCloseable {
         return told.get(ADDRESS + "_" + guest.replaceAll("[^A-Za-z0-9]", "_").toUpperCase());
     }
 
-    /** The directory with what the run leaves. */
+    /** The directory with what the run leaves; it is removed with the cluster, unless {@link #keepRun} was called. */
     public Path run() {
-        Path here = Path.of("").toAbsolutePath();
-        return here.relativize(Path.of(told.get(RUN)));
+        return Path.of(told.get(RUN));
+    }
+
+    /** Keep what the run leaves, for `rmqemu analyze`. */
+    public void keepRun() {
+        keepsRun = true;
     }
 
     /** End a process as SIGKILL does. */
@@ -157,6 +174,13 @@ public final class Cluster implements AutoCloseable {
     /** End the cluster: faults heal, the trace is written, and no process is left. */
     @Override
     public void close() {
+        end();
+        if (!keepsRun) {
+            remove(runs.toFile());
+        }
+    }
+
+    private void end() {
         try {
             process.outputWriter().close();
             if (process.waitFor(ENDS_WITHIN_S, TimeUnit.SECONDS)) {
@@ -169,5 +193,13 @@ public final class Cluster implements AutoCloseable {
         }
         process.descendants().forEach(ProcessHandle::destroyForcibly);
         process.destroyForcibly();
+    }
+
+    private static void remove(File file) {
+        File[] inside = file.listFiles();
+        if (inside != null) {
+            Stream.of(inside).forEach(Cluster::remove);
+        }
+        file.delete();
     }
 }

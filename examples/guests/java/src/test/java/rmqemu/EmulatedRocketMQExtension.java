@@ -48,6 +48,7 @@ final class EmulatedRocketMQExtension implements BeforeAllCallback, AfterEachCal
         Cluster cluster = context.getStore(NAMESPACE).get(Running.class, Running.class).cluster();
         cluster.heal();
         if (context.getExecutionException().isPresent()) {
+            cluster.keepRun();
             System.err.println("what happened: rmqemu analyze " + cluster.run());
         }
     }

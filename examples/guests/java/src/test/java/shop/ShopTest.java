@@ -17,7 +17,7 @@ import rmqemu.Cluster;
 import rmqemu.EmulatedRocketMQ;
 
 /** A Spring Boot application whose cluster breaks: nothing that was acknowledged may be lost. */
-@EmulatedRocketMQ(scenario = "src/test/resources/shop.toml")
+@EmulatedRocketMQ(scenario = "shop")
 @SpringBootTest
 @DirtiesContext // it is closed before the cluster is
 class ShopTest {
