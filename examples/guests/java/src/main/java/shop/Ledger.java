@@ -1,6 +1,7 @@
 package shop;
 
 import java.util.ArrayList;
+import java.util.EnumMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -18,6 +19,7 @@ public class Ledger {
     private final String run = Long.toString(System.currentTimeMillis(), 36); // a group may get messages of earlier runs
     private final int settleS;
     private final Map<String, Entry> entries = new LinkedHashMap<>();
+    private final Map<Kind, Integer> counts = new EnumMap<>(Kind.class);
     private String step = "start";
 
     Ledger(@Value("${shop.settle-s:90}") int settleS) {
@@ -47,9 +49,9 @@ public class Ledger {
         step = name;
     }
 
-    /** A message is about to be sent; returns its id, which ends with a number. */
+    /** A message is about to be sent; returns its id, which ends with the number of its kind. */
     synchronized String sent(Kind kind) {
-        String id = run + "-" + kind.tag() + "-" + entries.size();
+        String id = run + "-" + kind.tag() + "-" + counts.merge(kind, 1, Integer::sum);
         entries.put(id, new Entry(step, kind));
         return id;
     }
