@@ -65,7 +65,8 @@ class GuestCommand:
             "PATH": path,
         }
         try:
-            done = await trio.run_process(self._words, check=False, env=environment)
+            # The input is the command's, too: one that reads it until its end lives as long as whoever started us.
+            done = await trio.run_process(self._words, stdin=None, check=False, env=environment)
             self.exit_status = done.returncode if done.returncode >= 0 else 128 - done.returncode
         except OSError as error:
             self.problem = f"{self._words[0]}: {error.strerror or error}"

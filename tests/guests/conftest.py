@@ -19,6 +19,16 @@ def need():
     return of
 
 
+@pytest.fixture
+def java_project(tmp_path) -> Path:
+    """A copy of the Java examples: what Maven builds is no part of a checkout."""
+    project = tmp_path / "java"
+    shutil.copytree(
+        Path(__file__).parents[2] / "examples" / "guests" / "java", project, ignore=shutil.ignore_patterns("target")
+    )
+    return project
+
+
 @pytest.fixture(scope="session")
 def class_path(tmp_path_factory, need) -> str:
     """Of RocketMQ's own client and tools."""

@@ -16,13 +16,13 @@ def up(tmp_path):
     """Runs a command beside a cluster."""
     (tmp_path / "small.toml").write_text(SCENARIO)
 
-    def run(*command, **options):
+    def run(*command, given="", **options):
         return subprocess.run(
             [sys.executable, "-m", "emulator.cli", "up", "small.toml", "--exec", *command],
             check=False,
             cwd=tmp_path,
             env=dict(os.environ, **options),
-            stdin=subprocess.DEVNULL,
+            input=given,
             capture_output=True,
             text=True,
             timeout=60,
@@ -64,6 +64,11 @@ def test_a_command_breaks_the_cluster_by_ctl(up, tmp_path):
     assert done.returncode == 0, done.stderr
     assert "2 running, 1 down; 1 active fault" in done.stdout
     assert (next((tmp_path / "runs").iterdir()) / "by_hand.toml").exists()
+
+
+def test_a_command_has_the_input_of_whoever_started_the_cluster(up):
+    done = up("cat", given="the cluster ends with this\n")
+    assert (done.returncode, done.stdout) == (0, "the cluster ends with this\n")
 
 
 def test_what_stands_behind_exec_belongs_to_the_command(up):

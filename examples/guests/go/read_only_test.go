@@ -16,6 +16,7 @@ import (
 const archive = "GoArchive"
 
 func TestATopicThatMayOnlyBeReadTakesMessagesAgainWhenItsPermissionIsBack(t *testing.T) {
+	needsCluster(t)
 	shop, err := rocketmq.NewProducer(
 		producer.WithNameServer(strings.Split(os.Getenv("NAMESRV_ADDR"), ";")), producer.WithGroupName("go-archive"))
 	must(t, err)
@@ -38,7 +39,7 @@ func TestATopicThatMayOnlyBeReadTakesMessagesAgainWhenItsPermissionIsBack(t *tes
 	}
 	t.Logf("read only: %v", err)
 
-	rmqemu(t, "heal", "all")
+	ctl(t, "heal", "all")
 	for tenths := 0; err != nil && tenths < 450; tenths++ {
 		time.Sleep(100 * time.Millisecond)
 		err = sendOne(shop)

@@ -24,11 +24,13 @@ import org.apache.rocketmq.common.message.MessageExt;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledIfEnvironmentVariable;
 
 /**
  * Request-reply, as `producer.request` and Spring's `sendAndReceive` use it; add `-Drocketmq.version=5.3.0` for a client
  * that can wait for a reply.
  */
+@EnabledIfEnvironmentVariable(named = "NAMESRV_ADDR", matches = ".+")
 class RequestsAndRepliesTest {
     private static final String TOPIC = "JavaPrices";
     private static final int WITHIN_MS = 20_000;

@@ -13,10 +13,12 @@ import org.apache.rocketmq.client.producer.SendStatus;
 import org.apache.rocketmq.common.consumer.ConsumeFromWhere;
 import org.apache.rocketmq.common.message.Message;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledIfEnvironmentVariable;
 
 /**
  * An ordinary application under test: `rmqemu up examples/guests.toml --exec mvn -q -f examples/guests/java test`.
  */
+@EnabledIfEnvironmentVariable(named = "NAMESRV_ADDR", matches = ".+")
 class SurvivesAMastersDeathTest {
     private static final String TOPIC = "JavaOrders";
     private static final int ORDERS = 100;
