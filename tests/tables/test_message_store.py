@@ -125,6 +125,13 @@ def test_what_is_not_confirmed_is_numbered_and_replicated_and_not_read():
     assert put(store).queue_offset == 6
 
 
+def test_where_all_is_confirmed_a_message_is_read_as_soon_as_it_is_stored():
+    store = filled(0)
+    store.confirm_offset = lambda: store.max_commit_log_offset
+    assert [put(store).queue_offset, store.max_offset("t", 0), put(store).queue_offset] == [0, 1, 1]
+    assert (store.max_offset("t", 0), store.reput()) == (2, ())
+
+
 def test_what_could_be_read_once_stays_readable():
     store = filled(4)
     store.confirm_offset = lambda: 0

@@ -177,8 +177,11 @@ class MessageStore:
         Mirrors:
             `DefaultMessageStore#appendToCommitLog`, `ConsumeQueue#putMessagePositionInfo`.
         """
-        confirmed = None if self.confirm_offset is None else self.confirm_offset()
-        self._append(stored, confirmed)
+        row = self._append(stored)
+        if self.confirm_offset is None or self._is_next_confirmed(self.confirm_offset()):
+            self._dispatch(row, stored)
+        else:
+            self._put_aside(row, stored)
 
     def reput(self) -> tuple[tuple[str, int], ...]:
         """Let be read what is confirmed by now; what could be read once stays readable.
@@ -219,18 +222,23 @@ class MessageStore:
         self._next_offsets.clear()
         self.max_commit_log_offset = 0
         for message in kept:
-            self._append(message, unread)
+            row = self._append(message)
+            (self._dispatch if self._is_next_confirmed(unread) else self._put_aside)(row, message)
         return tuple(messages[len(kept) :])
 
-    def _append(self, stored: Message, confirmed: int | None) -> None:
-        """Append a message, which may be read if it is confirmed; None: all are."""
+    def _append(self, stored: Message) -> int:
+        """Append a message to the log alone; returns its row."""
         row = self._log.append(stored, self._ends)
         self.max_commit_log_offset = _end(stored)
-        if confirmed is None or (not self._undispatched and self.max_commit_log_offset <= confirmed):
-            self._dispatch(row, stored)
-        else:
-            self._undispatched.append((row, stored))
-            self._next_offsets[stored.topic, stored.queue_id] = stored.queue_offset + 1
+        return row
+
+    def _is_next_confirmed(self, confirmed: int) -> bool:
+        """Whether the message that was appended last may be read: nothing before it waits, and it is confirmed."""
+        return not self._undispatched and self.max_commit_log_offset <= confirmed
+
+    def _put_aside(self, row: int, stored: Message) -> None:
+        self._undispatched.append((row, stored))
+        self._next_offsets[stored.topic, stored.queue_id] = stored.queue_offset + 1
 
     def _next_offset(self, topic: str, queue_id: int) -> int:
         """Offset of the next message of a queue, those that may not be read yet counted.
