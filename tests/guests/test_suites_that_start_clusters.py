@@ -37,6 +37,17 @@ def parent_of(process: int) -> int:
     return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
 
 
+def is_ready(cluster: int) -> bool:
+    """Whether the command beside the cluster waits for the end of its input; before that, any end would end it."""
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if (process / "comm").read_text() == "cat\n" and parent_of(int(process.name)) == cluster:
+                return True
+        except OSError:  # it has ended meanwhile
+            continue
+    return False
+
+
 def wait_until(is_so, within_s: float = 60) -> None:
     deadline_s = time.monotonic() + within_s
     while not is_so():
@@ -81,6 +92,7 @@ def test_a_cluster_ends_with_a_test_process_that_is_killed(java_project, need):
     try:
         wait_until(lambda: clusters_of(java_project))
         (cluster,) = clusters_of(java_project)
+        wait_until(lambda: is_ready(cluster))
         os.kill(parent_of(cluster), signal.SIGKILL)
         wait_until(lambda: clusters_of(java_project) == [])
     finally:
