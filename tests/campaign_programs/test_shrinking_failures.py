@@ -143,7 +143,7 @@ def test_ctrl_c_keeps_the_smallest_scenario_so_far(tmp_path):
     [
         (["scenario.toml", "--seed", "3"], "rare-loss, seed 3: its run is valid, so there is nothing to shrink"),
         (["scenario.toml", "--seed", str(SEED), "--on", "V1"], f"--on V1: rare-loss, seed {SEED} breaks V7"),
-        (["scenario.toml", "--on", "V77"], "--on: there is no invariant V77; did you mean V7?"),
+        (["scenario.toml", "--on", "V99"], "--on: there is no invariant V99"),
         (["scenario.toml", "x:1"], "scenario.toml is no campaign, so it has no case x:1; --seed chooses the seed of a"),
         (["nowhere.toml"], "nowhere.toml: file: cannot be read: No such file or directory"),
     ],

@@ -94,6 +94,7 @@ def test_a_reader_who_goes_away_ends_a_live_cluster(tmp_path):
     assert manifest_of(tmp_path / "runs" / "small-live-seed1-1")["crashes"] == []
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_ctrl_c_while_spark_works_leaves_no_java_behind(tmp_path):
     run = rmqemu("run", write_small(tmp_path), cwd=tmp_path).stdout.strip()

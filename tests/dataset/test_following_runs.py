@@ -120,6 +120,7 @@ def test_a_batch_that_spark_delivers_again_after_a_kill_is_not_counted_twice(spa
     assert lines == expected
 
 
+@pytest.mark.slow
 def test_rows_that_the_level_leaves_out_are_no_gap(spark, tmp_path):
     source = played(tmp_path / "played", TraceLevel.FINDINGS)
     with growing(tmp_path / "run", source) as run:
@@ -133,6 +134,7 @@ def test_rows_that_the_level_leaves_out_are_no_gap(spark, tmp_path):
     assert one.following.rows["counts"] > 0
 
 
+@pytest.mark.slow
 def test_the_last_instant_is_told_when_time_stands_still(spark, tmp_path, source, expected):
     lines = []
     with growing(tmp_path / "run", source) as run:
@@ -146,6 +148,7 @@ def test_the_last_instant_is_told_when_time_stands_still(spark, tmp_path, source
     assert lines == expected[: len(lines)]
 
 
+@pytest.mark.slow
 def test_rows_that_spark_has_yet_to_read_are_no_silence(spark, tmp_path, source, expected, monkeypatch):
     monkeypatch.setattr(following, "_RESTS_AFTER_S", 0.0)
     lines = []

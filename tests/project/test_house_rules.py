@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,11 @@ def modules(*packages: str) -> list[Path]:
     return [path for package in packages for path in sorted((ROOT / package).rglob("*.py"))]
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def imported(tree: ast.Module) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -40,7 +46,7 @@ def test_a_package_that_must_stay_pure_imports_only_what_is_listed(package):
     unlisted = [
         f"{where(path)}: {name}"
         for path in modules(package)
-        for name in imported(ast.parse(path.read_text(encoding="utf-8")))
+        for name in imported(parsed(path))
         if name.split(".")[0] not in ALLOWED[package]
     ]
 
@@ -51,7 +57,7 @@ def test_one_module_of_the_nodes_imports_what_a_scenario_names():
     importing = [
         where(path)
         for path in modules("nodes")
-        if any(name.split(".")[0] == "importlib" for name in imported(ast.parse(path.read_text(encoding="utf-8"))))
+        if any(name.split(".")[0] == "importlib" for name in imported(parsed(path)))
     ]
 
     assert importing == ["nodes/config/user_functions.py"]
@@ -62,7 +68,7 @@ def test_no_node_touches_the_clock_of_trio():
     guilty = [
         f"{where(path)}:{node.lineno}: {ast.unparse(node)}"
         for path in modules("nodes")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in ast.walk(parsed(path))
         if isinstance(node, ast.Attribute) and ast.unparse(node) in forbidden
     ]
 
@@ -73,7 +79,7 @@ def test_nothing_iterates_a_set_that_is_written_down_there():
     guilty = [
         f"{where(path)}:{node.iter.lineno}"
         for path in modules(*PACKAGES)
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in ast.walk(parsed(path))
         if isinstance(node, ast.For | ast.comprehension) and _makes_a_set(node.iter)
     ]
 

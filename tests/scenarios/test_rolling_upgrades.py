@@ -94,6 +94,7 @@ def test_every_start_after_the_upgrade_tells_the_options_that_it_runs_with(playe
     assert told["broker-a"] == (2, "release = 5.3.3, enableSlaveActingMaster = true, totalReplicas = 2")
 
 
+@pytest.mark.slow
 def test_the_same_seed_upgrades_with_the_same_trace(played, tmp_path):
     scenario, _, digest = played(FORWARD)
 

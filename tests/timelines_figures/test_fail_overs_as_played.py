@@ -65,6 +65,7 @@ def test_on_one_address_the_link_of_the_first_slave_passes_for_that_of_the_secon
     assert all(seconds < 5 + 2 + 0.1 for seconds in found)
 
 
+@pytest.mark.slow
 def test_a_frozen_master_is_missed_at_a_scan_10_s_after_its_last_heartbeat_and_returns_without_pre_online():
     found = played("p1_stop15")
 
@@ -73,6 +74,7 @@ def test_a_frozen_master_is_missed_at_a_scan_10_s_after_its_last_heartbeat_and_r
     assert found["overlap"] == found["s1_special_off"]
 
 
+@pytest.mark.slow
 def test_without_acting_master_nobody_acts_and_a_freeze_lasts_120_s_from_the_last_registration():
     found = played("p3_stop150")
 
