@@ -33,6 +33,7 @@ def play(folder, master):
     return Dataset(folder / "campaigns" / NAME)
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_spark_on_this_machine_gives_the_same_and_goes_on_where_another_engine_was(here, tmp_path):
     dataset = play(tmp_path, "local[2]")

@@ -377,6 +377,7 @@ def test_a_slave_in_a_container_sends_a_consumer_back_to_its_living_master():
     assert [answer.code for answer in told] == [ResponseCode.PULL_RETRY_IMMEDIATELY, ResponseCode.PULL_NOT_FOUND]
 
 
+@pytest.mark.slow
 def test_memory_and_sockets_carry_containers_alike():
     async def script(stage: Stage) -> None:
         await stage.at_ms(20_000)

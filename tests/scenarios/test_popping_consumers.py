@@ -128,6 +128,7 @@ def test_a_young_message_with_too_many_failures_costs_the_rest_of_its_batch_unti
     assert len(trace.consumed()) == len(popped)
 
 
+@pytest.mark.slow
 @pytest.mark.trap("P39")
 def test_a_mode_that_one_broker_was_told_has_half_of_a_group_pop_and_half_pull_the_same_queues():
     async def script(stage: Stage) -> None:

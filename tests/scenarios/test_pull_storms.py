@@ -44,6 +44,7 @@ def test_the_storm_is_the_first_line_of_the_report(report_of):
     assert (storm.start_ns, storm.end_ns) == (61 * 10**9, 110 * 10**9)
 
 
+@pytest.mark.slow
 def test_both_levels_tell_the_same_load(report_of):
     assert report_of().load == report_of(level=TraceLevel.FULL).load
 

@@ -48,6 +48,7 @@ def without_owner_ms(scenario, trace, _digest):
 FORWARD, REVERSED = "upgrades/rolling_upgrade.toml", "upgrades/rolling_upgrade_reversed.toml"
 
 
+@pytest.mark.slow
 def test_nameservers_first_costs_no_second_without_owner_beyond_a_plain_rolling_restart(played):
     baseline = without_owner_ms(*played(FORWARD, plain=True))
 
@@ -101,6 +102,7 @@ def test_the_same_seed_upgrades_with_the_same_trace(played, tmp_path):
     assert run_scenario(scenario, runs=tmp_path).manifest["digest"] == digest
 
 
+@pytest.mark.slow
 def test_mixed_strategies_divide_differently_until_the_last_member_has_changed(played):
     scenario, trace, _ = played("upgrades/rolling_strategy.toml")
     within = [(start, end) for _, start, end in unowned(trace, scenario, after_ms=STARTED_MS) if end - start > 10_000]
