@@ -249,8 +249,18 @@ class MessageRecord(NamedTuple):
     invisible_changed, revived, re_put, lost: what became of it, `nodes.broker.tables.pop_check_point.PopOutcome`."""
     key: str = ""
     """stored, consumed: the keys of the message, with blanks between; delayed, half and what follows these: its unique
-    id; popped and what follows a pop: its handle, as `nodes.protocol.extra_info` describes it; cut, unacknowledged: IP
-    address of its sender, @, and the sender's wall clock in ms when it was sent."""
+    id; popped and what follows a pop: its handle, as `nodes.protocol.extra_info` describes it; cut, unacknowledged:
+    `attempt_key`."""
+
+
+def attempt_key(ip: str, born_ms: int) -> str:
+    """What one attempt to send a message is known by, at its producer and at a broker.
+
+    Args:
+        ip: of the sender.
+        born_ms: wall clock of the sender when it sent.
+    """
+    return f"{ip}@{born_ms}"
 
 
 class PassOutcome(StrEnum):

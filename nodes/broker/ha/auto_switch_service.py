@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from nodes.beliefs import MessageEvent, MessageRecord
+from nodes.beliefs import MessageEvent, MessageRecord, attempt_key
 from nodes.broker.context import BrokerContext
 from nodes.broker.ha.auto_switch_client import AutoSwitchHaClient
 from nodes.broker.ha.auto_switch_connection import AutoSwitchHaConnection
@@ -125,7 +125,7 @@ class AutoSwitchHaService(HaService):
         for message in self._broker.store.truncate(offset):
             ip, _, _ = message.born_host.rpartition(":")
             place = (message.topic, name, message.queue_id, message.queue_offset)
-            key = f"{ip}@{message.born_timestamp}"
+            key = attempt_key(ip, message.born_timestamp)
             self._host.record(MessageRecord(MessageEvent.CUT, "", *place, "", message.store_timestamp, "", key))
 
     def _refuse(self, epoch: int) -> None:

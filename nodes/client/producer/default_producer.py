@@ -5,7 +5,7 @@ from enum import StrEnum
 
 import attrs
 
-from nodes.beliefs import MessageEvent, MessageRecord
+from nodes.beliefs import MessageEvent, MessageRecord, attempt_key
 from nodes.client.instance.client_instance import ClientInstance
 from nodes.client.tables.latency_fault import MQFaultStrategy
 from nodes.client.tables.queue_selectors import QueueSelector
@@ -304,5 +304,5 @@ class DefaultProducer:
 
     def _tell_unacknowledged(self, queue: MessageQueue, born_ms: int) -> None:
         place = (queue.topic, queue.broker_name, queue.queue_id, -1)
-        key = f"{self._host.ip}@{born_ms}"
+        key = attempt_key(self._host.ip, born_ms)
         self._host.record(MessageRecord(MessageEvent.UNACKNOWLEDGED, "", *place, key=key))
