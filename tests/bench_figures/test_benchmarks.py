@@ -114,6 +114,14 @@ def test_dying_masters_are_timed_beside_half_as_many_groups():
     assert row.ratio > 0
 
 
+@pytest.mark.slow
+def test_elected_masters_are_timed_beside_acting_slaves():
+    row = rows.elected_masters_s_per_s("groups", 2, Work(size=0.05, rounds=0.1))
+
+    expect_sane(row, "groups")
+    assert "acting slaves" in row.reference
+
+
 def test_the_names_are_those_that_were_promised():
     workloads = ("half_seen_consumer", "start_250", "groups_30", "data_path", "fourteen")
     assert [benchmark.name for benchmark in BENCHMARKS] == [
@@ -128,6 +136,7 @@ def test_the_names_are_those_that_were_promised():
         "emulated_s_per_s_333_nodes_sim",
         "emulated_s_per_s_30_groups",
         "emulated_s_per_s_60_groups",
+        "emulated_s_per_s_30_elected_groups",
         "demo_emulation_s",
         "ready_s",
         "memory_per_idle_consumer_kib",
@@ -147,7 +156,7 @@ def test_the_names_are_those_that_were_promised():
         "guest_p99_ms_4_threads",
         *(
             f"guest_warm_{what}"
-            for load in ("1_thread", "4_threads", "4_threads_1_kib", "4_threads_batches_of_32")
+            for load in ("1_thread", "4_threads", "4_threads_1_kib", "16_threads_1_kib", "4_threads_batches_of_32")
             for what in (load, f"p99_ms_{load}")
         ),
         "guest_first_message_s",

@@ -62,6 +62,10 @@ def _dying_masters(groups: int) -> Callable[[str, Work], Row]:
     return lambda name, work: rows.dying_masters_s_per_s(name, groups, work)
 
 
+def _elected_masters(groups: int) -> Callable[[str, Work], Row]:
+    return lambda name, work: rows.elected_masters_s_per_s(name, groups, work)
+
+
 def _guest(figure: Callable[[str, int, Work], Row], threads: int) -> Callable[[str, Work], Row]:
     return lambda name, work: figure(name, threads, work)
 
@@ -120,6 +124,8 @@ BENCHMARKS = (
     Benchmark("emulated_s_per_s_30_groups", _value(20), _dying_masters(30)),
     # Linear: doubling the groups halves the speed, and costs no more.
     Benchmark("emulated_s_per_s_60_groups", _ratio(0.85), _dying_masters(60)),
+    # A new master costs at most 1.3 times what an acting slave costs.
+    Benchmark("emulated_s_per_s_30_elected_groups", _ratio(1 / 1.3), _elected_masters(30)),
     Benchmark("demo_emulation_s", _seconds(15), rows.demo_emulation_s),
     Benchmark("ready_s", _seconds(2), rows.ready_s),
     Benchmark("memory_per_idle_consumer_kib", None, rows.memory_per_idle_consumer_kib),
@@ -134,6 +140,7 @@ BENCHMARKS = (
     *_warm("1_thread", Load(1), 1.0),
     *_warm("4_threads", Load(4), 0.9),
     *_warm("4_threads_1_kib", Load(4, body_bytes=1_024), 0.9),
+    *_warm("16_threads_1_kib", Load(16, body_bytes=1_024), 0.9),
     *_warm("4_threads_batches_of_32", Load(4, batch=32), 0.9),
     Benchmark("guest_first_message_s", _ratio_at_most(1 / 3), guest_rows.first_message_s),
     Benchmark("guest_memory_mib", _ratio_at_most(0.1), guest_rows.memory_mib),

@@ -5,13 +5,16 @@ import time
 from pathlib import Path
 
 from emulator.cluster import Cluster
+from emulator.cluster.operator import ClusterTargets
 from emulator.machine.world import World, run_world
 from emulator.run.log import open_log
 from emulator.spec import BrokerSpec, NameserverSpec, Scenario, TopicSpec
-from emulator.spec.model import numbered
+from emulator.spec.model import ControllerSpec, numbered
 from emulator.spec.presets import Preset
+from emulator.state.owners import QueueOwners
 from emulator.time.mode import TimeMode
 from emulator.trace.segments import SegmentWriter
+from faults.target import Lead
 from nodes.config import BrokerConfig, NameserverConfig
 
 _NS = 1_000_000_000
@@ -20,22 +23,27 @@ _QUEUES = 4
 _DEATH_EVERY_S = 20
 
 
-def dying_masters_s_per_s(*, groups: int, window_s: int) -> list[float]:
-    """Emulated seconds per wall second of groups of three, under preset rip32, `sim` and with the trace on.
+def dying_masters_s_per_s(*, groups: int, window_s: int, preset: str = Preset.RIP32) -> list[float]:
+    """Emulated seconds per wall second of groups of three, in `sim` and with the trace on.
 
     A master is killed every 20 s, group by group; it starts again when the next one dies.
     """
-    scenario = _groups(groups)
+    scenario = _groups(groups, Preset(preset))
+
+    names = tuple(dict.fromkeys(spec.broker_name for spec in scenario.brokers))
 
     async def main(world: World) -> list[float]:
         async with Cluster(world, scenario) as cluster:
-            masters = [cluster.host(spec.name) for spec in scenario.brokers if spec.broker_id == 0]
+            targets = ClusterTargets(cluster, QueueOwners())
+            dead: tuple[str, ...] = ()
             begin, begin_ns = time.perf_counter(), world.timeline.now_ns
             for death in range(window_s // _DEATH_EVERY_S):
                 await world.sleep_until_ns(begin_ns + (death + 1) * _DEATH_EVERY_S * _NS)
-                if death:
-                    masters[(death - 1) % groups].start()
-                await masters[death % groups].kill()
+                for name in dead:
+                    cluster.host(name).start()
+                dead = targets.leads(Lead.MASTER, names[death % groups])
+                for name in dead:
+                    await cluster.host(name).kill()
             await world.sleep_until_ns(begin_ns + window_s * _NS)
             return [window_s / (time.perf_counter() - begin)]
 
@@ -49,14 +57,16 @@ def dying_masters_s_per_s(*, groups: int, window_s: int) -> list[float]:
         )
 
 
-def _groups(groups: int) -> Scenario:
+def _groups(groups: int, preset: Preset) -> Scenario:
     names = numbered("broker", groups)
-    nameserver = NameserverConfig(**Preset.RIP32.nameserver_options())
-    broker = BrokerConfig(**Preset.RIP32.broker_options(_REPLICAS))
+    nameserver = NameserverConfig(**preset.nameserver_options())
+    broker = BrokerConfig(**preset.broker_options(_REPLICAS))
+    controllers = numbered("controller", 3) if preset.elects_masters else ()
     return Scenario(
         name="bench-groups",
         run_for_ms=1,
         nameservers=tuple(NameserverSpec(name, nameserver) for name in numbered("ns", 3)),
+        controllers=tuple(map(ControllerSpec, controllers)),
         brokers=tuple(BrokerSpec(name, number, config=broker) for name in names for number in range(_REPLICAS)),
         topics=(TopicSpec("orders", names, _QUEUES),),
     )

@@ -6,6 +6,7 @@ from functools import partial
 
 import attrs
 
+from emulator.spec.presets import Preset
 from emulator.time.mode import TimeMode
 from nodes.config import AllocateStrategy
 from studies.bench import allocation_trials, cluster_trials, group_trials, life_trials, rivals, rpc_trials
@@ -89,6 +90,14 @@ def dying_masters_s_per_s(name: str, groups: int, work: Work) -> Row:
     own, half = interleave((lambda: speed(groups=groups), lambda: speed(groups=groups // 2)), work.repeated(3))
     what = f"twice the time of {groups // 2} groups: {half.median / 2:.1f}"
     return Row(name, own.median, "emulated s/s", own.spread_pct, what, 2 * own.median / half.median)
+
+
+def elected_masters_s_per_s(name: str, groups: int, work: Work) -> Row:
+    """How fast virtual time passes while masters die and controllers elect others; beside it acting slaves."""
+    speed = partial(run_trial, group_trials.dying_masters_s_per_s, groups=groups, window_s=work.sized(600))
+    own, acting = interleave((lambda: speed(preset=Preset.CONTROLLER), speed), work.repeated(3))
+    what = f"the same groups with acting slaves: {acting.median:.1f}"
+    return Row(name, own.median, "emulated s/s", own.spread_pct, what, own.median / acting.median)
 
 
 def demo_emulation_s(name: str, work: Work) -> Row:

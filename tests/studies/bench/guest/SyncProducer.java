@@ -17,7 +17,7 @@ import org.apache.rocketmq.common.message.Message;
 public final class SyncProducer {
     private static final String TOPIC = "bench";
     private static final int FIRST_BODY_BYTES = 100;
-    private static final int SENDS_MAX = 1 << 21;
+    private static final int FIRST_SENDS = 1 << 16;
     private static final long PATIENCE_NS = 90_000_000_000L;
 
     public static void main(String[] arguments) {
@@ -89,22 +89,23 @@ public final class SyncProducer {
         long begin = System.nanoTime() + warmS * 1_000_000_000L;
         long end = begin + runS * 1_000_000_000L;
         long[][] found = new long[threads][];
-        Exception[] failed = new Exception[1];
+        Throwable[] failed = new Throwable[1];
         CountDownLatch running = new CountDownLatch(threads);
         for (int i = 0; i < threads; i++) {
             int number = i;
             new Thread(() -> {
                 try {
                     found[number] = sendUntil(producer, begin, end, work);
-                } catch (Exception e) {
+                } catch (Throwable e) { // an OutOfMemoryError, too: nobody else would be told
                     failed[0] = e;
+                } finally {
+                    running.countDown();
                 }
-                running.countDown();
             }).start();
         }
         running.await();
         if (failed[0] != null) {
-            throw failed[0];
+            throw new IllegalStateException("a thread that sends has ended", failed[0]);
         }
         long[] all = Arrays.stream(found).flatMapToLong(Arrays::stream).sorted().toArray();
         StringBuilder line = new StringBuilder().append(all.length);
@@ -116,11 +117,14 @@ public final class SyncProducer {
     }
 
     private static long[] sendUntil(DefaultMQProducer producer, long begin, long end, Work work) throws Exception {
-        long[] took = new long[SENDS_MAX];
+        long[] took = new long[FIRST_SENDS];
         int count = 0;
         for (long before = System.nanoTime(); before < end; before = System.nanoTime()) {
             work.sendBy(producer);
             if (before >= begin) {
+                if (count == took.length) {
+                    took = Arrays.copyOf(took, 2 * count);
+                }
                 took[count++] = (System.nanoTime() - before) / 1_000;
             }
         }
