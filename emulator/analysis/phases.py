@@ -234,7 +234,7 @@ def phases(
     counts: Mapping[str, Iterable[int]],
     end_ns: int,
 ) -> tuple[RunPhase, ...]:
-    """The phases of a run; a disturbance at the very end begins none.
+    """The phases of a run; a disturbance at the very end begins none, and a run without a row has none.
 
     Args:
         instants: disturbances as `Disturbances.instants` returns them.
@@ -242,8 +242,10 @@ def phases(
         counts: mapping name of a field of `RunPhase` -> instants to count.
         end_ns: end of the run.
     """
+    if not end_ns:
+        return ()
     begins = [(t_ns, what) for t_ns, what in instants if t_ns < end_ns]
-    if end_ns > 0 and (not begins or begins[0][0] > 0):
+    if not begins or begins[0][0] > 0:
         begins.insert(0, (0, ()))
     totals = {name: Totals(spans) for name, spans in measures.items()}
     ends = [t_ns for t_ns, _ in begins[1:]] + [end_ns]

@@ -93,3 +93,12 @@ def test_what_is_no_run_or_cannot_be_written_is_one_line(storm, arguments, line)
     done = rmqemu("report", *named, cwd=run.parent)
 
     assert (done.returncode, done.stdout, done.stderr.splitlines()) == (2, "", [line])
+
+
+def test_a_run_that_was_killed_before_its_first_row_was_kept_is_unknown(tmp_path):
+    report = judge_run(open_run(killed_run(HandMadeTrace(), tmp_path / "r", closed=0)))
+
+    assert report.verdict is Verdict.UNKNOWN
+    assert report.phases == ()
+    assert any("killed" in reason for reason in report.reasons)
+    assert "nobody recorded a belief or owned a queue: there is nothing to judge" in report.reasons
