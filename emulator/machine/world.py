@@ -88,20 +88,24 @@ class _RareGarbageCollection:
 
     A world that has ended is one of those cycles. It is collected while everything older is still frozen, so the
     collection visits nothing but what the run has left. Most processes run one scenario and end, so the first world is
-    collected when a second run begins, as is what an error or a result has kept of a world.
+    collected when a second run begins, as is what an error or a result has kept of a world. Since that visits
+    everything, it waits until runs have left a quarter of what there was, as Python's own collections do.
     """
 
     def __init__(self) -> None:
         self._is_first = True
         self._left = 0
         """Objects that the runs since the last whole collection have left."""
+        self._older = 0
+        """Objects that were there before the last run."""
 
     def begin(self) -> Undo:
         before = gc.get_threshold()
-        if self._left > _OBJECTS_LEFT_MAX:
+        if self._left > max(_OBJECTS_LEFT_MAX, self._older // 4):
             gc.collect()
             self._left = 0
         gc.freeze()
+        self._older = gc.get_freeze_count()
         gc.set_threshold(_GARBAGE_THRESHOLD, *before[1:])
 
         def undo() -> None:
