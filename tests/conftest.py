@@ -1,5 +1,6 @@
 """What all tests share."""
 
+import gc
 import signal
 
 from hypothesis import HealthCheck, settings
@@ -16,3 +17,14 @@ settings.load_profile("rmqemu")
 # would never hear it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_finish() -> None:
+    """Freeze what ten thousand collected tests hold: visiting it took a third of the time of the scenarios."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_sessionfinish() -> None:
+    """What is frozen is never freed, and extension modules complain of it at the end of the process."""
+    gc.unfreeze()

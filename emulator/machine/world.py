@@ -88,33 +88,34 @@ class _RareGarbageCollection:
 
     A world that has ended is one of those cycles. It is collected while everything older is still frozen, so the
     collection visits nothing but what the run has left. Most processes run one scenario and end, so the first world is
-    collected when a second run begins, as is what an error or a result has kept of a world. Since that visits
-    everything, it waits until runs have left a quarter of what there was, as Python's own collections do.
+    collected when a second run begins, as is what an error or a result has kept of a world.
+
+    A process may freeze by itself what it has before its runs. That stays frozen, so no collection ever visits it.
     """
 
     def __init__(self) -> None:
         self._is_first = True
         self._left = 0
         """Objects that the runs since the last whole collection have left."""
-        self._older = 0
-        """Objects that were there before the last run."""
 
     def begin(self) -> Undo:
         before = gc.get_threshold()
-        if self._left > max(_OBJECTS_LEFT_MAX, self._older // 4):
+        freezes = not gc.get_freeze_count()
+        if self._left > _OBJECTS_LEFT_MAX:
             gc.collect()
             self._left = 0
-        gc.freeze()
-        self._older = gc.get_freeze_count()
+        if freezes:
+            gc.freeze()
         gc.set_threshold(_GARBAGE_THRESHOLD, *before[1:])
 
         def undo() -> None:
             if not self._is_first:
                 gc.collect()
             self._is_first = False
-            self._left += len(gc.get_objects())  # without the frozen ones
             gc.set_threshold(*before)
-            gc.unfreeze()
+            if freezes:
+                self._left += len(gc.get_objects())  # without the frozen ones
+                gc.unfreeze()
 
         return undo
 
