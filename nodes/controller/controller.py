@@ -151,7 +151,6 @@ class Controller:
     # The state
 
     def _apply(self, data: str) -> None:
-        event = event_of(data.encode())
         try:
             event = event_of(data.encode())
             self.state.apply(event)

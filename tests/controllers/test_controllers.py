@@ -295,6 +295,19 @@ def test_an_answer_of_another_controller_that_is_none_harms_nobody():
     assert played(script) == 1
 
 
+def test_an_entry_of_the_log_that_is_no_event_is_passed_over_by_all():
+    async def script(group):
+        await group.registered()
+        with group.operator.timeout_ms(5_000):
+            await group.controllers[group.leader_id].dledger.append("no event")
+        await group.elect(1)
+        await group.alter(1)
+        await group.sleep(2 * LEADER_HEARTBEAT_MS)
+        return [controller.state.sync[NAME].sync_state_set for controller in group.controllers.values()]
+
+    assert played(script) == [(1,)] * 3
+
+
 def test_requests_that_ask_for_nothing_or_name_nobody_are_refused():
     async def script(group):
         await group.registered()
