@@ -17,7 +17,7 @@ from nodes.controller.tables.heartbeats import BrokerHeartbeats, BrokerIdentity,
 from nodes.controller.tables.replicas_info import NOBODY, ControllerResult, ReplicasInfoManager
 from nodes.controller.tables.replicated_state import ReplicatedState, UnknownGroupError
 from nodes.host import Channel, Host
-from nodes.live_config import LiveConfig, with_kept_changes
+from nodes.live_config import LiveConfig
 from nodes.protocol import headers_controller as headers
 from nodes.protocol.bodies_controller import ElectMasterResponseBody, SyncStateSet
 from nodes.protocol.codes import RequestCode, ResponseCode
@@ -57,7 +57,6 @@ class Controller:
     def __init__(
         self, host: Host, config: ControllerConfig, group: str, self_id: str, peers: Mapping[str, str]
     ) -> None:
-        config = with_kept_changes(host.disk, config)
         self._host = host
         self._config = config
         self._group = group
@@ -81,8 +80,9 @@ class Controller:
         )
         self._queue = EventQueue(host, self.dledger, self._notify_of_election)
         self._server = RpcServer(host, config, on_channel_closed=self._on_channel_closed)
+        # RocketMQ writes the changes to controller.properties in the home directory, which is not the file of `-c`.
         config_requests = ConfigRequests(
-            LiveConfig(host, config, self._apply_config, BLACK_LIST),
+            LiveConfig(host, config, self._apply_config, BLACK_LIST, keeps=False),
             get=RequestCode.GET_CONTROLLER_CONFIG,
             update=RequestCode.UPDATE_CONTROLLER_CONFIG,
         )
