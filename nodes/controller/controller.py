@@ -91,6 +91,12 @@ class Controller:
 
     async def main(self) -> None:
         """Serve until a shutdown is requested."""
+        self.start()
+        self._host.record(Lifecycle(LifecycleEvent.READY))
+        await self._stopping.wait()
+
+    def start(self) -> None:
+        """Start the threads, and open the port."""
         scan = ScheduledThread(self._host, "scanNotActiveBroker")
         interval_ms = self._config.scan_not_active_broker_interval
         scan.at_fixed_rate("scanNotActiveBroker", self._scan_not_active_brokers, _FIRST_SCAN_MS, interval_ms)
@@ -99,8 +105,6 @@ class Controller:
         _, _, port = self._peers[self._self_id].rpartition(":")
         self._host.listen(int(port), self._server)
         self.dledger.start()
-        self._host.record(Lifecycle(LifecycleEvent.READY))
-        await self._stopping.wait()
 
     def request_shutdown(self) -> None:
         """Start the shutdown, which is only the end of the process."""
