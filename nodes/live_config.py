@@ -28,6 +28,7 @@ class LiveConfig(Generic[_Config]):
         config: the present options.
         apply: passes changed options to the parts of the node.
         black_list: options that may not be changed.
+        keeps: whether later processes of the node have the changes, too.
     """
 
     def __init__(
@@ -36,8 +37,11 @@ class LiveConfig(Generic[_Config]):
         config: _Config,
         apply: Callable[[_Config], None],
         black_list: tuple[str, ...] = BLACK_LIST,
+        *,
+        keeps: bool = True,
     ) -> None:
         self._host = host
+        self._keeps = keeps
         self._black_list = black_list
         self._config = config
         self._apply = apply
@@ -49,7 +53,7 @@ class LiveConfig(Generic[_Config]):
         return values_of(self._config)
 
     def update(self, text: str) -> tuple[str, ...]:
-        """Change options, for this process and later ones of this node.
+        """Change options, for this process, and for later ones of this node if changes are kept.
 
         Args:
             text: lines of `name=value`; unknown names are ignored.
@@ -66,7 +70,8 @@ class LiveConfig(Generic[_Config]):
         if any(name in changes for name in self._black_list):
             raise PermissionError("Can not update config in black list.")
         self._config = updated(self._config, changes)
-        keep_changes(self._host.disk, changes)
+        if self._keeps:
+            keep_changes(self._host.disk, changes)
         self.data_version = self.data_version.next_version(self._host.clock.now_ms())
         self._apply(self._config)
         return tuple(changes)

@@ -14,13 +14,14 @@ from emulator.state.owners import QueueOwners
 from faults.fault import Fault, Scope
 from faults.plan import Phase, Plan, Step, TimedFault
 from faults.process import DOWN
-from faults.target import ROLES, Lead, Leading, Names, group_of
+from faults.target import CONTROLLERS, ROLES, Lead, Leading, Names, group_of
 from nodes.broker.broker import Broker
 from nodes.broker.tables.replica_role import ReplicaRole
 from nodes.cause import cause
 from nodes.controller.controller import Controller
 from nodes.fields import FieldError
 from nodes.host import Node
+from nodes.namesrv_startup import NameserverWithController
 from nodes.protocol.model import MASTER_ID
 
 _NS_PER_MS = 1_000_000
@@ -55,6 +56,8 @@ class ClusterTargets:
         group = group_of(pool)
         if group is not None:
             return self._cluster.members(group)
+        if pool == CONTROLLERS:
+            return self._cluster.scenario.controller_names()
         hosts = self._cluster.hosts.values()
         return tuple(host.name for host in hosts if host.role in ROLES.get(pool, ()))
 
@@ -90,7 +93,8 @@ class ClusterTargets:
 
     def _leads_controllers(self, name: str) -> bool:
         node = self._cluster.hosts[name].node
-        return isinstance(node, Controller) and self._runs(name) and node.dledger.serving
+        controller = node.controller if isinstance(node, NameserverWithController) else node
+        return isinstance(controller, Controller) and self._runs(name) and controller.dledger.serving
 
     def _runs(self, name: str) -> bool:
         return self._cluster.hosts[name].power_state is PowerState.RUNNING

@@ -35,7 +35,7 @@ from nodes.client.consumer.lite_pull import LitePullConsumer
 from nodes.client.consumer.pod import ConsumerPod, PodEnvironment
 from nodes.client.consumer.push_consumer import PushConsumer
 from nodes.client.producer.steady_producer import SteadyProducer
-from nodes.config import BrokerConfig, Exclusivity, LitePullConsumerConfig
+from nodes.config import BrokerConfig, Exclusivity, LitePullConsumerConfig, NameserverWithControllerConfig
 from nodes.config.container import ContainerConfig
 from nodes.config.controller import CONTROLLER_PORT
 from nodes.container.container import BrokerContainer
@@ -45,6 +45,7 @@ from nodes.controller.controller import Controller
 from nodes.host import Host, Node
 from nodes.lease_service.lease_service import LEASE_PORT, LeaseService
 from nodes.nameserver.nameserver import Nameserver
+from nodes.namesrv_startup import NameserverWithController
 from nodes.protocol.bodies import SetMessageRequestModeRequestBody
 from nodes.protocol.model import MessageRequestMode, TopicConfig
 from nodes.statefulset.kubernetes import API_PORT, POD_PORT, Kubernetes, StatefulSet
@@ -118,23 +119,33 @@ class HostPlans:
         return HostPlan(name, LEASE_SERVICE, "", LeaseService)
 
     def nameserver(self, spec: NameserverSpec) -> HostPlan:
-        """A nameserver."""
-        return HostPlan(
-            spec.name, NAMESERVER, "", lambda host: Nameserver(host, self._options.of(spec.name, spec.config))
-        )
+        """A nameserver, with a controller in its process if its options say so."""
+
+        def nameserver(host: Host) -> Node:
+            config = self._options.of(spec.name, spec.config)
+            if isinstance(config, NameserverWithControllerConfig) and config.enable_controller_in_namesrv:
+                return NameserverWithController(host, config, CONTROLLER_GROUP, *self._id_and_peers(spec.name))
+            return Nameserver(host, config)
+
+        return HostPlan(spec.name, NAMESERVER, "", nameserver)
 
     def controller(self, spec: ControllerSpec) -> HostPlan:
         """A controller, which knows the addresses of all."""
-        peers = {f"n{number}": address for number, address in enumerate(self._controllers())}
-        self_id = f"n{self._scenario.controllers.index(spec)}"
 
         def controller(host: Host) -> Node:
-            return Controller(host, self._options.of(spec.name, spec.config), CONTROLLER_GROUP, self_id, peers)
+            config = self._options.of(spec.name, spec.config)
+            return Controller(host, config, CONTROLLER_GROUP, *self._id_and_peers(spec.name))
 
         return HostPlan(spec.name, CONTROLLER, "", controller)
 
+    def _id_and_peers(self, name: str) -> tuple[str, dict[str, str]]:
+        """(id of the controller in a node, id -> address of all)."""
+        ids = [f"n{number}" for number, _ in enumerate(self._controllers())]
+        peers = dict(zip(ids, self._controllers(), strict=True))
+        return ids[self._scenario.controller_names().index(name)], peers
+
     def _controllers(self) -> tuple[str, ...]:
-        return tuple(f"{self._addresses[spec.name]}:{CONTROLLER_PORT}" for spec in self._scenario.controllers)
+        return tuple(f"{self._addresses[name]}:{CONTROLLER_PORT}" for name in self._scenario.controller_names())
 
     def broker(self, spec: BrokerSpec, nameservers: tuple[str, ...]) -> HostPlan:
         """A broker."""

@@ -6,6 +6,7 @@ import attrs
 
 from emulator.spec.model import Scenario
 from nodes.broker.tables.member_group import VIP_PORT_DISTANCE
+from nodes.config import NameserverConfig
 from nodes.config.container import CONTAINER_PORT
 from nodes.config.controller import CONTROLLER_PORT
 
@@ -79,12 +80,17 @@ def node_ports(scenario: Scenario) -> tuple[NodePorts, ...]:
     """The nodes that RocketMQ's programs dial: nameservers, controllers, containers, brokers."""
     ips = addresses(scenario)
     ports = {
-        **{spec.name: (spec.config.listen_port,) for spec in scenario.nameservers},
+        **{spec.name: _nameserver_ports(spec.config) for spec in scenario.nameservers},
         **{spec.name: (CONTROLLER_PORT,) for spec in scenario.controllers},
         **dict.fromkeys(scenario.containers(), (CONTAINER_PORT, CONTAINER_PORT - VIP_PORT_DISTANCE)),
         **{spec.name: _broker_ports(spec.config.listen_port) for spec in scenario.brokers},
     }
     return tuple(NodePorts(node, ips[node], its_ports) for node, its_ports in ports.items())
+
+
+def _nameserver_ports(config: NameserverConfig) -> tuple[int, ...]:
+    """For requests, and that of its controller if there is one."""
+    return (config.listen_port, *([CONTROLLER_PORT] if config.enable_controller_in_namesrv else []))
 
 
 def _broker_ports(listen_port: int) -> tuple[int, ...]:

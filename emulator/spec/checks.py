@@ -282,11 +282,12 @@ def _delays(scenario: Scenario) -> Iterator[HarmfulSetting]:
 
 
 def _even_number_of_controllers(scenario: Scenario) -> Iterator[HarmfulSetting]:
-    count = len(scenario.controllers)
+    names = scenario.controller_names()
+    count = len(names)
     if count and count % 2 == 0:
         yield HarmfulSetting(
             "even-number-of-controllers",
-            ", ".join(spec.name for spec in scenario.controllers),
+            ", ".join(names),
             f"{count} controllers go on without {(count - 1) // 2} of them, as {count - 1} do: the last one only adds "
             "a machine whose death may cost the majority",
         )

@@ -203,8 +203,8 @@ def _read(root: Section) -> tuple[dict[str, Any], dict[str, Sequence[str]]]:
     parts: dict[str, Any] = {
         "network": root.table("network", keys_of(Network)).build(Network),
         "guest_limits": root.table("guest_limits", keys_of(GuestLimits)).build(GuestLimits),
-        "nameservers": read_nameservers(root, preset),
-        "controllers": read_controllers(root, preset),
+        "nameservers": (nameservers := read_nameservers(root, preset)),
+        "controllers": read_controllers(root, preset, nameservers),
         "brokers": brokers,
         "topics": read_topics(root, tuple(dict.fromkeys(broker.broker_name for broker in brokers))),
         "consumers": consumers,

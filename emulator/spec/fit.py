@@ -77,7 +77,7 @@ def refusals(check: Callable[..., object], *arguments: Any) -> Iterator[SpecErro
 def _misfits_of_sizes(scenario: "Scenario") -> Iterator[SpecError]:
     sizes = {
         "nameserver": (len(scenario.nameservers), NAMESERVERS_MOST),
-        "controller": (len(scenario.controllers), CONTROLLERS_MOST),
+        "controller": (len(scenario.controller_names()), CONTROLLERS_MOST),
         "broker": (len(scenario.brokers), BROKERS_MOST),
         "topic": (len(scenario.topics), TOPICS_MOST),
         "consumer": (sum(len(group.names) or 1 for group in scenario.consumers), CONSUMERS_MOST),

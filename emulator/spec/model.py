@@ -38,6 +38,7 @@ from nodes.config import (
     NameserverConfig,
     ProducerConfig,
     StatefulSetConfig,
+    with_options_of_controller,
 )
 from nodes.config.accounts import WHITE_ADDRESSES, PlainAccessConfig
 from nodes.fields import NAMES, TEXT_MAP, TEXTS, TIME_MOST_MS, Usual, checked, choice, flag, span, text, whole
@@ -67,7 +68,7 @@ class NameserverSpec:
 
     name: str = checked(NODE_NAME)
     """Name of the node."""
-    config: NameserverConfig = NameserverConfig()
+    config: NameserverConfig = attrs.field(default=NameserverConfig(), converter=with_options_of_controller)
 
 
 @attrs.frozen
@@ -276,6 +277,11 @@ class Scenario:
         names = dict.fromkeys(spec.container for spec in self.brokers if spec.container is not None)
         return {name: tuple(spec for spec in self.brokers if spec.container == name) for name in names}
 
+    def controller_names(self) -> tuple[str, ...]:
+        """Names of the nodes with a controller: those that are controllers, then nameservers; `n0`, `n1`, ..."""
+        inside = (spec.name for spec in self.nameservers if spec.config.enable_controller_in_namesrv)
+        return (*(spec.name for spec in self.controllers), *inside)
+
     def scaler_names(self) -> tuple[str, ...]:
         """Names of the scalers."""
         return tuple(dict.fromkeys(spec.scaler for spec in self.statefulsets if spec.scaler is not None))
@@ -313,10 +319,10 @@ class Scenario:
         yield from ((f"scenario.guests[{i}]", guest) for i, guest in enumerate(self.guests))
 
     def by_role(self) -> Mapping[str, tuple[str, ...]]:
-        """Mapping role -> names of its nodes."""
+        """Mapping role -> names of its nodes; a nameserver with a controller is one of both."""
         return {
             NAMESERVER: tuple(spec.name for spec in self.nameservers),
-            CONTROLLER: tuple(spec.name for spec in self.controllers),
+            CONTROLLER: self.controller_names(),
             BROKER: tuple(spec.name for spec in self.brokers),
             CONTAINER: tuple(self.containers()),
             CONSUMER: tuple(name for group in self.consumers for name in group.names),

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any
 
 import attrs
 
@@ -35,18 +35,26 @@ from emulator.spec.section import Section, keys_of
 from faults.consume_mode import ConsumeMode
 from nodes.config import (
     BrokerConfig,
-    Config,
     ConsumerConfig,
     ControllerConfig,
     LitePullConsumerConfig,
     NameserverConfig,
+    NameserverWithControllerConfig,
     ProducerConfig,
     StatefulSetConfig,
+    options,
 )
 from nodes.config.accounts import PlainAccessConfig
 from nodes.fields import NAMES, SWITCH, TEXT, FieldError, Rule, checked, choice, flag, rule_of, whole
 
-_Server = TypeVar("_Server", NameserverSpec, ControllerSpec)
+_HAS_CONTROLLER = ("enableControllerInNamesrv", "enable_controller_in_namesrv")
+_OF_CONTROLLERS = tuple(
+    name
+    for option, field in options(NameserverWithControllerConfig).items()
+    if option not in options(NameserverConfig)
+    for name in (option, field.name)
+)
+"""Options that a nameserver without a controller does not have."""
 _PORTS_APART = 10
 """Difference between the ports of brokers on one address."""
 _NO_BROKER = "none"
@@ -130,28 +138,45 @@ def read_nameservers(root: Section, preset: Preset) -> tuple[NameserverSpec, ...
     """The nameservers: a table for each, or one that says how many there are."""
     given = preset.nameserver_options()
     if isinstance(root.values.get("nameserver"), list):
-        return _read_each(root, "nameserver", NameserverSpec, NameserverConfig, given)
+        tables = root.tables("nameserver", (*keys_of(NameserverSpec), *keys_of(OptionsKeys)))
+        return tuple(
+            root.parts(tables, lambda it: it.build(NameserverSpec, config=_read_nameserver_options(it, given)))
+        )
     section = root.table("nameserver", keys_of(NameserverKeys))
-    config = read_options(section, NameserverConfig, given)
+    config = _read_nameserver_options(section, given)
     return tuple(NameserverSpec(name, config) for name in numbered("ns", section.get("count", _SERVERS, 2)))
 
 
-def read_controllers(root: Section, preset: Preset) -> tuple[ControllerSpec, ...]:
-    """The controllers: a table for each, or one that says how many there are; none without a table or a preset."""
+def _read_nameserver_options(section: Section, preset: Mapping[str, Any]) -> NameserverConfig:
+    """The options of a nameserver, and of the controller in its process if there is one."""
+    given = section.values.get("options")
+    names = list(given) if isinstance(given, Mapping) else []
+    has_controller = isinstance(given, Mapping) and any(given.get(name) is True for name in _HAS_CONTROLLER)
+    of_controllers = [name for name in names if name in _OF_CONTROLLERS]
+    if not of_controllers and not has_controller:
+        return read_options(section, NameserverConfig, preset)
+    if not has_controller:
+        problem = f"expected {_HAS_CONTROLLER[0]} = true beside it: it is an option of controllers"
+        section.tell(SpecError(f"{section.at('options')}.{of_controllers[0]}", problem))
+    return read_options(section, NameserverWithControllerConfig, preset)
+
+
+def read_controllers(
+    root: Section, preset: Preset, nameservers: tuple[NameserverSpec, ...]
+) -> tuple[ControllerSpec, ...]:
+    """The controllers that are nodes of their own: a table for each, or one that says how many there are.
+
+    Without a table there are none, unless the preset elects masters and no nameserver has a controller.
+    """
     if isinstance(root.values.get("controller"), list):
-        return _read_each(root, "controller", ControllerSpec, ControllerConfig, {})
+        tables = root.tables("controller", (*keys_of(ControllerSpec), *keys_of(OptionsKeys)))
+        return tuple(root.parts(tables, lambda it: it.build(ControllerSpec, config=read_options(it, ControllerConfig))))
     section = root.table("controller", keys_of(ControllerKeys))
-    if "controller" not in root.values and not preset.elects_masters:
+    are_inside = any(spec.config.enable_controller_in_namesrv for spec in nameservers)
+    if "controller" not in root.values and (are_inside or not preset.elects_masters):
         return ()
     config = read_options(section, ControllerConfig, {})
     return tuple(ControllerSpec(name, config) for name in numbered("controller", section.get("count", _CONTROLLERS, 3)))
-
-
-def _read_each(
-    root: Section, key: str, spec: type[_Server], config: type[Config], given: Mapping[str, Any]
-) -> tuple[_Server, ...]:
-    tables = root.tables(key, (*keys_of(spec), *keys_of(OptionsKeys)))
-    return tuple(root.parts(tables, lambda table: table.build(spec, config=read_options(table, config, given))))
 
 
 def read_brokers(root: Section, preset: Preset) -> list[tuple[BrokerSpec, ...]]:

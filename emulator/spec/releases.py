@@ -29,6 +29,7 @@ _OLD: Mapping[type[Config], Mapping[str, Any]] = MappingProxyType(
     {
         NameserverConfig: {
             "knows_member_groups": False,
+            "enable_controller_in_namesrv": False,
             "support_acting_master": False,
             "notify_min_broker_id_changed": False,
             "first_scan_delay_ms": 5_000,
@@ -58,9 +59,14 @@ _STILL_THERE = (
 _AnyConfig = TypeVar("_AnyConfig", bound=Config)
 
 
+def _old(kind: type[Config]) -> Mapping[str, Any]:
+    """The options of 4.9 for a class; empty if it has none."""
+    return next((old for of, old in _OLD.items() if issubclass(kind, of)), {})
+
+
 def set_by_release(release: Release, kind: type[Config]) -> Mapping[str, Any]:
     """What a release sets for a role: mapping field -> value; empty for roles without an older release."""
-    old = _OLD.get(kind, {})
+    old = _old(kind)
     if release is Release.BEFORE_GROUPS:
         return old
     return {name: field.default for name, field in attrs.fields_dict(kind).items() if name in old}
@@ -81,8 +87,8 @@ def with_release(given: Section, config: _AnyConfig) -> _AnyConfig:
     value = given.values[RELEASE]
     if value not in list(Release):
         raise SpecError(given.at(RELEASE), f"expected one of {', '.join(Release)}, not {quoted(value)}")
-    old = _OLD.get(type(config))
-    if old is None:
+    old = _old(type(config))
+    if not old:
         raise SpecError(
             given.at(RELEASE), "expected none: only nameservers and brokers of another release are emulated"
         )

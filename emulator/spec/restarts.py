@@ -16,6 +16,7 @@ from nodes.protocol.model import MASTER_ID
 
 _FIXED = {
     "listen_port": "a node keeps its port, which others have been told",
+    "enable_controller_in_namesrv": "controllers know from the start who they are",
     "exclusivity": "brokers are told at the start which groups are exclusive",
 }
 """Options that a restart cannot change, with the reason."""

@@ -23,7 +23,7 @@ from nodes.config.client import (
     ProducerConfig,
 )
 from nodes.config.controller import ControllerConfig
-from nodes.config.nameserver import NameserverConfig
+from nodes.config.nameserver import NameserverConfig, NameserverWithControllerConfig, with_options_of_controller
 from nodes.config.options import Config, option_name, options
 from nodes.config.remoting import RemotingClientConfig, RemotingServerConfig
 from nodes.config.statefulset import StatefulSetConfig
@@ -45,10 +45,12 @@ __all__ = [
     "FunctionName",
     "LitePullConsumerConfig",
     "NameserverConfig",
+    "NameserverWithControllerConfig",
     "ProducerConfig",
     "RemotingClientConfig",
     "RemotingServerConfig",
     "StatefulSetConfig",
     "option_name",
     "options",
+    "with_options_of_controller",
 ]

@@ -2,9 +2,20 @@
 
 import attrs
 
-from nodes.config.options import PAUSE_MS, ROUTE_QUEUES_MOST, count, millis, name_options, period_millis, port, seconds
+from nodes.config.controller import CONTROLLER_PORT, ControllerConfig
+from nodes.config.options import (
+    PAUSE_MS,
+    ROUTE_QUEUES_MOST,
+    count,
+    millis,
+    name_options,
+    option_name,
+    period_millis,
+    port,
+    seconds,
+)
 from nodes.config.remoting import RemotingServerConfig
-from nodes.fields import flag
+from nodes.fields import FieldError, flag
 
 
 @attrs.frozen(slots=False, kw_only=True, field_transformer=name_options)
@@ -37,6 +48,8 @@ class NameserverConfig(RemotingServerConfig):
     """Include the order configuration of a topic in its route."""
     return_order_topic_config_to_broker: bool = flag(default=True)
     """Include ordered topics in the answer to a registration."""
+    enable_controller_in_namesrv: bool = flag(default=False)
+    """Run a controller in the process, too. Its options stand beside this one, as RocketMQ has one file for both."""
     enable_all_topic_list: bool = flag(default=True)
     """Answer requests for all topics."""
     enable_topic_list: bool = flag(default=True)
@@ -52,3 +65,27 @@ class NameserverConfig(RemotingServerConfig):
     every broker may be silent for 120 s. It sends no 905. A nameserver of 4.9 scans every 10 s, which is
     `scan_not_active_broker_interval`; everything else stays as in 5.3.3.
     """
+
+
+@attrs.frozen(slots=False, kw_only=True, field_transformer=name_options)
+class NameserverWithControllerConfig(NameserverConfig, ControllerConfig):
+    """Options of a nameserver with a controller in its process; both have those that are in both lists.
+
+    Mirrors:
+        `org.apache.rocketmq.namesrv.NamesrvStartup#parseCommandlineAndConfigFile`, which reads one file for both.
+    """
+
+    def __attrs_post_init__(self) -> None:
+        """Refuse one port for both."""
+        if self.listen_port == CONTROLLER_PORT:
+            problem = f"expected another port, {CONTROLLER_PORT} belongs to the controller in its process"
+            raise FieldError(option_name("listen_port"), problem)
+
+
+def with_options_of_controller(config: NameserverConfig) -> NameserverConfig:
+    """The same options; those of a controller are among them if there is one in the process, else they are not."""
+    kind = NameserverWithControllerConfig if config.enable_controller_in_namesrv else NameserverConfig
+    if type(config) is kind:
+        return config
+    names = (field.name for field in attrs.fields(kind))
+    return kind(**{name: getattr(config, name) for name in names if hasattr(config, name)})

@@ -17,7 +17,7 @@ from nodes.controller.tables.heartbeats import BrokerHeartbeats, BrokerIdentity,
 from nodes.controller.tables.replicas_info import NOBODY, ControllerResult, ReplicasInfoManager
 from nodes.controller.tables.replicated_state import ReplicatedState, UnknownGroupError
 from nodes.host import Channel, Host
-from nodes.live_config import LiveConfig, with_kept_changes
+from nodes.live_config import LiveConfig
 from nodes.protocol import headers_controller as headers
 from nodes.protocol.bodies_controller import ElectMasterResponseBody, SyncStateSet
 from nodes.protocol.codes import RequestCode, ResponseCode
@@ -57,7 +57,6 @@ class Controller:
     def __init__(
         self, host: Host, config: ControllerConfig, group: str, self_id: str, peers: Mapping[str, str]
     ) -> None:
-        config = with_kept_changes(host.disk, config)
         self._host = host
         self._config = config
         self._group = group
@@ -81,8 +80,9 @@ class Controller:
         )
         self._queue = EventQueue(host, self.dledger, self._notify_of_election)
         self._server = RpcServer(host, config, on_channel_closed=self._on_channel_closed)
+        # RocketMQ writes the changes to controller.properties in the home directory, which is not the file of `-c`.
         config_requests = ConfigRequests(
-            LiveConfig(host, config, self._apply_config, BLACK_LIST),
+            LiveConfig(host, config, self._apply_config, BLACK_LIST, keeps=False),
             get=RequestCode.GET_CONTROLLER_CONFIG,
             update=RequestCode.UPDATE_CONTROLLER_CONFIG,
         )
@@ -91,6 +91,12 @@ class Controller:
 
     async def main(self) -> None:
         """Serve until a shutdown is requested."""
+        self.start()
+        self._host.record(Lifecycle(LifecycleEvent.READY))
+        await self._stopping.wait()
+
+    def start(self) -> None:
+        """Start the threads, and open the port."""
         scan = ScheduledThread(self._host, "scanNotActiveBroker")
         interval_ms = self._config.scan_not_active_broker_interval
         scan.at_fixed_rate("scanNotActiveBroker", self._scan_not_active_brokers, _FIRST_SCAN_MS, interval_ms)
@@ -99,8 +105,6 @@ class Controller:
         _, _, port = self._peers[self._self_id].rpartition(":")
         self._host.listen(int(port), self._server)
         self.dledger.start()
-        self._host.record(Lifecycle(LifecycleEvent.READY))
-        await self._stopping.wait()
 
     def request_shutdown(self) -> None:
         """Start the shutdown, which is only the end of the process."""
@@ -151,7 +155,6 @@ class Controller:
     # The state
 
     def _apply(self, data: str) -> None:
-        event = event_of(data.encode())
         try:
             event = event_of(data.encode())
             self.state.apply(event)

@@ -87,6 +87,12 @@ class Nameserver:
 
     async def main(self) -> None:
         """Serve until a shutdown is requested."""
+        self.start()
+        self._host.record(Lifecycle(LifecycleEvent.READY))
+        await self._stopping.wait()
+
+    def start(self) -> None:
+        """Load the key-value configuration, start the threads, and open the port."""
         kept = self._host.disk.read(KV_CONFIG_FILE)
         if kept is not None:
             self._kv_config.decode(kept)
@@ -100,8 +106,6 @@ class Nameserver:
         housekeeping.start()
         self._unregistration.start()
         self._host.listen(self._config.listen_port, self._server)
-        self._host.record(Lifecycle(LifecycleEvent.READY))
-        await self._stopping.wait()
 
     def request_shutdown(self) -> None:
         """Start the shutdown, which is only the end of the process."""

@@ -1,4 +1,7 @@
-"""RocketMQ's own mqadmin against controllers: its subcommands for them, before and after a switch of the master."""
+"""RocketMQ's own mqadmin against controllers: its subcommands for them, before and after a switch of the master.
+
+The controllers are nodes of their own, or in the processes of nameservers.
+"""
 
 import re
 import subprocess
@@ -23,14 +26,20 @@ BEFORE = (
 )
 
 
-@pytest.fixture(scope="module")
-def answers(tmp_path_factory, class_path):
+IN_NAMESERVERS = "count = 3\noptions = { enableControllerInNamesrv = true }"
+
+
+@pytest.fixture(scope="module", params=[("count = 1", ".185.1:9878"), (IN_NAMESERVERS, ".1.1:9878")], ids=["own", "in"])
+def answers(request, tmp_path_factory, class_path):
     """What each subcommand printed, in order; one JVM for all of them."""
+    nameservers, port = request.param
     scratch = tmp_path_factory.mktemp("mqadmin")
-    with emulator.launch(HERE / "controllers.toml", mode="live", runs=scratch) as cluster:
+    file = scratch / "controllers.toml"
+    file.write_text((HERE / "controllers.toml").read_text().replace("count = 1", nameservers))
+    with emulator.launch(file, mode="live", runs=scratch) as cluster:
         cluster.run_for("15s")  # all three are in sync
-        nameserver = cluster.namesrv_addr
-        controller = re.sub(r"\.1\.1:9876$", ".185.1:9878", nameserver)
+        nameserver = cluster.namesrv_addr.split(";")[0]
+        controller = re.sub(r"\.1\.1:9876$", port, nameserver)
         lines = [line.replace("NS", nameserver).replace("CONTROLLER", controller) for line, _ in BEFORE]
         (scratch / "lines").write_text("".join(f"{line}\n" for line in lines))
         run = ["java", f"-Drocketmq.home.dir={scratch}", "-cp", class_path]

@@ -10,9 +10,11 @@ from emulator.analysis.invariants import broken
 from emulator.analysis.judge import judge_run
 from emulator.run import run_scenario
 from emulator.spec import loads
+from emulator.testing import play
 from emulator.testing.trace import Trace
 from emulator.trace.run_directory import open_run
 from nodes.controller.tables.replicated_state import ReplicatedState
+from nodes.protocol.codes import RequestCode
 
 TEXT = """
 [scenario]
@@ -70,6 +72,13 @@ class Played:
         held = (self.first("sync_state", f"controller-{one}", wanted, after_s) for one in (1, 2, 3))
         return min(at_s for at_s in held if at_s is not None)
 
+    @property
+    def successor(self):
+        """(the slave that becomes master, the one that stays a slave)."""
+        slaves = ("ba-s1", "ba-s2")
+        new = next(one for one in slaves if self.first("broker_role", one, {"serves_as": "master"}, 60) is not None)
+        return new, next(one for one in slaves if one != new)
+
     def master_at(self, at_s):
         """The address under the id 0 at the nameserver."""
         rows = self.trace.select("beliefs", kind="route", node="ns-1", subject="orders")
@@ -77,7 +86,8 @@ class Played:
         return route["ba"]["addrs"].get("0")
 
 
-MASTER, SLAVE = "127.1.2.1:10911", "127.1.2.3:10911"
+MASTER = "127.1.2.1:10911"
+ADDRESSES = {"ba-s1": "127.1.2.2:10911", "ba-s2": "127.1.2.3:10911"}
 
 
 @pytest.fixture(scope="module")
@@ -110,24 +120,28 @@ def test_after_each_handshake_the_slave_says_nothing_for_five_seconds(killed):
 
 
 def test_a_killed_master_is_replaced_at_once_and_comes_back_as_a_slave(killed):
-    elected_s = killed.first("broker_role", "ba-s2", {"serves_as": "master"}, 60)
+    new, _ = killed.successor
+    elected_s = killed.first("broker_role", new, {"serves_as": "master"}, 60)
+    replica = killed.held("broker_role", new, 130)["replica"]
     assert elected_s - 60 < 0.2
-    assert killed.master_at(60.5) == SLAVE
-    assert killed.held("broker_role", "ba", 130) == {"replica": 1, "serves_as": "slave", "master": 2, "epoch": 2}
+    assert killed.master_at(60.5) == ADDRESSES[new]
+    assert killed.held("broker_role", "ba", 130) == {"replica": 1, "serves_as": "slave", "master": replica, "epoch": 2}
     assert killed.held("sync_state", "controller-2", 130)["in_sync"] == [1, 2, 3]
     assert sum(row.lost for row in killed.report.invariants.losses) == 0
 
 
 def test_a_frozen_master_is_replaced_after_its_last_heartbeat_is_ten_seconds_old(frozen):
-    elected_s = frozen.first("broker_role", "ba-s2", {"serves_as": "master"}, 60)
+    new, _ = frozen.successor
+    elected_s = frozen.first("broker_role", new, {"serves_as": "master"}, 60)
     assert 10 <= elected_s - 60 <= 15.5
-    assert frozen.master_at(60 + 15.5) == SLAVE
+    assert frozen.master_at(60 + 15.5) == ADDRESSES[new]
     assert frozen.held("broker_role", "ba", 104)["serves_as"] == "master"  # it has heard nothing
 
 
 def elected(played):
     """When a controller first knew the second master, in s."""
-    return played.first_known(epoch=2, master=2)
+    new, _ = played.successor
+    return played.first_known(epoch=2, master=played.held("broker_role", new, 60)["replica"])
 
 
 def linked(played, node, after_s):
@@ -142,8 +156,10 @@ def test_a_role_changes_when_the_thread_of_a_silent_link_has_looked_up_and_at_on
     killed, frozen
 ):
     """It looks up once a second, and the whole change waits for its end."""
-    killed_s, frozen_s = (one.first("broker_role", "ba-s2", {"serves_as": "master"}, 60) for one in (killed, frozen))
-    slave_s = next(at_s for at_s, state, _ in linked(frozen, "ba-s1", 60) if state == "shutdown")
+    killed_s, frozen_s = (
+        one.first("broker_role", one.successor[0], {"serves_as": "master"}, 60) for one in (killed, frozen)
+    )
+    slave_s = next(at_s for at_s, state, _ in linked(frozen, frozen.successor[1], 60) if state == "shutdown")
 
     assert killed_s - elected(killed) < 0.1
     assert 0.1 < frozen_s - elected(frozen) <= 1.1
@@ -153,17 +169,18 @@ def test_a_role_changes_when_the_thread_of_a_silent_link_has_looked_up_and_at_on
 @pytest.mark.trap("K30")
 def test_a_slave_that_registers_before_its_new_master_has_no_link_until_it_registers_again(killed):
     """Every 30 s; a real cluster's slave was in sync 6.4 to 33.4 s after the death, in ten of ten runs."""
-    after_s, address = next((at_s, at) for at_s, state, at in linked(killed, "ba-s1", 60.1) if state == "handshake")
+    new, other = killed.successor
+    after_s, address = next((at_s, at) for at_s, state, at in linked(killed, other, 60.1) if state == "handshake")
     in_sync_s = killed.first_known(60, in_sync=[2, 3])
 
     assert 1 < after_s - 60 <= 30.1
-    assert address == SLAVE.replace("10911", "10912")
+    assert address == ADDRESSES[new].replace("10911", "10912")
     assert in_sync_s - after_s == pytest.approx(5, abs=0.2)
 
 
 @pytest.mark.trap("K50")
 def test_a_slave_that_shakes_hands_with_a_frozen_master_never_gives_up_and_hears_no_new_address(frozen):
-    states = linked(frozen, "ba-s1", elected(frozen))
+    states = linked(frozen, frozen.successor[1], elected(frozen))
     handshakes = [(at_s, address) for at_s, state, address in states if state == "handshake"]
 
     assert handshakes[0][1] == MASTER.replace("10911", "10912"), "the nameserver did not know better yet"
@@ -227,6 +244,35 @@ def test_without_controllers_brokers_refuse_all_messages(tmp_path):
     played = Played(tmp_path, preset="classic", options="enableControllerMode = true", run_for_ms=40_000)
     assert played.held("broker_role", "ba", 39)["serves_as"] is None
     assert played.trace.select("messages", event="stored") == []
+
+
+@pytest.mark.trap("M42")
+@pytest.mark.parametrize(
+    ("options", "beats"),
+    [
+        ("enableSlaveActingMaster = true, totalReplicas = 3", {"controller-1": 2, "controller-2": 2, "ns-1": 2}),
+        ("enableSlaveActingMaster = false", {"controller-1": 1, "controller-2": 1, "ns-1": 0}),
+    ],
+)
+def test_with_acting_slaves_and_controllers_each_option_schedules_the_heartbeat_to_both(options, beats):
+    """To nameservers it is a question for the data version; a pair leaves at one instant, since they share a thread."""
+
+    async def script(stage):
+        await stage.at_ms(20_000)
+
+    text = TEXT.format(preset="controller", faults="", options=options)
+    trace = play(attrs.evolve(loads(text, "text"), consumers=(), producers=()), script)
+    codes = dict.fromkeys(("controller-1", "controller-2"), RequestCode.BROKER_HEARTBEAT)
+    codes["ns-1"] = RequestCode.QUERY_DATA_VERSION
+    sent = {
+        node: [row.sent_ms for row in trace.select("rpc", src="ba", dst=node, code=int(code), kind="oneway")]
+        for node, code in codes.items()
+    }
+
+    for node, per_second in beats.items():
+        late = [at_ms for at_ms in sent[node] if 15_000 <= at_ms < 19_000]
+        assert len(late) == 4 * per_second
+        assert len(set(late)) == (4 if per_second else 0)
 
 
 def test_controllers_that_forget_the_master_in_a_sync_state_set_are_told(monkeypatch, tmp_path):

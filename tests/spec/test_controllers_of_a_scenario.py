@@ -1,11 +1,13 @@
 """Controllers in a scenario file: how many, with which options, and what is said of odd numbers of them."""
 
+import attrs
 import pytest
 
 from emulator.spec import SpecError, from_dict, loads, to_dict
-from emulator.spec.addresses import addresses
+from emulator.spec.addresses import addresses, node_ports
 from emulator.spec.checks import check
-from nodes.config import ControllerConfig
+from emulator.spec.model import NameserverSpec
+from nodes.config import ControllerConfig, NameserverConfig, NameserverWithControllerConfig
 
 HEAD = '[scenario]\nname = "x"\nrun_for_s = 1\n[[broker]]\nname = "b"\n'
 
@@ -59,3 +61,68 @@ def test_a_mistake_has_its_line(text, line):
 def test_an_even_number_is_warned_of(count, warned):
     found = [one.name for one in check(scenario(f"[controller]\ncount = {count}\n"))]
     assert ("even-number-of-controllers" in found) == warned
+
+
+INSIDE = "[nameserver]\ncount = 3\noptions = { enableControllerInNamesrv = true, electMasterMaxRetryCount = 4 }\n"
+
+
+def test_controllers_inside_of_nameservers_have_their_options_and_their_addresses():
+    read = scenario(INSIDE)
+    assert read.controllers == ()
+    assert read.controller_names() == read.by_role()["controller"] == ("ns-1", "ns-2", "ns-3")
+    assert {spec.config.elect_master_max_retry_count for spec in read.nameservers} == {4}
+    assert [node.ports for node in node_ports(read)][:3] == [(9_876, 9_878)] * 3
+    assert from_dict(to_dict(read)) == read
+
+
+def test_a_preset_with_controllers_starts_none_beside_those_in_nameservers():
+    text = HEAD.replace("run_for_s", 'preset = "controller"\nrun_for_s')
+    assert loads(text + INSIDE, "x.toml").controllers == ()
+    assert len(loads(text, "x.toml").controllers) == 3
+
+
+def test_nodes_of_their_own_and_nameservers_may_be_controllers_of_one_group():
+    read = scenario(INSIDE.replace("count = 3", "count = 2") + "[controller]\ncount = 1\n")
+    assert read.controller_names() == ("controller-1", "ns-1", "ns-2")
+
+
+def test_a_nameserver_has_the_options_of_a_controller_as_long_as_it_has_one():
+    spec = NameserverSpec("ns-1", NameserverConfig(enable_controller_in_namesrv=True))
+    assert isinstance(spec.config, NameserverWithControllerConfig)
+    off = attrs.evolve(spec, config=attrs.evolve(spec.config, enable_controller_in_namesrv=False))
+    assert off.config == NameserverConfig()
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (
+            "[nameserver]\noptions = { electMasterMaxRetryCount = 4 }\n",
+            "x.toml:7: nameserver.options.electMasterMaxRetryCount: expected enableControllerInNamesrv = true beside",
+        ),
+        (INSIDE.replace("= true", '= "yes"'), "x.toml:8: nameserver.options.enableControllerInNamesrv: expected true"),
+        (INSIDE.replace("= 4", "= 0"), "x.toml:8: nameserver.options.electMasterMaxRetryCount: expected"),
+        (
+            INSIDE.replace("= 4", '= 4, release = "4.9"'),
+            "x.toml:8: nameserver.options.enableControllerInNamesrv: expected none: release 4.9 does not have it",
+        ),
+        (
+            INSIDE.replace("= 4", "= 4, listenPort = 9878"),
+            "x.toml:8: nameserver.options.listenPort: expected another port, 9878 belongs to the controller",
+        ),
+        (INSIDE + "[controller]\ncount = 8\n", "x.toml:9: controller: expected 9 at most in all, not 11"),
+        (
+            INSIDE + '[[fault]]\ndo = "restart ns-1 with {enableControllerInNamesrv = false}"\nat_ms = 1\n',
+            "x.toml:9: fault[0].options.enableControllerInNamesrv: expected another option: controllers know",
+        ),
+    ],
+)
+def test_a_mistake_about_controllers_in_nameservers_has_its_line(text, line):
+    with pytest.raises(SpecError) as refused:
+        scenario(text)
+    assert any(one.startswith(line) for one in refused.value.lines), refused.value.lines
+
+
+def test_an_even_number_in_nameservers_is_warned_of_by_their_names():
+    (found,) = (one for one in check(scenario(INSIDE.replace("3", "2"))) if one.name == "even-number-of-controllers")
+    assert found.where == "ns-1, ns-2"

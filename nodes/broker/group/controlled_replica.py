@@ -63,7 +63,6 @@ IDENTITY_FILE, TEMPORARY_FILE = "brokerIdentity", "brokerIdentity-temp"
 _AGAIN_MS = 5_000
 """Pause after a start that failed."""
 _FIRST_MS = 3_000
-_HEARTBEAT_FIRST_MS = 1_000
 _PROMOTION_MS = 50
 """What a new master does to its log, its queues and its epoch file before it registers: 20 to 90 ms of a real one's.
 
@@ -115,6 +114,7 @@ class ControlledReplica:
         self._waiting: deque[tuple[RoleEffect, int]] = deque()
         self._is_changing = False
         self._believed: Json = None
+        registration.tell_controllers = self._manager.send_heartbeat
         broker.is_fenced = True
         membership.group.isolated = True
 
@@ -127,10 +127,6 @@ class ControlledReplica:
 
     async def start(self) -> None:
         """Try to get into service; if that fails, go on trying while the ports open."""
-        beats = ScheduledThread(self._host, "BrokerControllerHeartbeatScheduledThread")
-        period_ms = self._broker.config.broker_heartbeat_interval
-        beats.at_fixed_rate("sendHeartbeat", self._send_heartbeat, _HEARTBEAT_FIRST_MS, period_ms)
-        beats.start()
         self._slave.start(self._registration.thread)
         self._believe()
         if not await self._manager.start_basic_service():
@@ -144,10 +140,6 @@ class ControlledReplica:
                 return
 
     # The conversation
-
-    async def _send_heartbeat(self) -> None:
-        if not self._membership.group.isolated:
-            self._manager.send_heartbeat()
 
     async def _find_leader(self) -> None:
         await self._manager.find_leader()

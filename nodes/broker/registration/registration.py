@@ -62,6 +62,8 @@ class Registration:
         self._group = group
         self.on_registered: OnRegistered = _nothing_follows
         """Called with the answers to each registration, in order of arrival; None for a nameserver without answer."""
+        self.tell_controllers: Callable[[], None] | None = None
+        """Sends a heartbeat to the controllers; None: the broker is not in controller mode."""
         self._lock = trio.Lock()
         self._increment = trio.Event()
         """Of the newest registration of new or changed topics."""
@@ -72,16 +74,22 @@ class Registration:
         self._heartbeats = ScheduledThread(broker.host, "BrokerControllerHeartbeatScheduledThread")
 
     def start_periodic(self) -> None:
-        """Start periodic registrations, and heartbeats with `enableSlaveActingMaster`."""
+        """Start periodic registrations and heartbeats.
+
+        `enableSlaveActingMaster` and `enableControllerMode` each schedule the same heartbeat, which goes to all who
+        expect one: a broker with both options sends each heartbeat twice.
+        """
         config = self._broker.config
         self.thread.at_fixed_rate(
             "registerBrokerAll", self._register_periodically, _REGISTER_INITIAL_DELAY_MS, config.register_period_ms
         )
         self.thread.start()
-        if config.enable_slave_acting_master:
+        schedules = [config.enable_slave_acting_master, config.enable_controller_mode].count(True)
+        for _ in range(schedules):
             self._heartbeats.at_fixed_rate(
                 "sendHeartbeat", self._send_heartbeat, _HEARTBEAT_INITIAL_DELAY_MS, config.broker_heartbeat_interval
             )
+        if schedules:
             self._heartbeats.start()
 
     async def register_all(self, *, force: bool) -> None:
@@ -231,6 +239,12 @@ class Registration:
     async def _send_heartbeat(self) -> None:
         if self._group.isolated:
             return
+        if self.tell_controllers is not None:
+            self.tell_controllers()
+        if self._broker.config.enable_slave_acting_master:
+            self._tell_nameservers()
+
+    def _tell_nameservers(self) -> None:
         broker = self._broker
         version = encode_body(broker.topics.data_version)
         header = self._data_version_header()
