@@ -371,7 +371,7 @@ class Findings:
     membership: tuple[Divergence, ...]
     """Brokers and nameservers that disagreed about who lives: judged in groups with RIP-32 (V9)."""
     duties: tuple[DutySpan, ...]
-    """Broker groups in which the special services moved: judged in groups with RIP-32 (V10)."""
+    """Broker groups in which the special services moved: judged with RIP-32 and with controllers (V10)."""
     waits: tuple[Waits, ...]
     """Messages that wait for a delay level or for the timer: judged (V15)."""
     transactions: tuple[Transactions, ...]

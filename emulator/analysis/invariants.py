@@ -118,6 +118,7 @@ def _of_offsets(found: Findings) -> tuple[Judgement, Judgement]:
 _FELL = {
     OffsetFault.LOADED: "because a broker loaded an old file",
     OffsetFault.COPIED: "because a broker copied an old table",
+    OffsetFault.SWITCHED: "because a new master had an old table",
     OffsetFault.RESET: "by an administrator",
 }
 

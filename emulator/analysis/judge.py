@@ -88,6 +88,8 @@ class RunFacts:
     """Mapping node of a broker -> brokerName; the brokerName of a node that is missing is its name."""
     acting: bool = False
     """Whether slaves act as masters (RIP-32), so that brokers follow who lives."""
+    elected: bool = False
+    """Whether controllers elect the masters of all groups (RIP-44)."""
     consume_ms: Mapping[str, int] = attrs.Factory(dict)
     """Mapping group -> time of its listener for one message."""
     ordered: tuple[str, ...] = ()
@@ -104,6 +106,7 @@ def facts_of(scenario: Scenario, end_ns: int) -> RunFacts:
         bounds_of(scenario),
         {broker.name: broker.broker_name for broker in scenario.brokers},
         all(broker.config.enable_slave_acting_master for broker in scenario.brokers),
+        all(broker.config.enable_controller_mode for broker in scenario.brokers),
         {group.group: group.consume_ms for group in scenario.consumers},
         tuple(one.group for one in pushing if one.config.consume_orderly),
         tuple(one.group for one in pushing if one.config.exclusivity is not Exclusivity.NONE),
@@ -351,8 +354,10 @@ class _Reading:
         return tuple(sorted(moved, key=lambda one: (one.start_ns, one.end_ns, one.broker_name)))
 
     def _duty(self, one: FoundDuty) -> DutySpan:
-        too_long = one.end_ns - one.start_ns > self._facts.bounds.group_ms * _MS
-        violation = self._facts.acting and too_long and one.kind is not Duty.ONE
+        """Without RIP-32 and controllers nobody takes over."""
+        facts, bounds = self._facts, self._facts.bounds
+        too_long = one.end_ns - one.start_ns > (bounds.group_ms if facts.acting else bounds.election_ms) * _MS
+        violation = (facts.acting or facts.elected) and too_long and one.kind is not Duty.ONE
         return DutySpan(one.broker_name, one.kind, one.start_ns, one.end_ns, one.censored, one.nodes, violation)
 
     def _invariants(self) -> Invariants:

@@ -1,7 +1,8 @@
 """Oracle V10 `special`: which members of a broker group deliver delayed and timed messages and check transactions.
 
 The master runs them; with RIP-32, the member with the lowest id while the
-master is away. Two members at once deliver twice; while no member runs them,
+master is away; with controllers, whoever was told to be master, so two of them are
+two masters. Two members at once deliver twice; while no member runs them,
 messages wait (`emulator.analysis.waits`). A suspended member runs nothing.
 """
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 from emulator.spec.account_checks import refused_by_accounts
 from emulator.spec.addresses import addresses
+from emulator.spec.controller_checks import harmful_controllers
 from emulator.spec.harmful_setting import HarmfulSetting
 from emulator.spec.model import BrokerSpec, Scenario
 from emulator.spec.order_checks import harmful_orders
@@ -36,7 +37,7 @@ def check(scenario: Scenario) -> tuple[HarmfulSetting, ...]:
     return (
         *found,
         *_nameservers_without_acting_master(scenario),
-        *_even_number_of_controllers(scenario),
+        *harmful_controllers(scenario),
         *harmful_strategies(scenario),
         *_statefulsets(scenario),
         *_leases(scenario),
@@ -279,18 +280,6 @@ def _delays(scenario: Scenario) -> Iterator[HarmfulSetting]:
                     f"{wants}, which delays messages for {config.timer_max_delay_sec} s at most (timerMaxDelaySec): "
                     "every message is refused",
                 )
-
-
-def _even_number_of_controllers(scenario: Scenario) -> Iterator[HarmfulSetting]:
-    names = scenario.controller_names()
-    count = len(names)
-    if count and count % 2 == 0:
-        yield HarmfulSetting(
-            "even-number-of-controllers",
-            ", ".join(names),
-            f"{count} controllers go on without {(count - 1) // 2} of them, as {count - 1} do: the last one only adds "
-            "a machine whose death may cost the majority",
-        )
 
 
 def _refused_by_containers(scenario: Scenario) -> Iterator[HarmfulSetting]:

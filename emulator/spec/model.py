@@ -36,6 +36,7 @@ from nodes.config import (
     Exclusivity,
     LitePullConsumerConfig,
     NameserverConfig,
+    NameserverWithControllerConfig,
     ProducerConfig,
     StatefulSetConfig,
     with_options_of_controller,
@@ -278,9 +279,17 @@ class Scenario:
         return {name: tuple(spec for spec in self.brokers if spec.container == name) for name in names}
 
     def controller_names(self) -> tuple[str, ...]:
-        """Names of the nodes with a controller: those that are controllers, then nameservers; `n0`, `n1`, ..."""
-        inside = (spec.name for spec in self.nameservers if spec.config.enable_controller_in_namesrv)
-        return (*(spec.name for spec in self.controllers), *inside)
+        """Names of the nodes with a controller, in the order of their ids: `n0`, `n1`, ..."""
+        return tuple(spec.name for spec in self.all_controllers())
+
+    def all_controllers(self) -> tuple[ControllerSpec, ...]:
+        """Nodes that are controllers, then nameservers with a controller in their processes."""
+        inside = (
+            ControllerSpec(spec.name, spec.config)
+            for spec in self.nameservers
+            if isinstance(spec.config, NameserverWithControllerConfig) and spec.config.enable_controller_in_namesrv
+        )
+        return (*self.controllers, *inside)
 
     def scaler_names(self) -> tuple[str, ...]:
         """Names of the scalers."""

@@ -167,11 +167,12 @@ def _of_slip(row: OffsetSlip, _report: Report, _trace: TraceRows) -> Told:
     how = {
         OffsetFault.LOADED: f"{row.who} loaded",
         OffsetFault.COPIED: f"{row.who} copied",
+        OffsetFault.SWITCHED: f"{row.who} became master with",
         OffsetFault.REGRESSED: "a client committed",
     }.get(row.what, f"{row.who} started with")
     words = f"{_queue_words(row.queue)}: {how} offset {row.offset} at {seconds(row.t_ns)}, after {row.expected}"
     of_node: list[Words] = []
-    if row.what in (OffsetFault.LOADED, OffsetFault.COPIED):
+    if row.what in (OffsetFault.LOADED, OffsetFault.COPIED, OffsetFault.SWITCHED):
         of_node = [about_node(row.who, at)]
     return words, [*of_node, about_queue(row.queue, at)]
 

@@ -19,6 +19,7 @@ from nodes.broker.clients.query_assignment import QueryAssignment
 from nodes.broker.context import BrokerContext
 from nodes.broker.files import (
     COMMIT_LOG_FILE,
+    CONSUME_QUEUE_FILE,
     GROUP_FILE,
     TOPIC_FILE,
     load_delay_progress,
@@ -54,6 +55,7 @@ from nodes.broker.tables.delay_levels import parse_delay_level
 from nodes.broker.tables.member_group import VIP_PORT_DISTANCE
 from nodes.broker.tables.message_store import MessageStore
 from nodes.broker.tables.plain_access import NO_ACCOUNTS, PlainPermissionManager
+from nodes.broker.tables.readable_end import ReadableEnd
 from nodes.broker.tables.replica_role import ReplicaRole
 from nodes.broker.tables.subscription_groups import SubscriptionGroupManager
 from nodes.broker.tables.timer_messages import TIMER_TOPIC
@@ -347,7 +349,11 @@ def _new_context(
             max_queues=config.max_queues,
         ),
         MessageStore(
-            f"{host.ip}:{config.listen_port}", host.disk.map_files(COMMIT_LOG_FILE), config.commit_log_file_bytes
+            f"{host.ip}:{config.listen_port}",
+            host.disk.map_files(COMMIT_LOG_FILE),
+            config.commit_log_file_bytes,
+            # Only in controller mode a log may have an end that nobody may read yet.
+            ReadableEnd(host.disk.map(CONSUME_QUEUE_FILE)) if config.enable_controller_mode else None,
         ),
         single_active_groups,
     )

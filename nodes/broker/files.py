@@ -21,6 +21,8 @@ from nodes.protocol.model import Message
 from nodes.protocol.registry import encode_body
 
 COMMIT_LOG_FILE = "commitlog"
+CONSUME_QUEUE_FILE = "consumequeue"
+"""Says of the queues only up to where the log could be read: they are built from the log."""
 TOPIC_FILE = "topics"
 GROUP_FILE = "subscriptionGroups"
 OFFSET_FILE = "consumerOffset.json"

@@ -5,7 +5,8 @@ from typing import Protocol
 
 import attrs
 
-from nodes.broker.tables.message_store import MessageStore, PutMessageResult
+from nodes.broker.tables.message_store import MessageStore
+from nodes.broker.tables.put_message_result import PutMessageResult
 from nodes.host import Channel
 from nodes.protocol.command import Command
 from nodes.protocol.model import Message

@@ -2,10 +2,12 @@
 
 from io import StringIO
 
+import pytest
 from rich.console import Console
 
 from analysis.trace_rows import SECOND, HandMadeTrace, found_in, write_run
 from emulator.analysis.bounds import Bounds
+from emulator.analysis.invariants import broken
 from emulator.analysis.report import analyze
 from emulator.analysis.tables import render
 
@@ -76,6 +78,28 @@ def test_two_or_nobody_for_longer_than_members_need_to_agree_is_a_violation_with
     assert violations(-5_500, acting=True) == ["nobody", "two"]
     assert violations(-4_500, acting=True) == ["two"]
     assert violations(-5_500, acting=False) == []
+
+
+def left_alone(nobody_s, two_s=0):
+    """The master is cut off, or dies, and its slave is elected so much later; then both serve for so long."""
+    trace = HandMadeTrace()
+    trace.roles |= {"ba": "broker", "ba-s1": "broker"}
+    acting(acting(trace.at(1), "ba", True), "ba-s1", False)
+    if nobody_s:
+        acting(trace.at(20), "ba", False)
+        return acting(trace.at(20 + nobody_s), "ba-s1", True)
+    acting(trace.at(20), "ba-s1", True)
+    return acting(trace.at(20 + two_s), "ba", False)
+
+
+@pytest.mark.parametrize(("lasted_s", "is_sick"), [(15, False), (45, False), (47, True)])
+def test_where_controllers_elect_nobody_or_two_may_serve_for_as_long_as_an_election_takes(lasted_s, is_sick):
+    """A silent master, a leader that is lost meanwhile, and the polls of brokers: 46 s as shipped."""
+    assert Bounds().election_ms == 46_000
+    for trace in (left_alone(lasted_s), left_alone(0, lasted_s)):
+        found = found_in(trace, 200, elected=True)
+        assert ("V10" in broken(found)) is is_sick
+        assert broken(found_in(trace, 200)) == (), "nobody takes over without controllers and RIP-32"
 
 
 def test_a_report_tells_of_groups_in_which_it_changed_alone(tmp_path):

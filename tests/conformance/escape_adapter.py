@@ -4,7 +4,7 @@ from conformance.playing import Adapter
 from nodes.broker.messages.escape_bridge import EscapeBridge
 from nodes.broker.shared import Log
 from nodes.broker.tables.escape import EscapeRoutes, escape_way
-from nodes.broker.tables.message_store import PutMessageResult, PutMessageStatus
+from nodes.broker.tables.put_message_result import PutMessageResult, PutMessageStatus
 from nodes.protocol.codes import ResponseCode
 from nodes.protocol.model import BrokerData, Message, QueueData, TopicRouteData
 from nodes.rpc.errors import RemotingTimeoutError

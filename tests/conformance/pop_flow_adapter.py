@@ -21,14 +21,9 @@ from nodes.broker.shared import Log, Master
 from nodes.broker.tables.consumer_offsets import ConsumerOffsetManager
 from nodes.broker.tables.consumers import ConsumerManager
 from nodes.broker.tables.escape import EscapeRoutes, escape_way
-from nodes.broker.tables.message_store import (
-    GetMessageResult,
-    GetMessageStatus,
-    MessageStore,
-    PutMessageResult,
-    PutMessageStatus,
-)
+from nodes.broker.tables.message_store import GetMessageResult, GetMessageStatus, MessageStore
 from nodes.broker.tables.pop_check_point import AckMsg, PopCheckPoint
+from nodes.broker.tables.put_message_result import PutMessageResult, PutMessageStatus
 from nodes.broker.tables.subscription_groups import SubscriptionGroupManager
 from nodes.broker.tables.topics import TopicConfigManager
 from nodes.config import BrokerConfig

@@ -5,7 +5,7 @@ import re
 from conformance.playing import Adapter
 from conformance.revive_log import ORIGIN_MS
 from nodes.broker.tables.delay_levels import parse_delay_level
-from nodes.broker.tables.message_store import PutMessageStatus
+from nodes.broker.tables.put_message_result import PutMessageStatus
 from nodes.broker.tables.timer_messages import admit_timer_message
 from nodes.config.timer import TimerConfig
 from nodes.protocol.model import Message

@@ -7,7 +7,8 @@ import attrs
 from conformance.playing import Adapter
 from conformance.timer_admit_adapter import ORIGIN_MS, told
 from nodes.broker.tables.delay_offsets import TimerCheckPoint, TimerProgress
-from nodes.broker.tables.message_store import MessageStore, PutMessageStatus
+from nodes.broker.tables.message_store import MessageStore
+from nodes.broker.tables.put_message_result import PutMessageStatus
 from nodes.broker.tables.timer_messages import NEVER_ENQUEUED, TIMER_TOPIC
 from nodes.broker.tables.timer_store import TimerStore
 from nodes.broker.timer.timer_delivery import TimerDelivery

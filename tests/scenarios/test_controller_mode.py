@@ -1,6 +1,7 @@
 """Whole clusters in controller mode: who is master when one dies or freezes, and what becomes of messages."""
 
 import json
+from itertools import pairwise
 
 import attrs
 import pytest
@@ -117,6 +118,14 @@ def test_after_each_handshake_the_slave_says_nothing_for_five_seconds(killed):
     shaken = [at_s for at_s, state in states if state == "handshake"]
     moving = [at_s for at_s, state in states if state == "transfer"]
     assert 5.0 <= moving[0] - shaken[0] < 5.1
+
+
+def test_a_slave_copies_consumer_offsets_every_twelve_seconds(killed):
+    """At the first look, one every 3 s, that is more than 10 s after the last copy."""
+    rows = killed.trace.select("messages", event="copied", node="ba-s1", queue_id=0)
+    instants = [row["t_ns"] / 10**9 for row in rows if row["topic"] == "orders" and row["t_ns"] < 60 * 10**9]
+    assert len(instants) == 4
+    assert [round(after - before) for before, after in pairwise(instants)] == [12, 12, 12]
 
 
 def test_a_killed_master_is_replaced_at_once_and_comes_back_as_a_slave(killed):

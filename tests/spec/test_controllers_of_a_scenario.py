@@ -126,3 +126,60 @@ def test_a_mistake_about_controllers_in_nameservers_has_its_line(text, line):
 def test_an_even_number_in_nameservers_is_warned_of_by_their_names():
     (found,) = (one for one in check(scenario(INSIDE.replace("3", "2"))) if one.name == "even-number-of-controllers")
     assert found.where == "ns-1, ns-2"
+
+
+GROUP = '[scenario]\nname = "x"\nrun_for_s = 1\npreset = "controller_strict"\n[[broker]]\nname = "ba"\nreplicas = 3\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "where", "words"),
+    [
+        (
+            "[controller]\noptions = { enableElectUncleanMaster = true }\n",
+            "unclean-election",
+            "controller-1, controller-2, controller-3",
+            "offsets beyond the end of its log",
+        ),
+        (
+            "[controller]\noptions = { scanInactiveMasterInterval = 3_600_000 }\n",
+            "dead-masters-are-rarely-looked-for",
+            "controller-1, controller-2, controller-3",
+            "scanInactiveMasterInterval is 3600 s",
+        ),
+        (
+            "options = { controllerHeartBeatTimeoutMills = 1_999 }\n",
+            "heartbeats-to-controllers-expire",
+            "ba, ba-s1, ba-s2",
+            "one late heartbeat",
+        ),
+        (
+            "options = { allAckInSyncStateSet = false, minInSyncReplicas = 2 }\n",
+            "acknowledged-by-the-master-alone",
+            "ba, ba-s1, ba-s2",
+            "minInSyncReplicas does not prevent it",
+        ),
+    ],
+)
+def test_options_with_which_users_lost_messages_or_masters_are_warned_of(text, name, where, words):
+    (found,) = check(loads(GROUP + text, "x.toml"))
+    assert (found.name, found.where) == (name, where)
+    assert words in found.consequence
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "options = { allAckInSyncStateSet = false, inSyncReplicas = 2 }\n",
+        "options = { controllerHeartBeatTimeoutMills = 2_000 }\n",
+        "[controller]\noptions = { scanInactiveMasterInterval = 60_000 }\n",
+    ],
+)
+def test_what_prevents_it_is_not_warned_of(text):
+    assert check(loads(GROUP + text, "x.toml")) == ()
+
+
+def test_a_broker_alone_acknowledges_alone_and_one_without_controllers_is_not_elected():
+    alone = GROUP.replace("controller_strict", "controller").replace("replicas = 3", "replicas = 1")
+    assert check(loads(alone, "x.toml")) == ()
+    assert check(loads(GROUP.replace("controller_strict", "classic"), "x.toml")) == ()

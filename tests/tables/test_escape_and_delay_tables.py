@@ -9,7 +9,7 @@ from nodes.broker.messages.escape_bridge import EscapeBridge
 from nodes.broker.shared import Log
 from nodes.broker.tables.delay_levels import DelayLevels, parse_delay_level, take_out
 from nodes.broker.tables.escape import EscapeWay, specific_queue
-from nodes.broker.tables.message_store import PutMessageResult, PutMessageStatus
+from nodes.broker.tables.put_message_result import PutMessageResult, PutMessageStatus
 from nodes.protocol.model import Message, MessageQueue
 from nodes.rpc.errors import RemotingTimeoutError
 

@@ -3,6 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nodes.broker.tables.message_store import GetMessageStatus, MessageStore, pull_response_code
+from nodes.broker.tables.readable_end import ReadableEnd
 from nodes.protocol.codes import ResponseCode
 from nodes.protocol.model import Message
 
@@ -155,3 +156,39 @@ def test_a_log_that_is_cut_has_what_fits_and_of_that_what_could_be_read(confirme
     assert store.max_commit_log_offset == ends[kept]
     assert store.max_offset("t", 0) == min(confirmed, kept)
     assert put(store).queue_offset == kept
+
+
+def loaded(contents, file, confirmed):
+    """The store of a next process; only the log up to `confirmed` may be read."""
+    store = MessageStore("10.0.0.1:10911", contents, readable=ReadableEnd(file))
+    store.confirm_offset = lambda: confirmed
+    store.load()
+    return store
+
+
+def sent(store, number):
+    return store.put_message(Message("t", 0, -1, -1, number, -1, b"", {}), now_ms=number).queue_offset
+
+
+def test_what_could_not_be_read_waits_after_a_restart_and_keeps_its_offsets():
+    contents, file = {}, bytearray()
+    first = loaded(contents, file, 0)
+    assert [sent(first, 1), sent(first, 2)] == [0, 1]
+    first.confirm_offset = lambda: first.max_commit_log_offset
+    assert first.reput() == (("t", 0),)
+    first.confirm_offset = lambda: 0
+    assert sent(first, 3) == 2
+
+    second = loaded(contents, file, 0)
+    assert second.max_offset("t", 0) == 2
+    assert sent(second, 4) == 3
+    second.confirm_offset = lambda: second.max_commit_log_offset
+    second.reput()
+    assert second.max_offset("t", 0) == 4
+    assert loaded(contents, file, 0).max_offset("t", 0) == 4
+
+
+def test_without_the_file_all_of_the_log_can_be_read():
+    contents, file = {}, bytearray()
+    sent(loaded(contents, file, 0), 1)
+    assert loaded(contents, bytearray(), 0).max_offset("t", 0) == 1

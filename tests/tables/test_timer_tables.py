@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodes.broker.tables.message_store import PutMessageStatus
+from nodes.broker.tables.put_message_result import PutMessageStatus
 from nodes.broker.tables.timer_messages import (
     MAGIC_DELETE,
     MAGIC_ROLL,

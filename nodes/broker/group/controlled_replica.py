@@ -13,7 +13,11 @@ from nodes.beliefs import Belief, BeliefKind, Json
 from nodes.broker.context import BrokerContext
 from nodes.broker.group.membership import GroupMembership
 from nodes.broker.group.replicas_manager import ReplicasManager
-from nodes.broker.group.slave_synchronize import SlaveSynchronize
+from nodes.broker.group.slave_synchronize import (
+    ELECTED_FULL_SYNC_INTERVAL_MS,
+    ELECTED_INITIAL_DELAY_MS,
+    SlaveSynchronize,
+)
 from nodes.broker.ha.auto_switch_service import AutoSwitchHaService
 from nodes.broker.registration.registration import Registration
 from nodes.broker.tables.broker_identity import (
@@ -127,7 +131,11 @@ class ControlledReplica:
 
     async def start(self) -> None:
         """Try to get into service; if that fails, go on trying while the ports open."""
-        self._slave.start(self._registration.thread)
+        self._slave.start(
+            self._registration.thread,
+            initial_delay_ms=ELECTED_INITIAL_DELAY_MS,
+            full_sync_interval_ms=ELECTED_FULL_SYNC_INTERVAL_MS,
+        )
         self._believe()
         if not await self._manager.start_basic_service():
             self._host.start_soon(self._start_again, name="ReplicasManager")

@@ -44,6 +44,8 @@ T = TypeVar("T")
 _INITIAL_DELAY_MS = 10_000
 _PERIOD_MS = 3_000
 _FULL_SYNC_INTERVAL_MS = 60_000
+ELECTED_INITIAL_DELAY_MS, ELECTED_FULL_SYNC_INTERVAL_MS = 3_000, 10_000
+"""Of a slave whose master controllers elect: it copies all tables every 12 s, at every fourth look."""
 _TIMEOUT_MS = 3_000
 _FAILURES = (RemotingError, BrokerError, ProtocolError, ValueError)
 """No answer, a refusal, a malformed answer, content that the tables refuse."""
@@ -77,6 +79,7 @@ class SlaveSynchronize:
 
     Mirrors:
         `org.apache.rocketmq.broker.slave.SlaveSynchronize`, `BrokerController#initializeBrokerScheduledTasks`,
+        `org.apache.rocketmq.broker.controller.ReplicasManager#handleSlaveSynchronize`,
         `BrokerPreOnlineService#syncMetadataReverse`.
 
     Emits:
@@ -88,16 +91,26 @@ class SlaveSynchronize:
         self._client = client
         self._group = group
         self._last_attempt_ms = broker.host.clock.now_ms()
+        self._full_sync_interval_ms = _FULL_SYNC_INTERVAL_MS
         self.on_check_point: Callable[[], None] = lambda: None
         """Called when a check point of the timer was copied."""
 
-    def start(self, thread: ScheduledThread) -> None:
+    def start(
+        self,
+        thread: ScheduledThread,
+        *,
+        initial_delay_ms: int = _INITIAL_DELAY_MS,
+        full_sync_interval_ms: int = _FULL_SYNC_INTERVAL_MS,
+    ) -> None:
         """Start the copies of a slave, with a check every 3 s; an isolated slave copies, too.
 
         Args:
             thread: the thread of registrations: a silent master delays them.
+            initial_delay_ms: before the first check.
+            full_sync_interval_ms: all tables are copied at the first check that is later than this after the last time.
         """
-        thread.at_fixed_rate("slaveSynchronize", self._synchronize, _INITIAL_DELAY_MS, _PERIOD_MS)
+        self._full_sync_interval_ms = full_sync_interval_ms
+        thread.at_fixed_rate("slaveSynchronize", self._synchronize, initial_delay_ms, _PERIOD_MS)
 
     async def sync_all(self) -> None:
         """Copy all tables, one after the other; does nothing if no master is known."""
@@ -140,7 +153,7 @@ class SlaveSynchronize:
 
     async def _synchronize(self) -> None:
         clock = self._broker.host.clock
-        if clock.now_ms() - self._last_attempt_ms > _FULL_SYNC_INTERVAL_MS:
+        if clock.now_ms() - self._last_attempt_ms > self._full_sync_interval_ms:
             await self.sync_all()
             self._last_attempt_ms = clock.now_ms()
         await self._attempt("timer check point", self._sync_timer_check_point)

@@ -16,7 +16,7 @@ from nodes.broker.tables.escape import (
     put_status,
     specific_queue,
 )
-from nodes.broker.tables.message_store import PutMessageResult, PutMessageStatus
+from nodes.broker.tables.put_message_result import PutMessageResult, PutMessageStatus
 from nodes.protocol import headers
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.model import AUTO_CREATE_TOPIC, MASTER_ID, Message, MessageQueue

@@ -9,7 +9,7 @@ from nodes.broker.context import BrokerContext
 from nodes.broker.files import COMMIT_LOG_FILE
 from nodes.broker.tables.broker_stats import StatsName
 from nodes.broker.tables.delay_levels import DelayLevels
-from nodes.broker.tables.message_store import PutMessageResult, PutMessageStatus
+from nodes.broker.tables.put_message_result import PutMessageResult, PutMessageStatus
 from nodes.broker.tables.timer_messages import ASKING, admit_timer_message
 from nodes.broker.tables.transaction_messages import HALF_TOPIC, half_record
 from nodes.broker.tables.waiting_messages import wait_of

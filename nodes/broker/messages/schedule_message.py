@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from nodes.broker.context import BrokerContext
 from nodes.broker.files import load_delay_offsets, persist_delay_offsets
 from nodes.broker.tables.delay_levels import DelayLevels, level_of, queue_id_of, take_out
-from nodes.broker.tables.message_store import PutMessageStatus
+from nodes.broker.tables.put_message_result import PutMessageStatus
 from nodes.broker.tables.topics import SCHEDULE_TOPIC
 from nodes.protocol.model import Message
 from nodes.threads import ScheduledThread, WakeUp

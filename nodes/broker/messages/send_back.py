@@ -8,7 +8,8 @@ from nodes.broker.context import BrokerContext
 from nodes.broker.messages.put_message import Flush, PutMessage
 from nodes.broker.registration.registration import Registration, provide_dlq_topic, provide_topic
 from nodes.broker.shared import Master
-from nodes.broker.tables.message_store import MessageStore, PutMessageStatus
+from nodes.broker.tables.message_store import MessageStore
+from nodes.broker.tables.put_message_result import PutMessageStatus
 from nodes.cause import cause
 from nodes.host import Channel
 from nodes.protocol import headers

@@ -4,9 +4,9 @@ from nodes.broker.clients.offset_manage import OffsetManage
 from nodes.broker.context import BrokerContext
 from nodes.broker.pop.queue_locks import QueueLocks
 from nodes.broker.pop.records import ReviveLog, is_stored
-from nodes.broker.tables.message_store import PutMessageResult
 from nodes.broker.tables.pop_buffer import SCAN_INTERVAL_MS, PopCheckPointWrapper
 from nodes.broker.tables.pop_check_point import AckMsg, BatchAckMsg, PopCheckPoint
+from nodes.broker.tables.put_message_result import PutMessageResult
 from nodes.cause import cause
 from nodes.protocol.model import MASTER_ID
 from nodes.threads import ScanThread

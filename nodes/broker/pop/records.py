@@ -3,7 +3,6 @@
 from nodes.beliefs import MessageEvent, MessageRecord
 from nodes.broker.context import BrokerContext
 from nodes.broker.messages.escape_bridge import EscapeBridge
-from nodes.broker.tables.message_store import PutMessageResult, PutMessageStatus
 from nodes.broker.tables.pop_check_point import (
     ACK_TAG,
     ACK_TIME_INTERVAL_MS,
@@ -15,6 +14,7 @@ from nodes.broker.tables.pop_check_point import (
     PopOutcome,
     build_cluster_revive_topic,
 )
+from nodes.broker.tables.put_message_result import PutMessageResult, PutMessageStatus
 from nodes.protocol.extra_info import build_extra_info
 from nodes.protocol.model import Message
 from nodes.protocol.properties import TAGS, TIMER_DELIVER_MS, UNIQ_KEY

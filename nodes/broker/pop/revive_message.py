@@ -11,9 +11,10 @@ from nodes.broker.files import persist_topics
 from nodes.broker.messages.escape_bridge import EscapeBridge
 from nodes.broker.messages.foreign_messages import ForeignMessages
 from nodes.broker.pop.records import ReviveLog, is_stored, record_pop
-from nodes.broker.tables.message_store import MessageStore, PutMessageResult
+from nodes.broker.tables.message_store import MessageStore
 from nodes.broker.tables.pop_check_point import PopCheckPoint, PopOutcome
 from nodes.broker.tables.pop_revive import re_put_ck, revived_message
+from nodes.broker.tables.put_message_result import PutMessageResult
 from nodes.protocol.model import Message, TopicConfig
 
 _RETRY_QUEUE_NUM = 1

@@ -10,7 +10,7 @@ from enum import Enum
 
 import attrs
 
-from nodes.broker.tables.message_store import PutMessageStatus
+from nodes.broker.tables.put_message_result import PutMessageStatus
 from nodes.protocol.codes import ResponseCode
 from nodes.protocol.java import java_hash
 from nodes.protocol.model import MASTER_ID, Message, MessageQueue, TopicRouteData

@@ -15,9 +15,11 @@ import attrs
 
 from nodes.broker.tables.commit_log import CommitLog, QueueEnd, size_bytes
 from nodes.broker.tables.message_index import MessageIndex
+from nodes.broker.tables.readable_end import ReadableEnd
 from nodes.protocol.codes import ResponseCode
 from nodes.protocol.headers import BoundaryType
 from nodes.protocol.model import Message
+from nodes.protocol.widths import INT64_MAX
 
 PULL_MESSAGES_MAX = 32
 PULL_BYTES_MAX = 256 * 1024
@@ -104,16 +106,22 @@ class MessageStore:
         store_host: `ip:port` of the broker.
         contents: mapping commit log offset -> content of a file of the log; the store adds, appends and deletes.
         file_bytes: bytes of a file, as offsets count them.
+        readable: where it is kept up to where the log can be read; None: nowhere, since all of it can be.
     """
 
     def __init__(
-        self, store_host: str, contents: dict[int, bytearray] | None = None, file_bytes: int = FILE_BYTES
+        self,
+        store_host: str,
+        contents: dict[int, bytearray] | None = None,
+        file_bytes: int = FILE_BYTES,
+        readable: ReadableEnd | None = None,
     ) -> None:
         self._store_host = store_host
         self._queues: dict[tuple[str, int], _Queue] = {}
         self._contents = {} if contents is None else contents
         self._file_bytes = file_bytes
         self._log = CommitLog(self._contents, file_bytes)
+        self._readable = readable
         self.index = MessageIndex(self._log)
         """Index of messages by key."""
         self.confirm_offset: Callable[[], int] | None = None
@@ -128,17 +136,20 @@ class MessageStore:
         """End of the log when the process had loaded it."""
 
     def load(self) -> None:
-        """Fill an empty store with the messages of an earlier process.
+        """Fill an empty store with the messages of an earlier process; what could not be read then waits as before.
+
+        The offsets of messages that wait are taken, so that no message gets the offset of another one.
 
         Mirrors:
-            `DefaultMessageStore#load`, `#recover`.
+            `DefaultMessageStore#load`, `#recover`, `ConsumeQueueStore#recoverOffsetTable`.
         """
+        could_read = INT64_MAX if self._readable is None else self._readable.offset
         for topic, queue_id, max_offset in self._log.load():
             self._queues[topic, queue_id] = _Queue(max_offset)
         for row in self._log.rows():
             message = self._log.message(row)
-            self._dispatch(row, message)
             self.max_commit_log_offset = _end(message)
+            (self._dispatch if _end(message) <= could_read else self._put_aside)(row, message)
         self.init_max_commit_log_offset = self.max_commit_log_offset
 
     def put_message(self, message: Message, *, now_ms: int) -> Message:
@@ -182,6 +193,8 @@ class MessageStore:
             self._dispatch(row, stored)
         else:
             self._put_aside(row, stored)
+        if self._readable is not None:
+            self._readable.note(self._readable_end)
 
     def reput(self) -> tuple[tuple[str, int], ...]:
         """Let be read what is confirmed by now; what could be read once stays readable.
@@ -202,6 +215,8 @@ class MessageStore:
             grown[message.topic, message.queue_id] = None
         if not self._undispatched:
             self._next_offsets.clear()
+        if self._readable is not None:
+            self._readable.note(self._readable_end)
         return tuple(grown)
 
     def truncate(self, offset: int) -> tuple[Message, ...]:
@@ -212,7 +227,7 @@ class MessageStore:
         """
         messages = list(map(self._log.message, self._log.rows_from(0)))
         kept = [message for message in messages if _end(message) <= offset]
-        unread = self._undispatched[0][1].commit_log_offset if self._undispatched else self.max_commit_log_offset
+        unread = self._readable_end
         begun = CommitLog(self._contents, self._file_bytes).load()
         self._contents.clear()
         self._log = CommitLog(self._contents, self._file_bytes)
@@ -224,6 +239,8 @@ class MessageStore:
         for message in kept:
             row = self._append(message)
             (self._dispatch if self._is_next_confirmed(unread) else self._put_aside)(row, message)
+        if self._readable is not None:
+            self._readable.note(self._readable_end)
         return tuple(messages[len(kept) :])
 
     def _append(self, stored: Message) -> int:
@@ -231,6 +248,11 @@ class MessageStore:
         row = self._log.append(stored, self._ends)
         self.max_commit_log_offset = _end(stored)
         return row
+
+    @property
+    def _readable_end(self) -> int:
+        """Up to where the log can be read."""
+        return self._undispatched[0][1].commit_log_offset if self._undispatched else self.max_commit_log_offset
 
     def _is_next_confirmed(self, confirmed: int) -> bool:
         """Whether the message that was appended last may be read: nothing before it waits, and it is confirmed."""
@@ -469,31 +491,3 @@ class MessageStore:
 
 def _end(message: Message) -> int:
     return message.commit_log_offset + size_bytes(message)
-
-
-class PutMessageStatus(StrEnum):
-    """Result of a put, by RocketMQ's names."""
-
-    PUT_OK = "PUT_OK"
-    FLUSH_DISK_TIMEOUT = "FLUSH_DISK_TIMEOUT"
-    FLUSH_SLAVE_TIMEOUT = "FLUSH_SLAVE_TIMEOUT"
-    SLAVE_NOT_AVAILABLE = "SLAVE_NOT_AVAILABLE"
-    SERVICE_NOT_AVAILABLE = "SERVICE_NOT_AVAILABLE"
-    OS_PAGE_CACHE_BUSY = "OS_PAGE_CACHE_BUSY"
-    CREATE_MAPPED_FILE_FAILED = "CREATE_MAPPED_FILE_FAILED"
-    IN_SYNC_REPLICAS_NOT_ENOUGH = "IN_SYNC_REPLICAS_NOT_ENOUGH"
-    PUT_TO_REMOTE_BROKER_FAIL = "PUT_TO_REMOTE_BROKER_FAIL"
-    MESSAGE_ILLEGAL = "MESSAGE_ILLEGAL"
-    PROPERTIES_SIZE_EXCEEDED = "PROPERTIES_SIZE_EXCEEDED"
-    WHEEL_TIMER_FLOW_CONTROL = "WHEEL_TIMER_FLOW_CONTROL"
-    WHEEL_TIMER_MSG_ILLEGAL = "WHEEL_TIMER_MSG_ILLEGAL"
-    WHEEL_TIMER_NOT_ENABLE = "WHEEL_TIMER_NOT_ENABLE"
-    UNKNOWN_ERROR = "UNKNOWN_ERROR"
-
-
-class PutMessageResult(NamedTuple):
-    """Result of a put, and the stored message."""
-
-    status: PutMessageStatus
-    stored: Message | None = None
-    """None: the message is not in this log."""

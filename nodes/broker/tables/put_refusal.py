@@ -5,7 +5,7 @@ Mirrors:
     `EndTransactionProcessor#sendFinalMessage`.
 """
 
-from nodes.broker.tables.message_store import PutMessageStatus
+from nodes.broker.tables.put_message_result import PutMessageStatus
 from nodes.config.timer import TimerConfig
 from nodes.protocol.codes import ResponseCode
 

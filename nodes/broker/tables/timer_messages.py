@@ -11,7 +11,7 @@ from enum import Enum, auto
 import attrs
 
 from nodes.broker.tables.delay_levels import delay_level
-from nodes.broker.tables.message_store import PutMessageStatus
+from nodes.broker.tables.put_message_result import PutMessageStatus
 from nodes.config.timer import TimerConfig
 from nodes.fields import LONG_MOST
 from nodes.protocol.java import as_long

@@ -3,7 +3,7 @@
 from nodes.broker.context import BrokerContext
 from nodes.broker.messages.put_message import PutMessage
 from nodes.broker.refused import RefusedError
-from nodes.broker.tables.message_store import PutMessageStatus
+from nodes.broker.tables.put_message_result import PutMessageStatus
 from nodes.broker.tables.timer_messages import build_delete_key
 from nodes.host import Channel
 from nodes.protocol import headers_message as headers

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from nodes.broker.tables.delay_offsets import TimerProgress
-from nodes.broker.tables.message_store import PutMessageStatus
+from nodes.broker.tables.put_message_result import PutMessageStatus
 from nodes.broker.tables.timer_messages import PutOutcome, put_outcome
 from nodes.broker.tables.timer_store import TimerRequest, TimerStore
 from nodes.host import Clock

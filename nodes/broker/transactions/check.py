@@ -5,7 +5,8 @@ from enum import Enum
 
 from nodes.broker.context import BrokerContext
 from nodes.broker.messages.put_message import PutMessage
-from nodes.broker.tables.message_store import GetMessageResult, PutMessageStatus
+from nodes.broker.tables.message_store import GetMessageResult
+from nodes.broker.tables.put_message_result import PutMessageStatus
 from nodes.broker.tables.transaction_messages import (
     HALF_TOPIC,
     NO_NEW_MESSAGE,

@@ -7,7 +7,7 @@ from nodes.broker.context import BrokerContext
 from nodes.broker.files import persist_topics
 from nodes.broker.messages.put_message import PutMessage
 from nodes.broker.registration.registration import Registration
-from nodes.broker.tables.message_store import PutMessageStatus
+from nodes.broker.tables.put_message_result import PutMessageStatus
 from nodes.broker.tables.topics import TRAN_CHECK_MAX_TIME_TOPIC
 from nodes.broker.tables.transaction_messages import HALF_TOPIC
 from nodes.broker.transactions.check import TransactionalMessageCheck, TransactionalMessageCheckService

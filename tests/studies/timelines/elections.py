@@ -98,7 +98,7 @@ def read_elections(run: Path, scenario: Scenario) -> ElectionStory:
         nameservers=tuple(spec.name for spec in scenario.nameservers),
         producer=scenario.producers[0].name,
         victim=victim,
-        is_controller=victim in [spec.name for spec in scenario.controllers],
+        is_controller=victim in scenario.controller_names(),
         fault_ns=fault_ns,
         back_ns=back_ns,
     )
