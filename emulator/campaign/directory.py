@@ -11,9 +11,8 @@ junit.xml        for continuous integration, made anew at the end
 import fcntl
 import shlex
 import shutil
-import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +39,6 @@ _LOCK = ".lock"
 CAMPAIGN_VERSION = 6
 """Version of the form of this directory, and of the tables of findings in it."""
 _FILES = RunFiles()
-_PATIENCE_S, _AGAIN_S = 10.0, 0.1
 _GO_ON = "give this campaign another name, or remove the directory"
 
 
@@ -102,7 +100,7 @@ class CampaignDirectory:
                 ) from None
             except OSError:
                 pass  # a file system without locks
-            shutil.rmtree(self.path / UNDER_WAY, ignore_errors=True)
+            _remove(self.path / UNDER_WAY)
             (self.path / UNDER_WAY).mkdir()
             try:
                 yield
@@ -111,12 +109,15 @@ class CampaignDirectory:
 
 
 def _remove(folder: Path) -> None:
-    """Remove a folder in which workers of Spark may still write for a moment: whatever they write next fails."""
-    give_up_s = time.monotonic() + _PATIENCE_S
-    while folder.exists() and time.monotonic() < give_up_s:
-        shutil.rmtree(folder, ignore_errors=True)
-        if folder.exists():
-            time.sleep(_AGAIN_S)
+    """Remove a folder in which others may still write: workers of Spark, runs whose emulator was killed.
+
+    It gets another name first, so whatever they write next fails.
+    """
+    removed = folder.with_name(f"{folder.name}-removed")
+    shutil.rmtree(removed, ignore_errors=True)  # of an emulator that was killed here
+    with suppress(FileNotFoundError):
+        folder.rename(removed)
+    shutil.rmtree(removed, ignore_errors=True)
 
 
 def first_lines(lines: Iterator[Played]) -> dict[Case, Played]:

@@ -2,13 +2,15 @@
 
 import json
 import shlex
+import subprocess
+import sys
 
 import attrs
 import pytest
 
 from emulator.campaign.campaign import Campaign, Case
 from emulator.campaign.dataset import Dataset
-from emulator.campaign.directory import CAMPAIGN_VERSION, HEAD, CampaignError, claim, opened
+from emulator.campaign.directory import CAMPAIGN_VERSION, HEAD, UNDER_WAY, CampaignError, claim, opened
 from emulator.campaign.file import load_campaign
 from emulator.campaign.parts import PARTS, Part
 from emulator.campaign.played import Outcome, Played
@@ -17,6 +19,7 @@ from emulator.spec import load
 from emulator.trace.files import RunFiles
 from emulator.trace.seals import sealed
 from support.campaigns import write_campaign
+from support.waiting import until
 
 
 @pytest.fixture
@@ -120,6 +123,33 @@ def test_a_directory_of_something_else_is_refused(campaign, tmp_path):
         Dataset(tmp_path / "it")
     with pytest.raises(CampaignError, match="the campaign cannot be kept there: "):
         claim(tmp_path / "campaign.toml" / "below", campaign)
+
+
+ORPHAN = """
+import sys
+from itertools import count
+from pathlib import Path
+for number in count():
+    Path(sys.argv[1], str(number)).touch()
+"""
+
+
+def test_what_runs_of_a_killed_emulator_still_write_hinders_no_other(campaign, tmp_path):
+    directory = claim(tmp_path / "it", campaign)
+    scratch = directory.path / UNDER_WAY / "calm-1"
+    scratch.mkdir(parents=True)
+    command = [sys.executable, "-c", ORPHAN, str(scratch)]
+    orphans = [subprocess.Popen(command, stderr=subprocess.PIPE) for _ in range(2)]
+    try:
+        until(lambda: any(scratch.iterdir()))
+        with directory.being_played():
+            assert list((directory.path / UNDER_WAY).iterdir()) == []
+        assert all(b"FileNotFoundError" in orphan.communicate(timeout=10)[1] for orphan in orphans)
+    finally:
+        for orphan in orphans:
+            orphan.kill()
+            orphan.communicate()
+    assert not (directory.path / UNDER_WAY).exists()
 
 
 def test_every_case_has_a_row_whether_it_was_played_or_not(campaign, tmp_path):
