@@ -161,12 +161,20 @@ class Offsets(Watcher):
         return known
 
     def _commit(self, row: MessageRow, known: _Offsets) -> None:
+        if row.offset < known.last and self._is_deposed(row):
+            self._hold(known, row)  # it waited in the socket of a frozen master, and nobody will read it
+            return
         if row.offset < known.last:
             violation = not self._is_baseline(known, row)
             self._find(row, OffsetFault.REGRESSED, row.client_id, known.last, violation=violation)
         known.last = row.offset
         known.recent.append((row.t_ns, row.offset))
         self._hold(known, row)
+
+    def _is_deposed(self, row: MessageRow) -> bool:
+        """Whether another broker of its group has become master."""
+        master = self._masters.get(row.queue.broker_name)
+        return master is not None and master[0] != row.node
 
     def _set(self, row: MessageRow, known: _Offsets, what: OffsetFault) -> None:
         """A broker's offset was set by no client: compare it with what the same broker held before."""

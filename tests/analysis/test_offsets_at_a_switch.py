@@ -93,6 +93,25 @@ def test_a_new_master_that_has_all_or_more_is_no_finding():
     assert slips(switched(trace)) == []
 
 
+def test_commits_that_waited_at_a_frozen_master_are_no_findings():
+    trace = copied(commits(a_group(), OLD, 1, 80), NEW, 80.1, 80)
+    commits(switched(commits(trace, OLD, 81, 85), at_s=95), NEW, 96, 120)
+    assert slips(trace, OffsetFault.REGRESSED) == []
+    for offset in (86, 87, 88):
+        trace.at(120.5).message(OLD, "committed", offset, client_id="c1")
+    commits(trace, NEW, 121, 130)
+    assert slips(trace, OffsetFault.REGRESSED) == []
+    trace.at(131).message(NEW, "committed", 100, client_id="c1")
+    assert slips(trace, OffsetFault.REGRESSED) == [("c1", 131, 130, 100, True)]
+
+
+def test_what_only_a_deposed_master_was_told_is_the_last_commit_for_who_begins_behind_it():
+    trace = copied(commits(a_group(), OLD, 1, 80), NEW, 80.1, 80)
+    commits(switched(trace, at_s=95), OLD, 96, 120)
+    trace.at(121).message(NEW, "committed", 100, client_id="c1")
+    assert slips(trace, OffsetFault.REGRESSED) == [("c1", 121, 120, 100, True)]
+
+
 def test_the_same_broker_elected_again_and_one_that_only_hears_of_it_are_no_findings():
     trace = commits(a_group(), OLD, 1, DIED_S)
     role(trace.at(101), OLD, master=1, epoch=2)
