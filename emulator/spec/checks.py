@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from emulator.spec.account_checks import refused_by_accounts
 from emulator.spec.addresses import addresses
 from emulator.spec.controller_checks import harmful_controllers
-from emulator.spec.harmful_setting import HarmfulSetting
+from emulator.spec.harmful_setting import HarmfulSetting, merged
 from emulator.spec.model import BrokerSpec, Scenario
 from emulator.spec.order_checks import harmful_orders
 from emulator.spec.strategy_checks import harmful_strategies
@@ -34,8 +34,7 @@ def check(scenario: Scenario) -> tuple[HarmfulSetting, ...]:
     for broker in scenario.brokers:
         groups.setdefault(broker.broker_name, []).append(broker)
     found = [setting for members in groups.values() for look in _OF_A_GROUP for setting in look(tuple(members))]
-    return (
-        *found,
+    found += [
         *_nameservers_without_acting_master(scenario),
         *harmful_controllers(scenario),
         *harmful_strategies(scenario),
@@ -46,7 +45,8 @@ def check(scenario: Scenario) -> tuple[HarmfulSetting, ...]:
         *_delays(scenario),
         *refused_by_accounts(scenario, addresses(scenario)),
         *unusual_values(scenario),
-    )
+    ]
+    return merged(found)
 
 
 def _two_brokers_of_one_id(members: _Group) -> Iterator[HarmfulSetting]:

@@ -5,7 +5,6 @@ from typing import Any
 
 import attrs
 
-from emulator.base.text import listed
 from emulator.spec.changes import changes
 from emulator.spec.harmful_setting import HarmfulSetting
 from emulator.spec.model import Scenario
@@ -16,16 +15,10 @@ _SCALE_MS = {"h": 3_600_000, "min": 60_000, "s": 1_000}
 
 
 def unusual_values(scenario: Scenario) -> Iterator[HarmfulSetting]:
-    """A warning for each value that is far from what its definition calls usual; defaults never are.
-
-    What several nodes have in common is one warning.
-    """
-    nodes: dict[HarmfulSetting, dict[str, None]] = {}
+    """A warning for each value that is far from what its definition calls usual; defaults never are."""
     for where, value in _parts(scenario):
         for warning in _unusual(value):
-            nodes.setdefault(warning, {})[where] = None
-    for warning, names in nodes.items():
-        yield attrs.evolve(warning, where=listed(list(names)))
+            yield attrs.evolve(warning, where=where)
 
 
 def _parts(scenario: Scenario) -> Iterator[tuple[str, Any]]:

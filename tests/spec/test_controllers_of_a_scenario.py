@@ -179,6 +179,12 @@ def test_what_prevents_it_is_not_warned_of(text):
     assert check(loads(GROUP + text, "x.toml")) == ()
 
 
+def test_groups_with_the_same_options_have_one_warning_together():
+    groups = GROUP.replace("controller_strict", "controller") + '[[broker]]\nname = "bb"\nreplicas = 2\n'
+    (found,) = check(loads(groups, "x.toml"))
+    assert (found.name, found.where) == ("acknowledged-by-the-master-alone", "ba, ba-s1, ba-s2, bb, bb-s1")
+
+
 def test_a_broker_alone_acknowledges_alone_and_one_without_controllers_is_not_elected():
     alone = GROUP.replace("controller_strict", "controller").replace("replicas = 3", "replicas = 1")
     assert check(loads(alone, "x.toml")) == ()
