@@ -1,6 +1,6 @@
 """All guests: their clients, the client of each connection, and the end of clients."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import attrs
@@ -55,6 +55,29 @@ class _Program:
     """Times of the latest connections that it closed itself."""
     asked_in_vain: dict[object, None] = attrs.Factory(dict)
     """What it has asked for that is not emulated."""
+
+
+class _FirstClients:
+    """Whose a connection to a nameserver is: the first client of its groups, else the first of all.
+
+    It is made anew for each question: heartbeats change the groups of clients.
+
+    Args:
+        clients: of the guest.
+    """
+
+    def __init__(self, clients: Sequence[_ClientState]) -> None:
+        self._clients = clients
+        self._places: dict[str, int] = {}
+        """Mapping group -> place of its first client."""
+        for place, state in enumerate(clients):
+            for group in state.client.groups:
+                self._places.setdefault(group, place)
+
+    def of(self, connection: WatchedConnection) -> _ClientState | None:
+        """The client of a connection to a nameserver; None: there is no client yet."""
+        places = [self._places[group] for group in connection.retry_groups if group in self._places]
+        return self._clients[min(places, default=0)] if self._clients else None
 
 
 class GuestViews:
@@ -123,8 +146,12 @@ class GuestViews:
 
     def settle_routes(self, program: str) -> None:
         """Pass received routes to their clients, as soon as these are known."""
-        for connection in self._programs[program].connections:
-            state = self._client_at_nameserver(connection) if connection.unsettled else None
+        waiting = [connection for connection in self._programs[program].connections if connection.unsettled]
+        if not waiting:
+            return
+        first = _FirstClients(self._of(program))
+        for connection in waiting:
+            state = first.of(connection)
             if state is not None:
                 for topic in connection.unsettled:
                     told = connection.routes[topic]
@@ -158,16 +185,11 @@ class GuestViews:
     def _of(self, program: str) -> list[_ClientState]:
         return [state for state in self._clients.values() if state.program == program]
 
-    def _client_at_nameserver(self, connection: WatchedConnection) -> _ClientState | None:
-        """The client of a connection to a nameserver."""
-        there = self._of(connection.program)
-        in_group = [it for it in there if any(group in it.client.groups for group in connection.retry_groups)]
-        return next(iter(in_group or there), None)
-
     def _route_of(self, state: _ClientState, topic: str) -> TopicRouteData | None:
         """The newest route that the client received, else that any client of its guest received."""
         told = [it for it in self._programs[state.program].connections if topic in it.routes]
-        own = [it for it in told if self._client_at_nameserver(it) is state]
+        first = _FirstClients(self._of(state.program))
+        own = [it for it in told if first.of(it) is state]
         newest = max(own or told, key=lambda it: it.routes[topic].cause, default=None)
         return None if newest is None else newest.routes[topic].route
 
