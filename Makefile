@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 # An empty environment has no PATH, and make, unlike the shell, knows no other.
 export PATH := $(or $(PATH),/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin)
-SOURCES := $(shell PATH="$(PATH)" find emulator examples faults nodes -type f -not -name '*.pyc') pyproject.toml README.md LICENSE
+SOURCES := $(shell PATH="$(PATH)" find emulator examples faults nodes -type f -not -name '*.pyc' -not -path '*/target/*') pyproject.toml README.md LICENSE
 # Three workers for two cores, since many tests wait; a file is played by one of them, so what its tests share is made once.
 PYTEST := $(BIN)/pytest -n 3 --dist loadfile
 # Marks of tests/support/kinds.py, and what other targets run.

@@ -97,12 +97,15 @@ class _RareGarbageCollection:
         self._is_first = True
         self._left = 0
         """Objects that the runs since the last whole collection have left."""
+        self._collections = 0
+        """Whole collections of this process at the end of the last run."""
 
     def begin(self) -> Undo:
         before = gc.get_threshold()
         freezes = not gc.get_freeze_count()
         if self._left > _OBJECTS_LEFT_MAX:
-            gc.collect()
+            if _whole_collections() == self._collections:  # nobody has collected meanwhile
+                gc.collect()
             self._left = 0
         if freezes:
             gc.freeze()
@@ -116,8 +119,13 @@ class _RareGarbageCollection:
             if freezes:
                 self._left += len(gc.get_objects())  # without the frozen ones
                 gc.unfreeze()
+            self._collections = _whole_collections()
 
         return undo
+
+
+def _whole_collections() -> int:
+    return int(gc.get_stats()[-1]["collections"])
 
 
 rare_garbage_collection = ProcessWide(_RareGarbageCollection().begin).held
@@ -168,7 +176,7 @@ def run_world(
     fabric = Fabric(timeline, carrier, recorder, seed, delay_ms, jitter_ms)
     clock.turn = partial(Context().run, fabric.hub.turn)  # no cause may leak from one world into the next
     fabric.hub.on_flushed = clock.linger
-    clock.on_wall = partial(_keep_up, recorder, fabric)
+    recorder.on_error, clock.on_wall = fabric.hub.fail, recorder.keep_up
     clock.on_deadlock = lambda: fabric.hub.fail(DeadlockError(_waiting_tasks()))
 
     async def body() -> T:
@@ -193,14 +201,6 @@ def run_world(
     finally:
         if isinstance(carrier, LoopbackCarrier):
             carrier.release()
-
-
-def _keep_up(recorder: Recorder, fabric: Fabric) -> float:
-    try:
-        return recorder.keep_up()
-    except Exception as error:  # noqa: BLE001 - it must not be raised inside trio's loop
-        fabric.hub.fail(error)
-        return math.inf
 
 
 def _waiting_tasks() -> str:

@@ -124,8 +124,17 @@ class Hub:
 
     def turn(self) -> bool:
         """Do what is due; returns whether nothing is due any more (a chain of answers may take many turns)."""
+        quiet = False
         try:
-            quiet = self._rounds()
+            for _ in range(_ROUNDS_PER_TURN):
+                self._firing = True
+                self.timeline.fire_due()
+                self._firing = False
+                if not self.ready:
+                    quiet = True
+                    break
+                arrivals, self.ready = self.ready, []
+                self._deliver(self._carrier.carry(arrivals))
             if self.flushes:
                 flushes, self.flushes = self.flushes, []
                 for flush in flushes:
@@ -136,17 +145,6 @@ class Hub:
             self.fail(error)
             return False
         return quiet
-
-    def _rounds(self) -> bool:
-        for _ in range(_ROUNDS_PER_TURN):
-            self._firing = True
-            self.timeline.fire_due()
-            self._firing = False
-            if not self.ready:
-                return True
-            arrivals, self.ready = self.ready, []
-            self._deliver(self._carrier.carry(arrivals))
-        return False
 
     def fail(self, error: Exception) -> None:
         """End the emulation with an error."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sized
 
 import trio
 
-from emulator.time.determinism import runnable_tasks
+from emulator.time.determinism import look_up_instruments_fast, runnable_tasks
 from emulator.time.timeline import NEVER_NS, Timeline
 
 _NS = 1_000_000_000
@@ -69,6 +69,7 @@ class EmulatedClock(trio.abc.Clock):
         """Anchor emulated time to the wall."""
         self._anchor_ns = time.perf_counter_ns()
         self._runnable = runnable_tasks()
+        look_up_instruments_fast()
 
     def current_time(self) -> float:
         """Emulated seconds; trio asks once per pass, so a busy loop cannot starve the timeline."""
@@ -82,12 +83,8 @@ class EmulatedClock(trio.abc.Clock):
 
     def deadline_to_sleep_time(self, deadline: float) -> float:
         """No task can run: do what is due, else wake a task that waits for idleness, else go to the next instant."""
-        sleep_s = self._sleep_s(deadline)
-        return min(sleep_s, self.on_wall()) if sleep_s > 0 else sleep_s
-
-    def _sleep_s(self, deadline: float) -> float:
         if self._stands:
-            return self._stand_still()
+            return min(self._stand_still(), self.on_wall())
         for _ in range(_TURNS_PER_PASS):
             if not self.turn() or self._runnable:
                 return 0
@@ -96,9 +93,10 @@ class EmulatedClock(trio.abc.Clock):
                 self._idle_woken = True
                 return 0
             sleep_s = self._go_to_next_instant(deadline)
-            if sleep_s > 0 and self._lingers_until_ns and time.perf_counter_ns() < self._lingers_until_ns:
-                return 0
-            if sleep_s > 0 or self._runnable or self._timeline.now_ns / _NS >= deadline:
+            if sleep_s > 0:
+                lingers = self._lingers_until_ns and time.perf_counter_ns() < self._lingers_until_ns
+                return 0 if lingers else min(sleep_s, self.on_wall())
+            if self._runnable or self._timeline.now_ns / _NS >= deadline:
                 return sleep_s
         return 0
 

@@ -111,7 +111,8 @@ class _CountingWriter(SegmentWriter):
         """Count, and write."""
         if batch.table in (MESSAGES, RPC):
             place = batch.table.index("event")
-            self.events.update(str(row[place]) for row in batch.rows)
+            for row in batch.rows:  # no generator: its calls would be counted
+                self.events[str(row[place])] += 1
         return super().write(batch)
 
 

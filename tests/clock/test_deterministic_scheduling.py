@@ -5,6 +5,7 @@ import trio
 import trio._core._run as trio_run
 import trio.testing
 
+from emulator.machine.world import run_world
 from emulator.time.determinism import SchedulerHookMissingError, deterministic_scheduling
 
 NAMES = ("_ALLOW_DETERMINISTIC_SCHEDULING", "_r")
@@ -57,3 +58,30 @@ def test_a_trio_without_the_hook_is_refused_by_name(monkeypatch, name):
 
     with pytest.raises(SchedulerHookMissingError, match=f"trio lacks {name}: install"), deterministic_scheduling():
         pytest.fail("a run would not be reproducible")
+
+
+class CountsSteps(trio.abc.Instrument):
+    steps = runs = 0
+
+    def before_task_step(self, task):
+        self.steps += 1
+
+    def after_run(self):
+        self.runs += 1
+
+
+def test_in_a_world_an_instrument_is_called_from_its_addition_to_its_removal():
+    instrument = CountsSteps()
+
+    async def main(world):
+        trio.lowlevel.add_instrument(instrument)
+        await trio.lowlevel.checkpoint()
+        seen = instrument.steps
+        trio.lowlevel.remove_instrument(instrument)
+        await trio.lowlevel.checkpoint()
+        assert instrument.steps == seen
+        trio.lowlevel.add_instrument(instrument)
+        return seen
+
+    assert run_world(main) > 0
+    assert instrument.runs == 1

@@ -96,6 +96,7 @@ def test_each_row_is_read_once_and_each_change_told_once_over_any_number_of_rest
     assert again.following.rows == source.manifest["rows"]
 
 
+@pytest.mark.slow
 def test_a_batch_that_spark_delivers_again_after_a_kill_is_not_counted_twice(spark, tmp_path, source, expected):
     lines = []
     checkpoint = tmp_path / "checkpoint"

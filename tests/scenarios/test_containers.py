@@ -392,6 +392,7 @@ def test_memory_and_sockets_carry_containers_alike():
     assert in_memory.rows["beliefs"] == over_sockets.rows["beliefs"]
 
 
+@pytest.mark.slow
 def test_the_example_loses_no_message_when_a_container_is_killed(tmp_path):
     trace = Trace()
     scenario = load(Path(__file__).parents[2] / "examples" / "containers.toml")

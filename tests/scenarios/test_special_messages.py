@@ -60,6 +60,7 @@ def all_are_followed_and_the_transactions_are_whole(found, report):
     assert "V16" not in broken(report)
 
 
+@pytest.mark.slow
 def test_without_a_way_out_delayed_and_transactional_messages_are_not_lost(shut):
     all_are_followed_and_the_transactions_are_whole(*shut)
 

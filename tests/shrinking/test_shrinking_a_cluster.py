@@ -54,6 +54,7 @@ def is_out(run):
     return len(dict.fromkeys(row["node"] for row in rows)) == 2 and max(gaps_ns) > 5_000_000_000
 
 
+@pytest.mark.slow
 def test_an_outage_needs_both_kills_and_no_other_fault(tmp_path):
     def fails(scenario):
         shutil.rmtree(tmp_path / "play", ignore_errors=True)

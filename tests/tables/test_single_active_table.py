@@ -47,5 +47,5 @@ def test_each_active_consumer_begins_to_read_once():
 def test_only_the_groups_that_are_named_have_a_single_active_consumer():
     table = SingleActiveConsumers(("g",))
 
-    assert table.covers("g")
-    assert not table.covers("h")
+    assert "g" in table.groups
+    assert "h" not in table.groups

@@ -6,6 +6,8 @@ import time
 from contextvars import copy_context
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from emulator.machine.world import run_world
 from emulator.testing.worlds import PORT, add_host, listening, process_of, until_ms
@@ -176,6 +178,22 @@ def test_the_same_value_has_the_same_text_and_hash_in_whatever_order_it_was_buil
     assert canonical({"a": 1, "b": [1, "ü"]}) == canonical({"b": (1, "ü"), "a": 1})
     assert canonical({"a": 1}) != canonical({"a": 2})
     assert canonical(None) == ("null", "")
+
+
+_KEYS = st.text(max_size=4)
+_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(st.characters(exclude_categories=()), max_size=6),
+    lambda inner: st.lists(inner, max_size=4) | st.lists(inner, max_size=3).map(tuple) | st.dictionaries(_KEYS, inner),
+    max_leaves=8,
+)
+
+
+@given(_VALUES.filter(lambda value: value is not None))
+@example({"b": 1 << 70, "a": ["\ud800", "\x00\x1f\x7f\u2028"], "é": {"\U0001f600": -1, "\uffff": True}})
+@example({BeliefKind.ROUTE: [BeliefKind.ROUTE]})
+def test_the_text_of_a_value_is_that_of_the_json_module(value):
+    text = json.dumps(value, separators=(",", ":"), sort_keys=True, ensure_ascii=False)
+    assert canonical(value)[0] == text.encode(errors="replace").decode()
 
 
 def test_a_disk_that_is_full_ends_the_run_and_no_node_is_blamed(tmp_path, monkeypatch):

@@ -64,7 +64,7 @@ class OffsetManage:
         offset, which come from one that has waited until now.
         """
         broker = self._broker
-        if broker.single_active.covers(group):
+        if group in broker.single_active.groups:
             is_ahead = offset >= broker.offsets.query_offset(group, topic, queue_id)
             if not is_ahead or not broker.single_active.may_commit(GroupQueue(group, topic, queue_id), channel.id):
                 return

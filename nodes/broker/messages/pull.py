@@ -17,10 +17,12 @@ from nodes.protocol import headers
 from nodes.protocol.bodies import PullMessageResponseBody
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
-from nodes.protocol.model import MASTER_ID, Message, MessageModel, SubscriptionData, is_readable
+from nodes.protocol.model import MASTER_ID, Message, MessageModel, PermName, SubscriptionData
 from nodes.protocol.registry import decode_header, encode_header, encode_shared_body
 from nodes.protocol.sys_flags import PullSysFlag
 from nodes.rpc.server import Handlers
+
+_READ = int(PermName.READ)
 
 
 def _nothing(_message: Message) -> bool:
@@ -93,7 +95,7 @@ class PullMessage:
             low, high = broker.store.min_offset(topic, queue_id), broker.store.max_offset(topic, queue_id)
             moved = headers.PullMessageResponseHeader(MASTER_ID, reset, low, high)
             return request.answer(int(ResponseCode.PULL_OFFSET_MOVED), None, encode_header(moved))
-        if broker.single_active.covers(group) and not self._begins_here(channel, header):
+        if group in broker.single_active.groups and not self._begins_here(channel, header):
             if may_hold and not self.single_active.is_active(channel, header):
                 self.hold.suspend(channel, request, header, _nothing)
                 return None
@@ -173,7 +175,7 @@ class PullMessage:
         broker, group = self._broker, header.consumer_group
         if broker.broker_id != MASTER_ID and not broker.config.slave_read_enable:
             raise RefusedError(ResponseCode.SYSTEM_BUSY, "this broker is a slave that does not serve reads")
-        if not is_readable(broker.config.broker_permission):
+        if not broker.config.broker_permission & _READ:
             remark = f"the broker[{broker.host.ip}] pulling message is forbidden"
             raise RefusedError(ResponseCode.NO_PERMISSION, remark)
         config = broker.groups.find_subscription_group_config(group, now_ms=broker.host.clock.now_ms())
@@ -184,7 +186,7 @@ class PullMessage:
         topic = broker.topics.select_topic_config(header.topic)
         if topic is None:
             raise RefusedError(ResponseCode.TOPIC_NOT_EXIST, f"topic {header.topic} does not exist here")
-        if not is_readable(topic.perm):
+        if not topic.perm & _READ:
             raise RefusedError(ResponseCode.NO_PERMISSION, f"topic {header.topic} may not be read")
         if not 0 <= header.queue_id < topic.read_queue_nums:
             remark = f"topic {header.topic} has {topic.read_queue_nums} queues, not {header.queue_id}"

@@ -105,10 +105,14 @@ class SendMessage:
         if ack_nums is None:
             return request.answer(ResponseCode.SYSTEM_ERROR, NOT_ENOUGH_REMARK)
         results = self._messages.put_all(messages)
-        stored = [result.stored for result in results if result.stored is not None]
+        stored: list[Message] = []
+        msg_ids = ""
+        for result in results:
+            if (message := result.stored) is not None:
+                msg_ids += ("," if stored else "") + offset_message_id(message.store_host, message.commit_log_offset)
+                stored.append(message)
         if not stored:
             return request.answer(*put_refusal(results[0].status, broker.config))
-        msg_ids = ",".join([offset_message_id(message.store_host, message.commit_log_offset) for message in stored])
         unique = messages[0].properties.get(UNIQ_KEY)
         waits = TIMER_OUT_MS in stored[0].properties and not header.batch
         handle = recall_handle_of(stored[0], broker.broker_name) if waits else None

@@ -34,7 +34,7 @@ class SingleActive:
     def is_active(self, channel: Channel, header: headers.PullMessageRequestHeader) -> bool:
         """Whether a pull may get messages; its consumer is registered. In other groups every pull may."""
         group = header.consumer_group
-        if not self._table.covers(group):
+        if group not in self._table.groups:
             return True
         queue = GroupQueue(group, header.topic, header.queue_id)
         before = self._table.active(queue)
@@ -46,7 +46,7 @@ class SingleActive:
     def has_left(self, channel: Channel, header: headers.PullMessageRequestHeader) -> bool:
         """Whether the consumer of a pull that is held has cancelled since."""
         queue = GroupQueue(header.consumer_group, header.topic, header.queue_id)
-        return self._table.covers(queue.group) and not self._table.is_registered(queue, channel.id)
+        return queue.group in self._table.groups and not self._table.is_registered(queue, channel.id)
 
     def restart_offset(self, header: headers.PullMessageRequestHeader) -> int | None:
         """Where a consumer that has just become active has to begin; None: where it wants to.
@@ -54,7 +54,7 @@ class SingleActive:
         It read its offset before it began to wait; the consumer before it has committed since.
         """
         queue = GroupQueue(header.consumer_group, header.topic, header.queue_id)
-        if not self._table.covers(queue.group) or not self._table.begins_to_read(queue):
+        if queue.group not in self._table.groups or not self._table.begins_to_read(queue):
             return None
         committed = self.committed(header)
         return committed if committed > header.queue_offset else None

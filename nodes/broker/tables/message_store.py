@@ -269,7 +269,10 @@ class MessageStore:
             `org.apache.rocketmq.store.queue.QueueOffsetOperator`.
         """
         found = self._next_offsets.get((topic, queue_id))
-        return self.max_offset(topic, queue_id) if found is None else found
+        if found is not None:
+            return found
+        queue = self._queues.get((topic, queue_id), _NO_QUEUE)
+        return queue.min_offset + len(queue.rows)
 
     def _dispatch(self, row: int, stored: Message) -> None:
         key = stored.topic, stored.queue_id
@@ -278,7 +281,7 @@ class MessageStore:
             queue = self._queues[key] = _Queue()
         if not queue.rows:
             queue.min_offset = max(queue.min_offset, stored.queue_offset)
-        if stored.queue_offset >= queue.max_offset:
+        if stored.queue_offset >= queue.min_offset + len(queue.rows):
             queue.rows.append(row)
         self.index.build(row, stored)
 

@@ -38,13 +38,10 @@ class SingleActiveConsumers:
     """
 
     def __init__(self, groups: tuple[str, ...] = (), *, max_queues: int = MAX_QUEUES) -> None:
-        self._groups = dict.fromkeys(groups)
+        self.groups = frozenset(groups)
+        """Groups whose queues have a single active consumer."""
         self._max_queues = max_queues
         self._queues: dict[GroupQueue, _Registered] = {}
-
-    def covers(self, group: str) -> bool:
-        """Whether the queues of a group have a single active consumer."""
-        return group in self._groups
 
     def active(self, queue: GroupQueue) -> tuple[Hashable, str] | None:
         """Channel and client id of the active consumer; None: nobody is registered."""

@@ -118,11 +118,14 @@ class ConsumeMessageConcurrentlyService:
         process_queue.running -= 1
         if self._is_void(process_queue):
             return
-        done = messages if succeeded else await self._send_back(request, messages)
-        if self._stopped:
-            return
+        done = messages
+        if not succeeded:
+            done = await self._send_back(request, messages)
+            if self._stopped:
+                return
         offset = process_queue.remove_messages(done, now_ms=self._host.clock.now_ms())
-        if offset >= 0 and not self._is_void(process_queue):
+        # Without a wait nothing has become void since it was looked at.
+        if offset >= 0 and (succeeded or not self._is_void(process_queue)):
             self._offsets.memory.update(request.queue, offset, increase_only=True)
 
     async def _send_back(self, request: PullRequest, messages: tuple[Message, ...]) -> tuple[Message, ...]:

@@ -28,6 +28,7 @@ from nodes.rpc.typed import invoke
 from nodes.threads import ScheduledThread, WakeUp
 
 _NS_PER_MS = 1_000_000
+_NOTIFY_CONSUMER_IDS_CHANGED = int(RequestCode.NOTIFY_CONSUMER_IDS_CHANGED)
 
 
 class RebalanceService:
@@ -338,7 +339,7 @@ class ClientInstance:
             member.persist_offsets()
 
     def _on_request(self, channel: Channel, command: Command) -> None:
-        if command.code == RequestCode.NOTIFY_CONSUMER_IDS_CHANGED:
+        if command.code == _NOTIFY_CONSUMER_IDS_CHANGED:
             self._rebalance_service.wake()
         elif command.code == RequestCode.CHECK_TRANSACTION_STATE and self.on_check_transaction_state is not None:
             self.on_check_transaction_state(channel, command)

@@ -192,9 +192,10 @@ class DefaultProducer:
             left_ms = (deadline_ns - self._host.clock.monotonic_ns()) // _NS_PER_MS
             if left_ms <= 0:
                 break
-            queue = self._select_one_message_queue(info, last_broker)
+            now_ms = self._host.clock.now_ms()
+            queue = self._select_one_message_queue(info, last_broker, now_ms)
             last_broker = queue.broker_name
-            outcome = await self._attempt(message, queue, self._attempt_timeout_ms(left_ms, attempts_left))
+            outcome = await self._attempt(message, queue, now_ms, self._attempt_timeout_ms(left_ms, attempts_left))
             if isinstance(outcome, SendResult):
                 accepted = outcome
                 if accepted.status is SendStatus.SEND_OK or not self._config.retry_another_broker_when_not_store_ok:
@@ -233,10 +234,9 @@ class DefaultProducer:
         # The time that the route took does not count for the send.
         return await self._send_kernel(message, queue, timeout_ms)
 
-    def _select_one_message_queue(self, info: TopicPublishInfo, last_broker: str | None) -> MessageQueue:
+    def _select_one_message_queue(self, info: TopicPublishInfo, last_broker: str | None, now_ms: int) -> MessageQueue:
         if last_broker is not None and self.faults.send_latency_enable:
             self._which.index = self._draw(_INT_MAX)
-        now_ms = self._host.clock.now_ms()
         return self.faults.select_one_message_queue(info.message_queues, self._which, last_broker, now_ms)
 
     def _attempt_timeout_ms(self, left_ms: int, attempts_left: int) -> int:
@@ -245,10 +245,9 @@ class DefaultProducer:
         return min(left_ms, most_ms) if most_ms >= 0 and attempts_left else left_ms
 
     async def _attempt(
-        self, message: OutgoingMessage, queue: MessageQueue, timeout_ms: int
+        self, message: OutgoingMessage, queue: MessageQueue, begin_ms: int, timeout_ms: int
     ) -> SendResult | _SendFailure:
         """One attempt; its latency or failure is recorded for the broker."""
-        begin_ms = self._host.clock.now_ms()
         isolation, reachable = False, True
         outcome: SendResult | _SendFailure
         try:
