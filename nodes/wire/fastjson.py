@@ -4,8 +4,8 @@ Keys may be bare words, numbers or whole objects, texts may have single quotes, 
 
     {"offsetTable":{{"brokerName":"b","queueId":0,"topic":"t"}:7}, 1:'one',}
 
-Every text is read in linear time: no pattern ever gives back what it has matched (hence `++` and `*+`), and a comment
-that does not end takes all the rest.
+Every text is read in linear time: no pattern gives back the characters that it has matched (hence `++` and `*+`, but
+never behind a group, which Python 3.11.2 then matches wrongly), and a comment that does not end takes all the rest.
 """
 
 import json
@@ -14,9 +14,9 @@ from typing import Any
 
 import orjson
 
-_SPACE = re.compile(r"(?:\s++|//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+(?:\*/|\Z))*+")
+_SPACE = re.compile(r"\s*+")
 _BARE = re.compile(r"[^\s,:{}\[\]\"']++")
-_STRINGS = {quote: re.compile(rf"{quote}((?:[^{quote}\\]++|\\.)*+){quote}", re.DOTALL) for quote in "\"'"}
+_STRINGS = {quote: re.compile(rf"{quote}([^{quote}\\]*+(?:\\.[^{quote}\\]*+)*){quote}", re.DOTALL) for quote in "\"'"}
 _NUMBER = re.compile(r"[+-]?\d+")
 _DECIMAL = re.compile(r"[+-]?(?:\d++(?:\.\d++)?|\.\d++)(?:[eE][+-]?\d++)?")
 _ESCAPED = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)", re.DOTALL)
@@ -127,11 +127,23 @@ class _Reader:
         return value
 
     def _peek(self) -> str:
-        """The next character that is not blank; empty at the end."""
-        space = _SPACE.match(self._text, self._at)
-        if space is not None:
-            self._at = space.end()
-        return self._text[self._at : self._at + 1]
+        """The next character behind blanks and comments; empty at the end."""
+        while True:
+            space = _SPACE.match(self._text, self._at)
+            if space is not None:
+                self._at = space.end()
+            if self._text.startswith("//", self._at):
+                self._skip_to("\n")
+            elif self._text.startswith("/*", self._at):
+                self._at += 2
+                self._skip_to("*/")
+            else:
+                return self._text[self._at : self._at + 1]
+
+    def _skip_to(self, end: str) -> None:
+        """Skip all characters up to an end, and the end; all that is left if there is none."""
+        found = self._text.find(end, self._at)
+        self._at = len(self._text) if found < 0 else found + len(end)
 
     def _value(self) -> Any:
         first = self._peek()

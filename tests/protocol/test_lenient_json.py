@@ -34,6 +34,8 @@ def test_the_lenient_reader_reads_standard_json_alike(value):
         ('{0:"a",1:"b"}', {"0": "a", "1": "b"}),
         ("{a:'it\\'s',b:[1,,2,],}", {"a": "it's", "b": [1, 2]}),
         ("{'a' : -1.5e3 , /* why */ b : true}", {"a": -1500.0, "b": True}),
+        ("/* * / ** */{ // one\n'a\\'b\\\\' /**/ : 1, /* two *//* three */ } // four", {"a'b\\": 1}),
+        ("[1]/* this does not end *", [1]),
         ('{"half":"\\ud800","whole":"\\ud83d\\ude00",}', {"half": "�", "whole": "😀"}),
         ('["\\ud83d\\ude00","\\ud800"]', ["😀", "�"]),
         ('{"a":"\\x41\\u00e9\\n"}', {"a": "Aé\n"}),
