@@ -35,10 +35,24 @@ def open_sockets():
     return sorted(name for name in found if name.startswith(("socket", "anon_inode")))
 
 
+def settings_of_the_process():
+    """What a cluster changes while it lives."""
+    return gc.get_threshold(), gc.get_freeze_count(), trio_run._r
+
+
+@pytest.fixture
+def nothing_is_frozen():
+    """As in an ordinary process: where the test session has frozen its objects, a cluster freezes and thaws none."""
+    gc.unfreeze()
+    yield
+    gc.freeze()
+
+
 @pytest.mark.parametrize("mode", ["sim", "fast", "live"])
+@pytest.mark.usefixtures("nothing_is_frozen")
 def test_closing_leaves_an_ordinary_run_and_no_thread_socket_or_setting(tmp_path, mode):
     gc.collect()
-    before = (open_sockets(), gc.get_threshold(), gc.get_freeze_count(), trio_run._r)
+    before = (open_sockets(), settings_of_the_process())
     cluster = launched(tmp_path, mode=mode)
     cluster.advance(200 if mode == "live" else 20_000)
     cluster.cut("c1", "broker-a")
@@ -49,7 +63,7 @@ def test_closing_leaves_an_ordinary_run_and_no_thread_socket_or_setting(tmp_path
     assert (path / "by_hand.toml").exists()
     assert threads_of_clusters() == []
     gc.collect()
-    assert (open_sockets(), gc.get_threshold(), gc.get_freeze_count(), trio_run._r) == before
+    assert (open_sockets(), settings_of_the_process()) == before
     assert cluster.close() == path, "to close twice does nothing"
 
 
@@ -169,6 +183,7 @@ def test_an_error_inside_with_closes_the_cluster_and_is_not_hidden(tmp_path):
     assert open_run(cluster.path).manifest["ended"] == "complete"
 
 
+@pytest.mark.usefixtures("nothing_is_frozen")
 def test_two_clusters_run_side_by_side_and_neither_disturbs_the_other(tmp_path):
     def digest(cluster):
         return open_run(cluster.close()).manifest["digest"]
@@ -176,7 +191,7 @@ def test_two_clusters_run_side_by_side_and_neither_disturbs_the_other(tmp_path):
     alone = launched(tmp_path)
     alone.advance(40_000)
     expected = digest(alone)
-    before = (gc.get_threshold(), gc.get_freeze_count(), trio_run._r)
+    before = settings_of_the_process()
     for mode in ("sim", "fast"):
         one, other = launched(tmp_path, mode=mode), launched(tmp_path, mode=mode)
         callers = [threading.Thread(target=cluster.advance, args=(20_000,)) for cluster in (one, other)]
@@ -188,7 +203,7 @@ def test_two_clusters_run_side_by_side_and_neither_disturbs_the_other(tmp_path):
         assert digest(one) == expected
         other.advance(20_000)  # the first to come has gone, and took no setting with it
         assert digest(other) == expected
-    assert (gc.get_threshold(), gc.get_freeze_count(), trio_run._r) == before
+    assert settings_of_the_process() == before
 
 
 def test_several_threads_may_call_one_cluster_and_are_served_one_after_the_other(tmp_path):
