@@ -12,7 +12,7 @@ from collections.abc import Callable, Sized
 
 import trio
 
-from emulator.time.determinism import look_up_instruments_fast, runnable_tasks
+from emulator.time.determinism import look_outside_rarely, look_up_instruments_fast, runnable_tasks
 from emulator.time.timeline import NEVER_NS, Timeline
 
 _NS = 1_000_000_000
@@ -70,6 +70,8 @@ class EmulatedClock(trio.abc.Clock):
         self._anchor_ns = time.perf_counter_ns()
         self._runnable = runnable_tasks()
         look_up_instruments_fast()
+        if self._rate is None:
+            look_outside_rarely()
 
     def current_time(self) -> float:
         """Emulated seconds; trio asks once per pass, so a busy loop cannot starve the timeline."""

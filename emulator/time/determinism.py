@@ -1,4 +1,4 @@
-"""The only module that uses private names of trio: its scheduler hook and its queue of runnable tasks.
+"""The only module that uses private names of trio: its scheduler hook, its queue of runnable tasks, its looks outside.
 
 trio reverses every batch of runnable tasks at random, so that no program relies on
 an order. Reproducible runs need one: the tasks of a batch run in the order in which
@@ -6,6 +6,7 @@ they were created.
 
 trio also asks several times per step of a task whether an instrument listens, and each
 question is a call of Python: fifteen for an emulated message, a twentieth of all calls.
+And it asks the kernel in every pass what has happened outside: nothing, in virtual time.
 """
 
 from collections.abc import Iterator, Sized
@@ -20,6 +21,9 @@ from emulator.base.process_wide import ProcessWide, Undo
 
 class SchedulerHookMissingError(RuntimeError):
     """The installed trio does not have the hook; runs would not be reproducible."""
+
+
+_PASSES_PER_LOOK = 16
 
 
 class _CreationOrder:
@@ -57,6 +61,30 @@ def look_up_instruments_fast() -> None:
     """Replace the table of instruments of the running loop by one that costs less; call it inside `trio.run`."""
     runner: Any = trio_run.GLOBAL_RUN_CONTEXT.runner
     runner.instruments = _Instruments(runner.instruments.data)
+
+
+class _RareLooks:
+    """trio's I/O manager, which asks the kernel in every pass in which trio sleeps, else in every sixteenth."""
+
+    def __init__(self, manager: Any) -> None:
+        self._manager = manager
+        self._skipped = 0
+
+    def get_events(self, timeout_s: float) -> Any:
+        if timeout_s <= 0 and self._skipped < _PASSES_PER_LOOK - 1:
+            self._skipped += 1
+            return ()
+        self._skipped = 0
+        return self._manager.get_events(timeout_s)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._manager, name)
+
+
+def look_outside_rarely() -> None:
+    """Have the running loop ask rarely for Ctrl-C, sockets and other threads; call it inside `trio.run`."""
+    runner: Any = trio_run.GLOBAL_RUN_CONTEXT.runner
+    runner.io_manager = _RareLooks(runner.io_manager)
 
 
 @contextmanager

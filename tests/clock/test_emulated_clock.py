@@ -1,13 +1,14 @@
 """Emulated time: exact instants, jumps, the wall in live mode, idleness and deadlock."""
 
 import time
+from functools import partial
 
 import pytest
 import trio
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from emulator.machine.world import DeadlockError
+from emulator.machine.world import DeadlockError, run_world
 from emulator.testing.worlds import MS, VIRTUAL, add_host, play_world, process_of
 from emulator.time.clock import EmulatedClock
 from emulator.time.mode import TimeMode
@@ -223,3 +224,22 @@ def test_a_deadline_of_trio_is_reached_by_one_jump(now_ns, sleep_s):
     clock.deadline_to_sleep_time(deadline)
     assert clock.current_time() >= deadline
     assert timeline.now_ns - now_ns <= sleep_s * 1e9 + 1_000
+
+
+@pytest.mark.parametrize("pause", [trio.lowlevel.checkpoint, partial(trio.sleep, 1)], ids=["work", "timers"])
+def test_in_virtual_time_trio_looks_outside_in_every_sixteenth_pass(pause):
+    """Often enough for Ctrl-C, the dashboard and other threads, which all reach trio through a socket."""
+
+    async def main(_world):
+        passes = []
+        for _ in range(3):
+            heard = []
+            trio.lowlevel.current_trio_token().run_sync_soon(heard.append, True)
+            passes.append(0)
+            while not heard and passes[-1] < 100:
+                await pause()
+                passes[-1] += 1
+        return passes
+
+    for passes in run_world(main, mode=TimeMode.SIM)[1:]:
+        assert 12 <= passes <= 18
