@@ -4,7 +4,7 @@ Decoding is as lenient as RocketMQ's: a missing field becomes None, "" or 0, and
 field may be None. A number that exceeds the width of its field is malformed.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, ItemsView, Iterator, Mapping, ValuesView
 from functools import lru_cache
 from typing import Any, TypeVar, get_type_hints
 
@@ -70,6 +70,14 @@ class HeaderTexts(Mapping[str, str]):
 
     def __len__(self) -> int:
         return len(self.texts)
+
+    def items(self) -> ItemsView[str, str]:
+        """Those of the texts: what `Mapping` has makes a call for each field."""
+        return self.texts.items()
+
+    def values(self) -> ValuesView[str]:
+        """As above."""
+        return self.texts.values()
 
     def __repr__(self) -> str:
         return repr(self.texts)

@@ -149,16 +149,14 @@ def decode_remoting(content: bytes) -> RemotingCommand:
     if length > len(content) - 4:
         raise BadLengthError(f"header of {length} bytes announced in a frame of {len(content)}")
     if form == SerializeType.JSON:
-        read = _read_json_header(content[4 : 4 + length])
-        end = 4 + length
-    elif form == SerializeType.ROCKETMQ:
+        return _read_json_header(content[4 : 4 + length], content[4 + length :] or None)
+    if form == SerializeType.ROCKETMQ:
         read, end = _Fields(content, length).command()
-    else:
-        raise NoHeaderError(f"header of unknown form {form}; 0 is JSON, 1 is ROCKETMQ")
-    body_length = len(content) - 4 - length
-    if len(content) - end < body_length:
-        raise EndsEarlyError(f"header of {length} bytes announced, it has {end - 4}")
-    return read._replace(body=content[end : end + body_length] or None)
+        body_length = len(content) - 4 - length
+        if len(content) - end < body_length:
+            raise EndsEarlyError(f"header of {length} bytes announced, it has {end - 4}")
+        return read._replace(body=content[end : end + body_length] or None)
+    raise NoHeaderError(f"header of unknown form {form}; 0 is JSON, 1 is ROCKETMQ")
 
 
 class RemotingDecoder:
@@ -215,7 +213,7 @@ def _json_header(command: RemotingCommand) -> bytes:
     return write_json_bytes(header)
 
 
-def _read_json_header(raw: bytes) -> RemotingCommand:
+def _read_json_header(raw: bytes, body: bytes | None) -> RemotingCommand:
     if not raw:
         raise NoHeaderError("no header")
     try:
@@ -240,12 +238,15 @@ def _read_json_header(raw: bytes) -> RemotingCommand:
         None
         if fields is None
         else {name: v if v is None or v.__class__ is str else text_of(v) for name, v in fields.items()},
+        body,
     )
 
 
 def _number(header: Mapping[str, Any], name: str) -> int:
     """A number as Java reads a field of 32 bits."""
     value = header.get(name)
+    if value.__class__ is int and -(2**31) <= value < 2**31:
+        return value
     try:
         number = int(value) if value not in (None, "") else 0
     except (TypeError, ValueError, OverflowError) as error:

@@ -74,7 +74,10 @@ class CpuAccount:
         return self._owed_at(time.perf_counter())
 
     def _owed_at(self, now_s: float) -> float:
-        return max(0.0, self._owed_s - max(0.0, now_s - self._as_of_s) * self._share)
+        owed_s = self._owed_s
+        if now_s > self._as_of_s:
+            owed_s -= (now_s - self._as_of_s) * self._share
+        return owed_s if owed_s > 0 else 0.0
 
 
 class GuestBudget:

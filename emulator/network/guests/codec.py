@@ -51,9 +51,10 @@ class GuestAddresses:
 
     def in_header(self, fields: Mapping[str, str]) -> Mapping[str, str]:
         """Translate each `ip:port` in the values of a header."""
-        if not any(_BEGIN in value for value in fields.values()):
-            return fields
-        return {name: self.in_text(value) for name, value in fields.items()}
+        for value in fields.values():
+            if _BEGIN in value:
+                return {name: self.in_text(text) for name, text in fields.items()}
+        return fields
 
     def message_ids(self, ids: str) -> str:
         """Translate message ids, joined by commas: each begins with the broker's address, which tools dial.
@@ -194,7 +195,7 @@ class RemotingCodec:
             body = self._addresses.in_body(body)
         fields = self._addresses.in_header(command.ext_fields)
         if code in _SENDS and "msgId" in fields:
-            fields = {**fields, "msgId": self._addresses.message_ids(fields["msgId"])}
+            fields = {**dict(fields.items()), "msgId": self._addresses.message_ids(fields["msgId"])}
         return command._replace(body=body, ext_fields=fields)
 
     def _request(self, command: Command) -> Command:
