@@ -1,9 +1,12 @@
 """What all tests share."""
 
-import gc
 import signal
+from contextlib import ExitStack
 
+import pytest
 from hypothesis import HealthCheck, settings
+
+from emulator.base.frozen_objects import frozen_objects
 
 pytest_plugins = ["support.kinds", "support.trap_marks"]
 
@@ -19,12 +22,22 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+_frozen = ExitStack()
+
+
 def pytest_collection_finish() -> None:
     """Freeze what ten thousand collected tests hold: visiting it took a third of the time of the scenarios."""
-    gc.collect()
-    gc.freeze()
+    _frozen.enter_context(frozen_objects())
 
 
 def pytest_sessionfinish() -> None:
     """What is frozen is never freed, and extension modules complain of it at the end of the process."""
-    gc.unfreeze()
+    _frozen.close()
+
+
+@pytest.fixture
+def nothing_is_frozen():
+    """As in an ordinary process: where the test session has frozen its objects, worlds freeze and thaw none."""
+    _frozen.close()
+    yield
+    _frozen.enter_context(frozen_objects())

@@ -1,6 +1,5 @@
 """Plays cases on this machine: in forked children of a warm process, some at a time."""
 
-import gc
 import tempfile
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -9,6 +8,7 @@ from shutil import rmtree
 
 import attrs
 
+from emulator.base.frozen_objects import frozen_objects
 from emulator.campaign.answers import OUTPUT, answer_of, answered, died, printed_by
 from emulator.campaign.campaign import Case, Keep
 from emulator.campaign.case import DiskError, play_case, stays, warm_up
@@ -59,14 +59,15 @@ def play_here(
     if not cases:
         return
     warm_up()
-    # Children share the memory of what is there now, as long as no collection touches it.
-    gc.collect()
-    gc.freeze()
     part = Part(directory.path / PARTS, files)
     waiting = iter(cases)
     try:
         work = partial(_work, directory, terms.keep)
-        with Forked[_Seat](work, lambda seat: seat.scratch / OUTPUT, terms.timeout_ms / 1_000) as children:
+        # Children share the memory of what is there now, as long as no collection touches it.
+        with (
+            frozen_objects(),
+            Forked[_Seat](work, lambda seat: seat.scratch / OUTPUT, terms.timeout_ms / 1_000) as children,
+        ):
             while True:
                 while len(children) < jobs and (case := next(waiting, None)) is not None:
                     scratch = Path(tempfile.mkdtemp(prefix=f"{case.name}-", dir=directory.path / UNDER_WAY))
@@ -81,8 +82,6 @@ def play_here(
                 yield None
     except OSError as error:
         raise DiskError(f"{error.filename or directory.path}: {error.strerror or error}") from error
-    finally:
-        gc.unfreeze()
 
 
 def _work(directory: CampaignDirectory, keep: Keep, seat: _Seat) -> bytes:

@@ -1,14 +1,15 @@
 """Plays scenarios one after the other, each in a forked child, so that a crash or a hang is an answer, too."""
 
-import gc
 import shutil
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 import attrs
 
+from emulator.base.frozen_objects import frozen_objects
 from emulator.campaign.answers import OUTPUT, answer_of, answered, died, printed_by
 from emulator.campaign.campaign import Case
 from emulator.campaign.case import play_scenario, run_in, warm_up
@@ -38,18 +39,18 @@ class Player:
         self._timeout_ms = timeout_ms
         self._folder = Path(tempfile.mkdtemp(prefix=".under-way-", dir=folder))
         self._number = 0
+        self._held = ExitStack()
 
     def __enter__(self) -> Self:
         warm_up()
         # Children share the memory of what is there now, as long as no collection touches it.
-        gc.collect()
-        gc.freeze()
+        self._held.enter_context(frozen_objects())
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        gc.unfreeze()
+        self._held.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def play(self, case: Case, scenario: Scenario) -> tuple[Played, Path | None]:

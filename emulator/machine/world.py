@@ -14,6 +14,7 @@ import structlog
 import trio
 
 from emulator.base.errors import unwrap_group
+from emulator.base.frozen_objects import is_frozen
 from emulator.base.process_wide import ProcessWide, Undo
 from emulator.network.fabric import Fabric
 from emulator.network.guests.doors import GuestDoors, LoopbackDoors
@@ -102,7 +103,7 @@ class _RareGarbageCollection:
 
     def begin(self) -> Undo:
         before = gc.get_threshold()
-        freezes = not gc.get_freeze_count()
+        freezes = not is_frozen()
         if self._left > _OBJECTS_LEFT_MAX:
             if _whole_collections() == self._collections:  # nobody has collected meanwhile
                 gc.collect()

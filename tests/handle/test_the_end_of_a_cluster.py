@@ -40,14 +40,6 @@ def settings_of_the_process():
     return gc.get_threshold(), gc.get_freeze_count(), trio_run._r
 
 
-@pytest.fixture
-def nothing_is_frozen():
-    """As in an ordinary process: where the test session has frozen its objects, a cluster freezes and thaws none."""
-    gc.unfreeze()
-    yield
-    gc.freeze()
-
-
 @pytest.mark.parametrize("mode", ["sim", "fast", "live"])
 @pytest.mark.usefixtures("nothing_is_frozen")
 def test_closing_leaves_an_ordinary_run_and_no_thread_socket_or_setting(tmp_path, mode):
