@@ -1,5 +1,6 @@
 """What all tests share."""
 
+import gc
 import signal
 from contextlib import ExitStack
 
@@ -33,6 +34,14 @@ def pytest_collection_finish() -> None:
 def pytest_sessionfinish() -> None:
     """What is frozen is never freed, and extension modules complain of it at the end of the process."""
     _frozen.close()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _what_a_module_leaves_is_frozen():
+    """Else each world of the later modules, which is collected at its end, would pay for what all earlier ones left."""
+    yield
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture
