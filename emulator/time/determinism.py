@@ -69,6 +69,7 @@ class _RareLooks:
     def __init__(self, manager: Any) -> None:
         self._manager = manager
         self._skipped = 0
+        self.process_events = manager.process_events  # the other one of each pass, so not by `__getattr__`
 
     def get_events(self, timeout_s: float) -> Any:
         if timeout_s <= 0 and self._skipped < _PASSES_PER_LOOK - 1:
