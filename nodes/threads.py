@@ -10,6 +10,7 @@ import trio
 
 from nodes.cause import cause
 from nodes.host import Host, Timer
+from nodes.parking import park, unpark
 
 Job = Callable[[], Awaitable[None]]
 _NS_PER_MS = 1_000_000
@@ -100,8 +101,8 @@ class WakeUp:
     async def wait(self) -> None:
         """Sleep until `wake` is called."""
         if self._woken_by is None:
-            self._waiter = partial(trio.lowlevel.reschedule, trio.lowlevel.current_task())
-            await trio.lowlevel.wait_task_rescheduled(self._stop_waiting)
+            self._waiter = partial(unpark, trio.lowlevel.current_task())
+            await park(self._stop_waiting)
             self._waiter = None
         self._consume()
 

@@ -16,6 +16,7 @@ import trio
 from emulator.network.endpoint import Endpoint
 from emulator.time.timeline import Entry, Timeline
 from nodes.cause import NO_CAUSE
+from nodes.parking import park, unpark
 from nodes.protocol.command import Command
 
 Arrival = tuple[Endpoint, Command | None, int]
@@ -150,14 +151,14 @@ class Hub:
         """End the emulation with an error."""
         self._error = self._error or error
         if self._guard is not None:
-            trio.lowlevel.reschedule(self._guard)
+            unpark(self._guard)
             self._guard = None
 
     async def guard(self) -> None:
         """Wait until `fail` is called, and raise its error."""
         while self._error is None:
             self._guard = trio.lowlevel.current_task()
-            await trio.lowlevel.wait_task_rescheduled(self._forget_guard)
+            await park(self._forget_guard)
         raise self._error
 
     def in_flight(self) -> list[Arrival]:

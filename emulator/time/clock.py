@@ -14,6 +14,7 @@ import trio
 
 from emulator.time.determinism import look_outside_rarely, look_up_instruments_fast, runnable_tasks
 from emulator.time.timeline import NEVER_NS, Timeline
+from nodes.parking import park, unpark
 
 _NS = 1_000_000_000
 _LINGER_NS = 250_000
@@ -91,7 +92,7 @@ class EmulatedClock(trio.abc.Clock):
             if not self.turn() or self._runnable:
                 return 0
             if self._idle:
-                trio.lowlevel.reschedule(self._idle.popleft())
+                unpark(self._idle.popleft())
                 self._idle_woken = True
                 return 0
             sleep_s = self._go_to_next_instant(deadline)
@@ -135,14 +136,14 @@ class EmulatedClock(trio.abc.Clock):
             self._waits_for_limit = None
             return trio.lowlevel.Abort.SUCCEEDED
 
-        await trio.lowlevel.wait_task_rescheduled(abort)
+        await park(abort)
 
     def _stand_still(self) -> float:
         """Wake the task in `standstill`; without one, sleep until another thread wakes trio."""
         task, self._waits_for_limit = self._waits_for_limit, None
         if task is None:
             return math.inf
-        trio.lowlevel.reschedule(task)
+        unpark(task)
         return 0
 
     async def idle(self) -> None:
@@ -154,7 +155,7 @@ class EmulatedClock(trio.abc.Clock):
             self._idle.remove(task)
             return trio.lowlevel.Abort.SUCCEEDED
 
-        await trio.lowlevel.wait_task_rescheduled(abort)
+        await park(abort)
 
     def _follow_wall(self, rate: float) -> None:
         elapsed_ns = time.perf_counter_ns() - self._anchor_ns

@@ -11,6 +11,7 @@ from typing import Protocol
 import trio
 
 from nodes.cause import NO_CAUSE, cause
+from nodes.parking import park, unpark
 
 NEVER_NS = 1 << 62
 """Later than anything that will happen."""
@@ -133,7 +134,7 @@ class _Sleep(Entry):
         """Wake the task, which goes on with the cause with which it fell asleep."""
         if self.callback is not None:
             self.callback = None
-            trio.lowlevel.reschedule(self._task)
+            unpark(self._task)
 
     def wake(self) -> None:
         """Wake the task early, with the cause of the caller."""
@@ -167,5 +168,5 @@ async def wait_until(
     timeline.add(instant_ns, sleep)
     if give_waker is not None:
         give_waker(sleep.wake)
-    await trio.lowlevel.wait_task_rescheduled(sleep.abort)
+    await park(sleep.abort)
     cause.set(sleep.cause)

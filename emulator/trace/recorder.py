@@ -189,11 +189,9 @@ class Recorder:
         """Record what a node believes or did; returns the seq of the row."""
         # The text of an enum is `_value_` here: `value` takes two calls, and there is a row for every message.
         who = (self._seq + 1, self._timeline.now_ns, source.node, source.role, source.incarnation)
+        if event.__class__ is MessageRecord:  # most are, and to match its fields would take as long as the rest
+            return self._append(MESSAGES, (*who, event[0]._value_, *event[1:], cause.get()))
         match event:
-            case MessageRecord(what, group, topic, broker_name, queue_id, offset, client_id, stored_ms, tags, key):
-                place = (group, topic, broker_name, queue_id, offset)
-                message = (client_id, stored_ms, tags, key)
-                return self._append(MESSAGES, (*who, what._value_, *place, *message, cause.get()))
             case Ownership():
                 place = (event.group, event.topic, event.broker_name, event.queue_id, event.offset)
                 return self._append(OWNERSHIP, (*who, event.event._value_, *place, cause.get()))
@@ -220,6 +218,8 @@ class Recorder:
 
     def begin_cause(self, node: str, name: str) -> int:
         """Record the beginning of a chain of causes; returns the seq of the row."""
+        if CAUSES.name in self._unwritten:
+            return self._leave_out((CAUSES.name, name, node, "", "", 0, -1))
         return self._append(CAUSES, (self._seq + 1, self._timeline.now_ns, node, name), quiet=True)
 
     def end(self) -> None:

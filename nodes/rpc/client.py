@@ -16,6 +16,7 @@ from nodes.beliefs import CallTimedOut
 from nodes.cause import cause
 from nodes.config import RemotingClientConfig
 from nodes.host import Channel, ChannelHandler, ConnectError, Host
+from nodes.parking import park, unpark
 from nodes.protocol.command import LANGUAGE, NO_FIELDS, VERSION, Command, CommandFlag
 from nodes.rpc.errors import RemotingConnectError, RemotingError, RemotingSendRequestError, RemotingTimeoutError
 from nodes.rpc.idle import IdleWatch
@@ -49,7 +50,7 @@ class _Pending:
         elif self.task is not None:
             self.reply = reply
             self.cause = cause.get()
-            trio.lowlevel.reschedule(self.task)
+            unpark(self.task)
             self.task = None
 
 
@@ -135,7 +136,7 @@ class RpcClient:
             self._pending.pop(opaque, None)
             return trio.lowlevel.Abort.SUCCEEDED
 
-        await trio.lowlevel.wait_task_rescheduled(abort)
+        await park(abort)
         reply = pending.reply
         cause.set(pending.cause)
         if type(reply) is Command:

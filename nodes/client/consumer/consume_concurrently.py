@@ -14,6 +14,7 @@ from nodes.client.offsets.offset_store import OffsetStore
 from nodes.client.rebalance.roles import PullRequest
 from nodes.client.tables.process_queue import ProcessQueue
 from nodes.config import ConsumerConfig
+from nodes.parking import park, unpark
 from nodes.protocol.model import Message, MessageModel, MessageQueue
 from nodes.threads import ScheduledThread
 
@@ -62,6 +63,8 @@ class ConsumeMessageConcurrentlyService:
         self._threads_max = config.consume_thread_min
         self._consume_timeout_ms = config.consume_timeout * _MS_PER_MINUTE
         self._threads = 0
+        """Threads of the pool, which stay once they have been started."""
+        self._idle_threads: list[trio.lowlevel.Task] = []
         self._waiting: deque[_Batch] = deque()
         self._idle = trio.Event()
         self._accepts = True
@@ -81,7 +84,9 @@ class ConsumeMessageConcurrentlyService:
             return
         for start in range(0, len(messages), self._batch_max):
             self._waiting.append((request, messages[start : start + self._batch_max], cause.get()))
-            if self._threads < self._threads_max:
+            if self._idle_threads:
+                unpark(self._idle_threads.pop())
+            elif self._threads < self._threads_max:
                 self._threads += 1
                 self._host.start_soon(self._work, name="ConsumeMessageThread")
 
@@ -89,20 +94,31 @@ class ConsumeMessageConcurrentlyService:
         """Start no further batch; running listeners are waited for only if their queues are held exclusively."""
         self._accepts = False
         self._waiting.clear()
-        if self._holds is not None and self._threads:
+        if self._holds is not None and self._threads > len(self._idle_threads):
             await self._idle.wait()
         self._stopped = True
 
     async def _work(self) -> None:
+        thread = trio.lowlevel.current_task()
+
+        def end(_: trio.lowlevel.RaiseCancelT) -> trio.lowlevel.Abort:
+            self._idle_threads.remove(thread)
+            return trio.lowlevel.Abort.SUCCEEDED
+
+        while True:
+            await self._consume_waiting()
+            self._idle_threads.append(thread)
+            if not self._accepts and self._threads == len(self._idle_threads):
+                self._idle.set()
+            await park(end)
+
+    async def _consume_waiting(self) -> None:
         while self._waiting:
             request, messages, began = self._waiting.popleft()
             cause.set(began)
             await self._consume(request, messages)
             if request.process_queue.draining and not request.process_queue.running:
                 self._instance.rebalance_immediately()  # the next pass gives the queue away
-        self._threads -= 1
-        if not self._accepts and not self._threads:
-            self._idle.set()
 
     def _is_void(self, process_queue: ProcessQueue) -> bool:
         """Whether the result of the listener is ignored."""
@@ -165,3 +181,4 @@ class ConsumeMessageConcurrentlyService:
                 sent = not self._stopped and await self._send_backs.send_back(head, _EXPIRED_LEVEL, None)
                 if sent and process_queue.offsets[:1] == [head.queue_offset]:
                     process_queue.remove_messages([head], now_ms=self._host.clock.now_ms())
+
