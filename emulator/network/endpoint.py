@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sized
 from typing import Protocol
 
 import attrs
@@ -10,16 +11,25 @@ from emulator.network.link import Link
 from emulator.time.timeline import Owner, Timeline
 from faults.link import ProcessStage
 from nodes.host import ChannelHandler
+from nodes.protocol.body_codec import SharedBody
 from nodes.protocol.command import Command
+from nodes.rpc.codec import FRAME_BYTES_MAX
+
+BODY_BYTES_MAX = FRAME_BYTES_MAX - 64 * 1024
+"""Longest body of a frame; the receiver refuses a longer one."""
 
 
 class Transport(Protocol):
     """The network between two endpoints."""
 
     timeline: Timeline
+    backlogs: Sized
+    """Ends whose frames wait for a retransmission."""
+    post: Callable[[Endpoint, Command | None, int, int], None]
+    """Schedules the arrival of a frame, sent now, after a latency; both in ns."""
 
-    def send(self, endpoint: Endpoint, command: Command) -> None:
-        """Put a frame on its way."""
+    def send_unusual(self, endpoint: Endpoint, command: Command) -> None:
+        """Send a frame that may meet a fault, may be too long, or comes too late."""
 
     def close(self, endpoint: Endpoint) -> None:
         """Close one end."""
@@ -112,7 +122,19 @@ class Endpoint:
 
     def send(self, command: Command) -> None:
         """Send one frame."""
-        self.network.send(self, command)
+        network, link, body = self.network, self.link, command.body
+        if (
+            self.closed
+            or link.faulty
+            or network.backlogs
+            or (body is not None and not (body.is_short if body.__class__ is SharedBody else len(body) <= BODY_BYTES_MAX))
+        ):
+            network.send_unusual(self, command)
+            return
+        self.last_used_ns = now_ns = network.timeline.now_ns
+        latency_ns = link.delay_ns + link.jitter_ns(link.frames) if link.jitters else link.delay_ns
+        link.frames += 1
+        network.post(self, command, now_ns, latency_ns)
 
     def close(self) -> None:
         """Close this end and send a FIN to the peer."""

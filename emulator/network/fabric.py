@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from emulator.base.hits import Hits
-from emulator.network.endpoint import Endpoint, Listener, Peer
+from emulator.network.endpoint import BODY_BYTES_MAX, Endpoint, Listener, Peer
 from emulator.network.guests.budget import GuestBudget
 from emulator.network.guests.hosts import GuestPrograms
 from emulator.network.guests.watch import WatchGuest, unwatched
@@ -14,7 +14,6 @@ from emulator.spec.guest_limits import GuestLimits
 from emulator.time.timeline import Timeline
 from nodes.cause import NO_CAUSE, cause
 from nodes.protocol.command import Command
-from nodes.rpc.codec import FRAME_BYTES_MAX
 
 
 class FrameRecorder(Protocol):
@@ -28,9 +27,6 @@ class FrameRecorder(Protocol):
     ) -> int:
         """Record the fate of a connection."""
 
-
-BODY_BYTES_MAX = FRAME_BYTES_MAX - 64 * 1024
-"""Longest body of a frame; the receiver refuses a longer one."""
 
 
 class Fabric:
@@ -49,6 +45,7 @@ class Fabric:
         self.carrier = carrier
         self.recorder = recorder
         self.hub = Hub(timeline, carrier, self.deliver)
+        self.post = self.hub.post
         self.listeners: dict[tuple[str, int], Listener] = {}
         self.powered: dict[str, str] = {}
         """Mapping IP address -> node, of every machine that has power."""
@@ -69,6 +66,7 @@ class Fabric:
         self._retransmission = Retransmission(
             timeline, self._transmit, lambda ip: ip in self.powered, self._give_up_connection
         )
+        self.backlogs = self._retransmission.backlogs
 
     def link(self, src: str, dst: str) -> Link:
         """The link from node `src` to node `dst`."""
@@ -111,8 +109,8 @@ class Fabric:
         self._connections += 1
         return self._connections
 
-    def send(self, endpoint: Endpoint, command: Command) -> None:
-        """Send a frame, or record why it cannot be sent."""
+    def send_unusual(self, endpoint: Endpoint, command: Command) -> None:
+        """Send a frame that may meet a fault, or record why it cannot be sent."""
         now_ns = self.timeline.now_ns
         if endpoint.closed:
             self.recorder.frame("lost", endpoint, command, now_ns, "sent on a closed connection")
@@ -121,16 +119,8 @@ class Fabric:
         if command.body is not None and len(command.body) > BODY_BYTES_MAX:
             self._break(endpoint, f"frame with a body of {len(command.body)} bytes; at most {BODY_BYTES_MAX} fit")
             return
-        link = endpoint.link
-        if link.faulty or self._retransmission.backlogs:
-            if not self._retransmission.takes(endpoint, command, now_ns):
-                self._transmit(endpoint, command, now_ns)
-            return
-        latency_ns = link.delay_ns
-        if link.jitters:
-            latency_ns += link.jitter_ns(link.frames)
-        link.frames += 1
-        self.hub.post(endpoint, command, now_ns, latency_ns)
+        if not self._retransmission.takes(endpoint, command, now_ns):
+            self._transmit(endpoint, command, now_ns)
 
     def close(self, endpoint: Endpoint) -> None:
         """Close one end; the FIN takes the link like a frame, but the kernel retransmits it if it is lost."""

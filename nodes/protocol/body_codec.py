@@ -49,17 +49,41 @@ def encode_body(body: Any) -> bytes:
     return _pack(to_plain(body))  # type: ignore[no-any-return]
 
 
-class SharedBody(bytes):
-    """A body with the value that it was made from: whoever gets the frame by reference need not read the bytes."""
+class SharedBody:
+    """A body whose bytes are made when someone reads them: whoever gets the frame by reference has the value itself."""
 
-    value: Any
+    __slots__ = ("_carried", "is_short", "value")
+
+    def __init__(self, value: Any, *, is_short: bool) -> None:
+        self.value = value
+        self.is_short = is_short
+        """Whether it is known to fit into a frame."""
+        self._carried: bytes | None = None
+
+    @property
+    def carried(self) -> bytes:
+        """The bytes, for a carrier."""
+        if self._carried is None:
+            self._carried = encode_body(self.value)
+        return self._carried
+
+    def __bytes__(self) -> bytes:
+        return self.carried
+
+    def __len__(self) -> int:
+        return len(self.carried)
 
 
-def encode_shared_body(body: Any) -> SharedBody:
-    """As `encode_body`, for a value that nobody changes, nor anything in it: receivers may get the value itself."""
-    raw = SharedBody(encode_body(body))
-    raw.value = body
-    return raw
+def encode_shared_body(body: Any, *, is_short: bool = False) -> bytes:
+    """As `encode_body`, for a value that nobody changes, nor anything in it: receivers may get the value itself.
+
+    Args:
+        is_short: whether it is known to fit into a frame, so that nobody has to count its bytes.
+
+    Returns:
+        A `SharedBody`, which is read with `decode_body` as other bodies are.
+    """
+    return SharedBody(body, is_short=is_short)  # type: ignore[return-value]
 
 
 def decode_body(cls: type[T], raw: bytes | None) -> T:
@@ -75,8 +99,10 @@ def decode_body(cls: type[T], raw: bytes | None) -> T:
     Raises:
         ProtocolError: the bytes are not msgpack, or do not match `cls`.
     """
-    if raw.__class__ is SharedBody and raw.value.__class__ is cls:
-        return raw.value
+    if raw.__class__ is SharedBody:
+        if raw.value.__class__ is cls:
+            return raw.value
+        raw = raw.carried
     if raw is not None and len(raw) <= SMALL_BODY_BYTES:
         return _decode_once(cls, raw)  # type: ignore[no-any-return, arg-type]
     return _decode(cls, raw)

@@ -5,7 +5,7 @@ msgpack frames); nothing in a node may assume which codec carried it.
 """
 
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from nodes.cause import NO_CAUSE, cause
 
@@ -15,6 +15,10 @@ LANGUAGE: Final = "PYTHON"
 REMARK_CHARS_MAX: Final = 1_000
 NO_FIELDS: Mapping[str, str] = {}
 """No header fields; never changed (a plain dict, because msgpack packs no read-only mapping)."""
+
+
+new_tuple: Any = tuple.__new__
+"""Makes a named tuple from a tuple of all its fields: two for each message are made in half the time."""
 
 
 class CommandFlag:
@@ -70,15 +74,7 @@ class Command(NamedTuple):
         body: bytes | None = None,
     ) -> "Command":
         """The response to this request; code 0 is SUCCESS. A long remark, which repeats what a peer sent, is cut."""
-        return Command(
-            code,
-            CommandFlag.RESPONSE,
-            self.opaque,
-            VERSION,
-            LANGUAGE,
-            remark if remark is None or len(remark) <= REMARK_CHARS_MAX else remark[: REMARK_CHARS_MAX - 1] + "…",
-            ext_fields,
-            body,
-            cause.get(),
-            self.code,
-        )
+        if remark is not None and len(remark) > REMARK_CHARS_MAX:
+            remark = remark[: REMARK_CHARS_MAX - 1] + "…"
+        asked = (VERSION, LANGUAGE, remark, ext_fields, body, cause.get(), self.code)
+        return new_tuple(Command, (code, CommandFlag.RESPONSE, self.opaque, *asked))  # type: ignore[no-any-return]

@@ -51,7 +51,7 @@ class HeaderTexts(Mapping[str, str]):
         self._texts: dict[str, str] | None = None
 
     @property
-    def texts(self) -> dict[str, str]:
+    def carried(self) -> dict[str, str]:
         """The texts, for a carrier."""
         texts = self._texts
         if texts is None:
@@ -63,24 +63,24 @@ class HeaderTexts(Mapping[str, str]):
         return texts
 
     def __getitem__(self, name: str) -> str:
-        return self.texts[name]
+        return self.carried[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.texts)
+        return iter(self.carried)
 
     def __len__(self) -> int:
-        return len(self.texts)
+        return len(self.carried)
 
     def items(self) -> ItemsView[str, str]:
         """Those of the texts: what `Mapping` has makes a call for each field."""
-        return self.texts.items()
+        return self.carried.items()
 
     def values(self) -> ValuesView[str]:
         """As above."""
-        return self.texts.values()
+        return self.carried.values()
 
     def __repr__(self) -> str:
-        return repr(self.texts)
+        return repr(self.carried)
 
 
 encode_header = HeaderTexts

@@ -17,7 +17,7 @@ from nodes.cause import cause
 from nodes.config import RemotingClientConfig
 from nodes.host import Channel, ChannelHandler, ConnectError, Host
 from nodes.parking import park, unpark
-from nodes.protocol.command import LANGUAGE, NO_FIELDS, VERSION, Command, CommandFlag
+from nodes.protocol.command import LANGUAGE, NO_FIELDS, VERSION, Command, CommandFlag, new_tuple
 from nodes.rpc.errors import RemotingConnectError, RemotingError, RemotingSendRequestError, RemotingTimeoutError
 from nodes.rpc.idle import IdleWatch
 
@@ -213,7 +213,8 @@ class RpcClient:
             self._sweep_later(deadlines, timeout_ms)
         if self._sign is not None:
             ext_fields = self._sign(ext_fields, body)
-        command = Command(pending.code, 0, opaque, VERSION, LANGUAGE, None, ext_fields, body, pending.cause)
+        fields = (pending.code, 0, opaque, VERSION, LANGUAGE, None, ext_fields, body, pending.cause, 0)
+        command: Command = new_tuple(Command, fields)
         channel = self._channels.get(pending.address)
         if channel is not None and not channel.closed:
             pending.channel = channel

@@ -6,11 +6,9 @@ own protocol (0x00), so both can arrive on one port.
 
 import struct
 from operator import attrgetter
-from typing import Any
-
 import msgpack
 
-from nodes.protocol.command import Command
+from nodes.protocol.command import Command, new_tuple
 
 GREETING = b"\xc1\x01"
 """Magic byte and version of the framing."""
@@ -19,11 +17,9 @@ FRAME_BYTES_MAX = 16 * 1024 * 1024
 
 _LENGTH = struct.Struct(">I")
 _FIELDS = len(Command._fields)
-_pack = msgpack.Packer(use_bin_type=True, default=attrgetter("texts")).pack
-"""A header that nobody has read yet is packed as its texts."""
+_pack = msgpack.Packer(use_bin_type=True, default=attrgetter("carried")).pack
+"""A header that nobody has read yet is packed as its texts, and such a body as its bytes."""
 _unpack = msgpack.unpackb
-_new: Any = tuple.__new__
-"""Creates a named tuple from a tuple without checking the number of fields."""
 
 
 class FrameError(Exception):
@@ -60,7 +56,7 @@ def decode(content: bytes | memoryview) -> Command:
     if type(fields) is not tuple or len(fields) != _FIELDS:
         msg = f"not a command: expected an array of {_FIELDS} fields"
         raise FrameError(msg)
-    command: Command = _new(Command, fields)
+    command: Command = new_tuple(Command, fields)
     if not _well_typed(command):
         msg = "not a command: a field has the wrong type"
         raise FrameError(msg)
@@ -69,7 +65,7 @@ def decode(content: bytes | memoryview) -> Command:
 
 def decode_trusted(content: bytes | memoryview) -> Command:
     """As `decode`, for bytes from `encode`, without checks."""
-    return _new(Command, _unpack(content, use_list=False))  # type: ignore[no-any-return]
+    return new_tuple(Command, _unpack(content, use_list=False))  # type: ignore[no-any-return]
 
 
 class Decoder:

@@ -10,7 +10,7 @@ from nodes.broker.refused import RefusedError
 from nodes.broker.tables.broker_stats import StatsName
 from nodes.broker.tables.consumer_offsets import TOPIC_GROUP_SEPARATOR
 from nodes.broker.tables.message_filter import carried_subscription, filter_refusal, matcher
-from nodes.broker.tables.message_store import GetMessageResult, pull_response_code
+from nodes.broker.tables.message_store import PULL_BYTES_MAX, GetMessageResult, pull_response_code
 from nodes.filter.filter_api import filtered_record
 from nodes.host import Channel
 from nodes.protocol import headers
@@ -126,7 +126,8 @@ class PullMessage:
         if result.messages:
             key = f"{topic}{TOPIC_GROUP_SEPARATOR}{group}"
             broker.stats.inc(StatsName.GROUP_GET_NUMS, key, len(result.messages), broker.host.clock.now_ms())
-            body = encode_shared_body(PullMessageResponseBody(result.messages))
+            is_short = result.found_bytes <= PULL_BYTES_MAX
+            body = encode_shared_body(PullMessageResponseBody(result.messages), is_short=is_short)
         may_suggest = broker.config.slave_read_enable and tracked_min is None
         read = headers.PullMessageResponseHeader(
             self._suggested(group, result.fall_behind_bytes) if may_suggest else MASTER_ID,

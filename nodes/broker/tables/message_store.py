@@ -73,6 +73,8 @@ class GetMessageResult(NamedTuple):
     """From the last message that was read to the end of the log; 0 if none was."""
     filtered: tuple[Message, ...] = ()
     """Messages that were read and do not match."""
+    found_bytes: int = 0
+    """Size of the messages found, as the log counts it."""
 
 
 @attrs.frozen
@@ -333,26 +335,17 @@ class MessageStore:
             `DefaultMessageStore#getMessage`, `#nextOffsetCorrection`.
         """
         queue = self._queues.get((topic, queue_id), _NO_QUEUE)
-        low = queue.min_offset
-        high = low + len(queue.rows)
-
-        def nothing(status: GetMessageStatus, corrected: int) -> GetMessageResult:
+        low, rows = queue.min_offset, queue.rows
+        high = low + len(rows)
+        if not low <= offset < high:
+            status, corrected = _outside(offset, low, high)
             return GetMessageResult(status, corrected if correct_offset else offset, low, high)
-
-        if high == 0:
-            return nothing(GetMessageStatus.NO_MESSAGE_IN_QUEUE, 0)
-        if offset < low:
-            return nothing(GetMessageStatus.OFFSET_TOO_SMALL, low)
-        if offset == high:
-            return nothing(GetMessageStatus.OFFSET_OVERFLOW_ONE, high)
-        if offset > high:
-            return nothing(GetMessageStatus.OFFSET_OVERFLOW_BADLY, high)
         found: list[Message] = []
         filtered: list[Message] = []
         found_bytes = fall_behind_bytes = 0
         next_offset, most = offset, max(1, min(max_msg_nums, PULL_MESSAGES_MAX))
-        for place in range(offset - low, len(queue.rows)):
-            message = self._log.message(queue.rows[place])
+        for place in range(offset - low, len(rows)):
+            message = self._log.message(rows[place])
             fall_behind_bytes = self.max_commit_log_offset - message.commit_log_offset
             if matches is None or matches(message):
                 found_bytes += size_bytes(message)
@@ -365,7 +358,8 @@ class MessageStore:
             if len(found) >= most:
                 break
         status = GetMessageStatus.FOUND if found else GetMessageStatus.NO_MATCHED_MESSAGE
-        return GetMessageResult(status, next_offset, low, high, tuple(found), fall_behind_bytes, tuple(filtered))
+        read = tuple(found), fall_behind_bytes, tuple(filtered), found_bytes
+        return GetMessageResult(status, next_offset, low, high, *read)
 
     def messages(self, topic: str, queue_id: int, offset: int, count: int) -> tuple[Message, ...]:
         """At most `count` messages of a queue, from an offset."""
@@ -490,6 +484,15 @@ class MessageStore:
             self._log.delete(row)
         del queue.rows[:count]
         queue.min_offset += count
+
+
+def _outside(offset: int, low: int, high: int) -> tuple[GetMessageStatus, int]:
+    """How a read ends at an offset that the queue does not have, and the offset to go on at."""
+    if high == 0:
+        return GetMessageStatus.NO_MESSAGE_IN_QUEUE, 0
+    if offset < low:
+        return GetMessageStatus.OFFSET_TOO_SMALL, low
+    return (GetMessageStatus.OFFSET_OVERFLOW_ONE if offset == high else GetMessageStatus.OFFSET_OVERFLOW_BADLY), high
 
 
 def _end(message: Message) -> int:
