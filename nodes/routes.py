@@ -248,11 +248,38 @@ def route_in_brief(route: TopicRouteData) -> Json:
     Returns:
         Mapping brokerName -> {"queues": [read, write, perm], "addrs": mapping broker id -> address}.
     """
-    addrs = {data.broker_name: data.broker_addrs for data in route.broker_datas}
+    return RouteBriefs().brief("", route)
+
+
+class RouteBriefs:
+    """Routes as recorded in the trace, by a node that makes many: what is told of a broker is made when it changes."""
+
+    def __init__(self) -> None:
+        self._told: dict[str, dict[str, tuple[QueueData, BrokerData | None, Json]]] = {}
+        """Topic -> broker name -> from what, and what."""
+
+    def brief(self, topic: str, route: TopicRouteData) -> Json:
+        """As `route_in_brief`; nobody changes the result."""
+        datas = {data.broker_name: data for data in route.broker_datas}
+        before = self._told.get(topic, {})
+        told: dict[str, tuple[QueueData, BrokerData | None, Json]] = {}
+        for queues in sorted(route.queue_datas, key=_queue_data_fields):
+            name = queues.broker_name
+            data, kept = datas.get(name), before.get(name)
+            if kept is None or kept[0] is not queues or kept[1] is not data:
+                kept = (queues, data, _broker_in_brief(queues, data))
+            told[name] = kept
+        self._told[topic] = told
+        return {name: kept[2] for name, kept in told.items()}
+
+    def forget(self, topic: str) -> None:
+        """A topic has no route any more."""
+        self._told.pop(topic, None)
+
+
+def _broker_in_brief(queues: QueueData, data: BrokerData | None) -> Json:
+    addrs = {} if data is None else data.broker_addrs
     return {
-        q.broker_name: {
-            "queues": [q.read_queue_nums, q.write_queue_nums, int(q.perm)],
-            "addrs": {str(broker_id): address for broker_id, address in addrs.get(q.broker_name, {}).items()},
-        }
-        for q in sorted(route.queue_datas, key=_queue_data_fields)
+        "queues": [queues.read_queue_nums, queues.write_queue_nums, int(queues.perm)],
+        "addrs": {str(broker_id): address for broker_id, address in addrs.items()},
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sized
-from typing import Protocol
+from typing import Any, Protocol
 
 import attrs
 
@@ -23,10 +23,14 @@ class Transport(Protocol):
     """The network between two endpoints."""
 
     timeline: Timeline
-    backlogs: Sized
-    """Ends whose frames wait for a retransmission."""
-    post: Callable[[Endpoint, Command | None, int, int], None]
-    """Schedules the arrival of a frame, sent now, after a latency; both in ns."""
+
+    @property
+    def backlogs(self) -> Sized:
+        """Ends whose frames wait for a retransmission."""
+
+    @property
+    def post(self) -> Callable[[Endpoint, Command | None, int, int], None]:
+        """Schedules the arrival of a frame, sent now, after a latency; both in ns."""
 
     def send_unusual(self, endpoint: Endpoint, command: Command) -> None:
         """Send a frame that may meet a fault, may be too long, or comes too late."""
@@ -123,12 +127,7 @@ class Endpoint:
     def send(self, command: Command) -> None:
         """Send one frame."""
         network, link, body = self.network, self.link, command.body
-        if (
-            self.closed
-            or link.faulty
-            or network.backlogs
-            or (body is not None and not (body.is_short if body.__class__ is SharedBody else len(body) <= BODY_BYTES_MAX))
-        ):
+        if self.closed or link.faulty or network.backlogs or (body is not None and not _is_short(body)):
             network.send_unusual(self, command)
             return
         self.last_used_ns = now_ns = network.timeline.now_ns
@@ -139,3 +138,8 @@ class Endpoint:
     def close(self) -> None:
         """Close this end and send a FIN to the peer."""
         self.network.close(self)
+
+
+def _is_short(body: Any) -> bool:
+    """Whether a body is known to fit into a frame."""
+    return body.is_short if body.__class__ is SharedBody else len(body) <= BODY_BYTES_MAX

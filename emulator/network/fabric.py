@@ -28,7 +28,6 @@ class FrameRecorder(Protocol):
         """Record the fate of a connection."""
 
 
-
 class Fabric:
     """The network that connects all hosts.
 

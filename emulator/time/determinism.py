@@ -1,4 +1,6 @@
-"""The only module that uses private names of trio: its scheduler hook, its queue of runnable tasks, its looks outside.
+"""Private names of trio: its scheduler hook, its queue of runnable tasks, its looks outside.
+
+Only this module uses such names, and `nodes.parking`.
 
 trio reverses every batch of runnable tasks at random, so that no program relies on
 an order. Reproducible runs need one: the tasks of a batch run in the order in which

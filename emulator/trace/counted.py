@@ -36,8 +36,9 @@ class CountedRows:
     def __init__(self) -> None:
         self.ends_ns = _NS
         """End of the second that is under way."""
-        self.rows: dict[Counted, int] = {}
-        """How many rows of each kind were left out in it so far."""
+        self.rows: dict[Counted, list[int]] = {}
+        """How many rows of each kind were left out in it so far, each number in a list of its own: what was left out is
+        looked up once, not once to read the number and once more to write it."""
         self._written = 0
 
     def take(self, now_ns: int, until_seq: int) -> list[Row]:
@@ -49,7 +50,7 @@ class CountedRows:
         """
         begin_ns, first = self.ends_ns - _NS, self._written + 1
         rows: list[Row] = [
-            (seq, begin_ns, until_seq, *what, count) for seq, (what, count) in enumerate(self.rows.items(), first)
+            (seq, begin_ns, until_seq, *what, count) for seq, (what, (count,)) in enumerate(self.rows.items(), first)
         ]
         self._written += len(rows)
         self.rows.clear()

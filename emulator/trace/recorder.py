@@ -142,7 +142,6 @@ class Recorder:
         flag = command.flag
         if flag & 1:
             kind, code, status = "response", command.request_code, command.code
-            detail = detail or command.remark or ""
         else:
             kind, code, status = "oneway" if flag & 2 else "request", command.code, -1
         if not self._writes_delivered and (event == "delivered" or RPC.name in self._unwritten):
@@ -151,10 +150,15 @@ class Recorder:
             if self._timeline.now_ns >= left_out.ends_ns:
                 self._end_second()
             what = ("rpc", event, endpoint.node, endpoint.peer.node, kind, code, status)
-            counts = left_out.rows
-            counts[what] = counts.get(what, 0) + 1
+            count = left_out.rows.get(what)
+            if count is None:
+                left_out.rows[what] = [1]
+            else:
+                count[0] += 1
             self._seq = seq = self._seq + 1
             return seq
+        if flag & 1:
+            detail = detail or command.remark or ""
         self._seq = seq = self._seq + 1
         rows = self._rpc
         rows.append(
@@ -189,9 +193,9 @@ class Recorder:
         """Record what a node believes or did; returns the seq of the row."""
         # The text of an enum is `_value_` here: `value` takes two calls, and there is a row for every message.
         who = (self._seq + 1, self._timeline.now_ns, source.node, source.role, source.incarnation)
-        if event.__class__ is MessageRecord:  # most are, and to match its fields would take as long as the rest
-            return self._append(MESSAGES, (*who, event[0]._value_, *event[1:], cause.get()))
         match event:
+            case MessageRecord():  # to match its fields would take as long as all the rest
+                return self._append(MESSAGES, (*who, event[0]._value_, *event[1:], cause.get()))
             case Ownership():
                 place = (event.group, event.topic, event.broker_name, event.queue_id, event.offset)
                 return self._append(OWNERSHIP, (*who, event.event._value_, *place, cause.get()))
@@ -281,8 +285,7 @@ class Recorder:
         left_out = self._left_out
         if self._timeline.now_ns >= left_out.ends_ns:
             self._end_second()
-        rows = left_out.rows
-        rows[what] = rows.get(what, 0) + 1
+        left_out.rows.setdefault(what, [0])[0] += 1
         self._seq = seq = self._seq + 1
         return seq
 

@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from enum import StrEnum
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -267,6 +268,7 @@ def write_manifest(directory: Path, manifest: Mapping[str, Any], files: RunFiles
     put_in_place(files or RunFiles(), directory / MANIFEST, (sealed(whole, indent=2) + "\n").encode())
 
 
+@cache
 def _version(package: str) -> str:
     try:
         return metadata.version(package)

@@ -102,9 +102,12 @@ def client_keeps(subscription: SubscriptionData, tags: str | None) -> bool:
     Mirrors:
         `org.apache.rocketmq.client.impl.consumer.PullAPIWrapper#processPullResult`.
     """
-    if not subscription.tags_set or subscription.class_filter_mode:
-        return True
-    return tags in subscription.tags_set
+    return client_keeps_all(subscription) or tags in subscription.tags_set
+
+
+def client_keeps_all(subscription: SubscriptionData) -> bool:
+    """Whether a client passes every delivered message to its listener."""
+    return not subscription.tags_set or subscription.class_filter_mode
 
 
 def subscription_in_brief(data: SubscriptionData, model: MessageModel) -> Json:

@@ -21,7 +21,7 @@ from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
 from nodes.protocol.model import DataVersion, QueueData
 from nodes.protocol.registry import decode_body_cached, decode_header
-from nodes.routes import route_in_brief
+from nodes.routes import RouteBriefs
 from nodes.rpc.client import RpcClient
 from nodes.rpc.server import Handlers, RpcServer
 from nodes.rpc.typed import invoke_oneway, success
@@ -66,6 +66,7 @@ class Nameserver:
         self._client = RpcClient(host)
         self._channels: dict[int, Channel] = {}
         self._believed: dict[tuple[BeliefKind, str], Json] = {}
+        self._briefs = RouteBriefs()
         self._known_groups: dict[str, tuple[dict[int, str], dict[str, QueueData]]] = {}
         self._kv_config = KvConfigManager()
         self._route_requests = RouteRequests(self.routes, self._kv_config, config, started_ms=host.clock.now_ms())
@@ -243,7 +244,9 @@ class Nameserver:
 
     def _believe_route(self, topic: str) -> None:
         route = self.routes.pick_up_topic_route(topic)
-        self._believe(BeliefKind.ROUTE, topic, None if route is None else route_in_brief(route))
+        if route is None:
+            self._briefs.forget(topic)
+        self._believe(BeliefKind.ROUTE, topic, None if route is None else self._briefs.brief(topic, route))
 
     def _believe(self, kind: BeliefKind, subject: str, value: Json) -> None:
         if self._believed.get((kind, subject)) != value:

@@ -99,10 +99,11 @@ def decode_body(cls: type[T], raw: bytes | None) -> T:
     Raises:
         ProtocolError: the bytes are not msgpack, or do not match `cls`.
     """
-    if raw.__class__ is SharedBody:
-        if raw.value.__class__ is cls:
-            return raw.value
-        raw = raw.carried
+    shared: Any = raw
+    if shared.__class__ is SharedBody:
+        if shared.value.__class__ is cls:
+            return shared.value
+        raw = shared.carried
     if raw is not None and len(raw) <= SMALL_BODY_BYTES:
         return _decode_once(cls, raw)  # type: ignore[no-any-return, arg-type]
     return _decode(cls, raw)

@@ -7,6 +7,7 @@ Mirrors:
 from collections.abc import Mapping
 from enum import IntFlag, StrEnum
 from types import MappingProxyType
+from typing import NamedTuple
 
 import attrs
 
@@ -319,11 +320,11 @@ class HeartbeatData:
     without_sub: bool = False
 
 
-@attrs.frozen
-class Message:
+class Message(NamedTuple):
     """A stored message, with the fields that the control plane needs.
 
-    Encoded as a row, not as a map: the answer to a pull has up to 32 of them.
+    Encoded as a row, not as a map: the answer to a pull has up to 32 of them. A named tuple, since each send makes
+    two: it is made in a third of the time of an attrs value.
 
     Mirrors:
         `org.apache.rocketmq.common.message.MessageExt`.

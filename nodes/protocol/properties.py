@@ -76,7 +76,9 @@ def text_to_properties(text: str | None) -> dict[str, str]:
         `org.apache.rocketmq.common.message.MessageDecoder#string2messageProperties`.
     """
     properties: dict[str, str] = {}
-    for entry in (text or "").split(_VALUE_END):
+    if not text:
+        return properties
+    for entry in text.split(_VALUE_END):
         name, _, value = entry.partition(_NAME_END)
         if name and value:
             properties[name] = value

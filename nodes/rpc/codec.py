@@ -6,6 +6,7 @@ own protocol (0x00), so both can arrive on one port.
 
 import struct
 from operator import attrgetter
+
 import msgpack
 
 from nodes.protocol.command import Command, new_tuple

@@ -15,7 +15,6 @@ import trio
 from emulator.cluster import NodeCrashedError
 from emulator.console.session import Session
 from emulator.network.endpoint import Endpoint
-from emulator.network.fabric import Fabric
 from emulator.run import EmulatorBugError, RunError, run_scenario
 from emulator.spec import Scenario
 from emulator.time.mode import TimeMode
@@ -101,17 +100,17 @@ def _rows(run: Path) -> dict[str, list[dict[str, Any]]]:
 def _every_sent_frame() -> Iterator[list[Sent]]:
     """The frames that nodes gave to the network meanwhile, whatever it does with them."""
     sent: list[Sent] = []
-    send = Fabric.send
+    send = Endpoint.send
 
-    def noting(self: Fabric, endpoint: Endpoint, command: Command) -> None:
-        sent.append(Sent(endpoint.id, endpoint.node, command.is_response, command.opaque))
-        send(self, endpoint, command)
+    def noting(self: Endpoint, command: Command) -> None:
+        sent.append(Sent(self.id, self.node, command.is_response, command.opaque))
+        send(self, command)
 
-    Fabric.send = noting  # type: ignore[method-assign]
+    Endpoint.send = noting  # type: ignore[method-assign]
     try:
         yield sent
     finally:
-        Fabric.send = send  # type: ignore[method-assign]
+        Endpoint.send = send  # type: ignore[method-assign]
 
 
 @contextmanager

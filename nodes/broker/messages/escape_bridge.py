@@ -3,8 +3,6 @@
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
-import attrs
-
 from nodes.broker.context import BrokerContext
 from nodes.broker.shared import Log, Master
 from nodes.broker.tables.escape import (
@@ -187,7 +185,7 @@ class EscapeBridge:
     async def _send_to(self, queue: MessageQueue, message: Message) -> int | None:
         address = self._routes.find_broker_address_in_publish(queue.broker_name)
         group = producer_group(message, self._inner_producer_group)
-        return await self._send(address, queue.broker_name, attrs.evolve(message, queue_id=queue.queue_id), group)
+        return await self._send(address, queue.broker_name, message._replace(queue_id=queue.queue_id), group)
 
 
 _SEND_TIMEOUT_MS = 3_000

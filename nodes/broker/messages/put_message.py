@@ -2,8 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-import attrs
-
 from nodes.beliefs import MessageEvent, MessageRecord
 from nodes.broker.context import BrokerContext
 from nodes.broker.files import COMMIT_LOG_FILE
@@ -81,7 +79,7 @@ class PutMessage:
 
     def put_as(self, message: Message, topic: str, queue_id: int, properties: Mapping[str, str]) -> PutMessageResult:
         """Append a copy of a message to another queue, with other properties."""
-        return self.put(attrs.evolve(message, topic=topic, queue_id=queue_id, properties=properties))
+        return self.put(message._replace(topic=topic, queue_id=queue_id, properties=properties))
 
     def put_all(self, messages: Sequence[Message]) -> tuple[PutMessageResult, ...]:
         """Append all messages or none; listeners are called after the last one.

@@ -117,9 +117,9 @@ class SendMessage:
         waits = TIMER_OUT_MS in stored[0].properties and not header.batch
         handle = recall_handle_of(stored[0], broker.broker_name) if waits else None
         answer = headers.SendMessageResponseHeader(msg_ids, queue_id, stored[0].queue_offset, unique, handle)
-        flush = Flush(broker)
-        if ack_nums <= 1 and flush.at_once:
+        if ack_nums <= 1 and not broker.host.disk.busy_ms():
             return success(request, answer)
+        flush = Flush(broker)
         broker.host.start_soon(
             self._answer_when_safe, channel, request, answer, flush, ack_nums, cause.get(), name="handleDiskFlushAndHA"
         )

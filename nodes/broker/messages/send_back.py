@@ -2,8 +2,6 @@
 
 from collections.abc import Callable
 
-import attrs
-
 from nodes.broker.context import BrokerContext
 from nodes.broker.messages.put_message import Flush, PutMessage
 from nodes.broker.registration.registration import Registration, provide_dlq_topic, provide_topic
@@ -137,8 +135,7 @@ class ConsumerSendMsgBack:
 def _copy(message: Message, topic: str, queue_id: int, level: int) -> Message:
     properties = retry_properties(message)
     properties |= {WAIT_STORE_MSG_OK: "false", DELAY_TIME_LEVEL: str(level)}
-    return attrs.evolve(
-        message,
+    return message._replace(
         topic=topic,
         queue_id=queue_id,
         properties=properties,

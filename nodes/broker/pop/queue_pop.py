@@ -206,4 +206,4 @@ def with_handle(pop: Pop, message: Message, start_offset: int, topic: str, broke
     """A message under another topic, with a handle that names its own."""
     times = (start_offset, pop.pop_time_ms, pop.header.invisible_time, pop.revive_qid)
     handle = build_extra_info(*times, message.topic, broker_name, message.queue_id, message.queue_offset)
-    return attrs.evolve(message, topic=topic, properties={POP_CK: handle, **message.properties})
+    return message._replace(topic=topic, properties={POP_CK: handle, **message.properties})

@@ -2,8 +2,6 @@
 
 from collections.abc import Callable
 
-import attrs
-
 from nodes.beliefs import MessageEvent
 from nodes.broker.clients.offset_manage import OffsetManage
 from nodes.broker.context import BrokerContext
@@ -79,7 +77,7 @@ class MessageReviver:
             record_pop(broker, MessageEvent.LOST, ck, offset, revive_qid, outcome=PopOutcome.GONE)
             return True
         revived = revived_message(ck, found, v2=broker.config.enable_retry_topic_v2)
-        revived = attrs.evolve(revived, born_host=broker.address, store_host=broker.address)
+        revived = revived._replace(born_host=broker.address, store_host=broker.address)
         self._add_retry_topic(revived.topic, ck.cid)
         result = await self._escape.put_message_to_specific_queue(revived)
         outcome = PopOutcome.REFUSED

@@ -44,10 +44,12 @@ class StatsItem:
         """Count."""
         self.total += value
         slot = now_ms // _SLOT_MS
-        if self._slots and self._slots[-1][0] == slot:
-            self._slots[-1][1] += value
-            self._slots[-1][2] += 1
-            return
+        if self._slots:
+            newest = self._slots[-1]
+            if newest[0] == slot:
+                newest[1] += value
+                newest[2] += 1
+                return
         self._slots.append([slot, value, 1])
         while self._slots[0][0] < slot - DAY_MS // _SLOT_MS:
             self._slots.popleft()

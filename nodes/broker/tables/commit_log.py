@@ -75,7 +75,8 @@ class QueueEnd(NamedTuple):
 
 def size_bytes(message: Message) -> int:
     """Size of a message in the log, as offsets count it."""
-    return FRAME_BYTES + len(message.body) + properties_length(message.properties)
+    properties = message.properties
+    return FRAME_BYTES + len(message.body) + (properties_length(properties) if properties else 0)
 
 
 @attrs.frozen

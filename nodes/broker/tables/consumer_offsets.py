@@ -154,6 +154,8 @@ class ConsumerOffsetManager:
 
     def query_then_erase_reset_offset(self, group: str, topic: str, queue_id: int) -> int | None:
         """Return a pending reset and remove it."""
+        if not self._reset_offsets:
+            return None
         return self._reset_offsets.get(f"{topic}{TOPIC_GROUP_SEPARATOR}{group}", {}).pop(queue_id, None)
 
     # Removal

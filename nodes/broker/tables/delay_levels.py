@@ -46,7 +46,7 @@ class DelayLevels:
             REAL_TOPIC: message.topic,
             REAL_QUEUE_ID: str(message.queue_id),
         }
-        return attrs.evolve(message, topic=SCHEDULE_TOPIC, queue_id=queue_id_of(level), properties=properties)
+        return message._replace(topic=SCHEDULE_TOPIC, queue_id=queue_id_of(level), properties=properties)
 
 
 def parse_delay_level(text: str) -> DelayLevels:
@@ -70,8 +70,8 @@ def parse_delay_level(text: str) -> DelayLevels:
 
 def delay_level(message: Message) -> int:
     """The delay level of a message; 0: none."""
-    text = message.properties.get(DELAY_TIME_LEVEL, "0")
-    return int(text) if text.isdecimal() else 0
+    text = message.properties.get(DELAY_TIME_LEVEL)
+    return int(text) if text is not None and text.isdecimal() else 0
 
 
 def level_of(queue_id: int) -> int:
@@ -92,8 +92,7 @@ def take_out(waiting: Message) -> Message:
     """
     dropped = (TIMER_DELIVER_MS, TIMER_DELAY_SEC)
     properties = {name: value for name, value in waiting.properties.items() if name not in dropped}
-    return attrs.evolve(
-        waiting,
+    return waiting._replace(
         topic=properties[REAL_TOPIC],
         queue_id=int(properties[REAL_QUEUE_ID]),
         properties=properties,

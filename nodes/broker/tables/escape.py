@@ -8,8 +8,6 @@ Mirrors:
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 
-import attrs
-
 from nodes.broker.tables.put_message_result import PutMessageStatus
 from nodes.protocol.codes import ResponseCode
 from nodes.protocol.java import java_hash
@@ -69,12 +67,12 @@ def producer_group(message: Message, inner: str) -> str:
 def due_now(message: Message) -> Message:
     """The message without delay level, so that the other broker does not delay it again."""
     properties = {name: value for name, value in message.properties.items() if name != DELAY_TIME_LEVEL}
-    return attrs.evolve(message, properties=properties)
+    return message._replace(properties=properties)
 
 
 def not_waited_for(message: Message) -> Message:
     """The message with `WAIT` false, so that the other broker waits for no replica."""
-    return attrs.evolve(message, properties={**message.properties, WAIT_STORE_MSG_OK: "false"})
+    return message._replace(properties={**message.properties, WAIT_STORE_MSG_OK: "false"})
 
 
 _INT_RANGE = 1 << 31

@@ -204,8 +204,7 @@ def revived_message(ck: PopCheckPoint, message: Message, *, v2: bool) -> Message
     properties = dict(message.properties)
     if message.reconsume_times == 0 or FIRST_POP_TIME not in properties:
         properties[FIRST_POP_TIME] = str(ck.pop_time_ms)
-    return attrs.evolve(
-        message,
+    return message._replace(
         topic=ck.topic if is_retry else build_pop_retry_topic(ck.topic, ck.cid, v2=v2),
         queue_id=0,
         reconsume_times=message.reconsume_times + 1,

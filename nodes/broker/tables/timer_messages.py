@@ -56,7 +56,7 @@ def admit_timer_message(
         return message
     if delay_level(message) > 0:
         kept = {name: value for name, value in message.properties.items() if name not in ASKING}
-        return attrs.evolve(message, properties=kept)
+        return message._replace(properties=kept)
     if TIMER_OUT_MS in message.properties or ASKING.isdisjoint(message.properties):
         return message
     if not options.timer_wheel_enable:
@@ -78,7 +78,7 @@ def _placed(
     if is_reject(slot_ms):
         return PutMessageStatus.WHEEL_TIMER_FLOW_CONTROL
     added = {TIMER_OUT_MS: str(slot_ms), REAL_TOPIC: message.topic, REAL_QUEUE_ID: str(message.queue_id)}
-    return attrs.evolve(message, topic=TIMER_TOPIC, queue_id=0, properties={**message.properties, **added})
+    return message._replace(topic=TIMER_TOPIC, queue_id=0, properties={**message.properties, **added})
 
 
 def slot_of(deliver_ms: int, precision_ms: int) -> int:

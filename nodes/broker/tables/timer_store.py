@@ -327,9 +327,9 @@ class TimerStore:
             properties[TIMER_ROLL_TIMES] = str(int(properties.get(TIMER_ROLL_TIMES, 0)) + 1)
         properties[TIMER_DEQUEUE_MS] = str(now_ms)
         if request.needs_roll:
-            return attrs.evolve(message, properties=properties)
+            return message._replace(properties=properties)
         topic, queue_id = properties.pop(REAL_TOPIC), int(properties.pop(REAL_QUEUE_ID))
-        return attrs.evolve(message, topic=topic, queue_id=queue_id, properties=properties)
+        return message._replace(topic=topic, queue_id=queue_id, properties=properties)
 
     # --- parts ------------------------------------------------------------------------
 

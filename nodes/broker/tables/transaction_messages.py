@@ -53,15 +53,14 @@ def half_message(message: Message) -> Message:
         properties[TRANSACTION_ID] = unique
     properties |= {REAL_TOPIC: message.topic, REAL_QUEUE_ID: str(message.queue_id)}
     flag = MessageSysFlag.reset_transaction_value(message.sys_flag, MessageSysFlag.TRANSACTION_NOT_TYPE)
-    return attrs.evolve(message, topic=HALF_TOPIC, queue_id=0, properties=properties, sys_flag=flag)
+    return message._replace(topic=HALF_TOPIC, queue_id=0, properties=properties, sys_flag=flag)
 
 
 def committed_message(half: Message, commit_or_rollback: int) -> Message:
     """The message for consumers, without the properties of a half message."""
     dropped = (REAL_TOPIC, REAL_QUEUE_ID, TRANSACTION_PREPARED)
     properties = half.properties
-    return attrs.evolve(
-        half,
+    return half._replace(
         topic=properties[REAL_TOPIC],
         queue_id=int(properties[REAL_QUEUE_ID]),
         properties={name: value for name, value in properties.items() if name not in dropped},
@@ -89,8 +88,7 @@ def escaping_message(half: Message) -> Message:
     properties = {name: value for name, value in half.properties.items() if name not in dropped}
     properties[TRANSACTION_PREPARED] = "true"
     real_queue_id = half.properties.get(REAL_QUEUE_ID, "")
-    return attrs.evolve(
-        half,
+    return half._replace(
         topic=half.properties[REAL_TOPIC],
         queue_id=int(real_queue_id) if real_queue_id.isdecimal() else 0,
         properties=properties,
@@ -102,14 +100,13 @@ def immune_message(half: Message) -> Message:
     """The half message as it is put back during its immunity; it keeps its first offset."""
     properties = {**half.properties}
     properties.setdefault(TRANSACTION_PREPARED_QUEUE_OFFSET, str(half.queue_offset))
-    return attrs.evolve(half, properties=properties)
+    return half._replace(properties=properties)
 
 
 def checked_message(half: Message) -> Message:
     """The half message with its number of checks incremented."""
     times = half.properties.get(TRANSACTION_CHECK_TIMES)
-    return attrs.evolve(
-        half,
+    return half._replace(
         properties={**half.properties, TRANSACTION_CHECK_TIMES: "1" if times is None else str(_number(times) + 1)},
     )
 
@@ -123,7 +120,7 @@ def is_checked_too_often(half: Message, transaction_check_max: int) -> bool:
 def message_to_check(half: Message) -> Message:
     """The half message as it is sent to its producer, with its real topic and queue."""
     properties = half.properties
-    return attrs.evolve(half, topic=properties[REAL_TOPIC], queue_id=int(properties[REAL_QUEUE_ID]))
+    return half._replace(topic=properties[REAL_TOPIC], queue_id=int(properties[REAL_QUEUE_ID]))
 
 
 def op_message(offsets: Iterable[str], *, now_ms: int, broker: str) -> Message:

@@ -3,7 +3,6 @@
 from collections import deque
 from collections.abc import Callable, Mapping
 
-import attrs
 import trio
 
 from nodes.cause import cause
@@ -159,7 +158,7 @@ class ConsumeMessageConcurrentlyService:
             if is_gone or await self._send_backs.send_back(message, _BROKER_DECIDES, request.queue.broker_name):
                 done.append(message)
             else:
-                failed.append(attrs.evolve(message, reconsume_times=message.reconsume_times + 1))
+                failed.append(message._replace(reconsume_times=message.reconsume_times + 1))
         if failed:
             again = tuple(failed)
             self._host.call_later_ms(_RESUBMIT_AFTER_MS, lambda: self._submit_again(request, again))
@@ -181,4 +180,3 @@ class ConsumeMessageConcurrentlyService:
                 sent = not self._stopped and await self._send_backs.send_back(head, _EXPIRED_LEVEL, None)
                 if sent and process_queue.offsets[:1] == [head.queue_offset]:
                     process_queue.remove_messages([head], now_ms=self._host.clock.now_ms())
-

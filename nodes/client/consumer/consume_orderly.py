@@ -2,7 +2,6 @@
 
 from collections import deque
 
-import attrs
 import trio
 
 from nodes.cause import cause
@@ -170,7 +169,7 @@ class ConsumeMessageOrderlyService:
                 counted.append(message)
             else:
                 suspend = True
-                counted.append(attrs.evolve(message, reconsume_times=message.reconsume_times + 1))
+                counted.append(message._replace(reconsume_times=message.reconsume_times + 1))
         return tuple(counted) if suspend else ()
 
     # --- the scheduled thread -------------------------------------------------------

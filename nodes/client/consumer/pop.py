@@ -4,8 +4,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Protocol
 
-import attrs
-
 from nodes.client.consumer.pull import BROKER_FLOW_CONTROL_DELAY_MS, FLOW_CONTROL_DELAY_MS, SUSPENDED_DELAY_MS
 from nodes.client.instance.client_instance import ClientInstance
 from nodes.client.tables.pop_process_queue import PopProcessQueue, PopRequest
@@ -265,6 +263,6 @@ class PopMessages:
         keeps = client_keeps(subscription, message.properties.get(TAGS))
         if not keeps:
             place = popped_from(message, self._group)
-            stored = attrs.evolve(message, topic=place.topic)
+            stored = message._replace(topic=place.topic)
             self._host.record(filtered_record(stored, self._group, place.broker_name, self._instance.client_id))
         return keeps

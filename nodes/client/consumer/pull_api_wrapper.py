@@ -2,7 +2,7 @@
 
 from nodes.client.instance.client_instance import ClientInstance
 from nodes.client.tables.client_routes import FoundBroker
-from nodes.filter.filter_api import client_keeps, filtered_record
+from nodes.filter.filter_api import client_keeps, client_keeps_all, filtered_record
 from nodes.protocol import headers
 from nodes.protocol.bodies import PullMessageResponseBody
 from nodes.protocol.command import Command
@@ -50,8 +50,11 @@ class PullAPIWrapper:
         self, queue: MessageQueue, answer: Command, subscription: SubscriptionData
     ) -> tuple[Message, ...]:
         """The messages of an answer with matching tags: a broker compares only hash codes."""
+        messages = decode_body(PullMessageResponseBody, answer.body).messages
+        if client_keeps_all(subscription):
+            return messages
         kept: list[Message] = []
-        for message in decode_body(PullMessageResponseBody, answer.body).messages:
+        for message in messages:
             if client_keeps(subscription, message.properties.get(TAGS)):
                 kept.append(message)
             else:

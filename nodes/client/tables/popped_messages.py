@@ -7,8 +7,6 @@ Mirrors:
 
 from collections.abc import Callable, Sequence
 
-import attrs
-
 from nodes.protocol.extra_info import (
     ExtraInfo,
     ExtraInfoError,
@@ -77,7 +75,7 @@ def with_handles(
                 offsets[key][place],
             )
             properties = {FIRST_POP_TIME: str(header.pop_time), **message.properties, POP_CK: handle}
-            made.append(attrs.evolve(message, topic=topic, properties=properties))
+            made.append(message._replace(topic=topic, properties=properties))
     except _HANDLE_FAILURES as error:
         raise HandlesMissingError(f"the answer tells no handle of a message: {error!r}") from error
     return tuple(made)
