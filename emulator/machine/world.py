@@ -30,7 +30,7 @@ from nodes.host import Logger
 
 T = TypeVar("T")
 _NS_PER_MS = 1_000_000
-_GARBAGE_THRESHOLD = 1_000_000
+_GARBAGE_THRESHOLD = 2_000_000
 """Net allocations between collections; Python's default takes a third of the start of 300 consumers, and with 100,000
 a run takes a tenth more. What is left of a world that is under way is small: most dies without a collection."""
 _OBJECTS_LEFT_MAX = 10_000

@@ -170,7 +170,7 @@ class PopFlow(Adapter):
     def _put_into_local_master(self, message):
         place = {"topic": message.topic, "queueId": message.queue_id}
         self.calls.append({"op": "localMasterPut", **place, "record": record_of(message)})
-        return PutMessageResult(PutMessageStatus.PUT_OK, attrs.evolve(message, queue_offset=LOCAL_MASTER_OFFSET))
+        return PutMessageResult(PutMessageStatus.PUT_OK, message._replace(queue_offset=LOCAL_MASTER_OFFSET))
 
     def _put(self, message):
         """Into the log, or into the wheel as long as its time has not come."""
@@ -185,7 +185,7 @@ class PopFlow(Adapter):
             return PutMessageResult(status, self._append(message))
         self.waiting[self.arrived] = message
         self.arrived += 1
-        return PutMessageResult(status, attrs.evolve(message, queue_offset=self.arrived - 1))
+        return PutMessageResult(status, message._replace(queue_offset=self.arrived - 1))
 
     def _append(self, message):
         stored = self.store_.put_message(message, now_ms=self.host.now_ms())

@@ -15,7 +15,18 @@ PURE_STDLIB = (
     "re", "reprlib", "string", "struct", "types", "typing", "zlib",
 )  # fmt: skip
 ALLOWED = {
-    "nodes": (*PURE_STDLIB, "attrs", "cattrs", "importlib", "msgpack", "orjson", "nodes", "structlog", "trio"),
+    "nodes": (
+        *PURE_STDLIB,
+        "attrs",
+        "cattrs",
+        "importlib",
+        "msgpack",
+        "orjson",
+        "outcome",
+        "nodes",
+        "structlog",
+        "trio",
+    ),
     "faults": (*PURE_STDLIB, "attrs", "faults", "nodes", "random", "shlex"),
 }
 

@@ -2,7 +2,6 @@
 
 import json
 
-import attrs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -75,7 +74,7 @@ messages = st.builds(
 def test_messages_come_out_of_the_bytes_as_they_went_in(stored):
     found = decode_messages(encode_messages(stored))
 
-    assert [attrs.evolve(m, sys_flag=m.sys_flag & ~0x30) for m in found] == stored
+    assert [m._replace(sys_flag=m.sys_flag & ~0x30) for m in found] == stored
 
 
 @given(messages, st.integers(0, 2**16))

@@ -47,4 +47,6 @@ def values_of(annotation: Any) -> st.SearchStrategy[Any]:
     if issubclass(annotation, Enum):
         return st.sampled_from(annotation)
     hints = get_type_hints(annotation, include_extras=True) | CHECKED.get(annotation, {})
-    return st.builds(annotation, **{field.name: values_of(hints[field.name]) for field in attrs.fields(annotation)})
+    is_named_tuple = issubclass(annotation, tuple)
+    names = annotation._fields if is_named_tuple else [field.name for field in attrs.fields(annotation)]
+    return st.builds(annotation, **{name: values_of(hints[name]) for name in names})

@@ -1,6 +1,5 @@
 """Delay levels, and where messages escape to, as tables."""
 
-import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -38,7 +37,7 @@ def test_levels_are_read_up_to_the_first_that_is_none(text: str, levels: DelayLe
 @given(st.integers(1, 40), st.integers(0, 7))
 def test_a_message_comes_out_as_it_was_put_aside_and_still_says_its_level(level: int, queue_id: int) -> None:
     levels = parse_delay_level("1s 5s 10s")
-    sent = attrs.evolve(SENT, queue_id=queue_id, properties={**SENT.properties, "DELAY": str(level)})
+    sent = SENT._replace(queue_id=queue_id, properties={**SENT.properties, "DELAY": str(level)})
     waiting = levels.put_aside(sent)
     assert (waiting.topic, waiting.queue_id) == ("SCHEDULE_TOPIC_XXXX", min(level, 3) - 1)
     out = take_out(waiting)

@@ -54,7 +54,7 @@ class ListStore:
     def put(self, message: Message, now_ms: int) -> Message:
         low, messages = self.queue(message.topic, message.queue_id)
         place = {"queue_offset": low + len(messages), "commit_log_offset": self.end}
-        return self.restore(attrs.evolve(message, **place, store_timestamp=now_ms, store_host=HOST))
+        return self.restore(message._replace(**place, store_timestamp=now_ms, store_host=HOST))
 
     def restore(self, message: Message) -> Message:
         low, messages = self.queue(message.topic, message.queue_id)
@@ -145,7 +145,7 @@ def play(done, *stores, file_bytes=FILE_BYTES):
             now_ms += later_ms
             low, queued = model.queue(message.topic, message.queue_id)
             place = {"queue_offset": low + len(queued) + queue_gap - 1, "commit_log_offset": model.end + log_gap}
-            stored = attrs.evolve(message, **place, store_timestamp=now_ms, store_host="10.0.0.9:10911")
+            stored = message._replace(**place, store_timestamp=now_ms, store_host="10.0.0.9:10911")
             model.restore(stored)
             for store in stores:
                 store.restore(stored)

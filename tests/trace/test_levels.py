@@ -195,11 +195,11 @@ def test_rates_are_the_same_in_whole_seconds_and_refused_in_parts_of_them(played
 def test_a_second_is_counted_once_however_often_the_trace_is_written():
     counted = CountedRows()
     what = ("rpc", "delivered", "a", "b", "request", 34, -1)
-    counted.rows[what] = 2
+    counted.rows[what] = [2]
     assert counted.ends_ns == 10**9
     assert counted.take(5_500_000_000, 17) == [(1, 0, 17, *what, 2)]
     assert counted.ends_ns == 6 * 10**9
-    counted.rows[what] = 1
+    counted.rows[what] = [1]
     assert counted.take(6_000_000_000, 18) == [(2, 5 * 10**9, 18, *what, 1)]
 
 
