@@ -18,7 +18,8 @@ NO_FIELDS: Mapping[str, str] = {}
 
 
 new_tuple: Any = tuple.__new__
-"""Makes a named tuple from a tuple of all its fields: two for each message are made in half the time."""
+"""Makes a named tuple from a tuple of all its fields, in a third of the time that its own constructor takes: for what
+is made with every message."""
 
 
 class CommandFlag:

@@ -1,6 +1,6 @@
 """Group membership of a broker: it polls the members, handles notifications, and carries out the consequences."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 import trio
@@ -192,12 +192,13 @@ class GroupMembership:
         await self.carry_out(self.group.start_service_without_condition())
         self.group.end_isolation()
 
-    async def carry_out(self, effects: Iterable[Effect]) -> None:
+    async def carry_out(self, effects: Sequence[Effect]) -> None:
         """Carry out effects, in their order."""
         self.believe()
         for effect in effects:
             await self._carry_out(effect)
-        self.believe()
+        if effects:
+            self.believe()
 
     def believe(self) -> None:
         """Record what has changed about the group."""

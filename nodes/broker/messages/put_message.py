@@ -11,6 +11,7 @@ from nodes.broker.tables.put_message_result import PutMessageResult, PutMessageS
 from nodes.broker.tables.timer_messages import ASKING, admit_timer_message
 from nodes.broker.tables.transaction_messages import HALF_TOPIC, half_record
 from nodes.broker.tables.waiting_messages import wait_of
+from nodes.protocol.command import new_tuple
 from nodes.protocol.model import MASTER_ID, Message
 from nodes.protocol.properties import KEYS, TAGS, UNIQ_KEY
 
@@ -130,7 +131,8 @@ class PutMessage:
         broker.stats.inc(StatsName.TOPIC_PUT_NUMS, topic, 1, now_ms)
         place = (topic, broker.broker_name, queue_id, offset)
         tags, key = stored.properties.get(TAGS, ""), stored.properties.get(KEYS, "")
-        broker.host.record(MessageRecord(MessageEvent.STORED, "", *place, "", stored.store_timestamp, tags, key))
+        fields = (MessageEvent.STORED, "", *place, "", stored.store_timestamp, tags, key)
+        broker.host.record(new_tuple(MessageRecord, fields))
         if UNIQ_KEY in stored.properties:
             name = broker.broker_name
             told = half_record(stored, name) if topic == HALF_TOPIC else wait_of(stored, name, self._levels)

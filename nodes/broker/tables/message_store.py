@@ -17,6 +17,7 @@ from nodes.broker.tables.commit_log import CommitLog, QueueEnd, size_bytes
 from nodes.broker.tables.message_index import MessageIndex
 from nodes.broker.tables.readable_end import ReadableEnd
 from nodes.protocol.codes import ResponseCode
+from nodes.protocol.command import new_tuple
 from nodes.protocol.headers import BoundaryType
 from nodes.protocol.model import Message
 from nodes.protocol.widths import INT64_MAX
@@ -164,21 +165,9 @@ class MessageStore:
         Returns:
             The message as stored.
         """
-        stored = Message(  # field by field: `evolve` would take as long as everything else here
-            message.topic,
-            message.queue_id,
-            self._next_offset(message.topic, message.queue_id),
-            self.max_commit_log_offset,
-            message.born_timestamp,
-            now_ms,
-            message.body,
-            message.properties,
-            message.reconsume_times,
-            message.sys_flag,
-            message.flag,
-            message.born_host,
-            self._store_host,
-        )
+        topic, queue_id, _, _, born_timestamp, _, *sent, _ = message
+        place = topic, queue_id, self._next_offset(topic, queue_id), self.max_commit_log_offset
+        stored: Message = new_tuple(Message, (*place, born_timestamp, now_ms, *sent, self._store_host))
         self.restore(stored)
         return stored
 

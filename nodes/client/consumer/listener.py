@@ -1,7 +1,10 @@
 """The application: a listener with a configured duration and configured failures."""
 
+from collections.abc import Awaitable
+
 from nodes.beliefs import MessageEvent, MessageRecord
 from nodes.client.instance.client_instance import ClientInstance
+from nodes.protocol.command import new_tuple
 from nodes.protocol.model import Message, MessageQueue
 from nodes.protocol.properties import KEYS
 
@@ -25,9 +28,9 @@ class MessageListener:
         self._consume_ms = consume_ms
         self._fail_times = fail_times
 
-    async def consume_message(self, queue: MessageQueue, messages: tuple[Message, ...]) -> bool:
+    def consume_message(self, queue: MessageQueue, messages: tuple[Message, ...]) -> Awaitable[bool]:
         """Consume a batch; returns whether it succeeded."""
-        return await self.consume_popped((queue,) * len(messages), messages)
+        return self.consume_popped((queue,) * len(messages), messages)
 
     async def consume_popped(self, places: tuple[MessageQueue, ...], messages: tuple[Message, ...]) -> bool:
         """As `consume_message`, of messages from different queues.
@@ -39,17 +42,8 @@ class MessageListener:
             await self._host.sleep_ms(self._consume_ms)
         succeeded = True
         for queue, message in zip(places, messages, strict=True):
-            event = MessageRecord(
-                MessageEvent.CONSUMED,
-                self._group,
-                queue.topic,
-                queue.broker_name,
-                queue.queue_id,
-                message.queue_offset,
-                self._instance.client_id,
-                message.store_timestamp,
-                key=message.properties.get(KEYS, ""),
-            )
-            self._host.record(event)
+            place = (queue.topic, queue.broker_name, queue.queue_id, message.queue_offset)
+            consumed = (self._instance.client_id, message.store_timestamp, "", message.properties.get(KEYS, ""))
+            self._host.record(new_tuple(MessageRecord, (MessageEvent.CONSUMED, self._group, *place, *consumed)))
             succeeded = succeeded and message.reconsume_times >= self._fail_times
         return succeeded
