@@ -3,7 +3,7 @@
 import shutil
 import signal
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -67,14 +67,17 @@ def judge(scenario: Scenario, mode: TimeMode = TimeMode.SIM) -> Judged:
 def _judged(scenario: Scenario, mode: TimeMode, folder: Path) -> Judged:
     ever: dict[str, TimedFault] = {}
     sessions: list[Session] = []
+    fails: list[Callable[[Exception], None]] = []
 
     async def watch(session: Session) -> None:
         sessions.append(session)
+        token, fail = trio.lowlevel.current_trio_token(), session.cluster.world.fabric.hub.fail
+        fails.append(lambda error: token.run_sync_soon(fail, error))
         session.operator.active = _Noted(ever)
         await trio.sleep_forever()
 
     try:
-        with _stuck_after(STUCK_AFTER_S, sessions), _every_sent_frame() as sent, _every_call() as calls:
+        with _stuck_after(STUCK_AFTER_S, fails), _every_sent_frame() as sent, _every_call() as calls:
             result = run_scenario(scenario, mode=mode, runs=folder, session_tasks=(watch,))
     except (RunError, NodeCrashedError) as error:
         return Judged((Problem("crash", str(error).replace(str(folder), "")),))
@@ -132,19 +135,24 @@ def _every_call() -> Iterator[dict[tuple[str, int], list[int]]]:
 
 
 @contextmanager
-def _stuck_after(seconds: int, sessions: list[Session]) -> Iterator[None]:
-    """End a run that takes too long: as the network does when it fails, or by force if no task runs any more."""
+def _stuck_after(seconds: int, fails: list[Callable[[Exception], None]]) -> Iterator[None]:
+    """End a run that takes too long: as the network does when it fails, or by force if no task runs any more.
+
+    Args:
+        fails: how the network is told to fail, once there is one. A signal may come while trio takes the tasks from its
+            queue, and a task that is woken there by hand is lost; so trio is asked to call it.
+    """
 
     def stop(_signal: int, _frame: FrameType | None) -> None:
         error = StuckError(f"no end after {seconds} s of real time")
         signal.alarm(_BY_FORCE_AFTER_S)
         signal.signal(signal.SIGALRM, force)
-        if sessions:
-            sessions[0].cluster.world.fabric.hub.fail(error)
-        else:
+        if not fails:
             raise error
+        fails[0](error)
 
     def force(_signal: int, _frame: FrameType | None) -> None:
+        signal.alarm(1)  # again and again: code of a node may catch it
         raise StuckError(f"no end after {seconds} s of real time, and no task runs")
 
     before = signal.signal(signal.SIGALRM, stop)
