@@ -90,9 +90,8 @@ _MAKERS: Mapping[Any, Callable[[Random], Any]] = {
 @lru_cache(maxsize=1024)
 def _fields(cls: type) -> tuple[tuple[str, Any], ...]:
     hints = get_type_hints(cls, include_extras=True)
-    if issubclass(cls, tuple):  # a named one
-        return tuple(hints.items())
-    return tuple((field.name, hints[field.name]) for field in attrs.fields(cls))
+    names = getattr(cls, "_fields", None) or [field.name for field in attrs.fields(cls)]  # named tuples have `_fields`
+    return tuple((name, hints[name]) for name in names)
 
 
 # --- requests as frames --------------------------------------------------------------
