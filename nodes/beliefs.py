@@ -7,7 +7,7 @@ them. Kinds and events are enums, because analyses select by them.
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-import attrs
+from nodes.values import frozen
 
 Json = Any
 """JSON without floats: None, bool, int, str, sequences, and mappings with text keys."""
@@ -119,7 +119,7 @@ class BeliefKind(StrEnum):
     """
 
 
-@attrs.frozen
+@frozen
 class Belief:
     """What the node now believes about `subject`; recorded only when it changes."""
 
@@ -148,7 +148,7 @@ class OwnershipEvent(StrEnum):
     """Its pop process queue was marked dropped."""
 
 
-@attrs.frozen
+@frozen
 class Ownership:
     """A consumer's hold on one queue changed."""
 
@@ -278,7 +278,7 @@ class PassOutcome(StrEnum):
     """The consumer knows no queue of the topic."""
 
 
-@attrs.frozen
+@frozen
 class RebalancePass:
     """A rebalance pass over one topic has ended."""
 
@@ -331,7 +331,7 @@ PROCESS_ENDS = (LifecycleEvent.STOPPED, LifecycleEvent.CRASHED, LifecycleEvent.K
 """After any of these a process has no beliefs, locks or queues. A suspended process keeps them."""
 
 
-@attrs.frozen
+@frozen
 class Lifecycle:
     """The node reached a stage of its life."""
 
@@ -339,7 +339,7 @@ class Lifecycle:
     detail: str = ""
 
 
-@attrs.frozen
+@frozen
 class CallTimedOut:
     """A caller gave up waiting for the answer to its request."""
 

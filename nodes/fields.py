@@ -11,6 +11,8 @@ from typing import Any, TypeVar, cast
 
 import attrs
 
+from nodes.values import frozen
+
 _Choice = TypeVar("_Choice", bound=StrEnum)
 SHOWN_MOST = 80
 """Most characters of a value in a message."""
@@ -56,7 +58,7 @@ class FieldError(ValueError):
         """`expected a whole number of milliseconds >= 1, not 0`."""
 
 
-@attrs.frozen
+@frozen
 class Rule:
     """What a field may hold."""
 
@@ -82,7 +84,7 @@ class Rule:
         return f"expected {self.expected}, not {quoted(value)}"
 
 
-@attrs.frozen
+@frozen
 class Usual:
     """The numbers that one expects of a field; others are possible, but most likely written in the wrong unit."""
 

@@ -25,6 +25,7 @@ from nodes.protocol.model import (
     is_readable,
     is_writeable,
 )
+from nodes.values import frozen
 
 _INT = re.compile(r"[+-]?[0-9]{1,20}")
 
@@ -37,7 +38,7 @@ class OrderTopicNumberError(OrderTopicConfError):
     """The number of queues in an order configuration is malformed."""
 
 
-@attrs.frozen
+@frozen
 class TopicPublishInfo:
     """The queues that a producer may send to."""
 

@@ -5,18 +5,18 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from heapq import heappop, heappush
 
-import attrs
 import trio
 
 from nodes.cause import cause
 from nodes.host import Host, Timer
 from nodes.parking import park, unpark
+from nodes.values import frozen
 
 Job = Callable[[], Awaitable[None]]
 _NS_PER_MS = 1_000_000
 
 
-@attrs.frozen
+@frozen
 class _Periodic:
     name: str
     job: Job
@@ -133,7 +133,7 @@ class WakeUp:
         return trio.lowlevel.Abort.SUCCEEDED
 
 
-@attrs.frozen
+@frozen
 class _Entry:
     job: Job
     cause: int

@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 
-import attrs
-
 from nodes.protocol.model import MessageQueue
+from nodes.values import frozen
 
 
-@attrs.frozen
+@frozen
 class AllocateByConfig:
     """Give every member the configured queues.
 

@@ -7,6 +7,7 @@ import attrs
 from nodes.allocation.strategy import AllocationError, Divisions, is_member
 from nodes.protocol.java import java_split
 from nodes.protocol.model import MessageQueue
+from nodes.values import frozen
 
 _Shares = Mapping[str, Sequence[MessageQueue]]
 
@@ -19,7 +20,7 @@ class RoomsNotSetError(AllocationError):
     """
 
 
-@attrs.frozen
+@frozen
 class AllocateByMachineRoom:
     """Cut the queues of the configured rooms into runs, and deal out the rest.
 

@@ -8,11 +8,12 @@ import attrs
 from nodes.allocation.strategy import AllocationError
 from nodes.fields import quoted, shown
 from nodes.protocol.model import MessageQueue
+from nodes.values import frozen
 
 _PROBLEM_MOST = 200
 
 
-@attrs.frozen
+@frozen
 class AllocateByUser:
     """Calls a function of the user's own in the place of a strategy.
 

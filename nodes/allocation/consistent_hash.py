@@ -9,6 +9,7 @@ import attrs
 
 from nodes.allocation.strategy import Divisions, is_member
 from nodes.protocol.model import MessageQueue
+from nodes.values import frozen
 
 HashFunction = Callable[[str], int]
 
@@ -101,7 +102,7 @@ def _router(cid_all: tuple[str, ...], virtual_node_count: int, hash_function: Ha
     return ConsistentHashRouter(cid_all, virtual_node_count, hash_function)
 
 
-@attrs.frozen
+@frozen
 class AllocateConsistentHash:
     """Give each queue to the member whose place on the ring comes next after the hash of the queue's text.
 

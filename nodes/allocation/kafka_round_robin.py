@@ -7,6 +7,7 @@ import attrs
 from nodes.allocation.strategy import Divisions, is_member
 from nodes.protocol.java import java_sorted
 from nodes.protocol.model import MessageQueue
+from nodes.values import frozen
 
 _Shares = Mapping[str, Sequence[MessageQueue]]
 
@@ -49,7 +50,7 @@ def divide_round_robin(
     return shares
 
 
-@attrs.frozen
+@frozen
 class AllocateKafkaRoundRobin:
     """Divide the queues of several topics, as if every member subscribed to all of them.
 

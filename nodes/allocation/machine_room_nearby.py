@@ -8,6 +8,7 @@ import attrs
 from nodes.allocation.strategy import AllocateMessageQueueStrategy, AllocationError, Divisions, is_member
 from nodes.protocol.java import java_sorted
 from nodes.protocol.model import MessageQueue
+from nodes.values import frozen
 
 _Item = TypeVar("_Item")
 
@@ -26,14 +27,14 @@ class MachineRoomResolver(Protocol):
         """The room of a member."""
 
 
-@attrs.frozen
+@frozen
 class _Rooms:
     queues: Mapping[str, tuple[MessageQueue, ...]]
     """Room -> its queues, in Java's order of the rooms."""
     members: Mapping[str, tuple[str, ...]]
 
 
-@attrs.frozen
+@frozen
 class AllocateMachineRoomNearby:
     """Let another strategy divide each room's queues among its members, or among all members if it has none.
 

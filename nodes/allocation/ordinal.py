@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 
-import attrs
-
 from nodes.allocation.strategy import AllocationError
 from nodes.protocol.model import MessageQueue
+from nodes.values import frozen
 
 
 def ordinal_of(pod_name: str) -> int:
@@ -73,7 +72,7 @@ def allocate_by_ordinal(
     return list(mq_all[own.start : own.stop])
 
 
-@attrs.frozen
+@frozen
 class AllocatePartitions:
     """Give each pod the topics that are partitions of its run: a topic such as OrderEvents-P7 is partition 7.
 

@@ -4,8 +4,6 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
 
-import attrs
-
 from nodes.allocation.averagely import allocate_averagely
 from nodes.allocation.by_circle import allocate_by_circle
 from nodes.allocation.by_config import AllocateByConfig
@@ -21,6 +19,7 @@ from nodes.config.user_functions import FunctionKind, is_loaded, user_function
 from nodes.fields import quoted, shown
 from nodes.protocol.model import MessageQueue
 from nodes.protocol.strategy_parameters import StrategyParameters
+from nodes.values import frozen
 
 _STRATEGIES_REMEMBERED = 256
 _NOT_BY_NAME = (*STATEFUL, AllocateStrategy.ORDINAL)
@@ -28,7 +27,7 @@ _NOT_BY_NAME = (*STATEFUL, AllocateStrategy.ORDINAL)
 _PROBLEM_MOST = 200
 
 
-@attrs.frozen
+@frozen
 class RoomsByPrefix:
     """Rooms of brokers and members by prefix of broker name or client id; the first match counts."""
 
@@ -47,7 +46,7 @@ class RoomsByPrefix:
         return next((room for prefix, room in self.rooms if name.startswith(prefix)), "")
 
 
-@attrs.frozen
+@frozen
 class DividedByBrokers:
     """Stands in a client for a strategy that only brokers can carry out: the client keeps its queues."""
 

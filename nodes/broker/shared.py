@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from typing import Protocol
 
-import attrs
-
 from nodes.broker.tables.message_store import MessageStore
 from nodes.broker.tables.put_message_result import PutMessageResult
 from nodes.host import Channel
@@ -12,13 +10,14 @@ from nodes.protocol.command import Command
 from nodes.protocol.model import Message
 from nodes.rpc.client import RpcClient
 from nodes.rpc.nameservers import Nameservers
+from nodes.values import frozen
 
 Put = Callable[[Message], PutMessageResult]
 SendBack = Callable[[MessageStore, Channel, Command], Command | None]
 """Store that has the message, channel, request -> the answer, or None if it comes later."""
 
 
-@attrs.frozen
+@frozen
 class Log:
     """What appends to the log of a broker."""
 
@@ -28,7 +27,7 @@ class Log:
     """Appends what has waited."""
 
 
-@attrs.frozen
+@frozen
 class Master:
     """What a slave needs of a master in its container."""
 

@@ -2,9 +2,8 @@
 
 import re
 
-import attrs
-
 from nodes.fields import TEXT, Rule, checked, flag
+from nodes.values import frozen
 
 PERMS = ("DENY", "PUB", "SUB", "PUB|SUB", "SUB|PUB")
 _KEY_CHARS_LEAST = 7
@@ -44,7 +43,7 @@ def _is_resource(value: object) -> bool:
     return bool(name.strip() and equals) and perm.strip() in PERMS
 
 
-@attrs.frozen
+@frozen
 class PlainAccessConfig:
     """One account, known to all brokers with `aclEnable`.
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 
-import attrs
 import trio
 
 from nodes.beliefs import Lifecycle, LifecycleEvent
@@ -26,6 +25,7 @@ from nodes.rpc.client import RpcClient
 from nodes.rpc.nameservers import Nameservers
 from nodes.rpc.server import Handlers, InTask, RpcServer
 from nodes.rpc.typed import success
+from nodes.values import frozen
 
 _VIP_PORT_DISTANCE = 2
 BLACK_LIST = ("brokerConfigPaths", "rocketmqHome", "configBlackList", "brokerConfigPath", "listenPort")
@@ -33,7 +33,7 @@ BLACK_LIST = ("brokerConfigPaths", "rocketmqHome", "configBlackList", "brokerCon
 MakeBroker = Callable[[Host, BrokerFile, Shared], Broker]
 
 
-@attrs.frozen
+@frozen
 class _Inner:
     """A broker of the container."""
 

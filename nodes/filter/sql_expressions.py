@@ -11,9 +11,8 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Final, cast
 
-import attrs
-
 from nodes.filter.sql_tokens import SqlError, Token
+from nodes.values import frozen
 
 Value = str | int | float | bool | None
 """Texts, numbers, truth values, and None for a missing property."""
@@ -128,7 +127,7 @@ class Kind(Enum):
     TRUTH = "truth"
 
 
-@attrs.frozen
+@frozen
 class Expression:
     """A part of an expression, and its evaluation for a message."""
 

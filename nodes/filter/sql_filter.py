@@ -14,8 +14,6 @@ Mirrors:
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 
-import attrs
-
 from nodes.filter.sql_expressions import (
     ORDERS,
     Evaluate,
@@ -39,6 +37,7 @@ from nodes.filter.sql_expressions import (
     within,
 )
 from nodes.filter.sql_tokens import SqlError, Token, TokenKind, tokens
+from nodes.values import frozen
 
 SQL92 = "SQL92"
 COMPILED_MAX = 100
@@ -50,7 +49,7 @@ _TEXT_TESTS: Mapping[str, Callable[[str, str], bool]] = {
 _CONSTANTS: Mapping[str, bool | None] = {"TRUE": True, "FALSE": False, "NULL": None}
 
 
-@attrs.frozen
+@frozen
 class SqlExpression:
     """An expression that was compiled."""
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from enum import StrEnum
 
-import attrs
+from nodes.values import frozen
 
 
 class SqlError(ValueError):
@@ -28,7 +28,7 @@ class TokenKind(StrEnum):
     END = "end"
 
 
-@attrs.frozen
+@frozen
 class Token:
     """One token."""
 

@@ -20,13 +20,14 @@ from nodes.protocol.errors import expect_few_queues
 from nodes.protocol.headers import RegisterBrokerRequestHeader
 from nodes.protocol.model import DataVersion, QueueData, TopicConfig
 from nodes.protocol.registry import ProtocolError, decode_body_cached, decode_header, encode_body, encode_header
+from nodes.values import frozen
 
 V3_0_11 = 37
 """The first version whose body contains filter servers."""
 _CRC_BITS = 0x7FFFFFFF
 
 
-@attrs.frozen
+@frozen
 class RegisterOutcome:
     """The answer, and the notifications to send."""
 

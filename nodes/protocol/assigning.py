@@ -6,10 +6,9 @@ optimization"; its questions travel as QUERY_ASSIGNMENT with further fields, whi
 
 from enum import StrEnum
 
-import attrs
-
 from nodes.protocol.model import MessageQueue
 from nodes.protocol.strategy_parameters import StrategyParameters
+from nodes.values import frozen
 
 
 class RebalanceMode(StrEnum):
@@ -23,7 +22,7 @@ class RebalanceMode(StrEnum):
     """One broker, the same for all members whose routes agree; it remembers what it has assigned."""
 
 
-@attrs.frozen
+@frozen
 class AssignmentClaim:
     """What a member says to the assigner beside its name."""
 
@@ -39,7 +38,7 @@ class AssignmentClaim:
     """PR2169: all queues as the member knows them; None: the assigner's own view counts."""
 
 
-@attrs.frozen
+@frozen
 class RebalanceSetting:
     """Who divides the queues of a group, as an operator has set it.
 

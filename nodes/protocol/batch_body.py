@@ -7,16 +7,15 @@ Mirrors:
 import struct
 from collections.abc import Iterable
 
-import attrs
-
 from nodes.protocol.errors import ProtocolError
+from nodes.values import frozen
 
 _HEAD = struct.Struct(">iiiii")
 """Total size, magic code and checksum, which are never read, flag, length of the body."""
 _PROPERTIES_LENGTH = struct.Struct(">h")
 
 
-@attrs.frozen
+@frozen
 class BatchedMessage:
     """One message of a batch."""
 

@@ -23,9 +23,10 @@ from nodes.protocol.model import (
 )
 from nodes.protocol.widths import Int32
 from nodes.protocol.wire_names import wire
+from nodes.values import frozen
 
 
-@attrs.frozen
+@frozen
 class TopicConfigSerializeWrapper:
     """A broker's topics and their version."""
 
@@ -36,7 +37,7 @@ class TopicConfigSerializeWrapper:
     """static topic -> mapping."""
 
 
-@attrs.frozen
+@frozen
 class SubscriptionGroupTable:
     """A broker's consumer groups and their version: its file, and the answer to 201."""
 
@@ -45,7 +46,7 @@ class SubscriptionGroupTable:
     data_version: DataVersion
 
 
-@attrs.frozen
+@frozen
 class ConsumerOffsetSerializeWrapper:
     """A broker's consumer offsets and their version: the answer to 43."""
 
@@ -56,7 +57,7 @@ class ConsumerOffsetSerializeWrapper:
     """group -> topics, sorted; never read."""
 
 
-@attrs.frozen
+@frozen
 class DelayOffsetSerializeWrapper:
     """The offset of each delay level, and their version: the broker's file, and the answer to 45."""
 
@@ -65,7 +66,7 @@ class DelayOffsetSerializeWrapper:
     data_version: DataVersion
 
 
-@attrs.frozen
+@frozen
 class TimerMetric:
     """The timed messages of one topic that wait."""
 
@@ -75,7 +76,7 @@ class TimerMetric:
     """Of the last change; ms since 1970."""
 
 
-@attrs.frozen
+@frozen
 class TimerMetricsSerializeWrapper:
     """The timed messages of each topic, and their version: the broker's file, and the answer to 61."""
 
@@ -83,7 +84,7 @@ class TimerMetricsSerializeWrapper:
     data_version: DataVersion
 
 
-@attrs.frozen
+@frozen
 class RegisterBrokerBody:
     """Body of REGISTER_BROKER (103)."""
 
@@ -92,14 +93,14 @@ class RegisterBrokerBody:
     """None: a broker before 3.0.11."""
 
 
-@attrs.frozen
+@frozen
 class KvTable:
     """Texts by key: the order configuration in the answer to 103, and the answer to 219."""
 
     table: Mapping[str, str]
 
 
-@attrs.frozen
+@frozen
 class BrokerMemberGroup:
     """The members of a broker name under their true ids."""
 
@@ -109,14 +110,14 @@ class BrokerMemberGroup:
     """broker id -> address, ordered by id."""
 
 
-@attrs.frozen
+@frozen
 class GetBrokerMemberGroupResponseBody:
     """Body of the answer to 901."""
 
     broker_member_group: BrokerMemberGroup
 
 
-@attrs.frozen
+@frozen
 class ClusterInfo:
     """Body of the answer to 106: the brokers of each cluster, under true ids."""
 
@@ -125,7 +126,7 @@ class ClusterInfo:
     """cluster -> broker names, sorted."""
 
 
-@attrs.frozen
+@frozen
 class TopicList:
     """Body of the answers to 206, 224, 304 and 311 to 313."""
 
@@ -135,7 +136,7 @@ class TopicList:
     """Only with system topics: the address of one broker, which has further system topics."""
 
 
-@attrs.frozen
+@frozen
 class GetConsumerListByGroupResponseBody:
     """Body of the answer to 38: client ids, one per channel."""
 
@@ -144,7 +145,7 @@ class GetConsumerListByGroupResponseBody:
     """Who divides the queues of the group; None: no operator has said it to this broker."""
 
 
-@attrs.frozen
+@frozen
 class LockBatchRequestBody:
     """Body of 41 and 42: queues that a client wants to lock or unlock."""
 
@@ -155,7 +156,7 @@ class LockBatchRequestBody:
     only_this_broker: bool = False
 
 
-@attrs.frozen
+@frozen
 class LockBatchResponseBody:
     """Body of the answer to 41: the queues that are locked now."""
 
@@ -163,7 +164,7 @@ class LockBatchResponseBody:
     """Sorted."""
 
 
-@attrs.frozen
+@frozen
 class QueryAssignmentRequestBody:
     """Body of QUERY_ASSIGNMENT (400): a member requests its queues of a topic."""
 
@@ -176,7 +177,7 @@ class QueryAssignmentRequestBody:
     """Asks this broker as the assigner; None: as RocketMQ's clients ask."""
 
 
-@attrs.frozen
+@frozen
 class MessageQueueAssignment:
     """One assigned queue; None: an entry without queue."""
 
@@ -184,7 +185,7 @@ class MessageQueueAssignment:
     mode: MessageRequestMode = MessageRequestMode.PULL
 
 
-@attrs.frozen
+@frozen
 class QueryAssignmentResponseBody:
     """Body of the answer to 400."""
 
@@ -196,7 +197,7 @@ class QueryAssignmentResponseBody:
     """Who divides the queues of the group; None: no operator has said it to this broker."""
 
 
-@attrs.frozen
+@frozen
 class SetMessageRequestModeRequestBody:
     """Body of SET_MESSAGE_REQUEST_MODE (401): the mode of a topic and a group."""
 
@@ -206,7 +207,7 @@ class SetMessageRequestModeRequestBody:
     pop_share_queue_num: Int32 = 0
 
 
-@attrs.frozen
+@frozen
 class MessageRequestModeSerializeWrapper:
     """All request modes of a broker: its file, and the answer to 402."""
 
@@ -214,7 +215,7 @@ class MessageRequestModeSerializeWrapper:
     """topic -> group -> mode."""
 
 
-@attrs.frozen
+@frozen
 class CheckClientRequestBody:
     """Body of CHECK_CLIENT_CONFIG (46)."""
 
@@ -224,14 +225,14 @@ class CheckClientRequestBody:
     namespace: str | None = None
 
 
-@attrs.frozen
+@frozen
 class PullMessageResponseBody:
     """The messages of a pull, in queue order."""
 
     messages: tuple[Message, ...]
 
 
-@attrs.frozen
+@frozen
 class BatchAck:
     """Acknowledged messages of one pop; the wire names are RocketMQ's letters."""
 
@@ -249,7 +250,7 @@ class BatchAck:
     """Bit i: the message at start offset + i; the bytes of a Java `BitSet`, lowest first, in base64."""
 
 
-@attrs.frozen
+@frozen
 class BatchAckMessageRequestBody:
     """Body of BATCH_ACK_MESSAGE (200151)."""
 

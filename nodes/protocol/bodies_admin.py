@@ -19,25 +19,26 @@ from nodes.protocol.model import (
 )
 from nodes.protocol.widths import Int32
 from nodes.protocol.wire_names import wire
+from nodes.values import frozen
 
 # Topics and groups
 
 
-@attrs.frozen
+@frozen
 class CreateTopicListRequestBody:
     """Body of UPDATE_AND_CREATE_TOPIC_LIST (18)."""
 
     topic_config_list: tuple[TopicConfig, ...]
 
 
-@attrs.frozen
+@frozen
 class SubscriptionGroupList:
     """Body of UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST (225)."""
 
     group_config_list: tuple[SubscriptionGroupConfig, ...]
 
 
-@attrs.frozen
+@frozen
 class GroupList:
     """Body of the answer to 300."""
 
@@ -45,7 +46,7 @@ class GroupList:
     """Sorted."""
 
 
-@attrs.frozen
+@frozen
 class GroupForbidden:
     """Body of the answer to 353: the permissions of a group for a topic."""
 
@@ -54,7 +55,7 @@ class GroupForbidden:
     readable: bool
 
 
-@attrs.frozen
+@frozen
 class QuerySubscriptionResponseBody:
     """Body of the answer to 345."""
 
@@ -66,7 +67,7 @@ class QuerySubscriptionResponseBody:
 # Progress
 
 
-@attrs.frozen
+@frozen
 class TopicOffset:
     """The ends of a queue."""
 
@@ -76,7 +77,7 @@ class TopicOffset:
     """Store time of its last message; 0: it has none."""
 
 
-@attrs.frozen
+@frozen
 class TopicStatsTable:
     """Body of the answer to 202."""
 
@@ -84,7 +85,7 @@ class TopicStatsTable:
     offset_table: Mapping[MessageQueue, TopicOffset]
 
 
-@attrs.frozen
+@frozen
 class OffsetWrapper:
     """Progress of a group in a queue."""
 
@@ -95,7 +96,7 @@ class OffsetWrapper:
     """Store time of the message before the group's offset; 0: there is none."""
 
 
-@attrs.frozen
+@frozen
 class ConsumeStats:
     """Body of the answer to 208."""
 
@@ -113,7 +114,7 @@ class ConsumeStats:
         return sum(at.pull_offset - at.consumer_offset for at in self.offset_table.values())
 
 
-@attrs.frozen
+@frozen
 class ConsumeStatsList:
     """Body of the answer to 317."""
 
@@ -124,7 +125,7 @@ class ConsumeStatsList:
     total_inflight_diff: int
 
 
-@attrs.frozen
+@frozen
 class QueueTimeSpan:
     """Store times of the first and the last message of a queue, and the delay of a group."""
 
@@ -135,28 +136,28 @@ class QueueTimeSpan:
     delay_time: int
 
 
-@attrs.frozen
+@frozen
 class QueryConsumeTimeSpanBody:
     """Body of the answer to 303."""
 
     consume_time_span_set: tuple[QueueTimeSpan, ...]
 
 
-@attrs.frozen
+@frozen
 class QueryCorrectionOffsetBody:
     """Body of the answer to 308."""
 
     correction_offsets: Mapping[int, int]
 
 
-@attrs.frozen
+@frozen
 class ResetOffsetBody:
     """Body of the answer to 222, and of request 220."""
 
     offset_table: Mapping[MessageQueue, int]
 
 
-@attrs.frozen
+@frozen
 class GetConsumerStatusBody:
     """Body of the answers to 221 and 223."""
 
@@ -166,7 +167,7 @@ class GetConsumerStatusBody:
     """Client id -> its offsets."""
 
 
-@attrs.frozen
+@frozen
 class ConsumeQueueData:
     """One entry of a queue."""
 
@@ -179,7 +180,7 @@ class ConsumeQueueData:
     msg: str | None = None
 
 
-@attrs.frozen
+@frozen
 class QueryConsumeQueueResponseBody:
     """Body of the answer to 321."""
 
@@ -193,7 +194,7 @@ class QueryConsumeQueueResponseBody:
 # Clients
 
 
-@attrs.frozen
+@frozen
 class Connection:
     """One client."""
 
@@ -203,7 +204,7 @@ class Connection:
     version: Int32
 
 
-@attrs.frozen
+@frozen
 class ConsumerConnection:
     """Body of the answer to 203."""
 
@@ -214,14 +215,14 @@ class ConsumerConnection:
     consume_from_where: ConsumeFromWhere
 
 
-@attrs.frozen
+@frozen
 class ProducerConnection:
     """Body of the answer to 204."""
 
     connection_set: tuple[Connection, ...]
 
 
-@attrs.frozen
+@frozen
 class ProducerInfo:
     """One producer."""
 
@@ -232,7 +233,7 @@ class ProducerInfo:
     last_update_timestamp: int
 
 
-@attrs.frozen
+@frozen
 class ProducerTableInfo:
     """Body of the answer to 328."""
 
@@ -243,7 +244,7 @@ class ProducerTableInfo:
 # The broker itself
 
 
-@attrs.frozen
+@frozen
 class BrokerStatsItem:
     """The counts of a period of time."""
 
@@ -252,7 +253,7 @@ class BrokerStatsItem:
     avgpt: float
 
 
-@attrs.frozen
+@frozen
 class BrokerStatsData:
     """Body of the answer to 315."""
 
@@ -261,7 +262,7 @@ class BrokerStatsData:
     stats_day: BrokerStatsItem
 
 
-@attrs.frozen
+@frozen
 class HAConnectionRuntimeInfo:
     """A master's end of one link."""
 
@@ -273,7 +274,7 @@ class HAConnectionRuntimeInfo:
     transfer_from_where: int
 
 
-@attrs.frozen
+@frozen
 class HAClientRuntimeInfo:
     """A slave's end of its link."""
 
@@ -286,7 +287,7 @@ class HAClientRuntimeInfo:
     activated: bool = False
 
 
-@attrs.frozen
+@frozen
 class HARuntimeInfo:
     """Body of the answer to 907."""
 

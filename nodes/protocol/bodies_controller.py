@@ -8,13 +8,12 @@ Mirrors:
 
 from collections.abc import Mapping
 
-import attrs
-
 from nodes.protocol.bodies import BrokerMemberGroup
 from nodes.protocol.widths import Int32
+from nodes.values import frozen
 
 
-@attrs.frozen
+@frozen
 class SyncStateSet:
     """The replicas that are in sync, and the epoch of the set: body of 1001 and 1008, and of many answers."""
 
@@ -22,7 +21,7 @@ class SyncStateSet:
     sync_state_set_epoch: Int32
 
 
-@attrs.frozen
+@frozen
 class ElectMasterResponseBody:
     """Body of the answer to 1002."""
 
@@ -31,7 +30,7 @@ class ElectMasterResponseBody:
     """All replicas of the group; None: the old master stays."""
 
 
-@attrs.frozen
+@frozen
 class ReplicaIdentity:
     """One replica as a controller knows it."""
 
@@ -41,7 +40,7 @@ class ReplicaIdentity:
     alive: bool
 
 
-@attrs.frozen
+@frozen
 class ReplicasInfo:
     """One group as a controller knows it."""
 
@@ -53,7 +52,7 @@ class ReplicasInfo:
     not_in_sync_replicas: tuple[ReplicaIdentity, ...]
 
 
-@attrs.frozen
+@frozen
 class BrokerReplicasInfo:
     """Body of the answer to 1006."""
 
@@ -61,7 +60,7 @@ class BrokerReplicasInfo:
     """Broker name -> group."""
 
 
-@attrs.frozen
+@frozen
 class EpochEntry:
     """What a broker's log holds of one master epoch."""
 
@@ -71,7 +70,7 @@ class EpochEntry:
     """2^63-1: the epoch goes on."""
 
 
-@attrs.frozen
+@frozen
 class EpochEntryCache:
     """Body of the answer to 1007."""
 

@@ -6,12 +6,11 @@ Mirrors:
     `io.openmessaging.storage.dledger.protocol.*`.
 """
 
-import attrs
-
 from nodes.protocol.widths import Int32
+from nodes.values import frozen
 
 
-@attrs.frozen
+@frozen
 class LogEntry:
     """One entry of the log."""
 
@@ -21,7 +20,7 @@ class LogEntry:
     """An event, see `nodes.controller.tables.events`; empty: the first entry of a leader."""
 
 
-@attrs.frozen
+@frozen
 class VoteRequest:
     """Body of DLEDGER_VOTE (51001)."""
 
@@ -33,7 +32,7 @@ class VoteRequest:
     """Of the last of them; 0: there is none."""
 
 
-@attrs.frozen
+@frozen
 class VoteResponse:
     """Body of the answer to a vote."""
 
@@ -45,7 +44,7 @@ class VoteResponse:
     """Whether the voter will enter the term of the request only when its own round of votes has ended."""
 
 
-@attrs.frozen
+@frozen
 class PushRequest:
     """Body of DLEDGER_PUSH (51004); without entries it is a heartbeat."""
 
@@ -60,7 +59,7 @@ class PushRequest:
     entries: tuple[LogEntry, ...]
 
 
-@attrs.frozen
+@frozen
 class PushResponse:
     """Body of the answer to a push."""
 

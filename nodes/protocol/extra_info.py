@@ -11,12 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import TypeVar
 
-import attrs
-
 from nodes.protocol.java import java_split
 from nodes.protocol.model import RETRY_TOPIC_PREFIX
 from nodes.protocol.names import build_pop_retry_topic, is_pop_retry_topic_v2
 from nodes.protocol.widths import int32_of, int64_of
+from nodes.values import frozen
 
 POP_ORDER_REVIVE_QUEUE = 999
 """The revive queue that handles of orderly pops name; there is no such queue."""
@@ -42,7 +41,7 @@ class RetryMark(StrEnum):
     V2 = "2"
 
 
-@attrs.frozen
+@frozen
 class ExtraInfo:
     """The handle of one message, or of all messages that one pop took from a queue."""
 

@@ -15,6 +15,7 @@ import attrs
 
 from nodes.protocol.widths import Int32
 from nodes.protocol.wire_names import wire
+from nodes.values import frozen
 
 
 class BoundaryType(StrEnum):
@@ -24,12 +25,12 @@ class BoundaryType(StrEnum):
     UPPER = "UPPER"
 
 
-@attrs.frozen
+@frozen
 class EmptyHeader:
     """A header without fields."""
 
 
-@attrs.frozen
+@frozen
 class SendMessageRequestHeader:
     """Header of SEND_MESSAGE (10); the frame's body is the message body itself."""
 
@@ -51,7 +52,7 @@ class SendMessageRequestHeader:
     bname: str | None = None
 
 
-@attrs.frozen
+@frozen
 class SendMessageRequestHeaderV2(SendMessageRequestHeader):
     """Header of SEND_MESSAGE_V2 (310): the same fields under one-letter names."""
 
@@ -74,7 +75,7 @@ class SendMessageRequestHeaderV2(SendMessageRequestHeader):
     }
 
 
-@attrs.frozen
+@frozen
 class SendMessageResponseHeader:
     """Where the message was stored."""
 
@@ -86,7 +87,7 @@ class SendMessageResponseHeader:
     """What takes a timed message back, see `nodes.protocol.recall_handle`."""
 
 
-@attrs.frozen
+@frozen
 class PullMessageRequestHeader:
     """Header of PULL_MESSAGE (11) and LITE_PULL_MESSAGE (361)."""
 
@@ -108,7 +109,7 @@ class PullMessageRequestHeader:
     bname: str | None = None
 
 
-@attrs.frozen
+@frozen
 class PullMessageResponseHeader:
     """The offset and the broker of the next pull."""
 
@@ -118,7 +119,7 @@ class PullMessageResponseHeader:
     max_offset: int
 
 
-@attrs.frozen
+@frozen
 class QueryConsumerOffsetRequestHeader:
     """Header of QUERY_CONSUMER_OFFSET (14)."""
 
@@ -129,14 +130,14 @@ class QueryConsumerOffsetRequestHeader:
     bname: str | None = None
 
 
-@attrs.frozen
+@frozen
 class OffsetResponseHeader:
     """One offset: the answer to 14, 29, 30 and 31."""
 
     offset: int
 
 
-@attrs.frozen
+@frozen
 class UpdateConsumerOffsetRequestHeader:
     """Header of UPDATE_CONSUMER_OFFSET (15); the handler checks for missing queue and offset."""
 
@@ -147,7 +148,7 @@ class UpdateConsumerOffsetRequestHeader:
     bname: str | None = None
 
 
-@attrs.frozen
+@frozen
 class SearchOffsetRequestHeader:
     """Header of SEARCH_OFFSET_BY_TIMESTAMP (29)."""
 
@@ -158,7 +159,7 @@ class SearchOffsetRequestHeader:
     bname: str | None = None
 
 
-@attrs.frozen
+@frozen
 class GetMaxOffsetRequestHeader:
     """Header of GET_MAX_OFFSET (30)."""
 
@@ -168,7 +169,7 @@ class GetMaxOffsetRequestHeader:
     bname: str | None = None
 
 
-@attrs.frozen
+@frozen
 class GetMinOffsetRequestHeader:
     """Header of GET_MIN_OFFSET (31)."""
 
@@ -177,7 +178,7 @@ class GetMinOffsetRequestHeader:
     bname: str | None = None
 
 
-@attrs.frozen
+@frozen
 class HeartbeatResponseHeader:
     """A broker's answer to heartbeats of version 2."""
 
@@ -185,7 +186,7 @@ class HeartbeatResponseHeader:
     is_sub_change: bool | None = attrs.field(default=None, metadata=wire("IS_SUB_CHANGE"))
 
 
-@attrs.frozen
+@frozen
 class UnregisterClientRequestHeader:
     """Header of UNREGISTER_CLIENT (35)."""
 
@@ -194,7 +195,7 @@ class UnregisterClientRequestHeader:
     consumer_group: str | None = None
 
 
-@attrs.frozen
+@frozen
 class ConsumerSendMsgBackRequestHeader:
     """Header of CONSUMER_SEND_MSG_BACK (36)."""
 
@@ -209,7 +210,7 @@ class ConsumerSendMsgBackRequestHeader:
     bname: str | None = None
 
 
-@attrs.frozen
+@frozen
 class EndTransactionRequestHeader:
     """Header of END_TRANSACTION (37)."""
 
@@ -225,7 +226,7 @@ class EndTransactionRequestHeader:
     bname: str | None = None
 
 
-@attrs.frozen
+@frozen
 class ConsumerGroupRequestHeader:
     """A consumer group: the header of 38 and of 40.
 
@@ -236,7 +237,7 @@ class ConsumerGroupRequestHeader:
     consumer_group: str
 
 
-@attrs.frozen
+@frozen
 class RegisterBrokerRequestHeader:
     """Header of REGISTER_BROKER (103)."""
 
@@ -254,7 +255,7 @@ class RegisterBrokerRequestHeader:
     zone_mode: bool | None = attrs.field(default=None, metadata=wire("__ZONE_MODE"))
 
 
-@attrs.frozen
+@frozen
 class RegisterBrokerResponseHeader:
     """The master of the group, for a slave."""
 
@@ -262,7 +263,7 @@ class RegisterBrokerResponseHeader:
     master_addr: str | None = None
 
 
-@attrs.frozen
+@frozen
 class UnregisterBrokerRequestHeader:
     """Header of UNREGISTER_BROKER (104)."""
 
@@ -272,7 +273,7 @@ class UnregisterBrokerRequestHeader:
     broker_id: int
 
 
-@attrs.frozen
+@frozen
 class QueryDataVersionRequestHeader:
     """Header of QUERY_DATA_VERSION (322)."""
 
@@ -282,14 +283,14 @@ class QueryDataVersionRequestHeader:
     broker_id: int
 
 
-@attrs.frozen
+@frozen
 class QueryDataVersionResponseHeader:
     """Whether the nameserver has another version."""
 
     changed: bool
 
 
-@attrs.frozen
+@frozen
 class BrokerHeartbeatRequestHeader:
     """Header of BROKER_HEARTBEAT (904); what follows the name is for controllers alone."""
 
@@ -306,7 +307,7 @@ class BrokerHeartbeatRequestHeader:
     """The lower is elected."""
 
 
-@attrs.frozen
+@frozen
 class GetBrokerMemberGroupRequestHeader:
     """Header of GET_BROKER_MEMBER_GROUP (901)."""
 
@@ -314,7 +315,7 @@ class GetBrokerMemberGroupRequestHeader:
     broker_name: str
 
 
-@attrs.frozen
+@frozen
 class NotifyMinBrokerIdChangeRequestHeader:
     """Header of NOTIFY_MIN_BROKER_ID_CHANGE (905); RocketMQ's nameserver never sets the broker name."""
 
@@ -325,7 +326,7 @@ class NotifyMinBrokerIdChangeRequestHeader:
     ha_broker_addr: str | None = None
 
 
-@attrs.frozen
+@frozen
 class ExchangeHaInfoHeader:
     """Header of EXCHANGE_BROKER_HA_INFO (906), both ways."""
 
@@ -334,7 +335,7 @@ class ExchangeHaInfoHeader:
     master_address: str | None = None
 
 
-@attrs.frozen
+@frozen
 class GetRouteInfoRequestHeader:
     """Header of GET_ROUTEINFO_BY_TOPIC (105)."""
 
@@ -344,28 +345,28 @@ class GetRouteInfoRequestHeader:
     zone_mode: bool | None = attrs.field(default=None, metadata=wire("__ZONE_MODE"))
 
 
-@attrs.frozen
+@frozen
 class WritePermRequestHeader:
     """Header of WIPE_WRITE_PERM_OF_BROKER (205) and ADD_WRITE_PERM_OF_BROKER (327)."""
 
     broker_name: str
 
 
-@attrs.frozen
+@frozen
 class WipeWritePermResponseHeader:
     """How many topics lost the WRITE bit."""
 
     wipe_topic_count: Int32
 
 
-@attrs.frozen
+@frozen
 class AddWritePermResponseHeader:
     """How many topics were made readable and writeable."""
 
     add_topic_count: Int32
 
 
-@attrs.frozen
+@frozen
 class DeleteTopicFromNamesrvRequestHeader:
     """Header of DELETE_TOPIC_IN_NAMESRV (216)."""
 
@@ -373,14 +374,14 @@ class DeleteTopicFromNamesrvRequestHeader:
     cluster_name: str | None = None
 
 
-@attrs.frozen
+@frozen
 class RegisterTopicRequestHeader:
     """Header of REGISTER_TOPIC_IN_NAMESRV (217)."""
 
     topic: str
 
 
-@attrs.frozen
+@frozen
 class PutKvConfigRequestHeader:
     """Header of PUT_KV_CONFIG (100)."""
 
@@ -389,7 +390,7 @@ class PutKvConfigRequestHeader:
     value: str | None = None
 
 
-@attrs.frozen
+@frozen
 class KvConfigRequestHeader:
     """An entry of the configuration: the header of 101 and 102.
 
@@ -401,21 +402,21 @@ class KvConfigRequestHeader:
     key: str
 
 
-@attrs.frozen
+@frozen
 class GetKvConfigResponseHeader:
     """The value of an entry."""
 
     value: str | None = None
 
 
-@attrs.frozen
+@frozen
 class GetKvListByNamespaceRequestHeader:
     """Header of GET_KVLIST_BY_NAMESPACE (219)."""
 
     namespace: str
 
 
-@attrs.frozen
+@frozen
 class GetTopicsByClusterRequestHeader:
     """Header of GET_TOPICS_BY_CLUSTER (224)."""
 

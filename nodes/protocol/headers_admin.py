@@ -5,14 +5,13 @@ The rules of `nodes.protocol.headers` hold.
 
 from typing import ClassVar
 
-import attrs
-
 from nodes.protocol.errors import RefusedHeaderError
 from nodes.protocol.model import FILTER_TYPES
 from nodes.protocol.widths import Int32
+from nodes.values import frozen
 
 
-@attrs.frozen
+@frozen
 class CreateTopicRequestHeader:
     """Header of UPDATE_AND_CREATE_TOPIC (17)."""
 
@@ -40,7 +39,7 @@ class CreateTopicRequestHeader:
             raise RefusedHeaderError(f"topicFilterType = [{self.topic_filter_type or 'null'}] value invalid")
 
 
-@attrs.frozen
+@frozen
 class TopicHeader:
     """A topic: the header of 202, 215, 300 and 351.
 
@@ -52,7 +51,7 @@ class TopicHeader:
     topic: str
 
 
-@attrs.frozen
+@frozen
 class GroupHeader:
     """A consumer group: the header of 343 and 352.
 
@@ -63,7 +62,7 @@ class GroupHeader:
     group: str
 
 
-@attrs.frozen
+@frozen
 class GroupAndTopicHeader:
     """A consumer group and a topic: the header of 303 and 345.
 
@@ -75,7 +74,7 @@ class GroupAndTopicHeader:
     topic: str
 
 
-@attrs.frozen
+@frozen
 class DeleteSubscriptionGroupRequestHeader:
     """Header of DELETE_SUBSCRIPTIONGROUP (207)."""
 
@@ -83,7 +82,7 @@ class DeleteSubscriptionGroupRequestHeader:
     clean_offset: bool = False
 
 
-@attrs.frozen
+@frozen
 class UpdateGroupForbiddenRequestHeader:
     """Header of UPDATE_AND_GET_GROUP_FORBIDDEN (353)."""
 
@@ -93,7 +92,7 @@ class UpdateGroupForbiddenRequestHeader:
     """None: only query."""
 
 
-@attrs.frozen
+@frozen
 class GetConsumeStatsRequestHeader:
     """Header of GET_CONSUME_STATS (208)."""
 
@@ -103,21 +102,21 @@ class GetConsumeStatsRequestHeader:
     """Separated by semicolons; regardless of subscriptions."""
 
 
-@attrs.frozen
+@frozen
 class ProducerGroupHeader:
     """Header of GET_PRODUCER_CONNECTION_LIST (204)."""
 
     producer_group: str
 
 
-@attrs.frozen
+@frozen
 class GetConsumeStatsInBrokerHeader:
     """Header of GET_BROKER_CONSUME_STATS (317)."""
 
     is_order: bool
 
 
-@attrs.frozen
+@frozen
 class QueryCorrectionOffsetHeader:
     """Header of QUERY_CORRECTION_OFFSET (308)."""
 
@@ -126,7 +125,7 @@ class QueryCorrectionOffsetHeader:
     filter_groups: str | None = None
 
 
-@attrs.frozen
+@frozen
 class CloneGroupOffsetRequestHeader:
     """Header of CLONE_GROUP_OFFSET (314)."""
 
@@ -136,7 +135,7 @@ class CloneGroupOffsetRequestHeader:
     offline: bool = False
 
 
-@attrs.frozen
+@frozen
 class QueryConsumeQueueRequestHeader:
     """Header of QUERY_CONSUME_QUEUE (321)."""
 
@@ -147,7 +146,7 @@ class QueryConsumeQueueRequestHeader:
     consumer_group: str | None = None
 
 
-@attrs.frozen
+@frozen
 class ViewBrokerStatsDataRequestHeader:
     """Header of VIEW_BROKER_STATS_DATA (315)."""
 
@@ -155,7 +154,7 @@ class ViewBrokerStatsDataRequestHeader:
     stats_key: str
 
 
-@attrs.frozen
+@frozen
 class GetBrokerConfigResponseHeader:
     """The version of a broker's configuration, as JSON."""
 

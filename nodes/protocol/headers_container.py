@@ -3,17 +3,17 @@
 The rules of `nodes.protocol.headers` hold.
 """
 
-import attrs
+from nodes.values import frozen
 
 
-@attrs.frozen
+@frozen
 class AddBrokerRequestHeader:
     """Header of ADD_BROKER (902)."""
 
     config_path: str
 
 
-@attrs.frozen
+@frozen
 class RemoveBrokerRequestHeader:
     """Header of REMOVE_BROKER (903)."""
 

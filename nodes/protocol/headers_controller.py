@@ -4,12 +4,11 @@ The rules of `nodes.protocol.headers` hold. The codes 1014 to 1018 have none: th
 type.
 """
 
-import attrs
-
 from nodes.protocol.widths import Int32
+from nodes.values import frozen
 
 
-@attrs.frozen
+@frozen
 class AlterSyncStateSetRequestHeader:
     """Header of CONTROLLER_ALTER_SYNC_STATE_SET (1001)."""
 
@@ -20,14 +19,14 @@ class AlterSyncStateSetRequestHeader:
     """Clock of the sender; ms since 1970."""
 
 
-@attrs.frozen
+@frozen
 class AlterSyncStateSetResponseHeader:
     """The epoch of the new set; 0 if the request was refused."""
 
     new_sync_state_set_epoch: Int32 = 0
 
 
-@attrs.frozen
+@frozen
 class ElectMasterRequestHeader:
     """Header of CONTROLLER_ELECT_MASTER (1002)."""
 
@@ -39,7 +38,7 @@ class ElectMasterRequestHeader:
     invoke_time: int = 0
 
 
-@attrs.frozen
+@frozen
 class ElectMasterResponseHeader:
     """The master of a group; empty if nobody was elected."""
 
@@ -49,7 +48,7 @@ class ElectMasterResponseHeader:
     sync_state_set_epoch: Int32 | None = None
 
 
-@attrs.frozen
+@frozen
 class RegisterBrokerToControllerRequestHeader:
     """Header of CONTROLLER_REGISTER_BROKER (1003)."""
 
@@ -60,7 +59,7 @@ class RegisterBrokerToControllerRequestHeader:
     invoke_time: int
 
 
-@attrs.frozen
+@frozen
 class RegisterBrokerToControllerResponseHeader:
     """The master of the group, if the controller believes it alive."""
 
@@ -72,14 +71,14 @@ class RegisterBrokerToControllerResponseHeader:
     sync_state_set_epoch: Int32 | None = None
 
 
-@attrs.frozen
+@frozen
 class GetReplicaInfoRequestHeader:
     """Header of CONTROLLER_GET_REPLICA_INFO (1004)."""
 
     broker_name: str
 
 
-@attrs.frozen
+@frozen
 class GetReplicaInfoResponseHeader:
     """The recorded master of the group, alive or not."""
 
@@ -88,7 +87,7 @@ class GetReplicaInfoResponseHeader:
     master_epoch: Int32 | None = None
 
 
-@attrs.frozen
+@frozen
 class GetMetaDataResponseHeader:
     """Answer to CONTROLLER_GET_METADATA_INFO (1005): the group of controllers and its leader."""
 
@@ -101,7 +100,7 @@ class GetMetaDataResponseHeader:
     """`id:address;` of each controller."""
 
 
-@attrs.frozen
+@frozen
 class NotifyBrokerRoleChangedRequestHeader:
     """Header of NOTIFY_BROKER_ROLE_CHANGED (1008)."""
 
@@ -111,7 +110,7 @@ class NotifyBrokerRoleChangedRequestHeader:
     master_broker_id: int | None = None
 
 
-@attrs.frozen
+@frozen
 class CleanControllerBrokerDataRequestHeader:
     """Header of CLEAN_BROKER_DATA (1011)."""
 
@@ -123,7 +122,7 @@ class CleanControllerBrokerDataRequestHeader:
     invoke_time: int = 0
 
 
-@attrs.frozen
+@frozen
 class GetNextBrokerIdRequestHeader:
     """Header of CONTROLLER_GET_NEXT_BROKER_ID (1012)."""
 
@@ -131,7 +130,7 @@ class GetNextBrokerIdRequestHeader:
     broker_name: str
 
 
-@attrs.frozen
+@frozen
 class GetNextBrokerIdResponseHeader:
     """An id that may be applied for; nothing is reserved."""
 
@@ -140,7 +139,7 @@ class GetNextBrokerIdResponseHeader:
     next_broker_id: int | None = None
 
 
-@attrs.frozen
+@frozen
 class ApplyBrokerIdRequestHeader:
     """Header of CONTROLLER_APPLY_BROKER_ID (1013)."""
 
@@ -151,7 +150,7 @@ class ApplyBrokerIdRequestHeader:
     """`address;milliseconds`: who repeats it gets its id again."""
 
 
-@attrs.frozen
+@frozen
 class ApplyBrokerIdResponseHeader:
     """The group in which an id was applied for."""
 

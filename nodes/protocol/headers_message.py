@@ -7,9 +7,10 @@ import attrs
 
 from nodes.protocol.widths import Int32
 from nodes.protocol.wire_names import wire
+from nodes.values import frozen
 
 
-@attrs.frozen
+@frozen
 class QueryMessageRequestHeader:
     """Header of QUERY_MESSAGE (12)."""
 
@@ -23,7 +24,7 @@ class QueryMessageRequestHeader:
     bname: str | None = None
 
 
-@attrs.frozen
+@frozen
 class QueryMessageResponseHeader:
     """Progress of the index."""
 
@@ -31,7 +32,7 @@ class QueryMessageResponseHeader:
     index_last_update_phyoffset: int
 
 
-@attrs.frozen
+@frozen
 class ViewMessageRequestHeader:
     """Header of VIEW_MESSAGE_BY_ID (33)."""
 
@@ -40,7 +41,7 @@ class ViewMessageRequestHeader:
     topic: str | None = None
 
 
-@attrs.frozen
+@frozen
 class GetEarliestMsgStoretimeRequestHeader:
     """Header of GET_EARLIEST_MSG_STORETIME (32)."""
 
@@ -49,14 +50,14 @@ class GetEarliestMsgStoretimeRequestHeader:
     bname: str | None = None
 
 
-@attrs.frozen
+@frozen
 class GetEarliestMsgStoretimeResponseHeader:
     """Store time of the first message of a queue; -1: there is none."""
 
     timestamp: int
 
 
-@attrs.frozen
+@frozen
 class CheckTransactionStateRequestHeader:
     """Header of CHECK_TRANSACTION_STATE (39), from a broker to a producer."""
 
@@ -70,7 +71,7 @@ class CheckTransactionStateRequestHeader:
     bname: str | None = None
 
 
-@attrs.frozen
+@frozen
 class ReplyMessageRequestHeader:
     """Header of PUSH_REPLY_MESSAGE_TO_CLIENT (326): that of the reply, and where it came from and was."""
 
@@ -92,7 +93,7 @@ class ReplyMessageRequestHeader:
     unit_mode: bool = False
 
 
-@attrs.frozen
+@frozen
 class ResumeCheckHalfMessageRequestHeader:
     """Header of RESUME_CHECK_HALF_MESSAGE (323)."""
 
@@ -100,7 +101,7 @@ class ResumeCheckHalfMessageRequestHeader:
     topic: str | None = None
 
 
-@attrs.frozen
+@frozen
 class RecallMessageRequestHeader:
     """Header of RECALL_MESSAGE (370)."""
 
@@ -110,14 +111,14 @@ class RecallMessageRequestHeader:
     bname: str | None = None
 
 
-@attrs.frozen
+@frozen
 class RecallMessageResponseHeader:
     """Which message is taken back."""
 
     msg_id: str
 
 
-@attrs.frozen
+@frozen
 class GetConsumerRunningInfoRequestHeader:
     """Header of GET_CONSUMER_RUNNING_INFO (307), to a broker and from there to the client."""
 
@@ -126,7 +127,7 @@ class GetConsumerRunningInfoRequestHeader:
     jstack_enable: bool = False
 
 
-@attrs.frozen
+@frozen
 class ConsumeMessageDirectlyResultRequestHeader:
     """Header of CONSUME_MESSAGE_DIRECTLY (309), to a broker and from there to the client."""
 
@@ -139,7 +140,7 @@ class ConsumeMessageDirectlyResultRequestHeader:
     group_sys_flag: Int32 | None = None
 
 
-@attrs.frozen
+@frozen
 class ResetOffsetRequestHeader:
     """Header of INVOKE_BROKER_TO_RESET_OFFSET (222) and RESET_CONSUMER_CLIENT_OFFSET (220)."""
 
@@ -154,7 +155,7 @@ class ResetOffsetRequestHeader:
     is_force: bool = False
 
 
-@attrs.frozen
+@frozen
 class GetConsumerStatusRequestHeader:
     """Header of INVOKE_BROKER_TO_GET_CONSUMER_STATUS (223) and GET_CONSUMER_STATUS_FROM_CLIENT (221)."""
 

@@ -3,12 +3,11 @@
 The rules of `nodes.protocol.headers` hold. Times are milliseconds.
 """
 
-import attrs
-
 from nodes.protocol.widths import Int32
+from nodes.values import frozen
 
 
-@attrs.frozen
+@frozen
 class PopMessageRequestHeader:
     """Header of POP_MESSAGE (200050)."""
 
@@ -32,7 +31,7 @@ class PopMessageRequestHeader:
     bname: str | None = None
 
 
-@attrs.frozen
+@frozen
 class PopMessageResponseHeader:
     """Header of the answer to POP_MESSAGE and PEEK_MESSAGE; the texts are those of `nodes.protocol.extra_info`."""
 
@@ -46,7 +45,7 @@ class PopMessageResponseHeader:
     order_count_info: str | None = None
 
 
-@attrs.frozen
+@frozen
 class AckMessageRequestHeader:
     """Header of ACK_MESSAGE (200051)."""
 
@@ -60,7 +59,7 @@ class AckMessageRequestHeader:
     bname: str | None = None
 
 
-@attrs.frozen
+@frozen
 class ChangeInvisibleTimeRequestHeader:
     """Header of CHANGE_MESSAGE_INVISIBLETIME (200053)."""
 
@@ -73,7 +72,7 @@ class ChangeInvisibleTimeRequestHeader:
     bname: str | None = None
 
 
-@attrs.frozen
+@frozen
 class ChangeInvisibleTimeResponseHeader:
     """What the new handle of a message is made of."""
 
@@ -82,7 +81,7 @@ class ChangeInvisibleTimeResponseHeader:
     revive_qid: Int32
 
 
-@attrs.frozen
+@frozen
 class PeekMessageRequestHeader:
     """Header of PEEK_MESSAGE (200052)."""
 
@@ -93,7 +92,7 @@ class PeekMessageRequestHeader:
     bname: str | None = None
 
 
-@attrs.frozen
+@frozen
 class NotificationRequestHeader:
     """Header of NOTIFICATION (200054): is there a message to pop?"""
 
@@ -107,7 +106,7 @@ class NotificationRequestHeader:
     bname: str | None = None
 
 
-@attrs.frozen
+@frozen
 class NotificationResponseHeader:
     """Whether there is a message, and whether too many requests wait for one."""
 
@@ -115,7 +114,7 @@ class NotificationResponseHeader:
     polling_full: bool = False
 
 
-@attrs.frozen
+@frozen
 class PollingInfoRequestHeader:
     """Header of POLLING_INFO (200055)."""
 
@@ -125,7 +124,7 @@ class PollingInfoRequestHeader:
     bname: str | None = None
 
 
-@attrs.frozen
+@frozen
 class PollingInfoResponseHeader:
     """How many requests of a group are held for a queue."""
 

@@ -5,9 +5,8 @@ The rules of `nodes.protocol.headers` hold.
 
 from enum import StrEnum
 
-import attrs
-
 from nodes.protocol.widths import Int32
+from nodes.values import frozen
 
 
 class ProbePath(StrEnum):
@@ -19,14 +18,14 @@ class ProbePath(StrEnum):
     """Succeeds if the consumer has started."""
 
 
-@attrs.frozen
+@frozen
 class StatefulSetHeader:
     """Header of GET_SCALE (900001)."""
 
     statefulset: str
 
 
-@attrs.frozen
+@frozen
 class ScaleHeader:
     """The scale of a StatefulSet: an answer to GET_SCALE, and the header of REPLICAS_CHANGED (900004)."""
 
@@ -36,7 +35,7 @@ class ScaleHeader:
     """Pods that exist, whatever their state; from a scaler, which does not know them, the desired ones."""
 
 
-@attrs.frozen
+@frozen
 class PutScaleRequestHeader:
     """Header of PUT_SCALE (900002)."""
 
@@ -44,7 +43,7 @@ class PutScaleRequestHeader:
     spec_replicas: Int32
 
 
-@attrs.frozen
+@frozen
 class CancelConsumerRequestHeader:
     """Header of CANCEL_CONSUMER (900011): the sender has finished with a queue."""
 
@@ -53,7 +52,7 @@ class CancelConsumerRequestHeader:
     queue_id: Int32
 
 
-@attrs.frozen
+@frozen
 class AcquireLeaseRequestHeader:
     """Header of ACQUIRE_LEASE (900021)."""
 
@@ -62,7 +61,7 @@ class AcquireLeaseRequestHeader:
     duration_ms: int
 
 
-@attrs.frozen
+@frozen
 class RenewLeaseRequestHeader:
     """Header of RENEW_LEASE (900022)."""
 
@@ -71,7 +70,7 @@ class RenewLeaseRequestHeader:
     duration_ms: int
 
 
-@attrs.frozen
+@frozen
 class ReleaseLeaseRequestHeader:
     """Header of RELEASE_LEASE (900023)."""
 
@@ -79,7 +78,7 @@ class ReleaseLeaseRequestHeader:
     token: int
 
 
-@attrs.frozen
+@frozen
 class LeaseHeader:
     """A lease that was granted or renewed."""
 
@@ -89,7 +88,7 @@ class LeaseHeader:
     """By the wall clock of the service."""
 
 
-@attrs.frozen
+@frozen
 class ProbeRequestHeader:
     """Header of PROBE (900003)."""
 

@@ -13,6 +13,7 @@ import attrs
 
 from nodes.protocol.widths import Int32
 from nodes.protocol.wire_names import wire
+from nodes.values import frozen
 
 MASTER_ID = 0
 """The broker id of a master."""
@@ -96,7 +97,7 @@ class MessageRequestMode(StrEnum):
     POP = "POP"
 
 
-@attrs.frozen(order=True, cache_hash=True)
+@frozen(order=True, cache_hash=True)
 class MessageQueue:
     """A queue of a topic on a broker, ordered by topic, broker name and queue id.
 
@@ -121,7 +122,7 @@ class VersionWithoutCounterError(ValueError):
         """RocketMQ's version object after the failure: its other fields have changed already."""
 
 
-@attrs.frozen
+@frozen
 class DataVersion:
     """The version of a table that other nodes copy.
 
@@ -176,7 +177,7 @@ class DataVersion:
         return (mine > others) - (mine < others)
 
 
-@attrs.frozen
+@frozen
 class QueueData:
     """The queues that one broker name serves of one topic."""
 
@@ -187,7 +188,7 @@ class QueueData:
     topic_sys_flag: Int32 = 0
 
 
-@attrs.frozen
+@frozen
 class BrokerData:
     """The members of one broker name."""
 
@@ -199,7 +200,7 @@ class BrokerData:
     enable_acting_master: bool = False
 
 
-@attrs.frozen
+@frozen
 class TopicQueueMappingInfo:
     """The mapping of a static topic on one broker, as a nameserver has it."""
 
@@ -213,7 +214,7 @@ class TopicQueueMappingInfo:
     dirty: bool = False
 
 
-@attrs.frozen
+@frozen
 class TopicRouteData:
     """The route of a topic: its queues, and the addresses of their brokers."""
 
@@ -228,7 +229,7 @@ class TopicRouteData:
 FILTER_TYPES = ("SINGLE_TAG", "MULTI_TAG")
 
 
-@attrs.frozen
+@frozen
 class TopicConfig:
     """A topic as a broker holds it.
 
@@ -246,7 +247,7 @@ class TopicConfig:
     attributes: Mapping[str, str] = NO_TEXTS
 
 
-@attrs.frozen
+@frozen
 class SubscriptionGroupConfig:
     """A consumer group as a broker is configured for it.
 
@@ -269,7 +270,7 @@ class SubscriptionGroupConfig:
     attributes: Mapping[str, str] = NO_TEXTS
 
 
-@attrs.frozen
+@frozen
 class SubscriptionData:
     """A group's subscription to a topic.
 
@@ -289,7 +290,7 @@ class SubscriptionData:
     class_filter_mode: bool = False
 
 
-@attrs.frozen
+@frozen
 class ConsumerData:
     """One consumer group inside a heartbeat."""
 
@@ -302,14 +303,14 @@ class ConsumerData:
     unit_mode: bool = False
 
 
-@attrs.frozen
+@frozen
 class ProducerData:
     """One producer group inside a heartbeat."""
 
     group_name: str
 
 
-@attrs.frozen
+@frozen
 class HeartbeatData:
     """Body of a heartbeat from a client instance."""
 

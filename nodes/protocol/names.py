@@ -7,10 +7,9 @@ Mirrors:
 
 import re
 
-import attrs
-
 from nodes.protocol.java import java_split
 from nodes.protocol.model import AUTO_CREATE_TOPIC, DLQ_TOPIC_PREFIX, RETRY_TOPIC_PREFIX
+from nodes.values import frozen
 
 SYSTEM_TOPIC_PREFIX = "rmq_sys_"
 SYSTEM_GROUP_PREFIX = "CID_RMQ_SYS_"
@@ -63,7 +62,7 @@ class IllegalNameError(ValueError):
     """The name of a topic or a group is not allowed for clients."""
 
 
-@attrs.frozen
+@frozen
 class ValidateTopicResult:
     """Result of the check of a topic's name by a broker."""
 

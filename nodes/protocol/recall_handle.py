@@ -6,17 +6,16 @@ Mirrors:
 
 from base64 import b64decode, urlsafe_b64encode
 
-import attrs
-
 from nodes.protocol.java import java_split
 from nodes.protocol.model import RETRY_TOPIC_PREFIX, Message
 from nodes.protocol.properties import REAL_TOPIC, TIMER_OUT_MS, UNIQ_KEY
+from nodes.values import frozen
 
 _VERSION = "v1"
 _PARTS = 5
 
 
-@attrs.frozen
+@frozen
 class RecallHandle:
     """Which message is meant, and where it waits."""
 

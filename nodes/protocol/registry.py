@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-import attrs
-
 from nodes.protocol import bodies, dledger, headers, headers_container, headers_message, headers_pop, model
 from nodes.protocol import bodies_admin as admin
 from nodes.protocol import bodies_controller as replicas
@@ -17,6 +15,7 @@ from nodes.protocol.codes import RequestCode
 from nodes.protocol.errors import ProtocolError
 from nodes.protocol.header_codec import decode_header, encode_header
 from nodes.protocol.headers import EmptyHeader
+from nodes.values import frozen
 
 __all__ = [
     "EXCHANGES",
@@ -31,7 +30,7 @@ __all__ = [
 ]
 
 
-@attrs.frozen
+@frozen
 class Exchange:
     """The four classes of a request and its answer; None: there is no body, `bytes`: the body is raw."""
 

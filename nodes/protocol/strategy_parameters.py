@@ -1,9 +1,9 @@
 """What an allocation strategy is made of, in the form in which it travels."""
 
-import attrs
+from nodes.values import frozen
 
 
-@attrs.frozen
+@frozen
 class StrategyParameters:
     """The options of a consumer that strategies read: texts and numbers, as in its configuration."""
 

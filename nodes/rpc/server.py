@@ -14,6 +14,7 @@ from nodes.protocol.command import LANGUAGE, NO_FIELDS, VERSION, Command, Comman
 from nodes.protocol.errors import TableFullError
 from nodes.rpc.errors import RemotingError, RemotingSendRequestError, RemotingTimeoutError
 from nodes.rpc.idle import IdleWatch
+from nodes.values import frozen
 
 Handler = Callable[[Channel, Command], "Command | InTask | None"]
 """Returns the answer; None if it answers later or never; or what remains to be done in a task, if it has to wait.
@@ -22,7 +23,7 @@ It is called when the request arrives, without a task.
 """
 
 
-@attrs.frozen
+@frozen
 class InTask:
     """An async handler: each request runs in its own task, so a handler that waits blocks no other request."""
 

@@ -28,6 +28,7 @@ from nodes.statefulset.container_runtime import ContainerRuntime
 from nodes.statefulset.tables.controller import CreatePod, DeletePod, next_step
 from nodes.statefulset.tables.pod import Pod, PodAction, ProbeKind
 from nodes.threads import ScheduledThread
+from nodes.values import frozen
 
 API_PORT = 6_443
 POD_PORT = 80
@@ -40,7 +41,7 @@ _NS_PER_S = 1_000_000_000
 _MS_PER_S = 1_000
 
 
-@attrs.frozen
+@frozen
 class StatefulSet:
     """A StatefulSet as its manifest describes it."""
 
@@ -49,7 +50,7 @@ class StatefulSet:
     config: StatefulSetConfig
 
 
-@attrs.frozen
+@frozen
 class _Probe:
     """One probe of a StatefulSet's pods."""
 

@@ -10,12 +10,11 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any
 
-import attrs
-
 from nodes.protocol.bodies import PullMessageResponseBody, RegisterBrokerBody
 from nodes.protocol.body_codec import decode_body, encode_body
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.registry import EXCHANGES
+from nodes.values import frozen
 from nodes.wire.body_json import decode_json_body, encode_json_body
 from nodes.wire.message_binary import decode_messages, encode_messages
 from nodes.wire.register_broker_body import decode_register_broker_body
@@ -30,7 +29,7 @@ class BodyKind(StrEnum):
     RELAY = "as it is: bytes of a message, lines of key=value, or what nobody but its receiver reads"
 
 
-@attrs.frozen
+@frozen
 class Bodies:
     """Encodings and classes of the bodies of a request and of its answer."""
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Hashable, Iterable
 from functools import partial
 
-import attrs
 import trio
 
 from nodes.beliefs import Belief, BeliefKind
@@ -30,6 +29,7 @@ from nodes.protocol.registry import decode_body_cached, decode_header, encode_bo
 from nodes.rpc.server import Handlers, InTask
 from nodes.rpc.typed import success
 from nodes.threads import ScheduledThread
+from nodes.values import frozen
 
 _SUB_CHANGED = encode_header(headers.HeartbeatResponseHeader(is_support_heart_beat_v2=True, is_sub_change=True))
 _SUB_UNCHANGED = encode_header(headers.HeartbeatResponseHeader(is_support_heart_beat_v2=True, is_sub_change=False))
@@ -41,7 +41,7 @@ _NAME_CHARS_MAX = 1_000
 """Of client ids, groups and topics; RocketMQ's clients allow a quarter of it."""
 
 
-@attrs.frozen
+@frozen
 class ConnectedClient:
     """A client, as seen through its connection."""
 
@@ -53,7 +53,7 @@ class ConnectedClient:
 _UNKNOWN_CLIENT = ConnectedClient("", "OTHER", 0)
 
 
-@attrs.frozen
+@frozen
 class _ListBody:
     """An encoded list of members, and what it was made from."""
 

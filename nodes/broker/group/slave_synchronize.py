@@ -3,8 +3,6 @@
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-import attrs
-
 from nodes.beliefs import MessageEvent
 from nodes.broker.context import BrokerContext
 from nodes.broker.files import (
@@ -38,6 +36,7 @@ from nodes.rpc.errors import RemotingError
 from nodes.rpc.server import Handlers
 from nodes.rpc.typed import BrokerError, invoke, succeeded, success
 from nodes.threads import ScheduledThread
+from nodes.values import frozen
 
 T = TypeVar("T")
 
@@ -51,7 +50,7 @@ _FAILURES = (RemotingError, BrokerError, ProtocolError, ValueError)
 """No answer, a refusal, a malformed answer, content that the tables refuse."""
 
 
-@attrs.frozen
+@frozen
 class FetchedMetadata:
     """The metadata of a member that a returning master may adopt."""
 

@@ -1,7 +1,5 @@
 """Messages of other brokers, which this one fetches to revive them."""
 
-import attrs
-
 from nodes.broker.context import BrokerContext
 from nodes.broker.registration.topic_routes import TopicRouteInfoManager
 from nodes.broker.shared import Shared
@@ -16,6 +14,7 @@ from nodes.protocol.sys_flags import PullSysFlag
 from nodes.rpc.client import RpcClient
 from nodes.rpc.errors import RemotingError
 from nodes.rpc.typed import invoke
+from nodes.values import frozen
 
 _PULL_TIMEOUT_MS = 10_000
 _NOTHING_THERE = (
@@ -25,7 +24,7 @@ _NOTHING_THERE = (
 )
 
 
-@attrs.frozen
+@frozen
 class Fetched:
     """A message, or why there is none."""
 

@@ -2,8 +2,6 @@
 
 from collections.abc import Iterator
 
-import attrs
-
 from nodes.allocation.for_pop import ALL_QUEUES
 from nodes.beliefs import MessageEvent
 from nodes.broker.clients.offset_manage import OffsetManage
@@ -21,11 +19,12 @@ from nodes.broker.tables.pop_queue_locks import group_lock_key
 from nodes.protocol.extra_info import POP_ORDER_REVIVE_QUEUE, RetryMark, msg_offset_info, start_offset_info
 from nodes.protocol.model import Message, TopicConfig
 from nodes.protocol.names import build_pop_retry_topic
+from nodes.values import frozen
 
 _RETRY_FIRST_EACH = 5
 
 
-@attrs.frozen
+@frozen
 class _Batch:
     """What a pop has taken from one queue."""
 

@@ -2,8 +2,6 @@
 
 from collections.abc import Awaitable, Callable
 
-import attrs
-
 from nodes.broker.context import BrokerContext
 from nodes.broker.tables.pop_polling import SCAN_INTERVAL_MS, PollingResult, PopLongPolling, PopPollingOptions
 from nodes.cause import cause
@@ -13,6 +11,7 @@ from nodes.protocol.headers_pop import NotificationRequestHeader, PopMessageRequ
 from nodes.protocol.model import Message
 from nodes.protocol.names import build_pop_retry_topic
 from nodes.threads import ScanThread
+from nodes.values import frozen
 
 _RECOUNT_SCANS = 100
 _CLEAN_INTERVAL_MS = 5 * 60 * 1000
@@ -22,7 +21,7 @@ _SPIN_MS = 1
 PollingHeader = PopMessageRequestHeader | NotificationRequestHeader
 
 
-@attrs.frozen(eq=False)
+@frozen(eq=False)
 class HeldRequest:
     """A request that found no message and is held."""
 

@@ -25,6 +25,7 @@ from nodes.rpc.errors import RemotingError
 from nodes.rpc.server import Handler, Handlers, InTask
 from nodes.rpc.typed import invoke, invoke_oneway
 from nodes.threads import ScheduledThread
+from nodes.values import frozen
 
 _REGISTER_INITIAL_DELAY_MS = 10_000
 _HEARTBEAT_INITIAL_DELAY_MS = 1_000
@@ -37,7 +38,7 @@ RegisterResult = headers.RegisterBrokerResponseHeader | None
 OnRegistered = Callable[[list[RegisterResult]], Awaitable[None]]
 
 
-@attrs.frozen
+@frozen
 class _Answer:
     header: headers.RegisterBrokerResponseHeader
     order_conf: KvTable | None
@@ -274,7 +275,7 @@ async def _later(answer: Command, ended: trio.Event, _channel: Channel, _request
     return answer
 
 
-@attrs.frozen
+@frozen
 class ProvidedTopic:
     """A topic that was there or was created."""
 

@@ -9,7 +9,7 @@ Mirrors:
 from collections.abc import Mapping
 from types import MappingProxyType
 
-import attrs
+from nodes.values import frozen
 
 _LONG_MAX = 2**63 - 1
 
@@ -18,7 +18,7 @@ class AttributeRefusedError(ValueError):
     """A change of attributes is not allowed; nothing was changed. The text is RocketMQ's."""
 
 
-@attrs.frozen
+@frozen
 class OneOf:
     """An attribute with a fixed set of values."""
 
@@ -32,7 +32,7 @@ class OneOf:
             raise AttributeRefusedError(f"value is not in set: [{', '.join(self.values)}]")
 
 
-@attrs.frozen
+@frozen
 class LongRange:
     """An attribute that is a number."""
 

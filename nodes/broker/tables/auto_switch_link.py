@@ -9,15 +9,14 @@ Mirrors:
 
 from collections.abc import Sequence
 
-import attrs
-
 from nodes.broker.tables.epoch_file import OPEN, EpochFile
 from nodes.broker.tables.sync_state_set import NOTHING_YET, MasterSyncStateSet, SlaveLink
+from nodes.values import frozen
 
 # Frames
 
 
-@attrs.frozen
+@frozen
 class SlaveHandshake:
     """Slave to master: who it is."""
 
@@ -27,7 +26,7 @@ class SlaveHandshake:
     async_learner: bool = False
 
 
-@attrs.frozen
+@frozen
 class MasterHandshake:
     """Master to slave: its epochs with their starts."""
 
@@ -37,14 +36,14 @@ class MasterHandshake:
     entries: tuple[tuple[int, int], ...]
 
 
-@attrs.frozen
+@frozen
 class SlaveAck:
     """Slave to master: the end of its log."""
 
     max_offset: int
 
 
-@attrs.frozen
+@frozen
 class Batch:
     """Master to slave: a piece of the log; without bytes it is a heartbeat."""
 

@@ -7,10 +7,9 @@ Mirrors:
     `org.apache.rocketmq.store.ha.autoswitch.BrokerMetadata`, `TempBrokerMetadata`.
 """
 
-import attrs
-
 from nodes.protocol.java import java_split
 from nodes.protocol.widths import int64_of
+from nodes.values import frozen
 
 _SEPARATOR = "#"
 
@@ -19,7 +18,7 @@ class DamagedIdentityError(ValueError):
     """An identity file cannot be read; the broker cannot start."""
 
 
-@attrs.frozen
+@frozen
 class BrokerMetadata:
     """The id that a broker has for ever."""
 
@@ -38,7 +37,7 @@ class BrokerMetadata:
         return bool(self.cluster_name and self.broker_name)
 
 
-@attrs.frozen
+@frozen
 class TempBrokerMetadata(BrokerMetadata):
     """The id that a broker applies for, and the check code by which it is known to be the same."""
 

@@ -9,6 +9,8 @@ from enum import StrEnum
 
 import attrs
 
+from nodes.values import frozen
+
 _SLOT_MS = 10_000
 MINUTE_MS, HOUR_MS, DAY_MS = 60_000, 3_600_000, 86_400_000
 
@@ -22,7 +24,7 @@ class StatsName(StrEnum):
     """Key: topic@group."""
 
 
-@attrs.frozen
+@frozen
 class StatsSnapshot:
     """The counts of a period of time."""
 

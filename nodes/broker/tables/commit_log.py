@@ -13,7 +13,6 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import attrs
 import msgpack
 
 from nodes.broker.tables.index_file import IndexFile
@@ -30,6 +29,7 @@ from nodes.protocol.properties import (
     WAIT_STORE_MSG_OK,
     properties_length,
 )
+from nodes.values import frozen
 
 FRAME_BYTES = 100
 """Size of a stored message besides body and properties, so that commit log offsets differ."""
@@ -79,7 +79,7 @@ def size_bytes(message: Message) -> int:
     return FRAME_BYTES + len(message.body) + (properties_length(properties) if properties else 0)
 
 
-@attrs.frozen
+@frozen
 class _Shape:
     topic: str
     born_host: str

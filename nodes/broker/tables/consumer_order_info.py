@@ -13,6 +13,7 @@ import attrs
 
 from nodes.protocol.extra_info import queue_id_order_count_info, queue_offset_order_count_info
 from nodes.protocol.json_text import from_json, to_json
+from nodes.values import frozen
 
 CLEAN_SPAN_FROM_LAST_MS = 24 * 3600 * 1000
 ILLEGAL_OFFSET = -1
@@ -20,7 +21,7 @@ NOTHING_TO_COMMIT = -2
 _SEPARATOR = "@"
 
 
-@attrs.frozen
+@frozen
 class OrderInfo:
     """One batch of one queue."""
 

@@ -2,17 +2,16 @@
 
 from collections.abc import Mapping
 
-import attrs
-
 from nodes.broker.tables.topics import SCHEDULE_TOPIC
 from nodes.protocol.model import Message
 from nodes.protocol.properties import DELAY_TIME_LEVEL, REAL_QUEUE_ID, REAL_TOPIC, TIMER_DELAY_SEC, TIMER_DELIVER_MS
+from nodes.values import frozen
 
 _UNIT_MS: Mapping[str, int] = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _UNKNOWN_LEVEL_MS = 1_000
 
 
-@attrs.frozen
+@frozen
 class DelayLevels:
     """The levels of a broker, counted from 1.
 

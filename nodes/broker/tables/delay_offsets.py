@@ -14,6 +14,7 @@ from nodes.protocol.bodies import DelayOffsetSerializeWrapper
 from nodes.protocol.errors import ProtocolError
 from nodes.protocol.json_text import data_version_of, from_json, to_json
 from nodes.protocol.model import DataVersion
+from nodes.values import frozen
 
 _CHECK_POINT = struct.Struct(">7q")
 
@@ -75,7 +76,7 @@ def encode_delay_offsets(offsets: DelayOffsetSerializeWrapper) -> bytes:
     return to_json(offsets, standard=True).encode()
 
 
-@attrs.frozen
+@frozen
 class TimerCheckPoint:
     """Progress of a timer; encoded as seven numbers of eight bytes."""
 

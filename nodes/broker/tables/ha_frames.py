@@ -6,14 +6,13 @@ commands with codes of our own, far above RocketMQ's, so that faults and traces 
 
 from enum import IntEnum, StrEnum
 
-import attrs
-
 from nodes.cause import cause
 from nodes.protocol.bodies import PullMessageResponseBody
 from nodes.protocol.command import LANGUAGE, VERSION, Command, CommandFlag
 from nodes.protocol.errors import ProtocolError
 from nodes.protocol.model import Message
 from nodes.protocol.registry import decode_body, encode_body
+from nodes.values import frozen
 
 _OFFSET = "offset"
 
@@ -47,7 +46,7 @@ class HAConnectionState(StrEnum):
     SHUTDOWN = "shutdown"
 
 
-@attrs.frozen
+@frozen
 class Transfer:
     """A piece of the master's log."""
 

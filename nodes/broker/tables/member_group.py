@@ -9,14 +9,13 @@ Mirrors:
 
 from collections.abc import Iterable, Mapping
 
-import attrs
-
 from nodes.protocol.headers import (
     ExchangeHaInfoHeader,
     NotifyMinBrokerIdChangeRequestHeader,
     RegisterBrokerResponseHeader,
 )
 from nodes.protocol.model import MASTER_ID
+from nodes.values import frozen
 
 VIP_PORT_DISTANCE = 2
 """Distance from a broker's port down to its VIP port."""
@@ -24,66 +23,66 @@ VIP_PORT_DISTANCE = 2
 # Effects, carried out by a flow
 
 
-@attrs.frozen
+@frozen
 class SetAliveReplicas:
     """Tell the store how many replicas are alive, this one included."""
 
     count: int
 
 
-@attrs.frozen
+@frozen
 class ChangeSpecialService:
     """Start or stop the special services: delays, timers, transaction checks, pop revival."""
 
     running: bool
 
 
-@attrs.frozen
+@frozen
 class CloseChannels:
     """Close the connections to a master that is gone; calls over them fail."""
 
     addresses: tuple[str, ...]
 
 
-@attrs.frozen
+@frozen
 class UpdateHaMasterAddress:
     """Set the address of the next HA connection; None: no replication. A live connection stays."""
 
     address: str | None
 
 
-@attrs.frozen
+@frozen
 class UpdateMasterAddress:
     """Store the master's address for requests."""
 
     address: str | None
 
 
-@attrs.frozen
+@frozen
 class SetMasterFlushedOffset:
     """Store the flushed offset of the master's log."""
 
     offset: int
 
 
-@attrs.frozen
+@frozen
 class WakeUpHaClient:
     """Connect to the master now."""
 
 
-@attrs.frozen
+@frozen
 class RetrieveHaInfo:
     """Send a 906 without fields to a master, and pass the answer to `MemberGroup.on_ha_info` before the next effect."""
 
     address: str
 
 
-@attrs.frozen
+@frozen
 class NotifyMasterOnline:
     """Answer the pulls that are held."""
 
 
-@attrs.frozen
+@frozen
 class RegisterBrokerAll:
     """Register with every nameserver, and wait for it."""
 

@@ -21,6 +21,7 @@ from nodes.protocol.command import new_tuple
 from nodes.protocol.headers import BoundaryType
 from nodes.protocol.model import Message
 from nodes.protocol.widths import INT64_MAX
+from nodes.values import frozen
 
 PULL_MESSAGES_MAX = 32
 PULL_BYTES_MAX = 256 * 1024
@@ -78,7 +79,7 @@ class GetMessageResult(NamedTuple):
     """Size of the messages found, as the log counts it."""
 
 
-@attrs.frozen
+@frozen
 class CommitLogData:
     """A piece of the log."""
 

@@ -14,12 +14,13 @@ from nodes.protocol.assigning import AssignmentClaim
 from nodes.protocol.java import java_sorted
 from nodes.protocol.model import MessageQueue
 from nodes.protocol.strategy_parameters import StrategyParameters
+from nodes.values import frozen
 
 _NO_CLAIM = AssignmentClaim()
 _DEFECTS_SHOWN = 3
 
 
-@attrs.frozen
+@frozen
 class AssignmentQuestion:
     """What a member wants to know, and what the assigner knows about its group and topic."""
 
@@ -36,7 +37,7 @@ class AssignmentQuestion:
     """In any order; one per channel."""
 
 
-@attrs.frozen
+@frozen
 class AssignmentAnswer:
     """What the member gets, and what changed because it asked."""
 

@@ -14,8 +14,6 @@ import hmac
 from collections.abc import Callable, Iterable, Mapping
 from enum import IntFlag
 
-import attrs
-
 from nodes.broker.tables.topics import TRACE_TOPIC
 from nodes.config.accounts import PlainAccessConfig
 from nodes.protocol.acl_signature import ACCESS_KEY, SIGNATURE, signature, signed_content
@@ -24,6 +22,7 @@ from nodes.protocol.errors import ProtocolError
 from nodes.protocol.model import RETRY_TOPIC_PREFIX, HeartbeatData
 from nodes.protocol.names import parse_group, retry_topic
 from nodes.protocol.registry import decode_body
+from nodes.values import frozen
 
 
 class Permission(IntFlag):
@@ -58,7 +57,7 @@ class AclError(Exception):
     """A request is refused; the text is what RocketMQ's exception says."""
 
 
-@attrs.frozen
+@frozen
 class AccessRequest:
     """A request as far as its permission depends on it."""
 

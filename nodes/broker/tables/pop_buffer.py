@@ -15,6 +15,7 @@ import attrs
 from nodes.broker.tables.pop_check_point import AckMsg, BatchAckMsg, PopCheckPoint, get_bit, merge_key, set_bit
 from nodes.protocol.java import bucket_of, java_hash
 from nodes.protocol.names import build_polling_key
+from nodes.values import frozen
 
 SCAN_INTERVAL_MS = 5
 OFFSET_QUEUE_IDLE_MS = 5 * 60 * 1000
@@ -103,7 +104,7 @@ class _OffsetQueue:
     pops: deque[PopCheckPointWrapper] = attrs.field(factory=deque)
 
 
-@attrs.frozen
+@frozen
 class PopBufferOptions:
     """Options of the broker under their names."""
 

@@ -12,12 +12,11 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
-import attrs
-
 from nodes.protocol.java import as_int
 from nodes.protocol.json_text import from_json, to_json
 from nodes.protocol.names import SYSTEM_GROUP_PREFIX, SYSTEM_TOPIC_PREFIX
 from nodes.protocol.widths import int32_of
+from nodes.values import frozen
 
 ACK_TIME_INTERVAL_MS = 1000
 """By how much a check point is delivered before its acknowledgements."""
@@ -74,7 +73,7 @@ def merge_key(
     return f"{topic}{group}{queue_id}{start_offset}{pop_time_ms}{_text(broker_name)}"
 
 
-@attrs.frozen
+@frozen
 class PopCheckPoint:
     """What one pop took from one queue."""
 
@@ -194,7 +193,7 @@ def check_point_from_json(text: str) -> PopCheckPoint:
     )
 
 
-@attrs.frozen
+@frozen
 class AckMsg:
     """The acknowledgement of one message."""
 
@@ -242,7 +241,7 @@ class AckMsg:
         }
 
 
-@attrs.frozen
+@frozen
 class BatchAckMsg(AckMsg):
     """The acknowledgement of several messages of one pop."""
 

@@ -6,16 +6,15 @@ Mirrors:
 
 from collections.abc import Callable, Iterable, Mapping
 
-import attrs
-
 from nodes.broker.tables.consumer_offsets import NO_OFFSET
 from nodes.broker.tables.pop_consumer_records import PopConsumerRecord
+from nodes.values import frozen
 
 QueueKey = tuple[str, str, int]
 """Group, topic and queue id."""
 
 
-@attrs.frozen
+@frozen
 class LeftCache:
     """What leaves memory for one queue."""
 

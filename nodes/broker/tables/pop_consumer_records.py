@@ -13,6 +13,7 @@ import attrs
 
 from nodes.protocol.extra_info import RetryMark
 from nodes.protocol.json_text import from_json, to_json
+from nodes.values import frozen
 
 REWRITE_INTERVALS_S = (10, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600, 1200, 1800, 3600, 7200)
 """How much longer a message stays hidden after each revival that failed; after the last one it is given up."""
@@ -20,7 +21,7 @@ _LONG_BYTES, _INT_BYTES = 8, 4
 _SEPARATOR = b"@"
 
 
-@attrs.frozen
+@frozen
 class PopConsumerRecord:
     """One message that was popped and not acknowledged."""
 

@@ -16,6 +16,7 @@ import attrs
 from nodes.allocation.for_pop import ALL_QUEUES
 from nodes.protocol.java import hash_ordered
 from nodes.protocol.names import build_polling_key, is_pop_retry_topic_v2, parse_normal_topic
+from nodes.values import frozen
 
 SCAN_INTERVAL_MS = 20
 _EARLY_MS = 50
@@ -35,7 +36,7 @@ class PollingResult(StrEnum):
     NOT_POLLING = "NOT_POLLING"
 
 
-@attrs.frozen(order=True)
+@frozen(order=True)
 class HeldPop(Generic[R, A]):
     """A pop that waits, in the order of its end."""
 
@@ -50,7 +51,7 @@ class HeldPop(Generic[R, A]):
         return now_ms > self.expired_ms - _EARLY_MS
 
 
-@attrs.frozen
+@frozen
 class PopPollingOptions:
     """Options of the broker under their names."""
 

@@ -9,11 +9,13 @@ from collections.abc import Mapping
 
 import attrs
 
+from nodes.values import frozen
+
 UNUSED_EXPIRE_MS = 60_000
 """A lock that was taken longer ago is forgotten, also while it is held."""
 
 
-@attrs.frozen
+@frozen
 class TimedLock:
     """One lock."""
 

@@ -26,6 +26,7 @@ from nodes.broker.tables.pop_check_point import (
 from nodes.protocol.model import RETRY_TOPIC_PREFIX, Message
 from nodes.protocol.names import build_pop_retry_topic, parse_normal_topic
 from nodes.protocol.properties import FIRST_POP_TIME
+from nodes.values import frozen
 
 REVIVE_BATCH = 32
 """Records read at a time."""
@@ -39,7 +40,7 @@ _END_TIME_LAG_MS = 3000
 _OVERDUE_MS = 30_000
 
 
-@attrs.frozen
+@frozen
 class ReviveRecord:
     """A message of the revive topic."""
 
@@ -49,7 +50,7 @@ class ReviveRecord:
     deliver_time_ms: int
 
 
-@attrs.frozen
+@frozen
 class ReviveOptions:
     """Options of the broker under their names."""
 
@@ -236,7 +237,7 @@ def re_put_ck(ck: PopCheckPoint, offset: int, now_ms: int, *, skip_at_max: bool 
     )
 
 
-@attrs.frozen
+@frozen
 class _Unfinished:
     ck: PopCheckPoint
     begun_ms: int

@@ -10,14 +10,13 @@ Mirrors:
 from collections.abc import Callable, Generator, Mapping
 from typing import Any
 
-import attrs
-
 from nodes.broker.tables.member_group import Effect, MemberGroup
 from nodes.protocol.headers import ExchangeHaInfoHeader
 from nodes.protocol.model import MASTER_ID, DataVersion
+from nodes.values import frozen
 
 
-@attrs.frozen
+@frozen
 class SendHaInfo:
     """Send 906 with `info` to a member. Result: whether it answered."""
 
@@ -25,21 +24,21 @@ class SendHaInfo:
     info: ExchangeHaInfoHeader
 
 
-@attrs.frozen
+@frozen
 class RetrieveMasterHaInfo:
     """Send a 906 without fields to the master. Result: its answer; None: no answer, or no flushed offset in it."""
 
     address: str
 
 
-@attrs.frozen
+@frozen
 class WaitHaTransfer:
     """Wait for the HA link between this broker and a host. Result: whether it stands."""
 
     host: str
 
 
-@attrs.frozen
+@frozen
 class FetchMetadata:
     """Fetch delay offsets (45), consumer offsets (43) and timer check point (60) of a member, in this order.
 
@@ -49,7 +48,7 @@ class FetchMetadata:
     address: str
 
 
-@attrs.frozen
+@frozen
 class MetadataVersions:
     """The versions of a member's metadata, or of this broker's; None: there is none."""
 
@@ -58,7 +57,7 @@ class MetadataVersions:
     timer_check_point: DataVersion | None
 
 
-@attrs.frozen
+@frozen
 class AdoptMetadata:
     """Replace this broker's metadata by what was fetched last. Result: None."""
 
@@ -67,7 +66,7 @@ class AdoptMetadata:
     timer_check_point: bool
 
 
-@attrs.frozen
+@frozen
 class StartService:
     """Go online: `MemberGroup.start_service` with these arguments. Result: None."""
 
@@ -75,7 +74,7 @@ class StartService:
     min_broker_addr: str
 
 
-@attrs.frozen
+@frozen
 class Carry:
     """Effects of `MemberGroup`. Result: None."""
 

@@ -13,6 +13,7 @@ from nodes.config.tables import MAX_QUEUES
 from nodes.protocol.bodies import LockBatchRequestBody
 from nodes.protocol.errors import expect_room
 from nodes.protocol.model import MessageQueue
+from nodes.values import frozen
 
 LOCK_MAX_LIVE_TIME_MS = 60_000
 
@@ -78,7 +79,7 @@ ALL_PEERS_TIMEOUT_MS = 2_000
 """Time-out of all calls of a strict lock together; clients give up after 1 s."""
 
 
-@attrs.frozen
+@frozen
 class LockRound:
     """A lock request after the broker's own locks were taken; these stay, whatever the other members answer."""
 
@@ -106,7 +107,7 @@ class LockRound:
         return tuple(queue for queue, count in agreed.items() if count >= self.quorum)
 
 
-@attrs.frozen
+@frozen
 class Unlock:
     """Calls to make; the client is answered without waiting for them."""
 

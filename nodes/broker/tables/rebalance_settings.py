@@ -2,13 +2,12 @@
 
 from collections.abc import Mapping
 
-import attrs
-
 from nodes.protocol.assigning import RebalanceSetting
 from nodes.protocol.registry import decode_body, encode_body
+from nodes.values import frozen
 
 
-@attrs.frozen
+@frozen
 class RebalanceSettingTable:
     """All settings of a broker: its file."""
 

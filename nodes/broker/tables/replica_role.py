@@ -9,13 +9,12 @@ Mirrors:
 
 from enum import StrEnum
 
-import attrs
-
 from nodes.broker.tables.broker_identity import BrokerMetadata, TempBrokerMetadata
 from nodes.broker.tables.member_group import ChangeSpecialService, RegisterBrokerAll
 from nodes.protocol.bodies_controller import SyncStateSet
 from nodes.protocol.java import long_set
 from nodes.protocol.model import MASTER_ID
+from nodes.values import frozen
 
 
 class StartState(StrEnum):
@@ -42,50 +41,50 @@ class RegisterState(StrEnum):
 # Effects, carried out by a flow
 
 
-@attrs.frozen
+@frozen
 class StartLeaderDiscovery:
     """Look for the leading controller every 10 s, first in 3 s."""
 
 
-@attrs.frozen
+@frozen
 class StartService:
     """Accept messages, register with nameservers, poll the controller every 5 s, and hear reports of the HA service."""
 
 
-@attrs.frozen
+@frozen
 class StoreIdentity:
     """Write or delete the two identity files, as `ReplicaRole` has them."""
 
 
-@attrs.frozen
+@frozen
 class SetLocalBrokerId:
     """Tell the HA service which replica it belongs to."""
 
     broker_id: int
 
 
-@attrs.frozen
+@frozen
 class SetSyncStateSet:
     """Tell the HA service the set that the controller confirmed."""
 
     members: tuple[int, ...]
 
 
-@attrs.frozen
+@frozen
 class ChangeHaToMaster:
     """Close all HA connections and begin an epoch; a smaller one than the last is refused, and the rest goes on."""
 
     epoch: int
 
 
-@attrs.frozen
+@frozen
 class StayHaMaster:
     """Begin an epoch; connections go on."""
 
     epoch: int
 
 
-@attrs.frozen
+@frozen
 class ChangeHaToSlave:
     """Close all HA connections; the address to replicate from comes from a nameserver."""
 
@@ -94,7 +93,7 @@ class ChangeHaToSlave:
     broker_id: int
 
 
-@attrs.frozen
+@frozen
 class StayHaSlave:
     """Take part in an epoch; the connection goes on, although the master may have another address."""
 
@@ -102,48 +101,48 @@ class StayHaSlave:
     epoch: int
 
 
-@attrs.frozen
+@frozen
 class SetRoleId:
     """Serve under this id, which nameservers and clients see: 0 as a SYNC_MASTER, else as a slave."""
 
     role_id: int
 
 
-@attrs.frozen
+@frozen
 class StartSlaveSync:
     """Copy the metadata of a master from now on, instead of another one's."""
 
     master_address: str
 
 
-@attrs.frozen
+@frozen
 class StopSlaveSync:
     """Copy no metadata."""
 
 
-@attrs.frozen
+@frozen
 class StartSyncStateSetCheck:
     """Look for members that are behind, from now on."""
 
 
-@attrs.frozen
+@frozen
 class StopSyncStateSetCheck:
     """Look for members no longer."""
 
 
-@attrs.frozen
+@frozen
 class StepTopicVersion:
     """Give the topics a new version with the epoch as state version, by which nameservers know the newer master."""
 
     epoch: int
 
 
-@attrs.frozen
+@frozen
 class CheckSyncStateSet:
     """Look for members that are behind once, beside what follows."""
 
 
-@attrs.frozen
+@frozen
 class AskForElection:
     """Ask the controller to elect: the group has no master."""
 
@@ -171,7 +170,7 @@ RoleEffect = (
 )
 
 
-@attrs.frozen
+@frozen
 class Verdict:
     """What a controller says about a group."""
 

@@ -7,13 +7,12 @@ Mirrors:
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 
-import attrs
-
 from nodes.protocol.bodies import TimerMetric, TimerMetricsSerializeWrapper
 from nodes.protocol.java import as_int
 from nodes.protocol.json_text import data_version_of, from_json, to_json
 from nodes.protocol.model import DataVersion
 from nodes.protocol.names import LMQ_PREFIX, SYSTEM_TOPIC_PREFIX
+from nodes.values import frozen
 
 UNIT_SIZE = 52
 """Bytes of a record."""
@@ -46,7 +45,7 @@ class TimerLogPositions:
         return usable - usable % UNIT_SIZE - UNIT_SIZE
 
 
-@attrs.frozen
+@frozen
 class TimerRecord:
     """A timed message in the timer log."""
 

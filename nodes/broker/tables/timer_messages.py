@@ -8,8 +8,6 @@ Mirrors:
 from collections.abc import Callable
 from enum import Enum, auto
 
-import attrs
-
 from nodes.broker.tables.delay_levels import delay_level
 from nodes.broker.tables.put_message_result import PutMessageStatus
 from nodes.config.timer import TimerConfig
@@ -28,6 +26,7 @@ from nodes.protocol.properties import (
 )
 from nodes.protocol.sys_flags import MessageSysFlag
 from nodes.protocol.widths import int64_of
+from nodes.values import frozen
 
 TIMER_TOPIC = f"{SYSTEM_TOPIC_PREFIX}wheel_timer"
 MAGIC_DEFAULT = 1
@@ -117,7 +116,7 @@ def is_congested(num: int, congest_num_each_slot: int, drawn: int) -> bool:
     return drawn * (congest_num_each_slot * 10 + 1) > 10_000 * (num - congest_num_each_slot)
 
 
-@attrs.frozen
+@frozen
 class Enqueued:
     """Where a timed message enters the wheel."""
 

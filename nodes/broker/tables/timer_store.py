@@ -39,6 +39,7 @@ from nodes.protocol.properties import (
     UNIQ_KEY,
 )
 from nodes.protocol.widths import int64_of
+from nodes.values import frozen
 
 _BLANK_SLOTS = 60
 """The wheel never holds a message for this part of its round."""
@@ -46,7 +47,7 @@ _REJECT_PARTS = 1000
 _ROLL_WINDOW_LEAST = 2
 
 
-@attrs.frozen
+@frozen
 class TimerRequest:
     """A message of the timer's topic on its way into the wheel, or out of it."""
 

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 
 import attrs
 
+from nodes.values import frozen
+
 IGNORE = -2
 """A position that is to stay as it is."""
 NO_POSITION = -1
@@ -19,7 +21,7 @@ DAY_SLOTS = 7 * 24 * 3600
 """How many units RocketMQ's wheel covers, however long a unit is: seven days of seconds."""
 
 
-@attrs.frozen
+@frozen
 class Slot:
     """One unit of time."""
 

@@ -22,6 +22,7 @@ from nodes.protocol.model import (
     TopicConfig,
     TopicSysFlag,
 )
+from nodes.values import frozen
 
 INHERITABLE = READ_WRITE | PermName.INHERIT
 SCHEDULE_TOPIC = "SCHEDULE_TOPIC_XXXX"
@@ -35,7 +36,7 @@ _EVERY_TOPIC_MAY_HAVE = 16
 """Queues that are not counted, so that to create many small topics takes no quadratic time."""
 
 
-@attrs.frozen
+@frozen
 class TopicLookup:
     """Result of a lookup: the topic, and whether it was created by it."""
 

@@ -2,8 +2,6 @@
 
 from functools import partial
 
-import attrs
-
 from nodes.client.consumer.listener import MessageListener
 from nodes.client.consumer.pop import PopAnswers, popped_from
 from nodes.client.tables.pop_process_queue import PopProcessQueue
@@ -12,9 +10,10 @@ from nodes.config import ConsumerConfig
 from nodes.host import Host
 from nodes.protocol.model import Message, MessageQueue
 from nodes.threads import ScheduledPool
+from nodes.values import frozen
 
 
-@attrs.frozen(eq=False)
+@frozen(eq=False)
 class ConsumeRequest:
     """A batch for the listener."""
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 
-import attrs
 import trio
 
 from nodes.client.consumer.push_consumer import PushConsumer, instance_name
@@ -10,9 +9,10 @@ from nodes.client.instance.client_instance import ClientInstance
 from nodes.config import ConsumerConfig
 from nodes.host import Host
 from nodes.protocol.model import NO_TEXTS
+from nodes.values import frozen
 
 
-@attrs.frozen
+@frozen
 class ConsumerOfProcess:
     """Description of one consumer of a process."""
 

@@ -21,11 +21,12 @@ from nodes.protocol.sys_flags import PullSysFlag
 from nodes.rpc.errors import RemotingError
 from nodes.rpc.typed import BrokerError, invoke
 from nodes.threads import ScheduledPool, WakeUp
+from nodes.values import frozen
 
 _NS_PER_MS = 1_000_000
 
 
-@attrs.frozen(eq=False)
+@frozen(eq=False)
 class ConsumeRequest:
     """The messages of one pull."""
 

@@ -2,8 +2,6 @@
 
 from collections.abc import Mapping
 
-import attrs
-
 from nodes.client.consumer.push_consumer import PushConsumer, instance_name
 from nodes.client.instance.client_instance import ClientInstance
 from nodes.client.rebalance.replica_count import ReplicaCount
@@ -16,9 +14,10 @@ from nodes.protocol.model import NO_TEXTS
 from nodes.protocol.registry import decode_header
 from nodes.rpc.server import RpcServer
 from nodes.rpc.typed import success
+from nodes.values import frozen
 
 
-@attrs.frozen
+@frozen
 class PodEnvironment:
     """What the manifest tells a pod in environment variables."""
 

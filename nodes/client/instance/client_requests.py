@@ -7,8 +7,6 @@ Mirrors:
 import json
 from collections.abc import Callable, Mapping
 
-import attrs
-
 from nodes.client.tables.offset_table import NO_OFFSET
 from nodes.client.tables.process_queue import ProcessQueue
 from nodes.protocol import headers_message as headers
@@ -19,9 +17,10 @@ from nodes.protocol.json_text import to_json
 from nodes.protocol.model import ConsumerData, MessageQueue
 from nodes.protocol.registry import decode_header
 from nodes.rpc.typed import success
+from nodes.values import frozen
 
 
-@attrs.frozen
+@frozen
 class InspectedConsumer:
     """What requests about a consumer need."""
 

@@ -16,9 +16,10 @@ from nodes.protocol.registry import decode_header, encode_body
 from nodes.rpc.client import RpcClient
 from nodes.rpc.errors import RemotingError
 from nodes.rpc.typed import BrokerError, invoke, succeeded
+from nodes.values import frozen
 
 
-@attrs.frozen
+@frozen
 class _Heartbeat:
     """A heartbeat in both forms, with and without subscriptions."""
 

@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from enum import StrEnum
 
-import attrs
-
 from nodes.beliefs import MessageEvent, MessageRecord, attempt_key
 from nodes.client.instance.client_instance import ClientInstance
 from nodes.client.tables.latency_fault import MQFaultStrategy
@@ -20,6 +18,7 @@ from nodes.protocol.sys_flags import MessageSysFlag
 from nodes.routes import SendWhichQueue, TopicPublishInfo, topic_publish_info
 from nodes.rpc.errors import RemotingError, RemotingTimeoutError
 from nodes.rpc.typed import BrokerError
+from nodes.values import frozen
 
 
 class ClientError(Exception):
@@ -84,7 +83,7 @@ _STATUS_OF_CODE: Mapping[int, SendStatus] = {
 }
 
 
-@attrs.frozen
+@frozen
 class OutgoingMessage:
     """A message before it is stored."""
 
@@ -97,7 +96,7 @@ class OutgoingMessage:
     """Of a message to a retry topic: the number of redeliveries; None: as the broker has it for the group."""
 
 
-@attrs.frozen
+@frozen
 class SendResult:
     """The result of a send that a broker has accepted."""
 

@@ -5,10 +5,9 @@ from enum import StrEnum
 from functools import lru_cache
 from itertools import accumulate, cycle
 
-import attrs
-
 from nodes.fields import FieldError, Rule, checked, whole
 from nodes.host import RandomStream
+from nodes.values import frozen
 
 KEYS_MOST = 100_000
 _EXPONENT_MOST = 10
@@ -34,7 +33,7 @@ class KeyDistribution(StrEnum):
     """One after the other: with no more messages than keys, each message has its own."""
 
 
-@attrs.frozen
+@frozen
 class Keys:
     """The keys `1`, `2`, ... `count`; each message has one of them. Producers with equal keys write about the same."""
 

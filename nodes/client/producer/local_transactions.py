@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-import attrs
+from nodes.values import frozen
 
 
 class LocalTransactionState(StrEnum):
@@ -14,7 +14,7 @@ class LocalTransactionState(StrEnum):
     """The broker will check."""
 
 
-@attrs.frozen
+@frozen
 class LocalTransactions:
     """What an application does for each message, and what it answers to later checks."""
 

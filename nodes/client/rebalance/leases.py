@@ -21,11 +21,12 @@ from nodes.rpc.client import RpcClient
 from nodes.rpc.errors import RemotingError
 from nodes.rpc.typed import BrokerError, invoke, invoke_oneway, succeeded
 from nodes.threads import ScheduledThread
+from nodes.values import frozen
 
 _TIMEOUT_MS = 1_000
 
 
-@attrs.frozen
+@frozen
 class _Held:
     """A lease as the service granted it."""
 

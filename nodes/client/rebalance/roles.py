@@ -11,6 +11,7 @@ from nodes.client.tables.process_queue import ProcessQueue
 from nodes.protocol.assigning import RebalanceMode, RebalanceSetting
 from nodes.protocol.bodies import MessageQueueAssignment
 from nodes.protocol.model import MessageQueue
+from nodes.values import frozen
 
 
 @attrs.define(eq=False)
@@ -24,7 +25,7 @@ class PullRequest:
     """Of an ordered queue: its offset was read again after it was locked."""
 
 
-@attrs.frozen
+@frozen
 class Asked:
     """The requests that one answer took."""
 
@@ -38,7 +39,7 @@ class Asked:
 NOBODY_ASKED = Asked()
 
 
-@attrs.frozen
+@frozen
 class FoundConsumers:
     """The members of a group, as one broker lists them."""
 
@@ -49,7 +50,7 @@ class FoundConsumers:
     """Who divides the queues, as an operator has told the broker."""
 
 
-@attrs.frozen
+@frozen
 class FoundAssignment:
     """The queues of a member, as one broker assigns them."""
 
@@ -60,7 +61,7 @@ class FoundAssignment:
     """Who divides the queues, as an operator has told the broker."""
 
 
-@attrs.frozen
+@frozen
 class PassResult:
     """What became of a pass over one topic."""
 

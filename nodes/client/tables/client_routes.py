@@ -6,8 +6,6 @@ Mirrors:
 
 from collections.abc import Callable, Mapping
 
-import attrs
-
 from nodes.protocol.java import bucket_of, java_compare_key
 from nodes.protocol.model import (
     MASTER_ID,
@@ -15,12 +13,13 @@ from nodes.protocol.model import (
     TopicRouteData,
 )
 from nodes.routes import topic_route_data_changed
+from nodes.values import frozen
 
 _BUCKETS = 16
 """Buckets of a Java HashMap with up to 12 entries."""
 
 
-@attrs.frozen
+@frozen
 class FoundBroker:
     """A broker's address, and whether it is a slave."""
 

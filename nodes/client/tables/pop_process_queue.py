@@ -8,6 +8,7 @@ import attrs
 
 from nodes.client.tables.process_queue import PULL_MAX_IDLE_TIME_MS
 from nodes.protocol.model import MessageQueue
+from nodes.values import frozen
 
 
 @attrs.define(eq=False)
@@ -24,7 +25,7 @@ class PopProcessQueue:
         return now_ms - self.last_pop_ms > PULL_MAX_IDLE_TIME_MS
 
 
-@attrs.frozen(eq=False)
+@frozen(eq=False)
 class PopRequest:
     """The pop of a queue; there is one per queue, sent or waiting."""
 

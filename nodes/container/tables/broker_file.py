@@ -9,6 +9,7 @@ from nodes.config.text import from_lines, to_lines, updated, values_of
 from nodes.container.tables.brokers import BrokerIdentity
 from nodes.fields import FieldError
 from nodes.protocol.model import MASTER_ID
+from nodes.values import frozen
 
 SLAVE = "SLAVE"
 _LISTEN_PORT = 6_888
@@ -22,7 +23,7 @@ class RefusedBrokerError(Exception):
     """A broker cannot be added; the text is the remark of the answer."""
 
 
-@attrs.frozen
+@frozen
 class BrokerFile:
     """What a file says of a broker, as far as the container takes it."""
 

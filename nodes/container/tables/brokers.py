@@ -3,17 +3,16 @@
 from collections.abc import Iterator
 from typing import Generic, TypeVar
 
-import attrs
-
 from nodes.protocol.java import as_int, bucket_of, java_hash
 from nodes.protocol.model import MASTER_ID
+from nodes.values import frozen
 
 B = TypeVar("B")
 _BUCKETS = 16
 _SEED, _FACTOR = 17, 37
 
 
-@attrs.frozen
+@frozen
 class BrokerIdentity:
     """Who a broker is.
 

@@ -10,9 +10,8 @@ Mirrors:
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 
-import attrs
-
 from nodes.protocol.dledger import LogEntry, PushRequest, PushResponse, VoteRequest, VoteResponse
+from nodes.values import frozen
 
 HEARTBEAT_MS = 2_000
 MAX_HEARTBEAT_LEAK = 3
@@ -37,7 +36,7 @@ class MemberRole(StrEnum):
     LEADER = "leader"
 
 
-@attrs.frozen
+@frozen
 class KeptState:
     """What a member must not forget."""
 

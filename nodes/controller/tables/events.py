@@ -18,6 +18,7 @@ import attrs
 from nodes.protocol.java import long_set
 from nodes.protocol.json_text import to_json
 from nodes.protocol.wire_names import wire, wire_name
+from nodes.values import frozen
 
 
 class DamagedEntryError(ValueError):
@@ -38,7 +39,7 @@ class EventType(IntEnum):
     UPDATE_BROKER_ADDRESS = 6
 
 
-@attrs.frozen
+@frozen
 class AlterSyncStateSet:
     """The master of a group has said who is in sync."""
 
@@ -48,7 +49,7 @@ class AlterSyncStateSet:
     new_sync_state_set: tuple[int, ...] = attrs.field(converter=long_set)
 
 
-@attrs.frozen
+@frozen
 class ApplyBrokerId:
     """A broker has got an id for ever."""
 
@@ -61,7 +62,7 @@ class ApplyBrokerId:
     register_check_code: str
 
 
-@attrs.frozen
+@frozen
 class ElectMaster:
     """A group has got a master, or has lost it because nobody could be elected."""
 
@@ -72,7 +73,7 @@ class ElectMaster:
     new_master_broker_id: int | None = None
 
 
-@attrs.frozen
+@frozen
 class CleanBrokerData:
     """An operator has removed replicas."""
 
@@ -85,7 +86,7 @@ class CleanBrokerData:
     """None: the whole group."""
 
 
-@attrs.frozen
+@frozen
 class UpdateBrokerAddress:
     """A broker has moved."""
 

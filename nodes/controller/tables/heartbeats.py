@@ -13,12 +13,13 @@ import attrs
 
 from nodes.protocol.headers import BrokerHeartbeatRequestHeader
 from nodes.protocol.widths import INT32_MAX
+from nodes.values import frozen
 
 DEFAULT_TIMEOUT_MS = 10_000
 _NOT_SAID = -1
 
 
-@attrs.frozen
+@frozen
 class BrokerIdentity:
     """A replica, as heartbeats name it."""
 
@@ -27,7 +28,7 @@ class BrokerIdentity:
     broker_id: int
 
 
-@attrs.frozen
+@frozen
 class BrokerLiveInfo:
     """What the heartbeats of a broker have said."""
 

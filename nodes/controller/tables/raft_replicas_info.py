@@ -7,14 +7,13 @@ Mirrors:
     `org.apache.rocketmq.controller.impl.manager.RaftReplicasInfoManager`.
 """
 
-import attrs
-
 from nodes.controller.tables.heartbeats import BrokerHeartbeats, BrokerIdentity, BrokerLiveInfo, Liveness
 from nodes.controller.tables.replicas_info import ReplicasInfoManager
 from nodes.controller.tables.replicated_state import ReplicatedState
+from nodes.values import frozen
 
 
-@attrs.frozen
+@frozen
 class NotActiveBrokers:
     """What a scan reports."""
 

@@ -35,13 +35,14 @@ from nodes.protocol.bodies_controller import (
 from nodes.protocol.codes import ResponseCode
 from nodes.protocol.java import java_split, long_set
 from nodes.protocol.widths import int64_of
+from nodes.values import frozen
 
 _C = ResponseCode
 NOBODY = -1
 """Stands for a broker id when a controller itself asks for an election."""
 
 
-@attrs.frozen
+@frozen
 class ControllerResult:
     """The answer to a request, and the events that must be committed before it is sent."""
 

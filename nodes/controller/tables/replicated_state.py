@@ -21,13 +21,14 @@ from nodes.controller.tables.events import (
     Event,
     UpdateBrokerAddress,
 )
+from nodes.values import frozen
 
 
 class UnknownGroupError(LookupError):
     """A row that the caller takes for granted is missing; RocketMQ throws a NullPointerException."""
 
 
-@attrs.frozen
+@frozen
 class Replica:
     """A broker that has an id."""
 
@@ -36,7 +37,7 @@ class Replica:
     """What it applied with: who repeats it is the same broker."""
 
 
-@attrs.frozen
+@frozen
 class BrokerReplicaInfo:
     """The replicas of a group."""
 
@@ -48,7 +49,7 @@ class BrokerReplicaInfo:
     """Broker id -> replica, in the order of the applications."""
 
 
-@attrs.frozen
+@frozen
 class SyncStateInfo:
     """The master of a group, and who is in sync with it."""
 

@@ -2,13 +2,12 @@
 
 from collections.abc import Mapping
 
-import attrs
-
 from nodes.config.tables import MAX_QUEUES
 from nodes.protocol.errors import expect_room
+from nodes.values import frozen
 
 
-@attrs.frozen
+@frozen
 class Lease:
     """Who holds what until when."""
 

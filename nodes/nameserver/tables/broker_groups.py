@@ -6,8 +6,6 @@ Mirrors:
 
 from collections.abc import Iterator, Mapping
 
-import attrs
-
 from nodes.nameserver.tables.live_brokers import BrokerAddress
 from nodes.nameserver.tables.route_answer import with_acting_master
 from nodes.protocol.bodies import BrokerMemberGroup, ClusterInfo
@@ -17,9 +15,10 @@ from nodes.protocol.headers import (
     UnregisterBrokerRequestHeader,
 )
 from nodes.protocol.model import BrokerData, QueueData, is_writeable
+from nodes.values import frozen
 
 
-@attrs.frozen
+@frozen
 class MinBrokerIdChange:
     """A NOTIFY_MIN_BROKER_ID_CHANGE (905) to send, oneway."""
 

@@ -8,8 +8,6 @@ Mirrors:
 
 from collections.abc import Hashable, Iterable, Mapping
 
-import attrs
-
 from nodes.nameserver.tables.broker_groups import BrokerGroups, Group, MinBrokerIdChange
 from nodes.nameserver.tables.live_brokers import BrokerAddress, BrokerLiveInfo, LiveBrokers
 from nodes.nameserver.tables.topic_queues import TopicQueues
@@ -28,9 +26,10 @@ from nodes.protocol.model import (
     TopicQueueMappingInfo,
     TopicRouteData,
 )
+from nodes.values import frozen
 
 
-@attrs.frozen
+@frozen
 class Registration:
     """The result of an accepted registration."""
 
@@ -38,7 +37,7 @@ class Registration:
     notifications: tuple[MinBrokerIdChange, ...] = ()
 
 
-@attrs.frozen
+@frozen
 class ExpiredBroker:
     """A broker whose time-out has passed: its channel is to be closed, the request to be queued."""
 

@@ -6,19 +6,18 @@ Mirrors:
 
 from collections.abc import Mapping
 
-import attrs
-
 from nodes.statefulset.tables.pod import Pod
+from nodes.values import frozen
 
 
-@attrs.frozen
+@frozen
 class CreatePod:
     """A pod with this ordinal has to be created."""
 
     ordinal: int
 
 
-@attrs.frozen
+@frozen
 class DeletePod:
     """The pod with this ordinal has to be deleted."""
 
