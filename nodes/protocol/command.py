@@ -67,6 +67,10 @@ class Command(NamedTuple):
         """Whether the caller expects no answer."""
         return bool(self.flag & CommandFlag.ONEWAY)
 
+    def with_content(self, ext_fields: Mapping[str, str], body: bytes | None) -> "Command":
+        """The same frame with another header and body."""
+        return new_tuple(Command, (*self[:6], ext_fields, body, *self[8:]))  # type: ignore[no-any-return]
+
     def answer(
         self,
         code: int = 0,

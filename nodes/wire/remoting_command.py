@@ -12,9 +12,10 @@ Mirrors:
 import struct
 from collections.abc import Mapping
 from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
-from nodes.protocol.command import LANGUAGE, VERSION, Command
+from nodes.cause import NO_CAUSE
+from nodes.protocol.command import LANGUAGE, VERSION, Command, new_tuple
 from nodes.rpc.codec import FRAME_BYTES_MAX, FrameError
 from nodes.wire.fastjson import JsonError, read_json_bytes, text_of, write_json_bytes
 
@@ -53,7 +54,9 @@ class LanguageCode(IntEnum):
 
 
 _LANGUAGES = {language.name: language for language in LanguageCode}
+_NAMES = {language: name for name, language in _LANGUAGES.items()}
 _CODES = {int(language): language for language in LanguageCode}
+_JSON = SerializeType.JSON
 
 
 class HeaderError(FrameError):
@@ -92,23 +95,17 @@ class RemotingCommand(NamedTuple):
         Args:
             request_code: in a response, the code of the request that it answers.
         """
-        fields = {name: value for name, value in (self.ext_fields or {}).items() if name and value is not None}
-        language = self.language.name if self.language is not None else LanguageCode.OTHER.name
-        return Command(
-            self.code,
-            self.flag,
-            self.opaque,
-            self.version,
-            language,
-            self.remark,
-            fields,
-            self.body,
-            request_code=request_code,
-        )
+        fields = self.ext_fields or {}
+        if None in fields.values() or None in fields or "" in fields:
+            fields = {name: value for name, value in fields.items() if name and value is not None}
+        language = _NAMES[LanguageCode.OTHER if self.language is None else self.language]
+        begin = (self.code, self.flag, self.opaque, self.version, language, self.remark)
+        return new_tuple(Command, (*begin, fields, self.body, NO_CAUSE, request_code))  # type: ignore[no-any-return]
 
 
 def from_command(command: Command, serialize_type: SerializeType) -> RemotingCommand:
     """Convert the command of a node for the remoting protocol."""
+    fields = command.ext_fields
     return RemotingCommand(
         command.code,
         _LANGUAGES.get(command.language, _LANGUAGES[LANGUAGE]),
@@ -116,7 +113,7 @@ def from_command(command: Command, serialize_type: SerializeType) -> RemotingCom
         command.opaque,
         command.flag,
         command.remark,
-        {name: value for name, value in command.ext_fields.items()} or None,  # noqa: C416 - a wider type of keys
+        cast("Mapping[str | None, str | None]", fields if fields.__class__ is dict else dict(fields.items())) or None,
         command.body,
         serialize_type,
     )
@@ -128,7 +125,7 @@ def encode_remoting(command: RemotingCommand) -> bytes:
     Raises:
         FrameError: it would exceed the size limit.
     """
-    form = _json_header if command.serialize_type is SerializeType.JSON else _rocketmq_header
+    form = _json_header if command.serialize_type is _JSON else _rocketmq_header
     header, body = form(command), command.body or b""
     length = 4 + len(header) + len(body)
     if length + 4 > FRAME_BYTES_MAX:
@@ -148,7 +145,7 @@ def decode_remoting(content: bytes) -> RemotingCommand:
     form, length = marked >> 24, marked & 0xFFFFFF
     if length > len(content) - 4:
         raise BadLengthError(f"header of {length} bytes announced in a frame of {len(content)}")
-    if form == SerializeType.JSON:
+    if form == _JSON:
         return _read_json_header(content[4 : 4 + length], content[4 + length :] or None)
     if form == SerializeType.ROCKETMQ:
         read, end = _Fields(content, length).command()
@@ -200,15 +197,18 @@ class RemotingDecoder:
 
 def _json_header(command: RemotingCommand) -> bytes:
     header: dict[str, Any] = {"code": command.code}
-    if command.ext_fields is not None:
-        header["extFields"] = {name: value for name, value in command.ext_fields.items() if value is not None}
+    fields = command.ext_fields
+    if fields is not None:
+        if None in fields.values():
+            fields = {name: value for name, value in fields.items() if value is not None}
+        header["extFields"] = fields
     header["flag"] = command.flag
     if command.language is not None:
-        header["language"] = command.language.name
+        header["language"] = _NAMES[command.language]
     header["opaque"] = command.opaque
     if command.remark is not None:
         header["remark"] = command.remark
-    header["serializeTypeCurrentRPC"] = command.serialize_type.name
+    header["serializeTypeCurrentRPC"] = "JSON"
     header["version"] = command.version
     return write_json_bytes(header)
 
@@ -230,7 +230,7 @@ def _read_json_header(raw: bytes, body: bytes | None) -> RemotingCommand:
     remark = header.get("remark")
     return RemotingCommand(
         _number(header, "code"),
-        _language(header.get("language", LanguageCode.JAVA.name)),
+        _language(header.get("language", "JAVA")),
         _number(header, "version"),
         _number(header, "opaque"),
         _number(header, "flag"),

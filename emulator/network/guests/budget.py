@@ -66,14 +66,17 @@ class CpuAccount:
     def charge(self, began_s: float) -> None:
         """Note that work for the connection began at this reading of `time.perf_counter`, and ends now."""
         now_s = time.perf_counter()
-        self._owed_s = self._owed_at(began_s) + (now_s - began_s) * (1 - self._share)
+        self._owed_s = self.owed_s(began_s) + (now_s - began_s) * (1 - self._share)
         self._as_of_s = now_s
 
-    def owed_s(self) -> float:
-        """Seconds of others' time that it has taken and not given back."""
-        return self._owed_at(time.perf_counter())
+    def owes_more_than(self, limit_s: float) -> bool:
+        """Whether it has taken more of others' time than that, and not given it back."""
+        return (
+            self._owed_s > limit_s and self.owed_s(time.perf_counter()) > limit_s
+        )  # it only falls until it is charged
 
-    def _owed_at(self, now_s: float) -> float:
+    def owed_s(self, now_s: float) -> float:
+        """Seconds of others' time that it has taken and not given back, at a reading of `time.perf_counter`."""
         owed_s = self._owed_s
         if now_s > self._as_of_s:
             owed_s -= (now_s - self._as_of_s) * self._share

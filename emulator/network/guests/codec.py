@@ -51,10 +51,9 @@ class GuestAddresses:
 
     def in_header(self, fields: Mapping[str, str]) -> Mapping[str, str]:
         """Translate each `ip:port` in the values of a header."""
-        for value in fields.values():
-            if _BEGIN in value:
-                return {name: self.in_text(text) for name, text in fields.items()}
-        return fields
+        if _BEGIN not in "\n".join(fields.values()):
+            return fields
+        return {name: self.in_text(text) for name, text in fields.items()}
 
     def message_ids(self, ids: str) -> str:
         """Translate message ids, joined by commas: each begins with the broker's address, which tools dial.
@@ -196,7 +195,7 @@ class RemotingCodec:
         fields = self._addresses.in_header(command.ext_fields)
         if code in _SENDS and "msgId" in fields:
             fields = {**dict(fields.items()), "msgId": self._addresses.message_ids(fields["msgId"])}
-        return command._replace(body=body, ext_fields=fields)
+        return command.with_content(fields, body)
 
     def _request(self, command: Command) -> Command:
         if not command.is_oneway:
@@ -230,7 +229,7 @@ def _expect_usual_header(fields: Mapping[str, str]) -> None:
     Raises:
         FrameError: it is too long.
     """
-    characters = sum(map(len, fields)) + sum(map(len, fields.values()))
+    characters = len("".join(fields)) + len("".join(fields.values()))
     if characters > HEADER_CHARS_MAX:
         raise FrameError(f"header of {characters} characters; at most {HEADER_CHARS_MAX} are allowed")
 

@@ -245,9 +245,9 @@ class Guest(Peer, ChannelHandler):
     async def _give_way(self) -> None:
         """Let the others go on, for longer if this connection has taken more than its share."""
         await trio.lowlevel.checkpoint()
-        while (owed_s := self.cpu.owed_s()) > _OWED_S_MAX:
-            timeline = self._fabric.timeline
-            await wait_until(timeline, timeline.now_ns + int(owed_s * 1e9))
+        timeline = self._fabric.timeline
+        while self.cpu.owes_more_than(_OWED_S_MAX):
+            await wait_until(timeline, timeline.now_ns + int(self.cpu.owed_s(perf_counter()) * 1e9))
 
     def _told(self, what: str, error: Exception) -> str:
         """An error as the detail of a row; one that is no fault of the guest is a bug, and logged."""
@@ -384,7 +384,7 @@ class _NodeEnd(Endpoint, ChannelHandler):
         requests_max = self._budget.limits.requests
         if len(self._open) >= requests_max:
             return f"more than {requests_max} requests of this connection wait for their answers"
-        if self._cpu.owed_s() * 1_000 > self._budget.limits.cpu_debt_ms:
+        if self._cpu.owes_more_than(self._budget.limits.cpu_debt_ms / 1_000):
             return f"the requests of this connection take more than {self._budget.limits.cpu_percent} % of the CPU"
         return self._budget.refusal(self.network.timeline.now_ns)
 

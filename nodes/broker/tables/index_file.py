@@ -24,7 +24,7 @@ class IndexFile:
 
     def rows(self, hashed: int) -> Iterator[int]:
         """The rows with a hash, the newest first."""
-        entry = self._slots[self._slot(hashed)]
+        entry = self._slots[hashed & (len(self._slots) - 1)]
         while entry != _NO_ENTRY:
             if self._hashes[entry] == hashed:
                 yield self._rows[entry]
@@ -32,19 +32,17 @@ class IndexFile:
 
     def put(self, hashed: int, row: int) -> None:
         """Add a row."""
+        if len(self._rows) == len(self._slots):
+            self._grow()
+        slot = hashed & (len(self._slots) - 1)
         self._hashes.append(hashed)
+        self._previous.append(self._slots[slot])
+        self._slots[slot] = len(self._rows)
         self._rows.append(row)
-        self._previous.append(_NO_ENTRY)
-        if len(self._rows) <= len(self._slots):
-            self._link(len(self._rows) - 1)
-            return
-        self._slots = array("i", (_NO_ENTRY,)) * (2 * len(self._slots))
-        for entry in range(len(self._rows)):
-            self._link(entry)
 
-    def _link(self, entry: int) -> None:
-        slot = self._slot(self._hashes[entry])
-        self._previous[entry], self._slots[slot] = self._slots[slot], entry
-
-    def _slot(self, hashed: int) -> int:
-        return hashed & (len(self._slots) - 1)
+    def _grow(self) -> None:
+        """Twice as many slots."""
+        self._slots = slots = array("i", (_NO_ENTRY,)) * (2 * len(self._slots))
+        for entry, hashed in enumerate(self._hashes):
+            slot = hashed & (len(slots) - 1)
+            self._previous[entry], slots[slot] = slots[slot], entry
