@@ -37,6 +37,8 @@ class Pool:
 
     def hold(self, holder: Holder, held_bytes: int) -> None:
         """Note what a connection holds now; beyond the limit the one that holds the most is closed."""
+        if not held_bytes and holder not in self._held:
+            return
         self.total_bytes += held_bytes - self._held.pop(holder, 0)
         if held_bytes:
             self._held[holder] = held_bytes

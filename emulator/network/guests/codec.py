@@ -49,7 +49,7 @@ class GuestAddresses:
         """Translate each `ip:port` in a body of text."""
         return self.in_text(body.decode("latin-1")).encode("latin-1") if _BEGIN.encode() in body else body
 
-    def in_header(self, fields: Mapping[str, str]) -> Mapping[str, str]:
+    def in_header(self, fields: dict[str, str]) -> dict[str, str]:
         """Translate each `ip:port` in the values of a header."""
         if _BEGIN not in "\n".join(fields.values()):
             return fields
@@ -192,9 +192,9 @@ class RemotingCodec:
         body = body_kinds.response_to_wire(code, command.body, self._addresses.host)
         if body is not None and body_kinds.is_text_answer(code):
             body = self._addresses.in_body(body)
-        fields = self._addresses.in_header(command.ext_fields)
+        fields = self._addresses.in_header(dict(command.ext_fields.items()))
         if code in _SENDS and "msgId" in fields:
-            fields = {**dict(fields.items()), "msgId": self._addresses.message_ids(fields["msgId"])}
+            fields["msgId"] = self._addresses.message_ids(fields["msgId"])
         return command.with_content(fields, body)
 
     def _request(self, command: Command) -> Command:

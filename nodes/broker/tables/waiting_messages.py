@@ -23,12 +23,13 @@ from nodes.protocol.properties import (
 
 def wait_of(stored: Message, broker_name: str, levels: DelayLevels) -> MessageRecord | None:
     """What a broker records about a message that it has stored, besides that; None: it neither waits nor has waited."""
-    properties, real_topic = stored.properties, stored.properties.get(REAL_TOPIC, stored.topic)
+    properties = stored.properties
+    if REAL_TOPIC not in properties and TIMER_DEQUEUE_MS not in properties:
+        return None
+    real_topic = properties.get(REAL_TOPIC, stored.topic)
     if not is_followed(real_topic):
         return None
     if stored.topic == real_topic:
-        if REAL_TOPIC not in properties and TIMER_DEQUEUE_MS not in properties:
-            return None
         place = real_topic, broker_name, stored.queue_id, stored.queue_offset
         return MessageRecord(MessageEvent.DELIVERED, "", *place, "", stored.store_timestamp, "", properties[UNIQ_KEY])
     try:
