@@ -164,9 +164,8 @@ class RpcClient:
         """Send a oneway request (`invokeOneway`); a channel is opened if there is none."""
         if self._sign is not None:
             ext_fields = self._sign(ext_fields, body)
-        command = Command(
-            code, CommandFlag.ONEWAY, next(self._opaque), ext_fields=ext_fields, body=body, cause=cause.get()
-        )
+        begin = (code, CommandFlag.ONEWAY, next(self._opaque), VERSION, LANGUAGE, None)
+        command: Command = new_tuple(Command, (*begin, ext_fields, body, cause.get(), 0))
         channel = self._channels.get(address)
         if channel is not None and not channel.closed:
             channel.send(command)

@@ -140,6 +140,8 @@ class GroupMembership:
         self._special = special
         self._min_broker_lock = trio.Lock()
         self._believed: dict[BeliefKind, Json] = {}
+        self._seen: object = None
+        """The fields of the group at the last look for changes."""
         self._polling = ScheduledThread(broker.host, "BrokerControllerMemberGroupScheduledThread")
 
     def handlers(self) -> Handlers:
@@ -203,6 +205,10 @@ class GroupMembership:
     def believe(self) -> None:
         """Record what has changed about the group."""
         group, source = self.group, self._nameservers.chosen or ""
+        seen = (group.members, group.min_broker_id, group.min_broker_addr, group.slave_sync_master_addr)
+        if seen == self._seen:
+            return
+        self._seen = seen
         members = None if group.members is None else {str(i): address for i, address in group.members.items()}
         self._record(BeliefKind.MEMBER_GROUP, members, source)
         self._record(BeliefKind.MIN_BROKER, {"id": group.min_broker_id, "address": group.min_broker_addr})

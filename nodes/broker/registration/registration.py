@@ -18,12 +18,12 @@ from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
 from nodes.protocol.model import READ_WRITE, TopicConfig
 from nodes.protocol.names import dlq_topic
-from nodes.protocol.registry import decode_body, decode_header, encode_body
+from nodes.protocol.registry import decode_body, decode_header, encode_body, encode_header
 from nodes.protocol.retries import DLQ_NUMS_PER_GROUP
 from nodes.rpc.client import RpcClient
 from nodes.rpc.errors import RemotingError
 from nodes.rpc.server import Handler, Handlers, InTask
-from nodes.rpc.typed import invoke, invoke_oneway
+from nodes.rpc.typed import invoke
 from nodes.threads import ScheduledThread
 from nodes.values import frozen
 
@@ -247,14 +247,16 @@ class Registration:
 
     def _tell_nameservers(self) -> None:
         broker = self._broker
-        version = encode_body(broker.topics.data_version)
-        header = self._data_version_header()
+        if broker.config.compatible_with_old_name_srv:
+            code, body = RequestCode.QUERY_DATA_VERSION, encode_body(broker.topics.data_version)
+            fields = encode_header(self._data_version_header())
+        else:
+            code, body = RequestCode.BROKER_HEARTBEAT, None
+            fields = encode_header(
+                headers.BrokerHeartbeatRequestHeader(broker.cluster_name, broker.address, broker.broker_name)
+            )
         for address in broker.nameservers:
-            if broker.config.compatible_with_old_name_srv:
-                invoke_oneway(self._client, address, RequestCode.QUERY_DATA_VERSION, header, version)
-            else:
-                beat = headers.BrokerHeartbeatRequestHeader(broker.cluster_name, broker.address, broker.broker_name)
-                invoke_oneway(self._client, address, RequestCode.BROKER_HEARTBEAT, beat)
+            self._client.oneway(address, int(code), fields, body)
 
     def _data_version_header(self) -> headers.QueryDataVersionRequestHeader:
         broker = self._broker

@@ -36,6 +36,10 @@ class BrokerLiveInfo:
     channel: Hashable
     ha_server_addr: str
 
+    def has_other(self, version: DataVersion) -> bool:
+        """Whether the topics of the broker have another version here."""
+        return self.data_version is not version and self.data_version != version
+
 
 _LIVE_TABLE_BUCKETS = 512
 """RocketMQ creates its table of live brokers for 256 entries."""
@@ -71,16 +75,17 @@ class LiveBrokers:
         """Remove a broker."""
         self._live.pop(broker, None)
 
-    def heartbeat(self, broker: BrokerAddress, now_ms: int) -> None:
-        """Update the time of a broker; an unknown one is ignored."""
+    def heartbeat(self, broker: BrokerAddress, now_ms: int) -> BrokerLiveInfo | None:
+        """Update the time of a broker; returns its liveness, None if it is unknown."""
         live = self._live.get(broker)
         if live is not None:
             live.last_update_ms = now_ms
+        return live
 
     def is_topic_config_changed(self, broker: BrokerAddress, version: DataVersion) -> bool:
         """Whether the broker is unknown, or its topics have another version here."""
         live = self._live.get(broker)
-        return live is None or live.data_version != version
+        return live is None or live.has_other(version)
 
     def silent(self, now_ms: int) -> tuple[tuple[BrokerAddress, BrokerLiveInfo], ...]:
         """The brokers whose time-out has passed."""

@@ -278,10 +278,8 @@ class RouteTable:
             Whether the broker should register again, and the version in this table.
         """
         broker = BrokerAddress(cluster, address)
-        changed = self.is_topic_config_changed(broker, version)
-        self._live.heartbeat(broker, now_ms)
-        live = self._live.get(broker)
-        return changed, live.data_version if live else None
+        live = self._live.heartbeat(broker, now_ms)
+        return (True, None) if live is None else (live.has_other(version), live.data_version)
 
     def is_topic_config_changed(self, broker: BrokerAddress, version: DataVersion) -> bool:
         """Whether the broker is unknown, or its topics have another version here."""
