@@ -83,7 +83,7 @@ class PutMessage:
         return self.put(message._replace(topic=topic, queue_id=queue_id, properties=properties))
 
     def put_all(self, messages: Sequence[Message]) -> tuple[PutMessageResult, ...]:
-        """Append all messages or none; listeners are called after the last one.
+        """Append all messages or none, at one instant; listeners are called after the last one.
 
         Mirrors:
             `org.apache.rocketmq.store.DefaultMessageStore#putMessages`.
@@ -102,14 +102,18 @@ class PutMessage:
             if isinstance(found, PutMessageStatus):
                 return tuple(PutMessageResult(found) for _ in messages)
             admitted.append(put_aside(found))
+        now_ms = broker.host.clock.now_ms()
         results: list[PutMessageResult] = []
-        grown: dict[tuple[str, int], None] = {}
+        grown: dict[tuple[str, int], int] = {}
         for message in admitted:
-            stored = self._append(message)
+            stored = self._append(message, now_ms)
             results.append(PutMessageResult(PutMessageStatus.PUT_OK, stored))
-            grown[stored.topic, stored.queue_id] = None
-        for queue in grown:
-            self._arrivals.notify(*queue)
+            queue = stored.topic, stored.queue_id
+            grown[queue] = grown.get(queue, 0) + 1
+        broker.host.disk.flush(COMMIT_LOG_FILE)
+        for (topic, queue_id), count in grown.items():
+            broker.stats.inc(StatsName.TOPIC_PUT_NUMS, topic, count, now_ms)
+            self._arrivals.notify(topic, queue_id)
             self._on_stored()
         return tuple(results)
 
@@ -122,13 +126,10 @@ class PutMessage:
 
         return admit_timer_message(message, broker.host.clock.now_ms(), broker.config, is_reject)
 
-    def _append(self, message: Message) -> Message:
+    def _append(self, message: Message, now_ms: int) -> Message:
         broker = self._broker
-        now_ms = broker.host.clock.now_ms()
         stored = broker.store.put_message(message, now_ms=now_ms)
-        broker.host.disk.flush(COMMIT_LOG_FILE)
         topic, queue_id, offset = stored.topic, stored.queue_id, stored.queue_offset
-        broker.stats.inc(StatsName.TOPIC_PUT_NUMS, topic, 1, now_ms)
         place = (topic, broker.broker_name, queue_id, offset)
         tags, key = stored.properties.get(TAGS, ""), stored.properties.get(KEYS, "")
         fields = (MessageEvent.STORED, "", *place, "", stored.store_timestamp, tags, key)

@@ -68,7 +68,9 @@ class MessageIndex:
 
 def _keys(message: Message) -> list[str]:
     properties = message.properties
-    keys = (properties.get(UNIQ_KEY, ""), *properties.get(KEYS, "").split(KEY_SEPARATOR))
+    keys = [properties.get(UNIQ_KEY, "")]
+    if KEYS in properties:
+        keys += properties[KEYS].split(KEY_SEPARATOR)
     return [key for key in keys if key]
 
 
