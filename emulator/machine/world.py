@@ -177,7 +177,7 @@ def run_world(
     recorder = Recorder(timeline, writer, level)
     fabric = Fabric(timeline, carrier, recorder, seed, delay_ms, jitter_ms)
     clock.turn = partial(Context().run, fabric.hub.turn)  # no cause may leak from one world into the next
-    fabric.hub.on_flushed = clock.linger
+    fabric.hub.on_flushed, fabric.until_idle = clock.linger, clock.idle
     recorder.on_error, clock.on_wall = fabric.hub.fail, recorder.keep_up
     clock.on_deadlock = lambda: fabric.hub.fail(DeadlockError(_waiting_tasks()))
 

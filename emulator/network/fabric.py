@@ -1,6 +1,9 @@
 """The network fabric: links between all hosts, the fate of each frame, and its row in the trace."""
 
+from collections.abc import Awaitable, Callable
 from typing import Protocol
+
+import trio
 
 from emulator.base.hits import Hits
 from emulator.network.endpoint import BODY_BYTES_MAX, Endpoint, Listener, Peer
@@ -54,6 +57,8 @@ class Fabric:
         """The programs of guests."""
         self.guest_budget = GuestBudget(GuestLimits())
         """What guests may use, and have in use."""
+        self.until_idle: Callable[[], Awaitable[None]] = trio.lowlevel.checkpoint
+        """Waits until no other task can run."""
         self.watch_guest: WatchGuest = unwatched
         """Makes the watch of a guest's connection."""
         self._seed = seed

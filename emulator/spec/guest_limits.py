@@ -24,7 +24,8 @@ class GuestLimits:
     frames_per_turn: int = whole(16, least=1)
     """Frames that one connection delivers before the others have their turn."""
     cpu_percent: int = whole(80, least=1, most=100)
-    """Share of the emulator's time that one connection may take; while it has taken more, nothing is read from it."""
+    """Share of the emulator's time that one connection may take; while it has taken more, nothing is read from it if
+    others need the time."""
     cpu_debt_ms: int = whole(200, unit="milliseconds", least=1)
     """When it has taken this much more than its share, its requests are answered SYSTEM_BUSY."""
     unfinished_bytes: int = whole(64 * _MIB, least=1)

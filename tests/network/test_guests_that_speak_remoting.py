@@ -405,6 +405,19 @@ def test_a_connection_that_takes_more_than_its_share_of_the_cpu_is_answered_busy
     assert ResponseCode.SYSTEM_BUSY in codes[1:]
 
 
+def test_a_connection_that_has_taken_more_than_its_share_goes_on_while_nobody_else_needs_the_time():
+    async def scene(stage):
+        limit(stage, cpu_percent=1, cpu_debt_ms=60_000)
+        program, codes = await stage.dial(), []
+        with trio.fail_after(PATIENCE_S):  # a hundredth of the time would be 9.9 s for each request
+            for number in range(1, 6):
+                await program.ask(request(BURN, number))
+                codes.append((await program.answer()).code)
+        return codes
+
+    assert live(scene).result == [0] * 5
+
+
 def test_answers_that_nobody_reads_share_a_budget():
     async def scene(stage):
         limit(stage, unsent_bytes=50_000_000, all_unsent_bytes=9_000_000)

@@ -71,6 +71,10 @@ class CpuAccount:
         self._owed_s = self.owed_s(began_s) + (now_s - began_s) * (1 - self._share)
         self._as_of_s = now_s
 
+    def forgive(self) -> None:
+        """Nobody else needs the time."""
+        self._owed_s = 0.0
+
     def owes_more_than(self, limit_s: float) -> bool:
         """Whether it has taken more of others' time than that, and not given it back."""
         return (
