@@ -32,7 +32,10 @@ def park(abort: Callable[[trio.lowlevel.RaiseCancelT], trio.lowlevel.Abort]) -> 
     wait.__dict__["abort_func"] = abort  # its own way, of a frozen value, takes twice as long
     sent = yield wait
     if sent is not _WOKEN:
-        sent.unwrap()
+        try:
+            sent.unwrap()
+        finally:
+            del sent  # its error has a traceback with this frame: a cycle for each task that is cancelled
 
 
 def unpark(task: trio.lowlevel.Task) -> None:

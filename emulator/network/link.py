@@ -96,13 +96,14 @@ class Link:
     __slots__ = (
         "_base_delay_ns",
         "_delays",
+        "_dst",
         "_hits",
         "_jitter",
         "_jitter_steps",
         "_losses",
-        "_name",
         "_seed",
         "_segment_losses",
+        "_src",
         "cut_by",
         "delay_ns",
         "faulty",
@@ -113,12 +114,11 @@ class Link:
     )
 
     def __init__(self, seed: int, src: str, dst: str, delay_ms: int, jitter_ms: int, hits: Hits | None = None) -> None:
-        self._name = f"link/{src}/{dst}"
-        self._seed = seed
+        self._seed, self._src, self._dst = seed, src, dst
         self._base_delay_ns = delay_ms * _NS_PER_MS
         self._jitter_steps = jitter_ms + 1
-        self._jitter = Draws(seed, f"{self._name}/jitter")
         self.jitters = jitter_ms > 0
+        self._jitter = self._stream("jitter") if self.jitters else None
         self._hits = hits or Hits()
         self.frames = 0
         self.segments = 0
@@ -127,19 +127,19 @@ class Link:
     def apply(self, rules: tuple[LinkRule, ...]) -> None:
         """Replace all rules; they are in the order in which their faults began."""
         # One stream for each rule: a fault that begins or ends shifts no draw of another.
-        here = [_Rule(rule, *self._streams(rule.fault_id)) for rule in rules]
+        here = [_Rule(rule, self._stream(rule.fault_id), self._stream(f"{rule.fault_id}/jitter")) for rule in rules]
         self.cut_by = next((rule.fault_id for rule in rules if rule.effect is LinkEffect.CUT), "")
-        self._losses = [one for one in here if one.rule.effect in (LinkEffect.LOSS, LinkEffect.DROP)]
-        self._segment_losses = [one for one in here if one.rule.effect is LinkEffect.TCP_LOSS]
-        self._delays = [one for one in here if one.rule.effect is LinkEffect.DELAY]
-        self.refusals = [rule for rule in rules if rule.effect is LinkEffect.REFUSE]
+        # Tuples: most of the many links have no rule, and empty tuples take no memory.
+        self._losses = tuple([one for one in here if one.rule.effect in (LinkEffect.LOSS, LinkEffect.DROP)])
+        self._segment_losses = tuple([one for one in here if one.rule.effect is LinkEffect.TCP_LOSS])
+        self._delays = tuple([one for one in here if one.rule.effect is LinkEffect.DELAY])
+        self.refusals = tuple([rule for rule in rules if rule.effect is LinkEffect.REFUSE])
         """Rules that answer requests in place of the receiver."""
         self.delay_ns = self._base_delay_ns
         self.faulty = bool(here)
 
-    def _streams(self, fault_id: str) -> tuple[Draws, Draws]:
-        name = f"{self._name}/{fault_id}"
-        return Draws(self._seed, name), Draws(self._seed, f"{name}/jitter")
+    def _stream(self, name: str) -> Draws:
+        return Draws(self._seed, f"link/{self._src}/{self._dst}/{name}")
 
     def refusal(self, sender: Sender, command: Command) -> LinkRule | None:
         """The rule that refuses an arriving request, if there is one; counts the hit."""
@@ -193,7 +193,8 @@ class Link:
         return "", self._latency_ns(ordinal, sender, command)
 
     def jitter_ns(self, ordinal: int) -> int:
-        """The jitter of a frame, a multiple of 1 ms."""
+        """The jitter of a frame, a multiple of 1 ms, on a link that jitters."""
+        assert self._jitter is not None
         return int(self._jitter.draw(ordinal) * self._jitter_steps) * _NS_PER_MS
 
     def _takes(self, one: _Rule, ordinal: int, sender: Sender | None, command: Command | None) -> bool:

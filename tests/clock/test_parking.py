@@ -1,5 +1,8 @@
 """Waits of flows: what `park` and `unpark` share with trio's own pair."""
 
+import gc
+import weakref
+
 import pytest
 import trio
 import trio.testing
@@ -42,6 +45,28 @@ async def test_a_cancelled_task_tells_who_would_wake_it_and_raises():
             await park(abort)
     assert scope.cancelled_caught is False  # the test has caught it
     assert len(asked) == 1
+
+
+async def test_a_cancelled_wait_leaves_no_cycle_behind():
+    class Held:
+        pass
+
+    refs = []
+
+    async def sleeper():
+        held = Held()  # a local variable of a frame that the traceback of the cancellation has
+        refs.append(weakref.ref(held))
+        await park(gives_up)
+
+    gc.disable()
+    try:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(sleeper)
+            await trio.testing.wait_all_tasks_blocked()
+            nursery.cancel_scope.cancel()
+        assert refs[0]() is None
+    finally:
+        gc.enable()
 
 
 async def test_a_task_that_cannot_be_cancelled_yet_waits_until_it_is_woken():
