@@ -249,33 +249,31 @@ def route_in_brief(route: TopicRouteData) -> Json:
     Returns:
         Mapping brokerName -> {"queues": [read, write, perm], "addrs": mapping broker id -> address}.
     """
-    return RouteBriefs().brief("", route)
+    datas = {data.broker_name: data for data in route.broker_datas}
+    ordered = sorted(route.queue_datas, key=_queue_data_fields)
+    return {queues.broker_name: _broker_in_brief(queues, datas.get(queues.broker_name)) for queues in ordered}
 
 
 class RouteBriefs:
-    """Routes as recorded in the trace, by a node that makes many: what is told of a broker is made when it changes."""
+    """Routes as recorded in the trace, by a node that hears of one broker at a time."""
 
     def __init__(self) -> None:
-        self._told: dict[str, dict[str, tuple[QueueData, BrokerData | None, Json]]] = {}
-        """Topic -> broker name -> from what, and what."""
+        self._told: dict[str, dict[str, Json]] = {}
+        """Topic -> broker name -> what is told of it."""
 
-    def brief(self, topic: str, route: TopicRouteData) -> Json:
-        """As `route_in_brief`; nobody changes the result."""
-        datas = {data.broker_name: data for data in route.broker_datas}
-        before = self._told.get(topic, {})
-        told: dict[str, tuple[QueueData, BrokerData | None, Json]] = {}
-        for queues in sorted(route.queue_datas, key=_queue_data_fields):
-            name = queues.broker_name
-            data, kept = datas.get(name), before.get(name)
-            if kept is None or kept[0] is not queues or kept[1] is not data:
-                kept = (queues, data, _broker_in_brief(queues, data))
-            told[name] = kept
-        self._told[topic] = told
-        return {name: kept[2] for name, kept in told.items()}
+    def change(self, topic: str, broker_name: str, part: tuple[QueueData, BrokerData] | None) -> None:
+        """Take what the route of a topic says about a broker now; None: nothing."""
+        told = self._told.setdefault(topic, {})
+        if part is None:
+            told.pop(broker_name, None)
+        else:
+            told[broker_name] = _broker_in_brief(*part)
+        if not told:
+            del self._told[topic]
 
-    def forget(self, topic: str) -> None:
-        """A topic has no route any more."""
-        self._told.pop(topic, None)
+    def route(self, topic: str) -> Json:
+        """As `route_in_brief`, nobody changes the result; None: the topic has no route."""
+        return dict(self._told.get(topic, {})) or None
 
 
 def _broker_in_brief(queues: QueueData, data: BrokerData | None) -> Json:

@@ -1,5 +1,6 @@
 """A nameserver process: requests, the scan for silent brokers, its configuration, its beliefs."""
 
+from collections.abc import Iterable
 from functools import partial
 
 import trio
@@ -19,7 +20,7 @@ from nodes.nameserver.unregistration import BatchUnregistration
 from nodes.protocol import headers
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
-from nodes.protocol.model import DataVersion, QueueData
+from nodes.protocol.model import BrokerData, DataVersion, QueueData
 from nodes.protocol.registry import decode_body_cached, decode_header
 from nodes.routes import RouteBriefs
 from nodes.rpc.client import RpcClient
@@ -67,7 +68,7 @@ class Nameserver:
         self._channels: dict[int, Channel] = {}
         self._believed: dict[tuple[BeliefKind, str], Json] = {}
         self._briefs = RouteBriefs()
-        self._known_groups: dict[str, tuple[dict[int, str], dict[str, QueueData]]] = {}
+        self._known_groups: dict[str, tuple[BrokerData | None, dict[str, QueueData]]] = {}
         self._kv_config = KvConfigManager()
         self._route_requests = RouteRequests(self.routes, self._kv_config, config, started_ms=host.clock.now_ms())
         self._stopping = trio.Event()
@@ -138,7 +139,7 @@ class Nameserver:
         )
         if outcome.registered is not None:
             self._channels[channel.id] = channel
-            self._believe_group(outcome.registered.broker_name)
+            self._believe_groups((outcome.registered.broker_name,))
             self._notify(outcome.notifications)
         return outcome.answer
 
@@ -170,8 +171,7 @@ class Nameserver:
         """Answer, and record changes; the key-value configuration is written to disk before the answer is sent."""
         answered = answer(request)
         if request.code in _CHANGES_ROUTES:
-            for name in self._known_groups:
-                self._believe_group(name)
+            self._believe_groups(tuple(self._known_groups))
         elif request.code in _CHANGES_KV_CONFIG:
             self._host.disk.write(KV_CONFIG_FILE, self._kv_config.encode())
         return answered
@@ -200,8 +200,7 @@ class Nameserver:
 
     def _unregister(self, batch: list[headers.UnregisterBrokerRequestHeader]) -> None:
         notifications = self.routes.unregister_brokers(batch)
-        for name in dict.fromkeys(request.broker_name for request in batch):
-            self._believe_group(name)
+        self._believe_groups(request.broker_name for request in batch)
         self._notify(notifications)
 
     def _notify(self, notifications: tuple[MinBrokerIdChange, ...]) -> None:
@@ -211,42 +210,37 @@ class Nameserver:
 
     # --- beliefs ------------------------------------------------------------------
 
-    def _believe_group(self, broker_name: str) -> None:
-        """Record changes of a broker name; a registration with one change or none is cheap."""
-        addrs = dict(self.routes.member_group("", broker_name).broker_addrs)
-        changed = self.routes.take_changed(broker_name)
-        if len(changed) <= 1 and addrs == self._known_groups.get(broker_name, ({}, {}))[0]:
-            for topic in changed:
-                self._believe_queues(broker_name, topic)
-            return
-        queues = {t: by_name[broker_name] for t, by_name in self.routes.topics.items() if broker_name in by_name}
-        known_addrs, known_queues = self._known_groups.get(broker_name, ({}, {}))
-        if addrs == known_addrs and queues == known_queues:
-            return
-        self._known_groups[broker_name] = (addrs, queues)
-        members: Json = {str(broker_id): address for broker_id, address in addrs.items()} or None
-        self._believe(BeliefKind.LIVE_BROKERS, broker_name, members)
-        for topic in dict.fromkeys([*known_queues, *queues]):
-            if addrs != known_addrs or queues.get(topic) != known_queues.get(topic):
-                self._believe_route(topic)
+    def _believe_groups(self, broker_names: Iterable[str]) -> None:
+        """Record what has changed at once about some broker names."""
+        changed = {name: self._take_changes(name) for name in dict.fromkeys(broker_names)}
+        for name, topics in changed.items():
+            group, _ = self._known_groups.get(name, (None, {}))
+            addrs = {} if group is None else group.broker_addrs
+            members: Json = {str(broker_id): address for broker_id, address in addrs.items()} or None
+            self._believe(BeliefKind.LIVE_BROKERS, name, members)
+            for topic in topics:
+                self._believe(BeliefKind.ROUTE, topic, self._briefs.route(topic))
 
-    def _believe_queues(self, broker_name: str, topic: str) -> None:
-        """Record the change of a single topic: many topics are created one by one."""
-        known = self._known_groups.setdefault(broker_name, ({}, {}))[1]
-        data = self.routes.topics.get(topic, {}).get(broker_name)
-        if data == known.get(topic):
-            return
-        if data is None:
-            del known[topic]
+    def _take_changes(self, broker_name: str) -> list[str]:
+        """The topics whose routes say something else about a broker name than before.
+
+        A single change is cheap, since many topics are created one by one.
+        """
+        group, touched = self.routes.group(broker_name), self.routes.take_changed(broker_name)
+        known_group, known_queues = self._known_groups.get(broker_name, (None, {}))
+        if group != known_group or len(touched) > 1:
+            served = [topic for topic, by_name in self.routes.topics.items() if broker_name in by_name]
+            topics = list(dict.fromkeys([*known_queues, *served]))
         else:
-            known[topic] = data
-        self._believe_route(topic)
-
-    def _believe_route(self, topic: str) -> None:
-        route = self.routes.pick_up_topic_route(topic)
-        if route is None:
-            self._briefs.forget(topic)
-        self._believe(BeliefKind.ROUTE, topic, None if route is None else self._briefs.brief(topic, route))
+            topics = list(touched)
+        queues = {topic: self.routes.topics.get(topic, {}).get(broker_name) for topic in topics}
+        changed = [topic for topic in topics if group != known_group or queues[topic] != known_queues.get(topic)]
+        for topic in changed:
+            self._briefs.change(topic, broker_name, self.routes.part_of_route(topic, broker_name))
+        if changed or group != known_group:
+            kept = known_queues | queues
+            self._known_groups[broker_name] = (group, {t: data for t, data in kept.items() if data is not None})
+        return changed
 
     def _believe(self, kind: BeliefKind, subject: str, value: Json) -> None:
         if self._believed.get((kind, subject)) != value:

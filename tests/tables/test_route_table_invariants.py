@@ -6,6 +6,7 @@ from nodes.nameserver.tables.route_table import BrokerAddress, RouteTable
 from nodes.protocol.bodies import RegisterBrokerBody, TopicConfigSerializeWrapper
 from nodes.protocol.headers import RegisterBrokerRequestHeader, UnregisterBrokerRequestHeader
 from nodes.protocol.model import DataVersion, TopicConfig
+from nodes.routes import RouteBriefs, route_in_brief
 
 NAMES = st.sampled_from(["a", "b"])
 IDS = st.integers(0, 2)
@@ -21,6 +22,13 @@ class RouteTableAgainstItsModel(RuleBasedStateMachine):
         self.members = {}
         self.heard = {}
         self.now_ms = 0
+        self.briefs = RouteBriefs()
+        self.told = {}
+
+    def _tell(self, name):
+        for topic in dict.fromkeys([*self.told, *self.table.topics]):
+            self.briefs.change(topic, name, self.table.part_of_route(topic, name))
+            self.told[topic] = self.briefs.route(topic)
 
     @rule(name=NAMES, broker_id=IDS, port=PORTS, acting=st.sampled_from([True, False, None]), count=IDS)
     def register(self, name, broker_id, port, acting, count):
@@ -29,6 +37,7 @@ class RouteTableAgainstItsModel(RuleBasedStateMachine):
         body = RegisterBrokerBody(TopicConfigSerializeWrapper(configs, DataVersion(0, 0, count)))
         header = RegisterBrokerRequestHeader(name, address, "c", "ha", broker_id, 50, acting)
         accepted = self.table.register_broker(header, body, channel=address, now_ms=self.now_ms)
+        self._tell(name)
         group = self.members.setdefault(name, {})
         for other in [i for i, held in group.items() if held == address and i != broker_id]:
             del group[other]
@@ -44,6 +53,7 @@ class RouteTableAgainstItsModel(RuleBasedStateMachine):
     def unregister(self, name, broker_id, port):
         address = f"{name}:{port}"
         self.table.unregister_brokers([UnregisterBrokerRequestHeader(name, address, "c", broker_id)])
+        self._tell(name)
         self.heard.pop(address, None)
         if name in self.members:
             left = {i: held for i, held in self.members[name].items() if held != address}
@@ -81,6 +91,11 @@ class RouteTableAgainstItsModel(RuleBasedStateMachine):
             assert [name for name in queues if name not in self.members] == []
             route = self.table.pick_up_topic_route(topic)
             assert [data.broker_name for data in route.queue_datas] == list(queues)
+
+    @invariant()
+    def what_is_told_broker_by_broker_is_the_whole_route(self):
+        routes = {topic: self.table.pick_up_topic_route(topic) for topic in self.told}
+        assert self.told == {topic: route_in_brief(route) if route else None for topic, route in routes.items()}
 
     @invariant()
     def a_route_shows_the_members_or_the_lowest_of_them_as_master(self):

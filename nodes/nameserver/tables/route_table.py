@@ -110,6 +110,11 @@ class RouteTable:
         """
         return self._groups.member_group(cluster, broker_name)
 
+    def group(self, broker_name: str) -> BrokerData | None:
+        """The members of a broker name under their true ids; None for an unknown name."""
+        group = self._groups.get(broker_name)
+        return None if group is None else group.frozen()
+
     def cluster_info(self) -> ClusterInfo:
         """Answer 106: all groups under true ids, and all clusters."""
         return self._groups.cluster_info()
@@ -316,8 +321,7 @@ class RouteTable:
         queues = self.topics.get(topic)
         if queues is None:
             return None
-        shows_acting = self._support_acting_master and not topic.startswith(SYNC_BROKER_MEMBER_TOPIC_PREFIX)
-        brokers = self._groups.of_queues(queues, support_acting_master=shows_acting)
+        brokers = self._groups.of_queues(queues, support_acting_master=self._shows_acting(topic))
         if not brokers:
             return None
         filter_servers = self._filter_servers_of(brokers) if self._filter_servers else {}
@@ -329,6 +333,17 @@ class RouteTable:
             filter_servers,
             dict(mappings) if mappings is not None else None,
         )
+
+    def part_of_route(self, topic: str, broker_name: str) -> tuple[QueueData, BrokerData] | None:
+        """What the route of a topic says about one broker name; None: nothing."""
+        queues = self.topics.get(topic, {}).get(broker_name)
+        if queues is None:
+            return None
+        brokers = self._groups.of_queues({broker_name: queues}, support_acting_master=self._shows_acting(topic))
+        return (queues, brokers[0]) if brokers else None
+
+    def _shows_acting(self, topic: str) -> bool:
+        return self._support_acting_master and not topic.startswith(SYNC_BROKER_MEMBER_TOPIC_PREFIX)
 
     def _filter_servers_of(self, brokers: Iterable[BrokerData]) -> dict[str, tuple[str, ...]]:
         known = self._filter_servers
