@@ -6,6 +6,7 @@ Mirrors:
     `org.apache.rocketmq.broker.client.ConsumerManager`, `ConsumerGroupInfo`.
 """
 
+from bisect import bisect_left, insort
 from collections.abc import Hashable, Iterable, Mapping
 from enum import StrEnum
 from typing import NamedTuple
@@ -71,13 +72,14 @@ class ConsumerGroup:
     """topic -> subscription."""
     channels: dict[Hashable, ConsumerChannel] = attrs.field(factory=dict)
     last_update_ms: int = 0
+    _sorted_ids: list[str] = attrs.field(factory=list)
     _client_ids: tuple[str, ...] | None = None
 
     @property
     def client_ids(self) -> tuple[str, ...]:
         """One client id per channel, sorted; duplicates are possible. The same tuple as long as no member changes."""
         if self._client_ids is None:
-            self._client_ids = tuple(sorted([member.client_id for member in self.channels.values()]))
+            self._client_ids = tuple(self._sorted_ids)
         return self._client_ids
 
     @property
@@ -94,6 +96,9 @@ class ConsumerGroup:
         known = self.channels.get(member.channel)
         self.channels[member.channel] = member
         if known is None or known.client_id != member.client_id:
+            if known is not None:
+                self._forget_id(known.client_id)
+            insort(self._sorted_ids, member.client_id)
             self._client_ids = None
         return known is None
 
@@ -101,8 +106,12 @@ class ConsumerGroup:
         """Remove a member; returns it, None if there was none."""
         member = self.channels.pop(channel, None)
         if member is not None:
-            self._client_ids = None
+            self._forget_id(member.client_id)
         return member
+
+    def _forget_id(self, client_id: str) -> None:
+        del self._sorted_ids[bisect_left(self._sorted_ids, client_id)]
+        self._client_ids = None
 
     def update_subscription(self, subscriptions: Iterable[SubscriptionData], now_ms: int) -> bool:
         """Replace the subscriptions; returns whether the set of topics changed."""
