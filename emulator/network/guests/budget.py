@@ -77,9 +77,8 @@ class CpuAccount:
 
     def owes_more_than(self, limit_s: float) -> bool:
         """Whether it has taken more of others' time than that, and not given it back."""
-        return (
-            self._owed_s > limit_s and self.owed_s(time.perf_counter()) > limit_s
-        )  # it only falls until it is charged
+        # What it owes falls until it is charged again: if it did not exceed the limit then, no clock need be read.
+        return self._owed_s > limit_s and self.owed_s(time.perf_counter()) > limit_s
 
     def owed_s(self, now_s: float) -> float:
         """Seconds of others' time that it has taken and not given back, at a reading of `time.perf_counter`."""
