@@ -79,8 +79,7 @@ class LiveConfig(Generic[_Config]):
 
 def with_kept_changes(disk: Disk, config: _Config) -> _Config:
     """The options at the start of a node: those of its set-up, with the changes of earlier processes."""
-    kept = _kept(disk)
-    return updated(config, kept) if kept else config
+    return updated(config, _kept(disk))
 
 
 def keep_changes(disk: Disk, changes: Mapping[str, str]) -> None:

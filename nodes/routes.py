@@ -261,15 +261,19 @@ class RouteBriefs:
         self._told: dict[str, dict[str, Json]] = {}
         """Topic -> broker name -> what is told of it."""
 
-    def change(self, topic: str, broker_name: str, part: tuple[QueueData, BrokerData] | None) -> None:
-        """Take what the route of a topic says about a broker now; None: nothing."""
+    def change(self, topic: str, broker_name: str, part: tuple[QueueData, BrokerData] | None) -> bool:
+        """Take what the route of a topic says about a broker now; None: nothing.
+
+        Returns:
+            Whether something else is told of it than before.
+        """
         told = self._told.setdefault(topic, {})
-        if part is None:
-            told.pop(broker_name, None)
-        else:
-            told[broker_name] = _broker_in_brief(*part)
+        before, brief = told.pop(broker_name, None), None if part is None else _broker_in_brief(*part)
+        if brief is not None:
+            told[broker_name] = brief
         if not told:
             del self._told[topic]
+        return bool(brief != before)
 
     def route(self, topic: str) -> Json:
         """As `route_in_brief`, nobody changes the result; None: the topic has no route."""

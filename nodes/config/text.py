@@ -54,7 +54,7 @@ def updated(config: _Config, changes: Mapping[str, str]) -> _Config:
     """
     known = options(type(config))
     wanted = {known[name].name: _value(known[name], text) for name, text in changes.items() if name in known}
-    return attrs.evolve(config, **wanted)
+    return attrs.evolve(config, **wanted) if wanted else config
 
 
 def _value(field: "attrs.Attribute[Any]", text: str) -> object:

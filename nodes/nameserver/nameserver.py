@@ -20,7 +20,7 @@ from nodes.nameserver.unregistration import BatchUnregistration
 from nodes.protocol import headers
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
-from nodes.protocol.model import BrokerData, DataVersion, QueueData
+from nodes.protocol.model import BrokerData, DataVersion
 from nodes.protocol.registry import decode_body_cached, decode_header
 from nodes.routes import RouteBriefs
 from nodes.rpc.client import RpcClient
@@ -68,7 +68,8 @@ class Nameserver:
         self._channels: dict[int, Channel] = {}
         self._believed: dict[tuple[BeliefKind, str], Json] = {}
         self._briefs = RouteBriefs()
-        self._known_groups: dict[str, tuple[BrokerData | None, dict[str, QueueData]]] = {}
+        self._known_groups: dict[str, tuple[BrokerData | None, dict[str, None]]] = {}
+        """Broker name -> members and topics, as last told."""
         self._kv_config = KvConfigManager()
         self._route_requests = RouteRequests(self.routes, self._kv_config, config, started_ms=host.clock.now_ms())
         self._stopping = trio.Event()
@@ -227,19 +228,22 @@ class Nameserver:
         A single change is cheap, since many topics are created one by one.
         """
         group, touched = self.routes.group(broker_name), self.routes.take_changed(broker_name)
-        known_group, known_queues = self._known_groups.get(broker_name, (None, {}))
+        known_group, topics = self._known_groups.get(broker_name, (None, {}))
+        candidates = dict.fromkeys(touched)
         if group != known_group or len(touched) > 1:
-            served = [topic for topic, by_name in self.routes.topics.items() if broker_name in by_name]
-            topics = list(dict.fromkeys([*known_queues, *served]))
-        else:
-            topics = list(touched)
-        queues = {topic: self.routes.topics.get(topic, {}).get(broker_name) for topic in topics}
-        changed = [topic for topic in topics if group != known_group or queues[topic] != known_queues.get(topic)]
-        for topic in changed:
-            self._briefs.change(topic, broker_name, self.routes.part_of_route(topic, broker_name))
-        if changed or group != known_group:
-            kept = known_queues | queues
-            self._known_groups[broker_name] = (group, {t: data for t, data in kept.items() if data is not None})
+            served = dict.fromkeys(topic for topic, by_name in self.routes.topics.items() if broker_name in by_name)
+            candidates, topics = topics | served, served
+        changed = []
+        for topic in candidates:
+            part = self.routes.part_of_route(topic, broker_name)
+            if self._briefs.change(topic, broker_name, part):
+                changed.append(topic)
+            if part is None:
+                topics.pop(topic, None)
+            else:
+                topics[topic] = None
+        if changed or group is not None:
+            self._known_groups[broker_name] = (group, topics)
         return changed
 
     def _believe(self, kind: BeliefKind, subject: str, value: Json) -> None:

@@ -42,10 +42,11 @@ def checked(number: int, annotation: Any) -> int:
 
 def _parser(annotation: Any) -> Callable[..., int]:
     smallest, largest = limits(annotation)
-    always_fit = len(str(largest)) - 1
+    fitting_digits = len(str(largest)) - 1
+    """So many digits are always a number that fits."""
 
     def parse(text: str, _: Any = None) -> int:
-        if len(text) <= always_fit and text.isdecimal():
+        if len(text) <= fitting_digits and text.isdecimal():
             return int(text)
         # Python also accepts blanks around a number and underscores in it, and Java neither; digits of any script are
         # accepted by both. Nearly all numbers are plain digits.

@@ -27,8 +27,9 @@ class RouteTableAgainstItsModel(RuleBasedStateMachine):
 
     def _tell(self, name):
         for topic in dict.fromkeys([*self.told, *self.table.topics]):
-            self.briefs.change(topic, name, self.table.part_of_route(topic, name))
-            self.told[topic] = self.briefs.route(topic)
+            changed = self.briefs.change(topic, name, self.table.part_of_route(topic, name))
+            before, self.told[topic] = self.told.get(topic), self.briefs.route(topic)
+            assert changed == (before != self.told[topic])
 
     @rule(name=NAMES, broker_id=IDS, port=PORTS, acting=st.sampled_from([True, False, None]), count=IDS)
     def register(self, name, broker_id, port, acting, count):

@@ -204,13 +204,13 @@ class GroupMembership:
 
     def believe(self) -> None:
         """Record what has changed about the group."""
-        group, source = self.group, self._nameservers.chosen or ""
+        group = self.group
         seen = (group.members, group.min_broker_id, group.min_broker_addr, group.slave_sync_master_addr)
         if seen == self._seen:
             return
         self._seen = seen
         members = None if group.members is None else {str(i): address for i, address in group.members.items()}
-        self._record(BeliefKind.MEMBER_GROUP, members, source)
+        self._record(BeliefKind.MEMBER_GROUP, members, self._nameservers.chosen or "")
         self._record(BeliefKind.MIN_BROKER, {"id": group.min_broker_id, "address": group.min_broker_addr})
         self._record(BeliefKind.MASTER_ADDR, group.slave_sync_master_addr)
 

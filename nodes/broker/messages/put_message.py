@@ -96,13 +96,13 @@ class PutMessage:
         broker = self._broker
         if broker.broker_id != MASTER_ID or broker.is_fenced:
             return tuple(PutMessageResult(PutMessageStatus.SERVICE_NOT_AVAILABLE) for _ in messages)
+        now_ms = broker.host.clock.now_ms()
         admitted: list[Message] = []
         for message in messages:
-            found = message if ASKING.isdisjoint(message.properties) else self._admit(message)
+            found = message if ASKING.isdisjoint(message.properties) else self._admit(message, now_ms)
             if isinstance(found, PutMessageStatus):
                 return tuple(PutMessageResult(found) for _ in messages)
             admitted.append(put_aside(found))
-        now_ms = broker.host.clock.now_ms()
         results: list[PutMessageResult] = []
         grown: dict[tuple[str, int], int] = {}
         for message in admitted:
@@ -117,14 +117,14 @@ class PutMessage:
             self._on_stored()
         return tuple(results)
 
-    def _admit(self, message: Message) -> Message | PutMessageStatus:
+    def _admit(self, message: Message, now_ms: int) -> Message | PutMessageStatus:
         """A timed message as it is stored, or why it is not."""
         broker, draw = self._broker, self._chance.randrange
 
         def is_reject(slot_ms: int) -> bool:
             return broker.timer_store is not None and broker.timer_store.is_reject(slot_ms, draw)
 
-        return admit_timer_message(message, broker.host.clock.now_ms(), broker.config, is_reject)
+        return admit_timer_message(message, now_ms, broker.config, is_reject)
 
     def _append(self, message: Message, now_ms: int) -> Message:
         broker = self._broker
