@@ -143,8 +143,13 @@ class Host(Protocol):
     def close_listener(self, port: int) -> None:
         """Stop accepting; connections that were accepted stay open."""
 
+    def dial(
+        self, address: str, handler: ChannelHandler, take: "Callable[[Channel | ConnectError], None]", timeout_ms: float
+    ) -> object:
+        """Open a connection to `ip:port`; `take` gets it or the error, never inside this call."""
+
     async def connect(self, address: str, handler: ChannelHandler, timeout_ms: float) -> Channel:
-        """Open a connection to `ip:port`.
+        """Open a connection to `ip:port`, and wait until it is open.
 
         Raises:
             ConnectError: refused, or no answer within `timeout_ms`.

@@ -7,6 +7,7 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Protocol
 
+import outcome
 import trio
 
 from emulator.base.chance import named_stream
@@ -22,7 +23,7 @@ from faults.link import ProcessStage
 from nodes.beliefs import Belief, BeliefKind, Event, Lifecycle, LifecycleEvent
 from nodes.broker.group.pre_online_service import OnlineStage
 from nodes.cause import cause
-from nodes.host import Channel, ChannelHandler, Clock, Disk, Logger, Node, RandomStream
+from nodes.host import Channel, ChannelHandler, Clock, ConnectError, Disk, Logger, Node, RandomStream
 
 Sleep = Coroutine[Any, Any, None]
 ONLINE = OnlineStage.ONLINE.value
@@ -186,13 +187,29 @@ class HostProcess:
                 acceptors.close()
             self._world.fabric.carrier.close_listener(listener.wire)
 
+    def dial(
+        self, address: str, handler: ChannelHandler, take: Callable[[Channel | ConnectError], None], timeout_ms: float
+    ) -> Dial:
+        """Open a connection; `take` gets it, or the error."""
+        return Dial(self._world.fabric, self, address, handler, take, timeout_ms)
+
     async def connect(self, address: str, handler: ChannelHandler, timeout_ms: float) -> Channel:
-        """Open a connection.
+        """Open a connection, and wait until it is open.
 
         Raises:
             ConnectError: the connection was refused, or not answered in time.
         """
-        return await Dial(self._world.fabric, self, address, handler).connect(timeout_ms)
+        task = trio.lowlevel.current_task()
+        dialed = self.dial(address, handler, lambda got: trio.lowlevel.reschedule(task, outcome.Value(got)), timeout_ms)
+
+        def abort(_: trio.lowlevel.RaiseCancelT) -> trio.lowlevel.Abort:
+            dialed.abandon()
+            return trio.lowlevel.Abort.SUCCEEDED
+
+        got: Channel | ConnectError = await trio.lowlevel.wait_task_rescheduled(abort)
+        if isinstance(got, ConnectError):
+            raise got
+        return got
 
     def rng(self, name: str) -> RandomStream:
         """A named random stream, a different one in every incarnation."""

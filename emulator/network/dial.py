@@ -4,13 +4,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Protocol
 
-import outcome
-import trio
-
 from emulator.network.endpoint import Endpoint, Peer
 from emulator.network.fabric import Fabric
 from emulator.network.link import Link
-from emulator.time.timeline import Owner
+from emulator.time.timeline import Entry, Owner
 from nodes.cause import cause
 from nodes.host import ChannelHandler, ConnectError
 
@@ -35,51 +32,62 @@ class Dial:
     process succeeds; a machine without power never answers.
     """
 
-    def __init__(self, fabric: Fabric, process: DialingProcess, address: str, handler: ChannelHandler) -> None:
+    __slots__ = (
+        "_address",
+        "_answered",
+        "_begun_ns",
+        "_cause",
+        "_client",
+        "_fabric",
+        "_give_up_entry",
+        "_handler",
+        "_process",
+        "_take",
+        "_target",
+        "_timeout_ms",
+    )
+
+    def __init__(
+        self,
+        fabric: Fabric,
+        process: DialingProcess,
+        address: str,
+        handler: ChannelHandler,
+        take: Callable[[Endpoint | ConnectError], None],
+        timeout_ms: float,
+    ) -> None:
         self._fabric = fabric
         self._process = process
         self._handler = handler
         self._address = address
         ip, _, port = address.rpartition(":")
         self._target = (ip, int(port))
-        self._begun_ns = fabric.timeline.now_ns
-        self._task: trio.lowlevel.Task | None = None
+        self._take: Callable[[Endpoint | ConnectError], None] | None = take
+        """None: the process knows how it ended, or does not want to know any more."""
+        self._timeout_ms = timeout_ms
         self._client: Endpoint | None = None
         """The client end, once the kernel of the server has accepted."""
         self._answered = False
         """Whether SYN-ACK or RST has arrived."""
-
-    async def connect(self, timeout_ms: float) -> Endpoint:
-        """Connect; returns the client end.
-
-        Args:
-            timeout_ms: emulated ms until the process gives up.
-
-        Raises:
-            ConnectError: the connection was refused, or not answered in time.
-        """
-        timeline = self._fabric.timeline
-        self._task = trio.lowlevel.current_task()
-        running_cause = cause.get()
-        for at_ms in _SYN_AT_MS:
-            if at_ms < timeout_ms:
-                timeline.call_at(self._begun_ns + at_ms * _NS_PER_MS, self._syn, None, running_cause)
+        self._cause = cause.get()
+        self._begun_ns = fabric.timeline.now_ns
         deadline_ns = self._begun_ns + int(timeout_ms * _NS_PER_MS)
-        give_up = timeline.call_at(deadline_ns, self._give_up, self._process, running_cause)
+        self._give_up_entry = fabric.timeline.call_at(deadline_ns, self._give_up, process, self._cause)
+        self._send_syn(0)
 
-        def abort(_: trio.lowlevel.RaiseCancelT) -> trio.lowlevel.Abort:
-            self._task = None
-            return trio.lowlevel.Abort.SUCCEEDED
+    def abandon(self) -> None:
+        """End the attempt; `take` is not called any more."""
+        self._take = None
+        self._give_up_entry.cancel()
 
-        try:
-            endpoint: Endpoint = await trio.lowlevel.wait_task_rescheduled(abort)
-        finally:
-            give_up.cancel()
-        return endpoint
-
-    def _syn(self) -> None:
-        if self._task is None or self._answered:
+    def _send_syn(self, number: int) -> None:
+        """Send the SYN or one of its retransmissions, and schedule the next."""
+        if self._take is None or self._answered or not self._process.alive:
             return
+        later_ms = _SYN_AT_MS[number + 1 : number + 2]
+        if later_ms and later_ms[0] < self._timeout_ms:
+            due_ns = self._begun_ns + later_ms[0] * _NS_PER_MS
+            self._fabric.timeline.call_at(due_ns, lambda: self._send_syn(number + 1), None, self._cause)
         target_node = self._fabric.node_at(self._target)
         if target_node is not None:
             self._travel(self._fabric.link(self._process.node, target_node), self._syn_arrives)
@@ -112,7 +120,7 @@ class Dial:
         client.peer, server.peer = server, client
         fabric.carrier.open(client, server, listener.wire)
         listener.process.endpoints[server] = None
-        fabric.timeline.call_at(fabric.timeline.now_ns, partial(listener.handler.on_open, server), listener.process)
+        _tell(listener.process, partial(listener.handler.on_open, server), cause.get())
         client.closed = True  # the client cannot use it before SYN-ACK has arrived
         return client
 
@@ -123,46 +131,44 @@ class Dial:
             return
         self._answered = True
         client.closed = False
-        if self._task is None or not self._process.alive:
+        if self._take is None or not self._process.alive:
             client.close()
             return
         self._process.endpoints[client] = None
-        self._notify(lambda: self._connected(client))
+        _tell(self._process, lambda: self._connected(client), cause.get())
 
     def _rst_arrives(self) -> None:
         if not self._answered:
             self._answered = True
-            self._notify(self._refused)
+            _tell(self._process, self._refused, cause.get())
 
     def _connected(self, client: Endpoint) -> None:
-        if self._task is None:
+        if self._take is None:
             client.close()
             return
         cause.set(self._record("connected", client.id))
-        self._wake(outcome.Value(client))
+        self._end(client)
 
     def _refused(self) -> None:
-        if self._task is None:
+        if self._take is None:
             return
         self._record("refused")
-        self._wake(outcome.Error(ConnectError(f"{self._address} refused the connection")))
+        self._end(ConnectError(f"{self._address} refused the connection"))
 
     def _give_up(self) -> None:
-        if self._task is None:
+        if self._take is None:
             return
         if self._client is not None and not self._client.peer.closed:
             self._fabric.forget(self._client.peer)  # the server's kernel gives up too, without telling its process
         self._record("connect_lost")
-        self._wake(outcome.Error(ConnectError(f"{self._address} did not answer")))
+        self._end(ConnectError(f"{self._address} did not answer"))
 
-    def _wake(self, result: outcome.Outcome[Endpoint]) -> None:
-        if self._task is not None:
-            trio.lowlevel.reschedule(self._task, result)
-            self._task = None
-
-    def _notify(self, callback: Callable[[], None]) -> None:
-        """Notify the process: at once, or when it is resumed."""
-        self._fabric.timeline.call_at(self._fabric.timeline.now_ns, callback, self._process, cause.get())
+    def _end(self, result: Endpoint | ConnectError) -> None:
+        take = self._take
+        if take is not None:
+            self.abandon()
+            cause.set(self._cause)
+            take(result)
 
     def _travel(self, link: Link, arrive: Callable[[], None]) -> int:
         """Send a segment; returns its arrival in ns, or 0 if a fault drops it."""
@@ -178,3 +184,10 @@ class Dial:
         return self._fabric.recorder.connection(
             event, connection_id, self._process.node, target_node, self._begun_ns, cause.get()
         )
+
+
+def _tell(process: Owner, callback: Callable[[], None], cause_seq: int) -> None:
+    """Call a callback of a process: at once, or when it is resumed."""
+    entry = Entry(callback, process, cause_seq)
+    if process.admits(entry):
+        entry.fire()

@@ -7,6 +7,7 @@ since calls of one value expire in the order in which they were made.
 
 from collections import deque
 from collections.abc import Callable, Mapping
+from functools import partial
 from itertools import count
 
 import attrs
@@ -238,21 +239,27 @@ class RpcClient:
             waiting.append(use)
             return
         self._connecting[address] = [use]
-        self._host.start_soon(self._connect, address, name=f"connect {address}")
+        take = partial(self._opened, address)
+        self._host.dial(address, self._handler, take, self._config.connect_timeout_millis)
 
-    async def _connect(self, address: str) -> None:
-        got: Channel | RemotingError
-        try:
-            got = await self._host.connect(address, self._handler, self._config.connect_timeout_millis)
-        except ConnectError as error:
-            got = RemotingConnectError(str(error))
-        waiting = self._connecting.pop(address)
-        if not isinstance(got, RemotingError):
-            self._channels[address] = got
-            self._idle_watch.watch(got)
-            if self._on_channel_active is not None:
-                self._on_channel_active(address)
-        for use in waiting:
+    def _opened(self, address: str, opened: Channel | ConnectError) -> None:
+        if isinstance(opened, ConnectError):
+            # Behind the threads that wake at this instant, whose calls share it: in RocketMQ an attempt lasts a little
+            # longer than its time-out.
+            error = RemotingConnectError(str(opened))
+            self._host.start_soon(self._give_up, address, error, name=f"no connection to {address}")
+            return
+        self._channels[address] = opened
+        self._idle_watch.watch(opened)
+        if self._on_channel_active is not None:
+            self._on_channel_active(address)
+        self._end_waiting(address, opened)
+
+    async def _give_up(self, address: str, error: RemotingConnectError) -> None:
+        self._end_waiting(address, error)
+
+    def _end_waiting(self, address: str, got: Channel | RemotingError) -> None:
+        for use in self._connecting.pop(address):
             use(got)
 
     def _sweep_later(self, deadlines: _Deadlines, delay_ms: float) -> None:

@@ -205,7 +205,7 @@ def test_a_frame_that_is_slow_without_a_fault_is_noticed(monkeypatch, is_respons
 
 
 def test_a_connection_that_is_never_answered_without_a_fault_is_noticed(monkeypatch):
-    monkeypatch.setattr(Dial, "_syn", nothing)
+    monkeypatch.setattr(Dial, "_send_syn", nothing)
     lines = told("invented timeout", {**SMALL, "fault": [], "consumer": [], "producer": []})
     assert lines
     assert all("no connection was opened, and nothing disturbed its ends" in line for line in lines)

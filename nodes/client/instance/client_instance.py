@@ -289,7 +289,11 @@ class ClientInstance:
         await self.heartbeat_all()
 
     def _on_channel_active(self, address: str) -> None:
-        if self.config.enable_heartbeat_channel_event_listener and self._broker_name(address) is not None:
+        if (
+            self.config.enable_heartbeat_channel_event_listener
+            and not self._heartbeats.are_being_sent
+            and self._broker_name(address) is not None
+        ):
             self.host.start_soon(self._heartbeat_one, address, name="channelActive")
 
     async def _heartbeat_one(self, address: str) -> None:

@@ -58,6 +58,11 @@ class Heartbeats:
         self._fingerprints: dict[str, int] = {}
         """Address -> fingerprint of the last heartbeat with subscriptions."""
 
+    @property
+    def are_being_sent(self) -> bool:
+        """Whether heartbeats are being sent now, so no other can be."""
+        return self._lock.locked()
+
     async def send_to_all(self, *, is_rebalance: bool = False) -> bool:
         """Send heartbeats to all brokers, one after the other.
 
