@@ -9,7 +9,7 @@ what still waits is renamed over the old one.
     payload: msgpack array of [table, rows as packed by `Batch`]
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from struct import Struct
 
@@ -23,6 +23,8 @@ JOURNAL = "waiting.rows"
 """Name of the file, in the folder of the trace."""
 _LENGTH = Struct(">Q")
 _SUM_BYTES, _HEADER_SUM_BYTES = 16, 8
+_BYTES_FOLLOW, _BIN_32 = Struct(">BI"), 0xC6
+_packer = msgpack.Packer()
 _HEADER_BYTES = _LENGTH.size + _SUM_BYTES + _HEADER_SUM_BYTES
 
 
@@ -38,15 +40,21 @@ class Journal:
     """How long its whole frames are; what follows is a frame of which not all has been written."""
 
 
-def frame(parts: Iterable[tuple[str, bytes]]) -> bytes:
+def frame(parts: Sequence[tuple[str, bytes]]) -> bytes:
     """A frame with packed rows.
 
     Args:
         parts: (table, packed rows) each.
     """
-    payload: bytes = msgpack.packb(list(parts))
-    header = _LENGTH.pack(len(payload)) + blake2b(payload, digest_size=_SUM_BYTES).digest()
-    return header + _header_sum(header) + payload
+    payload = [_packer.pack_array_header(len(parts))]
+    for table, packed in parts:
+        payload += _packer.pack_array_header(2), _packer.pack(table), _BYTES_FOLLOW.pack(_BIN_32, len(packed)), packed
+    payload_sum = blake2b(digest_size=_SUM_BYTES)
+    for part in payload:
+        payload_sum.update(part)
+    header = _LENGTH.pack(sum(map(len, payload))) + payload_sum.digest()
+    # Joined once: msgpack would copy all rows several times.
+    return b"".join((header, _header_sum(header), *payload))
 
 
 def read_journal(content: bytes, offset: int = 0) -> Journal:

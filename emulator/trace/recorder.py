@@ -10,6 +10,7 @@ counted.
 import json
 import math
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from hashlib import blake2b
 from time import monotonic
 from typing import Protocol, Self
@@ -352,4 +353,10 @@ def canonical(value: Json) -> tuple[str, str]:
         encoded = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
     except TypeError:  # half a surrogate pair, a number of more than 64 bits, a key that is no plain text
         encoded = _encode(value).encode(errors="replace")  # see `batch_of`
+    return _text_and_hash(encoded)
+
+
+@lru_cache(maxsize=256)
+def _text_and_hash(encoded: bytes) -> tuple[str, str]:
+    """Brokers believe the same as their neighbours, and consumers as each other: a long list is kept once."""
     return encoded.decode(), blake2b(encoded, digest_size=8).hexdigest()

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from itertools import accumulate, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from emulator.trace.batches import Batch, Column, columns_of, packed_columns
 from emulator.trace.files import RunFiles, put_in_place
@@ -31,6 +31,7 @@ FOLDER = "trace"
 """Folder of the trace in a run directory."""
 _DELTA = "DELTA_BINARY_PACKED"
 _VALUE = BELIEFS.index("value")
+_Arrays: TypeAlias = Mapping[ColumnType, Callable[[Any, Any], Any]]
 
 
 def int_array(pa: Any, values: Sequence[int]) -> Any:
@@ -48,17 +49,37 @@ def text_array(pa: Any, values: Sequence[str]) -> Any:
     return pa.Array.from_buffers(pa.string(), len(values), [None, pa.py_buffer(ends), pa.py_buffer(content)])
 
 
-_ARRAYS: dict[ColumnType, Callable[[Any, Any], Any]] = {ColumnType.INT: int_array, ColumnType.TEXT: text_array}
+class _Numbers(dict[str, int]):
+    """Texts, numbered in the order in which they are asked for first."""
+
+    def __missing__(self, text: str) -> int:
+        self[text] = number = len(self)
+        return number
+
+
+def dictionary_array(pa: Any, values: Sequence[str]) -> Any:
+    """An Arrow array of texts, each different one stored once: few texts of a trace come only once."""
+    numbers = _Numbers()
+    indices = array("i", map(numbers.__getitem__, values))
+    coded = pa.Array.from_buffers(pa.int32(), len(values), [None, pa.py_buffer(indices)])
+    return pa.DictionaryArray.from_arrays(coded, text_array(pa, list(numbers)))
+
+
+_PLAIN: _Arrays = {ColumnType.INT: int_array, ColumnType.TEXT: text_array}
+_CODED: _Arrays = {ColumnType.INT: int_array, ColumnType.TEXT: dictionary_array}
 
 
 def arrow_table(table: Table, columns: Sequence[Column]) -> Any:
     """The columns of a table as an Arrow table."""
+    return _arrow_table(table, columns, _PLAIN)
+
+
+def _arrow_table(table: Table, columns: Sequence[Column], arrays: _Arrays) -> Any:
     import pyarrow as pa  # noqa: PLC0415 - it would take a third of the memory and of the start of a small cluster
 
-    arrays = [_ARRAYS[of.type](pa, values) for of, values in zip(table.columns, columns, strict=True)]
-    types = {ColumnType.INT: pa.int64(), ColumnType.TEXT: pa.string()}
-    fields = [pa.field(column.name, types[column.type], nullable=False) for column in table.columns]
-    return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+    made = [arrays[of.type](pa, values) for of, values in zip(table.columns, columns, strict=True)]
+    fields = [pa.field(of.name, one.type, nullable=False) for of, one in zip(table.columns, made, strict=True)]
+    return pa.Table.from_arrays(made, schema=pa.schema(fields))
 
 
 class _Waiting:
@@ -219,10 +240,11 @@ class SegmentWriter:
         texts = [c.name for c in table.columns if c.type is ColumnType.TEXT]
         sink = pa.BufferOutputStream()
         pq.write_table(
-            arrow_table(table, columns),
+            _arrow_table(table, columns, _CODED),
             sink,
             compression="zstd",
             use_dictionary=texts,
+            store_schema=False,  # readers get plain texts
             column_encoding={c.name: _DELTA for c in table.columns if c.type is ColumnType.INT},
         )
         content = sink.getvalue().to_pybytes()

@@ -47,7 +47,7 @@ class RebalanceBeliefs:
         if is_used and self._viewed.get(topic) != (client_ids, queues):
             self._viewed[topic] = (client_ids, queues)
             counts = Counter(map(_broker_name, queues))
-            self._believe(BeliefKind.VIEW, topic, {"cids": list(client_ids), "queues": dict(counts)}, broker_addr)
+            self._believe(BeliefKind.VIEW, topic, {"cids": client_ids, "queues": dict(counts)}, broker_addr)
 
     def assignment(self, topic: str, queues: Iterable[MessageQueue], broker_addr: str = "") -> None:
         """Record the queues of this member; `broker_addr` is the broker that assigned them, if one did."""
