@@ -339,6 +339,7 @@ def _array_header_bytes(length: int) -> int:
     return 1 if length < 16 else 3
 
 
+_LONG_BYTES = 512
 _encode = json.JSONEncoder(separators=(",", ":"), sort_keys=True, ensure_ascii=False).encode
 
 
@@ -353,10 +354,12 @@ def canonical(value: Json) -> tuple[str, str]:
         encoded = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
     except TypeError:  # half a surrogate pair, a number of more than 64 bits, a key that is no plain text
         encoded = _encode(value).encode(errors="replace")  # see `batch_of`
-    return _text_and_hash(encoded)
+    return _text_and_hash(encoded) if len(encoded) < _LONG_BYTES else _text_and_hash_kept(encoded)
 
 
-@lru_cache(maxsize=256)
 def _text_and_hash(encoded: bytes) -> tuple[str, str]:
-    """Brokers believe the same as their neighbours, and consumers as each other: a long list is kept once."""
     return encoded.decode(), blake2b(encoded, digest_size=8).hexdigest()
+
+
+_text_and_hash_kept = lru_cache(maxsize=64)(_text_and_hash)
+"""Brokers believe the same as their neighbours, and consumers as each other: a long list of members is kept once."""
