@@ -5,13 +5,14 @@ checksums, so a frame that a kill has cut off (the last one, shorter than its
 header says) is told from a damaged one. When a segment closes, a new journal with
 what still waits is renamed over the old one.
 
-    header:  length of the payload (8 bytes, big-endian), checksum of the payload (16), checksum of both (8)
+    header:  length of the payload (8 bytes, big-endian), its CRC-32 (4), the CRC-32 of both (4)
     payload: msgpack array of [table, rows as packed by `Batch`]
 """
 
 from collections.abc import Mapping, Sequence
-from hashlib import blake2b
+from functools import reduce
 from struct import Struct
+from zlib import crc32
 
 import attrs
 import msgpack
@@ -21,11 +22,11 @@ from emulator.trace.schema import TABLES
 
 JOURNAL = "waiting.rows"
 """Name of the file, in the folder of the trace."""
-_LENGTH = Struct(">Q")
-_SUM_BYTES, _HEADER_SUM_BYTES = 16, 8
+_LENGTH_AND_SUM = Struct(">QI")
+_HEADER_SUM = Struct(">I")
 _BYTES_FOLLOW, _BIN_32 = Struct(">BI"), 0xC6
 _packer = msgpack.Packer()
-_HEADER_BYTES = _LENGTH.size + _SUM_BYTES + _HEADER_SUM_BYTES
+_HEADER_BYTES = _LENGTH_AND_SUM.size + _HEADER_SUM.size
 
 
 @attrs.frozen
@@ -49,12 +50,10 @@ def frame(parts: Sequence[tuple[str, bytes]]) -> bytes:
     payload = [_packer.pack_array_header(len(parts))]
     for table, packed in parts:
         payload += _packer.pack_array_header(2), _packer.pack(table), _BYTES_FOLLOW.pack(_BIN_32, len(packed)), packed
-    payload_sum = blake2b(digest_size=_SUM_BYTES)
-    for part in payload:
-        payload_sum.update(part)
-    header = _LENGTH.pack(sum(map(len, payload))) + payload_sum.digest()
+    payload_sum = reduce(lambda value, part: crc32(part, value), payload, 0)
+    header = _LENGTH_AND_SUM.pack(sum(map(len, payload)), payload_sum)
     # Joined once: msgpack would copy all rows several times.
-    return b"".join((header, _header_sum(header), *payload))
+    return b"".join((header, _HEADER_SUM.pack(crc32(header)), *payload))
 
 
 def read_journal(content: bytes, offset: int = 0) -> Journal:
@@ -68,20 +67,17 @@ def read_journal(content: bytes, offset: int = 0) -> Journal:
     at = 0
     while len(content) - at >= _HEADER_BYTES:
         begin = at + _HEADER_BYTES
-        header = content[at : begin - _HEADER_SUM_BYTES]
-        if content[begin - _HEADER_SUM_BYTES : begin] != _header_sum(header):
+        header = content[at : at + _LENGTH_AND_SUM.size]
+        if content[at + len(header) : begin] != _HEADER_SUM.pack(crc32(header)):
             return Journal(rows, f"the frame at byte {offset + at} is damaged", at)
-        end = begin + _LENGTH.unpack_from(header)[0]
+        length, payload_sum = _LENGTH_AND_SUM.unpack(header)
+        end = begin + length
         if end > len(content):
             break
         payload = content[begin:end]
-        if blake2b(payload, digest_size=_SUM_BYTES).digest() != header[_LENGTH.size :]:
+        if crc32(payload) != payload_sum:
             return Journal(rows, f"the frame at byte {offset + at} is damaged", at)
         for table, packed in msgpack.unpackb(payload):
             rows[table] += unpacked(packed)
         at = end
     return Journal(rows, "", at)
-
-
-def _header_sum(header: bytes) -> bytes:
-    return blake2b(header, digest_size=_HEADER_SUM_BYTES).digest()

@@ -122,7 +122,7 @@ def test_a_missing_or_changed_index_or_journal_of_a_killed_run_is_told(killed):
     assert lines_of(killed) == [f"trace/{INDEX} is damaged: it has no whole line"]
     index.write_bytes(content)
     overwrite(journal, at=70)
-    assert lines_of(killed) == [f"trace/{JOURNAL} is damaged: the frame at byte 33 is damaged"]
+    assert lines_of(killed) == [f"trace/{JOURNAL} is damaged: the frame at byte 17 is damaged"]
     journal.unlink()
     assert lines_of(killed) == [f"trace/{JOURNAL} is missing"]
 
