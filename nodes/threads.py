@@ -86,6 +86,8 @@ class WakeUp:
     sleep; the thread continues with the cause of the first one.
     """
 
+    __slots__ = ("_host", "_waiter", "_woken_by")
+
     def __init__(self, host: Host) -> None:
         self._host = host
         self._woken_by: int | None = None

@@ -53,6 +53,8 @@ __all__ = [
 RowListener = Callable[[Table, Row], None]
 BatchListener = Callable[[Table, Sequence[Row]], None]
 _BATCH_ROWS = 4_000
+_BATCH_CHARS = 1024 * 1024
+"""A batch of beliefs ends sooner where their values are so long in all: packing it needs as much memory again."""
 WRITE_EVERY_S = 1.0
 """Wall seconds after which waiting rows are on disk."""
 
@@ -116,6 +118,8 @@ class Recorder:
         self._seq = 0
         self._rows: dict[str, list[Row]] = {table.name: [] for table in TABLES}
         self._rpc = self._rows[RPC.name]
+        self._belief_chars = 0
+        """Characters in the values of the open batch of beliefs."""
         self._left_out = CountedRows()
         self._unwritten = {table.name: None for table in TABLES if table not in level.tables}
         """Tables whose rows are all left out."""
@@ -207,7 +211,11 @@ class Recorder:
             case Belief():
                 value, value_hash = canonical(event.value)
                 believed = (event.kind._value_, event.subject, value, value_hash, event.source)
-                return self._append(BELIEFS, (*who, *believed, cause.get()))
+                seq = self._append(BELIEFS, (*who, *believed, cause.get()))
+                self._belief_chars += len(value)
+                if self._belief_chars >= _BATCH_CHARS:
+                    self._close_batch(BELIEFS)
+                return seq
             case Lifecycle():
                 return self._append(LIFECYCLE, (*who, event.event._value_, event.detail, cause.get()))
             case CallTimedOut():
@@ -313,21 +321,24 @@ class Recorder:
 
     def _take_open_batches(self) -> None:
         for table in TABLES:
-            if self._rows[table.name]:
-                self._take(table)
+            self._take(table)
 
     def _take(self, table: Table) -> bool:
-        """Digest the open batch of a table and hand it on; returns whether a segment is full."""
+        """Digest the open batch of a table and hand it on; returns whether it should be saved."""
         rows = self._rows[table.name]
+        if table is BELIEFS:
+            self._belief_chars = 0
+        if not rows:
+            return False
         batch = batch_of(table, rows)
         # The array header is left out, so the digest does not depend on batches.
         self._digests[table.name].update(memoryview(batch.packed)[_array_header_bytes(len(rows)) :])
         self.counts[table.name] += len(rows)
-        full = self._writer is not None and self._writer.write(batch)
+        presses = self._writer is not None and self._writer.write(batch)
         for listen in self.batch_listeners:
             listen(table, rows)
         rows.clear()
-        return full
+        return presses
 
 
 def _raise(error: Exception) -> None:

@@ -27,6 +27,7 @@ SEGMENT_ROWS = 40_000
 SEGMENT_CHARS = 16 * 1024 * 1024
 """A segment of beliefs ends sooner where their values are so long in all: a list of 1,000 members has 25,000
 characters, and each broker believes one anew with each member that comes."""
+_FRAME_BYTES = 2 * 1024 * 1024
 FOLDER = "trace"
 """Folder of the trace in a run directory."""
 _ZSTD_ROWS_LEAST = 4_000
@@ -159,6 +160,7 @@ class SegmentWriter:
         self._directory = run / FOLDER
         self._waiting = {table.name: _Waiting(table) for table in TABLES}
         self._unwritten: list[tuple[str, bytes]] = []
+        self._unwritten_bytes = 0
         self._error: OSError | None = None
         self.names: Mapping[str, str] = {}
         """Mapping address, or client id of a guest -> node; what is new in it goes to the index."""
@@ -174,13 +176,17 @@ class SegmentWriter:
         self._index = IndexWriter(self._directory, head or {}, self._files)
 
     def write(self, batch: Batch) -> bool:
-        """Add rows; returns whether they fill a segment: then `save` should be called with no row left elsewhere."""
+        """Add rows; returns whether `save` should be called, with no row left elsewhere.
+
+        It should if the rows fill a segment, or if many wait for the journal, whose frame needs their memory once more.
+        """
         if self._error is not None:
             return False
         waiting = self._waiting[batch.table.name]
         waiting.add(batch)
         self._unwritten.append((batch.table.name, batch.packed))
-        return bool(waiting.full())
+        self._unwritten_bytes += len(batch.packed)
+        return bool(waiting.full()) or self._unwritten_bytes >= _FRAME_BYTES
 
     def save(self) -> None:
         """Append the rows that came in since the last time to the journal, and close the segments that are full.
@@ -221,6 +227,7 @@ class SegmentWriter:
         if self._unwritten:
             self._files.append(self._journal, frame(self._unwritten))
             self._unwritten.clear()
+            self._unwritten_bytes = 0
         new = {name: node for name, node in self.names.items() if self._names_written.get(name) != node}
         if new:
             self._index.note_addresses(new)

@@ -314,6 +314,8 @@ class RpcClient:
 class _ClientHandler(ChannelHandler):
     """Dispatches frames: answers to their calls, requests to the handler."""
 
+    __slots__ = ("_client", "_on_request", "_pending")
+
     def __init__(
         self,
         client: RpcClient,
