@@ -9,7 +9,7 @@ from nodes.allocation.strategies import strategy_name, strategy_of
 from nodes.beliefs import Lifecycle, LifecycleEvent
 from nodes.client.consumer.listener import MessageListener
 from nodes.client.consumer.lite_pull_tasks import ConsumeRequestCache, LitePullTasks
-from nodes.client.consumer.push_consumer import INNER_PRODUCER_GROUP
+from nodes.client.consumer.push_consumer import INNER_PRODUCER_CONFIG, INNER_PRODUCER_GROUP
 from nodes.client.instance.client_instance import ClientInstance
 from nodes.client.offsets.offset_store import RemoteBrokerOffsetStore
 from nodes.client.producer.default_producer import DefaultProducer
@@ -21,7 +21,7 @@ from nodes.client.rebalance.roles import PullRequest
 from nodes.client.tables.assigned_message_queues import NO_OFFSET, AssignedMessageQueues
 from nodes.client.tables.pop_process_queue import PopRequest
 from nodes.client.tables.process_queue import ProcessQueue
-from nodes.config import LitePullConsumerConfig, ProducerConfig
+from nodes.config import LitePullConsumerConfig
 from nodes.filter.filter_api import build_subscription_data
 from nodes.host import Host
 from nodes.protocol.model import (
@@ -97,7 +97,7 @@ class LitePullConsumer:
         self._tasks = LitePullTasks(
             self.instance, config, group, self._assigned, self._cache, keeper, self._subscriptions.__getitem__
         )
-        self._producer = DefaultProducer(self.instance, ProducerConfig(), INNER_PRODUCER_GROUP)
+        self._producer = DefaultProducer(self.instance, INNER_PRODUCER_CONFIG, INNER_PRODUCER_GROUP)
         self._application = MessageListener(self.instance, group, consume_ms, fail_times=0)
         self._next_auto_commit_ms = -1
         self._stopping = trio.Event()

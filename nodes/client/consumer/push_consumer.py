@@ -51,6 +51,7 @@ from nodes.routes import topic_subscribe_info
 from nodes.rpc.errors import RemotingError
 
 INNER_PRODUCER_GROUP = "CLIENT_INNER_PRODUCER"
+INNER_PRODUCER_CONFIG = ProducerConfig()
 
 
 class ConsumeMessageService(Protocol):
@@ -134,7 +135,7 @@ class PushConsumer:
         self._paused = False
         holds = None if self._exclusivity is None else self._exclusivity.holds
         self._pulls = PullMessageService(self.instance, config, group, self._offsets, self, holds)
-        self._producer = DefaultProducer(self.instance, ProducerConfig(), INNER_PRODUCER_GROUP)
+        self._producer = DefaultProducer(self.instance, INNER_PRODUCER_CONFIG, INNER_PRODUCER_GROUP)
         self._listener = MessageListener(self.instance, group, consume_ms, fail_times)
         self._consumption = self._consume_message_service()
         self.consume = self._consumption.submit

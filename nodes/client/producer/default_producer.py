@@ -1,7 +1,8 @@
 """Synchronous sends: choice of the queue, retries, time-outs, avoidance of slow brokers."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import StrEnum
+from functools import cached_property
 
 from nodes.beliefs import MessageEvent, MessageRecord, attempt_key
 from nodes.client.instance.client_instance import ClientInstance
@@ -122,10 +123,18 @@ class DefaultProducer:
         self._config = config
         self._group = group
         self._publish: dict[str, TopicPublishInfo] = {}
-        self._draw = self._host.rng("sendWhichQueue").randrange
-        self._which = SendWhichQueue(self._draw(_FIRST_INDEX_BOUND))
         self.faults = MQFaultStrategy(send_latency_enable=config.send_latency_enable)
         """Latencies and failures of brokers."""
+
+    # The inner producers of consumers hardly ever send, and to seed a stream takes longer than all the rest of one.
+
+    @cached_property
+    def _draw(self) -> Callable[[int], int]:
+        return self._host.rng("sendWhichQueue").randrange
+
+    @cached_property
+    def _which(self) -> SendWhichQueue:
+        return SendWhichQueue(self._draw(_FIRST_INDEX_BOUND))
 
     # --- routes -----------------------------------------------------------------
 
