@@ -24,6 +24,23 @@ class _Periodic:
     fixed_rate: bool
 
 
+async def try_lock(host: Host, lock: trio.Lock, timeout_ms: float) -> bool:
+    """Acquire a lock, at once if it is free; returns False if others hold it for longer than `timeout_ms`.
+
+    Mirrors:
+        `java.util.concurrent.locks.ReentrantLock#tryLock` with a time-out.
+    """
+    try:
+        lock.acquire_nowait()
+    except trio.WouldBlock:
+        try:
+            with host.timeout_ms(timeout_ms):
+                await lock.acquire()
+        except trio.TooSlowError:
+            return False
+    return True
+
+
 class ScheduledThread:
     """Periodic jobs that take turns on one thread.
 

@@ -37,7 +37,7 @@ from nodes.rpc.errors import RemotingError
 from nodes.rpc.nameservers import Nameservers
 from nodes.rpc.server import Handlers, InTask
 from nodes.rpc.typed import invoke, success
-from nodes.threads import ScheduledThread
+from nodes.threads import ScheduledThread, try_lock
 
 
 class SpecialService(Protocol):
@@ -241,10 +241,7 @@ class GroupMembership:
 
     async def _take_notice(self, header: headers.NotifyMinBrokerIdChangeRequestHeader, began: int) -> None:
         cause.set(began)
-        try:
-            with self._broker.host.timeout_ms(_NOTIFIED_LOCK_TIMEOUT_MS):
-                await self._min_broker_lock.acquire()
-        except trio.TooSlowError:
+        if not await try_lock(self._broker.host, self._min_broker_lock, _NOTIFIED_LOCK_TIMEOUT_MS):
             self._broker.host.log.warning("update min broker is busy: a notification is lost")
             return
         try:

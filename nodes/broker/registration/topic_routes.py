@@ -11,7 +11,7 @@ from nodes.protocol.registry import decode_body_cached
 from nodes.routes import OrderTopicConfError, topic_subscribe_info
 from nodes.rpc.errors import RemotingError
 from nodes.rpc.nameservers import Nameservers
-from nodes.threads import ScheduledThread
+from nodes.threads import ScheduledThread, try_lock
 
 _INITIAL_DELAY_MS = 1_000
 _GET_TOPIC_ROUTE_TIMEOUT_MS = 3_000
@@ -86,10 +86,7 @@ class TopicRouteInfoManager:
         If the nameserver does not know the topic, its subscribe information is removed, except for a retry topic.
         """
         log = self._broker.host.log
-        try:
-            with self._broker.host.timeout_ms(_LOCK_TIMEOUT_MS):
-                await self._lock.acquire()
-        except trio.TooSlowError:
+        if not await try_lock(self._broker.host, self._lock, _LOCK_TIMEOUT_MS):
             return
         try:
             header = headers.GetRouteInfoRequestHeader(topic)

@@ -25,7 +25,7 @@ from nodes.rpc.client import RpcClient
 from nodes.rpc.errors import RemotingError
 from nodes.rpc.nameservers import Nameservers
 from nodes.rpc.typed import invoke
-from nodes.threads import ScheduledThread, WakeUp
+from nodes.threads import ScheduledThread, WakeUp, try_lock
 
 _NS_PER_MS = 1_000_000
 _NOTIFY_CONSUMER_IDS_CHANGED = int(RequestCode.NOTIFY_CONSUMER_IDS_CHANGED)
@@ -217,10 +217,7 @@ class ClientInstance:
         Raises:
             RemotingError: the nameserver did not answer.
         """
-        try:
-            with self.host.timeout_ms(_LOCK_TIMEOUT_MS):
-                await self._route_lock.acquire()
-        except trio.TooSlowError:
+        if not await try_lock(self.host, self._route_lock, _LOCK_TIMEOUT_MS):
             return False
         try:
             answer = await self.nameservers.call(

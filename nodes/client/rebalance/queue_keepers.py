@@ -1,7 +1,5 @@
 """How push and lite pull consumers add and remove queues: start offsets, last commits, unlocking."""
 
-import trio
-
 from nodes.client.instance.client_instance import ClientInstance
 from nodes.client.offsets.mq_admin import MQAdmin
 from nodes.client.offsets.offset_store import OffsetStore
@@ -20,6 +18,7 @@ from nodes.protocol.assigning import RebalanceMode
 from nodes.protocol.model import MessageModel, MessageQueue
 from nodes.rpc.errors import RemotingError
 from nodes.rpc.typed import BrokerError
+from nodes.threads import try_lock
 
 _CONSUME_LOCK_WAIT_MS = 500
 _UNLOCK_DELAY_MS = 20_000
@@ -112,13 +111,9 @@ class PushQueues:
         """Unlock a dropped queue if its listener has no batch, or if the last grant is long ago."""
         now_ms = self._host.clock.now_ms()
         forced = process_queue.dropped and now_ms > process_queue.last_lock_ms + _UNLOCK_DELAY_MS
-        if not forced:
-            try:
-                with self._host.timeout_ms(_CONSUME_LOCK_WAIT_MS):
-                    await process_queue.consume_lock.acquire()
-            except trio.TooSlowError:
-                process_queue.try_unlock_times += 1
-                return False
+        if not forced and not await try_lock(self._host, process_queue.consume_lock, _CONSUME_LOCK_WAIT_MS):
+            process_queue.try_unlock_times += 1
+            return False
         self._offsets.persist(queue)
         self._offsets.memory.remove(queue)
         process_queue.locked = False
