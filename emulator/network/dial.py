@@ -30,6 +30,14 @@ class Dial:
 
     Only the kernels of both machines take part: a connection to a suspended
     process succeeds; a machine without power never answers.
+
+    Args:
+        fabric: the network.
+        process: the one that connects.
+        address: ip:port of the other.
+        handler: of the frames that arrive on the connection.
+        take: called once with the client end or the error, never by this constructor.
+        timeout_ms: emulated ms until the process gives up.
     """
 
     __slots__ = (
@@ -97,14 +105,17 @@ class Dial:
         target_node = fabric.node_at(self._target)
         if target_node is None:
             return
-        if self._client is None:
+        is_first = self._client is None
+        if is_first:
             self._client = self._accept(target_node)
         back = fabric.link(target_node, self._process.node)
         if self._client is None or self._client.peer.closed:
             self._travel(back, self._rst_arrives)
-        else:
-            server = self._client.peer
-            server.last_due_ns = self._travel(back, self._syn_ack_arrives) or server.last_due_ns
+            return
+        server = self._client.peer
+        server.last_due_ns = self._travel(back, self._syn_ack_arrives) or server.last_due_ns
+        if is_first:
+            _tell(fabric.listeners[self._target].process, partial(server.handler.on_open, server), cause.get())
 
     def _accept(self, target_node: str) -> Endpoint | None:
         """Accept as the kernel of the server does; returns the client end, or None if no process listens."""
@@ -120,7 +131,6 @@ class Dial:
         client.peer, server.peer = server, client
         fabric.carrier.open(client, server, listener.wire)
         listener.process.endpoints[server] = None
-        _tell(listener.process, partial(listener.handler.on_open, server), cause.get())
         client.closed = True  # the client cannot use it before SYN-ACK has arrived
         return client
 
@@ -146,7 +156,7 @@ class Dial:
         if self._take is None:
             client.close()
             return
-        cause.set(self._record("connected", client.id))
+        self._record("connected", client.id)
         self._end(client)
 
     def _refused(self) -> None:
