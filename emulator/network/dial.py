@@ -155,30 +155,27 @@ class Dial:
     def _connected(self, client: Endpoint) -> None:
         if self._take is None:
             client.close()
-            return
-        self._record("connected", client.id)
-        self._end(client)
+        else:
+            self._end("connected", client, client.id)
 
     def _refused(self) -> None:
-        if self._take is None:
-            return
-        self._record("refused")
-        self._end(ConnectError(f"{self._address} refused the connection"))
+        self._end("refused", ConnectError(f"{self._address} refused the connection"))
 
     def _give_up(self) -> None:
-        if self._take is None:
-            return
         if self._client is not None and not self._client.peer.closed:
             self._fabric.forget(self._client.peer)  # the server's kernel gives up too, without telling its process
-        self._record("connect_lost")
-        self._end(ConnectError(f"{self._address} did not answer"))
+        self._end("connect_lost", ConnectError(f"{self._address} did not answer"))
 
-    def _end(self, result: Endpoint | ConnectError) -> None:
+    def _end(self, event: str, result: Endpoint | ConnectError, connection_id: int = 0) -> None:
+        """Record how the attempt has ended, and tell the process, unless it does not want to know any more."""
         take = self._take
-        if take is not None:
-            self.abandon()
-            cause.set(self._cause)
-            take(result)
+        if take is None:
+            return
+        node, target_node = self._process.node, self._fabric.node_at(self._target) or self._address
+        self._fabric.recorder.connection(event, connection_id, node, target_node, self._begun_ns, cause.get())
+        self.abandon()
+        cause.set(self._cause)
+        take(result)
 
     def _travel(self, link: Link, arrive: Callable[[], None]) -> int:
         """Send a segment; returns its arrival in ns, or 0 if a fault drops it."""
@@ -188,12 +185,6 @@ class Dial:
         due_ns = self._fabric.timeline.now_ns + latency_ns
         self._fabric.timeline.call_at(due_ns, lambda: None if link.cut_by else arrive(), None, cause.get())
         return due_ns
-
-    def _record(self, event: str, connection_id: int = 0) -> int:
-        target_node = self._fabric.node_at(self._target) or self._address
-        return self._fabric.recorder.connection(
-            event, connection_id, self._process.node, target_node, self._begun_ns, cause.get()
-        )
 
 
 def _tell(process: Owner, callback: Callable[[], None], cause_seq: int) -> None:

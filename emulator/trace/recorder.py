@@ -334,11 +334,11 @@ class Recorder:
         # The array header is left out, so the digest does not depend on batches.
         self._digests[table.name].update(memoryview(batch.packed)[_array_header_bytes(len(rows)) :])
         self.counts[table.name] += len(rows)
-        presses = self._writer is not None and self._writer.write(batch)
+        is_due = self._writer is not None and self._writer.write(batch)
         for listen in self.batch_listeners:
             listen(table, rows)
         rows.clear()
-        return presses
+        return is_due
 
 
 def _raise(error: Exception) -> None:
