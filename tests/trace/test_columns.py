@@ -7,7 +7,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.trace.segments import int_array, text_array
+from emulator.trace.segments import dictionary_array, int_array, text_array
 
 
 @given(st.lists(st.integers(-(2**63), 2**63 - 1)))
@@ -23,6 +23,14 @@ def test_texts_are_come_out_as_they_went_in(values):
     made = text_array(pa, values)
     made.validate(full=True)
     assert made.type == pa.string()
+    assert made.to_pylist() == values
+
+
+@given(st.lists(st.text(max_size=2)))
+def test_texts_that_come_again_are_stored_once_and_come_out_as_they_went_in(values):
+    made = dictionary_array(pa, values)
+    made.validate(full=True)
+    assert made.dictionary.to_pylist() == list(dict.fromkeys(values))
     assert made.to_pylist() == values
 
 
