@@ -2,16 +2,27 @@
 
 from array import array
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import attrs
 import msgpack
 
-from emulator.trace.schema import ColumnType, Table
+from emulator.trace.schema import BELIEFS, ColumnType, Table
 from nodes.protocol.java import as_long
 
 Row = tuple[int | str, ...]
 Column: TypeAlias = "array[int] | list[str]"
+_VALUE = BELIEFS.index("value")
+
+
+class Packed(NamedTuple):
+    """Consecutive rows of one table in bytes."""
+
+    rows: bytes
+    """The rows as a msgpack array of arrays; those of beliefs have no value, for which its hash stands."""
+    values: bytes
+    """Of beliefs: a msgpack array of the different values, and the numbers of those of the rows; else empty. Many nodes
+    believe the same, and a list of members is long."""
 
 
 @attrs.frozen
@@ -22,8 +33,7 @@ class Batch:
     rows: list[Row]
     columns: tuple[Column, ...]
     """The same values by column; numbers as 64-bit integers."""
-    packed: bytes
-    """The rows as a msgpack array of arrays."""
+    packed: Packed
 
 
 def batch_of(table: Table, rows: list[Row]) -> Batch:
@@ -47,14 +57,17 @@ def batch_of(table: Table, rows: list[Row]) -> Batch:
         return _batch(table, rows)
 
 
-def unpacked(packed: bytes) -> list[Row]:
-    """The rows of `Batch.packed`.
+def unpacked(packed: Packed) -> list[Row]:
+    """The rows that were packed.
 
     Raises:
         ValueError: the bytes are not what was packed.
     """
-    rows: list[Row] = msgpack.unpackb(packed, use_list=False)
-    return list(rows)
+    rows: list[Row] = list(msgpack.unpackb(packed.rows, use_list=False))
+    if packed.values:
+        values, numbers = msgpack.unpackb(packed.values)
+        return [(*row[:_VALUE], values[number], *row[_VALUE:]) for row, number in zip(rows, numbers, strict=True)]
+    return rows
 
 
 def columns_of(table: Table, rows: Sequence[Row]) -> tuple[Column, ...]:
@@ -70,10 +83,28 @@ def columns_of(table: Table, rows: Sequence[Row]) -> tuple[Column, ...]:
     )
 
 
-def packed_columns(columns: Sequence[Column]) -> bytes:
-    """The rows of columns, as in `Batch.packed`."""
-    packed: bytes = msgpack.packb(list(zip(*columns, strict=True)))
-    return packed
+def packed_columns(table: Table, columns: Sequence[Column]) -> Packed:
+    """The rows of columns in bytes."""
+    if table is not BELIEFS:
+        return Packed(msgpack.packb(list(zip(*columns, strict=True))), b"")
+    values, numbers = numbered(columns[_VALUE])  # type: ignore[arg-type]
+    rows = list(zip(*columns[:_VALUE], *columns[_VALUE + 1 :], strict=True))
+    return Packed(msgpack.packb(rows), msgpack.packb((values, numbers.tolist())))
+
+
+class _Numbers(dict[str, int]):
+    """Texts, numbered in the order in which they are asked for first."""
+
+    def __missing__(self, text: str) -> int:
+        self[text] = number = len(self)
+        return number
+
+
+def numbered(texts: Sequence[str]) -> "tuple[list[str], array[int]]":
+    """The different texts in the order of their first place, and the number of each text as a 32-bit integer."""
+    numbers = _Numbers()
+    of_each = array("i", map(numbers.__getitem__, texts))
+    return list(numbers), of_each
 
 
 def _batch(table: Table, rows: list[Row]) -> Batch:
@@ -81,7 +112,9 @@ def _batch(table: Table, rows: list[Row]) -> Batch:
     for column in columns:
         if not isinstance(column, array):
             "".join(column)  # raises TypeError for what is no text: the journal must never hold what no segment can
-    return Batch(table, rows, columns, msgpack.packb(rows))
+    # Only beliefs are packed from columns, which takes longer.
+    packed = packed_columns(table, columns) if table is BELIEFS else Packed(msgpack.packb(rows), b"")
+    return Batch(table, rows, columns, packed)
 
 
 def _storable(value: int | str) -> int | str:

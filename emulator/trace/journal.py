@@ -6,7 +6,7 @@ header says) is told from a damaged one. When a segment closes, a new journal wi
 what still waits is renamed over the old one.
 
     header:  length of the payload (8 bytes, big-endian), its CRC-32 (4), the CRC-32 of both (4)
-    payload: msgpack array of [table, rows as packed by `Batch`]
+    payload: msgpack array of [table, rows, values], the two as in `Packed`
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from zlib import crc32
 import attrs
 import msgpack
 
-from emulator.trace.batches import Row, unpacked
+from emulator.trace.batches import Packed, Row, unpacked
 from emulator.trace.schema import TABLES
 
 JOURNAL = "waiting.rows"
@@ -41,15 +41,17 @@ class Journal:
     """How long its whole frames are; what follows is a frame of which not all has been written."""
 
 
-def frame(parts: Sequence[tuple[str, bytes]]) -> bytes:
-    """A frame with packed rows.
+def frame(parts: Sequence[tuple[str, Packed]]) -> bytes:
+    """A frame with rows.
 
     Args:
         parts: (table, packed rows) each.
     """
     payload = [_packer.pack_array_header(len(parts))]
     for table, packed in parts:
-        payload += _packer.pack_array_header(2), _packer.pack(table), _BYTES_FOLLOW.pack(_BIN_32, len(packed)), packed
+        payload += _packer.pack_array_header(1 + len(packed)), _packer.pack(table)
+        for content in packed:
+            payload += _BYTES_FOLLOW.pack(_BIN_32, len(content)), content
     payload_sum = reduce(lambda value, part: crc32(part, value), payload, 0)
     header = _LENGTH_AND_SUM.pack(sum(map(len, payload)), payload_sum)
     # Joined once: msgpack would copy all rows several times.
@@ -77,7 +79,7 @@ def read_journal(content: bytes, offset: int = 0) -> Journal:
         payload = content[begin:end]
         if crc32(payload) != payload_sum:
             return Journal(rows, f"the frame at byte {offset + at} is damaged", at)
-        for table, packed in msgpack.unpackb(payload):
-            rows[table] += unpacked(packed)
+        for table, *packed in msgpack.unpackb(payload):
+            rows[table] += unpacked(Packed(*packed))
         at = end
     return Journal(rows, "", at)

@@ -268,7 +268,10 @@ class Recorder:
         return math.inf
 
     def digest(self) -> str:
-        """32 hex digits over all rows written so far; each level has its own."""
+        """32 hex digits over all rows written so far; each level has its own.
+
+        The hash of a belief stands for its value.
+        """
         self.flush()
         whole = blake2b(digest_size=16)
         for table in self.level.tables:
@@ -332,7 +335,7 @@ class Recorder:
             return False
         batch = batch_of(table, rows)
         # The array header is left out, so the digest does not depend on batches.
-        self._digests[table.name].update(memoryview(batch.packed)[_array_header_bytes(len(rows)) :])
+        self._digests[table.name].update(memoryview(batch.packed.rows)[_array_header_bytes(len(rows)) :])
         self.counts[table.name] += len(rows)
         is_due = self._writer is not None and self._writer.write(batch)
         for listen in self.batch_listeners:

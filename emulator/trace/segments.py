@@ -16,7 +16,7 @@ from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from emulator.trace.batches import Batch, Column, columns_of, packed_columns
+from emulator.trace.batches import Batch, Column, Packed, columns_of, numbered, packed_columns
 from emulator.trace.files import RunFiles, put_in_place
 from emulator.trace.index import IndexWriter, SegmentEntry
 from emulator.trace.journal import JOURNAL, frame
@@ -52,20 +52,11 @@ def text_array(pa: Any, values: Sequence[str]) -> Any:
     return pa.Array.from_buffers(pa.string(), len(values), [None, pa.py_buffer(ends), pa.py_buffer(content)])
 
 
-class _Numbers(dict[str, int]):
-    """Texts, numbered in the order in which they are asked for first."""
-
-    def __missing__(self, text: str) -> int:
-        self[text] = number = len(self)
-        return number
-
-
 def dictionary_array(pa: Any, values: Sequence[str]) -> Any:
     """An Arrow array of texts, each different one stored once: few texts of a trace come only once."""
-    numbers = _Numbers()
-    indices = array("i", map(numbers.__getitem__, values))
-    coded = pa.Array.from_buffers(pa.int32(), len(values), [None, pa.py_buffer(indices)])
-    return pa.DictionaryArray.from_arrays(coded, text_array(pa, list(numbers)))
+    texts, numbers = numbered(values)
+    coded = pa.Array.from_buffers(pa.int32(), len(values), [None, pa.py_buffer(numbers)])
+    return pa.DictionaryArray.from_arrays(coded, text_array(pa, texts))
 
 
 _PLAIN: _Arrays = {ColumnType.INT: int_array, ColumnType.TEXT: text_array}
@@ -101,7 +92,7 @@ class _Waiting:
         self.segments = 0
         """Number of closed segments of the table."""
         self.columns = columns_of(table, ())
-        self._packed: list[bytes] | None = []
+        self._packed: list[Packed] | None = []
         """The rows as the journal holds them; None: they are packed anew when somebody asks."""
 
     def full(self) -> int:
@@ -129,10 +120,10 @@ class _Waiting:
         if self._packed is not None:
             self._packed.append(batch.packed)
 
-    def packed(self) -> list[bytes]:
+    def packed(self) -> list[Packed]:
         """The rows as the journal holds them, in parts."""
         if self._packed is None:
-            self._packed = [packed_columns(self.columns)] if self.rows else []
+            self._packed = [packed_columns(self.table, self.columns)] if self.rows else []
         return self._packed
 
     @property
@@ -159,7 +150,7 @@ class SegmentWriter:
         self._files = files or RunFiles()
         self._directory = run / FOLDER
         self._waiting = {table.name: _Waiting(table) for table in TABLES}
-        self._unwritten: list[tuple[str, bytes]] = []
+        self._unwritten: list[tuple[str, Packed]] = []
         self._unwritten_bytes = 0
         self._error: OSError | None = None
         self.names: Mapping[str, str] = {}
@@ -185,7 +176,7 @@ class SegmentWriter:
         waiting = self._waiting[batch.table.name]
         waiting.add(batch)
         self._unwritten.append((batch.table.name, batch.packed))
-        self._unwritten_bytes += len(batch.packed)
+        self._unwritten_bytes += sum(map(len, batch.packed))
         return bool(waiting.full()) or self._unwritten_bytes >= _FRAME_BYTES
 
     def save(self) -> None:

@@ -149,6 +149,16 @@ def test_the_digest_depends_on_the_rows_alone(tmp_path, monkeypatch, batch_rows)
     assert filled(None, events=1_999).digest() != without_writer
 
 
+def test_the_digest_depends_on_what_is_believed():
+    digests = []
+    for value in (["a"], ["b"], None):
+        recorder = filled(None, events=0)
+        recorder.event(NODE, Belief(BeliefKind.ROUTE, "t", value))
+        digests.append(recorder.digest())
+
+    assert len(dict.fromkeys(digests)) == len(digests)
+
+
 def test_the_digest_may_be_asked_for_in_between():
     recorder = filled(None, events=10)
     first = recorder.digest()

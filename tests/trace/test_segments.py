@@ -4,17 +4,19 @@ import json
 import os
 import subprocess
 import sys
-from itertools import pairwise
+from itertools import chain, count, pairwise
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from emulator.trace import segments
 from emulator.trace.batches import batch_of
 from emulator.trace.files import RunFiles
 from emulator.trace.index import INDEX
-from emulator.trace.journal import JOURNAL
+from emulator.trace.journal import JOURNAL, frame, read_journal
 from emulator.trace.schema import BELIEFS, CAUSES, LIFECYCLE
 from emulator.trace.segments import SegmentWriter
 from emulator.trace.stored import stored_trace
@@ -107,6 +109,34 @@ def test_long_beliefs_end_a_segment_sooner_and_at_the_same_row_however_they_came
     trace = stored_trace(tmp_path)
     assert [entry.rows for entry in trace.segments[BELIEFS.name]] == [4] * 15
     assert [row["seq"] for part in trace.tables(BELIEFS) for row in part.to_pylist()] == list(range(60))
+
+
+def held(seq, value):
+    return (seq, seq * 10, "n", "broker", 1, "route", "t", value, "", "", 0)
+
+
+@given(st.lists(st.lists(st.text(max_size=2), min_size=1), max_size=4))
+def test_values_of_beliefs_come_back_from_the_journal_to_their_rows(batches):
+    seqs = count()
+    rows = [[held(next(seqs), value) for value in values] for values in batches]
+    found = read_journal(frame([(BELIEFS.name, batch_of(BELIEFS, batch).packed) for batch in rows]))
+
+    assert not found.damage
+    assert found.rows[BELIEFS.name] == list(chain.from_iterable(rows))
+
+
+def test_a_journal_has_a_value_once_that_many_nodes_believe(tmp_path):
+    long = "x" * 10_000
+    writer = SegmentWriter(tmp_path)
+    rows = [held(seq, f"{long}{seq % 3}") for seq in range(130)]
+    journal = tmp_path / "trace" / JOURNAL
+    for half in (rows[:65], rows[65:]):
+        writer.write(batch_of(BELIEFS, half))
+        writer.save()
+        assert journal.stat().st_size < 5 * len(long)
+
+    waiting = stored_trace(tmp_path).waiting[BELIEFS.name]
+    assert waiting == rows[100:]  # the others are in a segment
 
 
 def test_rows_of_a_slow_table_stay_in_the_journal_when_another_table_closes_a_segment(tmp_path):
