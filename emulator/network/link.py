@@ -113,6 +113,12 @@ class Link:
         "segments",
     )
 
+    _losses: tuple[_Rule, ...]
+    _segment_losses: tuple[_Rule, ...]
+    _delays: tuple[_Rule, ...]
+    refusals: tuple[LinkRule, ...]
+    """Rules that answer requests in place of the receiver."""
+
     def __init__(self, seed: int, src: str, dst: str, delay_ms: int, jitter_ms: int, hits: Hits | None = None) -> None:
         self._seed, self._src, self._dst = seed, src, dst
         self._base_delay_ns = delay_ms * _NS_PER_MS
@@ -122,21 +128,26 @@ class Link:
         self._hits = hits or Hits()
         self.frames = 0
         self.segments = 0
+        self.delay_ns = self._base_delay_ns
         self.apply(())
 
     def apply(self, rules: tuple[LinkRule, ...]) -> None:
         """Replace all rules; they are in the order in which their faults began."""
+        self.faulty = bool(rules)
+        self.cut_by = ""
+        # Empty tuples take no memory, and most of the many links never have a rule.
+        self._losses = self._segment_losses = self._delays = self.refusals = ()
+        if rules:
+            self._sort(rules)
+
+    def _sort(self, rules: tuple[LinkRule, ...]) -> None:
         # One stream for each rule: a fault that begins or ends shifts no draw of another.
         here = [_Rule(rule, self._stream(rule.fault_id), self._stream(f"{rule.fault_id}/jitter")) for rule in rules]
         self.cut_by = next((rule.fault_id for rule in rules if rule.effect is LinkEffect.CUT), "")
-        # Tuples: most of the many links have no rule, and empty tuples take no memory.
         self._losses = tuple([one for one in here if one.rule.effect in (LinkEffect.LOSS, LinkEffect.DROP)])
         self._segment_losses = tuple([one for one in here if one.rule.effect is LinkEffect.TCP_LOSS])
         self._delays = tuple([one for one in here if one.rule.effect is LinkEffect.DELAY])
         self.refusals = tuple([rule for rule in rules if rule.effect is LinkEffect.REFUSE])
-        """Rules that answer requests in place of the receiver."""
-        self.delay_ns = self._base_delay_ns
-        self.faulty = bool(here)
 
     def _stream(self, name: str) -> Draws:
         return Draws(self._seed, f"link/{self._src}/{self._dst}/{name}")
