@@ -368,12 +368,18 @@ def canonical(value: Json) -> tuple[str, str]:
         encoded = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
     except TypeError:  # half a surrogate pair, a number of more than 64 bits, a key that is no plain text
         encoded = _encode(value).encode(errors="replace")  # see `batch_of`
-    return _text_and_hash(encoded) if len(encoded) < _LONG_BYTES else _text_and_hash_kept(encoded)
+    text = encoded.decode()
+    return (text, _hash_of(encoded)) if len(encoded) < _LONG_BYTES else _text_and_hash_kept(text)
 
 
-def _text_and_hash(encoded: bytes) -> tuple[str, str]:
-    return encoded.decode(), blake2b(encoded, digest_size=8).hexdigest()
+def _hash_of(encoded: bytes) -> str:
+    return blake2b(encoded, digest_size=8).hexdigest()
 
 
-_text_and_hash_kept = lru_cache(maxsize=64)(_text_and_hash)
-"""Brokers believe the same as their neighbours, and consumers as each other: a long list of members is kept once."""
+@lru_cache(maxsize=64)
+def _text_and_hash_kept(text: str) -> tuple[str, str]:
+    """Brokers believe the same as their neighbours, and consumers as each other: a long list of members is kept once.
+
+    The text is looked up, since orjson leaves up to twice its length unused behind its bytes.
+    """
+    return text, _hash_of(text.encode())
