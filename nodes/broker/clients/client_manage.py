@@ -298,8 +298,15 @@ def _expect_usual_names(data: HeartbeatData) -> None:
     Raises:
         ProtocolError: a name is too long.
     """
-    groups = [one.group_name for one in data.consumer_data_set] + [one.group_name for one in data.producer_data_set]
-    topics = [one.topic for consumer in data.consumer_data_set for one in consumer.subscription_data_set]
-    longest = max(map(len, (data.client_id, *groups, *topics)))
-    if longest > _NAME_CHARS_MAX:
-        raise ProtocolError(f"a name of {longest} characters; at most {_NAME_CHARS_MAX} are allowed")
+    _expect_usual_name(data.client_id)
+    for producer in data.producer_data_set:
+        _expect_usual_name(producer.group_name)
+    for consumer in data.consumer_data_set:
+        _expect_usual_name(consumer.group_name)
+        for subscription in consumer.subscription_data_set:
+            _expect_usual_name(subscription.topic)
+
+
+def _expect_usual_name(name: str) -> None:
+    if len(name) > _NAME_CHARS_MAX:
+        raise ProtocolError(f"a name of {len(name)} characters; at most {_NAME_CHARS_MAX} are allowed")

@@ -95,7 +95,7 @@ class ProducerManager:
         members = self._groups.setdefault(group, {})
         known = members.get(channel)
         if known is not None:
-            members[channel] = known._replace(last_update_ms=now_ms)
+            members[channel] = ProducerChannel(channel, known.client_id, now_ms)
             return
         members[channel] = ProducerChannel(channel, client_id, now_ms)
         self._clients[client_id] = channel
