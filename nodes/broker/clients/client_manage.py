@@ -280,8 +280,9 @@ class ClientManage:
         notice = Command(
             int(RequestCode.NOTIFY_CONSUMER_IDS_CHANGED), CommandFlag.ONEWAY, ext_fields=fields, cause=cause.get()
         )
+        channel_of = self._channels.get
         for member in event.members:
-            channel = self._channels.get(member.channel)
+            channel = channel_of(member.channel)
             if channel is not None:
                 channel.send(notice)
 
