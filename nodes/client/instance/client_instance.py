@@ -155,6 +155,8 @@ class ClientInstance:
         self._heartbeats = Heartbeats(host, config, self.rpc, self._heartbeat_brokers, self._heartbeat_data)
         self._scheduler = ScheduledThread(host, "MQClientFactoryScheduledThread")
         self._rebalance_service = RebalanceService(host, config, self._do_rebalance)
+        self.rebalance_immediately = self._rebalance_service.wake
+        """Wake the rebalance thread, which makes a pass for all groups."""
         self._is_started = False
         self._rebalances = False
 
@@ -190,10 +192,6 @@ class ClientInstance:
         if not self._rebalances:
             self._rebalances = True
             self._rebalance_service.start()
-
-    def rebalance_immediately(self) -> None:
-        """Wake the rebalance thread, which makes a pass for all groups."""
-        self._rebalance_service.wake()
 
     async def _do_rebalance(self) -> bool:
         """One pass for each group; returns whether all of them are balanced."""
@@ -341,7 +339,7 @@ class ClientInstance:
 
     def _on_request(self, channel: Channel, command: Command) -> None:
         if command.code == _NOTIFY_CONSUMER_IDS_CHANGED:
-            self._rebalance_service.wake()
+            self.rebalance_immediately()
         elif command.code == RequestCode.CHECK_TRANSACTION_STATE and self.on_check_transaction_state is not None:
             self.on_check_transaction_state(channel, command)
         elif not command.is_oneway:
