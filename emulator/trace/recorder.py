@@ -380,6 +380,6 @@ def _hash_of(encoded: bytes) -> str:
 def _text_and_hash_kept(text: str) -> tuple[str, str]:
     """Brokers believe the same as their neighbours, and consumers as each other: a long list of members is kept once.
 
-    The text is looked up, since orjson leaves up to twice its length unused behind its bytes.
+    The text is looked up, since orjson leaves many times its length unused behind its bytes.
     """
     return text, _hash_of(text.encode())
