@@ -94,7 +94,6 @@ class Link:
     """
 
     __slots__ = (
-        "_base_delay_ns",
         "_delays",
         "_dst",
         "_hits",
@@ -121,14 +120,13 @@ class Link:
 
     def __init__(self, seed: int, src: str, dst: str, delay_ms: int, jitter_ms: int, hits: Hits | None = None) -> None:
         self._seed, self._src, self._dst = seed, src, dst
-        self._base_delay_ns = delay_ms * _NS_PER_MS
+        self.delay_ns = delay_ms * _NS_PER_MS
         self._jitter_steps = jitter_ms + 1
         self.jitters = jitter_ms > 0
         self._jitter = self._stream("jitter") if self.jitters else None
         self._hits = hits or Hits()
         self.frames = 0
         self.segments = 0
-        self.delay_ns = self._base_delay_ns
         self.apply(())
 
     def apply(self, rules: tuple[LinkRule, ...]) -> None:

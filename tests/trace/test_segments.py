@@ -92,9 +92,12 @@ def test_a_full_segment_has_the_same_rows_whenever_the_rows_before_it_were_saved
     assert seqs(tmp_path / "a") == seqs(tmp_path / "b") == list(range(1, 250))
 
 
+def held(seq, value):
+    return (seq, seq * 10, "n", "broker", 1, "route", "t", value, "", "", 0)
+
+
 def beliefs(begin, end, chars):
-    rows = [(seq, seq * 10, "n", "broker", 1, "route", "t", "x" * chars, "", "", 0) for seq in range(begin, end)]
-    return batch_of(BELIEFS, rows)
+    return batch_of(BELIEFS, [held(seq, "x" * chars) for seq in range(begin, end)])
 
 
 @pytest.mark.parametrize("step", [1, 7, 60])
@@ -109,10 +112,6 @@ def test_long_beliefs_end_a_segment_sooner_and_at_the_same_row_however_they_came
     trace = stored_trace(tmp_path)
     assert [entry.rows for entry in trace.segments[BELIEFS.name]] == [4] * 15
     assert [row["seq"] for part in trace.tables(BELIEFS) for row in part.to_pylist()] == list(range(60))
-
-
-def held(seq, value):
-    return (seq, seq * 10, "n", "broker", 1, "route", "t", value, "", "", 0)
 
 
 @given(st.lists(st.lists(st.text(max_size=2), min_size=1), max_size=4))
