@@ -12,6 +12,8 @@ from nodes.values import frozen
 
 _HEAD = struct.Struct(">iiiii")
 """Total size, magic code and checksum, which are never read, flag, length of the body."""
+_FLAG_AND_LENGTH = struct.Struct(">12xii")
+"""The last two of these."""
 _PROPERTIES_LENGTH = struct.Struct(">h")
 
 
@@ -46,26 +48,19 @@ def decode_messages(body: bytes) -> tuple[BatchedMessage, ...]:
     at = 0
     while at < len(body):
         try:
-            *_, flag, length = _HEAD.unpack_from(body, at)
-            begin = at + _HEAD.size
-            (properties_length,) = _PROPERTIES_LENGTH.unpack_from(body, begin + _checked(length))
+            flag, length = _FLAG_AND_LENGTH.unpack_from(body, at)
+            body_at = at + _HEAD.size
+            (properties_length,) = _PROPERTIES_LENGTH.unpack_from(body, body_at + length)
         except struct.error:
             raise _damaged(body, at) from None
-        except ValueError:
-            raise _damaged(body, at) from None
-        properties_at = begin + length + _PROPERTIES_LENGTH.size
-        at, started = properties_at + properties_length, at
-        if properties_length < 0 or at > len(body):
-            raise _damaged(body, started)
-        properties = body[properties_at:at].decode(errors="replace")
-        messages.append(BatchedMessage(body[begin : begin + length], properties, flag))
+        properties_at = body_at + length + _PROPERTIES_LENGTH.size
+        end = properties_at + properties_length
+        if length < 0 or properties_length < 0 or end > len(body):
+            raise _damaged(body, at)
+        properties = body[properties_at:end].decode(errors="replace")
+        messages.append(BatchedMessage(body[body_at : body_at + length], properties, flag))
+        at = end
     return tuple(messages)
-
-
-def _checked(length: int) -> int:
-    if length < 0:
-        raise ValueError(length)
-    return length
 
 
 def _damaged(body: bytes, at: int) -> ProtocolError:

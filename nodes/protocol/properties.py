@@ -64,9 +64,10 @@ def properties_to_text(properties: Mapping[str, str]) -> str:
 
 def properties_length(properties: Mapping[str, str]) -> int:
     """The length of that text."""
-    if not properties:
-        return 0
-    return sum(map(len, properties)) + sum(map(len, properties.values())) + 2 * len(properties)
+    length = 2 * len(properties)
+    for name, value in properties.items():  # half as long as two sums over `map`: a message has two or three
+        length += len(name) + len(value)
+    return length
 
 
 def text_to_properties(text: str | None) -> dict[str, str]:

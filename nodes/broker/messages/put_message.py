@@ -107,7 +107,7 @@ class PutMessage:
         grown: dict[tuple[str, int], int] = {}
         for message in admitted:
             stored = self._append(message, now_ms)
-            results.append(PutMessageResult(PutMessageStatus.PUT_OK, stored))
+            results.append(new_tuple(PutMessageResult, (PutMessageStatus.PUT_OK, stored)))
             queue = stored.topic, stored.queue_id
             grown[queue] = grown.get(queue, 0) + 1
         broker.host.disk.flush(COMMIT_LOG_FILE)

@@ -105,17 +105,13 @@ class SendMessage:
         if ack_nums is None:
             return request.answer(ResponseCode.SYSTEM_ERROR, NOT_ENOUGH_REMARK)
         results = self._messages.put_all(messages)
-        stored: list[Message] = []
-        msg_ids = ""
-        for result in results:
-            if (message := result.stored) is not None:
-                msg_ids += ("," if stored else "") + offset_message_id(message.store_host, message.commit_log_offset)
-                stored.append(message)
+        stored = [result.stored for result in results if result.stored is not None]
         if not stored:
             return request.answer(*put_refusal(results[0].status, broker.config))
         unique = messages[0].properties.get(UNIQ_KEY)
         waits = TIMER_OUT_MS in stored[0].properties and not header.batch
         handle = recall_handle_of(stored[0], broker.broker_name) if waits else None
+        msg_ids = ",".join([offset_message_id(one.store_host, one.commit_log_offset) for one in stored])
         answer = headers.SendMessageResponseHeader(msg_ids, queue_id, stored[0].queue_offset, unique, handle)
         if ack_nums <= 1 and not broker.host.disk.busy_ms():
             return success(request, answer)

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from nodes.protocol import headers
 from nodes.protocol.batch_body import decode_messages
+from nodes.protocol.command import new_tuple
 from nodes.protocol.model import RETRY_TOPIC_PREFIX, Message
 from nodes.protocol.names import TOPIC_MAX_LENGTH
 from nodes.protocol.properties import (
@@ -44,7 +45,8 @@ def accepted_properties(properties: dict[str, str], cluster: str) -> dict[str, s
     """
     if UNIQ_KEY not in properties:
         return properties
-    kept = {name: value for name, value in properties.items() if name != WAIT_STORE_MSG_OK}
+    kept = properties.copy()
+    kept.pop(WAIT_STORE_MSG_OK, None)
     kept[CLUSTER] = cluster
     return kept
 
@@ -59,20 +61,10 @@ def accepted_message(
     flag: int,
 ) -> Message:
     """The message of a single send, or one of a batch, which has a flag of its own."""
-    return Message(
-        topic,
-        queue_id,
-        0,
-        0,
-        header.born_timestamp,
-        0,
-        body,
-        properties,
-        header.reconsume_times or 0,
-        header.sys_flag,
-        flag,
-        born_host,
-    )
+    place = topic, queue_id, 0, 0
+    sent = body, properties, header.reconsume_times or 0, header.sys_flag, flag, born_host
+    accepted: Message = new_tuple(Message, (*place, header.born_timestamp, 0, *sent, ""))
+    return accepted
 
 
 def accepted_batch(

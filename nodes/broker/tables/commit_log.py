@@ -143,29 +143,36 @@ class MappedFile:
                 self._add_row(unpacker.tell(), record[_COMMIT_LOG_OFFSET])
         return queues
 
-    def append(self, message: Message) -> None:
-        """Append a message."""
+    def append(self, message: Message) -> int:
+        """Append a message; returns its row."""
+        topic, queue_id, queue_offset, offset, born, stored, body, properties = message[:8]
+        times, sys_flag, flag, born_host, store_host = message[8:]
+        shape: list[str | int] = [topic, born_host, store_host]
         own: dict[str, int] = {}
-        shape = _shape_key(message, own)
-        number = self._numbers.get(shape)
+        for name, value in properties.items():
+            shape += name, value if name in _REPEATED else own.setdefault(value, len(own))
+        key = tuple(shape)
+        number = self._numbers.get(key)
         self._records += _pack(
             (
-                shape if number is None else number,
-                message.queue_id,
-                message.queue_offset,
-                message.commit_log_offset,
-                message.born_timestamp,
-                message.store_timestamp - message.born_timestamp,
-                message.body,
-                message.reconsume_times,
-                message.sys_flag,
-                message.flag,
+                key if number is None else number,
+                queue_id,
+                queue_offset,
+                offset,
+                born,
+                stored - born,
+                body,
+                times,
+                sys_flag,
+                flag,
                 *map(_packed_value, own),
             )
         )
         if number is None:
-            self._learn(shape)
-        self._add_row(len(self._records), message.commit_log_offset)
+            self._learn(key)
+        row = self.first_row + len(self.offsets)
+        self._add_row(len(self._records), offset)
+        return row
 
     def message(self, row: int) -> Message:
         """The message of a row."""
@@ -247,9 +254,7 @@ class CommitLog:
         """
         if message.commit_log_offset >= self._next_base or not self.files:
             self._begin_file(message.commit_log_offset, queues)
-        file = self.files[-1]
-        row = file.next_row
-        file.append(message)
+        row = self.files[-1].append(message)
         self._newest = row, message
         return row
 
@@ -313,14 +318,6 @@ class CommitLog:
         self._bases.append(base)
         self._next_base = (base // self._file_bytes + 1) * self._file_bytes
         return file
-
-
-def _shape_key(message: Message, own: dict[str, int]) -> _ShapeKey:
-    """The shape of a message; fills `own` with the values that are not part of it, and their places."""
-    parts: list[str | int] = [message.topic, message.born_host, message.store_host]
-    for name, value in message.properties.items():
-        parts += name, value if name in _REPEATED else own.setdefault(value, len(own))
-    return tuple(parts)
 
 
 def _to_shape(key: tuple[Any, ...]) -> _Shape:

@@ -68,10 +68,11 @@ class MessageIndex:
 
 def _keys(message: Message) -> list[str]:
     properties = message.properties
-    keys = [properties.get(UNIQ_KEY, "")]
+    unique = properties.get(UNIQ_KEY)
+    keys = [unique] if unique else []
     if KEYS in properties:
-        keys += properties[KEYS].split(KEY_SEPARATOR)
-    return [key for key in keys if key]
+        keys += filter(None, properties[KEYS].split(KEY_SEPARATOR))
+    return keys
 
 
 def _hash(topic: str, key: str) -> int:

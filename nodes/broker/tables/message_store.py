@@ -260,10 +260,10 @@ class MessageStore:
         Mirrors:
             `org.apache.rocketmq.store.queue.QueueOffsetOperator`.
         """
-        found = self._next_offsets.get((topic, queue_id))
-        if found is not None:
-            return found
-        queue = self._queues.get((topic, queue_id), _NO_QUEUE)
+        key = topic, queue_id
+        if key in self._next_offsets:
+            return self._next_offsets[key]
+        queue = self._queues.get(key, _NO_QUEUE)
         return queue.min_offset + len(queue.rows)
 
     def _dispatch(self, row: int, stored: Message) -> None:

@@ -9,9 +9,8 @@ Mirrors:
 from bisect import insort
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from operator import attrgetter
 from typing import Generic, TypeVar
-
-import attrs
 
 from nodes.allocation.for_pop import ALL_QUEUES
 from nodes.protocol.java import hash_ordered
@@ -36,19 +35,22 @@ class PollingResult(StrEnum):
     NOT_POLLING = "NOT_POLLING"
 
 
-@frozen(order=True)
+@frozen
 class HeldPop(Generic[R, A]):
-    """A pop that waits, in the order of its end."""
+    """A pop that waits."""
 
     expired_ms: int
     number: int
-    request: R = attrs.field(order=False)
-    matches: Callable[[A], bool] | None = attrs.field(default=None, order=False)
+    request: R
+    matches: Callable[[A], bool] | None = None
     """Whether its filter lets a message through; None: it has no filter."""
 
     def is_timeout(self, now_ms: int) -> bool:
         """Whether its time is over, or nearly."""
         return now_ms > self.expired_ms - _EARLY_MS
+
+
+_BY_END = attrgetter("expired_ms", "number")
 
 
 @frozen
@@ -118,7 +120,7 @@ class PopLongPolling(Generic[R, A]):
         waiters = self._held.setdefault(build_polling_key(topic, group, queue_id), [])
         if len(waiters) > self._options.pop_polling_size:
             return PollingResult.POLLING_FULL
-        insort(waiters, made)
+        insort(waiters, made, key=_BY_END)
         self.total += 1
         return PollingResult.POLLING_SUC
 
@@ -149,7 +151,7 @@ class PopLongPolling(Generic[R, A]):
         if found is None:
             return
         if arrived is not None and found.matches is not None and not found.matches(arrived):
-            insort(waiters, found)
+            insort(waiters, found, key=_BY_END)
             self.total += 1
             return
         yield found.request
