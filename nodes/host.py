@@ -4,7 +4,7 @@ Protocol classes only. The emulator implements the host for every time mode and 
 clock, a socket, a file or `random` itself.
 """
 
-from collections.abc import Awaitable, Callable, MutableSequence
+from collections.abc import Awaitable, Callable, Iterable, MutableSequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
@@ -154,6 +154,9 @@ class Host(Protocol):
         Raises:
             ConnectError: refused, or no answer within `timeout_ms`.
         """
+
+    def send_each(self, channels: Iterable[Channel], command: Command) -> None:
+        """Send one frame over each of many channels, oneway, as `Channel.send` would."""
 
     def rng(self, name: str) -> RandomStream:
         """The stream `name` of this host: the same seed and name give the same draws."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sized
+from collections.abc import Iterable
 from typing import Any, Protocol
 
 import attrs
@@ -24,16 +24,8 @@ class Transport(Protocol):
 
     timeline: Timeline
 
-    @property
-    def backlogs(self) -> Sized:
-        """Ends whose frames wait for a retransmission."""
-
-    @property
-    def post(self) -> Callable[[Endpoint, Command | None, int, int], None]:
-        """Schedules the arrival of a frame, sent now, after a latency; both in ns."""
-
-    def send_unusual(self, endpoint: Endpoint, command: Command) -> None:
-        """Send a frame that may meet a fault, may be too long, or comes too late."""
+    def send_each(self, ends: Iterable[Endpoint], command: Command) -> None:
+        """Send one frame over each of these connections."""
 
     def close(self, endpoint: Endpoint) -> None:
         """Close one end."""
@@ -126,20 +118,13 @@ class Endpoint:
 
     def send(self, command: Command) -> None:
         """Send one frame."""
-        network, link, body = self.network, self.link, command.body
-        if self.closed or link.faulty or network.backlogs or (body is not None and not _is_short(body)):
-            network.send_unusual(self, command)
-            return
-        self.last_used_ns = now_ns = network.timeline.now_ns
-        latency_ns = link.delay_ns + link.jitter_ns(link.frames) if link.jitters else link.delay_ns
-        link.frames += 1
-        network.post(self, command, now_ns, latency_ns)
+        self.network.send_each((self,), command)
 
     def close(self) -> None:
         """Close this end and send a FIN to the peer."""
         self.network.close(self)
 
 
-def _is_short(body: Any) -> bool:
+def is_short(body: Any) -> bool:
     """Whether a body is known to fit into a frame."""
     return body.is_short if body.__class__ is SharedBody else len(body) <= BODY_BYTES_MAX

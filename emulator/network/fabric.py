@@ -1,12 +1,12 @@
 """The network fabric: links between all hosts, the fate of each frame, and its row in the trace."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Protocol
 
 import trio
 
 from emulator.base.hits import Hits
-from emulator.network.endpoint import BODY_BYTES_MAX, Endpoint, Listener, Peer
+from emulator.network.endpoint import BODY_BYTES_MAX, Endpoint, Listener, Peer, is_short
 from emulator.network.guests.budget import GuestBudget
 from emulator.network.guests.hosts import GuestPrograms
 from emulator.network.guests.watch import WatchGuest, unwatched
@@ -47,7 +47,6 @@ class Fabric:
         self.carrier = carrier
         self.recorder = recorder
         self.hub = Hub(timeline, carrier, self.deliver)
-        self.post = self.hub.post
         self.listeners: dict[tuple[str, int], Listener] = {}
         self.powered: dict[str, str] = {}
         """Mapping IP address -> node, of every machine that has power."""
@@ -113,7 +112,28 @@ class Fabric:
         self._connections += 1
         return self._connections
 
-    def send_unusual(self, endpoint: Endpoint, command: Command) -> None:
+    def send_each(self, ends: Iterable[Endpoint], command: Command) -> None:
+        """Send one frame over each of these connections, in order: one, or those of all members of a large group."""
+        now_ns, body, backlogs = self.timeline.now_ns, command.body, self.backlogs
+        is_long = body is not None and not is_short(body)
+        arrivals: list[Arrival] = []
+        arrive_ns = -1
+        for end in ends:
+            link = end.link
+            if end.closed or link.faulty or backlogs or is_long:
+                self._send_unusual(end, command)
+                continue
+            end.last_used_ns = now_ns
+            due_ns = now_ns + (link.delay_ns + link.jitter_ns(link.frames) if link.jitters else link.delay_ns)
+            link.frames += 1
+            if due_ns < end.last_due_ns:  # noqa: PLR1730 - max() would be a call in the hottest path
+                due_ns = end.last_due_ns
+            end.last_due_ns = due_ns
+            if due_ns != arrive_ns:
+                arrive_ns, arrivals = due_ns, self.hub.arrivals_at(due_ns, now_ns)
+            arrivals.append((end, command, now_ns))
+
+    def _send_unusual(self, endpoint: Endpoint, command: Command) -> None:
         """Send a frame that may meet a fault, or record why it cannot be sent."""
         now_ns = self.timeline.now_ns
         if endpoint.closed:

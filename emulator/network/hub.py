@@ -106,22 +106,21 @@ class Hub:
         self._error: Exception | None = None
         self._guard: trio.lowlevel.Task | None = None
 
-    def post(self, sender: Endpoint, command: Command | None, now_ns: int, latency_ns: int) -> None:
-        """Schedule the arrival of a frame (None: a FIN) in `latency_ns`, behind the earlier frames of `sender`."""
-        due_ns = now_ns + latency_ns
-        if due_ns < sender.last_due_ns:  # noqa: PLR1730 - max() would be a call in the hottest path
-            due_ns = sender.last_due_ns
-        sender.last_due_ns = due_ns
-        arrival = (sender, command, now_ns)
+    def post(self, sender: Endpoint, command: Command | None, sent_ns: int, latency_ns: int) -> None:
+        """Schedule the arrival of a frame (None: a FIN) after `latency_ns`, behind the earlier frames of `sender`."""
+        sender.last_due_ns = due_ns = max(sent_ns + latency_ns, sender.last_due_ns)
+        self.arrivals_at(due_ns, sent_ns).append((sender, command, sent_ns))
+
+    def arrivals_at(self, due_ns: int, sent_ns: int) -> list[Arrival]:
+        """Where a frame is appended that was sent at one instant and arrives at another."""
         # While timers fire, an earlier frame may still wait among them, so this frame must queue there.
-        if due_ns <= now_ns and not self._firing:
-            self.ready.append(arrival)
-            return
+        if due_ns <= sent_ns and not self._firing:
+            return self.ready
         bucket = self._buckets.get(due_ns)
         if bucket is None:
             bucket = self._buckets[due_ns] = _Bucket(self, due_ns)
             self.timeline.add(due_ns, bucket)
-        bucket.arrivals.append(arrival)
+        return bucket.arrivals
 
     def turn(self) -> bool:
         """Do what is due; returns whether nothing is due any more (a chain of answers may take many turns)."""

@@ -280,11 +280,8 @@ class ClientManage:
         notice = Command(
             int(RequestCode.NOTIFY_CONSUMER_IDS_CHANGED), CommandFlag.ONEWAY, ext_fields=fields, cause=cause.get()
         )
-        channel_of = self._channels.get
-        for member in event.members:
-            channel = channel_of(member.channel)
-            if channel is not None:
-                channel.send(notice)
+        channels = map(self._channels.get, [member.channel for member in event.members])
+        self._broker.host.send_each(filter(None, channels), notice)
 
     def _believe_members(self, group: str) -> None:
         members = self._broker.consumers.client_ids(group)
