@@ -3,7 +3,7 @@
 import shutil
 import signal
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -15,6 +15,7 @@ import trio
 from emulator.cluster import NodeCrashedError
 from emulator.console.session import Session
 from emulator.network.endpoint import Endpoint
+from emulator.network.fabric import Fabric
 from emulator.run import EmulatorBugError, RunError, run_scenario
 from emulator.spec import Scenario
 from emulator.time.mode import TimeMode
@@ -103,17 +104,18 @@ def _rows(run: Path) -> dict[str, list[dict[str, Any]]]:
 def _every_sent_frame() -> Iterator[list[Sent]]:
     """The frames that nodes gave to the network meanwhile, whatever it does with them."""
     sent: list[Sent] = []
-    send = Endpoint.send
+    send_each = Fabric.send_each
 
-    def noting(self: Endpoint, command: Command) -> None:
-        sent.append(Sent(self.id, self.node, command.is_response, command.opaque))
-        send(self, command)
+    def noting(self: Fabric, ends: Iterable[Endpoint], command: Command) -> None:
+        noted = list(ends)
+        sent.extend(Sent(end.id, end.node, command.is_response, command.opaque) for end in noted)
+        send_each(self, noted, command)
 
-    Endpoint.send = noting  # type: ignore[method-assign]
+    Fabric.send_each = noting  # type: ignore[method-assign]
     try:
         yield sent
     finally:
-        Endpoint.send = send  # type: ignore[method-assign]
+        Fabric.send_each = send_each  # type: ignore[method-assign]
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from emulator.cluster.effects.links import LinksEffect
 from emulator.cluster.effects.processes import KillEffect
 from emulator.cluster.operator import Operator
 from emulator.network.dial import Dial
-from emulator.network.hub import Hub
+from emulator.network.fabric import Fabric
 from emulator.time.mode import TimeMode
 from emulator.trace.recorder import Recorder
 from emulator.trace.segments import SegmentWriter
@@ -179,7 +179,7 @@ def test_a_batch_that_is_never_written_is_noticed(monkeypatch):
 
 
 def a_frame(code, is_response):
-    def matches(_sender, command, *_):
+    def matches(_ends, command):
         return (
             command is not None and command.is_response == is_response and code in (command.code, command.request_code)
         )
@@ -190,17 +190,18 @@ def a_frame(code, is_response):
 @pytest.mark.parametrize("is_response", [False, True])
 def test_a_frame_that_vanishes_without_a_row_is_noticed(monkeypatch, is_response):
     matches = a_frame(RequestCode.GET_CONSUMER_LIST_BY_GROUP, is_response)
-    monkeypatch.setattr(Hub, "post", nth(matches, 1, Hub.post, nothing))
+    monkeypatch.setattr(Fabric, "send_each", nth(matches, 1, Fabric.send_each, nothing))
     assert kinds() >= {"lost frame", "invented timeout"}
 
 
 @pytest.mark.parametrize("is_response", [False, True])
 def test_a_frame_that_is_slow_without_a_fault_is_noticed(monkeypatch, is_response):
-    def slow(self, sender, command, now_ns, latency_ns, post=Hub.post):
-        post(self, sender, command, now_ns, latency_ns + 5_000_000_000)
+    def slow(self, ends, command):
+        for end in ends:
+            self.hub.post(end, command, self.timeline.now_ns, end.link.delay_ns + 5_000_000_000)
 
     matches = a_frame(RequestCode.GET_CONSUMER_LIST_BY_GROUP, is_response)
-    monkeypatch.setattr(Hub, "post", nth(matches, 1, Hub.post, slow))
+    monkeypatch.setattr(Fabric, "send_each", nth(matches, 1, Fabric.send_each, slow))
     assert "took long on a link without fault" in told("invented timeout")[0]
 
 
@@ -228,11 +229,12 @@ def test_an_answer_that_its_caller_ignores_is_noticed(monkeypatch):
 
 
 def test_a_frame_that_a_fault_of_another_link_takes_is_noticed(monkeypatch):
-    def drops(self, sender, command, now_ns, _latency_ns):
-        sender.network.recorder.frame("dropped", sender, command, now_ns, "cut")
+    def drops(self, ends, command):
+        for end in ends:
+            self.recorder.frame("dropped", end, command, self.timeline.now_ns, "cut")
 
     matches = a_frame(RequestCode.GET_CONSUMER_LIST_BY_GROUP, False)
-    monkeypatch.setattr(Hub, "post", nth(matches, 1, Hub.post, drops))
+    monkeypatch.setattr(Fabric, "send_each", nth(matches, 1, Fabric.send_each, drops))
     assert "dropped by cut, which was not active on this link" in told("invented timeout")[0]
 
 
