@@ -333,7 +333,7 @@ class ProducerConfig(ClientConfig):
     retry_times_when_send_failed: int = count(2)
     """Attempts after the first of a synchronous send."""
     send_msg_max_timeout_per_request: int = millis(-1, least=-1)
-    """Time-out of an attempt that a retry could follow; -1: the rest of the budget."""
+    """Time-out of an attempt that a retry could follow, not of connecting; -1: the rest of the budget."""
     retry_another_broker_when_not_store_ok: bool = flag(default=False)
     """Retry a send that a broker has accepted without the required flush or replication."""
     send_latency_enable: bool = flag(default=False)

@@ -25,6 +25,8 @@ from nodes.rpc.idle import IdleWatch
 Reply = Command | RemotingError
 ReplyCallback = Callable[[Reply], None]
 _NS_PER_MS = 1_000_000
+_LEFT_MIN_CLOSE_MS = 100
+"""Mirrors `NettyRemotingClient#MIN_CLOSE_TIMEOUT_MILLIS`."""
 
 
 class _Pending:
@@ -125,7 +127,8 @@ class RpcClient:
         Raises:
             RemotingConnectError: no channel could be opened.
             RemotingSendRequestError: the channel closed first.
-            RemotingTimeoutError: no answer within `timeout_ms`, connecting included.
+            RemotingTimeoutError: no answer within `timeout_ms`, connecting included. An attempt to connect is not cut
+                short for that: it ends by its own time-out.
         """
         opaque = next(self._opaque)
         pending = _Pending(address, code, None, self._config.client_close_socket_if_timeout)
@@ -220,16 +223,25 @@ class RpcClient:
             pending.channel = channel
             channel.send(command)
         else:
-            self._open_channel(pending.address, lambda got: self._send(opaque, command, got))
+            self._open_channel(pending.address, lambda got: self._send(opaque, command, timeout_ms, got))
 
-    def _send(self, opaque: int, command: Command, got: Channel | RemotingError) -> None:
+    def _send(self, opaque: int, command: Command, timeout_ms: int, got: Channel | RemotingError) -> None:
+        """Send the frame of a call that has waited for a channel."""
         pending = self._pending.get(opaque)
         if pending is None:
             return
+        left_ms = (pending.deadline_ns - self._now_ns()) / _NS_PER_MS
         if isinstance(got, RemotingError):
             del self._pending[opaque]
+            if left_ms <= 0:
+                self._record_time_out(opaque, pending)
             pending.settle(got)
+        elif left_ms <= 0:
+            del self._pending[opaque]
+            self._time_out(opaque, pending)
         else:
+            if left_ms <= _LEFT_MIN_CLOSE_MS and left_ms <= timeout_ms / 4:
+                pending.closes_on_timeout = False  # a channel that has just been opened is not to blame
             pending.channel = got
             got.send(command)
 
@@ -271,8 +283,9 @@ class RpcClient:
         queue = deadlines.queue
         while queue and (queue[0][0] <= now_ns or queue[0][1] not in self._pending):
             opaque = queue.popleft()[1]
-            pending = self._pending.pop(opaque, None)
-            if pending is not None:
+            pending = self._pending.get(opaque)
+            if pending is not None and pending.channel is not None:  # else `_send` sees that it is too late
+                del self._pending[opaque]
                 self._time_out(opaque, pending)
         deadlines.armed = False
         if queue:
@@ -287,11 +300,14 @@ class RpcClient:
 
     def _time_out(self, opaque: int, pending: _Pending) -> None:
         cause.set(pending.cause)
-        channel_id = pending.channel.id if pending.channel is not None else 0
-        self._host.record(CallTimedOut(channel_id, pending.address, pending.code, opaque))
+        self._record_time_out(opaque, pending)
         if pending.closes_on_timeout and pending.channel is self._channels.get(pending.address):
             self.close(pending.address)
         pending.settle(RemotingTimeoutError(f"no answer from {pending.address} to request {pending.code}"))
+
+    def _record_time_out(self, opaque: int, pending: _Pending) -> None:
+        channel_id = pending.channel.id if pending.channel is not None else 0
+        self._host.record(CallTimedOut(channel_id, pending.address, pending.code, opaque))
 
     def _fail_calls(self, channel: Channel) -> None:
         for opaque in [o for o, p in self._pending.items() if p.channel is channel]:

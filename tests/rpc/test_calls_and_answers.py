@@ -227,11 +227,43 @@ def test_who_cannot_connect_fails_when_the_connect_does(mode):
         stage.world.fabric.add_rule(LinkRule("f", LinkEffect.CUT, lambda _s, _d: True))
         return refused, await stage.outcome(ECHO, timeout_ms=9_000), await stage.outcome(ECHO, timeout_ms=100)
 
-    refused, cut, impatient = staged(scene, mode=mode, delay_ms=10).result
+    played = staged(scene, mode=mode, delay_ms=10)
+    refused, cut, impatient = played.result
 
     assert refused == [(20, RemotingConnectError)] * 2
     assert cut == (3_020, RemotingConnectError)
-    assert impatient == (3_120, RemotingTimeoutError)
+    assert impatient == (6_020, RemotingConnectError)  # its time-out of 100 ms is not that of connecting
+    assert [row.at_ms for row in played.trace.select("rpc", event="timed_out")] == [6_020]  # and it was over
+
+
+@modes
+def test_a_call_that_gets_its_connection_too_late_is_not_sent_and_leaves_the_connection_open(mode):
+    async def scene(stage):
+        stage.world.fabric.add_rule(LinkRule("f", LinkEffect.DELAY, lambda _s, _d: True, delay_ms=300))
+        late = await stage.outcome(ECHO, timeout_ms=500)
+        first = stage.client.channel(SERVER)
+        return late, await stage.outcome(ECHO, timeout_ms=5_000), first is stage.client.channel(SERVER)
+
+    played = staged(scene, mode=mode)
+
+    late, (after_ms, answer), is_same = played.result
+    assert late == (600, RemotingTimeoutError)
+    assert (after_ms, answer.code) == (1_200, 0)
+    assert is_same
+    assert len(played.trace.select("rpc", event="delivered", kind="request")) == 1
+
+
+@modes
+@pytest.mark.parametrize(("timeout_ms", "stays"), [(700, True), (701, False)])
+def test_a_connection_that_took_nearly_all_the_time_of_a_call_survives_its_time_out(mode, timeout_ms, stays):
+    """100 ms are left, or one more, and both are less than a quarter."""
+
+    async def scene(stage):
+        stage.world.fabric.add_rule(LinkRule("f", LinkEffect.DELAY, lambda _s, _d: True, delay_ms=300))
+        outcome = await stage.outcome(ECHO, timeout_ms=timeout_ms)
+        return outcome, stage.client.channel(SERVER) is not None
+
+    assert staged(scene, mode=mode).result == ((timeout_ms, RemotingTimeoutError), stays)
 
 
 @modes

@@ -336,7 +336,7 @@ def test_a_cut_of_a_container_cuts_all_of_its_brokers():
         await stage.at_ms(ONLINE_MS)
         await stage.begin("cut box0")
         for node in ("box0", "ba", "bb-s1"):
-            with pytest.raises(Exception, match=r"no answer|connect"):
+            with pytest.raises(Exception, match="did not answer"):
                 await probe.ask(node, RequestCode.GET_BROKER_CONFIG, timeout_ms=2_000)
 
     trace = play(in_containers(*crossed()), script)
