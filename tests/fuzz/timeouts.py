@@ -7,7 +7,8 @@ takes without faults, and each pause of the peer, needs a reason of its own at i
 - a lost frame: its receiver was gone, and something kept the caller from being told;
 - a slow frame: a fault of this link, or a receiver that was suspended, throttled, or not alive;
 - a slow or missing answer: a peer that was suspended, throttled, dying or not alive, or a request that RocketMQ
-  holds (a pull without messages; a send that waits for a disk or a slave; a lock that peers must grant).
+  holds (a pull without messages; a send that waits for a disk or a slave; a lock that peers must grant; what makes a
+  topic, until the nameservers have answered its registration).
 
 An answer that arrived before the time-out, or a request without a fate, has no excuse.
 """
@@ -49,6 +50,7 @@ _PULLS = (Code.PULL_MESSAGE, Code.LITE_PULL_MESSAGE)
 _SENDS = (Code.SEND_MESSAGE, Code.SEND_MESSAGE_V2, Code.SEND_BATCH_MESSAGE, Code.CONSUMER_SEND_MSG_BACK)
 _NOT_IN_4_X = (Code.GET_BROKER_MEMBER_GROUP, Code.BROKER_HEARTBEAT, Code.DELETE_TOPIC_IN_NAMESRV)
 """Requests that a nameserver of 4.x leaves without an answer."""
+_MAKES_TOPICS = (Code.HEART_BEAT, *_SENDS)
 _ASKS_PEERS = (Code.LOCK_BATCH_MQ, Code.QUERY_ASSIGNMENT, Code.EXCHANGE_BROKER_HA_INFO)
 
 
@@ -78,6 +80,7 @@ class _Case:
                 self._events.setdefault(row["node"], []).append(row["t_ns"])
         self.normal_ns = (scenario.network.delay_ms + scenario.network.jitter_ms) * _MS
         self.brokers = {spec.name: spec.config for spec in scenario.brokers}
+        self.nameservers = [it.name for it in scenario.nameservers]
         self.old_nameservers = [it.name for it in scenario.nameservers if not it.config.knows_member_groups]
         self.consumers: dict[str, ConsumerConfig] = {}
         for group in scenario.consumers:
@@ -134,6 +137,15 @@ class _Case:
                 begin, end
             )
             for fault_id, timed in self._faults.items()
+        )
+
+    def nameservers_disturbed(self, broker: str, begin: int, end: int) -> bool:
+        """Whether a nameserver, or its link with a broker, was not free."""
+        return any(
+            self.node_disturbed(name, begin, end)
+            or self.link_disturbed(broker, name, begin, end, _SYN_AGAIN_MS)
+            or self.link_disturbed(name, broker, begin, end, _SYN_AGAIN_MS)
+            for name in self.nameservers
         )
 
     def anything_disturbed(self, begin: int, end: int) -> bool:
@@ -314,6 +326,8 @@ def _held(case: _Case, row: Row, peer: str, begin: int, end: int, what: str) -> 
     if code in _SENDS and broker is not None and broker.broker_role is BrokerRole.SYNC_MASTER:
         return ""
     if code in _NOT_IN_4_X and peer in case.old_nameservers:
+        return ""
+    if code in _MAKES_TOPICS and case.nameservers_disturbed(peer, begin, end):
         return ""
     if code in _ASKS_PEERS and case.anything_disturbed(begin, end):
         return ""
