@@ -6,6 +6,7 @@ state at an instant is the state after all its rows.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from heapq import merge
 from itertools import chain
 from operator import itemgetter
@@ -69,6 +70,10 @@ class BeliefRow(NamedTuple):
     value_hash: str
 
 
+_queue = lru_cache(maxsize=65_536)(GroupQueue)
+"""Oracles look queues up for each message: one that is made once is hashed once, and equal without a look."""
+
+
 class OwnershipRow(NamedTuple):
     """A row of `ownership`."""
 
@@ -87,7 +92,7 @@ class OwnershipRow(NamedTuple):
     @property
     def queue(self) -> GroupQueue:
         """The queue of the group."""
-        return GroupQueue(self.group, self.topic, self.broker_name, self.queue_id)
+        return _queue(self.group, self.topic, self.broker_name, self.queue_id)
 
 
 class PassRow(NamedTuple):
@@ -129,7 +134,7 @@ class MessageRow(NamedTuple):
     @property
     def queue(self) -> GroupQueue:
         """The queue of the group."""
-        return GroupQueue(self.group, self.topic, self.broker_name, self.queue_id)
+        return _queue(self.group, self.topic, self.broker_name, self.queue_id)
 
 
 class FaultRow(NamedTuple):
@@ -290,9 +295,10 @@ class Feed:
     """
 
     def __init__(self, watchers: Iterable[Watcher]) -> None:
-        self._watchers = tuple(watchers)
+        every = tuple(watchers)
+        self._settle = tuple(one.settle for one in reversed(every) if type(one).settle is not Watcher.settle)
         self._readers: dict[type[Any], list[Callable[[Any], None]]] = {}
-        for one in self._watchers:
+        for one in every:
             for table, read in one.readers().items():
                 self._readers.setdefault(ROWS[table], []).append(read)
         self._t_ns = -1
@@ -326,8 +332,8 @@ class Feed:
         t_ns = self._t_ns
         if t_ns >= 0:
             self._t_ns = -1
-            for one in reversed(self._watchers):
-                one.settle(t_ns)
+            for settle in self._settle:
+                settle(t_ns)
             yield t_ns
 
 

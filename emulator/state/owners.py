@@ -9,6 +9,7 @@ from emulator.trace.recorder import Row
 from emulator.trace.schema import LIFECYCLE, OWNERSHIP, Table
 from nodes.beliefs import PROCESS_ENDS, OwnershipEvent
 from nodes.protocol.model import RETRY_TOPIC_PREFIX
+from nodes.values import frozen
 
 _TOPIC, _BROKER_NAME, _QUEUE_ID = (OWNERSHIP.index(name) for name in ("topic", "broker_name", "queue_id"))
 _T_NS, _NODE, _EVENT, _GROUP = (OWNERSHIP.index(name) for name in ("t_ns", "node", "event", "group"))
@@ -17,7 +18,7 @@ _SHARED = (OwnershipEvent.POP_ACQUIRED, OwnershipEvent.POP_DROPPED)
 _LIFE_T_NS, _LIFE_NODE, _LIFE_EVENT = (LIFECYCLE.index(name) for name in ("t_ns", "node", "event"))
 
 
-@attrs.frozen(order=True)
+@frozen(cache_hash=True)
 class GroupQueue:
     """One queue of a consumer group; each group has its own owner of a queue."""
 
@@ -34,6 +35,11 @@ class GroupQueue:
     def name(self) -> str:
         """`orders/broker-a/3`."""
         return f"{self.topic}/{self.broker_name}/{self.queue_id}"
+
+    def __lt__(self, other: "GroupQueue") -> bool:
+        """By group, topic, broker name and queue id; see `MessageQueue`."""
+        mine = self.group, self.topic, self.broker_name, self.queue_id
+        return mine < (other.group, other.topic, other.broker_name, other.queue_id)
 
 
 @attrs.frozen
