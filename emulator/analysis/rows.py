@@ -71,7 +71,7 @@ class BeliefRow(NamedTuple):
 
 
 _queue = lru_cache(maxsize=65_536)(GroupQueue)
-"""Oracles look queues up for each message: one that is made once is hashed once, and equal without a look."""
+"""Each queue is made once: oracles look one up for every message, and what is the same object needs no comparison."""
 
 
 class OwnershipRow(NamedTuple):

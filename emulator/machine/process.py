@@ -84,39 +84,9 @@ class Machine(Protocol):
 class HostProcess:
     """One process on a machine; implements `nodes.host.Host` for the node in it."""
 
-    # Each frame looks at the process that it arrives at, and most processes at rest have left the CPU's caches.
-    __slots__ = (
-        "_acceptors",
-        "_cancel",
-        "_held",
-        "_not_yet_begun",
-        "_nursery",
-        "_ports",
-        "_pre_online",
-        "_source",
-        "_stopping",
-        "_timeline",
-        "_world",
-        "alive",
-        "clock",
-        "disk",
-        "ended",
-        "endpoints",
-        "error",
-        "inbox",
-        "incarnation",
-        "inner_processes",
-        "ip",
-        "log",
-        "machine",
-        "name",
-        "node",
-        "pid",
-        "ready",
-        "resumed",
-        "stopped",
-        "suspended",
-    )
+    inner_processes: tuple["InnerProcess", ...] = ()
+    """Its parts that run, in the order in which they began. Of the class: most processes have none, and with one more
+    attribute of its own each would have a dictionary of its own, five times as large."""
 
     def __init__(self, machine: Machine, incarnation: int) -> None:
         world = machine.world
@@ -138,8 +108,6 @@ class HostProcess:
         self.resumed.set()
         self.inbox: list[Arrival] = []
         self.endpoints: dict[Endpoint, None] = {}
-        self.inner_processes: tuple[InnerProcess, ...] = ()
-        """Its parts that run, in the order in which they began."""
         self.ended = trio.Event()
         self.ready = trio.Event()
         """Set when the node is ready, or has ended."""
@@ -414,8 +382,6 @@ class InnerProcess(HostProcess):
         outer: the process that it is a part of.
         begins: called with the node that begins.
     """
-
-    __slots__ = ("_begins", "_outer")
 
     def __init__(self, machine: Machine, incarnation: int, outer: HostProcess, begins: Callable[[Node], None]) -> None:
         super().__init__(machine, incarnation)

@@ -112,7 +112,7 @@ class Hub:
         self.arrivals_at(due_ns, sent_ns).append((sender, command, sent_ns))
 
     def arrivals_at(self, due_ns: int, sent_ns: int) -> list[Arrival]:
-        """Where a frame is appended that was sent at one instant and arrives at another."""
+        """The list to which a frame is appended that was sent at `sent_ns` and arrives at `due_ns`."""
         # While timers fire, an earlier frame may still wait among them, so this frame must queue there.
         if due_ns <= sent_ns and not self._firing:
             return self.ready

@@ -85,6 +85,41 @@ def test_a_one_way_cut_takes_what_is_in_flight_and_lets_the_other_direction_pass
 
 
 @modes
+@pytest.mark.parametrize("jitter_ms", [0, 5])
+def test_a_frame_for_many_connections_is_that_frame_sent_over_each_of_them(mode, jitter_ms):
+    def played(send):
+        async def main(world):
+            server, _ = await listening(world, 1, "server")
+            channels = []
+            for number in range(2, 8):
+                channel, _ = await connected(add_host(world, number, f"c{number}"), server)
+                channel.send(Command(1))
+                channels.append(channel)
+            await until_ms(world, 400)
+            ends = list(process_of(server).endpoints)
+            world.fabric.add_rule(LinkRule("slow", LinkEffect.DELAY, lambda _s, d: d == "c3", delay_ms=40))
+            world.fabric.add_rule(cut("cut", "server", "c4", one_way=True))
+            ends[3].close()
+            for number in range(20):
+                send(world, ends, Command(100 + number, 2))
+                ends[0].send(Command(200 + number, 2))
+                await until_ms(world, 410 + number)
+            await until_ms(world, 600)
+
+        return play_world(main, mode=mode, seed=1, delay_ms=2, jitter_ms=jitter_ms)
+
+    def one_by_one(_world, ends, command):
+        for end in ends:
+            end.send(command)
+
+    at_once, single = (played(send) for send in (lambda world, *what: world.fabric.send_each(*what), one_by_one))
+
+    assert at_once.trace.rows == single.trace.rows
+    fates = [row["event"] for row in at_once.trace.select("rpc") if row["code"] >= 100]
+    assert [fates.count(fate) for fate in ("delivered", "dropped", "lost")] == [100, 20, 20]
+
+
+@modes
 def test_a_two_way_cut_takes_both_directions(mode):
     async def main(world):
         _, server_ear, _, channel, client_ear = await pair(world)

@@ -120,27 +120,6 @@ class ClientInstance:
         ROUTE whenever it installs a changed route, NAMESERVER.
     """
 
-    # A group of 250 consumers is told 250 times by each broker who has joined: this is where each frame ends.
-    __slots__ = (
-        "_consumers",
-        "_heartbeats",
-        "_is_started",
-        "_members",
-        "_rebalance_service",
-        "_rebalances",
-        "_route_lock",
-        "_scheduler",
-        "client_id",
-        "config",
-        "host",
-        "nameservers",
-        "on_check_transaction_state",
-        "rebalance_immediately",
-        "requests",
-        "routes",
-        "rpc",
-    )
-
     def __init__(
         self,
         host: Host,
