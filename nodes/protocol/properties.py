@@ -65,7 +65,7 @@ def properties_to_text(properties: Mapping[str, str]) -> str:
 def properties_length(properties: Mapping[str, str]) -> int:
     """The length of that text."""
     length = 2 * len(properties)
-    for name, value in properties.items():  # half as long as two sums over `map`: a message has two or three
+    for name, value in properties.items():  # two sums over `map` take longer: most messages have two or three
         length += len(name) + len(value)
     return length
 

@@ -97,8 +97,7 @@ class Scaler:
     def _notify(self, name: str, replicas: int) -> None:
         fields = encode_header(ScaleHeader(replicas, replicas))
         notice = Command(int(RequestCode.REPLICAS_CHANGED), CommandFlag.ONEWAY, ext_fields=fields, cause=cause.get())
-        for channel in self._pods.get(name, {}).values():
-            channel.send(notice)
+        self._host.send_each(self._pods.get(name, {}).values(), notice)
 
     def _on_channel_closed(self, channel: Channel) -> None:
         for pods in self._pods.values():

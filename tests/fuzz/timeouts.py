@@ -116,6 +116,11 @@ class _Case:
                     return True
         return False
 
+    def links_disturbed(self, one: str, other: str, begin: int, end: int) -> bool:
+        """Whether a fault was on one of the two links between nodes, or a connection still waited for its next SYN."""
+        when = begin, end, _SYN_AGAIN_MS
+        return self.link_disturbed(one, other, *when) or self.link_disturbed(other, one, *when)
+
     def node_disturbed(self, node: str, begin: int, end: int) -> bool:
         """Whether a process was not free to run: a fault of it was active, or it began, stopped or ended."""
         if any(begin <= at <= end for at in self._events.get(node, ())):
@@ -142,9 +147,7 @@ class _Case:
     def nameservers_disturbed(self, broker: str, begin: int, end: int) -> bool:
         """Whether a nameserver, or its link with a broker, was not free."""
         return any(
-            self.node_disturbed(name, begin, end)
-            or self.link_disturbed(broker, name, begin, end, _SYN_AGAIN_MS)
-            or self.link_disturbed(name, broker, begin, end, _SYN_AGAIN_MS)
+            self.node_disturbed(name, begin, end) or self.links_disturbed(broker, name, begin, end)
             for name in self.nameservers
         )
 
@@ -271,8 +274,7 @@ def _late_answer(case: _Case, row: Row, peer: str, request: Row, answer: Row) ->
 
 def _never_connected(case: _Case, caller: str, peer: str, begin: int, given_up: int) -> str:
     disturbed = (
-        case.link_disturbed(caller, peer, begin, given_up, _SYN_AGAIN_MS)
-        or case.link_disturbed(peer, caller, begin, given_up, _SYN_AGAIN_MS)
+        case.links_disturbed(caller, peer, begin, given_up)
         or case.node_disturbed(peer, begin, given_up)
         or case.node_disturbed(caller, begin, given_up)
     )
