@@ -5,6 +5,7 @@ from typing import Any, ClassVar, Self
 
 import attrs
 
+from faults.disturbance import Concerns, Disturbance, Learns
 from faults.fault import Fault, Needs
 from faults.scale import GroupScope
 from faults.words import Wording, Words, number, options
@@ -32,6 +33,7 @@ class SetConsumeMode(Fault):
     """
 
     kind: ClassVar[str] = "consume_mode"
+    disturbance: ClassVar[Disturbance] = Disturbance(Learns.ASSIGNER, Learns.ASSIGNER, concerns=Concerns.GROUP)
     wording: ClassVar[Wording] = Wording(
         "consume-mode", "GROUP pull|pop [share N] [at BROKER]", "have the members of a group pull or pop", 2
     )

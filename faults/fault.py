@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Protocol, Self
 
 import attrs
 
+from faults.disturbance import Disturbance
 from faults.target import RandomSource, Target, TargetCluster
 from faults.words import Wording, Words
 
@@ -21,6 +22,10 @@ class Scope(Protocol):
 
     def describe(self) -> str:
         """The scope as text."""
+
+    @classmethod
+    def described(cls, text: str, parameters: Mapping[str, Any]) -> Self:
+        """The scope that `describe` described, of a fault with these parameters; its targets are names."""
 
 
 class Needs(StrEnum):
@@ -52,6 +57,8 @@ class Fault:
     hits_machines: ClassVar[bool] = False
     """Whether it hits a process or a machine as a whole, and so all brokers of a container."""
     needs: ClassVar[Needs | None] = None
+    disturbance: ClassVar[Disturbance]
+    """What it does to what nodes know of each other: each kind declares it."""
     scope: Any
     """A `Scope`."""
 
@@ -69,6 +76,18 @@ class Fault:
         """The parameters without the scope, ready for JSON; None is left out."""
         values = {field.name: getattr(self, field.name) for field in attrs.fields(type(self)) if field.name != "scope"}
         return {name: value for name, value in values.items() if value is not None}
+
+    @classmethod
+    def hinders(cls, scope: Any, parameters: Mapping[str, Any], src: str, dst: str) -> bool:  # noqa: ARG003
+        """Whether, while such a fault lasts, frames from one node to another are late or lost, or it cannot send them.
+
+        Args:
+            scope: resolved.
+            parameters: as `parameters` returns them; what is missing has the value with which the fault does most.
+            src: the sender.
+            dst: the receiver.
+        """
+        return False
 
     def describe(self) -> str:
         """The fault as one line of text: `suspend consumer-3`."""

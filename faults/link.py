@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Self
 
 import attrs
 
+from faults.disturbance import UNHEARD, Disturbance
 from faults.fault import Fault
 from faults.scope import LinkScope, PartitionScope
 from faults.target import ANY
@@ -44,6 +45,12 @@ class LinkFault(Fault):
     """A fault of the links between nodes."""
 
     hits_guests: ClassVar[bool] = True
+    disturbance: ClassVar[Disturbance] = UNHEARD
+
+    @classmethod
+    def hinders(cls, scope: Any, parameters: Mapping[str, Any], src: str, dst: str) -> bool:  # noqa: ARG003
+        """Frames on its links are late or lost."""
+        return bool(scope.matches(src, dst))
 
     def parameters(self) -> Mapping[str, Any]:
         """The direction and the parameters, ready for JSON."""

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Self
 
 import attrs
 
+from faults.disturbance import Disturbance, Learns
 from faults.fault import Fault, Needs
 from faults.scope import NodeScope
 from faults.words import Wording, Words, is_whole, options
@@ -23,6 +24,7 @@ class Permission(Fault):
     """
 
     kind: ClassVar[str] = "permission"
+    disturbance: ClassVar[Disturbance] = Disturbance(Learns.ROUTE, Learns.ROUTE)
     wording: ClassVar[Wording] = Wording(
         "permission",
         "NODES PERM [topic T]",

@@ -1,9 +1,11 @@
 """Faults of processes: kill, restart, power off, suspend, slow CPU."""
 
-from typing import ClassVar, Self
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
 
 import attrs
 
+from faults.disturbance import IN_LIVES, UNHEARD, Disturbance
 from faults.fault import Fault, Needs
 from faults.scope import NodeScope
 from faults.words import Wording, Words, number
@@ -21,12 +23,18 @@ class NodeFault(Fault):
         """`VERB NODES`."""
         return cls(NodeScope(" ".join(words)))
 
+    @classmethod
+    def hinders(cls, scope: Any, parameters: Mapping[str, Any], src: str, dst: str) -> bool:  # noqa: ARG003
+        """A node that it slows down sends and answers late."""
+        return cls.disturbance.hinders_frames and (scope.matches(src) or scope.matches(dst))
+
 
 @attrs.frozen
 class Kill(NodeFault):
     """The process is killed as by SIGKILL; when the fault ends, a new process starts."""
 
     hits_machines: ClassVar[bool] = True
+    disturbance: ClassVar[Disturbance] = IN_LIVES
     kind: ClassVar[str] = "kill"
     wording: ClassVar[Wording] = Wording("kill", "NODES", "end a process as SIGKILL does; its connections are closed")
 
@@ -36,6 +44,7 @@ class Restart(NodeFault):
     """The process shuts down as on SIGTERM; when the fault ends, a new process starts."""
 
     kind: ClassVar[str] = "restart"
+    disturbance: ClassVar[Disturbance] = IN_LIVES
     wording: ClassVar[Wording] = Wording("stop", "NODES", "shut a process down as SIGTERM does")
 
 
@@ -44,6 +53,7 @@ class PowerOff(NodeFault):
     """The machine loses power; when the fault ends, it boots."""
 
     hits_machines: ClassVar[bool] = True
+    disturbance: ClassVar[Disturbance] = IN_LIVES
     kind: ClassVar[str] = "power_off"
     wording: ClassVar[Wording] = Wording("power-off", "NODES", "switch a machine off; unsynced writes are lost")
     needs: ClassVar[Needs | None] = Needs.ADDRESSES_OF_THEIR_OWN
@@ -54,6 +64,7 @@ class Suspend(NodeFault):
     """The process is suspended as by SIGSTOP; when the fault ends, it is resumed."""
 
     hits_machines: ClassVar[bool] = True
+    disturbance: ClassVar[Disturbance] = IN_LIVES
     kind: ClassVar[str] = "suspend"
     wording: ClassVar[Wording] = Wording("suspend", "NODES", "stop a process as SIGSTOP does; connections stay open")
     hits_guests: ClassVar[bool] = True
@@ -67,6 +78,7 @@ class SlowCpu(NodeFault):
     """
 
     hits_machines: ClassVar[bool] = True
+    disturbance: ClassVar[Disturbance] = UNHEARD
     kind: ClassVar[str] = "slow_cpu"
     wording: ClassVar[Wording] = Wording("slow-cpu", "NODES MS", "give a process a turn of the CPU every MS", 2)
     turn_ms: int = whole(unit="milliseconds", least=1)

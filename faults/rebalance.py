@@ -4,6 +4,7 @@ from typing import Any, ClassVar, Self
 
 import attrs
 
+from faults.disturbance import Concerns, Disturbance, Learns
 from faults.fault import Fault, Needs
 from faults.scale import GroupScope
 from faults.words import Wording, Words
@@ -20,6 +21,7 @@ class Rebalance(Fault):
     """
 
     kind: ClassVar[str] = "rebalance"
+    disturbance: ClassVar[Disturbance] = Disturbance(Learns.ASSIGNER, Learns.ASSIGNER, concerns=Concerns.GROUP)
     wording: ClassVar[Wording] = Wording(
         "rebalance", "GROUP MODE [STRATEGY]", "let the members of a group, any broker or one assigner divide queues", 2
     )

@@ -11,8 +11,8 @@ from tempfile import TemporaryDirectory
 import attrs
 import pyarrow as pa
 
-from emulator.analysis.findings import Verdict
 from emulator.analysis.judge import judge_run
+from emulator.analysis.report import Verdict
 from emulator.analysis.tidy import tables_of
 from emulator.base.errors import one_line
 from emulator.campaign.campaign import Case, Keep

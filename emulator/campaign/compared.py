@@ -6,8 +6,8 @@ from typing import Any
 
 import attrs
 
-from emulator.analysis.findings import Verdict as RunVerdict
-from emulator.analysis.measures import MEASURES, Measure
+from emulator.analysis.report import Verdict as RunVerdict
+from emulator.analysis.run_measures import MEASURES, Measure
 from emulator.base.text import nearest
 from emulator.campaign.dataset import Dataset
 from emulator.campaign.directory import CampaignError

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from emulator.analysis.measures import MEASURES
+from emulator.analysis.run_measures import MEASURES
 from emulator.base.text import nearest
 from emulator.campaign.campaign import BETWEEN
 from emulator.campaign.dataset import Dataset

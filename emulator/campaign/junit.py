@@ -3,7 +3,7 @@
 import re
 from xml.etree import ElementTree as ET
 
-from emulator.analysis.findings import Verdict
+from emulator.analysis.report import Verdict
 from emulator.campaign.dataset import Dataset
 from emulator.campaign.played import Outcome, Played
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from emulator.analysis.findings import Verdict
-from emulator.analysis.measures import MEASURES
+from emulator.analysis.report import Verdict
+from emulator.analysis.run_measures import MEASURES
 from emulator.analysis.tidy import RUNS, SYMPTOMS
 from emulator.campaign.campaign import Case
 from emulator.campaign.played import Played
@@ -58,23 +58,23 @@ class CommonSymptom:
     """A `SymptomKind`."""
     runs: int
     """In how many runs."""
-    loudest: Case
-    """Where it was loudest."""
-    loudness: float
+    most_severe: Case
+    """Where it was most severe."""
+    severity: float
     text: str
     """The sentence of that run."""
 
 
 def common_symptoms(every: Iterable[Played]) -> list[CommonSymptom]:
-    """The symptoms of all runs: those of most runs first, then the loudest."""
+    """The symptoms of all runs: those of most runs first, then the most severe."""
     found: dict[str, dict[Case, tuple[float, str]]] = {}
     for played in every:
-        table = played.findings.get(SYMPTOMS)
+        table = played.findings.get(SYMPTOMS.name)
         for row in table.to_pylist() if table is not None else ():
-            # The rows of a run begin with the loudest.
-            found.setdefault(row["kind"], {}).setdefault(played.case, (row["loudness"], row["text"]))
+            # The rows of a run begin with the most severe.
+            found.setdefault(row["kind"], {}).setdefault(played.case, (row["severity"], row["text"]))
     common = [_common(kind, of_runs) for kind, of_runs in found.items()]
-    return sorted(common, key=lambda one: (-one.runs, -one.loudness, one.kind))
+    return sorted(common, key=lambda one: (-one.runs, -one.severity, one.kind))
 
 
 def _common(kind: str, of_runs: Mapping[Case, tuple[float, str]]) -> CommonSymptom:

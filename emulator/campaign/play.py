@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from emulator.analysis.findings import EXIT_STATUS, Verdict
+from emulator.analysis.report import EXIT_STATUS, Verdict
 from emulator.base.errors import UserError
 from emulator.campaign.campaign import Campaign, Case
 from emulator.campaign.case import DiskError

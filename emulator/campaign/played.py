@@ -7,7 +7,7 @@ from typing import Any
 import attrs
 import pyarrow as pa
 
-from emulator.analysis.findings import Verdict
+from emulator.analysis.report import Verdict
 from emulator.campaign.campaign import Case
 from emulator.trace.seals import sealed, unsealed
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import attrs
 import tomli_w
 
-from emulator.analysis.findings import Verdict
 from emulator.analysis.judge import judge_run
+from emulator.analysis.report import Verdict
 from emulator.base.errors import UserError
 from emulator.base.text import listed
 from emulator.campaign.campaign import TIMEOUT_MS, Case

@@ -6,10 +6,14 @@ from pathlib import Path
 
 from rich.table import Table
 
-from emulator.analysis.cells import seconds
-from emulator.analysis.findings import EXIT_STATUS, Report, Verdict
-from emulator.analysis.picture import draw
-from emulator.analysis.tables import print_report
+from emulator.analysis.findings.words import seconds
+from emulator.analysis.measures.measured import DUPLICATES
+from emulator.analysis.oracles.lost_messages import LOSSES
+from emulator.analysis.oracles.orphans import ORPHANS
+from emulator.analysis.oracles.overlaps import OVERLAPS
+from emulator.analysis.rendering.picture import draw
+from emulator.analysis.rendering.tables import print_report
+from emulator.analysis.report import EXIT_STATUS, Report, Verdict
 from emulator.base.errors import UserError
 from emulator.base.extra import expect_extra
 from emulator.cli.terminal import BAD_INPUT, complain, tables_console
@@ -71,10 +75,10 @@ def _print_many(judged: Judged) -> None:
             report.verdict,
             report.run_id,
             seconds(report.end_ns),
-            seconds(sum(row.active_ns for row in report.overlaps)),
-            seconds(sum(row.end_ns - row.start_ns for row in report.orphans)),
-            str(sum(row.duplicates for row in report.limits.duplicates)),
-            str(sum(row.lost for row in report.invariants.losses)),
+            seconds(sum(row.active_ns for row in report.of(OVERLAPS.table))),
+            seconds(sum(row.end_ns - row.start_ns for row in report.of(ORPHANS.table))),
+            str(sum(row.duplicates for row in report.of(DUPLICATES))),
+            str(sum(row.lost for row in report.of(LOSSES.table))),
             report.reasons[0] if report.reasons else "",
         )
     tables_console().print(table)

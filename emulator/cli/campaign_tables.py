@@ -9,9 +9,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from emulator.analysis.findings import Verdict
-from emulator.analysis.invariants import TITLES
-from emulator.analysis.measures import MEASURES, Measure
+from emulator.analysis.oracles.every import TITLES
+from emulator.analysis.report import Verdict
+from emulator.analysis.run_measures import MEASURES, Measure
 from emulator.base.amounts import Amounts, heading_with_unit, unit_of
 from emulator.campaign.dataset import OUTCOMES, Dataset
 from emulator.campaign.directory import TABLES

@@ -34,7 +34,7 @@ def compare_command(first: Path, others: Sequence[str], *, as_json: bool) -> Non
 
 
 def _compare_runs(first: Path, second: Path, *, as_json: bool) -> None:
-    from emulator.analysis.picture import draw_two
+    from emulator.analysis.rendering.picture import draw_two
     from emulator.comparison import compare_runs
     from emulator.comparison.judged import judge_both
     from emulator.comparison.told import comparison_lines

@@ -7,8 +7,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from emulator.analysis.canvas import element
-from emulator.analysis.palette import STYLE, colour_of
+from emulator.analysis.rendering.canvas import element
+from emulator.analysis.rendering.palette import STYLE, colour_of
 from emulator.base.amounts import Amounts, heading_with_unit
 from emulator.campaign.compared import HEADINGS
 from emulator.campaign.crossed import Crossed, CrossedCell, CrossedMeasure

@@ -344,7 +344,7 @@ def report(
 ) -> None:
     """Write one page about a run or a campaign, for a browser; it loads nothing and can be mailed.
 
-    Of a run: what is loudest, what happened, who owned what, which invariants held, and why not. Of a campaign: the
+    Of a run: what is most severe, what happened, who owned what, which invariants held, and why not. Of a campaign: the
     measures of all runs, and the worst ones.
     """
     with one_line_errors():

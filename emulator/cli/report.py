@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from emulator.analysis.judge import judge_run
-from emulator.analysis.symptoms import symptoms
+from emulator.analysis.report import symptoms
 from emulator.base.errors import UserError
 from emulator.campaign.dataset import Dataset
 from emulator.campaign.directory import HEAD
@@ -20,7 +20,7 @@ class ReportError(UserError):
 
 
 def report_command(path: Path, out: Path | None, top: int | None) -> None:
-    """Write the page, and say what is loudest in it.
+    """Write the page, and say what is most severe in it.
 
     Args:
         path: directory of a run or of a campaign.
@@ -39,7 +39,7 @@ def report_command(path: Path, out: Path | None, top: int | None) -> None:
         _write(target, run_page(report, run, top=top))
         for one in symptoms(report)[:1]:
             print(f"{one.kind}: {one.text}")
-        print(f"{report.verdict}: {report.run_id}")
+        print(f"rules {report.verdict}, service {report.service}: {report.run_id}")
     print(target)
 
 

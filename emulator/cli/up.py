@@ -13,7 +13,7 @@ import attrs
 import trio
 import typer
 
-from emulator.analysis.live_storms import LiveStorms
+from emulator.analysis.live.storms import LiveStorms
 from emulator.cli.terminal import NAME, complain
 from emulator.cluster.cluster import namesrv_addr
 from emulator.console.control_socket import serve_control

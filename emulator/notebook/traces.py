@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pandas as pd
 
-from emulator.analysis.findings import Verdict
-from emulator.analysis.measures import MEASURES
-from emulator.analysis.report import ShownReport
-from emulator.analysis.report import shown as shown_report
+from emulator.analysis.rendering.shown_report import ShownReport
+from emulator.analysis.rendering.shown_report import shown as shown_report
+from emulator.analysis.report import Verdict
+from emulator.analysis.run_measures import MEASURES
 from emulator.analysis.tidy import RUNS, TABLES
 from emulator.base.text import listed, nearest
 from emulator.campaign.dataset import Dataset
@@ -210,7 +210,8 @@ class Traces:
 
     def views(self) -> pd.DataFrame:
         """Consumers that allocated from different views."""
-        return self.findings("views")
+        frame = self.findings("views")
+        return frame[frame["kind"] == BeliefKind.VIEW]
 
     def hand_overs(self) -> pd.DataFrame:
         """Queues that changed hands: how long nobody consumed them (`pause_s`), and what it cost."""

@@ -5,10 +5,10 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 
-from emulator.analysis.canvas import element, titled
-from emulator.analysis.findings import Verdict
-from emulator.analysis.invariants import TITLES
-from emulator.analysis.measures import MEASURES, Measure
+from emulator.analysis.oracles.every import TITLES
+from emulator.analysis.rendering.canvas import element, titled
+from emulator.analysis.report import Verdict
+from emulator.analysis.run_measures import MEASURES, Measure
 from emulator.base.amounts import Amounts
 from emulator.campaign.dataset import Dataset
 from emulator.campaign.measured import by_variant, common_symptoms, measures_of_run, times_broken, worst_first
@@ -27,7 +27,7 @@ def campaign_page(dataset: Dataset) -> str:
     runs = by_variant(every)
     body = "".join(
         (
-            _loud(every),
+            _symptoms(every),
             f"<h1>{escape(dataset.directory.name)}</h1><p>{len(every):,} runs, {len(runs):,} variants</p>",
             section("Verdicts", _verdicts(every)),
             section("Measures, a dot for each run", *_distributions(runs)),
@@ -37,14 +37,14 @@ def campaign_page(dataset: Dataset) -> str:
     return document(f"{dataset.directory.name}: a campaign", body)
 
 
-def _loud(every: Sequence[Played]) -> str:
+def _symptoms(every: Sequence[Played]) -> str:
     common = common_symptoms(every)
     lines = "".join(
-        f"<li><b>{escape(one.kind)}</b> in {one.runs:,} of {len(every):,} runs; the loudest is "
-        f"{escape(one.loudest.variant)}, seed {one.loudest.seed}: {escape(one.text)}</li>"
+        f"<li><b>{escape(one.kind)}</b> in {one.runs:,} of {len(every):,} runs; the most severe is "
+        f"{escape(one.most_severe.variant)}, seed {one.most_severe.seed}: {escape(one.text)}</li>"
         for one in common
     )
-    return f'<ol class="loud">{lines}</ol>' if common else f"<p>{CALM}</p>"
+    return f'<ol class="severe">{lines}</ol>' if common else f"<p>{CALM}</p>"
 
 
 def _verdicts(every: Sequence[Played]) -> str:
