@@ -5,7 +5,7 @@ censored.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -19,6 +19,7 @@ from emulator.analysis.measures.lag import LATENCIES
 from emulator.analysis.measures.measured import MEASURED, SERIES
 from emulator.analysis.measures.measured_symptoms import measured_symptoms
 from emulator.analysis.oracles.every import ORACLES
+from emulator.analysis.oracles.oracle import Oracle
 from emulator.spec.service_limits import ServiceLimits
 
 
@@ -102,6 +103,32 @@ class Report(Findings):
 _NOT_IN_HEAD = ("rows", "bounds", "limits")
 TABLES_OF_REPORT = (*(oracle.table for oracle in ORACLES), *MEASURED, *SERIES)
 """All tables that a report has."""
+
+
+@attrs.frozen
+class Judgement:
+    """The judgement of one oracle about a run."""
+
+    id: str
+    title: str
+    """The invariant in RocketMQ's terms."""
+    rows: tuple[Any, ...]
+    """The findings that say more than that all is well."""
+    violations: tuple[Any, ...]
+    """Those of them that are violations."""
+    summary: str
+    """The amount of the findings, for people; empty without any."""
+
+
+def judgements(found: Findings) -> tuple[Judgement, ...]:
+    """The judgements of all oracles, in order."""
+    return tuple(_judgement(oracle, found.of(oracle.table)) for oracle in ORACLES)
+
+
+def _judgement(oracle: Oracle[Any, Any], rows: Sequence[Any]) -> Judgement:
+    notable = tuple(oracle.notable(rows))
+    summary = oracle.summary(notable) if notable else ""
+    return Judgement(oracle.id, oracle.title, notable, tuple(oracle.violations(rows)), summary)
 
 
 def symptoms(report: Report) -> tuple[Symptom, ...]:

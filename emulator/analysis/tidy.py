@@ -30,8 +30,8 @@ def tables_of(report: Report) -> dict[str, "pa.Table"]:
     """The tables of one run.
 
     Returns:
-        Mapping name -> Arrow table; `RUNS` has one row: what was run, both verdicts, the ids of the invariants that were
-        broken, and a column per measure.
+        Mapping name -> Arrow table; `RUNS` has one row: what was run, both verdicts, the ids of the invariants that
+        were broken, and a column per measure.
     """
     return {name: table_of(report, name) for name in (RUNS, *TABLES)}
 

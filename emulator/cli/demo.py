@@ -36,7 +36,7 @@ CUT, FROZEN, LOSSY = "half-seen", "frozen", "lossy"
 """Ids of the scenario's faults."""
 
 _Judged = Divergence | Overlap | Orphan
-_Row = TypeVar("_Row", Divergence, Overlap, Orphan)
+_Row = TypeVar("_Row", bound=Divergence | Overlap | Orphan)
 Bar = Callable[[str], AbstractContextManager[Progress]]
 
 
@@ -137,20 +137,13 @@ def _half_seen(report: Report, cut: FaultSpan) -> Iterator[str]:
 
 
 def _frozen(report: Report, frozen: FaultSpan) -> Iterator[str]:
-    held = [
-        hold
-        for hold in report.of(HOLDS)
-        if hold.node == frozen.subject and hold.start_ns <= frozen.start_ns < hold.end_ns
-    ]
+    held_then = (hold for hold in report.of(HOLDS) if hold.start_ns <= frozen.start_ns < hold.end_ns)
+    held = [hold for hold in held_then if hold.node == frozen.subject]
     yield (
         f"60 s is less than the 120 s after which a broker removes a silent member, and its connections stay open. "
         f"So nobody takes over: its {len(held)} queues have an owner that does not consume them."
     )
-    rows = [
-        *_during(whole_views(report.of(VIEWS.table)), frozen),
-        *_during(report.of(OVERLAPS.table), frozen),
-        *_during(report.of(ORPHANS.table), frozen),
-    ]
+    rows = _during(_judged(report), frozen)
     yield (
         "No list and no owner differs: a suspended consumer is not visible in them."
         if not rows
@@ -196,12 +189,11 @@ def _during(rows: Sequence[_Row], fault: FaultSpan) -> list[_Row]:
 
 
 def _before(report: Report, end_ns: int) -> list[_Judged]:
-    judged: tuple[_Judged, ...] = (
-        *whole_views(report.of(VIEWS.table)),
-        *report.of(OVERLAPS.table),
-        *report.of(ORPHANS.table),
-    )
-    return [row for row in judged if row.start_ns < end_ns]
+    return [row for row in _judged(report) if row.start_ns < end_ns]
+
+
+def _judged(report: Report) -> list[_Judged]:
+    return [*whole_views(report.of(VIEWS.table)), *report.of(OVERLAPS.table), *report.of(ORPHANS.table)]
 
 
 def _render(chapters: Sequence[Chapter]) -> RenderableType:

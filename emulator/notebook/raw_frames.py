@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from emulator.analysis.inputs.messages import Messages
+from emulator.analysis.inputs.messages import Messages, queue_place
 from emulator.analysis.inputs.presence import Presence
 from emulator.analysis.inputs.progress import Progress
 from emulator.analysis.rows.feed import Watcher, watch
@@ -129,7 +129,7 @@ class _Lag(Watcher):
 
     def _take(self) -> None:
         for (queue, node), done in self._progress.done():
-            lag = max(0, self._messages.end((queue.topic, queue.broker_name, queue.queue_id)) - done)
+            lag = max(0, self._messages.end(queue_place(queue)) - done)
             place = (queue.group, node, queue.topic, queue.broker_name, queue.queue_id)
             self.found.append((self._next_ns, *place, lag))
         self._next_ns += self._period_ns

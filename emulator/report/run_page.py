@@ -8,14 +8,13 @@ from emulator.analysis.findings.questions import about_queue, inside
 from emulator.analysis.inputs.queue_owners import Orphan, Overlap
 from emulator.analysis.measures.phases import AGREEMENT, FAULTS
 from emulator.analysis.measures.traffic import STORMS
-from emulator.analysis.oracles.every import ORACLES
 from emulator.analysis.oracles.orphans import ORPHANS
 from emulator.analysis.oracles.overlaps import OVERLAPS
 from emulator.analysis.oracles.views import VIEWS, whole_views
 from emulator.analysis.rendering.picture import HOW_TO_READ, charts_by_group
 from emulator.analysis.rendering.shown_report import as_text
 from emulator.analysis.rendering.story import Chapter, story
-from emulator.analysis.report import Report, Service, Verdict, symptoms
+from emulator.analysis.report import Report, Service, Verdict, judgements, symptoms
 from emulator.report.document import CALM, document, folded, panel, section, table, verbatim
 from emulator.trace.run_directory import RunDirectory
 from emulator.why.answer import answer, names_of_run
@@ -143,12 +142,10 @@ def _invariants(report: Report) -> str:
 
 
 def _invariant_rows(report: Report) -> Iterator[tuple[str, ...]]:
-    for oracle in ORACLES:
-        rows = report.of(oracle.table)
-        notable, violations = oracle.notable(rows), len(oracle.violations(rows))
-        found = escape(oracle.summary(notable)) if notable else "-"
-        mark = _mark(violations=violations, found=bool(notable))
-        yield oracle.id, escape(oracle.title), found, str(violations or ""), mark
+    for one in judgements(report):
+        violations = len(one.violations)
+        mark = _mark(violations=violations, found=bool(one.rows))
+        yield one.id, escape(one.title), escape(one.summary) or "-", str(violations or ""), mark
 
 
 def _mark(*, violations: int, found: bool) -> str:
@@ -161,9 +158,9 @@ def _why(report: Report, run: RunDirectory, top: int | None) -> Iterator[str]:
     for one in worst_findings(report, run)[:top]:
         words, answer = explanation(one, run)
         command = f"rmqemu why {shlex.quote(str(run.path))} {shlex.join(words)}"
-        answered = (
-            f"<p><code>{escape(command)}</code></p>{verbatim(chr(10).join(answer))}" if words else _unanswered(run)
-        )
+        answered = _unanswered(run)
+        if words:
+            answered = f"<p><code>{escape(command)}</code></p>{verbatim(chr(10).join(answer))}"
         yield f"<h3>{one.invariant} {escape(one.title)}</h3><p>{escape(one.words)}</p>{answered}"
 
 

@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.trace_rows import GROUP, SECOND, HandMadeTrace, found_in
-from emulator.analysis.bounds import Bounds, Cause
-from emulator.analysis.causes import Window, Windows
+from emulator.analysis.findings.finding import Cause
+from emulator.analysis.inputs.bounds import Bounds
+from emulator.analysis.inputs.causes import Window, Windows
 
 INSTANTS = st.integers(0, 40)
 SPANS = st.tuples(INSTANTS, INSTANTS).filter(lambda span: span[0] < span[1])
@@ -33,9 +34,9 @@ def test_excess_is_every_instant_that_no_window_covers(windows, span, external):
     assert judged.excess_ns == len(bare)
     reaching = [one.end_ns for one in chosen if one.start_ns <= span[0] < one.end_ns]
     if not reaching:
-        assert (judged.cause, judged.because) == (Cause.NONE, "")
+        assert (judged.cause, judged.explained_by) == (Cause.NONE, "")
     else:
-        assert judged.because in [one.what for one in chosen if one.end_ns == max(reaching)]
+        assert judged.explained_by in [one.what for one in chosen if one.end_ns == max(reaching)]
         assert judged.violation == bool(bare)
 
 
@@ -54,7 +55,7 @@ def overlap_after(begin, cause_at_s, lasts_s):
     trace.at(1).believe("a", 1).own("a", "acquired", offset=0)
     begin(trace.at(cause_at_s))
     trace.at(cause_at_s).own("b", "acquired", offset=0).at(cause_at_s + lasts_s).own("a", "dropped")
-    (overlap,) = found_in(trace, 900).overlaps
+    (overlap,) = found_in(trace, 900)["overlaps"]
     return overlap
 
 
@@ -98,7 +99,7 @@ def test_an_ordered_group_waits_for_the_lock_of_a_dead_member():
         trace.roles["broker-a"] = "broker"
         trace.believe("broker-a", {}, GROUP, "queue_locks").at(1).believe("a", 1).own("a", "acquired", offset=0)
         trace.at(300).life("a", "killed").at(300 + seconds).own("b", "acquired", offset=0)
-        (found,) = found_in(trace, 900).orphans
+        (found,) = found_in(trace, 900)["orphans"]
         return found.cause, found.violation
 
     assert orphan(81) == (Cause.ORDER_LOCK, False)
@@ -110,11 +111,11 @@ def test_a_fault_that_lasts_longer_than_it_explains_anything_is_named_all_the_sa
         return trace.at(50).fault("begin", "f", "cut", "a <-> broker-a").at(300)
 
     found = overlap_after(lasting, 300, 30)
-    assert (found.cause, found.because, found.violation) == (Cause.NONE, "cut a <-> broker-a", True)
+    assert (found.cause, found.explained_by, found.violation) == (Cause.NONE, "cut a <-> broker-a", True)
     healed = overlap_after(
         lambda trace: lasting(trace).at(200).fault("end", "f", "cut", "a <-> broker-a").at(300), 300, 30
     )
-    assert (healed.cause, healed.because) == (Cause.NONE, "")
+    assert (healed.cause, healed.explained_by) == (Cause.NONE, "")
 
 
 def test_bounds_follow_the_timers_of_the_options():
@@ -136,7 +137,7 @@ def test_the_start_lasts_a_round_and_a_route_poll_after_the_first_agreement():
     def overlap(begins_s, lasts_s):
         trace = HandMadeTrace().at(1).believe("a", 1).at(5).own("a", "acquired", offset=0)
         trace.at(begins_s).own("b", "acquired", offset=0).at(begins_s + lasts_s).own("a", "dropped")
-        (found,) = found_in(trace, 300).overlaps
+        (found,) = found_in(trace, 300)["overlaps"]
         return found.cause, found.violation
 
     # All agree for the first time at 5 s.
@@ -153,7 +154,7 @@ def test_short_harm_without_a_cause_is_added_up_and_that_of_faults_is_not():
             if fault:
                 trace.at(start).fault("begin", f"f{number}", "cut", "broker-a <-> broker-b")
             trace.at(start).own("b", "acquired", offset=0).at(start + 10).own("b", "dropped")
-        (found,) = found_in(trace, 1_052).budgets
+        (found,) = found_in(trace, 1_052)["budgets"]
         return found
 
     # One queue, watched for 1,000 s after its start: 36 s per hour are 10 s.

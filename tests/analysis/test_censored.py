@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from emulator.analysis.censored import quantile_ns, told
+from emulator.analysis.rendering.quantiles import quantile_ns
 from emulator.statistics import survival
 
 SECOND = 1_000_000_000

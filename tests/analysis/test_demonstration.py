@@ -10,8 +10,8 @@ import cattrs
 import pytest
 from rich.console import Console
 
-from emulator.analysis.findings import Report
-from emulator.analysis.report import analyze
+from emulator.analysis.rendering.shown_report import analyze
+from emulator.analysis.report import Report
 from emulator.cli import demo
 from emulator.cli.demo import missing, show, timeline
 

@@ -59,12 +59,12 @@ def test_nodes_that_hold_different_values_diverge_until_all_agree_or_are_gone(fo
 
 def test_the_camps_are_those_of_the_constellation_that_lasted_longest(found):
     first, _ = found["two views"].views
-    assert sorted((camp.value, camp.nodes) for camp in first.camps) == [("1", ("b",)), ("2", ("a",)), ("3", ("c",))]
-    assert first.camps_ns == 8 * SECOND
+    assert sorted((camp.value, camp.nodes) for camp in first.holders) == [("1", ("b",)), ("2", ("a",)), ("3", ("c",))]
+    assert first.holders_ns == 8 * SECOND
 
 
 def test_roles_are_told_apart(found):
-    rows = [row for one in found.values() for row in one.beliefs if row.kind == BeliefKind.ROUTE]
+    rows = [row for one in found.values() for row in one["beliefs"] if row.kind == BeliefKind.ROUTE]
     assert in_seconds(rows, "role", "start_ns", "end_ns") == [("nameserver", 30, 100)]
 
 

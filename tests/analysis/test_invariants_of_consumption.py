@@ -76,7 +76,7 @@ def told(rows, *columns):
 
 
 def test_a_listener_is_outside_from_its_first_message_without_the_lock_to_its_last(found):
-    rows = found["order"].invariants.disorders
+    rows = found["order"]["disorders"]
     assert told(rows, "queue_id", "node", "start_ns", "end_ns", "messages", "disordered", "violation") == [
         (0, "a", 32, 33, 2, True, True),
         (0, "b", 61, 61, 1, False, False),
@@ -84,7 +84,7 @@ def test_a_listener_is_outside_from_its_first_message_without_the_lock_to_its_la
 
 
 def test_groups_whose_queues_nobody_locks_have_no_order(found):
-    assert found["hand-over"].invariants.disorders == ()
+    assert found["hand-over"]["disorders"] == ()
 
 
 def test_commits_that_fall_and_starts_elsewhere_are_told_with_what_was_expected(found):
@@ -117,7 +117,7 @@ def test_a_pause_that_had_not_ended_is_at_least_as_long_as_what_was_seen_of_it()
     trace = HandMadeTrace().life("a", "ready", GROUP).life("b", "ready", GROUP).own("a", "acquired", offset=0)
     trace.at(1).store(0).consume("a", 0).at(10).own("a", "dropped").own("b", "acquired", offset=1)
     trace.at(30).own("b", "dropped").own("a", "acquired", offset=1).at(32).own("c", "acquired", offset=1)
-    assert told(found_in(trace, 50).limits.hand_overs, "before", "after", "pause_ns", "censored") == [
+    assert told(found_in(trace, 50)["hand_overs"], "before", "after", "pause_ns", "censored") == [
         ("a", "b", 29, True),
         ("a", "c", 49, True),
     ]

@@ -3,9 +3,10 @@
 import pytest
 
 from analysis.trace_rows import SECOND, HandMadeTrace, found_in
-from emulator.analysis.bounds import Bounds
-from emulator.analysis.invariants import broken, judgements
-from emulator.analysis.offsets import OffsetFault
+from emulator.analysis.inputs.bounds import Bounds
+from emulator.analysis.inputs.offsets import OffsetFault
+from emulator.analysis.judge import broken
+from emulator.analysis.report import judgements
 
 OLD, NEW, OTHER, GROUP_NAME = "ba", "ba-s1", "ba-s2", "broker-a"
 DIED_S = 100
@@ -64,7 +65,7 @@ def test_a_new_master_may_lack_what_was_committed_since_the_last_copy_and_no_mor
 
 def test_how_much_it_lacks_is_said_in_words():
     found = found_in(died_with_a_copy_from(80), 500, bounds=BOUNDS)
-    (v4,) = [one.words for one in judgements(found) if one.id == "V4"]
+    (v4,) = [one.summary for one in judgements(found) if one.id == "V4"]
     assert v4 == "0 offsets back by commits, 20 because a new master had an old table"
 
 

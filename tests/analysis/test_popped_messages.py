@@ -3,7 +3,8 @@
 import pytest
 
 from analysis.trace_rows import GROUP, SECOND, TOPIC, HandMadeTrace, found_in
-from emulator.analysis.invariants import broken, judgements
+from emulator.analysis.judge import broken
+from emulator.analysis.report import judgements
 from emulator.state.owners import GroupQueue
 
 INVISIBLE_S = 60
@@ -20,7 +21,7 @@ def a_pop():
 
 
 def row(trace, end_s=300):
-    (found,) = found_in(trace, end_s=end_s).invariants.popped
+    (found,) = found_in(trace, end_s=end_s)["popped"]
     assert found.queue == GroupQueue(GROUP, TOPIC, "broker-a", 0)
     return found
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.trace_rows import HandMadeTrace, found_in
-from emulator.analysis.traffic import WINDOW_S, storm_spans
+from emulator.analysis.measures.traffic import WINDOW_S, storm_spans
 from nodes.broker.tables.ha_frames import HaFrame
 from nodes.protocol.codes import RequestCode, ResponseCode
 
@@ -115,7 +115,7 @@ def test_queues_of_a_process_that_has_ended_do_not_count():
     for queue_id in range(990):
         trace.own("c1", "dropped", queue_id)
     assert load(trace, 180).storms == ()
-    assert found_in(HandMadeTrace(), 10).load.storms == ()
+    assert found_in(HandMadeTrace(), 10)["storms"] == ()
 
 
 def test_frames_that_were_lost_are_no_exchange():

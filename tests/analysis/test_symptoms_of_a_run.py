@@ -3,9 +3,9 @@
 import pytest
 
 from analysis.trace_rows import HandMadeTrace, write_run
-from emulator.analysis.report import analyze, as_text
-from emulator.analysis.story import story
-from emulator.analysis.symptoms import SymptomKind, loudest, symptoms
+from emulator.analysis.findings.symptom import SymptomKind, loudest, symptoms
+from emulator.analysis.rendering.shown_report import analyze, as_text
+from emulator.analysis.rendering.story import story
 from nodes.protocol.codes import RequestCode, ResponseCode
 
 ROUTE = {"broker-a": {"addrs": {"0": "127.1.2.1:10911"}, "queues": [4, 4, 6]}}
@@ -161,7 +161,7 @@ def test_a_storm_of_several_clients_is_one_symptom_and_the_loudest(tmp_path):
     first = symptoms(report)[0]
 
     assert first.kind is SymptomKind.STORM
-    assert first.loudness == pytest.approx(3_000)
+    assert first.severity == pytest.approx(3_000)
     assert first.text == (
         "3 clients (c1, c2, …) asked broker-a-s1 117,000 times in 39 s (1,000 a second each, healthy is 1), from 61 s "
         "on: PULL_MESSAGE answered PULL_RETRY_IMMEDIATELY"

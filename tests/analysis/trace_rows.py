@@ -4,8 +4,9 @@ import json
 from hashlib import blake2b
 from pathlib import Path
 
-from emulator.analysis.judge import RunFacts, judge_rows
-from emulator.analysis.rows import ROWS, FrameCount
+from emulator.analysis.inputs.facts import RunFacts
+from emulator.analysis.judge import judge_rows
+from emulator.analysis.rows.row_classes import ROWS, FrameCount
 from emulator.trace.batches import batch_of
 from emulator.trace.run_directory import write_manifest
 from emulator.trace.schema import (

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from emulator.analysis.judge import judge_run
-from emulator.analysis.phases import RunPhase
-from emulator.analysis.picture import page_of_two
+from emulator.analysis.measures.phases import RunPhase
+from emulator.analysis.rendering.picture import page_of_two
 from emulator.cli.main import app
 from emulator.comparison.judged import aligned
 from emulator.run import run_scenario

@@ -11,8 +11,8 @@ import emulator
 from analysis.random_traces import random_trace
 from analysis.trace_rows import killed_run, write_run
 from emulator.analysis.judge import judge_run
-from emulator.analysis.measures import MEASURES
-from emulator.analysis.report import analyze
+from emulator.analysis.rendering.shown_report import analyze
+from emulator.analysis.run_measures import MEASURES
 from emulator.analysis.tidy import TABLES
 from emulator.base.errors import UserError
 from emulator.campaign.directory import claim
@@ -299,9 +299,9 @@ def test_a_campaign_of_which_nothing_was_kept_or_played_says_so(tmp_path):
     found = emulator.traces(empty.path)
 
     kept = 'no trace was kept; play a run again with its command in runs(), or keep = "all"'
-    for read in (found.lag, found.log, found.beliefs, found.frames):
+    for read in (found.lag, found.log, found["beliefs"], found.frames):
         assert one_line(read) == kept
-    assert one_line(found.overlaps) == f"{empty.path}: no run has been judged yet"
+    assert one_line(found["overlaps"]) == f"{empty.path}: no run has been judged yet"
     assert one_line(lambda: found.estimate("lost")) == "no run has a verdict, so none has a value of lost"
     assert list(found.runs()["outcome"].unique()) == ["missing"]
     assert repr(found) == "8 runs of baseline, calm: 8 missing"

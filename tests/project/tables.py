@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from emulator.analysis import findings
-from emulator.analysis.bounds import Cause
-from emulator.analysis.measures import MEASURES
+from emulator.analysis.findings.finding import Cause
+from emulator.analysis.run_measures import MEASURES
 from emulator.analysis.tidy import RUNS, TABLES, schema_of
 from emulator.base.attribute_docs import attribute_docs
 from emulator.notebook.traces import Traces

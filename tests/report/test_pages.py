@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from analysis.trace_rows import HandMadeTrace, killed_run
-from emulator.analysis.findings import Verdict
 from emulator.analysis.judge import judge_run
+from emulator.analysis.report import Verdict
 from emulator.report import run_page
 from emulator.run import run_scenario
 from emulator.spec import load
@@ -99,6 +99,6 @@ def test_a_run_that_was_killed_before_its_first_row_was_kept_is_unknown(tmp_path
     report = judge_run(open_run(killed_run(HandMadeTrace(), tmp_path / "r", closed=0)))
 
     assert report.verdict is Verdict.UNKNOWN
-    assert report.phases == ()
+    assert report["phases"] == ()
     assert any("killed" in reason for reason in report.reasons)
     assert "nobody recorded a belief or owned a queue: there is nothing to judge" in report.reasons

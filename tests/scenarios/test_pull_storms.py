@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from emulator.analysis.report import analyze, as_text
-from emulator.analysis.symptoms import SymptomKind, symptoms
+from emulator.analysis.findings.symptom import SymptomKind
+from emulator.analysis.rendering.shown_report import analyze, as_text
+from emulator.analysis.report import symptoms
 from emulator.run import run_scenario
 from emulator.spec import loads
 from emulator.spec.checks import check
@@ -38,7 +39,7 @@ def test_the_storm_is_the_first_line_of_the_report(report_of):
 
     assert symptoms(report)[0].kind is SymptomKind.STORM
     assert as_text(report).startswith("request storm: consumer-1 asked ba-s1 24,499 times in 49 s")
-    (storm,) = report.load.storms
+    (storm,) = report["storms"]
     assert (storm.request, storm.answer) == ("PULL_MESSAGE", "PULL_RETRY_IMMEDIATELY")
     # From the new route, after the kill at 60 s, until the slave has copied from the new master what it lacked.
     assert (storm.start_ns, storm.end_ns) == (61 * 10**9, 110 * 10**9)
@@ -53,13 +54,13 @@ def test_both_levels_tell_the_same_load(report_of):
 def test_it_is_silent_where_slaves_check_offsets_or_are_not_read(report_of, options):
     report = report_of(options)
 
-    assert report.load.storms == ()
+    assert report["storms"] == ()
     assert SymptomKind.STORM not in [one.kind for one in symptoms(report)]
 
 
 def test_slaves_that_check_offsets_let_messages_be_consumed_again(report_of):
     def again(options=""):
-        return sum(row.duplicates for row in report_of(options).limits.duplicates)
+        return sum(row.duplicates for row in report_of(options)["duplicates"])
 
     assert again("offsetCheckInSlave = true") > again()
 

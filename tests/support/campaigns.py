@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from emulator.analysis.findings import Verdict
-from emulator.analysis.measures import MEASURES
+from emulator.analysis.report import Verdict
+from emulator.analysis.run_measures import MEASURES
 from emulator.campaign.campaign import Case
 from emulator.campaign.parts import PARTS, Part
 from emulator.campaign.played import Outcome, Played

@@ -1,9 +1,9 @@
 """Causes: what may make views and owners differ, and for how long it explains that.
 
-Each disturbance opens a window for the groups that it concerns; the window's length is the bound of its cause. What lies
-outside of all windows is excess: nothing that happened explains it. Windows of faults, processes and administrators are
-external; a change of a broker's member list is a window, too, and so is another assigner or a new division of it, but
-internal ones, since lists that change again and again without any fault are the harm itself.
+Each disturbance opens a window for the groups that it concerns; the window's length is the bound of its cause. What
+lies outside of all windows is excess: nothing that happened explains it. Windows of faults, processes and
+administrators are external; a change of a broker's member list is a window, too, and so is another assigner or a new
+division of it, but internal ones, since lists that change again and again without any fault are the harm itself.
 """
 
 import re

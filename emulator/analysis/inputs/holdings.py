@@ -1,8 +1,8 @@
 """Holdings: which nodes held which value of a subject, and when they held several.
 
-Nodes of one role diverge about a subject while they hold more than one distinct value of it. A node holds the value that
-it last recorded, until it records `null` or its process ends; a node that holds nothing does not diverge; a suspended
-node retains its value.
+Nodes of one role diverge about a subject while they hold more than one distinct value of it. A node holds the value
+that it last recorded, until it records `null` or its process ends; a node that holds nothing does not diverge; a
+suspended node retains its value.
 """
 
 import json
@@ -176,8 +176,12 @@ class SubjectSweep:
     def _found(self, current: _OpenDivergence, end_ns: int, *, censored: bool) -> None:
         active = current.active.until(end_ns)
         amounts = length_ns(active), current.views_max, current.holders, current.holders_ns
-        about = attrs.astuple(self._about)
-        self.found.append(Divergence(*about, current.start_ns, end_ns, censored, *amounts, active=active))
+        about = self._about
+        self.found.append(
+            Divergence(
+                about.kind, about.role, about.subject, current.start_ns, end_ns, censored, *amounts, active=active
+            )
+        )
 
     def close(self, end_ns: int) -> None:
         """Close what is open."""
@@ -248,7 +252,8 @@ class Holdings(SettlingSweeps[Subject, SubjectSweep]):
 
     def concerned(self, t_ns: int) -> Iterable[Subject]:  # noqa: ARG002 - what stirred is known
         """Subjects of processes that ended, were suspended or resumed."""
-        return [about for process in self._processes.stirred for about in self._held_by.get(process, ())]
+        stirred = self._processes.stirred
+        return [about for process in stirred for about in self._held_by.get(process, ())] if stirred else ()
 
 
 def _parts(row: BeliefRow) -> list[tuple[ViewPart, Value]]:

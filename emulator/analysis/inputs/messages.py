@@ -33,6 +33,11 @@ def place_of(row: MessageRow | OwnershipRow) -> TopicQueue:
     return row.topic, row.broker_name, row.queue_id
 
 
+def queue_place(queue: GroupQueue) -> TopicQueue:
+    """The queue of the topic that a queue of a group is."""
+    return queue.topic, queue.broker_name, queue.queue_id
+
+
 @attrs.define
 class Consumption:
     """What a group, or one consumer of a group that broadcasts, did with one queue."""
@@ -206,8 +211,7 @@ class Messages(Watcher):
 
     def began_at(self, consumer: Consumer, seq: int) -> int:
         """Offset at which the first owner had begun before a row; 0: none had."""
-        queue = consumer[0]
-        found = self.queues.get((queue.topic, queue.broker_name, queue.queue_id))
+        found = self.queues.get(queue_place(consumer[0]))
         known = found.of.get(consumer) if found is not None else None
         return known.began[1] if known is not None and known.began is not None and known.began[0] < seq else 0
 

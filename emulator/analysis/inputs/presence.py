@@ -244,7 +244,8 @@ class Presence(Watcher):
             routes.hold(process, row.seq, row.t_ns, None)
         for group in self._groups_of.get(process[0], ()):
             known = self._groups[group]
-            for holders in (known.members, *known.subscriptions.values(), *known.views.values()):
+            every: tuple[Holders[Any], ...] = (known.members, *known.subscriptions.values(), *known.views.values())
+            for holders in every:
                 holders.hold(process, row.seq, row.t_ns, None)
 
     def _belief(self, row: BeliefRow) -> None:

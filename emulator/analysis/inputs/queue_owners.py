@@ -269,6 +269,9 @@ class QueueOwners(SettlingSweeps[GroupQueue, QueueSweep]):
 
     def concerned(self, t_ns: int) -> Iterable[GroupQueue]:
         """Queues of processes that stirred, and of groups that changed."""
+        return self._concerned(t_ns) if self._presence.changed or self._presence.processes.stirred else ()
+
+    def _concerned(self, t_ns: int) -> Iterator[GroupQueue]:
         yield from self._of_stirred(t_ns)
         changed = self._presence.changed
         for group in list(self._of_group) if "" in changed else changed:

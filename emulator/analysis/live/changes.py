@@ -1,9 +1,9 @@
 """What differs in a run that is under way: the oracles' own watchers, asked after every instant.
 
-The definitions of divergence, overlap and orphan are those of `Holdings` and `QueueOwners`; only the moment of the question
-is another one. Changes follow from the rows alone: however the rows are divided into deliveries, the changes are the
-same. An instant counts when a row of a later one has come, since more rows of it might; or when none has come for a
-while (`rest`), for a quiet cluster has no row for seconds.
+The definitions of divergence, overlap and orphan are those of `Holdings` and `QueueOwners`; only the moment of the
+question is another one. Changes follow from the rows alone: however the rows are divided into deliveries, the changes
+are the same. An instant counts when a row of a later one has come, since more rows of it might; or when none has come
+for a while (`rest`), for a quiet cluster has no row for seconds.
 
 The lag of a group is what its queues hold beyond what it has done (`Progress`). Every message waits a little, so only
 those count that are older than half a second.
@@ -17,7 +17,7 @@ from enum import StrEnum
 import attrs
 
 from emulator.analysis.inputs.holdings import HoldersOfValue, Holdings, Subject
-from emulator.analysis.inputs.messages import Messages
+from emulator.analysis.inputs.messages import Messages, queue_place
 from emulator.analysis.inputs.presence import Presence
 from emulator.analysis.inputs.progress import Progress
 from emulator.analysis.inputs.queue_owners import QueueOwners
@@ -206,7 +206,7 @@ class LiveWatch:
         self._lag_at_ns = t_ns + LAG_EVERY_NS
         waiting: dict[str, Counter[str]] = {}
         for (queue, _), done in self._progress.done():
-            end = self._messages.end((queue.topic, queue.broker_name, queue.queue_id))
+            end = self._messages.end(queue_place(queue))
             # A queue is shorter than before if its broker has lost the end of its log.
             messages = min(self._ends.get(queue, 0), end) - done
             if messages > 0:
@@ -216,10 +216,7 @@ class LiveWatch:
             yield from self._look_at_lag(group, waiting.get(group, Counter()), t_ns)
 
     def _note_ends(self) -> None:
-        self._ends = {
-            queue: self._messages.end((queue.topic, queue.broker_name, queue.queue_id))
-            for (queue, _), _ in self._progress.done()
-        }
+        self._ends = {queue: self._messages.end(queue_place(queue)) for (queue, _), _ in self._progress.done()}
 
     def _look_at_lag(self, group: str, waiting: Counter[str], t_ns: int) -> Iterator[Change]:
         """A lag is told when it begins, whenever it has doubled, and when it is over."""

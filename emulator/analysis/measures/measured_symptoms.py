@@ -32,7 +32,7 @@ def measured_symptoms(found: Findings, context: Context) -> Iterator[Symptom]:
         yield from symptoms(found, context)
 
 
-def _storms(found: Findings, context: Context) -> Iterator[Symptom]:
+def _storms(found: Findings, _context: Context) -> Iterator[Symptom]:
     what = attrgetter("request", "answer", "server")
     for (request, answer, server), same in groupby(sorted(found.of(STORMS), key=what), key=what):
         storms = list(same)
@@ -69,8 +69,8 @@ def _lags(found: Findings, context: Context) -> Iterator[Symptom]:
         per_s = (consumed.get((one.group, one.topic), 0) + one.per_s[-1]) * NS_PER_S / context.end_ns
         behind_s = lasting / per_s if per_s and lasting >= limits.lag_messages else 0.0
         text = (
-            f"{one.group} was {lasting:,} messages of {one.topic} behind, or more, for {limits.lag_s} s from {since_s} s on: "
-            f"as many as arrive in {behind_s:.0f} s"
+            f"{one.group} was {lasting:,} messages of {one.topic} behind, or more, for {limits.lag_s} s "
+            f"from {since_s} s on: as many as arrive in {behind_s:.0f} s"
         )
         yield Symptom(SymptomKind.LAG, behind_s / limits.lag_s, since_s * NS_PER_S, text)
 
@@ -78,8 +78,8 @@ def _lags(found: Findings, context: Context) -> Iterator[Symptom]:
 def _latencies(found: Findings, context: Context) -> Iterator[Symptom]:
     for one in found.of(LATENCIES):
         text = (
-            f"a message of {one.topic}, stored at {one.slowest_ns / NS_PER_S:.1f} s, took {one.most_ms / 1_000:.1f} s to "
-            f"{one.group}, one in a hundred {one.p99_ms / 1_000:.1f} s or more"
+            f"a message of {one.topic}, stored at {one.slowest_ns / NS_PER_S:.1f} s, took {one.most_ms / 1_000:.1f} s "
+            f"to {one.group}, one in a hundred {one.p99_ms / 1_000:.1f} s or more"
         )
         yield Symptom(SymptomKind.LATENCY, one.p99_ms / context.limits.late_p99_ms, one.slowest_ns, text)
 
@@ -113,7 +113,7 @@ def _again(found: Findings, context: Context) -> Iterator[Symptom]:
             )
 
 
-def _churn(found: Findings, context: Context) -> Iterator[Symptom]:
+def _churn(found: Findings, _context: Context) -> Iterator[Symptom]:
     for (group, topic), rows in groupby(found.of(REBALANCES), key=attrgetter("group", "topic")):
         worst = max(rows, key=lambda one: one.acquired / _takes(one))
         text = (
@@ -168,18 +168,16 @@ def _stale_routes(found: Findings, context: Context) -> Iterator[Symptom]:
 
 
 def _fan_out(found: Findings, context: Context) -> Iterator[Symptom]:
+    limits = context.limits
     for one in found.of(REQUESTS):
-        if (
-            one.request == RequestCode.NOTIFY_CONSUMER_IDS_CHANGED.name
-            and one.most_per_s >= context.limits.notifications_per_s
-        ):
+        is_notification = one.request == RequestCode.NOTIFY_CONSUMER_IDS_CHANGED.name
+        if is_notification and one.most_per_s >= limits.notifications_per_s:
             text = (
-                f"brokers notified members {one.exchanges:,} times that their group had changed: {one.share_pct:.0f} % of "
-                f"all requests, and {one.most_per_s:,} in second {one.most_s}"
+                f"brokers notified members {one.exchanges:,} times that their group had changed: "
+                f"{one.share_pct:.0f} % of all requests, and {one.most_per_s:,} in second {one.most_s}"
             )
-            yield Symptom(
-                SymptomKind.FAN_OUT, one.share_pct / context.limits.notifications_percent, one.most_s * NS_PER_S, text
-            )
+            severity = one.share_pct / limits.notifications_percent
+            yield Symptom(SymptomKind.FAN_OUT, severity, one.most_s * NS_PER_S, text)
 
 
 def _listed(names: list[str]) -> str:

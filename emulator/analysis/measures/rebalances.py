@@ -147,9 +147,8 @@ class Rebalances(Watcher):
     def _keep(self, row: OwnershipRow | PassRow | MessageRow) -> None:
         """Keep a row until it is known whether the members change in its instant."""
         counts = row.event in _HOLDS or row.event == MessageEvent.CONSUMED or isinstance(row, PassRow)
-        is_of_dead = isinstance(row, OwnershipRow) and self._presence.processes.is_dead(
-            (row.node, row.incarnation), row.seq
-        )
+        is_dead = self._presence.processes.is_dead
+        is_of_dead = isinstance(row, OwnershipRow) and is_dead((row.node, row.incarnation), row.seq)
         if counts and not is_of_dead and not _is_retry(row.topic):
             again = isinstance(row, MessageRow) and self._is_again(row)
             self._kept.append((self._topic(row.group, row.topic), row, again))

@@ -1,4 +1,4 @@
-"""Requests of guests that the emulator does not serve; a report lists them, so that no reader takes them for a result."""
+"""Requests of guests that the emulator does not serve; a report lists them, since they are no result."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -53,30 +53,38 @@ class LockSweep:
         self._locks = locks
         self._processes = presence.processes
         self._name = f"{self._queue.topic}@{self._queue.broker_name}@{self._queue.queue_id}"
-        self._open: Disorder | None = None
+        self._start_ns = self._end_ns = 0
+        self._messages = 0
+        """Of the stretch without the lock; 0: there is none."""
+        self._disordered = False
         self.found: list[Disorder] = []
 
     def feed(self, row: MessageRow) -> None:
         """A message was consumed."""
-        locks = self._locks.before(row.seq).items()
-        holding = [
-            of[self._name] for broker, of in locks if self._name in of and not self._processes.is_dead(broker, row.seq)
-        ]
+        holding = self._holding(row.seq)
         if row.client_id in holding:
             self.close(row.t_ns)
             return
-        before = self._open or Disorder(self._queue, self._node, row.t_ns, row.t_ns, 0, disordered=False)
-        disordered = before.disordered or bool(holding)
-        self._open = attrs.evolve(before, end_ns=row.t_ns, messages=before.messages + 1, disordered=disordered)
+        if not self._messages:
+            self._start_ns, self._disordered = row.t_ns, False
+        self._end_ns = row.t_ns
+        self._messages += 1
+        self._disordered = self._disordered or bool(holding)
+
+    def _holding(self, seq: int) -> list[str]:
+        """The clients for which brokers that live have locked the queue before a row."""
+        locks = self._locks.before(seq).items()
+        return [of[self._name] for node, of in locks if self._name in of and not self._processes.is_dead(node, seq)]
 
     def settle(self, t_ns: int) -> None:
         """It looks at rows only."""
 
     def close(self, end_ns: int) -> None:  # noqa: ARG002 - a stretch ends with its last message
         """The stretch without the lock is over."""
-        if self._open is not None:
-            self.found.append(self._open)
-            self._open = None
+        if self._messages:
+            span = self._start_ns, self._end_ns
+            self.found.append(Disorder(self._queue, self._node, *span, self._messages, self._disordered))
+            self._messages = 0
 
 
 class LockSweeps(Sweeps[tuple[GroupQueue, str], LockSweep]):

@@ -14,7 +14,7 @@ from emulator.analysis.findings.questions import Words, about_node, about_queue,
 from emulator.analysis.findings.symptom import Symptom, SymptomKind
 from emulator.analysis.findings.table import FindingTable
 from emulator.analysis.findings.words import queue_words
-from emulator.analysis.inputs.messages import Consumption, Identity, Messages, QueueMessages
+from emulator.analysis.inputs.messages import Consumption, Identity, Messages, QueueMessages, queue_place
 from emulator.analysis.inputs.shared import Input, SharedInputs
 from emulator.analysis.oracles.oracle import Oracle
 from emulator.analysis.rows.feed import Watcher
@@ -70,7 +70,7 @@ _COUNTED = tuple(reason.value for reason in LossReason if reason is not LossReas
 def losses(messages: Messages) -> Iterator[LostMessages]:
     """The messages that will not be consumed, by queue and consumer."""
     for (queue, node), known in sorted(messages.consumers(), key=lambda one: (bool(one[0][1]), one[0])):
-        of_queue = messages.queues[queue.topic, queue.broker_name, queue.queue_id]
+        of_queue = messages.queues[queue_place(queue)]
         lost = list(_lost(of_queue, known, messages.unacknowledged))
         if lost:
             of, offsets = Counter(reason for _, reason in lost), [offset for offset, _ in lost]

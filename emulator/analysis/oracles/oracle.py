@@ -109,8 +109,8 @@ def explained(rows: Iterable[F], by: Explanation[F], inputs: SharedInputs) -> It
 class Oracle(Generic[F, W]):
     """One invariant of RocketMQ: how findings are found, explained and reported.
 
-    It finds by windows over the shared inputs, or by sweeps over the rows of one key (`watch`); then causes explain what
-    was found. A subclass is an oracle, and one object of it is in the list of all.
+    It finds by windows over the shared inputs, or by sweeps over the rows of one key (`watch`); then causes explain
+    what was found. A subclass is an oracle, and one object of it is in the list of all.
     """
 
     id: ClassVar[str]

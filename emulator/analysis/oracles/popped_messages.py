@@ -119,8 +119,9 @@ class PopSweep:
 
     def found(self) -> PoppedMessages:
         """What became of them."""
-        counts = attrs.astuple(self._counts)
-        return PoppedMessages(self._queue, *counts, len(self._waits), -1, -1, waits=tuple(self._waits))
+        counts = attrs.asdict(self._counts)
+        late = len(self._waits)
+        return PoppedMessages(queue=self._queue, **counts, late=late, start_ns=-1, end_ns=-1, waits=tuple(self._waits))
 
     def feed(self, row: MessageRow) -> None:
         """A message was popped, or something happened to it."""

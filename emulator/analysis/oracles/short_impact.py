@@ -61,9 +61,9 @@ class ShortImpact(Oracle[Budget, Watcher]):
         for hold in inputs.owners.holds:
             queues.setdefault(hold.queue.group, {})[hold.queue] = None
         found: dict[str, list[Overlap | Orphan]] = {}
-        every = (
-            *explained(inputs.owners.overlaps, Explanation(), inputs),
-            *explained(inputs.owners.orphans, Explanation(), inputs),
+        every: tuple[Overlap | Orphan, ...] = (
+            *explained(inputs.owners.overlaps, Explanation[Overlap](), inputs),
+            *explained(inputs.owners.orphans, Explanation[Orphan](), inputs),
         )
         for one in every:
             if not one.violation:

@@ -42,10 +42,8 @@ def story(report: Report) -> tuple[Chapter, ...]:
 def ownership(report: Report, since_ns: int, before_ns: int) -> str:
     """A sentence about the queues that had two owners, or none, from some instant in this time on."""
     pieces = []
-    judged: tuple[tuple[Sequence[Overlap | Orphan], str], ...] = (
-        (report.of(OVERLAPS.table), "had two owners"),
-        (report.of(ORPHANS.table), "had none"),
-    )
+    overlaps, orphans = report.of(OVERLAPS.table), report.of(ORPHANS.table)
+    judged: tuple[tuple[Sequence[Overlap | Orphan], str], ...] = ((overlaps, "had two owners"), (orphans, "had none"))
     for rows, what in judged:
         found = [row for row in rows if since_ns <= row.start_ns < before_ns]
         queues = {row.queue: None for row in found}

@@ -18,7 +18,6 @@ from emulator.analysis.measures.measured import BELIEFS
 from emulator.analysis.measures.phases import AGREEMENT, FAULTS, PHASES
 from emulator.analysis.measures.unsupported_requests import UNSUPPORTED
 from emulator.analysis.oracles.assigners import ASSIGNERS
-from emulator.analysis.oracles.every import ORACLES
 from emulator.analysis.oracles.membership import MEMBERS
 from emulator.analysis.oracles.orphans import ORPHANS
 from emulator.analysis.oracles.overlaps import OVERLAPS
@@ -28,7 +27,7 @@ from emulator.analysis.oracles.views import VIEWS, whole_views
 from emulator.analysis.rendering.cells import ROWS_MAX, cut, headed, queue_ranges
 from emulator.analysis.rendering.measured_tables import render_limits, render_load, render_rebalances
 from emulator.analysis.rendering.quantiles import half_and_p90
-from emulator.analysis.report import Report, Service, Verdict, most_severe
+from emulator.analysis.report import Report, Service, Verdict, judgements, most_severe
 from emulator.base.text import shortened
 from emulator.state.event_lines import value_in_words, with_names
 from emulator.state.owners import GroupQueue
@@ -348,11 +347,9 @@ def _footnote(report: Report) -> RenderableType:
 def render_invariants(report: Report) -> RenderableType:
     """A table of the invariants: what was found, and whether it is a violation."""
     table = headed("Invariants of RocketMQ", "invariant", "found", "violations", "")
-    for oracle in ORACLES:
-        rows = report.of(oracle.table)
-        notable, violations = oracle.notable(rows), len(oracle.violations(rows))
-        calm = Text("baseline" if notable else "holds", style="dim")
-        mark = Text("violation", style="red") if violations else calm
-        found = (oracle.summary(notable), str(violations)) if notable else ("-", "-")
-        table.add_row(f"{oracle.id} {oracle.title}", *found, mark)
+    for one in judgements(report):
+        calm = Text("baseline" if one.rows else "holds", style="dim")
+        mark = Text("violation", style="red") if one.violations else calm
+        found = (one.summary, str(len(one.violations))) if one.rows else ("-", "-")
+        table.add_row(f"{one.id} {one.title}", *found, mark)
     return Group("", table)

@@ -79,7 +79,8 @@ class SettlingSweeps(Sweeps[K, S]):
 
     def touch(self, keys: Iterable[K]) -> None:
         """Let the sweeps of these keys settle at the end of the instant."""
-        self._touched.update(dict.fromkeys(keys))
+        for key in keys:
+            self._touched[key] = None
 
     def concerned(self, t_ns: int) -> Iterable[K]:  # noqa: ARG002 - of those that ask nobody
         """Keys that are concerned by what has changed in this instant besides their rows."""
@@ -87,7 +88,10 @@ class SettlingSweeps(Sweeps[K, S]):
 
     def settle(self, t_ns: int) -> None:
         """Settle each sweep that was fed, or is concerned by a change."""
-        self.touch(self.concerned(t_ns))
-        for key in self._touched:
-            self.of[key].settle(t_ns)
-        self.changed, self._touched = self._touched, {}
+        for key in self.concerned(t_ns):
+            self._touched[key] = None
+        self.changed = touched = self._touched
+        if touched:
+            for key in touched:
+                self.of[key].settle(t_ns)
+            self._touched = {}
