@@ -18,6 +18,7 @@ from nodes.protocol.model import (
     MessageModel,
     SubscriptionData,
 )
+from support.findings import views_of
 
 SCENARIO = """
 [scenario]
@@ -142,7 +143,7 @@ def test_who_was_told_an_old_route_or_an_old_list_differs_from_who_was_told_the_
         ("guest",): True,
         ("c1",): False,
     }
-    (members,) = [row.holders for row in report["views"] if row.subject == "billing/orders"]
+    (members,) = [row.holders for row in views_of(report) if row.subject == "billing/orders"]
     assert {it.nodes: it.value.count("@") for it in members} == {("guest",): 1, ("guest/2",): 2}
 
 
@@ -157,7 +158,7 @@ def test_the_verbs_that_look_show_them_like_others(run):
         ["guest", "consumer", "10.0.0.1@shop", "outside"],
         ["guest/2", "consumer", "10.0.0.2@mail", "outside"],
     ]
-    assert told["views"][0].split()[-2:] == ["guest", "guest/2"]
-    assert any(line.startswith("view billing/orders") and line.endswith("they differ") for line in told["views"])
+    assert views_of(told)[0].split()[-2:] == ["guest", "guest/2"]
+    assert any(line.startswith("view billing/orders") and line.endswith("they differ") for line in views_of(told))
     assert "has 2 owners: guest since" in why[0]
     assert any("broker-a answered GET_CONSUMER_LIST_BY_GROUP (38)" in line for line in why)

@@ -3,6 +3,7 @@
 import pytest
 
 from analysis.trace_rows import GROUP, SECOND, TOPIC, HandMadeTrace, found_in
+from support.findings import half_views_of, offset_anomalies_of, views_of
 
 END_S = 100
 LOCK = f"{TOPIC}@broker-a@0"
@@ -88,7 +89,7 @@ def test_groups_whose_queues_nobody_locks_have_no_order(found):
 
 
 def test_commits_that_fall_and_starts_elsewhere_are_told_with_what_was_expected(found):
-    rows = found["offsets"].invariants.offset_slips
+    rows = offset_anomalies_of(found["offsets"])
     assert told(rows, "queue_id", "what", "t_ns", "who", "expected", "offset", "violation") == [
         (0, "regressed", 40, "late", 5, 2, True),
         (2, "replays", 20, "b", 50, 40, True),
@@ -124,7 +125,7 @@ def test_a_pause_that_had_not_ended_is_at_least_as_long_as_what_was_seen_of_it()
 
 
 def test_a_view_is_split_into_members_and_queues(found):
-    rows = found["views"].invariants.half_views
+    rows = half_views_of(views_of(found))
     assert told(rows, "part", "start_ns", "end_ns", "views_max") == [("cids", 2, 10, 2), ("queues", 30, 50, 2)]
 
 

@@ -7,6 +7,7 @@ from emulator.analysis.inputs.bounds import Bounds
 from emulator.analysis.inputs.offsets import OffsetFault
 from emulator.analysis.judge import broken
 from emulator.analysis.report import judgements
+from support.findings import offset_anomalies_of
 
 OLD, NEW, OTHER, GROUP_NAME = "ba", "ba-s1", "ba-s2", "broker-a"
 DIED_S = 100
@@ -45,7 +46,7 @@ def switched(trace, at_s=DIED_S + 0.1, node=NEW, epoch=2):
 
 def slips(trace, what=OffsetFault.SWITCHED):
     found = found_in(trace, 500, bounds=BOUNDS)
-    told = [row for row in found.invariants.offset_slips if row.what is what]
+    told = [row for row in offset_anomalies_of(found) if row.what is what]
     if any(row.violation for row in told):
         assert "V4" in broken(found)
     return [(row.who, round(row.t_ns / SECOND, 1), row.expected, row.offset, row.violation) for row in told]

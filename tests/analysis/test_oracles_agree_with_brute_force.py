@@ -6,6 +6,7 @@ from analysis.naive_oracles import NaiveRun
 from analysis.random_traces import END_S, random_trace
 from analysis.trace_rows import SECOND, found_in
 from nodes.beliefs import BeliefKind
+from support.findings import views_of
 
 TRACES = 120
 
@@ -35,7 +36,7 @@ def queue(row):
 
 
 def test_views_equal_brute_force(runs):
-    compare(runs, lambda found: map(divergence, found["views"]), lambda run: run.view())
+    compare(runs, lambda found: map(divergence, views_of(found)), lambda run: run.view())
 
 
 def test_views_of_another_kind_equal_brute_force(runs):
@@ -49,7 +50,7 @@ def test_views_of_another_kind_equal_brute_force(runs):
 def test_camps_equal_brute_force(runs):
     seen = 0
     for found, run in runs:
-        for row in found["views"]:
+        for row in views_of(found):
             camps, lasted_ns = run.holders(row.kind, row.role, row.subject, row.start_ns, row.end_ns)
             assert {camp.value_hash: list(camp.nodes) for camp in row.holders} == camps
             assert row.holders_ns == lasted_ns

@@ -11,15 +11,19 @@ from typer.testing import CliRunner
 
 from analysis.demo_trace import END_S, demo_trace
 from analysis.trace_rows import HandMadeTrace, write_run
-from emulator.analysis.judge import broken_off, doubts
-from emulator.analysis.rendering.cells import queue_ranges, seconds
+from emulator.analysis.findings.words import seconds
+from emulator.analysis.inputs.holdings import HoldersOfValue
+from emulator.analysis.inputs.queue_owners import Orphan
+from emulator.analysis.judge import broken_off, unreliable_parts
+from emulator.analysis.rendering.cells import queue_ranges
 from emulator.analysis.rendering.picture import draw, page
 from emulator.analysis.rendering.shown_report import analyze
-from emulator.analysis.rendering.tables import describe_camps, print_report
-from emulator.analysis.report import Orphan, Verdict
+from emulator.analysis.rendering.tables import describe_holders, print_report
+from emulator.analysis.report import Verdict
 from emulator.cli.main import app
 from emulator.state.owners import GroupQueue
 from emulator.trace.run_directory import open_run
+from support.findings import views_of
 
 VIOLATIONS = (
     (
@@ -82,19 +86,19 @@ def test_analyze_as_json_prints_nothing_but_json_and_a_quiet_run_is_valid_and_sh
     assert done.exit_code == 0, done.output
     quiet = json.loads(done.stdout)
     assert (quiet["verdict"], quiet["reasons"]) == ("valid", [])
-    assert [(row["violation"], row["end_ns"] - row["start_ns"]) for row in quiet["views"]] == [(False, 2_000_000_000)]
+    assert [(row["violation"], row["end_ns"] - row["start_ns"]) for row in views_of(quiet)] == [(False, 2_000_000_000)]
 
 
 def test_a_run_with_nothing_to_judge_or_with_rows_missing_is_unknown(tmp_path):
     run = write_run(HandMadeTrace().life("a", "started", "g"), tmp_path / "empty", 60, rows={"lifecycle": 3})
     empty = analyze(run)
     assert (empty.verdict, empty.exit_status) == (Verdict.UNKNOWN, 2)
-    assert empty.reasons == tuple(doubts(open_run(run)))
+    assert empty.reasons == tuple(unreliable_parts(open_run(run)))
 
 
-def test_rows_that_are_missing_and_a_trace_with_nothing_to_judge_are_doubts(tmp_path):
+def test_rows_that_are_missing_and_a_trace_with_nothing_to_judge_are_unreliable_parts(tmp_path):
     run = open_run(write_run(HandMadeTrace().life("a", "started", "g"), tmp_path / "empty", 60, rows={"lifecycle": 3}))
-    assert doubts(run) == [
+    assert unreliable_parts(run) == [
         "lifecycle: 1 of the 3 rows that the manifest promises are there",
         "nobody recorded a belief or owned a queue: there is nothing to judge",
     ]
@@ -147,17 +151,17 @@ def test_times_and_queue_ids_are_written_for_people():
 
 def test_a_camp_is_told_by_the_members_it_lacks():
     view = '{"cids":["c1","c2"],"queues":{"broker-a":4,"broker-b":4}}'
-    camps = [Camp("1", view, ("n1", "n2")), Camp("2", view.replace('"c1",', ""), ("n3",))]
-    assert describe_camps(camps) == ["n1, n2: 2 members, 8 queues", "n3: 1 member without c1, 8 queues"]
-    lists = [Camp("1", '["c1","c2"]', ("broker-a",)), Camp("2", '["c2"]', ("broker-b",))]
-    assert describe_camps(lists) == ["broker-a: 2 members", "broker-b: 1 member without c1"]
-    assert describe_camps([Camp("1", '{"0":"a"}', ("ns-1",))]) == ['ns-1: {"0":"a"}']
+    camps = [HoldersOfValue("1", view, ("n1", "n2")), HoldersOfValue("2", view.replace('"c1",', ""), ("n3",))]
+    assert describe_holders(camps) == ["n1, n2: 2 members, 8 queues", "n3: 1 member without c1, 8 queues"]
+    lists = [HoldersOfValue("1", '["c1","c2"]', ("broker-a",)), HoldersOfValue("2", '["c2"]', ("broker-b",))]
+    assert describe_holders(lists) == ["broker-a: 2 members", "broker-b: 1 member without c1"]
+    assert describe_holders([HoldersOfValue("1", '{"0":"a"}', ("ns-1",))]) == ['ns-1: {"0":"a"}']
 
 
 def test_a_member_is_told_by_the_name_of_its_node():
-    lists = [Camp("1", '["127.1.10.1@9#1","127.1.10.2@9#1"]', ("b-1",)), Camp("2", '["127.1.10.1@9#1"]', ("b-2",))]
+    lists = [HoldersOfValue("1", '["127.1.10.1@9#1","127.1.10.2@9#1"]', ("b-1",)), HoldersOfValue("2", '["127.1.10.1@9#1"]', ("b-2",))]
     names = {"127.1.10.2": "consumer-2"}
-    assert describe_camps(lists, names) == ["b-1: 2 members", "b-2: 1 member without consumer-2"]
+    assert describe_holders(lists, names) == ["b-1: 2 members", "b-2: 1 member without consumer-2"]
 
 
 def test_a_fault_of_a_process_is_told_once(report):

@@ -40,7 +40,7 @@ def seconds_of(spans):
 
 
 def test_a_fail_over_is_told_without_a_gap_the_death_of_a_process_included():
-    assert seconds_of(found_in(fail_over(), END_S).duties) == [
+    assert seconds_of(found_in(fail_over(), END_S)["special_services"]) == [
         ("one", 1, 20, ("ba",), False),
         ("nobody", 20, 22, (), False),
         ("one", 22, 61, ("ba-s1",), False),
@@ -67,7 +67,7 @@ def test_a_master_that_sleeps_runs_nothing_until_it_wakes():
 
 
 def test_a_group_in_which_it_never_changed_is_left_out():
-    assert found_in(calm(), END_S).duties == ()
+    assert found_in(calm(), END_S)["special_services"] == ()
 
 
 def test_two_or_nobody_for_longer_than_members_need_to_agree_is_a_violation_with_rip_32_alone():

@@ -3,9 +3,10 @@
 import pytest
 
 from analysis.trace_rows import HandMadeTrace, write_run
-from emulator.analysis.findings.symptom import SymptomKind, loudest, symptoms
+from emulator.analysis.findings.symptom import SymptomKind
 from emulator.analysis.rendering.shown_report import analyze, as_text
 from emulator.analysis.rendering.story import story
+from emulator.analysis.report import most_severe, symptoms
 from nodes.protocol.codes import RequestCode, ResponseCode
 
 ROUTE = {"broker-a": {"addrs": {"0": "127.1.2.1:10911"}, "queues": [4, 4, 6]}}
@@ -156,7 +157,7 @@ def stormy():
     return trace.at(110).fault("end", "f1", "kill", "broker-a")
 
 
-def test_a_storm_of_several_clients_is_one_symptom_and_the_loudest(tmp_path):
+def test_a_storm_of_several_clients_is_one_symptom_and_the_most_severe(tmp_path):
     report = reported(stormy(), tmp_path)
     first = symptoms(report)[0]
 
@@ -172,7 +173,7 @@ def test_a_storm_of_several_clients_is_one_symptom_and_the_loudest(tmp_path):
 def test_lost_messages_are_louder_than_any_storm(tmp_path):
     trace = stormy().at(120).store(0, 1).at(121).consume("c1", 1).commit("c1", 2)
     report = reported(trace, tmp_path)
-    assert [one.kind for one in loudest(report)][:2] == [SymptomKind.LOST, SymptomKind.STORM]
+    assert [one.kind for one in most_severe(report)][:2] == [SymptomKind.LOST, SymptomKind.STORM]
 
 
 def test_the_story_tells_a_symptom_in_the_chapter_in_which_it_begins(tmp_path):

@@ -115,7 +115,7 @@ def test_members_that_broadcast_divide_nothing():
 def test_an_operator_who_says_who_divides_explains_a_grace_period_and_a_round_for_that_group_alone(lasts_s, violation):
     def judged(group):
         trace = group_of_two().at(CALM_S).fault("begin", "f", "rebalance", group).passed("a", mode="client")
-        (row,) = found_in(trace.at(CALM_S + lasts_s).passed("b", mode="client"), END_S).deciders
+        (row,) = found_in(trace.at(CALM_S + lasts_s).passed("b", mode="client"), END_S)["assigner_disagreements"]
         return row.cause, row.violation
 
     assert judged("g") == (Cause.ASSIGNER, violation)
@@ -127,7 +127,7 @@ def test_queues_may_wait_for_a_new_assigner_to_collect_claims():
         trace = group_of_two().believe("b", {"cids": ["a@1", "b@1"], "queues": {"broker-a": 1}})
         follow(trace.at(CALM_S), "b", "bb", 2)
         trace.own("a", "dropped").at(CALM_S + lasts_s).own("b", "acquired", offset=0)
-        (row,) = found_in(trace, END_S, bounds=Bounds(grace_ms=30_000)).orphans
+        (row,) = found_in(trace, END_S, bounds=Bounds(grace_ms=30_000))["orphans"]
         return row.cause, row.explained_by, row.violation
 
     assert orphan(51) == (Cause.ASSIGNER, "b asks another assigner", False)

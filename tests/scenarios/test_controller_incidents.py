@@ -20,6 +20,7 @@ from emulator.trace.run_directory import open_run
 from nodes.broker.tables.readable_end import ReadableEnd
 from nodes.broker.tables.sync_state_set import MasterSyncStateSet
 from nodes.protocol.widths import INT64_MAX
+from support.findings import offset_anomalies_of
 
 README = Path(__file__).parents[2] / "examples" / "README.md"
 EXAMPLES = README.parent / "controller" / "incidents"
@@ -59,7 +60,7 @@ class Played:
 
     def fell(self, what):
         """How many offsets the offsets of the group fell, and whether that is a violation."""
-        rows = [row for row in self.report.invariants.offset_slips if row.what is what]
+        rows = [row for row in offset_anomalies_of(self.report) if row.what is what]
         return sum(row.expected - row.offset for row in rows), any(row.violation for row in rows)
 
 

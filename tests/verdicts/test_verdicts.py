@@ -15,6 +15,7 @@ from emulator.run import run_scenario
 from emulator.spec import load
 from emulator.trace.run_directory import open_run
 from emulator.why.worst import explanation, worst_findings
+from support.findings import offset_anomalies_of
 
 HERE = Path(__file__).parent / "played"
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -101,7 +102,7 @@ def test_a_group_that_broadcasts_shares_nothing(reports):
 def test_queues_that_cannot_be_read_are_owed_no_owner(reports):
     away = (120 * SECOND, 300 * SECOND)
     for name, broker_name in (("broker_away", "broker-b"), ("no_read_permission", "broker-a")):
-        of_broker = [row for row in reports(name).orphans if row.queue.broker_name == broker_name]
+        of_broker = [row for row in reports(name)["orphans"] if row.queue.broker_name == broker_name]
         inside = [row for row in of_broker if away[0] + SECOND < row.end_ns and row.start_ns < away[1] - SECOND]
         assert inside == [], name
 
@@ -115,7 +116,7 @@ def test_messages_at_offsets_that_are_used_again_are_not_taken_for_the_old_ones(
 
 def test_offsets_that_a_broker_loads_may_be_as_old_as_its_last_write_and_no_older(reports):
     def loaded(name):
-        return [row for row in reports(name).invariants.offset_slips if row.what is OffsetFault.LOADED]
+        return [row for row in offset_anomalies_of(reports(name)) if row.what is OffsetFault.LOADED]
 
     assert [row.violation for row in loaded("broker_restarts")] == [False] * 4
     assert [row.violation for row in loaded("offsets_again")] == [True] * 4
@@ -175,7 +176,7 @@ def test_a_ring_moves_fewer_keys_than_a_modulo_when_queues_go_and_come_back(repo
 
 def test_a_group_whose_members_divide_in_different_ways_is_told_with_the_ways_of_each(reports):
     def ways(name):
-        (row,) = [row for row in reports(name).deciders if row.violation]
+        (row,) = [row for row in reports(name)["assigner_disagreements"] if row.violation]
         assert (row.kind, row.censored) == ("rebalance_mode", True)
         return row.subject, {camp.value: camp.nodes for camp in row.holders}, round(row.start_ns / SECOND)
 
@@ -188,7 +189,7 @@ def test_a_group_whose_members_divide_in_different_ways_is_told_with_the_ways_of
 
 
 def test_a_member_that_cannot_hear_its_assigner_follows_an_old_division_until_it_can(reports):
-    violations = [row for row in reports("assigner_out_of_reach").deciders if row.violation]
+    violations = [row for row in reports("assigner_out_of_reach")["assigner_disagreements"] if row.violation]
     assert {(row.kind, len(row.holders), row.explained_by) for row in violations} == {
         ("epoch", 2, "cut c2 <-> broker-a begins")
     }
