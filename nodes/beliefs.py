@@ -1,4 +1,4 @@
-"""Records of a node about itself: beliefs, ownership, messages, lifecycle, expired calls.
+"""Records of a node about itself: beliefs, ownership, messages, lifecycle, acts of administrators, expired calls.
 
 Every value is frozen and has neither time nor node nor cause: the host adds
 them. Kinds and events are enums, because analyses select by them.
@@ -340,6 +340,27 @@ class Lifecycle:
 
 
 @frozen
+class AdminRecord:
+    """A request by which an administrator changed something was carried out.
+
+    The changes themselves are recorded before it: the request has been answered with SUCCESS.
+    """
+
+    request: str
+    """Name of the request code, see `nodes.protocol.administration`."""
+    topic: str
+    """Empty: none is concerned, as with group and broker."""
+    group: str
+    broker_name: str
+    client: str
+    """Address of the client that sent the request."""
+    began_ns: int
+    """When the request arrived."""
+    detail: Json
+    """The other fields of the request."""
+
+
+@frozen
 class CallTimedOut:
     """A caller gave up waiting for the answer to its request."""
 
@@ -349,4 +370,4 @@ class CallTimedOut:
     opaque: int
 
 
-Event = Belief | Ownership | RebalancePass | MessageRecord | Lifecycle | CallTimedOut
+Event = Belief | Ownership | RebalancePass | MessageRecord | Lifecycle | AdminRecord | CallTimedOut
