@@ -166,27 +166,31 @@ MESSAGES = Table(
         _text(
             "event",
             "nodes.beliefs.MessageEvent: stored, consumed, filtered; committed, loaded, copied, reset: a group's "
-            "offset; delayed, delivered, recalled, dropped: messages that wait; half, decided, ended: transactions; popped, check_point, acked, invisible_changed, revived, re_put, lost: POP",
+            "offset; delayed, delivered, recalled, dropped: messages that wait; half, decided, ended: transactions; popped, check_point, acked, invisible_changed, revived, re_put, lost: POP; retried, dead_lettered: copies for a group; "
+            "discarded, expired: given up or deleted by a broker; cut, unacknowledged: see MessageEvent",
         ),
         *_QUEUE,
         _int(
-            "offset", "offset in the queue; committed, loaded, copied, reset: the new value; delayed: how long, in ms"
+            "offset",
+            "offset in the queue; committed, loaded, copied, reset: the new value; delayed: how long, in ms; expired: the first that is left",
         ),
         _text(
             "client_id",
             "consumed: client id of the consumer; committed, filtered, popped, acked, invisible_changed: address of "
-            "the client, empty if the broker did it by itself; copied: the other broker",
+            "the client, empty if the broker did it by itself; copied: the other broker; decided, ended: address of the other side if "
+            "the producer has answered a check, empty if it has ended the transaction by itself",
         ),
         _int("stored_ms", "wall clock at which a broker stored the message, part of its identity; -1: no message"),
         _text(
             "tags",
             "stored, filtered: tags of the message; decided, ended: commit, rollback or unknown; of POP, but popped: what became of it, "
-            "nodes.broker.tables.pop_check_point.PopOutcome",
+            "nodes.broker.tables.pop_check_point.PopOutcome; dead_lettered: how often it was consumed again; discarded: nodes.beliefs.DiscardReason",
         ),
         _text(
             "key",
             "stored, consumed: keys of the message, with blanks between, empty: it has none; of waits and transactions: the unique id; of POP: the handle, "
-            "`startOffset popTime invisibleTime reviveQueue retry brokerName queueId offset`",
+            "`startOffset popTime invisibleTime reviveQueue retry brokerName queueId offset`; retried, dead_lettered: the message that it is "
+            "a copy of, which may be a copy itself, `topic brokerName queueId offset`, empty: unknown",
         ),
         _CAUSE,
     ),
