@@ -1,5 +1,6 @@
 """What administrators change is in the trace: a row for each request that was carried out, and none for others."""
 
+from pathlib import Path
 from typing import get_args, get_type_hints
 
 import attrs
@@ -7,13 +8,15 @@ import pytest
 
 from emulator.spec import loads
 from emulator.testing import Stage, a_scenario, play
+from emulator.trace.run_directory import table_rows
+from emulator.trace.schema import ADMIN, COUNTS, TraceLevel
 from nodes.protocol import headers, headers_admin, headers_controller
 from nodes.protocol.administration import ADMIN_REQUESTS, OTHER_REQUESTS
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.registry import EXCHANGES
 from nodes.protocol.wire_names import wire_name
 from support.admin_requests import BROKER, CLUSTER, CONTROLLER, EXAMPLES, GROUP, READY_MS, TOPIC, AdminExample
-from support.administrator import an_administrator
+from support.administrator import an_administrator, run_administered
 
 
 def test_each_request_of_administrators_has_an_example() -> None:
@@ -156,3 +159,20 @@ def test_the_fields_that_the_table_names_are_those_of_the_requests() -> None:
             classes.append(get_args(get_type_hints(exchange.request_body)[listed.name])[0])
         names = [wire_name(cls, field) for cls in classes if attrs.has(cls) for field in attrs.fields(cls)]
         assert all(name in names for name in kind.names if name), RequestCode(code).name
+
+
+@pytest.mark.parametrize("level", TraceLevel)
+def test_each_level_has_the_rows_of_administrators_or_their_number(level: TraceLevel, tmp_path: Path) -> None:
+    async def script(stage: Stage) -> None:
+        await stage.at_ms(READY_MS)
+        admin = await an_administrator(stage)
+        await admin.update_group(GROUP, consume_enable=False)
+
+    path, trace = run_administered(
+        attrs.evolve(a_scenario(consumers=1), run_for_ms=60_000), tmp_path, script, level=level
+    )
+    (expected,) = trace.select("admin")
+    name = "UPDATE_AND_CREATE_SUBSCRIPTIONGROUP"
+    found = list(table_rows(path, ADMIN))
+    counted = [row["rows"] for row in table_rows(path, COUNTS) if (row["table"], row["event"]) == ("admin", name)]
+    assert (found, counted) == (([], [1]) if level is TraceLevel.COUNTS else ([dict(expected)], []))

@@ -8,15 +8,21 @@ In a script of `emulator.testing.play`:
     answer = await admin.ask("ns-1", RequestCode.WIPE_WRITE_PERM_OF_BROKER, WritePermRequestHeader("broker-a"))
 
 `ask` returns the answer whatever it is; `change`, and what is named after a command of mqadmin, expect SUCCESS. What
-was carried out is in the table `admin` of the trace, with the client `admin.client`.
+was carried out is in the table `admin` of the trace, and in `admin.acts()`. `run_administered` does the same in a run
+with a run directory, for oracles. `support.admin_requests` has an example of every request.
 """
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 import attrs
 
-from emulator.testing import Caller, Row, Stage
+from emulator.console.session import Session
+from emulator.run import run_scenario
+from emulator.spec import Scenario
+from emulator.testing import Caller, Row, Stage, Trace
+from emulator.trace.schema import TraceLevel
 from nodes.protocol import headers, headers_admin
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
@@ -96,3 +102,33 @@ async def an_administrator(stage: Stage) -> Administrator:
     """An administrator; they change nothing until asked to."""
     probe = await stage.probe(_NUMBER)
     return Administrator(stage, probe.host, probe.node)
+
+
+def run_administered(
+    scenario: Scenario,
+    runs: Path,
+    script: Callable[[Stage], Awaitable[object]],
+    *,
+    level: TraceLevel = TraceLevel.FULL,
+) -> tuple[Path, Trace]:
+    """Run a whole scenario into a run directory, which can be judged, with a script beside it.
+
+    Args:
+        scenario: runs to its own end; names of guests are left out, since its time is virtual.
+        runs: directory in which the run directory is created.
+        script: awaited with a stage from before the first node starts, so it waits for an instant first.
+        level: which rows the run directory has.
+
+    Returns:
+        The run directory, and its trace without frames and causes, which are in the directory only.
+    """
+    trace = Trace()
+
+    async def beside(session: Session) -> None:
+        cluster = session.cluster
+        await script(Stage(cluster.world, cluster, session.operator, trace))
+
+    result = run_scenario(
+        attrs.evolve(scenario, guests=()), runs=runs, level=level, listeners=(trace.note,), session_tasks=(beside,)
+    )
+    return result.path, trace
