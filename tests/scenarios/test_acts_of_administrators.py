@@ -7,6 +7,7 @@ import attrs
 import pytest
 
 from emulator.spec import loads
+from emulator.state.event_lines import EventLines
 from emulator.testing import Stage, a_scenario, play
 from emulator.trace.run_directory import table_rows
 from emulator.trace.schema import ADMIN, COUNTS, TraceLevel
@@ -59,6 +60,22 @@ def test_the_row_of_a_request_says_what_was_asked_and_its_cause_is_its_arrival()
     # It is answered when a nameserver knows the topic, but nothing has changed before it arrived.
     (arrived,) = trace.select("rpc", src="probe-9", code=int(RequestCode.UPDATE_AND_CREATE_TOPIC), kind="request")
     assert topic.began_ns == arrived.t_ns < topic.t_ns
+
+
+def test_who_watches_a_run_sees_what_administrators_change() -> None:
+    scenario = a_scenario()
+
+    async def script(stage: Stage) -> None:
+        admin = await an_administrator(stage)
+        await admin.change(BROKER, RequestCode.DELETE_TOPIC_IN_BROKER, headers_admin.TopicHeader(TOPIC))
+        await admin.change(BROKER, RequestCode.UPDATE_BROKER_CONFIG, None, b"brokerPermission=4")
+
+    rows = play(scenario, script).select("admin")
+    lines = [EventLines(scenario).line(ADMIN, tuple(row.values())) or "" for row in rows]
+    assert [line.split()[1:] for line in lines] == [
+        ["broker-a", "ADMIN", "DELETE_TOPIC_IN_BROKER", "orders", "(from", "127.1.200.10:32769)"],
+        ["broker-a", "ADMIN", "UPDATE_BROKER_CONFIG", "(from", "127.1.200.10:32769):", "brokerPermission=4"],
+    ]
 
 
 def test_a_request_that_is_refused_leaves_no_row() -> None:
