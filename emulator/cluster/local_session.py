@@ -9,7 +9,7 @@ from emulator.machine.world import World
 from emulator.spec.model import BrokerSpec
 from emulator.time.timeline import Entry
 from nodes.cause import cause
-from nodes.host import ChannelHandler
+from nodes.host import NO_CONNECTION, ChannelHandler
 from nodes.protocol.codes import ResponseCode
 from nodes.protocol.command import Command
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class LocalSession:
     """An operator's local connection to a node; implements `nodes.host.Channel`."""
 
-    id = 0
+    id = NO_CONNECTION
     closed = False
 
     def __init__(self, process: HostProcess, handler: ChannelHandler) -> None:

@@ -9,7 +9,7 @@ from emulator.base.text import shortened
 from emulator.spec import Scenario
 from emulator.spec.addresses import owners
 from emulator.trace.recorder import Row
-from emulator.trace.schema import BELIEFS, FAULTS, LIFECYCLE, OWNERSHIP, Table
+from emulator.trace.schema import ADMIN, BELIEFS, FAULTS, LIFECYCLE, OWNERSHIP, Table
 from nodes.beliefs import BeliefKind, OwnershipEvent
 from nodes.protocol.assigning import RebalanceMode
 from nodes.protocol.model import RETRY_TOPIC_PREFIX
@@ -38,6 +38,7 @@ class EventLines:
             FAULTS.name: _fault,
             LIFECYCLE.name: _stage,
             OWNERSHIP.name: _queue,
+            ADMIN.name: _act,
             BELIEFS.name: self._belief,
         }
 
@@ -110,6 +111,14 @@ def _stage(fields: Mapping[str, int | str]) -> tuple[str, str]:
 def _queue(fields: Mapping[str, int | str]) -> tuple[str, str]:
     at = f" from offset {fields['offset']}" if fields["event"] == OwnershipEvent.ACQUIRED else ""
     return str(fields["event"]), f"{fields['topic']} {fields['broker_name']} q{fields['queue_id']}{at}"
+
+
+def _act(fields: Mapping[str, int | str]) -> tuple[str, str]:
+    """`ADMIN UPDATE_AND_CREATE_TOPIC orders (from 127.1.7.1:32769): perm=6, readQueueNums=8`."""
+    named = " ".join(str(fields[name]) for name in ("topic", "group") if fields[name])
+    text = ", ".join(f"{name}={value}" for name, value in json.loads(str(fields["detail"])).items())
+    head = " ".join(part for part in (str(fields["request"]), named, f"(from {fields['client']})") if part)
+    return "ADMIN", shortened(f"{head}: {text}" if text else head, _VALUE_CHARS)
 
 
 def _view(value: Any) -> str:

@@ -10,6 +10,7 @@ from emulator.cluster.operator import Operator
 from emulator.machine.host import EmulatedHost
 from emulator.machine.world import World
 from emulator.network.link import LinkEffect, LinkRule
+from emulator.spec.addresses import node_ports
 from emulator.spec.model import Scenario
 from emulator.state.owners import QueueOwners
 from emulator.testing.trace import Trace
@@ -19,7 +20,6 @@ from emulator.trace.schema import Table
 from faults.catalogue import fault_of
 from faults.plan import Phase, Step, TimedFault
 from nodes.beliefs import Lifecycle, LifecycleEvent
-from nodes.config.container import CONTAINER_PORT
 from nodes.host import Channel, Host
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.command import Command
@@ -179,12 +179,8 @@ class Caller:
     node: Probe
 
     def address(self, node: str) -> str:
-        """The address of a nameserver, a broker or a container, `ip:port`."""
-        scenario = self.stage.cluster.scenario
-        ports = {spec.name: spec.config.listen_port for spec in scenario.nameservers}
-        ports |= {spec.name: spec.config.listen_port for spec in scenario.brokers}
-        ports |= dict.fromkeys(scenario.containers(), CONTAINER_PORT)
-        return f"{self.stage.host(node).ip}:{ports[node]}"
+        """The address of a nameserver, a controller, a broker or a container, `ip:port`."""
+        return next(it.address for it in node_ports(self.stage.cluster.scenario) if it.node == node)
 
     async def ask(
         self,
@@ -198,7 +194,7 @@ class Caller:
         """Send a request to a node and wait for the answer.
 
         Args:
-            node: name of a nameserver or a broker.
+            node: name of a nameserver, a controller, a broker or a container.
             code: request code.
             header: a value of `nodes.protocol.headers`.
             body: bytes, or a value of `nodes.protocol.bodies`.

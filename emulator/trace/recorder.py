@@ -21,6 +21,7 @@ from emulator.time.timeline import Timeline
 from emulator.trace.batches import Batch, Row, batch_of
 from emulator.trace.counted import Counted, CountedRows, counted
 from emulator.trace.schema import (
+    ADMIN,
     BELIEFS,
     CAUSES,
     COUNTS,
@@ -34,7 +35,17 @@ from emulator.trace.schema import (
     Table,
     TraceLevel,
 )
-from nodes.beliefs import Belief, CallTimedOut, Event, Json, Lifecycle, MessageRecord, Ownership, RebalancePass
+from nodes.beliefs import (
+    AdminRecord,
+    Belief,
+    CallTimedOut,
+    Event,
+    Json,
+    Lifecycle,
+    MessageRecord,
+    Ownership,
+    RebalancePass,
+)
 from nodes.cause import cause
 from nodes.protocol.command import Command
 
@@ -218,11 +229,8 @@ class Recorder:
                 return seq
             case Lifecycle():
                 return self._append(LIFECYCLE, (*who, event.event._value_, event.detail, cause.get()))
-            case CallTimedOut():
-                now_ns = self._timeline.now_ns
-                call = ("timed_out", event.connection, source.node, event.address)
-                request = ("request", event.code, -1, event.opaque, "", cause.get())
-                return self._append(RPC, (self._seq + 1, now_ns, now_ns, *call, *request), quiet=True)
+            case AdminRecord() | CallTimedOut():
+                return self._admin(who, event) if isinstance(event, AdminRecord) else self._timed_out(source, event)
 
     def fault(self, event: str, fault_id: str, kind: str, subject: str, parameters: Json, hits: int) -> int:
         """Record the begin or the end of a fault; returns the seq of the row."""
@@ -275,8 +283,19 @@ class Recorder:
         self.flush()
         whole = blake2b(digest_size=16)
         for table in self.level.tables:
-            whole.update(self._digests[table.name].digest())
+            if self.counts[table.name] or not table.is_rare:
+                whole.update(self._digests[table.name].digest())
         return whole.hexdigest()
+
+    def _admin(self, who: Row, event: AdminRecord) -> int:
+        named = (event.request, event.topic, event.group, event.broker_name, event.client)
+        return self._append(ADMIN, (*who, *named, event.began_ns, canonical(event.detail)[0], cause.get()))
+
+    def _timed_out(self, source: NodeIdentity, event: CallTimedOut) -> int:
+        now_ns = self._timeline.now_ns
+        call = ("timed_out", event.connection, source.node, event.address)
+        request = ("request", event.code, -1, event.opaque, "", cause.get())
+        return self._append(RPC, (self._seq + 1, now_ns, now_ns, *call, *request), quiet=True)
 
     def _append(self, table: Table, row: Row, *, quiet: bool = False) -> int:
         if table.name in self._unwritten:

@@ -21,6 +21,7 @@ from emulator.trace.schema import BELIEFS, LIFECYCLE, TABLES, TraceLevel
 from emulator.trace.segments import SegmentWriter
 from emulator.trace.stored import stored_trace
 from nodes.beliefs import (
+    AdminRecord,
     Belief,
     BeliefKind,
     CallTimedOut,
@@ -47,6 +48,7 @@ EVENTS = (
     Lifecycle(LifecycleEvent.READY, "g"),
     CallTimedOut(4, "127.1.2.1:10911", 34, 9),
     RebalancePass(PassOutcome.BALANCED, "g", "orders", "client", 9, 2, 8, 4, "127.1.2.1:10911", 1, 240),
+    AdminRecord("DELETE_TOPIC_IN_BROKER", "orders", "", "broker-a", "127.1.200.1:32769", 8, {"force": "true"}),
 )
 
 
@@ -180,7 +182,7 @@ def test_listeners_hear_every_row_but_those_of_rpc_and_causes():
 
     assert heard == [
         (BELIEFS.name, 1), (BELIEFS.name, 2), ("ownership", 3), ("messages", 4), (LIFECYCLE.name, 5),
-            ("passes", 7), ("faults", 9)
+            ("passes", 7), ("admin", 8), ("faults", 10)
     ]  # fmt: skip
 
 
