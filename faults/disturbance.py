@@ -44,6 +44,8 @@ class Disturbance:
     concerns: Concerns = Concerns.NODES
 
 
+BLOCKING_MS = 1_000
+"""From this delay on, and from this time between two turns of a CPU, calls are as good as lost."""
 UNHEARD = Disturbance(Learns.SILENCE, Learns.RETURN, hinders_frames=True)
 """Frames do not arrive in time."""
 WRONG_CLOCK = Disturbance(Learns.RETURN, Learns.RETURN, moves_clock=True)

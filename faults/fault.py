@@ -78,8 +78,8 @@ class Fault:
         return {name: value for name, value in values.items() if value is not None}
 
     @classmethod
-    def hinders(cls, scope: Any, parameters: Mapping[str, Any], src: str, dst: str) -> bool:  # noqa: ARG003
-        """Whether, while such a fault lasts, frames from one node to another are late or lost, or it cannot send them.
+    def blocks(cls, scope: Any, parameters: Mapping[str, Any], src: str, dst: str) -> bool:  # noqa: ARG003
+        """Whether frames from one node to another hardly arrive in time, or at all, while such a fault lasts.
 
         Args:
             scope: resolved.

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 import attrs
 
-from faults.disturbance import UNHEARD, Disturbance
+from faults.disturbance import BLOCKING_MS, UNHEARD, Disturbance
 from faults.fault import Fault
 from faults.scope import LinkScope, PartitionScope
 from faults.target import ANY
@@ -18,6 +18,13 @@ CODE = Rule("a request code", whole_rule(least=0).holds)
 FILTERS = ("code", "group", "topic", "during")
 """Options that select frames."""
 _FILTERS_USAGE = "[code CODE] [group G] [topic T] [during STAGE]"
+
+
+_OFTEN_PERCENT = 50
+
+
+def _often_lost(parameters: Mapping[str, Any]) -> bool:
+    return int(parameters.get("percent", 100)) >= _OFTEN_PERCENT
 
 
 class ProcessStage(StrEnum):
@@ -48,8 +55,8 @@ class LinkFault(Fault):
     disturbance: ClassVar[Disturbance] = UNHEARD
 
     @classmethod
-    def hinders(cls, scope: Any, parameters: Mapping[str, Any], src: str, dst: str) -> bool:  # noqa: ARG003
-        """Frames on its links are late or lost."""
+    def blocks(cls, scope: Any, parameters: Mapping[str, Any], src: str, dst: str) -> bool:  # noqa: ARG003
+        """No frame arrives on its links."""
         return bool(scope.matches(src, dst))
 
     def parameters(self) -> Mapping[str, Any]:
@@ -162,6 +169,11 @@ class Loss(FrameFault):
         rest, said = options(words[1:], FILTERS)
         return cls(links(rest), number("percent", words[0]), **filters(said))
 
+    @classmethod
+    def blocks(cls, scope: Any, parameters: Mapping[str, Any], src: str, dst: str) -> bool:
+        """Half of the frames or more are lost."""
+        return _often_lost(parameters) and bool(scope.matches(src, dst))
+
     def describe(self) -> str:
         """For people: `lose 20 % on all links`."""
         return f"lose {self.percent} % on {self.scope.describe()}{self.describe_frames()}"
@@ -188,6 +200,11 @@ class TcpLoss(LinkFault):
         """`tcp-loss PERCENT [A [B]] [one-way]`."""
         return cls(links(words[1:]), number("percent", words[0]))
 
+    @classmethod
+    def blocks(cls, scope: Any, parameters: Mapping[str, Any], src: str, dst: str) -> bool:
+        """Half of the segments or more are lost."""
+        return _often_lost(parameters) and bool(scope.matches(src, dst))
+
     def describe(self) -> str:
         """For people: `lose 20 % of segments on all links`."""
         return f"lose {self.percent} % of segments on {self.scope.describe()}"
@@ -211,6 +228,12 @@ class Delay(FrameFault):
         rest, said = options(words[1:], ("jitter", *FILTERS))
         jitter_ms = number("milliseconds", said.pop("jitter", "0"))
         return cls(links(rest), number("milliseconds", words[0]), jitter_ms, **filters(said))
+
+    @classmethod
+    def blocks(cls, scope: Any, parameters: Mapping[str, Any], src: str, dst: str) -> bool:
+        """Each frame takes a second longer or more."""
+        delay_ms = int(parameters.get("delay_ms", BLOCKING_MS)) + int(parameters.get("jitter_ms", 0))
+        return delay_ms >= BLOCKING_MS and bool(scope.matches(src, dst))
 
     def describe(self) -> str:
         """For people: `delay a <-> b by 40 ms, jitter 5 ms`."""

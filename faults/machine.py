@@ -1,10 +1,11 @@
 """Faults of machines: clocks and disks."""
 
-from typing import ClassVar, Self
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
 
 import attrs
 
-from faults.disturbance import IN_LIVES, UNHEARD, WRONG_CLOCK, Disturbance
+from faults.disturbance import BLOCKING_MS, IN_LIVES, UNHEARD, WRONG_CLOCK, Disturbance
 from faults.process import NodeFault
 from faults.scope import NodeScope
 from faults.words import Wording, Words, number
@@ -95,6 +96,12 @@ class SlowDisk(NodeFault):
     wording: ClassVar[Wording] = Wording("slow-disk", "NODES MS", "let each flush take MS", 2)
     flush_ms: int = whole(unit="milliseconds", least=1)
     """How long each write to the disk takes longer."""
+
+    @classmethod
+    def blocks(cls, scope: Any, parameters: Mapping[str, Any], src: str, dst: str) -> bool:
+        """A second or more passes before a flush is done."""
+        is_slow = int(parameters.get("flush_ms", BLOCKING_MS)) >= BLOCKING_MS
+        return is_slow and super().blocks(scope, parameters, src, dst)
 
     @classmethod
     def from_words(cls, words: Words) -> Self:

@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Self
 
 import attrs
 
-from faults.disturbance import IN_LIVES, UNHEARD, Disturbance
+from faults.disturbance import BLOCKING_MS, IN_LIVES, UNHEARD, Disturbance
 from faults.fault import Fault, Needs
 from faults.scope import NodeScope
 from faults.words import Wording, Words, number
@@ -24,8 +24,8 @@ class NodeFault(Fault):
         return cls(NodeScope(" ".join(words)))
 
     @classmethod
-    def hinders(cls, scope: Any, parameters: Mapping[str, Any], src: str, dst: str) -> bool:  # noqa: ARG003
-        """A node that it slows down sends and answers late."""
+    def blocks(cls, scope: Any, parameters: Mapping[str, Any], src: str, dst: str) -> bool:  # noqa: ARG003
+        """A node that it stops sends and answers nothing."""
         return cls.disturbance.hinders_frames and (scope.matches(src) or scope.matches(dst))
 
 
@@ -83,6 +83,12 @@ class SlowCpu(NodeFault):
     wording: ClassVar[Wording] = Wording("slow-cpu", "NODES MS", "give a process a turn of the CPU every MS", 2)
     turn_ms: int = whole(unit="milliseconds", least=1)
     """Interval between turns."""
+
+    @classmethod
+    def blocks(cls, scope: Any, parameters: Mapping[str, Any], src: str, dst: str) -> bool:
+        """A second or more passes between two turns."""
+        is_slow = int(parameters.get("turn_ms", BLOCKING_MS)) >= BLOCKING_MS
+        return is_slow and super().blocks(scope, parameters, src, dst)
 
     @classmethod
     def from_words(cls, words: Words) -> Self:

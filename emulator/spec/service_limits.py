@@ -31,6 +31,8 @@ class ServiceLimits:
     """Pause of a queue with a backlog: a client learns of a change by its polls within this time."""
     stale_route_ms: int = whole(31_000, unit="milliseconds", least=1)
     """Time with a route that no nameserver gives: clients poll their routes every 30 s."""
+    given_up_messages: int = whole(1, unit="messages", least=1)
+    """From so many messages on, what a group will not get is a symptom: dead letters, discards, expiry, resets."""
     again_per_mille: int = whole(10, unit="per mille", least=1)
     """Messages consumed again, of those that the group consumed."""
     again_messages: int = whole(20, unit="messages", least=0)

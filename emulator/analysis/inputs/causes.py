@@ -14,23 +14,28 @@ from typing import Any
 import attrs
 
 from emulator.analysis.findings.finding import Cause
+from emulator.analysis.inputs.administrators import changes_of
 from emulator.analysis.inputs.bounds import Bounds
-from emulator.analysis.inputs.disturbances import disturbance_of, hinders
+from emulator.analysis.inputs.disturbances import blocks, disturbance_of
 from emulator.analysis.inputs.presence import Presence
 from emulator.analysis.inputs.steps import merged, uncovered_ns
 from emulator.analysis.rows.feed import Watcher
-from emulator.analysis.rows.row_classes import BeliefRow, FaultRow, LifeRow, Span
+from emulator.analysis.rows.row_classes import AdminRow, BeliefRow, FaultRow, LifeRow, Span
 from emulator.spec.model import BROKER, CONSUMER, NAMESERVER
-from emulator.trace.schema import BELIEFS, FAULTS, LIFECYCLE, Table
+from emulator.trace.schema import ADMIN, BELIEFS, FAULTS, LIFECYCLE, Table
 from faults.disturbance import Concerns, Learns
 from faults.plan import Phase
 from nodes.beliefs import BeliefKind, LifecycleEvent
+from nodes.protocol.administration import Changed
 
 _WORD = re.compile(r"[^\s,;|()]+")
 _MS = 1_000_000
 _NO_UNLOCK = (LifecycleEvent.KILLED, LifecycleEvent.CRASHED, LifecycleEvent.POWERED_OFF, LifecycleEvent.SUSPENDED)
 _SILENT = (LifecycleEvent.POWERED_OFF, LifecycleEvent.SUSPENDED)
 _RETURNS = (LifecycleEvent.RESUMED, LifecycleEvent.STARTED, LifecycleEvent.READY)
+_SEEN_IN_ROUTES = (
+    *(Changed.TOPIC, Changed.QUEUES, Changed.PERMISSION, Changed.CONFIG, Changed.MEMBERSHIP, Changed.MASTER),
+)
 _CAUSES = {Learns.RETURN: Cause.RETURNED, Learns.ROUTE: Cause.ROUTE, Learns.ASSIGNER: Cause.ASSIGNER}
 
 
@@ -56,6 +61,8 @@ class LastingFault:
     """An empty name stands for all groups."""
     end_ns: int | None = None
     """None: it has not ended."""
+    _separates: dict[tuple[str, str], bool] = attrs.Factory(dict)
+    """What was asked before."""
 
     @property
     def what(self) -> str:
@@ -66,9 +73,13 @@ class LastingFault:
         """Whether it was active at an instant."""
         return self.row.t_ns <= t_ns and (self.end_ns is None or t_ns < self.end_ns)
 
-    def hinders(self, node: str, servers: Iterable[str]) -> bool:
-        """Whether frames between a node and any of some servers may be lost or late while it lasts."""
-        return any(hinders(self.row, node, server) or hinders(self.row, server, node) for server in servers)
+    def separates(self, node: str, server: str) -> bool:
+        """Whether frames between a node and a server hardly arrive in time, or at all, while it lasts."""
+        known = self._separates.get((node, server))
+        if known is None:
+            known = blocks(self.row, node, server) or blocks(self.row, server, node)
+            self._separates[node, server] = known
+        return known
 
 
 @attrs.frozen
@@ -97,7 +108,8 @@ class Causes(Watcher):
         self._presence = presence
         self._windows: dict[str, list[Window]] = {}
         """Mapping group -> windows; an empty name stands for all groups."""
-        self._roles: dict[str, str] = {}
+        self.roles: dict[str, str] = {}
+        """Mapping node -> its role."""
         self._ordered: dict[str, None] = {}
         self.lasting: dict[str, LastingFault] = {}
         """Mapping id -> fault, also those that have ended."""
@@ -105,8 +117,8 @@ class Causes(Watcher):
         """Ids of the faults that hinder frames now."""
 
     def readers(self) -> Mapping[Table, Callable[[Any], None]]:
-        """It reads processes, faults, members, locks and assigners."""
-        return {LIFECYCLE: self._life, FAULTS: self._fault, BELIEFS: self._belief}
+        """It reads processes, faults, administrators, members, locks and assigners."""
+        return {LIFECYCLE: self._life, FAULTS: self._fault, BELIEFS: self._belief, ADMIN: self._administer}
 
     # --- rows ---------------------------------------------------------------------------
 
@@ -129,7 +141,7 @@ class Causes(Watcher):
         event, what = LifecycleEvent(row.event), f"{row.node} {row.event}"
         if event is LifecycleEvent.NOT_EMULATED:
             return
-        self._roles[row.node] = row.role
+        self.roles[row.node] = row.role
         if event is LifecycleEvent.CONFIGURED:
             return
         if row.role == CONSUMER:
@@ -172,15 +184,30 @@ class Causes(Watcher):
         elif learns in _CAUSES:
             self._open(groups, row.t_ns, _CAUSES[learns], what)
 
+    def _administer(self, row: AdminRow) -> None:
+        """An administrator changed something: clients learn it with their polls, members of a group in a round."""
+        of = row.topic or row.group or row.broker_name
+        what = f"an administrator sent {row.request}{f' about {of}' if of else ''}"
+        changes = changes_of(row)
+        if any(one in changes for one in _SEEN_IN_ROUTES):
+            self._open(self._groups_of_admin(row), row.began_ns, Cause.ROUTE, what)
+        if Changed.MODE in changes or Changed.GROUP in changes:
+            self._open([row.group], row.began_ns, Cause.ASSIGNER, what)
+
+    def _groups_of_admin(self, row: AdminRow) -> list[str]:
+        if row.group:
+            return [row.group]
+        return list(self._presence.consumer_groups(row.topic, row.seq)) if row.topic else [""]
+
     def _groups_of(self, row: FaultRow) -> list[str]:
         """The groups that a fault concerns: those of the consumers that it names, else all."""
         words = _WORD.findall(row.subject)
-        consumers = [word for word in words if self._roles.get(word) == CONSUMER]
+        consumers = [word for word in words if self.roles.get(word) == CONSUMER]
         if consumers:
             groups = (group for node in consumers for group in self._presence.groups_of(node, row.seq))
             return list(dict.fromkeys(groups))
-        named = [word for word in words if word in self._roles]
-        hits_groups = not named or any(self._roles[word] in (BROKER, NAMESERVER) for word in named)
+        named = [word for word in words if word in self.roles]
+        hits_groups = not named or any(self.roles[word] in (BROKER, NAMESERVER) for word in named)
         return [""] if hits_groups else []
 
     def _silence(self, groups: Sequence[str], t_ns: int, what: str) -> None:

@@ -62,8 +62,8 @@ def disturbance_of(row: FaultRow) -> Disturbance:
     return IN_LIVES if kind is None else kind.disturbance
 
 
-def hinders(row: FaultRow, src: str, dst: str) -> bool:
-    """Whether frames from one node to another may not have arrived in time while a fault lasted.
+def blocks(row: FaultRow, src: str, dst: str) -> bool:
+    """Whether frames from one node to another hardly arrived in time, or at all, while a fault lasted.
 
     Args:
         row: with which the fault began.
@@ -78,7 +78,7 @@ def hinders(row: FaultRow, src: str, dst: str) -> bool:
         scope = scope_of(kind).described(row.subject, parameters)
     except (FieldError, ValueError):  # a fault without targets has the words of its scenario as subject
         return False
-    return kind.hinders(scope, parameters, src, dst)
+    return kind.blocks(scope, parameters, src, dst)
 
 
 class Disturbances(Watcher):

@@ -56,9 +56,17 @@ class Consumption:
     """Messages that a filter left out, and whether another member subscribes to them."""
     jumps: list[tuple[int, int]] = attrs.Factory(list)
     """Starts above the offset that had been reached: from, to."""
+    given_up: list[tuple[int, int]] = attrs.Factory(list)
+    """Offsets that an administrator skipped, or whose messages expired: from, to."""
 
     began: tuple[int, int] | None = None
     """Row with which the first owner began, and the offset at which it did."""
+
+    def give_up(self, until: int) -> None:
+        """What the group has not passed below an offset is not owed any more."""
+        done = max(self.passed, self.reached)
+        if done < until:
+            self.given_up.append((done, until))
 
     def start(self, seq: int, offset: int) -> None:
         """An owner begins at an offset."""
@@ -92,6 +100,8 @@ class QueueMessages:
             MessageEvent.FILTERED: self._filter,
             MessageEvent.COMMITTED: self._commit,
             MessageEvent.CUT: self._cut,
+            MessageEvent.RESET: self._reset,
+            MessageEvent.EXPIRED: self._expire,
             OwnershipEvent.ACQUIRED: self._own,
         }
 
@@ -138,6 +148,13 @@ class QueueMessages:
 
     def _cut(self, row: MessageRow) -> None:
         self.cut[row.offset, row.stored_ms] = row.key
+
+    def _reset(self, row: MessageRow) -> None:
+        self._known((row.queue, "")).give_up(row.offset)
+
+    def _expire(self, row: MessageRow) -> None:
+        for known in self.of.values():
+            known.give_up(row.offset)
 
     def _store(self, row: MessageRow) -> None:
         self.stored.append((row.offset, row.stored_ms))

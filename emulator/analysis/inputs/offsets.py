@@ -18,15 +18,17 @@ from typing import Any
 
 import attrs
 
-from emulator.analysis.findings.finding import Judged
+from emulator.analysis.findings.finding import Cause, Judged
+from emulator.analysis.inputs.administrators import changes_of
 from emulator.analysis.inputs.bounds import Bounds
 from emulator.analysis.inputs.presence import Presence
 from emulator.analysis.inputs.steps import Steps
-from emulator.analysis.rows.row_classes import BeliefRow, MessageRow, OwnershipRow, Process
+from emulator.analysis.rows.row_classes import AdminRow, BeliefRow, MessageRow, OwnershipRow, Process
 from emulator.analysis.rows.sweeps import Sweeps
 from emulator.state.owners import GroupQueue
-from emulator.trace.schema import BELIEFS, MESSAGES, OWNERSHIP, Table
+from emulator.trace.schema import ADMIN, BELIEFS, MESSAGES, OWNERSHIP, Table
 from nodes.beliefs import BeliefKind, MessageEvent, OwnershipEvent
+from nodes.protocol.administration import Changed
 
 SETTLED_MS = 1_000
 """RocketMQ's minInterval between two rebalance rounds: a new owner sees all earlier commits."""
@@ -100,6 +102,15 @@ class BecameMaster:
     """The process that was master."""
 
 
+@attrs.frozen
+class Administered:
+    """An administrator changed offsets, or a topic; between two instants, and clients hear of it later."""
+
+    began_ns: int
+    until_ns: int
+    """Until when anomalies follow from it."""
+
+
 class BrokerRoles:
     """Who is master in the eyes of the brokers of one broker group: a sweep over their roles."""
 
@@ -162,10 +173,11 @@ class OffsetSweep:
         """Mapping node -> instants and offsets that it held, the recent ones."""
         self._to_follow: dict[str, int] = {}
         """Mapping node that may fall once, to follow another master -> offset that this one had then."""
+        self._administered_until_ns = -1
         self.found: list[OffsetAnomaly] = []
 
-    def feed(self, row: OwnershipRow | MessageRow | Follows | BecameMaster) -> None:
-        """An owner began, an offset was set, or another broker became master."""
+    def feed(self, row: OwnershipRow | MessageRow | Follows | BecameMaster | Administered) -> None:
+        """An owner began, an offset was set, another broker became master, or an administrator changed something."""
         match row:
             case OwnershipRow():
                 self._settle(row.t_ns)
@@ -180,6 +192,8 @@ class OffsetSweep:
                 self._to_follow[row.node] = held[-1][1] if held else 0
             case BecameMaster():
                 self._switch(row)
+            case Administered():
+                self._administer(row)
 
     def settle(self, t_ns: int) -> None:
         """It looks at rows only."""
@@ -245,6 +259,13 @@ class OffsetSweep:
             return False  # the new master had no more: the switch reports that
         return too_old
 
+    def _administer(self, act: Administered) -> None:
+        """What happened since the request arrived follows from it, too: the row is written when it was carried out."""
+        self._administered_until_ns = max(self._administered_until_ns, act.until_ns)
+        for place, one in enumerate(self.found):
+            if one.t_ns >= act.began_ns:
+                self.found[place] = attrs.evolve(one, violation=False)
+
     def _switch(self, event: BecameMaster) -> None:
         """Another broker became master: compare its offset with that of the master before it."""
         before = event.before
@@ -275,6 +296,7 @@ class OffsetSweep:
     def _find(
         self, row: MessageRow | OwnershipRow, what: OffsetFault, who: str, expected: int, *, violation: bool
     ) -> None:
+        violation = violation and row.t_ns > self._administered_until_ns
         self.found.append(OffsetAnomaly(self._queue, what, row.t_ns, who, expected, row.offset, violation=violation))
 
 
@@ -288,6 +310,7 @@ class Offsets(Sweeps[GroupQueue, OffsetSweep]):
 
     def __init__(self, bounds: Bounds, presence: Presence) -> None:
         super().__init__(lambda queue: OffsetSweep(queue, bounds, presence, self._roles_of(queue.broker_name)))
+        self._bounds = bounds
         self._presence = presence
         self._roles: dict[str, BrokerRoles] = {}
 
@@ -299,7 +322,7 @@ class Offsets(Sweeps[GroupQueue, OffsetSweep]):
 
     def readers(self) -> Mapping[Table, Callable[[Any], None]]:
         """It reads offsets, where owners start, and which broker becomes master."""
-        return {BELIEFS: self._belief, OWNERSHIP: self._own, MESSAGES: self._message}
+        return {BELIEFS: self._belief, OWNERSHIP: self._own, MESSAGES: self._message, ADMIN: self._administer}
 
     def _roles_of(self, broker_name: str) -> BrokerRoles:
         return self._roles.setdefault(broker_name, BrokerRoles())
@@ -310,6 +333,15 @@ class Offsets(Sweeps[GroupQueue, OffsetSweep]):
                 for queue, sweep in self.of.items():
                     if queue.broker_name == row.subject:
                         sweep.feed(event)
+
+    def _administer(self, row: AdminRow) -> None:
+        changes = changes_of(row)
+        if Changed.OFFSETS not in changes and Changed.TOPIC not in changes:
+            return
+        act = Administered(row.began_ns, row.t_ns + self._bounds.of(Cause.ROUTE) * _MS)
+        for queue, sweep in self.of.items():
+            if row.topic in ("", queue.topic) and row.group in ("", queue.group):
+                sweep.feed(act)
 
     def _own(self, row: OwnershipRow) -> None:
         starts = row.event == OwnershipEvent.ACQUIRED and row.offset >= 0

@@ -66,6 +66,10 @@ class Holders(Generic[_V]):
             return self.now
         return self._ordered((process, steps.before(seq)) for process, steps in self._steps.items())
 
+    def ever(self) -> Iterable[Process]:
+        """All that have ever held something."""
+        return self._steps
+
     @staticmethod
     def _ordered(found: Iterable[tuple[Process, tuple[int, _V] | None]]) -> dict[Process, _V]:
         held = sorted((known[0], process, known[1]) for process, known in found if known is not None)
@@ -148,6 +152,14 @@ class Presence(Watcher):
         if known.subscribed_ns > t_ns:
             return known.members.at(t_ns)
         return known.subscriptions[topic].at(t_ns) if topic in known.subscriptions else ()
+
+    def ever_members(self, group: str, topic: str) -> Iterable[Process]:
+        """Processes that have ever been members that subscribe to a topic."""
+        known = self._groups.get(group)
+        if known is None:
+            return ()
+        subscribed = known.subscriptions[topic].ever() if topic in known.subscriptions else ()
+        return dict.fromkeys((*known.members.ever(), *subscribed))
 
     def members_before(self, group: str, topic: str, seq: int) -> Iterable[Process]:
         """As `members`, by the rows before one."""

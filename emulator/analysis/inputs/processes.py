@@ -1,6 +1,6 @@
 """Processes: when each began, ended, was suspended and ran on."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -32,6 +32,7 @@ class Processes(Watcher):
 
     def __init__(self) -> None:
         self._lives: dict[Process, _Life] = {}
+        self._incarnations: dict[str, dict[int, None]] = {}
         self._ended: dict[str, Steps[int]] = {}
         """Mapping node -> instant at which its last process ended; -1: none has."""
         self._end_instants: dict[int, None] = {}
@@ -68,6 +69,15 @@ class Processes(Watcher):
         """Whether a process had begun after all rows of an instant."""
         return self.begun_ns(process) <= t_ns
 
+    def incarnations(self, node: str) -> Iterable[int]:
+        """The processes of a node, by number."""
+        return self._incarnations.get(node, ())
+
+    def changes_ns(self, process: Process) -> Sequence[int]:
+        """When a process began, was suspended or resumed, or ended."""
+        life = self._lives.get(process)
+        return () if life is None else (life.begun_ns, *life.asleep.times_ns, life.dead_ns)
+
     def any_ended_at(self, t_ns: int) -> bool:
         """Whether a process ended at this very instant."""
         return t_ns in self._end_instants
@@ -97,6 +107,7 @@ class Processes(Watcher):
     def _read(self, row: LifeRow) -> None:
         process = row.node, row.incarnation
         life = self._lives.setdefault(process, _Life())
+        self._incarnations.setdefault(row.node, {})[row.incarnation] = None
         if row.event in ENDS:
             self._sleep(life, row, asleep=False)
             life.dead_seq, life.dead_ns = min(life.dead_seq, row.seq), min(life.dead_ns, row.t_ns)

@@ -6,7 +6,10 @@ read. It does not matter which member owns the queue, if any does, or why nothin
 consumer has to make progress.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from enum import StrEnum
+from itertools import islice
 from typing import Any
 
 import attrs
@@ -14,7 +17,7 @@ import attrs
 from emulator.analysis.findings.finding import Explained
 from emulator.analysis.inputs.messages import Consumer, TopicQueue, place_of
 from emulator.analysis.inputs.presence import Presence
-from emulator.analysis.rows.row_classes import MessageRow, OwnershipRow
+from emulator.analysis.rows.row_classes import MessageRow, OwnershipRow, Process
 from emulator.analysis.rows.sweeps import SettlingSweeps
 from emulator.spec.model import BROKER
 from emulator.state.owners import GroupQueue
@@ -24,6 +27,9 @@ from nodes.beliefs import MessageEvent, OwnershipEvent
 SHORTEST_NS = 1_000_000_000
 """Shorter stalls are left out: every message waits a little."""
 _PROGRESS = (MessageEvent.CONSUMED, MessageEvent.FILTERED, MessageEvent.COMMITTED)
+_STORED_MAX = 100_000
+"""Messages of a queue that may come between the start of a process and its first pull."""
+_GIVE_UP = (MessageEvent.RESET, MessageEvent.EXPIRED)
 
 
 @attrs.frozen
@@ -38,6 +44,28 @@ class Stall(Explained):
     censored: bool
     backlog: int
     """Messages at its end."""
+
+
+class PassedBy(StrEnum):
+    """Why a group passed messages that it had not consumed."""
+
+    RESET = "reset"
+    """An administrator set its offset forward."""
+    EXPIRED = "expired"
+    """A broker deleted the oldest file of its log."""
+    MISSED_AT_START = "missed_at_start"
+    """A consumer of a group that broadcasts had been restarted, and had not pulled yet."""
+
+
+@attrs.frozen
+class Passed:
+    """Messages that a group, or a consumer of a group that broadcasts, passed without consuming them."""
+
+    consumer: Consumer
+    by: PassedBy
+    t_ns: int
+    messages: int
+    """Offsets, also of messages that no member subscribes to."""
 
 
 @attrs.define
@@ -76,6 +104,11 @@ class QueueProgress:
         self._positions: dict[Consumer, _Position] = {}
         self._touched: dict[Consumer, None] = {}
         self.found: list[Stall] = []
+        self.passed: list[Passed] = []
+        self._stored_ns: deque[int] = deque(maxlen=_STORED_MAX)
+        """When each of the latest messages was stored."""
+        self._began: dict[Process, None] = {}
+        """Processes of groups that broadcast that have begun."""
 
     def feed(self, row: MessageRow | OwnershipRow) -> None:
         """An owner began, or a message was stored, consumed, filtered or passed by a commit."""
@@ -83,10 +116,14 @@ class QueueProgress:
             self._own(row)
         elif row.event == MessageEvent.STORED:
             self._store(row)
+        elif row.event in _GIVE_UP:
+            self._give_up(row)
         else:
             self._move(row)
 
     def _own(self, row: OwnershipRow) -> None:
+        if self._presence.broadcasts(row.group, row.seq):
+            self._miss(row)
         for key in self._keys(row):
             # What lies below is no backlog of this owner, whether it was consumed or skipped.
             position = self._position(key, row.offset)
@@ -94,6 +131,32 @@ class QueueProgress:
             position.offset = max(position.offset, row.offset) if position.begun else row.offset
             position.end = max(position.end, self._stored_for(key[0], row.seq))
             position.begun = True
+
+    def _give_up(self, row: MessageRow) -> None:
+        """An administrator set an offset, or messages expired: what lies below waits no more."""
+        by = PassedBy.EXPIRED if row.event == MessageEvent.EXPIRED else PassedBy.RESET
+        every = [(key, position) for key, position in self._positions.items() if row.group in ("", key[0].group)]
+        for key, position in every:
+            lost = min(row.offset, position.end) - position.offset
+            if lost > 0:
+                self.passed.append(Passed(key, by, row.t_ns, lost))
+            position.offset = max(position.offset, row.offset)
+            self._touched[key] = None
+
+    def _miss(self, row: OwnershipRow) -> None:
+        """A consumer of a group that broadcasts was restarted: count what was stored since its process began.
+
+        The first process of a consumer begins at the end of each queue, as its options say.
+        """
+        process = row.node, row.incarnation
+        begun_ns = self._presence.processes.begun_ns(process)
+        if row.incarnation == 1 or process in self._began or begun_ns > row.t_ns:
+            return
+        self._began[process] = None
+        first = self._end - len(self._stored_ns)
+        missed = sum(t_ns >= begun_ns for t_ns in islice(self._stored_ns, max(0, row.offset - first)))
+        if missed:
+            self.passed.append(Passed((row.queue, row.node), PassedBy.MISSED_AT_START, row.t_ns, missed))
 
     def _move(self, row: MessageRow) -> None:
         done = row.offset if row.event == MessageEvent.COMMITTED else row.offset + 1
@@ -108,6 +171,7 @@ class QueueProgress:
     def _store(self, row: MessageRow) -> None:
         is_rewritten = row.offset < self._end  # a broker lost the end of its log
         self._end = row.offset + 1
+        self._stored_ns.append(row.t_ns)
         self._last_tags = row.tags
         for group in self._presence.consumer_groups(row.topic, row.seq):
             if self._presence.is_wanted(group, row.topic, row.tags, row.seq):
@@ -214,6 +278,11 @@ class Progress(SettlingSweeps[TopicQueue, QueueProgress]):
         """All stalls of a second or more."""
         return [one for sweep in self.of.values() for one in sweep.found]
 
+    @property
+    def passed(self) -> list[Passed]:
+        """Messages that groups passed without consuming them."""
+        return [one for sweep in self.of.values() for one in sweep.passed]
+
     def readers(self) -> Mapping[Table, Callable[[Any], None]]:
         """It reads messages, and where owners start."""
         return {OWNERSHIP: self._own, MESSAGES: self._message}
@@ -223,7 +292,7 @@ class Progress(SettlingSweeps[TopicQueue, QueueProgress]):
             self._take(row)
 
     def _message(self, row: MessageRow) -> None:
-        if row.event == MessageEvent.STORED or row.event in _PROGRESS:
+        if row.event == MessageEvent.STORED or row.event in _PROGRESS or row.event in _GIVE_UP:
             self._take(row)
 
     def _take(self, row: MessageRow | OwnershipRow) -> None:

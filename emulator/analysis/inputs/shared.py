@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from enum import StrEnum
 
+from emulator.analysis.inputs.administrators import Administrators
 from emulator.analysis.inputs.agreement import Interval, first_agreement
+from emulator.analysis.inputs.blocked import Blocked
 from emulator.analysis.inputs.causes import Causes, Windows
 from emulator.analysis.inputs.disturbances import Disturbances
 from emulator.analysis.inputs.facts import RunFacts
@@ -47,6 +49,10 @@ class Input(StrEnum):
     """Which members of broker groups ran the special services."""
     DISTURBANCES = "disturbances"
     """Faults, and what happened to processes."""
+    ADMINISTRATORS = "administrators"
+    """What administrators changed."""
+    BLOCKED = "blocked"
+    """When no member of a group could consume a queue, since faults that last kept all of them from its broker."""
 
 
 class SharedInputs:
@@ -62,6 +68,8 @@ class SharedInputs:
         self.messages = Messages(self.presence)
         self.causes = Causes(facts.bounds, self.presence)
         self.disturbances = Disturbances()
+        self.administrators = Administrators()
+        self.blocked = Blocked(facts, self.presence, self.causes, self.administrators)
         self.owners = QueueOwners(self.presence, self.messages)
         self.progress = Progress(self.presence)
         self.holdings = Holdings(self.presence, *VIEWS, *MEMBERSHIP, *SHOWN, parts=True, modes=True)
@@ -75,7 +83,7 @@ class SharedInputs:
     def watchers(self) -> tuple[Watcher, ...]:
         """Those that read rows, in the order of `Feed`."""
         return (
-            *(self.presence, self.messages, self.causes, self.disturbances),
+            *(self.presence, self.messages, self.causes, self.disturbances, self.administrators),
             *(self.owners, self.progress, self.offsets, self.keys, self.holdings, self.services),
         )
 

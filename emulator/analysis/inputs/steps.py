@@ -38,6 +38,11 @@ class Steps(Generic[T]):
         """Instant of the last change; -1: there was none."""
         return self._times_ns[-1] if self._times_ns else -1
 
+    @property
+    def times_ns(self) -> Sequence[int]:
+        """Instants of all changes."""
+        return self._times_ns
+
     def before(self, seq: int) -> T:
         """The value by the rows before the one with this seq."""
         if not self._seqs or self._seqs[-1] < seq:

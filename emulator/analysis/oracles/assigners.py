@@ -42,7 +42,7 @@ class Assigners(DivergenceOracle):
         "one. It is a violation if members that are awake differ for more than a rebalance round longer than what "
         "happened from outside explains."
     )
-    reads: ClassVar[tuple[Input, ...]] = (Input.HOLDINGS,)
+    reads: ClassVar[tuple[Input, ...]] = (Input.HOLDINGS, Input.BLOCKED)
     table = FindingTable(
         "assigner_disagreements", Divergence, "members of a group differed about what allocates their queues"
     )

@@ -1,6 +1,6 @@
 """V15: messages that are to be delivered later, by a delay level or by the timer."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, ClassVar
 
@@ -8,6 +8,7 @@ import attrs
 
 from emulator.analysis.findings.context import Context
 from emulator.analysis.findings.finding import Judged
+from emulator.analysis.findings.symptom import NS_PER_S, Symptom, SymptomKind
 from emulator.analysis.findings.table import FindingTable
 from emulator.analysis.findings.words import exact_seconds
 from emulator.analysis.inputs.services import Served
@@ -203,6 +204,17 @@ class DelayedMessages(Oracle[Waits, WaitSweeps]):
             if one.text("broker_name") == row.broker_name:
                 return f"{text}; the first was dropped at {exact_seconds(one.t_ns)}"
         return text
+
+    def symptoms(self, rows: Sequence[Waits], context: Context) -> Iterator[Symptom]:
+        """The latest delivery of each topic."""
+        for row in rows:
+            late_s, due_s = row.late_ns / NS_PER_S, row.late_from_ns / NS_PER_S
+            text = (
+                f"a message of {row.topic} that was due at {due_s:.1f} s was delivered {late_s:.1f} s late by "
+                f"{row.broker_name}"
+            )
+            severity = late_s * 1_000 / context.limits.delivery_late_ms
+            yield Symptom(SymptomKind.DELIVERY, severity, max(0, row.late_from_ns), text)
 
 
 def _waits(

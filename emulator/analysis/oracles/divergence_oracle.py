@@ -8,12 +8,22 @@ from emulator.analysis.findings.context import Context
 from emulator.analysis.findings.questions import Words, inside
 from emulator.analysis.findings.words import count, span_words
 from emulator.analysis.inputs.holdings import Divergence, HoldersOfValue
+from emulator.analysis.inputs.shared import SharedInputs
 from emulator.analysis.oracles.oracle import Explanation, Oracle
 from emulator.analysis.rows.feed import Watcher
+from emulator.analysis.rows.row_classes import Span
 from emulator.state.event_lines import value_in_words, with_names
 
 
-class OfGroup(Explanation[Divergence]):
+class WhileConnected(Explanation[Divergence]):
+    """A node that faults keep from all servers cannot hear on what the others agreed."""
+
+    def covered(self, row: Divergence, inputs: SharedInputs) -> Sequence[Span]:
+        """When the others held one value."""
+        return inputs.blocked.in_agreement(row)
+
+
+class OfGroup(WhileConnected):
     """Values about a group, whose subject is group/topic or group."""
 
     def group(self, row: Divergence) -> str:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from emulator.analysis.oracles.assigners import ASSIGNERS
+from emulator.analysis.oracles.business_losses import BUSINESS_LOSSES
 from emulator.analysis.oracles.delayed_messages import DELAYED
 from emulator.analysis.oracles.elections import ELECTIONS
 from emulator.analysis.oracles.key_order import KEY_ORDER
@@ -39,6 +40,7 @@ ORACLES: tuple[Oracle[Any, Any], ...] = (
     DELAYED,
     TRANSACTIONS,
     ELECTIONS,
+    BUSINESS_LOSSES,
 )
 """All oracles, by number."""
 TITLES = {one.id: one.title for one in ORACLES}

@@ -90,7 +90,7 @@ def _lost(
             continue
         if (offset >= known.passed and identity not in cut) or cut.get(identity) in unacknowledged:
             continue
-        if known.filtered.get(identity) is False:
+        if known.filtered.get(identity) is False or any(low <= offset < high for low, high in known.given_up):
             continue
         if identity in cut:
             yield offset, LossReason.CUT
@@ -118,7 +118,8 @@ class Losses(Oracle[LostMessages, Watcher]):
         "The offset of a group has passed a message that no member consumed, or a broker cut it from its log. A "
         "message that was cut is owed to nobody if its sender did not receive SEND_OK. What a filter left out is not "
         "lost, unless another member subscribes to it: then the subscriptions of the members differ, and the owner's "
-        "decides. Each consumer of a group that broadcasts needs every message from its own start on. Each lost "
+        "decides. What an administrator skipped, and what expired, is V18's concern. Each consumer of a group that "
+        "broadcasts needs every message from its own start on. Each lost "
         "message is a violation."
     )
     reads: ClassVar[tuple[Input, ...]] = (Input.MESSAGES,)

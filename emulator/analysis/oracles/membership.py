@@ -8,21 +8,23 @@ from emulator.analysis.findings.words import queue_seconds
 from emulator.analysis.inputs.facts import RunFacts
 from emulator.analysis.inputs.holdings import Divergence
 from emulator.analysis.inputs.shared import MEMBERSHIP, Input, SharedInputs
-from emulator.analysis.oracles.divergence_oracle import DivergenceOracle
-from emulator.analysis.oracles.oracle import Explanation
+from emulator.analysis.inputs.steps import merged, uncovered_ns
+from emulator.analysis.oracles.divergence_oracle import DivergenceOracle, WhileConnected
 from emulator.analysis.rows.feed import Watcher
 
 _MS = 1_000_000
 
 
-class _WithinGroup(Explanation[Divergence]):
+class _WithinGroup(WhileConnected):
     """Whatever happened, they agree again within the time of a silent broker."""
 
     def group(self, row: Divergence) -> str:  # noqa: ARG002
         return ""
 
-    def excess_ns(self, row: Divergence, unexplained_ns: int, facts: RunFacts) -> int:  # noqa: ARG002
-        return max(0, row.active_ns - facts.bounds.group_ms * _MS)
+    def excess_ns(self, row: Divergence, unexplained_ns: int, inputs: SharedInputs) -> int:  # noqa: ARG002
+        apart = merged(self.covered(row, inputs))
+        differed_ns = sum(uncovered_ns(span, apart) for span in row.active or ((row.start_ns, row.end_ns),))
+        return max(0, differed_ns - inputs.facts.bounds.group_ms * _MS)
 
     def limit_ns(self, row: Divergence, limit_ns: int, facts: RunFacts) -> int:  # noqa: ARG002
         return 0
@@ -38,7 +40,7 @@ class Membership(DivergenceOracle):
         "the master. It is a violation, where slaves act as masters (RIP-32), if those that are awake differ for "
         "longer than brokerNotActiveTimeoutMillis, a scan and a poll."
     )
-    reads: ClassVar[tuple[Input, ...]] = (Input.HOLDINGS,)
+    reads: ClassVar[tuple[Input, ...]] = (Input.HOLDINGS, Input.BLOCKED)
     table = FindingTable("membership", Divergence, "brokers or nameservers differed about who lives")
     explanation = _WithinGroup()
 

@@ -46,13 +46,13 @@ class Explanation(Generic[F]):
         """Spans in which faults that last explain a finding, however long they last."""
         return ()
 
-    def excess_ns(self, row: F, unexplained_ns: int, facts: RunFacts) -> int:  # noqa: ARG002 - of most oracles
+    def excess_ns(self, row: F, unexplained_ns: int, inputs: SharedInputs) -> int:  # noqa: ARG002 - of most oracles
         """How long a finding lasted beyond what is allowed.
 
         Args:
             row: the finding.
             unexplained_ns: how long it lasted outside of all windows.
-            facts: of the run.
+            inputs: of the run.
         """
         return unexplained_ns
 
@@ -95,7 +95,7 @@ def explained(rows: Iterable[F], by: Explanation[F], inputs: SharedInputs) -> It
             yield attrs.evolve(row, violation=by.is_violation(row, exceeds=False, facts=inputs.facts))  # type: ignore[misc]
             continue
         worst, start_ns, end_ns = max(times, key=lambda one: one[0].excess_ns)
-        excess_ns = by.excess_ns(row, worst.excess_ns, inputs.facts)
+        excess_ns = by.excess_ns(row, worst.excess_ns, inputs)
         exceeds = excess_ns > by.limit_ns(row, worst.limit_ns, inputs.facts)
         yield attrs.evolve(
             by.of_worst(row, start_ns, end_ns),  # type: ignore[misc]

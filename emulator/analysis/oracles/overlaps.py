@@ -11,6 +11,14 @@ from emulator.analysis.inputs.queue_owners import Overlap
 from emulator.analysis.inputs.shared import Input, SharedInputs
 from emulator.analysis.oracles.oracle import Explanation, Oracle, queues_of
 from emulator.analysis.rows.feed import Watcher
+from emulator.analysis.rows.row_classes import Span
+
+
+class _WhileBothReachTheBroker(Explanation[Overlap]):
+    """An owner that a fault keeps from the broker of the queue has no impact."""
+
+    def covered(self, row: Overlap, inputs: SharedInputs) -> Sequence[Span]:
+        return inputs.blocked.with_one_owner(row)
 
 
 class Overlaps(Oracle[Overlap, Watcher]):
@@ -19,12 +27,13 @@ class Overlaps(Oracle[Overlap, Watcher]):
     id: ClassVar[str] = "V1"
     title: ClassVar[str] = "at most one process queue per message queue"
     definition: ClassVar[str] = (
-        "A queue has two or more owners at once. It is a violation if two owners that are awake last longer than what "
-        "happened before explains. Groups that broadcast, and members that pop, own no queue."
+        "A queue has two or more owners at once. It is a violation if two owners that are awake, and that no fault "
+        "keeps from its broker, last longer than what happened before explains. Groups that broadcast, and members "
+        "that pop, own no queue."
     )
-    reads: ClassVar[tuple[Input, ...]] = (Input.OWNERS,)
+    reads: ClassVar[tuple[Input, ...]] = (Input.OWNERS, Input.BLOCKED)
     table = FindingTable("overlaps", Overlap, "a queue had two or more owners")
-    explanation = Explanation()
+    explanation = _WhileBothReachTheBroker()
 
     def find(self, inputs: SharedInputs, watched: Watcher) -> Iterable[Overlap]:  # noqa: ARG002
         """Queues with two owners."""

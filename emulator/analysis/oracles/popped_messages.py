@@ -1,6 +1,7 @@
 """V14: messages that were popped, and what became of them."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any, ClassVar
 
 import attrs
@@ -8,8 +9,9 @@ import attrs
 from emulator.analysis.findings.context import Context
 from emulator.analysis.findings.finding import NO_COLUMN, Explained
 from emulator.analysis.findings.questions import Words, about_node, about_queue, inside, instant
+from emulator.analysis.findings.symptom import Symptom, SymptomKind
 from emulator.analysis.findings.table import FindingTable
-from emulator.analysis.findings.words import queue_words, span_words
+from emulator.analysis.findings.words import count, queue_words, span_words
 from emulator.analysis.inputs.facts import RunFacts
 from emulator.analysis.inputs.presence import Presence
 from emulator.analysis.inputs.shared import Input, SharedInputs
@@ -21,6 +23,7 @@ from emulator.trace.schema import MESSAGES, Table
 from nodes.beliefs import MessageEvent
 from nodes.broker.tables.pop_check_point import PopOutcome
 from nodes.protocol.extra_info import parse_extra_info
+from nodes.protocol.model import RETRY_TOPIC_PREFIX
 
 REVIVED_WITHIN_NS = 15_000_000_000
 """A broker looks two seconds behind the end of the invisible time, and its idle loop takes up to 8.1 s."""
@@ -55,6 +58,8 @@ class PoppedMessages(Explained):
     """How often a message was handed out while it was hidden."""
     consumed_and_revived: int
     """Revived although a listener had consumed them: they will be consumed again."""
+    consumed_after_revival: int
+    """How often a listener returned after the message had been revived: a copy is consumed, too."""
     acked_and_revived: int
     """Revived although the acknowledgement had been taken."""
     lost: int
@@ -75,6 +80,7 @@ class _Popped:
     revived: int = 0
     twice: int = 0
     consumed_and_revived: int = 0
+    consumed_after_revival: int = 0
     acked_and_revived: int = 0
     lost: int = 0
 
@@ -89,6 +95,7 @@ class _Message:
     """Whether a node still has to do something about it."""
     consumed: bool = False
     acked: bool = False
+    revived: bool = False
 
 
 class PopSweep:
@@ -146,6 +153,7 @@ class PopSweep:
 
     def _consume(self, _row: MessageRow, message: _Message) -> None:
         message.consumed = True
+        self._counts.consumed_after_revival += message.revived
 
     def _ack(self, row: MessageRow, message: _Message) -> None:
         if row.tags in _COUNTS and message.is_open:
@@ -166,6 +174,7 @@ class PopSweep:
         self._counts.revived += 1
         self._counts.consumed_and_revived += message.consumed
         self._counts.acked_and_revived += message.acked
+        message.revived = True
         self._end(message, row.t_ns)
 
     def _re_put(self, row: MessageRow, message: _Message) -> None:
@@ -289,7 +298,7 @@ class Popped(Oracle[PoppedMessages, PopSweeps]):
 
     def is_notable(self, row: PoppedMessages) -> bool:
         """Whether anything is wrong, or was done twice."""
-        return bool(row.lost or row.late or row.twice or row.consumed_and_revived)
+        return bool(row.lost or row.late or row.twice or row.consumed_and_revived or row.consumed_after_revival)
 
     def summary(self, rows: Sequence[PoppedMessages]) -> str:
         """How many of each."""
@@ -325,6 +334,21 @@ class Popped(Oracle[PoppedMessages, PopSweeps]):
         )
         yield from (about_node(one.text("node"), instant(one.t_ns)) for one in given_up[:1])
         yield about_queue(row.queue, inside(row) if row.late else "")
+
+    def symptoms(self, rows: Sequence[PoppedMessages], context: Context) -> Iterator[Symptom]:
+        """Messages that were consumed, and revived all the same since that took longer than the invisible time."""
+        for group, of_group in groupby(rows, key=lambda row: row.queue.group):
+            found = list(of_group)
+            copies = sum(row.consumed_and_revived + row.consumed_after_revival for row in found)
+            first = [row for row in found if not row.queue.topic.startswith(RETRY_TOPIC_PREFIX)]
+            messages = sum(row.consumed_and_revived + row.consumed_after_revival for row in first)
+            popped = max(1, sum(row.popped for row in first))
+            text = (
+                f"brokers revived {count(messages, 'popped message')} of {group} {copies:,} times although a listener "
+                "consumed them: it needs longer than the invisible time"
+            )
+            severity = 1_000 * copies / popped / context.limits.again_per_mille if messages else 0.0
+            yield Symptom(SymptomKind.POPPED_AGAIN, severity, max(0, context.end_ns - 1), text)
 
 
 def _pop_time_ms(row: MessageRow) -> int:

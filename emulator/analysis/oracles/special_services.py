@@ -10,9 +10,9 @@ from emulator.analysis.findings.context import Context
 from emulator.analysis.findings.questions import Words, about_node, inside
 from emulator.analysis.findings.table import FindingTable
 from emulator.analysis.findings.words import span_words
-from emulator.analysis.inputs.facts import RunFacts
 from emulator.analysis.inputs.services import Servers, ServiceSpan
 from emulator.analysis.inputs.shared import Input, SharedInputs
+from emulator.analysis.inputs.steps import merged, uncovered_ns
 from emulator.analysis.oracles.oracle import Oracle
 from emulator.analysis.rows.feed import Watcher
 
@@ -30,14 +30,14 @@ class ServiceOracle(Oracle[ServiceSpan, Watcher]):
         "members at once, or none after one had, is a violation where slaves act as masters or controllers elect "
         "them, if it lasts longer than it takes to notice a silent broker, or to elect another master."
     )
-    reads: ClassVar[tuple[Input, ...]] = (Input.SERVICES,)
+    reads: ClassVar[tuple[Input, ...]] = (Input.SERVICES, Input.BLOCKED)
     table = FindingTable("special_services", ServiceSpan, "members of a broker group that ran the special services")
 
     def find(self, inputs: SharedInputs, watched: Watcher) -> Iterable[ServiceSpan]:  # noqa: ARG002
         """The spans of groups with more than one span; a single span from start to end says nothing."""
         spans = inputs.services.found
         of_group = Counter(one.broker_name for one in spans)
-        return [_judged(one, inputs.facts) for one in spans if of_group[one.broker_name] > 1]
+        return [_judged(one, inputs) for one in spans if of_group[one.broker_name] > 1]
 
     def order(self, row: ServiceSpan) -> Any:
         """By time."""
@@ -68,10 +68,13 @@ class ServiceOracle(Oracle[ServiceSpan, Watcher]):
         return [about_node(node, inside(row)) for node in row.nodes[-1:]]
 
 
-def _judged(one: ServiceSpan, facts: RunFacts) -> ServiceSpan:
-    """Without RIP-32 and controllers no member takes over."""
+def _judged(one: ServiceSpan, inputs: SharedInputs) -> ServiceSpan:
+    """Without RIP-32 and controllers no member takes over; one that faults isolate cannot hear that another did."""
+    facts = inputs.facts
+    isolated = merged(inputs.blocked.without(inputs.blocked.nodes_of(one.broker_name), one.start_ns, one.end_ns))
+    lasted_ns = uncovered_ns((one.start_ns, one.end_ns), isolated)
     limit_ms = facts.bounds.group_ms if facts.acting else facts.bounds.election_ms
-    is_long = one.end_ns - one.start_ns > limit_ms * _MS
+    is_long = lasted_ns > limit_ms * _MS
     violation = (facts.acting or facts.elected) and is_long and one.servers is not Servers.ONE
     return attrs.evolve(one, violation=violation)
 

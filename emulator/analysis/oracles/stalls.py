@@ -14,6 +14,7 @@ from emulator.analysis.inputs.progress import Stall
 from emulator.analysis.inputs.shared import Input, SharedInputs
 from emulator.analysis.oracles.oracle import Explanation, Oracle, queues_of
 from emulator.analysis.rows.feed import Watcher
+from emulator.analysis.rows.row_classes import Span
 
 _STALLED_S = 30.0
 """The longest pause of a queue while a client learns of a change by its polls."""
@@ -25,6 +26,10 @@ class _WithBacklog(Explanation[Stall]):
 
     def __init__(self) -> None:
         super().__init__(external=True)
+
+    def covered(self, row: Stall, inputs: SharedInputs) -> Sequence[Span]:
+        """No other member could take over, or an administrator had switched the group off."""
+        return inputs.blocked.without_consumer(row.queue, row.node, row.start_ns, row.end_ns)
 
     def limit_ns(self, row: Stall, limit_ns: int, facts: RunFacts) -> int:  # noqa: ARG002
         """A listener may take long, and then for a whole batch."""
@@ -39,9 +44,10 @@ class Stalls(Oracle[Stall, Watcher]):
     definition: ClassVar[str] = (
         "A readable queue has messages that a live member subscribes to, and its group neither consumes one, nor "
         "leaves one out by a filter, nor commits past one. It is a violation if that lasts longer than what happened "
-        "from outside explains, and a listener may take for a batch."
+        "from outside explains, and a listener may take for a batch. A fault that keeps every member from the broker "
+        "of the queue explains it for as long as it lasts, and so does an administrator who switched the group off."
     )
-    reads: ClassVar[tuple[Input, ...]] = (Input.PROGRESS,)
+    reads: ClassVar[tuple[Input, ...]] = (Input.PROGRESS, Input.BLOCKED)
     table = FindingTable("stalls", Stall, "a queue had a backlog, and its group made no progress for a second or more")
     explanation = _WithBacklog()
 

@@ -1,13 +1,15 @@
 """V16: messages of transactions, from their half messages to what consumers see."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import attrs
 
 from emulator.analysis.findings.context import Context
 from emulator.analysis.findings.finding import Judged
+from emulator.analysis.findings.symptom import NS_PER_S, Symptom, SymptomKind
 from emulator.analysis.findings.table import FindingTable
+from emulator.analysis.findings.words import count
 from emulator.analysis.inputs.shared import Input, SharedInputs
 from emulator.analysis.oracles.oracle import Oracle
 from emulator.analysis.rows.row_classes import MessageRow
@@ -45,6 +47,14 @@ class Transactions(Judged):
     """Committed although their producers have never said so."""
     late_ns: int
     """Longest time from the first half message to the first commit."""
+    both: int
+    """How many were rolled back and, earlier or later, committed: their messages were delivered."""
+    both_rolled_back_ns: int
+    """When the first of these was rolled back; -1: there is none."""
+    both_committed_ns: int
+    """When it was committed."""
+    wrong_clock: bool
+    """Whether a fault had moved a wall clock."""
 
 
 class TransactionSweep:
@@ -146,12 +156,14 @@ class TransactionOracle(Oracle[Transactions, TransactionSweeps]):
 
     def is_notable(self, row: Transactions) -> bool:
         """Whether anything is wrong."""
-        return bool(row.lost or row.unasked or row.again)
+        return bool(row.lost or row.unasked or row.again or row.both)
 
     def summary(self, rows: Sequence[Transactions]) -> str:
         """How many, and what is wrong."""
         lost, unasked, again = (sum(getattr(row, kind) for row in rows) for kind in ("lost", "unasked", "again"))
-        return f"{lost} lost, {unasked} unasked, {again} once more"
+        both = sum(row.both for row in rows)
+        ends = f", {both} rolled back and committed" if both else ""
+        return f"{lost} lost, {unasked} unasked, {again} once more{ends}"
 
     def amount(self, row: Transactions) -> float:
         """Lost and unasked ones."""
@@ -163,6 +175,31 @@ class TransactionOracle(Oracle[Transactions, TransactionSweeps]):
             f"topic {row.topic} of {row.broker_name}: of {row.transactions:,} transactions {row.lost:,} were committed "
         )
         return f"{text}and are lost, and {row.unasked:,} came although no producer had committed them"
+
+    def symptoms(self, rows: Sequence[Transactions], context: Context) -> Iterator[Symptom]:
+        """Transactions with both ends, and those that were delivered twice."""
+        for row in rows:
+            if row.both:
+                text = (
+                    f"{count(row.both, 'transaction')} of {row.topic} had both ends carried out: the first was rolled "
+                    f"back at {row.both_rolled_back_ns / NS_PER_S:.1f} s and committed at "
+                    f"{row.both_committed_ns / NS_PER_S:.1f} s, and its message was delivered"
+                )
+                severity = 1.0 + row.both
+                yield Symptom(SymptomKind.TRANSACTIONS, severity, row.both_committed_ns, text)
+            again_per_mille = 1_000 * row.again / row.transactions
+            if row.again >= context.limits.again_messages:
+                why = ", while a wall clock was wrong" if row.wrong_clock else ""
+                text = f"{count(row.again, 'transaction')} of {row.topic} were delivered once more{why}"
+                severity = again_per_mille / context.limits.again_per_mille
+                yield Symptom(SymptomKind.AGAIN, severity, row.end_ns, text)
+
+
+def _both(found: Sequence[TransactionSweep]) -> dict[str, Any]:
+    both = [one for one in found if one.committed_ns and one.rolled_back_ns]
+    first = min(both, key=lambda one: one.rolled_back_ns[0], default=None)
+    ends = (-1, -1) if first is None else (first.rolled_back_ns[0], first.committed_ns[0])
+    return {"both": len(both), "both_rolled_back_ns": ends[0], "both_committed_ns": ends[1]}
 
 
 def _sums(
@@ -188,6 +225,8 @@ def _sums(
         open=len(found) - len(done) - rolled_back - lost,
         again=sum(len(one.committed_ns) - 1 for one in done),
         unasked=unasked,
+        **_both(found),
+        wrong_clock=moves_clock,
         late_ns=max((one.committed_ns[0] - firsts[id(one)].t_ns for one in done), default=0),
         violation=bool(lost or unasked) and not moves_clock,
     )

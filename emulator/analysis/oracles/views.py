@@ -21,7 +21,7 @@ class Views(DivergenceOracle):
         "the members (cidAll). It is a violation if members that are awake differ for longer than what happened "
         "before explains."
     )
-    reads: ClassVar[tuple[Input, ...]] = (Input.HOLDINGS,)
+    reads: ClassVar[tuple[Input, ...]] = (Input.HOLDINGS, Input.BLOCKED)
     table = FindingTable("views", Divergence, "consumers held several views of a topic, or of a part of it")
     explanation = OfGroup()
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from emulator.state.owners import GroupQueue
 from emulator.trace.batches import Row
-from emulator.trace.schema import BELIEFS, FAULTS, LIFECYCLE, MESSAGES, OWNERSHIP, PASSES, Table
+from emulator.trace.schema import ADMIN, BELIEFS, FAULTS, LIFECYCLE, MESSAGES, OWNERSHIP, PASSES, Table
 
 Process = tuple[str, int]
 """Node and incarnation."""
@@ -109,6 +109,22 @@ class FaultRow(NamedTuple):
     hits: int
 
 
+class AdminRow(NamedTuple):
+    """A row of `admin`."""
+
+    seq: int
+    t_ns: int
+    node: str
+    role: str
+    incarnation: int
+    request: str
+    topic: str
+    group: str
+    broker_name: str
+    began_ns: int
+    detail: str
+
+
 class LifeRow(NamedTuple):
     """A row of `lifecycle`."""
 
@@ -141,6 +157,7 @@ ROWS: Mapping[Table, type[Any]] = {
     MESSAGES: MessageRow,
     FAULTS: FaultRow,
     LIFECYCLE: LifeRow,
+    ADMIN: AdminRow,
 }
 """The tables that oracles read. A row has the columns of its table that any oracle needs."""
 
