@@ -2,7 +2,7 @@
 
 import attrs
 
-from emulator.trace.schema import BELIEFS, LIFECYCLE
+from emulator.trace.schema import BELIEFS, LIFECYCLE, OWNERSHIP
 from emulator.why.missing_signals import Silence
 from emulator.why.question import BeliefQuestion, WhyError, no_such
 from emulator.why.trace_rows import TraceRow, TraceRows
@@ -24,6 +24,13 @@ class Finding:
     """The rows whose chains of causes are the answer."""
     silences: tuple[Silence, ...] = ()
     """Nodes of which others should have heard."""
+
+
+def known_groups(trace: TraceRows) -> tuple[str, ...]:
+    """All consumer groups that subscribe to something, own a queue, or have a member at a broker; sorted."""
+    kinds = (BeliefKind.SUBSCRIPTION.value, BeliefKind.CONSUMER_IDS.value)
+    subjects = [row.text("subject").partition("/")[0] for row in trace.select(BELIEFS, kind=kinds)]
+    return tuple(sorted(dict.fromkeys([*subjects, *trace.values(OWNERSHIP, "group")])))
 
 
 def end_of(trace: TraceRows, row: TraceRow, until_ns: int | None) -> TraceRow | None:
