@@ -208,7 +208,7 @@ _WORDS = {
     _E.CHECK_POINT: "check point of a pop by group {group}: {tag}",
     _E.ACKED: "acknowledged for group {group}: {tag}",
     _E.INVISIBLE_CHANGED: "hid it again for group {group}: {tag}",
-    _E.REVIVED: "revived it for group {group}: nobody acknowledged it in time",
+    _E.REVIVED: "revived it for group {group}: no consumer acknowledged it in time",
     _E.RE_PUT: "could not revive it for group {group}, and will try again: {tag}",
     _E.LOST: "gave it up for group {group}: {tag}",
     _E.CUT: "cut it from the log",

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import attrs
 
-from emulator.spec import load
 from emulator.spec.model import Scenario
 from emulator.testing import Caller, ConsoleUser, Stage, Trace, play_at_console
 from emulator.trace.run_directory import open_run
@@ -15,13 +14,6 @@ from emulator.why.answer import answer_of_run
 def has(lines, *parts):
     """Whether one line has all these parts."""
     return any(all(part in line for part in parts) for line in lines)
-
-
-def scenario_of(text: str, folder: Path) -> Scenario:
-    """A scenario from a text in TOML."""
-    path = folder / "scenario.toml"
-    path.write_text(text)
-    return load(path)
 
 
 class Asked:
