@@ -38,8 +38,8 @@ FORM_TABLE = (
         "topic orders at 60s",
     ),
     Form(
-        "message KEY|TOPIC/BROKER/ID@OFFSET [at T]",
-        "what became of a message: stored, delayed, consumed, retried, lost",
+        "message TOPIC/BROKER/ID@OFFSET [at T]",
+        "what became of a message, which may also be named by its key or unique id: stored, consumed, retried, lost",
         "message orders/broker-a/3@17",
     ),
     Form(
@@ -66,12 +66,6 @@ FORM_TABLE = (
 )
 FORMS = f"{', '.join(form.words for form in FORM_TABLE[:-1])}, or {FORM_TABLE[-1].words}"
 """All forms, on one line."""
-
-
-def form_lines() -> tuple[str, ...]:
-    """The table for a terminal: each form, then what it answers."""
-    width = max(len(form.words) for form in FORM_TABLE)
-    return tuple(f"{form.words:<{width}}  {form.answers}" for form in FORM_TABLE)
 
 
 def form_table() -> str:

@@ -1,8 +1,10 @@
 """What words can ask, and what is said to words that are no question."""
 
+from pathlib import Path
+
 import pytest
 
-from emulator.why.forms import FORM_TABLE, FORMS
+from emulator.why.forms import FORM_TABLE, FORMS, form_table
 from emulator.why.question import (
     BeliefQuestion,
     GroupQuestion,
@@ -93,7 +95,7 @@ def test_every_kind_of_belief_can_be_asked_about(kind):
         ("stalled", "expected: stall TOPIC/BROKER/ID [of GROUP] [at T]"),
         ("storm g", "expected: storm [of CLIENT] [at T]"),
         ("storm of", "expected a name behind of: queue TOPIC/BROKER/ID"),
-        ("message a b", "expected: message KEY|TOPIC/BROKER/ID@OFFSET [at T]"),
+        ("message a b", "expected: message TOPIC/BROKER/ID@OFFSET [at T]"),
         ("route orders orders orders", "expected: queue TOPIC/BROKER/ID"),
     ],
 )
@@ -120,3 +122,7 @@ def test_the_example_of_each_form_is_a_question(form):
 )
 def test_an_unknown_name_leads_to_the_nearest_question_that_has_an_answer(wrong, known, told):
     assert str(no_question_about("group", wrong, known, "lag {}")) == told
+
+
+def test_the_readme_has_the_table_of_all_questions():
+    assert form_table() in (Path(__file__).parents[2] / "emulator" / "README.md").read_text()
