@@ -108,7 +108,7 @@ def _calm(group: str, found: Backlog) -> list[str]:
 
 def _headline(group: str, found: Backlog, causes: list[list[_Stalled]]) -> str:
     first = causes[0]
-    share = "" if len(causes) == 1 else f", {_messages(first):,} of them because"
+    share = "" if len(causes) == 1 else f"; {_messages(first):,} of them:"
     cause = first[0].cause.text
     what = f"{_count(found.messages)} {'waits' if found.messages == 1 else 'wait'} for group {group}"
     return f"at {seconds(found.at_ns)} {what} in {_queues(len(found.late))}{share or ':'} {cause}"
@@ -159,11 +159,12 @@ def _check(trace: TraceRows, queue: QueueQuestion, groups: tuple[str, ...]) -> N
     known = known_groups(trace)
     if queue.group is not None and queue.group not in known:
         raise no_question_about("group", queue.group, known, f"stall {queue.queue} of {{}}")
-    stored = trace.select(MESSAGES, event=MessageEvent.STORED.value, topic=queue.topic)
-    rows = [*stored, *trace.select(OWNERSHIP, topic=queue.topic)]
-    queues = tuple(sorted({f"{row.text('topic')}/{row.text('broker_name')}/{row.number('queue_id')}" for row in rows}))
+    place = ("topic", "broker_name", "queue_id")
+    stored = trace.tuples(MESSAGES, place, event=MessageEvent.STORED.value, topic=queue.topic)
+    rows = dict.fromkeys((*stored, *trace.tuples(OWNERSHIP, place, topic=queue.topic)))
+    queues = tuple(f"{topic}/{broker_name}/{queue_id}" for topic, broker_name, queue_id in sorted(rows))
     if not rows:
-        topics = sorted({*trace.values(OWNERSHIP, "topic"), *trace.values(MESSAGES, "topic")} - {queue.topic})
+        topics = tuple(dict.fromkeys((*trace.values(OWNERSHIP, "topic"), *trace.values(MESSAGES, "topic"))))
         raise no_question_about("topic", queue.topic, topics, "topic {}")
     if queue.queue not in queues:
         raise no_question_about("queue", queue.queue, queues, "stall {}")

@@ -49,9 +49,10 @@ class Cause:
 def brokers_of(trace: TraceRows, broker_name: str) -> tuple[str, ...]:
     """The nodes of a broker group, sorted."""
     rows = trace.select(BELIEFS, kind=tuple(kind.value for kind in _OF_BROKERS), subject=broker_name)
-    rows += trace.select(MESSAGES, event=MessageEvent.STORED.value, broker_name=broker_name)[-1:]
+    stored = trace.tuples(MESSAGES, ("node",), event=MessageEvent.STORED.value, broker_name=broker_name)
     named = [broker_name] if broker_name in trace.values(LIFECYCLE, "node") else []
-    return tuple(sorted(dict.fromkeys([row.text("node") for row in rows] + named)))
+    nodes = (*(row.text("node") for row in rows), *(node for (node,) in stored), *named)
+    return tuple(sorted(dict.fromkeys(nodes)))
 
 
 def why_it_waits(trace: TraceRows, waiting: WaitingQueue, at_ns: int, names: NodeNames) -> Cause:
@@ -154,6 +155,8 @@ def _no_owner(about: _Waiting) -> Iterator[Cause]:
     known = holds_of(about.trace, about.group, about.asked)
     lost = max((hold.newest for hold in known), key=lambda row: row.seq, default=None)
     last = "" if lost is None else f": {lost.text('node')} lost it last, at {seconds(lost.t_ns)}"
+    locked = list(_lock_holders(about))
+    last += "".join(f", and {line}" for line in locked[:1])
     lines = [line.strip() for line in no_owner_lines(about.trace, about.group, about.asked, about.names)]
     yield Cause(2, f"it has no owner{last}", tuple(lines), () if lost is None else (lost,))
 
@@ -209,7 +212,7 @@ def _lock_holders(about: _Waiting) -> Iterator[str]:
         )
         holder = "" if row is None else (value_of(row) or {}).get(name, "")
         if holder:
-            yield f"{broker} holds that {about.names.node(holder)} has the lock"
+            yield f"{broker} still holds a lock of {about.names.node(holder)}"
 
 
 def _cut_off(about: _Waiting) -> Iterator[Cause]:

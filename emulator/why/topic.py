@@ -65,7 +65,8 @@ class _Topic:
     @property
     def is_known(self) -> bool:
         """Whether any node holds a route of it, or a broker has stored a message of it."""
-        return bool(self._routes or self._trace.select(MESSAGES, topic=self._topic, until_ns=self._at_ns))
+        stored = self._trace.tuples(MESSAGES, ("seq",), topic=self._topic, until_ns=self._at_ns)
+        return bool(self._routes) or next(stored, None) is not None
 
     def listing(self) -> list[str]:
         """What each nameserver lists."""
@@ -99,23 +100,28 @@ class _Topic:
         with_it = [node for node, row in holders.items() if value_of(row) is not None]
         if with_it:
             yield f"clients that hold a route of it: {listed_nodes(tuple(sorted(with_it)))}"
-        stored = self._trace.select(MESSAGES, event=MessageEvent.STORED.value, topic=self._topic, until_ns=self._at_ns)
-        by_broker: dict[str, TraceRow] = {row.text("node"): row for row in stored}
-        for node, row in by_broker.items():
-            yield f"{node} stored its last message of it at {seconds(row.t_ns)}"
-        if not stored:
+        place = ("node", "t_ns")
+        event = MessageEvent.STORED.value
+        last_ns = dict(self._trace.tuples(MESSAGES, place, event=event, topic=self._topic, until_ns=self._at_ns))
+        for node, t_ns in last_ns.items():
+            yield f"{node} stored its last message of it at {seconds(t_ns)}"
+        if not last_ns:
             yield "no broker has stored a message of it"
         yield from self._history()
 
     def _history(self) -> Iterator[str]:
         """The changes of the first nameserver that lists it."""
         first = self._listed[0].text("node") if self._listed else ""
-        rows = [row for row in self._listed if row.text("node") == first]
-        shown = rows[-_HISTORY_MAX:]
-        if len(shown) < len(rows):
-            yield f"{len(rows) - len(shown)} earlier changes of the route at {first}"
-        for row in shown:
-            yield f"{seconds(row.t_ns)} {first}: {self._value_words(row) or 'no route any more'}"
+        changes: list[str] = []
+        before = None
+        for row in self._listed:
+            words = self._value_words(row) or "no route any more"
+            if row.text("node") == first and words != before:
+                changes.append(f"{seconds(row.t_ns)} {first}: {words}")
+                before = words
+        if len(changes) > _HISTORY_MAX:
+            yield f"{len(changes) - _HISTORY_MAX} earlier changes of the route at {first}"
+        yield from changes[-_HISTORY_MAX:]
 
     def refused(self) -> Iterator[str]:
         """Brokers that answer that they do not have it."""

@@ -161,7 +161,7 @@ def test_several_causes_each_have_their_own_lines(tmp_path):
     run = asked(busy(), tmp_path, {70: "suspend c2"}, act=lambda me: switch_off(me, "broker-a"), for_s=100)
     told = run.why("lag g at 99s")
 
-    assert "because pulls get NO_PERMISSION" in told[0]
+    assert "of them: pulls get NO_PERMISSION" in told[0]
     assert has(told, "messages in 4 queues: pulls get NO_PERMISSION")
     assert has(told, "messages in 4 queues: its owner does not run: c2 (suspended at 70.000 s)")
 
@@ -199,7 +199,19 @@ def test_an_owner_that_lost_its_lock_is_named_with_the_one_that_has_it(traced):
     told = traced.why("lag g")
 
     assert "c1 owns it and lost its lock at 20.000 s, so it does not consume in order" in told[0]
-    assert has(told, "broker-a holds that c2 has the lock")
+    assert has(told, "broker-a still holds a lock of c2")
+
+
+def test_a_queue_that_a_dead_member_has_locked_is_named_with_its_lock(traced):
+    traced.at(1).owned("c2", "acquired", offset=0)
+    traced.owned("c2", "locked")
+    traced.belief("broker-a", "queue_locks", "g", {"orders@broker-a@3": "127.1.10.2@1401#7"})
+    traced.at(20).message("broker-a", "stored", offset=0)
+    traced.life("c2", "killed")
+    traced.at(60).timer("c1", "RebalanceService")
+    told = traced.why("lag g")
+
+    assert told[0].endswith("c2 lost it last, at 20.000 s, and broker-a still holds a lock of c2")
 
 
 def test_a_message_that_the_owner_does_not_subscribe_to_is_named(traced):
