@@ -6,7 +6,7 @@ from typing import Any
 from emulator.state.client_names import guest_of
 from emulator.trace.schema import BELIEFS, LIFECYCLE, OWNERSHIP
 from emulator.why.absence import absence
-from emulator.why.first_offset import first_offset_lines
+from emulator.why.first_offset import first_offset_lines, missed_at_start_lines
 from emulator.why.group import group
 from emulator.why.held import STAGES, Finding, end_of, kind_of, why_no_belief
 from emulator.why.holds import Hold, holds
@@ -76,7 +76,8 @@ def _queue(trace: TraceRows, asked: QueueQuestion, names: NodeNames) -> Finding:
         owners = [hold for hold in of_group if hold.owns]
         headlines.append(_who_owns(asked, group_name, owners, of_group))
         where = (asked.topic, asked.broker_name, asked.queue_id)
-        headlines += [f"  {line}" for line in first_offset_lines(trace, group_name, asked.at_ns, where)]
+        for lines_of in (first_offset_lines, missed_at_start_lines):
+            headlines += [f"  {line}" for line in lines_of(trace, group_name, asked.at_ns, where)]
         headlines += [] if owners else no_owner_lines(trace, group_name, asked, names)
         told = owners[-_OWNERS_MAX:] or [max(of_group, key=lambda hold: hold.newest.seq)]
         stalled = stalled_first(trace, asked, group_name, names) if len(owners) == 1 else None

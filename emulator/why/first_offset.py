@@ -10,10 +10,11 @@ from collections.abc import Iterator
 import attrs
 
 from emulator.spec import from_dict
-from emulator.trace.schema import MESSAGES, OWNERSHIP
+from emulator.trace.schema import LIFECYCLE, MESSAGES, OWNERSHIP
+from emulator.why.backlog import broadcasts, subscriptions_of
 from emulator.why.trace_rows import TraceRow, TraceRows
 from emulator.why.words import seconds
-from nodes.beliefs import MessageEvent, OwnershipEvent
+from nodes.beliefs import LifecycleEvent, MessageEvent, OwnershipEvent
 from nodes.protocol.model import RETRY_TOPIC_PREFIX, ConsumeFromWhere
 
 _OFFSETS = tuple(
@@ -37,6 +38,17 @@ class BegunAtZero:
     """Messages that were there already."""
     oldest_ns: int
     """When the first of them was stored."""
+
+
+@attrs.frozen
+class BegunAtEnd:
+    """A queue in which a member began behind messages that had come since its process started."""
+
+    place: Place
+    node: str
+    started_ns: int
+    t_ns: int
+    missed: int
 
 
 def consume_from_where(trace: TraceRows, group: str) -> ConsumeFromWhere | None:
@@ -87,8 +99,56 @@ def first_offset_lines(trace: TraceRows, group: str, at_ns: int | None, only: Pl
         "whatever its consumeFromWhere says" if wanted is None else f"although consumeFromWhere is {wanted.value}"
     )
     effect = "" if wanted is None else f"; so {wanted.value} has no effect"
-    messages = f"{older:,} older {'message' if older == 1 else 'messages'} came, too"
-    return (f"{where} began at offset 0 at {seconds(found[0].t_ns)}, {although}: {_RULE}{effect}; {messages}",)
+    began = f"{where} began at offset 0 at {seconds(found[0].t_ns)}, {although}: {_RULE}{effect}"
+    return (f"{began}; {_messages(older)} that were older came, too",)
+
+
+def begun_at_end(trace: TraceRows, group: str, at_ns: int | None) -> Iterator[BegunAtEnd]:
+    """The queues in which members of a group that broadcasts began behind messages that they might have expected."""
+    if not broadcasts(subscriptions_of(trace, group, at_ns)):
+        return
+    acquired = trace.select(OWNERSHIP, group=group, event=OwnershipEvent.ACQUIRED.value, until_ns=at_ns)
+    first: dict[tuple[str, int, Place], TraceRow] = {}
+    for row in acquired:
+        first.setdefault((row.text("node"), row.number("incarnation"), _place(row)), row)
+    for (node, incarnation, place), row in first.items():
+        started = trace.newest(
+            LIFECYCLE, node=node, incarnation=incarnation, event=LifecycleEvent.STARTED.value, until_ns=row.t_ns
+        )
+        if started is not None:
+            missed = [
+                one
+                for one in _stored(trace, place, row)
+                if one.t_ns > started.t_ns and one.number("offset") < row.number("offset")
+            ]
+            if missed:
+                yield BegunAtEnd(place, node, started.t_ns, row.t_ns, len(missed))
+
+
+def missed_at_start_lines(
+    trace: TraceRows, group: str, at_ns: int | None, only: Place | None = None
+) -> tuple[str, ...]:
+    """What members that broadcast have missed between the start of their process and their first pull.
+
+    Args:
+        trace: of the run.
+        group: the consumer group.
+        at_ns: the instant; None: the end of the run.
+        only: one queue; None: all of them.
+    """
+    of: dict[tuple[str, int], list[BegunAtEnd]] = {}
+    for one in begun_at_end(trace, group, at_ns):
+        if only in (None, one.place):
+            of.setdefault((one.node, one.started_ns), []).append(one)
+    return tuple(
+        f"{node} misses {_messages(sum(one.missed for one in found))}: its process started at {seconds(started_ns)}, "
+        f"and it began at the end of the queue at {seconds(found[0].t_ns)}, behind what had come meanwhile"
+        for (node, started_ns), found in of.items()
+    )
+
+
+def _messages(number: int) -> str:
+    return f"{number:,} {'message' if number == 1 else 'messages'}"
 
 
 def _stored(trace: TraceRows, place: Place, row: TraceRow) -> list[TraceRow]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from emulator.trace.schema import BELIEFS, OWNERSHIP
 from emulator.why.answered_pulls import refusals
 from emulator.why.backlog import backlog, broadcasts, subscriptions_of, topic_of
-from emulator.why.first_offset import consume_from_where, first_offset_lines
+from emulator.why.first_offset import consume_from_where, first_offset_lines, missed_at_start_lines
 from emulator.why.held import Finding, end_of, known_groups
 from emulator.why.holds import CHANGES, Hold, holds
 from emulator.why.question import GroupQuestion, no_question_about
@@ -72,6 +72,7 @@ class _Group:
         found += self._different_subscriptions()
         found += self._owner_problems()
         found += first_offset_lines(self._trace, self._group, self._at_ns)
+        found += missed_at_start_lines(self._trace, self._group, self._at_ns)
         waiting = backlog(self._trace, self._group, self._at_ns).late
         if waiting:
             messages = sum(one.messages for one in waiting)

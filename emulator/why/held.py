@@ -2,6 +2,7 @@
 
 import attrs
 
+from emulator.base.text import alike
 from emulator.trace.schema import BELIEFS, LIFECYCLE, OWNERSHIP
 from emulator.why.missing_signals import Silence
 from emulator.why.question import BeliefQuestion, WhyError, no_such
@@ -51,6 +52,8 @@ def kind_of(trace: TraceRows, asked: BeliefQuestion) -> BeliefKind:
     if not kinds:
         if asked.subject in trace.values(BELIEFS, "node"):
             raise WhyError(f"{asked.subject} is a node: ask for `node {asked.subject}`")
+        if alike(asked.subject, ("storm",), 1):
+            raise WhyError(f"there is no subject {asked.subject}; did you mean `storm`?")
         raise WhyError(no_such("subject", asked.subject, trace.values(BELIEFS, "subject")))
     if len(kinds) > 1:
         raise WhyError(f"expected a kind before {asked.subject}, which has several: {', '.join(sorted(kinds))}")

@@ -118,14 +118,18 @@ class _Message:
         dead = [row for row in self.rows if row.text("topic").startswith(DLQ_TOPIC_PREFIX)]
         parts += [f"is a dead letter since {seconds(dead[0].t_ns)}"] if dead else []
         stored = [row for row in self.rows if row.text("event") == _E.STORED and not _is_copy(row)]
-        copies = Counter(_place(row) for row in stored)
-        parts += (
-            ["its place was used again: the broker lost one message"] if any(n > 1 for n in copies.values()) else []
-        )
+        parts += [self._taken_by(row) for row in stored[1:] if _place(row) == _place(stored[0])]
         if not consumed:
             since = f"is stored since {seconds(stored[0].t_ns)}, and " if stored else ""
             return "; ".join([f"{since}no consumer has consumed it", *parts])
         return "; ".join(parts)
+
+    def _taken_by(self, later: TraceRow) -> str:
+        """The message that took its place, after a broker had lost it or its topic had been deleted."""
+        known = [row for row in self.rows if row.text("event") == _E.CONSUMED]
+        number = sum(row.number("stored_ms") == later.number("stored_ms") for row in known)
+        became = f"was consumed {_times(number)}" if number else "no consumer has consumed"
+        return f"another message took its place at {seconds(later.t_ns)}, which {became}"
 
     @property
     def _consumed(self) -> Counter[str]:

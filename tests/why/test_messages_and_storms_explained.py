@@ -101,11 +101,12 @@ def test_a_message_that_no_consumer_gets_says_why(traced, event, told):
 
 def test_a_place_that_was_used_again_and_a_group_that_began_behind_it_are_named(traced):
     traced.at(1).message("broker-a", "stored", offset=4)
-    traced.at(2).message("broker-a", "stored", offset=4)
+    traced.message("c2", "consumed", group="h", offset=4)
+    traced.at(2).message("broker-a", "stored", offset=4, stored_ms=2_000)
     traced.at(3).owned("c1", "acquired", offset=5)
     told = traced.why("message orders/broker-a/3@4")
 
-    assert told[0].endswith("its place was used again: the broker lost one message")
+    assert told[0].endswith("another message took its place at 2.000 s, which no consumer has consumed")
     assert told[1] == "  group g began behind it, at offset 5, at 3.000 s"
 
 

@@ -9,7 +9,7 @@ from nodes.config import ConsumerConfig
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.headers import DeleteTopicFromNamesrvRequestHeader
 from nodes.protocol.headers_admin import CreateTopicRequestHeader, TopicHeader
-from nodes.protocol.model import ConsumeFromWhere, SubscriptionGroupConfig
+from nodes.protocol.model import ConsumeFromWhere, MessageModel, SubscriptionGroupConfig
 from why.traced_by_hand import TracedByHand, client_id
 from why.why_runs import administrator, asked, has
 
@@ -159,3 +159,21 @@ def test_a_group_that_meant_to_or_that_was_there_first_says_nothing_of_it(tmp_pa
 
     assert not has(run.why("queue orders/broker-a/1"), "began at offset 0")
     assert not has(run.why("group g"), "began at offset 0")
+
+
+def test_a_member_that_broadcasts_and_begins_at_the_end_misses_what_came_since_it_started(tmp_path):
+    consumer = ConsumerConfig(message_model=MessageModel.BROADCASTING)
+    scenario = a_scenario(consumers=1, consumer=consumer, rate_per_s=50, brokers=("broker-a",))
+    run = asked(scenario, tmp_path, {0.1: "kill c1", 60: "start c1"}, for_s=70)
+    told = run.why("group g")
+
+    assert told[0].startswith("group g: c1 misses 5")
+    assert "its process started at 60.000 s, and it began at the end of the queue at 61.0" in told[0]
+    assert has(run.why("queue orders/broker-a/0"), "c1 misses 1")
+
+
+def test_a_member_that_broadcasts_from_the_start_on_misses_nothing(tmp_path):
+    consumer = ConsumerConfig(message_model=MessageModel.BROADCASTING)
+    scenario = a_scenario(consumers=1, consumer=consumer, brokers=("broker-a",))
+
+    assert "nothing is wrong with it" in asked(scenario, tmp_path, for_s=20).why("group g")[0]

@@ -46,11 +46,13 @@ class TracedByHand:
         topic, broker_name, queue_id = queue.split("/")
         return self._row(OWNERSHIP, node, "consumer", 1, event, group, topic, broker_name, int(queue_id), offset, cause)
 
-    def message(self, node, event, queue="orders/broker-a/3", *, group="", offset=0, tags="", key="", cause=0):
+    def message(
+        self, node, event, queue="orders/broker-a/3", *, group="", offset=0, tags="", key="", cause=0, stored_ms=1_000
+    ):
         topic, broker_name, queue_id = queue.split("/")
         role = "broker" if node.startswith("broker") else "consumer"
         place = (group, topic, broker_name, int(queue_id), offset)
-        return self._row(MESSAGES, node, role, 1, event, *place, "", 1_000 + offset, tags, key, cause)
+        return self._row(MESSAGES, node, role, 1, event, *place, "", stored_ms, tags, key, cause)
 
     def timer(self, node, name):
         return self._row(CAUSES, node, name)
