@@ -39,7 +39,7 @@ class Refusals:
     since_ns: int
     count: int
     reason: str
-    """Why, in words; empty: the trace does not tell."""
+    """Why, in words; empty: the trace does not show it."""
     change: TraceRow | None
     """The change of the broker's tables that led to it."""
     first: TraceRow | None

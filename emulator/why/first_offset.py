@@ -95,9 +95,7 @@ def first_offset_lines(trace: TraceRows, group: str, at_ns: int | None, only: Pl
     older = sum(one.older for one in found)
     queues = "1 queue" if len(found) == 1 else f"{len(found)} queues"
     where = "it" if only is not None else f"in {queues} it"
-    although = (
-        "whatever its consumeFromWhere says" if wanted is None else f"although consumeFromWhere is {wanted.value}"
-    )
+    although = "whatever its consumeFromWhere is" if wanted is None else f"although consumeFromWhere is {wanted.value}"
     effect = "" if wanted is None else f"; so {wanted.value} has no effect"
     began = f"{where} began at offset 0 at {seconds(found[0].t_ns)}, {although}: {_RULE}{effect}"
     return (f"{began}; {_messages(older)} that were older came, too",)

@@ -10,7 +10,7 @@ class Form:
     words: str
     """Capitals are placeholders, brackets are optional, T is a time such as 31.2s."""
     answers: str
-    """What its answer says."""
+    """What its answer contains."""
     example: str
     """Words that could be typed."""
 

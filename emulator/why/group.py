@@ -87,8 +87,8 @@ class _Group:
         mode = "BROADCASTING: each member consumes all" if self.broadcasts else "CLUSTERING: members share the queues"
         yield f"mode {mode}{'' if where is None else f'; consumeFromWhere {where.value}'}"
         for topic, expressions in self._expressions().items():
-            told = [f"{expression} ({listed_nodes(tuple(nodes))})" for expression, nodes in expressions.items()]
-            yield f"subscribes to {topic}: {', '.join(told)}"
+            shown = [f"{expression} ({listed_nodes(tuple(nodes))})" for expression, nodes in expressions.items()]
+            yield f"subscribes to {topic}: {', '.join(shown)}"
         owned = Counter(hold.node for of in self._holds.values() for hold in of if hold.owns)
         if owned:
             yield f"queues: {', '.join(f'{node} {number}' for node, number in sorted(owned.items()))}"
@@ -106,15 +106,15 @@ class _Group:
 
     def _switched_off(self) -> Iterator[tuple[str, TraceRow | None]]:
         """The brokers that refuse the pulls of the group."""
-        told: dict[str, None] = {}
+        shown: dict[str, None] = {}
         brokers = dict.fromkeys(place[1] for place in self._holds)
         nodes = tuple(dict.fromkeys(node for name in brokers for node in brokers_of(self._trace, name)))
         for row in self._subscriptions:
             for one in refusals(self._trace, self._group, topic_of(row), row.text("node"), nodes, self._at_ns):
                 because = one.reason or f"its pulls get {one.answer}"
                 line = f"{because} at {one.broker} since {seconds(one.since_ns)}"
-                if one.status == ResponseCode.NO_PERMISSION and f"{because}{one.broker}" not in told:
-                    told[f"{because}{one.broker}"] = None
+                if one.status == ResponseCode.NO_PERMISSION and f"{because}{one.broker}" not in shown:
+                    shown[f"{because}{one.broker}"] = None
                     yield f"{line}, pulls get {one.answer}", one.change
 
     def _unlisted(self) -> Iterator[str]:

@@ -51,7 +51,7 @@ def holds(trace: TraceRows, rows: list[TraceRow], at_ns: int | None) -> list[Hol
 
 
 def holds_of(trace: TraceRows, group: str, asked: QueueQuestion) -> list[Hold]:
-    """The last row of each consumer of a group about a queue, in order; whoever pops may hold all of a broker."""
+    """The last row of each consumer of a group about a queue, in order; a member that pops may hold all of a broker."""
     rows = trace.select(
         OWNERSHIP,
         event=CHANGES,

@@ -17,7 +17,7 @@ _QUEUES_MAX = 6
 _CAUSES_MAX = 3
 """So many causes have their own lines; each stands for all queues that wait for it."""
 _SURELY_NS = 5 * ON_ITS_WAY_NS
-"""A queue that has not moved for so long is stalled, where nobody asked for stalls."""
+"""A queue that has not moved for so long is stalled, where the question is not about stalls."""
 
 
 @attrs.frozen
@@ -147,11 +147,11 @@ def _moves(trace: TraceRows, queue: QueueQuestion, group: str, found: Backlog) -
         queue_id=queue.queue_id,
         until_ns=found.at_ns,
     )
-    said = f"at {seconds(found.at_ns)} queue {queue.queue} of group {group} is not stalled: no message waits"
+    calm = f"at {seconds(found.at_ns)} queue {queue.queue} of group {group} is not stalled: no message waits"
     if last is None:
-        return f"{said}, and none was ever consumed"
+        return f"{calm}, and none was ever consumed"
     offset, when = last.number("offset"), seconds(last.t_ns)
-    return f"{said}, and {last.text('node')} consumed the last one, offset {offset}, at {when}"
+    return f"{calm}, and {last.text('node')} consumed the last one, offset {offset}, at {when}"
 
 
 def _check(trace: TraceRows, queue: QueueQuestion, groups: tuple[str, ...]) -> None:

@@ -27,7 +27,7 @@ _HALF_OFFSETS = (_E.HALF.value, _E.DECIDED.value, _E.DELAYED.value)
 
 
 @attrs.frozen
-class _Told:
+class _Step:
     t_ns: int
     seq: int
     node: str
@@ -43,9 +43,9 @@ def message(trace: TraceRows, asked: MessageQuestion, _names: NodeNames) -> Find
     about = _Message(trace, asked)
     if not about.rows:
         raise _unknown(trace, asked)
-    told = sorted(about.told(), key=lambda one: one.seq)
-    width = max(len(one.node) for one in told)
-    shown = [f"  {seconds(one.t_ns):>10}  {one.node:<{width}}  {one.text}" for one in told]
+    steps = sorted(about.steps(), key=lambda one: one.seq)
+    width = max(len(one.node) for one in steps)
+    shown = [f"  {seconds(one.t_ns):>10}  {one.node:<{width}}  {one.text}" for one in steps]
     more = len(shown) - _LINES_MAX
     if more > 1:
         shown = [*shown[: _LINES_MAX // 2], f"  {'…':>10}  {more} more", *shown[-_LINES_MAX // 2 :]]
@@ -163,14 +163,14 @@ class _Message:
                 if row.number("offset") > place.offset and not consumed[group] and row.seq > stored.seq:
                     yield f"  group {group} began behind it, at offset {row.text('offset')}, at {seconds(row.t_ns)}"
 
-    def told(self) -> Iterator[_Told]:
+    def steps(self) -> Iterator[_Step]:
         """Everything that happened to it."""
         for row in self.rows:
-            yield _Told(row.t_ns, row.seq, row.text("node"), _words(row))
+            yield _Step(row.t_ns, row.seq, row.text("node"), _words(row))
             if row.text("event") == _E.CONSUMED:
                 yield from self._sent_back(row)
 
-    def _sent_back(self, consumed: TraceRow) -> Iterator[_Told]:
+    def _sent_back(self, consumed: TraceRow) -> Iterator[_Step]:
         """A message that a listener could not consume is sent back to be tried again."""
         if not self._trace.level.explains or not consumed.cause:
             return
@@ -184,7 +184,7 @@ class _Message:
             if copy is not None and after.index(row) == len(same) - 1:
                 where = "dead letters" if copy.text("topic").startswith(DLQ_TOPIC_PREFIX) else "later"
                 text = f"sent it back: stored for {where} as {_place(copy).words}"
-                yield _Told(row.t_ns, row.seq, consumed.text("node"), text)
+                yield _Step(row.t_ns, row.seq, consumed.text("node"), text)
 
     def _batch(self, consumed: TraceRow) -> list[TraceRow]:
         return self._trace.select(MESSAGES, event=_E.CONSUMED.value, node=consumed.text("node"), cause=consumed.cause)

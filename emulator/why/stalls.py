@@ -108,8 +108,8 @@ def _refused(about: _Waiting) -> Iterator[Cause]:
         found = list(refusals(about.trace, about.group, about.asked.topic, hold.node, about.brokers, about.at_ns))
         for one in sorted(found, key=lambda one: not one.reason)[:1]:
             because = f", because {one.reason} at {one.broker}" if one.reason else f" from {one.broker}"
-            told = f"pulls get {one.answer} since {seconds(one.since_ns)}{because}"
-            yield Cause(0, told, _refusal_lines(one), () if one.change is None else (one.change,))
+            text = f"pulls get {one.answer} since {seconds(one.since_ns)}{because}"
+            yield Cause(0, text, _refusal_lines(one), () if one.change is None else (one.change,))
 
 
 def _refusal_lines(one: Refusals) -> tuple[str, ...]:
@@ -126,8 +126,8 @@ def _no_broker(about: _Waiting) -> Iterator[Cause]:
     stages = [stage for node in about.brokers if (stage := about.stage(node)) is not None]
     away = [stage for stage in stages if stage.text("event") in (*PROCESS_ENDS, LifecycleEvent.SUSPENDED)]
     if stages and len(away) == len(stages):
-        told = f"no broker of {about.asked.broker_name} runs: {listed_nodes([_stage_words(one) for one in away])}"
-        yield Cause(1, told, rows=tuple(away[-1:]))
+        text = f"no broker of {about.asked.broker_name} runs: {listed_nodes([_stage_words(one) for one in away])}"
+        yield Cause(1, text, rows=tuple(away[-1:]))
 
 
 def _not_routed(about: _Waiting) -> Iterator[Cause]:
@@ -141,11 +141,11 @@ def _not_routed(about: _Waiting) -> Iterator[Cause]:
     entries = [((value_of(row) or {}).get(broker_name), row) for row in newest.values()]
     last = max(newest.values(), key=lambda row: row.seq)
     if all(entry is None for entry, _ in entries):
-        told = f"no nameserver lists {broker_name} for {topic}, so no consumer owns its queues"
-        yield Cause(1, f"{told} (since {seconds(last.t_ns)})", rows=(last,))
+        text = f"no nameserver lists {broker_name} for {topic}, so no consumer owns its queues"
+        yield Cause(1, f"{text} (since {seconds(last.t_ns)})", rows=(last,))
     elif not any(entry is not None and entry["queues"][2] & _READ for entry, _ in entries):
-        told = f"the permission of {topic} at {broker_name} lacks read, so no consumer owns its queues"
-        yield Cause(0, f"{told} (since {seconds(last.t_ns)})", rows=(last,))
+        text = f"the permission of {topic} at {broker_name} lacks read, so no consumer owns its queues"
+        yield Cause(0, f"{text} (since {seconds(last.t_ns)})", rows=(last,))
 
 
 def _no_owner(about: _Waiting) -> Iterator[Cause]:
@@ -179,8 +179,8 @@ def _slept(about: _Waiting) -> Iterator[Cause]:
                 LIFECYCLE, node=hold.node, event=LifecycleEvent.SUSPENDED.value, until_ns=stage.t_ns
             )
             since = "" if slept is None else f" from {seconds(slept.t_ns)}"
-            told = f"its owner did not run: {hold.node} was suspended{since} to {seconds(stage.t_ns)}"
-            yield Cause(1, told, rows=(stage if slept is None else slept,))
+            text = f"its owner did not run: {hold.node} was suspended{since} to {seconds(stage.t_ns)}"
+            yield Cause(1, text, rows=(stage if slept is None else slept,))
 
 
 def _unlocked(about: _Waiting) -> Iterator[Cause]:
@@ -224,8 +224,8 @@ def _cut_off(about: _Waiting) -> Iterator[Cause]:
         if recent and not about.consumed(max(after_ns, about.at_ns - _RECENT_NS)):
             peer = next(node for node in about.brokers if node in _ends(about, recent[-1]) or node == about.brokers[-1])
             kinds = dict.fromkeys(_failure(row) for row in failed)
-            told = f"{hold.node} does not reach {peer} since {seconds(failed[0].t_ns)}"
-            yield Cause(3, told, (f"{len(failed)} failures: {', '.join(kinds)}",), (), _silence(hold.node, peer, about))
+            text = f"{hold.node} does not reach {peer} since {seconds(failed[0].t_ns)}"
+            yield Cause(3, text, (f"{len(failed)} failures: {', '.join(kinds)}",), (), _silence(hold.node, peer, about))
 
 
 def _silence(consumer: str, broker: str, about: _Waiting) -> tuple[Silence, ...]:
@@ -265,8 +265,8 @@ def _left_out(about: _Waiting) -> Iterator[Cause]:
         if own and first is not None and not is_wanted(own[0], first.text("tags")):
             expression = value_of(own[0])["expression"]
             tag = first.text("tags")
-            told = f"{hold.node} owns it and subscribes to {expression}, and the first message has tag {tag}"
-            yield Cause(4, told, rows=(own[0],))
+            text = f"{hold.node} owns it and subscribes to {expression}, and the first message has tag {tag}"
+            yield Cause(4, text, rows=(own[0],))
 
 
 def _slow(about: _Waiting) -> Iterator[Cause]:

@@ -72,19 +72,19 @@ class _Topic:
         """What each nameserver lists."""
         newest = {row.text("node"): row for row in self._listed}
         living = [row for row in newest.values() if end_of(self._trace, row, self._at_ns) is None]
-        told: dict[str, list[str]] = {}
+        shown: dict[str, list[str]] = {}
         for row in living:
-            told.setdefault(self._value_words(row), []).append(row.text("node"))
-        if not told:
+            shown.setdefault(self._value_words(row), []).append(row.text("node"))
+        if not shown:
             return ["no nameserver lists it"]
-        if list(told) == [""]:
+        if list(shown) == [""]:
             gone = max(living, key=lambda row: row.seq)
             return [f"no nameserver lists it since {seconds(gone.t_ns)}"]
         lines = [
             f"{listed_nodes(tuple(nodes))} {'lists' if len(nodes) == 1 else 'list'} {words or 'it no more'}"
-            for words, nodes in told.items()
+            for words, nodes in shown.items()
         ]
-        return [*(["nameservers list it in different ways"] if len(told) > 1 else []), *lines]
+        return [*(["nameservers list it in different ways"] if len(shown) > 1 else []), *lines]
 
     def permissions(self) -> Iterator[str]:
         """What the routes of nameservers do not permit."""

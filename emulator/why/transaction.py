@@ -22,7 +22,7 @@ _SAME_MS = 1_000_000
 
 
 @attrs.frozen
-class _Told:
+class _Step:
     """Something that happened to the transaction."""
 
     t_ns: int
@@ -40,10 +40,10 @@ def transaction(trace: TraceRows, asked: TransactionQuestion, _names: NodeNames)
     if not rows:
         raise _unknown(trace, asked)
     about = _Transaction(trace, asked, rows)
-    told = sorted(about.told(), key=lambda one: one.t_ns)
+    steps = sorted(about.steps(), key=lambda one: one.t_ns)
     lines = [f"transaction {asked.id} {about.verdict()}", *(f"  {line}" for line in about.reasons())]
-    width = max(len(one.node) for one in told)
-    shown = [f"  {seconds(one.t_ns):>10}  {one.node:<{width}}  {one.text}" for one in told]
+    width = max(len(one.node) for one in steps)
+    shown = [f"  {seconds(one.t_ns):>10}  {one.node:<{width}}  {one.text}" for one in steps]
     more = len(shown) - _LINES_MAX
     if more > 1:
         shown = [*shown[: _LINES_MAX // 2], f"  {'…':>10}  {more} more", *shown[-_LINES_MAX // 2 :]]
@@ -122,8 +122,8 @@ class _Transaction:
         near = [row for row in clocks if row.text("subject") in (half.text("node"), *producers)]
         for row in near:
             if row.t_ns <= self._ends[-1].t_ns:
-                said = "the age of a half message is the broker's clock minus the producer's"
-                yield f"{fault_words(row)} since {seconds(row.t_ns)}: {said}, so the broker checked it too early"
+                rule = "the age of a half message is the broker's clock minus the producer's"
+                yield f"{fault_words(row)} since {seconds(row.t_ns)}: {rule}, so the broker checked it too early"
                 return
         brokers = dict.fromkeys(row.text("node") for row in self._commits)
         if len(brokers) > 1:
@@ -144,26 +144,26 @@ class _Transaction:
             return "when it was checked"
         return "by itself"
 
-    def told(self) -> Iterator[_Told]:
+    def steps(self) -> Iterator[_Step]:
         """Everything that happened, in any order."""
         first = True
         for row in self._halves:
             what = "stored the half message" if first else "stored the half message again, to check it later"
             place = f"{row.text('topic')}/{row.text('broker_name')}/{row.text('queue_id')}"
-            yield _Told(row.t_ns, row.text("node"), f"{what}{f', of {place}' if first else ''}")
+            yield _Step(row.t_ns, row.text("node"), f"{what}{f', of {place}' if first else ''}")
             first = False
         for row in self._checks:
-            yield _Told(row.t_ns, row.text("src"), f"asked {row.text('dst')} how it ended")
+            yield _Step(row.t_ns, row.text("src"), f"asked {row.text('dst')} how it ended")
         for row in self._decisions:
-            yield _Told(row.t_ns, row.text("node"), f"decided {row.text('tags')} {self._why_decided(row)}")
+            yield _Step(row.t_ns, row.text("node"), f"decided {row.text('tags')} {self._why_decided(row)}")
         for row in self._ends:
             stored = f", stored {_place(row)}" if row.number("offset") >= 0 else ""
-            yield _Told(row.t_ns, row.text("node"), f"carried out the {row.text('tags')}{stored}")
+            yield _Step(row.t_ns, row.text("node"), f"carried out the {row.text('tags')}{stored}")
         if self._discard is not None:
-            yield _Told(self._discard.t_ns, self._discard.text("node"), f"discarded it to {TRAN_CHECK_MAX_TIME_TOPIC}")
+            yield _Step(self._discard.t_ns, self._discard.text("node"), f"discarded it to {TRAN_CHECK_MAX_TIME_TOPIC}")
         for row in self._consumed():
             text = f"consumed {_place(row)} for group {row.text('group')}"
-            yield _Told(row.t_ns, row.text("node"), text)
+            yield _Step(row.t_ns, row.text("node"), text)
 
     def _asked_producer(self) -> list[TraceRow]:
         """The checks of a broker, as the causes of what happened; none where the level leaves them out."""
@@ -203,10 +203,10 @@ class _Transaction:
         if not consumed:
             return "no consumer has consumed it yet"
         groups = dict.fromkeys(row.text("group") for row in consumed)
-        told = [
+        steps = [
             f"group {group} {_times(sum(row.text('group') == group for row in consumed), 'time')}" for group in groups
         ]
-        return f"consumed by {listed_nodes(tuple(told))}"
+        return f"consumed by {listed_nodes(tuple(steps))}"
 
 
 _CHECK = int(RequestCode.CHECK_TRANSACTION_STATE)
