@@ -7,6 +7,7 @@ from emulator.console.session import Session
 from emulator.console.verb import Lines, Verb, VerbError, Words
 from emulator.network.link import LinkRule
 from emulator.state.beliefs import Matrix, matrix
+from emulator.why.forms import FORMS
 from nodes.beliefs import BeliefKind
 
 SHARED_KINDS = (
@@ -184,7 +185,7 @@ ASKING = (
     Verb(
         "why",
         "QUESTION",
-        "causes of: queue TOPIC/BROKER/ID, KIND SUBJECT, no ITEM in KIND SUBJECT, or node NODE; [of X] [at T]",
+        f"what is behind something in the run; a question is {FORMS}",
         _why,
         1,
         9,

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from emulator.spec.account_checks import refused_by_accounts
 from emulator.spec.addresses import addresses
 from emulator.spec.controller_checks import harmful_controllers
+from emulator.spec.first_offset_checks import late_groups
 from emulator.spec.harmful_setting import HarmfulSetting, merged
 from emulator.spec.model import BrokerSpec, Scenario
 from emulator.spec.order_checks import harmful_orders
@@ -40,6 +41,7 @@ def check(scenario: Scenario) -> tuple[HarmfulSetting, ...]:
         *harmful_strategies(scenario),
         *_statefulsets(scenario),
         *_leases(scenario),
+        *late_groups(scenario),
         *harmful_orders(scenario),
         *_refused_by_containers(scenario),
         *_delays(scenario),

@@ -4,7 +4,7 @@ Reading uses no threads of Arrow, since a cluster may be running in virtual time
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from emulator.why.question import WhyError
 
 _LIKELY_FIRST = (RPC, CAUSES, BELIEFS, OWNERSHIP, LIFECYCLE, FAULTS, MESSAGES)
 """Order in which tables are searched for a seq; messages cause nothing, so they are read last."""
+_NS_PER_S = 1_000_000_000
 _COLUMN_TYPES = {ColumnType.INT: pa.int64(), ColumnType.TEXT: pa.string()}
 
 
@@ -70,6 +71,8 @@ class TraceRows:
             raise WhyError(f"{run} has no readable trace: {error.strerror}") from None
         self.level = self._trace.level
         """Which rows the trace has."""
+        self.head: Mapping[str, Any] = self._trace.head
+        """What was run, as the index says: `scenario` and others."""
         self._tables: dict[str, Any] = {}
         self._seqs: dict[str, Sequence[int]] = {}
 
@@ -89,6 +92,7 @@ class TraceRows:
     def select(
         self,
         table: Table,
+        /,
         *,
         until_seq: int | None = None,
         after_ns: int = -1,
@@ -104,14 +108,32 @@ class TraceRows:
             until_ns: latest instant; None: any.
             wanted: column = value, or a sequence of values.
         """
-        found = self._between(table, until_seq, after_ns, until_ns)
-        # Numbers are compared faster than texts, so they are compared first.
-        for column, value in sorted(wanted.items(), key=lambda item: isinstance(_first(item[1]), str)):
-            if found.num_rows:
-                found = found.filter(_is(found[column], value))
-        return list(_rows(table, found))
+        return list(_rows(table, _filtered(self._between(table, until_seq, after_ns, until_ns), wanted)))
 
-    def newest(self, table: Table, **given: Any) -> TraceRow | None:
+    def tuples(
+        self,
+        table: Table,
+        columns: Sequence[str],
+        /,
+        *,
+        until_ns: int | None = None,
+        **wanted: str | int | Sequence[str] | Sequence[int],
+    ) -> Iterator[tuple[Any, ...]]:
+        """Some columns of the rows that `select` finds, in order: for many rows, of which little is needed."""
+        found = _filtered(self._between(table, None, -1, until_ns), wanted).select(list(columns))
+        for batch in found.to_batches():
+            yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+
+    def per_second(self, table: Table, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+        """How many rows have the same values in each second: (second, *values, rows), in no particular order."""
+        found = self._read(table)
+        seconds = pc.divide(found["t_ns"], _NS_PER_S)
+        keys = ["second", *columns]
+        same = found.select(list(columns)).append_column("second", seconds).group_by(keys, use_threads=False)
+        counted = same.aggregate([("second", "count")]).select([*keys, "second_count"])
+        yield from zip(*(column.to_pylist() for column in counted.columns), strict=True)
+
+    def newest(self, table: Table, /, **given: Any) -> TraceRow | None:
         """The last row that `select` finds."""
         found = self.select(table, **given)
         return found[-1] if found else None
@@ -121,9 +143,8 @@ class TraceRows:
         return tuple(sorted(map(str, pc.unique(self._read(table)[column]).to_pylist())))
 
     def end_ns(self) -> int:
-        """The instant of the newest row of the frequent tables."""
-        ends = [self._read(table)["t_ns"] for table in (RPC, CAUSES, BELIEFS)]
-        return max((times[-1].as_py() for times in ends if len(times)), default=0)
+        """The instant of the newest row."""
+        return self._trace.end_ns
 
     def _between(self, table: Table, until_seq: int | None, after_ns: int, until_ns: int | None) -> Any:
         """Slice a table; all tables are sorted by seq and by time."""
@@ -165,6 +186,14 @@ def _segment(path: Path) -> Any:
 def _rows(table: Table, found: Any) -> Iterator[TraceRow]:
     for fields in found.to_pylist():
         yield TraceRow(table, fields)
+
+
+def _filtered(found: Any, wanted: Mapping[str, Any]) -> Any:
+    """The rows with these values; numbers are compared faster than texts, so they are compared first."""
+    for column, value in sorted(wanted.items(), key=lambda item: isinstance(_first(item[1]), str)):
+        if found.num_rows:
+            found = found.filter(_is(found[column], value))
+    return found
 
 
 def _is(column: Any, value: Any) -> Any:
