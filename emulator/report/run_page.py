@@ -19,6 +19,7 @@ from emulator.report.document import CALM, document, folded, panel, section, tab
 from emulator.trace.run_directory import RunDirectory
 from emulator.why.answer import answer, names_of_run
 from emulator.why.question import WhyError
+from emulator.why.storm import meaning_of
 from emulator.why.trace_rows import TraceRows
 from emulator.why.worst import explanation, worst_findings
 
@@ -38,18 +39,6 @@ _CLICK = "Click to read why."
 _ANSWERED = 60
 """Intervals of the picture of which the page has the answer."""
 _FAULT_HEADINGS = ("fault", "from", "to", "views differ", "two owners", "no owner", "agreed after")
-_ADVICE: Mapping[tuple[str, str], str] = {
-    ("PULL_MESSAGE", "PULL_RETRY_IMMEDIATELY"): (
-        "The clients are ahead of a slave that acts for its dead master: it has no messages for their offsets, and "
-        "tells them to ask again at once. offsetCheckInSlave = true makes the slave correct their offsets instead, and "
-        "some messages are then consumed twice; slaveReadEnable = false keeps consumers away from slaves."
-    ),
-    ("NOTIFY_CONSUMER_IDS_CHANGED", "oneway"): (
-        "Each broker tells each member of each change: members times changes times brokers. Start and stop members "
-        "more slowly, or set notifyConsumerIdsChangedEnable = false and wait for the next pass instead."
-    ),
-}
-"""Mapping (request, answer) of a storm -> why it comes, and what ends it."""
 
 
 def run_page(report: Report, run: RunDirectory, *, top: int | None = TOP) -> str:
@@ -95,8 +84,10 @@ def _head(report: Report) -> str:
 
 
 def _advice(report: Report) -> Iterable[str]:
+    """Why each kind of storm comes, and what ends it."""
     found = dict.fromkeys((one.request, one.answer) for one in report.of(STORMS))
-    return [_ADVICE[storm] for storm in found if storm in _ADVICE]
+    meanings = [(storm, meaning_of(*storm)) for storm in found]
+    return [f"{' '.join(storm)}: {one.why}. What ends it: {one.ends}." for storm, one in meanings if one is not None]
 
 
 def _story(chapters: Iterable[Chapter]) -> str:

@@ -26,7 +26,7 @@ _BEFORE_NS = 60 * _NS
 
 
 @attrs.frozen
-class _Meaning:
+class StormMeaning:
     """Why a client repeats a request that is answered in one way."""
 
     why: str
@@ -34,45 +34,50 @@ class _Meaning:
     """What ends it."""
 
 
-_MEANS: Mapping[tuple[str, str], _Meaning] = MappingProxyType(
+_MEANS: Mapping[tuple[str, str], StormMeaning] = MappingProxyType(
     {
-        ("PULL_MESSAGE", "PULL_RETRY_IMMEDIATELY"): _Meaning(
+        ("PULL_MESSAGE", "PULL_RETRY_IMMEDIATELY"): StormMeaning(
             "it pulls at offsets that the log of this slave does not have yet; a slave that acts for its dead master "
             "does not correct such offsets, and its answer asks the client to pull again at once",
             "offsetCheckInSlave = true makes the slave correct the offsets, and some messages are consumed twice; "
             "slaveReadEnable = false keeps consumers away from slaves",
         ),
-        ("PULL_MESSAGE", "PULL_OFFSET_MOVED"): _Meaning(
+        ("PULL_MESSAGE", "PULL_OFFSET_MOVED"): StormMeaning(
             "it pulls at offsets that the broker's log does not have, and each answer moves it to another one",
             "look at the messages that the broker has lost or deleted",
         ),
-        ("PULL_MESSAGE", "NO_PERMISSION"): _Meaning(
+        ("PULL_MESSAGE", "NO_PERMISSION"): StormMeaning(
             "the group, the topic or the broker may not be read, and the client asks again for each queue",
             "stop the clients, or allow the read again",
         ),
-        ("NOTIFY_CONSUMER_IDS_CHANGED", "oneway"): _Meaning(
+        ("NOTIFY_CONSUMER_IDS_CHANGED", "oneway"): StormMeaning(
             "a broker notifies each member of each change: members times changes times brokers",
             "start and stop members more slowly, or set notifyConsumerIdsChangedEnable = false",
         ),
-        ("GET_ROUTEINFO_BY_TOPIC", "TOPIC_NOT_EXIST"): _Meaning(
+        ("GET_ROUTEINFO_BY_TOPIC", "TOPIC_NOT_EXIST"): StormMeaning(
             "no nameserver lists the topic any more, and each send or poll asks again",
             "create the topic, or stop the clients that use it",
         ),
-        ("GET_ROUTEINFO_BY_TOPIC", "SUCCESS"): _Meaning(
+        ("GET_ROUTEINFO_BY_TOPIC", "SUCCESS"): StormMeaning(
             "a send that finds no broker to send to asks for the route again, and gets the same one",
             "bring a writable broker back, or let senders wait between attempts",
         ),
-        ("dial", "refused"): _Meaning(
+        ("dial", "refused"): StormMeaning(
             "the server's process is gone, and the client goes on dialling",
             "start the server",
         ),
-        ("dial", "connect_lost"): _Meaning(
+        ("dial", "connect_lost"): StormMeaning(
             "the server's machine does not answer, and the client goes on dialling",
             "heal the link, or start the machine",
         ),
     }
 )
 """Mapping (request, answer) -> why a client repeats the request."""
+
+
+def meaning_of(request: str, answer: str) -> StormMeaning | None:
+    """Why clients repeat a request that is answered in one way; None: nothing general can be said."""
+    return _MEANS.get((request, answer))
 
 
 @attrs.frozen
@@ -115,7 +120,7 @@ def storm(trace: TraceRows, asked: StormQuestion, names: NodeNames) -> Finding:
         return Finding(tuple(_calm(asked, own, every)), ())
     worst = found[0]
     lines = [worst.line]
-    means = _MEANS.get((worst.request, worst.answer))
+    means = meaning_of(worst.request, worst.answer)
     lines += [f"  why: {means.why}", f"  what ends it: {means.ends}"] if means is not None else []
     lines += [f"  {line}" for line in _before(trace, worst, names)]
     lines += [f"also: {one.line}" for one in found[1:_STORMS_MAX]]

@@ -26,7 +26,7 @@ class StoredRow(Protocol):
 class RowLookup(Protocol):
     """Looks rows up by their values."""
 
-    def select(self, table: Table, **wanted: Any) -> Sequence[StoredRow]:
+    def select(self, table: Table, /, **wanted: Any) -> Sequence[StoredRow]:
         """The rows of a table with these values, in order."""
 
 
