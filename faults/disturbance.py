@@ -44,6 +44,18 @@ class Disturbance:
     concerns: Concerns = Concerns.NODES
 
 
+@attrs.frozen
+class Frame:
+    """A request, or its answer, that a fault may keep from arriving."""
+
+    src: str
+    dst: str
+    code: int | None = None
+    """RocketMQ's request code; None: of any request."""
+    group: str | None = None
+    """The group in the header of the request; None: of any."""
+
+
 BLOCKING_MS = 1_000
 """From this delay on, and from this time between two turns of a CPU, calls are as good as lost."""
 UNHEARD = Disturbance(Learns.SILENCE, Learns.RETURN, hinders_frames=True)

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Protocol, Self
 
 import attrs
 
-from faults.disturbance import Disturbance
+from faults.disturbance import Disturbance, Frame
 from faults.target import RandomSource, Target, TargetCluster
 from faults.words import Wording, Words
 
@@ -78,14 +78,13 @@ class Fault:
         return {name: value for name, value in values.items() if value is not None}
 
     @classmethod
-    def blocks(cls, scope: Any, parameters: Mapping[str, Any], src: str, dst: str) -> bool:  # noqa: ARG003
+    def blocks(cls, scope: Any, parameters: Mapping[str, Any], frame: Frame) -> bool:  # noqa: ARG003
         """Whether frames from one node to another hardly arrive in time, or at all, while such a fault lasts.
 
         Args:
             scope: resolved.
             parameters: as `parameters` returns them; what is missing has the value with which the fault does most.
-            src: the sender.
-            dst: the receiver.
+            frame: one of these frames.
         """
         return False
 

@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Self
 
 import attrs
 
-from faults.disturbance import BLOCKING_MS, IN_LIVES, UNHEARD, WRONG_CLOCK, Disturbance
+from faults.disturbance import BLOCKING_MS, IN_LIVES, UNHEARD, WRONG_CLOCK, Disturbance, Frame
 from faults.process import NodeFault
 from faults.scope import NodeScope
 from faults.words import Wording, Words, number
@@ -98,10 +98,10 @@ class SlowDisk(NodeFault):
     """How long each write to the disk takes longer."""
 
     @classmethod
-    def blocks(cls, scope: Any, parameters: Mapping[str, Any], src: str, dst: str) -> bool:
+    def blocks(cls, scope: Any, parameters: Mapping[str, Any], frame: Frame) -> bool:
         """A second or more passes before a flush is done."""
         is_slow = int(parameters.get("flush_ms", BLOCKING_MS)) >= BLOCKING_MS
-        return is_slow and super().blocks(scope, parameters, src, dst)
+        return is_slow and super().blocks(scope, parameters, frame)
 
     @classmethod
     def from_words(cls, words: Words) -> Self:

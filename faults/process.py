@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Self
 
 import attrs
 
-from faults.disturbance import BLOCKING_MS, IN_LIVES, UNHEARD, Disturbance
+from faults.disturbance import BLOCKING_MS, IN_LIVES, UNHEARD, Disturbance, Frame
 from faults.fault import Fault, Needs
 from faults.scope import NodeScope
 from faults.words import Wording, Words, number
@@ -24,9 +24,9 @@ class NodeFault(Fault):
         return cls(NodeScope(" ".join(words)))
 
     @classmethod
-    def blocks(cls, scope: Any, parameters: Mapping[str, Any], src: str, dst: str) -> bool:  # noqa: ARG003
+    def blocks(cls, scope: Any, parameters: Mapping[str, Any], frame: Frame) -> bool:  # noqa: ARG003
         """A node that it stops sends and answers nothing."""
-        return cls.disturbance.hinders_frames and (scope.matches(src) or scope.matches(dst))
+        return cls.disturbance.hinders_frames and (scope.matches(frame.src) or scope.matches(frame.dst))
 
 
 @attrs.frozen
@@ -85,10 +85,10 @@ class SlowCpu(NodeFault):
     """Interval between turns."""
 
     @classmethod
-    def blocks(cls, scope: Any, parameters: Mapping[str, Any], src: str, dst: str) -> bool:
+    def blocks(cls, scope: Any, parameters: Mapping[str, Any], frame: Frame) -> bool:
         """A second or more passes between two turns."""
         is_slow = int(parameters.get("turn_ms", BLOCKING_MS)) >= BLOCKING_MS
-        return is_slow and super().blocks(scope, parameters, src, dst)
+        return is_slow and super().blocks(scope, parameters, frame)
 
     @classmethod
     def from_words(cls, words: Words) -> Self:

@@ -159,7 +159,10 @@ def test_a_camp_is_told_by_the_members_it_lacks():
 
 
 def test_a_member_is_told_by_the_name_of_its_node():
-    lists = [HoldersOfValue("1", '["127.1.10.1@9#1","127.1.10.2@9#1"]', ("b-1",)), HoldersOfValue("2", '["127.1.10.1@9#1"]', ("b-2",))]
+    lists = [
+        HoldersOfValue("1", '["127.1.10.1@9#1","127.1.10.2@9#1"]', ("b-1",)),
+        HoldersOfValue("2", '["127.1.10.1@9#1"]', ("b-2",)),
+    ]
     names = {"127.1.10.2": "consumer-2"}
     assert describe_holders(lists, names) == ["b-1: 2 members", "b-2: 1 member without consumer-2"]
 

@@ -1,7 +1,8 @@
 """Faults that last: when they keep nodes from their servers, so that what these nodes hold has no impact.
 
 A queue makes progress if one member reaches its broker, so a fault explains that nothing moves for as long as it lasts
-only if it stops every member: a single consumer, each consumer of a group that broadcasts, or all of a group at once.
+only if it stops every member: a single consumer, each consumer of a group that broadcasts, or all of a group at once. A
+fault that only refuses or loses pulls leaves an owner its queue, so there it is enough that it stops the owner.
 An owner that does not reach the broker of its queue consumes nothing of it, and a node that reaches no server cannot
 hear that others agreed on another value.
 """
@@ -14,11 +15,14 @@ from emulator.analysis.inputs.causes import Causes, LastingFault
 from emulator.analysis.inputs.facts import RunFacts
 from emulator.analysis.inputs.holdings import Divergence
 from emulator.analysis.inputs.presence import Presence
-from emulator.analysis.inputs.queue_owners import Overlap
+from emulator.analysis.inputs.queue_owners import Overlap, QueueOwners
 from emulator.analysis.rows.row_classes import Process, Span
 from emulator.spec.model import BROKER, NAMESERVER
 from emulator.state.owners import GroupQueue
+from faults.disturbance import Frame
+from nodes.protocol.codes import RequestCode
 
+_CONSUMING = (RequestCode.PULL_MESSAGE, RequestCode.POP_MESSAGE)
 _SERVERS = {NAMESERVER: (BROKER,), BROKER: (NAMESERVER,)}
 """Mapping role -> roles of the servers of which one has to be reached; of clients, brokers."""
 
@@ -28,13 +32,16 @@ class Blocked:
 
     Args:
         facts: of the run.
-        presence, causes, administrators: have read all rows.
+        presence, causes, administrators, owners: have read all rows.
     """
 
-    def __init__(self, facts: RunFacts, presence: Presence, causes: Causes, administrators: Administrators) -> None:
+    def __init__(
+        self, facts: RunFacts, presence: Presence, causes: Causes, administrators: Administrators, owners: QueueOwners
+    ) -> None:
         self._presence = presence
         self._causes = causes
         self._administrators = administrators
+        self._owners = owners
         self._nodes: dict[str, list[str]] = {}
         """Mapping brokerName -> its nodes."""
         for node, broker_name in facts.broker_names.items():
@@ -59,7 +66,11 @@ class Blocked:
                 return True
             there = self._presence.members(queue.group, queue.topic, t_ns)
             able = [process for process in there if node in ("", process[0])]
-            return bool(able) and not any(self._reaches(one, queue.broker_name, t_ns) for one in able)
+            consuming = [one for one in able if self._consumes(one, queue, t_ns)]
+            if not consuming or len(consuming) == len(able):
+                return bool(able) and not consuming
+            holding = [one for one in self._owners.at(queue, t_ns) if self._reaches(one, queue.broker_name, t_ns)]
+            return bool(holding) and not any(one in consuming for one in holding)
 
         return self._spans(start_ns, end_ns, members, no_member_can, switched)
 
@@ -100,7 +111,7 @@ class Blocked:
         wanted = _SERVERS.get(roles.get(node, ""), (BROKER,))
         servers = [name for name, role in roles.items() if role in wanted and name != node]
         active = self._active(t_ns)
-        return not active or not servers or any(not _is_cut(active, node, server) for server in servers)
+        return not active or not servers or any(not _prevents(active, Frame(node, server)) for server in servers)
 
     # --- instants -------------------------------------------------------------------------
 
@@ -120,17 +131,24 @@ class Blocked:
         inside = sorted(dict.fromkeys(t_ns for t_ns in instants if start_ns <= t_ns <= end_ns))
         return [(low, high) for low, high in pairwise(inside) if holds(low)]
 
-    def _reaches(self, process: Process, broker_name: str, t_ns: int) -> bool:
-        """Whether a process that lives ran, and reached a broker of a group."""
+    def _consumes(self, process: Process, queue: GroupQueue, t_ns: int) -> bool:
+        """Whether a process could pull and pop from the broker of a queue."""
+        return all(self._reaches(process, queue.broker_name, t_ns, code, queue.group) for code in _CONSUMING)
+
+    def _reaches(
+        self, process: Process, broker_name: str, t_ns: int, code: int | None = None, group: str | None = None
+    ) -> bool:
+        """Whether a process that lives ran, and its requests reached a broker of a group."""
         processes, active = self._presence.processes, self._active(t_ns)
         if not processes.is_awake(process, t_ns) or not processes.has_begun(process, t_ns):
             return False
         servers = self.nodes_of(broker_name)
-        return not active or any(not _is_cut(active, process[0], server) for server in servers)
+        requests = (Frame(process[0], server, code, group) for server in servers)
+        return not active or any(not _prevents(active, one) for one in requests)
 
     def _active(self, t_ns: int) -> list[LastingFault]:
         return [fault for fault in self._causes.lasting.values() if fault.lasts_at(t_ns)]
 
 
-def _is_cut(active: Iterable[LastingFault], node: str, server: str) -> bool:
-    return any(fault.separates(node, server) for fault in active)
+def _prevents(active: Iterable[LastingFault], request: Frame) -> bool:
+    return any(fault.prevents(request) for fault in active)

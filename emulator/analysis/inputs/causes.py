@@ -23,7 +23,7 @@ from emulator.analysis.rows.feed import Watcher
 from emulator.analysis.rows.row_classes import AdminRow, BeliefRow, FaultRow, LifeRow, Span
 from emulator.spec.model import BROKER, CONSUMER, NAMESERVER
 from emulator.trace.schema import ADMIN, BELIEFS, FAULTS, LIFECYCLE, Table
-from faults.disturbance import Concerns, Learns
+from faults.disturbance import Concerns, Frame, Learns
 from faults.plan import Phase
 from nodes.beliefs import BeliefKind, LifecycleEvent
 from nodes.protocol.administration import Changed
@@ -61,7 +61,7 @@ class LastingFault:
     """An empty name stands for all groups."""
     end_ns: int | None = None
     """None: it has not ended."""
-    _separates: dict[tuple[str, str], bool] = attrs.Factory(dict)
+    _blocks: dict[Frame, bool] = attrs.Factory(dict)
     """What was asked before."""
 
     @property
@@ -73,12 +73,12 @@ class LastingFault:
         """Whether it was active at an instant."""
         return self.row.t_ns <= t_ns and (self.end_ns is None or t_ns < self.end_ns)
 
-    def separates(self, node: str, server: str) -> bool:
-        """Whether frames between a node and a server hardly arrive in time, or at all, while it lasts."""
-        known = self._separates.get((node, server))
+    def prevents(self, request: Frame) -> bool:
+        """Whether a request or its answer hardly arrives in time, or at all, while it lasts."""
+        known = self._blocks.get(request)
         if known is None:
-            known = blocks(self.row, node, server) or blocks(self.row, server, node)
-            self._separates[node, server] = known
+            answer = attrs.evolve(request, src=request.dst, dst=request.src)
+            known = self._blocks[request] = blocks(self.row, request) or blocks(self.row, answer)
         return known
 
 

@@ -11,7 +11,7 @@ from emulator.analysis.rows.row_classes import FaultRow, LifeRow
 from emulator.trace.schema import FAULTS, LIFECYCLE, Table
 from faults.catalogue import FAULTS as KINDS
 from faults.catalogue import scope_of
-from faults.disturbance import IN_LIVES, Disturbance
+from faults.disturbance import IN_LIVES, Disturbance, Frame
 from faults.plan import Phase
 from nodes.beliefs import LifecycleEvent
 from nodes.fields import FieldError
@@ -62,13 +62,12 @@ def disturbance_of(row: FaultRow) -> Disturbance:
     return IN_LIVES if kind is None else kind.disturbance
 
 
-def blocks(row: FaultRow, src: str, dst: str) -> bool:
-    """Whether frames from one node to another hardly arrived in time, or at all, while a fault lasted.
+def blocks(row: FaultRow, frame: Frame) -> bool:
+    """Whether frames hardly arrived in time, or at all, while a fault lasted.
 
     Args:
         row: with which the fault began.
-        src: the sender.
-        dst: the receiver.
+        frame: one of these frames.
     """
     kind = KINDS.get(row.kind)
     if kind is None:
@@ -78,7 +77,7 @@ def blocks(row: FaultRow, src: str, dst: str) -> bool:
         scope = scope_of(kind).described(row.subject, parameters)
     except (FieldError, ValueError):  # a fault without targets has the words of its scenario as subject
         return False
-    return kind.blocks(scope, parameters, src, dst)
+    return kind.blocks(scope, parameters, frame)
 
 
 class Disturbances(Watcher):

@@ -227,6 +227,11 @@ class QueueOwners(SettlingSweeps[GroupQueue, QueueSweep]):
         """When queues that were owed an owner had none."""
         return [one for sweep in self.of.values() for one in sweep.orphans]
 
+    def at(self, queue: GroupQueue, t_ns: int) -> list[Process]:
+        """Who owned a queue at an instant; known once all rows have been read."""
+        holds = self.of[queue].holds if queue in self.of else ()
+        return [(one.node, one.incarnation) for one in holds if one.start_ns <= t_ns < one.end_ns]
+
     # --- rows -----------------------------------------------------------------------------
 
     def readers(self) -> Mapping[Table, Callable[[Any], None]]:

@@ -45,7 +45,8 @@ class Stalls(Oracle[Stall, Watcher]):
         "A readable queue has messages that a live member subscribes to, and its group neither consumes one, nor "
         "leaves one out by a filter, nor commits past one. It is a violation if that lasts longer than what happened "
         "from outside explains, and a listener may take for a batch. A fault that keeps every member from the broker "
-        "of the queue explains it for as long as it lasts, and so does an administrator who switched the group off."
+        "of the queue, or its owner from pulling, explains it for as long as it lasts, and so does an administrator "
+        "who switched the group off."
     )
     reads: ClassVar[tuple[Input, ...]] = (Input.PROGRESS, Input.BLOCKED)
     table = FindingTable("stalls", Stall, "a queue had a backlog, and its group made no progress for a second or more")

@@ -230,7 +230,7 @@ def _services(report: Report) -> RenderableType | None:
             span.broker_name,
             seconds(span.start_ns),
             seconds(span.end_ns - span.start_ns, censored=span.censored),
-            " and ".join(span.nodes) or "no consumer",
+            " and ".join(span.nodes) or "no member",
             style={Servers.ONE: "", Servers.TWO: "red", Servers.NONE: "yellow"}[span.servers],
         )
     left_out = len(in_order) - SERVICES_MAX
