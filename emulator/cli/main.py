@@ -15,6 +15,7 @@ from emulator.cli.terminal import NAME, VIOLATED, complain, one_line_errors, ref
 from emulator.dataset.engine import EngineName
 from emulator.time.mode import TimeMode
 from emulator.trace.schema import TraceLevel
+from emulator.why.forms import FORMS
 from nodes.fields import LONG_MOST
 
 _EXEC = "--exec"
@@ -380,22 +381,27 @@ def watch(
 def why(
     run: _RunArgument,
     words: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(
-            metavar="WORDS...",
-            help="queue TOPIC/BROKER/ID [of GROUP] [at T], KIND SUBJECT [of NODE] [at T], "
-            "no ITEM in KIND SUBJECT [of NODE] [at T], or node NODE [at T].",
+            metavar="[WORDS...]",
+            help=f"{FORMS}; without words, what was most severe in the run.",
             show_default=False,
         ),
-    ],
+    ] = None,
 ) -> None:
-    """Explain a belief, what it lacks, or the owner of a queue: the chain of causes up to a fault or timer."""
+    """Explain what happened in a run: the chain of causes up to a fault, a timer or an administrator.
+
+    Without words: why the most severe symptoms came, and why invariants were violated.
+    """
     with one_line_errors():
+        from emulator.analysis.judge import judge_run
         from emulator.trace.run_directory import open_run
         from emulator.why.answer import answer_of_run
+        from emulator.why.worst import worst_of_run
 
         opened = open_run(run)
-        for line in answer_of_run(words, opened):
+        lines = answer_of_run(words, opened) if words else worst_of_run(judge_run(opened), opened)
+        for line in lines:
             print(line)
         if opened.broken_off():
             complain(opened.broken_off())

@@ -1,4 +1,4 @@
-"""The worst violation of a run: what it is, and the questions of `rmqemu why` that explain it.
+"""The worst of a run: its symptoms and violations, and the questions of `rmqemu why` that explain them.
 
 Findings have times and subjects, but no rows: a question leads from a finding to the rows behind it.
 """
@@ -9,13 +9,15 @@ import attrs
 
 from emulator.analysis.findings.questions import Words
 from emulator.analysis.oracles.every import ORACLES, TITLES
-from emulator.analysis.report import Report
+from emulator.analysis.report import Report, most_severe
 from emulator.trace.run_directory import RunDirectory
 from emulator.why.answer import answer_of_run, faults_behind, names_of_run
 from emulator.why.finding import find
 from emulator.why.question import Question, WhyError, question
 from emulator.why.trace_rows import TraceRows
 from emulator.why.words import NodeNames
+
+_SYMPTOMS_MAX = 3
 
 
 @attrs.frozen
@@ -57,12 +59,39 @@ def _worst_findings(report: Report, trace: TraceRows) -> Iterator[WorstFinding]:
 
 def explanation(found: WorstFinding, run: RunDirectory) -> tuple[Words, tuple[str, ...]]:
     """The question that explains a finding, and its answer line by line; both are empty if the trace has none."""
-    for words in found.questions:
+    return _explanation(found.questions, run)
+
+
+def _explanation(questions: Sequence[Words], run: RunDirectory) -> tuple[Words, tuple[str, ...]]:
+    for words in questions:
         try:
             return words, answer_of_run(words, run)
         except WhyError:
             continue
     return (), ()
+
+
+def worst_of_run(report: Report, run: RunDirectory) -> tuple[str, ...]:
+    """Why the run was as bad as it was, as lines of text: the most severe symptoms, then the worst violations.
+
+    Args:
+        report: of the run.
+        run: its directory.
+    """
+    named: list[tuple[str, Sequence[Words]]] = [
+        (f"{one.kind}: {one.text}", (one.question,) if one.question else ()) for one in most_severe(report)
+    ]
+    named = named[:_SYMPTOMS_MAX]
+    named += [(f"{one.invariant}: {one.words}", one.questions) for one in worst_findings(report, run)]
+    if not named:
+        return (f"rules {report.verdict}, service {report.service}: there is nothing to explain",)
+    lines: list[str] = []
+    for title, questions in named:
+        words, answered = _explanation(questions, run)
+        lines += [title, *([f"  $ rmqemu why {run.path} {' '.join(words)}"] if words else [])]
+        lines += [f"  {line}".rstrip() for line in answered or ("no question of this trace tells why",)]
+        lines.append("")
+    return tuple(lines[:-1])
 
 
 def likely_faults(found: Sequence[WorstFinding], run: RunDirectory) -> tuple[str, ...]:

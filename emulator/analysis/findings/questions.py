@@ -36,6 +36,16 @@ def about_route(topic: str, at: str) -> Words:
     return ("route", topic, "at", at)
 
 
+def about_topic(topic: str, at: str = "") -> Words:
+    """Who lists a topic, and who serves it; empty: at the end of the run."""
+    return ("topic", topic, *(("at", at) if at else ()))
+
+
+def about_group(group: str, at: str = "") -> Words:
+    """The members of a group, and what they hold; empty: at the end of the run."""
+    return ("group", group, *(("at", at) if at else ()))
+
+
 def about_node(node: str, at: str) -> Words:
     """The stage of a process."""
     return ("node", node, "at", at)

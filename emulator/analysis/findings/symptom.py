@@ -8,6 +8,8 @@ from enum import StrEnum
 
 import attrs
 
+from emulator.analysis.findings.questions import Words
+
 NS_PER_S = 1_000_000_000
 
 
@@ -50,3 +52,5 @@ class Symptom:
     """When it was most severe, or began; the end, if it is counted over a time."""
     text: str
     """A sentence with what, who, when and how much."""
+    question: Words = ()
+    """The question of `rmqemu why` that tells why; empty: there is none."""

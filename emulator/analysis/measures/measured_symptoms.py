@@ -6,6 +6,7 @@ from operator import attrgetter
 
 from emulator.analysis.findings.context import Context
 from emulator.analysis.findings.found import Findings
+from emulator.analysis.findings.questions import about_group, about_queue, about_topic, inside, instant
 from emulator.analysis.findings.symptom import NS_PER_S, Symptom, SymptomKind
 from emulator.analysis.measures.lag import LAG_SERIES, LATENCIES
 from emulator.analysis.measures.measured import DUPLICATES
@@ -45,7 +46,8 @@ def _storms(found: Findings, _context: Context) -> Iterator[Symptom]:
             f"from {start_ns / NS_PER_S:.0f} s on: {request} answered {answer}"
         )
         severity = sum(one.per_s / one.healthy_per_s for one in storms)
-        yield Symptom(SymptomKind.STORM, severity, start_ns, text)
+        question = ("storm", "of", clients[0], "at", instant(start_ns + NS_PER_S))
+        yield Symptom(SymptomKind.STORM, severity, start_ns, text, question)
 
 
 def _each(storms: list[Storm], clients: list[str]) -> str:
@@ -58,7 +60,9 @@ def _unwritable(found: Findings, context: Context) -> Iterator[Symptom]:
         spans = list(rows)
         lasted_s = sum(one.end_ns - one.start_ns for one in spans) / NS_PER_S
         text = f"{topic} had no writable queue for {lasted_s:.1f} s from {spans[0].start_ns / NS_PER_S:.1f} s on"
-        yield Symptom(SymptomKind.UNWRITABLE, lasted_s * 1_000 / context.limits.unwritable_ms, spans[0].start_ns, text)
+        severity = lasted_s * 1_000 / context.limits.unwritable_ms
+        question = about_topic(topic, inside(spans[0]))
+        yield Symptom(SymptomKind.UNWRITABLE, severity, spans[0].start_ns, text, question)
 
 
 def _lags(found: Findings, context: Context) -> Iterator[Symptom]:
@@ -72,7 +76,8 @@ def _lags(found: Findings, context: Context) -> Iterator[Symptom]:
             f"{one.group} was {lasting:,} messages of {one.topic} behind, or more, for {limits.lag_s} s "
             f"from {since_s} s on: as many as arrive in {behind_s:.0f} s"
         )
-        yield Symptom(SymptomKind.LAG, behind_s / limits.lag_s, since_s * NS_PER_S, text)
+        question = ("lag", one.group, "at", f"{since_s + limits.lag_s}s")
+        yield Symptom(SymptomKind.LAG, behind_s / limits.lag_s, since_s * NS_PER_S, text, question)
 
 
 def _latencies(found: Findings, context: Context) -> Iterator[Symptom]:
@@ -81,7 +86,9 @@ def _latencies(found: Findings, context: Context) -> Iterator[Symptom]:
             f"a message of {one.topic}, stored at {one.slowest_ns / NS_PER_S:.1f} s, took {one.most_ms / 1_000:.1f} s "
             f"to {one.group}, one in a hundred {one.p99_ms / 1_000:.1f} s or more"
         )
-        yield Symptom(SymptomKind.LATENCY, one.p99_ms / context.limits.late_p99_ms, one.slowest_ns, text)
+        severity = one.p99_ms / context.limits.late_p99_ms
+        question = ("lag", one.group, "at", instant(one.slowest_ns + round(one.most_ms * 500_000)))
+        yield Symptom(SymptomKind.LATENCY, severity, one.slowest_ns, text, question)
 
 
 def _failed_sends(found: Findings, context: Context) -> Iterator[Symptom]:
@@ -103,14 +110,14 @@ def _failed_sends(found: Findings, context: Context) -> Iterator[Symptom]:
 def _again(found: Findings, context: Context) -> Iterator[Symptom]:
     rows = sorted(found.of(DUPLICATES), key=lambda one: one.queue.group)
     for group, same in groupby(rows, key=lambda one: one.queue.group):
-        again = sum(one.duplicates for one in same)
+        of_queues = list(same)
+        again, worst = sum(one.duplicates for one in of_queues), max(of_queues, key=attrgetter("duplicates"))
         messages = sum(one.messages for one in found.of(LATENCIES) if one.group == group)
         if again >= context.limits.again_messages and messages:
             share_pct = 100 * again / messages
             text = f"{group} consumed {again:,} messages again, {share_pct:.1f} for each 100 messages"
-            yield Symptom(
-                SymptomKind.AGAIN, 10 * share_pct / context.limits.again_per_mille, max(0, context.end_ns - 1), text
-            )
+            severity = 10 * share_pct / context.limits.again_per_mille
+            yield Symptom(SymptomKind.AGAIN, severity, max(0, context.end_ns - 1), text, about_queue(worst.queue))
 
 
 def _churn(found: Findings, _context: Context) -> Iterator[Symptom]:
@@ -120,7 +127,8 @@ def _churn(found: Findings, _context: Context) -> Iterator[Symptom]:
             f"{group} took queues of {topic} {worst.acquired:,} times from {worst.start_ns / NS_PER_S:.1f} s to "
             f"{worst.end_ns / NS_PER_S:.1f} s; {worst.moved} of {worst.queues} had to move"
         )
-        yield Symptom(SymptomKind.CHURN, worst.acquired / _takes(worst), worst.end_ns - 1, text)
+        question = about_group(group, instant(worst.end_ns - 1))
+        yield Symptom(SymptomKind.CHURN, worst.acquired / _takes(worst), worst.end_ns - 1, text, question)
 
 
 def _takes(one: RebalanceCost) -> float:
@@ -139,9 +147,8 @@ def _spread(found: Findings, context: Context) -> Iterator[Symptom]:
             text = (
                 f"at the end a member of {one.group} had {one.most} queues of {one.topics} topics, another {one.least}"
             )
-            yield Symptom(
-                SymptomKind.SPREAD, one.most / max(1, one.least) / context.limits.balance_times, context.end_ns, text
-            )
+            severity = one.most / max(1, one.least) / context.limits.balance_times
+            yield Symptom(SymptomKind.SPREAD, severity, context.end_ns, text, about_group(one.group))
 
 
 def _idle(found: Findings, context: Context) -> Iterator[Symptom]:
@@ -149,7 +156,7 @@ def _idle(found: Findings, context: Context) -> Iterator[Symptom]:
     for one in found.of(IDLE):
         avoidable = one.idle - one.unavoidable
         text = f"{avoidable} of {one.members} members of {one.group} had no queue of {one.topic} at the end"
-        yield Symptom(SymptomKind.IDLE, 2.0 * avoidable, context.end_ns, text)
+        yield Symptom(SymptomKind.IDLE, 2.0 * avoidable, context.end_ns, text, about_group(one.group))
 
 
 def _stale_routes(found: Findings, context: Context) -> Iterator[Symptom]:
@@ -162,9 +169,9 @@ def _stale_routes(found: Findings, context: Context) -> Iterator[Symptom]:
             f"{longest.node} used a route of {topic} that no nameserver gave any more for {lasted_s:.1f} s from "
             f"{longest.start_ns / NS_PER_S:.1f} s on"
         )
-        yield Symptom(
-            SymptomKind.STALE_ROUTES, lasted_s * 1_000 / context.limits.stale_route_ms, longest.start_ns, text
-        )
+        severity = lasted_s * 1_000 / context.limits.stale_route_ms
+        question = about_topic(topic, inside(longest))
+        yield Symptom(SymptomKind.STALE_ROUTES, severity, longest.start_ns, text, question)
 
 
 def _fan_out(found: Findings, context: Context) -> Iterator[Symptom]:

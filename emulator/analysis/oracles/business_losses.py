@@ -10,7 +10,7 @@ import attrs
 
 from emulator.analysis.findings.context import Context
 from emulator.analysis.findings.finding import Judged
-from emulator.analysis.findings.questions import Words
+from emulator.analysis.findings.questions import Words, about_group, about_topic
 from emulator.analysis.findings.symptom import NS_PER_S, Symptom, SymptomKind
 from emulator.analysis.findings.table import FindingTable
 from emulator.analysis.findings.words import count, span_words
@@ -175,7 +175,7 @@ class BusinessLosses(Oracle[BusinessLoss, GivenUp]):
 
     def questions(self, row: BusinessLoss, context: Context) -> Iterable[Words]:  # noqa: ARG002
         """The group, or the topic of half messages."""
-        yield ("group", row.group) if row.group else ("topic", row.topic)
+        yield about_group(row.group) if row.group else about_topic(row.topic)
 
     def symptoms(self, rows: Sequence[BusinessLoss], context: Context) -> Iterator[Symptom]:
         """Each group and reason; what an administrator skipped was meant to be skipped, and pages nobody."""
@@ -188,9 +188,9 @@ class BusinessLosses(Oracle[BusinessLoss, GivenUp]):
                 severity = 0.0
             if reason is GivenUpBy.RESET:
                 severity = min(severity, float(context.limits.paging_times))
-            yield Symptom(
-                _TEXTS[reason][0], severity, min(one.start_ns for one in losses), f"{_text(row)}{_since(row)}"
-            )
+            since_ns = min(one.start_ns for one in losses)
+            (question,) = self.questions(row, context)
+            yield Symptom(_TEXTS[reason][0], severity, since_ns, f"{_text(row)}{_since(row)}", question)
 
 
 def _loss(group: str, node: str, topic: str, reason: GivenUpBy, given_up: list[tuple[int, int, int]]) -> BusinessLoss:

@@ -214,7 +214,8 @@ class DelayedMessages(Oracle[Waits, WaitSweeps]):
                 f"{row.broker_name}"
             )
             severity = late_s * 1_000 / context.limits.delivery_late_ms
-            yield Symptom(SymptomKind.DELIVERY, severity, max(0, row.late_from_ns), text)
+            question = next(iter(self.questions(row, context)), ())
+            yield Symptom(SymptomKind.DELIVERY, severity, max(0, row.late_from_ns), text, question)
 
 
 def _waits(

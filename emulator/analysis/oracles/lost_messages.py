@@ -162,9 +162,11 @@ class Losses(Oracle[LostMessages, Watcher]):
     def symptoms(self, rows: Sequence[LostMessages], context: Context) -> Iterator[Symptom]:
         """Messages that a group will never get."""
         for group, of_group in groupby(rows, key=lambda row: row.queue.group):
-            lost = sum(row.lost for row in of_group)
+            lossy = list(of_group)
+            lost = sum(row.lost for row in lossy)
+            question = next(iter(self.questions(max(lossy, key=self.amount), context)))
             text = f"{group} will never get {lost:,} messages"
-            yield Symptom(SymptomKind.LOST, float("inf"), max(0, context.end_ns - 1), text)
+            yield Symptom(SymptomKind.LOST, float("inf"), max(0, context.end_ns - 1), text, question)
 
 
 def _lost_with_a_disk(row: LostMessages, rows: RowLookup) -> Iterator[Words]:

@@ -8,7 +8,7 @@ import attrs
 
 from emulator.analysis.findings.context import Context
 from emulator.analysis.findings.finding import NO_COLUMN, Explained
-from emulator.analysis.findings.questions import Words, about_node, about_queue, inside, instant
+from emulator.analysis.findings.questions import Words, about_group, about_node, about_queue, inside, instant
 from emulator.analysis.findings.symptom import Symptom, SymptomKind
 from emulator.analysis.findings.table import FindingTable
 from emulator.analysis.findings.words import count, queue_words, span_words
@@ -348,7 +348,8 @@ class Popped(Oracle[PoppedMessages, PopSweeps]):
                 "consumed them: it needs longer than the invisible time"
             )
             severity = 1_000 * copies / popped / context.limits.again_per_mille if messages else 0.0
-            yield Symptom(SymptomKind.POPPED_AGAIN, severity, max(0, context.end_ns - 1), text)
+            at_ns, question = max(0, context.end_ns - 1), about_group(group)
+            yield Symptom(SymptomKind.POPPED_AGAIN, severity, at_ns, text, question)
 
 
 def _pop_time_ms(row: MessageRow) -> int:

@@ -70,7 +70,7 @@ class Stalls(Oracle[Stall, Watcher]):
         return f"{queue_words(row.queue)} had a backlog and stood still {span_words(row)}"
 
     def questions(self, row: Stall, context: Context) -> Iterable[Words]:  # noqa: ARG002
-        """Who owned the queue, or from which view members allocated."""
+        """What kept it; who owned the queue; or from which view members allocated."""
         at = inside(row)
         yield about_queue(row.queue, at)
         yield about_view(row.queue.group, row.queue.topic, at)
@@ -83,7 +83,8 @@ class Stalls(Oracle[Stall, Watcher]):
             queue, lasted_s = longest.queue, (longest.end_ns - longest.start_ns) / NS_PER_S
             where = f"{queue.topic} {queue.broker_name} q{queue.queue_id}"
             text = f"{group} did not move in {where} for {lasted_s:.1f} s from {longest.start_ns / NS_PER_S:.1f} s on"
-            yield Symptom(SymptomKind.STALLED, lasted_s / _STALLED_S, longest.start_ns, text)
+            question = ("stall", queue.name, "of", group, "at", inside(longest))
+            yield Symptom(SymptomKind.STALLED, lasted_s / _STALLED_S, longest.start_ns, text, question)
 
 
 STALLS = Stalls()

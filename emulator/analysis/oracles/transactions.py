@@ -7,6 +7,7 @@ import attrs
 
 from emulator.analysis.findings.context import Context
 from emulator.analysis.findings.finding import Judged
+from emulator.analysis.findings.questions import about_topic
 from emulator.analysis.findings.symptom import NS_PER_S, Symptom, SymptomKind
 from emulator.analysis.findings.table import FindingTable
 from emulator.analysis.findings.words import count
@@ -186,13 +187,13 @@ class TransactionOracle(Oracle[Transactions, TransactionSweeps]):
                     f"{row.both_committed_ns / NS_PER_S:.1f} s, and its message was delivered"
                 )
                 severity = 1.0 + row.both
-                yield Symptom(SymptomKind.TRANSACTIONS, severity, row.both_committed_ns, text)
+                yield Symptom(SymptomKind.TRANSACTIONS, severity, row.both_committed_ns, text, about_topic(row.topic))
             again_per_mille = 1_000 * row.again / row.transactions
             if row.again >= context.limits.again_messages:
                 why = ", while a wall clock was wrong" if row.wrong_clock else ""
                 text = f"{count(row.again, 'transaction')} of {row.topic} were delivered once more{why}"
                 severity = again_per_mille / context.limits.again_per_mille
-                yield Symptom(SymptomKind.AGAIN, severity, row.end_ns, text)
+                yield Symptom(SymptomKind.AGAIN, severity, row.end_ns, text, about_topic(row.topic))
 
 
 def _both(found: Sequence[TransactionSweep]) -> dict[str, Any]:
