@@ -23,7 +23,7 @@ class _WithinGroup(WhileConnected):
 
     def excess_ns(self, row: Divergence, unexplained_ns: int, inputs: SharedInputs) -> int:  # noqa: ARG002
         apart = merged(self.covered(row, inputs))
-        differed_ns = sum(uncovered_ns(span, apart) for span in row.active or ((row.start_ns, row.end_ns),))
+        differed_ns = sum(uncovered_ns(span, apart) for span in row.active)
         return max(0, differed_ns - inputs.facts.bounds.group_ms * _MS)
 
     def limit_ns(self, row: Divergence, limit_ns: int, facts: RunFacts) -> int:  # noqa: ARG002
