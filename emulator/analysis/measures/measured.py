@@ -15,6 +15,7 @@ from emulator.analysis.measures import phases as phased
 from emulator.analysis.measures.broker_states import BROKER_STATES, BrokerStates
 from emulator.analysis.measures.hand_overs import HAND_OVERS, HandOvers
 from emulator.analysis.measures.lag import LAG_SERIES, LAGS, LATENCIES, Lags
+from emulator.analysis.measures.lost_topics import LOST_TOPICS, LostTopics
 from emulator.analysis.measures.queue_balance import IDLE, QUEUE_BALANCE, balance, idle, queues_of_members
 from emulator.analysis.measures.rebalances import REBALANCES, Rebalances
 from emulator.analysis.measures.stale_routes import STALE_ROUTES, Staleness
@@ -41,7 +42,7 @@ HOLDS = FindingTable("holds", Hold, "a consumer owned a queue")
 BELIEFS = FindingTable("beliefs", Divergence, "another belief about which nodes differed; not judged")
 MEASURED: tuple[FindingTable[Any], ...] = (
     *(HOLDS, HAND_OVERS, REBALANCES, DUPLICATES, IDLE, QUEUE_BALANCE, STALE_ROUTES, phased.MOVED_KEYS),
-    *(STORMS, REQUESTS, ATTEMPTS, UNWRITABLE, BROKER_STATES, LAGS, LATENCIES),
+    *(STORMS, REQUESTS, ATTEMPTS, UNWRITABLE, LOST_TOPICS, BROKER_STATES, LAGS, LATENCIES),
     *(phased.AGREEMENT, phased.PHASES, phased.FAULTS, phased.MARKS, BELIEFS, UNSUPPORTED),
 )
 """All tables of measures."""
@@ -66,6 +67,7 @@ class Measured:
         self._lags = Lags(messages, inputs.progress)
         self._traffic = Traffic(frames, inputs.facts.end_ns)
         self._writability = Writability()
+        self._lost_topics = LostTopics()
         self._broker_states = BrokerStates(presence, inputs.facts.broker_names)
         self._unsupported = UnsupportedRequests()
 
@@ -74,7 +76,7 @@ class Measured:
         """Those that read rows, in the order of `Feed`."""
         return (
             *(self._hand_overs, self._rebalances, self._staleness, self._lags, self._traffic),
-            *(self._writability, self._broker_states, self._unsupported),
+            *(self._writability, self._lost_topics, self._broker_states, self._unsupported),
         )
 
     def rows(self) -> Mapping[FindingTable[Any], tuple[Any, ...]]:
@@ -107,6 +109,7 @@ class Measured:
             REQUESTS: self._traffic.rates(),
             ATTEMPTS: self._traffic.sends(),
             UNWRITABLE: self._writability.found(),
+            LOST_TOPICS: self._lost_topics.found(),
             BROKER_STATES: self._broker_states.found(),
             LAGS: self._lags.lags(),
             LATENCIES: self._lags.latencies(),

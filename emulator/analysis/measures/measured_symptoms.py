@@ -9,6 +9,7 @@ from emulator.analysis.findings.found import Findings
 from emulator.analysis.findings.questions import about_group, about_queue, about_topic, inside, instant
 from emulator.analysis.findings.symptom import NS_PER_S, Symptom, SymptomKind
 from emulator.analysis.measures.lag import LAG_SERIES, LATENCIES
+from emulator.analysis.measures.lost_topics import LOST_TOPICS
 from emulator.analysis.measures.measured import DUPLICATES
 from emulator.analysis.measures.queue_balance import IDLE, QUEUE_BALANCE
 from emulator.analysis.measures.rebalances import REBALANCES, RebalanceCost
@@ -26,7 +27,7 @@ def measured_symptoms(found: Findings, context: Context) -> Iterator[Symptom]:
         context: of the run.
     """
     every = (
-        *(_storms, _unwritable, _lags, _latencies, _failed_sends, _again, _churn),
+        *(_lost_topics, _storms, _unwritable, _lags, _latencies, _failed_sends, _again, _churn),
         *(_spread, _idle, _stale_routes, _fan_out),
     )
     for symptoms in every:
@@ -53,6 +54,16 @@ def _storms(found: Findings, _context: Context) -> Iterator[Symptom]:
 def _each(storms: list[Storm], clients: list[str]) -> str:
     per_s = sum(one.per_s for one in storms) / len(storms)
     return f"{per_s:,.0f} a second" if len(clients) == 1 else f"{per_s:,.0f} a second each"
+
+
+def _lost_topics(found: Findings, context: Context) -> Iterator[Symptom]:
+    for one in found.of(LOST_TOPICS):
+        text = (
+            f"{one.topic} was lost at {one.new_master}, which became master of {one.broker_name} at "
+            f"{one.start_ns / NS_PER_S:.1f} s without it; nameservers list it since {one.created_ns / NS_PER_S:.1f} s"
+        )
+        question = about_topic(one.topic, instant(one.start_ns))
+        yield Symptom(SymptomKind.TOPIC_LOST, 2.0 * context.limits.paging_times, one.start_ns, text, question)
 
 
 def _unwritable(found: Findings, context: Context) -> Iterator[Symptom]:
