@@ -4,6 +4,8 @@ from collections.abc import Callable
 from contextvars import copy_context
 from enum import StrEnum
 
+import trio
+
 from emulator.machine.clock import MachineClock
 from emulator.machine.cpu import CpuQuota
 from emulator.machine.disk import EmulatedDisk
@@ -75,6 +77,7 @@ class EmulatedHost:
         self._incarnations = 0
         self._ports = _FIRST_PORT
         self._powered_off = False
+        self._waits_until_ready: trio.CancelScope | None = None
 
     @property
     def power_state(self) -> PowerState:
@@ -120,6 +123,17 @@ class EmulatedHost:
         self.node = node = self._factory(process)
         self._record_start(process)
         self.world.nursery.start_soon(self._run, process, node, name=f"{self.name}/process")
+
+    def power_on(self) -> None:
+        """Switch on a machine whose process starts later."""
+        self._powered_off = False
+
+    async def until_ready(self) -> None:
+        """Wait until the node is ready; returns also when its process has ended, or is suspended."""
+        if self.process is not None and self.power_state is PowerState.RUNNING:
+            with trio.CancelScope() as self._waits_until_ready:
+                await self.process.ready.wait()
+            self._waits_until_ready = None
 
     def _record_start(self, process: HostProcess) -> None:
         process.record(Lifecycle(LifecycleEvent.STARTED, self._detail))
@@ -167,6 +181,8 @@ class EmulatedHost:
         if self.process is not None and self.process.alive:
             self.process.record_of_all(Lifecycle(LifecycleEvent.SUSPENDED))
             self.process.freeze()
+            if self._waits_until_ready is not None:
+                self._waits_until_ready.cancel()
 
     async def resume(self) -> None:
         """SIGCONT.

@@ -103,8 +103,8 @@ class Fabric:
         self._change_rules(tuple(r for r in self._rules if r.fault_id != fault_id))
 
     def lose_power(self, ip: str) -> None:
-        """Take the power from a machine: its kernel retransmits nothing any more."""
-        del self.powered[ip]
+        """Take the power from a machine, which may have had none: its kernel retransmits nothing any more."""
+        self.powered.pop(ip, None)
         self._retransmission.lose_power(ip)
 
     def next_connection(self) -> int:

@@ -14,6 +14,7 @@ import trio
 from emulator.base.errors import UserError
 from emulator.cluster import Cluster, NodeCrashedError
 from emulator.cluster.operator import Operator, asks_for_owner
+from emulator.cluster.schedule import Schedule
 from emulator.console.session import Session
 from emulator.console.verbs import VERBS, scenario_by_hand
 from emulator.guest_views.views import GuestViews
@@ -351,9 +352,8 @@ async def _main(
     outcome.writer.on_error = outcome.log.on_error = world.fabric.hub.fail
     world.recorder.listeners.extend(listeners)
     scenario = outcome.scenario
-    end_ns = scenario.run_for_ms * _NS_PER_MS
     if progress is not None:
-        _report_progress(world, end_ns, progress)
+        _report_progress(world, scenario.run_for_ms * _NS_PER_MS, progress)
     cluster = Cluster(world, scenario)
     outcome.writer.names = cluster.names
     broker_names = {spec.name: spec.broker_name for spec in scenario.brokers}
@@ -367,23 +367,23 @@ async def _main(
         world.recorder.listeners.append(state.note)
     elif any(asks_for_owner(timed.fault) for timed in plan.faults):
         world.recorder.listeners.append(state.owners.note)
+    until_over = trio.CancelScope()
+    at_end = None if endless else until_over.cancel
+    schedule = Schedule(world, operator, plan, scenario.run_for_ms, at_end)
+    schedule.begin()
     for task in session_tasks:
         world.nursery.start_soon(task, session)
     if session_tasks:
         await trio.lowlevel.checkpoint()  # session tasks begin before the first node starts
     try:
-        with trio.CancelScope() as until_started:
-            leave_by = [until_started]
-            world.nursery.start_soon(_leave, session, leave_by)
-            async with cluster:
-                with trio.CancelScope() as until_left:
-                    leave_by.append(until_left)
-                    await operator.follow(plan, scenario.run_for_ms)
-                    await world.sleep_until_ns(end_ns)
-                    while endless:
-                        await world.sleep_until_ns(world.timeline.now_ns + 3_600 * _NS)
-                await _end(world, operator, outcome)
-        if until_started.cancelled_caught:  # the run was ended before all nodes were ready
+        async with cluster:
+            with until_over:
+                world.nursery.start_soon(_leave, session, until_over)
+                await cluster.start()
+                schedule.on_started()
+                while True:
+                    await world.sleep_until_ns(world.timeline.now_ns + 3_600 * _NS)
+            schedule.stop()
             await _end(world, operator, outcome)
     finally:
         outcome.crashes = cluster.crashes()
@@ -400,10 +400,10 @@ async def _end(world: World, operator: Operator, outcome: _Outcome) -> None:
     outcome.ended = Ended.COMPLETE
 
 
-async def _leave(session: Session, leave_by: list[trio.CancelScope]) -> None:
-    """When the session is to be left, cancel the innermost scope of the run."""
+async def _leave(session: Session, until_over: trio.CancelScope) -> None:
+    """End the run when the session is to be left."""
     await session.leaving.wait()
-    leave_by[-1].cancel()
+    until_over.cancel()
 
 
 def _report_progress(world: World, end_ns: int, progress: Progress) -> None:
