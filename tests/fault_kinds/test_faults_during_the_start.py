@@ -5,7 +5,9 @@ from functools import cache
 import attrs
 import pytest
 
-from emulator.testing import play
+from emulator.run.run import BY_HAND_FILE
+from emulator.spec import load
+from emulator.testing import ConsoleUser, play, play_at_console
 from emulator.time.mode import TimeMode
 from fault_kinds.at_work import Outcome, busy_cluster, outcome_of
 from fault_kinds.by_script import Breaker
@@ -13,6 +15,7 @@ from fault_kinds.test_every_kind_begins_hits_and_heals import EXAMPLES
 from faults.catalogue import FAULTS, fault_of
 from faults.nemesis import Nemesis
 from faults.plan import Plan, TimedFault
+from nodes.config import ConsumerConfig
 
 END_MS = 150_000
 SEED = 3_320
@@ -251,3 +254,65 @@ def test_a_script_meets_a_cluster_whose_faults_have_begun():
     trace = play(attrs.evolve(cold_cluster(), faults=Plan((timed("it", "kill broker-b", 15_000, 30_000),))), deeds)
     assert seen == [("down", ["it"]), ("running", [])]
     assert faults_of(trace) == [("it", "begin", 15_000, 0), ("it", "end", 45_000, 1)]
+
+
+def test_by_hand_the_same_is_possible_and_can_be_done_again(tmp_path):
+    async def sitting(me: ConsoleUser) -> None:
+        await me.at_ms(5_000)
+        assert await me.refused("suspend c1") == "c1 has not started yet: there is nothing to suspend"
+        assert await me.refused("rebalance g assigner") == "no broker runs: there is none to set it at"
+        assert await me.refused("consume-mode g pop") == "no master runs: there is none to set it at"
+        assert await me.refused("restart c1") == "c1 has not started yet: there is nothing to restart"
+        await me.say("kill c1")
+        await me.say("restart c2 with {pullBatchSize = 16}")
+        await me.at_ms(40_000)
+        await me.say("start c1")
+
+    scenario = attrs.evolve(
+        cold_cluster(),
+        consumers=(attrs.evolve(cold_cluster().consumers[0], config=ConsumerConfig(client_rebalance=False)),),
+    )
+    path, trace = play_at_console(scenario, tmp_path, sitting)
+    again = outcome_of(load(path / BY_HAND_FILE), tmp_path)
+    starts = [(row.node, row.at_ms) for row in trace.select("lifecycle", event="started")]
+    assert ("c1", 40_000) in starts
+    assert ("c1", CLIENT_MS["c1"]) not in starts
+    assert [(row.node, row.at_ms) for row in again.trace.select("lifecycle", event="started")] == starts
+    assert faults_of(again.trace) == faults_of(trace)
+
+
+LONG_SHUTDOWN = (
+    timed("few turns", "slow-cpu c1 30000", 60_000, 40_000),
+    timed("stop", "stop c1", 62_000, 5_000),
+    timed("beside", "stop c2", 62_000, 3_000),
+    timed("later", "kill broker-a", 64_000, 10_000),
+)
+"""c1 gets the CPU again, and so shuts down, at 100 s."""
+
+
+def test_a_long_shutdown_delays_no_other_fault(tmp_path):
+    outcome = run(tmp_path, cold_cluster(), *LONG_SHUTDOWN)
+    at_ms = {(name, event): at_ms for name, event, at_ms, _ in faults_of(outcome.trace)}
+    assert at_ms.pop(("beside", "begin")) == pytest.approx(62_000, abs=1e-5)  # a nanosecond later
+    assert at_ms == {
+        ("few turns", "begin"): 60_000,
+        ("stop", "begin"): 62_000,
+        ("later", "begin"): 64_000,
+        ("beside", "end"): 65_000,
+        ("stop", "end"): 67_000,
+        ("later", "end"): 74_000,
+        ("few turns", "end"): 100_000,
+    }
+    assert started_ms(outcome, "c2") == [CLIENT_MS["c2"], 65_000]
+
+
+def test_a_shutdown_that_outlasts_its_fault_is_followed_by_the_start(tmp_path):
+    outcome = run(tmp_path, cold_cluster(), *LONG_SHUTDOWN)
+    assert started_ms(outcome, "c1") == [CLIENT_MS["c1"], 100_000]
+    assert outcome.left == {}
+
+
+def test_a_shutdown_that_is_not_done_keeps_no_run_from_ending(tmp_path):
+    late = (timed("few turns", "slow-cpu c1 900000", 60_000), timed("stop", "stop c1", 62_000))
+    outcome = run(tmp_path, cold_cluster(), *late)
+    assert outcome.trace.end_ms == pytest.approx(END_MS, abs=1e-5)  # a nanosecond later

@@ -100,7 +100,7 @@ class RestartEffect(ProcessEffect, kinds=(Restart,)):
 class PowerOffEffect(ProcessEffect, kinds=(PowerOff,)):
     """The machine loses power; the end boots it.
 
-    Before its planned start a machine answers nobody, so there is nothing to lose but the start itself.
+    Before its planned start a machine gives no answer, so there is nothing to lose but the start itself.
     """
 
     needs: ClassVar[tuple[PowerState, ...]] = (*_LIVES, PowerState.DOWN)
