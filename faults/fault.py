@@ -45,7 +45,7 @@ class Fault:
     - links, clocks, disks and CPUs have their fault before a process uses them;
     - what keeps a process down (kill, restart, power off) keeps it from starting: if its planned start comes meanwhile,
       it starts when the fault ends, and if it does not, the start is as planned;
-    - a signal or a request, such as SIGSTOP or mqadmin's, reaches what runs at that instant, and nothing that starts later;
+    - a signal or a request, such as SIGSTOP or mqadmin's, reaches what runs at that instant, not what starts later;
     - options of a restart count from the next start on, be it the first;
     - a target by meaning is what it means at that instant, possibly no node.
 
