@@ -39,19 +39,24 @@ class Cluster:
 
     The machines are there from the beginning, without a process; `start` starts the nodes.
 
+    Args:
+        world: of the run.
+        scenario: of the run.
+        names: mapping IP address, or client id of a guest -> node, which grows; None: that of the scenario.
+
     Raises:
         SpecError: the scenario names a function that cannot be imported.
         NodeCrashedError: on leaving, if a node's own code raised.
     """
 
-    def __init__(self, world: World, scenario: Scenario) -> None:
+    def __init__(self, world: World, scenario: Scenario, names: dict[str, str] | None = None) -> None:
         self.scenario = with_user_functions(scenario)
         self.world = world
         self.hosts: dict[str, EmulatedHost] = {}
         self._owners: dict[str, EmulatedHost] = {}
         self.addresses = addresses(scenario)
         """Mapping node -> IP address."""
-        self.names = owners(scenario)
+        self.names = owners(scenario) if names is None else names
         """Mapping IP address, or client id of a guest -> node."""
         self.started = trio.Event()
         """Set when every node of the scenario that runs is ready: all but those that faults keep down or suspended."""
@@ -242,10 +247,11 @@ class Cluster:
     def _add(self, plan: HostPlan) -> EmulatedHost:
         ip = self.addresses[plan.name]
         number, shares = len(self.hosts), self._owners.get(ip)
-        host = EmulatedHost(self.world, number, plan.name, plan.role, ip, plan.detail, plan.factory, shares)
-        if plan.role == CONSUMER and shares is not None:
-            # Consumers on one address are processes of one machine; brokers are machines with disks of their own.
-            host.disk = shares.disk
+        # Consumers on one address are processes of one machine; brokers are machines with disks of their own.
+        one = plan.role == CONSUMER
+        host = EmulatedHost(
+            self.world, number, plan.name, plan.role, ip, plan.detail, plan.factory, shares, shares_disk=one
+        )
         self._owners.setdefault(ip, host)
         self.hosts[plan.name] = host
         return host

@@ -60,8 +60,7 @@ class Session:
         self.operator = operator
         self.run_directory = run_directory
         self.state = state
-        self.lines = EventLines(cluster.scenario)
-        self.lines.names = cluster.names
+        self.lines = EventLines(cluster.scenario, cluster.names)
         """Formats events as lines."""
         self.leaving = trio.Event()
         """Set to end the run."""

@@ -42,6 +42,7 @@ class EmulatedHost:
         detail: text of its `started` rows: the consumer group.
         factory: makes the node for each new process.
         shares: host that has the same address, and so the same ephemeral ports.
+        shares_disk: whether it has the disk of that host, too.
     """
 
     def __init__(
@@ -54,6 +55,8 @@ class EmulatedHost:
         detail: str,
         factory: NodeFactory,
         shares: "EmulatedHost | None" = None,
+        *,
+        shares_disk: bool = False,
     ) -> None:
         self.world = world
         self.number = number
@@ -61,7 +64,9 @@ class EmulatedHost:
         self.role = role
         self.ip = ip
         hits = world.fabric.hits
-        self.disk = EmulatedDisk(world.timeline, hits)
+        self.disk: EmulatedDisk = (
+            shares.disk if shares is not None and shares_disk else EmulatedDisk(world.timeline, hits)
+        )
         self.clock = MachineClock(world.timeline, hits)
         self.cpu = CpuQuota(world, name, lambda: self.process)
         self.process: HostProcess | None = None
