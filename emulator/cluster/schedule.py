@@ -43,6 +43,9 @@ class Schedule:
         """Whether that task waits for it."""
         self._doing: dict[trio.CancelScope, None] = {}
         """The steps that are not done, the newest last."""
+        self._has_stopped = False
+        self._is_done = trio.Event()
+        """Set when the last step is done after the end."""
 
     def begin(self) -> None:
         """Begin; to be called before the first node starts, and before any task that may run at the same instants.
@@ -63,12 +66,22 @@ class Schedule:
         if not self._doing:
             self._set_timer(self._next_ns())
 
-    def stop(self) -> None:
+    async def finish(self) -> None:
+        """Wait for the steps that are not done, such as a restart; there is no further step."""
+        self._stop()
+        if self._doing:
+            await self._is_done.wait()
+
+    def abandon(self) -> None:
         """Do no further step, and cancel those that are not done."""
-        self._cancel_timer()
-        self._steps.clear()
+        self._stop()
         for doing in self._doing:
             doing.cancel()
+
+    def _stop(self) -> None:
+        self._cancel_timer()
+        self._steps.clear()
+        self._has_stopped = True
 
     def _next_ns(self) -> int:
         return self._steps[0].at_ms * _NS_PER_MS if self._steps else self._end_ns
@@ -111,3 +124,5 @@ class Schedule:
         del self._doing[doing]
         if is_newest and self._timer is not None:
             self._set_timer(self._next_ns())
+        if self._has_stopped and not self._doing:
+            self._is_done.set()

@@ -298,7 +298,10 @@ class _Run:
                     schedule.on_started()
                     while True:
                         await world.sleep_until_ns(world.timeline.now_ns + 3_600 * _NS)
-                schedule.stop()
+                if session.leaving.is_set():
+                    schedule.abandon()
+                else:
+                    await schedule.finish()
                 await operator.heal_all()
                 _record_in_flight(world)
                 self.ended = Ended.COMPLETE
