@@ -182,9 +182,12 @@ def test_a_process_of_a_slow_cpu_waits_for_its_first_turn(tmp_path):
     assert ready[0].at_ms >= BROKER_MS + 2_000
 
 
-def test_a_fault_of_the_instant_of_a_planned_start_comes_after_it(tmp_path):
-    outcome = run(tmp_path, cold_cluster(), timed("it", "suspend broker-b", LAST_BROKER_MS, 1_000))
-    assert faults_of(outcome.trace)[-1] == ("it", "end", LAST_BROKER_MS + 1_000, 1)
+@pytest.mark.parametrize("start_ms", [0, 30_000])
+def test_a_fault_of_the_instant_of_a_planned_start_comes_after_it(tmp_path, start_ms):
+    node = "broker-b" if start_ms else "broker-a"  # broker-a starts at 0, once the nameservers are ready
+    outcome = run(tmp_path, with_late_broker(30_000), timed("it", f"suspend {node}", start_ms, 1_000))
+    assert started_ms(outcome, node) == [start_ms]
+    assert faults_of(outcome.trace)[-1] == ("it", "end", start_ms + 1_000, 1)
 
 
 def test_a_planned_start_at_the_end_of_a_fault_comes_first(tmp_path):
