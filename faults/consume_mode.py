@@ -46,6 +46,11 @@ class SetConsumeMode(Fault):
     broker: str | None = text(None)
     """brokerName of the only broker that is told; None: all of them."""
 
+    @property
+    def hits_only_at_begin(self) -> bool:
+        """The masters that run hear it."""
+        return True
+
     @classmethod
     def from_words(cls, words: Words) -> Self:
         """`consume-mode GROUP pull|pop [share N] [at BROKER]`."""

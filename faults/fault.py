@@ -45,6 +45,15 @@ class Needs(StrEnum):
 class Fault:
     """A fault as a frozen value: a scope, and parameters with units. Each kind of fault is a subclass.
 
+    A fault begins and ends at its instants, whatever its nodes do then, also while the cluster starts:
+
+    - links, clocks, disks and CPUs have their fault before a process uses them;
+    - what keeps a process down (kill, restart, power off) keeps it from starting: if its planned start comes meanwhile,
+      it starts when the fault ends, and if it does not, the start is as planned;
+    - a signal or a request, such as SIGSTOP or mqadmin's, reaches what runs at that instant, not what starts later;
+    - options of a restart count from the next start on, be it the first;
+    - a target by meaning is what it means at that instant, possibly no node.
+
     A new kind is a subclass here, a line in `faults.catalogue`, and an effect in `emulator.cluster.effects`.
     """
 
@@ -71,6 +80,11 @@ class Fault:
             FieldError: a parameter has an invalid value.
         """
         raise NotImplementedError
+
+    @property
+    def hits_only_at_begin(self) -> bool:
+        """Whether it hits only what runs at its begin, as a signal or a request does; else what runs while it lasts."""
+        return False
 
     def parameters(self) -> Mapping[str, Any]:
         """The parameters without the scope, ready for JSON; None is left out."""

@@ -38,6 +38,11 @@ class Permission(Fault):
     topic: str | None = text(None)
     """A topic of masters, whose slaves copy it; None: the permission of the broker."""
 
+    @property
+    def hits_only_at_begin(self) -> bool:
+        """A topic exists once its broker has started; the option of a broker is on its machine before."""
+        return self.topic is not None
+
     @classmethod
     def from_words(cls, words: Words) -> Self:
         """`permission NODES PERM [topic T]`."""

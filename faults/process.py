@@ -31,7 +31,10 @@ class NodeFault(Fault):
 
 @attrs.frozen
 class Kill(NodeFault):
-    """The process is killed as by SIGKILL; when the fault ends, a new process starts."""
+    """The process is killed as by SIGKILL; when the fault ends, a new process starts.
+
+    Before its planned start a node has no process: it starts then as planned, or when the fault ends if that is later.
+    """
 
     hits_machines: ClassVar[bool] = True
     disturbance: ClassVar[Disturbance] = IN_LIVES
@@ -41,7 +44,10 @@ class Kill(NodeFault):
 
 @attrs.frozen
 class Restart(NodeFault):
-    """The process shuts down as on SIGTERM; when the fault ends, a new process starts."""
+    """The process shuts down as on SIGTERM; when the fault ends, a new process starts.
+
+    Before its planned start a node has no process: it starts then as planned, or when the fault ends if that is later.
+    """
 
     kind: ClassVar[str] = "restart"
     disturbance: ClassVar[Disturbance] = IN_LIVES
@@ -50,7 +56,10 @@ class Restart(NodeFault):
 
 @attrs.frozen
 class PowerOff(NodeFault):
-    """The machine loses power; when the fault ends, it boots."""
+    """The machine loses power; when the fault ends, it boots.
+
+    A machine without power at its planned start boots when the fault ends.
+    """
 
     hits_machines: ClassVar[bool] = True
     disturbance: ClassVar[Disturbance] = IN_LIVES
@@ -61,13 +70,21 @@ class PowerOff(NodeFault):
 
 @attrs.frozen
 class Suspend(NodeFault):
-    """The process is suspended as by SIGSTOP; when the fault ends, it is resumed."""
+    """The process is suspended as by SIGSTOP; when the fault ends, it is resumed.
+
+    A process that starts later is not hit.
+    """
 
     hits_machines: ClassVar[bool] = True
     disturbance: ClassVar[Disturbance] = IN_LIVES
     kind: ClassVar[str] = "suspend"
     wording: ClassVar[Wording] = Wording("suspend", "NODES", "stop a process as SIGSTOP does; connections stay open")
     hits_guests: ClassVar[bool] = True
+
+    @property
+    def hits_only_at_begin(self) -> bool:
+        """SIGSTOP reaches the process that runs."""
+        return True
 
 
 @attrs.frozen

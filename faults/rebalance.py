@@ -32,6 +32,11 @@ class Rebalance(Fault):
     strategy: str | None = text(None)
     """Strategy of the assigner; None: the one that each member is configured with."""
 
+    @property
+    def hits_only_at_begin(self) -> bool:
+        """The brokers that run hear it."""
+        return True
+
     @classmethod
     def from_words(cls, words: Words) -> Self:
         """`rebalance GROUP MODE [STRATEGY]`."""

@@ -52,6 +52,11 @@ class Reconfigure(NodeFault):
     options: Mapping[str, Value] = _options()
     """Mapping option, or `release` -> value; of the role of the nodes."""
 
+    @property
+    def hits_only_at_begin(self) -> bool:
+        """Options count from the next start on; without any it is a signal."""
+        return not self.options
+
     @classmethod
     def from_words(cls, words: Words) -> Self:
         """`restart NODES [with {OPTION = VALUE, ...}]`."""

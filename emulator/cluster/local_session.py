@@ -61,13 +61,22 @@ def tell(world: World, process: HostProcess, port: int, request: Command) -> Non
         copy_context().run(entry.fire)  # its handlers must not set the cause of this task
 
 
+def listening(world: World, cluster: "Cluster", brokers: Sequence[BrokerSpec]) -> list[BrokerSpec]:
+    """Those of the brokers that listen, suspended ones included."""
+    processes = ((spec, cluster.hosts[spec.name].process) for spec in brokers)
+    return [
+        spec
+        for spec, process in processes
+        if process is not None and session_with(world, process, spec.config.listen_port) is not None
+    ]
+
+
 async def tell_brokers(world: World, cluster: "Cluster", brokers: Sequence[BrokerSpec], request: Command) -> int:
-    """Send a request to each of the brokers that listens; returns how many were told."""
+    """Send a request to each of the brokers that listens; returns how many were sent it."""
     await world.clock.idle()
-    told = 0
-    for spec in brokers:
-        process, port = cluster.hosts[spec.name].process, spec.config.listen_port
-        if process is not None and session_with(world, process, port) is not None:
-            tell(world, process, port, request)
-            told += 1
-    return told
+    found = listening(world, cluster, brokers)
+    for spec in found:
+        process = cluster.hosts[spec.name].process
+        assert process is not None
+        tell(world, process, spec.config.listen_port, request)
+    return len(found)

@@ -12,6 +12,7 @@ from emulator.spec.first_offset_checks import late_groups
 from emulator.spec.harmful_setting import HarmfulSetting, merged
 from emulator.spec.model import BrokerSpec, Scenario
 from emulator.spec.order_checks import harmful_orders
+from emulator.spec.start_checks import faults_that_end_before_the_start
 from emulator.spec.strategy_checks import harmful_strategies
 from emulator.spec.unusual_values import unusual_values
 from nodes.broker.tables.delay_levels import parse_delay_level
@@ -43,6 +44,7 @@ def check(scenario: Scenario) -> tuple[HarmfulSetting, ...]:
         *_leases(scenario),
         *late_groups(scenario),
         *harmful_orders(scenario),
+        *faults_that_end_before_the_start(scenario),
         *_refused_by_containers(scenario),
         *_delays(scenario),
         *refused_by_accounts(scenario, addresses(scenario)),

@@ -26,12 +26,13 @@ class EventLines:
 
     Args:
         scenario: of the run.
+        names: mapping IP address, or client id of a guest -> node; it may grow. None: that of the scenario.
     """
 
-    def __init__(self, scenario: Scenario) -> None:
-        self.names: Mapping[str, str] = owners(scenario)
-        """Mapping IP address -> node; a cluster replaces it with its own mapping, which grows."""
-        self._node_chars = max(map(len, self.names.values()), default=0)
+    def __init__(self, scenario: Scenario, names: Mapping[str, str] | None = None) -> None:
+        nodes = owners(scenario)
+        self._names = nodes if names is None else names
+        self._node_chars = max(map(len, nodes.values()), default=0)
         retry = (RETRY_TOPIC_PREFIX + group.group for group in scenario.consumers)
         self._topics = dict.fromkeys([*(topic.name for topic in scenario.topics), *retry])
         self._descriptions: Mapping[str, Callable[[Mapping[str, int | str]], tuple[str, str] | None]] = {
@@ -74,7 +75,7 @@ class EventLines:
 
     def _named(self, text: str) -> str:
         """Replace client ids and addresses by names of nodes."""
-        return with_names(text, self.names)
+        return with_names(text, self._names)
 
 
 def value_in_words(kind: str, value: Any) -> str:

@@ -7,6 +7,7 @@ import attrs
 
 from emulator.cluster import Cluster
 from emulator.cluster.operator import Operator
+from emulator.cluster.schedule import Schedule
 from emulator.machine.host import EmulatedHost
 from emulator.machine.world import World
 from emulator.network.link import LinkEffect, LinkRule
@@ -30,7 +31,7 @@ _NS_PER_MS = 1_000_000
 
 
 class Stage:
-    """The running cluster, for a script; all nodes are ready when the script begins."""
+    """The running cluster, for a script; it begins when all nodes are ready that no fault keeps down."""
 
     def __init__(self, world: World, cluster: Cluster, operator: Operator, trace: Trace) -> None:
         self.world = world
@@ -219,7 +220,7 @@ def play(
 
     Args:
         scenario: its faults happen at their times; its length is ignored.
-        script: awaited with a stage when all nodes are ready; None: only the scenario's faults happen.
+        script: awaited with a stage when the cluster has started; None: only the scenario's faults happen.
         for_ms: earliest end of the run, in ms since it began.
         mode: `sim`; `fast` has the same trace over real sockets; `live` runs in real time.
 
@@ -237,8 +238,10 @@ def play(
         world.recorder.listeners.append(owners.note)
         async with Cluster(world, scenario) as cluster:
             operator = Operator(cluster, owners)
-            if scenario.plan().faults:
-                world.nursery.start_soon(operator.follow, scenario.plan(), scenario.run_for_ms)
+            schedule = Schedule(world, operator, scenario.plan(), scenario.run_for_ms, at_end=None)
+            schedule.begin()
+            await cluster.start()
+            schedule.on_started()
             stage = Stage(world, cluster, operator, trace)
             if script is not None:
                 await script(stage)

@@ -9,7 +9,7 @@ counted.
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from time import monotonic
@@ -114,15 +114,28 @@ class NodeIdentity:
         self.incarnation = incarnation
 
 
+def _raise(error: Exception) -> None:
+    raise error
+
+
 class Recorder:
     """Writes the trace of one run.
 
     Args:
         writer: writes full batches to disk; None: rows are only digested.
         level: which rows are written down.
+        listeners: called with every row as it is recorded, except rows of `rpc` and `causes`.
+        on_error: called with what `keep_up` could not do, since it must not raise inside trio's loop.
     """
 
-    def __init__(self, timeline: Timeline, writer: BatchWriter | None, level: TraceLevel = TraceLevel.FULL) -> None:
+    def __init__(
+        self,
+        timeline: Timeline,
+        writer: BatchWriter | None,
+        level: TraceLevel = TraceLevel.FULL,
+        listeners: Iterable[RowListener] = (),
+        on_error: Callable[[Exception], None] = _raise,
+    ) -> None:
         self._timeline = timeline
         self._writer = writer
         self.level = level
@@ -140,13 +153,12 @@ class Recorder:
         """Seq of the last row that is on disk."""
         self._save_at_s = monotonic() + WRITE_EVERY_S
         self.counts: dict[str, int] = {table.name: 0 for table in TABLES}
-        self.listeners: list[RowListener] = []
-        """Called with every row as it is recorded, except rows of `rpc` and `causes`."""
+        self.listeners = [*listeners]
+        """Those of the beginning, and those that have come to a run that goes on."""
         self.batch_listeners: list[BatchListener] = []
         """Called with the rows of every table in batches, at the latest when they are written: once a second of wall
         time, so they must not change the run."""
-        self.on_error: Callable[[Exception], None] = _raise
-        """Called with what `keep_up` could not do, since it must not raise inside trio's loop."""
+        self._on_error = on_error
 
     @property
     def last_seq(self) -> int:
@@ -272,7 +284,7 @@ class Recorder:
         try:
             self._save()
         except Exception as error:  # noqa: BLE001 - whoever made the recorder decides
-            self.on_error(error)
+            self._on_error(error)
         return math.inf
 
     def digest(self) -> str:
@@ -361,10 +373,6 @@ class Recorder:
             listen(table, rows)
         rows.clear()
         return is_due
-
-
-def _raise(error: Exception) -> None:
-    raise error
 
 
 def _array_header_bytes(length: int) -> int:

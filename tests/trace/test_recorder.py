@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from emulator.machine.world import run_world
 from emulator.testing.worlds import PORT, add_host, listening, process_of, until_ms
+from emulator.time.failure import Failure
 from emulator.time.mode import TimeMode
 from emulator.time.timeline import Timeline
 from emulator.trace import recorder as recorder_module
@@ -217,11 +218,11 @@ def test_a_disk_that_is_full_ends_the_run_and_no_node_is_blamed(tmp_path, monkey
 
     monkeypatch.setattr(recorder_module, "_BATCH_ROWS", 50)
     monkeypatch.setattr(recorder_module, "WRITE_EVERY_S", 0.0)
-    writer = SegmentWriter(tmp_path, {}, FullDisk())
+    failure = Failure()
+    writer = SegmentWriter(tmp_path, {}, FullDisk(), on_error=failure.report)
     ends = []
 
     async def main(world):
-        writer.on_error = world.fabric.hub.fail
         server, _ = await listening(world, 1, "server")
 
         async def life(host):
@@ -233,7 +234,7 @@ def test_a_disk_that_is_full_ends_the_run_and_no_node_is_blamed(tmp_path, monkey
         await until_ms(world, 100)
 
     with pytest.raises(OSError, match="No space left"):
-        run_world(main, mode=TimeMode.SIM, writer=writer)
+        run_world(main, mode=TimeMode.SIM, writer=writer, failure=failure)
     assert [host.errors for host in ends] == [[], []]
 
 
