@@ -27,12 +27,12 @@ def lags(trace, end_s=60):
 
 def test_lag_counts_what_is_stored_and_not_consumed():
     trace = begun().at(1).store(0, 1, 2).at(2).consume("c1", 0).at(4).consume("c1", 1, 2)
-    found = found_in(trace, 10).load
+    found = found_in(trace, 10)
 
     assert lags(trace) == [(0, "", 3, 1.0, 0)]
-    (series,) = found.waiting
+    (series,) = found["lag_series"]
     assert (series.group, series.topic, series.per_s) == ("g", "t", (0, 3, 3, 2, 2, 0, 0, 0, 0, 0))
-    (latency,) = found.latencies
+    (latency,) = found["latencies"]
     assert (latency.messages, latency.p50_ms, latency.p99_ms, latency.most_ms) == (3, 3_000, 3_000, 3_000)
 
 

@@ -47,12 +47,12 @@ def test_views_of_another_kind_equal_brute_force(runs):
     )
 
 
-def test_camps_equal_brute_force(runs):
+def test_holders_equal_brute_force(runs):
     seen = 0
     for found, run in runs:
         for row in views_of(found):
-            camps, lasted_ns = run.holders(row.kind, row.role, row.subject, row.start_ns, row.end_ns)
-            assert {camp.value_hash: list(camp.nodes) for camp in row.holders} == camps
+            holders, lasted_ns = run.holders(row.kind, row.role, row.subject, row.start_ns, row.end_ns)
+            assert {one.value_hash: list(one.nodes) for one in row.holders} == holders
             assert row.holders_ns == lasted_ns
             seen += 1
     assert seen > TRACES / 10

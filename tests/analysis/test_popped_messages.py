@@ -123,8 +123,8 @@ def test_a_queue_that_is_popped_is_not_without_an_owner_and_has_no_two():
     left = found_in(trace.at(20).own("c1", "pop_dropped", queue_id=-1), end_s=100)
     gone = found_in(trace.at(40).own("c2", "pop_dropped", queue_id=-1), end_s=100)
 
-    assert (left.orphans, left.overlaps) == ((), ())
-    assert {orphan.start_ns for orphan in gone.orphans} == {40 * SECOND}
+    assert (left["orphans"], left["overlaps"]) == ((), ())
+    assert {orphan.start_ns for orphan in gone["orphans"]} == {40 * SECOND}
 
 
 def test_a_run_without_pops_says_nothing_about_them():

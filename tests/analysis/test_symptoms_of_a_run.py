@@ -39,7 +39,7 @@ def flowing(waits_s, end_s=180):
 def test_a_run_without_symptoms_says_nothing(tmp_path):
     report = reported(flowing(0), tmp_path)
     assert symptoms(report) == ()
-    assert as_text(report).startswith("valid")
+    assert as_text(report).startswith("rules valid  service calm  r  ")
 
 
 @pytest.mark.parametrize(("waits_s", "found"), [(3, []), (25, [SymptomKind.LATENCY, SymptomKind.LAG])])

@@ -133,7 +133,7 @@ def test_ctrl_c_keeps_the_smallest_scenario_so_far(tmp_path):
     assert process.returncode == 130, stderr
     assert "interrupted: more might be left out" in stdout
     assert "Traceback" not in stderr
-    assert len(load(tmp_path / "shrunk" / f"rare-loss-seed{SEED}.toml").plan()["faults"]) == 2
+    assert len(load(tmp_path / "shrunk" / f"rare-loss-seed{SEED}.toml").plan().faults) == 2
     names = [path.name for path in (tmp_path / "shrunk").iterdir()]
     assert not any(name.startswith(".under-way") for name in names)
 

@@ -102,7 +102,7 @@ def test_nodes_and_why_and_the_report_tell_them(asked):
     for told in TOLD:
         assert f"guest asked {told}" in asked["nodes"]
         assert f"guest asked {told}" in rmqemu("why", asked["run"], "node", "guest")
-    assert tuple(one.told for one in report["unsupported_requests"]) == TOLD
+    assert tuple(one.text for one in report["unsupported_requests"]) == TOLD
     assert "What guests asked that is not emulated" in as_text(report)
 
 

@@ -64,7 +64,7 @@ def test_after_half_a_minute_a_chain_is_not_followed(traced):
     traced.at(31).belief("c1", "route", "orders", 2, cause=cause)
     traced.at(31.001).belief("c1", "route", "orders", 3, cause=cause)
 
-    assert followed(traced, first)["beliefs"] == 1
+    assert followed(traced, first).beliefs == 1
 
 
 def test_a_row_without_a_cause_has_what_it_caused_itself(traced):

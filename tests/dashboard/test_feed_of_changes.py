@@ -9,7 +9,6 @@ import trio
 from emulator.testing import ConsoleUser, a_scenario, play_at_console
 from emulator.web.feed import PAST, WATCHERS_MAX, Feed, TooManyWatchersError
 from emulator.web.offers import offer
-from support.findings import views_of
 
 
 def watched(tmp_path, sitting):
@@ -89,15 +88,15 @@ def test_a_fault_on_all_links_is_told_as_one(tmp_path):
 def test_views_tell_who_differs_and_forget_the_dead(tmp_path):
     async def sitting(me, feed):
         await me.at_ms(10_000)
-        view = next(view for view in views_of(feed.whole()).values() if view["kind"] == "consumer_ids")
+        view = next(view for view in feed.whole()["views"].values() if view["kind"] == "consumer_ids")
         assert not view["differs"]
         await me.say("cut c2 broker-a")
         await me.say("kill c2")
         await me.at_ms(12_000)
-        view = next(view for view in views_of(feed.whole()).values() if view["kind"] == "consumer_ids")
+        view = next(view for view in feed.whole()["views"].values() if view["kind"] == "consumer_ids")
         assert view["differs"]
         assert [camp["nodes"] for camp in view["roles"]["broker"]] == [["broker-a"], ["broker-b"]]
-        assert '"c2"' not in json.dumps(views_of(feed.whole()))
+        assert '"c2"' not in json.dumps(feed.whole()["views"])
 
     watched(tmp_path, sitting)
 

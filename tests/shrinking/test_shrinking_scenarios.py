@@ -158,8 +158,8 @@ def test_of_a_nemesis_single_faults_are_left():
         "from_ms": 0,
     }
     given_ = from_dict(tables | {"nemesis": [nemesis]})
-    drawn = [timed.id for timed in given_.plan()["faults"]]
-    found = shrink(given_, lambda scenario: "n-3" in [timed.id for timed in scenario.plan()["faults"]])
+    drawn = [timed.id for timed in given_.plan().faults]
+    found = shrink(given_, lambda scenario: "n-3" in [timed.id for timed in scenario.plan().faults])
 
     assert len(drawn) > 10
     assert ids(found.scenario) == ["n-3"]
@@ -226,18 +226,18 @@ def test_what_cannot_be_smaller_loses_nothing():
 @given(st.integers(0, 300), st.data())
 def test_random_scenarios_shrink_to_what_is_needed_and_every_play_is_valid(seed, data):
     given_ = scenario_of(random_tables(seed))
-    all_ids = [timed.id for timed in given_.plan()["faults"]]
+    all_ids = [timed.id for timed in given_.plan().faults]
     needed = data.draw(st.sets(st.sampled_from(all_ids), max_size=2)) if all_ids else {*()}
     consumers = data.draw(st.integers(0, min(2, sum(len(group.names) for group in given_.consumers))))
 
     def fails(scenario):
         assert from_dict(to_dict(scenario)) == scenario
         members = sum(len(group.names) for group in scenario.consumers)
-        return needed <= {timed.id for timed in scenario.plan()["faults"]} and members >= consumers
+        return needed <= {timed.id for timed in scenario.plan().faults} and members >= consumers
 
     found = shrink(given_, fails, plays_most=2_000)
     assert found.is_minimal
-    assert {timed.id for timed in found.scenario.plan()["faults"]} == needed
+    assert {timed.id for timed in found.scenario.plan().faults} == needed
     kept = found.scenario.faults.faults
     for left_out in kept:
         fewer = attrs.evolve(found.scenario.faults, faults=tuple(one for one in kept if one is not left_out))

@@ -153,7 +153,7 @@ def test_save_writes_a_scenario_that_can_be_read(tmp_path):
         assert "No such file" in await me.refused(f"save {tmp_path / 'nowhere' / 'x.toml'}")
 
     play_at_console(scenario(10), tmp_path / "runs", sitting)
-    assert [timed.id for timed in load(saved)["faults"].faults] == ["kill-1"]
+    assert [timed.id for timed in load(saved).faults.faults] == ["kill-1"]
 
 
 def test_views_tell_who_believes_what_and_diff_about_what_two_differ(tmp_path):

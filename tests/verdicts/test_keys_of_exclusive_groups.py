@@ -5,7 +5,8 @@ from pathlib import Path
 import attrs
 import pytest
 
-from emulator.analysis.inputs.facts import facts_of, judge_run
+from emulator.analysis.inputs.facts import facts_of
+from emulator.analysis.judge import judge_run
 from emulator.run import run_scenario
 from emulator.spec import load
 from emulator.trace.run_directory import open_run

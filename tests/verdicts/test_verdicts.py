@@ -202,7 +202,7 @@ def test_the_worst_finding_about_assigners_is_told_in_a_sentence_with_its_chain_
     words, lines = explanation(found, run)
 
     assert found.words.startswith(
-        "members of shop/orders followed different divisions: c1 and c3: 2 of broker-a; c2: 1 of"
+        "members of shop/orders followed different allocations: c1 and c3: 2 of broker-a; c2: 1 of"
     )
     assert words[:4] == ("epoch", "shop/orders", "of", "c2")
     assert any("calls of c2 to broker-a that failed" in line for line in lines)
