@@ -51,7 +51,7 @@ def overlap_after(begin, cause_at_s, lasts_s):
     """A group that agreed long ago, something that happens, and an overlap from then on."""
     trace = HandMadeTrace().life("a", "ready", GROUP, role="consumer").life("b", "ready", GROUP, role="consumer")
     trace.life("x", "ready", "another", role="consumer").life("p", "ready", role="producer")
-    trace.roles["broker-a"] = "broker"
+    trace.roles |= {"broker-a": "broker", "broker-b": "broker"}
     trace.at(1).believe("a", 1).own("a", "acquired", offset=0)
     begin(trace.at(cause_at_s))
     trace.at(cause_at_s).own("b", "acquired", offset=0).at(cause_at_s + lasts_s).own("a", "dropped")
@@ -64,8 +64,8 @@ CAUSES = {
     "another member comes": (lambda trace: trace.believe("broker-a", ["a", "b"], GROUP, "consumer_ids"), "notified", 2),
     "a member is killed": (lambda trace: trace.life("b", "killed").life("b", "started", GROUP), "returned", 51),
     "a member is suspended": (lambda trace: trace.life("b", "suspended"), "silent", 151),
-    "its link is cut": (lambda trace: trace.fault("begin", "f", "cut", "a -> broker-a"), "silent", 151),
-    "its link is healed": (lambda trace: trace.fault("end", "f", "cut", "a -> broker-a"), "returned", 51),
+    "its link is cut": (lambda trace: trace.fault("begin", "f", "cut", "a -> broker-b"), "silent", 151),
+    "its link is healed": (lambda trace: trace.fault("end", "f", "cut", "a -> broker-b"), "returned", 51),
     "a broker stops": (lambda trace: trace.life("broker-a", "stopping"), "route", 51),
     "a broker is silent": (lambda trace: trace.life("broker-b", "powered_off", role="broker"), "silent", 176),
     "a link of a nameserver is cut": (
@@ -93,6 +93,19 @@ def test_an_owner_that_sleeps_makes_no_excess_however_long():
     assert (found.cause, found.active_ns, found.excess_ns, found.violation) == ("silent", 0, 0, False)
 
 
+def test_an_owner_that_a_fault_keeps_from_the_broker_of_its_queue_makes_no_excess_while_the_fault_lasts():
+    def cut_for(seconds):
+        return lambda trace: (
+            trace.fault("begin", "f", "cut", "a <-> broker-a")
+            .at(300 + seconds)
+            .fault("end", "f", "cut", "a <-> broker-a")
+            .at(300)
+        )
+
+    assert not overlap_after(cut_for(400), 300, 400).violation
+    assert overlap_after(cut_for(200), 300, 400).violation
+
+
 def test_an_ordered_group_waits_for_the_lock_of_a_dead_member():
     def orphan(seconds):
         trace = HandMadeTrace().life("a", "ready", GROUP, role="consumer").life("b", "ready", GROUP, role="consumer")
@@ -108,12 +121,12 @@ def test_an_ordered_group_waits_for_the_lock_of_a_dead_member():
 
 def test_a_fault_that_lasts_longer_than_it_explains_anything_is_named_all_the_same():
     def lasting(trace):
-        return trace.at(50).fault("begin", "f", "cut", "a <-> broker-a").at(300)
+        return trace.at(50).fault("begin", "f", "cut", "a <-> broker-b").at(300)
 
     found = overlap_after(lasting, 300, 30)
-    assert (found.cause, found.explained_by, found.violation) == (Cause.NONE, "cut a <-> broker-a", True)
+    assert (found.cause, found.explained_by, found.violation) == (Cause.NONE, "cut a <-> broker-b", True)
     healed = overlap_after(
-        lambda trace: lasting(trace).at(200).fault("end", "f", "cut", "a <-> broker-a").at(300), 300, 30
+        lambda trace: lasting(trace).at(200).fault("end", "f", "cut", "a <-> broker-b").at(300), 300, 30
     )
     assert (healed.cause, healed.explained_by) == (Cause.NONE, "")
 

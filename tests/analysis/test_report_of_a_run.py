@@ -27,7 +27,7 @@ from emulator.trace.run_directory import open_run
 
 VIOLATIONS = (
     (
-        "V1 is broken, at most one process queue per message queue: 5 queues, two owners for 591.7 queue-seconds, "
+        "V1 is broken, at most one process queue per message queue: 4 queues, two owners for 591.7 queue-seconds, "
         "451.7 s of them awake; 0 consumed again; worst: OrderTopic/broker-a/4, 49.0 s longer than "
         "cut consumer-2 -> broker-b begins explains"
     ),

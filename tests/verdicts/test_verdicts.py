@@ -10,7 +10,7 @@ import pytest
 from emulator.analysis.inputs.offsets import OffsetFault
 from emulator.analysis.judge import judge_run
 from emulator.analysis.rendering.shown_report import as_text
-from emulator.analysis.report import Verdict, judgements
+from emulator.analysis.report import Service, Verdict, judgements
 from emulator.run import run_scenario
 from emulator.spec import load
 from emulator.trace.run_directory import open_run
@@ -25,7 +25,7 @@ BROKEN = {
     "equal_topics": set(),
     "different_tags": {"V7"},
     "broadcasting": set(),
-    "broadcasting_stuck": {"V8"},
+    "broadcasting_stuck": set(),
     "broker_away": set(),
     "no_read_permission": set(),
     "offsets_again": {"V4", "V7"},
@@ -96,7 +96,13 @@ def test_a_group_that_broadcasts_shares_nothing(reports):
     assert (report["overlaps"], report["orphans"], report["duplicates"]) == ((), (), ())
     # c2 pulls in vain until its next heartbeat: it had locked out the one that its new subscription needed.
     assert {row.node for row in report["stalls"]} == {"c2"}
-    assert {row.node for row in reports("broadcasting_stuck")["stalls"] if row.violation} == {"c2"}
+
+
+def test_a_member_that_broadcasts_and_stands_still_pages_somebody_though_a_fault_explains_it(reports):
+    report = reports("broadcasting_stuck")
+    longest = max(report["stalls"], key=lambda row: row.end_ns - row.start_ns)
+    assert (longest.node, longest.violation, longest.explained_by) == ("c2", False, "c2 suspended")
+    assert report.service is Service.PAGING
 
 
 def test_queues_that_cannot_be_read_are_owed_no_owner(reports):
