@@ -99,6 +99,8 @@ class _Consumed:
     """What a group, or a consumer of a group that broadcasts, did with the messages of the key."""
 
     messages: int = 0
+    consumed: dict[tuple[GroupQueue, int, int], None] = attrs.Factory(dict)
+    """Queue, offset and time of storing of each message."""
     overtaken_ns: list[int] = attrs.Factory(list)
     overtaken_in_queue: int = 0
     again: int = 0
@@ -127,7 +129,7 @@ class KeySweep:
     Args:
         key: the keys of the messages.
         presence: who broadcasts, and who was suspended.
-        messages: how often each message was consumed, and where groups began.
+        messages: where groups began.
         facts: of the run.
     """
 
@@ -187,11 +189,13 @@ class KeySweep:
     def _compare(self, known: _Consumed, row: MessageRow, node: str, seq: int) -> None:
         """Compare a message with the latest that came before it."""
         queue, newest = row.queue, known.newest.get(row.topic, 0)
-        if self._messages.times_consumed(row, node) > 1:
+        message = queue, row.offset, row.stored_ms
+        if message in known.consumed:
             known.again += 1
             if seq < newest:
                 known.late_ns.append(row.t_ns)
             return
+        known.consumed[message] = None
         known.messages += 1
         newest_in_queue = known.newest_in_queue.get(queue, 0)
         if seq < newest and row.offset >= self._messages.began_at((queue, node), row.seq):
@@ -206,7 +210,7 @@ class KeySweep:
             return
         process = row.node, row.incarnation
         start_ns = row.t_ns - consume_ms * _MS
-        suspended_ns = self._presence.processes.suspended_until(process, row.t_ns)
+        suspended_ns = self._presence.processes.suspended_until(process, row.seq, row.t_ns)
         if suspended_ns is not None:
             start_ns = min(start_ns, suspended_ns)
         known.inside.append(_Inside(start_ns, row.t_ns, process, row.queue))

@@ -86,6 +86,8 @@ class _Group:
     """Mapping topic -> subscriptions of live members."""
     views: dict[str, Holders[_Counts]] = attrs.Factory(dict)
     """Mapping topic -> the queues that live members see."""
+    known_ns: dict[str, int] = attrs.Factory(dict)
+    """Mapping topic -> since when the group records a subscription to it, or a view of it."""
     subscribed_ns: int = NEVER
     """From when on the group records subscriptions."""
     subscribed_seq: int = NEVER
@@ -128,6 +130,11 @@ class Presence(Watcher):
         self.processes.settle(t_ns)
 
     # --- groups -----------------------------------------------------------------------
+
+    @property
+    def groups(self) -> Iterable[str]:
+        """All groups that have had members so far."""
+        return self._groups
 
     def groups_of(self, node: str, seq: int = NEVER) -> Iterable[str]:
         """The groups that processes of a node had been members of before a row; without one, in the whole run."""
@@ -199,7 +206,7 @@ class Presence(Watcher):
         known = self._groups.get(group)
         if known is None:
             return
-        for topic in dict.fromkeys((*known.views, *known.subscriptions)):
+        for topic in [name for name, since_ns in known.known_ns.items() if since_ns <= t_ns]:
             most: dict[str, int] = {}
             for counts in self._listed(known, topic, t_ns):
                 for broker_name, count in counts.items():
@@ -210,7 +217,10 @@ class Presence(Watcher):
 
     def exists(self, queue: GroupQueue, t_ns: int) -> bool | None:
         """Whether a live member sees a queue or a nameserver lists it; None: nothing is recorded of its topic."""
-        counts = self._listed(self._groups.get(queue.group), queue.topic, t_ns)
+        known = self._groups.get(queue.group)
+        if known is None or known.known_ns.get(queue.topic, NEVER) > t_ns:
+            return None
+        counts = self._listed(known, queue.topic, t_ns)
         return any(one.get(queue.broker_name, 0) > queue.queue_id for one in counts) if counts else None
 
     def is_readable(self, topic: str, broker_name: str, t_ns: int) -> bool:
@@ -222,9 +232,9 @@ class Presence(Watcher):
         known = [route[broker_name] for route in routes if broker_name in route]
         return not known or any(is_readable(entry["queues"][2]) and entry["queues"][0] for entry in known)
 
-    def _listed(self, known: _Group | None, topic: str, t_ns: int) -> list[_Counts]:
+    def _listed(self, known: _Group, topic: str, t_ns: int) -> list[_Counts]:
         """The numbers of queues that live members see, and that nameservers list."""
-        views = known.views[topic].at(t_ns).values() if known is not None and topic in known.views else ()
+        views = known.views[topic].at(t_ns).values() if topic in known.views else ()
         routes = self._routes[topic].at(t_ns).values() if topic in self._routes else ()
         return [*views, *map(_read_queues, routes)]
 
@@ -239,7 +249,7 @@ class Presence(Watcher):
             self._end(process, row)
         elif row.event in _BEGINS and not is_dead:
             self._begin(process, row)
-        if row.role == BROKER:
+        if row.role in (BROKER, NAMESERVER):
             self.changed[""] = None
         for group in self._groups_of.get(row.node, ()):
             self.changed[group] = None
@@ -280,6 +290,7 @@ class Presence(Watcher):
         queues = value.get("queues") if isinstance(value, dict) else None
         if queues is not None:
             known.viewed_ns = min(known.viewed_ns, row.t_ns)
+        known.known_ns.setdefault(topic, row.t_ns)
         known.views.setdefault(topic, Holders()).hold(process, row.seq, row.t_ns, queues)
         self.changed[group] = None
 
@@ -290,6 +301,7 @@ class Presence(Watcher):
         known.subscribed_seq = min(known.subscribed_seq, row.seq)
         self._subscribers.setdefault(topic, {}).setdefault(group, row.seq)
         value = json.loads(row.value)
+        known.known_ns.setdefault(topic, row.t_ns)
         known.subscriptions.setdefault(topic, Holders()).hold(process, row.seq, row.t_ns, value)
         if (value or {}).get("model") == MessageModel.BROADCASTING and known.broadcasts_seq == NEVER:
             known.broadcasts_seq, known.broadcasts_ns = row.seq, row.t_ns

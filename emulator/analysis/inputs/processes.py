@@ -92,10 +92,10 @@ class Processes(Watcher):
         ended = self._ended.get(node)
         return None if ended is None or ended.before(seq) < 0 else ended.before(seq)
 
-    def suspended_until(self, process: Process, t_ns: int) -> int | None:
-        """When a process was suspended that was resumed at this very instant; None: it was not."""
+    def suspended_until(self, process: Process, seq: int, t_ns: int) -> int | None:
+        """When a process was suspended that was resumed at this very instant, before a row; None: it was not."""
         life = self._lives.get(process)
-        span = None if life is None else life.last_sleep.at(t_ns)
+        span = None if life is None else life.last_sleep.before(seq)
         return span[0] if span is not None and span[1] == t_ns else None
 
     def anybody_sleeps(self, t_ns: int) -> bool:

@@ -279,7 +279,7 @@ class QueueOwners(SettlingSweeps[GroupQueue, QueueSweep]):
     def _concerned(self, t_ns: int) -> Iterator[GroupQueue]:
         yield from self._of_stirred(t_ns)
         changed = self._presence.changed
-        for group in list(self._of_group) if "" in changed else changed:
+        for group in self._presence.groups if "" in changed else changed:
             for key in self._presence.queues(group, t_ns):
                 self.sweep(key)
             yield from self._of_group.get(group, ())

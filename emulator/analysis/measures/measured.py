@@ -39,7 +39,7 @@ class Duplicates:
 
 DUPLICATES = FindingTable("duplicates", Duplicates, "how often messages of a queue were consumed again")
 HOLDS = FindingTable("holds", Hold, "a consumer owned a queue")
-BELIEFS = FindingTable("beliefs", Divergence, "another belief about which nodes differed; not judged")
+BELIEFS = FindingTable("beliefs", Divergence, "another belief about which nodes differed")
 MEASURED: tuple[FindingTable[Any], ...] = (
     *(HOLDS, HAND_OVERS, REBALANCES, DUPLICATES, IDLE, QUEUE_BALANCE, STALE_ROUTES, phased.MOVED_KEYS),
     *(STORMS, REQUESTS, ATTEMPTS, UNWRITABLE, LOST_TOPICS, BROKER_STATES, LAGS, LATENCIES),

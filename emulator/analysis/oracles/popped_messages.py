@@ -236,7 +236,7 @@ class PopSweeps(SettlingSweeps[GroupQueue, PopSweep]):
 
     def _message(self, row: MessageRow) -> None:
         if row.event == MessageEvent.POPPED or (row.event in _OF_POPPED and row.queue in self.of):
-            self.sweep(row.queue).feed(row)
+            self.feed(row.queue, row)
 
     def concerned(self, t_ns: int) -> Iterable[GroupQueue]:  # noqa: ARG002 - what changed is known
         """All queues if brokers may have changed."""
