@@ -98,7 +98,7 @@ def _latencies(found: Findings, context: Context) -> Iterator[Symptom]:
             f"to {one.group}, one in a hundred {one.p99_ms / 1_000:.1f} s or more"
         )
         severity = one.p99_ms / context.limits.late_p99_ms
-        question = ("lag", one.group, "at", instant(round(one.slowest_ns + one.most_ms * 500_000, -8)))
+        question = ("lag", one.group, "at", instant(round(one.slowest_ns + round(one.most_ms) * 500_000, -8)))
         yield Symptom(SymptomKind.LATENCY, severity, one.slowest_ns, text, question)
 
 

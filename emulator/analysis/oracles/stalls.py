@@ -82,7 +82,8 @@ class Stalls(Oracle[Stall, Watcher]):
             where = f"{queue.topic} {queue.broker_name} q{queue.queue_id}"
             text = f"{group} did not move in {where} for {lasted_s:.1f} s from {longest.start_ns / NS_PER_S:.1f} s on"
             question = ("stall", queue.name, "of", group, "at", inside(longest))
-            yield Symptom(SymptomKind.STALLED, lasted_s * 1_000 / context.limits.stalled_ms, longest.start_ns, text, question)
+            severity = lasted_s * 1_000 / context.limits.stalled_ms
+            yield Symptom(SymptomKind.STALLED, severity, longest.start_ns, text, question)
 
 
 STALLS = Stalls()
