@@ -181,7 +181,7 @@ class Shrinker:
             return attrs.evolve(found, file=file, run=place)
         run = open_run(place)
         worst = _worst(run, found.kind)
-        words, answer = explanation(worst[0], run) if worst else ((), ())
+        words, answer = explanation(worst[0].questions, run) if worst else ((), ())
         worst_of_all = worst[0] if worst else None
         return attrs.evolve(found, file=file, run=place, worst=worst_of_all, question=words, answer=answer)
 

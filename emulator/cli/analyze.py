@@ -61,7 +61,7 @@ def _print_one(report: Report, run: Path, *, as_json: bool) -> None:
     if as_json:
         print(report.to_json())
     else:
-        print_report(report, tables_console())
+        print_report(report, tables_console(), run)
         print(f"\npicture: {picture}")
 
 

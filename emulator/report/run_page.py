@@ -1,10 +1,10 @@
 """The report of one run: what would page somebody, what happened, which invariants held, who owned what, and why."""
 
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 
-from emulator.analysis.findings.questions import about_queue, inside
+from emulator.analysis.findings.questions import Words, about_queue, inside
 from emulator.analysis.inputs.queue_owners import Orphan, Overlap
 from emulator.analysis.measures.phases import AGREEMENT, FAULTS
 from emulator.analysis.measures.traffic import STORMS
@@ -14,7 +14,7 @@ from emulator.analysis.oracles.views import VIEWS, whole_views
 from emulator.analysis.rendering.picture import HOW_TO_READ, charts_by_group
 from emulator.analysis.rendering.shown_report import as_text
 from emulator.analysis.rendering.story import Chapter, story
-from emulator.analysis.report import Report, Service, Verdict, judgements, symptoms
+from emulator.analysis.report import Report, Service, Verdict, judgements, most_severe, symptoms
 from emulator.report.document import CALM, document, folded, panel, section, table, verbatim
 from emulator.trace.run_directory import RunDirectory
 from emulator.why.answer import answer, names_of_run
@@ -38,7 +38,9 @@ _SERVICE_MEANS = {
 _CLICK = "Click to read why."
 _ANSWERED = 60
 """Intervals of the picture of which the page has the answer."""
-_FAULT_HEADINGS = ("fault", "from", "to", "views differ", "two owners", "no owner", "agreed after")
+_EXPLAINED = 3
+"""Symptoms that are explained."""
+_FAULT_HEADINGS = ("fault", "from", "to", "hits", "views differ", "two owners", "no owner", "agreed after")
 
 
 def run_page(report: Report, run: RunDirectory, *, top: int | None = TOP) -> str:
@@ -125,7 +127,8 @@ def _fault_rows(report: Report) -> Iterator[tuple[str, ...]]:
         took_s = max((row.took_ns for row in after), default=0) / 1e9
         agreed = "" if not after else f"> {took_s:.1f} s" if any(row.censored for row in after) else f"{took_s:.1f} s"
         span = (f"{fault.start_ns / 1e9:.1f} s", f"{fault.end_ns / 1e9:.1f} s")
-        yield (escape(f"{fault.kind} {fault.subject}"), *span, *(f"{ns / 1e9:.1f} s" for ns in amounts), agreed)
+        hits = "still active" if fault.censored else str(fault.hits) if fault.hits else "none"
+        yield (escape(f"{fault.kind} {fault.subject}"), *span, hits, *(f"{ns / 1e9:.1f} s" for ns in amounts), agreed)
 
 
 def _invariants(report: Report) -> str:
@@ -146,13 +149,18 @@ def _mark(*, violations: int, found: bool) -> str:
 
 
 def _why(report: Report, run: RunDirectory, top: int | None) -> Iterator[str]:
+    for severe in [one for one in most_severe(report) if one.question][:_EXPLAINED]:
+        yield f"<h3>{escape(severe.kind)}</h3><p>{escape(severe.text)}</p>{_answered((severe.question,), run)}"
     for one in worst_findings(report, run)[:top]:
-        words, answer = explanation(one, run)
-        command = f"rmqemu why {shlex.quote(str(run.path))} {shlex.join(words)}"
-        answered = _unanswered(run)
-        if words:
-            answered = f"<p><code>{escape(command)}</code></p>{verbatim(chr(10).join(answer))}"
-        yield f"<h3>{one.invariant} {escape(one.title)}</h3><p>{escape(one.words)}</p>{answered}"
+        yield f"<h3>{one.invariant} {escape(one.title)}</h3><p>{escape(one.words)}</p>{_answered(one.questions, run)}"
+
+
+def _answered(questions: Sequence[Words], run: RunDirectory) -> str:
+    words, answer = explanation(questions, run)
+    if not words:
+        return _unanswered(run)
+    command = f"rmqemu why {shlex.quote(str(run.path))} {shlex.join(words)}"
+    return f"<p><code>{escape(command)}</code></p>{verbatim(chr(10).join(answer))}"
 
 
 def _answers(report: Report, run: RunDirectory) -> Iterator[tuple[str, str]]:
@@ -177,7 +185,8 @@ def _unanswered(run: RunDirectory) -> str:
 def _next(run: RunDirectory) -> str:
     path = shlex.quote(str(run.path))
     rows = (
-        ("Ask why", f"rmqemu why {path} queue TOPIC/BROKER/ID at T"),
+        ("Ask why", f"rmqemu why {path}"),
+        ("Ask about a queue", f"rmqemu why {path} queue TOPIC/BROKER/ID at T"),
         ("The same for programs", f"rmqemu analyze --json {path}"),
         ("Run it again, row by row the same", f"rmqemu verify {path}"),
     )

@@ -57,12 +57,8 @@ def _worst_findings(report: Report, trace: TraceRows) -> Iterator[WorstFinding]:
             yield WorstFinding(oracle.id, oracle.describe(worst, context), questions)
 
 
-def explanation(found: WorstFinding, run: RunDirectory) -> tuple[Words, tuple[str, ...]]:
-    """The question that explains a finding, and its answer line by line; both are empty if the trace has none."""
-    return _explanation(found.questions, run)
-
-
-def _explanation(questions: Sequence[Words], run: RunDirectory) -> tuple[Words, tuple[str, ...]]:
+def explanation(questions: Sequence[Words], run: RunDirectory) -> tuple[Words, tuple[str, ...]]:
+    """The first question that a trace can answer, and its answer line by line; both are empty if it can answer none."""
     for words in questions:
         try:
             return words, answer_of_run(words, run)
@@ -87,7 +83,7 @@ def worst_of_run(report: Report, run: RunDirectory) -> tuple[str, ...]:
         return (f"rules {report.verdict}, service {report.service}: there is nothing to explain",)
     lines: list[str] = []
     for title, questions in named:
-        words, answered = _explanation(questions, run)
+        words, answered = explanation(questions, run)
         lines += [title, *([f"  $ rmqemu why {run.path} {' '.join(words)}"] if words else [])]
         lines += [f"  {line}".rstrip() for line in answered or ("no question of this trace tells why",)]
         lines.append("")

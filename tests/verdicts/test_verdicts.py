@@ -205,7 +205,7 @@ def test_a_member_that_cannot_hear_its_assigner_follows_an_old_division_until_it
 def test_the_worst_finding_about_assigners_is_told_in_a_sentence_with_its_chain_of_causes(tmp_path):
     run = open_run(run_scenario(load(HERE / "assigner_out_of_reach.toml"), runs=tmp_path).path)
     found = next(one for one in worst_findings(judge_run(run), run) if one.invariant == "V13")
-    words, lines = explanation(found, run)
+    words, lines = explanation(found.questions, run)
 
     assert found.words.startswith(
         "members of shop/orders followed different allocations: c1 and c3: 2 of broker-a; c2: 1 of"

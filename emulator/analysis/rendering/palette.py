@@ -35,7 +35,8 @@ ul.legend { list-style: none; display: flex; flex-wrap: wrap; gap: 6px 16px; pad
 ul.legend li { display: flex; align-items: center; gap: 6px; cursor: default; }
 ul.legend svg { width: 26px; height: 14px; }
 .verdict { font-size: 13px; font-weight: 600; padding: 1px 9px; border-radius: 9px; margin-left: 8px; color: #fff; }
-.valid { background: #16794c; } .invalid { background: #c01622; } .unknown { background: #8a6100; }
+.valid, .calm { background: #16794c; } .invalid, .paging { background: #c01622; }
+.unknown, .degraded { background: #8a6100; }
 svg.chart { width: 100%; min-width: 900px; height: auto; display: block; }
 svg text { fill: var(--ink); font-size: 11px; }
 svg .head { font-size: 12px; font-weight: 600; }

@@ -157,10 +157,13 @@ def _document(title: str, owners: _Owners, body: str) -> str:
 
 
 def _heading(level: str, report: Report, name: str = "") -> str:
-    """Run, verdict, what it was, and why it is not valid."""
+    """Run, verdicts, what it was, and why it is not valid."""
     what = f"{escape(report.scenario)} · seed {report.seed} · {report.mode} · {seconds(report.end_ns)} emulated"
     reasons = "".join(f"<p>{escape(reason)}</p>" for reason in report.reasons)
-    verdict = f'<span class="verdict {report.verdict}">{report.verdict}</span>'
+    verdict = "".join(
+        f'<span class="verdict {word}">{name} {word}</span>'
+        for name, word in (("rules", report.verdict), ("service", report.service))
+    )
     severe = "".join(f"<p><b>{one.kind}:</b> {escape(one.text)}</p>" for one in most_severe(report))
     return f"<{level}>{name}{escape(report.run_id)}{verdict}</{level}>{severe}<p>{what}</p>{reasons}"
 

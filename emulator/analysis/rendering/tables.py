@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
+from pathlib import Path
 from typing import TypeVar
 
 from rich.console import Console, Group, RenderableType
@@ -38,6 +39,8 @@ UNJUDGED_MAX = 5
 """Rows of a table that is not judged."""
 SERVICES_MAX = 30
 """Rows of the table of special services."""
+FAULTS_MAX = 4
+"""Faults that are named above all tables."""
 LACKING_MAX = 2
 """Missing members of a list that are named; more are not readable."""
 VALUE_CHARACTERS_MAX = 48
@@ -47,21 +50,24 @@ _VERDICT_STYLE = {Verdict.VALID: "bold green", Verdict.INVALID: "bold red", Verd
 _SERVICE_STYLE = {Service.CALM: "green", Service.DEGRADED: "yellow", Service.PAGING: "bold red"}
 
 
-def print_report(report: Report, console: Console | None = None) -> None:
+def print_report(report: Report, console: Console | None = None, run: Path | None = None) -> None:
     """Print a report to a terminal.
 
     Args:
         report: to print.
         console: where to print; None: standard output.
+        run: its directory, to say how to ask why.
     """
-    (console or Console()).print(render(report))
+    (console or Console()).print(render(report, run))
 
 
-def render(report: Report) -> RenderableType:
-    """A report as a renderable for rich."""
+def render(report: Report, run: Path | None = None) -> RenderableType:
+    """A report as a renderable for rich; with the directory of the run, it says how to ask why."""
     parts = [
         *_symptoms(report),
         _headline(report),
+        *_faults(report),
+        _pointer(report, run),
         _divergences("Views that differed", whole_views(report.of(VIEWS.table)), report, lambda row: row.subject),
         _queues("Queues with two owners", report.of(OVERLAPS.table)),
         _queues("Queues without an owner", report.of(ORPHANS.table)),
@@ -134,6 +140,33 @@ def _headline(report: Report) -> RenderableType:
     line.append(f"  {report.scenario}, seed {report.seed}, {report.mode}, {seconds(report.end_ns)} emulated")
     reasons = [Text(f"  {reason}") for reason in report.reasons]
     return Group(line, *reasons)
+
+
+def _faults(report: Report) -> Iterator[RenderableType]:
+    """What was injected, and whether it did anything."""
+    spans = report.of(FAULTS)
+    named = [
+        f"{span.kind} {span.subject} at {seconds(span.start_ns)}"
+        + (
+            ""
+            if span.end_ns == span.start_ns
+            else f" for {seconds(span.end_ns - span.start_ns, censored=span.censored)}"
+        )
+        for span in spans
+    ]
+    if named:
+        more = [f"{len(named) - FAULTS_MAX} more"] if len(named) > FAULTS_MAX else []
+        yield Text(f"  faults: {'; '.join([*named[:FAULTS_MAX], *more])}")
+    in_vain = [f"{span.kind} {span.subject} at {seconds(span.start_ns)}" for span in spans if span.hits == 0]
+    if in_vain:
+        yield Text(f"  without a single hit: {'; '.join(in_vain)}", style="yellow")
+
+
+def _pointer(report: Report, run: Path | None) -> RenderableType | None:
+    """How to ask for the causes, if there is anything to explain."""
+    if run is None or (report.verdict is Verdict.VALID and report.service is Service.CALM):
+        return None
+    return Text.assemble("  why, and what ends it: ", (f"rmqemu why {run}", "bold"))
 
 
 def _longest(rows: Iterable[Row], length_ns: Callable[[Row], int]) -> list[Row]:
