@@ -41,7 +41,7 @@ class Schedule:
         """Set when the task of the schedule shall do the next step."""
         self._waits = False
         """Whether that task waits for it."""
-        self._doing: dict[trio.CancelScope, None] = {}
+        self._doing: list[Step] = []
         """The steps that are not done, the newest last."""
         self._has_stopped = False
         self._is_done = trio.Event()
@@ -66,22 +66,16 @@ class Schedule:
         if not self._doing:
             self._set_timer(self._next_ns())
 
-    async def finish(self) -> None:
-        """Wait for the steps that are not done, such as a restart; there is no further step."""
-        self._stop()
-        if self._doing:
-            await self._is_done.wait()
-
-    def abandon(self) -> None:
-        """Do no further step, and cancel those that are not done."""
-        self._stop()
-        for doing in self._doing:
-            doing.cancel()
-
-    def _stop(self) -> None:
+    def stop(self) -> None:
+        """Do no further step."""
         self._cancel_timer()
         self._steps.clear()
         self._has_stopped = True
+
+    async def until_done(self) -> None:
+        """Wait for the steps that are not done, such as a restart; to be called after `stop`."""
+        if self._doing:
+            await self._is_done.wait()
 
     def _next_ns(self) -> int:
         return self._steps[0].at_ms * _NS_PER_MS if self._steps else self._end_ns
@@ -117,11 +111,10 @@ class Schedule:
 
     async def _do(self, step: Step) -> None:
         self._set_timer(max(self._next_ns(), self._world.timeline.now_ns + 1))
-        with trio.CancelScope() as doing:
-            self._doing[doing] = None
-            await self._operator.do(step)
-        is_newest = next(reversed(self._doing)) is doing
-        del self._doing[doing]
+        self._doing.append(step)
+        await self._operator.do(step)
+        is_newest = self._doing[-1] is step
+        self._doing.remove(step)
         if is_newest and self._timer is not None:
             self._set_timer(self._next_ns())
         if self._has_stopped and not self._doing:

@@ -298,11 +298,10 @@ class _Run:
                     schedule.on_started()
                     while True:
                         await world.sleep_until_ns(world.timeline.now_ns + 3_600 * _NS)
-                if session.leaving.is_set():
-                    schedule.abandon()
-                else:
-                    await schedule.finish()
+                schedule.stop()
                 await operator.heal_all()
+                if not session.leaving.is_set():
+                    await schedule.until_done()
                 _record_in_flight(world)
                 self.ended = Ended.COMPLETE
         finally:

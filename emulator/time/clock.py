@@ -50,7 +50,10 @@ class EmulatedClock(trio.abc.Clock):
     def __init__(self, timeline: Timeline, drive: Drive, rate: float | None, limit_ns: int = NEVER_NS) -> None:
         self._timeline = timeline
         self._drive = drive
-        self._turn, self._keep_up = drive.turn, drive.keep_up
+        self._turn = drive.turn if rate is None else self._turn_once
+        self._keep_up = drive.keep_up
+        self._turning = False
+        """Whether a turn goes on, in `live`."""
         self._rate = rate
         self._anchor_ns = 0
         self._idle: deque[trio.lowlevel.Task] = deque()
@@ -84,10 +87,13 @@ class EmulatedClock(trio.abc.Clock):
             look_outside_rarely()
 
     def current_time(self) -> float:
-        """Emulated seconds; trio asks once per pass, so a busy loop cannot starve the timeline."""
+        """Emulated seconds; trio asks in every pass, so a busy loop cannot starve the timeline.
+
+        It also asks where a scope is entered or cancelled. That may be in the midst of a turn, whose time stands still.
+        """
         if self._idle_woken:  # the task that waited for idleness must act before anything else begins
             self._idle_woken = False
-        elif self._rate is not None:
+        elif self._rate is not None and not self._turning:
             self._follow_wall(self._rate)
             self._turn()
         self._keep_up()
@@ -131,8 +137,8 @@ class EmulatedClock(trio.abc.Clock):
 
     def stop_driving(self) -> None:
         """The emulation has ended; trio still runs until its tasks are cancelled."""
-        nothing = Drive()
-        self._turn, self._keep_up = nothing.turn, nothing.keep_up
+        self._drive = Drive()
+        self._turn, self._keep_up = self._drive.turn, self._drive.keep_up
 
     async def standstill(self) -> None:
         """Wait until time has stopped at its limit; only one task may wait."""
@@ -162,6 +168,13 @@ class EmulatedClock(trio.abc.Clock):
             return trio.lowlevel.Abort.SUCCEEDED
 
         await park(abort)
+
+    def _turn_once(self) -> bool:
+        self._turning = True
+        try:
+            return self._drive.turn()
+        finally:
+            self._turning = False
 
     def _follow_wall(self, rate: float) -> None:
         elapsed_ns = time.perf_counter_ns() - self._anchor_ns

@@ -76,6 +76,18 @@ def test_at_a_rate_emulated_time_runs_faster_than_the_wall():
     assert 0.1 <= wall_s < 1.0
 
 
+@pytest.mark.parametrize("mode", list(TimeMode))
+def test_a_timer_may_cancel_a_scope_around_other_scopes(mode):
+    async def main(world):
+        with trio.CancelScope() as outer:
+            world.timeline.call_at(world.timeline.now_ns + 10 * MS, outer.cancel)
+            with trio.CancelScope():
+                await world.sleep_until_ns(world.timeline.now_ns + 5_000 * MS)
+        return outer.cancelled_caught
+
+    assert play_world(main, mode=mode).result
+
+
 @modes
 def test_a_deadlock_says_who_waits(mode):
     async def main(world):
