@@ -1,19 +1,24 @@
 """Findings of several tables together, or of a part of one."""
 
+from emulator.analysis.findings.found import Findings
+from emulator.analysis.inputs.holdings import Divergence
+from emulator.analysis.inputs.offsets import OffsetAnomaly
+from emulator.analysis.oracles.offset_regressions import OFFSET_REGRESSIONS
+from emulator.analysis.oracles.start_offsets import START_OFFSETS
 from emulator.analysis.oracles.views import VIEWS, whole_views
 
 
-def views_of(found):
+def views_of(found: Findings) -> tuple[Divergence, ...]:
     """Views that differed as a whole."""
     return tuple(whole_views(found.of(VIEWS.table)))
 
 
-def half_views_of(found):
+def half_views_of(found: Findings) -> tuple[Divergence, ...]:
     """Parts of views that differed."""
     return tuple(row for row in found.of(VIEWS.table) if row.kind.startswith("view."))
 
 
-def offset_anomalies_of(found):
+def offset_anomalies_of(found: Findings) -> tuple[OffsetAnomaly, ...]:
     """Offsets that fell, and starts elsewhere, by time."""
-    rows = (*found["offset_regressions"], *found["start_anomalies"])
+    rows = (*found.of(OFFSET_REGRESSIONS.table), *found.of(START_OFFSETS.table))
     return tuple(sorted(rows, key=lambda row: (row.t_ns, row.queue, row.offset)))
