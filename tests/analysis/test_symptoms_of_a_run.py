@@ -2,11 +2,11 @@
 
 import pytest
 
-from analysis.trace_rows import HandMadeTrace, write_run
+from analysis.trace_rows import SCENARIO, HandMadeTrace, write_run
 from emulator.analysis.findings.symptom import SymptomKind
 from emulator.analysis.rendering.shown_report import analyze, as_text
 from emulator.analysis.rendering.story import story
-from emulator.analysis.report import most_severe, symptoms
+from emulator.analysis.report import Service, Verdict, most_severe, symptoms
 from nodes.protocol.codes import RequestCode, ResponseCode
 
 ROUTE = {"broker-a": {"addrs": {"0": "127.1.2.1:10911"}, "queues": [4, 4, 6]}}
@@ -40,6 +40,33 @@ def test_a_run_without_symptoms_says_nothing(tmp_path):
     report = reported(flowing(0), tmp_path)
     assert symptoms(report) == ()
     assert as_text(report).startswith("rules valid  service calm  r  ")
+
+
+@pytest.mark.parametrize(
+    ("limits", "service"),
+    [
+        ({}, Service.CALM),
+        ({"late_p99_ms": 3_099}, Service.DEGRADED),
+        ({"late_p99_ms": 3_100}, Service.CALM),
+        ({"late_p99_ms": 1_034}, Service.DEGRADED),
+        ({"late_p99_ms": 1_033}, Service.PAGING),
+        ({"late_p99_ms": 1_033, "paging_times": 4}, Service.DEGRADED),
+    ],
+)
+def test_the_limits_of_the_scenario_say_what_is_degraded_and_what_pages(tmp_path, limits, service):
+    scenario = {**SCENARIO, "service": limits}
+    report = analyze(write_run(flowing(3), tmp_path / "r", 180, scenario=scenario))
+
+    assert (report.service, report.verdict) == (service, Verdict.VALID)
+    assert as_text(report).partition("rules valid  ")[2].startswith(f"service {service}  r  ")
+    assert bool(symptoms(report)) is (service is not Service.CALM)
+
+
+def test_lost_messages_page_whatever_the_limits_are(tmp_path):
+    trace = begun().at(5).store(0, 1, 2).consume("c1", 0, 2).commit("c1", 3)
+    scenario = {**SCENARIO, "service": {"paging_times": 1_000_000}}
+
+    assert analyze(write_run(trace, tmp_path / "r", 180, scenario=scenario)).service is Service.PAGING
 
 
 @pytest.mark.parametrize(("waits_s", "found"), [(3, []), (25, [SymptomKind.LATENCY, SymptomKind.LAG])])

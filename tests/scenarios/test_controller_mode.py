@@ -299,7 +299,7 @@ def test_controllers_that_forget_the_master_in_a_sync_state_set_are_told(monkeyp
 
 
 def test_no_election_here_has_a_flaw(killed, frozen):
-    assert killed.report.elections == frozen.report.elections == ()
+    assert killed.report["elections"] == frozen.report["elections"] == ()
 
 
 def test_the_same_seed_gives_the_same_run(tmp_path):
