@@ -56,9 +56,11 @@ def _scenario(found: RunComparison) -> list[str]:
 
 
 def _verdicts(judged: JudgedPair) -> list[str]:
-    """Verdicts and reasons; a reason of both is told once."""
+    """Both verdicts of both runs, and reasons; a reason of both is printed once."""
     reports = (judged.first, judged.second)
-    lines = [f"{name}: {report.verdict}" for name, report in zip("AB", reports, strict=True)]
+    lines = [
+        f"{name}: rules {report.verdict}, service {report.service}" for name, report in zip("AB", reports, strict=True)
+    ]
     for reason in dict.fromkeys(reason for report in reports for reason in report.reasons):
         of = " and ".join(name for name, report in zip("AB", reports, strict=True) if reason in report.reasons)
         lines.append(f"{of}: {reason}")

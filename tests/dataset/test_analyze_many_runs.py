@@ -67,5 +67,5 @@ def test_a_master_that_does_not_answer_or_is_none_is_one_line(runs):
     wrong = analyze("--master", "sprak://x", runs[1])
     assert "expected local[N], local-cluster[N,CORES,MB] or spark://HOST:PORT" in wrong.stderr
     beside = analyze("--engine", "local", "--master", "local[2]", runs[1])
-    assert beside.stderr == "rmqemu: --master: expected --engine spark beside it\n"
+    assert beside.stderr == "rmqemu: --master: expected only with --engine spark\n"
     assert [done.exit_code for done in (gone, wrong, beside)] == [2, 2, 2]

@@ -16,8 +16,6 @@ from emulator.analysis.oracles.oracle import Explanation, Oracle, queues_of
 from emulator.analysis.rows.feed import Watcher
 from emulator.analysis.rows.row_classes import Span
 
-_STALLED_S = 30.0
-"""The longest pause of a queue while a client learns of a change by its polls."""
 _MS = 1_000_000
 
 
@@ -74,7 +72,7 @@ class Stalls(Oracle[Stall, Watcher]):
         yield about_queue(row.queue, at)
         yield about_view(row.queue.group, row.queue.topic, at)
 
-    def symptoms(self, rows: Sequence[Stall], context: Context) -> Iterator[Symptom]:  # noqa: ARG002
+    def symptoms(self, rows: Sequence[Stall], context: Context) -> Iterator[Symptom]:
         """The longest stall of each group."""
         stalls = sorted(rows, key=lambda row: (row.queue, row.start_ns))
         for group, of_group in groupby(stalls, key=lambda row: row.queue.group):
@@ -82,7 +80,8 @@ class Stalls(Oracle[Stall, Watcher]):
             queue, lasted_s = longest.queue, (longest.end_ns - longest.start_ns) / NS_PER_S
             where = f"{queue.topic} {queue.broker_name} q{queue.queue_id}"
             text = f"{group} did not move in {where} for {lasted_s:.1f} s from {longest.start_ns / NS_PER_S:.1f} s on"
-            yield Symptom(SymptomKind.STALLED, lasted_s / _STALLED_S, longest.start_ns, text)
+            severity = lasted_s * 1_000 / context.limits.stalled_ms
+            yield Symptom(SymptomKind.STALLED, severity, longest.start_ns, text)
 
 
 STALLS = Stalls()
