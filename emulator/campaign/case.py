@@ -152,5 +152,5 @@ def _judged_case(case: Case, run: RunDirectory) -> Played:
 
 
 def _crashed(case: Case, error: Exception) -> Played:
-    traceback.print_exception(error)  # to the output of the case, which stays beside its trace
+    traceback.print_exception(error)  # to the output of the case, which stays next to its trace
     return Played(case=case, outcome=Outcome.CRASHED, reasons=(one_line(f"{type(error).__name__}: {error}"),))

@@ -121,7 +121,7 @@ def _read_scenario(root: Section, head: Section, file: TomlFile) -> tuple[Mappin
         return inline, scenario
     if inline:
         there = next(iter(inline))
-        raise SpecError(there, f"expected no tables of a scenario beside {head.at('scenario')}, which names its file")
+        raise SpecError(there, f"expected no tables of a scenario with {head.at('scenario')}, which names its file")
     other = TomlFile.read(Path(file.name).parent / head.get("scenario", TEXT))
     scenario = playable(other)
     _refuse_guests(scenario)

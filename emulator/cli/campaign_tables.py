@@ -64,7 +64,7 @@ def next_steps(dataset: Dataset, every: Sequence[Played]) -> list[str]:
         lines.append(f"and {len(failures) - _SHOWN_FAILURES:,} more: {directory.path / JUNIT_FILE} has all of them")
     if not failures:
         lines += _worst_of_the_valid(dataset, every)
-    lines += _paging(dataset, every)
+    lines += [line for line in _paging(dataset, every) if line not in lines]  # a command stands there once
     if len(directory.variants) > 1:
         lines.append(f"what the variants change   {NAME} compare {shlex.quote(str(directory.path))}")
     lines.append(f"one row per run, for other programs   {directory.path / TABLES / OUTCOMES}.parquet")
@@ -101,8 +101,8 @@ def _variants(every: Sequence[Played]) -> Table:
 def _shown(measure: Measure, variant: str, found: Mapping[str, Mapping[str, float]]) -> str:
     """The mean of a measure in a variant, with as many decimals as those of the other variants."""
     value = found[variant][measure.name]
-    beside = [means_of[measure.name] for means_of in found.values()]
-    return "" if math.isnan(value) else Amounts(measure.name, beside).plain(value)
+    of_all = [means_of[measure.name] for means_of in found.values()]
+    return "" if math.isnan(value) else Amounts(measure.name, of_all).plain(value)
 
 
 def _broken(every: Sequence[Played]) -> RenderableType:
@@ -118,7 +118,7 @@ def _broken(every: Sequence[Played]) -> RenderableType:
 
 
 def _paging(dataset: Dataset, every: Sequence[Played]) -> Iterator[str]:
-    """Of each variant the valid run that pages most severely: no oracle is violated, and no line above names it."""
+    """Of each variant how many valid runs page, and the most severe symptom of them."""
     for variant, mine in by_variant(every).items():
         paging = [one for one in mine if one.service is Service.PAGING and one.verdict is Verdict.VALID]
         if not paging:

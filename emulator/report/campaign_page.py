@@ -10,6 +10,8 @@ from emulator.analysis.rendering.canvas import element, titled
 from emulator.analysis.report import Service, Verdict
 from emulator.analysis.run_measures import MEASURES, Measure
 from emulator.base.amounts import Amounts
+from emulator.base.errors import UserError
+from emulator.base.extra import expect_extra
 from emulator.campaign.dataset import Dataset
 from emulator.campaign.measured import (
     by_variant,
@@ -38,6 +40,7 @@ def campaign_page(dataset: Dataset) -> str:
     runs = by_variant(every)
     body = "".join(
         (
+            _headline(dataset),
             _symptoms(every),
             f"<h1>{escape(dataset.directory.name)}</h1><p>{len(every):,} runs, {len(runs):,} variants</p>",
             section("Verdicts", _verdicts(every)),
@@ -46,6 +49,20 @@ def campaign_page(dataset: Dataset) -> str:
         )
     )
     return document(f"{dataset.directory.name}: a campaign", body)
+
+
+def _headline(dataset: Dataset) -> str:
+    """What each variant changes against the first; empty where there is nothing to compare, or not yet."""
+    if len(dataset.directory.variants) < 2:
+        return ""
+    try:
+        expect_extra("the headline of this page")
+        from emulator.campaign.crossed import headlines  # noqa: PLC0415 - statistics are of the extra
+
+        lines = headlines(dataset)
+    except UserError as error:
+        lines = error.lines
+    return "".join(f"<p><b>{escape(line)}</b></p>" for line in lines)
 
 
 def _symptoms(every: Sequence[Played]) -> str:
