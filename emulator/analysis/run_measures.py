@@ -15,6 +15,7 @@ from emulator.analysis.measures.rebalances import REBALANCES
 from emulator.analysis.measures.stale_routes import STALE_ROUTES
 from emulator.analysis.measures.traffic import ATTEMPTS, STORMS
 from emulator.analysis.measures.writability import UNWRITABLE
+from emulator.analysis.oracles.business_losses import BUSINESS_LOSSES
 from emulator.analysis.oracles.key_order import KEY_ORDER
 from emulator.analysis.oracles.lost_messages import LOSSES
 from emulator.analysis.oracles.offset_regressions import OFFSET_REGRESSIONS
@@ -125,6 +126,13 @@ MEASURES: tuple[Measure, ...] = (
         "the popped messages that were consumed and revived were",
         "messages that were popped, consumed, and then revived to be consumed again",
         lambda one: float(sum(row.consumed_and_revived for row in one.of(POPPED.table))),
+    ),
+    Measure(
+        "given_up",
+        "given up",
+        "the messages that RocketMQ gave up were",
+        "messages that RocketMQ gave up by its own rules: dead letters, discards, expiry, resets",
+        lambda one: float(sum(row.messages for row in one.of(BUSINESS_LOSSES.table))),
     ),
     Measure(
         "backlog",
@@ -244,6 +252,13 @@ MEASURES: tuple[Measure, ...] = (
         lambda one: _seconds(row for row in one.of(SERVICES.table) if row.servers is Servers.NONE),
     ),
 )
+
+IMPACT_ORDER = (
+    *("lost", "popped_lost", "given_up", "unwritable_s", "stalled_s", "orphan_s", "active_overlap_s"),
+    *("storm_requests", "failed_sends", "late_p99_s", "duplicates", "popped_again", "keys_overtaken", "offsets_back"),
+    "pause_longest_s",
+)
+"""Names of the measures by which people choose between two options, what matters most first."""
 
 
 def _mean(values: Iterable[float]) -> float:

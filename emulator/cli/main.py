@@ -1,6 +1,7 @@
 """The command line: every command of `rmqemu` with its options; what a command needs is imported when it is called.
 
-Exit status: 0 valid, 1 an oracle was violated, 2 unknown, damaged or bad input, 130 Ctrl-C.
+Exit status: 0 valid, 1 an oracle was violated, 2 unknown, damaged or bad input, 130 Ctrl-C. It follows from the rules;
+with `--service` it is also 1 if the service is paging.
 """
 
 import shlex
@@ -11,7 +12,15 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from emulator.base.text import shown_ends
-from emulator.cli.terminal import NAME, VIOLATED, complain, one_line_errors, refuse_beside, tables_console
+from emulator.cli.terminal import (
+    NAME,
+    VIOLATED,
+    complain,
+    one_line_errors,
+    refuse_beside,
+    refuse_without,
+    tables_console,
+)
 from emulator.dataset.engine import EngineName
 from emulator.time.mode import TimeMode
 from emulator.trace.schema import TraceLevel
@@ -67,6 +76,18 @@ _TraceOption = Annotated[
         help="full: every row; findings: what is judged, and what failed; counts: faults, processes and numbers.",
         show_default="full; of campaigns, findings",
     ),
+]
+_LimitOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--limit",
+        metavar="KEY=VALUE",
+        help="A limit of the service verdict for this call, such as lag_s=60; may be repeated.",
+        show_default=False,
+    ),
+]
+_ServiceOption = Annotated[
+    bool, typer.Option("--service", help="Exit status 1 also if the service of a run is paging.")
 ]
 _JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 
@@ -193,12 +214,17 @@ def run(
         typer.Option("--runs", metavar="DIR", help="Directory of all runs, runs; with --seeds, campaigns."),
     ] = None,
     trace: _TraceOption = None,
+    *,
+    service: Annotated[
+        bool, typer.Option("--service", help="With --seeds: exit status 1 also if the service of a run is paging.")
+    ] = False,
 ) -> None:
     """Run a scenario; the last line printed is the run directory."""
     with one_line_errors():
         from emulator.cli.run import run_file
 
         if seeds is None:
+            refuse_without("--service", "--seeds", given=service)
             run_file(scenario, mode, trace or TraceLevel.FULL, seed, script, runs or Path("runs"))
         else:
             refuse_beside(
@@ -207,7 +233,7 @@ def run(
             )
             from emulator.cli.campaign import play_seeds
 
-            play_seeds(scenario, seeds, trace or TraceLevel.FINDINGS, runs)
+            play_seeds(scenario, seeds, trace or TraceLevel.FINDINGS, runs, service=service)
 
 
 @app.command()
@@ -241,6 +267,7 @@ def campaign(
     shrink: Annotated[
         bool, typer.Option("--shrink", help="Shrink the first failure of each kind; see rmqemu shrink.")
     ] = False,
+    service: _ServiceOption = False,
 ) -> None:
     """Play seeds times variants of a scenario, judge each run, and keep all results in one directory.
 
@@ -249,7 +276,7 @@ def campaign(
     with one_line_errors():
         from emulator.cli.campaign import play_file
 
-        play_file(file, campaigns, engine, master, jobs, retry=retry, shrink=shrink)
+        play_file(file, campaigns, engine, master, jobs, retry=retry, shrink=shrink, service=service)
 
 
 @app.command()
@@ -320,6 +347,8 @@ def analyze(
         str | None,
         typer.Option(metavar="URL", help="Spark's: local[4], spark://HOST:PORT, ...", show_default=False),
     ] = None,
+    limit: _LimitOption = None,
+    service: _ServiceOption = False,
 ) -> None:
     """Report from the traces of runs which nodes disagreed and which queues had two owners or none.
 
@@ -328,7 +357,7 @@ def analyze(
     with one_line_errors():
         from emulator.cli.analyze import analyze_runs
 
-        raise typer.Exit(analyze_runs(runs, engine, master, as_json=as_json))
+        raise typer.Exit(analyze_runs(runs, engine, master, limit or (), as_json=as_json, service=service))
 
 
 @app.command()
@@ -342,6 +371,7 @@ def report(
     ] = None,
     top: Annotated[int, typer.Option(min=0, help="Violations of a run that are explained.")] = 5,
     every: Annotated[bool, typer.Option("--all", help="Explain the worst violation of each invariant.")] = False,
+    limit: _LimitOption = None,
 ) -> None:
     """Write one page about a run or a campaign, for a browser; it loads nothing and can be mailed.
 
@@ -351,7 +381,7 @@ def report(
     with one_line_errors():
         from emulator.cli.report import report_command
 
-        report_command(path, out, None if every else top)
+        report_command(path, out, None if every else top, limit or ())
 
 
 @app.command()
@@ -422,6 +452,7 @@ def compare(
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON; of a campaign.")] = False,
+    limit: _LimitOption = None,
 ) -> None:
     """Tell how two runs differ, or what the variants of a campaign change.
 
@@ -431,7 +462,7 @@ def compare(
     with one_line_errors():
         from emulator.cli.compare import compare_command
 
-        compare_command(first, others or (), as_json=as_json)
+        compare_command(first, others or (), limit or (), as_json=as_json)
 
 
 @app.command()

@@ -69,6 +69,16 @@ def refuse_beside(option: str, others: Mapping[str, object]) -> None:
             raise typer.BadParameter(f"expected only one of {option} and {other}", param_hint=other)
 
 
+def refuse_without(option: str, other: str, *, given: bool) -> None:
+    """Refuse an option that means nothing without another one, which is missing.
+
+    Raises:
+        typer.BadParameter: it was given.
+    """
+    if given:
+        raise typer.BadParameter(f"expected only with {other}", param_hint=option)
+
+
 def complain(problem: str) -> None:
     """Print a problem on stderr, as one line."""
     typer.echo(f"{NAME}: {one_line(problem)}", err=True)
