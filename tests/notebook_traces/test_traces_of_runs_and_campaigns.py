@@ -12,9 +12,8 @@ from analysis.random_traces import random_trace
 from analysis.trace_rows import killed_run, write_run
 from emulator.analysis.judge import judge_run
 from emulator.analysis.rendering.shown_report import analyze
-from emulator.analysis.report import symptoms
 from emulator.analysis.run_measures import MEASURES
-from emulator.analysis.tidy import SYMPTOMS, TABLES
+from emulator.analysis.tidy import TABLES
 from emulator.base.errors import UserError
 from emulator.campaign.directory import claim
 from emulator.campaign.file import load_campaign
@@ -23,6 +22,7 @@ from emulator.trace.run_directory import open_run
 from emulator.why.answer import answer_of_run
 from notebook_traces.small_runs import HUNG, KEPT, SCENARIO, small_campaign, two_consumers, write
 from support.campaigns import write_campaign
+from support.findings import rows_of
 
 
 @pytest.fixture
@@ -56,9 +56,7 @@ def test_findings_are_those_of_the_report_with_run_variant_and_seed_in_front(nam
     found = emulator.traces(*paths).findings(name)
 
     assert list(found.columns[:3]) == ["run", "variant", "seed"]
-    reports = [judge_run(open_run(path)) for path in paths]
-    rows = [symptoms(report) if name == SYMPTOMS.name else report[name] for report in reports]
-    assert len(found) == sum(map(len, rows))
+    assert len(found) == sum(len(rows_of(judge_run(open_run(path)), name)) for path in paths)
     if {"start_ns", "end_ns"} <= set(found.columns):
         assert list(found["duration_s"]) == [(row.end_ns - row.start_ns) / 1e9 for row in found.itertuples()]
 

@@ -45,3 +45,9 @@ ORACLES: tuple[Oracle[Any, Any], ...] = (
 """All oracles, by number."""
 TITLES = {one.id: one.title for one in ORACLES}
 """Mapping id -> the invariant in RocketMQ's terms."""
+
+
+def oracle_table() -> str:
+    """The table for the README, in Markdown: id, invariant, and when it is violated."""
+    rows = [f"| {one.id} | {one.title} | {one.definition} |" for one in ORACLES]
+    return "\n".join(["| | invariant | what is found, and when it is a violation |", "|---|---|---|", *rows])
