@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from emulator.analysis import findings
 from emulator.analysis.findings.finding import Cause
+from emulator.analysis.findings.table import FindingTable
 from emulator.analysis.run_measures import MEASURES
 from emulator.analysis.tidy import RUNS, TABLES, schema_of
 from emulator.base.attribute_docs import attribute_docs
@@ -33,7 +33,7 @@ COMMON = {
     "duration_s": "From begin to end, in s; only in the frames of `emulator.traces`.",
     "censored": "Whether it had not ended with the run: it lasted at least that long.",
     "cause": "Kind of the cause that explains it best; the kinds stand below.",
-    "because": "The disturbance behind it, for people; empty for none.",
+    "explained_by": "The disturbance behind it, for people; empty for none.",
     "excess_ns": "How long it lasted outside of all that causes explain.",
     "violation": "Whether it breaks its invariant.",
 }
@@ -43,7 +43,8 @@ OF_RUNS = {
     "mode": "Time mode: `sim`, `fast` or `live`.",
     "digest": "Over all rows of the trace: equal digests, equal traces.",
     "end_ns": "End of the run.",
-    "verdict": "`valid`, `invalid` or `unknown`.",
+    "verdict": "Verdict of the rules: `valid`, `invalid` or `unknown`.",
+    "service": "Verdict of the service: `calm`, `degraded`, `paging`; none for a run that did not come to its end.",
     "reasons": "Why it is not valid, one sentence each.",
     "broken": "Invariants that it broke: `V1`, `V4`, ...",
     "agreed_ns": "First instant at which all views and owners agreed; none: they never did.",
@@ -122,7 +123,7 @@ def _findings() -> Iterator[str]:
     yield from _rows(("cause", "meaning"), [(f"`{Cause[name]}`", doc) for name, doc in _docs_of(Cause).items()])
     yield from _table_of_runs()
     for name, table in TABLES.items():
-        yield from _table(name, table.row_class)
+        yield from _table(name, table)
 
 
 def _shared_columns() -> dict[str, str]:
@@ -144,9 +145,10 @@ def _table_of_runs() -> Iterator[str]:
     yield "(plays the run again)."
 
 
-def _table(name: str, row_class: type[Any]) -> Iterator[str]:
+def _table(name: str, table: FindingTable[Any]) -> Iterator[str]:
+    row_class = table.row_class
     own, shared = _docs_of(row_class), _shared_columns()
-    yield from ("", f"### {name}", "", _table_doc(name, row_class), "")
+    yield from ("", f"### {name}", "", _table_doc(table), "")
     rows = []
     for field in schema_of(name):
         if field.name in own:
@@ -159,11 +161,11 @@ def _table(name: str, row_class: type[Any]) -> Iterator[str]:
         yield from ("", f"And {', '.join(among)}.") if rows else (f"{', '.join(among)}.",)
 
 
-def _table_doc(name: str, row_class: type[Any]) -> str:
-    """What the class says, and what the report says of these rows."""
-    places = (findings.Findings, findings.Invariants, findings.Limits)
-    said = next((docs[name] for docs in map(_docs_of, places) if name in docs), "Measured, not judged.")
-    return f"{_cell(inspect.getdoc(row_class) or '')} {said}"
+def _table_doc(table: FindingTable[Any]) -> str:
+    """The docstring of the class of its rows; if other tables have that class, too, what is in this one."""
+    same_class = [other for other in TABLES.values() if other.row_class is table.row_class]
+    here = f" Here: {_cell(table.doc)}." if len(same_class) > 1 else ""
+    return f"{_cell(inspect.getdoc(table.row_class) or '')}{here}"
 
 
 def _docs_of(of: type[Any]) -> dict[str, str]:
