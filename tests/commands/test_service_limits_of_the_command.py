@@ -94,8 +94,7 @@ def test_a_limit_that_cannot_be_is_one_line_before_anything_is_read(command, tex
 def test_service_of_a_single_run_is_refused_since_it_is_not_judged(tmp_path):
     done = rmqemu("run", write_small(tmp_path, **SHORT), "--service", "--runs", tmp_path)
 
-    assert done.exit_code == 2
-    assert "expected only with --seeds" in done.stderr
+    assert (done.exit_code, done.stderr) == (2, "rmqemu: --service: expected only with --seeds\n")
 
 
 def campaign(folder, *words, **changes):

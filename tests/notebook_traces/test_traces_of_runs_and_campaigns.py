@@ -84,7 +84,7 @@ def test_the_story_of_a_run_reads_from_its_frames(run):
     ]
     assert found.agreement()["agreement_s"].equals(found.agreement()["took_ns"] / 1e9)
     assert found.hand_overs()["pause_s"].equals(found.hand_overs()["pause_ns"] / 1e9)
-    assert repr(found) == f"1 run of two-consumers: 1 {of_run['verdict']}"
+    assert repr(found) == f"1 run of two-consumers: 1 {of_run['verdict']}; service 1 {of_run['service']}"
 
 
 def test_how_long_each_held_a_queue_that_somebody_else_held_per_phase(run):

@@ -66,11 +66,13 @@ class BusinessLoss(Judged):
     """The consumer, in a group that broadcasts; else empty."""
     topic: str
     reason: GivenUpBy
+    """Why they were given up: `GivenUpBy`."""
     start_ns: int
     """When the first of them was given up."""
     end_ns: int
     """When the last of them was."""
     messages: int
+    """How many."""
     committed: int
     """Of these: half messages whose producer decided to commit, before or after."""
 
