@@ -26,10 +26,13 @@ class LostTopic:
     """An elected master did not have a topic that nameservers list."""
 
     topic: str
+    """Which was lost."""
     broker_name: str
+    """Of the broker group."""
     old_master: str
     """At which it was created."""
     new_master: str
+    """Which was elected without it."""
     created_ns: int
     """When a nameserver listed it first at this broker group."""
     start_ns: int
