@@ -45,7 +45,7 @@ OF_RUNS = {
     "digest": "Over all rows of the trace: equal digests, equal traces.",
     "end_ns": "End of the run.",
     "verdict": "Rules: `valid`, `invalid` or `unknown`.",
-    "service": "`calm`, `degraded` or `paging`, by the limits of the scenario's `[service]`; none for a run without end.",
+    "service": "`calm`, `degraded` or `paging`, by the limits of the scenario's `[service]`; none without an end.",
     "reasons": "Why it is not valid, one sentence each.",
     "broken": "Invariants that it broke: `V1`, `V4`, ...",
     "agreed_ns": "First instant at which all views and owners agreed; none: they never did.",
