@@ -15,6 +15,7 @@ import tomli_w
 
 from emulator.analysis.judge import judge_run
 from emulator.analysis.report import Verdict
+from emulator.analysis.rows.lookup import UnreadableTraceError
 from emulator.base.errors import UserError
 from emulator.base.text import listed
 from emulator.campaign.campaign import TIMEOUT_MS, Case
@@ -213,5 +214,5 @@ def _likely(path: Path, kind: FailureKind) -> tuple[str, ...]:
     run = open_run(path)
     try:
         return likely_faults(_worst(run, kind), run)
-    except WhyError:
+    except (WhyError, UnreadableTraceError):
         return ()

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from emulator.analysis.rows.lookup import TraceRow, TraceRows
 from emulator.base.amounts import Amounts, heading_with_unit
 from emulator.base.text import shortened
 from emulator.comparison.beliefs import OWNERS, Held, HeldDifference
@@ -12,7 +13,6 @@ from emulator.comparison.judged import JudgedPair
 from emulator.comparison.rows import Row
 from emulator.trace.run_directory import RunDirectory
 from emulator.why.answer import chain_of_row, names_of_run
-from emulator.why.trace_rows import TraceRow, TraceRows
 from emulator.why.words import row_words, seconds, value_words
 
 _FOLLOWED_MOST = 6

@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+from emulator.base.errors import UserError
 from emulator.base.text import nearest, shortened
 from emulator.console.session import Session
 from emulator.console.verb import Lines, Verb, VerbError, Words
@@ -164,9 +165,8 @@ LOOKING = (
 
 
 async def _why(session: Session, words: Words) -> Lines:
+    from emulator.analysis.rows.lookup import TraceRows  # noqa: PLC0415
     from emulator.why.answer import answer  # noqa: PLC0415 - only this verb needs Arrow's compute functions
-    from emulator.why.question import WhyError  # noqa: PLC0415
-    from emulator.why.trace_rows import TraceRows  # noqa: PLC0415
     from emulator.why.words import names_of  # noqa: PLC0415
 
     session.flush_trace()
@@ -177,7 +177,7 @@ async def _why(session: Session, words: Words) -> Lines:
             TraceRows(session.run_directory),
             names_of(ips, session.cluster.scenario.brokers, session.cluster.names),
         )
-    except WhyError as error:
+    except UserError as error:
         raise VerbError(str(error)) from None
 
 

@@ -15,12 +15,12 @@ from emulator.analysis.rendering.picture import HOW_TO_READ, charts_by_group
 from emulator.analysis.rendering.shown_report import as_text
 from emulator.analysis.rendering.story import Chapter, story
 from emulator.analysis.report import Report, Service, Verdict, judgements, most_severe, symptoms
+from emulator.analysis.rows.lookup import TraceRows
 from emulator.report.document import CALM, document, folded, panel, section, table, verbatim
 from emulator.trace.run_directory import RunDirectory
 from emulator.why.answer import answer, names_of_run
 from emulator.why.question import WhyError
 from emulator.why.storm import meaning_of
-from emulator.why.trace_rows import TraceRows
 from emulator.why.worst import explanation, worst_findings
 
 TOP = 5

@@ -7,6 +7,7 @@ from typing import Any
 
 import attrs
 
+from emulator.analysis.rows.lookup import TraceRow, TraceRows
 from emulator.spec import from_dict
 from emulator.spec.addresses import addresses
 from emulator.state.client_names import guest_of
@@ -25,7 +26,6 @@ from emulator.why.missing_signals import (
 )
 from emulator.why.premises import assignment_of, premises, view_of
 from emulator.why.question import AbsenceQuestion, BeliefQuestion, QueueQuestion, WhyError, question
-from emulator.why.trace_rows import TraceRow, TraceRows
 from emulator.why.words import NodeNames, chain_lines, change, names_of, previous, row_words, seconds, value_of
 from nodes.beliefs import BeliefKind, LifecycleEvent, OwnershipEvent, PassOutcome
 

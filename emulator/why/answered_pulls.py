@@ -8,8 +8,8 @@ from typing import Any
 
 import attrs
 
+from emulator.analysis.rows.lookup import TraceRow, TraceRows
 from emulator.trace.schema import BELIEFS, COUNTS, RPC
-from emulator.why.trace_rows import TraceRow, TraceRows
 from nodes.beliefs import BeliefKind
 from nodes.protocol.codes import RequestCode, ResponseCode
 

@@ -13,10 +13,10 @@ from typing import Any
 
 import attrs
 
+from emulator.analysis.rows.lookup import TraceRow, TraceRows
 from emulator.spec.model import BROKER
 from emulator.state.owners import GroupQueue
 from emulator.trace.schema import BELIEFS, MESSAGES, OWNERSHIP
-from emulator.why.trace_rows import TraceRow, TraceRows
 from emulator.why.words import value_of
 from nodes.beliefs import BeliefKind, MessageEvent, OwnershipEvent
 from nodes.protocol.model import MessageModel

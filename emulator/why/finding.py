@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from emulator.analysis.rows.lookup import TraceRow, TraceRows
 from emulator.state.client_names import guest_of
 from emulator.trace.schema import BELIEFS, LIFECYCLE, OWNERSHIP
 from emulator.why.absence import absence
@@ -32,7 +33,6 @@ from emulator.why.question import (
 )
 from emulator.why.storm import storm
 from emulator.why.topic import topic
-from emulator.why.trace_rows import TraceRow, TraceRows
 from emulator.why.transaction import transaction
 from emulator.why.words import NodeNames, seconds
 from nodes.beliefs import LifecycleEvent, OwnershipEvent

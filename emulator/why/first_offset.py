@@ -9,10 +9,10 @@ from collections.abc import Iterator
 
 import attrs
 
+from emulator.analysis.rows.lookup import TraceRow, TraceRows
 from emulator.spec import from_dict
 from emulator.trace.schema import LIFECYCLE, MESSAGES, OWNERSHIP
 from emulator.why.backlog import broadcasts, subscriptions_of
-from emulator.why.trace_rows import TraceRow, TraceRows
 from emulator.why.words import seconds
 from nodes.beliefs import LifecycleEvent, MessageEvent, OwnershipEvent
 from nodes.protocol.model import RETRY_TOPIC_PREFIX, ConsumeFromWhere

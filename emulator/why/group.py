@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 
+from emulator.analysis.rows.lookup import TraceRow, TraceRows
 from emulator.trace.schema import BELIEFS, OWNERSHIP
 from emulator.why.answered_pulls import refusals
 from emulator.why.backlog import backlog, broadcasts, subscriptions_of, topic_of
@@ -11,7 +12,6 @@ from emulator.why.held import Finding, end_of, known_groups
 from emulator.why.holds import CHANGES, Hold, holds
 from emulator.why.question import GroupQuestion, no_question_about
 from emulator.why.stalls import brokers_of
-from emulator.why.trace_rows import TraceRow, TraceRows
 from emulator.why.words import NodeNames, listed_nodes, seconds, value_of
 from nodes.beliefs import BeliefKind
 from nodes.protocol.codes import ResponseCode

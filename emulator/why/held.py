@@ -2,11 +2,11 @@
 
 import attrs
 
+from emulator.analysis.rows.lookup import TraceRow, TraceRows
 from emulator.base.text import alike
 from emulator.trace.schema import BELIEFS, LIFECYCLE, OWNERSHIP
 from emulator.why.missing_signals import Silence
 from emulator.why.question import BeliefQuestion, WhyError, no_such
-from emulator.why.trace_rows import TraceRow, TraceRows
 from emulator.why.words import seconds
 from nodes.beliefs import PROCESS_ENDS, BeliefKind, LifecycleEvent
 

@@ -2,10 +2,10 @@
 
 import attrs
 
+from emulator.analysis.rows.lookup import TraceRow, TraceRows
 from emulator.trace.schema import LIFECYCLE, OWNERSHIP
 from emulator.why.held import ENDS
 from emulator.why.question import QueueQuestion
-from emulator.why.trace_rows import TraceRow, TraceRows
 from nodes.beliefs import OwnershipEvent
 
 GAINED = (OwnershipEvent.ACQUIRED.value, OwnershipEvent.POP_ACQUIRED.value)

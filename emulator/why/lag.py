@@ -2,6 +2,7 @@
 
 import attrs
 
+from emulator.analysis.rows.lookup import TraceRow, TraceRows
 from emulator.trace.schema import MESSAGES, OWNERSHIP
 from emulator.why.backlog import ON_ITS_WAY_NS, Backlog, WaitingQueue, backlog
 from emulator.why.held import Finding, known_groups
@@ -9,7 +10,6 @@ from emulator.why.missing_signals import Silence
 from emulator.why.no_owner import subscribed_groups
 from emulator.why.question import LagQuestion, QueueQuestion, StallQuestion, WhyError, no_question_about
 from emulator.why.stalls import Cause, why_it_waits
-from emulator.why.trace_rows import TraceRow, TraceRows
 from emulator.why.words import NodeNames, seconds
 from nodes.beliefs import MessageEvent
 

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 import attrs
 
+from emulator.analysis.rows.lookup import TraceRow, TraceRows
 from emulator.trace.schema import MESSAGES, OWNERSHIP, RPC
 from emulator.why.held import Finding
 from emulator.why.question import MessageQuestion, Place, WhyError, no_question_about
-from emulator.why.trace_rows import TraceRow, TraceRows
 from emulator.why.words import NodeNames, listed_nodes, seconds
 from nodes.beliefs import MessageEvent, OwnershipEvent
 from nodes.protocol.codes import RequestCode

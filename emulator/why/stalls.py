@@ -5,6 +5,7 @@ from functools import cached_property
 
 import attrs
 
+from emulator.analysis.rows.lookup import TraceRow, TraceRows
 from emulator.trace.schema import BELIEFS, LIFECYCLE, MESSAGES, OWNERSHIP
 from emulator.why.answered_pulls import Refusals, failed_calls, refusals
 from emulator.why.backlog import WaitingQueue, is_wanted, subscriptions_of, topic_of
@@ -13,7 +14,6 @@ from emulator.why.holds import Hold, holds_of
 from emulator.why.missing_signals import Silence
 from emulator.why.no_owner import no_owner_lines
 from emulator.why.question import QueueQuestion
-from emulator.why.trace_rows import TraceRow, TraceRows
 from emulator.why.words import NodeNames, listed_nodes, request_words, seconds, value_of
 from nodes.beliefs import PROCESS_ENDS, BeliefKind, LifecycleEvent, MessageEvent, OwnershipEvent
 

@@ -9,12 +9,12 @@ from types import MappingProxyType
 import attrs
 
 from emulator.analysis.measures.traffic import Exchange, HeldQueues, exchange_of, storm_spans
+from emulator.analysis.rows.lookup import TraceRow, TraceRows
 from emulator.analysis.rows.row_classes import FrameCount, OwnershipRow
 from emulator.trace.schema import BELIEFS, COUNTS, FAULTS, LIFECYCLE, OWNERSHIP, RPC
 from emulator.why.held import Finding
 from emulator.why.question import StormQuestion, no_question_about
 from emulator.why.stalls import brokers_of
-from emulator.why.trace_rows import TraceRow, TraceRows
 from emulator.why.words import NodeNames, fault_words, seconds, value_of
 from nodes.beliefs import PROCESS_ENDS, BeliefKind, LifecycleEvent
 from nodes.protocol.model import RETRY_TOPIC_PREFIX

@@ -7,11 +7,11 @@ election: the new master has copied nothing between the creation of the topic an
 
 from collections.abc import Iterator
 
+from emulator.analysis.rows.lookup import TraceRow, TraceRows
 from emulator.state.event_lines import value_in_words
 from emulator.trace.schema import BELIEFS, LIFECYCLE, MESSAGES, RPC
 from emulator.why.held import Finding, end_of
 from emulator.why.question import TopicQuestion, WhyError, no_question_about
-from emulator.why.trace_rows import TraceRow, TraceRows
 from emulator.why.words import NodeNames, in_one_line, listed_nodes, request_words, seconds, value_of
 from nodes.beliefs import BeliefKind, LifecycleEvent, MessageEvent
 from nodes.protocol.codes import RequestCode, ResponseCode

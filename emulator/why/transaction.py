@@ -5,10 +5,10 @@ from typing import Any
 
 import attrs
 
+from emulator.analysis.rows.lookup import TraceRow, TraceRows
 from emulator.trace.schema import FAULTS, MESSAGES, RPC
 from emulator.why.held import Finding
 from emulator.why.question import TransactionQuestion, WhyError, no_question_about
-from emulator.why.trace_rows import TraceRow, TraceRows
 from emulator.why.words import NodeNames, fault_words, listed_nodes, seconds
 from faults.machine import ClockDrift, ClockJump, ClockSkew
 from nodes.beliefs import MessageEvent, TransactionEnd

@@ -10,11 +10,11 @@ import attrs
 from emulator.analysis.findings.questions import Words
 from emulator.analysis.oracles.every import ORACLES, TITLES
 from emulator.analysis.report import Report, most_severe
+from emulator.analysis.rows.lookup import TraceRows
 from emulator.trace.run_directory import RunDirectory
 from emulator.why.answer import answer_of_run, faults_behind, names_of_run
 from emulator.why.finding import find
 from emulator.why.question import Question, WhyError, question
-from emulator.why.trace_rows import TraceRows
 from emulator.why.words import NodeNames
 
 _SYMPTOMS_MAX = 3

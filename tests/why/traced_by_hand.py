@@ -2,11 +2,11 @@
 
 import json
 
+from emulator.analysis.rows.lookup import TraceRows
 from emulator.trace.batches import batch_of
 from emulator.trace.schema import BELIEFS, CAUSES, FAULTS, LIFECYCLE, MESSAGES, OWNERSHIP, RPC, TABLES
 from emulator.trace.segments import SegmentWriter
 from emulator.why.answer import answer, faults_behind
-from emulator.why.trace_rows import TraceRows
 from emulator.why.words import NodeNames
 
 NS = 1_000_000_000

@@ -26,7 +26,7 @@ class ServiceOracle(Oracle[ServiceSpan, Watcher]):
     title: ClassVar[str] = "one member of a broker group runs the special services"
     definition: ClassVar[str] = (
         "The master delivers delayed and timed messages and checks transactions; with RIP-32, the member with the "
-        "lowest id while the master is away; with controllers, each member that was told to be master. Two or more "
+        "lowest id while the master is away; with controllers, each member that a controller made master. Two or more "
         "members at once, or none after one had, is a violation where slaves act as masters or controllers elect "
         "them, if it lasts longer than it takes to notice a silent broker, or to elect another master."
     )

@@ -13,14 +13,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from emulator.base.errors import UserError
 from emulator.trace.schema import BELIEFS, CAUSES, FAULTS, LIFECYCLE, MESSAGES, OWNERSHIP, RPC, ColumnType, Table
 from emulator.trace.stored import StoredTrace, integers, stored_trace
-from emulator.why.question import WhyError
 
 _LIKELY_FIRST = (RPC, CAUSES, BELIEFS, OWNERSHIP, LIFECYCLE, FAULTS, MESSAGES)
 """Order in which tables are searched for a seq; messages cause nothing, so they are read last."""
 _NS_PER_S = 1_000_000_000
 _COLUMN_TYPES = {ColumnType.INT: pa.int64(), ColumnType.TEXT: pa.string()}
+
+
+class UnreadableTraceError(UserError):
+    """The files of a trace cannot be read; the text says in one line which, and why."""
 
 
 @attrs.frozen
@@ -61,14 +65,14 @@ class TraceRows:
         run: the run directory.
 
     Raises:
-        WhyError: the trace cannot be read.
+        UnreadableTraceError: the trace cannot be read.
     """
 
     def __init__(self, run: Path) -> None:
         try:
             self._trace: StoredTrace = stored_trace(run)
         except OSError as error:
-            raise WhyError(f"{run} has no readable trace: {error.strerror}") from None
+            raise UnreadableTraceError(f"{run} has no readable trace: {error.strerror}") from None
         self.level = self._trace.level
         """Which rows the trace has."""
         self.head: Mapping[str, Any] = self._trace.head
@@ -80,7 +84,7 @@ class TraceRows:
         """The row with a seq; None if the trace does not have it.
 
         Raises:
-            WhyError: a segment is not readable; all methods may raise it.
+            UnreadableTraceError: a segment is not readable; all methods may raise it.
         """
         for table in _LIKELY_FIRST:
             seqs = self._seqs_of(table)
@@ -180,7 +184,7 @@ def _segment(path: Path) -> Any:
     try:
         return pq.ParquetFile(path, memory_map=True, pre_buffer=False).read(use_threads=False)
     except (pa.ArrowInvalid, OSError) as error:
-        raise WhyError(f"{path} is not a readable segment: {error}") from None
+        raise UnreadableTraceError(f"{path} is not a readable segment: {error}") from None
 
 
 def _rows(table: Table, found: Any) -> Iterator[TraceRow]:
