@@ -231,10 +231,11 @@ def no_question_about(what: str, wrong: str, known: Sequence[str], ask: str) -> 
     Args:
         what: kind of the name: `group`.
         wrong: the name in the question.
-        known: names about which the question has an answer.
+        known: names about which the question has an answer; those that RocketMQ made, such as %RETRY%, come last.
         ask: the question, with `{}` where the name stands.
     """
-    near = alike(wrong, known, 1) or list(known[:1])
+    known = sorted(known, key=lambda name: name.startswith("%"))
+    near = alike(wrong, known, 1) or known[:1]
     if not near:
         return WhyError(f"there is no {what} {shown(wrong)}, as this run has no {what}; ask `storm` or `node NODE`")
     others = "" if alike(wrong, known, 1) else f"; {what}s are {listed(known[:_LISTED_MAX])}"

@@ -12,6 +12,7 @@ from emulator.analysis.oracles.every import ORACLES, TITLES
 from emulator.analysis.report import Report, most_severe
 from emulator.analysis.rows.lookup import TraceRows
 from emulator.trace.run_directory import RunDirectory
+from emulator.trace.schema import BELIEFS
 from emulator.why.answer import answer_of_run, faults_behind, names_of_run
 from emulator.why.finding import find
 from emulator.why.question import Question, WhyError, question
@@ -85,9 +86,15 @@ def worst_of_run(report: Report, run: RunDirectory) -> tuple[str, ...]:
     for title, questions in named:
         words, answered = explanation(questions, run)
         lines += [title, *([f"  $ rmqemu why {run.path} {' '.join(words)}"] if words else [])]
-        lines += [f"  {line}".rstrip() for line in answered or ("no question of this trace tells why",)]
+        lines += [f"  {line}".rstrip() for line in answered or (_unanswered(run),)]
         lines.append("")
     return tuple(lines[:-1])
+
+
+def _unanswered(run: RunDirectory) -> str:
+    if BELIEFS in run.level.whole:
+        return "no question of this trace has an answer about it"
+    return f"the level of the trace is {run.level}: run the scenario again with --trace full, and ask again"
 
 
 def likely_faults(found: Sequence[WorstFinding], run: RunDirectory) -> tuple[str, ...]:
