@@ -22,7 +22,7 @@ class ServiceLimits:
     late_p99_ms: int = whole(5_000, unit="milliseconds", least=1)
     """Time from store to consumption of the slowest hundredth of the messages."""
     delivery_late_ms: int = whole(5_000, unit="milliseconds", least=1)
-    """Time from the instant at which a delayed message or a transaction was due to its delivery."""
+    """Time from the instant at which a delayed message was due to its delivery."""
     failed_sends_per_mille: int = whole(10, unit="per mille", least=1)
     """Attempts to send that were refused or not answered."""
     unwritable_ms: int = whole(1_000, unit="milliseconds", least=1)
