@@ -132,11 +132,11 @@ class BusinessLosses(Oracle[BusinessLoss, GivenUp]):
     id: ClassVar[str] = "V18"
     title: ClassVar[str] = "a message is given up only by a rule that RocketMQ documents"
     definition: ClassVar[str] = (
-        "A message went to the dead letter queue, a half message was discarded by a transaction check, retention deleted "
-        "a message before a group consumed it, a reset of the offset skipped it, or a broadcasting consumer missed it "
-        "between its restart and its first pull; per group and reason. RocketMQ documents all of these, so they are "
-        "symptoms. It is a violation if a slave that acts for its master discards a half message since no other broker "
-        "takes it."
+        "A message went to the dead letter queue, a half message was discarded by a transaction check, retention "
+        "deleted a message before a group consumed it, a reset of the offset skipped it, or a broadcasting consumer "
+        "missed it between its restart and its first pull; per group and reason. RocketMQ documents all of these, so "
+        "they are symptoms. It is a violation if a slave that acts for its master discards a half message since no "
+        "other broker takes it."
     )
     reads: ClassVar[tuple[Input, ...]] = (Input.PROGRESS,)
     table = FindingTable("business_losses", BusinessLoss, "messages that a group will not get, by reason")
