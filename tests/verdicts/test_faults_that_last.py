@@ -134,6 +134,12 @@ def test_a_fault_of_a_server_that_lasts_is_no_violation_by_itself(judged, what, 
     assert (report.verdict, report.reasons) == (Verdict.VALID, ())
 
 
+@pytest.mark.slow
+def test_a_member_that_broadcasts_and_does_not_reach_a_master_with_a_slave_is_no_violation(judged):
+    report = judged("cut", 'from = "shop-1"\nto = "broker-a"', "rip32 with a slave", "broadcasting")
+    assert (report.verdict, report.reasons) == (Verdict.VALID, ())
+
+
 def test_a_consumer_that_one_of_two_brokers_does_not_see_has_queues_that_others_have(judged):
     report = judged("cut", 'from = "shop-1"\nto = "broker-b"')
     assert (report.verdict, broken(report)) == (Verdict.INVALID, {"V1", "V6"})
@@ -181,3 +187,20 @@ def test_a_cut_explains_that_a_member_that_broadcasts_stands_still_if_it_cuts_th
     trace.at(50).fault("begin", "f", "cut", subject)
     trace.at(100).store(0, 1, queue_id=0).at(100.5).consume("a", 0, 1)
     assert stalls_of(trace) == {(0, "b"): violation}
+
+
+def behind_a_slave(master_dies=False):
+    """A member that broadcasts is cut off from the master of a queue, but not from the slave."""
+    trace = two_owners("BROADCASTING").at(1).own("b", "acquired", 0, offset=0)
+    trace.life("broker-a-s1", "ready", role="broker").at(50).fault("begin", "f", "cut", "b <-> broker-a")
+    if master_dies:
+        trace.at(90).life("broker-a", "killed")
+    trace.at(100).store(0, 1, queue_id=0).at(100.5).consume("a", 0, 1)
+    names = {"broker-a": "broker-a", "broker-a-s1": "broker-a"}
+    (found,) = found_in(trace, 500, broker_names=names)["stalls"]
+    return found.node, found.violation
+
+
+def test_a_member_that_reaches_only_the_slave_cannot_consume_while_the_master_runs():
+    assert behind_a_slave() == ("b", False)
+    assert behind_a_slave(master_dies=True) == ("b", True)
