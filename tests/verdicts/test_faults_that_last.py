@@ -193,9 +193,9 @@ def behind_a_slave(master_dies=False):
     """A member that broadcasts is cut off from the master of a queue, but not from the slave."""
     trace = two_owners("BROADCASTING").at(1).own("b", "acquired", 0, offset=0)
     trace.life("broker-a-s1", "ready", role="broker").at(50).fault("begin", "f", "cut", "b <-> broker-a")
-    if master_dies:
-        trace.at(90).life("broker-a", "killed")
     trace.at(100).store(0, 1, queue_id=0).at(100.5).consume("a", 0, 1)
+    if master_dies:
+        trace.at(250).life("broker-a", "killed")
     names = {"broker-a": "broker-a", "broker-a-s1": "broker-a"}
     (found,) = found_in(trace, 500, broker_names=names)["stalls"]
     return found.node, found.violation
