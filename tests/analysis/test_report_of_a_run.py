@@ -18,7 +18,7 @@ from emulator.analysis.judge import broken_off, unreliable_parts
 from emulator.analysis.oracles.orphans import ORPHANS
 from emulator.analysis.rendering.cells import queue_ranges
 from emulator.analysis.rendering.picture import draw, page
-from emulator.analysis.rendering.shown_report import analyze
+from emulator.analysis.rendering.shown_report import analyze, as_text
 from emulator.analysis.rendering.tables import describe_holders, print_report
 from emulator.analysis.report import Verdict
 from emulator.cli.main import app
@@ -226,3 +226,20 @@ def test_labels_never_run_into_each_other(report):
         by_lane.setdefault(label.get("y"), []).append(float(label.get("x")))
     assert len(texts) == 4
     assert len(by_lane) == 2, "the suspension begins where the label of the restart still stands"
+
+
+def test_a_fault_without_a_single_hit_is_named_and_one_with_hits_is_not(tmp_path):
+    trace = demo_trace().at(200).fault("begin", "idle", "drop", "all links").fault("begin", "busy", "loss", "all links")
+    trace.at(230).fault("end", "idle", "drop", "all links", hits=0).fault("end", "busy", "loss", "all links", hits=7)
+    text = as_text(analyze(write_run(trace, tmp_path / "run", END_S)))
+    (line,) = [line for line in text.splitlines() if "without a single hit" in line]
+    assert "drop all links at 200.0 s" in line
+    assert "loss" not in line
+    assert "loss all links at 200.0 s for 30.0 s" in text
+
+
+def test_no_fault_is_named_as_idle_if_all_have_hits_or_have_not_ended(tmp_path):
+    trace = HandMadeTrace().at(1).life("a", "ready", "g", role="consumer")
+    trace.at(20).fault("begin", "busy", "loss", "all links").at(25).fault("begin", "open", "drop", "all links")
+    trace.at(30).fault("end", "busy", "loss", "all links", hits=1)
+    assert "without a single hit" not in as_text(analyze(write_run(trace, tmp_path / "run", 60)))

@@ -134,8 +134,9 @@ class HandMadeTrace:
         self.rows[COUNTS.name].append((number, self.t_ns, 0, "rpc", event, *pair, kind, code, status, times))
         return self
 
-    def fault(self, event, fault_id, kind, subject):
-        self.rows[FAULTS.name].append((*self._next(), event, fault_id, kind, subject, "{}", 0, 0))
+    def fault(self, event, fault_id, kind, subject, hits=0, **parameters):
+        row = (*self._next(), event, fault_id, kind, subject, json.dumps(parameters, separators=(",", ":")), hits, 0)
+        self.rows[FAULTS.name].append(row)
         return self
 
     def admin(

@@ -3,6 +3,7 @@
 A queue makes progress if one member reaches its broker, so a fault explains that nothing moves for as long as it lasts
 only if it stops every member: a single consumer, each consumer of a group that broadcasts, or all of a group at once. A
 fault that only refuses or loses pulls leaves an owner its queue, so there it is enough that it stops the owner.
+Members pull from the master of a broker group as long as routes name it, also those that reach only its slave.
 An owner that does not reach the broker of its queue consumes nothing of it, and a node that reaches no server cannot
 hear that others agreed on another value.
 """
@@ -42,6 +43,7 @@ class Blocked:
         self._causes = causes
         self._administrators = administrators
         self._owners = owners
+        self._elected = facts.elected
         self._nodes: dict[str, list[str]] = {}
         """Mapping brokerName -> its nodes."""
         for node, broker_name in facts.broker_names.items():
@@ -58,7 +60,7 @@ class Blocked:
             start_ns: from when on.
             end_ns: until when.
         """
-        members = self._presence.ever_members(queue.group, queue.topic)
+        processes = [*self._presence.ever_members(queue.group, queue.topic), *self._masters_of(queue.broker_name)]
         switched = self._administrators.instants(queue.group, queue.broker_name)
 
         def no_member_can(t_ns: int) -> bool:
@@ -72,7 +74,7 @@ class Blocked:
             holding = [one for one in self._owners.at(queue, t_ns) if self._reaches(one, queue.broker_name, t_ns)]
             return bool(holding) and not any(one in consuming for one in holding)
 
-        return self._spans(start_ns, end_ns, members, no_member_can, switched)
+        return self._spans(start_ns, end_ns, processes, no_member_can, switched)
 
     def with_one_owner(self, row: Overlap) -> Sequence[Span]:
         """When at most one owner of a queue could consume it."""
@@ -132,8 +134,24 @@ class Blocked:
         return [(low, high) for low, high in pairwise(inside) if holds(low)]
 
     def _consumes(self, process: Process, queue: GroupQueue, t_ns: int) -> bool:
-        """Whether a process could pull and pop from the broker of a queue."""
-        return all(self._reaches(process, queue.broker_name, t_ns, code, queue.group) for code in _CONSUMING)
+        """Whether a process could pull and pop from the broker of a queue: from its master while that runs."""
+        if not all(self._reaches(process, queue.broker_name, t_ns, code, queue.group) for code in _CONSUMING):
+            return False
+        active = self._active(t_ns)
+        if not active or not self._has_master(queue.broker_name, t_ns):
+            return True
+        requests = (Frame(process[0], queue.broker_name, code, queue.group) for code in _CONSUMING)
+        return not any(_prevents(active, one) for one in requests)
+
+    def _masters_of(self, broker_name: str) -> Sequence[Process]:
+        """The processes of the master, which has the name of its group; none where controllers elect masters."""
+        numbers = () if self._elected else self._presence.processes.incarnations(broker_name)
+        return [(broker_name, number) for number in numbers]
+
+    def _has_master(self, broker_name: str, t_ns: int) -> bool:
+        processes = self._presence.processes
+        masters = self._masters_of(broker_name)
+        return any(processes.has_begun(one, t_ns) and processes.is_awake(one, t_ns) for one in masters)
 
     def _reaches(
         self, process: Process, broker_name: str, t_ns: int, code: int | None = None, group: str | None = None
