@@ -7,16 +7,19 @@ from emulator.analysis.measures.lost_topics import LostTopic
 
 END_S = 100
 MASTER, SLAVE, NAMESERVER, NEWS = "broker-a", "broker-a-s1", "ns-1", "news"
+REPLICAS = {MASTER: 1, SLAVE: 2}
 COPIED_S, LISTED_S, ELECTED_S = 10, 20, 30
 
 
 def serves(trace, node, how):
-    role = {"serves_as": how, "replica": node, "master": node if how == "master" else ""}
+    replica = REPLICAS[node]
+    epoch = sum(row[5] == "broker_role" for row in trace.rows["beliefs"])
+    role = {"replica": replica, "serves_as": how, "master": replica if how == "master" else 3 - replica, "epoch": epoch}
     return trace.believe(node, role, "broker-a", "broker_role")
 
 
 def lists(trace, *brokers, topic=NEWS):
-    return trace.believe(NAMESERVER, {name: {"queues": 4} for name in brokers}, topic, "route")
+    return trace.believe(NAMESERVER, {name: {"addrs": {"0": name}, "queues": [4, 4, 6]} for name in brokers}, topic, "route")
 
 
 def copies(trace, version, node=SLAVE):
