@@ -69,12 +69,10 @@ def test_a_slave_that_has_never_copied_loses_all_topics():
 
 
 def test_the_first_listing_counts_and_what_brokers_and_clients_believe_does_not():
-    trace = until_the_election()
-    trace.at(40)
-    lists(trace, "broker-a")
-    trace.believe("c1", {"broker-a": {}}, "weather", "route")
+    trace = lists(a_group().at(LISTED_S), "broker-a").at(25)
+    lists(trace, "broker-a").believe("c1", {"broker-a": {}}, "weather", "route")
 
-    assert lost(serves(trace.at(50), SLAVE, "master")) == (row(),)
+    assert lost(serves(trace.at(ELECTED_S), SLAVE, "master")) == (row(),)
 
 
 @pytest.mark.parametrize(
