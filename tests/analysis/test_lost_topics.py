@@ -19,7 +19,9 @@ def serves(trace, node, how):
 
 
 def lists(trace, *brokers, topic=NEWS):
-    return trace.believe(NAMESERVER, {name: {"addrs": {"0": name}, "queues": [4, 4, 6]} for name in brokers}, topic, "route")
+    return trace.believe(
+        NAMESERVER, {name: {"addrs": {"0": name}, "queues": [4, 4, 6]} for name in brokers}, topic, "route"
+    )
 
 
 def copies(trace, version, node=SLAVE):
@@ -75,9 +77,7 @@ def test_the_first_listing_counts_and_what_brokers_and_clients_believe_does_not(
     assert lost(serves(trace.at(ELECTED_S), SLAVE, "master")) == (row(),)
 
 
-@pytest.mark.parametrize(
-    "request_name", ["UPDATE_AND_CREATE_TOPIC", "UPDATE_AND_CREATE_TOPIC_LIST"]
-)
+@pytest.mark.parametrize("request_name", ["UPDATE_AND_CREATE_TOPIC", "UPDATE_AND_CREATE_TOPIC_LIST"])
 def test_a_topic_that_is_created_again_is_there_from_then_on(request_name):
     trace = until_the_election().at(40).admin(SLAVE, request_name, topic=NEWS)
 
