@@ -11,7 +11,7 @@ from emulator.why.no_owner import subscribed_groups
 from emulator.why.question import LagQuestion, QueueQuestion, StallQuestion, WhyError, no_question_about
 from emulator.why.stalls import Cause, why_it_waits
 from emulator.why.words import NodeNames, seconds
-from nodes.beliefs import MessageEvent
+from nodes.beliefs import MessageEvent, OwnershipEvent
 
 _QUEUES_MAX = 6
 _CAUSES_MAX = 3
@@ -37,7 +37,7 @@ def lag(trace: TraceRows, asked: LagQuestion, names: NodeNames) -> Finding:
         raise no_question_about("group", asked.group, groups, "lag {}")
     found = backlog(trace, asked.group, asked.at_ns)
     if not found.late:
-        return Finding(tuple(_calm(asked.group, found)), ())
+        return Finding((*_calm(asked.group, found), *_before_the_first_owner(trace, asked.group, found.at_ns)), ())
     stalled = [_Stalled(one, why_it_waits(trace, one, found.at_ns, names)) for one in found.late]
     causes: dict[str, list[_Stalled]] = {}
     for one in stalled:
@@ -104,6 +104,14 @@ def _calm(group: str, found: Backlog) -> list[str]:
         what = f"queue {past.queue.name} stood still longest, from {seconds(past.start_ns)} to {seconds(past.end_ns)}"
         lines.append(f"  {what}; ask `stall {past.queue.name} of {group} at {before}s`")
     return lines
+
+
+def _before_the_first_owner(trace: TraceRows, group: str, at_ns: int) -> tuple[str, ...]:
+    """When the group got its first queue, if that was later: messages that are older came late, and did not wait."""
+    owned = trace.select(OWNERSHIP, group=group, event=OwnershipEvent.ACQUIRED.value)
+    if not owned or owned[0].t_ns <= at_ns:
+        return ()
+    return (f"  no member of it had a queue before {seconds(owned[0].t_ns)}; ask `group {group}`",)
 
 
 def _headline(group: str, found: Backlog, causes: list[list[_Stalled]]) -> str:

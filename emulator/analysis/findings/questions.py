@@ -58,6 +58,11 @@ def inside(row: Lasting) -> str:
     return instant(rounded_ns if rounded_ns >= row.start_ns else last_ns)
 
 
+def midway(row: Lasting) -> str:
+    """An instant in the middle of a finding: what causes it is there, while its end may have other causes."""
+    return instant(row.start_ns + round((row.end_ns - row.start_ns) // 2, -6))
+
+
 def instant(t_ns: int) -> str:
     """An instant as a word of a question: `31.2s`."""
     whole, part = divmod(t_ns, 1_000 * _MS)

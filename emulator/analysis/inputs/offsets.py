@@ -240,6 +240,9 @@ class OffsetSweep:
         held = self._at_brokers.get(row.node, [])
         if held and row.offset < held[-1][1]:
             self._find(row, what, row.node, held[-1][1], violation=self._is_too_old(row, what, held))
+            # Reported once. A master that became a slave takes commits until clients poll their routes, and the next
+            # copy removes them again: they are compared with this copy, not with what was there before.
+            held.clear()
         if what is OffsetFault.RESET:
             self._last = self._settled = row.offset
             self._recent.clear()

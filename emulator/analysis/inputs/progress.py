@@ -29,6 +29,8 @@ SHORTEST_NS = 1_000_000_000
 _PROGRESS = (MessageEvent.CONSUMED, MessageEvent.FILTERED, MessageEvent.COMMITTED)
 _STORED_MAX = 100_000
 """Messages of a queue that may come between the start of a process and its first pull."""
+_JOINS_LATER_NS = 5_000_000_000
+"""A consumer whose first process comes so long after the first message joins a queue that is in use."""
 _GIVE_UP = (MessageEvent.RESET, MessageEvent.EXPIRED)
 
 
@@ -54,7 +56,7 @@ class PassedBy(StrEnum):
     EXPIRED = "expired"
     """A broker deleted the oldest file of its log."""
     MISSED_AT_START = "missed_at_start"
-    """A consumer of a group that broadcasts had been restarted, and had not pulled yet."""
+    """The process of a consumer of a group that broadcasts had started, and had not pulled yet."""
 
 
 @attrs.frozen
@@ -107,6 +109,8 @@ class QueueProgress:
         self.passed: list[Passed] = []
         self._stored_ns: deque[int] = deque(maxlen=_STORED_MAX)
         """When each of the latest messages was stored."""
+        self._first_ns = -1
+        """When the first message was stored; -1: there is none."""
         self._began: dict[Process, None] = {}
         """Processes of groups that broadcast that have begun."""
 
@@ -144,13 +148,16 @@ class QueueProgress:
             self._touched[key] = None
 
     def _miss(self, row: OwnershipRow) -> None:
-        """A consumer of a group that broadcasts was restarted: count what was stored since its process began.
+        """A consumer of a group that broadcasts has a new process: count what was stored since this began.
 
-        The first process of a consumer begins at the end of each queue, as its options say.
+        A first process counts only in a queue that is in use: consumers and producers that start together miss nothing
+        that a business waits for.
         """
         process = row.node, row.incarnation
         begun_ns = self._presence.processes.begun_ns(process)
-        if row.incarnation == 1 or process in self._began or begun_ns > row.t_ns:
+        if process in self._began or begun_ns > row.t_ns:
+            return
+        if row.incarnation == 1 and (self._first_ns < 0 or begun_ns - self._first_ns < _JOINS_LATER_NS):
             return
         self._began[process] = None
         first = self._end - len(self._stored_ns)
@@ -172,6 +179,7 @@ class QueueProgress:
         is_rewritten = row.offset < self._end  # a broker lost the end of its log
         self._end = row.offset + 1
         self._stored_ns.append(row.t_ns)
+        self._first_ns = row.t_ns if self._first_ns < 0 else self._first_ns
         self._last_tags = row.tags
         for group in self._presence.consumer_groups(row.topic, row.seq):
             if self._presence.is_wanted(group, row.topic, row.tags, row.seq):

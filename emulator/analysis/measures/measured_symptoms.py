@@ -87,7 +87,7 @@ def _lags(found: Findings, context: Context) -> Iterator[Symptom]:
             f"{one.group} was {lasting:,} messages of {one.topic} behind, or more, for {limits.lag_s} s "
             f"from {since_s} s on: as many as arrive in {behind_s:.0f} s"
         )
-        question = ("lag", one.group, "at", f"{since_s + limits.lag_s}s")
+        question = ("lag", one.group, "at", instant((2 * since_s + limits.lag_s) * NS_PER_S // 2))
         yield Symptom(SymptomKind.LAG, behind_s / limits.lag_s, since_s * NS_PER_S, text, question)
 
 

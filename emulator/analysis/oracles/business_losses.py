@@ -41,18 +41,18 @@ class GivenUpBy(StrEnum):
     RESET = PassedBy.RESET.value
     """An administrator set the offset of the group forward."""
     MISSED_AT_START = PassedBy.MISSED_AT_START.value
-    """They were stored between the restart of a broadcasting consumer and its first pull."""
+    """They were stored between the start of a broadcasting consumer and its first pull."""
 
 
 _TEXTS: Mapping[GivenUpBy, tuple[SymptomKind, str]] = {
     GivenUpBy.DEAD_LETTER: (SymptomKind.DEAD_LETTERS, "went to the dead letter queue"),
-    GivenUpBy.CHECKED_TOO_OFTEN: (SymptomKind.DISCARDED, "were discarded after the last transaction check"),
-    GivenUpBy.TOO_OLD: (SymptomKind.DISCARDED, "were discarded as half messages older than the retention"),
-    GivenUpBy.ESCAPE_FAILED: (SymptomKind.DISCARDED, "were discarded as half messages that no other broker took"),
-    GivenUpBy.NO_RETRY_QUEUE: (SymptomKind.DISCARDED, "were discarded, since the group has no retry queue"),
-    GivenUpBy.EXPIRED: (SymptomKind.EXPIRED, "expired before they were consumed"),
-    GivenUpBy.RESET: (SymptomKind.SKIPPED, "were skipped by a reset of the offset"),
-    GivenUpBy.MISSED_AT_START: (SymptomKind.MISSED, "came between its restart and its first pull, and were missed"),
+    GivenUpBy.CHECKED_TOO_OFTEN: (SymptomKind.DISCARDED, "{were} discarded after the last transaction check"),
+    GivenUpBy.TOO_OLD: (SymptomKind.DISCARDED, "{were} discarded as half messages older than the retention"),
+    GivenUpBy.ESCAPE_FAILED: (SymptomKind.DISCARDED, "{were} discarded as half messages that no other broker took"),
+    GivenUpBy.NO_RETRY_QUEUE: (SymptomKind.DISCARDED, "{were} discarded, since the group has no retry queue"),
+    GivenUpBy.EXPIRED: (SymptomKind.EXPIRED, "expired before their consumption"),
+    GivenUpBy.RESET: (SymptomKind.SKIPPED, "{were} skipped by a reset of the offset"),
+    GivenUpBy.MISSED_AT_START: (SymptomKind.MISSED, "came between its start and its first pull, and {were} missed"),
 }
 
 
@@ -112,6 +112,8 @@ class GivenUp(Sweeps[_Key, GivenUpSweep]):
         super().__init__(GivenUpSweep)
         self.committed: dict[str, None] = {}
         """Unique ids of transactions whose producer decided to commit."""
+        self.delivered: dict[str, None] = {}
+        """Unique ids of transactions whose message has been stored for consumers."""
 
     def readers(self) -> Mapping[Table, Callable[[Any], None]]:
         """It reads messages."""
@@ -121,7 +123,11 @@ class GivenUp(Sweeps[_Key, GivenUpSweep]):
         if row.event == MessageEvent.DEAD_LETTERED:
             self.sweep((row.group, row.key.partition(" ")[0])).feed(row)
         elif row.event == MessageEvent.DISCARDED:
-            self.sweep((row.group, row.topic)).feed(row)
+            # A half message that was stored again for a check is discarded, too, although its transaction has ended.
+            if row.group or row.key not in self.delivered:
+                self.sweep((row.group, row.topic)).feed(row)
+        elif row.event == MessageEvent.ENDED and row.tags == TransactionEnd.COMMIT and row.offset >= 0:
+            self.delivered[row.key] = None
         elif row.event == MessageEvent.DECIDED and row.tags == TransactionEnd.COMMIT:
             self.committed[row.key] = None
 
@@ -134,7 +140,7 @@ class BusinessLosses(Oracle[BusinessLoss, GivenUp]):
     definition: ClassVar[str] = (
         "A message went to the dead letter queue, a half message was discarded by a transaction check, retention "
         "deleted a message before a group consumed it, a reset of the offset skipped it, or a broadcasting consumer "
-        "missed it between its restart and its first pull; per group and reason. RocketMQ documents all of these, so "
+        "missed it between its start and its first pull; per group and reason. RocketMQ documents all of these, so "
         "they are symptoms. It is a violation if a slave that acts for its master discards a half message since no "
         "other broker takes it."
     )
@@ -185,15 +191,20 @@ class BusinessLosses(Oracle[BusinessLoss, GivenUp]):
         by_group = sorted(rows, key=attrgetter("reason", "group", "topic"))
         for (reason, _, _), same in groupby(by_group, key=attrgetter("reason", "group", "topic")):
             losses = list(same)
-            row = attrs.evolve(losses[0], messages=sum(one.messages for one in losses))
+            first = min(losses, key=attrgetter("start_ns"))
+            row = attrs.evolve(
+                first,
+                node=first.node if len(losses) == 1 else "",
+                messages=sum(one.messages for one in losses),
+                committed=sum(one.committed for one in losses),
+            )
             severity = 1 + row.messages / context.limits.given_up_messages
             if row.messages < context.limits.given_up_messages:
                 severity = 0.0
             if reason is GivenUpBy.RESET:
                 severity = min(severity, float(context.limits.paging_times))
-            since_ns = min(one.start_ns for one in losses)
             (question,) = self.questions(row, context)
-            yield Symptom(_TEXTS[reason][0], severity, since_ns, f"{_text(row)}{_since(row)}", question)
+            yield Symptom(_TEXTS[reason][0], severity, row.start_ns, f"{_text(row)}{_since(row)}", question)
 
 
 def _loss(group: str, node: str, topic: str, reason: GivenUpBy, given_up: list[tuple[int, int, int]]) -> BusinessLoss:
@@ -208,8 +219,9 @@ def _loss(group: str, node: str, topic: str, reason: GivenUpBy, given_up: list[t
 def _text(row: BusinessLoss) -> str:
     consumer = f" ({row.node})" if row.node else ""
     of = f" for {row.group}{consumer}" if row.group else ""
-    committed = f", {row.committed:,} of them although their producer committed them" if row.committed else ""
-    return f"{count(row.messages, 'message')} of {row.topic}{of} {_TEXTS[row.reason][1]}{committed}"
+    committed = f"; the producer committed {row.committed:,} of them, too" if row.committed else ""
+    went = _TEXTS[row.reason][1].format(were="was" if row.messages == 1 else "were")
+    return f"{count(row.messages, 'message')} of {row.topic}{of} {went}{committed}"
 
 
 def _since(row: BusinessLoss) -> str:

@@ -8,6 +8,7 @@ import attrs
 
 from emulator.analysis.findings.context import Context
 from emulator.analysis.findings.finding import Judged
+from emulator.analysis.findings.questions import Words, about_topic, instant
 from emulator.analysis.findings.symptom import NS_PER_S, Symptom, SymptomKind
 from emulator.analysis.findings.table import FindingTable
 from emulator.analysis.findings.words import exact_seconds
@@ -205,6 +206,11 @@ class DelayedMessages(Oracle[Waits, WaitSweeps]):
                 return f"{text}; the first was dropped at {exact_seconds(one.t_ns)}"
         return text
 
+    def questions(self, row: Waits, context: Context) -> Iterable[Words]:  # noqa: ARG002
+        """The topic, while its latest message was due and not delivered; else at the end of the run."""
+        is_late = row.late_ns > 0
+        yield about_topic(row.topic, instant(round(row.late_from_ns + row.late_ns // 2, -6)) if is_late else "")
+
     def symptoms(self, rows: Sequence[Waits], context: Context) -> Iterator[Symptom]:
         """The latest delivery of each topic."""
         for row in rows:
@@ -214,7 +220,7 @@ class DelayedMessages(Oracle[Waits, WaitSweeps]):
                 f"{row.broker_name}"
             )
             severity = late_s * 1_000 / context.limits.delivery_late_ms
-            question = next(iter(self.questions(row, context)), ())
+            (question,) = self.questions(row, context)
             yield Symptom(SymptomKind.DELIVERY, severity, max(0, row.late_from_ns), text, question)
 
 

@@ -5,7 +5,7 @@ from itertools import groupby
 from typing import ClassVar
 
 from emulator.analysis.findings.context import Context
-from emulator.analysis.findings.questions import Words, about_queue, about_view, inside
+from emulator.analysis.findings.questions import Words, about_queue, about_view, inside, midway
 from emulator.analysis.findings.symptom import NS_PER_S, Symptom, SymptomKind
 from emulator.analysis.findings.table import FindingTable
 from emulator.analysis.findings.words import queue_seconds, queue_words, span_words
@@ -81,7 +81,7 @@ class Stalls(Oracle[Stall, Watcher]):
             queue, lasted_s = longest.queue, (longest.end_ns - longest.start_ns) / NS_PER_S
             where = f"{queue.topic} {queue.broker_name} q{queue.queue_id}"
             text = f"{group} did not move in {where} for {lasted_s:.1f} s from {longest.start_ns / NS_PER_S:.1f} s on"
-            question = ("stall", queue.name, "of", group, "at", inside(longest))
+            question = ("stall", queue.name, "of", group, "at", midway(longest))
             severity = lasted_s * 1_000 / context.limits.stalled_ms
             yield Symptom(SymptomKind.STALLED, severity, longest.start_ns, text, question)
 
