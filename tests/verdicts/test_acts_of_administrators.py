@@ -13,7 +13,7 @@ from support.admin_requests import EXAMPLES, READY_MS
 from support.administrator import an_administrator, run_administered
 
 LOSES = RequestCode.DELETE_TOPIC_IN_BROKER
-"""Producers create the topic again with their next message; its members lose some of these: it has a test of its own."""
+"""Producers create the topic again with their next message, and its members lose some: it has a test of its own."""
 QUICK = (
     RequestCode.UPDATE_AND_CREATE_TOPIC,
     RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP,
