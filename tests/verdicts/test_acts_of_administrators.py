@@ -13,7 +13,7 @@ from support.admin_requests import EXAMPLES, READY_MS
 from support.administrator import an_administrator, run_administered
 
 LOSES = RequestCode.DELETE_TOPIC_IN_BROKER
-"""Producers create the topic again with their next message; see `test_a_topic_that_is_deleted_while_...`."""
+"""Producers create the topic again with their next message, and its members lose some: it has a test of its own."""
 QUICK = (
     RequestCode.UPDATE_AND_CREATE_TOPIC,
     RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP,
@@ -62,7 +62,7 @@ def test_an_act_of_an_administrator_breaks_no_rule(example, tmp_path):
     assert report.verdict is Verdict.VALID
 
 
-def test_a_topic_that_is_deleted_while_producers_send_loses_what_they_send_until_its_members_pull_from_the_end(
+def test_a_topic_that_is_deleted_while_producers_send_loses_messages(
     tmp_path,
 ):
     """RocketMQ loses them: a pull above the end of the new queue is answered with this end as the next offset."""
