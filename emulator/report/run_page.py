@@ -89,7 +89,11 @@ def _advice(report: Report) -> Iterable[str]:
     """Why each kind of storm comes, and what ends it."""
     found = dict.fromkeys((one.request, one.answer) for one in report.of(STORMS))
     meanings = [(storm, meaning_of(*storm)) for storm in found]
-    return [f"{' answered '.join(storm)}: {one.why}. What ends it: {one.ends}." for storm, one in meanings if one is not None]
+    return [
+        f"{' answered '.join(storm)}: {one.why}. What ends it: {one.ends}."
+        for storm, one in meanings
+        if one is not None
+    ]
 
 
 def _story(chapters: Iterable[Chapter]) -> str:
