@@ -259,6 +259,13 @@ IMPACT_ORDER = (
     "pause_longest_s",
 )
 """Names of the measures by which people choose between two options, what matters most first."""
+_NOTABLE_SHARE = 0.1
+_NOTABLE_S = 0.5
+
+
+def is_notable(name: str, a: float, b: float) -> bool:
+    """Whether two values of a measure differ enough to prefer one: by a tenth, and times by half a second."""
+    return abs(a - b) > max(_NOTABLE_SHARE * max(a, b), _NOTABLE_S if name.endswith("_s") else 0.0)
 
 
 def _mean(values: Iterable[float]) -> float:

@@ -9,7 +9,7 @@ import attrs
 from emulator.analysis.findings.symptom import SymptomKind
 from emulator.analysis.report import Service
 from emulator.analysis.report import Verdict as RunVerdict
-from emulator.analysis.run_measures import IMPACT_ORDER, MEASURES
+from emulator.analysis.run_measures import IMPACT_ORDER, MEASURES, is_notable
 from emulator.base.amounts import counted
 from emulator.campaign.dataset import Dataset
 from emulator.campaign.measured import runs_with
@@ -88,6 +88,8 @@ def headline_of(names: tuple[str, str], measures: Sequence[Comparison], counts: 
     """
     by_name = {one.measure: one for one in measures}
     in_order = [by_name[name] for name in IMPACT_ORDER if name in by_name]
+    # What hardly differs comes last, however much it would matter.
+    in_order.sort(key=lambda one: not is_notable(one.measure, one.mean_a, one.mean_b))
     sentences = (
         _measured(names, in_order, counts.invalid.seeds),
         *_verdicts(names, counts),

@@ -10,7 +10,7 @@ from emulator.analysis.findings.symptom import Symptom, SymptomKind
 from emulator.analysis.judge import broken
 from emulator.analysis.measures.traffic import STORMS
 from emulator.analysis.report import Report, most_severe
-from emulator.analysis.run_measures import IMPACT_ORDER, MEASURES
+from emulator.analysis.run_measures import IMPACT_ORDER, MEASURES, is_notable
 from emulator.base.amounts import Amounts, counted, unit_of
 from emulator.comparison.compare import RunComparison
 from emulator.comparison.judged import JudgedPair
@@ -18,9 +18,6 @@ from emulator.spec.differences import Difference
 
 _SIMILAR_TIMES = 1.5
 """A symptom that is so many times as severe in one run as in the other matters; less is of no interest here."""
-_NOTABLE_SHARE = 0.1
-_NOTABLE_S = 0.5
-"""Two values that differ by less than a tenth, or by less than so many seconds, make no run the better one."""
 _MEASURES_MAX = 3
 _CANNOT_EXPLAIN = ("service",)
 """Sections of a scenario that change how a run is judged, and nothing that happens in it."""
@@ -190,8 +187,7 @@ def _notable(judged: JudgedPair) -> Iterator[_Notable]:
     measures = {measure.name: measure for measure in MEASURES}
     for name in IMPACT_ORDER:
         a, b = measures[name].of(judged.first), measures[name].of(judged.second)
-        least = max(_NOTABLE_SHARE * max(a, b), _NOTABLE_S if name.endswith("_s") else 0.0)
-        if abs(a - b) > least:
+        if is_notable(name, a, b):
             yield _Notable(name, measures[name].phrase, a, b)
 
 
