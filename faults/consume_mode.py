@@ -5,6 +5,7 @@ from typing import Any, ClassVar, Self
 
 import attrs
 
+from faults.disturbance import Concerns, Disturbance, Learns
 from faults.fault import Fault, Needs
 from faults.scale import GroupScope
 from faults.words import Wording, Words, number, options
@@ -32,6 +33,7 @@ class SetConsumeMode(Fault):
     """
 
     kind: ClassVar[str] = "consume_mode"
+    disturbance: ClassVar[Disturbance] = Disturbance(Learns.ASSIGNER, Learns.ASSIGNER, concerns=Concerns.GROUP)
     wording: ClassVar[Wording] = Wording(
         "consume-mode", "GROUP pull|pop [share N] [at BROKER]", "have the members of a group pull or pop", 2
     )
@@ -43,6 +45,11 @@ class SetConsumeMode(Fault):
     """Of how many following members each pops the queues, too; 0 or -1: every member pops all queues."""
     broker: str | None = text(None)
     """brokerName of the only broker that is told; None: all of them."""
+
+    @property
+    def hits_only_at_begin(self) -> bool:
+        """The masters that run hear it."""
+        return True
 
     @classmethod
     def from_words(cls, words: Words) -> Self:

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Self
 
 import attrs
 
+from faults.disturbance import BLOCKING_MS, UNHEARD, Disturbance, Frame
 from faults.fault import Fault
 from faults.scope import LinkScope, PartitionScope
 from faults.target import ANY
@@ -17,6 +18,21 @@ CODE = Rule("a request code", whole_rule(least=0).holds)
 FILTERS = ("code", "group", "topic", "during")
 """Options that select frames."""
 _FILTERS_USAGE = "[code CODE] [group G] [topic T] [during STAGE]"
+
+
+_OFTEN_PERCENT = 50
+
+
+def _often_lost(parameters: Mapping[str, Any]) -> bool:
+    return int(parameters.get("percent", 100)) >= _OFTEN_PERCENT
+
+
+def _hits(scope: Any, parameters: Mapping[str, Any], frame: Frame) -> bool:
+    """Whether a fault that is not limited to some frames, or to a stage, hits all frames like this one."""
+    if parameters.get("next") is not None or parameters.get("during") is not None:
+        return False
+    chosen = (parameters.get("code"), frame.code), (parameters.get("group"), frame.group)
+    return all(one in (None, of_frame) for one, of_frame in chosen) and bool(scope.matches(frame.src, frame.dst))
 
 
 class ProcessStage(StrEnum):
@@ -44,6 +60,12 @@ class LinkFault(Fault):
     """A fault of the links between nodes."""
 
     hits_guests: ClassVar[bool] = True
+    disturbance: ClassVar[Disturbance] = UNHEARD
+
+    @classmethod
+    def blocks(cls, scope: Any, parameters: Mapping[str, Any], frame: Frame) -> bool:
+        """No frame arrives on its links."""
+        return _hits(scope, parameters, frame)
 
     def parameters(self) -> Mapping[str, Any]:
         """The direction and the parameters, ready for JSON."""
@@ -155,6 +177,11 @@ class Loss(FrameFault):
         rest, said = options(words[1:], FILTERS)
         return cls(links(rest), number("percent", words[0]), **filters(said))
 
+    @classmethod
+    def blocks(cls, scope: Any, parameters: Mapping[str, Any], frame: Frame) -> bool:
+        """Half of the frames or more are lost."""
+        return _often_lost(parameters) and _hits(scope, parameters, frame)
+
     def describe(self) -> str:
         """For people: `lose 20 % on all links`."""
         return f"lose {self.percent} % on {self.scope.describe()}{self.describe_frames()}"
@@ -181,6 +208,11 @@ class TcpLoss(LinkFault):
         """`tcp-loss PERCENT [A [B]] [one-way]`."""
         return cls(links(words[1:]), number("percent", words[0]))
 
+    @classmethod
+    def blocks(cls, scope: Any, parameters: Mapping[str, Any], frame: Frame) -> bool:
+        """Half of the segments or more are lost."""
+        return _often_lost(parameters) and _hits(scope, parameters, frame)
+
     def describe(self) -> str:
         """For people: `lose 20 % of segments on all links`."""
         return f"lose {self.percent} % of segments on {self.scope.describe()}"
@@ -204,6 +236,12 @@ class Delay(FrameFault):
         rest, said = options(words[1:], ("jitter", *FILTERS))
         jitter_ms = number("milliseconds", said.pop("jitter", "0"))
         return cls(links(rest), number("milliseconds", words[0]), jitter_ms, **filters(said))
+
+    @classmethod
+    def blocks(cls, scope: Any, parameters: Mapping[str, Any], frame: Frame) -> bool:
+        """Each frame takes a second longer or more."""
+        delay_ms = int(parameters.get("delay_ms", BLOCKING_MS)) + int(parameters.get("jitter_ms", 0))
+        return delay_ms >= BLOCKING_MS and _hits(scope, parameters, frame)
 
     def describe(self) -> str:
         """For people: `delay a <-> b by 40 ms, jitter 5 ms`."""

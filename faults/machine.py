@@ -1,9 +1,11 @@
 """Faults of machines: clocks and disks."""
 
-from typing import ClassVar, Self
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
 
 import attrs
 
+from faults.disturbance import BLOCKING_MS, IN_LIVES, UNHEARD, WRONG_CLOCK, Disturbance, Frame
 from faults.process import NodeFault
 from faults.scope import NodeScope
 from faults.words import Wording, Words, number
@@ -23,6 +25,7 @@ class ClockSkew(NodeFault):
     """The wall clock is wrong by an offset; healed, it steps to the right time, possibly back."""
 
     hits_machines: ClassVar[bool] = True
+    disturbance: ClassVar[Disturbance] = WRONG_CLOCK
     kind: ClassVar[str] = "clock_skew"
     wording: ClassVar[Wording] = Wording("skew", "NODES MS", "set a wall clock wrong; healed, it steps back", 2)
     offset_ms: int = _other_than_zero(whole_rule("milliseconds"))
@@ -43,6 +46,7 @@ class ClockDrift(NodeFault):
     """The wall clock runs fast or slow; healed, it steps to the right time."""
 
     hits_machines: ClassVar[bool] = True
+    disturbance: ClassVar[Disturbance] = WRONG_CLOCK
     kind: ClassVar[str] = "clock_drift"
     wording: ClassVar[Wording] = Wording("drift", "NODES PPM", "let a wall clock gain or lose microseconds a second", 2)
     ppm: int = _other_than_zero(whole_rule("parts per million", -_PPM_MOST, _PPM_MOST))
@@ -66,6 +70,7 @@ class ClockJump(NodeFault):
     """
 
     hits_machines: ClassVar[bool] = True
+    disturbance: ClassVar[Disturbance] = WRONG_CLOCK
     kind: ClassVar[str] = "clock_jump"
     wording: ClassVar[Wording] = Wording("jump", "NODES MS", "let a wall clock jump; healed, it is slewed back", 2)
     by_ms: int = _other_than_zero(whole_rule("milliseconds"))
@@ -86,10 +91,17 @@ class SlowDisk(NodeFault):
     """A flush takes longer; writes meanwhile go with the next flush, for which their threads wait."""
 
     hits_machines: ClassVar[bool] = True
+    disturbance: ClassVar[Disturbance] = UNHEARD
     kind: ClassVar[str] = "slow_disk"
     wording: ClassVar[Wording] = Wording("slow-disk", "NODES MS", "let each flush take MS", 2)
     flush_ms: int = whole(unit="milliseconds", least=1)
     """How long each write to the disk takes longer."""
+
+    @classmethod
+    def blocks(cls, scope: Any, parameters: Mapping[str, Any], frame: Frame) -> bool:
+        """A second or more passes before a flush is done."""
+        is_slow = int(parameters.get("flush_ms", BLOCKING_MS)) >= BLOCKING_MS
+        return is_slow and super().blocks(scope, parameters, frame)
 
     @classmethod
     def from_words(cls, words: Words) -> Self:
@@ -106,6 +118,7 @@ class LostWrites(NodeFault):
     """Syncs are acknowledged without writing to the disk; a power loss takes these writes."""
 
     hits_machines: ClassVar[bool] = True
+    disturbance: ClassVar[Disturbance] = IN_LIVES
     kind: ClassVar[str] = "lost_writes"
     wording: ClassVar[Wording] = Wording(
         "lost-writes", "NODES", "acknowledge syncs without doing them: power-off takes the writes"

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Self
 
 import attrs
 
+from faults.disturbance import Disturbance, Learns
 from faults.fault import Fault, Needs
 from faults.scope import NodeScope
 from faults.words import Wording, Words, is_whole, options
@@ -23,6 +24,7 @@ class Permission(Fault):
     """
 
     kind: ClassVar[str] = "permission"
+    disturbance: ClassVar[Disturbance] = Disturbance(Learns.ROUTE, Learns.ROUTE)
     wording: ClassVar[Wording] = Wording(
         "permission",
         "NODES PERM [topic T]",
@@ -35,6 +37,11 @@ class Permission(Fault):
     """RocketMQ's bits: 4 read, 2 write."""
     topic: str | None = text(None)
     """A topic of masters, whose slaves copy it; None: the permission of the broker."""
+
+    @property
+    def hits_only_at_begin(self) -> bool:
+        """A topic exists once its broker has started; the option of a broker is on its machine before."""
+        return self.topic is not None
 
     @classmethod
     def from_words(cls, words: Words) -> Self:

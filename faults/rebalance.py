@@ -4,6 +4,7 @@ from typing import Any, ClassVar, Self
 
 import attrs
 
+from faults.disturbance import Concerns, Disturbance, Learns
 from faults.fault import Fault, Needs
 from faults.scale import GroupScope
 from faults.words import Wording, Words
@@ -20,6 +21,7 @@ class Rebalance(Fault):
     """
 
     kind: ClassVar[str] = "rebalance"
+    disturbance: ClassVar[Disturbance] = Disturbance(Learns.ASSIGNER, Learns.ASSIGNER, concerns=Concerns.GROUP)
     wording: ClassVar[Wording] = Wording(
         "rebalance", "GROUP MODE [STRATEGY]", "let the members of a group, any broker or one assigner divide queues", 2
     )
@@ -29,6 +31,11 @@ class Rebalance(Fault):
     """Who divides the queues from then on."""
     strategy: str | None = text(None)
     """Strategy of the assigner; None: the one that each member is configured with."""
+
+    @property
+    def hits_only_at_begin(self) -> bool:
+        """The brokers that run hear it."""
+        return True
 
     @classmethod
     def from_words(cls, words: Words) -> Self:

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 
 import attrs
 
+from faults.disturbance import IN_LIVES, Disturbance
 from faults.fault import Needs
 from faults.process import NodeFault
 from faults.scope import NodeScope
@@ -43,12 +44,18 @@ class Reconfigure(NodeFault):
     """Processes shut down as on SIGTERM, and new ones start with other options, which stay; healing undoes nothing."""
 
     kind: ClassVar[str] = "reconfigure"
+    disturbance: ClassVar[Disturbance] = IN_LIVES
     wording: ClassVar[Wording] = Wording(
         "restart", "NODES [with {OPTION = VALUE, ...}]", "end a process in good order, and begin a new one"
     )
     needs: ClassVar[Needs | None] = Needs.OPTIONS
     options: Mapping[str, Value] = _options()
     """Mapping option, or `release` -> value; of the role of the nodes."""
+
+    @property
+    def hits_only_at_begin(self) -> bool:
+        """Options count from the next start on; without any it is a signal."""
+        return not self.options
 
     @classmethod
     def from_words(cls, words: Words) -> Self:
@@ -66,6 +73,7 @@ class Upgrade(NodeFault):
     """The same, one node after the other; healed, it goes no further and undoes nothing."""
 
     kind: ClassVar[str] = "upgrade"
+    disturbance: ClassVar[Disturbance] = IN_LIVES
     wording: ClassVar[Wording] = Wording(
         "upgrade",
         "NODES [with {OPTION = VALUE, ...}] one every T [slaves first|masters first|by name]",

@@ -1,9 +1,11 @@
 """Scaling of a consumer group; it is not a failure, but it begins, ends and moves queues like a fault."""
 
-from typing import ClassVar, Self
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
 
 import attrs
 
+from faults.disturbance import Concerns, Disturbance
 from faults.fault import Fault, Needs
 from faults.target import Pool, RandomSource, Target, TargetCluster
 from faults.words import Wording, Words, number
@@ -31,12 +33,18 @@ class GroupScope:
         """The name of the group."""
         return self.group
 
+    @classmethod
+    def described(cls, text: str, parameters: Mapping[str, Any]) -> Self:  # noqa: ARG003 - one signature for all
+        """The scope that `describe` described."""
+        return cls(text)
+
 
 @attrs.frozen
 class Scale(Fault):
     """A consumer group has another number of members; the last members leave first, each with a shutdown."""
 
     kind: ClassVar[str] = "scale"
+    disturbance: ClassVar[Disturbance] = Disturbance(concerns=Concerns.GROUP)
     wording: ClassVar[Wording] = Wording("scale", "GROUP N", "give a consumer group N members", 2)
     needs: ClassVar[Needs | None] = Needs.GROUP_WITH_PROCESSES
     scope: GroupScope

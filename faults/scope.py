@@ -1,6 +1,8 @@
 """Scopes: the nodes or links that a fault hits."""
 
+from collections.abc import Mapping
 from enum import StrEnum
+from typing import Any, Self
 
 import attrs
 
@@ -65,6 +67,11 @@ class NodeScope:
         """The nodes as text: `broker-a`, or `all nodes`."""
         return "all nodes" if self.node == ANY else self.node
 
+    @classmethod
+    def described(cls, text: str, parameters: Mapping[str, Any]) -> Self:  # noqa: ARG003 - one signature for all
+        """The scope that `describe` described, of nodes by name."""
+        return cls(ANY if text == "all nodes" else text)
+
 
 @attrs.frozen
 class LinkScope:
@@ -112,6 +119,14 @@ class LinkScope:
         if self.src == self.dst == ANY:
             return "all links"
         return f"{self.src} {'->' if self.one_way else '<->'} {self.dst}"
+
+    @classmethod
+    def described(cls, text: str, parameters: Mapping[str, Any]) -> Self:  # noqa: ARG003 - one signature for all
+        """The scope that `describe` described, of nodes by name."""
+        if text == "all links":
+            return cls(ANY, ANY)
+        src, arrow, dst = text.partition(" <-> ") if " <-> " in text else text.partition(" -> ")
+        return cls(src, dst or ANY, one_way=arrow == " -> ")
 
 
 class Shape(StrEnum):
@@ -191,6 +206,13 @@ class PartitionScope:
         """The partition as text: `isolate broker-a among broker-a, broker-b`."""
         alone = f" {self.node}" if self.shape is Shape.ISOLATE else ""
         return f"{self.shape}{alone} among {self.among}"
+
+    @classmethod
+    def described(cls, text: str, parameters: Mapping[str, Any]) -> Self:
+        """The scope that `describe` described, of nodes by name."""
+        head, _, among = text.partition(" among ")
+        shape = Shape(parameters.get("shape", head.split()[0]))
+        return cls(shape, among, head.removeprefix(shape).strip() or "random servers")
 
 
 def _neighbours(nodes: int) -> int:

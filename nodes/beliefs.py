@@ -1,4 +1,4 @@
-"""Records of a node about itself: beliefs, ownership, messages, lifecycle, expired calls.
+"""Records of a node about itself: beliefs, ownership, messages, lifecycle, acts of administrators, expired calls.
 
 Every value is frozen and has neither time nor node nor cause: the host adds
 them. Kinds and events are enums, because analyses select by them.
@@ -214,6 +214,14 @@ class MessageEvent(StrEnum):
     """Broker: not acknowledged in time, and given up."""
     CUT = "cut"
     """Broker: removed from its log, since the log of the master that it follows does not have it."""
+    RETRIED = "retried"
+    """Broker: a copy was stored in the retry topic of the group; besides `stored`, and `revived` of a pop."""
+    DEAD_LETTERED = "dead_lettered"
+    """Broker: a copy was stored in the dead letter topic of the group, which consumes it no more; besides `stored`."""
+    DISCARDED = "discarded"
+    """Broker: given up for good, though no consumer has got it: a half message, or one that a consumer sent back."""
+    EXPIRED = "expired"
+    """Broker: the messages of the queue below this offset were deleted with the oldest file of its log."""
     UNACKNOWLEDGED = "unacknowledged"
     """Producer: it may have been stored, and its sender was not told SEND_OK; offset: -1."""
 
@@ -223,6 +231,19 @@ class TransactionEnd(StrEnum):
 
     COMMIT = "commit"
     ROLLBACK = "rollback"
+
+
+class DiscardReason(StrEnum):
+    """Why a broker discards a message."""
+
+    CHECKED_TOO_OFTEN = "checked_too_often"
+    """A half message: no producer has decided after `transactionCheckMax` checks."""
+    TOO_OLD = "too_old"
+    """A half message: it is older than `fileReservedTime`."""
+    ESCAPE_FAILED = "escape_failed"
+    """A half message: a slave that acts for its master could not send it to another broker."""
+    NO_RETRY_QUEUE = "no_retry_queue"
+    """A consumer sent it back, and its group has no retry queue (`retryQueueNums`)."""
 
 
 class MessageRecord(NamedTuple):
@@ -241,16 +262,22 @@ class MessageRecord(NamedTuple):
     offset: int
     client_id: str = ""
     """consumed: the consumer; committed, filtered, popped, acked, invisible_changed: the client of the request, if
-    known; copied: the other member."""
+    known; copied: the other member; decided, ended: the other side, if the producer has answered a check."""
     stored_ms: int = -1
     """Wall clock of the broker that stored the message; -1 where an offset is concerned."""
     tags: str = ""
     """stored, filtered: the tags of the message; decided, ended: commit, rollback or unknown; check_point, acked,
-    invisible_changed, revived, re_put, lost: what became of it, `nodes.broker.tables.pop_check_point.PopOutcome`."""
+    invisible_changed, revived, re_put, lost: what became of it, `nodes.broker.tables.pop_check_point.PopOutcome`;
+    dead_lettered: how often it was consumed again; discarded: `DiscardReason`."""
     key: str = ""
     """stored, consumed: the keys of the message, with blanks between; delayed, half and what follows these: its unique
     id; popped and what follows a pop: its handle, as `nodes.protocol.extra_info` describes it; cut, unacknowledged:
-    `attempt_key`."""
+    `attempt_key`; retried, dead_lettered: `queue_key` of the message that it is a copy of, empty if unknown."""
+
+
+def queue_key(topic: str, broker_name: str, queue_id: int, offset: int) -> str:
+    """The place of a message as one text: `topic brokerName queueId offset`."""
+    return f"{topic} {broker_name} {queue_id} {offset}"
 
 
 def attempt_key(ip: str, born_ms: int) -> str:
@@ -340,6 +367,27 @@ class Lifecycle:
 
 
 @frozen
+class AdminRecord:
+    """A request by which an administrator changed something was carried out.
+
+    The changes themselves are recorded before it: the request has been answered with SUCCESS.
+    """
+
+    request: str
+    """Name of the request code, see `nodes.protocol.administration`."""
+    topic: str
+    """Empty: none is concerned, as with group and broker."""
+    group: str
+    broker_name: str
+    client: str
+    """Address of the client that sent the request."""
+    began_ns: int
+    """When the request arrived."""
+    detail: Json
+    """The other fields of the request."""
+
+
+@frozen
 class CallTimedOut:
     """A caller gave up waiting for the answer to its request."""
 
@@ -349,4 +397,4 @@ class CallTimedOut:
     opaque: int
 
 
-Event = Belief | Ownership | RebalancePass | MessageRecord | Lifecycle | CallTimedOut
+Event = Belief | Ownership | RebalancePass | MessageRecord | Lifecycle | AdminRecord | CallTimedOut

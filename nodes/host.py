@@ -11,6 +11,9 @@ from typing import Any, Protocol
 from nodes.beliefs import Event
 from nodes.protocol.command import Command
 
+NO_CONNECTION = 0
+"""The id of a channel over which an operator hands a request to the node on its own machine."""
+
 
 class Clock(Protocol):
     """The two clocks of a machine."""
@@ -62,7 +65,7 @@ class Channel(Protocol):
     """One end of a connection."""
 
     id: int
-    """Number of the connection, unique in a run, the same at both ends."""
+    """Number of the connection, unique in a run, the same at both ends; or `NO_CONNECTION`."""
     remote_address: str
     """`ip:port` of the other end; for an accepted channel the port is the peer's ephemeral one."""
     closed: bool

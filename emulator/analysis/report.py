@@ -1,67 +1,156 @@
-"""The report of one run as people see it: text for terminals, a picture with tables for notebooks."""
+"""The report about a run: its findings and its two verdicts.
 
-from html import escape
-from io import StringIO
-from pathlib import Path
+Times are emulated nanoseconds since the run began. An interval that had not ended with the run ends there, and is
+censored.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
 from typing import Any
 
 import attrs
-from rich.console import Console
 
-from emulator.analysis.findings import Report
-from emulator.analysis.judge import judge_run
-from emulator.analysis.picture import page
-from emulator.analysis.tables import render
-from emulator.trace.run_directory import RunDirectory, open_run
+from emulator.analysis.findings.context import Context, RowLookup
+from emulator.analysis.findings.found import Findings
+from emulator.analysis.findings.symptom import Symptom
+from emulator.analysis.inputs.bounds import Bounds
+from emulator.analysis.measures.lag import LATENCIES
+from emulator.analysis.measures.measured import MEASURED, SERIES
+from emulator.analysis.measures.measured_symptoms import measured_symptoms
+from emulator.analysis.oracles.every import ORACLES
+from emulator.analysis.oracles.oracle import Oracle
+from emulator.spec.service_limits import ServiceLimits
 
-_COLUMNS = 120
-_LINE_PX, _AROUND_PX = 20, 230
+
+class Verdict(StrEnum):
+    """Rules: whether RocketMQ kept its invariants, apart from what faults explain."""
+
+    VALID = "valid"
+    """No oracle was violated."""
+    INVALID = "invalid"
+    UNKNOWN = "unknown"
+    """The trace is incomplete, or contains nothing to judge."""
+
+
+class Service(StrEnum):
+    """Service: whether somebody would have been paged."""
+
+    CALM = "calm"
+    """No symptom is above its limit."""
+    DEGRADED = "degraded"
+    """A symptom is above its limit."""
+    PAGING = "paging"
+    """A symptom is so far above its limit that it would page somebody."""
+
+
+EXIT_STATUS = {Verdict.VALID: 0, Verdict.INVALID: 1, Verdict.UNKNOWN: 2}
+
+
+@attrs.frozen(kw_only=True)
+class Report(Findings):
+    """The findings about a run, and its verdicts."""
+
+    run_id: str
+    scenario: str
+    seed: int
+    mode: str
+    digest: str
+    end_ns: int
+    bounds: Bounds
+    limits: ServiceLimits
+    """Of the service verdict."""
+    verdict: Verdict
+    """Rules."""
+    reasons: tuple[str, ...]
+    """Why the run is not valid, one sentence each; empty if it is."""
+    names: Mapping[str, str]
+    """Mapping address -> node, to show client ids as names."""
+
+    @property
+    def exit_status(self) -> int:
+        """0 valid, 1 invalid, 2 unknown."""
+        return EXIT_STATUS[self.verdict]
+
+    @property
+    def service(self) -> Service:
+        """Whether somebody would have been paged."""
+        return service_of(symptoms(self), self.limits)
+
+    def context(self, rows: RowLookup | None = None) -> Context:
+        """What sentences about findings need besides them.
+
+        Args:
+            rows: looks rows of the trace up, for questions.
+        """
+        consumed: dict[str, int] = {}
+        for one in self.of(LATENCIES):
+            consumed[one.group] = consumed.get(one.group, 0) + one.messages
+        return Context(self.end_ns, self.names, consumed, self.limits, rows)
+
+    def to_json(self) -> str:
+        """The whole report as JSON: what was run, both verdicts, symptoms, and the rows of each table by its name."""
+        found = {table.name: table.plain(self.of(table)) for table in TABLES_OF_REPORT}
+        head = {
+            field.name: getattr(self, field.name) for field in attrs.fields(Report) if field.name not in _NOT_IN_HEAD
+        }
+        head |= {"bounds": attrs.asdict(self.bounds), "limits": attrs.asdict(self.limits)}
+        head |= {"service": self.service, "exit_status": self.exit_status}
+        head |= {"symptoms": [attrs.asdict(one) for one in symptoms(self)]}
+        return json.dumps({**head, "findings": found}, indent=1)
+
+
+_NOT_IN_HEAD = ("rows", "bounds", "limits")
+TABLES_OF_REPORT = (*(oracle.table for oracle in ORACLES), *MEASURED, *SERIES)
+"""All tables that a report has."""
 
 
 @attrs.frozen
-class ShownReport(Report):
-    """A report that notebooks show as a picture with tables."""
+class Judgement:
+    """The judgement of one oracle about a run."""
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - IPython's
-        return {"text/plain": as_text(self), "text/html": as_html(self)}
-
-
-def analyze(run_dir: Path | str) -> ShownReport:
-    """Analyze and judge one run.
-
-    Args:
-        run_dir: the run directory, `runs/<run-id>`.
-
-    Raises:
-        NotARunError: the directory is not a run that this version can read, or its files are damaged.
-    """
-    return shown(open_run(run_dir))
+    id: str
+    title: str
+    """The invariant in RocketMQ's terms."""
+    rows: tuple[Any, ...]
+    """The findings that say more than that all is well."""
+    violations: tuple[Any, ...]
+    """Those of them that are violations."""
+    summary: str
+    """The amount of the findings, for people; empty without any."""
 
 
-def shown(run: RunDirectory) -> ShownReport:
-    """As `analyze`, for a run that has been opened already, or is still under way."""
-    report = judge_run(run)
-    return ShownReport(**{field.name: getattr(report, field.name) for field in attrs.fields(Report)})
+def judgements(found: Findings) -> tuple[Judgement, ...]:
+    """The judgements of all oracles, in order."""
+    return tuple(_judgement(oracle, found.of(oracle.table)) for oracle in ORACLES)
 
 
-def as_text(report: Report) -> str:
-    """The tables as plain text."""
-    console = Console(file=StringIO(), width=_COLUMNS, color_system=None, force_jupyter=False, force_terminal=False)
-    with console.capture() as capture:
-        console.print(render(report))
-    return "\n".join(line.rstrip() for line in capture.get().splitlines())
+def _judgement(oracle: Oracle[Any, Any], rows: Sequence[Any]) -> Judgement:
+    notable = tuple(oracle.notable(rows))
+    summary = oracle.summary(notable) if notable else ""
+    return Judgement(oracle.id, oracle.title, notable, tuple(oracle.violations(rows)), summary)
 
 
-def as_html(report: Report) -> str:
-    """The picture in an iframe, so that its style and the notebook's do not mix, and the tables."""
-    queues = {hold.queue: None for hold in report.holds}
-    sections = {(queue.group, queue.topic): None for queue in queues}
-    strips = len(report.load.requests) + len(report.load.waiting)
-    lines = len(queues) + len(report.reasons) + 2 * (len(sections) + strips) + len(report.faults)
-    height_px = _AROUND_PX + _LINE_PX * lines
-    picture = (
-        f'<iframe srcdoc="{escape(page(report))}" title="who owned which queue" '
-        f'style="width:100%;height:{height_px}px;border:0"></iframe>'
-    )
-    tables = f'<pre style="background:transparent;color:inherit;white-space:pre">{escape(as_text(report))}</pre>'
-    return f"{picture}<details><summary>All tables of the report</summary>{tables}</details>"
+def symptoms(report: Report) -> tuple[Symptom, ...]:
+    """All symptoms of a run, the most severe first."""
+    context: Any = report.context()
+    every = [one for oracle in ORACLES for one in oracle.symptoms(report.of(oracle.table), context)]
+    every += measured_symptoms(report, context)
+    severe = [one for one in every if one.severity > 1]
+    return tuple(sorted(severe, key=lambda one: (-one.severity, one.start_ns, one.text)))
+
+
+def most_severe(report: Report) -> tuple[Symptom, ...]:
+    """The most severe symptom of each kind, the most severe first."""
+    found: dict[str, Symptom] = {}
+    for one in symptoms(report):
+        found.setdefault(one.kind, one)
+    return tuple(found.values())
+
+
+def service_of(found: tuple[Symptom, ...], limits: ServiceLimits) -> Service:
+    """The service verdict that follows from symptoms."""
+    most = max((one.severity for one in found), default=0.0)
+    if most > limits.paging_times:
+        return Service.PAGING
+    return Service.DEGRADED if most > 1 else Service.CALM

@@ -15,7 +15,7 @@ from emulator.campaign.played import Outcome, Played, line_of, read_line
 from emulator.trace.seals import BrokenSealError
 
 OUTPUT = "output.txt"
-"""What a process of a case printed, beside its trace: the traceback of a crash, or where it hung."""
+"""What a process of a case printed, next to its trace: the traceback of a crash, or where it hung."""
 _FRAME = re.compile(r'^  File "(?:.*[/\\])?(.+?)", line (\d+) in (.+)$', re.MULTILINE)
 
 

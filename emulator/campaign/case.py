@@ -11,8 +11,8 @@ from tempfile import TemporaryDirectory
 import attrs
 import pyarrow as pa
 
-from emulator.analysis.findings import Verdict
 from emulator.analysis.judge import judge_run
+from emulator.analysis.report import Service, Verdict
 from emulator.analysis.tidy import tables_of
 from emulator.base.errors import one_line
 from emulator.campaign.campaign import Case, Keep
@@ -56,6 +56,8 @@ class Judgement:
     """What the oracles say of a run that came to its end."""
 
     verdict: Verdict
+    """Rules."""
+    service: Service
     reasons: tuple[str, ...]
     findings: Mapping[str, pa.Table]
     """Tidy tables, by name; their columns are numbers, booleans, texts, or lists of these."""
@@ -64,7 +66,7 @@ class Judgement:
 def judged(run: RunDirectory) -> Judgement:
     """Judge a run."""
     report = judge_run(run)
-    return Judgement(report.verdict, report.reasons, tables_of(report))
+    return Judgement(report.verdict, report.service, report.reasons, tables_of(report))
 
 
 def play_case(case: Case, directory: CampaignDirectory, keep: Keep, scratch: Path) -> Played:
@@ -140,6 +142,7 @@ def _judged_case(case: Case, run: RunDirectory) -> Played:
         case=case,
         outcome=Outcome.COMPLETE,
         verdict=judgement.verdict,
+        service=judgement.service,
         reasons=judgement.reasons,
         digest=str(run.manifest["digest"]),
         rows=sum(run.manifest["rows"].values()),
@@ -149,5 +152,5 @@ def _judged_case(case: Case, run: RunDirectory) -> Played:
 
 
 def _crashed(case: Case, error: Exception) -> Played:
-    traceback.print_exception(error)  # to the output of the case, which stays beside its trace
+    traceback.print_exception(error)  # to the output of the case, which stays next to its trace
     return Played(case=case, outcome=Outcome.CRASHED, reasons=(one_line(f"{type(error).__name__}: {error}"),))

@@ -6,11 +6,11 @@ from typing import Any
 
 import attrs
 
-from emulator.analysis.findings import Verdict as RunVerdict
-from emulator.analysis.measures import MEASURES, Measure
+from emulator.analysis.run_measures import MEASURES, Measure
 from emulator.base.text import nearest
 from emulator.campaign.dataset import Dataset
 from emulator.campaign.directory import CampaignError
+from emulator.campaign.headline import Counts, counts_of, headline_of, pairs_of
 from emulator.campaign.measured import by_variant, frame_of
 from emulator.campaign.played import Outcome, Played
 from emulator.spec.differences import Difference, differences
@@ -18,17 +18,6 @@ from emulator.statistics import Comparison, Verdict, compare
 
 _ORDER = (Verdict.BETTER, Verdict.WORSE, Verdict.UNKNOWN, Verdict.SAME)
 HEADINGS = {measure.name: measure.heading for measure in MEASURES}
-
-
-@attrs.frozen
-class InvalidSeeds:
-    """With how many of the seeds that both were played with a variant is invalid."""
-
-    seeds: int
-    """Seeds with which both came to a verdict."""
-    with_a: int
-    with_b: int
-    with_both: int
 
 
 @attrs.frozen
@@ -43,7 +32,9 @@ class VariantComparison:
     """Of those that are not 0 in all runs; what matters most comes first."""
     zero: tuple[str, ...]
     """Names of the measures that are 0 in all runs of both."""
-    invalid: InvalidSeeds
+    counts: Counts
+    headline: str
+    """What matters most of all this, in one line."""
 
     def sentence(self) -> str:
         """What b changes, for people."""
@@ -62,9 +53,9 @@ class VariantComparison:
         unknown = [one for one in self.measures if one.verdict is Verdict.UNKNOWN]
         if unknown:
             return unknown[0].sentence()
-        if not self.invalid.seeds:
+        if not self.counts.invalid.seeds:
             return f"Cannot tell: no seed came to its end with both {self.b} and {self.a}"
-        return f"{self.b} changes no measure in any of {self.invalid.seeds:,} seeds"
+        return f"{self.b} changes no measure in any of {self.counts.invalid.seeds:,} seeds"
 
     def plain(self) -> dict[str, Any]:
         """The comparison as plain values for JSON; what cannot be told is None."""
@@ -72,10 +63,13 @@ class VariantComparison:
         return {
             "a": self.a,
             "b": self.b,
+            "headline": self.headline,
             "changes": [one.words(self.a, self.b) for one in self.changes],
             "measures": rows,
             "zero": list(self.zero),
-            "invalid": attrs.asdict(self.invalid),
+            "invalid": attrs.asdict(self.counts.invalid),
+            "paging": attrs.asdict(self.counts.paging),
+            "storms": attrs.asdict(self.counts.storms),
             "sentence": self.sentence(),
         }
 
@@ -115,9 +109,10 @@ def _compared(dataset: Dataset, a: str, b: str, of_a: list[Played], of_b: list[P
     frame = frame_of(there)
     zero = [one.name for one in MEASURES if (frame[one.name].fillna(0) == 0).all()]
     found = [_measured(frame, one, a, b) for one in MEASURES if one.name not in zero]
-    return VariantComparison(
-        a, b, differences(scenarios[a], scenarios[b]), tuple(_in_order(found)), tuple(zero), _invalid(of_a, of_b)
-    )
+    counts = counts_of(pairs_of({one.case.seed: one for one in of_a}, {one.case.seed: one for one in of_b}))
+    headline = headline_of((a, b), found, counts, dataset)
+    changes = differences(scenarios[a], scenarios[b])
+    return VariantComparison(a, b, changes, tuple(_in_order(found)), tuple(zero), counts, headline)
 
 
 def _measured(frame: Any, measure: Measure, a: str, b: str) -> Comparison:
@@ -127,17 +122,6 @@ def _measured(frame: Any, measure: Measure, a: str, b: str) -> Comparison:
 def _in_order(found: Sequence[Comparison]) -> list[Comparison]:
     """Claims first, those that hold for most seeds before others; of equal ones as `MEASURES` has them."""
     return sorted(found, key=lambda one: (_ORDER.index(one.verdict), -abs(one.effect_size) if one.pairs else 0.0))
-
-
-def _invalid(of_a: Sequence[Played], of_b: Sequence[Played]) -> InvalidSeeds:
-    a, b = ({one.case.seed: one.verdict is RunVerdict.INVALID for one in side if one.ended} for side in (of_a, of_b))
-    both = [(a[seed], b[seed]) for seed in a if seed in b]
-    return InvalidSeeds(
-        len(both),
-        sum(one for one, _ in both),
-        sum(other for _, other in both),
-        sum(one and other for one, other in both),
-    )
 
 
 def _told(value: Any) -> Any:

@@ -5,13 +5,15 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from emulator.analysis.measures import MEASURES
+from emulator.analysis.run_measures import MEASURES
 from emulator.base.text import nearest
 from emulator.campaign.campaign import BETWEEN
+from emulator.campaign.compared import compare_variants
 from emulator.campaign.dataset import Dataset
 from emulator.campaign.directory import CampaignDirectory, CampaignError
+from emulator.campaign.headline import counts_of, headline_of, pairs_of
 from emulator.campaign.measured import frame_of
-from emulator.campaign.played import Outcome
+from emulator.campaign.played import Outcome, Played
 from emulator.statistics import Comparison, Figure, compare, estimate
 
 if TYPE_CHECKING:
@@ -29,7 +31,7 @@ class CrossedCell:
     condition: str
     mean: Figure
     """Per run."""
-    beside: Comparison | None
+    against: Comparison | None
     """With the first variant in the same condition, paired by seed; None: it is the first variant."""
 
 
@@ -53,6 +55,8 @@ class Crossed:
     seeds: int
     measures: tuple[CrossedMeasure, ...]
     """Of those that are not 0 in all runs."""
+    headline: tuple[str, ...]
+    """For each variant but the first what it changes that matters most, over all conditions."""
 
     def frame(self, measure: str) -> "pd.DataFrame":
         """One measure as a pandas frame: a row for each variant in each condition.
@@ -70,8 +74,8 @@ class Crossed:
                 "condition": cell.condition,
                 "variant": cell.variant,
                 **cell.mean.columns("mean"),
-                **(Figure(0.0) if cell.beside is None else cell.beside.difference).columns("difference"),
-                "verdict": "" if cell.beside is None else cell.beside.verdict.value,
+                **(Figure(0.0) if cell.against is None else cell.against.difference).columns("difference"),
+                "verdict": "" if cell.against is None else cell.against.verdict.value,
             }
             for cell in found[measure].cells.values()
         ]
@@ -83,6 +87,7 @@ class Crossed:
             "variants": list(self.variants),
             "conditions": list(self.conditions),
             "seeds": self.seeds,
+            "headline": list(self.headline),
             "measures": {one.measure: [_plain(cell) for cell in one.cells.values()] for one in self.measures},
         }
 
@@ -112,7 +117,45 @@ def crossed(dataset: Dataset, measures: Sequence[str] = ()) -> Crossed:
     variants = tuple(dict.fromkeys(option for option, _ in pairs.values()))
     conditions = tuple(dict.fromkeys(condition for _, condition in pairs.values()))
     found = tuple(CrossedMeasure(name, _cells(frame, name, variants, conditions)) for name in wanted)
-    return Crossed(variants, (*conditions, ALL), int(frame["seed"].nunique()), found)
+    headline = tuple(_headline(dataset, found, (variants[0], variant), pairs, played) for variant in variants[1:])
+    return Crossed(variants, (*conditions, ALL), int(frame["seed"].nunique()), found, headline)
+
+
+def headlines(dataset: Dataset) -> tuple[str, ...]:
+    """What each variant changes against the first one that matters most, a line each; of any campaign.
+
+    Raises:
+        CampaignError: there is one variant only, or nothing has been played yet.
+    """
+    if dataset.directory.conditions:
+        return crossed(dataset).headline
+    return tuple(one.headline for one in compare_variants(dataset))
+
+
+def _headline(
+    dataset: Dataset,
+    found: Sequence[CrossedMeasure],
+    names: tuple[str, str],
+    pairs: Mapping[str, tuple[str, str]],
+    every: Sequence[Played],
+) -> str:
+    """What one variant changes over all conditions.
+
+    Args:
+        dataset: of the campaign.
+        found: the measures of all variants.
+        names: of the first variant, and of this one.
+        pairs: mapping name of a case's variant -> variant and condition.
+        every: what became of all cases.
+    """
+    cells = [one.cells[names[1], ALL].against for one in found if (names[1], ALL) in one.cells]
+    of_each: list[dict[tuple[int, str], Played]] = [{}, {}]
+    for played in every:
+        option, condition = pairs[played.case.variant]
+        if option in names:
+            of_each[names.index(option)][played.case.seed, condition] = played
+    counts = counts_of(pairs_of(*of_each))
+    return headline_of(names, [cell for cell in cells if cell is not None], counts, dataset)
 
 
 def _option(directory: CampaignDirectory, name: str) -> str:
@@ -136,13 +179,13 @@ def _cells(
                 continue
             first = variants[0]
             has_pair = variant != first and first in means
-            beside = compare(part, measure, first, variant) if has_pair else None
-            cells[variant, condition] = CrossedCell(variant, condition, means[variant].mean, beside)
+            against = compare(part, measure, first, variant) if has_pair else None
+            cells[variant, condition] = CrossedCell(variant, condition, means[variant].mean, against)
     return cells
 
 
 def _plain(cell: CrossedCell) -> dict[str, Any]:
     told: dict[str, Any] = {"variant": cell.variant, "condition": cell.condition, "mean": attrs.asdict(cell.mean)}
-    if cell.beside is not None:
-        told |= {"difference": attrs.asdict(cell.beside.difference), "verdict": cell.beside.verdict.value}
+    if cell.against is not None:
+        told |= {"difference": attrs.asdict(cell.against.difference), "verdict": cell.against.verdict.value}
     return told

@@ -19,6 +19,7 @@ _OUTCOMES = pa.schema(
         ("seed", pa.int64()),
         ("outcome", pa.string()),
         ("verdict", pa.string()),
+        ("service", pa.string()),
         ("reasons", pa.list_(pa.string())),
         ("digest", pa.string()),
         ("rows", pa.int64()),
@@ -64,8 +65,9 @@ class Dataset:
         """One row for each case of the campaign, whether it has been played or not.
 
         Columns: run (`<variant>-seed<seed>`), variant, seed, outcome (`complete`, `crashed`, `hung`, `missing`),
-        verdict (`valid`, `invalid`, `unknown`), reasons, digest, rows, virtual_s, cpu_s, wall_s, trace (the run
-        directory, if it was kept), and the command that plays the run again.
+        verdict (rules: `valid`, `invalid`, `unknown`), service (`calm`, `degraded`, `paging`; None for a run that did
+        not come to its end), reasons, digest, rows, virtual_s, cpu_s, wall_s, trace (the run directory, if it was
+        kept), and the command that plays the run again.
         """
         return pa.Table.from_pylist([self._outcome(played) for played in self.played()], schema=_OUTCOMES)
 
@@ -122,6 +124,7 @@ class Dataset:
             "seed": played.case.seed,
             "outcome": str(played.outcome),
             "verdict": str(played.verdict),
+            "service": played.service and str(played.service),
             "reasons": list(played.reasons),
             "digest": played.digest,
             "rows": played.rows,

@@ -36,7 +36,7 @@ RUNS, SCENARIOS, TABLES = "runs", "scenarios", "tables"
 UNDER_WAY = ".under-way"
 """Folder of the runs that are being played; what a killed emulator left there is removed by the next one."""
 _LOCK = ".lock"
-CAMPAIGN_VERSION = 6
+CAMPAIGN_VERSION = 7
 """Version of the form of this directory, and of the tables of findings in it."""
 _FILES = RunFiles()
 _GO_ON = "give this campaign another name, or remove the directory"

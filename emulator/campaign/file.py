@@ -1,5 +1,7 @@
 """Campaign files: TOML with tables `[campaign]`, `[[variant]]`, and `[[condition]]`, which all variants meet.
 
+A table `[service]` has the limits of the service verdict of all variants; they replace those of the scenario.
+
 `examples/campaigns/silent_member.toml` shows the format. The scenario is a file of its own, or its tables stand in the
 campaign file.
 """
@@ -9,6 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import attrs
+
 from emulator.campaign.campaign import BASELINE, TIMEOUT_MS, Campaign, Keep, Variant
 from emulator.campaign.seeds import read_seeds
 from emulator.campaign.variants import CONDITION_KEYS, VARIANT_KEYS, read_variant, under_condition
@@ -17,7 +21,8 @@ from emulator.spec.bounds import SCENARIO_NAME
 from emulator.spec.bundled import campaign_path
 from emulator.spec.file import SCENARIO_TABLES, playable
 from emulator.spec.mistakes import EnoughMistakesError, Reading, expect_known
-from emulator.spec.section import Section
+from emulator.spec.section import Section, keys_of
+from emulator.spec.service_limits import ServiceLimits
 from emulator.spec.toml_file import TomlFile
 from emulator.trace.schema import TraceLevel
 from nodes.fields import TEXT, quoted, whole_rule
@@ -68,6 +73,8 @@ def _read(root: Section, file: TomlFile) -> Campaign | None:
             "campaign", "missing; expected a table with name and seeds; rmqemu run --seeds plays a scenario alone"
         )
     head = root.table("campaign", _CAMPAIGN_KEYS)
+    service = root.table("service", keys_of(ServiceLimits))
+    limits = service.build(ServiceLimits)
     name = head.attempt(lambda: head.get("name", SCENARIO_NAME), "")
     seeds = head.attempt(lambda: read_seeds(head.at("seeds"), head.values.get("seeds", "")), ())
     keep = head.attempt(lambda: _read_keep(head), Keep.FAILURES)
@@ -81,7 +88,8 @@ def _read(root: Section, file: TomlFile) -> Campaign | None:
     found = root.attempt(lambda: _read_scenario(root, head, file), None)
     if found is None:
         return None
-    variants = _in_conditions(root, _read_variants(root, head, *found))
+    tables, scenario = _with_limits(*found, {key: getattr(limits, key) for key in service.values})
+    variants = _in_conditions(root, _read_variants(root, head, tables, scenario))
     if len(seeds) * len(variants) > CASES_MOST:
         raise SpecError("campaign", f"expected {CASES_MOST:,} runs at most, not {len(variants)} x {len(seeds):,}")
     return Campaign(
@@ -103,7 +111,8 @@ def _read_keep(head: Section) -> Keep:
 
 def _read_scenario(root: Section, head: Section, file: TomlFile) -> tuple[Mapping[str, Any], Scenario]:
     """The tables of the scenario, and the scenario."""
-    inline = {key: root.values[key] for key in SCENARIO_TABLES if key in root.values}
+    # Service limits are those of the campaign, wherever its scenario stands.
+    inline = {key: root.values[key] for key in SCENARIO_TABLES if key in root.values and key != "service"}
     if "scenario" not in head.values:
         if not inline:
             raise SpecError(head.at("scenario"), "missing; expected the path of a scenario file, or its tables here")
@@ -112,11 +121,19 @@ def _read_scenario(root: Section, head: Section, file: TomlFile) -> tuple[Mappin
         return inline, scenario
     if inline:
         there = next(iter(inline))
-        raise SpecError(there, f"expected no tables of a scenario beside {head.at('scenario')}, which names its file")
+        raise SpecError(there, f"expected no tables of a scenario with {head.at('scenario')}, which names its file")
     other = TomlFile.read(Path(file.name).parent / head.get("scenario", TEXT))
     scenario = playable(other)
     _refuse_guests(scenario)
     return other.tables, scenario
+
+
+def _with_limits(
+    tables: Mapping[str, Any], scenario: Scenario, limits: Mapping[str, int]
+) -> tuple[Mapping[str, Any], Scenario]:
+    """The tables of the scenario, and the scenario, with the service limits of the campaign."""
+    service = {**tables.get("service", {}), **limits}
+    return {**tables, "service": service}, attrs.evolve(scenario, service=attrs.evolve(scenario.service, **limits))
 
 
 def _judged_level(key: str, level: str) -> TraceLevel:

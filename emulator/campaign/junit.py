@@ -3,8 +3,9 @@
 import re
 from xml.etree import ElementTree as ET
 
-from emulator.analysis.findings import Verdict
+from emulator.analysis.report import Verdict
 from emulator.campaign.dataset import Dataset
+from emulator.campaign.measured import verdicts_of
 from emulator.campaign.played import Outcome, Played
 
 JUNIT_FILE = "junit.xml"
@@ -15,6 +16,8 @@ _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 def junit(dataset: Dataset) -> str:
     """A test case for each case: a failure if its run is invalid, an error if it crashed, hung or has no verdict.
 
+    Each run that came to its end has both verdicts and its most severe symptom as `system-out`; the service verdict
+    alone is no failure.
     The text of a failure has the reasons and the command that plays the run again; a case that has not been played
     is skipped.
     """
@@ -58,6 +61,8 @@ def _add(suite: ET.Element, dataset: Dataset, played: Played, kind: str) -> None
         first = played.reasons[0] if played.reasons else played.word
         told = ET.SubElement(element, kind, message=_clean(first), type=played.word)
         told.text = _clean("\n".join((*played.reasons, dataset.directory.command(case))))
+    if played.service is not None:
+        ET.SubElement(element, "system-out").text = _clean(verdicts_of(played))
 
 
 def _seconds(seconds: float) -> str:

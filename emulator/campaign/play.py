@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from emulator.analysis.findings import EXIT_STATUS, Verdict
+from emulator.analysis.report import EXIT_STATUS, Service, Verdict
 from emulator.base.errors import UserError
 from emulator.campaign.campaign import Campaign, Case
 from emulator.campaign.case import DiskError
@@ -70,8 +70,25 @@ def tally(every: Iterable[Played]) -> Mapping[str, Counter[str]]:
     return counts
 
 
-def exit_status(every: Iterable[Played]) -> int:
-    """Of a command that played them: 1 if a run is invalid, else 2 if one is not known to be valid, else 0."""
+def service_tally(every: Iterable[Played]) -> Mapping[str, Counter[str]]:
+    """How many runs of each variant have which service verdict; runs that did not come to their end have none."""
+    counts: dict[str, Counter[str]] = {}
+    for played in every:
+        count = counts.setdefault(played.case.variant, Counter(dict.fromkeys(map(str, Service), 0)))
+        if played.service is not None:
+            count[str(played.service)] += 1
+    return counts
+
+
+def exit_status(every: Sequence[Played], *, service: bool = False) -> int:
+    """Of a command that ran them: 1 if a run is invalid, else 2 if one is not known to be valid, else 0.
+
+    Args:
+        every: the runs.
+        service: 1 also if the service of a run is paging.
+    """
+    if service and any(played.service is Service.PAGING for played in every):
+        return EXIT_STATUS[Verdict.INVALID]
     verdicts = dict.fromkeys(played.verdict for played in every)
     found = next((it for it in (Verdict.INVALID, Verdict.UNKNOWN) if it in verdicts), Verdict.VALID)
     return EXIT_STATUS[found]

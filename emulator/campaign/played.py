@@ -7,7 +7,7 @@ from typing import Any
 import attrs
 import pyarrow as pa
 
-from emulator.analysis.findings import Verdict
+from emulator.analysis.report import Service, Verdict
 from emulator.campaign.campaign import Case
 from emulator.trace.seals import sealed, unsealed
 
@@ -32,6 +32,9 @@ class Played:
     case: Case
     outcome: Outcome
     verdict: Verdict = Verdict.UNKNOWN
+    """Rules."""
+    service: Service | None = None
+    """None: the run did not come to its end."""
     reasons: tuple[str, ...] = ()
     """Why the run is not valid, one sentence each."""
     digest: str = ""
@@ -79,8 +82,9 @@ def read_line(line: bytes) -> Played:
     case = Case(plain.pop("variant"), plain.pop("seed"))
     findings = {name: _read(table) for name, table in plain.pop("findings").items()}
     outcome, verdict = Outcome(plain.pop("outcome")), Verdict(plain.pop("verdict"))
-    reasons = tuple(plain.pop("reasons"))
-    return Played(case=case, outcome=outcome, verdict=verdict, reasons=reasons, findings=findings, **plain)
+    service, reasons = plain.pop("service"), tuple(plain.pop("reasons"))
+    verdicts: dict[str, Any] = {"verdict": verdict, "service": None if service is None else Service(service)}
+    return Played(case=case, outcome=outcome, reasons=reasons, findings=findings, **verdicts, **plain)
 
 
 def better(one: Played, other: Played) -> Played:

@@ -13,8 +13,9 @@ from pathlib import Path
 import attrs
 import tomli_w
 
-from emulator.analysis.findings import Verdict
 from emulator.analysis.judge import judge_run
+from emulator.analysis.report import Verdict
+from emulator.analysis.rows.lookup import UnreadableTraceError
 from emulator.base.errors import UserError
 from emulator.base.text import listed
 from emulator.campaign.campaign import TIMEOUT_MS, Case
@@ -181,7 +182,7 @@ class Shrinker:
             return attrs.evolve(found, file=file, run=place)
         run = open_run(place)
         worst = _worst(run, found.kind)
-        words, answer = explanation(worst[0], run) if worst else ((), ())
+        words, answer = explanation(worst[0].questions, run) if worst else ((), ())
         worst_of_all = worst[0] if worst else None
         return attrs.evolve(found, file=file, run=place, worst=worst_of_all, question=words, answer=answer)
 
@@ -213,5 +214,5 @@ def _likely(path: Path, kind: FailureKind) -> tuple[str, ...]:
     run = open_run(path)
     try:
         return likely_faults(_worst(run, kind), run)
-    except WhyError:
+    except (WhyError, UnreadableTraceError):
         return ()

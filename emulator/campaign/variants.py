@@ -28,15 +28,17 @@ from emulator.spec.model import (
 from emulator.spec.options import with_options
 from emulator.spec.presets import Preset
 from emulator.spec.section import Section, keys_of
+from emulator.spec.service_limits import ServiceLimits
 from emulator.spec.user_functions import with_user_functions
 from faults.plan import Plan, PlanError
 from nodes.fields import NAMES, TEXT
 
-CHANGES = ("preset", "options", "network", "leave_out", "fault", "nemesis")
+CHANGES = ("preset", "options", "network", "service", "leave_out", "fault", "nemesis")
 VARIANT_KEYS = ("name", *CHANGES)
 CONDITION_KEYS = tuple(key for key in VARIANT_KEYS if key != "preset")
 """A preset would undo what the variant has changed."""
 _Spec = TypeVar("_Spec", NameserverSpec, BrokerSpec, ConsumerGroupSpec, ProducerSpec)
+_Part = TypeVar("_Part", Network, ServiceLimits)
 ROLES = (NAMESERVER, CONTROLLER, BROKER, CONSUMER, PRODUCER)
 
 
@@ -88,7 +90,8 @@ class _RefusedError(Exception):
 def _changed(section: Section, tables: Mapping[str, Any], base: Scenario) -> Scenario:
     scenario = _with_preset(section, tables, base)
     scenario = _with_options(section, scenario)
-    scenario = attrs.evolve(scenario, network=_network(section, scenario.network))
+    network = _part(section, "network", scenario.network)
+    scenario = attrs.evolve(scenario, network=network, service=_part(section, "service", scenario.service))
     return _with_faults(section, scenario)
 
 
@@ -145,10 +148,11 @@ def _optioned(options: Section, role: str, name: str, spec: _Spec) -> _Spec:
     return spec
 
 
-def _network(section: Section, base: Network) -> Network:
-    given = section.table("network", keys_of(Network))
-    built = given.build(Network)
-    return attrs.evolve(base, **{key: getattr(built, key) for key in given.values})
+def _part(section: Section, key: str, base: _Part) -> _Part:
+    """The network or the service limits, with the keys that the table has."""
+    given = section.table(key, keys_of(type(base)))
+    built = given.build(type(base))
+    return attrs.evolve(base, **{name: getattr(built, name) for name in given.values})
 
 
 def _with_faults(section: Section, scenario: Scenario) -> Scenario:

@@ -4,14 +4,20 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+import attrs
 from rich.table import Table
 
-from emulator.analysis.cells import seconds
-from emulator.analysis.findings import EXIT_STATUS, Report, Verdict
-from emulator.analysis.picture import draw
-from emulator.analysis.tables import print_report
+from emulator.analysis.findings.words import seconds
+from emulator.analysis.measures.measured import DUPLICATES
+from emulator.analysis.oracles.lost_messages import LOSSES
+from emulator.analysis.oracles.orphans import ORPHANS
+from emulator.analysis.oracles.overlaps import OVERLAPS
+from emulator.analysis.rendering.picture import draw
+from emulator.analysis.rendering.tables import print_report
+from emulator.analysis.report import EXIT_STATUS, Report, Service, Verdict
 from emulator.base.errors import UserError
 from emulator.base.extra import expect_extra
+from emulator.cli.limits import read_limits, with_limits
 from emulator.cli.terminal import BAD_INPUT, complain, tables_console
 from emulator.dataset.engine import EngineName
 from emulator.dataset.judged import Judged, judge_runs
@@ -20,17 +26,35 @@ from emulator.trace.run_directory import open_run
 PICTURE = "ownership.html"
 
 
-def analyze_runs(runs: Sequence[Path], engine: EngineName | None, master: str | None, *, as_json: bool) -> int:
+def analyze_runs(
+    runs: Sequence[Path],
+    engine: EngineName | None,
+    master: str | None,
+    limits: Sequence[str] = (),
+    *,
+    as_json: bool,
+    service: bool = False,
+) -> int:
     """Judge runs and print what was found; returns the exit status, of several runs the worst one.
 
+    Args:
+        runs: their directories.
+        engine: what judges them; None: Spark if a master is named.
+        master: Spark's.
+        limits: service limits in place of those of the runs, `KEY=VALUE`.
+        as_json: print JSON in place of tables.
+        service: the exit status is 1 also for a run whose service is paging.
+
     Raises:
-        UserError: the only run cannot be read, or engine and master do not go together.
+        UserError: the only run cannot be read, a limit is none, or engine and master do not go together.
     """
+    given = read_limits(limits)
     if engine is EngineName.LOCAL and master is not None:
-        raise UserError("--master: expected --engine spark beside it")
+        raise UserError("--master: expected only with --engine spark")
     if len(runs) == 1:
         open_run(runs[0])  # one line says what is wrong with it, before anything is started
     judged = _judge(runs, engine, master)
+    judged = attrs.evolve(judged, reports=tuple(with_limits(report, given) for report in judged.reports))
     for refused in judged.refused:
         complain(refused.problem)
     if len(runs) == 1:
@@ -39,8 +63,13 @@ def analyze_runs(runs: Sequence[Path], engine: EngineName | None, master: str | 
         print(json.dumps([json.loads(report.to_json()) for report in judged.reports], indent=1))
     else:
         _print_many(judged)
-    statuses = [EXIT_STATUS[report.verdict] for report in judged.reports]
+    statuses = [_status(report, service=service) for report in judged.reports]
     return max([*statuses, *([BAD_INPUT] if judged.refused else [])])
+
+
+def _status(report: Report, *, service: bool) -> int:
+    is_paging = service and report.service is Service.PAGING
+    return max(report.exit_status, EXIT_STATUS[Verdict.INVALID] if is_paging else 0)
 
 
 def _judge(runs: Sequence[Path], engine: EngineName | None, master: str | None) -> Judged:
@@ -57,29 +86,34 @@ def _print_one(report: Report, run: Path, *, as_json: bool) -> None:
     if as_json:
         print(report.to_json())
     else:
-        print_report(report, tables_console())
+        print_report(report, tables_console(), run)
         print(f"\npicture: {picture}")
 
 
 def _print_many(judged: Judged) -> None:
     right = ("emulated", "two owners", "no owner", "again", "lost")
     table = Table(box=None, pad_edge=False)
-    for column in ("verdict", "run", *right, "why"):
+    for column in ("rules", "service", "run", *right, "why"):
         table.add_column(column, justify="right" if column in right else "left", overflow="fold")
     for report in judged.reports:
         table.add_row(
             report.verdict,
+            report.service,
             report.run_id,
             seconds(report.end_ns),
-            seconds(sum(row.active_ns for row in report.overlaps)),
-            seconds(sum(row.end_ns - row.start_ns for row in report.orphans)),
-            str(sum(row.duplicates for row in report.limits.duplicates)),
-            str(sum(row.lost for row in report.invariants.losses)),
+            seconds(sum(row.active_ns for row in report.of(OVERLAPS.table))),
+            seconds(sum(row.end_ns - row.start_ns for row in report.of(ORPHANS.table))),
+            str(sum(row.duplicates for row in report.of(DUPLICATES))),
+            str(sum(row.lost for row in report.of(LOSSES.table))),
             report.reasons[0] if report.reasons else "",
         )
     tables_console().print(table)
     counts = {verdict: sum(report.verdict is verdict for report in judged.reports) for verdict in Verdict}
-    told = [f"{count} {verdict}" for verdict, count in counts.items() if count]
+    services = {service: sum(report.service is service for report in judged.reports) for service in Service}
+    rules, service = (
+        ", ".join(f"{number} {word}" for word, number in of.items() if number) for of in (counts, services)
+    )
+    verdicts = f"{rules}; service {service}" if judged.reports else "none judged"
     judged_runs = f"{len(judged.reports)} run" + ("" if len(judged.reports) == 1 else "s")
     refused = f"; {len(judged.refused)} refused" if judged.refused else ""
-    print(f"{judged_runs}: {', '.join(told) or 'none judged'}{refused}")
+    print(f"{judged_runs}: {verdicts}{refused}")

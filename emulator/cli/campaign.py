@@ -36,6 +36,7 @@ def play_file(
     *,
     retry: bool,
     shrink: bool,
+    service: bool = False,
 ) -> None:
     """Play a campaign file.
 
@@ -47,12 +48,13 @@ def play_file(
         jobs: runs at the same time, instead of the campaign's.
         retry: play again what crashed or hung.
         shrink: shrink the first failure of each kind, when all runs have been played.
+        service: the exit status is 1 also if the service of a run is paging.
     """
     campaign = load_campaign(path)
-    _play(campaign, campaigns, _engine(campaign, engine, master, jobs), retry=retry, shrink=shrink)
+    _play(campaign, campaigns, _engine(campaign, engine, master, jobs), retry=retry, shrink=shrink, service=service)
 
 
-def play_seeds(scenario: Path, seeds: str, level: TraceLevel, campaigns: Path | None) -> None:
+def play_seeds(scenario: Path, seeds: str, level: TraceLevel, campaigns: Path | None, *, service: bool = False) -> None:
     """Play a scenario with many seeds.
 
     Args:
@@ -60,9 +62,11 @@ def play_seeds(scenario: Path, seeds: str, level: TraceLevel, campaigns: Path | 
         seeds: as people write them.
         level: which rows the traces have.
         campaigns: directory of all campaigns; None: `campaigns`.
+        service: the exit status is 1 also if the service of a run is paging.
     """
     campaign = campaign_of(load(scenario), read_seeds("--seeds", seeds), level)
-    _play(campaign, campaigns or DIRECTORY, _engine(campaign, None, None, None), retry=False, shrink=False)
+    engine = _engine(campaign, None, None, None)
+    _play(campaign, campaigns or DIRECTORY, engine, retry=False, shrink=False, service=service)
 
 
 def _engine(campaign: Campaign, engine: EngineName | None, master: str | None, jobs: int | None) -> Engine:
@@ -78,7 +82,7 @@ def _engine(campaign: Campaign, engine: EngineName | None, master: str | None, j
     return partial(play_here, jobs=jobs or campaign.jobs or cores())
 
 
-def _play(campaign: Campaign, campaigns: Path, engine: Engine, *, retry: bool, shrink: bool) -> None:
+def _play(campaign: Campaign, campaigns: Path, engine: Engine, *, retry: bool, shrink: bool, service: bool) -> None:
     with _Bar(campaign.name) as bar:
         dataset = play_campaign(campaign, campaigns, engine, bar.begin, retry=retry)
     for damage in dataset.damages:
@@ -94,7 +98,7 @@ def _play(campaign: Campaign, campaigns: Path, engine: Engine, *, retry: bool, s
 
         shrink_failures(dataset, every, campaign.timeout_ms)
     print(dataset.directory.path)
-    raise typer.Exit(exit_status(every))
+    raise typer.Exit(exit_status(every, service=service))
 
 
 class _Bar:

@@ -9,15 +9,23 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from emulator.analysis.findings import Verdict
-from emulator.analysis.invariants import TITLES
-from emulator.analysis.measures import MEASURES, Measure
+from emulator.analysis.oracles.every import TITLES
+from emulator.analysis.report import Service, Verdict
+from emulator.analysis.run_measures import MEASURES, Measure
 from emulator.base.amounts import Amounts, heading_with_unit, unit_of
 from emulator.campaign.dataset import OUTCOMES, Dataset
 from emulator.campaign.directory import TABLES
 from emulator.campaign.junit import JUNIT_FILE
-from emulator.campaign.measured import by_variant, means, measures_of_run, times_broken, worst_first
-from emulator.campaign.play import tally
+from emulator.campaign.measured import (
+    by_variant,
+    means,
+    measures_of_run,
+    severe_symptom,
+    severity,
+    times_broken,
+    worst_first,
+)
+from emulator.campaign.play import service_tally, tally
 from emulator.campaign.played import WORDS, Played
 from emulator.campaign.shrunk import failure_of
 from emulator.cli.terminal import NAME
@@ -26,10 +34,11 @@ _COLUMNS = ("active_overlap_s", "orphan_s", "stalled_s", "duplicates", "lost", "
 """The measures that most people decide by; those that are 0 in all runs are left out."""
 _SHOWN_FAILURES = 3
 _STYLES = {"valid": "green", "invalid": "red", "crashed": "magenta", "hung": "magenta"}
+_SERVICE_STYLES = {Service.CALM: "green", Service.DEGRADED: "yellow", Service.PAGING: "bold red"}
 
 
 def summary(every: Sequence[Played]) -> RenderableType:
-    """The table of variants with means of measures, and below it the invariants that were broken, if any."""
+    """The table of variants: both verdicts and means of measures; below it the invariants that were broken, if any."""
     parts: list[RenderableType] = [_variants(every)]
     if times_broken(every):
         parts += ["", Text("Runs that broke an invariant", "bold"), _broken(every)]
@@ -37,7 +46,7 @@ def summary(every: Sequence[Played]) -> RenderableType:
 
 
 def next_steps(dataset: Dataset, every: Sequence[Played]) -> list[str]:
-    """The worst seeds with the commands that show them, and where to read more."""
+    """The worst seeds of both verdicts with the commands that show them, and where to read more."""
     directory = dataset.directory
     failures = worst_first(played for played in every if played.verdict is not Verdict.VALID)
     lines = [""]
@@ -46,7 +55,7 @@ def next_steps(dataset: Dataset, every: Sequence[Played]) -> list[str]:
         lines.append(f"{played.case.variant}, seed {played.case.seed}: {played.word}: {reason}")
         if played.trace and played.ended:
             lines.append(f"  its tables      {NAME} analyze {shlex.quote(str(directory.path / played.trace))}")
-        lines.append(f"  play it again   {directory.command(played.case)}")
+        lines.append(f"  run it again    {directory.command(played.case)}")
     clear = [played.case for played in failures if failure_of(played) is not None]
     if clear:
         case = shlex.quote(f"{clear[0].variant}:{clear[0].seed}")
@@ -55,6 +64,7 @@ def next_steps(dataset: Dataset, every: Sequence[Played]) -> list[str]:
         lines.append(f"and {len(failures) - _SHOWN_FAILURES:,} more: {directory.path / JUNIT_FILE} has all of them")
     if not failures:
         lines += _worst_of_the_valid(dataset, every)
+    lines += [line for line in _paging(dataset, every) if line not in lines]  # a command stands there once
     if len(directory.variants) > 1:
         lines.append(f"what the variants change   {NAME} compare {shlex.quote(str(directory.path))}")
     lines.append(f"one row per run, for other programs   {directory.path / TABLES / OUTCOMES}.parquet")
@@ -68,18 +78,20 @@ def _amount(measure: Measure, value: float) -> str:
 
 
 def _variants(every: Sequence[Played]) -> Table:
-    counts, runs = tally(every), by_variant(every)
+    counts, services, runs = tally(every), service_tally(every), by_variant(every)
+    judged = tuple(Service) if any(count.total() for count in services.values()) else ()
     found = {variant: means(mine) for variant, mine in runs.items()}
     words = [word for word in WORDS if any(count[word] for count in counts.values())]
     known = {measure.name: measure for measure in MEASURES}
     measures = [known[name] for name in _COLUMNS if any(mean[name] > 0 for mean in found.values())]
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column("variant", overflow="fold")
-    for heading in ("runs", *words, *(heading_with_unit(one.heading, one.name) for one in measures), "CPU s"):
+    for heading in ("runs", *words, *judged, *(heading_with_unit(one.heading, one.name) for one in measures), "CPU s"):
         table.add_column(heading, justify="right")
     for variant, mine in runs.items():
         count = counts[variant]
         numbers = [f"[{_STYLES.get(word, 'default')}]{count[word]:,}[/]" for word in words]
+        numbers += [f"[{_SERVICE_STYLES[one]}]{services[variant][one]:,}[/]" for one in judged]
         amounts = [_shown(one, variant, found) for one in measures]
         cpu_s = sum(played.cpu_s for played in mine)
         table.add_row(variant, f"{len(mine):,}", *numbers, *amounts, f"{cpu_s:,.1f}")
@@ -89,8 +101,8 @@ def _variants(every: Sequence[Played]) -> Table:
 def _shown(measure: Measure, variant: str, found: Mapping[str, Mapping[str, float]]) -> str:
     """The mean of a measure in a variant, with as many decimals as those of the other variants."""
     value = found[variant][measure.name]
-    beside = [means_of[measure.name] for means_of in found.values()]
-    return "" if math.isnan(value) else Amounts(measure.name, beside).plain(value)
+    of_all = [means_of[measure.name] for means_of in found.values()]
+    return "" if math.isnan(value) else Amounts(measure.name, of_all).plain(value)
 
 
 def _broken(every: Sequence[Played]) -> RenderableType:
@@ -105,6 +117,18 @@ def _broken(every: Sequence[Played]) -> RenderableType:
     return Group(table, *(Text(f"{name} {TITLES[name]}", "dim") for name in names))
 
 
+def _paging(dataset: Dataset, every: Sequence[Played]) -> Iterator[str]:
+    """Of each variant how many valid runs page, and the most severe symptom of them."""
+    for variant, mine in by_variant(every).items():
+        paging = [one for one in mine if one.service is Service.PAGING and one.verdict is Verdict.VALID]
+        if not paging:
+            continue
+        worst = max(paging, key=severity)
+        counts = f"{len(paging):,} of {len(mine):,} runs are valid and would page somebody"
+        yield f"{variant}: {counts}; the most severe symptom, seed {worst.case.seed}: {severe_symptom(worst)}"
+        yield f"  run it again    {dataset.directory.command(worst.case)}"
+
+
 def _worst_of_the_valid(dataset: Dataset, every: Sequence[Played]) -> Iterator[str]:
     for variant, mine in by_variant(every).items():
         worst = worst_first(mine)[0]
@@ -113,4 +137,4 @@ def _worst_of_the_valid(dataset: Dataset, every: Sequence[Played]) -> Iterator[s
         told = ", ".join(f"{one.heading} {_amount(one, found[one.name])}" for one in known)
         if told:
             yield f"{variant}, worst seed {worst.case.seed}: {told}"
-            yield f"  play it again   {dataset.directory.command(worst.case)}"
+            yield f"  run it again    {dataset.directory.command(worst.case)}"

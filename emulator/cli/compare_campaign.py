@@ -44,9 +44,10 @@ def compare_campaign(path: Path, names: Sequence[str], *, as_json: bool) -> None
         print(json.dumps([one.plain() for one in found], indent=1))
         return
     console = tables_console()
-    for number, one in enumerate(found):
-        if number:
-            console.print()
+    for one in found:
+        console.print(one.headline, soft_wrap=True, highlight=False, markup=False)
+    for one in found:
+        console.print()
         print_variants(one, console)
 
 
@@ -57,18 +58,21 @@ def _compare_crossed(dataset: Dataset, *, as_json: bool) -> None:
     if as_json:
         print(json.dumps(found.plain(), indent=1))
         return
-    path = dataset.directory.path
-    print_crossed(found, tables_console())
+    path, console = dataset.directory.path, tables_console()
+    for line in found.headline:
+        console.print(line, soft_wrap=True, highlight=False, markup=False)
+    console.print()
+    print_crossed(found, console)
     print(f"\npicture: {draw_crossed(found, path / PICTURE, path.name)}")
 
 
 def print_variants(found: VariantComparison, console: Console) -> None:
-    """Print what a variant changes: of the scenario, then in each measure, then in one sentence."""
+    """Print what a variant changes: of the scenario, in each measure, in both verdicts, and in one sentence."""
 
     def say(line: str, style: str = "") -> None:
         console.print(line, style=style, soft_wrap=True, highlight=False, markup=False)
 
-    say(f"{found.b} beside {found.a}", "bold")
+    say(f"{found.b} against {found.a}", "bold")
     for change in found.changes[:_CHANGES_MOST]:
         say(f"  {change.words(found.a, found.b)}")
     if len(found.changes) > _CHANGES_MOST:
@@ -78,11 +82,11 @@ def print_variants(found: VariantComparison, console: Console) -> None:
         console.print(_table(found))
     if found.zero:
         say(f"{len(found.zero)} measures are 0 in all runs: {', '.join(HEADINGS[name] for name in found.zero)}", "dim")
-    invalid = found.invalid
-    say(
-        f"invalid: with {found.a} {invalid.with_a} of {invalid.seeds} seeds, with {found.b} {invalid.with_b}, "
-        f"with both {invalid.with_both}"
-    )
+    for word, counts in (("invalid", found.counts.invalid), ("paging", found.counts.paging)):
+        say(
+            f"{word}: with {found.a} {counts.with_a} of {counts.seeds} seeds, with {found.b} {counts.with_b}, "
+            f"with both {counts.with_both}"
+        )
     say(found.sentence())
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from emulator.analysis.canvas import element
-from emulator.analysis.palette import STYLE, colour_of
+from emulator.analysis.rendering.canvas import element
+from emulator.analysis.rendering.palette import STYLE, colour_of
 from emulator.base.amounts import Amounts, heading_with_unit
 from emulator.campaign.compared import HEADINGS
 from emulator.campaign.crossed import Crossed, CrossedCell, CrossedMeasure
@@ -21,7 +21,7 @@ _LINE_PX, _LABEL_PX, _PLOT_PX, _PANEL_GAP_PX = 14, 170, 300, 40
 
 
 def print_crossed(found: Crossed, console: Console) -> None:
-    """Print a table for each measure: the first variant per run, the others beside it."""
+    """Print a table for each measure: the first variant per run, the others as difference from it."""
     first, *others = found.variants
     lead = f"{found.seeds:,} seeds; {first} per run, the others as difference from it, paired by seed{_sure(found)}"
     console.print(lead, style="bold", highlight=False, markup=False, soft_wrap=True)
@@ -44,12 +44,12 @@ def _sure(found: Crossed) -> str:
 def _told(measure: str, cell: CrossedCell | None) -> str:
     if cell is None:
         return ""
-    figure = cell.mean if cell.beside is None else cell.beside.difference
+    figure = cell.mean if cell.against is None else cell.against.difference
     amounts = Amounts(measure, (figure.value,) if not figure.is_known else (figure.value, figure.low, figure.high))
-    sign = "+" if cell.beside is not None and figure.value > 0 else ""
+    sign = "+" if cell.against is not None and figure.value > 0 else ""
     between = f" ({amounts.plain(figure.low)} to {amounts.plain(figure.high)})" if figure.is_known else ""
     text = f"{sign}{amounts.plain(figure.value)}{between}"
-    style = _STYLES.get(cell.beside.verdict, "") if cell.beside is not None else ""
+    style = _STYLES.get(cell.against.verdict, "") if cell.against is not None else ""
     return f"[{style}]{text}[/]" if style else text
 
 

@@ -10,13 +10,20 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from emulator.analysis.cells import seconds
-from emulator.analysis.findings import Divergence, Orphan, Overlap, Report
-from emulator.analysis.phases import FaultSpan
-from emulator.analysis.picture import draw
-from emulator.analysis.report import analyze
-from emulator.analysis.story import Chapter, in_words, length_ns, ownership
-from emulator.analysis.tables import render
+from emulator.analysis.findings.words import seconds
+from emulator.analysis.inputs.disturbances import FaultSpan
+from emulator.analysis.inputs.holdings import Divergence
+from emulator.analysis.inputs.queue_owners import Orphan, Overlap
+from emulator.analysis.measures.measured import BELIEFS, HOLDS
+from emulator.analysis.measures.phases import AGREEMENT, FAULTS
+from emulator.analysis.oracles.orphans import ORPHANS
+from emulator.analysis.oracles.overlaps import OVERLAPS
+from emulator.analysis.oracles.views import VIEWS, whole_views
+from emulator.analysis.rendering.picture import draw
+from emulator.analysis.rendering.shown_report import analyze
+from emulator.analysis.rendering.story import Chapter, in_words, length_ns, ownership
+from emulator.analysis.rendering.tables import render
+from emulator.analysis.report import Report
 from emulator.cli.terminal import progress_bar, tables_console
 from emulator.run import run_scenario
 from emulator.run.run import Progress
@@ -29,7 +36,7 @@ CUT, FROZEN, LOSSY = "half-seen", "frozen", "lossy"
 """Ids of the scenario's faults."""
 
 _Judged = Divergence | Overlap | Orphan
-_Row = TypeVar("_Row", Divergence, Overlap, Orphan)
+_Row = TypeVar("_Row", bound=Divergence | Overlap | Orphan)
 Bar = Callable[[str], AbstractContextManager[Progress]]
 
 
@@ -88,9 +95,9 @@ def missing(report: Report) -> list[str]:
             "agreement within one rebalance round before the first fault",
             not any(row.violation for row in _before(report, cut.start_ns)),
         ),
-        ("views that differ during the cut", bool(_during(report.views, cut))),
-        ("queues with two owners during the cut", bool(_during(report.overlaps, cut))),
-        ("queues without an owner during the cut", bool(_during(report.orphans, cut))),
+        ("views that differ during the cut", bool(_during(whole_views(report.of(VIEWS.table)), cut))),
+        ("queues with two owners during the cut", bool(_during(report.of(OVERLAPS.table), cut))),
+        ("queues without an owner during the cut", bool(_during(report.of(ORPHANS.table), cut))),
         ("agreement after the cut", _took(report, cut) is not None),
         ("agreement at the end", _took(report, lossy) is not None),
     )
@@ -98,12 +105,12 @@ def missing(report: Report) -> list[str]:
 
 
 def _control(report: Report, cut: FaultSpan) -> Iterator[str]:
-    owners = sorted({hold.node: None for hold in report.holds if hold.start_ns < cut.start_ns})
-    queues = {hold.queue: None for hold in report.holds if hold.start_ns < cut.start_ns}
-    first = min((hold.start_ns for hold in report.holds), default=0)
+    owners = sorted({hold.node: None for hold in report.of(HOLDS) if hold.start_ns < cut.start_ns})
+    queues = {hold.queue: None for hold in report.of(HOLDS) if hold.start_ns < cut.start_ns}
+    first = min((hold.start_ns for hold in report.of(HOLDS)), default=0)
     yield (
-        f"{len(owners)} consumers divide {len(queues)} queues (those of the retry topic included), from "
-        f"{seconds(first)} on. Each divides for itself, by the list of members that a broker gives it; what "
+        f"{len(owners)} consumers allocate {len(queues)} queues (those of the retry topic included), from "
+        f"{seconds(first)} on. Each allocates for itself, by the list of members that a broker gives it; what "
         "differs for a while without any fault is the baseline."
     )
     early = _before(report, cut.start_ns)
@@ -118,26 +125,25 @@ def _half_seen(report: Report, cut: FaultSpan) -> Iterator[str]:
         "broker-a hears it as before, and what broker-b sends still arrives. For now nothing changes: "
         "a broker keeps a silent member for 120 s."
     )
-    lists = _during([row for row in report.beliefs if row.kind == BeliefKind.CONSUMER_IDS], cut)
+    lists = _during([row for row in report.of(BELIEFS) if row.kind == BeliefKind.CONSUMER_IDS], cut)
     if lists:
         expired = lists[0]
         yield (
             f"At {seconds(expired.start_ns)} the scan of broker-b, one every 10 s, finds that its last heartbeat is "
             f"more than 120 s old and removes it. Until {seconds(expired.end_ns)} the two brokers name different "
-            "members. Each pass of each consumer asks one of them, by lot, and divides by 4 or by 3."
+            "members. Each rebalance round of each consumer asks one of them at random, and allocates for 4 or for 3."
         )
     yield ownership(report, cut.start_ns, cut.end_ns)
 
 
 def _frozen(report: Report, frozen: FaultSpan) -> Iterator[str]:
-    held = [
-        hold for hold in report.holds if hold.node == frozen.subject and hold.start_ns <= frozen.start_ns < hold.end_ns
-    ]
+    held_then = (hold for hold in report.of(HOLDS) if hold.start_ns <= frozen.start_ns < hold.end_ns)
+    held = [hold for hold in held_then if hold.node == frozen.subject]
     yield (
         f"60 s is less than the 120 s after which a broker removes a silent member, and its connections stay open. "
         f"So nobody takes over: its {len(held)} queues have an owner that does not consume them."
     )
-    rows = [*_during(report.views, frozen), *_during(report.overlaps, frozen), *_during(report.orphans, frozen)]
+    rows = _during(_judged(report), frozen)
     yield (
         "No list and no owner differs: a suspended consumer is not visible in them."
         if not rows
@@ -146,7 +152,7 @@ def _frozen(report: Report, frozen: FaultSpan) -> Iterator[str]:
 
 
 def _lossy(report: Report, lossy: FaultSpan) -> Iterator[str]:
-    lists = _during([row for row in report.beliefs if row.kind == BeliefKind.CONSUMER_IDS], lossy)
+    lists = _during([row for row in report.of(BELIEFS) if row.kind == BeliefKind.CONSUMER_IDS], lossy)
     yield (
         "A lost frame is a call that times out, and a client closes the connection of a call that timed out. "
         "A broker removes a member whose connection is closed at once, without waiting 120 s, and has it back with "
@@ -170,12 +176,12 @@ def _agreed_again(report: Report, fault: FaultSpan) -> str:
 
 def _took(report: Report, fault: FaultSpan) -> int | None:
     """Time in ns from the end of a fault until all layers agreed; None: not before the next disturbance."""
-    rows = [row for row in report.agreement if row.t_ns == fault.end_ns]
+    rows = [row for row in report.of(AGREEMENT) if row.t_ns == fault.end_ns]
     return None if not rows or any(row.censored for row in rows) else max(row.took_ns for row in rows)
 
 
 def _fault(report: Report, fault_id: str) -> FaultSpan:
-    return next(fault for fault in report.faults if fault.fault_id == fault_id)
+    return next(fault for fault in report.of(FAULTS) if fault.fault_id == fault_id)
 
 
 def _during(rows: Sequence[_Row], fault: FaultSpan) -> list[_Row]:
@@ -183,8 +189,11 @@ def _during(rows: Sequence[_Row], fault: FaultSpan) -> list[_Row]:
 
 
 def _before(report: Report, end_ns: int) -> list[_Judged]:
-    judged: tuple[_Judged, ...] = (*report.views, *report.overlaps, *report.orphans)
-    return [row for row in judged if row.start_ns < end_ns]
+    return [row for row in _judged(report) if row.start_ns < end_ns]
+
+
+def _judged(report: Report) -> list[_Judged]:
+    return [*whole_views(report.of(VIEWS.table)), *report.of(OVERLAPS.table), *report.of(ORPHANS.table)]
 
 
 def _render(chapters: Sequence[Chapter]) -> RenderableType:

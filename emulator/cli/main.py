@@ -1,73 +1,49 @@
 """The command line: every command of `rmqemu` with its options; what a command needs is imported when it is called.
 
-Exit status: 0 valid, 1 an oracle was violated, 2 unknown, damaged or bad input, 130 Ctrl-C.
+Exit status: 0 valid, 1 an oracle was violated, 2 unknown, damaged or bad input, 130 Ctrl-C. It follows from the rules;
+with `--service` it is also 1 if the service is paging.
 """
 
-import shlex
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from typer.core import TyperCommand, TyperGroup
 
-from emulator.base.text import shown_ends
-from emulator.cli.terminal import NAME, VIOLATED, complain, one_line_errors, refuse_beside, tables_console
+from emulator.cli.arguments import (
+    SCENARIO_HELP,
+    JsonOption,
+    LimitOption,
+    RunArgument,
+    RunsOption,
+    ScenarioArgument,
+    ServiceOption,
+    SpecArgument,
+    TraceOption,
+)
+from emulator.cli.command_classes import EXEC, Commands, ExecCommand
+from emulator.cli.terminal import (
+    NAME,
+    VIOLATED,
+    complain,
+    one_line_errors,
+    refuse_together,
+    refuse_without,
+    tables_console,
+)
 from emulator.dataset.engine import EngineName
 from emulator.time.mode import TimeMode
 from emulator.trace.schema import TraceLevel
+from emulator.why.forms import FORMS
 from nodes.fields import LONG_MOST
-
-_EXEC = "--exec"
-
-
-class _Commands(TyperGroup):
-    """All commands; a complaint about an argument shows no more of it than is needed."""
-
-    def invoke(self, ctx) -> Any:  # type: ignore[no-untyped-def]  # noqa: ANN001 - click's
-        """Invoke the command."""
-        try:
-            return super().invoke(ctx)
-        except Exception as error:
-            message = getattr(error, "message", None)  # click's errors have one
-            if isinstance(message, str):
-                error.message = shown_ends(message)  # type: ignore[attr-defined]
-            raise
-
-
-class _ExecCommand(TyperCommand):
-    """A command whose option `--exec` takes all words behind it, those that look like options included."""
-
-    def parse_args(self, ctx, args: list[str]) -> list[str]:  # type: ignore[no-untyped-def]  # noqa: ANN001 - click's
-        """Join the words behind `--exec` into one."""
-        if _EXEC in args:
-            at = args.index(_EXEC)
-            words = args[at + 1 :]
-            args = [*args[: at + 1], shlex.join(words)] if words else args
-        return super().parse_args(ctx, args)
-
 
 app = typer.Typer(
     name=NAME,
-    cls=_Commands,
+    cls=Commands,
     epilog="Exit status: 0 valid, 1 an oracle was violated, 2 unknown, damaged or bad input, 130 Ctrl-C.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-_RunsOption = Annotated[Path, typer.Option("--runs", metavar="DIR", help="Directory of all runs.")]
-_SCENARIO_HELP = "Scenario file (TOML), or the name of one of the package: rmqemu examples."
-_SpecArgument = Annotated[Path, typer.Argument(metavar="SPEC", help=_SCENARIO_HELP, show_default=False)]
-_ScenarioArgument = Annotated[Path, typer.Argument(metavar="SCENARIO", help=_SCENARIO_HELP, show_default=False)]
-_RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="Directory of a run.", show_default=False)]
-_TraceOption = Annotated[
-    TraceLevel | None,
-    typer.Option(
-        help="full: every row; findings: what is judged, and what failed; counts: faults, processes and numbers.",
-        show_default="full; of campaigns, findings",
-    ),
-]
-_JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 
 
 def _print_version(asked: bool) -> None:
@@ -89,7 +65,7 @@ def every_command(
 
 
 @app.command()
-def demo(runs: _RunsOption = Path("runs")) -> None:
+def demo(runs: RunsOption = Path("runs")) -> None:
     """Run the scenario of the half-seen consumer, explain what happened, and draw it."""
     with one_line_errors():
         from emulator.cli.demo import show_demo
@@ -97,11 +73,11 @@ def demo(runs: _RunsOption = Path("runs")) -> None:
         show_demo(runs)
 
 
-@app.command(cls=_ExecCommand)
+@app.command(cls=ExecCommand)
 def up(
-    spec: Annotated[Path, typer.Argument(metavar="[SPEC]", help=_SCENARIO_HELP)] = Path("guests"),
-    runs: _RunsOption = Path("runs"),
-    trace: _TraceOption = None,
+    spec: Annotated[Path, typer.Argument(metavar="[SPEC]", help=SCENARIO_HELP)] = Path("guests"),
+    runs: RunsOption = Path("runs"),
+    trace: TraceOption = None,
     guest: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="A guest with a name, for faults of its links; may be repeated."),
@@ -109,7 +85,7 @@ def up(
     command: Annotated[
         str | None,
         typer.Option(
-            _EXEC,
+            EXEC,
             metavar="COMMAND...",
             help="Run a command with NAMESRV_ADDR set, and end with its exit status; must come last.",
             show_default=False,
@@ -155,7 +131,7 @@ def ctl(
     run: Annotated[
         Path | None, typer.Option("--run", metavar="RUN", help="Directory of the run; the newest that listens.")
     ] = None,
-    runs: _RunsOption = Path("runs"),
+    runs: RunsOption = Path("runs"),
 ) -> None:
     """Execute a verb on a cluster that runs in another terminal (`rmqemu up`)."""
     with one_line_errors():
@@ -168,7 +144,7 @@ def ctl(
 
 @app.command()
 def run(
-    scenario: _ScenarioArgument,
+    scenario: ScenarioArgument,
     mode: Annotated[TimeMode, typer.Option(help="How time passes and what carries frames.")] = TimeMode.SIM,
     seed: Annotated[
         int | None, typer.Option(min=0, max=LONG_MOST, help="Instead of the scenario's.", show_default=False)
@@ -191,22 +167,27 @@ def run(
         Path | None,
         typer.Option("--runs", metavar="DIR", help="Directory of all runs, runs; with --seeds, campaigns."),
     ] = None,
-    trace: _TraceOption = None,
+    trace: TraceOption = None,
+    *,
+    service: Annotated[
+        bool, typer.Option("--service", help="With --seeds: exit status 1 also if the service of a run is paging.")
+    ] = False,
 ) -> None:
     """Run a scenario; the last line printed is the run directory."""
     with one_line_errors():
         from emulator.cli.run import run_file
 
         if seeds is None:
+            refuse_without("--service", "--seeds", given=service)
             run_file(scenario, mode, trace or TraceLevel.FULL, seed, script, runs or Path("runs"))
         else:
-            refuse_beside(
+            refuse_together(
                 "--seeds",
                 {"--seed": seed, "--script": script, "--mode": mode.value if mode is not TimeMode.SIM else None},
             )
             from emulator.cli.campaign import play_seeds
 
-            play_seeds(scenario, seeds, trace or TraceLevel.FINDINGS, runs)
+            play_seeds(scenario, seeds, trace or TraceLevel.FINDINGS, runs, service=service)
 
 
 @app.command()
@@ -240,6 +221,7 @@ def campaign(
     shrink: Annotated[
         bool, typer.Option("--shrink", help="Shrink the first failure of each kind; see rmqemu shrink.")
     ] = False,
+    service: ServiceOption = False,
 ) -> None:
     """Play seeds times variants of a scenario, judge each run, and keep all results in one directory.
 
@@ -248,7 +230,7 @@ def campaign(
     with one_line_errors():
         from emulator.cli.campaign import play_file
 
-        play_file(file, campaigns, engine, master, jobs, retry=retry, shrink=shrink)
+        play_file(file, campaigns, engine, master, jobs, retry=retry, shrink=shrink, service=service)
 
 
 @app.command()
@@ -291,7 +273,7 @@ def shrink(
 
 
 @app.command()
-def check(spec: _SpecArgument) -> None:
+def check(spec: SpecArgument) -> None:
     """Warn about harmful settings that RocketMQ accepts; the emulator runs them as RocketMQ would."""
     with one_line_errors():
         from emulator.spec import load
@@ -307,7 +289,7 @@ def check(spec: _SpecArgument) -> None:
 @app.command()
 def analyze(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Directories of runs.", show_default=False)],
-    as_json: _JsonOption = False,
+    as_json: JsonOption = False,
     engine: Annotated[
         EngineName | None,
         typer.Option(
@@ -319,15 +301,18 @@ def analyze(
         str | None,
         typer.Option(metavar="URL", help="Spark's: local[4], spark://HOST:PORT, ...", show_default=False),
     ] = None,
+    limit: LimitOption = None,
+    service: ServiceOption = False,
 ) -> None:
     """Report from the traces of runs which nodes disagreed and which queues had two owners or none.
 
-    One run: all tables, and a picture in its directory. Several runs: a line for each.
+    One run: all tables, and a picture in its directory. Several runs: a line for each. Each run has two verdicts: of
+    the rules, from which the exit status follows, and of the service, whose limits are those of its scenario.
     """
     with one_line_errors():
         from emulator.cli.analyze import analyze_runs
 
-        raise typer.Exit(analyze_runs(runs, engine, master, as_json=as_json))
+        raise typer.Exit(analyze_runs(runs, engine, master, limit or (), as_json=as_json, service=service))
 
 
 @app.command()
@@ -341,21 +326,22 @@ def report(
     ] = None,
     top: Annotated[int, typer.Option(min=0, help="Violations of a run that are explained.")] = 5,
     every: Annotated[bool, typer.Option("--all", help="Explain the worst violation of each invariant.")] = False,
+    limit: LimitOption = None,
 ) -> None:
     """Write one page about a run or a campaign, for a browser; it loads nothing and can be mailed.
 
-    Of a run: what is loudest, what happened, who owned what, which invariants held, and why not. Of a campaign: the
+    Of a run: what is most severe, what happened, who owned what, which invariants held, and why not. Of a campaign: the
     measures of all runs, and the worst ones.
     """
     with one_line_errors():
         from emulator.cli.report import report_command
 
-        report_command(path, out, None if every else top)
+        report_command(path, out, None if every else top, limit or ())
 
 
 @app.command()
 def watch(
-    run: _RunArgument,
+    run: RunArgument,
     checkpoint: Annotated[
         Path | None,
         typer.Option(
@@ -378,24 +364,29 @@ def watch(
 
 @app.command(context_settings={"ignore_unknown_options": True})
 def why(
-    run: _RunArgument,
+    run: RunArgument,
     words: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(
-            metavar="WORDS...",
-            help="queue TOPIC/BROKER/ID [of GROUP] [at T], KIND SUBJECT [of NODE] [at T], "
-            "no ITEM in KIND SUBJECT [of NODE] [at T], or node NODE [at T].",
+            metavar="[WORDS...]",
+            help=f"{FORMS}; without words, what was most severe in the run.",
             show_default=False,
         ),
-    ],
+    ] = None,
 ) -> None:
-    """Explain a belief, what it lacks, or the owner of a queue: the chain of causes up to a fault or timer."""
+    """Explain what happened in a run: the chain of causes up to a fault, a timer or an administrator.
+
+    Without words: why the most severe symptoms came, and why invariants were violated.
+    """
     with one_line_errors():
+        from emulator.analysis.judge import judge_run
         from emulator.trace.run_directory import open_run
         from emulator.why.answer import answer_of_run
+        from emulator.why.worst import worst_of_run
 
         opened = open_run(run)
-        for line in answer_of_run(words, opened):
+        lines = answer_of_run(words, opened) if words else worst_of_run(judge_run(opened), opened)
+        for line in lines:
             print(line)
         if opened.broken_off():
             complain(opened.broken_off())
@@ -416,20 +407,22 @@ def compare(
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON; of a campaign.")] = False,
+    limit: LimitOption = None,
 ) -> None:
     """Tell how two runs differ, or what the variants of a campaign change.
 
-    Runs: scenario, first differing row, beliefs and owners, with causes and counts. Variants: each measure, paired by
-    seed, with confidence intervals, and a sentence.
+    Both begin with a headline: what differs that matters, and how sure that is. Runs: then both verdicts, scenario,
+    first differing row, beliefs and owners, with causes and counts. Variants: then each measure, paired by seed, with
+    confidence intervals, and a sentence.
     """
     with one_line_errors():
         from emulator.cli.compare import compare_command
 
-        compare_command(first, others or (), as_json=as_json)
+        compare_command(first, others or (), limit or (), as_json=as_json)
 
 
 @app.command()
-def verify(run: _RunArgument) -> None:
+def verify(run: RunArgument) -> None:
     """Repeat a run and compare the two traces row by row."""
     with one_line_errors():
         from emulator.run.verify import describe, repeat
@@ -444,7 +437,7 @@ def verify(run: _RunArgument) -> None:
 
 
 @app.command()
-def examples(as_json: _JsonOption = False) -> None:
+def examples(as_json: JsonOption = False) -> None:
     """List the scenarios and campaigns of the package, whose names stand for their files."""
     with one_line_errors():
         from emulator.cli.examples import show_examples
@@ -467,7 +460,7 @@ def options(
         str | None,
         typer.Argument(metavar="[ROLE]", help="broker, consumer, producer, ...; all roles.", show_default=False),
     ] = None,
-    as_json: _JsonOption = False,
+    as_json: JsonOption = False,
 ) -> None:
     """List the options of a role, with type, unit, default, and what presets and releases set.
 
@@ -480,7 +473,7 @@ def options(
 
 
 @app.command()
-def fidelity(as_json: _JsonOption = False) -> None:
+def fidelity(as_json: JsonOption = False) -> None:
     """List RocketMQ's traps, and whether the emulator reproduces them."""
     import json
 

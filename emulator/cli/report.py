@@ -1,12 +1,14 @@
 """`rmqemu report`: one page about a run, or about a campaign."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from emulator.analysis.judge import judge_run
-from emulator.analysis.symptoms import symptoms
+from emulator.analysis.report import symptoms
 from emulator.base.errors import UserError
 from emulator.campaign.dataset import Dataset
 from emulator.campaign.directory import HEAD
+from emulator.cli.limits import read_limits, refuse_of_campaign, with_limits
 from emulator.report import campaign_page, run_page
 from emulator.trace.files import RunFiles, put_in_place
 from emulator.trace.run_directory import open_run
@@ -19,27 +21,29 @@ class ReportError(UserError):
     """The page cannot be written."""
 
 
-def report_command(path: Path, out: Path | None, top: int | None) -> None:
-    """Write the page, and say what is loudest in it.
+def report_command(path: Path, out: Path | None, top: int | None, limits: Sequence[str] = ()) -> None:
+    """Write the page, and print what is most severe in it.
 
     Args:
         path: directory of a run or of a campaign.
         out: the file to write; None: `PAGE` in the directory.
         top: how many violations are explained; None: the worst of each invariant.
+        limits: service limits in place of those of the run, `KEY=VALUE`.
 
     Raises:
         UserError: the directory is neither, or cannot be read; or the page cannot be written.
     """
-    target = out or path / PAGE
+    target, given = out or path / PAGE, read_limits(limits)
     if (path / HEAD).exists():
+        refuse_of_campaign(given)
         _write(target, campaign_page(Dataset(path)))
     else:
         run = open_run(path)
-        report = judge_run(run)
+        report = with_limits(judge_run(run), given)
         _write(target, run_page(report, run, top=top))
         for one in symptoms(report)[:1]:
             print(f"{one.kind}: {one.text}")
-        print(f"{report.verdict}: {report.run_id}")
+        print(f"rules {report.verdict}, service {report.service}: {report.run_id}")
     print(target)
 
 

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from emulator.analysis.invariants import TITLES
+from emulator.analysis.oracles.every import TITLES
 from emulator.base.text import nearest
 from emulator.campaign.campaign import TIMEOUT_MS, Case
 from emulator.campaign.dataset import Dataset

@@ -54,19 +54,29 @@ def one_line_errors() -> Iterator[None]:
         raise typer.Exit(BAD_INPUT) from None
 
 
-def refuse_beside(option: str, others: Mapping[str, object]) -> None:
-    """Refuse options that mean nothing beside another one.
+def refuse_together(option: str, others: Mapping[str, object]) -> None:
+    """Refuse options that mean nothing together with another one.
 
     Args:
         option: which was given.
         others: mapping option -> value; None: it was not given.
 
     Raises:
-        typer.BadParameter: one of them was given.
+        UserError: one of them was given.
     """
     for other, value in others.items():
         if value is not None:
-            raise typer.BadParameter(f"expected only one of {option} and {other}", param_hint=other)
+            raise UserError(f"expected only one of {option} and {other}")
+
+
+def refuse_without(option: str, other: str, *, given: bool) -> None:
+    """Refuse an option that means nothing without another one, which is missing.
+
+    Raises:
+        UserError: it was given.
+    """
+    if given:
+        raise UserError(f"{option}: expected only with {other}")
 
 
 def complain(problem: str) -> None:

@@ -13,7 +13,7 @@ import attrs
 import trio
 import typer
 
-from emulator.analysis.live_storms import LiveStorms
+from emulator.analysis.live.storms import LiveStorms
 from emulator.cli.terminal import NAME, complain
 from emulator.cluster.cluster import namesrv_addr
 from emulator.console.control_socket import serve_control
@@ -187,12 +187,13 @@ class _EventPrinter:
 
     def __init__(self, scenario: Scenario, prompt: Prompt) -> None:
         self._lines = EventLines(scenario)
+        """Replaced before the first node starts."""
         self._storms = LiveStorms()
         self._prompt = prompt
 
     async def follow(self, session: Session) -> None:
-        """Use the cluster's names of nodes, which grow when groups are scaled, and hear of frames; a session task."""
-        self._lines.names = session.cluster.names
+        """Use the session's names of nodes, which grow when groups are scaled, and hear of frames; a session task."""
+        self._lines = session.lines
         session.cluster.world.recorder.batch_listeners.append(self._show_storms)
 
     def _show_storms(self, table: Table, rows: Sequence[Row]) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Self
 
-from emulator.analysis.live import Change
+from emulator.analysis.live.changes import Change
 from emulator.cli.terminal import NAME
 from emulator.dataset.checkpoint import Checkpoint
 from emulator.dataset.following import Following, open_watched

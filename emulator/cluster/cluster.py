@@ -1,17 +1,18 @@
 """A cluster: the hosts of a scenario, started in order and ended together."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import TracebackType
 from typing import Self
 
 import trio
 
-from emulator.base.chance import named_stream
 from emulator.base.errors import UserError
+from emulator.cluster.active_faults import ActiveFaults
 from emulator.cluster.containers import broker_path, identity_of, inner_machine
 from emulator.cluster.node_options import NodeOptions
 from emulator.cluster.plans import HostPlan, HostPlans
 from emulator.cluster.pods import Pods
+from emulator.cluster.starting import PlannedStart, StartingHosts
 from emulator.machine.host import EmulatedHost, PowerState
 from emulator.machine.world import World
 from emulator.network.guests.address_book import LOOPBACK
@@ -24,8 +25,6 @@ from faults.reconfigure import Value
 from nodes.container.tables.broker_file import write_broker_file
 from nodes.live_config import forget_changes
 
-_NS_PER_MS = 1_000_000
-
 
 class NodeCrashedError(UserError):
     """The code of a node raised: a bug of the emulator, not of the scenario."""
@@ -36,76 +35,73 @@ class NoAddressError(Exception):
 
 
 class Cluster:
-    """All hosts of a scenario in one world; an async context manager.
+    """All hosts of a scenario in one world; an async context manager whose end ends every process.
 
-    Entering starts nameservers, then controllers, then brokers, then clients, each kind when the
-    previous one is ready; nodes of a kind start within the scenario's spread, at
-    instants that depend on the seed. The API servers of StatefulSets come last, and
-    then start the pods. Leaving ends every process.
+    The machines are there from the beginning, without a process; `start` starts the nodes.
+
+    Args:
+        world: of the run.
+        scenario: of the run.
+        names: mapping IP address, or client id of a guest -> node, which grows; None: that of the scenario.
 
     Raises:
         SpecError: the scenario names a function that cannot be imported.
         NodeCrashedError: on leaving, if a node's own code raised.
     """
 
-    def __init__(self, world: World, scenario: Scenario) -> None:
-        self.world = world
+    def __init__(self, world: World, scenario: Scenario, names: dict[str, str] | None = None) -> None:
         self.scenario = with_user_functions(scenario)
+        self.world = world
         self.hosts: dict[str, EmulatedHost] = {}
         self._owners: dict[str, EmulatedHost] = {}
         self.addresses = addresses(scenario)
         """Mapping node -> IP address."""
-        self.names = owners(scenario)
+        self.names = owners(scenario) if names is None else names
         """Mapping IP address, or client id of a guest -> node."""
         self.started = trio.Event()
-        """Set when every node of the scenario is ready."""
-        self._nameservers: tuple[str, ...] = ()
+        """Set when every node of the scenario that runs is ready: all but those that faults keep down or suspended."""
+        self.faults = ActiveFaults(world.fabric.hits)
+        """The active faults, which the operator begins and ends."""
+        self._nameservers = tuple(
+            f"{self.addresses[spec.name]}:{spec.config.listen_port}" for spec in scenario.nameservers
+        )
         self._newcomers: dict[str, list[str]] = {}
         """Mapping group -> consumers that scaling has added."""
         self._retired: dict[str, None] = {}
         """Consumers that scaling has removed."""
-        self.is_kept_down: Callable[[str], bool] = lambda _: False
-        """Whether a fault keeps a node down."""
         self._has_ended = False
         self._pods = {api: Pods(self.hosts, self._add_pod, self._must_stay_down) for api in scenario.api_names()}
         self._options = NodeOptions(scenario)
         self._plans = HostPlans(scenario, self.addresses, self._options, self._pods)
+        self._planned_start = PlannedStart(world, scenario, self._add_all(), self._may_start)
 
-    async def __aenter__(self) -> Self:
-        """Start everything; returns when every node is ready."""
-        scenario = self.scenario
-        nameservers = [self._add(self._plans.nameserver(spec)) for spec in scenario.nameservers]
-        self._nameservers = addresses = tuple(
-            f"{host.ip}:{spec.config.listen_port}" for host, spec in zip(nameservers, scenario.nameservers, strict=True)
-        )
-        controllers = [self._add(self._plans.controller(spec)) for spec in scenario.controllers]
+    def _add_all(self) -> StartingHosts:
+        """Add the machines of the scenario."""
+        scenario, plans, addresses = self.scenario, self._plans, self._nameservers
+        nameservers = [self._add(plans.nameserver(spec)) for spec in scenario.nameservers]
+        controllers = [self._add(plans.controller(spec)) for spec in scenario.controllers]
         brokers, after_ms = self._add_brokers()
         consumers = {
-            name: self._add(self._plans.consumer(group, name, addresses))
+            name: self._add(plans.consumer(group, name, addresses))
             for group in scenario.consumers
             for name in group.names
         }
         pods = [name for spec in scenario.statefulsets for name in spec.pod_names()]
         clients = [host for name, host in consumers.items() if name not in pods]
-        clients += [self._add(self._plans.producer(spec, addresses)) for spec in scenario.producers]
-        if scenario.lease_service is not None:
-            self._add(self._plans.lease_service(scenario.lease_service))
-        apis = [self._add(self._plans.api(name)) for name in scenario.api_names()]
-        apis += [self._add(self._plans.scaler(name)) for name in scenario.scaler_names()]
-        offsets_ms = self._offsets_ms("start of nameservers", nameservers, scenario.nameserver_start_spread_ms)
-        await self._start_all(nameservers, offsets_ms, scenario.nameserver_start_spread_ms)
-        if controllers:
-            offsets_ms = self._offsets_ms("start of controllers", controllers, scenario.nameserver_start_spread_ms)
-            await self._start_all(controllers, offsets_ms, scenario.nameserver_start_spread_ms)
-        offsets_ms = self._offsets_ms("start of brokers", brokers, scenario.broker_start_spread_ms)
-        offsets_ms = [earliest_ms + drawn for earliest_ms, drawn in zip(after_ms, offsets_ms, strict=True)]
-        latest_ms = max(after_ms, default=0) + scenario.broker_start_spread_ms
-        await self._start_all(brokers, offsets_ms, latest_ms + scenario.broker_boot_spread_ms)
-        if scenario.lease_service is not None:
-            await self._start_all([self.hosts[scenario.lease_service]], [0], 0)
-        await self._start_all(clients, self._offsets_ms("start", clients, scenario.start_spread_ms), 0)
-        await self._start_all(apis, [0] * len(apis), 0)
+        clients += [self._add(plans.producer(spec, addresses)) for spec in scenario.producers]
+        lease = scenario.lease_service
+        lease_services = [] if lease is None else [self._add(plans.lease_service(lease))]
+        apis = [self._add(plans.api(name)) for name in scenario.api_names()]
+        apis += [self._add(plans.scaler(name)) for name in scenario.scaler_names()]
+        return StartingHosts(nameservers, controllers, brokers, after_ms, lease_services, clients, apis)
+
+    async def start(self) -> None:
+        """Start every node at its planned instant; returns when all that run are ready. See `PlannedStart`."""
+        await self._planned_start.run()
         self.started.set()
+
+    async def __aenter__(self) -> Self:
+        """Nothing is started yet."""
         return self
 
     async def __aexit__(
@@ -144,13 +140,20 @@ class Cluster:
             return name not in self._pods[statefulset.api].existing
         return name in self._retired
 
-    async def scale(self, group: str, members: int | None, may_start: Callable[[str], bool]) -> int:
+    def is_start_to_come(self, name: str) -> bool:
+        """Whether the planned start of a node has not come yet; a part of a process starts with it."""
+        return self._planned_start.is_to_come(self.hosts[name].machine.name)
+
+    def _may_start(self, name: str) -> bool:
+        """Whether a process may start now; a fault that keeps it down has hit it."""
+        return not self.is_start_to_come(name) and not self.is_retired(name) and not self.faults.withhold(name)
+
+    async def scale(self, group: str, members: int | None) -> int:
         """Scale a consumer group; the last members leave first, each with an orderly shutdown.
 
         Args:
             group: name of the group.
             members: new number of members; None: that of the scenario.
-            may_start: whether a returning member may start; a fault may keep it down.
 
         Returns:
             Number of members that were added or removed.
@@ -163,8 +166,9 @@ class Cluster:
         for name in coming:
             self._retired.pop(name, None)
             host = self.hosts.get(name) or self._add(self._newcomer(spec, name))
-            if host.power_state in (PowerState.DOWN, PowerState.POWERED_OFF) and may_start(name):
+            if host.power_state in (PowerState.DOWN, PowerState.POWERED_OFF) and self._may_start(name):
                 host.start()
+                await host.cpu.wait_for_turn()
         async with trio.open_nursery() as nursery:
             for name in leaving:
                 if self.hosts[name].power_state is PowerState.RUNNING:
@@ -190,7 +194,7 @@ class Cluster:
 
     def _must_stay_down(self, name: str) -> bool:
         """Whether a pod cannot be started: a fault keeps it down, or the emulation ends."""
-        return self._has_ended or self.is_kept_down(name)
+        return self._has_ended or self.faults.withhold(name)
 
     def expect_configurable(self, name: str, options: Mapping[str, Value]) -> None:
         """Refuse options that a node may not have beside those that it has now.
@@ -216,26 +220,6 @@ class Cluster:
     def crashes(self) -> list[str]:
         """Nodes that raised, one line each: `broker-a: KeyError: ...`."""
         return [f"{h.name}: {type(e).__name__}: {e}" for h in self.hosts.values() for e in h.errors]
-
-    def _offsets_ms(self, stream: str, hosts: list[EmulatedHost], spread_ms: int) -> list[int]:
-        if self.scenario.even_starts and hosts:
-            return even_start_offsets_ms(self.world.seed, stream, len(hosts), spread_ms, hosts[0].number)
-        return start_offsets_ms(self.world.seed, stream, len(hosts), spread_ms)
-
-    async def _start_all(self, hosts: list[EmulatedHost], offsets_ms: list[int], window_ms: int) -> None:
-        """Start the nodes of a kind; returns when all are ready and the window is over.
-
-        Waiting for the window keeps the starts of the next kind independent of the instants drawn for this one.
-        """
-        begin_ns = self.world.timeline.now_ns
-        for offset_ms, i in sorted(zip(offsets_ms, range(len(hosts)), strict=True)):
-            await self.world.sleep_until_ns(begin_ns + offset_ms * _NS_PER_MS)
-            hosts[i].start()
-        for host in hosts:
-            if host.process is not None and host.power_state is PowerState.RUNNING:
-                await host.process.ready.wait()
-        if window_ms:
-            await self.world.sleep_until_ns(begin_ns + window_ms * _NS_PER_MS)
 
     def _add_brokers(self) -> tuple[list[EmulatedHost], list[int]]:
         """(machines of brokers and containers, earliest start of each)."""
@@ -263,10 +247,11 @@ class Cluster:
     def _add(self, plan: HostPlan) -> EmulatedHost:
         ip = self.addresses[plan.name]
         number, shares = len(self.hosts), self._owners.get(ip)
-        host = EmulatedHost(self.world, number, plan.name, plan.role, ip, plan.detail, plan.factory, shares)
-        if plan.role == CONSUMER and shares is not None:
-            # Consumers on one address are processes of one machine; brokers are machines with disks of their own.
-            host.disk = shares.disk
+        # Consumers on one address are processes of one machine; brokers are machines with disks of their own.
+        one = plan.role == CONSUMER
+        host = EmulatedHost(
+            self.world, number, plan.name, plan.role, ip, plan.detail, plan.factory, shares, shares_disk=one
+        )
         self._owners.setdefault(ip, host)
         self.hosts[plan.name] = host
         return host
@@ -294,36 +279,3 @@ def namesrv_addr(cluster: Cluster, guest: str | None = None) -> str:
         host.dialable(f"{cluster.addresses[spec.name]}:{spec.config.listen_port}", LOOPBACK)
         for spec in cluster.scenario.nameservers
     )
-
-
-_HOSTS_APART = 6
-"""Dimensions of the even spread: with more nodes than this, some move in step from seed to seed."""
-
-
-def start_offsets_ms(seed: int, stream: str, count: int, spread_ms: int) -> list[int]:
-    """Offset of each node's start in ms, drawn independently from 0 to `spread_ms`, both included."""
-    chance = named_stream(seed, stream)
-    return [chance.randrange(spread_ms + 1) for _ in range(count)]
-
-
-def even_start_offsets_ms(seed: int, stream: str, count: int, spread_ms: int, first: int) -> list[int]:
-    """Offsets of starts in ms that consecutive seeds spread evenly: 30 seeds leave smaller gaps than 30 draws.
-
-    From one seed to the next each node moves on by a fixed share of the spread, modulo the spread. The shares are
-    powers of the generalised golden ratio, which keeps points in several dimensions far from each other (an R
-    sequence).
-
-    Args:
-        first: number of the first node among the nodes of all kinds.
-    """
-    shares = [_ratio() ** -(1 + (first + i) % _HOSTS_APART) for i in range(count)]
-    begins = [named_stream(0, stream, str(i)).random() for i in range(count)]
-    return [int((begin + seed * share) % 1 * (spread_ms + 1)) for begin, share in zip(begins, shares, strict=True)]
-
-
-def _ratio() -> float:
-    """The positive root of x^(d+1) = x + 1."""
-    root = 2.0
-    for _ in range(60):
-        root = (1 + root) ** (1 / (_HOSTS_APART + 1))
-    return root

@@ -9,7 +9,7 @@ from emulator.machine.world import World
 from emulator.spec.model import BrokerSpec
 from emulator.time.timeline import Entry
 from nodes.cause import cause
-from nodes.host import ChannelHandler
+from nodes.host import NO_CONNECTION, ChannelHandler
 from nodes.protocol.codes import ResponseCode
 from nodes.protocol.command import Command
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class LocalSession:
     """An operator's local connection to a node; implements `nodes.host.Channel`."""
 
-    id = 0
+    id = NO_CONNECTION
     closed = False
 
     def __init__(self, process: HostProcess, handler: ChannelHandler) -> None:
@@ -61,13 +61,22 @@ def tell(world: World, process: HostProcess, port: int, request: Command) -> Non
         copy_context().run(entry.fire)  # its handlers must not set the cause of this task
 
 
+def listening(world: World, cluster: "Cluster", brokers: Sequence[BrokerSpec]) -> list[BrokerSpec]:
+    """Those of the brokers that listen, suspended ones included."""
+    processes = ((spec, cluster.hosts[spec.name].process) for spec in brokers)
+    return [
+        spec
+        for spec, process in processes
+        if process is not None and session_with(world, process, spec.config.listen_port) is not None
+    ]
+
+
 async def tell_brokers(world: World, cluster: "Cluster", brokers: Sequence[BrokerSpec], request: Command) -> int:
-    """Send a request to each of the brokers that listens; returns how many were told."""
+    """Send a request to each of the brokers that listens; returns how many were sent it."""
     await world.clock.idle()
-    told = 0
-    for spec in brokers:
-        process, port = cluster.hosts[spec.name].process, spec.config.listen_port
-        if process is not None and session_with(world, process, port) is not None:
-            tell(world, process, port, request)
-            told += 1
-    return told
+    found = listening(world, cluster, brokers)
+    for spec in found:
+        process = cluster.hosts[spec.name].process
+        assert process is not None
+        tell(world, process, spec.config.listen_port, request)
+    return len(found)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import attrs
+import trio
 
 from emulator.base.chance import named_stream
 from emulator.cluster.cluster import Cluster
@@ -12,8 +13,7 @@ from emulator.machine.host import PowerState
 from emulator.state.client_names import guest_of
 from emulator.state.owners import QueueOwners
 from faults.fault import Fault, Scope
-from faults.plan import Phase, Plan, Step, TimedFault
-from faults.process import DOWN
+from faults.plan import Phase, Step, TimedFault
 from faults.target import CONTROLLERS, ROLES, Lead, Leading, Names, group_of
 from nodes.broker.broker import Broker
 from nodes.broker.tables.replica_role import ReplicaRole
@@ -23,8 +23,6 @@ from nodes.fields import FieldError
 from nodes.host import Node
 from nodes.namesrv_startup import NameserverWithController
 from nodes.protocol.model import MASTER_ID
-
-_NS_PER_MS = 1_000_000
 
 
 def asks_for_owner(fault: Fault) -> bool:
@@ -114,23 +112,9 @@ class Operator:
         self._targets = ClusterTargets(cluster, owners)
         self.active: dict[str, TimedFault] = {}
         """Mapping id -> active fault, with the names of the nodes that it hits."""
-        self._effective: dict[str, Fault] = {}
-        """Mapping id -> active fault that has targets."""
-        scene = Scene(cluster, self._effective)
-        self._effects = Effects(scene)
-        cluster.is_kept_down = lambda name: scene.is_held(name, DOWN)
-
-    async def follow(self, plan: Plan, run_for_ms: int, begin_ns: int = 0) -> None:
-        """Do every step of a plan at its time; returns after the last step.
-
-        Args:
-            plan: the faults.
-            run_for_ms: length of the run; ends every fault.
-            begin_ns: instant from which the plan counts.
-        """
-        for step in plan.steps(run_for_ms):
-            await self._world.sleep_until_ns(begin_ns + step.at_ms * _NS_PER_MS)
-            await self.do(step)
+        self._effects = Effects(Scene(cluster))
+        self._beginning: dict[str, trio.Event] = {}
+        """Mapping id -> event that is set when the effect of the fault has begun."""
 
     def resolve(self, timed: TimedFault) -> TimedFault:
         """Resolve the targets of a fault: the same fault with the names of the nodes that it would hit now.
@@ -170,15 +154,21 @@ class Operator:
         self._effects.of(fault).expect_possible(fault)
 
     async def do(self, step: Step) -> None:
-        """Begin or end one fault now; a fault without targets begins and has no effect."""
+        """Begin or end one fault now; a fault without targets begins and has no effect.
+
+        While the cluster starts, planned starts of the same instant come first.
+        """
+        if not self._cluster.started.is_set():
+            await self._world.clock.idle()
         if step.phase is Phase.BEGIN:
             await self._begin(step.timed)
         else:
             await self._end(step.timed)
 
     async def heal_all(self) -> None:
-        """End every active fault."""
+        """End every active fault, the run being over: a shutdown that goes on is not awaited."""
         for timed in list(self.active.values()):
+            self._beginning.pop(timed.id, None)
             await self._end(timed)
 
     async def _begin(self, asked: TimedFault) -> None:
@@ -187,13 +177,21 @@ class Operator:
         self._record(Phase.BEGIN, timed, asked)
         self.active[timed.id] = timed
         if found is not None:
-            self._effective[timed.id] = timed.fault
-            await self._effects.of(timed.fault).begin(timed.id, timed.fault)
+            self._cluster.faults.add(timed.id, timed.fault)
+            begun = self._beginning[timed.id] = trio.Event()
+            try:
+                await self._effects.of(timed.fault).begin(timed.id, timed.fault)
+            finally:
+                self._beginning.pop(timed.id, None)
+                begun.set()
 
     async def _end(self, asked: TimedFault) -> None:
         timed = self.active.pop(asked.id, asked)
         self._record(Phase.END, timed, asked)
-        fault = self._effective.pop(timed.id, None)
+        fault = self._cluster.faults.remove(timed.id)
+        begun = self._beginning.get(timed.id)
+        if begun is not None:  # such as a shutdown that takes longer than the fault
+            await begun.wait()
         if fault is not None:
             await self._effects.of(fault).end(timed.id, fault)
 

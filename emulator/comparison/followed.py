@@ -6,10 +6,10 @@ from itertools import repeat
 
 import attrs
 
+from emulator.analysis.rows.lookup import TraceRow, TraceRows
 from emulator.comparison.rows import READING
 from emulator.trace.schema import BELIEFS, OWNERSHIP, TABLES
 from emulator.trace.stored import StoredTrace, integers
-from emulator.why.trace_rows import TraceRow, TraceRows
 
 _TOLD = (BELIEFS.name, OWNERSHIP.name)
 _UNTIL_NS = 30 * 1_000_000_000

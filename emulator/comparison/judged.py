@@ -5,10 +5,10 @@ from difflib import SequenceMatcher
 
 import attrs
 
-from emulator.analysis.findings import Report
 from emulator.analysis.judge import judge_run
-from emulator.analysis.measures import MEASURES, Measure
-from emulator.analysis.phases import RunPhase
+from emulator.analysis.measures.phases import PHASES, RunPhase
+from emulator.analysis.report import Report
+from emulator.analysis.run_measures import MEASURES, Measure
 from emulator.trace.run_directory import RunDirectory
 
 
@@ -36,7 +36,7 @@ class JudgedPair:
     @property
     def phases(self) -> tuple[PhasePair, ...]:
         """The phases of both, in order."""
-        return aligned(self.first.phases, self.second.phases)
+        return aligned(self.first.of(PHASES), self.second.of(PHASES))
 
     def measures(self) -> Iterator[tuple[Measure, float, float]]:
         """(measure, value of the first run, value of the second) for each that is not 0 in both."""

@@ -1,17 +1,18 @@
-"""A comparison of two runs in words: one section after the other, each a list of lines."""
+"""A comparison of two runs in words: a headline, then one section after the other, each a list of lines."""
 
 from collections.abc import Iterator, Sequence
 
+from emulator.analysis.rows.lookup import TraceRow, TraceRows
 from emulator.base.amounts import Amounts, heading_with_unit
 from emulator.base.text import shortened
 from emulator.comparison.beliefs import OWNERS, Held, HeldDifference
 from emulator.comparison.compare import LASTING_NS, RunComparison
 from emulator.comparison.followed import followed_from
+from emulator.comparison.headline import headline
 from emulator.comparison.judged import JudgedPair
 from emulator.comparison.rows import Row
 from emulator.trace.run_directory import RunDirectory
 from emulator.why.answer import chain_of_row, names_of_run
-from emulator.why.trace_rows import TraceRow, TraceRows
 from emulator.why.words import row_words, seconds, value_words
 
 _FOLLOWED_MOST = 6
@@ -24,7 +25,7 @@ _BEFORE_CHARS = 40
 
 
 def comparison_lines(found: RunComparison, judged: JudgedPair) -> tuple[str, ...]:
-    """All lines of a comparison; `identical` alone if the two are the same run twice.
+    """All lines of a comparison, the headline first; `identical` alone if the two are the same run twice.
 
     Args:
         found: the comparison.
@@ -33,7 +34,7 @@ def comparison_lines(found: RunComparison, judged: JudgedPair) -> tuple[str, ...
     if found.is_identical:
         return ("identical", *found.made_differently)
     told = (_verdicts(judged), _rows(found), *_beliefs(found), _measures(judged), _phases(judged))
-    sections = (_heads(found), _scenario(found), *told, _counts(found))
+    sections = (headline(found, judged), _heads(found), _scenario(found), *told, _counts(found))
     return tuple(line for section in sections if section for line in ("", *section))[1:]
 
 
@@ -56,9 +57,11 @@ def _scenario(found: RunComparison) -> list[str]:
 
 
 def _verdicts(judged: JudgedPair) -> list[str]:
-    """Verdicts and reasons; a reason of both is told once."""
+    """Both verdicts of both runs, and reasons; a reason of both is printed once."""
     reports = (judged.first, judged.second)
-    lines = [f"{name}: {report.verdict}" for name, report in zip("AB", reports, strict=True)]
+    lines = [
+        f"{name}: rules {report.verdict}, service {report.service}" for name, report in zip("AB", reports, strict=True)
+    ]
     for reason in dict.fromkeys(reason for report in reports for reason in report.reasons):
         of = " and ".join(name for name, report in zip("AB", reports, strict=True) if reason in report.reasons)
         lines.append(f"{of}: {reason}")

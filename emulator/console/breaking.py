@@ -31,7 +31,7 @@ async def _restart(session: Session, words: Words) -> Lines:
     except WordsError as error:
         raise VerbError(str(error)) from None
     options = fault.parameters()["options"]
-    timed = await session.begin(fault if options else Restart(fault.scope))
+    timed = await (session.begin(fault) if options else session.begin(Restart(fault.scope), ends_at_once=True))
     await session.heal(timed.id)
     said = f" with {options_text(options)}" if options else ""
     return (f"restarted {timed.fault.scope.describe()}{said}",)

@@ -18,8 +18,9 @@ _S = 1_000_000_000
 
 async def _rates(session: Session, words: Words) -> Lines:
     """Exchanges of the last seconds, the most frequent first, and the request storms that go on."""
-    from emulator.analysis.rows import StoredRows, watch  # noqa: PLC0415 - else the start of every command would wait for it
-    from emulator.analysis.traffic import Traffic  # noqa: PLC0415
+    from emulator.analysis.measures.traffic import Traffic  # noqa: PLC0415 - else the start of every command would wait for it
+    from emulator.analysis.rows.feed import watch  # noqa: PLC0415
+    from emulator.analysis.rows.reader import StoredRows  # noqa: PLC0415
 
     recent_ms = span_ms(words[0]) if words else _RECENT_MS
     rows, now_ns = StoredRows(_run(session)), session.now_ms * 1_000_000
@@ -46,19 +47,20 @@ async def _rates(session: Session, words: Words) -> Lines:
 
 async def _lag(session: Session, words: Words) -> Lines:
     """The queues in which messages wait for a group."""
-    from emulator.analysis.judge import facts_of  # noqa: PLC0415 - else the start of every command would wait for it
-    from emulator.analysis.lag import Lags  # noqa: PLC0415
-    from emulator.analysis.messages import Messages  # noqa: PLC0415
-    from emulator.analysis.presence import Presence  # noqa: PLC0415
-    from emulator.analysis.progress import Progress  # noqa: PLC0415
-    from emulator.analysis.rows import StoredRows, watch  # noqa: PLC0415
+    from emulator.analysis.inputs.facts import facts_of  # noqa: PLC0415 - else the start of every command would wait for it
+    from emulator.analysis.inputs.messages import Messages  # noqa: PLC0415
+    from emulator.analysis.inputs.presence import Presence  # noqa: PLC0415
+    from emulator.analysis.inputs.progress import Progress  # noqa: PLC0415
+    from emulator.analysis.measures.lag import Lags  # noqa: PLC0415
+    from emulator.analysis.rows.feed import watch  # noqa: PLC0415
+    from emulator.analysis.rows.reader import StoredRows  # noqa: PLC0415
 
     groups = tuple(dict.fromkeys(one.group for one in session.cluster.scenario.consumers))
     if words and words[0] not in groups:
         raise VerbError(nearest("group", words[0], groups))
     presence = Presence(facts_of(session.cluster.scenario, session.now_ms * 1_000_000).broker_names)
     messages, progress = Messages(presence), Progress(presence)
-    lags = Lags(presence, messages, progress)
+    lags = Lags(messages, progress)
     watch(StoredRows(_run(session)), (presence, messages, progress, lags))
     behind = [one for one in lags.lags() if one.end and (not words or one.queue.group == words[0])]
     lines = []

@@ -2,11 +2,13 @@
 
 from collections import Counter
 
+from emulator.base.errors import UserError
 from emulator.base.text import nearest, shortened
 from emulator.console.session import Session
 from emulator.console.verb import Lines, Verb, VerbError, Words
 from emulator.network.link import LinkRule
 from emulator.state.beliefs import Matrix, matrix
+from emulator.why.forms import FORMS
 from nodes.beliefs import BeliefKind
 
 SHARED_KINDS = (
@@ -163,9 +165,8 @@ LOOKING = (
 
 
 async def _why(session: Session, words: Words) -> Lines:
+    from emulator.analysis.rows.lookup import TraceRows  # noqa: PLC0415
     from emulator.why.answer import answer  # noqa: PLC0415 - only this verb needs Arrow's compute functions
-    from emulator.why.question import WhyError  # noqa: PLC0415
-    from emulator.why.trace_rows import TraceRows  # noqa: PLC0415
     from emulator.why.words import names_of  # noqa: PLC0415
 
     session.flush_trace()
@@ -176,7 +177,7 @@ async def _why(session: Session, words: Words) -> Lines:
             TraceRows(session.run_directory),
             names_of(ips, session.cluster.scenario.brokers, session.cluster.names),
         )
-    except WhyError as error:
+    except UserError as error:
         raise VerbError(str(error)) from None
 
 
@@ -184,7 +185,7 @@ ASKING = (
     Verb(
         "why",
         "QUESTION",
-        "causes of: queue TOPIC/BROKER/ID, KIND SUBJECT, no ITEM in KIND SUBJECT, or node NODE; [of X] [at T]",
+        f"what is behind something in the run; a question is {FORMS}",
         _why,
         1,
         9,

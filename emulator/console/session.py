@@ -60,8 +60,7 @@ class Session:
         self.operator = operator
         self.run_directory = run_directory
         self.state = state
-        self.lines = EventLines(cluster.scenario)
-        self.lines.names = cluster.names
+        self.lines = EventLines(cluster.scenario, cluster.names)
         """Formats events as lines."""
         self.leaving = trio.Event()
         """Set to end the run."""
@@ -179,8 +178,12 @@ class Session:
         if name not in guest_names(self.cluster.scenario):
             self.host(name)
 
-    async def begin(self, fault: Fault) -> TimedFault:
+    async def begin(self, fault: Fault, *, ends_at_once: bool = False) -> TimedFault:
         """Begin a fault, which lasts until it is healed.
+
+        Args:
+            fault: to begin.
+            ends_at_once: whether it will be healed at once, so that it can hit only what has started.
 
         Returns:
             The fault with resolved targets.
@@ -195,7 +198,10 @@ class Session:
             )
         await self._wait_for_an_instant_of_its_own()
         asked = TimedFault(self._free_id(fault.kind), fault, self.now_ms)
-        self._expect_possible(self._resolved(asked).fault)
+        resolved = self._resolved(asked).fault
+        if ends_at_once:
+            self._expect_started(resolved)
+        self._expect_possible(resolved)
         await self.operator.do(Step(self.now_ms, Phase.BEGIN, asked))
         timed = self.operator.active[asked.id]
         self._by_hand.done.append(timed)
@@ -211,6 +217,12 @@ class Session:
         except SpecError as error:
             option = error.key.removeprefix(".").removeprefix("options")
             raise VerbError(f"{option[1:]}: {error.problem}" if option.startswith(".") else error.problem) from None
+
+    def _expect_started(self, fault: Fault) -> None:
+        names = [name for name in self.cluster.hosts if fault.scope.matches(name)]
+        if all(map(self.cluster.is_start_to_come, names)):
+            have = "has" if len(names) == 1 else "have"
+            raise VerbError(f"{', '.join(names)} {have} not started yet: there is nothing to {fault.kind}")
 
     def _expect_possible(self, fault: Fault) -> None:
         try:

@@ -16,8 +16,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from emulator.analysis.judge import facts_of
-from emulator.analysis.live import Change, LiveWatch
+from emulator.analysis.inputs.facts import facts_of
+from emulator.analysis.live.changes import Change, LiveWatch
 from emulator.base.errors import UserError
 from emulator.dataset.checkpoint import Checkpoint, CheckpointError, Progress
 from emulator.dataset.row_stream import FORMAT, ROWS_PER_BATCH, RowStream, columns_of_row

@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from emulator.dataset.spark import session_for, spark_session
 from emulator.trace.run_directory import RunDirectory
 from emulator.trace.schema import (
+    ADMIN,
     BELIEFS,
     CAUSES,
     COUNTS,
@@ -44,6 +45,7 @@ class Frames:
     faults: DataFrame
     lifecycle: DataFrame
     causes: DataFrame
+    admin: DataFrame
     counts: DataFrame
 
 
@@ -68,6 +70,7 @@ def read_frames(spark: SparkSession, runs: Sequence[RunDirectory]) -> Frames:
         faults=_read(spark, runs, FAULTS),
         lifecycle=_read(spark, runs, LIFECYCLE),
         causes=_read(spark, runs, CAUSES),
+        admin=_read(spark, runs, ADMIN),
         counts=_read(spark, runs, COUNTS),
     )
 

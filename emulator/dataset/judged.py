@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from emulator.analysis.findings import Report
 from emulator.analysis.judge import judge_run
+from emulator.analysis.report import Report
 from emulator.analysis.tidy import RUNS, schema_of, table_of
 from emulator.base.errors import UserError
 from emulator.dataset.engine import EngineName

@@ -7,8 +7,8 @@ import attrs
 
 from emulator.guest_views.client import GuestClient
 from emulator.guest_views.connection import WatchedConnection
-from emulator.machine.world import World
 from emulator.network.endpoint import Listener
+from emulator.network.fabric import Fabric
 from emulator.spec.targets import GUEST
 from emulator.state.client_names import ClientNames
 from emulator.trace.recorder import NodeIdentity
@@ -88,13 +88,13 @@ class GuestViews:
     whose retry topic the connection requests, else the first one.
 
     Args:
-        world: of the run.
+        fabric: that guests join.
         broker_names: mapping node -> brokerName.
         names: mapping address or client id -> node; grows with the clients.
     """
 
-    def __init__(self, world: World, broker_names: dict[str, str], names: dict[str, str]) -> None:
-        self._world = world
+    def __init__(self, fabric: Fabric, broker_names: dict[str, str], names: dict[str, str]) -> None:
+        self._fabric = fabric
         self._broker_names = broker_names
         self._names = names
         self._client_names = ClientNames()
@@ -105,12 +105,12 @@ class GuestViews:
     @property
     def now_ms(self) -> int:
         """Milliseconds since the run began."""
-        return self._world.timeline.now_ns // _NS_PER_MS
+        return self._fabric.timeline.now_ns // _NS_PER_MS
 
     def watch(self, program: str, listener: Listener) -> WatchedConnection:
         """Watch a connection of a guest to a node; a `WatchGuest`."""
-        fabric, node = self._world.fabric, listener.process.node
-        at = next((f"{ip}:{port}" for (ip, port), other in fabric.listeners.items() if other is listener), "")
+        node = listener.process.node
+        at = next((f"{ip}:{port}" for (ip, port), other in self._fabric.listeners.items() if other is listener), "")
         connection = WatchedConnection(self, program, node, at, self._broker_names.get(node, ""))
         self._programs.setdefault(program, _Program()).connections[connection] = None
         return connection
@@ -224,9 +224,7 @@ class GuestViews:
     def _scan(self) -> None:
         """Once a second, drop silent queues and end silent clients."""
         reachable = dict.fromkeys(
-            listener.process.node
-            for listener in self._world.fabric.listeners.values()
-            if not listener.process.suspended
+            listener.process.node for listener in self._fabric.listeners.values() if not listener.process.suspended
         )
         there = dict.fromkeys(name for node, name in self._broker_names.items() if node in reachable)
         gone = [name for name in dict.fromkeys(self._broker_names.values()) if name not in there]
@@ -253,11 +251,11 @@ class GuestViews:
         self._client_names.free(state.client.node)
 
     def _later(self, delay_ms: int, act: Callable[[], None]) -> None:
-        self._world.timeline.call_at(self._world.timeline.now_ns + delay_ms * _NS_PER_MS, act)
+        self._fabric.timeline.call_at(self._fabric.timeline.now_ns + delay_ms * _NS_PER_MS, act)
 
     def _record(self, source: NodeIdentity, event: Event, cause_seq: int) -> None:
         before = cause.set(cause_seq)
         try:
-            self._world.recorder.event(source, event)
+            self._fabric.recorder.event(source, event)
         finally:
             cause.reset(before)

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from contextvars import copy_context
 from enum import StrEnum
 
+import trio
+
 from emulator.machine.clock import MachineClock
 from emulator.machine.cpu import CpuQuota
 from emulator.machine.disk import EmulatedDisk
@@ -40,6 +42,7 @@ class EmulatedHost:
         detail: text of its `started` rows: the consumer group.
         factory: makes the node for each new process.
         shares: host that has the same address, and so the same ephemeral ports.
+        shares_disk: whether it has the disk of that host, too.
     """
 
     def __init__(
@@ -52,6 +55,8 @@ class EmulatedHost:
         detail: str,
         factory: NodeFactory,
         shares: "EmulatedHost | None" = None,
+        *,
+        shares_disk: bool = False,
     ) -> None:
         self.world = world
         self.number = number
@@ -59,7 +64,9 @@ class EmulatedHost:
         self.role = role
         self.ip = ip
         hits = world.fabric.hits
-        self.disk = EmulatedDisk(world.timeline, hits)
+        self.disk: EmulatedDisk = (
+            shares.disk if shares is not None and shares_disk else EmulatedDisk(world.timeline, hits)
+        )
         self.clock = MachineClock(world.timeline, hits)
         self.cpu = CpuQuota(world, name, lambda: self.process)
         self.process: HostProcess | None = None
@@ -75,6 +82,7 @@ class EmulatedHost:
         self._incarnations = 0
         self._ports = _FIRST_PORT
         self._powered_off = False
+        self._waits_until_ready: trio.CancelScope | None = None
 
     @property
     def power_state(self) -> PowerState:
@@ -120,6 +128,17 @@ class EmulatedHost:
         self.node = node = self._factory(process)
         self._record_start(process)
         self.world.nursery.start_soon(self._run, process, node, name=f"{self.name}/process")
+
+    def power_on(self) -> None:
+        """Switch on a machine whose process starts later."""
+        self._powered_off = False
+
+    async def until_ready(self) -> None:
+        """Wait until the node is ready; returns also when its process has ended, or is suspended."""
+        if self.process is not None and self.power_state is PowerState.RUNNING:
+            with trio.CancelScope() as self._waits_until_ready:
+                await self.process.ready.wait()
+            self._waits_until_ready = None
 
     def _record_start(self, process: HostProcess) -> None:
         process.record(Lifecycle(LifecycleEvent.STARTED, self._detail))
@@ -167,6 +186,8 @@ class EmulatedHost:
         if self.process is not None and self.process.alive:
             self.process.record_of_all(Lifecycle(LifecycleEvent.SUSPENDED))
             self.process.freeze()
+            if self._waits_until_ready is not None:
+                self._waits_until_ready.cancel()
 
     async def resume(self) -> None:
         """SIGCONT.

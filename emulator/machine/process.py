@@ -259,6 +259,10 @@ class HostProcess:
 
     # --- for the machine and the network ----------------------------------------
 
+    async def until_idle(self) -> None:
+        """Wait until no other task can run."""
+        await self._world.clock.idle()
+
     def admits(self, entry: Entry) -> bool:
         """Whether a timer may fire now: a suspended process keeps it, a dead process drops it."""
         if self.suspended:

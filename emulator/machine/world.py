@@ -1,9 +1,8 @@
 """A world: one timeline, one network, one trace, in one of the three time modes."""
 
 import gc
-import math
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from contextvars import Context
 from functools import partial
 from types import TracebackType
@@ -17,22 +16,27 @@ from emulator.base.errors import unwrap_group
 from emulator.base.frozen_objects import is_frozen
 from emulator.base.process_wide import ProcessWide, Undo
 from emulator.network.fabric import Fabric
+from emulator.network.guests.access import GuestAccess
 from emulator.network.guests.doors import GuestDoors, LoopbackDoors
 from emulator.network.hub import MemoryCarrier
 from emulator.network.loopback import LoopbackCarrier
-from emulator.time.clock import EmulatedClock
+from emulator.time.clock import Drive, EmulatedClock
 from emulator.time.determinism import deterministic_scheduling
+from emulator.time.failure import Failure
 from emulator.time.mode import TimeMode
 from emulator.time.timeline import NEVER_NS, Timeline, wait_until
-from emulator.trace.recorder import BatchWriter, Recorder
+from emulator.trace.recorder import BatchWriter, Recorder, RowListener
 from emulator.trace.schema import TraceLevel
 from nodes.host import Logger
 
 T = TypeVar("T")
+Stamp = Callable[[], tuple[int, int]]
+"""Returns the emulated ns, and the seq of the last row."""
 _NS_PER_MS = 1_000_000
 _GARBAGE_THRESHOLD = 2_000_000
 """Net allocations between collections; Python's default takes a third of the start of 300 consumers, and with 100,000
 a run takes a tenth more. What is left of a world that is under way is small: most dies without a collection."""
+_NO_GUESTS = GuestAccess()
 _OBJECTS_LEFT_MAX = 10_000
 """Objects left by ended worlds, about 1 kB each, after which they are collected."""
 
@@ -46,10 +50,12 @@ class World:
     clock: EmulatedClock
     fabric: Fabric
     recorder: Recorder
+    failure: Failure
+    """Gets the errors that end the emulation."""
     nursery: trio.Nursery
-    doors: GuestDoors | None = None
+    doors: GuestDoors | None
     """Where guests come in; None: time is virtual."""
-    log: Logger = attrs.Factory(structlog.get_logger)
+    log: Logger
     stopwatches: dict[str, "Stopwatch"] = attrs.field(factory=dict, init=False)
     """What nodes have measured of their own work."""
 
@@ -145,9 +151,10 @@ def run_world(
     writer: BatchWriter | None = None,
     level: TraceLevel = TraceLevel.FULL,
     stepped: bool = False,
-    log: Logger | None = None,
-    guests: tuple[str, ...] = (),
-    doors: GuestDoors | None = None,
+    make_log: Callable[[Stamp], Logger] | None = None,
+    listeners: Iterable[RowListener] = (),
+    guests: GuestAccess = _NO_GUESTS,
+    failure: Failure | None = None,
 ) -> T:
     """Run `main` in a new world until it returns.
 
@@ -160,37 +167,41 @@ def run_world(
         writer: writes the trace; None: only its digest is kept.
         level: which rows the trace has.
         stepped: virtual time starts with the limit 0 and advances when the limit of the clock is moved.
-        log: logger of the nodes; None: structlog's configured one.
-        guests: names of guests, in mode `live`.
-        doors: where they come in, in mode `live`; frames of nodes then stay in memory. None: each guest dials loopback
-            addresses of its own.
+        make_log: makes the logger of the nodes from what stamps its lines; None: structlog's configured one.
+        listeners: called with every row as it is recorded, except rows of `rpc` and `causes`.
+        guests: how guests join, in mode `live`.
+        failure: gets the errors that end the emulation; None: one of its own.
 
     Raises:
         DeadlockError: in virtual time, if every task waits and no timer is set.
     """
-    # Guests have the machine's clock, and search messages by its time.
+    # Each part is made after those that it uses. Guests have the machine's clock, and search messages by its time.
     timeline = Timeline(time.time_ns() // _NS_PER_MS) if mode is TimeMode.LIVE else Timeline()
-    clock = EmulatedClock(timeline, rate=1.0 if mode is TimeMode.LIVE else None, limit_ns=0 if stepped else NEVER_NS)
-    carrier = MemoryCarrier() if mode is TimeMode.SIM or doors is not None else LoopbackCarrier()
+    failure = Failure() if failure is None else failure
+    carrier = MemoryCarrier() if mode is TimeMode.SIM or guests.doors is not None else LoopbackCarrier()
+    doors = guests.doors
     if mode is TimeMode.LIVE and isinstance(carrier, LoopbackCarrier):
-        doors = LoopbackDoors(carrier, guests)
-    recorder = Recorder(timeline, writer, level)
-    fabric = Fabric(timeline, carrier, recorder, seed, delay_ms, jitter_ms)
-    clock.turn = partial(Context().run, fabric.hub.turn)  # no cause may leak from one world into the next
-    fabric.hub.on_flushed, fabric.until_idle = clock.linger, clock.idle
-    recorder.on_error, clock.on_wall = fabric.hub.fail, recorder.keep_up
-    clock.on_deadlock = lambda: fabric.hub.fail(DeadlockError(_waiting_tasks()))
+        doors = LoopbackDoors(carrier, guests.names)
+    recorder = Recorder(timeline, writer, level, listeners, failure.report)
+    fabric = Fabric(timeline, carrier, recorder, seed, delay_ms, jitter_ms, guests, failure)
+    drive = Drive(
+        turn=partial(Context().run, fabric.hub.turn),  # no cause may leak from one world into the next
+        lingers=fabric.hub.lingers,
+        keep_up=recorder.keep_up,
+        on_deadlock=lambda: failure.report(DeadlockError(_waiting_tasks())),
+    )
+    rate, limit_ns = 1.0 if mode is TimeMode.LIVE else None, 0 if stepped else NEVER_NS
+    clock = EmulatedClock(timeline, drive, rate, limit_ns)
+    log = structlog.get_logger() if make_log is None else make_log(lambda: (timeline.now_ns, recorder.last_seq))
 
     async def body() -> T:
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(fabric.hub.guard, name="guard")
-            given = {} if log is None else {"log": log}
-            world = World(seed, timeline, clock, fabric, recorder, nursery, doors, **given)
+            nursery.start_soon(failure.guard, name="guard")
+            world = World(seed, timeline, clock, fabric, recorder, failure, nursery, doors, log)
             try:
                 result = await main(world)
             finally:
-                # The world has ended, but trio still runs until its tasks are cancelled.
-                clock.turn, clock.on_wall = (lambda: True), (lambda: math.inf)
+                clock.stop_driving()
             nursery.cancel_scope.cancel()
         return result
 

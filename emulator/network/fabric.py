@@ -1,26 +1,26 @@
 """The network fabric: links between all hosts, the fate of each frame, and its row in the trace."""
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
 from typing import Protocol
-
-import trio
 
 from emulator.base.hits import Hits
 from emulator.network.endpoint import BODY_BYTES_MAX, Endpoint, Listener, Peer, is_short
+from emulator.network.guests.access import GuestAccess
 from emulator.network.guests.budget import GuestBudget
 from emulator.network.guests.hosts import GuestPrograms
-from emulator.network.guests.watch import WatchGuest, unwatched
 from emulator.network.hub import Arrival, Carrier, Hub
 from emulator.network.link import Link, LinkRule
 from emulator.network.retransmission import Retransmission
-from emulator.spec.guest_limits import GuestLimits
+from emulator.time.failure import Failure
 from emulator.time.timeline import Timeline
+from emulator.trace.recorder import NodeIdentity
+from nodes.beliefs import Event
 from nodes.cause import NO_CAUSE, cause
 from nodes.protocol.command import Command
 
 
 class FrameRecorder(Protocol):
-    """Records the fate of frames and connections; each method returns the seq of the row."""
+    """Records the fate of frames and connections, and events of guests; each method returns the seq of the row."""
 
     def frame(self, event: str, endpoint: Endpoint, command: Command, sent_ns: int, detail: str = "") -> int:
         """Record the fate of a frame that `endpoint` sent."""
@@ -30,6 +30,9 @@ class FrameRecorder(Protocol):
     ) -> int:
         """Record the fate of a connection."""
 
+    def event(self, source: NodeIdentity, event: Event) -> int:
+        """Record an event."""
+
 
 class Fabric:
     """The network that connects all hosts.
@@ -38,15 +41,26 @@ class Fabric:
         seed: of the run; links draw their losses and jitter from it.
         delay_ms: latency of every link, one way.
         jitter_ms: upper bound of a uniform delay on top.
+        guests: how guests join it.
+        failure: gets the errors that end the emulation.
     """
 
     def __init__(
-        self, timeline: Timeline, carrier: Carrier, recorder: FrameRecorder, seed: int, delay_ms: int, jitter_ms: int
+        self,
+        timeline: Timeline,
+        carrier: Carrier,
+        recorder: FrameRecorder,
+        seed: int,
+        delay_ms: int,
+        jitter_ms: int,
+        guests: GuestAccess,
+        failure: Failure,
     ) -> None:
         self.timeline = timeline
         self.carrier = carrier
         self.recorder = recorder
-        self.hub = Hub(timeline, carrier, self.deliver)
+        self.failure = failure
+        self.hub = Hub(timeline, carrier, self.deliver, failure)
         self.listeners: dict[tuple[str, int], Listener] = {}
         self.powered: dict[str, str] = {}
         """Mapping IP address -> node, of every machine that has power."""
@@ -54,12 +68,8 @@ class Fabric:
         """Hits of each fault, on links and on machines."""
         self.guests = GuestPrograms()
         """The programs of guests."""
-        self.guest_budget = GuestBudget(GuestLimits())
+        self.guest_budget = GuestBudget(guests.limits)
         """What guests may use, and have in use."""
-        self.until_idle: Callable[[], Awaitable[None]] = trio.lowlevel.checkpoint
-        """Waits until no other task can run."""
-        self.watch_guest: WatchGuest = unwatched
-        """Makes the watch of a guest's connection."""
         self._seed = seed
         self._delay_ms = delay_ms
         self._jitter_ms = jitter_ms
@@ -70,6 +80,8 @@ class Fabric:
             timeline, self._transmit, lambda ip: ip in self.powered, self._give_up_connection
         )
         self.backlogs = self._retransmission.backlogs
+        self.watch_guest = guests.make_watch(self)
+        """Makes the watch of a guest's connection."""
 
     def link(self, src: str, dst: str) -> Link:
         """The link from node `src` to node `dst`."""
@@ -103,8 +115,8 @@ class Fabric:
         self._change_rules(tuple(r for r in self._rules if r.fault_id != fault_id))
 
     def lose_power(self, ip: str) -> None:
-        """Take the power from a machine: its kernel retransmits nothing any more."""
-        del self.powered[ip]
+        """Take the power from a machine, which may have had none: its kernel retransmits nothing any more."""
+        self.powered.pop(ip, None)
         self._retransmission.lose_power(ip)
 
     def next_connection(self) -> int:

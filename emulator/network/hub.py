@@ -9,20 +9,21 @@ depends on the timeline alone, never on the kernel: `fast` and `sim` agree.
 """
 
 from collections.abc import Callable
+from time import perf_counter_ns
 from typing import Protocol
 
-import trio
-
 from emulator.network.endpoint import Endpoint
+from emulator.time.failure import Failure
 from emulator.time.timeline import Entry, Timeline
 from nodes.cause import NO_CAUSE
-from nodes.parking import park, unpark
 from nodes.protocol.command import Command
 
 Arrival = tuple[Endpoint, Command | None, int]
 """(end that sent, frame or None for a FIN, instant of sending in ns)."""
 
 _ROUNDS_PER_TURN = 8
+_LINGER_NS = 250_000
+"""How long after an answer the next request of a guest is awaited without sleeping."""
 
 
 class Carrier(Protocol):
@@ -89,22 +90,27 @@ def _nothing() -> None:
 
 
 class Hub:
-    """Fires timers, carries frames and delivers them, one turn at a time."""
+    """Fires timers, carries frames and delivers them, one turn at a time.
 
-    def __init__(self, timeline: Timeline, carrier: Carrier, deliver: Callable[[list[Arrival]], None]) -> None:
+    Args:
+        deliver: hands frames over to their receivers.
+        failure: gets what a turn raises, since it must not be raised inside trio's loop.
+    """
+
+    def __init__(
+        self, timeline: Timeline, carrier: Carrier, deliver: Callable[[list[Arrival]], None], failure: Failure
+    ) -> None:
         self.timeline = timeline
         self.ready: list[Arrival] = []
         """Frames that are due now."""
         self.flushes: list[Callable[[], None]] = []
         """Called once at the end of the turn; each sends a guest all frames that arrived for it in the turn."""
-        self.on_flushed: Callable[[], None] = lambda: None
-        """Called after the flushes."""
         self._buckets: dict[int, _Bucket] = {}
         self._carrier = carrier
         self._deliver = deliver
+        self._failure = failure
         self._firing = False
-        self._error: Exception | None = None
-        self._guard: trio.lowlevel.Task | None = None
+        self._lingers_until_ns = 0
 
     def post(self, sender: Endpoint, command: Command | None, sent_ns: int, latency_ns: int) -> None:
         """Schedule the arrival of a frame (None: a FIN) after `latency_ns`, behind the earlier frames of `sender`."""
@@ -139,32 +145,21 @@ class Hub:
                 flushes, self.flushes = self.flushes, []
                 for flush in flushes:
                     flush()
-                self.on_flushed()
+                self._lingers_until_ns = perf_counter_ns() + _LINGER_NS
                 quiet = quiet and not self.ready
-        except Exception as error:  # noqa: BLE001 - it must not be raised inside trio's loop
-            self.fail(error)
+        except Exception as error:  # noqa: BLE001 - see `failure`
+            self._failure.report(error)
             return False
         return quiet
 
-    def fail(self, error: Exception) -> None:
-        """End the emulation with an error."""
-        self._error = self._error or error
-        if self._guard is not None:
-            unpark(self._guard)
-            self._guard = None
+    def lingers(self) -> bool:
+        """Whether a guest was answered a moment ago, so that its next request may come at once.
 
-    async def guard(self) -> None:
-        """Wait until `fail` is called, and raise its error."""
-        while self._error is None:
-            self._guard = trio.lowlevel.current_task()
-            await park(self._forget_guard)
-        raise self._error
+        Sleeping and waking take about as long as serving a request.
+        """
+        return perf_counter_ns() < self._lingers_until_ns
 
     def in_flight(self) -> list[Arrival]:
         """Frames that have been sent and have not arrived, ordered by arrival."""
         later = [a for due_ns in sorted(self._buckets) for a in self._buckets[due_ns].arrivals]
         return [*self.ready, *later]
-
-    def _forget_guard(self, _: trio.lowlevel.RaiseCancelT) -> trio.lowlevel.Abort:
-        self._guard = None
-        return trio.lowlevel.Abort.SUCCEEDED

@@ -19,7 +19,7 @@ from emulator.cluster import NodeCrashedError
 from emulator.console.session import Session
 from emulator.network.guests.address_book import ListenAddress
 from emulator.run import RunResult, run_scenario
-from emulator.run.run import manifest_of
+from emulator.run.manifest import manifest_of
 from emulator.spec import Scenario
 from emulator.spec.addresses import owners
 from emulator.time.mode import TimeMode

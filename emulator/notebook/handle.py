@@ -31,7 +31,7 @@ from emulator.trace.schema import TraceLevel
 from nodes.fields import TIME_MOST_MS, quoted
 
 if TYPE_CHECKING:
-    from emulator.analysis.findings import Report
+    from emulator.analysis.report import Report
     from emulator.dataset.frames import TraceFrames
 
 
@@ -256,7 +256,7 @@ class ClusterHandle:
 
     def report(self) -> "Report":
         """The judged report of the run so far; a notebook shows its tables and its picture."""
-        from emulator.analysis.report import shown  # noqa: PLC0415 - a launch must not wait for the analysis
+        from emulator.analysis.rendering.shown_report import shown  # noqa: PLC0415 - a launch must not wait for the analysis
 
         return shown(flushed(self._engine))
 

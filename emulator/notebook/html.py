@@ -6,7 +6,7 @@ from typing import Any
 
 import attrs
 
-from emulator.analysis.palette import is_dark
+from emulator.analysis.rendering.palette import is_dark
 from emulator.console.verb import Lines
 
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping
 from itertools import groupby
 
-from emulator.analysis.canvas import Axis, band, element, label_lanes, titled
-from emulator.analysis.canvas import text as written
-from emulator.analysis.palette import colour_of
+from emulator.analysis.rendering.canvas import Axis, band, element, label_lanes, titled
+from emulator.analysis.rendering.canvas import text as written
+from emulator.analysis.rendering.palette import colour_of
 from emulator.notebook.html import ALARM, QUIET, VerbOutput, block, chip, table, text
 from emulator.state.live import LiveFault, LiveState
 from emulator.state.owners import GroupQueue, OwnedSpan, QueueOwners

@@ -9,10 +9,12 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from emulator.analysis.messages import Messages
-from emulator.analysis.presence import Presence
-from emulator.analysis.progress import Progress
-from emulator.analysis.rows import MessageRow, OwnershipRow, StoredRows, Watcher, watch
+from emulator.analysis.inputs.messages import Messages, queue_place
+from emulator.analysis.inputs.presence import Presence
+from emulator.analysis.inputs.progress import Progress
+from emulator.analysis.rows.feed import Watcher, watch
+from emulator.analysis.rows.reader import StoredRows
+from emulator.analysis.rows.row_classes import MessageRow, OwnershipRow
 from emulator.base.errors import UserError
 from emulator.run.log import LOG_FILE
 from emulator.trace.run_directory import RunDirectory
@@ -127,7 +129,7 @@ class _Lag(Watcher):
 
     def _take(self) -> None:
         for (queue, node), done in self._progress.done():
-            lag = max(0, self._messages.end(queue) - done)
+            lag = max(0, self._messages.end(queue_place(queue)) - done)
             place = (queue.group, node, queue.topic, queue.broker_name, queue.queue_id)
             self.found.append((self._next_ns, *place, lag))
         self._next_ns += self._period_ns

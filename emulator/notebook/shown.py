@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 
-from emulator.analysis.palette import OWNER_COLOURS
+from emulator.analysis.rendering.palette import OWNER_COLOURS
 from emulator.console.looking import SHARED_KINDS
 from emulator.console.session import Session
 from emulator.machine.host import EmulatedHost, PowerState

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pandas as pd
 
-from emulator.analysis.findings import Verdict
-from emulator.analysis.measures import MEASURES
-from emulator.analysis.report import ShownReport
-from emulator.analysis.report import shown as shown_report
+from emulator.analysis.rendering.shown_report import ShownReport
+from emulator.analysis.rendering.shown_report import shown as shown_report
+from emulator.analysis.report import Verdict
+from emulator.analysis.run_measures import MEASURES
 from emulator.analysis.tidy import RUNS, TABLES
 from emulator.base.text import listed, nearest
 from emulator.campaign.dataset import Dataset
@@ -136,7 +136,7 @@ class _OfCampaign:
         self._dataset = dataset
 
     def runs(self) -> pd.DataFrame:
-        """What became of each case, beside the measures of those that ended."""
+        """What became of each case, with the measures of those that ended."""
         outcomes = self._dataset.outcomes().to_pandas()
         if RUNS not in self._dataset.tables():
             return outcomes
@@ -171,7 +171,11 @@ class Traces:
         return self._source.runs()
 
     def runs(self) -> pd.DataFrame:
-        """One row per run: what was run, the verdict and its reasons, and a column per measure (`measures()`)."""
+        """One row per run: what was run, both verdicts, the reasons, and a column per measure (`measures()`).
+
+        `verdict` is the verdict of the rules (valid, invalid, unknown), `service` that of the service (calm, degraded,
+        paging).
+        """
         return self._runs.copy()
 
     def measures(self) -> pd.DataFrame:
@@ -210,10 +214,11 @@ class Traces:
 
     def views(self) -> pd.DataFrame:
         """Consumers that allocated from different views."""
-        return self.findings("views")
+        frame = self.findings("views")
+        return frame[frame["kind"] == BeliefKind.VIEW]
 
     def hand_overs(self) -> pd.DataFrame:
-        """Queues that changed hands: how long nobody consumed them (`pause_s`), and what it cost."""
+        """Queues that changed hands: how long no consumer consumed them (`pause_s`), and what it cost."""
         frame = self.findings("hand_overs")
         return frame.assign(pause_s=frame["pause_ns"] / 1e9)
 
@@ -477,9 +482,12 @@ class Traces:
         words = runs["verdict"]
         if "outcome" in runs:
             words = words.where(runs["outcome"] == Outcome.COMPLETE, runs["outcome"])
-        told = ", ".join(f"{count} {word}" for word, count in words.value_counts().items())
+        rules, services = (
+            ", ".join(f"{count} {word}" for word, count in of.value_counts().items()) for of in (words, runs["service"])
+        )
+        both = f"{rules}; service {services}" if services else rules
         variants = ", ".join(map(str, dict.fromkeys(runs["variant"])))
-        return f"{len(runs)} {'run' if len(runs) == 1 else 'runs'} of {variants}: {told}"
+        return f"{len(runs)} {'run' if len(runs) == 1 else 'runs'} of {variants}: {both}"
 
 
 def _as_text(disturbances: pd.Series) -> pd.Series:

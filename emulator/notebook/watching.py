@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from emulator.analysis.live import Change
+from emulator.analysis.live.changes import Change
 from emulator.base.errors import UserError
 from emulator.notebook.handle import ClusterHandle
 from emulator.notebook.html import ALARM, QUIET, VerbOutput, block, chip, table, text

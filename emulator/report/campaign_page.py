@@ -5,18 +5,31 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 
-from emulator.analysis.canvas import element, titled
-from emulator.analysis.findings import Verdict
-from emulator.analysis.invariants import TITLES
-from emulator.analysis.measures import MEASURES, Measure
+from emulator.analysis.oracles.every import TITLES
+from emulator.analysis.rendering.canvas import element, titled
+from emulator.analysis.report import Service, Verdict
+from emulator.analysis.run_measures import MEASURES, Measure
 from emulator.base.amounts import Amounts
+from emulator.base.errors import UserError
+from emulator.base.extra import expect_extra
 from emulator.campaign.dataset import Dataset
-from emulator.campaign.measured import by_variant, common_symptoms, measures_of_run, times_broken, worst_first
-from emulator.campaign.play import tally
+from emulator.campaign.measured import (
+    by_variant,
+    common_symptoms,
+    measures_of_run,
+    severe_symptom,
+    times_broken,
+    worst_first,
+)
+from emulator.campaign.play import service_tally, tally
 from emulator.campaign.played import WORDS, Played
 from emulator.report.document import CALM, document, section, table
 
 _WORST = 10
+_BOTH_VERDICTS = (
+    "Numbers of runs. Rules: valid and invalid, whether RocketMQ kept its invariants apart from what faults explain. "
+    "Service: calm, degraded and paging, whether somebody would have been paged."
+)
 _WIDTH, _ROW_PX, _DOT_PX = 620, 22, 3.2
 _LEFT, _RIGHT = 8, 8
 
@@ -27,7 +40,8 @@ def campaign_page(dataset: Dataset) -> str:
     runs = by_variant(every)
     body = "".join(
         (
-            _loud(every),
+            _headline(dataset),
+            _symptoms(every),
             f"<h1>{escape(dataset.directory.name)}</h1><p>{len(every):,} runs, {len(runs):,} variants</p>",
             section("Verdicts", _verdicts(every)),
             section("Measures, a dot for each run", *_distributions(runs)),
@@ -37,27 +51,47 @@ def campaign_page(dataset: Dataset) -> str:
     return document(f"{dataset.directory.name}: a campaign", body)
 
 
-def _loud(every: Sequence[Played]) -> str:
+def _headline(dataset: Dataset) -> str:
+    """What each variant changes against the first; empty where there is nothing to compare, or not yet."""
+    if len(dataset.directory.variants) < 2:
+        return ""
+    try:
+        expect_extra("the headline of this page")
+        from emulator.campaign.crossed import headlines  # noqa: PLC0415 - statistics are of the extra
+
+        lines = headlines(dataset)
+    except UserError as error:
+        lines = error.lines
+    return "".join(f"<p><b>{escape(line)}</b></p>" for line in lines)
+
+
+def _symptoms(every: Sequence[Played]) -> str:
     common = common_symptoms(every)
     lines = "".join(
-        f"<li><b>{escape(one.kind)}</b> in {one.runs:,} of {len(every):,} runs; the loudest is "
-        f"{escape(one.loudest.variant)}, seed {one.loudest.seed}: {escape(one.text)}</li>"
+        f"<li><b>{escape(one.kind)}</b> in {one.runs:,} of {len(every):,} runs; the most severe is "
+        f"{escape(one.most_severe.variant)}, seed {one.most_severe.seed}: {escape(one.text)}</li>"
         for one in common
     )
-    return f'<ol class="loud">{lines}</ol>' if common else f"<p>{CALM}</p>"
+    return f'<ol class="severe">{lines}</ol>' if common else f"<p>{CALM}</p>"
 
 
 def _verdicts(every: Sequence[Played]) -> str:
-    counts = tally(every)
+    counts, services = tally(every), service_tally(every)
     words = [word for word in WORDS if any(count[word] for count in counts.values())]
     broken = {variant: times_broken(mine) for variant, mine in by_variant(every).items()}
     names = [name for name in TITLES if any(times[name] for times in broken.values())]
     rows = (
-        (escape(variant), *(f"{count[word]:,}" for word in words), *(f"{broken[variant][name]:,}" for name in names))
+        (
+            escape(variant),
+            *(f"{count[word]:,}" for word in words),
+            *(f"{services[variant][one]:,}" for one in Service),
+            *(f"{broken[variant][name]:,}" for name in names),
+        )
         for variant, count in counts.items()
     )
-    told = "".join(f"<p>{name}: {escape(TITLES[name])}</p>" for name in names)
-    return table(("variant", *words, *names), rows, numbers=(*words, *names)) + told
+    texts = "".join(f"<p>{name}: {escape(TITLES[name])}</p>" for name in names)
+    numbers = (*words, *Service, *names)
+    return table(("variant", *numbers), rows, numbers=numbers) + f"<p>{_BOTH_VERDICTS}</p>" + texts
 
 
 def _distributions(runs: Mapping[str, Sequence[Played]]) -> Iterator[str]:
@@ -66,7 +100,7 @@ def _distributions(runs: Mapping[str, Sequence[Played]]) -> Iterator[str]:
         if any(value for of in values.values() for value, _ in of):
             rows = ((escape(variant), _dots(of, values), _quantiles(measure, of)) for variant, of in values.items())
             yield f"<h3>{escape(measure.heading)}</h3><p>{escape(measure.doc)}</p>"
-            yield table(("variant", "0 to the most", "median, 9 in 10, most"), rows)
+            yield table(("variant", "0 to the largest", "median, p90, largest"), rows)
 
 
 def _values(mine: Sequence[Played], measure: Measure) -> list[tuple[float, int]]:
@@ -106,14 +140,23 @@ def _quantiles(measure: Measure, of: Sequence[tuple[float, int]]) -> str:
 
 def _worst(dataset: Dataset, every: Sequence[Played]) -> str:
     rows = (
-        (escape(one.case.variant), str(one.case.seed), escape(one.word), _reason(one), _link(dataset, one))
+        (
+            escape(one.case.variant),
+            str(one.case.seed),
+            escape(one.word),
+            one.service or "",
+            _reason(one),
+            _link(dataset, one),
+        )
         for one in worst_first(every)[:_WORST]
     )
-    return table(("variant", "seed", "verdict", "why", "see it"), rows, numbers=("seed",))
+    return table(("variant", "seed", "rules", "service", "why", "see it"), rows, numbers=("seed",))
 
 
 def _reason(one: Played) -> str:
-    return escape(one.reasons[0]) if one.reasons else "" if one.verdict is Verdict.VALID else escape(one.word)
+    if one.reasons:
+        return escape(one.reasons[0])
+    return escape(severe_symptom(one) if one.verdict is Verdict.VALID else one.word)
 
 
 def _link(dataset: Dataset, one: Played) -> str:

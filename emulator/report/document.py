@@ -4,18 +4,18 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
-from emulator.analysis.palette import STYLE
+from emulator.analysis.rendering.palette import STYLE
 
 CALM = "No symptom: nothing here would page anybody."
 _STYLE = """
 main { max-width: 1400px; margin: 0 auto; }
-ol.loud ~ h1 { margin-top: 18px; }
+ol.severe ~ h1 { margin-top: 18px; }
 h2 { border-top: 1px solid var(--line); padding-top: 14px; }
 h3 { font-size: 14px; margin: 12px 0 2px; }
-ol.loud { padding-left: 22px; margin: 8px 0; }
-ol.loud li:first-child { font-size: 16px; font-weight: 600; }
-ol.loud li { margin: 3px 0; }
-ol.loud ~ h1, p ~ h1 { margin-top: 14px; }
+ol.severe { padding-left: 22px; margin: 8px 0; }
+ol.severe li:first-child { font-size: 16px; font-weight: 600; }
+ol.severe li { margin: 3px 0; }
+ol.severe ~ h1, p ~ h1 { margin-top: 14px; }
 table { border-collapse: collapse; margin: 6px 0; }
 th, td { text-align: left; padding: 3px 14px 3px 0; vertical-align: top; border-bottom: 1px solid var(--line); }
 th { font-weight: 600; white-space: nowrap; }

@@ -1,46 +1,46 @@
-"""The report of one run: what is loud, what happened, which invariants held, who owned what, and why."""
+"""The report of one run: what would page somebody, what happened, which invariants held, who owned what, and why."""
 
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 
-from emulator.analysis.asked import about_queue, inside
-from emulator.analysis.findings import Orphan, Overlap, Report, Verdict
-from emulator.analysis.invariants import judgements
-from emulator.analysis.picture import HOW_TO_READ, charts_by_group
-from emulator.analysis.report import as_text
-from emulator.analysis.story import Chapter, story
-from emulator.analysis.symptoms import symptoms
+from emulator.analysis.findings.questions import Words, about_queue, inside
+from emulator.analysis.inputs.queue_owners import Orphan, Overlap
+from emulator.analysis.measures.phases import AGREEMENT, FAULTS
+from emulator.analysis.measures.traffic import STORMS
+from emulator.analysis.oracles.orphans import ORPHANS
+from emulator.analysis.oracles.overlaps import OVERLAPS
+from emulator.analysis.oracles.views import VIEWS, whole_views
+from emulator.analysis.rendering.picture import HOW_TO_READ, charts_by_group
+from emulator.analysis.rendering.shown_report import as_text
+from emulator.analysis.rendering.story import Chapter, story
+from emulator.analysis.report import Report, Service, Verdict, judgements, most_severe, symptoms
+from emulator.analysis.rows.lookup import TraceRows
 from emulator.report.document import CALM, document, folded, panel, section, table, verbatim
 from emulator.trace.run_directory import RunDirectory
 from emulator.why.answer import answer, names_of_run
 from emulator.why.question import WhyError
-from emulator.why.trace_rows import TraceRows
+from emulator.why.storm import meaning_of
 from emulator.why.worst import explanation, worst_findings
 
 TOP = 5
 """Violations that are explained, unless all are asked for."""
-_MEANS = {
-    Verdict.VALID: "Valid: every invariant of RocketMQ held, apart from what the faults explain.",
-    Verdict.INVALID: "Invalid: the cluster broke an invariant of RocketMQ for longer than the faults explain.",
-    Verdict.UNKNOWN: "Unknown: the run or its trace is not whole, so nothing follows from what is not there.",
+_RULES_MEAN = {
+    Verdict.VALID: "Rules valid: every invariant of RocketMQ held, apart from what the faults explain.",
+    Verdict.INVALID: "Rules invalid: the cluster broke an invariant of RocketMQ for longer than the faults explain.",
+    Verdict.UNKNOWN: "Rules unknown: the run or its trace is not whole, so nothing follows from what is not there.",
+}
+_SERVICE_MEANS = {
+    Service.CALM: "Service calm: nothing would page anybody.",
+    Service.DEGRADED: "Service degraded: something was above the limit of healthy runs.",
+    Service.PAGING: "Service paging: somebody would have been paged.",
 }
 _CLICK = "Click to read why."
 _ANSWERED = 60
 """Intervals of the picture of which the page has the answer."""
-_FAULT_HEADINGS = ("fault", "from", "to", "views differ", "two owners", "no owner", "agreed after")
-_ADVICE: Mapping[tuple[str, str], str] = {
-    ("PULL_MESSAGE", "PULL_RETRY_IMMEDIATELY"): (
-        "The clients are ahead of a slave that acts for its dead master: it has no messages for their offsets, and "
-        "tells them to ask again at once. offsetCheckInSlave = true makes the slave correct their offsets instead, and "
-        "some messages are then consumed twice; slaveReadEnable = false keeps consumers away from slaves."
-    ),
-    ("NOTIFY_CONSUMER_IDS_CHANGED", "oneway"): (
-        "Each broker tells each member of each change: members times changes times brokers. Start and stop members "
-        "more slowly, or set notifyConsumerIdsChangedEnable = false and wait for the next pass instead."
-    ),
-}
-"""Mapping (request, answer) of a storm -> why it comes, and what ends it."""
+_EXPLAINED = 3
+"""Symptoms that are explained."""
+_FAULT_HEADINGS = ("fault", "from", "to", "hits", "views differ", "two owners", "no owner", "agreed after")
 
 
 def run_page(report: Report, run: RunDirectory, *, top: int | None = TOP) -> str:
@@ -65,26 +65,35 @@ def run_page(report: Report, run: RunDirectory, *, top: int | None = TOP) -> str
             panel(shlex.quote(str(run.path)), dict(_answers(report, run))),
         )
     )
-    return document(f"{report.run_id}: {report.verdict}", body, charts.style)
+    return document(f"{report.run_id}: rules {report.verdict}, service {report.service}", body, charts.style)
 
 
 def _head(report: Report) -> str:
-    loud = "".join(f"<li><b>{escape(one.kind)}</b>: {escape(one.text)}</li>" for one in symptoms(report))
-    named = f'<span class="verdict {report.verdict}">{report.verdict}</span>'
+    severe = "".join(f"<li><b>{escape(one.kind)}</b>: {escape(one.text)}</li>" for one in symptoms(report))
+    verdicts = "".join(
+        f'<span class="verdict {verdict}">{name} {verdict}</span>'
+        for name, verdict in (("rules", report.verdict), ("service", report.service))
+    )
     what = f"{report.scenario}, seed {report.seed}, {report.mode}, {report.end_ns / 1e9:g} s emulated"
     reasons = "".join(f"<li>{escape(reason)}</li>" for reason in report.reasons)
-    means = f"<p>{_MEANS[report.verdict]}</p>"
+    means = f"<p>{_RULES_MEAN[report.verdict]} {_SERVICE_MEANS[report.service]}</p>"
     advice = "".join(f"<p>{escape(text)}</p>" for text in _advice(report))
     return (
-        (f'<ol class="loud">{loud}</ol>{advice}' if loud else f"<p>{CALM}</p>")
-        + f"<h1>{escape(report.run_id)}{named}</h1><p>{escape(what)}</p>{means}"
+        (f'<ol class="severe">{severe}</ol>{advice}' if severe else f"<p>{CALM}</p>")
+        + f"<h1>{escape(report.run_id)}{verdicts}</h1><p>{escape(what)}</p>{means}"
         + (f"<ul>{reasons}</ul>" if reasons else "")
     )
 
 
 def _advice(report: Report) -> Iterable[str]:
-    found = dict.fromkeys((one.request, one.answer) for one in report.load.storms)
-    return [_ADVICE[storm] for storm in found if storm in _ADVICE]
+    """Why each kind of storm comes, and what ends it."""
+    found = dict.fromkeys((one.request, one.answer) for one in report.of(STORMS))
+    meanings = [(storm, meaning_of(*storm)) for storm in found]
+    return [
+        f"{' answered '.join(storm)}: {one.why}. What ends it: {one.ends}."
+        for storm, one in meanings
+        if one is not None
+    ]
 
 
 def _story(chapters: Iterable[Chapter]) -> str:
@@ -113,30 +122,28 @@ def _faults(report: Report) -> str:
 
 def _fault_rows(report: Report) -> Iterator[tuple[str, ...]]:
     """Each fault, with what began while it lasted."""
-    for fault in report.faults:
+    for fault in report.of(FAULTS):
         amounts = (
             sum(row.end_ns - row.start_ns for row in rows if fault.start_ns <= row.start_ns < fault.end_ns)
-            for rows in (report.views, report.overlaps, report.orphans)
+            for rows in (whole_views(report.of(VIEWS.table)), report.of(OVERLAPS.table), report.of(ORPHANS.table))
         )
-        after = [row for row in report.agreement if row.t_ns == fault.end_ns]
+        after = [row for row in report.of(AGREEMENT) if row.t_ns == fault.end_ns]
         took_s = max((row.took_ns for row in after), default=0) / 1e9
         agreed = "" if not after else f"> {took_s:.1f} s" if any(row.censored for row in after) else f"{took_s:.1f} s"
         span = (f"{fault.start_ns / 1e9:.1f} s", f"{fault.end_ns / 1e9:.1f} s")
-        yield (escape(f"{fault.kind} {fault.subject}"), *span, *(f"{ns / 1e9:.1f} s" for ns in amounts), agreed)
+        hits = "still active" if fault.censored else str(fault.hits) if fault.hits else "none"
+        yield (escape(f"{fault.kind} {fault.subject}"), *span, hits, *(f"{ns / 1e9:.1f} s" for ns in amounts), agreed)
 
 
 def _invariants(report: Report) -> str:
-    rows = (
-        (
-            one.id,
-            escape(one.title),
-            escape(one.words) if one.rows else "-",
-            str(one.violations) if one.violations else "",
-            _mark(violations=one.violations, found=bool(one.rows)),
-        )
-        for one in judgements(report)
-    )
-    return table(("", "invariant", "found", "violations", "verdict"), rows, numbers=("violations",))
+    return table(("", "invariant", "found", "violations", "verdict"), _invariant_rows(report), numbers=("violations",))
+
+
+def _invariant_rows(report: Report) -> Iterator[tuple[str, ...]]:
+    for one in judgements(report):
+        violations = len(one.violations)
+        mark = _mark(violations=violations, found=bool(one.rows))
+        yield one.id, escape(one.title), escape(one.summary) or "-", str(violations or ""), mark
 
 
 def _mark(*, violations: int, found: bool) -> str:
@@ -146,19 +153,26 @@ def _mark(*, violations: int, found: bool) -> str:
 
 
 def _why(report: Report, run: RunDirectory, top: int | None) -> Iterator[str]:
+    for severe in [one for one in most_severe(report) if one.question][:_EXPLAINED]:
+        yield f"<h3>{escape(severe.kind)}</h3><p>{escape(severe.text)}</p>{_answered((severe.question,), run)}"
     for one in worst_findings(report, run)[:top]:
-        words, answer = explanation(one, run)
-        command = f"rmqemu why {shlex.quote(str(run.path))} {shlex.join(words)}"
-        told = f"<p><code>{escape(command)}</code></p>{verbatim(chr(10).join(answer))}" if words else _unanswered(run)
-        yield f"<h3>{one.invariant} {escape(one.title)}</h3><p>{escape(one.words)}</p>{told}"
+        yield f"<h3>{one.invariant} {escape(one.title)}</h3><p>{escape(one.words)}</p>{_answered(one.questions, run)}"
+
+
+def _answered(questions: Sequence[Words], run: RunDirectory) -> str:
+    words, answer = explanation(questions, run)
+    if not words:
+        return _unanswered(run)
+    command = f"rmqemu why {shlex.quote(str(run.path))} {shlex.join(words)}"
+    return f"<p><code>{escape(command)}</code></p>{verbatim(chr(10).join(answer))}"
 
 
 def _answers(report: Report, run: RunDirectory) -> Iterator[tuple[str, str]]:
-    """The questions about the longest harm in the picture, with their answers."""
-    harm: list[Overlap | Orphan] = [*report.overlaps, *report.orphans]
-    harm.sort(key=lambda one: one.start_ns - one.end_ns)
+    """The questions about the longest overlaps and orphans in the picture, with their answers."""
+    longest: list[Overlap | Orphan] = [*report.of(OVERLAPS.table), *report.of(ORPHANS.table)]
+    longest.sort(key=lambda one: one.start_ns - one.end_ns)
     trace, names = TraceRows(run.path), names_of_run(run)
-    for one in harm[:_ANSWERED]:
+    for one in longest[:_ANSWERED]:
         words = about_queue(one.queue, inside(one))
         try:
             yield " ".join(words), "\n".join(answer(words, trace, names))
@@ -175,7 +189,8 @@ def _unanswered(run: RunDirectory) -> str:
 def _next(run: RunDirectory) -> str:
     path = shlex.quote(str(run.path))
     rows = (
-        ("Ask why", f"rmqemu why {path} queue TOPIC/BROKER/ID at T"),
+        ("Ask why", f"rmqemu why {path}"),
+        ("Ask about a queue", f"rmqemu why {path} queue TOPIC/BROKER/ID at T"),
         ("The same for programs", f"rmqemu analyze --json {path}"),
         ("Run it again, row by row the same", f"rmqemu verify {path}"),
     )

@@ -20,28 +20,34 @@ class RunLog:
     Args:
         path: of the file.
         files: to write with.
+        on_error: called if a line cannot be written, instead of raising in the node that logs; nothing is written then.
 
     Raises:
         OSError: the file cannot be written.
     """
 
-    def __init__(self, path: Path, files: RunFiles) -> None:
+    def __init__(self, path: Path, files: RunFiles, on_error: Callable[[OSError], None]) -> None:
         self._path = path
         self._files = files
         self._broken = False
-        self.on_error: Callable[[OSError], None] | None = None
-        """Called if a line cannot be written, instead of raising in the node that logs; nothing is written then."""
-        self.now: Callable[[], tuple[int, int]] | None = None
-        """Emulated ns, and the seq of the last row, for each line; None: the run has not begun."""
-        processors = [self._stamp, *_PROCESSORS]
-        self.logger: Any = structlog.wrap_logger(structlog.WriteLogger(self), processors=processors)  # type: ignore[arg-type]
+        self._on_error = on_error
         files.create(path, b"")
 
-    def _stamp(self, _logger: Any, _method: str, line: dict[str, Any]) -> dict[str, Any]:
-        if self.now is not None:
-            now_ns, seq = self.now()
-            line |= {"t_s": now_ns / 1e9, "seq": seq}
-        return line
+    def logger(self, stamp: Callable[[], tuple[int, int]] | None = None) -> Any:
+        """A logger of lines.
+
+        Args:
+            stamp: emulated ns, and the seq of the last row, for each line; None: the run has not begun.
+        """
+
+        def stamped(_logger: Any, _method: str, line: dict[str, Any]) -> dict[str, Any]:
+            if stamp is not None:
+                now_ns, seq = stamp()
+                line |= {"t_s": now_ns / 1e9, "seq": seq}
+            return line
+
+        processors: list[Any] = [stamped, *_PROCESSORS]
+        return structlog.wrap_logger(structlog.WriteLogger(self), processors=processors)  # type: ignore[arg-type]
 
     def write(self, text: str) -> None:
         """Append lines."""
@@ -51,9 +57,7 @@ class RunLog:
             self._files.append(self._path, text.encode(errors="replace"))
         except OSError as error:
             self._broken = True
-            if self.on_error is None:
-                raise
-            self.on_error(error)
+            self._on_error(error)
 
     def flush(self) -> None:
         """Every line is written at once."""

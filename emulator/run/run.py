@@ -14,24 +14,27 @@ import trio
 from emulator.base.errors import UserError
 from emulator.cluster import Cluster, NodeCrashedError
 from emulator.cluster.operator import Operator, asks_for_owner
+from emulator.cluster.schedule import Schedule
 from emulator.console.session import Session
 from emulator.console.verbs import VERBS, scenario_by_hand
 from emulator.guest_views.views import GuestViews
 from emulator.machine.world import DeadlockError, World, rare_garbage_collection, run_world
+from emulator.network.guests.access import GuestAccess
 from emulator.network.guests.address_book import AddressBook, ListenAddress
-from emulator.network.guests.budget import GuestBudget
 from emulator.network.guests.doors import ListeningDoors
 from emulator.network.loopback import LoopbackError
 from emulator.run.log import LOG_FILE, RunLog
-from emulator.spec import Scenario, to_dict
+from emulator.run.manifest import head_of, manifest_of
+from emulator.spec import Scenario
 from emulator.spec.addresses import node_ports, owners
 from emulator.spec.targets import GUEST
 from emulator.state.live import LiveState
+from emulator.time.failure import Failure
 from emulator.time.mode import TimeMode
 from emulator.trace.files import RunFiles, put_in_place
 from emulator.trace.recorder import RowListener
-from emulator.trace.run_directory import Ended, being_written, versions, write_manifest
-from emulator.trace.schema import SCHEMA_VERSION, TraceLevel
+from emulator.trace.run_directory import Ended, being_written, write_manifest
+from emulator.trace.schema import TraceLevel
 from emulator.trace.segments import SegmentWriter
 from faults.plan import Plan
 
@@ -115,24 +118,23 @@ def run_scenario(
     with _doors_at(listen, scenario) as doors:
         path = create_run_directory(runs, f"{scenario.name}-{mode}-seed{scenario.seed}", files)
         try:
-            log_file = RunLog(path / LOG_FILE, files)
-            writer = SegmentWriter(path, _head(scenario, mode, level, path.name), files)
-            outcome = _Outcome(path, scenario, mode, files, writer, log_file, time.perf_counter())
-            with being_written(path), _ended_in_order(outcome):
+            run = _Run(scenario, mode, path, files, level, session_tasks, progress, endless=endless)
+            with being_written(path), _ended_in_order(run):
                 run_world(
-                    lambda world: _main(world, outcome, progress, listeners, session_tasks, endless=endless),
+                    run.main,
                     mode=mode,
                     seed=scenario.seed,
                     delay_ms=scenario.network.delay_ms,
                     jitter_ms=scenario.network.jitter_ms,
-                    writer=writer,
+                    writer=run.writer,
                     level=level,
                     stepped=stepped,
-                    log=log_file.logger,
-                    guests=scenario.guests,
-                    doors=doors,
+                    make_log=run.log.logger,
+                    listeners=(*listeners, *run.listeners()),
+                    guests=run.guests(doors),
+                    failure=run.failure,
                 )
-                return RunResult(path, outcome.close())
+                return RunResult(path, run.close())
         except (LoopbackError, DeadlockError) as error:
             raise RunError(f"{path}: {error}") from error
         except OSError as error:
@@ -153,42 +155,27 @@ def _doors_at(listen: ListenAddress | None, scenario: Scenario) -> Iterator[List
 
 
 @contextmanager
-def _ended_in_order(outcome: "_Outcome") -> Iterator[None]:
+def _ended_in_order(run: "_Run") -> Iterator[None]:
     """Write the manifest of a run that ends with an exception, too, if the disk takes it."""
-    path = outcome.path
+    path = run.path
     try:
         yield
     except KeyboardInterrupt:
-        outcome.close()
+        run.close()
         raise RunInterrupted(path) from None
     except NodeCrashedError as error:
-        outcome.close()
+        run.close()
         raise NodeCrashedError(f"{error}; this is a bug: its traceback is in {path / LOG_FILE}") from error
     except OSError as error:
-        with suppress(OSError):
-            outcome.log_failure(error)
+        run.log_failure(error)
         raise
     except (UserError, LoopbackError, DeadlockError) as error:
-        outcome.fail(error, bug=False)
+        run.fail(error, bug=False)
         raise
     except Exception as error:
-        outcome.fail(error, bug=True)
+        run.fail(error, bug=True)
         what = f"{type(error).__name__}: {error}"
         raise EmulatorBugError(f"{path}: {what}; this is a bug: its traceback is in {path / LOG_FILE}") from error
-
-
-def _head(scenario: Scenario, mode: TimeMode, level: TraceLevel, run_id: str) -> dict[str, Any]:
-    """What the index says of a run before it begins."""
-    return {
-        "run_id": run_id,
-        "schema_version": SCHEMA_VERSION,
-        "seed": scenario.seed,
-        "mode": mode,
-        "trace": level,
-        "addresses": owners(scenario),
-        "versions": versions(),
-        "scenario": to_dict(scenario),
-    }
 
 
 def create_run_directory(runs: Path, stem: str, files: RunFiles = _FILES) -> Path:
@@ -217,74 +204,110 @@ def _why(error: OSError | ValueError) -> str:
     return os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
 
 
-def manifest_of(
-    world: World,
-    scenario: Scenario,
-    mode: TimeMode,
-    run_id: str,
-    *,
-    ended: Ended,
-    end_ns: int,
-    wall_s: float,
-    crashes: list[str],
-    addresses: dict[str, str],
-) -> dict[str, Any]:
-    """The manifest of a run, finished or under way; writes all waiting rows, so that digest and counts match the disk.
+class _Run:
+    """One run: its parts that outlive its world, what happens in the world, and what is left of it.
 
     Args:
-        world: of the run.
-        scenario: of the run.
+        scenario: to run.
         mode: time mode.
-        run_id: name of the run directory.
-        ended: how it ended.
-        end_ns: end of the run, in emulated ns.
-        wall_s: its duration in wall seconds.
-        crashes: nodes that raised, one line each.
-        addresses: mapping IP address -> node.
+        path: the run directory.
+        files: what the run directory is written with.
+        level: which rows the trace has.
+        session_tasks: run beside the cluster.
+        progress: called as emulated time passes.
+        endless: whether the run goes on after the scenario's end.
 
     Raises:
-        OSError: the rows cannot be written.
+        OSError: the run directory cannot be written.
     """
-    recorder = world.recorder
-    return {
-        "run_id": run_id,
-        "schema_version": SCHEMA_VERSION,
-        "ended": ended,
-        "digest": recorder.digest(),
-        "seed": scenario.seed,
-        "mode": mode,
-        "trace": recorder.level,
-        "rows": dict(recorder.counts),
-        "virtual_s": end_ns / _NS,
-        "wall_s": round(wall_s, 3),
-        "crashes": crashes,
-        "measured": {
-            name: {"times": watch.times, "cpu_ms": round(watch.cpu_ns / 1e6, 3)}
-            for name, watch in sorted(world.stopwatches.items())
-        },
-        "addresses": addresses,
-        "versions": versions(),
-        "scenario": to_dict(scenario),
-    }
 
+    def __init__(
+        self,
+        scenario: Scenario,
+        mode: TimeMode,
+        path: Path,
+        files: RunFiles,
+        level: TraceLevel,
+        session_tasks: tuple[SessionTask, ...],
+        progress: Progress | None,
+        *,
+        endless: bool,
+    ) -> None:
+        self.path = path
+        self.ended = Ended.INTERRUPTED
+        self.crashes: list[str] = []
+        # A full disk ends the run; raised where a row is recorded, it would look like a crash of the recording node.
+        self.failure = Failure()
+        self.log = RunLog(path / LOG_FILE, files, self.failure.report)
+        self._names = owners(scenario)
+        head = head_of(scenario, mode, level, path.name)
+        self.writer = SegmentWriter(path, head, files, names=self._names, on_error=self.failure.report)
+        self._scenario = scenario
+        self._mode = mode
+        self._files = files
+        self._session_tasks = session_tasks
+        self._progress = progress
+        self._endless = endless
+        self._begin_s = time.perf_counter()
+        self._plan = scenario.plan()
+        self._state = LiveState(scenario)
+        self._world: World | None = None
+        self._session: Session | None = None
+        self._end_ns = 0
 
-@attrs.define
-class _Outcome:
-    """Collects what the manifest of a run needs."""
+    def listeners(self) -> tuple[RowListener, ...]:
+        """Those that a session or a fault needs."""
+        if self._session_tasks:
+            return (self._state.note,)
+        if any(asks_for_owner(timed.fault) for timed in self._plan.faults):
+            return (self._state.owners.note,)
+        return ()
 
-    path: Path
-    scenario: Scenario
-    mode: TimeMode
-    files: RunFiles
-    writer: SegmentWriter
-    log: RunLog
-    begin: float
-    world: World | None = None
-    session: Session | None = None
-    end_ns: int = 0
-    ended: Ended = Ended.INTERRUPTED
-    crashes: list[str] = attrs.Factory(list)
-    addresses: dict[str, str] = attrs.Factory(dict)
+    def guests(self, doors: ListeningDoors | None) -> GuestAccess:
+        """How guests join."""
+        scenario = self._scenario
+        broker_names = {spec.name: spec.broker_name for spec in scenario.brokers}
+        return GuestAccess(
+            scenario.guests,
+            doors,
+            scenario.guest_limits,
+            lambda fabric: GuestViews(fabric, broker_names, self._names).watch,
+        )
+
+    async def main(self, world: World) -> None:
+        """Run the scenario in its world; called once."""
+        self._world = world
+        if self._progress is not None:
+            _report_progress(world, self._scenario.run_for_ms * _NS_PER_MS, self._progress)
+        cluster = Cluster(world, self._scenario, self._names)
+        operator = Operator(cluster, self._state.owners)
+        session = self._session = Session(cluster, operator, self._state, self.path, VERBS)
+        until_over = trio.CancelScope()
+        at_end = None if self._endless else until_over.cancel
+        schedule = Schedule(world, operator, self._plan, self._scenario.run_for_ms, at_end)
+        schedule.begin()
+        for task in self._session_tasks:
+            world.nursery.start_soon(task, session)
+        if self._session_tasks:
+            await trio.lowlevel.checkpoint()  # session tasks begin before the first node starts
+        try:
+            async with cluster:
+                with until_over:
+                    world.nursery.start_soon(_leave, session, until_over)
+                    await cluster.start()
+                    schedule.on_started()
+                    while True:
+                        await world.sleep_until_ns(world.timeline.now_ns + 3_600 * _NS)
+                schedule.stop()
+                await operator.heal_all()
+                if not session.leaving.is_set():
+                    await schedule.until_done()
+                _record_in_flight(world)
+                self.ended = Ended.COMPLETE
+        finally:
+            self.crashes = cluster.crashes()
+            # Tasks that are cancelled after this take no part in the run.
+            self._end_ns = world.timeline.now_ns
 
     def close(self) -> dict[str, Any]:
         """Write the waiting rows, `by_hand.toml`, and at last the manifest; returns the manifest.
@@ -292,22 +315,22 @@ class _Outcome:
         Raises:
             OSError: something could not be written; there is no manifest.
         """
-        if self.world is None:
+        if self._world is None:
             return {}
-        self.world.recorder.end()
+        self._world.recorder.end()
         manifest = manifest_of(
-            self.world,
-            self.scenario,
-            self.mode,
+            self._world,
+            self._scenario,
+            self._mode,
             self.path.name,
             ended=self.ended,
-            end_ns=self.end_ns,
-            wall_s=time.perf_counter() - self.begin,
+            end_ns=self._end_ns,
+            wall_s=time.perf_counter() - self._begin_s,
             crashes=self.crashes,
-            addresses=self.addresses,
+            addresses=self._names,
         )
         self._save_faults_by_hand()
-        write_manifest(self.path, manifest, self.files)
+        write_manifest(self.path, manifest, self._files)
         self.writer.remove_journal()
         return manifest
 
@@ -316,94 +339,35 @@ class _Outcome:
         self.ended = Ended.FAILED
         if bug:
             self.crashes = [*self.crashes, f"{type(error).__name__}: {error}"]
-        with suppress(OSError):
-            self.log_failure(error)
+        self.log_failure(error)
         # The same bug may keep the last rows from being written; index and journal have those before.
         with suppress(Exception):
             self.close()
 
     def log_failure(self, error: Exception) -> None:
         """Log the traceback of an error that ended the run."""
-        self.log.on_error = None
         text = "".join(traceback.format_exception(error))
-        self.log.logger.error("the run failed", error=f"{type(error).__name__}: {error}", traceback=text)
+        log = self.log.logger() if self._world is None else self._world.log
+        log.error("the run failed", error=f"{type(error).__name__}: {error}", traceback=text)
 
     def _save_faults_by_hand(self) -> None:
-        by_hand = self.session.by_hand() if self.session is not None else Plan()
+        by_hand = self._session.by_hand() if self._session is not None else Plan()
         if by_hand.faults:
-            replay = scenario_by_hand(self.scenario, by_hand, self.end_ns // _NS_PER_MS)
-            put_in_place(self.files, self.path / BY_HAND_FILE, replay.encode())
+            replay = scenario_by_hand(self._scenario, by_hand, self._end_ns // _NS_PER_MS)
+            put_in_place(self._files, self.path / BY_HAND_FILE, replay.encode())
 
 
-async def _main(
-    world: World,
-    outcome: _Outcome,
-    progress: Progress | None,
-    listeners: tuple[RowListener, ...],
-    session_tasks: tuple[SessionTask, ...],
-    *,
-    endless: bool,
-) -> None:
-    outcome.world = world
-    outcome.log.now = lambda: (world.timeline.now_ns, world.recorder.last_seq)
-    world.fabric.guest_budget = GuestBudget(outcome.scenario.guest_limits)
-    # A full disk ends the run; raised where a row is recorded, it would look like a crash of the recording node.
-    outcome.writer.on_error = outcome.log.on_error = world.fabric.hub.fail
-    world.recorder.listeners.extend(listeners)
-    scenario = outcome.scenario
-    end_ns = scenario.run_for_ms * _NS_PER_MS
-    if progress is not None:
-        _report_progress(world, end_ns, progress)
-    cluster = Cluster(world, scenario)
-    outcome.writer.names = cluster.names
-    broker_names = {spec.name: spec.broker_name for spec in scenario.brokers}
-    world.fabric.watch_guest = GuestViews(world, broker_names, cluster.names).watch
-    plan = scenario.plan()
-    state = LiveState(scenario)
-    operator = Operator(cluster, state.owners)
-    session = Session(cluster, operator, state, outcome.path, VERBS)
-    outcome.session = session
-    if session_tasks:
-        world.recorder.listeners.append(state.note)
-    elif any(asks_for_owner(timed.fault) for timed in plan.faults):
-        world.recorder.listeners.append(state.owners.note)
-    for task in session_tasks:
-        world.nursery.start_soon(task, session)
-    if session_tasks:
-        await trio.lowlevel.checkpoint()  # session tasks begin before the first node starts
-    try:
-        with trio.CancelScope() as until_started:
-            leave_by = [until_started]
-            world.nursery.start_soon(_leave, session, leave_by)
-            async with cluster:
-                with trio.CancelScope() as until_left:
-                    leave_by.append(until_left)
-                    await operator.follow(plan, scenario.run_for_ms)
-                    await world.sleep_until_ns(end_ns)
-                    while endless:
-                        await world.sleep_until_ns(world.timeline.now_ns + 3_600 * _NS)
-                await _end(world, operator, outcome)
-        if until_started.cancelled_caught:  # the run was ended before all nodes were ready
-            await _end(world, operator, outcome)
-    finally:
-        outcome.crashes = cluster.crashes()
-        outcome.addresses = cluster.names
-        # Tasks that are cancelled after this take no part in the run.
-        outcome.end_ns = world.timeline.now_ns
-
-
-async def _end(world: World, operator: Operator, outcome: _Outcome) -> None:
-    await operator.heal_all()
+def _record_in_flight(world: World) -> None:
+    """Record the frames that have been sent and have not arrived."""
     for sender, command, sent_ns in world.fabric.in_flight():
         if command is not None:
             world.recorder.frame("in_flight", sender, command, sent_ns)
-    outcome.ended = Ended.COMPLETE
 
 
-async def _leave(session: Session, leave_by: list[trio.CancelScope]) -> None:
-    """When the session is to be left, cancel the innermost scope of the run."""
+async def _leave(session: Session, until_over: trio.CancelScope) -> None:
+    """End the run when the session is to be left."""
     await session.leaving.wait()
-    leave_by[-1].cancel()
+    until_over.cancel()
 
 
 def _report_progress(world: World, end_ns: int, progress: Progress) -> None:
@@ -424,6 +388,5 @@ __all__ = [
     "RunInterrupted",
     "RunResult",
     "create_run_directory",
-    "manifest_of",
     "run_scenario",
 ]

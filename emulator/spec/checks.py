@@ -8,9 +8,11 @@ from collections.abc import Callable, Iterator
 from emulator.spec.account_checks import refused_by_accounts
 from emulator.spec.addresses import addresses
 from emulator.spec.controller_checks import harmful_controllers
+from emulator.spec.first_offset_checks import late_groups
 from emulator.spec.harmful_setting import HarmfulSetting, merged
 from emulator.spec.model import BrokerSpec, Scenario
 from emulator.spec.order_checks import harmful_orders
+from emulator.spec.start_checks import faults_that_end_before_the_start
 from emulator.spec.strategy_checks import harmful_strategies
 from emulator.spec.unusual_values import unusual_values
 from nodes.broker.tables.delay_levels import parse_delay_level
@@ -40,7 +42,9 @@ def check(scenario: Scenario) -> tuple[HarmfulSetting, ...]:
         *harmful_strategies(scenario),
         *_statefulsets(scenario),
         *_leases(scenario),
+        *late_groups(scenario),
         *harmful_orders(scenario),
+        *faults_that_end_before_the_start(scenario),
         *_refused_by_containers(scenario),
         *_delays(scenario),
         *refused_by_accounts(scenario, addresses(scenario)),

@@ -98,6 +98,7 @@ def _parts(scenario: Scenario) -> dict[tuple[str, str], _Part]:
     """Mapping (section, name) -> part; a section of one part has the name ``."""
     tables = to_dict(scenario)
     alone = {"scenario": scenario, "network": scenario.network, "guest_limits": scenario.guest_limits}
+    alone |= {"service": scenario.service}
     found = {(section, ""): _Part(tables.get(section, {}), _defaults(it)) for section, it in alone.items()}
     named: dict[str, list[tuple[str, Any]]] = {
         "nameserver": [(it.name, it) for it in scenario.nameservers],

@@ -53,7 +53,7 @@ class FaultTimes:
     """When a `[[fault]]` is there."""
 
     at_ms: int = span()
-    """Begin, since the run began."""
+    """Begin, since the run began; the nodes may still be starting."""
     for_ms: int | None = span(None, least=1)
     """Duration; if none is given, until the run ends."""
 

@@ -44,6 +44,7 @@ from emulator.spec.node_tables import (
 )
 from emulator.spec.options import write_options
 from emulator.spec.section import Section, keys_of, written
+from emulator.spec.service_limits import ServiceLimits
 from emulator.spec.toml_file import TomlFile, in_own_keys
 from emulator.spec.user_functions import misfits_of_functions
 
@@ -59,7 +60,7 @@ _ARRAYS = (
     "fault",
     "nemesis",
 )
-SCENARIO_TABLES = ("scenario", "network", "guest_limits", *_ARRAYS)
+SCENARIO_TABLES = ("scenario", "network", "guest_limits", "service", *_ARRAYS)
 """What a scenario file may have at its top."""
 _PART = re.compile(r"(?P<section>\w+)\[(?P<index>\d+)\]")
 
@@ -131,6 +132,7 @@ def to_dict(scenario: Scenario) -> dict[str, Any]:
         "scenario": written(scenario),
         "network": written(scenario.network),
         **({"guest_limits": written(scenario.guest_limits)} if scenario.guest_limits != GuestLimits() else {}),
+        **({"service": written(scenario.service)} if scenario.service != ServiceLimits() else {}),
         "nameserver": [_with_options(it) for it in scenario.nameservers],
         **({"controller": [_with_options(it) for it in scenario.controllers]} if scenario.controllers else {}),
         "broker": [_with_options(it) for it in scenario.brokers],
@@ -203,6 +205,7 @@ def _read(root: Section) -> tuple[dict[str, Any], dict[str, Sequence[str]]]:
     parts: dict[str, Any] = {
         "network": root.table("network", keys_of(Network)).build(Network),
         "guest_limits": root.table("guest_limits", keys_of(GuestLimits)).build(GuestLimits),
+        "service": root.table("service", keys_of(ServiceLimits)).build(ServiceLimits),
         "nameservers": (nameservers := read_nameservers(root, preset)),
         "controllers": read_controllers(root, preset, nameservers),
         "brokers": brokers,

@@ -18,6 +18,7 @@ from emulator.spec.bounds import (
 from emulator.spec.groups import misfits_of_groups
 from emulator.spec.mistakes import NameMistakeError, SpecError, expect_known
 from emulator.spec.options import expect_supported
+from emulator.spec.start_checks import faults_before_the_start
 from emulator.spec.statefulsets import misfits_of_statefulsets
 from emulator.spec.targets import check_fault
 from faults.target import ANY
@@ -185,6 +186,7 @@ def _misfits_of_faults(scenario: "Scenario", place: Place) -> Iterator[SpecError
         yield from refusals(check_fault, scenario, f"fault[{i}]", timed.fault)
         if timed.at_ms >= scenario.run_for_ms:
             yield SpecError(f"fault[{i}].at_ms", f"expected an instant before the end at {scenario.run_for_ms} ms")
+    yield from faults_before_the_start(scenario)
     taken = {timed.id: f"fault[{i}].id" for i, timed in enumerate(scenario.faults.faults)}
     for i, nemesis in enumerate(scenario.nemeses):
         yield from refusals(check_fault, scenario, f"nemesis[{i}]", nemesis.fault)

@@ -19,6 +19,7 @@ from emulator.spec.bounds import (
 )
 from emulator.spec.fit import misfits
 from emulator.spec.guest_limits import GuestLimits
+from emulator.spec.service_limits import ServiceLimits
 from faults.consume_mode import ConsumeMode
 from faults.nemesis import Nemesis, timelines
 from faults.plan import Plan
@@ -243,6 +244,8 @@ class Scenario:
     """Consumers and producers start within this time of each other, at instants that depend on the seed."""
     network: Network = Network()
     guest_limits: GuestLimits = GuestLimits()
+    service: ServiceLimits = ServiceLimits()
+    """Limits of the service verdict."""
     nameservers: tuple[NameserverSpec, ...] = (NameserverSpec("ns-1"), NameserverSpec("ns-2"))
     controllers: tuple[ControllerSpec, ...] = ()
     brokers: tuple[BrokerSpec, ...]

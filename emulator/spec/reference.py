@@ -34,6 +34,7 @@ from emulator.spec.node_tables import (
 )
 from emulator.spec.presets import Preset
 from emulator.spec.releases import RELEASE, Release, set_by_release
+from emulator.spec.service_limits import ServiceLimits
 from emulator.spec.targets import KEYS
 from faults.catalogue import FAULTS, fields_of, scope_of
 from nodes.client.producer.keys import KeyDistribution, Keys
@@ -120,6 +121,7 @@ def sections() -> Mapping[str, tuple[Entry, ...]]:
         "[scenario]": (*_entries(Scenario), *_entries(ScenarioKeys)),
         "[network]": _entries(Network),
         "[guest_limits]": _entries(GuestLimits),
+        "[service]": _entries(ServiceLimits),
         "[nameserver]": _entries(NameserverKeys),
         "[[nameserver]]": (*_entries(NameserverSpec), *_entries(OptionsKeys)),
         "[controller]": _entries(ControllerKeys),

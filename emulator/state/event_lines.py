@@ -9,7 +9,7 @@ from emulator.base.text import shortened
 from emulator.spec import Scenario
 from emulator.spec.addresses import owners
 from emulator.trace.recorder import Row
-from emulator.trace.schema import BELIEFS, FAULTS, LIFECYCLE, OWNERSHIP, Table
+from emulator.trace.schema import ADMIN, BELIEFS, FAULTS, LIFECYCLE, OWNERSHIP, Table
 from nodes.beliefs import BeliefKind, OwnershipEvent
 from nodes.protocol.assigning import RebalanceMode
 from nodes.protocol.model import RETRY_TOPIC_PREFIX
@@ -26,18 +26,20 @@ class EventLines:
 
     Args:
         scenario: of the run.
+        names: mapping IP address, or client id of a guest -> node; it may grow. None: that of the scenario.
     """
 
-    def __init__(self, scenario: Scenario) -> None:
-        self.names: Mapping[str, str] = owners(scenario)
-        """Mapping IP address -> node; a cluster replaces it with its own mapping, which grows."""
-        self._node_chars = max(map(len, self.names.values()), default=0)
+    def __init__(self, scenario: Scenario, names: Mapping[str, str] | None = None) -> None:
+        nodes = owners(scenario)
+        self._names = nodes if names is None else names
+        self._node_chars = max(map(len, nodes.values()), default=0)
         retry = (RETRY_TOPIC_PREFIX + group.group for group in scenario.consumers)
         self._topics = dict.fromkeys([*(topic.name for topic in scenario.topics), *retry])
         self._descriptions: Mapping[str, Callable[[Mapping[str, int | str]], tuple[str, str] | None]] = {
             FAULTS.name: _fault,
             LIFECYCLE.name: _stage,
             OWNERSHIP.name: _queue,
+            ADMIN.name: _act,
             BELIEFS.name: self._belief,
         }
 
@@ -73,7 +75,7 @@ class EventLines:
 
     def _named(self, text: str) -> str:
         """Replace client ids and addresses by names of nodes."""
-        return with_names(text, self.names)
+        return with_names(text, self._names)
 
 
 def value_in_words(kind: str, value: Any) -> str:
@@ -110,6 +112,14 @@ def _stage(fields: Mapping[str, int | str]) -> tuple[str, str]:
 def _queue(fields: Mapping[str, int | str]) -> tuple[str, str]:
     at = f" from offset {fields['offset']}" if fields["event"] == OwnershipEvent.ACQUIRED else ""
     return str(fields["event"]), f"{fields['topic']} {fields['broker_name']} q{fields['queue_id']}{at}"
+
+
+def _act(fields: Mapping[str, int | str]) -> tuple[str, str]:
+    """`ADMIN UPDATE_AND_CREATE_TOPIC orders (from 127.1.7.1:32769): perm=6, readQueueNums=8`."""
+    named = " ".join(str(fields[name]) for name in ("topic", "group") if fields[name])
+    text = ", ".join(f"{name}={value}" for name, value in json.loads(str(fields["detail"])).items())
+    head = " ".join(part for part in (str(fields["request"]), named, f"(from {fields['client']})") if part)
+    return "ADMIN", shortened(f"{head}: {text}" if text else head, _VALUE_CHARS)
 
 
 def _view(value: Any) -> str:

@@ -128,6 +128,10 @@ class Comparison:
         left_out = self._left_out()
         return f"{said}; left out: {left_out}" if left_out else said
 
+    def by_how_much(self) -> str:
+        """`147 s less per run (95 %: 139 to 154)`; without the interval where there are too few seeds for it."""
+        return f"{self._by_how_much()}{self._interval() if self.difference.is_known else ''}"
+
     def _claim(self) -> str:
         match self.verdict:
             case Verdict.SAME:

@@ -7,9 +7,11 @@ import attrs
 
 from emulator.cluster import Cluster
 from emulator.cluster.operator import Operator
+from emulator.cluster.schedule import Schedule
 from emulator.machine.host import EmulatedHost
 from emulator.machine.world import World
 from emulator.network.link import LinkEffect, LinkRule
+from emulator.spec.addresses import node_ports
 from emulator.spec.model import Scenario
 from emulator.state.owners import QueueOwners
 from emulator.testing.trace import Trace
@@ -19,7 +21,6 @@ from emulator.trace.schema import Table
 from faults.catalogue import fault_of
 from faults.plan import Phase, Step, TimedFault
 from nodes.beliefs import Lifecycle, LifecycleEvent
-from nodes.config.container import CONTAINER_PORT
 from nodes.host import Channel, Host
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.command import Command
@@ -30,7 +31,7 @@ _NS_PER_MS = 1_000_000
 
 
 class Stage:
-    """The running cluster, for a script; all nodes are ready when the script begins."""
+    """The running cluster, for a script; it begins when all nodes are ready that no fault keeps down."""
 
     def __init__(self, world: World, cluster: Cluster, operator: Operator, trace: Trace) -> None:
         self.world = world
@@ -179,12 +180,8 @@ class Caller:
     node: Probe
 
     def address(self, node: str) -> str:
-        """The address of a nameserver, a broker or a container, `ip:port`."""
-        scenario = self.stage.cluster.scenario
-        ports = {spec.name: spec.config.listen_port for spec in scenario.nameservers}
-        ports |= {spec.name: spec.config.listen_port for spec in scenario.brokers}
-        ports |= dict.fromkeys(scenario.containers(), CONTAINER_PORT)
-        return f"{self.stage.host(node).ip}:{ports[node]}"
+        """The address of a nameserver, a controller, a broker or a container, `ip:port`."""
+        return next(it.address for it in node_ports(self.stage.cluster.scenario) if it.node == node)
 
     async def ask(
         self,
@@ -198,7 +195,7 @@ class Caller:
         """Send a request to a node and wait for the answer.
 
         Args:
-            node: name of a nameserver or a broker.
+            node: name of a nameserver, a controller, a broker or a container.
             code: request code.
             header: a value of `nodes.protocol.headers`.
             body: bytes, or a value of `nodes.protocol.bodies`.
@@ -223,7 +220,7 @@ def play(
 
     Args:
         scenario: its faults happen at their times; its length is ignored.
-        script: awaited with a stage when all nodes are ready; None: only the scenario's faults happen.
+        script: awaited with a stage when the cluster has started; None: only the scenario's faults happen.
         for_ms: earliest end of the run, in ms since it began.
         mode: `sim`; `fast` has the same trace over real sockets; `live` runs in real time.
 
@@ -241,8 +238,10 @@ def play(
         world.recorder.listeners.append(owners.note)
         async with Cluster(world, scenario) as cluster:
             operator = Operator(cluster, owners)
-            if scenario.plan().faults:
-                world.nursery.start_soon(operator.follow, scenario.plan(), scenario.run_for_ms)
+            schedule = Schedule(world, operator, scenario.plan(), scenario.run_for_ms, at_end=None)
+            schedule.begin()
+            await cluster.start()
+            schedule.on_started()
             stage = Stage(world, cluster, operator, trace)
             if script is not None:
                 await script(stage)

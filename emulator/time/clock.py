@@ -10,6 +10,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sized
 
+import attrs
 import trio
 
 from emulator.time.determinism import look_outside_rarely, look_up_instruments_fast, runnable_tasks
@@ -17,10 +18,23 @@ from emulator.time.timeline import NEVER_NS, Timeline
 from nodes.parking import park, unpark
 
 _NS = 1_000_000_000
-_LINGER_NS = 250_000
-"""How long after an answer the next request of a guest is awaited without sleeping."""
 _TURNS_PER_PASS = 64
 """Turns of the hub in a row before trio looks at the machine again, where Ctrl-C arrives."""
+
+
+@attrs.frozen
+class Drive:
+    """What the clock drives; by default nothing."""
+
+    turn: Callable[[], bool] = lambda: True
+    """Does what is due, and returns whether nothing is left to do."""
+    lingers: Callable[[], bool] = lambda: False
+    """Whether to look outside again at once, in place of sleeping until the next instant."""
+    keep_up: Callable[[], float] = lambda: math.inf
+    """Called in every pass of trio, for what has to happen in wall time and is nothing to the emulation; returns after
+    how many wall seconds it must be called again, even if no task can run."""
+    on_deadlock: Callable[[], None] = lambda: None
+    """Called in virtual time when no task can run and no timer is set."""
 
 
 class EmulatedClock(trio.abc.Clock):
@@ -28,28 +42,26 @@ class EmulatedClock(trio.abc.Clock):
 
     Args:
         timeline: what falls due when; this clock moves its `now_ns`.
+        drive: what happens as time goes on.
         rate: emulated seconds per wall second (1.0 in `live`); None jumps as fast as it can.
         limit_ns: first limit of virtual time, in ns since the run began.
     """
 
-    def __init__(self, timeline: Timeline, rate: float | None, limit_ns: int = NEVER_NS) -> None:
+    def __init__(self, timeline: Timeline, drive: Drive, rate: float | None, limit_ns: int = NEVER_NS) -> None:
         self._timeline = timeline
+        self._drive = drive
+        self._turn = drive.turn if rate is None else self._turn_once
+        self._keep_up = drive.keep_up
+        self._turning = False
+        """Whether a turn goes on, in `live`."""
         self._rate = rate
         self._anchor_ns = 0
-        self._lingers_until_ns = 0
         self._idle: deque[trio.lowlevel.Task] = deque()
         self._idle_woken = False
         self._runnable: Sized = ()
         self._waits_for_limit: trio.lowlevel.Task | None = None
         self._limit_ns = limit_ns
         self._stands = timeline.now_ns >= limit_ns
-        self.turn: Callable[[], bool] = lambda: True
-        """Does what is due and returns whether nothing is left to do; set to the hub's `turn`."""
-        self.on_deadlock: Callable[[], None] = lambda: None
-        """Called in virtual time when no task can run and no timer is set."""
-        self.on_wall: Callable[[], float] = lambda: math.inf
-        """Called in every pass of trio, for what has to happen in wall time and is nothing to the
-        emulation; returns after how many wall seconds it must be called again, even if no task can run."""
 
     @property
     def follows_wall(self) -> bool:
@@ -75,21 +87,24 @@ class EmulatedClock(trio.abc.Clock):
             look_outside_rarely()
 
     def current_time(self) -> float:
-        """Emulated seconds; trio asks once per pass, so a busy loop cannot starve the timeline."""
+        """Emulated seconds; trio asks in every pass, so a busy loop cannot starve the timeline.
+
+        It also asks where a scope is entered or cancelled. That may be in the midst of a turn, whose time stands still.
+        """
         if self._idle_woken:  # the task that waited for idleness must act before anything else begins
             self._idle_woken = False
-        elif self._rate is not None:
+        elif self._rate is not None and not self._turning:
             self._follow_wall(self._rate)
-            self.turn()
-        self.on_wall()
+            self._turn()
+        self._keep_up()
         return self._timeline.now_ns / _NS
 
     def deadline_to_sleep_time(self, deadline: float) -> float:
         """No task can run: do what is due, else wake a task that waits for idleness, else go to the next instant."""
         if self._stands:
-            return min(self._stand_still(), self.on_wall())
+            return min(self._stand_still(), self._keep_up())
         for _ in range(_TURNS_PER_PASS):
-            if not self.turn() or self._runnable:
+            if not self._turn() or self._runnable:
                 return 0
             if self._idle:
                 unpark(self._idle.popleft())
@@ -97,8 +112,7 @@ class EmulatedClock(trio.abc.Clock):
                 return 0
             sleep_s = self._go_to_next_instant(deadline)
             if sleep_s > 0:
-                lingers = self._lingers_until_ns and time.perf_counter_ns() < self._lingers_until_ns
-                return 0 if lingers else min(sleep_s, self.on_wall())
+                return 0 if self._drive.lingers() else min(sleep_s, self._keep_up())
             if self._runnable or self._timeline.now_ns / _NS >= deadline:
                 return sleep_s
         return 0
@@ -116,17 +130,15 @@ class EmulatedClock(trio.abc.Clock):
                 timeline.now_ns = self._limit_ns
                 self._stands = True
                 return self._stand_still()
-            self.on_deadlock()
+            self._drive.on_deadlock()
         else:
             timeline.now_ns = max(timeline.now_ns, due_ns)
         return 0
 
-    def linger(self) -> None:
-        """Do not sleep for a moment: a guest has just been answered and may send its next request at once.
-
-        Sleeping and waking take about as long as serving a request.
-        """
-        self._lingers_until_ns = time.perf_counter_ns() + _LINGER_NS
+    def stop_driving(self) -> None:
+        """The emulation has ended; trio still runs until its tasks are cancelled."""
+        self._drive = Drive()
+        self._turn, self._keep_up = self._drive.turn, self._drive.keep_up
 
     async def standstill(self) -> None:
         """Wait until time has stopped at its limit; only one task may wait."""
@@ -156,6 +168,13 @@ class EmulatedClock(trio.abc.Clock):
             return trio.lowlevel.Abort.SUCCEEDED
 
         await park(abort)
+
+    def _turn_once(self) -> bool:
+        self._turning = True
+        try:
+            return self._drive.turn()
+        finally:
+            self._turning = False
 
     def _follow_wall(self, rate: float) -> None:
         elapsed_ns = time.perf_counter_ns() - self._anchor_ns

@@ -3,7 +3,7 @@
 from operator import itemgetter
 
 from emulator.trace.batches import Row
-from emulator.trace.schema import BELIEFS, CAUSES, MESSAGES, OWNERSHIP, PASSES, RPC, Table
+from emulator.trace.schema import ADMIN, BELIEFS, CAUSES, MESSAGES, OWNERSHIP, PASSES, RPC, Table
 
 Counted = tuple[str, str, str, str, str, int, int]
 """The columns table, event, node, peer, kind, code and status of `COUNTS`."""
@@ -15,6 +15,7 @@ _EVENT_AND_NODE = {
     PASSES.name: (PASSES.index("event"), PASSES.index("node")),
     MESSAGES.name: (MESSAGES.index("event"), MESSAGES.index("node")),
     CAUSES.name: (CAUSES.index("name"), CAUSES.index("node")),
+    ADMIN.name: (ADMIN.index("request"), ADMIN.index("node")),
 }
 
 

@@ -9,7 +9,7 @@ counted.
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from time import monotonic
@@ -21,6 +21,7 @@ from emulator.time.timeline import Timeline
 from emulator.trace.batches import Batch, Row, batch_of
 from emulator.trace.counted import Counted, CountedRows, counted
 from emulator.trace.schema import (
+    ADMIN,
     BELIEFS,
     CAUSES,
     COUNTS,
@@ -34,7 +35,17 @@ from emulator.trace.schema import (
     Table,
     TraceLevel,
 )
-from nodes.beliefs import Belief, CallTimedOut, Event, Json, Lifecycle, MessageRecord, Ownership, RebalancePass
+from nodes.beliefs import (
+    AdminRecord,
+    Belief,
+    CallTimedOut,
+    Event,
+    Json,
+    Lifecycle,
+    MessageRecord,
+    Ownership,
+    RebalancePass,
+)
 from nodes.cause import cause
 from nodes.protocol.command import Command
 
@@ -103,15 +114,28 @@ class NodeIdentity:
         self.incarnation = incarnation
 
 
+def _raise(error: Exception) -> None:
+    raise error
+
+
 class Recorder:
     """Writes the trace of one run.
 
     Args:
         writer: writes full batches to disk; None: rows are only digested.
         level: which rows are written down.
+        listeners: called with every row as it is recorded, except rows of `rpc` and `causes`.
+        on_error: called with what `keep_up` could not do, since it must not raise inside trio's loop.
     """
 
-    def __init__(self, timeline: Timeline, writer: BatchWriter | None, level: TraceLevel = TraceLevel.FULL) -> None:
+    def __init__(
+        self,
+        timeline: Timeline,
+        writer: BatchWriter | None,
+        level: TraceLevel = TraceLevel.FULL,
+        listeners: Iterable[RowListener] = (),
+        on_error: Callable[[Exception], None] = _raise,
+    ) -> None:
         self._timeline = timeline
         self._writer = writer
         self.level = level
@@ -129,13 +153,12 @@ class Recorder:
         """Seq of the last row that is on disk."""
         self._save_at_s = monotonic() + WRITE_EVERY_S
         self.counts: dict[str, int] = {table.name: 0 for table in TABLES}
-        self.listeners: list[RowListener] = []
-        """Called with every row as it is recorded, except rows of `rpc` and `causes`."""
+        self.listeners = [*listeners]
+        """Those of the beginning, and those that have come to a run that goes on."""
         self.batch_listeners: list[BatchListener] = []
         """Called with the rows of every table in batches, at the latest when they are written: once a second of wall
         time, so they must not change the run."""
-        self.on_error: Callable[[Exception], None] = _raise
-        """Called with what `keep_up` could not do, since it must not raise inside trio's loop."""
+        self._on_error = on_error
 
     @property
     def last_seq(self) -> int:
@@ -218,11 +241,8 @@ class Recorder:
                 return seq
             case Lifecycle():
                 return self._append(LIFECYCLE, (*who, event.event._value_, event.detail, cause.get()))
-            case CallTimedOut():
-                now_ns = self._timeline.now_ns
-                call = ("timed_out", event.connection, source.node, event.address)
-                request = ("request", event.code, -1, event.opaque, "", cause.get())
-                return self._append(RPC, (self._seq + 1, now_ns, now_ns, *call, *request), quiet=True)
+            case AdminRecord() | CallTimedOut():
+                return self._admin(who, event) if isinstance(event, AdminRecord) else self._timed_out(source, event)
 
     def fault(self, event: str, fault_id: str, kind: str, subject: str, parameters: Json, hits: int) -> int:
         """Record the begin or the end of a fault; returns the seq of the row."""
@@ -264,7 +284,7 @@ class Recorder:
         try:
             self._save()
         except Exception as error:  # noqa: BLE001 - whoever made the recorder decides
-            self.on_error(error)
+            self._on_error(error)
         return math.inf
 
     def digest(self) -> str:
@@ -275,8 +295,19 @@ class Recorder:
         self.flush()
         whole = blake2b(digest_size=16)
         for table in self.level.tables:
-            whole.update(self._digests[table.name].digest())
+            if self.counts[table.name] or not table.is_rare:
+                whole.update(self._digests[table.name].digest())
         return whole.hexdigest()
+
+    def _admin(self, who: Row, event: AdminRecord) -> int:
+        named = (event.request, event.topic, event.group, event.broker_name, event.client)
+        return self._append(ADMIN, (*who, *named, event.began_ns, canonical(event.detail)[0], cause.get()))
+
+    def _timed_out(self, source: NodeIdentity, event: CallTimedOut) -> int:
+        now_ns = self._timeline.now_ns
+        call = ("timed_out", event.connection, source.node, event.address)
+        request = ("request", event.code, -1, event.opaque, "", cause.get())
+        return self._append(RPC, (self._seq + 1, now_ns, now_ns, *call, *request), quiet=True)
 
     def _append(self, table: Table, row: Row, *, quiet: bool = False) -> int:
         if table.name in self._unwritten:
@@ -342,10 +373,6 @@ class Recorder:
             listen(table, rows)
         rows.clear()
         return is_due
-
-
-def _raise(error: Exception) -> None:
-    raise error
 
 
 def _array_header_bytes(length: int) -> int:

@@ -27,7 +27,7 @@ from enum import StrEnum
 
 import attrs
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 
 
 class ColumnType(StrEnum):
@@ -53,6 +53,8 @@ class Table:
     name: str
     doc: str
     columns: tuple[Column, ...]
+    is_rare: bool = False
+    """Whether most runs have no row of it: then it adds nothing to the digest of a run without one."""
 
     def index(self, column: str) -> int:
         """Position of a column in a row of this table."""
@@ -164,27 +166,31 @@ MESSAGES = Table(
         _text(
             "event",
             "nodes.beliefs.MessageEvent: stored, consumed, filtered; committed, loaded, copied, reset: a group's "
-            "offset; delayed, delivered, recalled, dropped: messages that wait; half, decided, ended: transactions; popped, check_point, acked, invisible_changed, revived, re_put, lost: POP",
+            "offset; delayed, delivered, recalled, dropped: messages that wait; half, decided, ended: transactions; popped, check_point, acked, invisible_changed, revived, re_put, lost: POP; retried, dead_lettered: copies for a group; "
+            "discarded, expired: given up or deleted by a broker; cut, unacknowledged: see MessageEvent",
         ),
         *_QUEUE,
         _int(
-            "offset", "offset in the queue; committed, loaded, copied, reset: the new value; delayed: how long, in ms"
+            "offset",
+            "offset in the queue; committed, loaded, copied, reset: the new value; delayed: how long, in ms; expired: the first that is left",
         ),
         _text(
             "client_id",
             "consumed: client id of the consumer; committed, filtered, popped, acked, invisible_changed: address of "
-            "the client, empty if the broker did it by itself; copied: the other broker",
+            "the client, empty if the broker did it by itself; copied: the other broker; decided, ended: address of the other side if "
+            "the producer has answered a check, empty if it has ended the transaction by itself",
         ),
         _int("stored_ms", "wall clock at which a broker stored the message, part of its identity; -1: no message"),
         _text(
             "tags",
             "stored, filtered: tags of the message; decided, ended: commit, rollback or unknown; of POP, but popped: what became of it, "
-            "nodes.broker.tables.pop_check_point.PopOutcome",
+            "nodes.broker.tables.pop_check_point.PopOutcome; dead_lettered: how often it was consumed again; discarded: nodes.beliefs.DiscardReason",
         ),
         _text(
             "key",
             "stored, consumed: keys of the message, with blanks between, empty: it has none; of waits and transactions: the unique id; of POP: the handle, "
-            "`startOffset popTime invisibleTime reviveQueue retry brokerName queueId offset`",
+            "`startOffset popTime invisibleTime reviveQueue retry brokerName queueId offset`; retried, dead_lettered: the message that it is "
+            "a copy of, which may be a copy itself, `topic brokerName queueId offset`, empty: unknown",
         ),
         _CAUSE,
     ),
@@ -234,6 +240,28 @@ CAUSES = Table(
     ),
 )
 
+ADMIN = Table(
+    "admin",
+    "what administrators have changed, one row for each topic, group or broker that a request names, written when it has "
+    "been carried out",
+    (
+        _SEQ,
+        _T_NS,
+        *_NODE,
+        _text("request", "name of the request code, see nodes.protocol.administration"),
+        _text("topic", "topic; empty where none is concerned"),
+        _text("group", "consumer group; empty where none is concerned"),
+        _text(
+            "broker_name", "brokerName that the request names, else that of the broker; empty where none is concerned"
+        ),
+        _text("client", "address of the client that sent the request"),
+        _int("began_ns", "emulated time at which the request arrived; what it changed is recorded from here to `t_ns`"),
+        _text("detail", "JSON: the other fields of the request, long values shortened"),
+        _CAUSE,
+    ),
+    is_rare=True,
+)
+
 COUNTS = Table(
     "counts",
     "rows that the level of the trace leaves out, counted per emulated second; at level full there are none",
@@ -242,7 +270,7 @@ COUNTS = Table(
         _int("t_ns", "begin of the second"),
         _int("until_seq", "every row of the run up to this seq is in its table or has been counted"),
         _text("table", "the table that the rows would be in"),
-        _text("event", "their event; for beliefs their kind, for causes their name"),
+        _text("event", "their event; for beliefs their kind, for causes their name, for admin their request"),
         _text("node", "their node; for frames the one that sent"),
         _text("peer", "of frames: the node they were for"),
         _text("kind", "of frames: request, oneway, response or connection"),
@@ -252,7 +280,7 @@ COUNTS = Table(
     ),
 )
 
-TABLES = (BELIEFS, RPC, OWNERSHIP, PASSES, MESSAGES, FAULTS, LIFECYCLE, CAUSES, COUNTS)
+TABLES = (BELIEFS, RPC, OWNERSHIP, PASSES, MESSAGES, FAULTS, LIFECYCLE, CAUSES, ADMIN, COUNTS)
 
 
 class TraceLevel(StrEnum):
@@ -287,12 +315,12 @@ class TraceLevel(StrEnum):
 
 
 _WHOLE = {
-    TraceLevel.FULL: (BELIEFS, RPC, OWNERSHIP, PASSES, MESSAGES, FAULTS, LIFECYCLE, CAUSES),
-    TraceLevel.FINDINGS: (BELIEFS, OWNERSHIP, PASSES, MESSAGES, FAULTS, LIFECYCLE),
+    TraceLevel.FULL: (BELIEFS, RPC, OWNERSHIP, PASSES, MESSAGES, FAULTS, LIFECYCLE, CAUSES, ADMIN),
+    TraceLevel.FINDINGS: (BELIEFS, OWNERSHIP, PASSES, MESSAGES, FAULTS, LIFECYCLE, ADMIN),
     TraceLevel.COUNTS: (FAULTS, LIFECYCLE),
 }
 _WITH_ROWS = {
     TraceLevel.FULL: _WHOLE[TraceLevel.FULL],
-    TraceLevel.FINDINGS: (BELIEFS, RPC, OWNERSHIP, PASSES, MESSAGES, FAULTS, LIFECYCLE, COUNTS),
+    TraceLevel.FINDINGS: (BELIEFS, RPC, OWNERSHIP, PASSES, MESSAGES, FAULTS, LIFECYCLE, ADMIN, COUNTS),
     TraceLevel.COUNTS: (FAULTS, LIFECYCLE, COUNTS),
 }

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from itertools import accumulate, islice
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from emulator.trace.batches import Batch, Column, Packed, columns_of, numbered, packed_columns
@@ -34,6 +35,7 @@ _ZSTD_ROWS_LEAST = 4_000
 """zstd packs a fifth better than LZ4, but to begin takes it longer than to pack a small column."""
 _DELTA = "DELTA_BINARY_PACKED"
 _VALUE = BELIEFS.index("value")
+_NO_NAMES: Mapping[str, str] = MappingProxyType({})
 _Arrays: TypeAlias = Mapping[ColumnType, Callable[[Any, Any], Any]]
 
 
@@ -144,23 +146,31 @@ class SegmentWriter:
         run: the run directory.
         head: what was run, for the index.
         files: to write with.
+        names: mapping address, or client id of a guest -> node; what is new in it goes to the index.
+        on_error: called if something cannot be written while rows come in; None: the error is raised there.
 
     Raises:
         OSError: the disk is full, or cannot be written for another reason; nothing has been recorded yet.
     """
 
-    def __init__(self, run: Path, head: Mapping[str, Any] | None = None, files: RunFiles | None = None) -> None:
+    def __init__(
+        self,
+        run: Path,
+        head: Mapping[str, Any] | None = None,
+        files: RunFiles | None = None,
+        *,
+        names: Mapping[str, str] = _NO_NAMES,
+        on_error: Callable[[OSError], None] | None = None,
+    ) -> None:
         self._files = files or RunFiles()
         self._directory = run / FOLDER
         self._waiting = {table.name: _Waiting(table) for table in TABLES}
         self._unwritten: list[tuple[str, Packed]] = []
         self._unwritten_bytes = 0
         self._error: OSError | None = None
-        self.names: Mapping[str, str] = {}
-        """Mapping address, or client id of a guest -> node; what is new in it goes to the index."""
+        self._names = names
         self._names_written: dict[str, str] = dict((head or {}).get("addresses", {}))
-        self.on_error: Callable[[OSError], None] | None = None
-        """Called if something cannot be written while rows come in; None: the error is raised there."""
+        self._on_error = on_error
         self._files.make_directory(self._directory)
         for table in TABLES:
             self._files.make_directory(self._directory / table.name)
@@ -186,7 +196,7 @@ class SegmentWriter:
         """Append the rows that came in since the last time to the journal, and close the segments that are full.
 
         Raises:
-            OSError: they cannot be written, and `on_error` is None.
+            OSError: they cannot be written, and there is no `on_error`.
         """
         if self._error is not None:
             return
@@ -194,9 +204,9 @@ class SegmentWriter:
             self._save(whole=False)
         except OSError as error:
             self._error = error
-            if self.on_error is None:
+            if self._on_error is None:
                 raise
-            self.on_error(error)
+            self._on_error(error)
 
     def close_segments(self) -> None:
         """Write all waiting rows as segments.
@@ -222,7 +232,7 @@ class SegmentWriter:
             self._files.append(self._journal, frame(self._unwritten))
             self._unwritten.clear()
             self._unwritten_bytes = 0
-        new = {name: node for name, node in self.names.items() if self._names_written.get(name) != node}
+        new = {name: node for name, node in self._names.items() if self._names_written.get(name) != node}
         if new:
             self._index.note_addresses(new)
             self._names_written |= new

@@ -17,9 +17,9 @@ from contextlib import contextmanager
 import attrs
 import trio
 
-from emulator.analysis.judge import facts_of
-from emulator.analysis.live_load import LiveLoad
-from emulator.analysis.live_storms import LiveStorms
+from emulator.analysis.inputs.facts import facts_of
+from emulator.analysis.live.load import LiveLoad
+from emulator.analysis.live.storms import LiveStorms
 from emulator.console.session import Session
 from emulator.spec.model import NAMESERVER
 from emulator.trace.recorder import Row

@@ -1,6 +1,6 @@
 """The marks of the time line: faults, request storms, and what happened to processes."""
 
-from emulator.analysis.live_storms import StormChange
+from emulator.analysis.live.storms import StormChange
 from emulator.trace.recorder import Row
 from emulator.trace.schema import FAULTS, LIFECYCLE, Table
 from emulator.web.sections import Entries

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from emulator.analysis.live_load import SecondOfLoad
+from emulator.analysis.live.load import SecondOfLoad
 from emulator.web.sections import Entries
 
 BUCKETS_MOST = 600

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping
 
 import attrs
 
+from emulator.analysis.rows.lookup import TraceRow, TraceRows
 from emulator.trace.schema import BELIEFS, LIFECYCLE
 from emulator.why.held import STAGES, Finding, end_of, kind_of, why_no_belief
 from emulator.why.missing_signals import Silence
 from emulator.why.question import AbsenceQuestion, WhyError, no_such
-from emulator.why.trace_rows import TraceRow, TraceRows
 from emulator.why.words import NodeNames, listed_nodes, parts_of, seconds, value_of
 from nodes.beliefs import PROCESS_ENDS, BeliefKind, LifecycleEvent
 

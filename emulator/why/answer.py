@@ -7,6 +7,7 @@ from typing import Any
 
 import attrs
 
+from emulator.analysis.rows.lookup import TraceRow, TraceRows
 from emulator.spec import from_dict
 from emulator.spec.addresses import addresses
 from emulator.state.client_names import guest_of
@@ -24,12 +25,13 @@ from emulator.why.missing_signals import (
     windows,
 )
 from emulator.why.premises import assignment_of, premises, view_of
-from emulator.why.question import NodeQuestion, WhyError, question
-from emulator.why.trace_rows import TraceRow, TraceRows
+from emulator.why.question import AbsenceQuestion, BeliefQuestion, QueueQuestion, WhyError, question
 from emulator.why.words import NodeNames, chain_lines, change, names_of, previous, row_words, seconds, value_of
 from nodes.beliefs import BeliefKind, LifecycleEvent, OwnershipEvent, PassOutcome
 
 _AGAIN = "play the scenario again with --trace full: its rows have the same seqs"
+_ABOUT_SIGNALS = (QueueQuestion, BeliefQuestion, AbsenceQuestion)
+"""Questions whose answer is what a node has heard."""
 _PREMISES_MAX = 3
 """How many steps of premises are followed from one row."""
 _OF_CLIENTS = (BeliefKind.ROUTE, BeliefKind.CONSUMER_IDS, BeliefKind.VIEW)
@@ -55,7 +57,7 @@ def answer(words: Sequence[str], trace: TraceRows, names: NodeNames) -> tuple[st
     if BELIEFS not in trace.level.whole:
         raise WhyError(f"the level of this trace is {trace.level}: it holds no belief and no owner; {_AGAIN}")
     found = find(trace, asked, names)
-    title = "what was wrong around it" if isinstance(asked, NodeQuestion) else "what kept it from hearing otherwise"
+    title = "what kept it from hearing otherwise" if isinstance(asked, _ABOUT_SIGNALS) else "what was wrong around it"
     builder = _AnswerBuilder(trace, names, asked.at_ns, title)
     builder.lines += found.headlines
     builder.expect(found.silences)

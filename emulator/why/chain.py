@@ -10,8 +10,8 @@ from itertools import pairwise
 
 import attrs
 
+from emulator.analysis.rows.lookup import TraceRow, TraceRows
 from emulator.trace.schema import BELIEFS, CAUSES, FAULTS, LIFECYCLE, RPC
-from emulator.why.trace_rows import TraceRow, TraceRows
 from nodes.beliefs import PROCESS_ENDS, BeliefKind, LifecycleEvent
 
 _ENDS = tuple(event.value for event in PROCESS_ENDS)

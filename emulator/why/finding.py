@@ -1,46 +1,44 @@
 """Finding the rows that a question is about."""
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
-import attrs
-
+from emulator.analysis.rows.lookup import TraceRow, TraceRows
 from emulator.state.client_names import guest_of
 from emulator.trace.schema import BELIEFS, LIFECYCLE, OWNERSHIP
 from emulator.why.absence import absence
-from emulator.why.held import ENDS, STAGES, Finding, end_of, kind_of, why_no_belief
+from emulator.why.first_offset import first_offset_lines, missed_at_start_lines
+from emulator.why.group import group
+from emulator.why.held import STAGES, Finding, end_of, kind_of, why_no_belief
+from emulator.why.holds import Hold, holds
+from emulator.why.lag import lag, stall, stalled_first
+from emulator.why.message import message
+from emulator.why.missing_signals import Silence
 from emulator.why.no_owner import newest_view, no_owner_lines, subscribed_groups
 from emulator.why.question import (
     AbsenceQuestion,
     BeliefQuestion,
+    GroupQuestion,
+    LagQuestion,
+    MessageQuestion,
     NodeQuestion,
     Question,
     QueueQuestion,
+    StallQuestion,
+    StormQuestion,
+    TopicQuestion,
+    TransactionQuestion,
     WhyError,
     no_such,
 )
-from emulator.why.trace_rows import TraceRow, TraceRows
+from emulator.why.storm import storm
+from emulator.why.topic import topic
+from emulator.why.transaction import transaction
 from emulator.why.words import NodeNames, seconds
 from nodes.beliefs import LifecycleEvent, OwnershipEvent
 
 _HOLDS = (OwnershipEvent.ACQUIRED.value, OwnershipEvent.DROPPED.value)
 _OWNERS_MAX = 4
-
-
-@attrs.frozen
-class _Hold:
-    """The last row of a consumer about a queue."""
-
-    row: TraceRow
-    ended: TraceRow | None
-    """The end of its process, if it held the queue until then; else None."""
-
-    @property
-    def owns(self) -> bool:
-        return self.row.text("event") == OwnershipEvent.ACQUIRED and self.ended is None
-
-    @property
-    def newest(self) -> TraceRow:
-        return self.ended or self.row
 
 
 def find(trace: TraceRows, asked: Question, names: NodeNames) -> Finding:
@@ -54,15 +52,7 @@ def find(trace: TraceRows, asked: Question, names: NodeNames) -> Finding:
     Raises:
         WhyError: the trace has none; the text says what it has.
     """
-    match asked:
-        case QueueQuestion():
-            return _queue(trace, asked, names)
-        case BeliefQuestion():
-            return _belief(trace, asked)
-        case AbsenceQuestion():
-            return absence(trace, asked, names)
-        case NodeQuestion():
-            return _node(trace, asked)
+    return _FINDERS[type(asked)](trace, asked, names)
 
 
 def _queue(trace: TraceRows, asked: QueueQuestion, names: NodeNames) -> Finding:
@@ -77,40 +67,30 @@ def _queue(trace: TraceRows, asked: QueueQuestion, names: NodeNames) -> Finding:
     if not rows:
         later = trace.select(OWNERSHIP, event=_HOLDS, **place)
         return _never_owned(trace, asked, later, names)
-    holds = _holds(trace, rows, asked.at_ns)
+    found_holds = holds(trace, rows, asked.at_ns)
     headlines: list[str] = []
     found: list[TraceRow] = []
-    for group in dict.fromkeys(row.text("group") for row in rows):
-        of_group = [hold for hold in holds if hold.row.text("group") == group]
+    silences: list[Silence] = []
+    for group_name in dict.fromkeys(row.text("group") for row in rows):
+        of_group = [hold for hold in found_holds if hold.row.text("group") == group_name]
         owners = [hold for hold in of_group if hold.owns]
-        headlines.append(_who_owns(asked, group, owners, of_group))
-        headlines += [] if owners else no_owner_lines(trace, group, asked, names)
+        headlines.append(_who_owns(asked, group_name, owners, of_group))
+        where = (asked.topic, asked.broker_name, asked.queue_id)
+        for lines_of in (first_offset_lines, missed_at_start_lines):
+            headlines += [f"  {line}" for line in lines_of(trace, group_name, asked.at_ns, where)]
+        headlines += [] if owners else no_owner_lines(trace, group_name, asked, names)
         told = owners[-_OWNERS_MAX:] or [max(of_group, key=lambda hold: hold.newest.seq)]
-        found += [hold.newest for hold in reversed(told)]
-    return Finding(tuple(headlines), tuple(found))
+        stalled = stalled_first(trace, asked, group_name, names) if len(owners) == 1 else None
+        if stalled is not None:
+            headlines += stalled.headlines
+            found += stalled.rows
+            silences += stalled.silences
+        else:
+            found += [hold.newest for hold in reversed(told)]
+    return Finding(tuple(headlines), tuple(found), tuple(silences))
 
 
-def _holds(trace: TraceRows, rows: list[TraceRow], at_ns: int | None) -> list[_Hold]:
-    """The last row of each consumer, in order."""
-    newest: dict[tuple[str, str], TraceRow] = {}
-    for row in rows:
-        key = (row.text("group"), row.text("node"))
-        newest.pop(key, None)
-        newest[key] = row
-    nodes = tuple(node for _, node in newest)
-    ends = trace.select(LIFECYCLE, event=ENDS, node=nodes, until_ns=at_ns)
-    return [_Hold(row, _end_after(ends, row)) for row in newest.values()]
-
-
-def _end_after(ends: list[TraceRow], row: TraceRow) -> TraceRow | None:
-    """The end of the process that acquired a queue; None if it has not ended."""
-    if row.text("event") != OwnershipEvent.ACQUIRED:
-        return None
-    process = (row.text("node"), row.number("incarnation"))
-    return next((end for end in ends if (end.text("node"), end.number("incarnation")) == process), None)
-
-
-def _who_owns(asked: QueueQuestion, group: str, owners: list[_Hold], holds: list[_Hold]) -> str:
+def _who_owns(asked: QueueQuestion, group: str, owners: list[Hold], holds: list[Hold]) -> str:
     when = "" if asked.at_ns is None else f"at {seconds(asked.at_ns)} "
     queue = f"{when}queue {asked.queue} of group {group}"
     if not owners:
@@ -154,7 +134,7 @@ def _why_no_queue(trace: TraceRows, asked: QueueQuestion, later: list[TraceRow])
     return f"nobody{of} ever owned {asked.queue}; owned queues of {asked.topic}/{asked.broker_name} are {has}"
 
 
-def _belief(trace: TraceRows, asked: BeliefQuestion) -> Finding:
+def _belief(trace: TraceRows, asked: BeliefQuestion, _names: NodeNames) -> Finding:
     kind = kind_of(trace, asked)
     wanted = {} if asked.node is None else {"node": asked.node}
     row = trace.newest(BELIEFS, kind=kind.value, subject=asked.subject, until_ns=asked.at_ns, **wanted)
@@ -168,7 +148,7 @@ def _belief(trace: TraceRows, asked: BeliefQuestion) -> Finding:
     return Finding(headlines, (row,))
 
 
-def _node(trace: TraceRows, asked: NodeQuestion) -> Finding:
+def _node(trace: TraceRows, asked: NodeQuestion, _names: NodeNames) -> Finding:
     row = trace.newest(LIFECYCLE, node=asked.node, event=STAGES, until_ns=asked.at_ns)
     guest = guest_of(asked.node)
     in_vain = trace.select(LIFECYCLE, node=guest, event=LifecycleEvent.NOT_EMULATED.value, until_ns=asked.at_ns)
@@ -179,3 +159,18 @@ def _node(trace: TraceRows, asked: NodeQuestion) -> Finding:
         raise WhyError(no_such("node", asked.node, trace.values(LIFECYCLE, "node")))
     first = trace.select(LIFECYCLE, node=asked.node)[0]
     raise WhyError(f"{asked.node} had not started yet; it did at {seconds(first.t_ns)}")
+
+
+_FINDERS: Mapping[type[Question], Callable[[TraceRows, Any, NodeNames], Finding]] = {
+    QueueQuestion: _queue,
+    StallQuestion: stall,
+    LagQuestion: lag,
+    GroupQuestion: group,
+    TopicQuestion: topic,
+    MessageQuestion: message,
+    TransactionQuestion: transaction,
+    StormQuestion: storm,
+    BeliefQuestion: _belief,
+    AbsenceQuestion: absence,
+    NodeQuestion: _node,
+}

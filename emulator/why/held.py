@@ -2,10 +2,11 @@
 
 import attrs
 
-from emulator.trace.schema import BELIEFS, LIFECYCLE
+from emulator.analysis.rows.lookup import TraceRow, TraceRows
+from emulator.base.text import alike
+from emulator.trace.schema import BELIEFS, LIFECYCLE, OWNERSHIP
 from emulator.why.missing_signals import Silence
 from emulator.why.question import BeliefQuestion, WhyError, no_such
-from emulator.why.trace_rows import TraceRow, TraceRows
 from emulator.why.words import seconds
 from nodes.beliefs import PROCESS_ENDS, BeliefKind, LifecycleEvent
 
@@ -26,6 +27,13 @@ class Finding:
     """Nodes of which others should have heard."""
 
 
+def known_groups(trace: TraceRows) -> tuple[str, ...]:
+    """All consumer groups that subscribe to something, own a queue, or have a member at a broker; sorted."""
+    kinds = (BeliefKind.SUBSCRIPTION.value, BeliefKind.CONSUMER_IDS.value)
+    subjects = [row.text("subject").partition("/")[0] for row in trace.select(BELIEFS, kind=kinds)]
+    return tuple(sorted(dict.fromkeys([*subjects, *trace.values(OWNERSHIP, "group")])))
+
+
 def end_of(trace: TraceRows, row: TraceRow, until_ns: int | None) -> TraceRow | None:
     """The end of the process that wrote a row; None if it lived on until an instant."""
     ends = trace.select(LIFECYCLE, event=ENDS, node=row.text("node"), until_ns=until_ns)
@@ -44,6 +52,8 @@ def kind_of(trace: TraceRows, asked: BeliefQuestion) -> BeliefKind:
     if not kinds:
         if asked.subject in trace.values(BELIEFS, "node"):
             raise WhyError(f"{asked.subject} is a node: ask for `node {asked.subject}`")
+        if alike(asked.subject, ("storm",), 1):
+            raise WhyError(f"there is no subject {asked.subject}; did you mean `storm`?")
         raise WhyError(no_such("subject", asked.subject, trace.values(BELIEFS, "subject")))
     if len(kinds) > 1:
         raise WhyError(f"expected a kind before {asked.subject}, which has several: {', '.join(sorted(kinds))}")

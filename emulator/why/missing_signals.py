@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import attrs
 
+from emulator.analysis.rows.lookup import TraceRow, TraceRows
 from emulator.trace.schema import FAULTS, LIFECYCLE, RPC
-from emulator.why.trace_rows import TraceRow, TraceRows
 from emulator.why.words import NodeNames, fault_words, request_words, seconds
 from nodes.beliefs import LifecycleEvent
 from nodes.protocol.codes import RequestCode

@@ -5,10 +5,10 @@ from collections.abc import Iterable
 
 import attrs
 
+from emulator.analysis.rows.lookup import TraceRow, TraceRows
 from emulator.trace.schema import BELIEFS, LIFECYCLE, PASSES
 from emulator.why.held import STAGES, end_of
 from emulator.why.question import QueueQuestion
-from emulator.why.trace_rows import TraceRow, TraceRows
 from emulator.why.words import NodeNames, listed_nodes, seconds, value_of
 from nodes.beliefs import PROCESS_ENDS, BeliefKind, LifecycleEvent
 

@@ -7,8 +7,8 @@ which the other node answered.
 
 import attrs
 
+from emulator.analysis.rows.lookup import TraceRow, TraceRows
 from emulator.trace.schema import BELIEFS, OWNERSHIP, RPC
-from emulator.why.trace_rows import TraceRow, TraceRows
 from emulator.why.words import NodeNames, change, previous, seconds, value_of
 from nodes.beliefs import BeliefKind
 

@@ -1,14 +1,15 @@
 """Questions, and their parser."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from difflib import get_close_matches
 
 import attrs
 
 from emulator.base.errors import UserError
-from emulator.base.text import nearest
+from emulator.base.text import alike, listed, nearest
+from emulator.why.forms import FORM_TABLE, FORMS
 from nodes.beliefs import BeliefKind
 from nodes.fields import LONG_MOST, shown
 
@@ -16,12 +17,11 @@ _NS_PER_UNIT = {"ms": 10**6, "s": 10**9, "m": 60 * 10**9}
 _TIME = re.compile(r"([0-9]{1,20}(?:\.[0-9]{1,20})?)(ms|s|m)")
 _NUMBER = re.compile(r"[0-9]{1,9}")
 _WORD_MOST = 600
+_PLACE = re.compile(r"(.+)/([^/]+)/([0-9]{1,9})@([0-9]{1,18})")
 _QUEUE, _NODE, _NO, _IN, _OF, _AT = "queue", "node", "no", "in", "of", "at"
+_STALL, _STALLED, _STORM, _TRANSACTION, _MESSAGE = "stall", "stalled", "storm", "transaction", "message"
+_LAG, _GROUP, _TOPIC = "lag", "group", "topic"
 _LISTED_MAX = 12
-FORMS = (
-    "queue TOPIC/BROKER/ID [of GROUP] [at T], KIND SUBJECT [of NODE] [at T], no ITEM in KIND SUBJECT [of NODE] [at T], "
-    "or node NODE [at T]"
-)
 
 
 class WhyError(UserError):
@@ -81,7 +81,97 @@ class AbsenceQuestion:
         return self.belief.at_ns
 
 
-Question = QueueQuestion | BeliefQuestion | AbsenceQuestion | NodeQuestion
+@attrs.frozen
+class LagQuestion:
+    """Why messages wait for a group."""
+
+    group: str
+    at_ns: int | None = None
+
+
+@attrs.frozen
+class StallQuestion:
+    """Why the messages of a queue wait."""
+
+    queue: QueueQuestion
+
+    @property
+    def at_ns(self) -> int | None:
+        """Instant in ns since the run began; None: the newest row."""
+        return self.queue.at_ns
+
+
+@attrs.frozen
+class GroupQuestion:
+    """What a group is made of."""
+
+    group: str
+    at_ns: int | None = None
+
+
+@attrs.frozen
+class TopicQuestion:
+    """Who lists and who serves a topic."""
+
+    topic: str
+    at_ns: int | None = None
+
+
+@attrs.frozen
+class TransactionQuestion:
+    """What became of a transaction."""
+
+    id: str
+    """The unique id of its half message."""
+    at_ns: int | None = None
+
+
+@attrs.frozen
+class Place:
+    """Where a message is stored."""
+
+    topic: str
+    broker_name: str
+    queue_id: int
+    offset: int
+
+    @property
+    def words(self) -> str:
+        """`orders/broker-a/3@17`."""
+        return f"{self.topic}/{self.broker_name}/{self.queue_id}@{self.offset}"
+
+
+@attrs.frozen
+class MessageQuestion:
+    """What became of a message."""
+
+    name: Place | str
+    """Where it is stored, or its unique id or one of its keys."""
+    at_ns: int | None = None
+
+
+@attrs.frozen
+class StormQuestion:
+    """Who asks what far too often, and why."""
+
+    client: str | None = None
+    """None: every client."""
+    at_ns: int | None = None
+
+
+Question = (
+    QueueQuestion
+    | StallQuestion
+    | LagQuestion
+    | GroupQuestion
+    | TopicQuestion
+    | TransactionQuestion
+    | MessageQuestion
+    | StormQuestion
+    | BeliefQuestion
+    | AbsenceQuestion
+    | NodeQuestion
+)
 
 
 def question(words: Sequence[str]) -> Question:
@@ -97,14 +187,18 @@ def question(words: Sequence[str]) -> Question:
     asked, at, of = _split(parts)
     at_ns = None if at is None else instant_ns(at)
     match asked:
-        case [noun, text] if noun == _QUEUE:
-            return _queue(text, of, at_ns)
-        case [noun, name] if noun == _NODE and of is None:
-            return NodeQuestion(name, at_ns)
+        case [noun] if noun == _STORM:
+            return StormQuestion(of, at_ns)
+        case [noun, text] if noun in _OF_GROUP:
+            return _OF_GROUP[noun](text, of, at_ns)
+        case [noun, again, text] if noun in (_STALL, _STALLED) and again == _QUEUE:
+            return StallQuestion(_queue(text, of, at_ns))
+        case [noun, text] if noun in _BY_NAME and of is None:
+            return _BY_NAME[noun](text, at_ns)
         case [noun, item, preposition, *believed] if (noun, preposition) == (_NO, _IN):
             return AbsenceQuestion(item, _belief(believed, of, at_ns))
-        case [noun, *_] if noun == _NO:
-            raise WhyError(f"expected: {FORMS}")
+        case [noun, *_] if noun in _NOUNS:
+            raise WhyError(f"expected: {_form_of(noun)}")
         case _:
             return _belief(asked, of, at_ns)
 
@@ -131,6 +225,23 @@ def no_such(what: str, wrong: str, known: Sequence[str]) -> str:
     return f"there is no {what} {shown(wrong)}; some of {len(known)} are {', '.join(known[:_LISTED_MAX])}"
 
 
+def no_question_about(what: str, wrong: str, known: Sequence[str], ask: str) -> WhyError:
+    """An unknown name in a question, with the nearest question that has an answer.
+
+    Args:
+        what: kind of the name: `group`.
+        wrong: the name in the question.
+        known: names about which the question has an answer; those that RocketMQ made, such as %RETRY%, come last.
+        ask: the question, with `{}` where the name stands.
+    """
+    known = sorted(known, key=lambda name: name.startswith("%"))
+    near = alike(wrong, known, 1) or known[:1]
+    if not near:
+        return WhyError(f"there is no {what} {shown(wrong)}, as this run has no {what}; ask `storm` or `node NODE`")
+    others = "" if alike(wrong, known, 1) else f"; {what}s are {listed(known[:_LISTED_MAX])}"
+    return WhyError(f"there is no {what} {shown(wrong)}{others}; ask `{ask.format(near[0])}`")
+
+
 def _split(words: list[str]) -> tuple[list[str], str | None, str | None]:
     """(other words, word after `at`, word after `of`)."""
     behind: dict[str, str] = {}
@@ -146,13 +257,25 @@ def _belief(words: Sequence[str], of: str | None, at_ns: int | None) -> BeliefQu
     match words:
         case [kind, subject] if kind in tuple(BeliefKind):
             return BeliefQuestion(BeliefKind(kind), subject, of, at_ns)
-        case [kind, _] if kind != _NODE:
-            nouns = (_QUEUE, _NODE, *(kind.value for kind in BeliefKind))
-            raise WhyError(no_such("kind of belief", kind, nouns))
-        case [subject] if subject not in (_QUEUE, _NODE):
+        case [subject] if subject not in _NOUNS:
             return BeliefQuestion(None, subject, of, at_ns)
+        case [noun, *rest] if noun not in (*_NOUNS, *BeliefKind):
+            raise WhyError(_no_such_noun(noun, rest))
         case _:
             raise WhyError(f"expected: {FORMS}")
+
+
+def _no_such_noun(noun: str, rest: Sequence[str]) -> str:
+    near = alike(noun, (*_NOUNS, *(kind.value for kind in BeliefKind)), 1)
+    if not near:
+        return f"there is no question {shown(noun)}; expected: {FORMS}"
+    return f"there is no question {shown(noun)}; did you mean `{shown(' '.join((near[0], *rest)))}`?"
+
+
+def _form_of(noun: str) -> str:
+    """The form of the questions that begin with a noun."""
+    noun = _STALL if noun == _STALLED else noun
+    return next(form.words for form in FORM_TABLE if form.words.split()[0] == noun)
 
 
 def _queue(text: str, group: str | None, at_ns: int | None) -> QueueQuestion:
@@ -161,3 +284,30 @@ def _queue(text: str, group: str | None, at_ns: int | None) -> QueueQuestion:
             return QueueQuestion(topic, broker_name, int(number), group, at_ns)
         case _:
             raise WhyError(f"expected a queue as TOPIC/BROKER/ID, such as orders/broker-a/3, not {shown(text)}")
+
+
+def _stall(text: str, group: str | None, at_ns: int | None) -> StallQuestion:
+    return StallQuestion(_queue(text, group, at_ns))
+
+
+def _message(text: str, at_ns: int | None) -> MessageQuestion:
+    place = _PLACE.fullmatch(text)
+    if place is None:
+        return MessageQuestion(text, at_ns)
+    return MessageQuestion(Place(place[1], place[2], int(place[3]), int(place[4])), at_ns)
+
+
+_OF_GROUP: Mapping[str, Callable[[str, str | None, int | None], Question]] = {
+    _QUEUE: _queue,
+    _STALL: _stall,
+    _STALLED: _stall,
+}
+_BY_NAME: Mapping[str, Callable[[str, int | None], Question]] = {
+    _NODE: NodeQuestion,
+    _LAG: LagQuestion,
+    _GROUP: GroupQuestion,
+    _TOPIC: TopicQuestion,
+    _TRANSACTION: TransactionQuestion,
+    _MESSAGE: _message,
+}
+_NOUNS = (*_OF_GROUP, *_BY_NAME, _STORM, _NO)

@@ -9,12 +9,12 @@ from typing import Any
 
 import attrs
 
+from emulator.analysis.rows.lookup import TraceRow, TraceRows
 from emulator.base.text import shortened
 from emulator.spec.model import BrokerSpec
 from emulator.state.event_lines import value_in_words, with_names
 from emulator.trace.schema import BELIEFS, LIFECYCLE, OWNERSHIP
 from emulator.why.chain import ChainLink, LinkKind
-from emulator.why.trace_rows import TraceRow, TraceRows
 from nodes.beliefs import BeliefKind, LifecycleEvent, OwnershipEvent
 from nodes.broker.tables.ha_frames import HaFrame
 from nodes.protocol.codes import RequestCode, ResponseCode

@@ -131,6 +131,7 @@ class Broker:
             config,
             on_channel_closed=self._clients.on_channel_closed,
             refusal=AclHook(host.log, access).refusal if config.acl_enable else None,
+            broker_name=broker_name,
         )
         to_clients = BrokerToClient(broker, self._server.calls, self._clients.channel)
         self._offsets = OffsetManage(broker)

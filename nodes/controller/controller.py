@@ -1,6 +1,6 @@
 """A controller process: who elects a new master when a broker group has lost its own (RIP-44)."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 
 import trio
@@ -126,7 +126,7 @@ class Controller:
         operation = self._requests[RequestCode(request.code)](request)
         if operation is None:
             return request.answer(ResponseCode.SYSTEM_ERROR, "not set any response code")
-        self._queue.submit(operation, partial(_answer, channel, request))
+        self._queue.submit(operation, partial(_answer, self._server.reply_to(channel, request), request))
         return None
 
     def _on_get_metadata(self, _channel: Channel, request: Command) -> Command:
@@ -264,10 +264,10 @@ class Controller:
                 invoke_oneway(self._client, address, RequestCode.NOTIFY_BROKER_ROLE_CHANGED, notified, members)
 
 
-def _answer(channel: Channel, request: Command, outcome: Outcome) -> None:
+def _answer(reply: Callable[[Command], None], request: Command, outcome: Outcome) -> None:
     if isinstance(outcome, str):
-        channel.send(request.answer(ResponseCode.SYSTEM_ERROR, outcome))
+        reply(request.answer(ResponseCode.SYSTEM_ERROR, outcome))
         return
     fields = NO_FIELDS if outcome.header is None else encode_header(outcome.header)
     body = None if outcome.body is None else encode_body(outcome.body)
-    channel.send(request.answer(outcome.code, outcome.remark, fields, body))
+    reply(request.answer(outcome.code, outcome.remark, fields, body))

@@ -1,6 +1,7 @@
 """The server: dispatch of requests to handlers, answers for errors, and requests to connected clients."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from itertools import count
 
 import attrs
@@ -9,9 +10,11 @@ import trio
 from nodes.cause import cause
 from nodes.config import RemotingServerConfig
 from nodes.host import Channel, Host
+from nodes.protocol.administration import ADMIN_REQUESTS
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import LANGUAGE, NO_FIELDS, VERSION, Command, CommandFlag
 from nodes.protocol.errors import TableFullError
+from nodes.rpc.admin_records import AdminRecords, Record
 from nodes.rpc.errors import RemotingError, RemotingSendRequestError, RemotingTimeoutError
 from nodes.rpc.idle import IdleWatch
 from nodes.values import frozen
@@ -52,6 +55,10 @@ class RpcServer:
     Args:
         answers_unknown: whether a request without handler is told so; else it gets no answer.
         refusal: asked first for each request; returns the answer to one that is refused, else None.
+        broker_name: of the broker that it serves; empty: it serves another node.
+
+    Emits:
+        An `AdminRecord` when a request of an administrator has been carried out.
 
     Mirrors:
         `org.apache.rocketmq.remoting.netty.NettyRemotingServer`, `NettyRemotingAbstract#processRequestCommand`.
@@ -65,8 +72,10 @@ class RpcServer:
         on_channel_closed: Callable[[Channel], None] | None = None,
         answers_unknown: bool = True,
         refusal: Callable[[Channel, Command], Command | None] | None = None,
+        broker_name: str = "",
     ) -> None:
         self._host = host
+        self._admin_records = AdminRecords(host, broker_name)
         self._refusal = refusal
         self._answers_unknown = answers_unknown
         self._idle_watch = IdleWatch(
@@ -103,10 +112,24 @@ class RpcServer:
         """
         if code in self._handlers or code in self._handlers_in_tasks:
             raise HandlerExistsError(code)
+        if code in ADMIN_REQUESTS:
+            handler = self._recorded(handler)
         if isinstance(handler, InTask):
             self._handlers_in_tasks[code] = handler
         else:
             self._handlers[code] = handler
+
+    def reply_to(self, channel: Channel, request: Command) -> Callable[[Command], None]:
+        """What sends the answer to a request whose handler answers later; to be called when the request arrives."""
+        if request.code not in ADMIN_REQUESTS:
+            return channel.send
+        record = self._admin_records.begin(channel, request)
+
+        def reply(answer: Command) -> None:
+            record(answer)
+            channel.send(answer)
+
+        return reply
 
     def on_open(self, channel: Channel) -> None:
         """A connection was accepted."""
@@ -163,12 +186,37 @@ class RpcServer:
         if answer is not None and not command.is_oneway:
             channel.send(answer)
 
+    def _recorded(self, handler: Handler | InTask) -> Handler | InTask:
+        """A handler of a request by which an administrator changes something, with the record of that."""
+        if isinstance(handler, InTask):
+            return InTask(partial(self._handle_recorded, handler))
+        return partial(self._answer_recorded, handler)
+
+    def _answer_recorded(self, handler: Handler, channel: Channel, request: Command) -> Command | InTask | None:
+        record = self._admin_records.begin(channel, request)
+        answer = handler(channel, request)
+        if isinstance(answer, InTask):
+            return InTask(partial(_record_later, record, answer))
+        if answer is not None:
+            record(answer)
+        return answer
+
+    async def _handle_recorded(self, handler: InTask, channel: Channel, request: Command) -> Command | None:
+        return await _record_later(self._admin_records.begin(channel, request), handler, channel, request)
+
     def _failed(self, command: Command, error: Exception) -> Command:
         if isinstance(error, TableFullError):
             return command.answer(ResponseCode.SYSTEM_BUSY, str(error))
         text = f"{type(error).__name__}: {error}"
         self._host.log.warning("request failed", code=command.code, error=text)
         return command.answer(ResponseCode.SYSTEM_ERROR, text)
+
+
+async def _record_later(record: Record, handler: InTask, channel: Channel, request: Command) -> Command | None:
+    answer = await handler.handle(channel, request)
+    if answer is not None:
+        record(answer)
+    return answer
 
 
 @attrs.define(eq=False)

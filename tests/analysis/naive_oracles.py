@@ -58,7 +58,7 @@ class NaiveRun:
                 found.append((kind, role, subject, start, end, most, is_open))
         return found
 
-    def camps(self, kind, role, subject, start, end):
+    def holders(self, kind, role, subject, start, end):
         """Longest constellation in an interval: hash -> sorted names, and how long it lasted."""
         spans = []
         inside = [t for t in self.instants if start <= t < end]
@@ -69,8 +69,8 @@ class NaiveRun:
             else:
                 spans.append([held, until - t])
         best, best_ns = max(spans, key=lambda span: span[1])
-        camps = {h: sorted(n for (n, _), held in best.items() if held == h) for h in sorted(set(best.values()))}
-        return camps, best_ns
+        nodes = {h: sorted(n for (n, _), held in best.items() if held == h) for h in sorted(set(best.values()))}
+        return nodes, best_ns
 
     def owners(self, queue, t):
         last = {}

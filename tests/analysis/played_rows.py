@@ -1,7 +1,8 @@
 """Clusters that were played in memory, as oracles read them."""
 
-from emulator.analysis.judge import RunFacts, judge_rows
-from emulator.analysis.rows import ROWS
+from emulator.analysis.inputs.facts import RunFacts
+from emulator.analysis.judge import judge_rows
+from emulator.analysis.rows.row_classes import ROWS
 
 
 class PlayedRows:

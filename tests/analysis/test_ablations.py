@@ -3,7 +3,7 @@
 import pytest
 
 from analysis.played_rows import found_in_played
-from emulator.analysis.invariants import judgements
+from emulator.analysis.report import judgements
 from emulator.testing import GROUP, TOPIC, play
 from nodes.config import AllocateStrategy, BrokerConfig, ConsumerConfig
 from nodes.protocol import headers

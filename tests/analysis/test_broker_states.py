@@ -3,8 +3,8 @@
 import pytest
 
 from analysis.trace_rows import HandMadeTrace, write_run
-from emulator.analysis.picture import page
-from emulator.analysis.report import analyze
+from emulator.analysis.rendering.picture import page
+from emulator.analysis.rendering.shown_report import analyze
 
 WHOLE = {"broker-a": {"addrs": {"0": "127.1.2.1:10911"}, "queues": [4, 4, 6]}}
 NO_MASTER = {"broker-a": {"addrs": {"1": "127.1.2.1:10921"}, "queues": [4, 4, 6]}}
@@ -27,7 +27,7 @@ def listed(trace, route, *nameservers):
 
 def states(trace, folder):
     report = analyze(write_run(trace, folder / "r", 100))
-    return [(str(one.state), one.start_ns / 1e9, one.end_ns / 1e9, one.censored) for one in report.load.broker_states]
+    return [(str(one.state), one.start_ns / 1e9, one.end_ns / 1e9, one.censored) for one in report["broker_states"]]
 
 
 def test_a_healthy_broker_and_the_time_before_it_is_listed_count_nothing(tmp_path):

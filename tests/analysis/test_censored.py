@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from emulator.analysis.censored import quantile_ns, told
+from emulator.analysis.rendering.quantiles import half_and_p90, quantile_ns
 from emulator.statistics import survival
 
 SECOND = 1_000_000_000
@@ -29,7 +29,7 @@ def test_what_had_not_ended_moves_quantiles_up_and_may_hide_them():
     durations = ended(1, 3) + waiting(2, 9)
     assert quantile_ns(durations, 0.5) == 3 * SECOND
     assert quantile_ns(durations, 0.9) is None
-    assert told(durations) == "half within 3.0 s, 90 % not yet"
+    assert half_and_p90(durations) == "half within 3.0 s, 90 % not yet"
     assert quantile_ns([], 0.5) is None
 
 

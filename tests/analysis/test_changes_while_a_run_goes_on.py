@@ -6,8 +6,9 @@ import pytest
 
 from analysis.random_traces import END_S, random_trace
 from analysis.trace_rows import SECOND, HandMadeTrace, found_in
-from emulator.analysis.live import Difference, LiveWatch
+from emulator.analysis.live.changes import Difference, LiveWatch
 from emulator.trace.schema import BELIEFS, COUNTS, TABLES
+from support.findings import views_of
 
 VALUE = BELIEFS.index("value")
 NAMES = {"127.1.0.1": "consumer-1"}
@@ -124,9 +125,9 @@ def test_what_is_told_is_what_the_judge_finds(seed):
     found = found_in(trace, END_S)
     changes = changes_of(trace)
 
-    overlaps = sorted(judged(one) for one in found.overlaps if not one.censored)
-    orphans = sorted(judged(one) for one in found.orphans if not one.censored)
-    divergences = sorted((one.subject, one.start_ns, one.end_ns) for one in found.views if not one.censored)
+    overlaps = sorted(judged(one) for one in found["overlaps"] if not one.censored)
+    orphans = sorted(judged(one) for one in found["orphans"] if not one.censored)
+    divergences = sorted((one.subject, one.start_ns, one.end_ns) for one in views_of(found) if not one.censored)
     assert spans(changes, Difference.OVERLAP) == overlaps
     assert spans(changes, Difference.ORPHAN) == orphans
     if all(row[3] == "consumer" or row[5] != "view" for row in views):  # subjects of producers have the same name

@@ -5,8 +5,9 @@ import random
 import pytest
 
 from analysis.trace_rows import SECOND, HandMadeTrace, found_in
-from emulator.analysis.bounds import Bounds
-from emulator.analysis.invariants import broken, judgements
+from emulator.analysis.inputs.bounds import Bounds
+from emulator.analysis.judge import broken
+from emulator.analysis.report import judgements
 
 END_S = 600
 ASKS_S = Bounds().asks_ms / 1_000
@@ -40,7 +41,7 @@ def name_of(node):
 
 def transactions(trace, end_s=END_S):
     found = found_in(trace, end_s)
-    (row,) = found.transactions
+    (row,) = found["transactions"]
     assert ("V16" in broken(found)) is row.violation
     return row
 
@@ -130,7 +131,7 @@ def test_a_broker_tells_the_age_of_half_messages_by_its_clock(kind, violation):
 
 
 def test_decisions_and_ends_of_what_is_no_half_message_are_nobodys():
-    assert found_in(end(say(a_group().at(10))), END_S).transactions == ()
+    assert found_in(end(say(a_group().at(10))), END_S)["transactions"] == ()
 
 
 def test_the_oracle_agrees_with_brute_force():
@@ -153,7 +154,7 @@ def test_the_oracle_agrees_with_brute_force():
                 say(trace, state, key)
             else:
                 end(trace, state, key, node)
-        rows = found_in(trace, END_S).transactions
+        rows = found_in(trace, END_S)["transactions"]
         names = ("transactions", "committed", "rolled_back", "lost", "again", "unasked")
         assert tuple(sum(getattr(row, name) for row in rows) for name in names) == naive(sorted(events)), seed
         assert all(row.open >= 0 for row in rows)

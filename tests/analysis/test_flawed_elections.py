@@ -5,8 +5,8 @@ import random
 import pytest
 
 from analysis.trace_rows import HandMadeTrace, found_in
-from emulator.analysis.elections import ElectionFlaw
-from emulator.analysis.invariants import broken
+from emulator.analysis.judge import broken
+from emulator.analysis.oracles.elections import ElectionFlaw
 from emulator.why.worst import TITLES
 
 BA, S1, CONTROLLER, NAME = "ba", "ba-s1", "controller-1", "ba"
@@ -32,8 +32,8 @@ def state(trace, master, epoch, *in_sync):
 
 def flaws(trace):
     found = found_in(trace, END_S)
-    assert ("V17" in broken(found)) is bool(found.elections)
-    return [(row.what, row.node, row.epoch, row.known) for row in found.elections]
+    assert ("V17" in broken(found)) is bool(found["elections"])
+    return [(row.what, row.node, row.epoch, row.known) for row in found["elections"]]
 
 
 def switched():

@@ -18,6 +18,7 @@ from nodes.protocol.model import (
     MessageModel,
     SubscriptionData,
 )
+from support.findings import views_of
 
 SCENARIO = """
 [scenario]
@@ -120,7 +121,7 @@ def report(run):
 
 def test_a_queue_that_two_guests_pull_has_two_owners_until_one_of_them_is_gone(run, report):
     assert run[1] == [ResponseCode.SUCCESS] * 3
-    (found,) = report.overlaps
+    (found,) = report["overlaps"]
     assert found.queue.name == "orders/broker-a/1"
     assert found.owners == ("guest", "guest/2")
     of_mail = (("node", "==", "guest/2"), ("event", "==", "killed"))
@@ -128,26 +129,26 @@ def test_a_queue_that_two_guests_pull_has_two_owners_until_one_of_them_is_gone(r
 
 
 def test_no_queue_of_theirs_is_an_orphan_while_one_of_them_pulls_it(report):
-    owned = {hold.queue: hold.start_ns for hold in reversed(report.holds)}
-    assert [row for row in report.orphans if row.start_ns >= owned.get(row.queue, report.end_ns)] == []
+    owned = {hold.queue: hold.start_ns for hold in reversed(report["holds"])}
+    assert [row for row in report["orphans"] if row.start_ns >= owned.get(row.queue, report.end_ns)] == []
 
 
 def test_who_was_told_an_old_route_or_an_old_list_differs_from_who_was_told_the_new_one(report):
     routes = [
-        row.camps
-        for row in report.beliefs
+        row.holders
+        for row in report["beliefs"]
         if (row.role, row.kind, row.subject) == ("consumer", BeliefKind.ROUTE, "orders")
     ]
-    assert {it.nodes: "broker-b" in it.value for camps in routes for it in camps} == {
+    assert {it.nodes: "broker-b" in it.value for holders in routes for it in holders} == {
         ("guest",): True,
         ("c1",): False,
     }
-    (members,) = [row.camps for row in report.views if row.subject == "billing/orders"]
+    (members,) = [row.holders for row in views_of(report) if row.subject == "billing/orders"]
     assert {it.nodes: it.value.count("@") for it in members} == {("guest",): 1, ("guest/2",): 2}
 
 
 def test_what_a_guest_has_committed_is_not_lost_although_nobody_saw_it_consumed(report):
-    assert [row for row in report.invariants.losses if row.queue.group == "billing"] == []
+    assert [row for row in report["losses"] if row.queue.group == "billing"] == []
 
 
 def test_the_verbs_that_look_show_them_like_others(run):

@@ -4,6 +4,7 @@ import pytest
 
 from analysis.trace_rows import GROUP, SECOND, TOPIC, HandMadeTrace, found_in
 from nodes.beliefs import BeliefKind
+from support.findings import views_of
 
 END_S = 100
 SUBJECT = f"{GROUP}/{TOPIC}"
@@ -50,45 +51,45 @@ def story():
 
 
 def test_nodes_that_hold_different_values_diverge_until_all_agree_or_are_gone(found):
-    rows = found["two views"].views
+    rows = views_of(found["two views"])
     assert in_seconds(rows, "kind", "role", "subject", "start_ns", "end_ns", "views_max", "censored") == [
         ("view", "consumer", SUBJECT, 10, 25, 3, False),
         ("view", "consumer", SUBJECT, 50, 100, 2, True),
     ]
 
 
-def test_the_camps_are_those_of_the_constellation_that_lasted_longest(found):
-    first, _ = found["two views"].views
-    assert sorted((camp.value, camp.nodes) for camp in first.camps) == [("1", ("b",)), ("2", ("a",)), ("3", ("c",))]
-    assert first.camps_ns == 8 * SECOND
+def test_the_holders_are_those_of_the_constellation_that_lasted_longest(found):
+    first, _ = views_of(found["two views"])
+    assert sorted((one.value, one.nodes) for one in first.holders) == [("1", ("b",)), ("2", ("a",)), ("3", ("c",))]
+    assert first.holders_ns == 8 * SECOND
 
 
 def test_roles_are_told_apart(found):
-    rows = [row for one in found.values() for row in one.beliefs if row.kind == BeliefKind.ROUTE]
+    rows = [row for one in found.values() for row in one["beliefs"] if row.kind == BeliefKind.ROUTE]
     assert in_seconds(rows, "role", "start_ns", "end_ns") == [("nameserver", 30, 100)]
 
 
 def test_what_has_no_duration_does_not_count(found):
-    assert found["no duration"].views == ()
-    assert found["no duration"].overlaps == ()
+    assert found["no duration"]["views"] == ()
+    assert found["no duration"]["overlaps"] == ()
 
 
 def test_two_owners_overlap_until_one_lets_go(found):
     columns = (*QUEUE, "start_ns", "end_ns", "owners_max", "owners", "censored")
-    assert in_seconds(found["hand-over"].overlaps, *columns) == [
+    assert in_seconds(found["hand-over"]["overlaps"], *columns) == [
         (GROUP, TOPIC, "broker-a", 0, 20, 23, 2, ("a", "b"), False)
     ]
 
 
 def test_a_queue_is_an_orphan_while_somebody_alive_could_own_it(found):
-    assert in_seconds(found["hand-over"].orphans, "queue_id", "start_ns", "end_ns", "censored") == [
+    assert in_seconds(found["hand-over"]["orphans"], "queue_id", "start_ns", "end_ns", "censored") == [
         (0, 50, 80, False),
         (0, 90, 100, True),
     ]
 
 
 def test_a_hold_ends_with_its_process(found):
-    assert in_seconds(found["hand-over"].holds, "node", "start_ns", "end_ns", "censored") == [
+    assert in_seconds(found["hand-over"]["holds"], "node", "start_ns", "end_ns", "censored") == [
         ("a", 10, 23, False),
         ("b", 20, 50, False),
     ]
@@ -100,7 +101,7 @@ def test_everything_is_agreed_when_the_last_interval_of_the_start_ends(found):
 
 def test_agreement_is_timed_from_each_disturbance_to_rest(found):
     cut, healed, killed = ("cut a -> broker-a begins",), ("cut a -> broker-a ends",), ("a killed",)
-    assert in_seconds(found["story"].agreement, "layer", "t_ns", "next_ns", "what", "took_ns", "censored") == [
+    assert in_seconds(found["story"]["agreement"], "layer", "t_ns", "next_ns", "what", "took_ns", "censored") == [
         ("ownership", 20, 50, cut, 0, False),
         ("ownership", 50, 70, healed, 0, False),
         ("ownership", 70, 100, killed, 1.5, False),
@@ -111,7 +112,7 @@ def test_agreement_is_timed_from_each_disturbance_to_rest(found):
 
 
 def test_phases_divide_the_run_and_share_out_its_divergence(found):
-    assert in_seconds(found["story"].phases, "start_ns", "end_ns", "view_ns", "overlap_ns", "orphan_ns") == [
+    assert in_seconds(found["story"]["phases"], "start_ns", "end_ns", "view_ns", "overlap_ns", "orphan_ns") == [
         (0, 20, 3, 0, 0),
         (20, 50, 20, 0, 0),
         (50, 70, 6, 0, 0),
@@ -120,5 +121,5 @@ def test_phases_divide_the_run_and_share_out_its_divergence(found):
 
 
 def test_a_fault_spans_from_its_begin_to_its_end(found):
-    rows = found["story"].faults
+    rows = found["story"]["faults"]
     assert in_seconds(rows, "fault_id", "kind", "start_ns", "end_ns", "censored") == [("f1", "cut", 20, 50, False)]

@@ -146,7 +146,7 @@ def test_harm_to_keys_equals_brute_force(runs):
     seen = []
     for number, (found, naive) in enumerate(runs):
         expected = [row for row in naive.rows() if row[3] or row[6] or row[8]]
-        assert sorted(map(cells, found.invariants.keys)) == sorted(expected), f"random trace {number}"
+        assert sorted(map(cells, found["keys"])) == sorted(expected), f"random trace {number}"
         seen += expected
     # Each kind of harm is there, and each is missing from some rows.
     for column in (3, 4, 5, 6, 7, 8, 9, 10):
@@ -155,14 +155,14 @@ def test_harm_to_keys_equals_brute_force(runs):
 
 def test_moved_keys_equal_brute_force(runs):
     for number, (found, naive) in enumerate(runs):
-        moved = [(row.key, row.messages, row.queues, row.moves) for row in found.limits.moved_keys]
+        moved = [(row.key, row.messages, row.queues, row.moves) for row in found["moved_keys"]]
         assert sorted(moved) == sorted(naive.moved()), f"random trace {number}"
 
 
 def test_totals_of_phases_are_those_of_all_keys(runs):
     for found, _ in runs:
-        assert sum(row.keys_overtaken for row in found.phases) == sum(row.overtaken for row in found.invariants.keys)
-        assert sum(row.keys_two_ns for row in found.phases) == sum(row.two_ns for row in found.invariants.keys)
+        assert sum(row.keys_overtaken for row in found["phases"]) == sum(row.overtaken for row in found["keys"])
+        assert sum(row.keys_two_ns for row in found["phases"]) == sum(row.two_ns for row in found["keys"])
 
 
 def test_harm_begins_and_ends_with_what_was_seen_of_it():
@@ -175,6 +175,6 @@ def test_harm_begins_and_ends_with_what_was_seen_of_it():
 
     found = found_in(trace, 20)
 
-    (row,) = found.invariants.keys
+    (row,) = found["keys"]
     assert (row.start_ns, row.end_ns) == (5 * SECOND, 11 * SECOND)
     assert (row.overtaken, row.again, row.late, row.violation) == (2, 1, 1, False)

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.trace_rows import HandMadeTrace, found_in
-from emulator.analysis.lag import LagSeries
+from emulator.analysis.measures.lag import LagSeries
 
 ROUTE = {"broker-a": {"addrs": {"0": "127.1.2.1:10911"}, "queues": [4, 4, 6]}}
 READ_ONLY = {"broker-a": {"addrs": {"0": "127.1.2.2:10911"}, "queues": [4, 4, 4]}}
@@ -21,18 +21,18 @@ def begun():
 
 def lags(trace, end_s=60):
     return [
-        (row.queue.queue_id, row.node, row.most, row.most_ns / 1e9, row.end) for row in found_in(trace, end_s).load.lags
+        (row.queue.queue_id, row.node, row.most, row.most_ns / 1e9, row.end) for row in found_in(trace, end_s)["lags"]
     ]
 
 
 def test_lag_counts_what_is_stored_and_not_consumed():
     trace = begun().at(1).store(0, 1, 2).at(2).consume("c1", 0).at(4).consume("c1", 1, 2)
-    found = found_in(trace, 10).load
+    found = found_in(trace, 10)
 
     assert lags(trace) == [(0, "", 3, 1.0, 0)]
-    (series,) = found.waiting
+    (series,) = found["lag_series"]
     assert (series.group, series.topic, series.per_s) == ("g", "t", (0, 3, 3, 2, 2, 0, 0, 0, 0, 0))
-    (latency,) = found.latencies
+    (latency,) = found["latencies"]
     assert (latency.messages, latency.p50_ms, latency.p99_ms, latency.most_ms) == (3, 3_000, 3_000, 3_000)
 
 
@@ -60,21 +60,21 @@ def test_each_consumer_that_broadcasts_has_its_own_lag():
 
 def test_a_message_that_is_consumed_again_has_one_latency():
     trace = begun().at(1).store(0).at(2).consume("c1", 0).at(50).consume("c1", 0)
-    (latency,) = found_in(trace, 60).load.latencies
+    (latency,) = found_in(trace, 60)["latencies"]
     assert (latency.messages, latency.most_ms) == (1, 1_000)
 
 
 def test_an_offset_that_is_used_again_has_the_latency_of_each_message():
     trace = begun().at(1).message("broker-a", "stored", 0, stored_ms=1).at(3).message("c1", "consumed", 0, stored_ms=1)
     trace.at(10).message("broker-a", "stored", 0, stored_ms=2).at(11).message("c1", "consumed", 0, stored_ms=2)
-    (latency,) = found_in(trace, 60).load.latencies
+    (latency,) = found_in(trace, 60)["latencies"]
     assert (latency.messages, latency.p50_ms, latency.most_ms) == (2, 1_000, 2_000)
 
 
 def test_queues_that_change_in_one_instant_are_added_before_the_most_is_taken():
     trace = begun().own("c1", "acquired", 1, offset=0).at(1).store(0)
     trace.at(2).store(0, queue_id=1).consume("c1", 0)
-    (series,) = found_in(trace, 4).load.waiting
+    (series,) = found_in(trace, 4)["lag_series"]
     assert series.per_s == (0, 1, 1, 1)
 
 
@@ -101,7 +101,7 @@ def test_lag_is_what_a_count_of_each_instant_gives(steps):
         elif what == "commit":
             trace.commit("c1", done)
         most = max(most, stored - done)
-    rows = found_in(trace, 60).load.lags
+    rows = found_in(trace, 60)["lags"]
     assert [(row.most, row.end) for row in rows] == ([(most, stored - done)] if most else [])
 
 
@@ -115,8 +115,7 @@ def routed(*routes, node="ns-1"):
 
 def unwritable(trace, end_s=20):
     return [
-        (row.topic, row.start_ns / 1e9, row.end_ns / 1e9, row.censored)
-        for row in found_in(trace, end_s).load.unwritable
+        (row.topic, row.start_ns / 1e9, row.end_ns / 1e9, row.censored) for row in found_in(trace, end_s)["unwritable"]
     ]
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from analysis.trace_rows import HandMadeTrace
-from emulator.analysis.live_storms import LiveStorms
+from emulator.analysis.live.storms import LiveStorms
 from emulator.run import run_scenario
 from emulator.spec import load
 from emulator.trace.schema import COUNTS, OWNERSHIP, TraceLevel

@@ -4,10 +4,10 @@ import attrs
 import pytest
 
 from analysis.trace_rows import HandMadeTrace
-from emulator.analysis.judge import facts_of
-from emulator.analysis.live_load import LATE_S, STORED, LiveLoad
-from emulator.analysis.report import analyze
-from emulator.analysis.rows import StoredRows
+from emulator.analysis.inputs.facts import facts_of
+from emulator.analysis.live.load import LATE_S, STORED, LiveLoad
+from emulator.analysis.rendering.shown_report import analyze
+from emulator.analysis.rows.reader import StoredRows
 from emulator.run import run_scenario
 from emulator.testing import a_scenario
 from emulator.trace.run_directory import open_run
@@ -41,13 +41,13 @@ def test_it_tells_what_the_report_finds(tmp_path, level):
             told.extend(load.take(world.timeline.now_ns))
 
     run = run_scenario(SCENARIO, level=level, runs=tmp_path, session_tasks=(listen,)).path
-    found = analyze(run).load
+    found = analyze(run)
 
     assert [one.second for one in told] == list(range(END_S - LATE_S - 1))
-    for series in found.requests:
+    for series in found["request_series"]:
         assert tuple(one.counts.get(series.name, 0) for one in told) == series.per_s[: len(told)], series.name
         assert any(series.per_s), series.name
-    for series in found.waiting:
+    for series in found["lag_series"]:
         of = series.group, series.topic
         assert tuple(one.lag.get(of, 0) for one in told) == series.per_s[: len(told)]
     assert max(one.lag.get(("g", "orders"), 0) for one in told) > 50

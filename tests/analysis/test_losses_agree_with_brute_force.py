@@ -78,11 +78,11 @@ def test_losses_equal_brute_force(runs):
     found = [
         (row.queue.queue_id, row.first_offset, row.last_offset, row.lost, row.skipped)
         for _, findings in runs
-        for row in findings.invariants.losses
+        for row in findings["losses"]
     ]
     compare(found, [row for trace, _ in runs for row in naive_lost(trace)])
 
 
 def test_duplicates_equal_brute_force(runs):
-    found = [(row.queue.queue_id, row.duplicates) for _, findings in runs for row in findings.limits.duplicates]
+    found = [(row.queue.queue_id, row.duplicates) for _, findings in runs for row in findings["duplicates"]]
     compare(found, [row for trace, _ in runs for row in naive_duplicates(trace)])

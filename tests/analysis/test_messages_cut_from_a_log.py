@@ -7,7 +7,7 @@ SENT = "127.1.9.1@7"
 
 def told(trace):
     """(queue id, lost, cut) of each queue with losses."""
-    return [(row.queue.queue_id, row.lost, row.cut) for row in found_in(trace, 50).invariants.losses]
+    return [(row.queue.queue_id, row.lost, row.cut) for row in found_in(trace, 50)["losses"]]
 
 
 def begun():
@@ -40,4 +40,4 @@ def test_what_a_group_passes_before_another_message_gets_its_offset_is_lost_by_t
     """The consumer had read on at the old master, and the group never asks for the new message."""
     trace = cut(begun().consume("a", 1).commit("a", 2))
     trace.at(6).message("broker-a", "stored", 1, stored_ms=9)
-    assert [(row.lost, row.reused) for row in found_in(trace, 50).invariants.losses] == [(1, 1)]
+    assert [(row.lost, row.reused) for row in found_in(trace, 50)["losses"]] == [(1, 1)]

@@ -5,8 +5,9 @@ import random
 import pytest
 
 from analysis.trace_rows import SECOND, HandMadeTrace, found_in
-from emulator.analysis.invariants import broken, judgements
-from emulator.analysis.waits import OVERDUE_NS
+from emulator.analysis.judge import broken
+from emulator.analysis.oracles.delayed_messages import OVERDUE_NS
+from emulator.analysis.report import judgements
 
 END_S = 300
 MASTER, SLAVE = "ba", "ba-s1"
@@ -30,7 +31,7 @@ def deliver(trace, key="k", node=MASTER):
 
 def waits(trace, end_s=END_S):
     found = found_in(trace, end_s)
-    (row,) = found.waits
+    (row,) = found["waits"]
     assert ("V15" in broken(found)) is row.violation
     return row
 
@@ -39,7 +40,7 @@ def test_who_comes_in_time_is_told_with_its_delay_error_and_breaks_nothing():
     trace = deliver(delay(a_group().at(10), 30).at(40.9))
     row = waits(trace)
 
-    assert (row.broker_name, row.topic, row.keeper) == ("broker-a", "t", "timer")
+    assert (row.broker_name, row.topic, row.waiting_in) == ("broker-a", "t", "timer")
     assert (row.messages, row.delivered, row.late_ns / SECOND, row.violation) == (1, 1, 0.9, False)
     (judged,) = [one for one in judgements(found_in(trace, END_S)) if one.id == "V15"]
     assert judged.rows == ()
@@ -121,7 +122,7 @@ def test_levels_and_the_timer_are_told_apart_and_what_nobody_put_aside_is_nobody
     trace = delay(delay(a_group().at(10), 30, "a", "level"), 30, "b", "timer")
     deliver(deliver(deliver(trace.at(41), "a"), "b"), "unknown")
 
-    assert [(row.keeper, row.delivered) for row in found_in(trace, END_S).waits] == [("level", 1), ("timer", 1)]
+    assert [(row.waiting_in, row.delivered) for row in found_in(trace, END_S)["waits"]] == [("level", 1), ("timer", 1)]
 
 
 def test_the_oracle_agrees_with_brute_force():

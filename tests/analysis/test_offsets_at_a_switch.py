@@ -3,9 +3,11 @@
 import pytest
 
 from analysis.trace_rows import SECOND, HandMadeTrace, found_in
-from emulator.analysis.bounds import Bounds
-from emulator.analysis.invariants import broken, judgements
-from emulator.analysis.offsets import OffsetFault
+from emulator.analysis.inputs.bounds import Bounds
+from emulator.analysis.inputs.offsets import OffsetFault
+from emulator.analysis.judge import broken
+from emulator.analysis.report import judgements
+from support.findings import offset_anomalies_of
 
 OLD, NEW, OTHER, GROUP_NAME = "ba", "ba-s1", "ba-s2", "broker-a"
 DIED_S = 100
@@ -44,7 +46,7 @@ def switched(trace, at_s=DIED_S + 0.1, node=NEW, epoch=2):
 
 def slips(trace, what=OffsetFault.SWITCHED):
     found = found_in(trace, 500, bounds=BOUNDS)
-    told = [row for row in found.invariants.offset_slips if row.what is what]
+    told = [row for row in offset_anomalies_of(found) if row.what is what]
     if any(row.violation for row in told):
         assert "V4" in broken(found)
     return [(row.who, round(row.t_ns / SECOND, 1), row.expected, row.offset, row.violation) for row in told]
@@ -64,7 +66,7 @@ def test_a_new_master_may_lack_what_was_committed_since_the_last_copy_and_no_mor
 
 def test_how_much_it_lacks_is_said_in_words():
     found = found_in(died_with_a_copy_from(80), 500, bounds=BOUNDS)
-    (v4,) = [one.words for one in judgements(found) if one.id == "V4"]
+    (v4,) = [one.summary for one in judgements(found) if one.id == "V4"]
     assert v4 == "0 offsets back by commits, 20 because a new master had an old table"
 
 

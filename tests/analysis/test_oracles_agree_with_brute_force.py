@@ -6,6 +6,7 @@ from analysis.naive_oracles import NaiveRun
 from analysis.random_traces import END_S, random_trace
 from analysis.trace_rows import SECOND, found_in
 from nodes.beliefs import BeliefKind
+from support.findings import views_of
 
 TRACES = 120
 
@@ -35,24 +36,24 @@ def queue(row):
 
 
 def test_views_equal_brute_force(runs):
-    compare(runs, lambda found: map(divergence, found.views), lambda run: run.view())
+    compare(runs, lambda found: map(divergence, views_of(found)), lambda run: run.view())
 
 
 def test_views_of_another_kind_equal_brute_force(runs):
     compare(
         runs,
-        lambda found: [divergence(row) for row in found.beliefs if row.kind == BeliefKind.ROUTE],
+        lambda found: [divergence(row) for row in found["beliefs"] if row.kind == BeliefKind.ROUTE],
         lambda run: run.view("route"),
     )
 
 
-def test_camps_equal_brute_force(runs):
+def test_holders_equal_brute_force(runs):
     seen = 0
     for found, run in runs:
-        for row in found.views:
-            camps, lasted_ns = run.camps(row.kind, row.role, row.subject, row.start_ns, row.end_ns)
-            assert {camp.value_hash: list(camp.nodes) for camp in row.camps} == camps
-            assert row.camps_ns == lasted_ns
+        for row in views_of(found):
+            holders, lasted_ns = run.holders(row.kind, row.role, row.subject, row.start_ns, row.end_ns)
+            assert {one.value_hash: list(one.nodes) for one in row.holders} == holders
+            assert row.holders_ns == lasted_ns
             seen += 1
     assert seen > TRACES / 10
 
@@ -61,14 +62,14 @@ def test_overlaps_equal_brute_force_also_while_owners_sleep(runs):
     def told(row):
         return *queue(row), row.start_ns, row.end_ns, row.owners_max, list(row.owners), row.censored, row.active_ns
 
-    compare(runs, lambda found: map(told, found.overlaps), lambda run: run.overlap())
-    assert any(row.active_ns < row.end_ns - row.start_ns for found, _ in runs for row in found.overlaps)
+    compare(runs, lambda found: map(told, found["overlaps"]), lambda run: run.overlap())
+    assert any(row.active_ns < row.end_ns - row.start_ns for found, _ in runs for row in found["overlaps"])
 
 
 def test_orphans_equal_brute_force(runs):
     compare(
         runs,
-        lambda found: [(*queue(row), row.start_ns, row.end_ns, row.censored) for row in found.orphans],
+        lambda found: [(*queue(row), row.start_ns, row.end_ns, row.censored) for row in found["orphans"]],
         lambda run: run.orphan(),
     )
 
@@ -85,7 +86,7 @@ def test_agreement_equals_brute_force(runs):
     compare(
         runs,
         lambda found: [
-            (row.layer, row.t_ns, row.next_ns, list(row.what), row.took_ns, row.censored) for row in found.agreement
+            (row.layer, row.t_ns, row.next_ns, list(row.what), row.took_ns, row.censored) for row in found["agreement"]
         ],
         lambda run: run.agreement(),
     )
@@ -96,7 +97,7 @@ def test_phases_equal_brute_force(runs):
         runs,
         lambda found: [
             (row.start_ns, row.end_ns, list(row.what), row.view_ns, row.overlap_ns, row.orphan_ns)
-            for row in found.phases
+            for row in found["phases"]
         ],
         lambda run: run.phases(),
     )

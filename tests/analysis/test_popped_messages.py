@@ -3,7 +3,8 @@
 import pytest
 
 from analysis.trace_rows import GROUP, SECOND, TOPIC, HandMadeTrace, found_in
-from emulator.analysis.invariants import broken, judgements
+from emulator.analysis.judge import broken
+from emulator.analysis.report import judgements
 from emulator.state.owners import GroupQueue
 
 INVISIBLE_S = 60
@@ -20,7 +21,7 @@ def a_pop():
 
 
 def row(trace, end_s=300):
-    (found,) = found_in(trace, end_s=end_s).invariants.popped
+    (found,) = found_in(trace, end_s=end_s)["popped"]
     assert found.queue == GroupQueue(GROUP, TOPIC, "broker-a", 0)
     return found
 
@@ -122,8 +123,8 @@ def test_a_queue_that_is_popped_is_not_without_an_owner_and_has_no_two():
     left = found_in(trace.at(20).own("c1", "pop_dropped", queue_id=-1), end_s=100)
     gone = found_in(trace.at(40).own("c2", "pop_dropped", queue_id=-1), end_s=100)
 
-    assert (left.orphans, left.overlaps) == ((), ())
-    assert {orphan.start_ns for orphan in gone.orphans} == {40 * SECOND}
+    assert (left["orphans"], left["overlaps"]) == ((), ())
+    assert {orphan.start_ns for orphan in gone["orphans"]} == {40 * SECOND}
 
 
 def test_a_run_without_pops_says_nothing_about_them():

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from analysis.trace_rows import GROUP, SECOND, HandMadeTrace, found_in
-from emulator.analysis.progress import SHORTEST_NS
+from emulator.analysis.inputs.progress import SHORTEST_NS
 
 TRACES, END_S = 80, 120
 QUEUES = (0, 1)
@@ -113,7 +113,7 @@ def test_stalls_equal_brute_force(runs):
     seen = 0
     for number, (found, naive) in enumerate(runs):
         expected = sorted(naive.stalls())
-        stalls = [(row.queue.queue_id, row.start_ns, row.end_ns, row.censored) for row in found.invariants.stalls]
+        stalls = [(row.queue.queue_id, row.start_ns, row.end_ns, row.censored) for row in found["stalls"]]
         assert sorted(stalls) == expected, f"random trace {number}"
         seen += len(expected)
     assert seen > TRACES

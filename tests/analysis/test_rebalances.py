@@ -7,7 +7,7 @@ import pytest
 from analysis.naive_oracles import ENDS
 from analysis.random_traces import END_S, random_trace
 from analysis.trace_rows import GROUP, SECOND, HandMadeTrace, found_in
-from emulator.analysis.rebalances import balance_degree, most_kept
+from emulator.analysis.measures.rebalances import balance_degree, most_kept
 
 TRACES = 150
 HOLDS = ("acquired", "dropped")
@@ -26,7 +26,7 @@ def seed_000(trace):
 
 
 def test_the_worked_example_of_the_sticky_strategy_has_the_metrics_of_its_document():
-    first, left = found_in(seed_000(HandMadeTrace()), 100).limits.rebalances
+    first, left = found_in(seed_000(HandMadeTrace()), 100)["rebalances"]
 
     assert (first.joined, first.left, first.members, first.queues) == (("C0", "C1", "C2"), (), 3, 8)
     assert (first.stickiness, first.balance_degree) == (-1, round(sqrt(2 / 9), 3))
@@ -45,7 +45,7 @@ def test_an_uneven_division_keeps_no_more_than_all():
     for queue_id in range(4):
         trace.at(2).own("a", "acquired", queue_id)
     trace.at(40).life("c", "started", GROUP).passed("c")
-    _, joined = found_in(trace, 100).limits.rebalances
+    _, joined = found_in(trace, 100)["rebalances"]
 
     assert (joined.stickiness, joined.normalised_stickiness) == (1, 1)
 
@@ -53,7 +53,7 @@ def test_an_uneven_division_keeps_no_more_than_all():
 def test_members_that_change_within_a_second_are_one_change():
     trace = seed_000(HandMadeTrace())
     trace.at(60).life("C0", "killed").at(60.9).life("C3", "started", GROUP).at(62).life("C4", "started", GROUP)
-    changes = [(row.start_ns / SECOND, row.joined, row.left) for row in found_in(trace, 100).limits.rebalances]
+    changes = [(row.start_ns / SECOND, row.joined, row.left) for row in found_in(trace, 100)["rebalances"]]
 
     assert changes[2:] == [(60, ("C3",), ("C0",)), (62, ("C4",), ())]
 
@@ -62,7 +62,7 @@ def test_requests_and_bytes_are_those_of_passes_since_the_change():
     trace = HandMadeTrace().at(1).life("C0", "started", GROUP).life("C1", "started", GROUP)
     trace.at(30).passed("C0", requests=1, size=100).at(40).life("C1", "stopped")
     trace.at(41).passed("C0", requests=2, size=30).at(42).passed("C0")
-    first, left = found_in(trace, 100).limits.rebalances
+    first, left = found_in(trace, 100)["rebalances"]
 
     assert (first.passes, first.requests, first.bytes) == (1, 1, 100)
     assert (left.passes, left.requests, left.bytes) == (2, 2, 30)
@@ -70,7 +70,7 @@ def test_requests_and_bytes_are_those_of_passes_since_the_change():
 
 def test_a_group_that_broadcasts_divides_nothing():
     trace = HandMadeTrace().at(1).life("a", "started", GROUP).subscribe("a", model="BROADCASTING").own("a", "acquired")
-    assert found_in(trace, 100).limits.rebalances == ()
+    assert found_in(trace, 100)["rebalances"] == ()
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_balance_and_queue_time_equal_brute_force_on_random_traces():
     seen = 0
     for seed in range(TRACES):
         trace = random_trace(seed)
-        naive, found = Naive(trace), found_in(trace, END_S).limits.rebalances
+        naive, found = Naive(trace), found_in(trace, END_S)["rebalances"]
         for group in ("g", "h"):
             told = [row for row in found if row.group == group]
             spans = list(naive.changes(group))

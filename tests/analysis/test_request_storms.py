@@ -7,15 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.trace_rows import HandMadeTrace, found_in
-from emulator.analysis.traffic import WINDOW_S, storm_spans
+from emulator.analysis.measures.traffic import WINDOW_S, storm_spans
 from nodes.broker.tables.ha_frames import HaFrame
 from nodes.protocol.codes import RequestCode, ResponseCode
 
 PULL, RETRY = RequestCode.PULL_MESSAGE, ResponseCode.PULL_RETRY_IMMEDIATELY
-
-
-def load(trace, end_s):
-    return found_in(trace, end_s).load
 
 
 def asked(per_s, code=PULL, status=RETRY, seconds=range(60, 105), **how):
@@ -26,7 +22,7 @@ def asked(per_s, code=PULL, status=RETRY, seconds=range(60, 105), **how):
 
 
 def test_pulls_that_are_repeated_at_once_are_a_storm():
-    (storm,) = load(asked(500), 180).storms
+    (storm,) = found_in(asked(500), 180)["storms"]
 
     assert (storm.client, storm.server) == ("c1", "broker-a-s1")
     assert (storm.request, storm.answer) == ("PULL_MESSAGE", "PULL_RETRY_IMMEDIATELY")
@@ -35,7 +31,7 @@ def test_pulls_that_are_repeated_at_once_are_a_storm():
 
 
 def test_a_storm_that_goes_on_is_censored():
-    (storm,) = load(asked(500), 105).storms
+    (storm,) = found_in(asked(500), 105)["storms"]
     assert (storm.end_ns, storm.censored) == (105 * 10**9, True)
 
 
@@ -49,14 +45,14 @@ def test_a_storm_that_goes_on_is_censored():
     ],
 )
 def test_what_moves_messages_is_no_storm_however_many_there_are(code, status):
-    found = load(asked(5_000, code, status), 180)
-    assert found.storms == ()
-    assert [rate.overhead for rate in found.rates] == [False]
+    found = found_in(asked(5_000, code, status), 180)
+    assert found["storms"] == ()
+    assert [rate.overhead for rate in found["requests"]] == [False]
 
 
 def test_replication_and_ends_of_transactions_are_no_storm():
     for code in (*HaFrame, RequestCode.END_TRANSACTION):
-        assert load(asked(5_000, code, -1, kind="oneway"), 180).storms == ()
+        assert found_in(asked(5_000, code, -1, kind="oneway"), 180)["storms"] == ()
 
 
 @pytest.mark.parametrize(
@@ -69,12 +65,12 @@ def test_replication_and_ends_of_transactions_are_no_storm():
     ],
 )
 def test_whatever_is_refused_finds_nothing_or_moves_no_message_may_storm(code, status):
-    assert len(load(asked(500, code, status), 180).storms) == 1
+    assert len(found_in(asked(500, code, status), 180)["storms"]) == 1
 
 
 def test_notifications_and_dials_storm_too():
-    (told,) = load(asked(500, RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, -1, kind="oneway"), 180).storms
-    (dialled,) = load(asked(500, 0, -1, kind="connection", event="refused"), 180).storms
+    (told,) = found_in(asked(500, RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, -1, kind="oneway"), 180)["storms"]
+    (dialled,) = found_in(asked(500, 0, -1, kind="connection", event="refused"), 180)["storms"]
 
     assert (told.request, told.answer) == ("NOTIFY_CONSUMER_IDS_CHANGED", "oneway")
     assert (dialled.request, dialled.answer) == ("dial", "refused")
@@ -82,16 +78,16 @@ def test_notifications_and_dials_storm_too():
 
 def test_a_poll_of_a_thousand_routes_each_thirty_seconds_is_healthy():
     trace = asked(1_000, RequestCode.GET_ROUTEINFO_BY_TOPIC, 0, seconds=range(0, 600, 30))
-    assert load(trace, 600).storms == ()
+    assert found_in(trace, 600)["storms"] == ()
 
 
 def test_bursts_that_come_each_other_second_do_not_hide():
-    (storm,) = load(asked(1_000, seconds=range(60, 120, 2)), 180).storms
+    (storm,) = found_in(asked(1_000, seconds=range(60, 120, 2)), 180)["storms"]
     assert (storm.start_ns, storm.end_ns) == (60 * 10**9, 119 * 10**9)
 
 
 def test_a_heartbeat_each_five_milliseconds_storms_from_the_start_on():
-    (storm,) = load(asked(200, RequestCode.HEART_BEAT, 0, seconds=range(180)), 180).storms
+    (storm,) = found_in(asked(200, RequestCode.HEART_BEAT, 0, seconds=range(180)), 180)["storms"]
     assert (storm.start_ns, storm.censored) == (0, True)
 
 
@@ -107,19 +103,19 @@ def test_a_client_with_many_queues_may_ask_more_often(queues, storms):
     trace = owning(queues)
     for second in range(60, 105):
         trace.at(second).ask("c1", "broker-a", PULL, ResponseCode.PULL_NOT_FOUND, times=200)
-    assert len(load(trace, 180).storms) == storms
+    assert len(found_in(trace, 180)["storms"]) == storms
 
 
 def test_queues_of_a_process_that_has_ended_do_not_count():
     trace = owning(1_000)
     for queue_id in range(990):
         trace.own("c1", "dropped", queue_id)
-    assert load(trace, 180).storms == ()
-    assert found_in(HandMadeTrace(), 10).load.storms == ()
+    assert found_in(trace, 180)["storms"] == ()
+    assert found_in(HandMadeTrace(), 10)["storms"] == ()
 
 
 def test_frames_that_were_lost_are_no_exchange():
-    assert load(asked(500, event="dropped"), 180).rates == ()
+    assert found_in(asked(500, event="dropped"), 180)["requests"] == ()
 
 
 def test_rates_name_the_busiest_pair_and_second():
@@ -127,7 +123,7 @@ def test_rates_name_the_busiest_pair_and_second():
     trace.at(5).ask("c1", "b", PULL, 0, times=10).ask("c2", "b", PULL, 0, times=30)
     trace.at(6).ask("c1", "b", PULL, 0, times=25)
     trace.at(6).ask("c1", "b", 4711, 0, times=5)
-    first, second = load(trace, 10).rates
+    first, second = found_in(trace, 10)["requests"]
 
     assert (first.request, first.answer, first.exchanges, first.share_pct) == ("PULL_MESSAGE", "SUCCESS", 65, 92.86)
     assert (first.most_per_s, first.most_s) == (40, 5)
@@ -141,7 +137,7 @@ def test_sends_are_acknowledged_refused_or_unanswered():
     trace.at(1).ask("p1", "b", code, 0, times=90)
     trace.at(2).ask("p1", "b", code, ResponseCode.SYSTEM_BUSY, times=7)
     trace.at(3).ask("p1", "b", code, -1, times=3, kind="request", event="timed_out")
-    (sends,) = load(trace, 10).sends
+    (sends,) = found_in(trace, 10)["attempts"]
 
     assert (sends.acknowledged, sends.refused, sends.unanswered, sends.failed) == (90, 7, 3, 10)
     assert (sends.most_failed_per_s, sends.most_s) == (7, 2)

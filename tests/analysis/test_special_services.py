@@ -6,10 +6,10 @@ import pytest
 from rich.console import Console
 
 from analysis.trace_rows import SECOND, HandMadeTrace, found_in, write_run
-from emulator.analysis.bounds import Bounds
-from emulator.analysis.invariants import broken
-from emulator.analysis.report import analyze
-from emulator.analysis.tables import render
+from emulator.analysis.inputs.bounds import Bounds
+from emulator.analysis.judge import broken
+from emulator.analysis.rendering.shown_report import analyze
+from emulator.analysis.rendering.tables import render
 
 END_S = 100
 
@@ -36,13 +36,13 @@ def calm():
 
 
 def seconds_of(spans):
-    return [(span.kind, span.start_ns / SECOND, span.end_ns / SECOND, span.nodes, span.censored) for span in spans]
+    return [(span.servers, span.start_ns / SECOND, span.end_ns / SECOND, span.nodes, span.censored) for span in spans]
 
 
 def test_a_fail_over_is_told_without_a_gap_the_death_of_a_process_included():
-    assert seconds_of(found_in(fail_over(), END_S).duties) == [
+    assert seconds_of(found_in(fail_over(), END_S)["special_services"]) == [
         ("one", 1, 20, ("ba",), False),
-        ("nobody", 20, 22, (), False),
+        ("none", 20, 22, (), False),
         ("one", 22, 61, ("ba-s1",), False),
         ("two", 61, 64, ("ba", "ba-s1"), False),
         ("one", 64, END_S, ("ba",), True),
@@ -55,9 +55,10 @@ def test_a_master_that_sleeps_runs_nothing_until_it_wakes():
     acting(acting(trace.at(1), "ba", True), "ba-s1", False)
     acting(trace.at(20).life("ba", "suspended").at(35), "ba-s1", True)
     acting(trace.at(60).life("ba", "resumed").at(61), "ba-s1", False)
-    assert [(kind, start, nodes) for kind, start, _, nodes, _ in seconds_of(found_in(trace, END_S).duties)] == [
+    spans = seconds_of(found_in(trace, END_S)["special_services"])
+    assert [(servers, start, nodes) for servers, start, _, nodes, _ in spans] == [
         ("one", 1, ("ba",)),
-        ("nobody", 20, ()),
+        ("none", 20, ()),
         ("one", 35, ("ba-s1",)),
         ("two", 60, ("ba", "ba-s1")),
         ("one", 61, ("ba",)),
@@ -65,17 +66,17 @@ def test_a_master_that_sleeps_runs_nothing_until_it_wakes():
 
 
 def test_a_group_in_which_it_never_changed_is_left_out():
-    assert found_in(calm(), END_S).duties == ()
+    assert found_in(calm(), END_S)["special_services"] == ()
 
 
 def test_two_or_nobody_for_longer_than_members_need_to_agree_is_a_violation_with_rip_32_alone():
     def violations(silent_ms, *, acting):
         found = found_in(fail_over(), END_S, acting=acting, bounds=Bounds(broker_silent_ms=silent_ms))
-        return [span.kind for span in found.duties if span.violation]
+        return [span.servers for span in found["special_services"] if span.violation]
 
     # The bound is the time that makes a broker silent, and 7 s for the nameservers and the members of the group.
     assert violations(0, acting=True) == []
-    assert violations(-5_500, acting=True) == ["nobody", "two"]
+    assert violations(-5_500, acting=True) == ["none", "two"]
     assert violations(-4_500, acting=True) == ["two"]
     assert violations(-5_500, acting=False) == []
 
@@ -108,9 +109,9 @@ def test_a_report_tells_of_groups_in_which_it_changed_alone(tmp_path):
     trace.at(65).believe("bb", True, "bb", "special_service")
     write_run(trace, tmp_path / "r", END_S)
     report = analyze(tmp_path / "r")
-    assert [span.broker_name for span in report.duties] == ["ba"] * 5
+    assert [span.broker_name for span in report["special_services"]] == ["ba"] * 5
     shown = [line for line in text(render(report)).splitlines() if line.startswith("ba ")]
-    assert [line.split("s  ")[-1].strip() for line in shown] == ["ba", "nobody", "ba-s1", "ba and ba-s1", "ba"]
+    assert [line.split("s  ")[-1].strip() for line in shown] == ["ba", "no member", "ba-s1", "ba and ba-s1", "ba"]
 
 
 def text(renderable):

@@ -2,10 +2,11 @@
 
 import pytest
 
-from analysis.trace_rows import HandMadeTrace, write_run
-from emulator.analysis.report import analyze, as_text
-from emulator.analysis.story import story
-from emulator.analysis.symptoms import SymptomKind, loudest, symptoms
+from analysis.trace_rows import SCENARIO, HandMadeTrace, write_run
+from emulator.analysis.findings.symptom import SymptomKind
+from emulator.analysis.rendering.shown_report import analyze, as_text
+from emulator.analysis.rendering.story import story
+from emulator.analysis.report import Service, Verdict, most_severe, symptoms
 from nodes.protocol.codes import RequestCode, ResponseCode
 
 ROUTE = {"broker-a": {"addrs": {"0": "127.1.2.1:10911"}, "queues": [4, 4, 6]}}
@@ -38,7 +39,34 @@ def flowing(waits_s, end_s=180):
 def test_a_run_without_symptoms_says_nothing(tmp_path):
     report = reported(flowing(0), tmp_path)
     assert symptoms(report) == ()
-    assert as_text(report).startswith("valid")
+    assert as_text(report).startswith("rules valid  service calm  r  ")
+
+
+@pytest.mark.parametrize(
+    ("limits", "service"),
+    [
+        ({}, Service.CALM),
+        ({"late_p99_ms": 3_099}, Service.DEGRADED),
+        ({"late_p99_ms": 3_100}, Service.CALM),
+        ({"late_p99_ms": 1_034}, Service.DEGRADED),
+        ({"late_p99_ms": 1_033}, Service.PAGING),
+        ({"late_p99_ms": 1_033, "paging_times": 4}, Service.DEGRADED),
+    ],
+)
+def test_the_limits_of_the_scenario_say_what_is_degraded_and_what_pages(tmp_path, limits, service):
+    scenario = {**SCENARIO, "service": limits}
+    report = analyze(write_run(flowing(3), tmp_path / "r", 180, scenario=scenario))
+
+    assert (report.service, report.verdict) == (service, Verdict.VALID)
+    assert as_text(report).partition("rules valid  ")[2].startswith(f"service {service}  r  ")
+    assert bool(symptoms(report)) is (service is not Service.CALM)
+
+
+def test_lost_messages_page_whatever_the_limits_are(tmp_path):
+    trace = begun().at(5).store(0, 1, 2).consume("c1", 0, 2).commit("c1", 3)
+    scenario = {**SCENARIO, "service": {"paging_times": 1_000_000}}
+
+    assert analyze(write_run(trace, tmp_path / "r", 180, scenario=scenario)).service is Service.PAGING
 
 
 @pytest.mark.parametrize(("waits_s", "found"), [(3, []), (25, [SymptomKind.LATENCY, SymptomKind.LAG])])
@@ -156,12 +184,12 @@ def stormy():
     return trace.at(110).fault("end", "f1", "kill", "broker-a")
 
 
-def test_a_storm_of_several_clients_is_one_symptom_and_the_loudest(tmp_path):
+def test_a_storm_of_several_clients_is_one_symptom_and_the_most_severe(tmp_path):
     report = reported(stormy(), tmp_path)
     first = symptoms(report)[0]
 
     assert first.kind is SymptomKind.STORM
-    assert first.loudness == pytest.approx(3_000)
+    assert first.severity == pytest.approx(3_000)
     assert first.text == (
         "3 clients (c1, c2, …) asked broker-a-s1 117,000 times in 39 s (1,000 a second each, healthy is 1), from 61 s "
         "on: PULL_MESSAGE answered PULL_RETRY_IMMEDIATELY"
@@ -172,7 +200,7 @@ def test_a_storm_of_several_clients_is_one_symptom_and_the_loudest(tmp_path):
 def test_lost_messages_are_louder_than_any_storm(tmp_path):
     trace = stormy().at(120).store(0, 1).at(121).consume("c1", 1).commit("c1", 2)
     report = reported(trace, tmp_path)
-    assert [one.kind for one in loudest(report)][:2] == [SymptomKind.LOST, SymptomKind.STORM]
+    assert [one.kind for one in most_severe(report)][:2] == [SymptomKind.LOST, SymptomKind.STORM]
 
 
 def test_the_story_tells_a_symptom_in_the_chapter_in_which_it_begins(tmp_path):

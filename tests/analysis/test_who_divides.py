@@ -6,8 +6,9 @@ import pytest
 
 from analysis.naive_oracles import NaiveRun
 from analysis.trace_rows import SECOND, HandMadeTrace, found_in
-from emulator.analysis.bounds import Bounds, Cause
-from emulator.analysis.invariants import judgements
+from emulator.analysis.findings.finding import Cause
+from emulator.analysis.inputs.bounds import Bounds
+from emulator.analysis.report import judgements
 
 END_S = 300
 CALM_S = 100
@@ -33,7 +34,9 @@ def follow(trace, node, assigner, epoch):
 
 
 def told(found):
-    return [(row.kind, row.start_ns / SECOND, row.end_ns / SECOND, row.violation) for row in found.deciders]
+    return [
+        (row.kind, row.start_ns / SECOND, row.end_ns / SECOND, row.violation) for row in found["assigner_disagreements"]
+    ]
 
 
 def v13(found):
@@ -46,8 +49,8 @@ def test_two_assigners_are_forgiven_for_a_round(lasts_s, violation):
     found = found_in(follow(trace.at(CALM_S + lasts_s), "a", "bb", 2), END_S)
 
     assert told(found) == [(kind, CALM_S, CALM_S + lasts_s, violation) for kind in KINDS]
-    assert v13(found).violations == 2 * violation
-    assert v13(found).words == "assigners differed 1 times, epochs differed 1 times"
+    assert len(v13(found).violations) == 2 * violation
+    assert v13(found).summary == "assigners differed 1 times, epochs differed 1 times"
 
 
 @pytest.mark.parametrize(("lasts_s", "violation"), [(21, False), (21.1, True)])
@@ -62,16 +65,16 @@ def test_a_member_that_sleeps_or_has_ended_disagrees_with_nobody():
     asleep = follow(group_of_two().at(CALM_S).life("a", "suspended").at(CALM_S + 1), "b", "bb", 2)
     ended = follow(group_of_two().at(CALM_S).life("a", "killed").at(CALM_S + 1), "b", "bb", 2)
 
-    assert [row.active_ns for row in found_in(asleep, END_S).deciders] == [0, 0]
-    assert v13(found_in(asleep, END_S)).violations == 0
-    assert found_in(ended, END_S).deciders == ()
+    assert [row.active_ns for row in found_in(asleep, END_S)["assigner_disagreements"]] == [0, 0]
+    assert v13(found_in(asleep, END_S)).violations == ()
+    assert found_in(ended, END_S)["assigner_disagreements"] == ()
 
 
 def test_what_a_cut_explains_is_baseline_and_the_rest_is_not():
     def violations(lasts_s):
         trace = group_of_two().at(CALM_S).fault("begin", "f", "cut", "a <-> ba")
         found = found_in(follow(trace.at(CALM_S + 130), "b", "ba", 2), CALM_S + lasts_s)
-        return [(row.cause, row.because, row.violation) for row in found.deciders]
+        return [(row.cause, row.explained_by, row.violation) for row in found["assigner_disagreements"]]
 
     # The silence of a member explains 151 s, and whoever learns late has a round.
     assert violations(172) == [(Cause.SILENT, "cut a <-> ba begins", False)]
@@ -84,7 +87,7 @@ def test_assigners_that_change_all_the_time_do_not_excuse_each_other():
         follow(trace.at(CALM_S + 10 * number), "b", ("bb", "bc")[number % 2], number)
     found = found_in(trace, END_S)
 
-    assert {(row.kind, row.cause, row.violation) for row in found.deciders} == {
+    assert {(row.kind, row.cause, row.violation) for row in found["assigner_disagreements"]} == {
         (kind, Cause.NONE, True) for kind in KINDS
     }
 
@@ -93,26 +96,26 @@ def test_members_that_divide_in_different_ways_are_told_although_a_member_that_d
     trace = group_of_two()
     for second in range(60, 240, 20):
         trace.at(second).passed("a", mode="assigner").passed("b", mode="client")
-    (row,) = found_in(trace, END_S).deciders
+    (row,) = found_in(trace, END_S)["assigner_disagreements"]
 
     assert (row.kind, row.subject, row.start_ns, row.end_ns) == ("rebalance_mode", "g", 60 * SECOND, END_S * SECOND)
-    assert [(camp.value, camp.nodes) for camp in row.camps] == [('"assigner"', ("a",)), ('"client"', ("b",))]
+    assert [(one.value, one.nodes) for one in row.holders] == [('"assigner"', ("a",)), ('"client"', ("b",))]
     assert (row.censored, row.violation) == (True, True)
-    assert v13(found_in(trace, END_S)).words == "who divides differed 1 times"
+    assert v13(found_in(trace, END_S)).summary == "modes differed 1 times"
 
 
 def test_members_that_broadcast_divide_nothing():
     trace = group_of_two()
     for second in range(60, 240, 20):
         trace.at(second).passed("a", mode="broadcasting").passed("b", mode="broadcasting")
-    assert found_in(trace, END_S).deciders == ()
+    assert found_in(trace, END_S)["assigner_disagreements"] == ()
 
 
 @pytest.mark.parametrize(("lasts_s", "violation"), [(62, False), (62.1, True)])
 def test_an_operator_who_says_who_divides_explains_a_grace_period_and_a_round_for_that_group_alone(lasts_s, violation):
     def judged(group):
         trace = group_of_two().at(CALM_S).fault("begin", "f", "rebalance", group).passed("a", mode="client")
-        (row,) = found_in(trace.at(CALM_S + lasts_s).passed("b", mode="client"), END_S).deciders
+        (row,) = found_in(trace.at(CALM_S + lasts_s).passed("b", mode="client"), END_S)["assigner_disagreements"]
         return row.cause, row.violation
 
     assert judged("g") == (Cause.ASSIGNER, violation)
@@ -124,8 +127,8 @@ def test_queues_may_wait_for_a_new_assigner_to_collect_claims():
         trace = group_of_two().believe("b", {"cids": ["a@1", "b@1"], "queues": {"broker-a": 1}})
         follow(trace.at(CALM_S), "b", "bb", 2)
         trace.own("a", "dropped").at(CALM_S + lasts_s).own("b", "acquired", offset=0)
-        (row,) = found_in(trace, END_S, bounds=Bounds(grace_ms=30_000)).orphans
-        return row.cause, row.because, row.violation
+        (row,) = found_in(trace, END_S, bounds=Bounds(grace_ms=30_000))["orphans"]
+        return row.cause, row.explained_by, row.violation
 
     assert orphan(51) == (Cause.ASSIGNER, "b asks another assigner", False)
     assert orphan(51.1) == (Cause.ASSIGNER, "b asks another assigner", True)
@@ -197,7 +200,7 @@ def test_who_divides_equals_brute_force_also_while_members_sleep():
         trace, end_s = random_deciders(seed)
         found = sorted(
             (row.kind, row.role, row.subject, row.start_ns, row.end_ns, row.views_max, row.censored, row.active_ns)
-            for row in found_in(trace, end_s).deciders
+            for row in found_in(trace, end_s)["assigner_disagreements"]
         )
         assert found == sorted(NaiveDeciders(trace, end_s * SECOND).deciders()), f"random trace {seed}"
         seen += len(found)

@@ -4,11 +4,13 @@ import json
 from hashlib import blake2b
 from pathlib import Path
 
-from emulator.analysis.judge import RunFacts, judge_rows
-from emulator.analysis.rows import ROWS, FrameCount
+from emulator.analysis.inputs.facts import RunFacts
+from emulator.analysis.judge import judge_rows
+from emulator.analysis.rows.row_classes import ROWS, FrameCount
 from emulator.trace.batches import batch_of
 from emulator.trace.run_directory import write_manifest
 from emulator.trace.schema import (
+    ADMIN,
     BELIEFS,
     COUNTS,
     FAULTS,
@@ -132,8 +134,18 @@ class HandMadeTrace:
         self.rows[COUNTS.name].append((number, self.t_ns, 0, "rpc", event, *pair, kind, code, status, times))
         return self
 
-    def fault(self, event, fault_id, kind, subject):
-        self.rows[FAULTS.name].append((*self._next(), event, fault_id, kind, subject, "{}", 0, 0))
+    def fault(self, event, fault_id, kind, subject, hits=0, **parameters):
+        row = (*self._next(), event, fault_id, kind, subject, json.dumps(parameters, separators=(",", ":")), hits, 0)
+        self.rows[FAULTS.name].append(row)
+        return self
+
+    def admin(
+        self, node, request, topic="", group="", broker_name="broker-a", client="127.1.7.1:1", began_s=None, **detail
+    ):
+        """A node has carried out the request of an administrator; it arrived at `began_s`, or now."""
+        began_ns = self.t_ns if began_s is None else round(began_s * SECOND)
+        named = (topic, group, broker_name, client, began_ns, json.dumps(detail, separators=(",", ":")), 0)
+        self.rows[ADMIN.name].append((*self._next(), *self._node(node), request, *named))
         return self
 
 

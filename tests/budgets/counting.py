@@ -164,7 +164,8 @@ def _held_bytes(scenario: Scenario) -> int:
     """Bytes that a cluster holds at the end of a scenario."""
 
     async def main(world: World) -> int:
-        async with Cluster(world, scenario):
+        async with Cluster(world, scenario) as cluster:
+            await cluster.start()
             await world.sleep_until_ns(scenario.run_for_ms * 1_000_000)
             gc.collect()
             return tracemalloc.get_traced_memory()[0]
@@ -180,7 +181,8 @@ def _play(
     scenario: Scenario, level: TraceLevel, profile: cProfile.Profile | None = None
 ) -> tuple[World, "_CountingWriter"]:
     async def main(world: World) -> World:
-        async with Cluster(world, scenario):
+        async with Cluster(world, scenario) as cluster:
+            await cluster.start()
             await world.sleep_until_ns(scenario.run_for_ms * 1_000_000)
         return world
 

@@ -111,7 +111,7 @@ MISTAKES = {
     "an unknown key": ("seed = 3", {}, 'campaign.seed: unknown key; did you mean "seeds"?'),
     "an unknown table": ("[varaint]", {}, 'varaint: unknown key; did you mean "variant"?'),
     "no scenario": ("", {'scenario = "small.toml"': ""}, "campaign.scenario: missing; expected the path"),
-    "two scenarios": ('[[broker]]\nname = "b"', {}, "broker: expected no tables of a scenario beside"),
+    "two scenarios": ('[[broker]]\nname = "b"', {}, "broker: expected no tables of a scenario with"),
     "a wrong keep": ('keep = "failure"', {}, 'campaign.keep: unknown choice "failure"; did you mean "failures"?'),
     "a wrong time limit": ("timeout_s = 0", {}, "campaign.timeout_s: expected more than 0 seconds"),
     "no jobs": ("jobs = 0", {}, "campaign.jobs: expected a whole number of runs at the same time from 1"),

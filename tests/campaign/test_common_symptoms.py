@@ -1,22 +1,22 @@
-"""The symptoms of many runs: those of most runs first, each with the run in which it was loudest."""
+"""The symptoms of many runs: those of most runs first, each with the run in which it was most severe."""
 
 import math
 
 import pyarrow as pa
 
-from emulator.analysis.tidy import SYMPTOMS, schema_of
+from emulator.analysis.tidy import SYMPTOMS
 from emulator.campaign.campaign import Case
 from emulator.campaign.measured import CommonSymptom, common_symptoms
 from emulator.campaign.played import Outcome, Played, line_of, read_line
 
 
 def played(seed, *rows):
-    table = [{"kind": kind, "loudness": loudness, "start_ns": 0, "text": text} for kind, loudness, text in rows]
-    findings = {SYMPTOMS: pa.Table.from_pylist(table, schema=schema_of(SYMPTOMS))}
+    table = [{"kind": kind, "severity": severity, "start_ns": 0, "text": text} for kind, severity, text in rows]
+    findings = {SYMPTOMS.name: pa.Table.from_pylist(table, schema=SYMPTOMS.schema())}
     return Played(case=Case("calm", seed), outcome=Outcome.COMPLETE, findings=findings)
 
 
-def test_most_runs_come_first_and_the_loudest_run_is_named():
+def test_most_runs_come_first_and_the_most_severe_run_is_named():
     runs = [
         played(1, ("lost messages", math.inf, "9 lost")),
         played(2, ("churn", 7.0, "churn of g"), ("churn", 2.0, "churn of h")),
@@ -29,6 +29,6 @@ def test_most_runs_come_first_and_the_loudest_run_is_named():
     ]
 
 
-def test_the_loudness_of_lost_messages_survives_in_the_line_of_a_case():
+def test_the_severity_of_lost_messages_survives_in_the_line_of_a_case():
     one = played(1, ("lost messages", math.inf, "9 lost"))
     assert common_symptoms([read_line(line_of(one).encode())]) == common_symptoms([one])

@@ -80,14 +80,15 @@ def test_each_variant_is_compared_with_the_first_one_in_the_same_condition(datas
     assert (found.variants, found.conditions) == (("baseline", "slow"), ("as-it-is", "cut", ALL))
     (orphans,) = found.measures
     told = {
-        place: (cell.mean.value, cell.beside and cell.beside.difference.value) for place, cell in orphans.cells.items()
+        place: (cell.mean.value, cell.against and cell.against.difference.value)
+        for place, cell in orphans.cells.items()
     }
     assert told["baseline", "cut"] == (110.5, None)
     assert told["slow", "as-it-is"] == (15.5, -5)
     assert told["slow", "cut"] == (130, 20)
     # A seed counts where it has come to its end in every condition.
     assert told["slow", ALL] == (72.5, 7.5)
-    assert orphans.cells["slow", ALL].beside.pairs == 19
+    assert orphans.cells["slow", ALL].against.pairs == 19
 
 
 def test_a_measure_is_a_frame_for_notebooks(dataset):
@@ -103,7 +104,7 @@ def test_the_command_prints_a_table_and_draws_a_picture(dataset):
     done = CliRunner().invoke(app, ["compare", str(path)])
     lines = done.stdout.splitlines()
 
-    assert (done.exit_code, lines[0][:9]) == (0, "20 seeds;")
+    assert (done.exit_code, lines[1], lines[2][:9]) == (0, "", "20 seeds;")
     (cut,) = [line.split() for line in lines if line.startswith("cut ")]
     assert cut[:3] == ["cut", "110", "(107"] or cut[1].startswith("11")
     assert "+20" in " ".join(cut)
@@ -117,7 +118,7 @@ def test_the_command_prints_a_table_and_draws_a_picture(dataset):
 
 def test_two_variants_in_one_condition_are_compared_as_ever(dataset):
     done = CliRunner().invoke(app, ["compare", str(dataset.directory.path), "baseline.cut", "slow.cut"])
-    assert (done.exit_code, done.stdout.splitlines()[0]) == (0, "slow.cut beside baseline.cut")
+    assert (done.exit_code, done.stdout.splitlines()[2]) == (0, "slow.cut against baseline.cut")
 
 
 def test_a_campaign_without_conditions_has_no_such_table(tmp_path):

@@ -77,7 +77,7 @@ def test_without_broken_invariants_there_is_no_table_of_them():
 
 def test_the_worst_seeds_come_with_their_commands(dataset):
     lines = next_steps(dataset, dataset.played()[:6])
-    commands = [line for line in lines if "play it again" in line]
+    commands = [line for line in lines if "run it again" in line]
 
     assert lines[1] == "baseline, seed 2: invalid: V1 is broken"
     assert [line.split("/")[-1] for line in commands] == [

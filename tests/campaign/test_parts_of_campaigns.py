@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.analysis.findings import Verdict
+from emulator.analysis.report import Verdict
 from emulator.campaign.campaign import Case
 from emulator.campaign.directory import first_lines
 from emulator.campaign.parts import Part, PartsReader

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from emulator.analysis.findings import Verdict
+from emulator.analysis.report import Verdict
 from emulator.campaign.campaign import Case
 from emulator.campaign.dataset import Dataset
 from emulator.campaign.directory import claim

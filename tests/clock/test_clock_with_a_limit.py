@@ -5,15 +5,14 @@ import threading
 import trio
 
 from emulator.testing.worlds import MS
-from emulator.time.clock import EmulatedClock
+from emulator.time.clock import Drive, EmulatedClock
 from emulator.time.timeline import Timeline, wait_until
 
 
 def stepped(main):
     """Run `main` with a clock that stands still at 0."""
     timeline = Timeline()
-    clock = EmulatedClock(timeline, rate=None, limit_ns=0)
-    clock.turn = lambda: timeline.fire_due() is None
+    clock = EmulatedClock(timeline, Drive(turn=lambda: timeline.fire_due() is None), rate=None, limit_ns=0)
     return trio.run(main, clock, timeline, clock=clock)
 
 

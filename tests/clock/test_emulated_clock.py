@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from emulator.machine.world import DeadlockError, run_world
 from emulator.testing.worlds import MS, VIRTUAL, add_host, play_world, process_of
-from emulator.time.clock import EmulatedClock
+from emulator.time.clock import Drive, EmulatedClock
 from emulator.time.mode import TimeMode
 from emulator.time.timeline import NEVER_NS, Timeline
 
@@ -64,17 +64,28 @@ def test_live_time_follows_the_wall():
 
 def test_at_a_rate_emulated_time_runs_faster_than_the_wall():
     async def main(clock, timeline):
-        clock.turn = lambda: True
         begin = time.perf_counter()
         await trio.sleep(2.0)
         return timeline.now_ns, time.perf_counter() - begin
 
     timeline = Timeline()
-    clock = EmulatedClock(timeline, rate=20.0)
+    clock = EmulatedClock(timeline, Drive(), rate=20.0)
     now_ns, wall_s = trio.run(main, clock, timeline, clock=clock)
 
     assert now_ns >= 2_000 * MS
     assert 0.1 <= wall_s < 1.0
+
+
+@pytest.mark.parametrize("mode", list(TimeMode))
+def test_a_timer_may_cancel_a_scope_around_other_scopes(mode):
+    async def main(world):
+        with trio.CancelScope() as outer:
+            world.timeline.call_at(world.timeline.now_ns + 10 * MS, outer.cancel)
+            with trio.CancelScope():
+                await world.sleep_until_ns(world.timeline.now_ns + 5_000 * MS)
+        return outer.cancelled_caught
+
+    assert play_world(main, mode=mode).result
 
 
 @modes
@@ -207,8 +218,7 @@ def test_in_live_time_nothing_falls_due_before_who_waited_for_idleness_has_acted
         await trio.lowlevel.checkpoint()
 
     timeline = Timeline()
-    clock = EmulatedClock(timeline, rate=1_000_000.0)
-    clock.turn = lambda: timeline.fire_due() is None
+    clock = EmulatedClock(timeline, Drive(turn=lambda: timeline.fire_due() is None), rate=1_000_000.0)
     trio.run(main, clock, timeline, clock=clock)
 
     assert order == ["idle", "due"]
@@ -219,7 +229,7 @@ def test_in_live_time_nothing_falls_due_before_who_waited_for_idleness_has_acted
 def test_a_deadline_of_trio_is_reached_by_one_jump(now_ns, sleep_s):
     timeline = Timeline()
     timeline.now_ns = now_ns
-    clock = EmulatedClock(timeline, rate=None)
+    clock = EmulatedClock(timeline, Drive(), rate=None)
     deadline = clock.current_time() + sleep_s
     clock.deadline_to_sleep_time(deadline)
     assert clock.current_time() >= deadline

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from emulator.analysis.judge import judge_run
-from emulator.analysis.report import as_text
+from emulator.analysis.rendering.shown_report import as_text
 from emulator.network.guests.not_emulated import FOREIGN_PROTOCOLS, foreign_protocol, request_told
 from emulator.trace.run_directory import open_run, table_rows
 from emulator.trace.schema import RPC
@@ -102,7 +102,7 @@ def test_nodes_and_why_and_the_report_tell_them(asked):
     for told in TOLD:
         assert f"guest asked {told}" in asked["nodes"]
         assert f"guest asked {told}" in rmqemu("why", asked["run"], "node", "guest")
-    assert tuple(one.told for one in report.not_emulated) == TOLD
+    assert tuple(one.text for one in report["unsupported_requests"]) == TOLD
     assert "What guests asked that is not emulated" in as_text(report)
 
 

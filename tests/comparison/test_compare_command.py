@@ -62,7 +62,8 @@ def test_a_change_is_told_with_the_first_difference_its_causes_and_what_followed
     told = lines(runs["base"], runs["longer"])
     belief = section(told, "First belief that differs")
 
-    assert told[0] == f"A  {runs['base'].resolve()}  small, seed 1, sim, 70.0 s emulated"  # both have one name
+    # Both have one name, so the path is printed.
+    assert told[told.index("") + 1] == f"A  {runs['base'].resolve()}  small, seed 1, sim, 70.0 s emulated"
     assert section(told, "Scenario") == ["fault kill-2: for_ms 10000 in A, 20000 in B"]
     assert section(told, "Traces")[0].endswith("rows are equal; the first that differs is at 50.000 s")
     assert "A: causes: seq=" in section(told, "Traces")[1]
@@ -106,7 +107,7 @@ def test_a_run_that_ends_earlier_is_compared_up_to_its_end(runs):
 def test_another_seed_is_told_and_compared_by_name(runs):
     told = lines(runs["base"], runs["seed"])
 
-    assert told[0] == "A  small-sim-seed1-1  small, seed 1, sim, 70.0 s emulated"
+    assert told[told.index("") + 1] == "A  small-sim-seed1-1  small, seed 1, sim, 70.0 s emulated"
     assert section(told, "Scenario") == ["seed 1 in A, 2 in B"]
     assert "@" not in "".join(line for line in told if " A: " in line or (" B: " in line and "seq=" not in line))
 

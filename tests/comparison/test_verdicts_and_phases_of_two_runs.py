@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from emulator.analysis.judge import judge_run
-from emulator.analysis.phases import RunPhase
-from emulator.analysis.picture import page_of_two
+from emulator.analysis.measures.phases import RunPhase
+from emulator.analysis.rendering.picture import page_of_two
 from emulator.cli.main import app
 from emulator.comparison.judged import aligned
 from emulator.run import run_scenario
@@ -67,7 +67,8 @@ def test_verdicts_measures_and_phases_stand_side_by_side(runs):
     verdicts, phases = lines.index("Verdicts"), lines.index("Phases, in s")
     begins = lines[phases + 2 : lines.index("Counts") - 1]
 
-    assert lines[verdicts + 1 : verdicts + 3] == ["A: valid", "B: invalid"]
+    assert lines[verdicts + 1] == "A: rules valid, service degraded"
+    assert lines[verdicts + 2] == "B: rules invalid, service paging"
     assert lines[verdicts + 3].startswith("B: V7 is broken, ")
     assert re.search(r"^lost 0(\.0)? ([1-9]\d*(\.\d)?) \+\2$", "\n".join(lines), re.MULTILINE)
     (loss,) = [line for line in begins if line.endswith("loss all links begins; lost_writes broker-a, broker-b begins")]

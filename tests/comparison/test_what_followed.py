@@ -2,10 +2,10 @@
 
 import pytest
 
+from emulator.analysis.rows.lookup import TraceRows
 from emulator.comparison.followed import followed_from
 from emulator.trace.schema import BELIEFS
 from emulator.trace.stored import stored_trace
-from emulator.why.trace_rows import TraceRows
 from why.traced_by_hand import TracedByHand, client_id
 
 HEART_BEAT, NOTIFY, GET_CONSUMER_LIST = 34, 40, 38

@@ -3,6 +3,7 @@
 import attrs
 
 from nodes.config import NameserverConfig
+from nodes.host import NO_CONNECTION
 from nodes.nameserver.admin_requests import AdminRequests
 from nodes.nameserver.register_request import body_crc32, register_broker
 from nodes.nameserver.route_request import RouteRequests
@@ -98,6 +99,10 @@ def known(fields):
 
 
 class _Answers:
+    """A channel that is no connection: what it asks is not an act of an administrator."""
+
+    id = NO_CONNECTION
+
     def __init__(self):
         self.sent = []
 

@@ -1,8 +1,8 @@
 """Marks of the time line, from the rows of a run."""
 
 from analysis.trace_rows import HandMadeTrace
-from emulator.analysis.live_storms import StormChange
-from emulator.analysis.traffic import Exchange
+from emulator.analysis.live.storms import StormChange
+from emulator.analysis.measures.traffic import Exchange
 from emulator.trace.schema import FAULTS, LIFECYCLE
 from emulator.web.marks import Marks
 

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.analysis.live_load import SecondOfLoad
-from emulator.analysis.traffic import Exchange
+from emulator.analysis.live.load import SecondOfLoad
+from emulator.analysis.measures.traffic import Exchange
 from emulator.web.seconds import LAGS_MOST, Seconds
 
 PULLS = Exchange("PULL_MESSAGE", "PULL_RETRY_IMMEDIATELY", "c1", "b", overhead=True)

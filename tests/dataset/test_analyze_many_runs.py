@@ -25,17 +25,17 @@ def analyze(*words):
 
 def test_several_runs_are_a_line_each_and_the_worst_decides_the_status(runs):
     done = analyze(*runs)
-    rows = [line.split()[:2] for line in done.stdout.splitlines()]
-    assert ["invalid", "sick"] in rows
-    assert ["valid", "quiet"] in rows
-    assert done.stdout.splitlines()[-1] == "2 runs: 1 valid, 1 invalid"
+    rows = [line.split()[:3] for line in done.stdout.splitlines()]
+    assert ["invalid", "calm", "sick"] in rows
+    assert ["valid", "calm", "quiet"] in rows
+    assert done.stdout.splitlines()[-1] == "2 runs: 1 valid, 1 invalid; service 2 calm"
     assert done.exit_code == 1
     assert not (runs[0] / "ownership.html").exists()
 
 
 def test_what_is_no_run_is_said_and_the_others_are_judged(runs, tmp_path):
     done = analyze(*runs, tmp_path / "none")
-    assert done.stdout.splitlines()[-1] == "2 runs: 1 valid, 1 invalid; 1 refused"
+    assert done.stdout.splitlines()[-1] == "2 runs: 1 valid, 1 invalid; service 2 calm; 1 refused"
     assert done.stderr.startswith(f"rmqemu: {tmp_path / 'none'} is not a run")
     assert done.exit_code == 2
 
@@ -51,7 +51,7 @@ def test_a_damaged_run_among_others_is_told_by_file(runs, tmp_path):
     segment.write_bytes(segment.read_bytes()[:-4] + b"zzzz")
     done = analyze(damaged, runs[1])
     assert done.stderr == f"rmqemu: {segment} is damaged: its content was changed\n"
-    assert done.stdout.splitlines()[-1] == "1 run: 1 valid; 1 refused"
+    assert done.stdout.splitlines()[-1] == "1 run: 1 valid; service 1 calm; 1 refused"
 
 
 def free_port():
@@ -67,5 +67,5 @@ def test_a_master_that_does_not_answer_or_is_none_is_one_line(runs):
     wrong = analyze("--master", "sprak://x", runs[1])
     assert "expected local[N], local-cluster[N,CORES,MB] or spark://HOST:PORT" in wrong.stderr
     beside = analyze("--engine", "local", "--master", "local[2]", runs[1])
-    assert beside.stderr == "rmqemu: --master: expected --engine spark beside it\n"
+    assert beside.stderr == "rmqemu: --master: expected only with --engine spark\n"
     assert [done.exit_code for done in (gone, wrong, beside)] == [2, 2, 2]

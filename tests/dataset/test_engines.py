@@ -8,6 +8,7 @@ from analysis.trace_rows import killed_run, write_run
 from emulator.analysis.tidy import RUNS, TABLES
 from emulator.dataset.engine import EngineName
 from emulator.dataset.judged import judge_runs
+from support.findings import rows_of
 
 
 @pytest.fixture(scope="module")
@@ -45,4 +46,4 @@ def test_the_findings_of_many_runs_are_one_table(judged, name):
     if name == RUNS:
         assert table["run"].to_pylist() == [report.run_id for report in judged.reports]
     else:
-        assert table.num_rows == sum(len(TABLES[name].rows(report)) for report in judged.reports)
+        assert table.num_rows == sum(len(rows_of(report, name)) for report in judged.reports)

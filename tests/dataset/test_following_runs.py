@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from emulator.analysis.live import LiveWatch
+from emulator.analysis.live.changes import LiveWatch
 from emulator.dataset import following
 from emulator.dataset.checkpoint import Checkpoint, CheckpointError, Progress
 from emulator.dataset.following import Following, WatchError, open_watched

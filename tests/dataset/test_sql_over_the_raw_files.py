@@ -4,8 +4,9 @@ import pytest
 
 from analysis.random_traces import END_S, random_trace
 from analysis.trace_rows import SECOND, write_run
-from emulator.analysis.judge import RunFacts, judge_rows
-from emulator.analysis.rows import StoredRows
+from emulator.analysis.inputs.facts import RunFacts
+from emulator.analysis.judge import judge_rows
+from emulator.analysis.rows.reader import StoredRows
 from emulator.trace.run_directory import open_run
 from support import sql_oracles
 
@@ -36,12 +37,12 @@ def place(run, row):
 
 
 def test_overlaps_equal_sql(found, base):
-    rows = sorted((*place(run, row), row.owners_max) for run, of in found.items() for row in of.overlaps)
+    rows = sorted((*place(run, row), row.owners_max) for run, of in found.items() for row in of["overlaps"])
     assert rows == sql_oracles.overlaps(base)
     assert len(rows) > TRACES / 4
 
 
 def test_orphans_equal_sql(found, base):
-    rows = sorted(place(run, row) for run, of in found.items() for row in of.orphans)
+    rows = sorted(place(run, row) for run, of in found.items() for row in of["orphans"])
     assert rows == sql_oracles.orphans(base, END_NS)
     assert len(rows) > TRACES / 4

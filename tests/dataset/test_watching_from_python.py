@@ -3,7 +3,7 @@
 import pytest
 
 import emulator
-from emulator.analysis.live import Difference
+from emulator.analysis.live.changes import Difference
 from emulator.base.errors import UserError
 from emulator.dataset.following import WatchError
 from emulator.trace.journal import JOURNAL

@@ -11,6 +11,7 @@ from emulator.machine.host import PowerState
 from emulator.run import run_scenario
 from emulator.spec.model import Scenario
 from emulator.testing import GROUP, TOPIC, Trace, a_scenario
+from emulator.time.mode import TimeMode
 from nodes.broker.broker import Broker
 from nodes.broker.context import BrokerContext
 
@@ -27,6 +28,7 @@ class Outcome:
     """Whatever is not as it was before any fault: what -> how."""
     differ: tuple[tuple[str, str], ...]
     """What nodes of one role disagree about in the end."""
+    digest: str
 
 
 def busy_cluster(run_for_ms: int, *, consumers: int = 2, rate_per_s: int = 5) -> Scenario:
@@ -40,7 +42,7 @@ def busy_cluster(run_for_ms: int, *, consumers: int = 2, rate_per_s: int = 5) ->
     )
 
 
-def outcome_of(scenario: Scenario, runs: Path) -> Outcome:
+def outcome_of(scenario: Scenario, runs: Path, mode: TimeMode = TimeMode.SIM) -> Outcome:
     """Run a scenario and look at it a millisecond before its end."""
     trace, seen = Trace(), {}
 
@@ -49,8 +51,10 @@ def outcome_of(scenario: Scenario, runs: Path) -> Outcome:
         seen["left"] = left_of_faults(session.cluster)
         seen["differ"] = tuple(key for key in shared_subjects(session) if session.state.beliefs.differs(*key))
 
-    run_scenario(scenario, runs=runs, listeners=(trace.note,), session_tasks=(look,))
-    return Outcome(trace, seen["left"], seen["differ"])
+    manifest = run_scenario(scenario, mode=mode, runs=runs, listeners=(trace.note,), session_tasks=(look,)).manifest
+    assert (manifest["ended"], manifest["crashes"]) == ("complete", [])
+    trace.end_ms = manifest["virtual_s"] * 1_000
+    return Outcome(trace, seen["left"], seen["differ"], manifest["digest"])
 
 
 def left_of_faults(cluster: Cluster) -> dict[str, str]:

@@ -72,7 +72,7 @@ def _judged(scenario: Scenario, mode: TimeMode, folder: Path) -> Judged:
 
     async def watch(session: Session) -> None:
         sessions.append(session)
-        token, fail = trio.lowlevel.current_trio_token(), session.cluster.world.fabric.hub.fail
+        token, fail = trio.lowlevel.current_trio_token(), session.cluster.world.failure.report
         fails.append(lambda error: token.run_sync_soon(fail, error))
         session.operator.active = _Noted(ever)
         await trio.sleep_forever()

@@ -106,7 +106,7 @@ def test_when_the_emulation_itself_fails_the_call_says_why(tmp_path):
     cluster = launched(tmp_path)
     cluster.advance(5_000)
     world = cluster._engine.session.cluster.world
-    world.timeline.call_at(6_000_000_000, lambda: world.fabric.hub.fail(OSError(28, "No space left on device")))
+    world.timeline.call_at(6_000_000_000, lambda: world.failure.report(OSError(28, "No space left on device")))
     with pytest.raises(ClusterEndedError, match="the trace cannot be written: No space left on device"):
         cluster.advance(5_000)
     with pytest.raises(RunError):

@@ -110,7 +110,7 @@ class WatchedNodes:
         self.world = world
         self.names = {}
         self.hosts = {}
-        self.views = GuestViews(world, {BROKER: BROKER, "broker-b": "broker-b"}, self.names)
+        self.views = GuestViews(world.fabric, {BROKER: BROKER, "broker-b": "broker-b"}, self.names)
 
     async def open(self):
         for number, name in enumerate((NAMESERVER, BROKER, "broker-b"), start=1):

@@ -11,8 +11,8 @@ import emulator
 from analysis.random_traces import random_trace
 from analysis.trace_rows import killed_run, write_run
 from emulator.analysis.judge import judge_run
-from emulator.analysis.measures import MEASURES
-from emulator.analysis.report import analyze
+from emulator.analysis.rendering.shown_report import analyze
+from emulator.analysis.run_measures import MEASURES
 from emulator.analysis.tidy import TABLES
 from emulator.base.errors import UserError
 from emulator.campaign.directory import claim
@@ -22,6 +22,7 @@ from emulator.trace.run_directory import open_run
 from emulator.why.answer import answer_of_run
 from notebook_traces.small_runs import HUNG, KEPT, SCENARIO, small_campaign, two_consumers, write
 from support.campaigns import write_campaign
+from support.findings import rows_of
 
 
 @pytest.fixture
@@ -55,7 +56,7 @@ def test_findings_are_those_of_the_report_with_run_variant_and_seed_in_front(nam
     found = emulator.traces(*paths).findings(name)
 
     assert list(found.columns[:3]) == ["run", "variant", "seed"]
-    assert len(found) == sum(len(TABLES[name].rows(judge_run(open_run(path)))) for path in paths)
+    assert len(found) == sum(len(rows_of(judge_run(open_run(path)), name)) for path in paths)
     if {"start_ns", "end_ns"} <= set(found.columns):
         assert list(found["duration_s"]) == [(row.end_ns - row.start_ns) / 1e9 for row in found.itertuples()]
 
@@ -83,7 +84,7 @@ def test_the_story_of_a_run_reads_from_its_frames(run):
     ]
     assert found.agreement()["agreement_s"].equals(found.agreement()["took_ns"] / 1e9)
     assert found.hand_overs()["pause_s"].equals(found.hand_overs()["pause_ns"] / 1e9)
-    assert repr(found) == f"1 run of two-consumers: 1 {of_run['verdict']}"
+    assert repr(found) == f"1 run of two-consumers: 1 {of_run['verdict']}; service 1 {of_run['service']}"
 
 
 def test_how_long_each_held_a_queue_that_somebody_else_held_per_phase(run):
@@ -96,11 +97,17 @@ def test_how_long_each_held_a_queue_that_somebody_else_held_per_phase(run):
 
 
 def test_views_name_the_nodes_that_they_list(run):
-    (view,) = emulator.traces(run).views().to_dict("records")
+    (whole,) = emulator.traces(run).views().to_dict("records")
+    (_, members) = emulator.traces(run).findings("views").to_dict("records")
 
-    assert sorted(json.loads(view["camps"]), key=lambda camp: camp["nodes"]) == [
+    assert (whole["kind"], members["kind"]) == ("view", "view.cids")
+    assert sorted(json.loads(whole["holders"]), key=lambda one: one["nodes"]) == [
         {"nodes": ["a"], "value": {"cids": ["a"]}},
         {"nodes": ["b"], "value": {"cids": []}},
+    ]
+    assert sorted(json.loads(members["holders"]), key=lambda one: one["nodes"]) == [
+        {"nodes": ["a"], "value": ["a"]},
+        {"nodes": ["b"], "value": []},
     ]
 
 
@@ -108,10 +115,10 @@ def test_who_set_an_offset_back_is_a_name(tmp_path):
     trace = two_consumers()
     trace.at(30).commit("127.1.10.1:5", 2).at(32).commit("127.1.10.1:5", 0)
 
-    slips = emulator.traces(write(trace, tmp_path / "r")).findings("offset_slips")
+    regressions = emulator.traces(write(trace, tmp_path / "r")).findings("offset_regressions")
 
-    assert "a" in list(slips["who"])
-    assert "127.1" not in slips.to_csv()
+    assert "a" in list(regressions["who"])
+    assert "127.1" not in regressions.to_csv()
 
 
 def test_a_run_that_was_killed_has_frames_with_names_and_no_verdict(tmp_path):
@@ -119,7 +126,7 @@ def test_a_run_that_was_killed_has_frames_with_names_and_no_verdict(tmp_path):
     found = emulator.traces(path)
 
     assert list(found.runs()["verdict"]) == ["unknown"]
-    assert '"a"' in found.views()["camps"][0]
+    assert '"a"' in found.views()["holders"][0]
     with pytest.raises(UserError, match="no run has a verdict, so none has a value of overlap_s"):
         found.estimate("overlap_s")
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from emulator.analysis import findings
-from emulator.analysis.bounds import Cause
-from emulator.analysis.measures import MEASURES
+from emulator.analysis.findings.finding import Cause, Explained, Judged
+from emulator.analysis.findings.table import FindingTable
+from emulator.analysis.oracles.every import ORACLES
+from emulator.analysis.run_measures import MEASURES
 from emulator.analysis.tidy import RUNS, TABLES, schema_of
 from emulator.base.attribute_docs import attribute_docs
 from emulator.notebook.traces import Traces
@@ -33,7 +34,7 @@ COMMON = {
     "duration_s": "From begin to end, in s; only in the frames of `emulator.traces`.",
     "censored": "Whether it had not ended with the run: it lasted at least that long.",
     "cause": "Kind of the cause that explains it best; the kinds stand below.",
-    "because": "The disturbance behind it, for people; empty for none.",
+    "explained_by": "The disturbance behind it, for people; empty for none.",
     "excess_ns": "How long it lasted outside of all that causes explain.",
     "violation": "Whether it breaks its invariant.",
 }
@@ -43,7 +44,8 @@ OF_RUNS = {
     "mode": "Time mode: `sim`, `fast` or `live`.",
     "digest": "Over all rows of the trace: equal digests, equal traces.",
     "end_ns": "End of the run.",
-    "verdict": "`valid`, `invalid` or `unknown`.",
+    "verdict": "Rules: `valid`, `invalid` or `unknown`.",
+    "service": "`calm`, `degraded` or `paging`, by the limits of the scenario's `[service]`; none without an end.",
     "reasons": "Why it is not valid, one sentence each.",
     "broken": "Invariants that it broke: `V1`, `V4`, ...",
     "agreed_ns": "First instant at which all views and owners agreed; none: they never did.",
@@ -121,8 +123,8 @@ def _findings() -> Iterator[str]:
     yield ""
     yield from _rows(("cause", "meaning"), [(f"`{Cause[name]}`", doc) for name, doc in _docs_of(Cause).items()])
     yield from _table_of_runs()
-    for name, table in TABLES.items():
-        yield from _table(name, table.row_class)
+    for table in TABLES.values():
+        yield from _table(table)
 
 
 def _shared_columns() -> dict[str, str]:
@@ -144,9 +146,10 @@ def _table_of_runs() -> Iterator[str]:
     yield "(plays the run again)."
 
 
-def _table(name: str, row_class: type[Any]) -> Iterator[str]:
-    own, shared = _docs_of(row_class), _shared_columns()
-    yield from ("", f"### {name}", "", _table_doc(name, row_class), "")
+def _table(table: FindingTable[Any]) -> Iterator[str]:
+    name, row_class, shared = table.name, table.row_class, _shared_columns()
+    own = {column: doc for column, doc in _docs_of(row_class).items() if column not in _docs_of_bases(row_class)}
+    yield from ("", f"### {name}", "", _table_doc(table), "")
     rows = []
     for field in schema_of(name):
         if field.name in own:
@@ -159,11 +162,18 @@ def _table(name: str, row_class: type[Any]) -> Iterator[str]:
         yield from ("", f"And {', '.join(among)}.") if rows else (f"{', '.join(among)}.",)
 
 
-def _table_doc(name: str, row_class: type[Any]) -> str:
-    """What the class says, and what the report says of these rows."""
-    places = (findings.Findings, findings.Invariants, findings.Limits)
-    said = next((docs[name] for docs in map(_docs_of, places) if name in docs), "Measured, not judged.")
-    return f"{_cell(inspect.getdoc(row_class) or '')} {said}"
+def _docs_of_bases(row_class: type[Any]) -> dict[str, str]:
+    """Of the columns that many tables share."""
+    return {
+        name: doc for base in (Explained, Judged) if issubclass(row_class, base) for name, doc in _docs_of(base).items()
+    }
+
+
+def _table_doc(table: FindingTable[Any]) -> str:
+    """What a row is, and what its oracle judges."""
+    oracle = next((one for one in ORACLES if one.table is table), None)
+    judged = f"{oracle.id}, {oracle.title}. {oracle.definition}" if oracle is not None else "Measured, not judged."
+    return f"{_sentence(table.doc)} {judged}"
 
 
 def _docs_of(of: type[Any]) -> dict[str, str]:

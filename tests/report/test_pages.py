@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from analysis.trace_rows import HandMadeTrace, killed_run
-from emulator.analysis.findings import Verdict
 from emulator.analysis.judge import judge_run
+from emulator.analysis.report import Verdict
 from emulator.report import run_page
 from emulator.run import run_scenario
 from emulator.spec import load
@@ -28,14 +28,14 @@ def storm(tmp_path_factory):
     return run, done.stdout
 
 
-def test_the_loudest_symptom_is_printed_and_comes_first_on_the_page(storm):
+def test_the_most_severe_symptom_is_printed_and_comes_first_on_the_page(storm):
     run, printed = storm
     page = (run / "report.html").read_text(encoding="utf-8")
 
     assert printed.splitlines()[0].startswith("request storm: consumer-1 asked ba-s1")
-    assert printed.splitlines()[1:] == [f"invalid: {run.name}", f"{run.name}/report.html"]
+    assert printed.splitlines()[1:] == [f"rules invalid, service paging: {run.name}", f"{run.name}/report.html"]
     body = page[page.index("<main>") :]
-    assert body.startswith('<main><ol class="loud"><li><b>request storm</b>: consumer-1 asked ba-s1')
+    assert body.startswith('<main><ol class="severe"><li><b>request storm</b>: consumer-1 asked ba-s1')
     assert "offsetCheckInSlave = true makes the slave correct their offsets" in body
 
 
@@ -77,7 +77,7 @@ def test_a_run_that_was_killed_has_a_page_and_no_verdict(tmp_path):
     done = rmqemu("report", run.name, cwd=tmp_path)
 
     assert done.returncode == 0, done.stderr
-    assert f"{Verdict.UNKNOWN}: {run.name}" in done.stdout
+    assert f"rules {Verdict.UNKNOWN}, service calm: {run.name}" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -99,6 +99,6 @@ def test_a_run_that_was_killed_before_its_first_row_was_kept_is_unknown(tmp_path
     report = judge_run(open_run(killed_run(HandMadeTrace(), tmp_path / "r", closed=0)))
 
     assert report.verdict is Verdict.UNKNOWN
-    assert report.phases == ()
+    assert report["phases"] == ()
     assert any("killed" in reason for reason in report.reasons)
-    assert "nobody recorded a belief or owned a queue: there is nothing to judge" in report.reasons
+    assert "no node recorded a belief or owned a queue: there is nothing to judge" in report.reasons

@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from emulator.analysis.findings import Verdict
-from emulator.analysis.invariants import broken
-from emulator.analysis.judge import judge_run
-from emulator.analysis.offsets import OffsetFault
-from emulator.analysis.services import Duty
+from emulator.analysis.inputs.offsets import OffsetFault
+from emulator.analysis.inputs.services import Servers
+from emulator.analysis.judge import broken, judge_run
+from emulator.analysis.report import Verdict
 from emulator.run import run_scenario
 from emulator.spec import load, loads
 from emulator.testing.trace import Trace
@@ -21,6 +20,7 @@ from emulator.trace.run_directory import open_run
 from nodes.broker.tables.readable_end import ReadableEnd
 from nodes.broker.tables.sync_state_set import MasterSyncStateSet
 from nodes.protocol.widths import INT64_MAX
+from support.findings import offset_anomalies_of
 
 README = Path(__file__).parents[2] / "examples" / "README.md"
 EXAMPLES = README.parent / "controller" / "incidents"
@@ -49,18 +49,18 @@ class Played:
     def lost(self):
         """Mapping reason -> messages that are lost."""
         told = Counter()
-        for row in self.report.invariants.losses:
+        for row in self.report["losses"]:
             told.update({name: getattr(row, name) for name in ("cut", "reused", "overwritten", "skipped")})
         return +told
 
-    def lasted_s(self, kind):
+    def lasted_s(self, servers):
         """For how long two members served as masters, or nobody."""
-        rows = [row for row in self.report.duties if row.kind is kind]
+        rows = [row for row in self.report["special_services"] if row.servers is servers]
         return sum(row.end_ns - row.start_ns for row in rows) / 10**9
 
     def fell(self, what):
         """How many offsets the offsets of the group fell, and whether that is a violation."""
-        rows = [row for row in self.report.invariants.offset_slips if row.what is what]
+        rows = [row for row in offset_anomalies_of(self.report) if row.what is what]
         return sum(row.expected - row.offset for row in rows), any(row.violation for row in rows)
 
 
@@ -86,7 +86,7 @@ def play_anew(tmp_path):
 def test_7017_two_masters_while_a_site_is_cut_off_and_what_its_producer_sent_is_lost(play):
     sick = play("site_cut_off")
     assert sick.broken == {"V7", "V10"}
-    assert 45 < sick.lasted_s(Duty.TWO) < 50
+    assert 45 < sick.lasted_s(Servers.TWO) < 50
     assert sick.lost.keys() == {"cut"}
     assert 550 < sick.lost["cut"] < 650  # 10 a second for the minute of the cut
 
@@ -110,7 +110,7 @@ def test_7017_min_in_sync_replicas_alone_does_not_help_as_the_master_counts_memb
 def test_4800_a_master_that_cannot_reach_the_leader_is_replaced_although_it_serves_its_clients(play):
     sick = play("leader_out_of_reach")
     assert sick.broken == {"V4", "V7", "V10"}
-    assert sick.lasted_s(Duty.TWO) > 60
+    assert sick.lasted_s(Servers.TWO) > 60
 
 
 @pytest.mark.slow
@@ -122,21 +122,21 @@ def test_4800_with_a_time_out_that_is_longer_than_the_cut_the_master_stays(play)
     options = "replicas = 3\noptions = { controllerHeartBeatTimeoutMills = 90_000 }"
     healthy = play("leader_out_of_reach", ("replicas = 3", options))
     assert healthy.report.verdict is Verdict.VALID
-    assert healthy.report.duties == ()
+    assert healthy.report["special_services"] == ()
 
 
 @pytest.mark.trap("K26")
 def test_10812_a_slave_whose_heartbeats_miss_leader_cannot_replace_its_master(play):
     sick = play("heartbeats_miss_leader")
     assert sick.broken == {"V10"}
-    assert sick.lasted_s(Duty.NOBODY) == 80
-    assert sick.report.load.unwritable[-1].censored
-    answers = {(rate.request, rate.answer) for rate in sick.report.load.rates}
+    assert sick.lasted_s(Servers.NONE) == 80
+    assert sick.report["unwritable"][-1].censored
+    answers = {(rate.request, rate.answer) for rate in sick.report["requests"]}
     assert ("CONTROLLER_ALTER_SYNC_STATE_SET", "CONTROLLER_BROKER_NOT_ALIVE") in answers
 
     healthy = play("heartbeats_miss_leader", ("for_s = 120", "for_s = 30"))
     assert healthy.report.verdict is Verdict.VALID
-    assert healthy.lasted_s(Duty.NOBODY) < 0.1
+    assert healthy.lasted_s(Servers.NONE) < 0.1
 
 
 def test_7790_a_broker_that_is_elected_before_it_has_copied_offsets_sends_the_group_back(play):
@@ -145,7 +145,7 @@ def test_7790_a_broker_that_is_elected_before_it_has_copied_offsets_sends_the_gr
     assert sick.broken == {"V4", "V5"}
     assert is_sick
     assert fell > 250
-    assert sum(row.duplicates for row in sick.report.limits.duplicates) > 100
+    assert sum(row.duplicates for row in sick.report["duplicates"]) > 100
 
 
 def test_7790_a_quarter_of_a_minute_later_the_offsets_are_there(play):
@@ -154,7 +154,7 @@ def test_7790_a_quarter_of_a_minute_later_the_offsets_are_there(play):
     assert healthy.report.verdict is Verdict.VALID
     assert fell > 0, "what was committed since the last copy"
     assert not is_sick
-    assert sum(row.duplicates for row in healthy.report.limits.duplicates) < 5
+    assert sum(row.duplicates for row in healthy.report["duplicates"]) < 5
 
 
 def test_4771_after_an_unclean_election_offsets_lie_beyond_the_log_and_new_messages_are_skipped(play):
@@ -168,8 +168,8 @@ def test_4771_after_an_unclean_election_offsets_lie_beyond_the_log_and_new_messa
 def test_4771_a_clean_election_waits_for_the_old_master_and_nothing_is_lost(play):
     waits = play("unclean_election", ("enableElectUncleanMaster = true", "enableElectUncleanMaster = false"))
     assert waits.broken == {"V10"}
-    assert 60 < waits.lasted_s(Duty.NOBODY) < 62
-    (gap,) = waits.report.load.unwritable
+    assert 60 < waits.lasted_s(Servers.NONE) < 62
+    (gap,) = waits.report["unwritable"]
     assert 60 < (gap.end_ns - gap.start_ns) / 10**9 < 62
 
 
@@ -177,18 +177,18 @@ def test_4771_a_clean_election_waits_for_the_old_master_and_nothing_is_lost(play
 def test_5009_a_death_that_no_leader_heard_of_is_found_by_the_scan_or_never(play):
     sick = play("missed_death")
     assert sick.broken == {"V10"}
-    assert sick.lasted_s(Duty.NOBODY) == 90
-    assert sick.report.load.unwritable[-1].censored
+    assert sick.lasted_s(Servers.NONE) == 90
+    assert sick.report["unwritable"][-1].censored
 
     healthy = play("missed_death", ("3_600_000", "5_000"))
     assert healthy.report.verdict is Verdict.VALID
-    assert 5 < healthy.lasted_s(Duty.NOBODY) < 18
+    assert 5 < healthy.lasted_s(Servers.NONE) < 18
 
 
 def test_6662_what_a_cut_off_master_with_a_slave_stores_nobody_reads(play):
     healthy = play("isolated_with_a_slave")
     assert healthy.report.verdict is Verdict.VALID
-    assert healthy.lasted_s(Duty.TWO) > 30
+    assert healthy.lasted_s(Servers.TWO) > 30
     assert healthy.lost == {}
 
 

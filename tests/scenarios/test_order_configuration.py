@@ -19,6 +19,7 @@ def test_a_registration_brings_the_order_configuration_back():
 
     async def main(world):
         async with Cluster(world, a_scenario(run_for_ms=60_000)) as cluster:
+            await cluster.start()
             node = cluster.hosts["broker-a"].node
             assert isinstance(node, Broker)
             process = cluster.hosts["ns-1"].process

@@ -6,8 +6,7 @@ from pathlib import Path
 import attrs
 import pytest
 
-from emulator.analysis.invariants import broken
-from emulator.analysis.judge import judge_run
+from emulator.analysis.judge import broken, judge_run
 from emulator.run import run_scenario
 from emulator.spec import loads
 from emulator.trace.run_directory import open_run

@@ -265,3 +265,5 @@ def test_a_half_message_that_cannot_escape_is_passed_over_after_eleven_failures(
     trace = play(with_another_broker(enable_remote_escape=False), script)
     assert seen == [1]
     assert (stored(trace, HALF, OTHER), checks(trace, S1)) == ([], [])
+    discarded = trace.select("messages", event="discarded")
+    assert [(row.node, row.topic, row.key, row.tags) for row in discarded] == [(S1, "orders", "U1", "escape_failed")]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from emulator.cluster.cluster import even_start_offsets_ms, start_offsets_ms
+from emulator.cluster.starting import even_start_offsets_ms, start_offsets_ms
 
 SPREAD_MS = 30_000
 SEEDS = range(1, 31)

@@ -96,7 +96,7 @@ def played(*, method: str, messages: int, leaves: bool) -> list[float]:
             stored = pc.min(part.filter(pc.equal(part["event"], "stored"))["t_ns"]).as_py()
             consumed = pc.max(part.filter(pc.equal(part["event"], "consumed"))["t_ns"]).as_py()
             sent_ns, consumed_ns = min(sent_ns, stored or sent_ns), max(consumed_ns, consumed or 0)
-        last = [row for row in judge_run(run).limits.rebalances if row.members][-1]
+        last = [row for row in judge_run(run)["rebalances"] if row.members][-1]
         calculation_ms = run.manifest["measured"]["allocation"]["cpu_ms"]
         kept = last.normalised_stickiness if leaves else -1.0
         settled_s, total_s = last.settled_ns / 1e9, (consumed_ns - sent_ns) / 1e9

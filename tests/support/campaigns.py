@@ -2,13 +2,16 @@
 
 from pathlib import Path
 
+import attrs
 import pyarrow as pa
 
-from emulator.analysis.findings import Verdict
-from emulator.analysis.measures import MEASURES
+from emulator.analysis.report import Verdict, service_of
+from emulator.analysis.run_measures import MEASURES
+from emulator.analysis.tidy import SYMPTOMS
 from emulator.campaign.campaign import Case
 from emulator.campaign.parts import PARTS, Part
 from emulator.campaign.played import Outcome, Played
+from emulator.spec.service_limits import ServiceLimits
 from emulator.trace.files import RunFiles
 from support.rmqemu_process import write_small
 
@@ -74,6 +77,13 @@ def measured_run(variant, seed, *broken, **measured):
         reasons=tuple(f"{name} is broken" for name in broken),
         findings={"runs": table},
     )
+
+
+def with_symptoms(played, *symptoms):
+    """The run with these symptoms, the most severe first, and the service verdict that follows from them."""
+    table = SYMPTOMS.arrow(symptoms, {})
+    service = service_of(tuple(symptoms), ServiceLimits())
+    return attrs.evolve(played, service=service, findings={**played.findings, SYMPTOMS.name: table})
 
 
 def write_lines(directory, every):

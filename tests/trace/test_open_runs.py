@@ -17,7 +17,7 @@ from emulator.trace.run_directory import (
     table_rows,
     write_manifest,
 )
-from emulator.trace.schema import LIFECYCLE, OWNERSHIP
+from emulator.trace.schema import LIFECYCLE, OWNERSHIP, SCHEMA_VERSION
 
 
 def a_trace():
@@ -171,7 +171,7 @@ def test_another_schema_version_is_refused_with_what_can_be_done(tmp_path, kind)
     with pytest.raises(NotARunError) as told:
         open_run(tmp_path)
     assert str(told.value) == (
-        f"{tmp_path} has trace schema version 5, this program reads 6: "
+        f"{tmp_path} has trace schema version 5, this program reads {SCHEMA_VERSION}: "
         "analyze it with the release that made it, or run its scenario again"
     )
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from emulator.machine.world import run_world
 from emulator.testing.worlds import PORT, add_host, listening, process_of, until_ms
+from emulator.time.failure import Failure
 from emulator.time.mode import TimeMode
 from emulator.time.timeline import Timeline
 from emulator.trace import recorder as recorder_module
@@ -21,6 +22,7 @@ from emulator.trace.schema import BELIEFS, LIFECYCLE, TABLES, TraceLevel
 from emulator.trace.segments import SegmentWriter
 from emulator.trace.stored import stored_trace
 from nodes.beliefs import (
+    AdminRecord,
     Belief,
     BeliefKind,
     CallTimedOut,
@@ -47,6 +49,7 @@ EVENTS = (
     Lifecycle(LifecycleEvent.READY, "g"),
     CallTimedOut(4, "127.1.2.1:10911", 34, 9),
     RebalancePass(PassOutcome.BALANCED, "g", "orders", "client", 9, 2, 8, 4, "127.1.2.1:10911", 1, 240),
+    AdminRecord("DELETE_TOPIC_IN_BROKER", "orders", "", "broker-a", "127.1.200.1:32769", 8, {"force": "true"}),
 )
 
 
@@ -180,7 +183,7 @@ def test_listeners_hear_every_row_but_those_of_rpc_and_causes():
 
     assert heard == [
         (BELIEFS.name, 1), (BELIEFS.name, 2), ("ownership", 3), ("messages", 4), (LIFECYCLE.name, 5),
-            ("passes", 7), ("faults", 9)
+            ("passes", 7), ("admin", 8), ("faults", 10)
     ]  # fmt: skip
 
 
@@ -215,11 +218,11 @@ def test_a_disk_that_is_full_ends_the_run_and_no_node_is_blamed(tmp_path, monkey
 
     monkeypatch.setattr(recorder_module, "_BATCH_ROWS", 50)
     monkeypatch.setattr(recorder_module, "WRITE_EVERY_S", 0.0)
-    writer = SegmentWriter(tmp_path, {}, FullDisk())
+    failure = Failure()
+    writer = SegmentWriter(tmp_path, {}, FullDisk(), on_error=failure.report)
     ends = []
 
     async def main(world):
-        writer.on_error = world.fabric.hub.fail
         server, _ = await listening(world, 1, "server")
 
         async def life(host):
@@ -231,7 +234,7 @@ def test_a_disk_that_is_full_ends_the_run_and_no_node_is_blamed(tmp_path, monkey
         await until_ms(world, 100)
 
     with pytest.raises(OSError, match="No space left"):
-        run_world(main, mode=TimeMode.SIM, writer=writer)
+        run_world(main, mode=TimeMode.SIM, writer=writer, failure=failure)
     assert [host.errors for host in ends] == [[], []]
 
 

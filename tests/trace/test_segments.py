@@ -152,8 +152,9 @@ def test_rows_of_a_slow_table_stay_in_the_journal_when_another_table_closes_a_se
 
 
 def test_the_index_describes_each_segment(tmp_path):
-    writer = SegmentWriter(tmp_path, {"seed": 7, "addresses": {"127.1.1.1": "ns-1"}})
-    writer.names = {"127.1.1.1": "ns-1", "shop@1": "shop-1"}
+    names = {"127.1.1.1": "ns-1"}
+    writer = SegmentWriter(tmp_path, {"seed": 7, "addresses": dict(names)}, names=names)
+    names["shop@1"] = "shop-1"
     writer.write(causes(1, 101))
     writer.save()
     lines = [json.loads(line) for line in (tmp_path / "trace" / INDEX).read_text().splitlines()]

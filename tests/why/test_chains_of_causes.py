@@ -2,9 +2,9 @@
 
 import pytest
 
+from emulator.analysis.rows.lookup import TraceRows, UnreadableTraceError
 from emulator.why.answer import answer
 from emulator.why.question import WhyError
-from emulator.why.trace_rows import TraceRows
 from emulator.why.words import TIMERS, NodeNames
 from why.traced_by_hand import IPS, TracedByHand, address, client_id
 
@@ -279,5 +279,5 @@ def test_a_segment_that_cannot_be_read_is_named(traced, tmp_path):
     traced.why("queue orders/broker-a/3")
     (tmp_path / "trace" / "ownership" / "seg-000000.parquet").write_bytes(b"PAR1 what is this PAR1")
 
-    with pytest.raises(WhyError, match=r"ownership/seg-000000.parquet is not a readable segment"):
+    with pytest.raises(UnreadableTraceError, match=r"ownership/seg-000000.parquet is not a readable segment"):
         answer(["queue orders/broker-a/3"], TraceRows(tmp_path), NodeNames(IPS))

@@ -1,8 +1,26 @@
 """What words can ask, and what is said to words that are no question."""
 
+from pathlib import Path
+
 import pytest
 
-from emulator.why.question import FORMS, BeliefQuestion, NodeQuestion, QueueQuestion, WhyError, question
+from emulator.why.forms import FORM_TABLE, FORMS, form_table
+from emulator.why.question import (
+    BeliefQuestion,
+    GroupQuestion,
+    LagQuestion,
+    MessageQuestion,
+    NodeQuestion,
+    Place,
+    QueueQuestion,
+    StallQuestion,
+    StormQuestion,
+    TopicQuestion,
+    TransactionQuestion,
+    WhyError,
+    no_question_about,
+    question,
+)
 from nodes.beliefs import BeliefKind
 
 S = 1_000_000_000
@@ -20,6 +38,17 @@ S = 1_000_000_000
         ("node broker-a at 1.5m", NodeQuestion("broker-a", 90 * S)),
         ("route at", None),
         ("node queue", NodeQuestion("queue")),
+        ("lag g at 90s", LagQuestion("g", 90 * S)),
+        ("group g", GroupQuestion("g")),
+        ("topic %RETRY%g at 1m", TopicQuestion("%RETRY%g", 60 * S)),
+        ("stall orders/broker-a/3", StallQuestion(QueueQuestion("orders", "broker-a", 3))),
+        ("stalled queue orders/broker-a/3 of g", StallQuestion(QueueQuestion("orders", "broker-a", 3, "g"))),
+        ("stall queue orders/broker-a/3 at 5s", StallQuestion(QueueQuestion("orders", "broker-a", 3, None, 5 * S))),
+        ("transaction 7F01 at 2s", TransactionQuestion("7F01", 2 * S)),
+        ("message order-17", MessageQuestion("order-17")),
+        ("message orders/broker-a/3@17", MessageQuestion(Place("orders", "broker-a", 3, 17))),
+        ("storm", StormQuestion()),
+        ("storm of c1 at 30s", StormQuestion("c1", 30 * S)),
     ],
 )
 def test_words_become_a_question(text, asked):
@@ -44,8 +73,8 @@ def test_every_kind_of_belief_can_be_asked_about(kind):
             f"expected: {FORMS}",
         ),
         ("no c1 in", "expected: queue TOPIC/BROKER/ID"),
-        ("no c1 in consumer_id g", "there is no kind of belief consumer_id; did you mean consumer_ids"),
-        ("no c1 of g", "expected: queue TOPIC/BROKER/ID"),
+        ("no c1 in consumer_id g", "there is no question consumer_id; did you mean `consumer_ids g`?"),
+        ("no c1 of g", "expected: no ITEM in KIND SUBJECT [of NODE] [at T]"),
         ("queue", "expected: queue TOPIC/BROKER/ID"),
         (
             "queue orders/broker-a",
@@ -55,8 +84,18 @@ def test_every_kind_of_belief_can_be_asked_about(kind):
         ("queue orders/broker-a/3 at noon", "expected a time such as 31.2s, 31200ms or 2m, not noon"),
         ("queue orders/broker-a/3 at -1s", "expected a time such as 31.2s, 31200ms or 2m, not -1s"),
         ("queue orders/broker-a/3 of", "expected a name behind of: queue TOPIC/BROKER/ID"),
-        ("consumer_id g", "there is no kind of belief consumer_id; did you mean consumer_ids"),
-        ("node broker-a of g", "expected: queue TOPIC/BROKER/ID"),
+        ("consumer_id g", "there is no question consumer_id; did you mean `consumer_ids g`?"),
+        ("node broker-a of g", "expected: node NODE [at T]"),
+        ("lagg g", "there is no question lagg; did you mean `lag g`?"),
+        ("transction 7F01", "there is no question transction; did you mean `transaction 7F01`?"),
+        ("stal queue orders/broker-a/3", "there is no question stal; did you mean `stall queue orders/broker-a/3`?"),
+        ("zzz g", "there is no question zzz; expected: queue TOPIC/BROKER/ID"),
+        ("lag", "expected: lag GROUP [at T]"),
+        ("lag g of c1", "expected: lag GROUP [at T]"),
+        ("stalled", "expected: stall TOPIC/BROKER/ID [of GROUP] [at T]"),
+        ("storm g", "expected: storm [of CLIENT] [at T]"),
+        ("storm of", "expected a name behind of: queue TOPIC/BROKER/ID"),
+        ("message a b", "expected: message TOPIC/BROKER/ID@OFFSET [at T]"),
         ("route orders orders orders", "expected: queue TOPIC/BROKER/ID"),
     ],
 )
@@ -66,3 +105,24 @@ def test_words_that_are_no_question_get_one_line_that_says_what_was_expected(tex
 
     assert str(refused.value).startswith(why)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("form", FORM_TABLE, ids=[form.words for form in FORM_TABLE])
+def test_the_example_of_each_form_is_a_question(form):
+    assert question([form.example])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "known", "told"),
+    [
+        ("billng", ("audit", "billing"), "there is no group billng; ask `lag billing`"),
+        ("zzz", ("audit", "billing"), "there is no group zzz; groups are audit, billing; ask `lag audit`"),
+        ("zzz", (), "there is no group zzz, as this run has no group; ask `storm` or `node NODE`"),
+    ],
+)
+def test_an_unknown_name_leads_to_the_nearest_question_that_has_an_answer(wrong, known, told):
+    assert str(no_question_about("group", wrong, known, "lag {}")) == told
+
+
+def test_the_readme_has_the_table_of_all_questions():
+    assert form_table() in (Path(__file__).parents[2] / "emulator" / "README.md").read_text()

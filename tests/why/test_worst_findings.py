@@ -39,7 +39,7 @@ pytestmark = pytest.mark.clusters
 def test_the_worst_finding_of_each_broken_invariant_is_explained(tmp_path, name):
     run = open_run(run_scenario(load(PLAYED / f"{name}.toml"), runs=tmp_path).path)
     found = worst_findings(judge_run(run), run)
-    explained = {one.invariant: explanation(one, run) for one in found}
+    explained = {one.invariant: explanation(one.questions, run) for one in found}
     questions, faults = EXPECTED[name]
 
     assert {invariant: " ".join(words) for invariant, (words, _) in explained.items()} == questions

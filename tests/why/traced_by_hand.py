@@ -2,11 +2,11 @@
 
 import json
 
+from emulator.analysis.rows.lookup import TraceRows
 from emulator.trace.batches import batch_of
-from emulator.trace.schema import BELIEFS, CAUSES, FAULTS, LIFECYCLE, OWNERSHIP, RPC, TABLES
+from emulator.trace.schema import BELIEFS, CAUSES, FAULTS, LIFECYCLE, MESSAGES, OWNERSHIP, RPC, TABLES
 from emulator.trace.segments import SegmentWriter
 from emulator.why.answer import answer, faults_behind
-from emulator.why.trace_rows import TraceRows
 from emulator.why.words import NodeNames
 
 NS = 1_000_000_000
@@ -45,6 +45,14 @@ class TracedByHand:
     def owned(self, node, event, queue="orders/broker-a/3", group="g", cause=0, offset=5):
         topic, broker_name, queue_id = queue.split("/")
         return self._row(OWNERSHIP, node, "consumer", 1, event, group, topic, broker_name, int(queue_id), offset, cause)
+
+    def message(
+        self, node, event, queue="orders/broker-a/3", *, group="", offset=0, tags="", key="", cause=0, stored_ms=1_000
+    ):
+        topic, broker_name, queue_id = queue.split("/")
+        role = "broker" if node.startswith("broker") else "consumer"
+        place = (group, topic, broker_name, int(queue_id), offset)
+        return self._row(MESSAGES, node, role, 1, event, *place, "", stored_ms, tags, key, cause)
 
     def timer(self, node, name):
         return self._row(CAUSES, node, name)

@@ -1,8 +1,8 @@
 """The effect of `consume_mode`: tells brokers whether the members of a group pull or pop."""
 
 from emulator.cluster.effects.effect import Effect, ImpossibleError
-from emulator.cluster.local_session import tell_brokers
-from emulator.spec.model import ConsumerGroupSpec
+from emulator.cluster.local_session import listening, tell_brokers
+from emulator.spec.model import BrokerSpec, ConsumerGroupSpec
 from faults.consume_mode import ConsumeMode, SetConsumeMode
 from nodes.protocol.bodies import SetMessageRequestModeRequestBody
 from nodes.protocol.body_codec import encode_body
@@ -23,12 +23,14 @@ class ConsumeModeEffect(Effect[SetConsumeMode], kinds=(SetConsumeMode,)):
         await self._tell(fault)
 
     def expect_possible(self, fault: SetConsumeMode) -> None:
-        """Refuse to set what is set already, and members that ask no broker."""
+        """Refuse to set what is set already, members that ask no broker, and a mode that no broker would receive."""
         spec = self._spec(fault)
         if spec.config.client_rebalance or spec.config.consume_orderly:
             raise ImpossibleError(f"the members of {spec.group} divide their queues themselves: no broker tells them")
         if self._wanted(fault) == (fault.mode, fault.share):
             raise ImpossibleError(f"{fault.describe()} already: there is nothing to set")
+        if not listening(self.scene.world, self.scene.cluster, self._masters(fault)):
+            raise ImpossibleError("no master runs: there is none to set it at")
 
     def _spec(self, fault: SetConsumeMode) -> ConsumerGroupSpec:
         return next(spec for spec in self.scene.cluster.scenario.consumers if spec.group == fault.scope.group)
@@ -41,15 +43,15 @@ class ConsumeModeEffect(Effect[SetConsumeMode], kinds=(SetConsumeMode,)):
         spec = self._spec(fault)
         return (active[-1].mode, active[-1].share) if active else (spec.mode, spec.pop_share_queue_num)
 
+    def _masters(self, fault: SetConsumeMode) -> list[BrokerSpec]:
+        """The brokers that the mode is sent to."""
+        brokers = self.scene.cluster.scenario.brokers
+        return [it for it in brokers if it.broker_id == MASTER_ID and fault.broker in (None, it.broker_name)]
+
     async def _tell(self, fault: SetConsumeMode) -> int:
         """Send the modes; returns how many brokers were told."""
-        scene, spec = self.scene, self._spec(fault)
+        scene, spec, brokers = self.scene, self._spec(fault), self._masters(fault)
         mode, share = self._wanted(fault)
-        brokers = [
-            broker
-            for broker in scene.cluster.scenario.brokers
-            if broker.broker_id == MASTER_ID and fault.broker in (None, broker.broker_name)
-        ]
         told = 0
         for topic in spec.topics:
             body = SetMessageRequestModeRequestBody(topic, spec.group, MessageRequestMode(mode.upper()), share)

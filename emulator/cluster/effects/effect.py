@@ -10,6 +10,7 @@ from emulator.cluster.cluster import Cluster
 from emulator.machine.host import EmulatedHost
 from emulator.machine.world import World
 from faults.fault import Fault
+from faults.process import DOWN
 from faults.scope import NodeScope
 
 F = TypeVar("F", bound=Fault)
@@ -24,8 +25,11 @@ class Scene:
     """The cluster and its active faults, as effects see them."""
 
     cluster: Cluster
-    active: Mapping[str, Fault]
-    """Mapping id -> active fault that has targets, in the order in which they began."""
+
+    @property
+    def active(self) -> Mapping[str, Fault]:
+        """Mapping id -> active fault that has targets, in the order in which they began."""
+        return self.cluster.faults.faults
 
     @property
     def world(self) -> World:
@@ -45,11 +49,16 @@ class Scene:
 
     def is_held(self, name: str, kinds: tuple[type[Fault], ...]) -> bool:
         """Whether an active fault of one of these kinds hits a node."""
-        return any(isinstance(fault, kinds) and fault.scope.matches(name) for fault in self.active.values())
+        return self.cluster.faults.is_held(name, kinds)
+
+    def must_stay_down(self, name: str) -> bool:
+        """Whether a process may not start now: a fault keeps it down, scaling removed it, or its start is to come."""
+        cluster = self.cluster
+        return self.is_held(name, DOWN) or cluster.is_retired(name) or cluster.is_start_to_come(name)
 
     def count(self, fault_id: str, times: int = 1) -> None:
         """Count hits of a fault."""
-        self.world.fabric.hits.count(fault_id, times)
+        self.cluster.faults.count(fault_id, times)
 
 
 class Effect(ABC, Generic[F]):
@@ -92,9 +101,10 @@ class HostEffect(Effect[F]):
     """The effect of a fault that hits single hosts."""
 
     async def begin(self, fault_id: str, fault: F) -> None:
-        """Begin the fault on each host."""
+        """Begin the fault on each host; stops where it ends meanwhile."""
         for host in self._hit(fault):
-            await self.begin_on(host, fault_id, fault)
+            if fault_id in self.scene.active:
+                await self.begin_on(host, fault_id, fault)
 
     async def end(self, fault_id: str, fault: F) -> None:
         """End the fault on each host."""

@@ -1,4 +1,8 @@
-"""The effects of faults of processes; a fault skips nodes in whose state it has no effect."""
+"""The effects of faults of processes; a fault skips nodes in whose state it has no effect.
+
+A node whose planned start is to come has no process. What keeps processes down keeps it from starting, until the fault
+ends; a suspension is a signal to a process that runs, and does not wait for one.
+"""
 
 from abc import abstractmethod
 from contextvars import copy_context
@@ -27,8 +31,8 @@ class ProcessEffect(HostEffect[NodeFault]):
 
     async def begin_on(self, host: EmulatedHost, fault_id: str, fault: NodeFault) -> None:  # noqa: ARG002 - its kind says all
         """Stop the process, if its state allows it."""
-        if host.power_state in self.needs:
-            self.scene.count(fault_id)
+        if host.power_state in self.needs and not self.scene.cluster.is_start_to_come(host.name):
+            self.scene.cluster.faults.count_node(fault_id, host.name)
             await self.stop(host)
 
     async def end_on(self, host: EmulatedHost, fault_id: str, fault: NodeFault) -> None:  # noqa: ARG002 - as above
@@ -46,8 +50,8 @@ class ProcessEffect(HostEffect[NodeFault]):
         await host.cpu.wait_for_turn()
 
     def is_kept_down(self, name: str) -> bool:
-        """Whether another fault or scaling keeps a process down."""
-        return self.scene.is_held(name, self.holding) or self.scene.cluster.is_retired(name)
+        """Whether another fault or scaling keeps a process down, or its planned start is to come."""
+        return self.scene.must_stay_down(name)
 
     def states(self, fault: NodeFault) -> dict[str, PowerState]:
         """Mapping node -> state, of all nodes that the fault hits."""
@@ -57,9 +61,20 @@ class ProcessEffect(HostEffect[NodeFault]):
     def expect_possible(self, fault: NodeFault) -> None:
         """Refuse a fault if no target can be stopped."""
         states = self.states(fault)
-        if not any(state in self.needs for state in states.values()):
-            told = ", ".join(f"{name} is {state.value}" for name, state in states.items())
-            raise ImpossibleError(f"{told}: there is nothing to {fault.kind}")
+        if any(state in self.needs or self._keeps_from_starting(name) for name, state in states.items()):
+            return
+        found = ", ".join(f"{name} {self._described(name, state)}" for name, state in states.items())
+        raise ImpossibleError(f"{found}: there is nothing to {fault.kind}")
+
+    def _keeps_from_starting(self, name: str) -> bool:
+        return self.holding == DOWN and self._is_start_to_come(name)
+
+    def _described(self, name: str, state: PowerState) -> str:
+        return "has not started yet" if self._is_start_to_come(name) else f"is {state.value}"
+
+    def _is_start_to_come(self, name: str) -> bool:
+        cluster = self.scene.cluster
+        return name in cluster.hosts and cluster.is_start_to_come(name)
 
 
 class KillEffect(ProcessEffect, kinds=(Kill,)):
@@ -83,9 +98,24 @@ class RestartEffect(ProcessEffect, kinds=(Restart,)):
 
 
 class PowerOffEffect(ProcessEffect, kinds=(PowerOff,)):
-    """The machine loses power; the end boots it."""
+    """The machine loses power; the end boots it.
+
+    Before its planned start a machine gives no answer, so there is nothing to lose but the start itself.
+    """
 
     needs: ClassVar[tuple[PowerState, ...]] = (*_LIVES, PowerState.DOWN)
+
+    async def begin_on(self, host: EmulatedHost, fault_id: str, fault: NodeFault) -> None:
+        """Switch the machine off."""
+        await super().begin_on(host, fault_id, fault)
+        if self.scene.cluster.is_start_to_come(host.name):
+            await self.stop(host)
+
+    async def end_on(self, host: EmulatedHost, fault_id: str, fault: NodeFault) -> None:
+        """Boot the machine, unless another fault keeps it down; its planned start may be to come."""
+        await super().end_on(host, fault_id, fault)
+        if self.scene.cluster.is_start_to_come(host.name) and not self.scene.is_held(host.name, (PowerOff,)):
+            host.power_on()
 
     async def stop(self, host: EmulatedHost) -> None:
         """Switch the machine off."""

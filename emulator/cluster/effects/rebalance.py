@@ -1,7 +1,7 @@
 """The effect of `rebalance`: tells brokers who divides the queues of a group."""
 
 from emulator.cluster.effects.effect import Effect, ImpossibleError
-from emulator.cluster.local_session import tell_brokers
+from emulator.cluster.local_session import listening, tell_brokers
 from emulator.time.timeline import EPOCH_MS
 from faults.rebalance import Rebalance
 from nodes.allocation.strategies import strategy_parameters
@@ -26,10 +26,13 @@ class RebalanceEffect(Effect[Rebalance], kinds=(Rebalance,)):
         await self._tell(fault.scope.group)
 
     def expect_possible(self, fault: Rebalance) -> None:
-        """Refuse to set what is set already."""
+        """Refuse to set what is set already, and a setting that no broker would receive."""
         mode, strategy = self._wanted(fault.scope.group)
         if (mode, strategy) == (fault.by, fault.strategy or ""):
             raise ImpossibleError(f"{fault.describe()} already: there is nothing to set")
+        cluster = self.scene.cluster
+        if not listening(cluster.world, cluster, cluster.scenario.brokers):
+            raise ImpossibleError("no broker runs: there is none to set it at")
 
     def _wanted(self, group: str) -> tuple[RebalanceMode, str]:
         """Mode and strategy that count now."""

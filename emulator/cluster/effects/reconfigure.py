@@ -6,7 +6,6 @@ from emulator.cluster.effects.effect import Effect, ImpossibleError
 from emulator.machine.host import EmulatedHost, PowerState
 from emulator.spec.mistakes import SpecError
 from emulator.spec.restarts import rolling_order
-from faults.process import DOWN
 from faults.reconfigure import Reconfigure, Upgrade
 
 _NS_PER_MS = 1_000_000
@@ -15,7 +14,8 @@ _NS_PER_MS = 1_000_000
 class _Restarts(Effect[Reconfigure | Upgrade]):
     """Shuts processes down and starts new ones.
 
-    A node without a running process keeps its state, and has the options from its next start on.
+    A node without a running process keeps its state, and has the options from its next start on; that is its planned
+    start if this is to come.
     """
 
     def expect_possible(self, fault: Reconfigure | Upgrade) -> None:
@@ -26,7 +26,8 @@ class _Restarts(Effect[Reconfigure | Upgrade]):
                 self.scene.cluster.expect_configurable(host.name, fault.options)
         except SpecError as error:
             raise ImpossibleError(f"{error.key.removeprefix('options.')}: {error.problem}") from None
-        if not any(host.power_state is PowerState.RUNNING for host in hosts):
+        waits = fault.options and any(self.scene.cluster.is_start_to_come(host.name) for host in hosts)
+        if not waits and not any(host.power_state is PowerState.RUNNING for host in hosts):
             told = ", ".join(f"{host.name} is {host.power_state.value}" for host in hosts)
             raise ImpossibleError(f"{told}: there is nothing to restart")
 
@@ -35,16 +36,13 @@ class _Restarts(Effect[Reconfigure | Upgrade]):
         for host in hosts if fault.options else ():
             self.scene.cluster.configure(host.name, fault.options)
         running = [host for host in hosts if host.power_state is PowerState.RUNNING]
-        self.scene.count(fault_id, len(running))
+        self.scene.count(fault_id, len(hosts if fault.options else running))
         for host in running:
             await host.terminate()
         for host in running:
-            if host.power_state is PowerState.DOWN and self._may_start(host.name):
+            if host.power_state is PowerState.DOWN and not self.scene.must_stay_down(host.name):
                 host.start()
                 await host.cpu.wait_for_turn()
-
-    def _may_start(self, name: str) -> bool:
-        return not self.scene.is_held(name, DOWN) and not self.scene.cluster.is_retired(name)
 
 
 class ReconfigureEffect(_Restarts, kinds=(Reconfigure,)):

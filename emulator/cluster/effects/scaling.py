@@ -4,7 +4,6 @@ from emulator.cluster.effects.effect import Effect, ImpossibleError, Scene
 from emulator.cluster.local_session import tell
 from emulator.machine.host import PowerState
 from emulator.spec.model import StatefulSetSpec
-from faults.process import DOWN
 from faults.scale import Scale
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.command import Command
@@ -54,7 +53,7 @@ class ScaleEffect(Effect[Scale], kinds=(Scale,)):
         statefulset = self.scene.cluster.scenario.statefulset_of(group)
         if statefulset is not None:
             return await self._put_scale(statefulset, wanted[-1] if wanted else statefulset.replicas)
-        return await self.scene.cluster.scale(group, wanted[-1] if wanted else None, self._may_start)
+        return await self.scene.cluster.scale(group, wanted[-1] if wanted else None)
 
     async def _put_scale(self, statefulset: StatefulSetSpec, replicas: int) -> int:
         """Ask the API server; returns the difference to the replicas so far."""
@@ -67,6 +66,3 @@ class ScaleEffect(Effect[Scale], kinds=(Scale,)):
         fields = encode_header(PutScaleRequestHeader(statefulset.name, replicas))
         tell(self.scene.world, process, API_PORT, Command(int(RequestCode.PUT_SCALE), ext_fields=fields))
         return change
-
-    def _may_start(self, name: str) -> bool:
-        return not self.scene.is_held(name, DOWN) and not self.scene.cluster.is_retired(name)

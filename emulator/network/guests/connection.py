@@ -49,6 +49,9 @@ class RunningProcess(Peer, Owner, Protocol):
     resumed: trio.Event
     """Set unless it is suspended."""
 
+    async def until_idle(self) -> None:
+        """Wait until no other task can run."""
+
 
 class Guest(Peer, ChannelHandler):
     """One connection of a guest, as a process on the network.
@@ -154,7 +157,7 @@ class Guest(Peer, ChannelHandler):
 
     def crash(self, error: Exception) -> None:
         """End the emulation: no node's code runs on this side, so it is a bug of the emulator."""
-        self._fabric.hub.fail(error)
+        self._fabric.failure.report(error)
 
     # --- from the guest to the node ---------------------------------------------
 
@@ -247,7 +250,7 @@ class Guest(Peer, ChannelHandler):
         await trio.lowlevel.checkpoint()
         while self.cpu.owes_more_than(_OWED_S_MAX):
             with trio.move_on_after(self.cpu.owed_s(perf_counter())):
-                await self._fabric.until_idle()
+                await self._process.until_idle()
                 self.cpu.forgive()
 
     def _told(self, what: str, error: Exception) -> str:

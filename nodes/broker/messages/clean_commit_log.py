@@ -1,6 +1,6 @@
 """Deleting the oldest files of the log: those that are old enough, at some hours or by hand, and at its limit."""
 
-from nodes.beliefs import Lifecycle, LifecycleEvent
+from nodes.beliefs import Lifecycle, LifecycleEvent, MessageEvent, MessageRecord
 from nodes.broker.context import BrokerContext
 from nodes.broker.tables.expired_files import expired_files, has_room, is_nearly_full, is_time_to_delete
 from nodes.host import Channel
@@ -23,7 +23,7 @@ class CleanCommitLog:
         `org.apache.rocketmq.store.DefaultMessageStore.CleanCommitLogService`, `.CleanConsumeQueueService`.
 
     Emits:
-        STORE_NEARLY_FULL, STORE_FULL: once for each process.
+        STORE_NEARLY_FULL, STORE_FULL: once for each process; EXPIRED for each queue that loses messages.
     """
 
     def __init__(self, broker: BrokerContext) -> None:
@@ -93,9 +93,11 @@ class CleanCommitLog:
             self._files = store.file_count
 
     def _delete_oldest_file(self) -> None:
-        store = self._broker.store
-        store.delete_oldest_file()
-        self._broker.host.log.info("a file of the commit log is deleted", minOffset=store.min_commit_log_offset)
+        store, host = self._broker.store, self._broker.host
+        for begin in store.delete_oldest_file():
+            place = begin.topic, self._broker.broker_name, begin.queue_id, begin.min_offset
+            host.record(MessageRecord(MessageEvent.EXPIRED, "", *place))
+        host.log.info("a file of the commit log is deleted", minOffset=store.min_commit_log_offset)
 
     def _tell(self, event: LifecycleEvent, detail: str) -> None:
         if event not in self._told:

@@ -6,6 +6,7 @@ from nodes.beliefs import MessageEvent, MessageRecord
 from nodes.broker.context import BrokerContext
 from nodes.broker.files import COMMIT_LOG_FILE
 from nodes.broker.tables.broker_stats import StatsName
+from nodes.broker.tables.copied_messages import copy_record
 from nodes.broker.tables.delay_levels import DelayLevels
 from nodes.broker.tables.put_message_result import PutMessageResult, PutMessageStatus
 from nodes.broker.tables.timer_messages import ASKING, admit_timer_message
@@ -13,7 +14,7 @@ from nodes.broker.tables.transaction_messages import HALF_TOPIC, half_record
 from nodes.broker.tables.waiting_messages import wait_of
 from nodes.protocol.command import new_tuple
 from nodes.protocol.model import MASTER_ID, Message
-from nodes.protocol.properties import KEYS, TAGS, UNIQ_KEY
+from nodes.protocol.properties import KEYS, ORIGIN_MESSAGE_ID, TAGS, UNIQ_KEY
 
 
 class MessageArrivals:
@@ -56,7 +57,8 @@ class PutMessage:
         and `#handleScheduleMessage`.
 
     Emits:
-        STORED for each message; DELAYED, RECALLED and DELIVERED for messages that wait; HALF for half messages.
+        STORED for each message; DELAYED, RECALLED and DELIVERED for messages that wait; HALF for half messages; RETRIED
+        and DEAD_LETTERED for copies of messages that consumers send back.
     """
 
     def __init__(
@@ -139,6 +141,10 @@ class PutMessage:
             told = half_record(stored, name) if topic == HALF_TOPIC else wait_of(stored, name, self._levels)
             if told is not None:
                 broker.host.record(told)
+        if ORIGIN_MESSAGE_ID in stored.properties:
+            copied = copy_record(stored, broker.broker_name, broker.store.look_message)
+            if copied is not None:
+                broker.host.record(copied)
         return stored
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from nodes.beliefs import DiscardReason, MessageEvent, MessageRecord
 from nodes.broker.context import BrokerContext
 from nodes.broker.messages.put_message import Flush, PutMessage
 from nodes.broker.registration.registration import Registration, provide_dlq_topic, provide_topic
@@ -37,7 +38,7 @@ class ConsumerSendMsgBack:
         `org.apache.rocketmq.broker.processor.AbstractSendMessageProcessor#consumerSendMsgBack`.
 
     Emits:
-        STORED for the copy, in the delay topic at first.
+        STORED for the copy, in the delay topic at first; DISCARDED if the group has no retry queue.
     """
 
     def __init__(
@@ -92,6 +93,7 @@ class ConsumerSendMsgBack:
         """The answer, or None if it waits for the disk."""
         if group.retry_queue_nums <= 0:
             # The message is lost, though its consumer was told that it will be delivered again.
+            self._record_discarded(store.look_message(header.offset), header.group)
             return success(request)
         refusal = self._store(store, header, group)
         if refusal is not None:
@@ -102,6 +104,13 @@ class ConsumerSendMsgBack:
         begin = self._answer_when_flushed
         self._broker.host.start_soon(begin, channel, request, flush, cause.get(), name="consumerSendMsgBack")
         return None
+
+    def _record_discarded(self, message: Message | None, group: str) -> None:
+        if message is not None:
+            place = message.topic, self._broker.broker_name, message.queue_id, message.queue_offset
+            why = DiscardReason.NO_RETRY_QUEUE.value
+            record = MessageRecord(MessageEvent.DISCARDED, group, *place, "", message.store_timestamp, why)
+            self._broker.host.record(record)
 
     async def _answer_when_flushed(self, channel: Channel, request: Command, flush: Flush, began: int) -> None:
         cause.set(began)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from nodes.beliefs import MessageEvent
+from nodes.beliefs import MessageEvent, MessageRecord, queue_key
 from nodes.broker.clients.offset_manage import OffsetManage
 from nodes.broker.context import BrokerContext
 from nodes.broker.files import persist_topics
@@ -14,6 +14,7 @@ from nodes.broker.tables.pop_check_point import PopCheckPoint, PopOutcome
 from nodes.broker.tables.pop_revive import re_put_ck, revived_message
 from nodes.broker.tables.put_message_result import PutMessageResult
 from nodes.protocol.model import Message, TopicConfig
+from nodes.protocol.properties import ORIGIN_MESSAGE_ID
 
 _RETRY_QUEUE_NUM = 1
 
@@ -30,8 +31,8 @@ class MessageReviver:
         `PopReviveService#reviveRetry`, `#rePutCK`, `#addRetryTopicIfNotExist`; `EscapeBridge#getMessageAsync`.
 
     Emits:
-        REVIVED for a copy, LOST for a message that is not there any more, RE_PUT for a check point that is written
-        anew; COMMITTED for the first offset of a retry topic.
+        REVIVED and RETRIED for a copy, LOST for a message that is not there any more, RE_PUT for a check point that is
+        written anew; COMMITTED for the first offset of a retry topic.
     """
 
     def __init__(
@@ -84,10 +85,18 @@ class MessageReviver:
         if is_stored(result):
             outcome = PopOutcome.REMOTE if result.stored is None else PopOutcome.STORED
         record_pop(broker, MessageEvent.REVIVED, ck, offset, revive_qid, outcome=outcome)
+        if result.stored is not None and ORIGIN_MESSAGE_ID not in result.stored.properties:
+            self._record_copy(ck, offset, result.stored)
         if outcome is not PopOutcome.STORED:
             return False
         broker.pop_in_flight.decrement(ck.topic, ck.cid, ck.queue_id, ck.pop_time_ms)
         return True
+
+    def _record_copy(self, ck: PopCheckPoint, offset: int, copy: Message) -> None:
+        place = copy.topic, self._broker.broker_name, copy.queue_id, copy.queue_offset
+        origin = queue_key(ck.topic, ck.broker_name or "", ck.queue_id, offset)
+        record = MessageRecord(MessageEvent.RETRIED, ck.cid, *place, "", copy.store_timestamp, "", origin)
+        self._broker.host.record(record)
 
     def re_put(self, ck: PopCheckPoint, offset: int, revive_qid: int) -> None:
         """Write a check point for one message anew; nobody looks at the result, which a slave refuses."""

@@ -64,6 +64,15 @@ _ShapeKey = tuple[str | int, ...]
 that this message does not share with others."""
 
 
+class QueueBegin(NamedTuple):
+    """Where a queue begins, after messages were deleted."""
+
+    topic: str
+    queue_id: int
+    min_offset: int
+    """Offset of its first message."""
+
+
 class QueueEnd(NamedTuple):
     """What a queue is when a file is begun."""
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import attrs
 
-from nodes.broker.tables.commit_log import CommitLog, QueueEnd, size_bytes
+from nodes.broker.tables.commit_log import CommitLog, QueueBegin, QueueEnd, size_bytes
 from nodes.broker.tables.message_index import MessageIndex
 from nodes.broker.tables.readable_end import ReadableEnd
 from nodes.protocol.codes import ResponseCode
@@ -433,19 +433,26 @@ class MessageStore:
         """When the last message of each file was stored, wall clock in ms, the oldest file first."""
         return (self._log.store_timestamp(file.next_row - 1) for file in self._log.files)
 
-    def delete_oldest_file(self) -> None:
+    def delete_oldest_file(self) -> tuple[QueueBegin, ...]:
         """Delete the oldest file, which must not be the last one, and what the queues had in it, consumed or not.
 
         A queue that has nothing left keeps its end: its first offset is that of its next message.
+
+        Returns:
+            The queues that have lost messages.
 
         Mirrors:
             `MappedFileQueue#deleteExpiredFileByTime`, `ConsumeQueue#correctMinOffset`.
         """
         first_row = self._log.delete_oldest_file()
-        for queue in self._queues.values():
+        shortened = []
+        for (topic, queue_id), queue in self._queues.items():
             count = bisect_left(queue.rows, first_row)
-            del queue.rows[:count]
-            queue.min_offset += count
+            if count:
+                del queue.rows[:count]
+                queue.min_offset += count
+                shortened.append(QueueBegin(topic, queue_id, queue.min_offset))
+        return tuple(shortened)
 
     def _ends(self) -> list[QueueEnd]:
         ends = {key: queue.max_offset for key, queue in self._queues.items()} | self._next_offsets

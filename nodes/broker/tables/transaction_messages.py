@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 
 import attrs
 
-from nodes.beliefs import MessageEvent, MessageRecord
+from nodes.beliefs import DiscardReason, MessageEvent, MessageRecord
 from nodes.broker.tables.message_store import GetMessageStatus, MessageStore
 from nodes.protocol.java import as_long
 from nodes.protocol.model import Message
@@ -70,12 +70,21 @@ def committed_message(half: Message, commit_or_rollback: int) -> Message:
 
 def half_record(half: Message, broker_name: str) -> MessageRecord | None:
     """What a broker records about a half message that it has stored; None: a client sent it to the topic itself."""
+    return _record_of(half, broker_name, MessageEvent.HALF, "")
+
+
+def discard_record(half: Message, broker_name: str, reason: DiscardReason) -> MessageRecord | None:
+    """What a broker records about a half message that it gives up; None: a client sent it to the topic itself."""
+    return _record_of(half, broker_name, MessageEvent.DISCARDED, reason.value)
+
+
+def _record_of(half: Message, broker_name: str, event: MessageEvent, tags: str) -> MessageRecord | None:
     properties = half.properties
     queue_id = properties.get(REAL_QUEUE_ID, "")
     if REAL_TOPIC not in properties or not queue_id.isdecimal():
         return None
     place = properties[REAL_TOPIC], broker_name, int(queue_id), half.queue_offset
-    return MessageRecord(MessageEvent.HALF, "", *place, "", half.store_timestamp, "", properties[UNIQ_KEY])
+    return MessageRecord(event, "", *place, "", half.store_timestamp, tags, properties.get(UNIQ_KEY, ""))
 
 
 def escaping_message(half: Message) -> Message:

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 from enum import Enum
 
+from nodes.beliefs import DiscardReason
 from nodes.broker.context import BrokerContext
 from nodes.broker.messages.put_message import PutMessage
 from nodes.broker.tables.message_store import GetMessageResult
@@ -15,6 +16,7 @@ from nodes.broker.tables.transaction_messages import (
     EndedHalfMessages,
     check_immunity_time,
     checked_message,
+    discard_record,
     escaping_message,
     immune_message,
     is_checked_too_often,
@@ -49,6 +51,9 @@ class TransactionalMessageCheck:
         ask: sends a check to the producer of a half message, oneway.
         discard: puts a half message aside that was checked too often.
         escape: sends a message to another broker, for an acting master.
+
+    Emits:
+        DISCARDED for a half message that is not checked any more.
 
     Mirrors:
         `org.apache.rocketmq.broker.transaction.queue.TransactionalMessageServiceImpl#check`.
@@ -108,14 +113,25 @@ class TransactionalMessageCheck:
         if self._broker.broker_id != MASTER_ID and config.enable_slave_acting_master:
             return await self._escape_half(half)
         age_ms = self._broker.host.clock.now_ms() - half.born_timestamp
-        if is_checked_too_often(half, config.transaction_check_max) or (
-            age_ms > config.file_reserved_time * _MS_PER_HOUR
-        ):
+        reason = self._discard_reason(half, age_ms)
+        if reason is not None:
+            self._record_discarded(half, reason)
             self._discard(half)
             return _Outcome.NEXT
         if half.store_timestamp >= begin_ms:
             return _Outcome.STOP
         return await self._check_age(checked_message(half), age_ms, ended, begin_ms)
+
+    def _discard_reason(self, half: Message, age_ms: int) -> DiscardReason | None:
+        config = self._broker.config
+        if is_checked_too_often(half, config.transaction_check_max):
+            return DiscardReason.CHECKED_TOO_OFTEN
+        return DiscardReason.TOO_OLD if age_ms > config.file_reserved_time * _MS_PER_HOUR else None
+
+    def _record_discarded(self, half: Message, reason: DiscardReason) -> None:
+        record = discard_record(half, self._broker.broker_name, reason)
+        if record is not None:
+            self._broker.host.record(record)
 
     async def _check_age(self, half: Message, age_ms: int, ended: EndedHalfMessages, begin_ms: int) -> _Outcome:
         immunity_ms = self._broker.config.transaction_time_out
@@ -164,6 +180,7 @@ class TransactionalMessageCheck:
             return _Outcome.NEXT
         if self._escape_failures >= _MAX_RETRY_TIMES_FOR_ESCAPE:
             self._escape_failures = 0
+            self._record_discarded(half, DiscardReason.ESCAPE_FAILED)
             return _Outcome.NEXT
         self._escape_failures += 1
         # RocketMQ means a power of two, but its operator is an exclusive or.

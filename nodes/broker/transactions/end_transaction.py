@@ -53,7 +53,7 @@ class EndTransaction:
         """The requests that it answers."""
         return {RequestCode.END_TRANSACTION: self._end_transaction}
 
-    def _end_transaction(self, _channel: Channel, request: Command) -> Command | None:
+    def _end_transaction(self, channel: Channel, request: Command) -> Command | None:
         header = decode_header(headers.EndTransactionRequestHeader, request.ext_fields)
         if self._broker.broker_id != MASTER_ID:
             return request.answer(ResponseCode.SLAVE_NOT_AVAILABLE)
@@ -71,11 +71,11 @@ class EndTransaction:
             if result.status is not PutMessageStatus.PUT_OK:
                 return request.answer(*put_refusal(result.status, self._broker.config))
             stored = result.stored
-        self._record_end(half, stored)
+        self._record_end(half, stored, channel.remote_address if header.from_transaction_check else "")
         self._delete_prepare_message(half)
         return success(request)
 
-    def _record_end(self, half: Message, stored: Message | None) -> None:
+    def _record_end(self, half: Message, stored: Message | None, answers: str) -> None:
         """Tell the trace what a half message has become, if that has a unique id by which it is known."""
         if UNIQ_KEY not in half.properties:
             return
@@ -85,7 +85,7 @@ class EndTransaction:
             place, stored_ms = (stored.topic, name, stored.queue_id, stored.queue_offset), stored.store_timestamp
             state = TransactionEnd.COMMIT
         key = half.properties[UNIQ_KEY]
-        self._broker.host.record(MessageRecord(MessageEvent.ENDED, "", *place, "", stored_ms, state.value, key))
+        self._broker.host.record(MessageRecord(MessageEvent.ENDED, "", *place, answers, stored_ms, state.value, key))
 
     def _refusal(self, half: Message, header: headers.EndTransactionRequestHeader) -> _Refusal | None:
         if self._comes_too_late(half, header):

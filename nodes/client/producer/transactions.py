@@ -166,7 +166,8 @@ class TransactionProducer:
     def _answer(
         self, address: str, message: Message, asked: CheckTransactionStateRequestHeader, state: LocalTransactionState
     ) -> None:
-        self._record(state, message.topic, asked.bname or "", message.queue_id, message.properties.get(UNIQ_KEY, ""))
+        place = message.topic, asked.bname or "", message.queue_id
+        self._record(state, *place, message.properties.get(UNIQ_KEY, ""), address)
         header = EndTransactionRequestHeader(
             self._group,
             asked.tran_state_table_offset,
@@ -180,6 +181,8 @@ class TransactionProducer:
         )
         invoke_oneway(self._instance.rpc, address, RequestCode.END_TRANSACTION, header)
 
-    def _record(self, state: LocalTransactionState, topic: str, broker_name: str, queue_id: int, key: str) -> None:
+    def _record(
+        self, state: LocalTransactionState, topic: str, broker_name: str, queue_id: int, key: str, asked_by: str = ""
+    ) -> None:
         place = topic, broker_name, queue_id, -1
-        self._instance.host.record(MessageRecord(MessageEvent.DECIDED, "", *place, "", -1, state.value, key))
+        self._instance.host.record(MessageRecord(MessageEvent.DECIDED, "", *place, asked_by, -1, state.value, key))

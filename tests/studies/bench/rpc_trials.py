@@ -121,6 +121,9 @@ class _Untraced:
     def connection(self, *_: object, detail: str = "") -> int:
         return NO_CAUSE
 
+    def event(self, *_: object) -> int:
+        return NO_CAUSE
+
 
 def _calls_per_s(
     code: int,

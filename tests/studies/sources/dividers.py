@@ -9,11 +9,13 @@ from typing import Any
 import attrs
 
 from emulator import testing
-from emulator.analysis.judge import facts_of, judge_rows
-from emulator.analysis.rows import ROWS, FrameCount
+from emulator.analysis.inputs.facts import facts_of
+from emulator.analysis.judge import judge_rows
+from emulator.analysis.rows.row_classes import ROWS, FrameCount
 from emulator.spec.model import ConsumerGroupSpec, Scenario
 from emulator.testing import Script, Trace
 from emulator.trace.schema import Table
+from support.findings import views_of
 
 BASELINE_S = 2.0
 """So long members differ in any healthy rebalance: until all have been notified and have made their passes."""
@@ -132,9 +134,11 @@ def harm_of(scenario: Scenario, trace: Trace) -> Harm:
     """What the oracles find in a trace."""
     found = judge_rows(_RowsOf(trace), facts_of(scenario, round(trace.end_ms * 1_000_000)))
     return Harm(
-        _longest((one.start_ns, one.end_ns, one.active_ns) for one in (*found.views, *found.deciders)),
-        _longest((one.start_ns, one.end_ns, one.active_ns) for one in found.overlaps),
-        _longest((one.start_ns, one.end_ns, one.end_ns - one.start_ns) for one in found.orphans),
+        _longest(
+            (one.start_ns, one.end_ns, one.active_ns) for one in (*views_of(found), *found["assigner_disagreements"])
+        ),
+        _longest((one.start_ns, one.end_ns, one.active_ns) for one in found["overlaps"]),
+        _longest((one.start_ns, one.end_ns, one.end_ns - one.start_ns) for one in found["orphans"]),
     )
 
 

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 import attrs
 
-from emulator.analysis.rows import MessageRow
+from emulator.analysis.rows.row_classes import MessageRow
 from emulator.spec.model import ProducerSpec, Scenario
 from emulator.trace.schema import MESSAGES, Table
 from nodes.beliefs import MessageEvent

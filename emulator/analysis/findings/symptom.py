@@ -1,0 +1,56 @@
+"""Symptoms: what would page the people who operate the cluster, the most severe first.
+
+A symptom has a measure that healthy runs do not exceed, and its severity is how many times it is above that; lost
+messages are more severe than anything. Symptoms are not judged: RocketMQ as shipped has some of them after each fault.
+"""
+
+from enum import StrEnum
+
+import attrs
+
+from emulator.analysis.findings.questions import Words
+
+NS_PER_S = 1_000_000_000
+
+
+class SymptomKind(StrEnum):
+    """What would page somebody."""
+
+    LOST = "lost messages"
+    TOPIC_LOST = "lost topic"
+    DEAD_LETTERS = "dead letters"
+    DISCARDED = "discarded messages"
+    EXPIRED = "expired messages"
+    SKIPPED = "skipped messages"
+    MISSED = "missed messages"
+    TRANSACTIONS = "transactions ended twice"
+    STORM = "request storm"
+    UNWRITABLE = "no writable queue"
+    LAG = "consumer lag"
+    LATENCY = "late messages"
+    DELIVERY = "late deliveries"
+    FAILED_SENDS = "failed sends"
+    STALLED = "stalled queues"
+    AGAIN = "messages consumed again"
+    POPPED_AGAIN = "popped messages consumed again"
+    CHURN = "churn"
+    SPREAD = "uneven queues"
+    IDLE = "idle members"
+    STALE_ROUTES = "stale routes"
+    FAN_OUT = "notify fan-out"
+
+
+@attrs.frozen
+class Symptom:
+    """One symptom."""
+
+    kind: SymptomKind
+    """What it is, such as `request storm`."""
+    severity: float
+    """How many times it is above the limit of healthy runs."""
+    start_ns: int
+    """When it was most severe, or began; the end, if it is counted over a time."""
+    text: str
+    """A sentence with what, who, when and how much."""
+    question: Words = ()
+    """The question of `rmqemu why` that tells why; empty: there is none."""

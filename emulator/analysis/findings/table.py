@@ -1,0 +1,114 @@
+"""Tables of findings: one row class each, whose fields are its columns, for JSON, Arrow, Parquet and Spark.
+
+A queue becomes the columns group, topic, broker_name and queue_id; the holders of values are JSON; nodes have their
+names in place of addresses and client ids.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args, get_origin, get_type_hints
+
+import attrs
+
+from emulator.analysis.findings.finding import Explained, Judged
+from emulator.state.event_lines import with_names
+from emulator.state.owners import GroupQueue
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+F = TypeVar("F")
+
+
+@attrs.frozen
+class FindingTable(Generic[F]):
+    """One kind of finding."""
+
+    name: str
+    """Of the table, in snake case."""
+    row_class: type[F]
+    """Its fields are the columns, but those with `NO_COLUMN`."""
+    doc: str
+    """A row, in a few words, for people."""
+
+    def columns(self) -> Iterator["attrs.Attribute[Any]"]:
+        """The fields that are columns: first those of the finding itself, then what all findings have."""
+        yield from _columns(self.row_class)
+
+    def schema(self) -> "pa.Schema":
+        """The columns and their types."""
+        import pyarrow as pa
+
+        return pa.schema(list(_types(self.row_class)))
+
+    def arrow(self, rows: Iterable[F], names: Mapping[str, str]) -> "pa.Table":
+        """Rows as an Arrow table.
+
+        Args:
+            rows: of the class.
+            names: mapping address, or client id of a guest -> node.
+        """
+        import pyarrow as pa
+
+        return pa.Table.from_pylist([dict(_cells(row, names)) for row in rows], schema=self.schema())
+
+    def plain(self, rows: Iterable[F]) -> list[dict[str, Any]]:
+        """Rows as plain values, ready for JSON."""
+        return [{one.name: _plain(getattr(row, one.name)) for one in _columns(self.row_class)} for row in rows]
+
+
+def _columns(row_class: type[Any]) -> Iterator["attrs.Attribute[Any]"]:
+    every = [one for one in attrs.fields(row_class) if one.metadata.get("column", True)]
+    common = [one.name for base in (Explained, Judged) if issubclass(row_class, base) for one in attrs.fields(base)]
+    yield from (one for one in every if one.name not in common)
+    yield from (one for one in every if one.name in common)
+
+
+def _types(row_class: type[Any]) -> Iterator[tuple[str, Any]]:
+    hints = get_type_hints(row_class)
+    for one in _columns(row_class):
+        hint = hints[one.name]
+        if hint is GroupQueue:
+            yield from _types(GroupQueue)
+        else:
+            yield one.name, _arrow_type(hint)
+
+
+def _arrow_type(hint: Any) -> Any:
+    import pyarrow as pa
+
+    if get_origin(hint) is tuple:
+        of = get_args(hint)[0]
+        return pa.string() if attrs.has(of) else pa.list_(_arrow_type(of))
+    if isinstance(hint, type) and issubclass(hint, StrEnum):
+        return pa.string()
+    return {int: pa.int64(), str: pa.string(), bool: pa.bool_(), float: pa.float64()}[hint]
+
+
+def _cells(row: Any, names: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
+    for one in _columns(type(row)):
+        value = getattr(row, one.name)
+        if isinstance(value, GroupQueue):
+            yield from attrs.asdict(value).items()
+        elif isinstance(value, StrEnum):
+            yield one.name, value.value
+        elif isinstance(value, tuple):
+            yield one.name, _of_tuple(value, one, names)
+        elif one.metadata.get("names"):
+            yield one.name, with_names(value, names)
+        else:
+            yield one.name, value
+
+
+def _of_tuple(value: tuple[Any, ...], field: "attrs.Attribute[Any]", names: Mapping[str, str]) -> Any:
+    if field.name != "holders":
+        return list(value)
+    held = [{"nodes": list(one.nodes), "value": json.loads(with_names(one.value, names))} for one in value]
+    return json.dumps(held)
+
+
+def _plain(value: Any) -> Any:
+    if attrs.has(type(value)):
+        return attrs.asdict(value)
+    return [_plain(one) for one in value] if isinstance(value, tuple) else value

@@ -1,0 +1,134 @@
+"""Bounds: how long views and owners may differ after each kind of cause, from the timers of the run's options.
+
+Every consumer of RocketMQ rebalances by itself, so after each change views
+differ for a moment and queues have two owners or none. How long depends on how
+the members learn of the change: by a notification within a second, else with
+their next pass; after the death of an ordered consumer when its locks expire;
+after a member's silence when brokers expel it.
+"""
+
+import attrs
+
+from emulator.analysis.findings.finding import Cause
+from emulator.spec import Scenario
+from emulator.spec.changes import changes
+from nodes.config import BrokerConfig, ConsumerConfig
+
+BROKER_SCAN_MS = 10_000
+"""RocketMQ's ClientHousekeepingService: brokers look for silent members this often."""
+LOCK_EXPIRES_MS = 60_000
+"""RocketMQ's RebalanceLockManager: rocketmq.broker.rebalance.lockMaxLiveTime."""
+NAMESERVER_SCAN_MS = 5_000
+"""RocketMQ's scanNotActiveBrokerInterval."""
+_RPC_MS = 3_000
+_CHECK_MS = 60_000
+"""RocketMQ's MAX_PROCESS_TIME_LIMIT: longest time of a round of questions about half messages."""
+_ELECTED_COPY_MS = 13_000
+"""RocketMQ's ReplicasManager#handleSlaveSynchronize: more than 10 s since the last copy, at a look every 3 s."""
+_MISSED_MS = 5_000
+"""RocketMQ's scanInactiveMasterInterval: a longer one is no excuse for a group without a master."""
+_LEADER_LOST_MS = 8_000
+"""RocketMQ's DLedger: from the death of the leading controller until another one serves."""
+_GROUP_SYNC_MS = 2_000
+"""RocketMQ's syncBrokerMemberGroupPeriod, and the heartbeat before it."""
+PULL_BATCH = 32
+"""RocketMQ's pullBatchSize."""
+PASS_MS = 1_000
+"""Time for the requests of a pass: members, offsets and locks of its queues."""
+
+
+@attrs.frozen
+class Bounds:
+    """The timers of a run from which bounds follow, in ms; the defaults are RocketMQ's."""
+
+    wait_interval_ms: int = 20_000
+    min_interval_ms: int = 1_000
+    route_poll_ms: int = 30_000
+    heartbeat_ms: int = 30_000
+    channel_expired_ms: int = 120_000
+    broker_silent_ms: int = 120_000
+    """Silence after which nameservers forget a broker."""
+    persist_ms: int = 5_000
+    """Time between two writes of committed offsets to a broker's disk."""
+    copy_ms: int = 61_000
+    """Time between two copies of a slave: more than 60 s since the last one, or 10 s where masters are elected."""
+    master_silent_ms: int = 15_000
+    """Silence of a master after which controllers elect another one."""
+    told_ms: int = 18_000
+    """From an election until a broker knows of it: a search for the leading controller, then a poll, then 3 s."""
+    grace_ms: int = 20_000
+    """How long a new assigner collects claims."""
+    asks_ms: int = 126_000
+    """Within this time a broker asks once more about a half message that it knows to be open."""
+    budget_s: float = 36.0
+    """Queue-seconds with two owners or none per queue and hour that no fault explains: 1 %."""
+
+    @property
+    def round_ms(self) -> int:
+        """Within a round each live member makes a pass."""
+        return self.wait_interval_ms + self.min_interval_ms
+
+    def of(self, cause: Cause) -> int:
+        """How long views and owners may differ after a cause, in ms."""
+        round_ms = self.round_ms
+        return {
+            Cause.START: round_ms + self.route_poll_ms,
+            Cause.NOTIFIED: self.min_interval_ms + PASS_MS,
+            Cause.ROUND: round_ms,
+            Cause.ORDER_LOCK: LOCK_EXPIRES_MS + round_ms,
+            Cause.ROUTE: self.route_poll_ms + round_ms,
+            Cause.RETURNED: max(self.heartbeat_ms, self.route_poll_ms) + round_ms,
+            Cause.SILENT: self.channel_expired_ms + BROKER_SCAN_MS + round_ms,
+            Cause.ASSIGNER: self.grace_ms + round_ms,
+            Cause.NONE: round_ms,
+        }[cause]
+
+    @property
+    def group_ms(self) -> int:
+        """From the silence of a broker until the members of its group and all nameservers agree, with RIP-32."""
+        return self.broker_silent_ms + NAMESERVER_SCAN_MS + _GROUP_SYNC_MS
+
+    @property
+    def election_ms(self) -> int:
+        """From the silence of a master until one member serves as the new one, if the leading controller dies, too."""
+        return self.master_silent_ms + _MISSED_MS + _LEADER_LOST_MS + self.told_ms
+
+    def stall_ms(self, consume_ms: int) -> int:
+        """How long a queue may stand still without a cause.
+
+        Args:
+            consume_ms: time of the listener for a message; it takes up to 32 of a pull before the next commit.
+        """
+        return self.round_ms + PULL_BATCH * consume_ms
+
+    @property
+    def broker_silence_ms(self) -> int:
+        """From the silence of a broker until nameservers, members of its group and clients have noticed."""
+        return self.broker_silent_ms + NAMESERVER_SCAN_MS + self.route_poll_ms + self.round_ms
+
+
+def bounds_of(scenario: Scenario) -> Bounds:
+    """The bounds that follow from a scenario's options; where nodes differ, the slowest one counts."""
+    later = [change.after for change in changes(scenario)]
+    consumers = [group.config for group in scenario.consumers] or [ConsumerConfig()]
+    consumers += [config for config in later if isinstance(config, ConsumerConfig)]
+    brokers = [broker.config for broker in scenario.brokers] or [BrokerConfig()]
+    brokers += [config for config in later if isinstance(config, BrokerConfig)]
+    beats = all(broker.enable_slave_acting_master for broker in brokers)
+    elected = all(broker.enable_controller_mode for broker in brokers)
+    scans = (spec.config.scan_not_active_broker_interval for spec in scenario.all_controllers())
+    scan_ms = max(scans, default=NAMESERVER_SCAN_MS)
+    return Bounds(
+        wait_interval_ms=max(one.rebalance_wait_interval_ms for one in consumers),
+        min_interval_ms=max(one.rebalance_min_interval_ms for one in consumers),
+        route_poll_ms=max(one.poll_name_server_interval for one in consumers),
+        heartbeat_ms=max(one.heartbeat_broker_interval for one in consumers),
+        channel_expired_ms=max(one.channel_expired_timeout for one in brokers),
+        broker_silent_ms=max(one.broker_not_active_timeout_millis for one in brokers) if beats else 120_000,
+        persist_ms=max(one.flush_consumer_offset_interval for one in brokers),
+        copy_ms=_ELECTED_COPY_MS if elected else 61_000,
+        master_silent_ms=max(one.controller_heart_beat_timeout_mills for one in brokers) + scan_ms,
+        told_ms=max(one.sync_controller_metadata_period + one.sync_broker_metadata_period for one in brokers) + _RPC_MS,
+        grace_ms=max(one.assigner_grace_period_ms for one in brokers),
+        asks_ms=max(one.transaction_time_out + 2 * one.transaction_check_interval for one in brokers) + _CHECK_MS,
+    )

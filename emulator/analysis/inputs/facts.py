@@ -1,0 +1,44 @@
+"""What oracles have to know of a run besides its rows."""
+
+from collections.abc import Mapping
+
+import attrs
+
+from emulator.analysis.inputs.bounds import Bounds, bounds_of
+from emulator.spec import Scenario
+from nodes.config import Exclusivity
+
+
+@attrs.frozen
+class RunFacts:
+    """What oracles have to know of a run besides its rows."""
+
+    end_ns: int
+    bounds: Bounds = Bounds()
+    broker_names: Mapping[str, str] = attrs.Factory(dict)
+    """Mapping node of a broker -> brokerName; the brokerName of a node that is missing is its name."""
+    acting: bool = False
+    """Whether slaves act as masters (RIP-32), so that brokers follow who lives."""
+    elected: bool = False
+    """Whether controllers elect the masters of all groups (RIP-44)."""
+    consume_ms: Mapping[str, int] = attrs.Factory(dict)
+    """Mapping group -> time of its listener for one message."""
+    ordered: tuple[str, ...] = ()
+    """Groups with ordered listeners."""
+    exclusive: tuple[str, ...] = ()
+    """Groups that promise one consumer per queue."""
+
+
+def facts_of(scenario: Scenario, end_ns: int) -> RunFacts:
+    """The facts of a run of a scenario."""
+    pushing = [one for one in scenario.consumers if not one.lite_pull]
+    return RunFacts(
+        end_ns,
+        bounds_of(scenario),
+        {broker.name: broker.broker_name for broker in scenario.brokers},
+        all(broker.config.enable_slave_acting_master for broker in scenario.brokers),
+        all(broker.config.enable_controller_mode for broker in scenario.brokers),
+        {group.group: group.consume_ms for group in scenario.consumers},
+        tuple(one.group for one in pushing if one.config.consume_orderly),
+        tuple(one.group for one in pushing if one.config.exclusivity is not Exclusivity.NONE),
+    )

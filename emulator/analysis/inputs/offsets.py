@@ -1,0 +1,356 @@
+"""Offsets of groups: when they fell, and where owners started in place of the last commit.
+
+The offset that a broker holds for a group in a queue never falls: neither by a commit, nor because the broker loads an
+older file, copies an older table or is set back by an administrator, nor because another broker of the group becomes
+master and has an older table. A new owner of a queue starts at the last commit; a lower start replays messages, a
+higher one skips some.
+
+A new owner queries the offset while commits are on their way, so a start that misses only commits of the last second is
+baseline, and so are its first commits, which follow from it. What a broker loads may be as old as its last write to the
+disk, what it copies as old as the last copy, and so may be what a new master has: of the time when the old one died, or
+fell silent. All else is a violation.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from typing import Any
+
+import attrs
+
+from emulator.analysis.findings.finding import Cause, Judged
+from emulator.analysis.inputs.administrators import changes_of
+from emulator.analysis.inputs.bounds import Bounds
+from emulator.analysis.inputs.presence import Presence
+from emulator.analysis.inputs.steps import Steps
+from emulator.analysis.rows.row_classes import AdminRow, BeliefRow, MessageRow, OwnershipRow, Process
+from emulator.analysis.rows.sweeps import Sweeps
+from emulator.state.owners import GroupQueue
+from emulator.trace.schema import ADMIN, BELIEFS, MESSAGES, OWNERSHIP, Table
+from nodes.beliefs import BeliefKind, MessageEvent, OwnershipEvent
+from nodes.protocol.administration import Changed
+
+SETTLED_MS = 1_000
+"""RocketMQ's minInterval between two rebalance rounds: a new owner sees all earlier commits."""
+_MS = 1_000_000
+
+
+class OffsetFault(StrEnum):
+    """The kinds of wrong offsets."""
+
+    REGRESSED = "regressed"
+    """A commit below the one before (V4)."""
+    LOADED = "loaded"
+    """A broker began with less than it had before (V4)."""
+    COPIED = "copied"
+    """A broker copied less than it had before (V4)."""
+    SWITCHED = "switched"
+    """Controllers elected a broker that held less than the master before it, as it copies only now and then (V4)."""
+    RESET = "reset"
+    """An administrator set the offset back (V4); never a violation."""
+    REPLAYS = "replays"
+    """A start below the last commit (V5)."""
+    SKIPS = "skips"
+    """A start above the last commit (V5)."""
+
+
+STARTS = (OffsetFault.REPLAYS, OffsetFault.SKIPS)
+_SET = {
+    MessageEvent.LOADED.value: OffsetFault.LOADED,
+    MessageEvent.COPIED.value: OffsetFault.COPIED,
+    MessageEvent.RESET.value: OffsetFault.RESET,
+}
+
+
+@attrs.frozen
+class OffsetAnomaly(Judged):
+    """An offset that fell, or a start that differs from the last commit (V4, V5)."""
+
+    queue: GroupQueue
+    what: OffsetFault
+    """`regressed` (by a commit), `loaded`, `copied`, `switched`, `reset`: it fell (V4).
+
+    `replays`, `skips`: a start (V5).
+    """
+    t_ns: int
+    """When it happened."""
+    who: str = attrs.field(metadata={"names": True})
+    """Node that started, that holds the offset, or that committed it."""
+    expected: int
+    """The last commit."""
+    offset: int
+    """The offset instead of it; 0 also of a new master that holds none."""
+
+
+@attrs.frozen
+class Follows:
+    """A broker hears of a master, and copies its offsets from then on, maybe before that one serves."""
+
+    node: str
+    master: str
+    """Its node."""
+
+
+@attrs.frozen
+class BecameMaster:
+    """Another broker of the group became master, where controllers elect masters."""
+
+    t_ns: int
+    seq: int
+    node: str
+    before: Process
+    """The process that was master."""
+
+
+@attrs.frozen
+class Administered:
+    """An administrator changed offsets, or a topic; between two instants, and clients hear of it later."""
+
+    began_ns: int
+    until_ns: int
+    """Until when anomalies follow from it."""
+
+
+class BrokerRoles:
+    """Who is master in the eyes of the brokers of one broker group: a sweep over their roles."""
+
+    def __init__(self) -> None:
+        self._replicas: dict[int | None, str] = {}
+        """Mapping replica -> node."""
+        self._followed: dict[str, int | None] = {}
+        """Mapping node -> the replica that it takes for master."""
+        self.master: Steps[Process | None] = Steps(None)
+        """The process that became master last."""
+
+    def feed(self, row: BeliefRow) -> list[Follows | BecameMaster]:
+        """A broker records its role; returns what follows for the offsets of its queues."""
+        role = json.loads(row.value) or {}
+        found: list[Follows | BecameMaster] = []
+        found += self._follow(row, role)
+        if role.get("serves_as") != "master" or role["replica"] != role["master"]:
+            return found
+        process = row.node, row.incarnation
+        before = self.master.last or process
+        self.master.set(row.seq, row.t_ns, process)
+        if before[0] != row.node:
+            found.append(BecameMaster(row.t_ns, row.seq, row.node, before))
+        return found
+
+    def _follow(self, row: BeliefRow, role: Mapping[str, Any]) -> list[Follows]:
+        master = role.get("master")
+        self._replicas[role.get("replica")] = row.node
+        if master == self._followed.get(row.node):
+            return []
+        self._followed[row.node] = master
+        node = self._replicas.get(master)
+        return [] if node is None or node == row.node else [Follows(row.node, node)]
+
+
+class OffsetSweep:
+    """The offset of one queue of a group.
+
+    Args:
+        queue: the queue.
+        bounds: of the run.
+        presence: who has ended, and when.
+        roles: of the broker group of the queue.
+    """
+
+    def __init__(self, queue: GroupQueue, bounds: Bounds, presence: Presence, roles: BrokerRoles) -> None:
+        self._queue = queue
+        self._bounds = bounds
+        self._processes = presence.processes
+        self._roles = roles
+        self._last = -1
+        """The last commit; before the first one, the first start."""
+        self._settled = -1
+        self._recent: list[tuple[int, int]] = []
+        """Commits of the last second: instant and offset."""
+        self._start = -1
+        self._started_ns = -1
+        self._healthy_start = False
+        self._at_brokers: dict[str, list[tuple[int, int]]] = {}
+        """Mapping node -> instants and offsets that it held, the recent ones."""
+        self._to_follow: dict[str, int] = {}
+        """Mapping node that may fall once, to follow another master -> offset that this one had then."""
+        self._administered_until_ns = -1
+        self.found: list[OffsetAnomaly] = []
+
+    def feed(self, row: OwnershipRow | MessageRow | Follows | BecameMaster | Administered) -> None:
+        """An owner began, an offset was set, another broker became master, or an administrator changed something."""
+        match row:
+            case OwnershipRow():
+                self._settle(row.t_ns)
+                self._begin(row)
+            case MessageRow() if row.event == MessageEvent.COMMITTED:
+                self._settle(row.t_ns)
+                self._commit(row)
+            case MessageRow():
+                self._set(row, _SET[row.event])
+            case Follows():
+                held = self._at_brokers.get(row.master, [])
+                self._to_follow[row.node] = held[-1][1] if held else 0
+            case BecameMaster():
+                self._switch(row)
+            case Administered():
+                self._administer(row)
+
+    def settle(self, t_ns: int) -> None:
+        """It looks at rows only."""
+
+    def close(self, end_ns: int) -> None:
+        """Nothing is open."""
+
+    def _settle(self, t_ns: int) -> None:
+        while self._recent and self._recent[0][0] <= t_ns - SETTLED_MS * _MS:
+            self._settled = self._recent.pop(0)[1]
+
+    def _begin(self, row: OwnershipRow) -> None:
+        self._healthy_start = self._settled <= row.offset <= self._last or self._last < 0
+        if 0 <= self._last != row.offset:
+            what = OffsetFault.REPLAYS if row.offset < self._last else OffsetFault.SKIPS
+            self._find(row, what, row.node, self._last, violation=not self._healthy_start)
+        self._start, self._started_ns = row.offset, row.t_ns
+        if self._last < 0:
+            self._last = self._settled = row.offset
+
+    def _commit(self, row: MessageRow) -> None:
+        if row.offset < self._last and self._is_deposed(row):
+            self._hold(row)  # it waited in the socket of a suspended master, and no node will read it
+            return
+        if row.offset < self._last:
+            violation = not self._is_baseline(row)
+            self._find(row, OffsetFault.REGRESSED, row.client_id, self._last, violation=violation)
+        self._last = row.offset
+        self._recent.append((row.t_ns, row.offset))
+        self._hold(row)
+
+    def _is_deposed(self, row: MessageRow) -> bool:
+        """Whether another broker of its group has become master."""
+        master = self._roles.master.before(row.seq)
+        return master is not None and master[0] != row.node
+
+    def _is_baseline(self, row: MessageRow) -> bool:
+        """Whether the commit is one of a new owner whose start was baseline."""
+        young = self._started_ns >= 0 and row.t_ns - self._started_ns <= self._bounds.round_ms * _MS
+        return young and self._healthy_start and row.offset >= self._start
+
+    def _set(self, row: MessageRow, what: OffsetFault) -> None:
+        """A broker's offset was set by no client: compare it with what the same broker held before."""
+        held = self._at_brokers.get(row.node, [])
+        if held and row.offset < held[-1][1]:
+            self._find(row, what, row.node, held[-1][1], violation=self._is_too_old(row, what, held))
+            # Reported once. A master that became a slave takes commits until clients poll their routes, and the next
+            # copy removes them again: they are compared with this copy, not with what was there before.
+            held.clear()
+        if what is OffsetFault.RESET:
+            self._last = self._settled = row.offset
+            self._recent.clear()
+        self._hold(row)
+
+    def _is_too_old(self, row: MessageRow, what: OffsetFault, held: list[tuple[int, int]]) -> bool:
+        if what is OffsetFault.RESET:
+            return False
+        is_copied = what is OffsetFault.COPIED
+        # What is loaded was written before the last process ended.
+        ended_ns = self._processes.ended_ns(row.node, row.seq)
+        as_of_ns = row.t_ns if is_copied or ended_ns is None else ended_ns
+        old_ms = self._bounds.copy_ms if is_copied else self._bounds.persist_ms
+        settled = [offset for t_ns, offset in held if t_ns < as_of_ns - old_ms * _MS]
+        too_old = bool(settled) and row.offset < settled[-1]
+        if is_copied and row.offset >= self._to_follow.pop(row.node, row.offset + 1):
+            return False  # the new master had no more: the switch reports that
+        return too_old
+
+    def _administer(self, act: Administered) -> None:
+        """What happened since the request arrived follows from it, too: the row is written when it was carried out."""
+        self._administered_until_ns = max(self._administered_until_ns, act.until_ns)
+        for place, one in enumerate(self.found):
+            if one.t_ns >= act.began_ns:
+                self.found[place] = attrs.evolve(one, violation=False)
+
+    def _switch(self, event: BecameMaster) -> None:
+        """Another broker became master: compare its offset with that of the master before it."""
+        before = event.before
+        held, own = self._at_brokers.get(before[0], []), self._at_brokers.get(event.node, [])
+        offset = own[-1][1] if own else 0
+        if not held or offset >= held[-1][1]:
+            return
+        old_ms, as_of_ns = self._bounds.copy_ms, event.t_ns
+        if self._processes.is_dead(before, event.seq):
+            as_of_ns = self._processes.ended_ns(before[0], event.seq) or event.t_ns
+        else:  # it may have been silent, and then took commits that no node could copy
+            old_ms += self._bounds.master_silent_ms
+        settled = [at for t_ns, at in held if t_ns < as_of_ns - old_ms * _MS]
+        violation = bool(settled) and offset < settled[-1]
+        what, expected = OffsetFault.SWITCHED, held[-1][1]
+        self.found.append(
+            OffsetAnomaly(self._queue, what, event.t_ns, event.node, expected, offset, violation=violation)
+        )
+
+    def _hold(self, row: MessageRow) -> None:
+        held = self._at_brokers.setdefault(row.node, [])
+        held.append((row.t_ns, row.offset))
+        bounds = self._bounds
+        horizon_ns = row.t_ns - max(bounds.copy_ms + bounds.master_silent_ms, bounds.persist_ms) * _MS
+        while len(held) > 1 and held[1][0] < horizon_ns:
+            held.pop(0)
+
+    def _find(
+        self, row: MessageRow | OwnershipRow, what: OffsetFault, who: str, expected: int, *, violation: bool
+    ) -> None:
+        violation = violation and row.t_ns > self._administered_until_ns
+        self.found.append(OffsetAnomaly(self._queue, what, row.t_ns, who, expected, row.offset, violation=violation))
+
+
+class Offsets(Sweeps[GroupQueue, OffsetSweep]):
+    """The offsets of every queue of groups that allocate queues.
+
+    Args:
+        bounds: of the run.
+        presence: reads the same rows before.
+    """
+
+    def __init__(self, bounds: Bounds, presence: Presence) -> None:
+        super().__init__(lambda queue: OffsetSweep(queue, bounds, presence, self._roles_of(queue.broker_name)))
+        self._bounds = bounds
+        self._presence = presence
+        self._roles: dict[str, BrokerRoles] = {}
+
+    @property
+    def found(self) -> list[OffsetAnomaly]:
+        """All anomalies, in order of time."""
+        every = (one for sweep in self.of.values() for one in sweep.found)
+        return sorted(every, key=lambda one: (one.t_ns, one.queue, one.offset))
+
+    def readers(self) -> Mapping[Table, Callable[[Any], None]]:
+        """It reads offsets, where owners start, and which broker becomes master."""
+        return {BELIEFS: self._belief, OWNERSHIP: self._own, MESSAGES: self._message, ADMIN: self._administer}
+
+    def _roles_of(self, broker_name: str) -> BrokerRoles:
+        return self._roles.setdefault(broker_name, BrokerRoles())
+
+    def _belief(self, row: BeliefRow) -> None:
+        if row.kind == BeliefKind.BROKER_ROLE:
+            for event in self._roles_of(row.subject).feed(row):
+                for queue, sweep in self.of.items():
+                    if queue.broker_name == row.subject:
+                        sweep.feed(event)
+
+    def _administer(self, row: AdminRow) -> None:
+        changes = changes_of(row)
+        if Changed.OFFSETS not in changes and Changed.TOPIC not in changes:
+            return
+        act = Administered(row.began_ns, row.t_ns + self._bounds.of(Cause.ROUTE) * _MS)
+        for queue, sweep in self.of.items():
+            if row.topic in ("", queue.topic) and row.group in ("", queue.group):
+                sweep.feed(act)
+
+    def _own(self, row: OwnershipRow) -> None:
+        starts = row.event == OwnershipEvent.ACQUIRED and row.offset >= 0
+        if starts and not self._presence.broadcasts(row.group, row.seq):
+            self.sweep(row.queue).feed(row)
+
+    def _message(self, row: MessageRow) -> None:
+        if row.event == MessageEvent.COMMITTED or row.event in _SET:
+            self.sweep(row.queue).feed(row)

@@ -1,0 +1,333 @@
+"""Who is there: members and subscriptions of groups, queues that members and nameservers list, and who may read them.
+
+Oracles ask it about processes, too, so it is the first reader of a run.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
+from typing import Any, Generic, TypeVar
+
+import attrs
+
+from emulator.analysis.inputs.processes import ENDS, NEVER, Processes
+from emulator.analysis.inputs.steps import Steps
+from emulator.analysis.rows.feed import Watcher
+from emulator.analysis.rows.row_classes import BeliefRow, LifeRow, Process
+from emulator.spec.model import BROKER, CONSUMER, NAMESERVER
+from emulator.state.owners import GroupQueue
+from emulator.trace.schema import BELIEFS, LIFECYCLE, Table
+from nodes.beliefs import BeliefKind, LifecycleEvent
+from nodes.filter.filter_api import SUB_ALL, SubscriptionError, build_subscription_data, client_keeps, is_tag_type
+from nodes.protocol.model import MessageModel, is_readable
+
+_BEGINS = (LifecycleEvent.STARTED.value, LifecycleEvent.READY.value)
+_V = TypeVar("_V")
+_Counts = Mapping[str, int]
+"""Mapping brokerName -> number of queues."""
+
+
+class Holders(Generic[_V]):
+    """Which live processes hold which value of one subject, over time."""
+
+    __slots__ = ("_changed_ns", "_changed_seq", "_steps", "now")
+
+    def __init__(self) -> None:
+        self.now: dict[Process, _V] = {}
+        """Mapping process -> value, after the rows so far."""
+        self._steps: dict[Process, Steps[tuple[int, _V] | None]] = {}
+        """Mapping process -> (seq since which it holds a value, the value)."""
+        self._changed_seq = self._changed_ns = -1
+
+    def hold(self, process: Process, seq: int, t_ns: int, value: _V | None) -> None:
+        """A process holds a value from a row on; None: it holds nothing more."""
+        steps = self._steps.get(process)
+        if steps is None:
+            steps = self._steps[process] = Steps(None)
+        if value is None:
+            if self.now.pop(process, None) is None:
+                return
+            steps.set(seq, t_ns, None)
+        else:
+            since = steps.last[0] if steps.last is not None else seq
+            steps.set(seq, t_ns, (since, value))
+            self.now[process] = value
+        self._changed_seq, self._changed_ns = seq, t_ns
+
+    def at(self, t_ns: int) -> Mapping[Process, _V]:
+        """Who held what after all rows of an instant, those who have held something for longest first."""
+        if self._changed_ns <= t_ns:
+            return self.now
+        return self._ordered((process, steps.at(t_ns)) for process, steps in self._steps.items())
+
+    def before(self, seq: int) -> Mapping[Process, _V]:
+        """Who held what by the rows before the one with this seq."""
+        if self._changed_seq < seq:
+            return self.now
+        return self._ordered((process, steps.before(seq)) for process, steps in self._steps.items())
+
+    def ever(self) -> Iterable[Process]:
+        """All that have ever held something."""
+        return self._steps
+
+    @staticmethod
+    def _ordered(found: Iterable[tuple[Process, tuple[int, _V] | None]]) -> dict[Process, _V]:
+        held = sorted((known[0], process, known[1]) for process, known in found if known is not None)
+        return {process: value for _, process, value in held}
+
+
+@attrs.define
+class _Group:
+    """A consumer group."""
+
+    members: Holders[bool] = attrs.Factory(Holders)
+    """Live processes that named the group when they started."""
+    subscriptions: dict[str, Holders[Mapping[str, Any]]] = attrs.Factory(dict)
+    """Mapping topic -> subscriptions of live members."""
+    views: dict[str, Holders[_Counts]] = attrs.Factory(dict)
+    """Mapping topic -> the queues that live members see."""
+    known_ns: dict[str, int] = attrs.Factory(dict)
+    """Mapping topic -> since when the group records a subscription to it, or a view of it."""
+    subscribed_ns: int = NEVER
+    """From when on the group records subscriptions."""
+    subscribed_seq: int = NEVER
+    viewed_ns: int = NEVER
+    """From when on it records views."""
+    broadcasts_seq: int = NEVER
+    """Row with which a member subscribed first with the message model BROADCASTING."""
+    broadcasts_ns: int = NEVER
+
+
+class Presence(Watcher):
+    """Processes, groups and brokers.
+
+    Args:
+        broker_names: mapping node of a broker -> brokerName; the brokerName of a node that is missing is its name.
+    """
+
+    def __init__(self, broker_names: Mapping[str, str]) -> None:
+        self.processes = Processes()
+        self._broker_names = broker_names
+        self._groups: dict[str, _Group] = {}
+        self._groups_of: dict[str, dict[str, int]] = {}
+        """Mapping node -> group -> seq of the row that named them first."""
+        self._subscribers: dict[str, dict[str, int]] = {}
+        """Mapping topic -> group -> seq of its first subscription."""
+        self._brokers: dict[str, dict[Process, None]] = {}
+        """Mapping brokerName -> its processes that have begun."""
+        self._routes: dict[str, Holders[Mapping[str, Any]]] = {}
+        """Mapping topic -> routes of live nameservers."""
+        self.changed: dict[str, None] = {}
+        """Groups whose state may have changed in the instant that is being read; an empty name stands for all."""
+
+    def readers(self) -> Mapping[Table, Callable[[Any], None]]:
+        """It reads processes and beliefs."""
+        return {LIFECYCLE: self._life, BELIEFS: self._belief}
+
+    def settle(self, t_ns: int) -> None:
+        """Forget what changed in this instant."""
+        self.changed.clear()
+        self.processes.settle(t_ns)
+
+    # --- groups -----------------------------------------------------------------------
+
+    @property
+    def groups(self) -> Iterable[str]:
+        """All groups that have had members so far."""
+        return self._groups
+
+    def groups_of(self, node: str, seq: int = NEVER) -> Iterable[str]:
+        """The groups that processes of a node had been members of before a row; without one, in the whole run."""
+        return [group for group, since in self._groups_of.get(node, {}).items() if since < seq]
+
+    def broadcasts(self, group: str, seq: int = NEVER) -> bool:
+        """Whether each member of a group consumes all messages, by the rows before one; without one, at the end."""
+        known = self._groups.get(group)
+        return known is not None and known.broadcasts_seq < seq
+
+    def broadcasts_at(self, group: str, t_ns: int) -> bool:
+        """Whether each member of a group consumes all messages, after all rows of an instant."""
+        known = self._groups.get(group)
+        return known is not None and known.broadcasts_ns <= t_ns
+
+    def members(self, group: str, topic: str, t_ns: int) -> Iterable[Process]:
+        """Live members that subscribe to a topic, suspended ones included, after all rows of an instant."""
+        known = self._groups.get(group)
+        if known is None:
+            return ()
+        # Guests that have sent no heartbeat yet are members without subscriptions.
+        if known.subscribed_ns > t_ns:
+            return known.members.at(t_ns)
+        return known.subscriptions[topic].at(t_ns) if topic in known.subscriptions else ()
+
+    def ever_members(self, group: str, topic: str) -> Iterable[Process]:
+        """Processes that have ever been members that subscribe to a topic."""
+        known = self._groups.get(group)
+        if known is None:
+            return ()
+        subscribed = known.subscriptions[topic].ever() if topic in known.subscriptions else ()
+        return dict.fromkeys((*known.members.ever(), *subscribed))
+
+    def members_before(self, group: str, topic: str, seq: int) -> Iterable[Process]:
+        """As `members`, by the rows before one."""
+        known = self._groups.get(group)
+        if known is None:
+            return ()
+        if known.subscribed_seq > seq:
+            return known.members.before(seq)
+        return known.subscriptions[topic].before(seq) if topic in known.subscriptions else ()
+
+    def can_own(self, group: str, topic: str, t_ns: int) -> bool:
+        """Whether a live member subscribes to a topic and has made a rebalance round: before it, none can own."""
+        known = self._groups.get(group)
+        if known is None:
+            return False
+        if known.viewed_ns > t_ns:
+            return bool(self.members(group, topic, t_ns))
+        return topic in known.views and bool(known.views[topic].at(t_ns))
+
+    def subscriptions(self, group: str, topic: str, seq: int) -> Iterable[Mapping[str, Any]]:
+        """The subscriptions of live members to a topic before a row."""
+        known = self._groups.get(group)
+        return known.subscriptions[topic].before(seq).values() if known and topic in known.subscriptions else ()
+
+    def is_wanted(self, group: str, topic: str, tags: str, seq: int) -> bool:
+        """Whether a live member subscribed to messages with these tags before a row; SQL92 selects all of them."""
+        return any(_selects(one, tags) for one in self.subscriptions(group, topic, seq))
+
+    def consumer_groups(self, topic: str, seq: int) -> Iterator[str]:
+        """Groups with a member that subscribed to a topic before a row."""
+        return (group for group, since in self._subscribers.get(topic, {}).items() if since < seq)
+
+    # --- queues -----------------------------------------------------------------------
+
+    def queues(self, group: str, t_ns: int) -> Iterator[GroupQueue]:
+        """The queues that any live member of a group sees, or that nameservers list for its topics."""
+        known = self._groups.get(group)
+        if known is None:
+            return
+        for topic in [name for name, since_ns in known.known_ns.items() if since_ns <= t_ns]:
+            most: dict[str, int] = {}
+            for counts in self._listed(known, topic, t_ns):
+                for broker_name, count in counts.items():
+                    most[broker_name] = max(count, most.get(broker_name, 0))
+            for broker_name, count in most.items():
+                for queue_id in range(count):
+                    yield GroupQueue(group, topic, broker_name, queue_id)
+
+    def exists(self, queue: GroupQueue, t_ns: int) -> bool | None:
+        """Whether a live member sees a queue or a nameserver lists it; None: nothing is recorded of its topic."""
+        known = self._groups.get(queue.group)
+        if known is None or known.known_ns.get(queue.topic, NEVER) > t_ns:
+            return None
+        counts = self._listed(known, queue.topic, t_ns)
+        return any(one.get(queue.broker_name, 0) > queue.queue_id for one in counts) if counts else None
+
+    def is_readable(self, topic: str, broker_name: str, t_ns: int) -> bool:
+        """Whether a broker of the group runs and nameservers give the topic read permission there."""
+        begun = [one for one in self._brokers.get(broker_name, ()) if self.processes.has_begun(one, t_ns)]
+        if begun and not any(self.processes.is_awake(one, t_ns) for one in begun):
+            return False
+        routes = self._routes[topic].at(t_ns).values() if topic in self._routes else ()
+        known = [route[broker_name] for route in routes if broker_name in route]
+        return not known or any(is_readable(entry["queues"][2]) and entry["queues"][0] for entry in known)
+
+    def _listed(self, known: _Group, topic: str, t_ns: int) -> list[_Counts]:
+        """The numbers of queues that live members see, and that nameservers list."""
+        views = known.views[topic].at(t_ns).values() if topic in known.views else ()
+        routes = self._routes[topic].at(t_ns).values() if topic in self._routes else ()
+        return [*views, *map(_read_queues, routes)]
+
+    # --- rows ---------------------------------------------------------------------------
+
+    def _life(self, row: LifeRow) -> None:
+        process = row.node, row.incarnation
+        is_dead = self.processes.is_dead(process, row.seq)
+        for read in self.processes.readers().values():
+            read(row)
+        if row.event in ENDS:
+            self._end(process, row)
+        elif row.event in _BEGINS and not is_dead:
+            self._begin(process, row)
+        if row.role in (BROKER, NAMESERVER):
+            self.changed[""] = None
+        for group in self._groups_of.get(row.node, ()):
+            self.changed[group] = None
+
+    def _begin(self, process: Process, row: LifeRow) -> None:
+        if row.role == BROKER:
+            self._brokers.setdefault(self._broker_names.get(row.node, row.node), {})[process] = None
+        if row.role == CONSUMER:
+            for group in filter(None, map(str.strip, row.detail.split(","))):
+                self._group_of(group, row).members.hold(process, row.seq, row.t_ns, value=True)
+
+    def _end(self, process: Process, row: LifeRow) -> None:
+        for routes in self._routes.values():
+            routes.hold(process, row.seq, row.t_ns, None)
+        for group in self._groups_of.get(process[0], ()):
+            known = self._groups[group]
+            every: tuple[Holders[Any], ...] = (known.members, *known.subscriptions.values(), *known.views.values())
+            for holders in every:
+                holders.hold(process, row.seq, row.t_ns, None)
+
+    def _belief(self, row: BeliefRow) -> None:
+        process = row.node, row.incarnation
+        if self.processes.is_dead(process, row.seq):
+            return
+        if row.kind == BeliefKind.SUBSCRIPTION:
+            self._subscribe(process, row)
+        elif row.kind == BeliefKind.VIEW:
+            self._view(process, row)
+        elif row.kind == BeliefKind.ROUTE and row.role == NAMESERVER:
+            routes = self._routes.setdefault(row.subject, Holders())
+            routes.hold(process, row.seq, row.t_ns, json.loads(row.value))
+            self.changed[""] = None
+
+    def _view(self, process: Process, row: BeliefRow) -> None:
+        group, _, topic = row.subject.partition("/")
+        known = self._group_of(group, row)
+        value = json.loads(row.value)
+        queues = value.get("queues") if isinstance(value, dict) else None
+        if queues is not None:
+            known.viewed_ns = min(known.viewed_ns, row.t_ns)
+        known.known_ns.setdefault(topic, row.t_ns)
+        known.views.setdefault(topic, Holders()).hold(process, row.seq, row.t_ns, queues)
+        self.changed[group] = None
+
+    def _subscribe(self, process: Process, row: BeliefRow) -> None:
+        group, _, topic = row.subject.partition("/")
+        known = self._group_of(group, row)
+        known.subscribed_ns = min(known.subscribed_ns, row.t_ns)
+        known.subscribed_seq = min(known.subscribed_seq, row.seq)
+        self._subscribers.setdefault(topic, {}).setdefault(group, row.seq)
+        value = json.loads(row.value)
+        known.known_ns.setdefault(topic, row.t_ns)
+        known.subscriptions.setdefault(topic, Holders()).hold(process, row.seq, row.t_ns, value)
+        if (value or {}).get("model") == MessageModel.BROADCASTING and known.broadcasts_seq == NEVER:
+            known.broadcasts_seq, known.broadcasts_ns = row.seq, row.t_ns
+        self.changed[group] = None
+
+    def _group_of(self, group: str, row: BeliefRow | LifeRow) -> _Group:
+        self._groups_of.setdefault(row.node, {}).setdefault(group, row.seq)
+        known = self._groups.get(group)
+        if known is None:
+            known = self._groups[group] = _Group()
+        return known
+
+
+def _selects(subscription: Mapping[str, Any], tags: str) -> bool:
+    return _matches(subscription["expression"], subscription["type"], tags)
+
+
+@lru_cache(maxsize=4096)
+def _matches(expression: str, expression_type: str, tags: str) -> bool:
+    if expression == SUB_ALL or not is_tag_type(expression_type):
+        return True
+    try:
+        return client_keeps(build_subscription_data("", expression), tags or None)
+    except SubscriptionError:
+        return True
+
+
+def _read_queues(route: Mapping[str, Any]) -> dict[str, int]:
+    return {broker_name: entry["queues"][0] for broker_name, entry in route.items()}

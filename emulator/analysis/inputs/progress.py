@@ -1,0 +1,331 @@
+"""Progress: how far groups have come in each queue, what waits for them, and when nothing moves.
+
+A queue is stalled while it has messages that some member of its group subscribes to and that the group has neither
+consumed nor left out by a filter nor passed by a commit, although the group has a live member and the queue can be
+read. It does not matter which member owns the queue, if any does, or why nothing moves. In a group that broadcasts each
+consumer has to make progress.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from enum import StrEnum
+from itertools import islice
+from typing import Any
+
+import attrs
+
+from emulator.analysis.findings.finding import Explained
+from emulator.analysis.inputs.messages import Consumer, TopicQueue, place_of
+from emulator.analysis.inputs.presence import Presence
+from emulator.analysis.rows.row_classes import MessageRow, OwnershipRow, Process
+from emulator.analysis.rows.sweeps import SettlingSweeps
+from emulator.spec.model import BROKER
+from emulator.state.owners import GroupQueue
+from emulator.trace.schema import MESSAGES, OWNERSHIP, Table
+from nodes.beliefs import MessageEvent, OwnershipEvent
+
+SHORTEST_NS = 1_000_000_000
+"""Shorter stalls are left out: every message waits a little."""
+_PROGRESS = (MessageEvent.CONSUMED, MessageEvent.FILTERED, MessageEvent.COMMITTED)
+_STORED_MAX = 100_000
+"""Messages of a queue that may come between the start of a process and its first pull."""
+_JOINS_LATER_NS = 5_000_000_000
+"""A consumer whose first process comes so long after the first message joins a queue that is in use."""
+_GIVE_UP = (MessageEvent.RESET, MessageEvent.EXPIRED)
+
+
+@attrs.frozen
+class Stall(Explained):
+    """A readable queue had a backlog, and its group made no progress for a second or more (V8)."""
+
+    queue: GroupQueue
+    node: str
+    """The consumer, in a group that broadcasts; else empty."""
+    start_ns: int
+    end_ns: int
+    censored: bool
+    backlog: int
+    """Messages at its end."""
+
+
+class PassedBy(StrEnum):
+    """Why a group passed messages that it had not consumed."""
+
+    RESET = "reset"
+    """An administrator set its offset forward."""
+    EXPIRED = "expired"
+    """A broker deleted the oldest file of its log."""
+    MISSED_AT_START = "missed_at_start"
+    """The process of a consumer of a group that broadcasts had started, and had not pulled yet."""
+
+
+@attrs.frozen
+class Passed:
+    """Messages that a group, or a consumer of a group that broadcasts, passed without consuming them."""
+
+    consumer: Consumer
+    by: PassedBy
+    t_ns: int
+    messages: int
+    """Offsets, also of messages that no member subscribes to."""
+
+
+@attrs.define
+class _Position:
+    """How far a group, or a consumer that broadcasts, has come in a queue."""
+
+    offset: int
+    """Everything below is done."""
+    end: int = 0
+    """One above the last message that a member subscribes to."""
+    since_ns: int = -1
+    """Since when nothing moves; -1: it is not stalled."""
+    last: int = -1
+    """The message that was consumed last; to consume it once more is no progress."""
+    moved: bool = False
+    """Whether it has moved in this instant."""
+    begun: bool = False
+    """Whether an owner has begun, or anything was done."""
+
+
+class QueueProgress:
+    """How far all groups have come in one queue of a topic: a sweep.
+
+    Args:
+        place: the queue.
+        presence: who subscribes to what, and who can read.
+    """
+
+    def __init__(self, place: TopicQueue, presence: Presence) -> None:
+        self._place = place
+        self._presence = presence
+        self._end = 0
+        """Offset of the next message."""
+        self._last_tags: str | None = None
+        """Tags of the last message; None: there is none."""
+        self._positions: dict[Consumer, _Position] = {}
+        self._touched: dict[Consumer, None] = {}
+        self.found: list[Stall] = []
+        self.passed: list[Passed] = []
+        self._stored_ns: deque[int] = deque(maxlen=_STORED_MAX)
+        """When each of the latest messages was stored."""
+        self._first_ns = -1
+        """When the first message was stored; -1: there is none."""
+        self._began: dict[Process, None] = {}
+        """Processes of groups that broadcast that have begun."""
+
+    def feed(self, row: MessageRow | OwnershipRow) -> None:
+        """An owner began, or a message was stored, consumed, filtered or passed by a commit."""
+        if isinstance(row, OwnershipRow):
+            self._own(row)
+        elif row.event == MessageEvent.STORED:
+            self._store(row)
+        elif row.event in _GIVE_UP:
+            self._give_up(row)
+        else:
+            self._move(row)
+
+    def _own(self, row: OwnershipRow) -> None:
+        if self._presence.broadcasts(row.group, row.seq):
+            self._miss(row)
+        for key in self._keys(row):
+            # What lies below is no backlog of this owner, whether it was consumed or skipped.
+            position = self._position(key, row.offset)
+            # The first owner may begin with messages that are older than its group.
+            position.offset = max(position.offset, row.offset) if position.begun else row.offset
+            position.end = max(position.end, self._stored_for(key[0], row.seq))
+            position.begun = True
+
+    def _give_up(self, row: MessageRow) -> None:
+        """An administrator set an offset, or messages expired: what lies below waits no more."""
+        by = PassedBy.EXPIRED if row.event == MessageEvent.EXPIRED else PassedBy.RESET
+        every = [(key, position) for key, position in self._positions.items() if row.group in ("", key[0].group)]
+        for key, position in every:
+            lost = min(row.offset, position.end) - position.offset
+            if lost > 0:
+                self.passed.append(Passed(key, by, row.t_ns, lost))
+            position.offset = max(position.offset, row.offset)
+            self._touched[key] = None
+
+    def _miss(self, row: OwnershipRow) -> None:
+        """A consumer of a group that broadcasts has a new process: count what was stored since this began.
+
+        A first process counts only in a queue that is in use: consumers and producers that start together miss nothing
+        that a business waits for.
+        """
+        process = row.node, row.incarnation
+        begun_ns = self._presence.processes.begun_ns(process)
+        if process in self._began or begun_ns > row.t_ns:
+            return
+        if row.incarnation == 1 and (self._first_ns < 0 or begun_ns - self._first_ns < _JOINS_LATER_NS):
+            return
+        self._began[process] = None
+        first = self._end - len(self._stored_ns)
+        missed = sum(t_ns >= begun_ns for t_ns in islice(self._stored_ns, max(0, row.offset - first)))
+        if missed:
+            self.passed.append(Passed((row.queue, row.node), PassedBy.MISSED_AT_START, row.t_ns, missed))
+
+    def _move(self, row: MessageRow) -> None:
+        done = row.offset if row.event == MessageEvent.COMMITTED else row.offset + 1
+        for key in self._keys(row):
+            position = self._position(key, done)
+            consumes = row.event == MessageEvent.CONSUMED and row.offset != position.last
+            position.moved = position.moved or consumes or done > position.offset
+            position.begun = True
+            position.offset = max(position.offset, done)
+            position.last = row.offset
+
+    def _store(self, row: MessageRow) -> None:
+        is_rewritten = row.offset < self._end  # a broker lost the end of its log
+        self._end = row.offset + 1
+        self._stored_ns.append(row.t_ns)
+        self._first_ns = row.t_ns if self._first_ns < 0 else self._first_ns
+        self._last_tags = row.tags
+        for group in self._presence.consumer_groups(row.topic, row.seq):
+            if self._presence.is_wanted(group, row.topic, row.tags, row.seq):
+                for key in self._consumers(GroupQueue(group, *self._place), row):
+                    self._position(key, row.offset).end = row.offset + 1
+        for key, position in self._positions.items() if is_rewritten else ():
+            position.offset = min(position.offset, row.offset)
+            position.end = min(position.end, row.offset + 1)
+            self._touched[key] = None
+
+    def _stored_for(self, queue: GroupQueue, seq: int) -> int:
+        """The offset behind the last message of the queue, if a member subscribes to it; else 0."""
+        tags = self._last_tags
+        is_wanted = tags is not None and self._presence.is_wanted(queue.group, queue.topic, tags, seq)
+        return self._end if is_wanted else 0
+
+    def _keys(self, row: MessageRow | OwnershipRow) -> Iterator[Consumer]:
+        if not self._presence.broadcasts(row.group, row.seq):
+            yield row.queue, ""
+        elif row.role != BROKER:
+            yield row.queue, row.node
+
+    def _consumers(self, queue: GroupQueue, row: MessageRow) -> Iterator[Consumer]:
+        if not self._presence.broadcasts(queue.group, row.seq):
+            yield queue, ""
+            return
+        for node, _ in self._presence.members_before(queue.group, queue.topic, row.seq):
+            yield queue, node
+
+    def _position(self, key: Consumer, offset: int) -> _Position:
+        """The position of a consumer, which settles at the end of this instant."""
+        self._touched[key] = None
+        position = self._positions.get(key)
+        if position is None:
+            position = self._positions[key] = _Position(offset)
+        return position
+
+    # --- questions ------------------------------------------------------------------------
+
+    def done(self) -> Iterator[tuple[Consumer, int]]:
+        """How far each group, or consumer that broadcasts, has come: everything below is done."""
+        return ((key, position.offset) for key, position in self._positions.items())
+
+    def waiting(self) -> Iterator[tuple[Consumer, int]]:
+        """Messages that wait for those of whom rows came in this instant."""
+        for key in self._touched:
+            position = self._positions[key]
+            yield key, max(0, position.end - position.offset)
+
+    # --- instants -------------------------------------------------------------------------
+
+    def recheck(self) -> None:
+        """Members or brokers changed in this instant, so all positions settle."""
+        self._touched.update(dict.fromkeys(self._positions))
+
+    def settle(self, t_ns: int) -> None:
+        """Look at those of whom rows came, or at all."""
+        for key in self._touched:
+            self._look(key, self._positions[key], t_ns)
+        self._touched.clear()
+
+    def _look(self, key: Consumer, position: _Position, t_ns: int) -> None:
+        stalls = position.end > position.offset and self._is_owed(key, t_ns)
+        if position.since_ns >= 0 and (position.moved or not stalls):
+            self._close(key, position, t_ns, censored=False)
+        if stalls and position.since_ns < 0:
+            position.since_ns = t_ns
+        position.moved = False
+
+    def _is_owed(self, key: Consumer, t_ns: int) -> bool:
+        queue, node = key
+        members = self._presence.members(queue.group, queue.topic, t_ns)
+        there = any(node in ("", member) for member, _ in members)
+        return there and self._presence.is_readable(queue.topic, queue.broker_name, t_ns)
+
+    def _close(self, key: Consumer, position: _Position, t_ns: int, *, censored: bool) -> None:
+        if t_ns - position.since_ns >= SHORTEST_NS:
+            backlog = max(0, position.end - position.offset)
+            self.found.append(Stall(*key, position.since_ns, t_ns, censored, backlog))
+        position.since_ns = -1
+
+    def close(self, end_ns: int) -> None:
+        """Close what is open."""
+        for key, position in self._positions.items():
+            if position.since_ns >= 0:
+                self._close(key, position, end_ns, censored=True)
+
+
+class Progress(SettlingSweeps[TopicQueue, QueueProgress]):
+    """How far all groups have come in all queues.
+
+    Args:
+        presence: reads the same rows before.
+    """
+
+    def __init__(self, presence: Presence) -> None:
+        super().__init__(lambda place: QueueProgress(place, presence))
+        self._presence = presence
+        self._fed: dict[TopicQueue, None] = {}
+        """Queues of which rows came in this instant."""
+
+    @property
+    def found(self) -> list[Stall]:
+        """All stalls of a second or more."""
+        return [one for sweep in self.of.values() for one in sweep.found]
+
+    @property
+    def passed(self) -> list[Passed]:
+        """Messages that groups passed without consuming them."""
+        return [one for sweep in self.of.values() for one in sweep.passed]
+
+    def readers(self) -> Mapping[Table, Callable[[Any], None]]:
+        """It reads messages, and where owners start."""
+        return {OWNERSHIP: self._own, MESSAGES: self._message}
+
+    def _own(self, row: OwnershipRow) -> None:
+        if row.event == OwnershipEvent.ACQUIRED and row.offset >= 0:
+            self._take(row)
+
+    def _message(self, row: MessageRow) -> None:
+        if row.event == MessageEvent.STORED or row.event in _PROGRESS or row.event in _GIVE_UP:
+            self._take(row)
+
+    def _take(self, row: MessageRow | OwnershipRow) -> None:
+        place = place_of(row)
+        self._fed[place] = None
+        self.feed(place, row)
+
+    def concerned(self, t_ns: int) -> Iterable[TopicQueue]:  # noqa: ARG002 - what changed is known
+        """All queues if members or brokers changed."""
+        self._fed.clear()
+        if not self._presence.changed:
+            return ()
+        for sweep in self.of.values():
+            sweep.recheck()
+        return self.of
+
+    def forget(self) -> None:
+        """Forget the stalls so far."""
+        for sweep in self.of.values():
+            sweep.found.clear()
+
+    def done(self) -> Iterator[tuple[Consumer, int]]:
+        """How far each group, or consumer that broadcasts, has come in each queue: everything below is done."""
+        return (one for sweep in self.of.values() for one in sweep.done())
+
+    def waiting(self) -> Iterator[tuple[Consumer, int]]:
+        """Messages that wait in each queue of which a row came in this instant."""
+        return (one for place in self._fed for one in self.of[place].waiting())

@@ -1,0 +1,295 @@
+"""Owners of queues: who owned a queue from when to when, when it had several owners, and when none.
+
+An owner that is suspended counts as an owner, but has no impact while it sleeps: an overlap has its nominal length and
+the time during which two owners were awake. A member that pops a queue shares it with others, so it is no owner in an
+overlap, and the queue is not without one. A queue is owed an owner while it is readable, a live member sees it or it
+had an owner before, and its group has a live member that subscribes to its topic and has made a rebalance round.
+Groups that broadcast allocate no queues, so they are left out.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import attrs
+
+from emulator.analysis.findings.finding import Explained, active_spans
+from emulator.analysis.inputs.messages import Messages
+from emulator.analysis.inputs.presence import Holders, Presence
+from emulator.analysis.inputs.steps import SpansAwake, length_ns
+from emulator.analysis.rows.row_classes import MessageRow, OwnershipRow, Process, Span
+from emulator.analysis.rows.sweeps import SettlingSweeps
+from emulator.state.owners import GroupQueue
+from emulator.trace.schema import MESSAGES, OWNERSHIP, Table
+from nodes.allocation.for_pop import ALL_QUEUES
+from nodes.beliefs import MessageEvent, OwnershipEvent
+
+
+@attrs.frozen
+class Hold:
+    """A consumer owned a queue."""
+
+    queue: GroupQueue
+    node: str
+    incarnation: int
+    """Which process of the node: 1 for the first, +1 per restart."""
+    start_ns: int
+    end_ns: int
+    censored: bool
+
+
+@attrs.frozen
+class Overlap(Explained):
+    """A queue had two or more owners (V1)."""
+
+    queue: GroupQueue
+    start_ns: int
+    end_ns: int
+    censored: bool
+    owners_max: int
+    """Most owners at once."""
+    owners: tuple[str, ...]
+    """Names of all that owned the queue meanwhile."""
+    active_ns: int
+    """How long at least two owners were awake: only then has it an impact."""
+    duplicates: int
+    """Messages of the queue that were consumed again meanwhile."""
+    active: tuple[Span, ...] = active_spans()
+
+
+@attrs.frozen
+class Orphan(Explained):
+    """A readable queue had no owner although its group had a live member (V2)."""
+
+    queue: GroupQueue
+    start_ns: int
+    end_ns: int
+    censored: bool
+
+
+@attrs.frozen
+class QueueNow:
+    """A queue at the present instant."""
+
+    owners: tuple[str, ...]
+    """Nodes, the oldest owner first."""
+    overlap_since_ns: int
+    """Since when it has several owners; -1: it has not."""
+    orphan_since_ns: int
+    """Since when it is owed an owner and has none; -1: it is not."""
+
+
+@attrs.define
+class _OpenOverlap:
+    start_ns: int
+    owners_max: int = 0
+    owners: dict[str, None] = attrs.Factory(dict)
+    active: SpansAwake = attrs.Factory(SpansAwake)
+    duplicates: int = 0
+
+    def look(self, t_ns: int, owners: Mapping[Process, int], awake: int) -> None:
+        """The owners have changed, or one of them was suspended or resumed."""
+        self.owners_max = max(self.owners_max, len(owners))
+        self.owners.update((node, None) for node, _ in owners)
+        self.active.look(t_ns, awake)
+
+    def found(self, queue: GroupQueue, end_ns: int, *, censored: bool) -> Overlap:
+        active = self.active.until(end_ns)
+        owners = tuple(sorted(self.owners))
+        amounts = self.owners_max, owners, length_ns(active), self.duplicates
+        return Overlap(queue, self.start_ns, end_ns, censored, *amounts, active=active)
+
+
+class QueueSweep:
+    """The owners of one queue.
+
+    Args:
+        queue: the queue of a group.
+        presence: who lives, sleeps and may own.
+        poppers: members that pop the queue, and those that pop all queues of its broker.
+    """
+
+    def __init__(self, queue: GroupQueue, presence: Presence, poppers: tuple[Holders[bool], Holders[bool]]) -> None:
+        self._queue = queue
+        self._presence = presence
+        self._poppers = poppers
+        self.owners: dict[Process, int] = {}
+        """Mapping owner -> since when."""
+        self._was_owned = False
+        self._overlap: _OpenOverlap | None = None
+        self._orphan_since_ns = -1
+        self.holds: list[Hold] = []
+        self.overlaps: list[Overlap] = []
+        self.orphans: list[Orphan] = []
+
+    def now(self) -> QueueNow:
+        """The queue after the instant that was settled last."""
+        since_ns = self._overlap.start_ns if self._overlap is not None else -1
+        return QueueNow(tuple(node for node, _ in self.owners), since_ns, self._orphan_since_ns)
+
+    def feed(self, row: OwnershipRow) -> None:
+        """A process acquired or dropped the queue."""
+        process = row.node, row.incarnation
+        if row.event == OwnershipEvent.ACQUIRED:
+            self._was_owned = True
+            self.owners.setdefault(process, row.t_ns)
+        else:
+            self._drop(process, row.t_ns)
+
+    def repeat(self) -> None:
+        """A message of the queue was consumed again."""
+        if self._overlap is not None:
+            self._overlap.duplicates += 1
+
+    def settle(self, t_ns: int) -> None:
+        """Compare the queue with its state before."""
+        processes = self._presence.processes
+        if processes.any_ended_at(t_ns):
+            for process in [one for one in self.owners if processes.has_ended(one, t_ns)]:
+                self._drop(process, t_ns)
+        if self._presence.broadcasts_at(self._queue.group, t_ns):
+            return
+        self._look_for_overlap(t_ns)
+        is_orphan = not self.owners and not self._is_popped(t_ns) and self._is_owed(t_ns)
+        if is_orphan and self._orphan_since_ns < 0:
+            self._orphan_since_ns = t_ns
+        elif not is_orphan and self._orphan_since_ns >= 0:
+            self.orphans.append(Orphan(self._queue, self._orphan_since_ns, t_ns, censored=False))
+            self._orphan_since_ns = -1
+
+    def _look_for_overlap(self, t_ns: int) -> None:
+        if len(self.owners) > 1:
+            self._overlap = self._overlap or _OpenOverlap(t_ns)
+            awake = sum(self._presence.processes.is_awake(one, t_ns) for one in self.owners)
+            self._overlap.look(t_ns, self.owners, awake)
+        elif self._overlap is not None:
+            self.overlaps.append(self._overlap.found(self._queue, t_ns, censored=False))
+            self._overlap = None
+
+    def _is_popped(self, t_ns: int) -> bool:
+        has_ended = self._presence.processes.has_ended
+        return any(not has_ended(process, t_ns) for holders in self._poppers for process in holders.at(t_ns))
+
+    def _is_owed(self, t_ns: int) -> bool:
+        there, queue = self._presence, self._queue
+        exists = there.exists(queue, t_ns)
+        if not (self._was_owned if exists is None else exists):
+            return False
+        return there.can_own(queue.group, queue.topic, t_ns) and there.is_readable(queue.topic, queue.broker_name, t_ns)
+
+    def _drop(self, process: Process, t_ns: int) -> None:
+        since_ns = self.owners.pop(process, -1)
+        if 0 <= since_ns < t_ns:
+            self.holds.append(Hold(self._queue, *process, since_ns, t_ns, censored=False))
+
+    def close(self, end_ns: int) -> None:
+        """Close what is open."""
+        for process, since_ns in self.owners.items():
+            if since_ns < end_ns:
+                self.holds.append(Hold(self._queue, *process, since_ns, end_ns, censored=True))
+        if self._overlap is not None and self._overlap.start_ns < end_ns:
+            self.overlaps.append(self._overlap.found(self._queue, end_ns, censored=True))
+        if 0 <= self._orphan_since_ns < end_ns:
+            self.orphans.append(Orphan(self._queue, self._orphan_since_ns, end_ns, censored=True))
+
+
+class QueueOwners(SettlingSweeps[GroupQueue, QueueSweep]):
+    """The owners of every queue of groups that allocate queues.
+
+    Args:
+        presence, messages: read the same rows before.
+    """
+
+    def __init__(self, presence: Presence, messages: Messages) -> None:
+        super().__init__(lambda queue: QueueSweep(queue, presence, self._poppers_of(queue)))
+        self._presence = presence
+        self._messages = messages
+        self._of_group: dict[str, dict[GroupQueue, None]] = {}
+        self._owned_by: dict[Process, dict[GroupQueue, None]] = {}
+        self._poppers: dict[GroupQueue, Holders[bool]] = {}
+        """Mapping queue, or with id -1 all queues of a broker -> members that pop it."""
+        self.first_ns: int | None = None
+        """First acquisition."""
+
+    # --- findings -------------------------------------------------------------------------
+
+    @property
+    def holds(self) -> list[Hold]:
+        """Who owned each queue from when to when."""
+        return [one for sweep in self.of.values() for one in sweep.holds]
+
+    @property
+    def overlaps(self) -> list[Overlap]:
+        """When queues had several owners."""
+        return [one for sweep in self.of.values() for one in sweep.overlaps]
+
+    @property
+    def orphans(self) -> list[Orphan]:
+        """When queues that were owed an owner had none."""
+        return [one for sweep in self.of.values() for one in sweep.orphans]
+
+    def at(self, queue: GroupQueue, t_ns: int) -> list[Process]:
+        """Who owned a queue at an instant; known once all rows have been read."""
+        holds = self.of[queue].holds if queue in self.of else ()
+        return [(one.node, one.incarnation) for one in holds if one.start_ns <= t_ns < one.end_ns]
+
+    # --- rows -----------------------------------------------------------------------------
+
+    def readers(self) -> Mapping[Table, Callable[[Any], None]]:
+        """It reads ownership, and messages that were consumed."""
+        return {OWNERSHIP: self._own, MESSAGES: self._message}
+
+    def on_made(self, key: GroupQueue) -> None:
+        """Remember the queues of each group."""
+        self._of_group.setdefault(key.group, {})[key] = None
+
+    def _own(self, row: OwnershipRow) -> None:
+        process = row.node, row.incarnation
+        is_dead = self._presence.processes.is_dead(process, row.seq)
+        if row.event in (OwnershipEvent.POP_ACQUIRED, OwnershipEvent.POP_DROPPED):
+            acquires = row.event == OwnershipEvent.POP_ACQUIRED and not is_dead
+            self._holders(row.queue).hold(process, row.seq, row.t_ns, acquires or None)
+            self.touch(self._of_group.get(row.group, ()))
+        elif row.event in (OwnershipEvent.ACQUIRED, OwnershipEvent.DROPPED) and not is_dead:
+            acquires = row.event == OwnershipEvent.ACQUIRED
+            self.feed(row.queue, row)
+            owned = self._owned_by.setdefault(process, {})
+            if acquires:
+                owned[row.queue] = None
+            else:
+                owned.pop(row.queue, None)
+        else:
+            return
+        if acquires:
+            self.first_ns = row.t_ns if self.first_ns is None else self.first_ns
+
+    def _message(self, row: MessageRow) -> None:
+        if row.event == MessageEvent.CONSUMED and row.queue in self.of and self._messages.times_consumed(row) > 1:
+            self.of[row.queue].repeat()
+
+    def _holders(self, queue: GroupQueue) -> Holders[bool]:
+        return self._poppers.setdefault(queue, Holders())
+
+    def _poppers_of(self, queue: GroupQueue) -> tuple[Holders[bool], Holders[bool]]:
+        return self._holders(queue), self._holders(attrs.evolve(queue, queue_id=ALL_QUEUES))
+
+    def concerned(self, t_ns: int) -> Iterable[GroupQueue]:
+        """Queues of processes that stirred, and of groups that changed."""
+        return self._concerned(t_ns) if self._presence.changed or self._presence.processes.stirred else ()
+
+    def _concerned(self, t_ns: int) -> Iterator[GroupQueue]:
+        yield from self._of_stirred(t_ns)
+        changed = self._presence.changed
+        for group in self._presence.groups if "" in changed else changed:
+            for key in self._presence.queues(group, t_ns):
+                self.sweep(key)
+            yield from self._of_group.get(group, ())
+
+    def _of_stirred(self, t_ns: int) -> Iterator[GroupQueue]:
+        for process in self._presence.processes.stirred:
+            if not self._presence.processes.has_ended(process, t_ns):
+                yield from self._owned_by.get(process, ())
+                continue
+            yield from self._owned_by.pop(process, ())
+            for shared, poppers in self._poppers.items():
+                if process in poppers.now:
+                    yield from self._of_group.get(shared.group, ())

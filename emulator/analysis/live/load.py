@@ -1,0 +1,106 @@
+"""The load of a run that is under way, second by second: lag, requests, sends that failed, messages.
+
+The definitions are those of `lag` and `traffic`; only the moment of the question is another one. Rows of nodes come
+one by one, frames in batches that are up to a second of wall time late.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import attrs
+
+from emulator.analysis.inputs.presence import Presence
+from emulator.analysis.inputs.progress import Progress
+from emulator.analysis.measures.lag import LagTotals
+from emulator.analysis.measures.traffic import FAILED_SENDS, Exchange, exchange_of, send_of, series_of
+from emulator.analysis.rows.feed import Feed
+from emulator.analysis.rows.reader import frame_counts
+from emulator.analysis.rows.row_classes import maker
+from emulator.trace.batches import Row
+from emulator.trace.schema import COUNTS, MESSAGES, RPC, Table
+from nodes.beliefs import MessageEvent
+
+STORED = "messages stored"
+"""Name of a series."""
+LATE_S = 2
+"""So many seconds after a second the frames of it are known."""
+_NS = 1_000_000_000
+_EVENT, _T_NS = MESSAGES.index("event"), MESSAGES.index("t_ns")
+
+
+@attrs.frozen
+class SecondOfLoad:
+    """What was counted in one second."""
+
+    second: int
+    """From the begin of the run."""
+    counts: Mapping[str, int]
+    """Mapping series -> how many; series without any are left out."""
+    lag: Mapping[tuple[str, str], int]
+    """Mapping (group, topic) -> the most messages that waited; without those for which none did."""
+    busiest: Exchange | None
+    """What was asked most often without messages."""
+    most: int
+    """How often that was asked."""
+
+
+class LiveLoad:
+    """Counts the load of each second; what was taken is forgotten.
+
+    Args:
+        broker_names: mapping node of a broker -> brokerName; the brokerName of a node that is missing is its name.
+    """
+
+    def __init__(self, broker_names: Mapping[str, str]) -> None:
+        presence = Presence(broker_names)
+        self._progress = Progress(presence)
+        self._lag = LagTotals(self._progress)
+        self._feed = Feed((presence, self._progress, self._lag))
+        self._makers = {table: maker(table) for table in self._feed.tables}
+        self._counts: dict[int, Counter[str]] = {}
+        self._overhead: dict[int, Counter[Exchange]] = {}
+        self._next = 0
+        """The first second that was not taken."""
+
+    def note(self, table: Table, row: Row) -> None:
+        """Read the next row of a table of nodes; rows of all tables come in order."""
+        if table is MESSAGES and row[_EVENT] == MessageEvent.STORED:
+            self._count(int(row[_T_NS]) // _NS, STORED, 1)
+        if table in self._makers:
+            self._reach(int(row[_T_NS]))
+            for _ in self._feed.read((self._makers[table](row),)):
+                pass  # it was settled above
+
+    def take_frames(self, table: Table, rows: Sequence[Row]) -> None:
+        """Read a batch of frames, or of their counts; rows of other tables are left out."""
+        for one in frame_counts(table, rows) if table in (RPC, COUNTS) else ():
+            exchange, sent = exchange_of(one), send_of(one)
+            if exchange is not None:
+                self._count(one.second, series_of(exchange), one.frames)
+                if exchange.overhead and one.second >= self._next:
+                    self._overhead.setdefault(one.second, Counter())[exchange] += one.frames
+            if sent is not None and sent.failed:
+                self._count(one.second, FAILED_SENDS, one.frames)
+
+    def take(self, now_ns: int) -> list[SecondOfLoad]:
+        """The seconds that are over, and of which the frames are known; each is told once."""
+        self._reach(now_ns)
+        end = max(self._next, now_ns // _NS - LATE_S)
+        found = [self._second(second) for second in range(self._next, end)]
+        self._next = end
+        return found
+
+    def _reach(self, t_ns: int) -> None:
+        for _ in self._feed.reach(t_ns):
+            self._progress.forget()  # stalls are not asked for
+
+    def _count(self, second: int, series: str, number: int) -> None:
+        if second >= self._next:
+            self._counts.setdefault(second, Counter())[series] += number
+
+    def _second(self, second: int) -> SecondOfLoad:
+        counts = self._counts.pop(second, Counter())
+        overhead = self._overhead.pop(second, None)
+        ((busiest, most),) = overhead.most_common(1) if overhead else ((None, 0),)
+        lag = {(group, topic): waiting for group, topic, waiting in self._lag.take(second) if waiting}
+        return SecondOfLoad(second, counts, lag, busiest, most)

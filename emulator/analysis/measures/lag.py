@@ -1,0 +1,271 @@
+"""Consumer lag: how far groups are behind what brokers store, and how long a message takes.
+
+The lag of a group in a queue counts offsets, as `mqadmin consumerProgress` does:
+from the first that the group is not through with to the last message that a
+member subscribes to. The group is through with what lies below an offset that a
+member consumed, that a filter left out, that was committed, or at which an owner
+began. Unlike `consumerProgress` it does not wait for the commit, which comes up
+to five seconds later. Latency is the time from a message's entry into the log of
+its broker to the end of its first consumption by the group.
+"""
+
+from array import array
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import attrs
+
+from emulator.analysis.findings.table import FindingTable
+from emulator.analysis.inputs.messages import Consumer, Messages, TopicQueue, place_of
+from emulator.analysis.inputs.progress import Progress
+from emulator.analysis.rows.feed import Watcher
+from emulator.analysis.rows.row_classes import MessageRow
+from emulator.state.owners import GroupQueue
+from emulator.trace.schema import MESSAGES, Table
+from nodes.beliefs import MessageEvent
+
+_NS = 1_000_000_000
+_MS = 1_000_000
+
+
+@attrs.frozen
+class Lag:
+    """How far a group was behind in a queue."""
+
+    queue: GroupQueue
+    node: str
+    """The consumer, in a group that broadcasts; else empty."""
+    most: int
+    """Most messages that waited at once."""
+    most_ns: int
+    """First instant at which so many waited."""
+    end: int
+    """Messages that waited at the end of the run."""
+
+
+@attrs.frozen
+class Latency:
+    """How long messages of a topic took to be consumed by a group."""
+
+    group: str
+    topic: str
+    messages: int
+    """Consumed ones, each counted once."""
+    p50_ms: float
+    """Half of the messages took at most so long."""
+    p99_ms: float
+    """All but one in a hundred took at most so long."""
+    most_ms: float
+    """What the slowest message took."""
+    slowest_ns: int
+    """When that message was stored."""
+
+
+@attrs.frozen
+class LagSeries:
+    """Messages of a topic that waited for a group in each second; in a group that broadcasts, for all its members."""
+
+    group: str
+    topic: str
+    per_s: tuple[int, ...]
+    """Most in the second, from the begin of the run."""
+
+    def lasting(self, seconds: int) -> tuple[int, int]:
+        """The most messages that waited for so many seconds in a row, and the first of these seconds."""
+        found = (0, 0)
+        falling: deque[int] = deque()  # seconds of the window, each with fewer messages than the ones before it
+        for second, waiting in enumerate(self.per_s):
+            while falling and self.per_s[falling[-1]] >= waiting:
+                falling.pop()
+            falling.append(second)
+            begin = second - seconds + 1
+            if falling[0] < begin:
+                falling.popleft()
+            least = self.per_s[falling[0]]
+            if begin >= 0 and least > found[0]:
+                found = (least, begin)
+        return found
+
+
+LAGS = FindingTable("lags", Lag, "how far a group was behind in a queue")
+LATENCIES = FindingTable("latencies", Latency, "how long messages of a topic took to be consumed by a group")
+LAG_SERIES = FindingTable("lag_series", LagSeries, "messages of a topic that waited for a group in each second")
+
+
+@attrs.define
+class _Total:
+    """Messages that wait in all queues of a group and a topic."""
+
+    now: int = 0
+    before: int = 0
+    """Its value before the seconds that it keeps."""
+    most: dict[int, int] = attrs.Factory(dict)
+    """Mapping second in which it changed -> the most in it."""
+    after: dict[int, int] = attrs.Factory(dict)
+    """Mapping second in which it changed -> its value at the end."""
+
+    def add(self, change: int, second: int) -> None:
+        """So many more wait from now on."""
+        before = self.now
+        self.now += change
+        self.most[second] = max(self.most.get(second, before), self.now)
+        self.after[second] = self.now
+
+    def per_s(self, seconds: Iterable[int]) -> tuple[int, ...]:
+        """The most in each second; they follow those that were forgotten."""
+        found: list[int] = []
+        now = self.before
+        for second in seconds:
+            found.append(max(now, self.most.get(second, 0)))
+            now = self.after.get(second, now)
+        return tuple(found)
+
+    def forget(self, second: int) -> None:
+        """Forget the first second that it keeps."""
+        self.most.pop(second, None)
+        self.before = self.after.pop(second, self.before)
+
+
+class LagTotals(Watcher):
+    """Messages that wait for each group and topic, and the most of each second.
+
+    Args:
+        progress: reads the same rows before.
+    """
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._now: dict[Consumer, int] = {}
+        self._totals: dict[tuple[str, str], _Total] = {}
+
+    def settle(self, t_ns: int) -> None:
+        """Note what waits in each queue in which something happened."""
+        changes: dict[tuple[str, str], int] = {}
+        for key, messages in self._progress.waiting():
+            change = messages - self._now.get(key, 0)
+            if change:
+                self._now[key] = messages
+                of = key[0].group, key[0].topic
+                changes[of] = changes.get(of, 0) + change
+        for of, change in changes.items():
+            self._totals.setdefault(of, _Total()).add(change, t_ns // _NS)
+
+    def series(self, end_ns: int) -> tuple[LagSeries, ...]:
+        """Of each group and topic, from the begin of the run."""
+        seconds = range(max(1, -(-end_ns // _NS)))
+        return tuple(LagSeries(*key, total.per_s(seconds)) for key, total in sorted(self._totals.items()))
+
+    def take(self, second: int) -> Iterator[tuple[str, str, int]]:
+        """The (group, topic, most) of a second that is over, which is forgotten; each second is taken, in order."""
+        for (group, topic), total in self._totals.items():
+            (most,) = total.per_s((second,))
+            total.forget(second)
+            yield group, topic, most
+
+
+@attrs.define
+class _Queue:
+    now: int = 0
+    most: int = 0
+    most_ns: int = -1
+
+
+class _Times:
+    """When the message at each offset of a queue was stored."""
+
+    def __init__(self, first: int) -> None:
+        self._first = first
+        self._times_ns = array("q")
+
+    def note(self, offset: int, t_ns: int) -> None:
+        """A message was stored, perhaps where a broker has lost another one."""
+        at = offset - self._first
+        if 0 <= at < len(self._times_ns):
+            self._times_ns[at] = t_ns
+        elif at >= 0:
+            self._times_ns.extend([-1] * (at - len(self._times_ns)))
+            self._times_ns.append(t_ns)
+
+    def of(self, offset: int) -> int:
+        """-1: not known."""
+        at = offset - self._first
+        return self._times_ns[at] if 0 <= at < len(self._times_ns) else -1
+
+
+class Lags(Watcher):
+    """Follows the lag of every queue that somebody subscribes to.
+
+    Args:
+        messages: reads the same rows before.
+        progress: reads the same rows before; knows how far groups are.
+    """
+
+    def __init__(self, messages: Messages, progress: Progress) -> None:
+        self._messages = messages
+        self._progress = progress
+        self._queues: dict[Consumer, _Queue] = {}
+        self._totals = LagTotals(progress)
+        self._stored: dict[TopicQueue, _Times] = {}
+        self._latencies_ns: dict[tuple[str, str], array[int]] = {}
+        self._slowest_ns: dict[tuple[str, str], tuple[int, int]] = {}
+        """Latency of the slowest message, and when it was stored."""
+
+    def readers(self) -> Mapping[Table, Callable[[Any], None]]:
+        """It reads messages."""
+        return {MESSAGES: self._message}
+
+    def _message(self, row: MessageRow) -> None:
+        place = place_of(row)
+        if row.event == MessageEvent.STORED:
+            times = self._stored.get(place)
+            if times is None:
+                times = self._stored[place] = _Times(row.offset)
+            times.note(row.offset, row.t_ns)
+        elif row.event == MessageEvent.CONSUMED and place in self._stored and self._is_first(row):
+            stored_ns = self._stored[place].of(row.offset)
+            if stored_ns >= 0:
+                of, took_ns = (row.group, row.topic), row.t_ns - stored_ns
+                self._latencies_ns.setdefault(of, array("q")).append(took_ns)
+                if took_ns > self._slowest_ns.get(of, (-1, 0))[0]:
+                    self._slowest_ns[of] = took_ns, stored_ns
+
+    def _is_first(self, row: MessageRow) -> bool:
+        return self._messages.nth(row) == 1
+
+    def settle(self, t_ns: int) -> None:
+        """Note what waits in each queue in which something happened."""
+        for key, waiting in self._progress.waiting():
+            known = self._queues.get(key)
+            if known is None:
+                known = self._queues[key] = _Queue()
+            known.now = waiting
+            if waiting > known.most:
+                known.most, known.most_ns = waiting, t_ns
+        self._totals.settle(t_ns)
+
+    # --- findings -------------------------------------------------------------------------
+
+    def lags(self) -> tuple[Lag, ...]:
+        """Of each queue in which a message has waited."""
+        found = sorted((key, known) for key, known in self._queues.items() if known.most)
+        return tuple(Lag(*key, known.most, known.most_ns, known.now) for key, known in found)
+
+    def latencies(self) -> tuple[Latency, ...]:
+        """Of each group and topic."""
+        found = sorted(self._latencies_ns.items())
+        return tuple(_latency(*key, sorted(took_ns), self._slowest_ns[key][1]) for key, took_ns in found)
+
+    def series(self, end_ns: int) -> tuple[LagSeries, ...]:
+        """Of each group and topic."""
+        return self._totals.series(end_ns)
+
+
+def _latency(group: str, topic: str, ordered_ns: list[int], slowest_ns: int) -> Latency:
+    p50, p99, most = (round(_quantile(ordered_ns, share) / _MS, 3) for share in (0.5, 0.99, 1.0))
+    return Latency(group, topic, len(ordered_ns), p50, p99, most, slowest_ns)
+
+
+def _quantile(ordered: list[int], share: float) -> int:
+    """The smallest value such that at least this share is not above it."""
+    return ordered[max(0, -(-len(ordered) * round(share * 100) // 100) - 1)]

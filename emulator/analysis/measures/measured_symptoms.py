@@ -1,0 +1,202 @@
+"""Symptoms among what is measured and not judged: load, lag, churn, queue balance, routes."""
+
+from collections.abc import Iterator
+from itertools import groupby
+from operator import attrgetter
+
+from emulator.analysis.findings.context import Context
+from emulator.analysis.findings.found import Findings
+from emulator.analysis.findings.questions import about_group, about_queue, about_topic, inside, instant
+from emulator.analysis.findings.symptom import NS_PER_S, Symptom, SymptomKind
+from emulator.analysis.measures.lag import LAG_SERIES, LATENCIES
+from emulator.analysis.measures.lost_topics import LOST_TOPICS
+from emulator.analysis.measures.measured import DUPLICATES
+from emulator.analysis.measures.queue_balance import IDLE, QUEUE_BALANCE
+from emulator.analysis.measures.rebalances import REBALANCES, RebalanceCost
+from emulator.analysis.measures.stale_routes import STALE_ROUTES
+from emulator.analysis.measures.traffic import ATTEMPTS, REQUESTS, STORMS, Storm
+from emulator.analysis.measures.writability import UNWRITABLE
+from nodes.protocol.codes import RequestCode
+
+
+def measured_symptoms(found: Findings, context: Context) -> Iterator[Symptom]:
+    """All of them, also those below the limits of healthy runs.
+
+    Args:
+        found: in the run.
+        context: of the run.
+    """
+    every = (
+        *(_lost_topics, _storms, _unwritable, _lags, _latencies, _failed_sends, _again, _churn),
+        *(_spread, _idle, _stale_routes, _fan_out),
+    )
+    for symptoms in every:
+        yield from symptoms(found, context)
+
+
+def _storms(found: Findings, _context: Context) -> Iterator[Symptom]:
+    what = attrgetter("request", "answer", "server")
+    for (request, answer, server), same in groupby(sorted(found.of(STORMS), key=what), key=what):
+        storms = list(same)
+        clients = list(dict.fromkeys(one.client for one in storms))
+        exchanges, start_ns = sum(one.exchanges for one in storms), min(one.start_ns for one in storms)
+        lasted_s = (max(one.end_ns for one in storms) - start_ns) / NS_PER_S
+        often = f"{_each(storms, clients)}, healthy is {storms[0].healthy_per_s:g}"
+        text = (
+            f"{_listed(clients)} asked {server} {exchanges:,} times in {lasted_s:.0f} s ({often}), "
+            f"from {start_ns / NS_PER_S:.0f} s on: {request} answered {answer}"
+        )
+        severity = sum(one.per_s / one.healthy_per_s for one in storms)
+        question = ("storm", "of", clients[0], "at", instant(start_ns + NS_PER_S))
+        yield Symptom(SymptomKind.STORM, severity, start_ns, text, question)
+
+
+def _each(storms: list[Storm], clients: list[str]) -> str:
+    per_s = sum(one.per_s for one in storms) / len(storms)
+    return f"{per_s:,.0f} a second" if len(clients) == 1 else f"{per_s:,.0f} a second each"
+
+
+def _lost_topics(found: Findings, context: Context) -> Iterator[Symptom]:
+    for one in found.of(LOST_TOPICS):
+        text = (
+            f"{one.topic} was lost at {one.new_master}, which became master of {one.broker_name} at "
+            f"{one.start_ns / NS_PER_S:.1f} s without it; nameservers list it since {one.created_ns / NS_PER_S:.1f} s"
+        )
+        question = about_topic(one.topic, instant(one.start_ns))
+        yield Symptom(SymptomKind.TOPIC_LOST, 2.0 * context.limits.paging_times, one.start_ns, text, question)
+
+
+def _unwritable(found: Findings, context: Context) -> Iterator[Symptom]:
+    for topic, rows in groupby(found.of(UNWRITABLE), key=attrgetter("topic")):
+        spans = list(rows)
+        lasted_s = sum(one.end_ns - one.start_ns for one in spans) / NS_PER_S
+        text = f"{topic} had no writable queue for {lasted_s:.1f} s from {spans[0].start_ns / NS_PER_S:.1f} s on"
+        severity = lasted_s * 1_000 / context.limits.unwritable_ms
+        question = about_topic(topic, inside(spans[0]))
+        yield Symptom(SymptomKind.UNWRITABLE, severity, spans[0].start_ns, text, question)
+
+
+def _lags(found: Findings, context: Context) -> Iterator[Symptom]:
+    limits = context.limits
+    consumed = {(one.group, one.topic): one.messages for one in found.of(LATENCIES)}
+    for one in found.of(LAG_SERIES):
+        lasting, since_s = one.lasting(limits.lag_s)
+        per_s = (consumed.get((one.group, one.topic), 0) + one.per_s[-1]) * NS_PER_S / context.end_ns
+        behind_s = lasting / per_s if per_s and lasting >= limits.lag_messages else 0.0
+        text = (
+            f"{one.group} was {lasting:,} messages of {one.topic} behind, or more, for {limits.lag_s} s "
+            f"from {since_s} s on: as many as arrive in {behind_s:.0f} s"
+        )
+        question = ("lag", one.group, "at", instant((2 * since_s + limits.lag_s) * NS_PER_S // 2))
+        yield Symptom(SymptomKind.LAG, behind_s / limits.lag_s, since_s * NS_PER_S, text, question)
+
+
+def _latencies(found: Findings, context: Context) -> Iterator[Symptom]:
+    for one in found.of(LATENCIES):
+        text = (
+            f"a message of {one.topic}, stored at {one.slowest_ns / NS_PER_S:.1f} s, took {one.most_ms / 1_000:.1f} s "
+            f"to {one.group}, one in a hundred {one.p99_ms / 1_000:.1f} s or more"
+        )
+        severity = one.p99_ms / context.limits.late_p99_ms
+        question = ("lag", one.group, "at", instant(round(one.slowest_ns + round(one.most_ms) * 500_000, -8)))
+        yield Symptom(SymptomKind.LATENCY, severity, one.slowest_ns, text, question)
+
+
+def _failed_sends(found: Findings, context: Context) -> Iterator[Symptom]:
+    for one in found.of(ATTEMPTS):
+        attempts = one.acknowledged + one.failed
+        share_pct = 100 * one.failed / attempts
+        text = (
+            f"{one.failed:,} of {attempts:,} attempts of {one.producer} to send failed "
+            f"({one.refused:,} refused, {one.unanswered:,} unanswered), most of them at {one.most_s} s"
+        )
+        yield Symptom(
+            SymptomKind.FAILED_SENDS,
+            10 * share_pct / context.limits.failed_sends_per_mille,
+            max(0, one.most_s) * NS_PER_S,
+            text,
+        )
+
+
+def _again(found: Findings, context: Context) -> Iterator[Symptom]:
+    rows = sorted(found.of(DUPLICATES), key=lambda one: one.queue.group)
+    for group, same in groupby(rows, key=lambda one: one.queue.group):
+        of_queues = list(same)
+        again, worst = sum(one.duplicates for one in of_queues), max(of_queues, key=attrgetter("duplicates"))
+        messages = sum(one.messages for one in found.of(LATENCIES) if one.group == group)
+        if again >= context.limits.again_messages and messages:
+            share_pct = 100 * again / messages
+            text = f"{group} consumed {again:,} messages again, {share_pct:.1f} for each 100 messages"
+            severity = 10 * share_pct / context.limits.again_per_mille
+            yield Symptom(SymptomKind.AGAIN, severity, max(0, context.end_ns - 1), text, about_queue(worst.queue))
+
+
+def _churn(found: Findings, _context: Context) -> Iterator[Symptom]:
+    for (group, topic), rows in groupby(found.of(REBALANCES), key=attrgetter("group", "topic")):
+        worst = max(rows, key=lambda one: one.acquired / _takes(one))
+        text = (
+            f"{group} took queues of {topic} {worst.acquired:,} times from {worst.start_ns / NS_PER_S:.1f} s to "
+            f"{worst.end_ns / NS_PER_S:.1f} s; {worst.moved} of {worst.queues} had to move"
+        )
+        question = about_group(group, instant(worst.end_ns - 1))
+        yield Symptom(SymptomKind.CHURN, worst.acquired / _takes(worst), worst.end_ns - 1, text, question)
+
+
+def _takes(one: RebalanceCost) -> float:
+    """How often queues are taken at most in a healthy rebalance.
+
+    Queues that must move are taken once. Members that join one after the other divide all queues by one, by two, by
+    three. And each queue may once come to a wrong member, since members ask different brokers.
+    """
+    joins = sum(1 / number for number in range(1, len(one.joined) + 1))
+    return one.moved + one.queues * (1 + joins) or 1.0
+
+
+def _spread(found: Findings, context: Context) -> Iterator[Symptom]:
+    for one in found.of(QUEUE_BALANCE):
+        if one.topics > 1 and one.most - one.least > 1:
+            text = (
+                f"at the end a member of {one.group} had {one.most} queues of {one.topics} topics, another {one.least}"
+            )
+            severity = one.most / max(1, one.least) / context.limits.balance_times
+            yield Symptom(SymptomKind.SPREAD, severity, context.end_ns, text, about_group(one.group))
+
+
+def _idle(found: Findings, context: Context) -> Iterator[Symptom]:
+    """A member without a queue, where there are enough: it cannot be that RocketMQ has none to give."""
+    for one in found.of(IDLE):
+        avoidable = one.idle - one.unavoidable
+        text = f"{avoidable} of {one.members} members of {one.group} had no queue of {one.topic} at the end"
+        yield Symptom(SymptomKind.IDLE, 2.0 * avoidable, context.end_ns, text, about_group(one.group))
+
+
+def _stale_routes(found: Findings, context: Context) -> Iterator[Symptom]:
+    rows = sorted(found.of(STALE_ROUTES), key=attrgetter("topic"))
+    for topic, same in groupby(rows, key=attrgetter("topic")):
+        stale = list(same)
+        longest = max(stale, key=lambda one: one.end_ns - one.start_ns)
+        lasted_s = (longest.end_ns - longest.start_ns) / NS_PER_S
+        text = (
+            f"{longest.node} used a route of {topic} that no nameserver gave any more for {lasted_s:.1f} s from "
+            f"{longest.start_ns / NS_PER_S:.1f} s on"
+        )
+        severity = lasted_s * 1_000 / context.limits.stale_route_ms
+        question = about_topic(topic, inside(longest))
+        yield Symptom(SymptomKind.STALE_ROUTES, severity, longest.start_ns, text, question)
+
+
+def _fan_out(found: Findings, context: Context) -> Iterator[Symptom]:
+    limits = context.limits
+    for one in found.of(REQUESTS):
+        is_notification = one.request == RequestCode.NOTIFY_CONSUMER_IDS_CHANGED.name
+        if is_notification and one.most_per_s >= limits.notifications_per_s:
+            text = (
+                f"brokers notified members {one.exchanges:,} times that their group had changed: "
+                f"{one.share_pct:.0f} % of all requests, and {one.most_per_s:,} in second {one.most_s}"
+            )
+            severity = one.share_pct / limits.notifications_percent
+            yield Symptom(SymptomKind.FAN_OUT, severity, one.most_s * NS_PER_S, text)
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names) if len(names) <= 2 else f"{len(names)} clients ({names[0]}, {names[1]}, …)"

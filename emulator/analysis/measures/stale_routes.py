@@ -1,0 +1,107 @@
+"""Stale routes: how long a client used a route of a topic that no nameserver gave any more.
+
+Clients poll routes every 30 s, so after each change of a route they work with
+the old one for a while. A client is stale from the instant at which the last
+nameserver gives up the client's route until the client has one that some
+nameserver gives.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import attrs
+
+from emulator.analysis.findings.table import FindingTable
+from emulator.analysis.inputs.presence import Presence
+from emulator.analysis.inputs.processes import ENDS
+from emulator.analysis.rows.feed import Watcher
+from emulator.analysis.rows.row_classes import BeliefRow, LifeRow, Process
+from emulator.spec.model import NAMESERVER
+from emulator.trace.schema import BELIEFS, LIFECYCLE, Table
+from nodes.beliefs import BeliefKind
+
+
+@attrs.frozen
+class StaleRoute:
+    """A client used a route of a topic that no nameserver gave any more."""
+
+    topic: str
+    node: str
+    start_ns: int
+    end_ns: int
+    censored: bool
+
+
+STALE_ROUTES = FindingTable("stale_routes", StaleRoute, "a client used a route that no nameserver gave any more")
+
+
+@attrs.define
+class _Topic:
+    given: dict[Process, str] = attrs.Factory(dict)
+    """Mapping nameserver -> hash of the route that it gives."""
+    used: dict[Process, str] = attrs.Factory(dict)
+    """Mapping client -> hash of the route that it uses."""
+    stale_since: dict[Process, int] = attrs.Factory(dict)
+
+
+class Staleness(Watcher):
+    """Compares the routes of clients with those of nameservers.
+
+    Args:
+        presence: reads the same rows before.
+    """
+
+    def __init__(self, presence: Presence) -> None:
+        self._processes = presence.processes
+        self._topics: dict[str, _Topic] = {}
+        self._touched: dict[str, None] = {}
+        self.found: list[StaleRoute] = []
+
+    def readers(self) -> Mapping[Table, Callable[[Any], None]]:
+        """It reads routes and ends of processes."""
+        return {BELIEFS: self._belief, LIFECYCLE: self._life}
+
+    def _belief(self, row: BeliefRow) -> None:
+        process = row.node, row.incarnation
+        if row.kind != BeliefKind.ROUTE or self._processes.is_dead(process, row.seq):
+            return
+        topic = self._topics.setdefault(row.subject, _Topic())
+        held = topic.given if row.role == NAMESERVER else topic.used
+        if row.value_hash:
+            held[process] = row.value_hash
+        else:
+            held.pop(process, None)
+        self._touched[row.subject] = None
+
+    def _life(self, row: LifeRow) -> None:
+        if row.event not in ENDS:
+            return
+        process = row.node, row.incarnation
+        for name, topic in self._topics.items():
+            if process in topic.given or process in topic.used:
+                topic.given.pop(process, None)
+                topic.used.pop(process, None)
+                self._touched[name] = None
+
+    def settle(self, t_ns: int) -> None:
+        """Compare the routes of each topic that changed."""
+        for name in self._touched:
+            self._look(name, self._topics[name], t_ns)
+        self._touched.clear()
+
+    def _look(self, name: str, topic: _Topic, t_ns: int) -> None:
+        given = dict.fromkeys(topic.given.values())
+        stale = {who: None for who, route in topic.used.items() if given and route not in given}
+        for who in [who for who in topic.stale_since if who not in stale]:
+            since_ns = topic.stale_since.pop(who)
+            if since_ns < t_ns:
+                self.found.append(StaleRoute(name, who[0], since_ns, t_ns, censored=False))
+        for who in stale:
+            topic.stale_since.setdefault(who, t_ns)
+
+    def finish(self, end_ns: int) -> None:
+        """Close what is open."""
+        for name, topic in self._topics.items():
+            for (node, _), since_ns in topic.stale_since.items():
+                if since_ns < end_ns:
+                    self.found.append(StaleRoute(name, node, since_ns, end_ns, censored=True))

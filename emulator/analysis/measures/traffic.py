@@ -1,0 +1,381 @@
+"""What nodes ask of one another: how often, how it is answered, and request storms.
+
+An exchange is a request with its answer, or a oneway request, between a client
+and a server; a dial that fails is one, too. It is *work* if messages move with
+it: a send, pull, pop or acknowledgement that succeeds, the end of a transaction,
+replication. As much of it as there are messages is healthy.
+
+Everything else is overhead. A healthy client has little of it: in five seconds
+it commits each of its queues once, and gets at most one answer without messages
+for each, since brokers hold such pulls; its other tasks run once a second or
+more rarely. A request storm is ten times as much for thirty seconds on average,
+and fifty a second at least: thirty seconds is the longest period of a client's
+tasks, so bursts of healthy tasks (a poll of a thousand routes) do not count.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from itertools import groupby
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+import attrs
+
+from emulator.analysis.findings.table import FindingTable
+from emulator.analysis.rows.feed import Watcher
+from emulator.analysis.rows.row_classes import FrameCount, OwnershipRow, Process
+from emulator.trace.schema import OWNERSHIP, Table
+from nodes.beliefs import OwnershipEvent
+from nodes.broker.tables.ha_frames import HaFrame
+from nodes.protocol.codes import RequestCode, ResponseCode
+
+_NS = 1_000_000_000
+WINDOW_S = 30
+"""The longest period of a client's tasks."""
+STORM_TIMES = 10
+"""A storm has so many times the overhead of a healthy client."""
+LEAST_PER_S = 50.0
+"""Of a storm, so that a client with one queue is not blamed for little."""
+QUEUE_PERIOD_S = 5
+"""In this time a healthy client needs at most one exchange without messages for each of its queues."""
+WITH_MESSAGES, WITHOUT_MESSAGES = "requests with messages", "requests without messages"
+"""Names of series."""
+FAILED_SENDS = "failed sends"
+"""Name of a series."""
+DIAL = "dial"
+"""Stands for the request of a dial that failed."""
+ONEWAY = "oneway"
+"""Stands for the answer of a request that has none."""
+_FAILED = ("refused", "unanswered")
+_BECAME = ("acknowledged", *_FAILED)
+_FAILED_DIALS = ("refused", "connect_lost")
+_SENDS = (RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE)
+_MOVES_MESSAGES = (
+    *_SENDS,
+    *(RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE, RequestCode.CONSUMER_SEND_MSG_BACK),
+    *(RequestCode.POP_MESSAGE, RequestCode.PEEK_MESSAGE, RequestCode.NOTIFICATION),
+    *(RequestCode.ACK_MESSAGE, RequestCode.BATCH_ACK_MESSAGE, RequestCode.CHANGE_MESSAGE_INVISIBLETIME),
+    *(RequestCode.END_TRANSACTION, RequestCode.CHECK_TRANSACTION_STATE, RequestCode.RECALL_MESSAGE),
+    *(RequestCode.SEND_REPLY_MESSAGE, RequestCode.SEND_REPLY_MESSAGE_V2, RequestCode.PUSH_REPLY_MESSAGE_TO_CLIENT),
+    *HaFrame,
+)
+
+
+@attrs.frozen
+class RequestRate:
+    """How often one request was answered in one way, in the whole run."""
+
+    request: str
+    """RocketMQ's name of the request code; `dial`: a connection that could not be opened."""
+    answer: str
+    """RocketMQ's name of the response code; `oneway`: none is expected."""
+    exchanges: int
+    """How often."""
+    overhead: bool
+    """Whether no messages move with it."""
+    share_pct: float
+    """Of all exchanges of the run."""
+    most_per_s: int
+    """In the busiest second, of all nodes together."""
+    most_s: int
+    """Which second that was, counted from the begin of the run."""
+    client: str
+    """Of the busiest pair."""
+    server: str
+    """Of the busiest pair."""
+    pair_most_per_s: int
+    """What that pair had in its busiest second."""
+
+
+@attrs.frozen
+class Storm:
+    """A client had ten times the overhead of a healthy one with a server."""
+
+    client: str
+    """Who asked."""
+    server: str
+    """Who was asked."""
+    request: str
+    """As in `RequestRate`."""
+    answer: str
+    """As in `RequestRate`."""
+    start_ns: int
+    end_ns: int
+    censored: bool
+    exchanges: int
+    """In that time."""
+    most_per_s: int
+    """In the busiest second."""
+    healthy_per_s: float
+    """What a healthy client with as many queues has at most."""
+
+    @property
+    def per_s(self) -> float:
+        """Exchanges per second, on average."""
+        return self.exchanges * _NS / (self.end_ns - self.start_ns)
+
+
+@attrs.frozen
+class Sends:
+    """What became of the attempts of one producer to send."""
+
+    producer: str
+    """Its node."""
+    acknowledged: int
+    """Answered with SUCCESS."""
+    refused: int
+    """Answered with anything but SUCCESS."""
+    unanswered: int
+    """Given up after the producer's timeout."""
+    most_failed_per_s: int
+    """Refused and unanswered ones in the worst second."""
+    most_s: int
+    """Which second that was."""
+
+    @property
+    def failed(self) -> int:
+        """Attempts that failed; the producer may have repeated them."""
+        return self.refused + self.unanswered
+
+
+@attrs.frozen
+class Series:
+    """Something that is counted in each second of a run."""
+
+    name: str
+    per_s: tuple[int, ...]
+    """From the begin of the run."""
+
+
+REQUESTS = FindingTable("requests", RequestRate, "how often a request was answered in one way")
+STORMS = FindingTable("storms", Storm, "a client had ten times the overhead of a healthy one with a server")
+ATTEMPTS = FindingTable("attempts", Sends, "what became of the attempts of a producer to send")
+REQUEST_SERIES = FindingTable("request_series", Series, "requests of the whole cluster in each second")
+
+
+class Exchange(NamedTuple):
+    """What a client asks of a server, and how that is answered."""
+
+    request: str
+    answer: str
+    client: str
+    server: str
+    overhead: bool
+
+
+class HeldQueues:
+    """How many queues each process has held, by which its overhead is judged."""
+
+    def __init__(self) -> None:
+        self._held: dict[Process, dict[tuple[str, ...], None]] = {}
+        self._most: dict[str, int] = {}
+
+    def note(self, row: OwnershipRow) -> None:
+        """A queue has another owner."""
+        held = self._held.setdefault((row.node, row.incarnation), {})
+        queue = (row.group, row.topic, row.broker_name, str(row.queue_id))
+        if row.event in (OwnershipEvent.ACQUIRED, OwnershipEvent.POP_ACQUIRED):
+            held[queue] = None
+            self._most[row.node] = max(len(held), self._most.get(row.node, 0))
+        elif row.event in (OwnershipEvent.DROPPED, OwnershipEvent.POP_DROPPED):
+            held.pop(queue, None)
+
+    def healthy_per_s(self, client: str) -> float:
+        """The overhead of a healthy client with so many queues, to one server."""
+        return max(1.0, self._most.get(client, 0) / QUEUE_PERIOD_S)
+
+    def limit_per_s(self, client: str) -> float:
+        """Average of a storm over `WINDOW_S`."""
+        return max(LEAST_PER_S, STORM_TIMES * self.healthy_per_s(client))
+
+
+class Traffic(Watcher):
+    """Counts exchanges."""
+
+    def __init__(self, frames: Iterable[FrameCount], end_ns: int) -> None:
+        self._end_ns = end_ns
+        self._seconds = max(1, -(-end_ns // _NS))
+        self._held = HeldQueues()
+        self._exchanges: dict[Exchange, dict[int, int]] = {}
+        self._sends: dict[str, dict[str, dict[int, int]]] = {}
+        for one in sorted(frames):
+            self._count(one)
+
+    def readers(self) -> Mapping[Table, Callable[[Any], None]]:
+        """It reads who holds which queue."""
+        return {OWNERSHIP: self._held.note}
+
+    def _count(self, one: FrameCount) -> None:
+        sent = send_of(one)
+        if sent is not None:
+            seconds = self._sends.setdefault(sent.producer, {}).setdefault(sent.became, {})
+            seconds[one.second] = seconds.get(one.second, 0) + one.frames
+        exchange = exchange_of(one)
+        if exchange is not None:
+            seconds = self._exchanges.setdefault(exchange, {})
+            seconds[one.second] = seconds.get(one.second, 0) + one.frames
+
+    # --- findings -------------------------------------------------------------------------
+
+    def rates(self) -> tuple[RequestRate, ...]:
+        """All requests and answers, the most frequent first."""
+        every = sum(sum(seconds.values()) for seconds in self._exchanges.values())
+        ordered = sorted(self._exchanges.items())
+        rates = [
+            _rate(request, answer, list(of), every)
+            for (request, answer), of in groupby(ordered, key=lambda entry: entry[0][:2])
+        ]
+        return tuple(sorted(rates, key=lambda rate: (-rate.exchanges, rate.request, rate.answer)))
+
+    def storms(self) -> tuple[Storm, ...]:
+        """All request storms, in order of time."""
+        found = [
+            self._storm(exchange, seconds, span)
+            for exchange, seconds in sorted(self._exchanges.items())
+            if exchange.overhead
+            for span in storm_spans(seconds, self._held.limit_per_s(exchange.client))
+        ]
+        return tuple(sorted(found, key=attrgetter("start_ns", "client", "server", "request", "answer")))
+
+    def sends(self) -> tuple[Sends, ...]:
+        """What became of the sends of each producer."""
+        return tuple(_sends(producer, became) for producer, became in sorted(self._sends.items()))
+
+    def series(self) -> tuple[Series, ...]:
+        """Exchanges per second: with messages, and overhead; and sends that failed."""
+        named = {name: [0] * self._seconds for name in (WITH_MESSAGES, WITHOUT_MESSAGES, FAILED_SENDS)}
+        for exchange, seconds in self._exchanges.items():
+            _add(named[series_of(exchange)], seconds)
+        for became in self._sends.values():
+            for name in _FAILED:
+                _add(named[FAILED_SENDS], became.get(name, {}))
+        return tuple(Series(name, tuple(per_s)) for name, per_s in named.items())
+
+    def _storm(self, what: Exchange, seconds: dict[int, int], span: tuple[int, int]) -> Storm:
+        start_s, end_s = span
+        counts = [count for second, count in seconds.items() if start_s <= second < end_s]
+        names = (what.client, what.server, what.request, what.answer)
+        end_ns = min(end_s * _NS, self._end_ns)
+        amounts = sum(counts), max(counts), self._held.healthy_per_s(what.client)
+        return Storm(*names, start_s * _NS, end_ns, end_s >= self._seconds, *amounts)
+
+
+def storm_spans(seconds: Mapping[int, int], limit_per_s: float) -> list[tuple[int, int]]:
+    """When there is a storm.
+
+    Args:
+        seconds: mapping second -> exchanges in it.
+        limit_per_s: average of a storm over `WINDOW_S`.
+
+    Returns:
+        Begin and end in seconds, in order; each begins and ends with a second above the limit.
+    """
+    window: deque[tuple[int, int]] = deque()
+    inside = 0
+    spans: list[tuple[int, int]] = []
+    for second, count in sorted(seconds.items()):
+        window.append((second, count))
+        inside += count
+        while window[0][0] <= second - WINDOW_S:
+            inside -= window.popleft()[1]
+        if inside > limit_per_s * WINDOW_S:
+            # Some second of a window is above its average.
+            above = [at for at, number in window if number > limit_per_s]
+            begin, end = above[0], above[-1] + 1
+            if spans and begin <= spans[-1][1] + WINDOW_S:
+                spans[-1] = (spans[-1][0], max(end, spans[-1][1]))
+            else:
+                spans.append((begin, end))
+    return spans
+
+
+def exchange_of(one: FrameCount) -> Exchange | None:
+    """The exchange that a frame ends; None: it ends none."""
+    if one.event in _FAILED_DIALS:
+        return Exchange(DIAL, one.event, one.src, one.dst, overhead=True)
+    if one.event != "delivered":
+        return None
+    moves = one.code in _MOVES_MESSAGES
+    if one.kind == "response":
+        answer = _name(ResponseCode, one.status)
+        return Exchange(_request(one.code), answer, one.dst, one.src, overhead=one.status != 0 or not moves)
+    if one.kind == ONEWAY:
+        return Exchange(_request(one.code), ONEWAY, one.src, one.dst, overhead=not moves)
+    return None
+
+
+class Sent(NamedTuple):
+    """What became of an attempt of a producer to send."""
+
+    producer: str
+    became: str
+    """acknowledged, refused or unanswered."""
+
+    @property
+    def failed(self) -> bool:
+        """Whether the attempt failed."""
+        return self.became in _FAILED
+
+
+def send_of(one: FrameCount) -> Sent | None:
+    """The attempt to send that a frame ends, or whose time is over; None: it ends none."""
+    if one.code not in _SENDS:
+        return None
+    if one.event == "timed_out":
+        return Sent(one.src, "unanswered")
+    if one.event == "delivered" and one.kind == "response":
+        return Sent(one.dst, "refused" if one.status else "acknowledged")
+    return None
+
+
+def series_of(exchange: Exchange) -> str:
+    """The series in which an exchange is counted."""
+    return WITHOUT_MESSAGES if exchange.overhead else WITH_MESSAGES
+
+
+def _request(code: int) -> str:
+    return _name(HaFrame, code) if code in _HA_FRAMES else _name(RequestCode, code)
+
+
+_HA_FRAMES = tuple(int(code) for code in HaFrame)
+
+
+def _name(codes: Any, code: int) -> str:
+    try:
+        return str(codes(code).name)
+    except ValueError:  # a guest may send any
+        return str(code)
+
+
+def _rate(request: str, answer: str, of: list[tuple[Exchange, dict[int, int]]], every: int) -> RequestRate:
+    total: dict[int, int] = {}
+    for _, seconds in of:
+        for second, count in seconds.items():
+            total[second] = total.get(second, 0) + count
+    busiest, most = max(((pair, max(seconds.values())) for pair, seconds in of), key=lambda entry: entry[1])
+    most_s, most_per_s = _worst(total)
+    exchanges = sum(total.values())
+    share_pct = round(100 * exchanges / every, 2)
+    overhead = busiest.overhead
+    pair = busiest.client, busiest.server
+    return RequestRate(request, answer, exchanges, overhead, share_pct, most_per_s, most_s, *pair, most)
+
+
+def _sends(producer: str, became: Mapping[str, Mapping[int, int]]) -> Sends:
+    failed: dict[int, int] = {}
+    for name in _FAILED:
+        for second, count in became.get(name, {}).items():
+            failed[second] = failed.get(second, 0) + count
+    acknowledged, refused, unanswered = (sum(became.get(name, {}).values()) for name in _BECAME)
+    most_s, most = _worst(failed) if failed else (-1, 0)
+    return Sends(producer, acknowledged, refused, unanswered, most, most_s)
+
+
+def _worst(seconds: Mapping[int, int]) -> tuple[int, int]:
+    """The first of the seconds with the most, and how many they have."""
+    return max(sorted(seconds.items()), key=lambda entry: (entry[1], -entry[0]))
+
+
+def _add(per_s: list[int], seconds: Mapping[int, int]) -> None:
+    for second, count in seconds.items():
+        per_s[min(second, len(per_s) - 1)] += count

@@ -1,0 +1,70 @@
+"""V13: who allocates the queues of a group."""
+
+from collections.abc import Iterable, Sequence
+from typing import ClassVar
+
+from emulator.analysis.findings.context import Context
+from emulator.analysis.findings.table import FindingTable
+from emulator.analysis.findings.words import span_words
+from emulator.analysis.inputs.facts import RunFacts
+from emulator.analysis.inputs.holdings import Divergence
+from emulator.analysis.inputs.shared import Input, SharedInputs
+from emulator.analysis.oracles.divergence_oracle import DivergenceOracle, OfGroup, values_held
+from emulator.analysis.rows.feed import Watcher
+from nodes.beliefs import BeliefKind
+
+_MS = 1_000_000
+_KINDS = {
+    BeliefKind.REBALANCE_MODE: ("modes", "allocated in different modes"),
+    BeliefKind.ASSIGNER: ("assigners", "had different assigners"),
+    BeliefKind.EPOCH: ("epochs", "followed different allocations"),
+}
+"""Modes are read from rebalance rounds, since members that allocate for themselves hold no belief about it."""
+
+
+class _FromOutside(OfGroup):
+    """An assigner that changes by itself is the harm; each member learns with its next round what others know."""
+
+    def __init__(self) -> None:
+        super().__init__(external=True)
+
+    def limit_ns(self, row: Divergence, limit_ns: int, facts: RunFacts) -> int:  # noqa: ARG002
+        return facts.bounds.round_ms * _MS
+
+
+class Assigners(DivergenceOracle):
+    """V13: the members of a group have one assigner."""
+
+    id: ClassVar[str] = "V13"
+    title: ClassVar[str] = "the members of a group have one assigner"
+    definition: ClassVar[str] = (
+        "Members of a group allocate in different modes, ask different assigners, or follow different allocations of "
+        "one. It is a violation if members that are awake differ for more than a rebalance round longer than what "
+        "happened from outside explains."
+    )
+    reads: ClassVar[tuple[Input, ...]] = (Input.HOLDINGS, Input.BLOCKED)
+    table = FindingTable(
+        "assigner_disagreements", Divergence, "members of a group differed about what allocates their queues"
+    )
+    explanation = _FromOutside()
+
+    def find(self, inputs: SharedInputs, watched: Watcher) -> Iterable[Divergence]:  # noqa: ARG002
+        """Modes, assigners and epochs that differed."""
+        return inputs.holdings.found(*_KINDS)
+
+    def summary(self, rows: Sequence[Divergence]) -> str:
+        """How often each differed."""
+        times = {kind: sum(row.kind == kind for row in rows) for kind in _KINDS}
+        return ", ".join(f"{_KINDS[kind][0]} differed {number} times" for kind, number in times.items() if number)
+
+    def subjects(self, violations: Sequence[Divergence]) -> str:  # noqa: ARG002
+        """The summary counts them."""
+        return ""
+
+    def describe(self, row: Divergence, context: Context) -> str:
+        """Who held what, and when."""
+        differed = _KINDS[BeliefKind(row.kind)][1]
+        return f"members of {row.subject} {differed}: {values_held(row, context)}; {span_words(row)}"
+
+
+ASSIGNERS = Assigners()

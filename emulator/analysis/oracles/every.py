@@ -1,0 +1,53 @@
+"""The list of all oracles."""
+
+from typing import Any
+
+from emulator.analysis.oracles.assigners import ASSIGNERS
+from emulator.analysis.oracles.business_losses import BUSINESS_LOSSES
+from emulator.analysis.oracles.delayed_messages import DELAYED
+from emulator.analysis.oracles.elections import ELECTIONS
+from emulator.analysis.oracles.key_order import KEY_ORDER
+from emulator.analysis.oracles.lock_order import LOCK_ORDER
+from emulator.analysis.oracles.lost_messages import LOSSES
+from emulator.analysis.oracles.membership import MEMBERS
+from emulator.analysis.oracles.offset_regressions import OFFSET_REGRESSIONS
+from emulator.analysis.oracles.oracle import Oracle
+from emulator.analysis.oracles.orphans import ORPHANS
+from emulator.analysis.oracles.overlaps import OVERLAPS
+from emulator.analysis.oracles.popped_messages import POPPED
+from emulator.analysis.oracles.short_impact import SHORT_IMPACT
+from emulator.analysis.oracles.special_services import SERVICES
+from emulator.analysis.oracles.stalls import STALLS
+from emulator.analysis.oracles.start_offsets import START_OFFSETS
+from emulator.analysis.oracles.transactions import TRANSACTIONS
+from emulator.analysis.oracles.views import VIEWS
+
+ORACLES: tuple[Oracle[Any, Any], ...] = (
+    OVERLAPS,
+    ORPHANS,
+    LOCK_ORDER,
+    OFFSET_REGRESSIONS,
+    START_OFFSETS,
+    VIEWS,
+    LOSSES,
+    STALLS,
+    MEMBERS,
+    SERVICES,
+    SHORT_IMPACT,
+    KEY_ORDER,
+    ASSIGNERS,
+    POPPED,
+    DELAYED,
+    TRANSACTIONS,
+    ELECTIONS,
+    BUSINESS_LOSSES,
+)
+"""All oracles, by number."""
+TITLES = {one.id: one.title for one in ORACLES}
+"""Mapping id -> the invariant in RocketMQ's terms."""
+
+
+def oracle_table() -> str:
+    """The table for the README, in Markdown: id, invariant, and when it is violated."""
+    rows = [f"| {one.id} | {one.title} | {one.definition} |" for one in ORACLES]
+    return "\n".join(["| | invariant | what is found, and when it is a violation |", "|---|---|---|", *rows])

@@ -1,0 +1,53 @@
+"""V2: queues without an owner."""
+
+from collections.abc import Iterable, Sequence
+from typing import ClassVar
+
+from emulator.analysis.findings.context import Context
+from emulator.analysis.findings.questions import Words, about_queue, about_view, inside
+from emulator.analysis.findings.table import FindingTable
+from emulator.analysis.findings.words import queue_seconds, queue_words, span_words
+from emulator.analysis.inputs.queue_owners import Orphan
+from emulator.analysis.inputs.shared import Input, SharedInputs
+from emulator.analysis.oracles.oracle import Explanation, Oracle, queues_of
+from emulator.analysis.rows.feed import Watcher
+
+
+class Orphans(Oracle[Orphan, Watcher]):
+    """V2: every readable message queue has an owner."""
+
+    id: ClassVar[str] = "V2"
+    title: ClassVar[str] = "every readable message queue has an owner"
+    definition: ClassVar[str] = (
+        "A queue is readable, a live member of the group sees it or it had an owner before, the member has made a "
+        "rebalance round, and no member owns or pops the queue. It is a violation if that lasts longer than what "
+        "happened before explains."
+    )
+    reads: ClassVar[tuple[Input, ...]] = (Input.OWNERS,)
+    table = FindingTable("orphans", Orphan, "a readable queue had no owner although its group had a live member")
+    explanation = Explanation()
+
+    def find(self, inputs: SharedInputs, watched: Watcher) -> Iterable[Orphan]:  # noqa: ARG002
+        """Queues without an owner."""
+        return inputs.owners.orphans
+
+    def summary(self, rows: Sequence[Orphan]) -> str:
+        """How long."""
+        return f"no owner for {queue_seconds(rows)}"
+
+    def subjects(self, violations: Sequence[Orphan]) -> str:
+        """The number of queues."""
+        return queues_of(violations)
+
+    def describe(self, row: Orphan, context: Context) -> str:  # noqa: ARG002
+        """The queue, and when."""
+        return f"{queue_words(row.queue)} had no owner {span_words(row)}"
+
+    def questions(self, row: Orphan, context: Context) -> Iterable[Words]:  # noqa: ARG002
+        """Why no member owned the queue, or from which view members allocated."""
+        at = inside(row)
+        yield about_queue(row.queue, at)
+        yield about_view(row.queue.group, row.queue.topic, at)
+
+
+ORPHANS = Orphans()

@@ -1,0 +1,82 @@
+"""V10: which members of a broker group run the special services."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar
+
+import attrs
+
+from emulator.analysis.findings.context import Context
+from emulator.analysis.findings.questions import Words, about_node, inside
+from emulator.analysis.findings.table import FindingTable
+from emulator.analysis.findings.words import span_words
+from emulator.analysis.inputs.services import Servers, ServiceSpan
+from emulator.analysis.inputs.shared import Input, SharedInputs
+from emulator.analysis.inputs.steps import merged, uncovered_ns
+from emulator.analysis.oracles.oracle import Oracle
+from emulator.analysis.rows.feed import Watcher
+
+_MS = 1_000_000
+
+
+class ServiceOracle(Oracle[ServiceSpan, Watcher]):
+    """V10: one member of a broker group runs the special services."""
+
+    id: ClassVar[str] = "V10"
+    title: ClassVar[str] = "one member of a broker group runs the special services"
+    definition: ClassVar[str] = (
+        "The master delivers delayed and timed messages and checks transactions; with RIP-32, the member with the "
+        "lowest id while the master is away; with controllers, each member that a controller made master. Two or more "
+        "members at once, or none after one had, is a violation where slaves act as masters or controllers elect "
+        "them, if it lasts longer than it takes to notice a silent broker, or to elect another master."
+    )
+    reads: ClassVar[tuple[Input, ...]] = (Input.SERVICES, Input.BLOCKED)
+    table = FindingTable("special_services", ServiceSpan, "members of a broker group that ran the special services")
+
+    def find(self, inputs: SharedInputs, watched: Watcher) -> Iterable[ServiceSpan]:  # noqa: ARG002
+        """The spans of groups with more than one span; a single span from start to end says nothing."""
+        spans = inputs.services.found
+        of_group = Counter(one.broker_name for one in spans)
+        return [_judged(one, inputs) for one in spans if of_group[one.broker_name] > 1]
+
+    def order(self, row: ServiceSpan) -> Any:
+        """By time."""
+        return row.start_ns, row.end_ns, row.broker_name
+
+    def is_notable(self, row: ServiceSpan) -> bool:
+        """One member is as it should be."""
+        return row.servers is not Servers.ONE
+
+    def summary(self, rows: Sequence[ServiceSpan]) -> str:
+        """How long two, and none."""
+        lasted_s = {
+            kind: sum(row.end_ns - row.start_ns for row in rows if row.servers is kind) / 1e9 for kind in Servers
+        }
+        return f"two for {lasted_s[Servers.TWO]:.1f} s, none for {lasted_s[Servers.NONE]:.1f} s"
+
+    def amount(self, row: ServiceSpan) -> float:
+        """How long."""
+        return row.end_ns - row.start_ns
+
+    def describe(self, row: ServiceSpan, context: Context) -> str:  # noqa: ARG002
+        """Who ran them, and when."""
+        members = " and ".join(row.nodes) or "no member"
+        return f"{members} of {row.broker_name} ran the special services {span_words(row)}"
+
+    def questions(self, row: ServiceSpan, context: Context) -> Iterable[Words]:  # noqa: ARG002
+        """The last of the members."""
+        return [about_node(node, inside(row)) for node in row.nodes[-1:]]
+
+
+def _judged(one: ServiceSpan, inputs: SharedInputs) -> ServiceSpan:
+    """Without RIP-32 and controllers no member takes over; one that faults isolate cannot hear that another did."""
+    facts = inputs.facts
+    isolated = merged(inputs.blocked.without(inputs.blocked.nodes_of(one.broker_name), one.start_ns, one.end_ns))
+    lasted_ns = uncovered_ns((one.start_ns, one.end_ns), isolated)
+    limit_ms = facts.bounds.group_ms if facts.acting else facts.bounds.election_ms
+    is_long = lasted_ns > limit_ms * _MS
+    violation = (facts.acting or facts.elected) and is_long and one.servers is not Servers.ONE
+    return attrs.evolve(one, violation=violation)
+
+
+SERVICES = ServiceOracle()

@@ -1,0 +1,89 @@
+"""V8: queues with a backlog in which nothing moves."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import ClassVar
+
+from emulator.analysis.findings.context import Context
+from emulator.analysis.findings.questions import Words, about_queue, about_view, inside, midway
+from emulator.analysis.findings.symptom import NS_PER_S, Symptom, SymptomKind
+from emulator.analysis.findings.table import FindingTable
+from emulator.analysis.findings.words import queue_seconds, queue_words, span_words
+from emulator.analysis.inputs.facts import RunFacts
+from emulator.analysis.inputs.progress import Stall
+from emulator.analysis.inputs.shared import Input, SharedInputs
+from emulator.analysis.oracles.oracle import Explanation, Oracle, queues_of
+from emulator.analysis.rows.feed import Watcher
+from emulator.analysis.rows.row_classes import Span
+
+_MS = 1_000_000
+
+
+class _WithBacklog(Explanation[Stall]):
+    """Lists of members that change all the time do not explain that nothing is consumed."""
+
+    def __init__(self) -> None:
+        super().__init__(external=True)
+
+    def covered(self, row: Stall, inputs: SharedInputs) -> Sequence[Span]:
+        """No other member could take over, or an administrator had switched the group off."""
+        return inputs.blocked.without_consumer(row.queue, row.node, row.start_ns, row.end_ns)
+
+    def limit_ns(self, row: Stall, limit_ns: int, facts: RunFacts) -> int:  # noqa: ARG002
+        """A listener may take long, and then for a whole batch."""
+        return facts.bounds.stall_ms(facts.consume_ms.get(row.queue.group, 0)) * _MS
+
+
+class Stalls(Oracle[Stall, Watcher]):
+    """V8: every subscribed, readable queue with a backlog advances."""
+
+    id: ClassVar[str] = "V8"
+    title: ClassVar[str] = "every subscribed, readable queue with a backlog advances"
+    definition: ClassVar[str] = (
+        "A readable queue has messages that a live member subscribes to, and its group neither consumes one, nor "
+        "leaves one out by a filter, nor commits past one. It is a violation if that lasts longer than what happened "
+        "from outside explains, and a listener may take for a batch. A fault that keeps every member from the broker "
+        "of the queue, or its owner from pulling, explains it for as long as it lasts, and so does an administrator "
+        "who switched the group off."
+    )
+    reads: ClassVar[tuple[Input, ...]] = (Input.PROGRESS, Input.BLOCKED)
+    table = FindingTable("stalls", Stall, "a queue had a backlog, and its group made no progress for a second or more")
+    explanation = _WithBacklog()
+
+    def find(self, inputs: SharedInputs, watched: Watcher) -> Iterable[Stall]:  # noqa: ARG002
+        """Queues that stood still."""
+        return inputs.progress.found
+
+    def summary(self, rows: Sequence[Stall]) -> str:
+        """How long, and what waits at the end."""
+        left = sum(row.backlog for row in rows if row.censored)
+        return f"stalled for {queue_seconds(rows)}; {left} messages wait at the end"
+
+    def subjects(self, violations: Sequence[Stall]) -> str:
+        """The number of queues."""
+        return queues_of(violations)
+
+    def describe(self, row: Stall, context: Context) -> str:  # noqa: ARG002
+        """The queue, and when."""
+        return f"{queue_words(row.queue)} had a backlog and stood still {span_words(row)}"
+
+    def questions(self, row: Stall, context: Context) -> Iterable[Words]:  # noqa: ARG002
+        """What kept it; who owned the queue; or from which view members allocated."""
+        at = inside(row)
+        yield about_queue(row.queue, at)
+        yield about_view(row.queue.group, row.queue.topic, at)
+
+    def symptoms(self, rows: Sequence[Stall], context: Context) -> Iterator[Symptom]:
+        """The longest stall of each group."""
+        stalls = sorted(rows, key=lambda row: (row.queue, row.start_ns))
+        for group, of_group in groupby(stalls, key=lambda row: row.queue.group):
+            longest = max(of_group, key=lambda row: row.end_ns - row.start_ns)
+            queue, lasted_s = longest.queue, (longest.end_ns - longest.start_ns) / NS_PER_S
+            where = f"{queue.topic} {queue.broker_name} q{queue.queue_id}"
+            text = f"{group} did not move in {where} for {lasted_s:.1f} s from {longest.start_ns / NS_PER_S:.1f} s on"
+            question = ("stall", queue.name, "of", group, "at", midway(longest))
+            severity = lasted_s * 1_000 / context.limits.stalled_ms
+            yield Symptom(SymptomKind.STALLED, severity, longest.start_ns, text, question)
+
+
+STALLS = Stalls()

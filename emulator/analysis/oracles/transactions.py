@@ -1,0 +1,236 @@
+"""V16: messages of transactions, from their half messages to what consumers see."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+import attrs
+
+from emulator.analysis.findings.context import Context
+from emulator.analysis.findings.finding import Judged
+from emulator.analysis.findings.questions import about_topic
+from emulator.analysis.findings.symptom import NS_PER_S, Symptom, SymptomKind
+from emulator.analysis.findings.table import FindingTable
+from emulator.analysis.findings.words import count
+from emulator.analysis.inputs.shared import Input, SharedInputs
+from emulator.analysis.oracles.oracle import Oracle
+from emulator.analysis.rows.row_classes import MessageRow
+from emulator.analysis.rows.sweeps import Sweeps
+from emulator.trace.schema import MESSAGES, Table
+from nodes.beliefs import MessageEvent, TransactionEnd
+
+_COMMIT, _ROLLBACK = TransactionEnd
+_MS = 1_000_000
+
+
+@attrs.frozen
+class Transactions(Judged):
+    """The transactions of a topic whose half messages one broker group stored first (V16)."""
+
+    broker_name: str
+    topic: str
+    start_ns: int
+    """When the first half message was stored."""
+    end_ns: int
+    """When the last message was committed; if none was, the start."""
+    transactions: int
+    """Each counted once, however many brokers have its half message."""
+    committed: int
+    """Of these: were stored for consumers, once or more often."""
+    rolled_back: int
+    """Of these: were not, because their producers have rolled them back."""
+    lost: int
+    """Of these: were not, although their producers have said commit, and no broker will ask again."""
+    open: int
+    """All others: their producers have not decided, or a broker will ask."""
+    again: int
+    """How often a message was stored for consumers once more."""
+    unasked: int
+    """Committed although their producers have never said so."""
+    late_ns: int
+    """Longest time from the first half message to the first commit."""
+    both: int
+    """How many were rolled back and, earlier or later, committed: their messages were delivered."""
+    both_rolled_back_ns: int
+    """When the first of these was rolled back; -1: there is none."""
+    both_committed_ns: int
+    """When it was committed."""
+    wrong_clock: bool
+    """Whether a fault had moved a wall clock."""
+
+
+class TransactionSweep:
+    """One transaction, known by the unique id that its producer gave to the half message.
+
+    The producer decides, at once or when a broker asks, and every commit that reaches a broker stores the message. So
+    three rows are compared: `half`, which a broker writes whenever it stores the half message, also before each
+    question; `decided` of the producer; `ended` of the broker.
+    """
+
+    def __init__(self) -> None:
+        self.first: MessageRow | None = None
+        """The first row of its half message; None: there was none before."""
+        self.half: MessageRow | None = None
+        """The last row of its half message."""
+        self.decided_ns: dict[str, int] = {}
+        """Decision -> when its producer made it last."""
+        self.committed_ns: list[int] = []
+        self.rolled_back_ns: list[int] = []
+        self.unasked = False
+
+    def feed(self, row: MessageRow) -> None:
+        """The half message was stored, or the transaction decided or ended."""
+        if row.event == MessageEvent.HALF:
+            self.first = self.first or row
+            self.half = row
+        elif row.event == MessageEvent.DECIDED:
+            self.decided_ns[row.tags] = row.t_ns
+        elif row.tags == _ROLLBACK:
+            self.rolled_back_ns.append(row.t_ns)
+        else:
+            self.unasked |= bool(self.decided_ns) and _COMMIT not in self.decided_ns
+            self.committed_ns.append(row.t_ns)
+
+    def settle(self, t_ns: int) -> None:
+        """It looks at rows only."""
+
+    def close(self, end_ns: int) -> None:
+        """Nothing is open."""
+
+
+class TransactionSweeps(Sweeps[str, TransactionSweep]):
+    """All transactions."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda _: TransactionSweep())
+
+    def readers(self) -> Mapping[Table, Callable[[Any], None]]:
+        """It reads messages."""
+        return {MESSAGES: self._message}
+
+    def _message(self, row: MessageRow) -> None:
+        is_later = row.event in (MessageEvent.DECIDED, MessageEvent.ENDED) and row.key in self.of
+        if row.event == MessageEvent.HALF or is_later:
+            self.sweep(row.key).feed(row)
+
+
+class TransactionOracle(Oracle[Transactions, TransactionSweeps]):
+    """V16: a committed transaction is delivered, and no other."""
+
+    id: ClassVar[str] = "V16"
+    title: ClassVar[str] = "a committed transaction is delivered, and no other"
+    definition: ClassVar[str] = (
+        "A producer said commit, no broker stored the message for consumers, and the broker that stored the half "
+        "message last has run its special services for longer than two rounds of questions without asking once more "
+        "(lost); or a message was stored for consumers although its producer never said so (unasked; producers outside "
+        "of the emulator record no decisions). Both are violations, unless a fault has moved a wall clock. A message "
+        "that is stored twice is to be expected: RocketMQ promises at least once."
+    )
+    reads: ClassVar[tuple[Input, ...]] = (Input.SERVICES, Input.DISTURBANCES)
+    table = FindingTable("transactions", Transactions, "the transactions of a topic, by broker group")
+
+    def watch(self, inputs: SharedInputs) -> TransactionSweeps:  # noqa: ARG002
+        """A sweep for each transaction."""
+        return TransactionSweeps()
+
+    def find(self, inputs: SharedInputs, watched: TransactionSweeps) -> Iterable[Transactions]:
+        """What became of all transactions, by broker group and topic."""
+        served, end_ns = inputs.served(), inputs.facts.end_ns
+        asks_within_ns = inputs.facts.bounds.asks_ms * _MS
+        """After so long a broker that works has asked about a half message once more."""
+
+        def is_lost(one: TransactionSweep) -> bool:
+            if one.half is None or one.committed_ns or one.rolled_back_ns or _COMMIT not in one.decided_ns:
+                return False
+            half, since_ns = one.half, max(one.half.t_ns, one.decided_ns[_COMMIT])
+            return served.between_ns(half.broker_name, half.node, since_ns, end_ns) > asks_within_ns
+
+        groups: dict[tuple[str, str], list[TransactionSweep]] = {}
+        for one in watched.of.values():
+            if one.first is not None:
+                groups.setdefault((one.first.broker_name, one.first.topic), []).append(one)
+        moves_clock = inputs.disturbances.moves_clock
+        return [_sums(place, found, is_lost, moves_clock=moves_clock) for place, found in groups.items()]
+
+    def order(self, row: Transactions) -> Any:
+        """By broker group and topic."""
+        return row.broker_name, row.topic
+
+    def is_notable(self, row: Transactions) -> bool:
+        """Whether anything is wrong."""
+        return bool(row.lost or row.unasked or row.again or row.both)
+
+    def summary(self, rows: Sequence[Transactions]) -> str:
+        """How many, and what is wrong."""
+        lost, unasked, again = (sum(getattr(row, kind) for row in rows) for kind in ("lost", "unasked", "again"))
+        both = sum(row.both for row in rows)
+        ends = f", {both} rolled back and committed" if both else ""
+        return f"{lost} lost, {unasked} unasked, {again} once more{ends}"
+
+    def amount(self, row: Transactions) -> float:
+        """Lost and unasked ones."""
+        return row.lost + row.unasked
+
+    def describe(self, row: Transactions, context: Context) -> str:  # noqa: ARG002
+        """Where, and how many."""
+        text = (
+            f"topic {row.topic} of {row.broker_name}: of {row.transactions:,} transactions {row.lost:,} were committed "
+        )
+        return f"{text}and are lost, and {row.unasked:,} came although no producer had committed them"
+
+    def symptoms(self, rows: Sequence[Transactions], context: Context) -> Iterator[Symptom]:
+        """Transactions with both ends, and those that were delivered twice."""
+        for row in rows:
+            if row.both:
+                text = (
+                    f"{count(row.both, 'transaction')} of {row.topic} had both ends carried out: the first was rolled "
+                    f"back at {row.both_rolled_back_ns / NS_PER_S:.1f} s and committed at "
+                    f"{row.both_committed_ns / NS_PER_S:.1f} s, and its message was delivered"
+                )
+                severity = 1.0 + row.both
+                yield Symptom(SymptomKind.TRANSACTIONS, severity, row.both_committed_ns, text, about_topic(row.topic))
+            again_per_mille = 1_000 * row.again / row.transactions
+            if row.again >= context.limits.again_messages:
+                why = ", while a wall clock was wrong" if row.wrong_clock else ""
+                text = f"{count(row.again, 'transaction')} of {row.topic} were delivered once more{why}"
+                severity = again_per_mille / context.limits.again_per_mille
+                yield Symptom(SymptomKind.AGAIN, severity, row.end_ns, text, about_topic(row.topic))
+
+
+def _both(found: Sequence[TransactionSweep]) -> dict[str, Any]:
+    both = [one for one in found if one.committed_ns and one.rolled_back_ns]
+    first = min(both, key=lambda one: one.rolled_back_ns[0], default=None)
+    ends = (-1, -1) if first is None else (first.rolled_back_ns[0], first.committed_ns[0])
+    return {"both": len(both), "both_rolled_back_ns": ends[0], "both_committed_ns": ends[1]}
+
+
+def _sums(
+    place: tuple[str, str],
+    found: Sequence[TransactionSweep],
+    is_lost: Callable[[TransactionSweep], bool],
+    *,
+    moves_clock: bool,
+) -> Transactions:
+    firsts = {id(one): one.first for one in found if one.first is not None}
+    done = [one for one in found if one.committed_ns]
+    rolled_back = sum(bool(one.rolled_back_ns) and not one.committed_ns for one in found)
+    lost, unasked = sum(map(is_lost, found)), sum(one.unasked for one in found)
+    start_ns = min(row.t_ns for row in firsts.values())
+    return Transactions(
+        *place,
+        start_ns,
+        max((at_ns for one in done for at_ns in one.committed_ns), default=start_ns),
+        transactions=len(found),
+        committed=len(done),
+        rolled_back=rolled_back,
+        lost=lost,
+        open=len(found) - len(done) - rolled_back - lost,
+        again=sum(len(one.committed_ns) - 1 for one in done),
+        unasked=unasked,
+        **_both(found),
+        wrong_clock=moves_clock,
+        late_ns=max((one.committed_ns[0] - firsts[id(one)].t_ns for one in done), default=0),
+        violation=bool(lost or unasked) and not moves_clock,
+    )
+
+
+TRANSACTIONS = TransactionOracle()

@@ -1,0 +1,47 @@
+"""V6: the views from which members allocate queues."""
+
+from collections.abc import Iterable, Sequence
+from typing import ClassVar
+
+from emulator.analysis.findings.table import FindingTable
+from emulator.analysis.inputs.holdings import Divergence, ViewPart
+from emulator.analysis.inputs.shared import Input, SharedInputs
+from emulator.analysis.oracles.divergence_oracle import DivergenceOracle, OfGroup
+from emulator.analysis.rows.feed import Watcher
+from nodes.beliefs import BeliefKind
+
+
+class Views(DivergenceOracle):
+    """V6: members allocate from equal mqAll and cidAll."""
+
+    id: ClassVar[str] = "V6"
+    title: ClassVar[str] = "members of a group allocate from equal mqAll and cidAll"
+    definition: ClassVar[str] = (
+        "Members of a group hold several views of a topic, or several values of one part of it: the queues (mqAll) or "
+        "the members (cidAll). It is a violation if members that are awake differ for longer than what happened "
+        "before explains."
+    )
+    reads: ClassVar[tuple[Input, ...]] = (Input.HOLDINGS, Input.BLOCKED)
+    table = FindingTable("views", Divergence, "consumers held several views of a topic, or of a part of it")
+    explanation = OfGroup()
+
+    def find(self, inputs: SharedInputs, watched: Watcher) -> Iterable[Divergence]:  # noqa: ARG002
+        """Views and parts of views that differed."""
+        return inputs.holdings.found(BeliefKind.VIEW, *(part.kind for part in ViewPart))
+
+    def summary(self, rows: Sequence[Divergence]) -> str:
+        """How often each part differed."""
+        times = {part: sum(row.kind == part.kind for row in rows) for part in ViewPart}
+        return f"mqAll differed {times[ViewPart.QUEUES]} times, cidAll {times[ViewPart.MEMBERS]} times"
+
+    def noun(self) -> str:
+        """A view."""
+        return "view"
+
+
+VIEWS = Views()
+
+
+def whole_views(rows: Iterable[Divergence]) -> list[Divergence]:
+    """The findings about views as a whole, without those about their parts."""
+    return [row for row in rows if row.kind == BeliefKind.VIEW]

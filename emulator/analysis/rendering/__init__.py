@@ -1,0 +1,1 @@
+"""Reports as people see them: tables, the story, the picture, HTML for notebooks."""

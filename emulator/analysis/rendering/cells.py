@@ -1,0 +1,36 @@
+"""Heads and cells of the tables in a report."""
+
+from collections.abc import Iterable, Sequence
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+ROWS_MAX = 12
+"""Rows of a table; further rows are only counted."""
+
+
+def queue_ranges(queue_ids: Iterable[int]) -> str:
+    """Queue ids as ranges: `0-3, 7`."""
+    ranges: list[list[int]] = []
+    for queue_id in sorted(queue_ids):
+        if ranges and queue_id == ranges[-1][1] + 1:
+            ranges[-1][1] = queue_id
+        else:
+            ranges.append([queue_id, queue_id])
+    return ", ".join(str(low) if low == high else f"{low}-{high}" for low, high in ranges)
+
+
+def headed(title: str, *columns: str, right: Sequence[str] = ()) -> Table:
+    """An empty table; `right` are the columns of numbers."""
+    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    for column in columns:
+        table.add_column(column, justify="right" if column in right else "left", overflow="fold")
+    return table
+
+
+def cut(table: Table, left_out: int) -> RenderableType:
+    """A table, and how many rows it leaves out."""
+    if left_out <= 0:
+        return Group("", table)
+    return Group("", table, Text(f"… and {left_out} more, all shorter", style="dim"))

@@ -1,0 +1,101 @@
+"""Rows reach their readers in order of seq, one instant after the other.
+
+A reader is fed with all rows of an instant before it looks at the state: the state at an instant is the state after all
+its rows.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from heapq import merge
+from itertools import chain
+from typing import Any, Protocol
+
+from emulator.analysis.rows.row_classes import ROWS, FrameCount
+from emulator.trace.schema import Table
+
+
+class Watcher:
+    """What reads rows: an oracle, or something that oracles ask."""
+
+    def readers(self) -> Mapping[Table, Callable[[Any], None]]:
+        """Mapping table -> function that takes each of its rows."""
+        return {}
+
+    def settle(self, t_ns: int) -> None:
+        """All rows of this instant have been read."""
+
+    def finish(self, end_ns: int) -> None:
+        """All rows of the run have been read: close what is open."""
+
+
+class TraceRows(Protocol):
+    """A source of rows."""
+
+    def rows(self, table: Table) -> Iterable[Any]:
+        """The rows of a table, in order, as values of its class in `ROWS`."""
+
+    def frames(self) -> Iterable[FrameCount]:
+        """How many frames of each kind had which fate in each second, in any order."""
+
+
+class Feed:
+    """Feeds watchers with the rows of a run as they come.
+
+    Args:
+        watchers: each row reaches them in this order; at the end of an instant they settle in the reverse order, so
+            that those who ask settle before those who are asked.
+    """
+
+    def __init__(self, watchers: Iterable[Watcher]) -> None:
+        every = tuple(watchers)
+        self._settle = tuple(one.settle for one in reversed(every) if type(one).settle is not Watcher.settle)
+        self._readers: dict[type[Any], list[Callable[[Any], None]]] = {}
+        for one in every:
+            for table, read in one.readers().items():
+                self._readers.setdefault(ROWS[table], []).append(read)
+        self._t_ns = -1
+        """The instant that has not been settled yet; -1: there is none."""
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """The tables that any watcher reads, in the order of `ROWS`."""
+        return tuple(table for table, row_class in ROWS.items() if row_class in self._readers)
+
+    def read(self, rows: Iterable[Any]) -> Iterator[int]:
+        """Read rows in order of seq; yields each instant after it was settled.
+
+        The last instant is not settled, since more rows of it may follow; see `settle`.
+        """
+        readers = self._readers
+        for row in rows:
+            if row[1] != self._t_ns:
+                yield from self.settle()
+                self._t_ns = row[1]
+            for read in readers[type(row)]:
+                read(row)
+
+    def reach(self, t_ns: int) -> Iterator[int]:
+        """Settle the last instant if time has passed it, as a row that no watcher reads may tell; yields it then."""
+        if self._t_ns < t_ns:
+            yield from self.settle()
+
+    def settle(self) -> Iterator[int]:
+        """Settle the last instant, of which all rows have been read; yields it, if there is one."""
+        t_ns = self._t_ns
+        if t_ns >= 0:
+            self._t_ns = -1
+            for settle in self._settle:
+                settle(t_ns)
+            yield t_ns
+
+
+def watch(source: TraceRows, watchers: Iterable[Watcher]) -> None:
+    """Feed watchers with all rows of a run, once, in order of seq.
+
+    Args:
+        source: of the rows.
+        watchers: in the order of `Feed`.
+    """
+    feed = Feed(watchers)
+    rows = merge(*(source.rows(table) for table in feed.tables))
+    for _ in chain(feed.read(rows), feed.settle()):
+        pass

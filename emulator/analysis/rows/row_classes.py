@@ -1,0 +1,169 @@
+"""The rows of a trace that oracles read, as values: the columns of each table that any oracle needs."""
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+from emulator.state.owners import GroupQueue
+from emulator.trace.batches import Row
+from emulator.trace.schema import ADMIN, BELIEFS, FAULTS, LIFECYCLE, MESSAGES, OWNERSHIP, PASSES, Table
+
+Process = tuple[str, int]
+"""Node and incarnation."""
+Span = tuple[int, int]
+"""Begin and end in ns."""
+
+
+class BeliefRow(NamedTuple):
+    """A row of `beliefs`."""
+
+    seq: int
+    t_ns: int
+    node: str
+    role: str
+    incarnation: int
+    kind: str
+    subject: str
+    value: str
+    value_hash: str
+
+
+_queue = lru_cache(maxsize=65_536)(GroupQueue)
+"""Each queue is made once: oracles look one up for every message, and what is the same object needs no comparison."""
+
+
+class OwnershipRow(NamedTuple):
+    """A row of `ownership`."""
+
+    seq: int
+    t_ns: int
+    node: str
+    role: str
+    incarnation: int
+    event: str
+    group: str
+    topic: str
+    broker_name: str
+    queue_id: int
+    offset: int
+
+    @property
+    def queue(self) -> GroupQueue:
+        """The queue of the group."""
+        return _queue(self.group, self.topic, self.broker_name, self.queue_id)
+
+
+class PassRow(NamedTuple):
+    """A row of `passes`."""
+
+    seq: int
+    t_ns: int
+    node: str
+    role: str
+    incarnation: int
+    event: str
+    group: str
+    topic: str
+    mode: str
+    began_ns: int
+    requests: int
+    bytes: int
+
+
+class MessageRow(NamedTuple):
+    """A row of `messages`."""
+
+    seq: int
+    t_ns: int
+    node: str
+    role: str
+    incarnation: int
+    event: str
+    group: str
+    topic: str
+    broker_name: str
+    queue_id: int
+    offset: int
+    client_id: str
+    stored_ms: int
+    tags: str
+    key: str
+
+    @property
+    def queue(self) -> GroupQueue:
+        """The queue of the group."""
+        return _queue(self.group, self.topic, self.broker_name, self.queue_id)
+
+
+class FaultRow(NamedTuple):
+    """A row of `faults`."""
+
+    seq: int
+    t_ns: int
+    event: str
+    fault_id: str
+    kind: str
+    subject: str
+    parameters: str
+    hits: int
+
+
+class AdminRow(NamedTuple):
+    """A row of `admin`."""
+
+    seq: int
+    t_ns: int
+    node: str
+    role: str
+    incarnation: int
+    request: str
+    topic: str
+    group: str
+    broker_name: str
+    began_ns: int
+    detail: str
+
+
+class LifeRow(NamedTuple):
+    """A row of `lifecycle`."""
+
+    seq: int
+    t_ns: int
+    node: str
+    role: str
+    incarnation: int
+    event: str
+    detail: str
+
+
+class FrameCount(NamedTuple):
+    """How many frames of one kind had one fate in one second; a dial counts as a frame."""
+
+    second: int
+    event: str
+    src: str
+    dst: str
+    kind: str
+    code: int
+    status: int
+    frames: int
+
+
+ROWS: Mapping[Table, type[Any]] = {
+    BELIEFS: BeliefRow,
+    OWNERSHIP: OwnershipRow,
+    PASSES: PassRow,
+    MESSAGES: MessageRow,
+    FAULTS: FaultRow,
+    LIFECYCLE: LifeRow,
+    ADMIN: AdminRow,
+}
+"""The tables that oracles read. A row has the columns of its table that any oracle needs."""
+
+
+def maker(table: Table) -> Callable[[Row], Any]:
+    """The function that makes a value of the table's class in `ROWS` from a row with all columns."""
+    row_class = ROWS[table]
+    columns = itemgetter(*map(table.index, row_class._fields))
+    return lambda row: row_class._make(columns(row))

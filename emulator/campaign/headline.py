@@ -1,0 +1,178 @@
+"""The headline of a campaign: what each variant changes that matters most, how sure that is, and request storms."""
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeVar
+
+import attrs
+
+from emulator.analysis.findings.symptom import SymptomKind
+from emulator.analysis.report import Service
+from emulator.analysis.report import Verdict as RunVerdict
+from emulator.analysis.run_measures import IMPACT_ORDER, MEASURES, is_notable
+from emulator.base.amounts import counted
+from emulator.campaign.dataset import Dataset
+from emulator.campaign.measured import runs_with
+from emulator.campaign.played import Played
+from emulator.statistics import SEEDS_LEAST, Comparison, Verdict
+
+_PHRASES = {measure.name: measure.phrase for measure in MEASURES}
+_HEADINGS = {measure.name: measure.heading for measure in MEASURES}
+_MEASURES_MAX = 3
+_Key = TypeVar("_Key")
+_CLAIMS = (Verdict.BETTER, Verdict.WORSE)
+
+
+@attrs.frozen
+class PairCounts:
+    """In how many pairs of runs with one seed something is true of the run of each variant."""
+
+    seeds: int
+    """Seeds with which both came to their end; with conditions, seeds times conditions."""
+    with_a: int
+    with_b: int
+    with_both: int
+
+
+@attrs.frozen
+class Counts:
+    """What the runs of two variants have that is no measure."""
+
+    invalid: PairCounts
+    paging: PairCounts
+    storms: PairCounts
+    """Request storms."""
+    stormy: Played | None
+    """A run with a storm, if possible one whose trace is stored; None: there is no storm."""
+
+
+Paired = Sequence[tuple[Played, Played]]
+"""Runs of a and b with one seed, in one condition, which both came to their end."""
+
+
+def counts_of(pairs: Paired) -> Counts:
+    """Count over pairs of runs."""
+    stormy = [one for pair in pairs for one in pair if _is_stormy(one)]
+    return Counts(
+        _counted(pairs, [(_is_invalid(a), _is_invalid(b)) for a, b in pairs]),
+        _counted(pairs, [(_is_paging(a), _is_paging(b)) for a, b in pairs]),
+        _counted(pairs, [(_is_stormy(a), _is_stormy(b)) for a, b in pairs]),
+        max(stormy, key=lambda one: bool(one.trace), default=None),
+    )
+
+
+def _counted(pairs: Paired, found: Sequence[tuple[bool, bool]]) -> PairCounts:
+    return PairCounts(len(pairs), sum(a for a, _ in found), sum(b for _, b in found), sum(a and b for a, b in found))
+
+
+def _is_invalid(played: Played) -> bool:
+    return played.verdict is RunVerdict.INVALID
+
+
+def _is_paging(played: Played) -> bool:
+    return played.service is Service.PAGING
+
+
+def _is_stormy(played: Played) -> bool:
+    return bool(runs_with([played], SymptomKind.STORM))
+
+
+def headline_of(names: tuple[str, str], measures: Sequence[Comparison], counts: Counts, dataset: Dataset) -> str:
+    """What variant b changes against variant a, in one line.
+
+    Args:
+        names: of a and b.
+        measures: comparisons of them, in any order.
+        counts: over the same runs.
+        dataset: of the campaign.
+    """
+    by_name = {one.measure: one for one in measures}
+    in_order = [by_name[name] for name in IMPACT_ORDER if name in by_name]
+    # What hardly differs comes last, however much it would matter.
+    in_order.sort(key=lambda one: not is_notable(one.measure, one.mean_a, one.mean_b))
+    sentences = (
+        _measured(names, in_order, counts.invalid.seeds),
+        *_verdicts(names, counts),
+        *_storms(names, counts, dataset),
+    )
+    return " ".join(f"{sentence}." for sentence in sentences)
+
+
+def _measured(names: tuple[str, str], measures: Sequence[Comparison], seeds: int) -> str:
+    a, b = names
+    claims = [one for one in measures if one.verdict in _CLAIMS]
+    if claims:
+        first = claims[0]
+        in_seeds = first.better_in if first.verdict is Verdict.BETTER else first.worse_in
+        claim = f"{b} is {first.verdict} than {a}: {_PHRASES[first.measure]} {first.by_how_much()}"
+        return ". ".join((f"{claim}, in {in_seeds} of {counted(first.pairs, 'seed')}", *_others(first, claims[1:])))
+    if not seeds:
+        return f"{b} against {a}: cannot tell, no seed came to its end with both"
+    unknown = [one for one in measures if one.verdict is Verdict.UNKNOWN and one.better_in + one.worse_in]
+    if not unknown:
+        return f"{b} against {a}: no measure that matters differs in any of {counted(seeds, 'run')}"
+    first = unknown[0]
+    if first.pairs >= SEEDS_LEAST:
+        text = first.sentence()
+        return f"{b} against {a}: {text[0].lower()}{text[1:]}"
+    so_far = f"so far {_PHRASES[first.measure]} {first.by_how_much()}, better in {first.better_in} of {first.pairs}"
+    lead = f"{b} against {a}: cannot tell with {counted(first.pairs, 'seed')}, {SEEDS_LEAST} are needed; {so_far}"
+    return ". ".join((lead, *_others(first, unknown[1:])))
+
+
+def _direction(one: Comparison) -> Verdict:
+    """Which way most seeds go, where nothing is claimed yet."""
+    if one.verdict in _CLAIMS:
+        return one.verdict
+    return Verdict.BETTER if one.better_in > one.worse_in else Verdict.WORSE
+
+
+def _others(first: Comparison, measures: Sequence[Comparison]) -> Iterator[str]:
+    """`Better, too: no owner, late p99`, `Worse: again`."""
+    for verdict in _CLAIMS:
+        of_it = [_HEADINGS[one.measure] for one in measures if _direction(one) is verdict]
+        more = len(of_it) - _MEASURES_MAX
+        listed = ", ".join([*of_it[:_MEASURES_MAX], *([f"{more} more"] if more > 0 else [])])
+        if listed:
+            yield f"{verdict.capitalize()}{', too' if verdict is _direction(first) else ''}: {listed}"
+
+
+def _verdicts(names: tuple[str, str], counts: Counts) -> Iterator[str]:
+    """How many runs are invalid, and how many page: where that differs, or where all of them page."""
+    for word, found in (("invalid", counts.invalid), ("paging", counts.paging)):
+        text = _compared(names, found)
+        if text and (found.with_a != found.with_b or found.with_a == found.seeds):
+            yield f"{word.capitalize()} {text}"
+
+
+def _compared(names: tuple[str, str], found: PairCounts) -> str:
+    """`in 20 of 20 runs with both`; `in 3 of 20 runs with b, in 0 with a`; empty where it is in none."""
+    a, b = names
+    if not found.with_a and not found.with_b:
+        return ""
+    if found.with_a == found.with_b == found.with_both:
+        return f"in {found.with_a:,} of {counted(found.seeds, 'run')} with both"
+    return f"in {found.with_b:,} of {counted(found.seeds, 'run')} with {b}, in {found.with_a:,} with {a}"
+
+
+def _storms(names: tuple[str, str], counts: Counts, dataset: Dataset) -> Iterator[str]:
+    text = _compared(names, counts.storms)
+    if text and counts.stormy is not None:
+        yield f"A request storm {text} ({_why(counts.stormy, dataset)})"
+
+
+def _why(stormy: Played, dataset: Dataset) -> str:
+    """The command that explains the storm of a run."""
+    if stormy.trace:
+        return f"rmqemu why {shlex.quote(str(dataset.directory.path / stormy.trace))} storm"
+    return f"{dataset.directory.command(stormy.case)}; rmqemu why RUN storm"
+
+
+def pairs_of(of_a: Mapping[_Key, Played], of_b: Mapping[_Key, Played]) -> Paired:
+    """The runs of two variants that belong together and came to their end.
+
+    Args:
+        of_a: mapping seed, or seed and condition -> run.
+        of_b: as above.
+    """
+    return [(a, of_b[key]) for key, a in of_a.items() if key in of_b and a.ended and of_b[key].ended]

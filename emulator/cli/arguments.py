@@ -1,0 +1,32 @@
+"""Arguments and options that several commands of `rmqemu` have."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from emulator.trace.schema import TraceLevel
+
+RunsOption = Annotated[Path, typer.Option("--runs", metavar="DIR", help="Directory of all runs.")]
+SCENARIO_HELP = "Scenario file (TOML), or the name of one of the package: rmqemu examples."
+SpecArgument = Annotated[Path, typer.Argument(metavar="SPEC", help=SCENARIO_HELP, show_default=False)]
+ScenarioArgument = Annotated[Path, typer.Argument(metavar="SCENARIO", help=SCENARIO_HELP, show_default=False)]
+RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="Directory of a run.", show_default=False)]
+TraceOption = Annotated[
+    TraceLevel | None,
+    typer.Option(
+        help="full: every row; findings: what is judged, and what failed; counts: faults, processes and numbers.",
+        show_default="full; of campaigns, findings",
+    ),
+]
+LimitOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--limit",
+        metavar="KEY=VALUE",
+        help="A limit of the service verdict for this call, such as lag_s=60; may be repeated.",
+        show_default=False,
+    ),
+]
+ServiceOption = Annotated[bool, typer.Option("--service", help="Exit status 1 also if the service of a run is paging.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]

@@ -1,0 +1,29 @@
+"""What a world needs to know of its guests before it begins."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import attrs
+
+from emulator.network.guests.doors import GuestDoors
+from emulator.network.guests.watch import WatchGuest, unwatched
+from emulator.spec.guest_limits import GuestLimits
+
+if TYPE_CHECKING:
+    from emulator.network.fabric import Fabric
+
+
+def _unwatched(_fabric: "Fabric") -> WatchGuest:
+    return unwatched
+
+
+@attrs.frozen
+class GuestAccess:
+    """How guests come in, in mode `live`, what they may use, and who watches them."""
+
+    names: tuple[str, ...] = ()
+    doors: GuestDoors | None = None
+    """Where they come in; frames of nodes then stay in memory. None: each dials loopback addresses of its own."""
+    limits: GuestLimits = GuestLimits()
+    make_watch: Callable[["Fabric"], WatchGuest] = _unwatched
+    """Called once with the network that they join; what it returns makes the watch of each connection."""

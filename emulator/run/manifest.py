@@ -1,0 +1,77 @@
+"""What a run directory says of its run: at the beginning in the head of the index, in the end in the manifest."""
+
+from typing import Any
+
+from emulator.machine.world import World
+from emulator.spec import Scenario, to_dict
+from emulator.spec.addresses import owners
+from emulator.time.mode import TimeMode
+from emulator.trace.run_directory import Ended, versions
+from emulator.trace.schema import SCHEMA_VERSION, TraceLevel
+
+_NS = 1_000_000_000
+
+
+def head_of(scenario: Scenario, mode: TimeMode, level: TraceLevel, run_id: str) -> dict[str, Any]:
+    """What the index says of a run before it begins."""
+    return {
+        "run_id": run_id,
+        "schema_version": SCHEMA_VERSION,
+        "seed": scenario.seed,
+        "mode": mode,
+        "trace": level,
+        "addresses": owners(scenario),
+        "versions": versions(),
+        "scenario": to_dict(scenario),
+    }
+
+
+def manifest_of(
+    world: World,
+    scenario: Scenario,
+    mode: TimeMode,
+    run_id: str,
+    *,
+    ended: Ended,
+    end_ns: int,
+    wall_s: float,
+    crashes: list[str],
+    addresses: dict[str, str],
+) -> dict[str, Any]:
+    """The manifest of a run, finished or under way; writes all waiting rows, so that digest and counts match the disk.
+
+    Args:
+        world: of the run.
+        scenario: of the run.
+        mode: time mode.
+        run_id: name of the run directory.
+        ended: how it ended.
+        end_ns: end of the run, in emulated ns.
+        wall_s: its duration in wall seconds.
+        crashes: nodes that raised, one line each.
+        addresses: mapping IP address -> node.
+
+    Raises:
+        OSError: the rows cannot be written.
+    """
+    recorder = world.recorder
+    return {
+        "run_id": run_id,
+        "schema_version": SCHEMA_VERSION,
+        "ended": ended,
+        "digest": recorder.digest(),
+        "seed": scenario.seed,
+        "mode": mode,
+        "trace": recorder.level,
+        "rows": dict(recorder.counts),
+        "virtual_s": end_ns / _NS,
+        "wall_s": round(wall_s, 3),
+        "crashes": crashes,
+        "measured": {
+            name: {"times": watch.times, "cpu_ms": round(watch.cpu_ns / 1e6, 3)}
+            for name, watch in sorted(world.stopwatches.items())
+        },
+        "addresses": addresses,
+        "versions": versions(),
+        "scenario": to_dict(scenario),
+    }

@@ -1,0 +1,272 @@
+"""What became of a message: stored, delayed, delivered, consumed, filtered, popped, retried, given up, lost."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+import attrs
+
+from emulator.analysis.rows.lookup import TraceRow, TraceRows
+from emulator.trace.schema import MESSAGES, OWNERSHIP, RPC
+from emulator.why.held import Finding
+from emulator.why.question import MessageQuestion, Place, WhyError, no_question_about
+from emulator.why.words import NodeNames, listed_nodes, seconds
+from nodes.beliefs import MessageEvent, OwnershipEvent
+from nodes.protocol.codes import RequestCode
+from nodes.protocol.model import DLQ_TOPIC_PREFIX, RETRY_TOPIC_PREFIX
+
+_E = MessageEvent
+_SEND_BACK = int(RequestCode.CONSUMER_SEND_MSG_BACK)
+_LINES_MAX = 30
+_COPIES_MAX = 64
+_WITH_KEYS = tuple(event.value for event in (_E.STORED, _E.HALF, _E.DELAYED, _E.DELIVERED, _E.ENDED))
+"""Events whose key is a key of a message, or its unique id."""
+_OFFSETS = (_E.COMMITTED.value, _E.LOADED.value, _E.COPIED.value, _E.RESET.value)
+"""Events about offsets of groups, not about messages."""
+_HALF_OFFSETS = (_E.HALF.value, _E.DECIDED.value, _E.DELAYED.value)
+"""Events whose offset is not that of the message in its queue."""
+
+
+@attrs.frozen
+class _Step:
+    t_ns: int
+    seq: int
+    node: str
+    text: str
+
+
+def message(trace: TraceRows, asked: MessageQuestion, _names: NodeNames) -> Finding:
+    """What became of a message.
+
+    Raises:
+        WhyError: there is none.
+    """
+    about = _Message(trace, asked)
+    if not about.rows:
+        raise _unknown(trace, asked)
+    steps = sorted(about.steps(), key=lambda one: one.seq)
+    width = max(len(one.node) for one in steps)
+    shown = [f"  {seconds(one.t_ns):>10}  {one.node:<{width}}  {one.text}" for one in steps]
+    more = len(shown) - _LINES_MAX
+    if more > 1:
+        shown = [*shown[: _LINES_MAX // 2], f"  {'…':>10}  {more} more", *shown[-_LINES_MAX // 2 :]]
+    name = asked.name.words if isinstance(asked.name, Place) else asked.name
+    return Finding((f"message {name} {about.verdict()}", *about.passed(), *shown), ())
+
+
+class _Message:
+    """The rows of one message, and of its copies."""
+
+    def __init__(self, trace: TraceRows, asked: MessageQuestion) -> None:
+        self._trace = trace
+        self._at_ns = asked.at_ns
+        self.places: dict[Place, None] = {}
+        self._keyed: list[TraceRow] = []
+        if isinstance(asked.name, Place):
+            self.places[asked.name] = None
+        else:
+            self._keyed = self._with_key(asked.name)
+            self.places |= dict.fromkeys(_place(row) for row in self._keyed if _has_place(row))
+        at_places = [row for place in self.places for row in self._at(place)]
+        if isinstance(asked.name, Place):
+            keys = dict.fromkeys(row.text("key") for row in at_places if row.text("event") in (_E.STORED, _E.DELIVERED))
+            self._keyed = [row for key in keys if key for row in self._with_key(key)]
+        at_places += self._popped_copies(at_places)
+        every = {row.seq: row for row in (*at_places, *self._keyed)}
+        self.rows = [every[seq] for seq in sorted(every)]
+
+    def _popped_copies(self, rows: list[TraceRow]) -> list[TraceRow]:
+        """The rows of the copies that brokers put into a retry topic when no consumer acknowledged in time."""
+        found: list[TraceRow] = []
+        revived = [row for row in rows if row.text("event") == _E.REVIVED]
+        while revived and len(self.places) < _COPIES_MAX:
+            row = revived.pop(0)
+            copy = self._trace.newest(MESSAGES, event=_E.STORED.value, cause=row.cause, until_seq=row.seq)
+            if copy is not None and _is_copy(copy) and _place(copy) not in self.places:
+                self.places[_place(copy)] = None
+                own = self._at(_place(copy))
+                found += own
+                revived += [one for one in own if one.text("event") == _E.REVIVED]
+        return found
+
+    def _with_key(self, key: str) -> list[TraceRow]:
+        """The rows with a unique id, or with a key among others."""
+        rows = self._trace.select(MESSAGES, key=key, until_ns=self._at_ns)
+        if rows:
+            return rows
+        known = [one for one in self._trace.values(MESSAGES, "key") if key in one.split()]
+        return self._trace.select(MESSAGES, key=tuple(known), until_ns=self._at_ns) if known else []
+
+    def _at(self, place: Place) -> list[TraceRow]:
+        rows = self._trace.select(
+            MESSAGES,
+            topic=place.topic,
+            broker_name=place.broker_name,
+            queue_id=place.queue_id,
+            offset=place.offset,
+            until_ns=self._at_ns,
+        )
+        return [row for row in rows if row.text("event") not in (*_OFFSETS, *_HALF_OFFSETS)]
+
+    def verdict(self) -> str:
+        """What became of it, on one line."""
+        consumed = self._consumed
+        parts = [
+            f"was consumed {_times(number)} by group {group} ({listed_nodes(tuple(self._consumers(group)))})"
+            for group, number in consumed.items()
+        ]
+        parts += [text for event, text in _FATES.items() if any(row.text("event") == event for row in self.rows)]
+        dead = [row for row in self.rows if row.text("topic").startswith(DLQ_TOPIC_PREFIX)]
+        parts += [f"is a dead letter since {seconds(dead[0].t_ns)}"] if dead else []
+        stored = [row for row in self.rows if row.text("event") == _E.STORED and not _is_copy(row)]
+        parts += [self._taken_by(row) for row in stored[1:] if _place(row) == _place(stored[0])]
+        if not consumed:
+            since = f"is stored since {seconds(stored[0].t_ns)}, and " if stored else ""
+            return "; ".join([f"{since}no consumer has consumed it", *parts])
+        return "; ".join(parts)
+
+    def _taken_by(self, later: TraceRow) -> str:
+        """The message that took its place, after a broker had lost it or its topic had been deleted."""
+        known = [row for row in self.rows if row.text("event") == _E.CONSUMED]
+        number = sum(row.number("stored_ms") == later.number("stored_ms") for row in known)
+        became = f"was consumed {_times(number)}" if number else "no consumer has consumed"
+        return f"another message took its place at {seconds(later.t_ns)}, which {became}"
+
+    @property
+    def _consumed(self) -> Counter[str]:
+        """Mapping group -> how often."""
+        return Counter(row.text("group") for row in self.rows if row.text("event") == _E.CONSUMED)
+
+    def _consumers(self, group: str) -> list[str]:
+        return list(
+            dict.fromkeys(
+                row.text("node") for row in self.rows if row.text("event") == _E.CONSUMED and row.text("group") == group
+            )
+        )
+
+    def passed(self) -> Iterator[str]:
+        """Groups whose owners began behind it, and which therefore never get it."""
+        consumed = self._consumed
+        for place in self.places:
+            stored = next((row for row in self._at(place) if row.text("event") == _E.STORED), None)
+            if stored is None:
+                continue
+            rows = self._trace.select(
+                OWNERSHIP,
+                event=OwnershipEvent.ACQUIRED.value,
+                topic=place.topic,
+                broker_name=place.broker_name,
+                queue_id=place.queue_id,
+                until_ns=self._at_ns,
+            )
+            first = {row.text("group"): row for row in reversed(rows)}
+            for group, row in first.items():
+                if row.number("offset") > place.offset and not consumed[group] and row.seq > stored.seq:
+                    yield f"  group {group} began behind it, at offset {row.text('offset')}, at {seconds(row.t_ns)}"
+
+    def steps(self) -> Iterator[_Step]:
+        """Everything that happened to it."""
+        for row in self.rows:
+            yield _Step(row.t_ns, row.seq, row.text("node"), _words(row))
+            if row.text("event") == _E.CONSUMED:
+                yield from self._sent_back(row)
+
+    def _sent_back(self, consumed: TraceRow) -> Iterator[_Step]:
+        """A message that a listener could not consume is sent back to be tried again."""
+        if not self._trace.level.explains or not consumed.cause:
+            return
+        after = self._trace.select(
+            RPC, code=_SEND_BACK, kind="request", src=consumed.text("node"), cause=consumed.cause
+        )
+        stored = [self._trace.newest(MESSAGES, cause=row.seq, event=_E.STORED.value) for row in after]
+        for row, copy in zip(after, stored, strict=True):
+            # A batch of messages has one cause; its messages are sent back in order.
+            same = [one for one in self._batch(consumed) if one.seq <= consumed.seq]
+            if copy is not None and after.index(row) == len(same) - 1:
+                where = "dead letters" if copy.text("topic").startswith(DLQ_TOPIC_PREFIX) else "later"
+                text = f"sent it back: stored for {where} as {_place(copy).words}"
+                yield _Step(row.t_ns, row.seq, consumed.text("node"), text)
+
+    def _batch(self, consumed: TraceRow) -> list[TraceRow]:
+        return self._trace.select(MESSAGES, event=_E.CONSUMED.value, node=consumed.text("node"), cause=consumed.cause)
+
+
+_FATES = {
+    _E.RECALLED.value: "was recalled by its producer",
+    _E.DROPPED.value: "was given up, as it could not be delivered",
+    _E.LOST.value: "was given up by POP",
+    _E.CUT.value: "was cut from the log of a broker, as its master does not have it",
+    _E.FILTERED.value: "was left out by a filter",
+}
+_WORDS = {
+    _E.STORED: "stored {place}{tags}",
+    _E.CONSUMED: "consumed {place} for group {group}",
+    _E.FILTERED: "left {place} out for group {group}, which does not subscribe to tag {tag}",
+    _E.DELAYED: "put it aside for {wait}, for {queue}",
+    _E.DELIVERED: "delivered it to {place} after its delay",
+    _E.RECALLED: "recalled it",
+    _E.DROPPED: "gave it up",
+    _E.HALF: "stored a half message for {queue}",
+    _E.DECIDED: "decided {tag}",
+    _E.ENDED: "carried out the {tag}",
+    _E.POPPED: "handed {place} out to group {group}, and hid it",
+    _E.CHECK_POINT: "check point of a pop by group {group}: {tag}",
+    _E.ACKED: "acknowledged for group {group}: {tag}",
+    _E.INVISIBLE_CHANGED: "hid it again for group {group}: {tag}",
+    _E.REVIVED: "revived it for group {group}: no consumer acknowledged it in time",
+    _E.RE_PUT: "could not revive it for group {group}, and will try again: {tag}",
+    _E.LOST: "gave it up for group {group}: {tag}",
+    _E.CUT: "cut it from the log",
+    _E.UNACKNOWLEDGED: "did not hear whether it was stored",
+}
+"""Mapping event -> what a node did."""
+
+
+def _words(row: TraceRow) -> str:
+    event, tag = _E(row.text("event")), row.text("tags")
+    return _WORDS.get(event, event.value).format(
+        place=_place(row).words,
+        queue=f"{row.text('topic')}/{row.text('broker_name')}/{row.text('queue_id')}",
+        group=row.text("group"),
+        tag=tag or "(none)",
+        tags=f", tag {tag}" if tag else "",
+        wait=f"{row.number('offset') / 1_000:.3f} s",
+    )
+
+
+def _unknown(trace: TraceRows, asked: MessageQuestion) -> WhyError:
+    if asked.at_ns is not None and (later := _Message(trace, MessageQuestion(asked.name)).rows):
+        name = asked.name.words if isinstance(asked.name, Place) else asked.name
+        return WhyError(f"message {name} came later, at {seconds(later[0].t_ns)}; ask `message {name}`")
+    if isinstance(asked.name, Place):
+        place = asked.name
+        given = {"topic": place.topic, "broker_name": place.broker_name}
+        last = trace.newest(MESSAGES, event=_E.STORED.value, queue_id=place.queue_id, **given)
+        if last is not None:
+            has = f"its last message is {_place(last).words}"
+            return WhyError(f"there is no message {place.words}: {has}; ask `message {_place(last).words}`")
+        stored = trace.select(MESSAGES, event=_E.STORED.value)
+        queues = dict.fromkeys(_place(row).words for row in stored if row.number("offset") == 0)
+        return no_question_about("message", place.words, tuple(queues), "message {}")
+    keys = tuple(dict.fromkeys(one for (one,) in trace.tuples(MESSAGES, ("key",), event=_WITH_KEYS) if one))
+    if keys:
+        return no_question_about("message", asked.name, keys, "message {}")
+    first = trace.newest(MESSAGES, event=_E.STORED.value)
+    ask = "" if first is None else f", such as `message {_place(first).words}`"
+    return WhyError(f"no message of this run has a key: ask by place{ask}")
+
+
+def _has_place(row: TraceRow) -> bool:
+    event = row.text("event")
+    return event not in (*_OFFSETS, *_HALF_OFFSETS) and row.number("offset") >= 0 and row.number("queue_id") >= 0
+
+
+def _is_copy(row: TraceRow) -> bool:
+    return row.text("topic").startswith((RETRY_TOPIC_PREFIX, DLQ_TOPIC_PREFIX))
+
+
+def _place(row: TraceRow) -> Place:
+    return Place(row.text("topic"), row.text("broker_name"), row.number("queue_id"), row.number("offset"))
+
+
+def _times(number: int) -> str:
+    return "once" if number == 1 else f"{number} times"

@@ -1,0 +1,309 @@
+"""What keeps the messages of one queue waiting: the first of the usual causes that holds, the surest ones first."""
+
+from collections.abc import Callable, Iterator
+from functools import cached_property
+
+import attrs
+
+from emulator.analysis.rows.lookup import TraceRow, TraceRows
+from emulator.trace.schema import BELIEFS, LIFECYCLE, MESSAGES, OWNERSHIP
+from emulator.why.answered_pulls import Refusals, failed_calls, refusals
+from emulator.why.backlog import WaitingQueue, is_wanted, subscriptions_of, topic_of
+from emulator.why.held import STAGES
+from emulator.why.holds import Hold, holds_of
+from emulator.why.missing_signals import Silence
+from emulator.why.no_owner import no_owner_lines
+from emulator.why.question import QueueQuestion
+from emulator.why.words import NodeNames, listed_nodes, request_words, seconds, value_of
+from nodes.beliefs import PROCESS_ENDS, BeliefKind, LifecycleEvent, MessageEvent, OwnershipEvent
+
+_NS = 1_000_000_000
+_RECENT_NS = 30 * _NS
+"""How far to look back for what a consumer does: its periodic tasks have shorter periods."""
+_BEFORE_NS = 15 * _NS
+"""A call that fails was sent up to so long before its queue stood still."""
+_READ = 4
+"""Bit of a permission."""
+_OF_BROKERS = (
+    *(BeliefKind.MEMBER_GROUP, BeliefKind.MIN_BROKER, BeliefKind.SPECIAL_SERVICE, BeliefKind.BROKER_ROLE),
+    *(BeliefKind.ONLINE_STAGE, BeliefKind.MASTER_ADDR),
+)
+"""Beliefs of a broker about its own broker group."""
+
+
+@attrs.frozen
+class Cause:
+    """Why the messages of a queue wait."""
+
+    rank: int
+    """The lower, the more certain, and the sooner it is named."""
+    text: str
+    """On one line; the same for all queues that wait for the same cause."""
+    lines: tuple[str, ...] = ()
+    """What else is known."""
+    rows: tuple[TraceRow, ...] = ()
+    """The rows whose chains of causes explain it."""
+    silences: tuple[Silence, ...] = ()
+
+
+def brokers_of(trace: TraceRows, broker_name: str) -> tuple[str, ...]:
+    """The nodes of a broker group, sorted."""
+    rows = trace.select(BELIEFS, kind=tuple(kind.value for kind in _OF_BROKERS), subject=broker_name)
+    stored = trace.tuples(MESSAGES, ("node",), event=MessageEvent.STORED.value, broker_name=broker_name)
+    named = [broker_name] if broker_name in trace.values(LIFECYCLE, "node") else []
+    nodes = (*(row.text("node") for row in rows), *(node for (node,) in stored), *named)
+    return tuple(sorted(dict.fromkeys(nodes)))
+
+
+def why_it_waits(trace: TraceRows, waiting: WaitingQueue, at_ns: int, names: NodeNames) -> Cause:
+    """Why the messages of a queue wait at an instant.
+
+    Args:
+        trace: of the run.
+        waiting: the queue.
+        at_ns: the instant.
+        names: of the nodes.
+    """
+    about = _Waiting(trace, waiting, at_ns, names)
+    return next(cause for look in _LOOKS for cause in look(about))
+
+
+class _Waiting:
+    """A queue with messages that wait, and what is asked about it."""
+
+    def __init__(self, trace: TraceRows, waiting: WaitingQueue, at_ns: int, names: NodeNames) -> None:
+        self.trace = trace
+        self.waiting = waiting
+        self.at_ns = at_ns
+        self.names = names
+        queue = waiting.queue
+        self.group = queue.group
+        self.asked = QueueQuestion(queue.topic, queue.broker_name, queue.queue_id, queue.group, at_ns)
+
+    @cached_property
+    def brokers(self) -> tuple[str, ...]:
+        """The nodes that may serve the queue."""
+        return brokers_of(self.trace, self.asked.broker_name)
+
+    @cached_property
+    def owners(self) -> tuple[Hold, ...]:
+        """Those who hold it; of a group that broadcasts, the member that is behind."""
+        found = [hold for hold in holds_of(self.trace, self.group, self.asked) if hold.owns]
+        return tuple(hold for hold in found if self.waiting.node in ("", hold.node))
+
+    def stage(self, node: str) -> TraceRow | None:
+        """The last stage of the process of a node."""
+        return self.trace.newest(LIFECYCLE, node=node, event=STAGES, until_ns=self.at_ns)
+
+    def consumed(self, after_ns: int) -> int:
+        """How many messages of the queue members have consumed since an instant."""
+        place = attrs.asdict(self.waiting.queue)
+        event = MessageEvent.CONSUMED.value
+        return sum(1 for _ in self.trace.select(MESSAGES, event=event, after_ns=after_ns, until_ns=self.at_ns, **place))
+
+
+def _refused(about: _Waiting) -> Iterator[Cause]:
+    """A broker refuses the pulls: the group is switched off, a permission lacks read, and others."""
+    for hold in about.owners:
+        found = list(refusals(about.trace, about.group, about.asked.topic, hold.node, about.brokers, about.at_ns))
+        for one in sorted(found, key=lambda one: not one.reason)[:1]:
+            because = f", because {one.reason} at {one.broker}" if one.reason else f" from {one.broker}"
+            text = f"pulls get {one.answer} since {seconds(one.since_ns)}{because}"
+            yield Cause(0, text, _refusal_lines(one), () if one.change is None else (one.change,))
+
+
+def _refusal_lines(one: Refusals) -> tuple[str, ...]:
+    changed = one.change
+    lines = [f"{one.broker} refused {one.count} pulls of {one.consumer} since {seconds(one.since_ns)}"]
+    if changed is not None:
+        table = changed.text("subject").replace("_", " ")
+        lines.append(f"the table of {table} of {one.broker} changed last before that at {seconds(changed.t_ns)}")
+    return tuple(lines)
+
+
+def _no_broker(about: _Waiting) -> Iterator[Cause]:
+    """No node of the broker group runs."""
+    stages = [stage for node in about.brokers if (stage := about.stage(node)) is not None]
+    away = [stage for stage in stages if stage.text("event") in (*PROCESS_ENDS, LifecycleEvent.SUSPENDED)]
+    if stages and len(away) == len(stages):
+        text = f"no broker of {about.asked.broker_name} runs: {listed_nodes([_stage_words(one) for one in away])}"
+        yield Cause(1, text, rows=tuple(away[-1:]))
+
+
+def _not_routed(about: _Waiting) -> Iterator[Cause]:
+    """The newest route of the nameservers does not let consumers read the broker."""
+    topic, broker_name = about.asked.topic, about.asked.broker_name
+    kind = BeliefKind.ROUTE.value
+    rows = about.trace.select(BELIEFS, kind=kind, subject=topic, source="", until_ns=about.at_ns)
+    newest = {row.text("node"): row for row in rows}
+    if not newest or about.owners:
+        return
+    entries = [((value_of(row) or {}).get(broker_name), row) for row in newest.values()]
+    last = max(newest.values(), key=lambda row: row.seq)
+    if all(entry is None for entry, _ in entries):
+        text = f"no nameserver lists {broker_name} for {topic}, so no consumer owns its queues"
+        yield Cause(1, f"{text} (since {seconds(last.t_ns)})", rows=(last,))
+    elif not any(entry is not None and entry["queues"][2] & _READ for entry, _ in entries):
+        text = f"the permission of {topic} at {broker_name} lacks read, so no consumer owns its queues"
+        yield Cause(0, f"{text} (since {seconds(last.t_ns)})", rows=(last,))
+
+
+def _no_owner(about: _Waiting) -> Iterator[Cause]:
+    """No consumer owns the queue."""
+    if about.owners:
+        return
+    known = holds_of(about.trace, about.group, about.asked)
+    lost = max((hold.newest for hold in known), key=lambda row: row.seq, default=None)
+    last = "" if lost is None else f": {lost.text('node')} lost it last, at {seconds(lost.t_ns)}"
+    locked = list(_lock_holders(about))
+    last += "".join(f", and {line}" for line in locked[:1])
+    lines = [line.strip() for line in no_owner_lines(about.trace, about.group, about.asked, about.names)]
+    yield Cause(2, f"it has no owner{last}", tuple(lines), () if lost is None else (lost,))
+
+
+def _asleep(about: _Waiting) -> Iterator[Cause]:
+    """Its owners are suspended."""
+    stages = [stage for hold in about.owners if (stage := about.stage(hold.node)) is not None]
+    asleep = [stage for stage in stages if stage.text("event") == LifecycleEvent.SUSPENDED]
+    if asleep and len(asleep) == len(about.owners):
+        who = listed_nodes([_stage_words(one) for one in asleep])
+        yield Cause(1, f"its owner does not run: {who}", rows=tuple(asleep[-1:]))
+
+
+def _slept(about: _Waiting) -> Iterator[Cause]:
+    """Its owner was suspended, and has only just gone on."""
+    for hold in about.owners:
+        stage = about.stage(hold.node)
+        if stage is not None and stage.text("event") == LifecycleEvent.RESUMED and stage.t_ns > about.waiting.since_ns:
+            slept = about.trace.newest(
+                LIFECYCLE, node=hold.node, event=LifecycleEvent.SUSPENDED.value, until_ns=stage.t_ns
+            )
+            since = "" if slept is None else f" from {seconds(slept.t_ns)}"
+            text = f"its owner did not run: {hold.node} was suspended{since} to {seconds(stage.t_ns)}"
+            yield Cause(1, text, rows=(stage if slept is None else slept,))
+
+
+def _unlocked(about: _Waiting) -> Iterator[Cause]:
+    """The group consumes in order, and its owner does not have the lock of the queue."""
+    events = (OwnershipEvent.LOCKED.value, OwnershipEvent.UNLOCKED.value)
+    of_group = about.trace.select(OWNERSHIP, event=events, group=about.group, until_ns=about.at_ns)
+    if not of_group:
+        return
+    place = (about.asked.topic, about.asked.broker_name, about.asked.queue_id)
+    for hold in about.owners:
+        own = [row for row in of_group if row.text("node") == hold.node and _place(row) == place]
+        if not own or own[-1].text("event") == OwnershipEvent.UNLOCKED:
+            since = f"lost its lock at {seconds(own[-1].t_ns)}" if own else "never got its lock"
+            lines = tuple(_lock_holders(about))
+            yield Cause(3, f"{hold.node} owns it and {since}, so it does not consume in order", lines, tuple(own[-1:]))
+
+
+def _lock_holders(about: _Waiting) -> Iterator[str]:
+    """Who has the lock, as brokers hold."""
+    asked = about.asked
+    name = f"{asked.topic}@{asked.broker_name}@{asked.queue_id}"
+    for broker in about.brokers:
+        row = about.trace.newest(
+            BELIEFS,
+            kind=BeliefKind.QUEUE_LOCKS.value,
+            subject=about.group,
+            node=broker,
+            until_ns=about.at_ns,
+        )
+        holder = "" if row is None else (value_of(row) or {}).get(name, "")
+        if holder:
+            yield f"{broker} still holds a lock of {about.names.node(holder)}"
+
+
+def _cut_off(about: _Waiting) -> Iterator[Cause]:
+    """The frames between its owner and the broker do not arrive."""
+    after_ns = max(about.waiting.since_ns, about.at_ns - 4 * _RECENT_NS) - _BEFORE_NS
+    for hold in about.owners:
+        failed = failed_calls(about.trace, hold.node, about.brokers, after_ns, about.at_ns)
+        recent = [row for row in failed if row.t_ns > about.at_ns - _RECENT_NS]
+        if recent and not about.consumed(max(after_ns, about.at_ns - _RECENT_NS)):
+            peer = next(node for node in about.brokers if node in _ends(about, recent[-1]) or node == about.brokers[-1])
+            kinds = dict.fromkeys(_failure(row) for row in failed)
+            text = f"{hold.node} does not reach {peer} since {seconds(failed[0].t_ns)}"
+            yield Cause(3, text, (f"{len(failed)} failures: {', '.join(kinds)}",), (), _silence(hold.node, peer, about))
+
+
+def _silence(consumer: str, broker: str, about: _Waiting) -> tuple[Silence, ...]:
+    return (Silence(consumer, broker, about.at_ns),)
+
+
+def _ends(about: _Waiting, row: TraceRow) -> tuple[str, str]:
+    return row.text("src"), about.names.node(row.text("dst"))
+
+
+def _failure(row: TraceRow) -> str:
+    match row.text("event"):
+        case "timed_out":
+            return f"{request_words(row.number('code'))} timed out"
+        case "dropped":
+            return f"{row.text('detail')} took frames"
+        case "refused":
+            return "connection refused"
+        case "connect_lost":
+            return "connection not answered"
+        case event:
+            return f"frames {event}"
+
+
+def _left_out(about: _Waiting) -> Iterator[Cause]:
+    """Its owner does not subscribe to the messages that wait, though another member does."""
+    place = attrs.asdict(about.waiting.queue)
+    place.pop("group")
+    stored = about.trace.select(MESSAGES, event=MessageEvent.STORED.value, until_ns=about.at_ns, **place)
+    first = next((row for row in stored if row.number("offset") == about.waiting.first_offset), None)
+    for hold in about.owners if first is not None else ():
+        own = [
+            row
+            for row in subscriptions_of(about.trace, about.group, about.at_ns)
+            if row.text("node") == hold.node and topic_of(row) == about.asked.topic
+        ]
+        if own and first is not None and not is_wanted(own[0], first.text("tags")):
+            expression = value_of(own[0])["expression"]
+            tag = first.text("tags")
+            text = f"{hold.node} owns it and subscribes to {expression}, and the first message has tag {tag}"
+            yield Cause(4, text, rows=(own[0],))
+
+
+def _slow(about: _Waiting) -> Iterator[Cause]:
+    """Its owner consumes more slowly than producers send, or its listener does not return."""
+    hold = about.owners[-1]
+    after_ns = max(0, about.at_ns - _RECENT_NS)
+    consumed = about.consumed(after_ns)
+    span_s = (about.at_ns - after_ns) / _NS or 1
+    if consumed:
+        place = attrs.asdict(about.waiting.queue)
+        place.pop("group")
+        event = MessageEvent.STORED.value
+        stored = about.trace.select(MESSAGES, event=event, after_ns=after_ns, until_ns=about.at_ns, **place)
+        rates = f"{consumed / span_s:.1f} a second are consumed and {len(stored) / span_s:.1f} a second stored"
+        yield Cause(5, f"the listener of {hold.node} is slow: in the last {span_s:.0f} s {rates}")
+    since = f"since {seconds(max(about.waiting.since_ns, hold.row.t_ns))}"
+    yield Cause(6, f"{hold.node} owns it, and its listener has finished no message of it {since}", rows=())
+
+
+def _stage_words(stage: TraceRow) -> str:
+    return f"{stage.text('node')} ({stage.text('event').replace('_', ' ')} at {seconds(stage.t_ns)})"
+
+
+def _place(row: TraceRow) -> tuple[str, str, int]:
+    return row.text("topic"), row.text("broker_name"), row.number("queue_id")
+
+
+_LOOKS: tuple[Callable[[_Waiting], Iterator[Cause]], ...] = (
+    _refused,
+    _no_broker,
+    _not_routed,
+    _no_owner,
+    _asleep,
+    _slept,
+    _unlocked,
+    _cut_off,
+    _left_out,
+    _slow,
+)
+"""In the order in which they are looked for; the last one always finds something."""

@@ -1,0 +1,63 @@
+"""Runs that are asked about: scenarios of a few nodes in virtual time, and administrators in the middle of them."""
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import attrs
+
+from emulator.spec.model import Scenario
+from emulator.testing import Caller, ConsoleUser, Stage, Trace, play_at_console
+from emulator.trace.run_directory import open_run
+from emulator.why.answer import answer_of_run
+
+
+def has(lines, *parts):
+    """Whether one line has all these parts."""
+    return any(all(part in line for part in parts) for line in lines)
+
+
+class Asked:
+    """A run that has ended, and its answers."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._run = open_run(path)
+
+    def why(self, question: str) -> tuple[str, ...]:
+        """All lines of the answer."""
+        return answer_of_run([question], self._run)
+
+
+async def administrator(me: ConsoleUser) -> Caller:
+    """A client that sends requests of administrators."""
+    session = me.session
+    return await Stage(session.cluster.world, session.cluster, session.operator, Trace()).probe()
+
+
+def asked(
+    scenario: Scenario,
+    runs: Path,
+    lines: dict[float, str] | None = None,
+    act: Callable[[ConsoleUser], Awaitable[object]] | None = None,
+    for_s: float | None = None,
+) -> Asked:
+    """Run a scenario to its end.
+
+    Args:
+        scenario: is run.
+        runs: directory of the run.
+        lines: mapping instant in s -> what is typed at the console.
+        act: what else is done, before these lines.
+        for_s: length of the run in s; None: that of the scenario.
+    """
+
+    async def sitting(me: ConsoleUser) -> None:
+        if act is not None:
+            await act(me)
+        for at_s, line in (lines or {}).items():
+            await me.at_ms(at_s * 1_000)
+            await me.say(line)
+
+    length = {} if for_s is None else {"run_for_ms": round(for_s * 1_000)}
+    path, _ = play_at_console(attrs.evolve(scenario, **length), runs, sitting)
+    return Asked(path)
