@@ -33,7 +33,8 @@ def emulated_s_per_s(
     scenario = _cluster(nameservers, brokers, consumers, acting=acting)
 
     async def main(world: World) -> list[float]:
-        async with Cluster(world, scenario):
+        async with Cluster(world, scenario) as cluster:
+            await cluster.start()
             begin_ns = world.timeline.now_ns + settle_s * _NS
             await world.sleep_until_ns(begin_ns)
             begin = time.perf_counter()

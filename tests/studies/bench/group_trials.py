@@ -34,6 +34,7 @@ def dying_masters_s_per_s(*, groups: int, window_s: int, preset: str = Preset.RI
 
     async def main(world: World) -> list[float]:
         async with Cluster(world, scenario) as cluster:
+            await cluster.start()
             targets = ClusterTargets(cluster, QueueOwners())
             dead: tuple[str, ...] = ()
             begin, begin_ns = time.perf_counter(), world.timeline.now_ns

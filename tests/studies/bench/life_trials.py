@@ -39,7 +39,8 @@ def ready_s(*, begun_s: float) -> list[float]:
     async def main(world: World) -> float:
         owners = _Owners(_BROKERS * _QUEUES_PER_BROKER, 2)
         world.recorder.listeners.append(owners.hear)
-        async with Cluster(world, scenario):
+        async with Cluster(world, scenario) as cluster:
+            await cluster.start()
             await owners.settled.wait()
             return time.monotonic() - begun_s
 
@@ -56,7 +57,8 @@ def resident_kib(*, consumers: int, settle_s: int) -> list[float]:
     scenario = _cluster(consumers, ConsumerConfig())
 
     async def main(world: World) -> float:
-        async with Cluster(world, scenario):
+        async with Cluster(world, scenario) as cluster:
+            await cluster.start()
             await world.sleep_until_ns(world.timeline.now_ns + settle_s * _NS)
             return _resident_kib()
 
@@ -70,6 +72,7 @@ def idle_cpu_pct(*, consumers: int, wall_s: int, settle_s: int) -> list[float]:
 
     async def main(world: World) -> float:
         async with Cluster(world, scenario) as cluster:
+            await cluster.start()
             await trio.sleep(settle_s)
             wall, cpu = time.perf_counter(), time.process_time()
             await trio.sleep(wall_s)
