@@ -36,7 +36,7 @@ def test_the_most_severe_symptom_is_printed_and_comes_first_on_the_page(storm):
     assert printed.splitlines()[1:] == [f"rules invalid, service paging: {run.name}", f"{run.name}/report.html"]
     body = page[page.index("<main>") :]
     assert body.startswith('<main><ol class="severe"><li><b>request storm</b>: consumer-1 asked ba-s1')
-    assert "offsetCheckInSlave = true makes the slave correct their offsets" in body
+    assert "offsetCheckInSlave = true makes the slave correct the offsets" in body
 
 
 def test_the_page_has_each_part_and_loads_nothing(storm):
