@@ -13,7 +13,7 @@ from emulator.analysis.report import Report, most_severe
 from emulator.analysis.rows.lookup import TraceRows
 from emulator.trace.run_directory import RunDirectory
 from emulator.trace.schema import BELIEFS
-from emulator.why.answer import answer_of_run, faults_behind, names_of_run
+from emulator.why.answer import answer, faults_behind, names_of_run
 from emulator.why.finding import find
 from emulator.why.question import Question, WhyError, question
 from emulator.why.words import NodeNames
@@ -60,9 +60,13 @@ def _worst_findings(report: Report, trace: TraceRows) -> Iterator[WorstFinding]:
 
 def explanation(questions: Sequence[Words], run: RunDirectory) -> tuple[Words, tuple[str, ...]]:
     """The first question that a trace can answer, and its answer line by line; both are empty if it can answer none."""
+    return _first_answer(questions, TraceRows(run.path), names_of_run(run))
+
+
+def _first_answer(questions: Sequence[Words], trace: TraceRows, names: NodeNames) -> tuple[Words, tuple[str, ...]]:
     for words in questions:
         try:
-            return words, answer_of_run(words, run)
+            return words, answer(words, trace, names)
         except WhyError:
             continue
     return (), ()
@@ -78,13 +82,14 @@ def worst_of_run(report: Report, run: RunDirectory) -> tuple[str, ...]:
     named: list[tuple[str, Sequence[Words]]] = [
         (f"{one.kind}: {one.text}", (one.question,) if one.question else ()) for one in most_severe(report)
     ]
+    trace, names = TraceRows(run.path), names_of_run(run)  # read once for all answers
     named = named[:_SYMPTOMS_MAX]
-    named += [(f"{one.invariant}: {one.words}", one.questions) for one in worst_findings(report, run)]
+    named += [(f"{one.invariant}: {one.words}", one.questions) for one in _worst_findings(report, trace)]
     if not named:
         return (f"rules {report.verdict}, service {report.service}: there is nothing to explain",)
     lines: list[str] = []
     for title, questions in named:
-        words, answered = explanation(questions, run)
+        words, answered = _first_answer(questions, trace, names)
         lines += [title, *([f"  $ rmqemu why {run.path} {' '.join(words)}"] if words else [])]
         lines += [f"  {line}".rstrip() for line in answered or (_unanswered(run),)]
         lines.append("")
