@@ -1,21 +1,26 @@
 """The judge: reads the rows of one run once, and finds which invariants of RocketMQ held."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from heapq import merge
 from typing import Any
+
+import attrs
 
 from emulator.analysis.findings.found import Findings
 from emulator.analysis.inputs.facts import RunFacts, facts_of
 from emulator.analysis.inputs.shared import SharedInputs
+from emulator.analysis.measures.lost_topics import FirstStored
 from emulator.analysis.measures.measured import Measured
 from emulator.analysis.oracles.every import ORACLES
 from emulator.analysis.report import Report, Verdict
-from emulator.analysis.rows.feed import TraceRows, watch
+from emulator.analysis.rows.feed import TraceRows, Watcher, watch
 from emulator.analysis.rows.reader import StoredRows
-from emulator.analysis.rows.row_classes import ROWS
+from emulator.analysis.rows.row_classes import ROWS, FrameCount, MessageRow
+from emulator.analysis.rows.shares import WHOLE, DividedBy, Share
 from emulator.spec import Scenario, from_dict
 from emulator.spec.addresses import owners
 from emulator.trace.run_directory import RunDirectory
-from emulator.trace.schema import BELIEFS, OWNERSHIP
+from emulator.trace.schema import BELIEFS, MESSAGES, OWNERSHIP, Table
 
 
 def judge_run(run: RunDirectory) -> Report:
@@ -59,15 +64,104 @@ def judge_rows(source: TraceRows, facts: RunFacts) -> Findings:
     of_oracles = [(oracle, oracle.watch(inputs)) for oracle in ORACLES]
     measured = Measured(inputs, source.frames())
     watchers = (*inputs.watchers, *(watched for _, watched in of_oracles), *measured.watchers)
-    watch(source, watchers)
+    _read(source, watchers, facts)
+    inputs.on_read()
+    rows = {oracle.table.name: oracle.findings(inputs, watched) for oracle, watched in of_oracles}
+    return _findings(rows, measured, inputs)
+
+
+@attrs.frozen
+class Part:
+    """What was found in one share of a run, unexplained."""
+
+    watched: tuple[Any, ...]
+    """What each watcher whose work is divided has found, in their order."""
+    found: Mapping[str, tuple[Any, ...]]
+    """Mapping name of a table -> findings of the oracles that find in shares."""
+    messages: tuple[MessageRow, ...]
+    """Messages that are read once more when all shares are."""
+
+
+def judge_share(source: TraceRows, facts: RunFacts, share: Share) -> Part:
+    """What is found in one share of a run.
+
+    Args:
+        source: of the messages of the share, see `shares_of`, and of all other rows of the run.
+        facts: of the run.
+        share: which one.
+    """
+    inputs = SharedInputs(facts, share)
+    of_oracles = [(oracle, oracle.watch(inputs)) for oracle in ORACLES if oracle.in_shares]
+    first_stored = FirstStored()
+    divided = _divided(inputs, Measured(inputs, (), share))
+    of_share = [one for _, one in of_oracles if one.divided_by is not DividedBy.NOTHING]
+    _read(source, (inputs.presence, *divided, *of_share, first_stored), facts, share)
+    found = {oracle.table.name: tuple(oracle.find(inputs, watched)) for oracle, watched in of_oracles}
+    return Part(tuple(one.part() for one in divided), found, tuple(first_stored.rows))
+
+
+def judge_parts(source: TraceRows, facts: RunFacts, parts: Iterable[Part]) -> Findings:
+    """Everything that oracles and measures find in a run, all of whose shares have been read.
+
+    Args:
+        source: of the messages that are not divided, and of all other rows of the run.
+        facts: of the run.
+        parts: of all shares.
+    """
+    every = list(parts)
+    inputs = SharedInputs(facts)
+    of_oracles = [(oracle, oracle.watch(inputs)) for oracle in ORACLES]
+    measured = Measured(inputs, source.frames())
+    divided = _divided(inputs, measured)
+    for part in every:
+        for one, found in zip(divided, part.watched, strict=True):
+            one.merge(found)
+    watched = (*inputs.watchers, *(one for _, one in of_oracles), *measured.watchers)
+    first_stored = sorted(row for part in every for row in part.messages)
+    _read(_WithMessages(source, first_stored), [one for one in watched if one.divided_by is DividedBy.NOTHING], facts)
+    inputs.on_read()
+    rows = {}
+    for oracle, of_oracle in of_oracles:
+        name = oracle.table.name
+        found = (
+            [row for part in every for row in part.found[name]] if oracle.in_shares else oracle.find(inputs, of_oracle)
+        )
+        rows[name] = oracle.judged(found, inputs)
+    return _findings(rows, measured, inputs)
+
+
+def _divided(inputs: SharedInputs, measured: Measured) -> list[Watcher]:
+    """The watchers whose work is divided, whose parts are merged."""
+    every = (*inputs.watchers, *measured.watchers)
+    return [one for one in every if one.divided_by is not DividedBy.NOTHING]
+
+
+def _read(source: TraceRows, watchers: Sequence[Watcher], facts: RunFacts, share: Share = WHOLE) -> None:
+    watch(source, watchers, share)
     for one in watchers:
         one.finish(facts.end_ns)
-    inputs.on_read()
-    rows: dict[str, tuple[Any, ...]] = {
-        oracle.table.name: oracle.findings(inputs, watched) for oracle, watched in of_oracles
-    }
-    rows |= {table.name: of_table for table, of_table in measured.rows().items()}
-    return Findings(rows=rows, agreed_ns=inputs.agreed_ns)
+
+
+def _findings(rows: Mapping[str, tuple[Any, ...]], measured: Measured, inputs: SharedInputs) -> Findings:
+    of_measures = {table.name: found for table, found in measured.rows().items()}
+    return Findings(rows={**rows, **of_measures}, agreed_ns=inputs.agreed_ns)
+
+
+class _WithMessages:
+    """A source with further messages."""
+
+    def __init__(self, source: TraceRows, messages: Sequence[MessageRow]) -> None:
+        self._source = source
+        self._messages = messages
+
+    def rows(self, table: Table) -> Iterable[Any]:
+        """The rows of a table, in order."""
+        found = self._source.rows(table)
+        return merge(found, self._messages) if table is MESSAGES else found
+
+    def frames(self) -> Iterable[FrameCount]:
+        """Of the source."""
+        return self._source.frames()
 
 
 def sentences(found: Findings) -> list[str]:

@@ -9,7 +9,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from enum import StrEnum
-from typing import Any
+from typing import Any, ClassVar
 
 import attrs
 
@@ -18,6 +18,7 @@ from emulator.analysis.inputs.presence import Presence
 from emulator.analysis.inputs.processes import Processes
 from emulator.analysis.inputs.steps import SpansAwake, length_ns
 from emulator.analysis.rows.row_classes import BeliefRow, PassRow, Process, Span
+from emulator.analysis.rows.shares import WHOLE, DividedBy, Share
 from emulator.analysis.rows.sweeps import SettlingSweeps
 from emulator.trace.schema import BELIEFS, PASSES, Table
 from nodes.beliefs import BeliefKind
@@ -199,10 +200,20 @@ class Holdings(SettlingSweeps[Subject, SubjectSweep]):
         kinds: of beliefs.
         parts: whether the two parts of views are followed, too.
         modes: whether it is followed in which mode the members of groups make their rebalance rounds.
+        share: the part of the run that is read.
     """
 
-    def __init__(self, presence: Presence, *kinds: BeliefKind, parts: bool = False, modes: bool = False) -> None:
-        super().__init__(lambda about: SubjectSweep(about, presence.processes))
+    divided_by: ClassVar[DividedBy] = DividedBy.SUBJECT
+
+    def __init__(
+        self,
+        presence: Presence,
+        *kinds: BeliefKind,
+        parts: bool = False,
+        modes: bool = False,
+        share: Share = WHOLE,
+    ) -> None:
+        super().__init__(lambda about: SubjectSweep(about, presence.processes), share)
         self._processes = presence.processes
         self._kinds = {kind.value: None for kind in kinds}
         self._parts = parts
@@ -221,6 +232,17 @@ class Holdings(SettlingSweeps[Subject, SubjectSweep]):
         """The nodes that hold each value of a subject, ordered by hash, after the instant that was settled last."""
         return _holders(self.of[about].held)
 
+    def part(self) -> tuple[dict[str, int], dict[Subject, list[Divergence]]]:
+        """The first instant of each kind in the run; mapping subject -> what was found."""
+        return self.first_ns, {about: one.found for about, one in self.of.items() if one.found}
+
+    def merge(self, part: tuple[dict[str, int], dict[Subject, list[Divergence]]]) -> None:
+        """Take over the subjects of a share."""
+        first_ns, found = part
+        self.first_ns = first_ns
+        for about, of_subject in found.items():
+            self.sweep(about).found = of_subject
+
     def readers(self) -> Mapping[Table, Callable[[Any], None]]:
         """It reads beliefs, and rebalance rounds if it follows their modes."""
         return {BELIEFS: self._belief} | ({PASSES: self._round} if self._modes else {})
@@ -230,6 +252,8 @@ class Holdings(SettlingSweeps[Subject, SubjectSweep]):
         if row.kind not in self._kinds or self._processes.is_dead(process, row.seq):
             return
         self.first_ns.setdefault(row.kind, row.t_ns)
+        if not self.share.has_text(row.subject):
+            return
         value = (row.value_hash, row.value) if row.value_hash else NOTHING
         self._note(Subject(row.kind, row.role, row.subject), process, value)
         if self._parts and row.kind == BeliefKind.VIEW:
@@ -240,7 +264,7 @@ class Holdings(SettlingSweeps[Subject, SubjectSweep]):
         """A member records with each round what allocated; that it did so by itself is a value, too."""
         process = row.node, row.incarnation
         is_known = self._mode_of.get((process, row.group)) == row.mode or row.mode not in _MODES
-        if is_known or self._processes.is_dead(process, row.seq):
+        if is_known or not self.share.has_text(row.group) or self._processes.is_dead(process, row.seq):
             return
         self._mode_of[process, row.group] = row.mode
         text = json.dumps(row.mode)

@@ -14,7 +14,7 @@ consumer of a group that broadcasts, should consume them for the first time in t
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import attrs
 
@@ -24,6 +24,7 @@ from emulator.analysis.inputs.messages import Identity, Messages, TopicQueue, pl
 from emulator.analysis.inputs.presence import Presence
 from emulator.analysis.inputs.steps import length_ns
 from emulator.analysis.rows.row_classes import MessageRow, Process, Span
+from emulator.analysis.rows.shares import DividedBy
 from emulator.analysis.rows.sweeps import Sweeps
 from emulator.state.owners import GroupQueue
 from emulator.trace.schema import MESSAGES, Table
@@ -245,6 +246,10 @@ class KeySweep:
         self.found.append(KeyAnomaly(group, self._key, node, *span, *amounts, *times, violation=violation))
 
 
+KeysPart = dict[str, tuple[list[KeyAnomaly], list[MovedKey], list[int], list[Span]]]
+"""Mapping key -> its anomalies and moves, when messages were overtaken, and when it was at several consumers."""
+
+
 class Keys(Sweeps[str, KeySweep]):
     """The messages of all keys.
 
@@ -253,8 +258,21 @@ class Keys(Sweeps[str, KeySweep]):
         facts: of the run.
     """
 
+    divided_by: ClassVar[DividedBy] = DividedBy.KEY
+
     def __init__(self, presence: Presence, messages: Messages, facts: RunFacts) -> None:
         super().__init__(lambda key: KeySweep(key, presence, messages, facts))
+
+    def part(self) -> "KeysPart":
+        """What was found in a share."""
+        found = {key: (one.found, one.moved, one.overtaken_ns, one.two) for key, one in self.of.items()}
+        return {key: lists for key, lists in found.items() if any(lists)}
+
+    def merge(self, part: "KeysPart") -> None:
+        """Take over the keys of a share."""
+        for key, lists in part.items():
+            sweep = self.sweep(key)
+            sweep.found, sweep.moved, sweep.overtaken_ns, sweep.two = lists
 
     def readers(self) -> Mapping[Table, Callable[[Any], None]]:
         """It reads messages."""

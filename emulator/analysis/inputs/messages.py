@@ -6,13 +6,14 @@ Each consumer of a group that broadcasts consumes every message from its own sta
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import attrs
 
 from emulator.analysis.inputs.presence import Presence
 from emulator.analysis.rows.feed import Watcher
 from emulator.analysis.rows.row_classes import MessageRow, OwnershipRow
+from emulator.analysis.rows.shares import DividedBy
 from emulator.state.owners import GroupQueue
 from emulator.trace.schema import MESSAGES, OWNERSHIP, Table
 from nodes.beliefs import MessageEvent, OwnershipEvent
@@ -188,8 +189,12 @@ class Messages(Watcher):
         presence: reads the same rows before.
     """
 
+    divided_by: ClassVar[DividedBy] = DividedBy.QUEUE
+
     def __init__(self, presence: Presence) -> None:
         self._presence = presence
+        self._of_shares: dict[GroupQueue, int] = {}
+        """What `duplicates` returned in the shares of the run."""
         self.queues: dict[TopicQueue, QueueMessages] = {}
         self.unacknowledged: dict[str, None] = {}
         """Sender and when it was sent, of messages whose sender did not receive SEND_OK."""
@@ -210,6 +215,14 @@ class Messages(Watcher):
         if found is None:
             found = self.queues[place] = QueueMessages(self._presence)
         found.feed(row)
+
+    def part(self) -> dict[GroupQueue, int]:
+        """The duplicates; messages themselves are known in their share only."""
+        return self.duplicates()
+
+    def merge(self, part: Mapping[GroupQueue, int]) -> None:
+        """Take over the duplicates of a share."""
+        self._of_shares.update(part)
 
     def end(self, place: TopicQueue) -> int:
         """Offset of the next message of a queue; 0: none was stored."""
@@ -234,7 +247,7 @@ class Messages(Watcher):
 
     def duplicates(self) -> dict[GroupQueue, int]:
         """How often messages were consumed again, per queue; of groups that broadcast, by the same consumer."""
-        found: dict[GroupQueue, int] = {}
+        found: dict[GroupQueue, int] = dict(self._of_shares)
         for consumer, known in self.consumers():
             times = sum(times - 1 for times in known.consumed.values())
             found[consumer[0]] = found.get(consumer[0], 0) + times

@@ -14,7 +14,7 @@ fell silent. All else is a violation.
 import json
 from collections.abc import Callable, Mapping
 from enum import StrEnum
-from typing import Any
+from typing import Any, ClassVar
 
 import attrs
 
@@ -24,6 +24,7 @@ from emulator.analysis.inputs.bounds import Bounds
 from emulator.analysis.inputs.presence import Presence
 from emulator.analysis.inputs.steps import Steps
 from emulator.analysis.rows.row_classes import AdminRow, BeliefRow, MessageRow, OwnershipRow, Process
+from emulator.analysis.rows.shares import WHOLE, DividedBy, Share
 from emulator.analysis.rows.sweeps import Sweeps
 from emulator.state.owners import GroupQueue
 from emulator.trace.schema import ADMIN, BELIEFS, MESSAGES, OWNERSHIP, Table
@@ -309,10 +310,13 @@ class Offsets(Sweeps[GroupQueue, OffsetSweep]):
     Args:
         bounds: of the run.
         presence: reads the same rows before.
+        share: the part of the run that is read.
     """
 
-    def __init__(self, bounds: Bounds, presence: Presence) -> None:
-        super().__init__(lambda queue: OffsetSweep(queue, bounds, presence, self._roles_of(queue.broker_name)))
+    divided_by: ClassVar[DividedBy] = DividedBy.QUEUE
+
+    def __init__(self, bounds: Bounds, presence: Presence, share: Share = WHOLE) -> None:
+        super().__init__(lambda queue: OffsetSweep(queue, bounds, presence, self._roles_of(queue.broker_name)), share)
         self._bounds = bounds
         self._presence = presence
         self._roles: dict[str, BrokerRoles] = {}
@@ -322,6 +326,19 @@ class Offsets(Sweeps[GroupQueue, OffsetSweep]):
         """All anomalies, in order of time."""
         every = (one for sweep in self.of.values() for one in sweep.found)
         return sorted(every, key=lambda one: (one.t_ns, one.queue, one.offset))
+
+    def has(self, key: GroupQueue) -> bool:
+        """Whether a queue belongs to the share of the run that is read."""
+        return self.share.has_queue(key.topic, key.broker_name, key.queue_id)
+
+    def part(self) -> dict[GroupQueue, list[OffsetAnomaly]]:
+        """Mapping queue -> its anomalies."""
+        return {queue: one.found for queue, one in self.of.items() if one.found}
+
+    def merge(self, part: Mapping[GroupQueue, list[OffsetAnomaly]]) -> None:
+        """Take over the queues of a share."""
+        for queue, found in part.items():
+            self.sweep(queue).found = found
 
     def readers(self) -> Mapping[Table, Callable[[Any], None]]:
         """It reads offsets, where owners start, and which broker becomes master."""
@@ -348,7 +365,7 @@ class Offsets(Sweeps[GroupQueue, OffsetSweep]):
 
     def _own(self, row: OwnershipRow) -> None:
         starts = row.event == OwnershipEvent.ACQUIRED and row.offset >= 0
-        if starts and not self._presence.broadcasts(row.group, row.seq):
+        if starts and self.has(row.queue) and not self._presence.broadcasts(row.group, row.seq):
             self.sweep(row.queue).feed(row)
 
     def _message(self, row: MessageRow) -> None:

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import StrEnum
 from itertools import islice
-from typing import Any
+from typing import Any, ClassVar
 
 import attrs
 
@@ -18,6 +18,7 @@ from emulator.analysis.findings.finding import Explained
 from emulator.analysis.inputs.messages import Consumer, TopicQueue, place_of
 from emulator.analysis.inputs.presence import Presence
 from emulator.analysis.rows.row_classes import MessageRow, OwnershipRow, Process
+from emulator.analysis.rows.shares import WHOLE, DividedBy, Share
 from emulator.analysis.rows.sweeps import SettlingSweeps
 from emulator.spec.model import BROKER
 from emulator.state.owners import GroupQueue
@@ -273,10 +274,13 @@ class Progress(SettlingSweeps[TopicQueue, QueueProgress]):
 
     Args:
         presence: reads the same rows before.
+        share: the part of the run that is read.
     """
 
-    def __init__(self, presence: Presence) -> None:
-        super().__init__(lambda place: QueueProgress(place, presence))
+    divided_by: ClassVar[DividedBy] = DividedBy.QUEUE
+
+    def __init__(self, presence: Presence, share: Share = WHOLE) -> None:
+        super().__init__(lambda place: QueueProgress(place, presence), share)
         self._presence = presence
         self._fed: dict[TopicQueue, None] = {}
         """Queues of which rows came in this instant."""
@@ -303,10 +307,25 @@ class Progress(SettlingSweeps[TopicQueue, QueueProgress]):
         if row.event == MessageEvent.STORED or row.event in _PROGRESS or row.event in _GIVE_UP:
             self._take(row)
 
+    def has(self, key: TopicQueue) -> bool:
+        """Whether a queue belongs to the share of the run that is read."""
+        return self.share.has_queue(*key)
+
     def _take(self, row: MessageRow | OwnershipRow) -> None:
         place = place_of(row)
-        self._fed[place] = None
         self.feed(place, row)
+        if place in self.of:
+            self._fed[place] = None
+
+    def part(self) -> dict[TopicQueue, tuple[list[Stall], list[Passed]]]:
+        """Mapping queue -> its stalls, and what was passed."""
+        return {place: (one.found, one.passed) for place, one in self.of.items() if one.found or one.passed}
+
+    def merge(self, part: Mapping[TopicQueue, tuple[list[Stall], list[Passed]]]) -> None:
+        """Take over the queues of a share."""
+        for place, (found, passed) in part.items():
+            sweep = self.sweep(place)
+            sweep.found, sweep.passed = found, passed
 
     def concerned(self, t_ns: int) -> Iterable[TopicQueue]:  # noqa: ARG002 - what changed is known
         """All queues if members or brokers changed."""

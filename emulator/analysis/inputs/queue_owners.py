@@ -8,7 +8,7 @@ Groups that broadcast allocate no queues, so they are left out.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import attrs
 
@@ -17,6 +17,7 @@ from emulator.analysis.inputs.messages import Messages
 from emulator.analysis.inputs.presence import Holders, Presence
 from emulator.analysis.inputs.steps import SpansAwake, length_ns
 from emulator.analysis.rows.row_classes import MessageRow, OwnershipRow, Process, Span
+from emulator.analysis.rows.shares import WHOLE, DividedBy, Share
 from emulator.analysis.rows.sweeps import SettlingSweeps
 from emulator.state.owners import GroupQueue
 from emulator.trace.schema import MESSAGES, OWNERSHIP, Table
@@ -192,15 +193,22 @@ class QueueSweep:
             self.orphans.append(Orphan(self._queue, self._orphan_since_ns, end_ns, censored=True))
 
 
+OwnersPart = tuple[int | None, dict[GroupQueue, tuple[list[Hold], list[Overlap], list[Orphan]]]]
+"""The first acquisition of the run; mapping queue -> its holds, overlaps and orphans."""
+
+
 class QueueOwners(SettlingSweeps[GroupQueue, QueueSweep]):
     """The owners of every queue of groups that allocate queues.
 
     Args:
         presence, messages: read the same rows before.
+        share: the part of the run that is read.
     """
 
-    def __init__(self, presence: Presence, messages: Messages) -> None:
-        super().__init__(lambda queue: QueueSweep(queue, presence, self._poppers_of(queue)))
+    divided_by: ClassVar[DividedBy] = DividedBy.QUEUE
+
+    def __init__(self, presence: Presence, messages: Messages, share: Share = WHOLE) -> None:
+        super().__init__(lambda queue: QueueSweep(queue, presence, self._poppers_of(queue)), share)
         self._presence = presence
         self._messages = messages
         self._of_group: dict[str, dict[GroupQueue, None]] = {}
@@ -232,6 +240,25 @@ class QueueOwners(SettlingSweeps[GroupQueue, QueueSweep]):
         holds = self.of[queue].holds if queue in self.of else ()
         return [(one.node, one.incarnation) for one in holds if one.start_ns <= t_ns < one.end_ns]
 
+    # --- shares ---------------------------------------------------------------------------
+
+    def has(self, key: GroupQueue) -> bool:
+        """Whether a queue belongs to the share of the run that is read."""
+        return self.share.has_queue(key.topic, key.broker_name, key.queue_id)
+
+    def part(self) -> "OwnersPart":
+        """What was found in a share."""
+        found = {queue: (one.holds, one.overlaps, one.orphans) for queue, one in self.of.items()}
+        return self.first_ns, {queue: lists for queue, lists in found.items() if any(lists)}
+
+    def merge(self, part: "OwnersPart") -> None:
+        """Take over the queues of a share."""
+        first_ns, found = part
+        self.first_ns = first_ns if self.first_ns is None else self.first_ns
+        for queue, (holds, overlaps, orphans) in found.items():
+            sweep = self.sweep(queue)
+            sweep.holds, sweep.overlaps, sweep.orphans = holds, overlaps, orphans
+
     # --- rows -----------------------------------------------------------------------------
 
     def readers(self) -> Mapping[Table, Callable[[Any], None]]:
@@ -253,9 +280,9 @@ class QueueOwners(SettlingSweeps[GroupQueue, QueueSweep]):
             acquires = row.event == OwnershipEvent.ACQUIRED
             self.feed(row.queue, row)
             owned = self._owned_by.setdefault(process, {})
-            if acquires:
+            if acquires and row.queue in self.of:
                 owned[row.queue] = None
-            else:
+            elif not acquires:
                 owned.pop(row.queue, None)
         else:
             return
@@ -281,7 +308,8 @@ class QueueOwners(SettlingSweeps[GroupQueue, QueueSweep]):
         changed = self._presence.changed
         for group in self._presence.groups if "" in changed else changed:
             for key in self._presence.queues(group, t_ns):
-                self.sweep(key)
+                if self.has(key):
+                    self.sweep(key)
             yield from self._of_group.get(group, ())
 
     def _of_stirred(self, t_ns: int) -> Iterator[GroupQueue]:

@@ -18,6 +18,7 @@ from emulator.analysis.inputs.progress import Progress
 from emulator.analysis.inputs.queue_owners import Orphan, Overlap, QueueOwners
 from emulator.analysis.inputs.services import Served, SpecialServices
 from emulator.analysis.rows.feed import Watcher
+from emulator.analysis.rows.shares import WHOLE, Share
 from nodes.beliefs import BeliefKind
 
 MEMBERSHIP = (BeliefKind.LIVE_BROKERS, BeliefKind.MIN_BROKER, BeliefKind.MEMBER_GROUP, BeliefKind.MASTER_ADDR)
@@ -60,21 +61,23 @@ class SharedInputs:
 
     Args:
         facts: of the run.
+        share: the part of the run that is read.
     """
 
-    def __init__(self, facts: RunFacts) -> None:
+    def __init__(self, facts: RunFacts, share: Share = WHOLE) -> None:
         self.facts = facts
         self.presence = Presence(facts.broker_names)
         self.messages = Messages(self.presence)
         self.causes = Causes(facts.bounds, self.presence)
         self.disturbances = Disturbances()
         self.administrators = Administrators()
-        self.owners = QueueOwners(self.presence, self.messages)
+        self.owners = QueueOwners(self.presence, self.messages, share)
         self.blocked = Blocked(facts, self.presence, self.causes, self.administrators, self.owners)
-        self.progress = Progress(self.presence)
-        self.holdings = Holdings(self.presence, *VIEWS, *MEMBERSHIP, *SHOWN, parts=True, modes=True)
+        self.progress = Progress(self.presence, share)
+        kinds = (*VIEWS, *MEMBERSHIP, *SHOWN)
+        self.holdings = Holdings(self.presence, *kinds, parts=True, modes=True, share=share)
         self.keys = Keys(self.presence, self.messages, facts)
-        self.offsets = Offsets(facts.bounds, self.presence)
+        self.offsets = Offsets(facts.bounds, self.presence, share)
         self.services = SpecialServices(self.presence)
         self._windows: dict[str, Windows] = {}
         self._agreed_ns: int | None = None

@@ -17,7 +17,7 @@ For a queue that A consumed and B acquired:
 from bisect import bisect_left, insort
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import attrs
 
@@ -26,6 +26,7 @@ from emulator.analysis.inputs.messages import Messages, place_of
 from emulator.analysis.inputs.presence import Presence
 from emulator.analysis.rows.feed import Watcher
 from emulator.analysis.rows.row_classes import MessageRow, OwnershipRow
+from emulator.analysis.rows.shares import DividedBy
 from emulator.state.owners import GroupQueue
 from emulator.trace.schema import MESSAGES, OWNERSHIP, Table
 from nodes.beliefs import MessageEvent, OwnershipEvent
@@ -161,6 +162,8 @@ class HandOvers(Watcher):
         presence, messages: read the same rows before.
     """
 
+    divided_by: ClassVar[DividedBy] = DividedBy.QUEUE
+
     def __init__(self, presence: Presence, messages: Messages) -> None:
         self._presence = presence
         self._messages = messages
@@ -186,6 +189,14 @@ class HandOvers(Watcher):
         queue = self._queues.setdefault(key, _Queue())
         times = self._messages.times_consumed(row)
         queue.consume(row.t_ns, row.node, row.offset, times=times, end=self._messages.end(place_of(row)))
+
+    def part(self) -> list[HandOver]:
+        """What was found in a share."""
+        return self.found
+
+    def merge(self, part: list[HandOver]) -> None:
+        """Take over what was found in a share."""
+        self.found += part
 
     def finish(self, end_ns: int) -> None:
         """Close what is open."""

@@ -12,7 +12,9 @@ its broker to the end of its first consumption by the group.
 from array import array
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, ClassVar
 
 import attrs
 
@@ -21,6 +23,7 @@ from emulator.analysis.inputs.messages import Consumer, Messages, TopicQueue, pl
 from emulator.analysis.inputs.progress import Progress
 from emulator.analysis.rows.feed import Watcher
 from emulator.analysis.rows.row_classes import MessageRow
+from emulator.analysis.rows.shares import WHOLE, DividedBy, Share
 from emulator.state.owners import GroupQueue
 from emulator.trace.schema import MESSAGES, Table
 from nodes.beliefs import MessageEvent
@@ -127,6 +130,12 @@ class _Total:
         self.before = self.after.pop(second, self.before)
 
 
+LagChange = tuple[int, str, str, int]
+"""Instant, group, topic, and how many messages more wait from then on."""
+Latencies = dict[tuple[str, str], tuple[array, tuple[int, int]]]  # type: ignore[type-arg]
+"""Mapping group and topic -> latencies; that of the slowest message, and when it was stored."""
+
+
 class LagTotals(Watcher):
     """Messages that wait for each group and topic, and the most of each second.
 
@@ -138,6 +147,8 @@ class LagTotals(Watcher):
         self._progress = progress
         self._now: dict[Consumer, int] = {}
         self._totals: dict[tuple[str, str], _Total] = {}
+        self.changes: list[LagChange] | None = None
+        """All changes, in a share of a run; None: they are not remembered."""
 
     def settle(self, t_ns: int) -> None:
         """Note what waits in each queue in which something happened."""
@@ -148,8 +159,17 @@ class LagTotals(Watcher):
                 self._now[key] = messages
                 of = key[0].group, key[0].topic
                 changes[of] = changes.get(of, 0) + change
+        if self.changes is not None:
+            self.changes += [(t_ns, *of, change) for of, change in changes.items()]
+            return
         for of, change in changes.items():
             self._totals.setdefault(of, _Total()).add(change, t_ns // _NS)
+
+    def add(self, changes: Iterable["LagChange"]) -> None:
+        """Add up the changes of all shares: what waits in the queues of one instant counts together."""
+        for (t_ns, *of), same in groupby(sorted(changes), key=itemgetter(0, 1, 2)):
+            total = self._totals.setdefault((of[0], of[1]), _Total())
+            total.add(sum(change for *_, change in same), t_ns // _NS)
 
     def series(self, end_ns: int) -> tuple[LagSeries, ...]:
         """Of each group and topic, from the begin of the run."""
@@ -199,13 +219,20 @@ class Lags(Watcher):
     Args:
         messages: reads the same rows before.
         progress: reads the same rows before; knows how far groups are.
+        share: the part of the run that is read.
     """
 
-    def __init__(self, messages: Messages, progress: Progress) -> None:
+    divided_by: ClassVar[DividedBy] = DividedBy.QUEUE
+
+    def __init__(self, messages: Messages, progress: Progress, share: Share = WHOLE) -> None:
         self._messages = messages
         self._progress = progress
         self._queues: dict[Consumer, _Queue] = {}
         self._totals = LagTotals(progress)
+        self._changes: list[LagChange] = []
+        """Of all shares."""
+        if share.of > 1:
+            self._totals.changes = self._changes
         self._stored: dict[TopicQueue, _Times] = {}
         self._latencies_ns: dict[tuple[str, str], array[int]] = {}
         self._slowest_ns: dict[tuple[str, str], tuple[int, int]] = {}
@@ -244,6 +271,23 @@ class Lags(Watcher):
                 known.most, known.most_ns = waiting, t_ns
         self._totals.settle(t_ns)
 
+    # --- shares ---------------------------------------------------------------------------
+
+    def part(self) -> tuple[dict[Consumer, "_Queue"], list[LagChange], Latencies]:
+        """What was found in a share."""
+        latencies = {of: (took_ns, self._slowest_ns[of]) for of, took_ns in self._latencies_ns.items()}
+        return {key: one for key, one in self._queues.items() if one.most}, self._changes, latencies
+
+    def merge(self, part: tuple[dict[Consumer, "_Queue"], list[LagChange], Latencies]) -> None:
+        """Take over what was found in a share."""
+        queues, changes, latencies = part
+        self._queues.update(queues)
+        self._changes += changes
+        for of, (took_ns, slowest) in latencies.items():
+            self._latencies_ns.setdefault(of, array("q")).extend(took_ns)
+            # Of equally slow messages the first one counts.
+            self._slowest_ns[of] = max(self._slowest_ns.get(of, slowest), slowest, key=lambda one: (one[0], -one[1]))
+
     # --- findings -------------------------------------------------------------------------
 
     def lags(self) -> tuple[Lag, ...]:
@@ -258,6 +302,7 @@ class Lags(Watcher):
 
     def series(self, end_ns: int) -> tuple[LagSeries, ...]:
         """Of each group and topic."""
+        self._totals.add(self._changes)
         return self._totals.series(end_ns)
 
 

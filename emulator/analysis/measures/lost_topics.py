@@ -8,13 +8,14 @@ when this slave becomes master the topic is lost, until it is created again or t
 import json
 from collections.abc import Callable, Mapping
 from operator import attrgetter
-from typing import Any
+from typing import Any, ClassVar
 
 import attrs
 
 from emulator.analysis.findings.table import FindingTable
 from emulator.analysis.rows.feed import Watcher
 from emulator.analysis.rows.row_classes import AdminRow, BeliefRow, MessageRow
+from emulator.analysis.rows.shares import DividedBy
 from emulator.spec.model import BROKER, NAMESERVER
 from emulator.trace.schema import ADMIN, BELIEFS, MESSAGES, Table
 from nodes.beliefs import BeliefKind, MessageEvent
@@ -111,3 +112,26 @@ class LostTopics(Watcher):
     def found(self) -> tuple[LostTopic, ...]:
         """By time, broker group and topic."""
         return tuple(sorted(self._found, key=attrgetter("start_ns", "broker_name", "topic")))
+
+
+class FirstStored(Watcher):
+    """The messages of a share that `LostTopics` reads: the first of each topic after a broker became master."""
+
+    divided_by: ClassVar[DividedBy] = DividedBy.QUEUE
+
+    def __init__(self) -> None:
+        self._seen: dict[tuple[str, str], None] = {}
+        self.rows: list[MessageRow] = []
+
+    def readers(self) -> Mapping[Table, Callable[[Any], None]]:
+        """It reads roles, and stored messages."""
+        return {BELIEFS: self._belief, MESSAGES: self._message}
+
+    def _belief(self, row: BeliefRow) -> None:
+        if row.kind == BeliefKind.BROKER_ROLE:
+            self._seen.clear()
+
+    def _message(self, row: MessageRow) -> None:
+        if row.event == MessageEvent.STORED and (row.broker_name, row.topic) not in self._seen:
+            self._seen[row.broker_name, row.topic] = None
+            self.rows.append(row)

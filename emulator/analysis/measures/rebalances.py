@@ -1,9 +1,9 @@
 """Rebalances: what each change of a group's members did to its queues, and what the passes that followed cost.
 
 A change is an instant at which members of the group begin or end; what follows within a second belongs to it. It
-lasts until the next one, or until the run ends; rows of the same instant belong to it. The first one is when a row
-names the group and the topic for the first time. The metrics are those of RocketMQ's mission to optimise rebalancing,
-with what they leave out:
+lasts until the next one, or until the run ends; rows of the same instant belong to it. The first one is when a member
+first acquires a queue of the topic, or ends a rebalance round about it. The metrics are those of RocketMQ's mission to
+optimise rebalancing, with what they leave out:
 
 * balance degree: standard deviation of the members' numbers of queues; 0: all have the same.
 * stickiness: share of the queues that have the owner that they had before. Queues of a member that left cannot, and
@@ -15,15 +15,17 @@ with what they leave out:
 
 from collections.abc import Callable, Iterable, Mapping
 from math import sqrt
-from typing import Any
+from typing import Any, ClassVar
 
 import attrs
 
+from emulator.analysis.findings.finding import NO_COLUMN
 from emulator.analysis.findings.table import FindingTable
 from emulator.analysis.inputs.messages import Messages
 from emulator.analysis.inputs.presence import Presence
 from emulator.analysis.rows.feed import Watcher
 from emulator.analysis.rows.row_classes import MessageRow, OwnershipRow, PassRow, Process
+from emulator.analysis.rows.shares import DividedBy
 from emulator.state.owners import GroupQueue
 from emulator.trace.schema import MESSAGES, OWNERSHIP, PASSES, Table
 from nodes.beliefs import MessageEvent, OwnershipEvent
@@ -82,6 +84,10 @@ class RebalanceCost:
     """Of the passes, for members and queues."""
     bytes: int
     """In the bodies of these requests and their answers."""
+    moves: int = attrs.field(default=0, kw_only=True, repr=False, metadata=NO_COLUMN)
+    """How often a member took a queue that another one had owned."""
+    resumes: int = attrs.field(default=0, kw_only=True, repr=False, metadata=NO_COLUMN)
+    """Of these: the new owner has consumed."""
 
 
 REBALANCES = FindingTable("rebalances", RebalanceCost, "a change of a group's members, and its cost for a topic")
@@ -130,6 +136,8 @@ class Rebalances(Watcher):
         presence, messages: read the same rows before.
     """
 
+    divided_by: ClassVar[DividedBy] = DividedBy.QUEUE
+
     def __init__(self, presence: Presence, messages: Messages) -> None:
         self._presence = presence
         self._messages = messages
@@ -140,18 +148,33 @@ class Rebalances(Watcher):
         """Groups with a topic that no row has named before this instant."""
         self.found: list[RebalanceCost] = []
 
+    def part(self) -> list[RebalanceCost]:
+        """All changes of members, with the messages of a share."""
+        return self.found
+
+    def merge(self, part: list[RebalanceCost]) -> None:
+        """Add the messages of a share; all shares have the other rows."""
+        known = {(one.group, one.topic, one.start_ns): one for one in self.found}
+        for one in part:
+            key = one.group, one.topic, one.start_ns
+            known[key] = _added(known[key], one) if key in known else one
+        self.found = list(known.values())
+
     def readers(self) -> Mapping[Table, Callable[[Any], None]]:
         """It reads ownership, passes, and messages that were consumed."""
         return dict.fromkeys((OWNERSHIP, PASSES, MESSAGES), self._keep)
 
     def _keep(self, row: OwnershipRow | PassRow | MessageRow) -> None:
         """Keep a row until it is known whether the members change in its instant."""
-        counts = row.event in _HOLDS or row.event == MessageEvent.CONSUMED or isinstance(row, PassRow)
-        is_dead = self._presence.processes.is_dead
-        is_of_dead = isinstance(row, OwnershipRow) and is_dead((row.node, row.incarnation), row.seq)
-        if counts and not is_of_dead and not _is_retry(row.topic):
-            again = isinstance(row, MessageRow) and self._is_again(row)
-            self._kept.append((self._topic(row.group, row.topic), row, again))
+        if isinstance(row, MessageRow):
+            topic = self._topics.get(row.group, {}).get(row.topic)
+            if topic is not None and row.event == MessageEvent.CONSUMED:
+                self._kept.append((topic, row, self._is_again(row)))
+            return
+        is_of_dead = self._presence.processes.is_dead((row.node, row.incarnation), row.seq)
+        counts = isinstance(row, PassRow) or (row.event in _HOLDS and not is_of_dead)
+        if counts and not _is_retry(row.topic):
+            self._kept.append((self._topic(row.group, row.topic), row, False))
 
     def _is_again(self, row: MessageRow) -> bool:
         return self._messages.times_consumed(row) > 1
@@ -268,8 +291,22 @@ class Rebalances(Watcher):
                 topic.passes,
                 topic.requests,
                 topic.bytes,
+                moves=len(moved),
+                resumes=len(resumed),
             )
         )
+
+
+def _added(one: RebalanceCost, other: RebalanceCost) -> RebalanceCost:
+    """The same change of members with the messages of two shares."""
+    resumes = one.resumes + other.resumes
+    return attrs.evolve(
+        one,
+        resumed_ns=max(one.resumed_ns, other.resumed_ns),
+        resumed=resumes == one.moves,
+        resumes=resumes,
+        duplicates=one.duplicates + other.duplicates,
+    )
 
 
 def balance_degree(counts: Iterable[int]) -> float:

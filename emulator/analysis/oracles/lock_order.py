@@ -16,6 +16,7 @@ from emulator.analysis.inputs.presence import Holders, Presence
 from emulator.analysis.inputs.shared import Input, SharedInputs
 from emulator.analysis.oracles.oracle import Explanation, Oracle
 from emulator.analysis.rows.row_classes import BeliefRow, MessageRow
+from emulator.analysis.rows.shares import DividedBy
 from emulator.analysis.rows.sweeps import Sweeps
 from emulator.state.owners import GroupQueue
 from emulator.trace.schema import BELIEFS, MESSAGES, Table
@@ -94,6 +95,8 @@ class LockSweeps(Sweeps[tuple[GroupQueue, str], LockSweep]):
         presence: reads the same rows before.
     """
 
+    divided_by: ClassVar[DividedBy] = DividedBy.QUEUE
+
     def __init__(self, presence: Presence) -> None:
         super().__init__(lambda key: LockSweep(key, self._locks_of(key[0].group), presence))
         self._processes = presence.processes
@@ -143,6 +146,7 @@ class LockOrder(Oracle[Disorder, LockSweeps]):
         "a broker that restarted has no locks, and owners renew them within 20 s."
     )
     reads: ClassVar[tuple[Input, ...]] = (Input.PRESENCE,)
+    in_shares: ClassVar[bool] = True
     table = FindingTable("disorders", Disorder, "a listener consumed messages of an ordered queue without the lock")
     explanation = _WithLocks()
 

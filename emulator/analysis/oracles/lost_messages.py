@@ -123,6 +123,7 @@ class Losses(Oracle[LostMessages, Watcher]):
         "message is a violation."
     )
     reads: ClassVar[tuple[Input, ...]] = (Input.MESSAGES,)
+    in_shares: ClassVar[bool] = True
     table = FindingTable("losses", LostMessages, "messages of a queue will never be consumed")
 
     def find(self, inputs: SharedInputs, watched: Watcher) -> Iterable[LostMessages]:  # noqa: ARG002

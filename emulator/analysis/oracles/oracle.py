@@ -123,6 +123,8 @@ class Oracle(Generic[F, W]):
     """The shared inputs that it reads."""
     table: FindingTable[F]
     """Of its findings."""
+    in_shares: ClassVar[bool] = False
+    """Whether `find` needs only the rows of a share of the run, and of all what concerns its queues."""
     explanation: Explanation[F] | None = None
     """How causes explain its findings; None: nothing does, and it judges them itself."""
 
@@ -141,7 +143,10 @@ class Oracle(Generic[F, W]):
 
     def findings(self, inputs: SharedInputs, watched: W) -> tuple[F, ...]:
         """What happened, explained and judged, in order."""
-        found = self.find(inputs, watched)
+        return self.judged(self.find(inputs, watched), inputs)
+
+    def judged(self, found: Iterable[F], inputs: SharedInputs) -> tuple[F, ...]:
+        """Explain and judge what `find` has found, in order."""
         judged = found if self.explanation is None else explained(found, self.explanation, inputs)
         return tuple(sorted(judged, key=self.order))
 

@@ -17,6 +17,7 @@ from emulator.analysis.inputs.presence import Presence
 from emulator.analysis.inputs.shared import Input, SharedInputs
 from emulator.analysis.oracles.oracle import Explanation, Oracle
 from emulator.analysis.rows.row_classes import MessageRow, Span
+from emulator.analysis.rows.shares import DividedBy
 from emulator.analysis.rows.sweeps import SettlingSweeps
 from emulator.state.owners import GroupQueue
 from emulator.trace.schema import MESSAGES, Table
@@ -226,6 +227,8 @@ class PopSweeps(SettlingSweeps[GroupQueue, PopSweep]):
         presence: reads the same rows before.
     """
 
+    divided_by: ClassVar[DividedBy] = DividedBy.QUEUE
+
     def __init__(self, presence: Presence) -> None:
         super().__init__(lambda queue: PopSweep(queue, presence))
         self._presence = presence
@@ -281,6 +284,7 @@ class Popped(Oracle[PoppedMessages, PopSweeps]):
         "is handed out twice is allowed: POP delivers at least once."
     )
     reads: ClassVar[tuple[Input, ...]] = (Input.PRESENCE,)
+    in_shares: ClassVar[bool] = True
     table = FindingTable("popped", PoppedMessages, "what became of the messages that a group popped from a queue")
     explanation = _OfWaits()
 

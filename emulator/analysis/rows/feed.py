@@ -7,14 +7,18 @@ its rows.
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from heapq import merge
 from itertools import chain
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
-from emulator.analysis.rows.row_classes import ROWS, FrameCount
+from emulator.analysis.rows.row_classes import ROWS, FrameCount, MessageRow
+from emulator.analysis.rows.shares import EVERYWHERE, WHOLE, DividedBy, Share
 from emulator.trace.schema import Table
 
 
 class Watcher:
     """What reads rows: an oracle, or something that oracles ask."""
+
+    divided_by: ClassVar[DividedBy] = DividedBy.NOTHING
+    """How its work is divided among the shares of a run."""
 
     def readers(self) -> Mapping[Table, Callable[[Any], None]]:
         """Mapping table -> function that takes each of its rows."""
@@ -25,6 +29,14 @@ class Watcher:
 
     def finish(self, end_ns: int) -> None:
         """All rows of the run have been read: close what is open."""
+
+    def part(self) -> Any:
+        """What a watcher whose work is divided has found in a share, closed, ready for `merge`."""
+        raise NotImplementedError
+
+    def merge(self, part: Any) -> None:
+        """Take over what `part` returned in a share of the same run."""
+        raise NotImplementedError
 
 
 class TraceRows(Protocol):
@@ -43,15 +55,19 @@ class Feed:
     Args:
         watchers: each row reaches them in this order; at the end of an instant they settle in the reverse order, so
             that those who ask settle before those who are asked.
+        share: the part of the run whose rows come; a message reaches only those whose share of the run it is.
     """
 
-    def __init__(self, watchers: Iterable[Watcher]) -> None:
+    def __init__(self, watchers: Iterable[Watcher], share: Share = WHOLE) -> None:
         every = tuple(watchers)
         self._settle = tuple(one.settle for one in reversed(every) if type(one).settle is not Watcher.settle)
         self._readers: dict[type[Any], list[Callable[[Any], None]]] = {}
         for one in every:
             for table, read in one.readers().items():
-                self._readers.setdefault(ROWS[table], []).append(read)
+                row_class = ROWS[table]
+                is_divided = row_class is MessageRow and share.of > 1
+                mine = _of_share(read, one.divided_by, share) if is_divided else read
+                self._readers.setdefault(row_class, []).append(mine)
         self._t_ns = -1
         """The instant that has not been settled yet; -1: there is none."""
 
@@ -88,14 +104,29 @@ class Feed:
             yield t_ns
 
 
-def watch(source: TraceRows, watchers: Iterable[Watcher]) -> None:
-    """Feed watchers with all rows of a run, once, in order of seq.
+def _of_share(read: Callable[[Any], None], by: DividedBy, share: Share) -> Callable[[Any], None]:
+    """A reader of the messages of a share: one that comes for its queue is not read by its key, too."""
+
+    def by_queue(row: MessageRow) -> None:
+        if share.has_queue(row.topic, row.broker_name, row.queue_id) or row.event in EVERYWHERE:
+            read(row)
+
+    def by_key(row: MessageRow) -> None:
+        if share.has_text(row.key):
+            read(row)
+
+    return {DividedBy.QUEUE: by_queue, DividedBy.KEY: by_key}.get(by, read)
+
+
+def watch(source: TraceRows, watchers: Iterable[Watcher], share: Share = WHOLE) -> None:
+    """Feed watchers with all rows of a run, or of a share of it, once, in order of seq.
 
     Args:
         source: of the rows.
         watchers: in the order of `Feed`.
+        share: whose rows they are.
     """
-    feed = Feed(watchers)
+    feed = Feed(watchers, share)
     rows = merge(*(source.rows(table) for table in feed.tables))
     for _ in chain(feed.read(rows), feed.settle()):
         pass

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Generic, Protocol, TypeVar
 
 from emulator.analysis.rows.feed import Watcher
+from emulator.analysis.rows.shares import WHOLE, Share
 
 K = TypeVar("K")
 
@@ -35,12 +36,18 @@ class Sweeps(Watcher, Generic[K, S]):
 
     Args:
         make: the sweep of a key.
+        share: the part of the run that is read.
     """
 
-    def __init__(self, make: Callable[[K], S]) -> None:
+    def __init__(self, make: Callable[[K], S], share: Share = WHOLE) -> None:
         self._make = make
+        self.share = share
         self.of: dict[K, S] = {}
         """Mapping key -> its sweep."""
+
+    def has(self, key: K) -> bool:  # noqa: ARG002 - of those whose rows are not divided
+        """Whether a key belongs to the share of the run that is read."""
+        return True
 
     def sweep(self, key: K) -> S:
         """The sweep of a key, made when it is first needed."""
@@ -64,17 +71,23 @@ class SettlingSweeps(Sweeps[K, S]):
 
     Args:
         make: the sweep of a key.
+        share: the part of the run that is read.
     """
 
-    def __init__(self, make: Callable[[K], S]) -> None:
-        super().__init__(make)
+    def __init__(self, make: Callable[[K], S], share: Share = WHOLE) -> None:
+        super().__init__(make, share)
         self._touched: dict[K, None] = {}
         self.changed: dict[K, None] = {}
         """Keys that may be other than before the instant that was settled last."""
 
     def feed(self, key: K, row: Any) -> None:
-        """Feed the sweep of a key, which settles at the end of the instant."""
-        self.sweep(key).feed(row)
+        """Feed the sweep of a key, which settles at the end of the instant; one of another share is left out."""
+        sweep = self.of.get(key)
+        if sweep is None:
+            if not self.has(key):
+                return
+            sweep = self.sweep(key)
+        sweep.feed(row)
         self._touched[key] = None
 
     def touch(self, keys: Iterable[K]) -> None:
