@@ -7,7 +7,7 @@ from typing import Any
 import attrs
 
 from emulator.analysis.findings.found import Findings
-from emulator.analysis.inputs.facts import RunFacts, facts_of
+from emulator.analysis.inputs.facts import RunFacts
 from emulator.analysis.inputs.shared import SharedInputs
 from emulator.analysis.measures.lost_topics import FirstStored
 from emulator.analysis.measures.measured import Measured
@@ -15,39 +15,43 @@ from emulator.analysis.oracles.every import ORACLES
 from emulator.analysis.report import Report, Verdict
 from emulator.analysis.rows.feed import TraceRows, Watcher, watch
 from emulator.analysis.rows.reader import StoredRows
-from emulator.analysis.rows.row_classes import ROWS, FrameCount, MessageRow
+from emulator.analysis.rows.row_classes import FrameCount, MessageRow
 from emulator.analysis.rows.shares import WHOLE, DividedBy, Share
-from emulator.spec import Scenario, from_dict
-from emulator.spec.addresses import owners
+from emulator.analysis.run_head import RunHead, head_of
 from emulator.trace.run_directory import RunDirectory
-from emulator.trace.schema import BELIEFS, MESSAGES, OWNERSHIP, Table
+from emulator.trace.schema import MESSAGES, Table
 
 
 def judge_run(run: RunDirectory) -> Report:
     """The findings about a run, also one that is still under way, and its verdicts."""
-    manifest = run.manifest
-    scenario = _scenario(manifest)
-    facts = facts_of(scenario, run.end_ns)
-    found = judge_rows(StoredRows(run), facts)
+    head = head_of(run)
+    return report_of(judge_rows(StoredRows(run), head.facts), head)
+
+
+def report_of(found: Findings, head: RunHead) -> Report:
+    """The report about a run: its findings, and the verdicts that follow from them.
+
+    Args:
+        found: in the rows of the run.
+        head: of the run.
+    """
     reasons = sentences(found)
-    unsure, cut_short = unreliable_parts(run), broken_off(run)
     # A violation stays one, however much of the trace is missing; an interrupted run has no result at all.
-    verdict = Verdict.INVALID if reasons else Verdict.UNKNOWN if unsure else Verdict.VALID
-    if cut_short:
+    verdict = Verdict.INVALID if reasons else Verdict.UNKNOWN if head.unreliable else Verdict.VALID
+    if head.broken_off:
         verdict = Verdict.UNKNOWN
     return Report(
-        run_id=run.run,
-        scenario=str(manifest["scenario"]["scenario"]["name"]),
-        seed=int(manifest["seed"]),
-        mode=str(manifest["mode"]),
-        digest=str(manifest["digest"]),
-        end_ns=run.end_ns,
-        bounds=facts.bounds,
-        limits=scenario.service,
+        run_id=head.run,
+        scenario=head.scenario,
+        seed=head.seed,
+        mode=head.mode,
+        digest=head.digest,
+        end_ns=head.facts.end_ns,
+        bounds=head.facts.bounds,
+        limits=head.limits,
         verdict=verdict,
-        reasons=tuple(cut_short + reasons + unsure),
-        # A run that was killed has no manifest, so its addresses are those of the scenario.
-        names=dict(manifest.get("addresses") or owners(scenario)),
+        reasons=(*head.broken_off, *reasons, *head.unreliable),
+        names=head.names,
         rows=found.rows,
         agreed_ns=found.agreed_ns,
     )
@@ -173,30 +177,3 @@ def sentences(found: Findings) -> list[str]:
 def broken(found: Findings) -> tuple[str, ...]:
     """The ids of the invariants that a run broke, in order."""
     return tuple(oracle.id for oracle in ORACLES if oracle.violations(found.of(oracle.table)))
-
-
-def _scenario(manifest: Mapping[str, Any]) -> Scenario:
-    return from_dict(manifest["scenario"], "the scenario in the manifest")
-
-
-def broken_off(run: RunDirectory) -> list[str]:
-    """Why the run as a whole has no result."""
-    crashes = [f"{crash}: the emulator has a bug" for crash in run.manifest.get("crashes", ())]
-    why = run.broken_off()
-    return [*crashes, why] if why else crashes
-
-
-def unreliable_parts(run: RunDirectory) -> list[str]:
-    """Why the absence of violations proves nothing."""
-    if any(table not in run.level.whole for table in ROWS):
-        return [f"the level of its trace is {run.level}: oracles read levels full and findings"]
-    counts = run.trace.counts()
-    promised: dict[str, int] = dict(run.manifest["rows"])
-    lacking = [
-        f"{name}: {there} of the {promised.get(name, 0)} rows that the manifest promises are there"
-        for name, there in counts.items()
-        if there != promised.get(name, 0)
-    ]
-    if not counts[OWNERSHIP.name] and not counts[BELIEFS.name]:
-        lacking.append("no node recorded a belief or owned a queue: there is nothing to judge")
-    return lacking

@@ -5,7 +5,7 @@ import json
 import pytest
 import typer
 
-from emulator.analysis.judge import broken_off
+from emulator.analysis.run_head import broken_off
 from emulator.cli.terminal import one_line_errors
 from emulator.run import EmulatorBugError, RunInterrupted, run_scenario
 from emulator.testing import a_scenario

@@ -1,0 +1,77 @@
+"""The head of a run: what judging needs besides the rows, from its manifest, or from the first line of its index."""
+
+from collections.abc import Mapping
+
+import attrs
+
+from emulator.analysis.inputs.facts import RunFacts, facts_of
+from emulator.analysis.rows.row_classes import ROWS
+from emulator.spec import from_dict
+from emulator.spec.addresses import owners
+from emulator.spec.service_limits import ServiceLimits
+from emulator.trace.run_directory import RunDirectory
+from emulator.trace.schema import BELIEFS, OWNERSHIP
+
+
+@attrs.frozen(kw_only=True)
+class RunHead:
+    """What judging needs of a run besides its rows."""
+
+    run: str
+    """Its id."""
+    scenario: str
+    """Name of its scenario."""
+    seed: int
+    mode: str
+    digest: str
+    facts: RunFacts
+    limits: ServiceLimits
+    """Of the service verdict."""
+    names: Mapping[str, str]
+    """Mapping address, or client id of a guest -> node."""
+    broken_off: tuple[str, ...]
+    """Why the run as a whole has no result; empty: it has."""
+    unreliable: tuple[str, ...]
+    """Why the absence of violations proves nothing; empty: it proves that there were none."""
+
+
+def head_of(run: RunDirectory) -> RunHead:
+    """The head of a run, also of one that is under way or was killed."""
+    manifest = run.manifest
+    scenario = from_dict(manifest["scenario"], "the scenario in the manifest")
+    return RunHead(
+        run=run.run,
+        scenario=str(manifest["scenario"]["scenario"]["name"]),
+        seed=int(manifest["seed"]),
+        mode=str(manifest["mode"]),
+        digest=str(manifest["digest"]),
+        facts=facts_of(scenario, run.end_ns),
+        limits=scenario.service,
+        # A run that was killed has no manifest, so its addresses are those of the scenario.
+        names=dict(manifest.get("addresses") or owners(scenario)),
+        broken_off=tuple(broken_off(run)),
+        unreliable=tuple(unreliable_parts(run)),
+    )
+
+
+def broken_off(run: RunDirectory) -> list[str]:
+    """Why a run as a whole has no result."""
+    crashes = [f"{crash}: the emulator has a bug" for crash in run.manifest.get("crashes", ())]
+    why = run.broken_off()
+    return [*crashes, why] if why else crashes
+
+
+def unreliable_parts(run: RunDirectory) -> list[str]:
+    """Why the absence of violations proves nothing."""
+    if any(table not in run.level.whole for table in ROWS):
+        return [f"the level of its trace is {run.level}: oracles read levels full and findings"]
+    counts = run.trace.counts()
+    promised: dict[str, int] = dict(run.manifest["rows"])
+    lacking = [
+        f"{name}: {there} of the {promised.get(name, 0)} rows that the manifest promises are there"
+        for name, there in counts.items()
+        if there != promised.get(name, 0)
+    ]
+    if not counts[OWNERSHIP.name] and not counts[BELIEFS.name]:
+        lacking.append("no node recorded a belief or owned a queue: there is nothing to judge")
+    return lacking
