@@ -13,13 +13,12 @@ from emulator.analysis.measures.lost_topics import FirstStored
 from emulator.analysis.measures.measured import Measured
 from emulator.analysis.oracles.every import ORACLES
 from emulator.analysis.report import Report, Verdict
-from emulator.analysis.rows.feed import TraceRows, Watcher, watch
+from emulator.analysis.rows.feed import OrderedRows, Source, Watcher, watch
 from emulator.analysis.rows.reader import StoredRows
-from emulator.analysis.rows.row_classes import FrameCount, MessageRow
+from emulator.analysis.rows.row_classes import ROWS, MessageRow
 from emulator.analysis.rows.shares import WHOLE, DividedBy, Share
 from emulator.analysis.run_head import RunHead, head_of
 from emulator.trace.run_directory import RunDirectory
-from emulator.trace.schema import MESSAGES, Table
 
 
 def judge_run(run: RunDirectory) -> Report:
@@ -57,7 +56,7 @@ def report_of(found: Findings, head: RunHead) -> Report:
     )
 
 
-def judge_rows(source: TraceRows, facts: RunFacts) -> Findings:
+def judge_rows(source: Source, facts: RunFacts) -> Findings:
     """Everything that oracles and measures find in the rows of a run.
 
     Args:
@@ -86,7 +85,7 @@ class Part:
     """Messages that are read once more when all shares are."""
 
 
-def judge_share(source: TraceRows, facts: RunFacts, share: Share) -> Part:
+def judge_share(source: Source, facts: RunFacts, share: Share) -> Part:
     """What is found in one share of a run.
 
     Args:
@@ -97,14 +96,14 @@ def judge_share(source: TraceRows, facts: RunFacts, share: Share) -> Part:
     inputs = SharedInputs(facts, share)
     of_oracles = [(oracle, oracle.watch(inputs)) for oracle in ORACLES if oracle.in_shares]
     first_stored = FirstStored()
-    divided = _divided(inputs, Measured(inputs, (), share))
+    divided = _divided(inputs, Measured(inputs, (), in_share=True))
     of_share = [one for _, one in of_oracles if one.divided_by is not DividedBy.NOTHING]
     _read(source, (inputs.presence, *divided, *of_share, first_stored), facts, share)
     found = {oracle.table.name: tuple(oracle.find(inputs, watched)) for oracle, watched in of_oracles}
     return Part(tuple(one.part() for one in divided), found, tuple(first_stored.rows))
 
 
-def judge_parts(source: TraceRows, facts: RunFacts, parts: Iterable[Part]) -> Findings:
+def judge_parts(source: Source, facts: RunFacts, parts: Iterable[Part]) -> Findings:
     """Everything that oracles and measures find in a run, all of whose shares have been read.
 
     Args:
@@ -140,7 +139,7 @@ def _divided(inputs: SharedInputs, measured: Measured) -> list[Watcher]:
     return [one for one in every if one.divided_by is not DividedBy.NOTHING]
 
 
-def _read(source: TraceRows, watchers: Sequence[Watcher], facts: RunFacts, share: Share = WHOLE) -> None:
+def _read(source: Source, watchers: Sequence[Watcher], facts: RunFacts, share: Share = WHOLE) -> None:
     watch(source, watchers, share)
     for one in watchers:
         one.finish(facts.end_ns)
@@ -152,20 +151,23 @@ def _findings(rows: Mapping[str, tuple[Any, ...]], measured: Measured, inputs: S
 
 
 class _WithMessages:
-    """A source with further messages."""
+    """A source with further messages.
 
-    def __init__(self, source: TraceRows, messages: Sequence[MessageRow]) -> None:
+    Args:
+        source: of the rows.
+        messages: in order.
+    """
+
+    def __init__(self, source: Source, messages: Sequence[MessageRow]) -> None:
         self._source = source
         self._messages = messages
+        self.frames = source.frames
 
-    def rows(self, table: Table) -> Iterable[Any]:
-        """The rows of a table, in order."""
-        found = self._source.rows(table)
-        return merge(found, self._messages) if table is MESSAGES else found
-
-    def frames(self) -> Iterable[FrameCount]:
-        """Of the source."""
-        return self._source.frames()
+    def in_order(self) -> Iterable[Any]:
+        """The rows."""
+        source = self._source
+        rows = source.in_order() if isinstance(source, OrderedRows) else merge(*(source.rows(table) for table in ROWS))
+        return merge(rows, self._messages)
 
 
 def sentences(found: Findings) -> list[str]:

@@ -1,9 +1,11 @@
 """The head of a run: what judging needs besides the rows, from its manifest, or from the first line of its index."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import attrs
 
+from emulator.analysis.inputs.bounds import Bounds
 from emulator.analysis.inputs.facts import RunFacts, facts_of
 from emulator.analysis.rows.row_classes import ROWS
 from emulator.spec import from_dict
@@ -75,3 +77,48 @@ def unreliable_parts(run: RunDirectory) -> list[str]:
     if not counts[OWNERSHIP.name] and not counts[BELIEFS.name]:
         lacking.append("no node recorded a belief or owned a queue: there is nothing to judge")
     return lacking
+
+
+def fields_of(head: RunHead) -> dict[str, Any]:
+    """A head as plain values, one per column of the landed table `runs`."""
+    facts = head.facts
+    return {
+        "run": head.run,
+        "scenario": head.scenario,
+        "seed": head.seed,
+        "mode": head.mode,
+        "digest": head.digest,
+        "end_ns": facts.end_ns,
+        "acting": facts.acting,
+        "elected": facts.elected,
+        "ordered": list(facts.ordered),
+        "exclusive": list(facts.exclusive),
+        "broker_names": dict(facts.broker_names),
+        "consume_ms": dict(facts.consume_ms),
+        "bounds": attrs.asdict(facts.bounds),
+        "limits": attrs.asdict(head.limits),
+        "names": dict(head.names),
+        "broken_off": list(head.broken_off),
+        "unreliable": list(head.unreliable),
+    }
+
+
+def head_from(fields: Mapping[str, Any]) -> RunHead:
+    """The head from plain values, as `fields_of` returns them; further ones are ignored."""
+    facts = RunFacts(
+        end_ns=fields["end_ns"],
+        bounds=Bounds(**fields["bounds"]),
+        broker_names=fields["broker_names"],
+        acting=fields["acting"],
+        elected=fields["elected"],
+        consume_ms=fields["consume_ms"],
+        ordered=tuple(fields["ordered"]),
+        exclusive=tuple(fields["exclusive"]),
+    )
+    return RunHead(
+        **{name: fields[name] for name in ("run", "scenario", "seed", "mode", "digest", "names")},
+        facts=facts,
+        limits=ServiceLimits(**fields["limits"]),
+        broken_off=tuple(fields["broken_off"]),
+        unreliable=tuple(fields["unreliable"]),
+    )

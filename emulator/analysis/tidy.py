@@ -78,3 +78,24 @@ def schema_of(name: str) -> "pa.Schema":
     head |= {"end_ns": pa.int64(), "verdict": pa.string(), "service": pa.string()}
     head |= {"reasons": texts, "broken": texts, "agreed_ns": pa.int64()}
     return pa.schema([*head.items(), *((measure.name, pa.float64()) for measure in MEASURES)])
+
+
+def schema_of_runs(name: str) -> "pa.Schema":
+    """The columns of a table of many runs: `run` and `seed` in front; `runs` has its own `seed`."""
+    import pyarrow as pa
+
+    fields = [pa.field("run", pa.string())]
+    if name != RUNS:
+        fields.append(pa.field("seed", pa.int64()))
+    return pa.schema([*fields, *schema_of(name)])
+
+
+def labelled(report: Report, name: str) -> "pa.Table":
+    """One table of one run with the columns of `schema_of_runs`."""
+    import pyarrow as pa
+
+    table = table_of(report, name)
+    count = table.num_rows
+    if name != RUNS:
+        table = table.add_column(0, "seed", pa.array([report.seed] * count, pa.int64()))
+    return table.add_column(0, "run", pa.array([report.run_id] * count, pa.string()))

@@ -8,13 +8,13 @@ task.
 import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import attrs
 
 from emulator.analysis.judge import judge_run
 from emulator.analysis.report import Report
-from emulator.analysis.tidy import RUNS, schema_of, table_of
+from emulator.analysis.tidy import labelled, schema_of_runs
 from emulator.base.errors import UserError
 from emulator.dataset.engine import EngineName
 from emulator.trace.run_directory import NotARunError, open_run
@@ -54,27 +54,8 @@ class Judged:
         """
         import pyarrow as pa
 
-        schema = _with_run(name, schema_of(name))
-        parts = [_labelled(name, report, table_of(report, name)) for report in self.reports]
-        return pa.concat_tables([schema.empty_table(), *parts])
-
-
-def _with_run(name: str, schema: Any) -> Any:
-    import pyarrow as pa
-
-    fields = [pa.field("run", pa.string())]
-    if name != RUNS:
-        fields.append(pa.field("seed", pa.int64()))
-    return pa.schema([*fields, *schema])
-
-
-def _labelled(name: str, report: Report, table: "pa.Table") -> "pa.Table":
-    import pyarrow as pa
-
-    count = table.num_rows
-    if name != RUNS:
-        table = table.add_column(0, "seed", pa.array([report.seed] * count, pa.int64()))
-    return table.add_column(0, "run", pa.array([report.run_id] * count, pa.string()))
+        parts = [labelled(report, name) for report in self.reports]
+        return pa.concat_tables([schema_of_runs(name).empty_table(), *parts])
 
 
 def judge_runs(

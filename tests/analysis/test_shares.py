@@ -50,7 +50,7 @@ def traces():
     return [RowsOf(busy_trace(seed)) for seed in range(TRACES)]
 
 
-@pytest.mark.parametrize("number", [2, 5])
+@pytest.mark.parametrize("number", [1, 2, 5])
 def test_the_shares_of_a_run_find_together_what_one_pass_finds(traces, number):
     seen = {}
     for seed, source in enumerate(traces):

@@ -23,7 +23,7 @@ from emulator.analysis.inputs.messages import Consumer, Messages, TopicQueue, pl
 from emulator.analysis.inputs.progress import Progress
 from emulator.analysis.rows.feed import Watcher
 from emulator.analysis.rows.row_classes import MessageRow
-from emulator.analysis.rows.shares import WHOLE, DividedBy, Share
+from emulator.analysis.rows.shares import DividedBy
 from emulator.state.owners import GroupQueue
 from emulator.trace.schema import MESSAGES, Table
 from nodes.beliefs import MessageEvent
@@ -219,19 +219,19 @@ class Lags(Watcher):
     Args:
         messages: reads the same rows before.
         progress: reads the same rows before; knows how far groups are.
-        share: the part of the run that is read.
+        in_share: whether the rows are those of a share of the run, so that the messages that wait are added up later.
     """
 
     divided_by: ClassVar[DividedBy] = DividedBy.QUEUE
 
-    def __init__(self, messages: Messages, progress: Progress, share: Share = WHOLE) -> None:
+    def __init__(self, messages: Messages, progress: Progress, *, in_share: bool = False) -> None:
         self._messages = messages
         self._progress = progress
         self._queues: dict[Consumer, _Queue] = {}
         self._totals = LagTotals(progress)
         self._changes: list[LagChange] = []
         """Of all shares."""
-        if share.of > 1:
+        if in_share:
             self._totals.changes = self._changes
         self._stored: dict[TopicQueue, _Times] = {}
         self._latencies_ns: dict[tuple[str, str], array[int]] = {}

@@ -24,7 +24,6 @@ from emulator.analysis.measures.unsupported_requests import UNSUPPORTED, Unsuppo
 from emulator.analysis.measures.writability import UNWRITABLE, Writability
 from emulator.analysis.rows.feed import Watcher
 from emulator.analysis.rows.row_classes import FrameCount
-from emulator.analysis.rows.shares import WHOLE, Share
 from emulator.state.owners import GroupQueue
 from nodes.beliefs import BeliefKind
 
@@ -57,16 +56,16 @@ class Measured:
     Args:
         inputs: read the same rows before.
         frames: of the run.
-        share: the part of the run that is read.
+        in_share: whether the rows are those of a share of the run.
     """
 
-    def __init__(self, inputs: SharedInputs, frames: Iterable[FrameCount], share: Share = WHOLE) -> None:
+    def __init__(self, inputs: SharedInputs, frames: Iterable[FrameCount], *, in_share: bool = False) -> None:
         presence, messages = inputs.presence, inputs.messages
         self._inputs = inputs
         self._hand_overs = HandOvers(presence, messages)
         self._rebalances = Rebalances(presence, messages)
         self._staleness = Staleness(presence)
-        self._lags = Lags(messages, inputs.progress, share)
+        self._lags = Lags(messages, inputs.progress, in_share=in_share)
         self._traffic = Traffic(frames, inputs.facts.end_ns)
         self._writability = Writability()
         self._lost_topics = LostTopics()

@@ -7,7 +7,7 @@ its rows.
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from heapq import merge
 from itertools import chain
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from emulator.analysis.rows.row_classes import ROWS, FrameCount, MessageRow
 from emulator.analysis.rows.shares import EVERYWHERE, WHOLE, DividedBy, Share
@@ -47,6 +47,20 @@ class TraceRows(Protocol):
 
     def frames(self) -> Iterable[FrameCount]:
         """How many frames of each kind had which fate in each second, in any order."""
+
+
+@runtime_checkable
+class OrderedRows(Protocol):
+    """A source of rows that come in order of seq, whatever their tables."""
+
+    def in_order(self) -> Iterable[Any]:
+        """The rows, as values of the classes in `ROWS`."""
+
+    def frames(self) -> Iterable[FrameCount]:
+        """As those of `TraceRows`."""
+
+
+Source = TraceRows | OrderedRows
 
 
 class Feed:
@@ -118,7 +132,7 @@ def _of_share(read: Callable[[Any], None], by: DividedBy, share: Share) -> Calla
     return {DividedBy.QUEUE: by_queue, DividedBy.KEY: by_key}.get(by, read)
 
 
-def watch(source: TraceRows, watchers: Iterable[Watcher], share: Share = WHOLE) -> None:
+def watch(source: Source, watchers: Iterable[Watcher], share: Share = WHOLE) -> None:
     """Feed watchers with all rows of a run, or of a share of it, once, in order of seq.
 
     Args:
@@ -127,6 +141,12 @@ def watch(source: TraceRows, watchers: Iterable[Watcher], share: Share = WHOLE) 
         share: whose rows they are.
     """
     feed = Feed(watchers, share)
-    rows = merge(*(source.rows(table) for table in feed.tables))
-    for _ in chain(feed.read(rows), feed.settle()):
+    for _ in chain(feed.read(_in_order(source, feed.tables)), feed.settle()):
         pass
+
+
+def _in_order(source: Source, tables: Iterable[Table]) -> Iterable[Any]:
+    if not isinstance(source, OrderedRows):
+        return merge(*(source.rows(table) for table in tables))
+    classes = frozenset(ROWS[table] for table in tables)
+    return (row for row in source.in_order() if type(row) in classes)

@@ -15,7 +15,7 @@ _KEPT = ("event", "src", "dst", "kind", "code", "status")
 """Columns of `RPC` that say of which frames it tells."""
 _COUNTED = ("event", "node", "peer", "kind", "code", "status")
 """The same of `COUNTS`."""
-_OF_TOPICS = "topics"
+OF_TOPICS = "topics"
 """Subject of beliefs about the version of a broker's topics."""
 UNREAD_KINDS = (BeliefKind.DATA_VERSION.value, BeliefKind.HA_STATE.value)
 """Kinds of beliefs that no oracle reads, but those about topics; in some runs nearly all beliefs are of these."""
@@ -36,7 +36,7 @@ class StoredRows:
         for arrow in self._trace.tables(table, columns=list(row_class._fields)):
             if table is BELIEFS:
                 unread = pc.is_in(arrow["kind"], pa.array(UNREAD_KINDS))
-                of_topics = pc.equal(arrow["subject"], _OF_TOPICS)
+                of_topics = pc.equal(arrow["subject"], OF_TOPICS)
                 arrow = arrow.filter(pc.or_(pc.invert(unread), of_topics))  # noqa: PLW2901 - the same rows, fewer
             for batch in arrow.to_batches():
                 yield from map(row_class._make, zip(*(column.to_pylist() for column in batch.columns), strict=True))

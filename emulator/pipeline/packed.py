@@ -1,0 +1,272 @@
+"""Packed rows: the rows of several tables in one frame, so that a task reads a run, or a share, in order.
+
+The columns of a table go to slots: its integers to `n0`, `n1`, ... and its texts to `s0`, `s1`, ..., in the order of
+its row class. `part` says which part of the run a row is for: the share with this number, or `REST`, which is read once
+all shares have been read.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import itemgetter
+from typing import Any, get_type_hints
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from emulator.analysis.rows.reader import OF_TOPICS, UNREAD_KINDS
+from emulator.analysis.rows.row_classes import ROWS, FrameCount
+from emulator.analysis.rows.shares import DIVIDED, EVERYWHERE, WITH_KEYS
+from emulator.pipeline.bronze import Bronze
+from emulator.trace.schema import BELIEFS, COUNTS, MESSAGES, RPC, Table
+
+REST = -1
+"""The part of a run that is read once all of its shares are."""
+HEAD, FRAMES, FOUND = 0, 1, 2
+"""Tags of what comes before the rows of a part: the head of the run, its counted frames, and what shares have found."""
+_TAGS: dict[Table, int] = {table: tag for tag, table in enumerate(ROWS, 3)}
+_INTEGERS = tuple(f"n{number}" for number in range(4))
+_TEXTS = tuple(f"s{number}" for number in range(9))
+_NS_PER_S = 1_000_000_000
+_FRAME_KEYS = ("event", "src", "dst", "kind", "code", "status")
+_BEFORE = (HEAD, FRAMES, FOUND)
+COLUMNS = ("run", "part", "shares", "tag", "seq", "t_ns", *_INTEGERS, *_TEXTS)
+"""Of packed rows; those of `REST` have `found`, too."""
+ORDER = ("run", "part", "seq", "tag")
+"""By what packed rows are sorted."""
+
+
+def packed(bronze: Bronze, tables: Iterable[Table], rows_per_share: int | None) -> DataFrame:
+    """The rows of some tables, with the head and the frames of each run.
+
+    Args:
+        bronze: the landed tables.
+        tables: of `ROWS`.
+        rows_per_share: a run with more messages is divided into shares of about so many; None: no run is.
+
+    Returns:
+        A frame with `COLUMNS`, in any order.
+    """
+    wanted = tuple(tables)
+    every = _heads(bronze.runs).unionAll(_frames(bronze))
+    for table in wanted:
+        every = every.unionAll(_slots(_read(bronze, table), table))
+    if rows_per_share is None:
+        return every.withColumn("part", F.lit(0)).withColumn("shares", F.lit(1)).select(*COLUMNS)
+    shares = F.greatest(F.ceil(F.col("rows_of")[MESSAGES.name] / rows_per_share), F.lit(1)).cast("int")
+    numbers = bronze.runs.select("run", shares.alias("shares"))
+    with_shares = every.join(F.broadcast(numbers), "run")
+    return with_shares.withColumn("part", F.explode(_parts())).select(*COLUMNS)
+
+
+def _read(bronze: Bronze, table: Table) -> DataFrame:
+    """The rows of a table that any oracle reads."""
+    rows = bronze.table(table)
+    if table is BELIEFS:
+        return rows.where(~F.col("kind").isin(*UNREAD_KINDS) | (F.col("subject") == OF_TOPICS))
+    return rows
+
+
+def _slots(rows: DataFrame, table: Table) -> DataFrame:
+    integers, texts = _places(ROWS[table])
+    return _in_slots(rows, _TAGS[table], F.col("seq"), F.col("t_ns"), integers, texts)
+
+
+def _in_slots(
+    rows: DataFrame, tag: int, seq: Column, t_ns: Column, integers: Sequence[str], texts: Sequence[str]
+) -> DataFrame:
+    numbers = [F.col(name) for name in integers] + [F.lit(None).cast("long")] * (len(_INTEGERS) - len(integers))
+    words = [F.col(name) for name in texts] + [F.lit(None).cast("string")] * (len(_TEXTS) - len(texts))
+    named = [one.alias(name) for one, name in zip((*numbers, *words), (*_INTEGERS, *_TEXTS), strict=True)]
+    return rows.select("run", F.lit(tag).alias("tag"), seq.alias("seq"), t_ns.alias("t_ns"), *named)
+
+
+def _heads(runs: DataFrame) -> DataFrame:
+    head = runs.select("run", F.to_json(F.struct("*")).alias("head"))
+    return _in_slots(head, HEAD, F.lit(-2).cast("long"), F.lit(0).cast("long"), (), ("head",))
+
+
+def _frames(bronze: Bronze) -> DataFrame:
+    """How many frames of each kind had which fate in each second, also those that the level has counted."""
+    second = F.floor(F.col("t_ns") / _NS_PER_S).alias("second")
+    rows = bronze.table(RPC).select("run", second, *_FRAME_KEYS, F.lit(1).cast("long").alias("frames"))
+    counted = bronze.table(COUNTS).where(F.col("table") == RPC.name)
+    names = {"src": "node", "dst": "peer"}
+    keys = [F.col(names.get(key, key)).alias(key) for key in _FRAME_KEYS]
+    every = rows.unionAll(counted.select("run", second, *keys, F.col("rows").alias("frames")))
+    summed = every.groupBy("run", "second", *_FRAME_KEYS).agg(F.sum("frames").alias("frames"))
+    return _in_slots(
+        summed,
+        FRAMES,
+        F.lit(-1).cast("long"),
+        F.col("second"),
+        ("code", "status", "frames"),
+        ("event", "src", "dst", "kind"),
+    )
+
+
+# --- parts ----------------------------------------------------------------------------------
+
+
+def _parts() -> Column:
+    """The parts for which a row is, by the rules of `emulator.analysis.rows.shares`."""
+    integers, texts = _places(ROWS[MESSAGES])
+    slot = {name: F.col(_INTEGERS[number]) for number, name in enumerate(integers)}
+    slot |= {name: F.col(_TEXTS[number]) for number, name in enumerate(texts)}
+    shares, rest = F.col("shares"), F.lit(REST)
+    every = F.sequence(F.lit(0), shares - 1)
+    place = F.concat_ws("@", slot["topic"], slot["broker_name"], slot["queue_id"].cast("string"))
+    by_queue, by_key = (_modulo(F.crc32(text.cast("binary")), shares) for text in (place, slot["key"]))
+    is_divided, is_everywhere = slot["event"].isin(*DIVIDED), slot["event"].isin(*EVERYWHERE)
+    has_key = slot["event"].isin(*WITH_KEYS) & (slot["key"] != "")
+    of_message = (
+        F.when(is_divided & has_key, F.array_distinct(F.array(by_queue, by_key)))
+        .when(is_divided, F.array(by_queue))
+        .when(is_everywhere, F.array_append(every, rest))
+        .otherwise(F.array(rest))
+    )
+    tag = F.col("tag")
+    return (
+        F.when(tag == FRAMES, F.array(rest))
+        .when(tag == _TAGS[MESSAGES], of_message)
+        .otherwise(F.array_append(every, rest))
+    )
+
+
+def _modulo(number: Column, of: Column) -> Column:
+    return (number % of).cast("int")
+
+
+# --- in a task ------------------------------------------------------------------------------
+
+
+class Part:
+    """A part of a run in a task: its rows come once, in order.
+
+    Args:
+        run: id of the run.
+        number: of the share, or `REST`.
+        shares: of the run.
+        before: what comes before the rows: head, frames and found.
+        rows: the rows, as values of the classes in `ROWS`.
+    """
+
+    def __init__(self, run: str, number: int, shares: int, before: list[Any], rows: Iterator[Any]) -> None:
+        self.run = run
+        self.number = number
+        self.shares = shares
+        self.head = next((one for one in before if isinstance(one, str)), "")
+        """JSON of its row in `runs`."""
+        self.found = [one for one in before if isinstance(one, bytes)]
+        """What the shares of the run have found, as they have written it."""
+        self._frames = [one for one in before if isinstance(one, FrameCount)]
+        self._rows = rows
+
+    def in_order(self) -> Iterator[Any]:
+        """The rows, once."""
+        return self._rows
+
+    def frames(self) -> Iterable[FrameCount]:
+        """The counted frames of the run."""
+        return self._frames
+
+    def skip(self) -> None:
+        """Read what is left."""
+        for _ in self._rows:
+            pass
+
+
+def parts(batches: Iterable[pa.RecordBatch]) -> Iterator[Part]:
+    """The parts in the sorted packed rows of a task, one after the other; each has to be read before the next one."""
+    pieces = (piece for batch in batches for piece in _pieces(batch))
+    piece = next(pieces, None)
+    while piece is not None:
+        (run, number, shares), rows = piece
+        following: list[Any] = []
+        stream = _stream(rows, (run, number), pieces, following)
+        before: list[Any] = []
+        first = None
+        for one in stream:
+            if not isinstance(one, str | bytes | FrameCount):
+                first = one
+                break
+            before.append(one)
+        part = Part(run, number, shares, before, _chained(first, stream))
+        yield part
+        part.skip()
+        piece = following[0] if following else None
+
+
+def _chained(first: Any, stream: Iterator[Any]) -> Iterator[Any]:
+    if first is not None:
+        yield first
+    yield from stream
+
+
+def _stream(rows: list[Any], key: tuple[str, int], pieces: Iterator[Any], following: list[Any]) -> Iterator[Any]:
+    """The rows of one part, which may go on in the next batches; what comes after it goes to `following`."""
+    yield from rows
+    for piece in pieces:
+        if piece[0][:2] != key:
+            following.append(piece)
+            return
+        yield from piece[1]
+
+
+def _pieces(batch: pa.RecordBatch) -> Iterator[tuple[tuple[str, int, int], list[Any]]]:
+    """The parts in a batch: (run, number, shares), and the rows."""
+    if not batch.num_rows:
+        return
+    ends = _run_ends(batch["run"], batch["part"])
+    begin = 0
+    for end in ends:
+        piece = batch.slice(begin, end - begin)
+        begin = end
+        key = piece["run"][0].as_py(), piece["part"][0].as_py(), piece["shares"][0].as_py()
+        rows: list[Any] = []
+        later: list[Any] = []
+        tags = pc.unique(piece["tag"]).to_pylist()
+        for tag in tags:
+            found = piece if len(tags) == 1 else piece.filter(pc.equal(piece["tag"], pa.scalar(tag, pa.int32())))
+            (rows if tag in _BEFORE else later).extend(_UNPACK[tag](found))
+        later.sort(key=itemgetter(0))
+        yield key, rows + later
+
+
+def _run_ends(runs: Any, numbers: Any) -> list[int]:
+    """Where the parts of a sorted batch end."""
+    size = len(runs)
+    if size == 1:
+        return [1]
+    changed = pc.or_(
+        pc.not_equal(runs.slice(1), runs.slice(0, size - 1)), pc.not_equal(numbers.slice(1), numbers.slice(0, size - 1))
+    )
+    return [place + 1 for place in pc.indices_nonzero(changed).to_pylist()] + [size]
+
+
+def _places(row_class: type[Any]) -> tuple[list[str], list[str]]:
+    """The names of the integers and of the texts of a row class, but seq and time."""
+    hints = get_type_hints(row_class)
+    names = [name for name in row_class._fields if name not in ("seq", "t_ns")]
+    return [name for name in names if hints[name] is int], [name for name in names if hints[name] is str]
+
+
+def _unpacker(row_class: type[Any]) -> Callable[[Any], Iterable[Any]]:
+    integers, texts = _places(row_class)
+    place = {name: _INTEGERS[number] for number, name in enumerate(integers)}
+    place |= {name: _TEXTS[number] for number, name in enumerate(texts)}
+    columns = [place.get(name, name) for name in row_class._fields]
+    return lambda found: map(row_class._make, zip(*(found[name].to_pylist() for name in columns), strict=True))
+
+
+def _unpack_frames(found: Any) -> Iterable[FrameCount]:
+    columns = ("t_ns", "s0", "s1", "s2", "s3", "n0", "n1", "n2")
+    return map(FrameCount._make, zip(*(found[name].to_pylist() for name in columns), strict=True))
+
+
+_UNPACK: dict[int, Callable[[Any], Iterable[Any]]] = {
+    HEAD: lambda found: found["s0"].to_pylist(),
+    FRAMES: _unpack_frames,
+    FOUND: lambda found: found["found"].to_pylist(),
+    **{tag: _unpacker(ROWS[table]) for table, tag in _TAGS.items()},
+}

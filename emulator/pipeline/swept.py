@@ -1,0 +1,155 @@
+"""The sweep: tasks read the sorted rows of runs, or of shares, and judge them with the sweeps of the local judge.
+
+A run whose messages fit a task is judged in one piece. A longer one is read in shares, in as many tasks, and what they
+found is merged and explained in one more, which reads the rows that are not messages once more.
+"""
+
+import json
+import pickle
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from emulator.analysis.judge import judge_parts, judge_rows, judge_share, report_of
+from emulator.analysis.report import Report
+from emulator.analysis.rows.row_classes import ROWS
+from emulator.analysis.rows.shares import Share
+from emulator.analysis.run_head import head_from
+from emulator.analysis.tidy import labelled, schema_of_runs
+from emulator.pipeline.bronze import Bronze
+from emulator.pipeline.packed import FOUND, ORDER, REST, packed, parts
+from emulator.trace.schema import Table
+
+Batches = Iterator[pa.RecordBatch]
+Each = Callable[[Report], Batches]
+ROWS_PER_SHARE = 250_000
+"""Messages of a share: what a task holds at once stays below some hundred megabytes."""
+_FOUND = "run string, found binary"
+
+
+def swept(
+    bronze: Bronze,
+    each: Each,
+    schema: Any,
+    *,
+    tables: Iterable[Table] = tuple(ROWS),
+    rows_per_share: int | None = None,
+) -> DataFrame:
+    """Judge each run, and return what is wanted of its report.
+
+    Args:
+        bronze: the landed tables.
+        each: makes batches from the report about a run; it is pickled for the tasks.
+        schema: of these batches, for Spark.
+        tables: that are read; what needs others is not found.
+        rows_per_share: a run with more messages is divided into shares of about so many; None: no run is.
+    """
+    rows = packed(bronze, tables, rows_per_share)
+    if rows_per_share is None:
+        return _sorted(rows).mapInArrow(_Whole(each), schema)
+    found = _sorted(rows.where(F.col("part") != REST)).mapInArrow(_judge_shares, _FOUND)
+    rest = rows.where(F.col("part") == REST).withColumn("found", F.lit(None).cast("binary"))
+    return _sorted(rest.unionByName(_as_rows(found), allowMissingColumns=True)).mapInArrow(_Merged(each), schema)
+
+
+def _sorted(rows: DataFrame) -> DataFrame:
+    """The rows of each part of a run in one task, in order."""
+    return rows.repartition("run", "part").sortWithinPartitions(*ORDER)
+
+
+def _as_rows(found: DataFrame) -> DataFrame:
+    """What shares have found as packed rows, which come before those of the run."""
+    return found.select(
+        "run",
+        F.lit(REST).alias("part"),
+        F.lit(1).alias("shares"),
+        F.lit(FOUND).alias("tag"),
+        F.lit(-1).cast("long").alias("seq"),
+        F.lit(0).cast("long").alias("t_ns"),
+        "found",
+    )
+
+
+class _Whole:
+    """What a task does with whole runs.
+
+    Args:
+        each: makes batches from a report.
+    """
+
+    def __init__(self, each: Each) -> None:
+        self._each = each
+
+    def __call__(self, batches: Batches) -> Batches:
+        for part in parts(batches):
+            head = head_from(json.loads(part.head))
+            yield from self._each(report_of(judge_rows(part, head.facts), head))
+
+
+class _Merged:
+    """What a task does with runs whose shares have been read.
+
+    Args:
+        each: makes batches from a report.
+    """
+
+    def __init__(self, each: Each) -> None:
+        self._each = each
+
+    def __call__(self, batches: Batches) -> Batches:
+        for part in parts(batches):
+            head = head_from(json.loads(part.head))
+            found = [pickle.loads(one) for one in part.found]  # noqa: S301 - tasks of this query have written it
+            yield from self._each(report_of(judge_parts(part, head.facts, found), head))
+
+
+def _judge_shares(batches: Batches) -> Batches:
+    """What a task does with shares of runs."""
+    for part in parts(batches):
+        facts = head_from(json.loads(part.head)).facts
+        found = pickle.dumps(judge_share(part, facts, Share(part.number, part.shares)))
+        yield pa.RecordBatch.from_pydict({"run": [part.run], "found": [found]})
+
+
+# --- gold -----------------------------------------------------------------------------------
+
+
+def gold(bronze: Bronze, name: str, *, rows_per_share: int | None = None) -> DataFrame:
+    """A gold table: the findings of one kind about all runs.
+
+    Args:
+        bronze: the landed tables.
+        name: of `emulator.analysis.tidy.TABLES`, or `runs`.
+        rows_per_share: see `swept`.
+
+    Returns:
+        The columns of the table, with `run` and `seed` in front; `runs` has its own `seed`.
+    """
+    return swept(bronze, _OfTable(name), from_arrow_schema(schema_of_runs(name)), rows_per_share=rows_per_share)
+
+
+class _OfTable:
+    """The rows of one table.
+
+    Args:
+        name: of the table.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __call__(self, report: Report) -> Batches:
+        yield from labelled(report, self._name).to_batches()
+
+
+def reports(bronze: Bronze, *, rows_per_share: int | None = None) -> DataFrame:
+    """The reports about all runs, for commands that show them: `run`, and `report` as `report_from` reads it."""
+    return swept(bronze, _report, "run string, report binary", rows_per_share=rows_per_share)
+
+
+def _report(report: Report) -> Batches:
+    yield pa.RecordBatch.from_pydict({"run": [report.run_id], "report": [pickle.dumps(report)]})
