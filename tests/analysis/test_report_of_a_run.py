@@ -14,13 +14,13 @@ from analysis.trace_rows import HandMadeTrace, write_run
 from emulator.analysis.findings.words import seconds
 from emulator.analysis.inputs.holdings import HoldersOfValue
 from emulator.analysis.inputs.queue_owners import Orphan
-from emulator.analysis.judge import broken_off, unreliable_parts
 from emulator.analysis.oracles.orphans import ORPHANS
 from emulator.analysis.rendering.cells import queue_ranges
 from emulator.analysis.rendering.picture import draw, page
 from emulator.analysis.rendering.shown_report import analyze, as_text
 from emulator.analysis.rendering.tables import describe_holders, print_report
 from emulator.analysis.report import Verdict
+from emulator.analysis.run_head import broken_off, unreliable_parts
 from emulator.cli.main import app
 from emulator.state.owners import GroupQueue
 from emulator.trace.run_directory import open_run

@@ -117,8 +117,18 @@ class Presence(Watcher):
         """Mapping brokerName -> its processes that have begun."""
         self._routes: dict[str, Holders[Mapping[str, Any]]] = {}
         """Mapping topic -> routes of live nameservers."""
+        self._knowing: dict[str, dict[str, None]] = {}
+        """Mapping topic -> groups that have recorded a subscription to it, or a view of it."""
+        self._routed: dict[str, dict[str, int]] = {}
+        """Mapping topic -> brokerName -> most queues that a nameserver has listed."""
+        self._most: dict[tuple[str, str], dict[str, int]] = {}
+        """Mapping group and topic -> brokerName -> most queues that a member has seen, or a nameserver has listed."""
         self.changed: dict[str, None] = {}
         """Groups whose state may have changed in the instant that is being read; an empty name stands for all."""
+        self.rerouted: dict[str, None] = {}
+        """Topics whose routes changed in this instant."""
+        self.appeared: dict[str, list[GroupQueue]] = {}
+        """Mapping group -> its queues that were seen or listed first in this instant."""
 
     def readers(self) -> Mapping[Table, Callable[[Any], None]]:
         """It reads processes and beliefs."""
@@ -127,6 +137,8 @@ class Presence(Watcher):
     def settle(self, t_ns: int) -> None:
         """Forget what changed in this instant."""
         self.changed.clear()
+        self.rerouted.clear()
+        self.appeared.clear()
         self.processes.settle(t_ns)
 
     # --- groups -----------------------------------------------------------------------
@@ -201,20 +213,6 @@ class Presence(Watcher):
 
     # --- queues -----------------------------------------------------------------------
 
-    def queues(self, group: str, t_ns: int) -> Iterator[GroupQueue]:
-        """The queues that any live member of a group sees, or that nameservers list for its topics."""
-        known = self._groups.get(group)
-        if known is None:
-            return
-        for topic in [name for name, since_ns in known.known_ns.items() if since_ns <= t_ns]:
-            most: dict[str, int] = {}
-            for counts in self._listed(known, topic, t_ns):
-                for broker_name, count in counts.items():
-                    most[broker_name] = max(count, most.get(broker_name, 0))
-            for broker_name, count in most.items():
-                for queue_id in range(count):
-                    yield GroupQueue(group, topic, broker_name, queue_id)
-
     def exists(self, queue: GroupQueue, t_ns: int) -> bool | None:
         """Whether a live member sees a queue or a nameserver lists it; None: nothing is recorded of its topic."""
         known = self._groups.get(queue.group)
@@ -279,9 +277,33 @@ class Presence(Watcher):
         elif row.kind == BeliefKind.VIEW:
             self._view(process, row)
         elif row.kind == BeliefKind.ROUTE and row.role == NAMESERVER:
-            routes = self._routes.setdefault(row.subject, Holders())
-            routes.hold(process, row.seq, row.t_ns, json.loads(row.value))
-            self.changed[""] = None
+            self._route(process, row)
+
+    def _route(self, process: Process, row: BeliefRow) -> None:
+        topic, value = row.subject, json.loads(row.value)
+        self._routes.setdefault(topic, Holders()).hold(process, row.seq, row.t_ns, value)
+        self.rerouted[topic] = None
+        counts = _read_queues(value or {})
+        _grown(self._routed.setdefault(topic, {}), counts)
+        for group in self._knowing.get(topic, ()):
+            self._appear(group, topic, counts)
+            self.changed[group] = None
+        # Members without any subscription may own queues of all topics.
+        self.changed.update((group, None) for group, known in self._groups.items() if known.subscribed_ns == NEVER)
+
+    def _know(self, known: _Group, group: str, topic: str, t_ns: int) -> None:
+        """A group records something about a topic."""
+        if topic not in known.known_ns:
+            known.known_ns[topic] = t_ns
+            self._knowing.setdefault(topic, {})[group] = None
+            self._appear(group, topic, self._routed.get(topic, {}))
+
+    def _appear(self, group: str, topic: str, counts: _Counts) -> None:
+        """A member sees queues, or a nameserver lists them."""
+        most = self._most.setdefault((group, topic), {})
+        for broker_name, first, count in _grown(most, counts):
+            queues = (GroupQueue(group, topic, broker_name, number) for number in range(first, count))
+            self.appeared.setdefault(group, []).extend(queues)
 
     def _view(self, process: Process, row: BeliefRow) -> None:
         group, _, topic = row.subject.partition("/")
@@ -290,7 +312,8 @@ class Presence(Watcher):
         queues = value.get("queues") if isinstance(value, dict) else None
         if queues is not None:
             known.viewed_ns = min(known.viewed_ns, row.t_ns)
-        known.known_ns.setdefault(topic, row.t_ns)
+        self._know(known, group, topic, row.t_ns)
+        self._appear(group, topic, queues or {})
         known.views.setdefault(topic, Holders()).hold(process, row.seq, row.t_ns, queues)
         self.changed[group] = None
 
@@ -301,7 +324,7 @@ class Presence(Watcher):
         known.subscribed_seq = min(known.subscribed_seq, row.seq)
         self._subscribers.setdefault(topic, {}).setdefault(group, row.seq)
         value = json.loads(row.value)
-        known.known_ns.setdefault(topic, row.t_ns)
+        self._know(known, group, topic, row.t_ns)
         known.subscriptions.setdefault(topic, Holders()).hold(process, row.seq, row.t_ns, value)
         if (value or {}).get("model") == MessageModel.BROADCASTING and known.broadcasts_seq == NEVER:
             known.broadcasts_seq, known.broadcasts_ns = row.seq, row.t_ns
@@ -327,6 +350,13 @@ def _matches(expression: str, expression_type: str, tags: str) -> bool:
         return client_keeps(build_subscription_data("", expression), tags or None)
     except SubscriptionError:
         return True
+
+
+def _grown(most: dict[str, int], counts: _Counts) -> list[tuple[str, int, int]]:
+    """Raise the numbers of queues; returns what grew: (brokerName, number before, number now)."""
+    found = [(name, most.get(name, 0), count) for name, count in counts.items() if count > most.get(name, 0)]
+    most.update((name, count) for name, _, count in found)
+    return found
 
 
 def _read_queues(route: Mapping[str, Any]) -> dict[str, int]:

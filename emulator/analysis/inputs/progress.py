@@ -7,7 +7,7 @@ consumer has to make progress.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from enum import StrEnum
 from itertools import islice
 from typing import Any, ClassVar
@@ -105,6 +105,8 @@ class QueueProgress:
         self._last_tags: str | None = None
         """Tags of the last message; None: there is none."""
         self._positions: dict[Consumer, _Position] = {}
+        self.joined: list[str] = []
+        """Groups that have a position, and are not known to `Progress` yet."""
         self._touched: dict[Consumer, None] = {}
         self.found: list[Stall] = []
         self.passed: list[Passed] = []
@@ -216,6 +218,7 @@ class QueueProgress:
         position = self._positions.get(key)
         if position is None:
             position = self._positions[key] = _Position(offset)
+            self.joined.append(key[0].group)
         return position
 
     # --- questions ------------------------------------------------------------------------
@@ -232,9 +235,10 @@ class QueueProgress:
 
     # --- instants -------------------------------------------------------------------------
 
-    def recheck(self) -> None:
-        """Members or brokers changed in this instant, so all positions settle."""
-        self._touched.update(dict.fromkeys(self._positions))
+    def recheck(self, groups: Container[str] | None = None) -> None:
+        """Members or brokers changed in this instant, so the positions of these groups settle; None: those of all."""
+        concerned = (key for key in self._positions if groups is None or key[0].group in groups)
+        self._touched.update(dict.fromkeys(concerned))
 
     def settle(self, t_ns: int) -> None:
         """Look at those of whom rows came, or at all."""
@@ -284,6 +288,8 @@ class Progress(SettlingSweeps[TopicQueue, QueueProgress]):
         self._presence = presence
         self._fed: dict[TopicQueue, None] = {}
         """Queues of which rows came in this instant."""
+        self._of_group: dict[str, dict[TopicQueue, None]] = {}
+        """Mapping group -> queues in which it has a position."""
 
     @property
     def found(self) -> list[Stall]:
@@ -314,8 +320,12 @@ class Progress(SettlingSweeps[TopicQueue, QueueProgress]):
     def _take(self, row: MessageRow | OwnershipRow) -> None:
         place = place_of(row)
         self.feed(place, row)
-        if place in self.of:
+        sweep = self.of.get(place)
+        if sweep is not None:
             self._fed[place] = None
+            for group in sweep.joined:
+                self._of_group.setdefault(group, {})[place] = None
+            sweep.joined.clear()
 
     def part(self) -> dict[TopicQueue, tuple[list[Stall], list[Passed]]]:
         """Mapping queue -> its stalls, and what was passed."""
@@ -328,13 +338,17 @@ class Progress(SettlingSweeps[TopicQueue, QueueProgress]):
             sweep.found, sweep.passed = found, passed
 
     def concerned(self, t_ns: int) -> Iterable[TopicQueue]:  # noqa: ARG002 - what changed is known
-        """All queues if members or brokers changed."""
+        """The queues of groups whose members or brokers changed."""
         self._fed.clear()
-        if not self._presence.changed:
-            return ()
-        for sweep in self.of.values():
-            sweep.recheck()
-        return self.of
+        changed = self._presence.changed
+        if "" in changed:
+            for sweep in self.of.values():
+                sweep.recheck()
+            return self.of
+        places = dict.fromkeys(place for group in changed for place in self._of_group.get(group, ()))
+        for place in places:
+            self.of[place].recheck(changed)
+        return places
 
     def forget(self) -> None:
         """Forget the stalls so far."""

@@ -306,10 +306,10 @@ class QueueOwners(SettlingSweeps[GroupQueue, QueueSweep]):
     def _concerned(self, t_ns: int) -> Iterator[GroupQueue]:
         yield from self._of_stirred(t_ns)
         changed = self._presence.changed
+        for keys in self._presence.appeared.values():
+            for key in filter(self.has, keys):
+                self.sweep(key)
         for group in self._presence.groups if "" in changed else changed:
-            for key in self._presence.queues(group, t_ns):
-                if self.has(key):
-                    self.sweep(key)
             yield from self._of_group.get(group, ())
 
     def _of_stirred(self, t_ns: int) -> Iterator[GroupQueue]:

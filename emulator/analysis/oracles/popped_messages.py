@@ -243,7 +243,8 @@ class PopSweeps(SettlingSweeps[GroupQueue, PopSweep]):
 
     def concerned(self, t_ns: int) -> Iterable[GroupQueue]:  # noqa: ARG002 - what changed is known
         """All queues if brokers may have changed."""
-        changed = self._presence.changed or self._presence.processes.stirred
+        there = self._presence
+        changed = there.changed or there.rerouted or there.processes.stirred
         return self.of if changed else ()
 
 
