@@ -130,7 +130,8 @@ def _hdfs(uri: str) -> Location:
     try:
         filesystem, path = fs.FileSystem.from_uri(uri)
     except (OSError, pa.ArrowException) as error:
-        raise DatasetError(f"{uri}: {_reason(error)}") from error
+        needs = "hdfs: needs Hadoop's client: JAVA_HOME, HADOOP_HOME and CLASSPATH name it"
+        raise DatasetError(f"{uri}: {needs}: {_reason(error)}") from error
     return Location(uri, filesystem, path.rstrip("/"))
 
 

@@ -29,8 +29,8 @@ from emulator.trace.schema import TABLES
 
 _ABANDONED_S = 24 * 3600.0
 """Where there are no locks, a file of no snapshot is removed after this time: its landing may be under way."""
-_ATTEMPTS = 10
-"""To list a part in a snapshot where there are no locks."""
+
+OnRun = Callable[[RunSource], None]
 
 
 @attrs.frozen
@@ -91,13 +91,18 @@ class DatasetWriter(Protocol):
 
 
 def land(
-    paths: Iterable[Path | str | RunSource], uri: str | Path, on_part: Callable[[Landed], None] | None = None
+    paths: Iterable[Path | str | RunSource],
+    uri: str | Path,
+    *,
+    on_run: OnRun | None = None,
+    on_part: Callable[[Landed], None] | None = None,
 ) -> Landed:
     """Land run directories; the dataset is made if it does not exist.
 
     Args:
         paths: run directories, and folders of run directories.
         uri: of the dataset.
+        on_run: called with each run whose rows have been written, or that was skipped or refused.
         on_part: called with each part when a snapshot lists it.
 
     Returns:
@@ -107,7 +112,7 @@ def land(
         DatasetError: the dataset cannot be read or written; the parts before stay.
     """
     whole = Landed()
-    with ParquetLanding(uri) as landing:
+    with ParquetLanding(uri, on_run) as landing:
         for part in parts_of(sources_of(paths)):
             landed = landing.append(part)
             whole = whole.and_then(landed)
@@ -121,12 +126,14 @@ class ParquetLanding:
 
     Args:
         uri: of the dataset.
+        on_run: called with each run whose rows have been written, or that was skipped or refused.
 
     Raises:
         DatasetError: the dataset cannot be read or written; all methods may raise it.
     """
 
-    def __init__(self, uri: str | Path) -> None:
+    def __init__(self, uri: str | Path, on_run: OnRun | None = None) -> None:
+        self._on_run = on_run
         self._location = located(uri)
         self._snapshot = read_snapshot(self._location) or Snapshot()
         self._claim = Claim(self._location)
@@ -155,7 +162,9 @@ class ParquetLanding:
         landed = Landed()
         waiting = tuple(runs)
         while waiting:
-            part = land_part(waiting, self._location.uri, self.name, self._snapshot)
+            part = land_part(
+                waiting, self._location.uri, landing=self.name, snapshot=self._snapshot, on_run=self._on_run
+            )
             lost: tuple[Landed, ...] = ()
             if part.runs:
                 self._snapshot, lost = commit(self._location.uri, [part])
@@ -171,7 +180,12 @@ class ParquetLanding:
 
 
 def land_part(
-    runs: Sequence[RunSource], uri: str | Path, landing: str = "", snapshot: Snapshot | None = None
+    runs: Sequence[RunSource],
+    uri: str | Path,
+    *,
+    landing: str = "",
+    snapshot: Snapshot | None = None,
+    on_run: OnRun | None = None,
 ) -> Landed:
     """Write the files of some runs, which no snapshot lists yet; a task can do it.
 
@@ -180,6 +194,7 @@ def land_part(
         uri: of the dataset.
         landing: name of the `ParquetLanding` that will commit the part; without one, its files are removed after a day.
         snapshot: of the dataset; None: it is read.
+        on_run: called with each run whose rows have been written, or that was skipped or refused.
 
     Returns:
         What `commit` takes.
@@ -189,32 +204,57 @@ def land_part(
     """
     location = located(uri)
     there = (read_snapshot(location) or Snapshot()) if snapshot is None else snapshot
-    files = PartFiles(location, f"part-{landing or uuid4().hex}-{uuid4().hex[:8]}")
-    entries: dict[str, RunEntry] = dict(there.runs)
-    landed: list[RunSource] = []
-    skipped: list[str] = []
-    refused: list[RefusedSource] = []
-    for source in sorted(runs, key=lambda one: one.run):
+    part = _Part(location, there, f"part-{landing or uuid4().hex}-{uuid4().hex[:8]}")
+    with location.explained():
+        for source in sorted(runs, key=lambda one: one.run):
+            part.add(source)
+            if on_run is not None:
+                on_run(source)
+        return part.close()
+
+
+class _Part:
+    """What becomes of the runs of a part."""
+
+    def __init__(self, location: Location, snapshot: Snapshot, name: str) -> None:
+        self._uri = location.uri
+        self._files = PartFiles(location, name)
+        self._known = dict(snapshot.runs)
+        self._landed: dict[str, RunSource] = {}
+        self._skipped: list[str] = []
+        self._refused: list[RefusedSource] = []
+
+    def add(self, source: RunSource) -> None:
+        """Write the rows of a run, unless it is there or cannot be read."""
         run = _opened(source)
         if isinstance(run, RefusedSource):
-            refused.append(run)
-            continue
-        entry = RunEntry(source.run, sum(run.trace.counts().values()), content_of(run), release_of(run))
-        known = entries.get(source.run)
+            self._refused.append(run)
+            return
+        rows, digest = sum(run.trace.counts().values()), str(run.manifest["digest"])
+        entry = RunEntry(source.run, rows, content_of(run), digest, release_of(run))
+        known = self._known.get(source.run)
         if known is None:
-            with location.explained():
-                _add(files, run, source)
-            entries[source.run] = entry
-            landed.append(source)
+            self._write(run, source)
+            self._known[source.run] = entry
+            self._landed[source.run] = source
         elif known.content == entry.content:
-            skipped.append(source.run)
+            self._skipped.append(source.run)
         else:
-            refused.append(RefusedSource(source, _differs(source, location)))
-    with location.explained():
-        written = files.close()
-    return Landed(
-        written, tuple(entries[source.run] for source in landed), tuple(landed), tuple(skipped), tuple(refused)
-    )
+            self._refused.append(RefusedSource(source, f"{source.path}: {another_run(source.run, self._uri)}"))
+
+    def _write(self, run: RunDirectory, source: RunSource) -> None:
+        self._files.begin_run(run.trace.counts())
+        for table in TABLES:
+            for rows in with_run(table.name, source.run, run.trace.tables(table)):
+                self._files.add(table.name, source.run, rows)
+        row = pa.Table.from_pylist([run_row(run, source)], schema=RUNS_SCHEMA)
+        self._files.add(RUNS, source.run, row)
+
+    def close(self) -> Landed:
+        """End the files."""
+        files = self._files.close()
+        runs = tuple(self._known[name] for name in self._landed)
+        return Landed(files, runs, tuple(self._landed.values()), tuple(self._skipped), tuple(self._refused))
 
 
 def commit(uri: str | Path, parts: Sequence[Landed]) -> tuple[Snapshot, tuple[Landed, ...]]:
@@ -233,15 +273,10 @@ def commit(uri: str | Path, parts: Sequence[Landed]) -> tuple[Snapshot, tuple[La
     """
     location = located(uri)
     with location.explained(), held(location):
-        for _ in range(_ATTEMPTS):
-            before = read_snapshot(location) or Snapshot()
-            after, lost = _with_parts(before, parts)
-            if after != before:
-                _put(location, after.content())
-            if location.local is not None or _has(read_snapshot(location), after):
-                break
-        else:
-            raise DatasetError(f"{location.uri}: other landings replace {SNAPSHOT} all the time; land again later")
+        before = read_snapshot(location) or Snapshot()
+        after, lost = _with_parts(before, parts)
+        if after != before:
+            _put(location, after.content())
         _remove(location, [entry.file for part in lost for entry in part.files])
     return after, lost
 
@@ -251,18 +286,13 @@ def _with_parts(before: Snapshot, parts: Sequence[Landed]) -> tuple[Snapshot, tu
     listed = {entry.file for entry in before.files}
     after, lost = before, []
     for part in parts:
-        if all(entry.file in listed for entry in part.files):
+        if all(entry.file in listed for entry in part.files):  # the driver of the tasks commits it again
             continue
         if any(entry.run in after.runs for entry in part.runs):
             lost.append(part)
         else:
             after = after.with_part(part.files, part.runs)
     return after, tuple(lost)
-
-
-def _has(there: Snapshot | None, wanted: Snapshot) -> bool:
-    """Whether a snapshot lists what was put: without locks another landing may have replaced it."""
-    return there is not None and set(wanted.files) <= set(there.files)
 
 
 def _put(location: Location, content: bytes) -> None:
@@ -285,19 +315,9 @@ def _opened(source: RunSource) -> RunDirectory | RefusedSource:
     return run
 
 
-def _differs(source: RunSource, location: Location) -> str:
-    return (
-        f"{source.path}: {location.uri} has another run called {source.run}, and a landing replaces nothing: "
-        "give the directory another name, or land it in another dataset"
-    )
-
-
-def _add(files: PartFiles, run: RunDirectory, source: RunSource) -> None:
-    files.begin_run(run.trace.counts())
-    for table in TABLES:
-        for rows in with_run(table.name, source.run, run.trace.tables(table)):
-            files.add(table.name, source.run, rows)
-    files.add(RUNS, source.run, pa.Table.from_pylist([run_row(run, source)], schema=RUNS_SCHEMA))
+def another_run(run: str, uri: str) -> str:
+    """Why a run is refused whose name another one has."""
+    return f"{uri} has another run called {run}, and a landing replaces nothing: land it in another dataset"
 
 
 def _remove_leftovers(location: Location, name: str) -> None:

@@ -47,6 +47,8 @@ class RunEntry:
     rows: int
     content: str
     """See `emulator.lake.run_rows.content_of`."""
+    digest: str
+    """Of the rows; empty: the run has no manifest."""
     release: str
 
 

@@ -159,10 +159,10 @@ def test_another_run_of_the_same_name_is_refused_and_the_others_are_landed(tmp_p
     new = write(tmp_path / "other", "d", 1)
     landed = land([other, new], dataset.uri)
 
-    assert [one.problem for one in landed.refused] == [
-        f"{other}: {dataset.uri} has another run called c, and a landing replaces nothing: "
-        + "give the directory another name, or land it in another dataset"
-    ]
+    [refused] = landed.refused
+    assert refused.problem == (
+        f"{other}: {dataset.uri} has another run called c, and a landing replaces nothing: land it in another dataset"
+    )
     assert open_dataset(dataset.uri).runs == ("a", "b", "c", "d")
     assert open_dataset(dataset.uri).snapshot.runs["c"] == dataset.snapshot.runs["c"]
 
