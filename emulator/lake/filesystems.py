@@ -31,10 +31,12 @@ _PATTERN = re.compile(r"[*?\[\]{}\\]")
 _EXPECTED = "expected a path, or a URI that begins with file:, hdfs:, s3: or s3a:"
 _CONNECT_S, _ANSWER_S = 5, 30
 _S3_REASONS = (
-    (("ACCESS_DENIED", "HTTP status 403"), "the keys of AWS_ACCESS_KEY_ID have no right there"),
-    (("INVALID_ACCESS_KEY_ID", "SIGNATURE_DOES_NOT_MATCH", "HTTP status 401"), "its keys are not accepted"),
+    (
+        ("ACCESS_DENIED", "INVALID_ACCESS_KEY_ID", "INVALID_CLIENT_TOKEN_ID", "SIGNATURE_DOES_NOT_MATCH", "status 403"),
+        "the object store refuses the keys of AWS_ACCESS_KEY_ID: they are wrong, or have no right there",
+    ),
     (("NO_SUCH_BUCKET",), "there is no such bucket"),
-    (("NETWORK_CONNECTION", "curlCode"), "the object store does not answer; AWS_ENDPOINT_URL names another one"),
+    (("NETWORK_CONNECTION", "curlCode"), "the object store does not answer; AWS_ENDPOINT_URL may name another one"),
 )
 """(what pyarrow's text has, what is wrong)."""
 
@@ -96,10 +98,10 @@ def located(uri: str | Path) -> Location:
     text = str(uri)
     match = _SCHEME.match(text)
     scheme = (match[1] or match[2]).lower() if match else ""
-    if not text or _PATTERN.search(text) or "\0" in text:
+    if _PATTERN.search(text) or "\0" in text:
         raise DatasetError(f"{quoted(text)}: expected a dataset without * ? [ ] {{ }} \\ in its name")
     match scheme:
-        case "" | "file":
+        case "" | "file" if text:
             path = re.sub(r"^file:(//)?", "", text, flags=re.IGNORECASE) if scheme else text
             absolute = str(Path(path).expanduser().absolute()).rstrip("/")
             return Location(f"file://{absolute}", fs.LocalFileSystem(), absolute)
