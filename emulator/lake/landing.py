@@ -286,8 +286,8 @@ def _with_parts(before: Snapshot, parts: Sequence[Landed]) -> tuple[Snapshot, tu
     listed = {entry.file for entry in before.files}
     after, lost = before, []
     for part in parts:
-        if all(entry.file in listed for entry in part.files):  # the driver of the tasks commits it again
-            continue
+        if part.files and all(entry.file in listed for entry in part.files):
+            continue  # the driver of the tasks commits it again
         if any(entry.run in after.runs for entry in part.runs):
             lost.append(part)
         else:

@@ -1,6 +1,10 @@
 """Small run directories to land."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 from analysis.trace_rows import HandMadeTrace, killed_run, write_run
+from emulator.lake.landing import Landed, commit
+from emulator.lake.snapshot import RunEntry
 
 END_S = 40
 SCENARIO = {
@@ -38,3 +42,15 @@ def killed(folder, name, messages=3):
 def rows_of(run, table):
     """The rows of a table of a run directory, as the dataset has them."""
     return [{"run": run.run, **row} for part in run.trace.tables(table) for row in part.to_pylist()]
+
+
+def commit_at_once(uri, landings, commits):
+    """Several landings list runs in one snapshot at the same time, as fast as they can."""
+
+    def commit_some(landing):
+        for number in range(commits):
+            entry = RunEntry(f"run-{landing}-{number}", 1, "content", "digest", "release")
+            commit(uri, [Landed(runs=(entry,))])
+
+    with ThreadPoolExecutor(landings) as pool:
+        list(pool.map(commit_some, range(landings)))

@@ -2,19 +2,16 @@
 
 import os
 import socket
-import subprocess
-import sys
 
 import pytest
 
 from emulator.lake.errors import DatasetError
 from emulator.lake.filesystems import located
 from emulator.lake.landing import land
-from emulator.lake.snapshot import open_dataset
-from lake.landed_runs import write
+from emulator.lake.snapshot import open_dataset, read_snapshot
+from lake.landed_runs import commit_at_once, write
 from support.object_store import BUCKET, READ, object_store, rights_are_checked
 
-ALL = "import sys; from emulator.lake.landing import land; land(sys.argv[2:], sys.argv[1])"
 NO_RIGHT = "the object store refuses the keys of AWS_ACCESS_KEY_ID: they are wrong, or have no right there"
 
 
@@ -80,16 +77,10 @@ def test_landing_twice_changes_nothing(uri, runs):
     assert objects_of(uri) == before
 
 
-def test_processes_that_land_at_once_lose_no_run(uri, tmp_path):
-    runs = [write(tmp_path / "runs", f"run-{number}", 1) for number in range(8)]
-    shares = [runs[0:4], runs[3:6], runs[5:8]]
-    processes = [subprocess.Popen([sys.executable, "-c", ALL, uri, *map(str, share)]) for share in shares]
+def test_commits_at_once_lose_no_run(uri):
+    commit_at_once(uri, landings=3, commits=5)
 
-    assert [process.wait() for process in processes] == [0, 0, 0]
-    dataset = open_dataset(uri)
-    assert list(dataset.runs) == sorted(run.name for run in runs)
-    assert sorted(dataset.table("runs")["run"].to_pylist()) == sorted(run.name for run in runs)
-    assert objects_of(uri) == sorted(["dataset.json", *(entry.file for entry in dataset.snapshot.files)])
+    assert len(read_snapshot(located(uri)).runs) == 15
 
 
 def test_a_missing_object_is_named(uri, runs):

@@ -4,15 +4,17 @@ import os
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from emulator.lake import exclusive, landing
+from emulator.lake.filesystems import located
 from emulator.lake.landing import ParquetLanding, commit, land, land_part
-from emulator.lake.snapshot import open_dataset
+from emulator.lake.snapshot import open_dataset, read_snapshot
 from emulator.lake.sources import RunSource, parts_of
-from lake.landed_runs import write
+from lake.landed_runs import commit_at_once, write
 
 BLOCKED = """
 import sys
@@ -27,7 +29,6 @@ land(sys.argv[2:], sys.argv[1], on_run=block)
 """
 WRITING = f"from emulator.lake import files\nfiles.ROWS_PER_GROUP = 1\n{BLOCKED}"
 """Its rows are in files when it blocks, not in memory."""
-ALL = "import sys; from emulator.lake.landing import land; land(sys.argv[2:], sys.argv[1])"
 
 
 def python(program, *arguments):
@@ -148,17 +149,20 @@ def test_a_landing_skips_what_another_one_has_added_since_it_began(tmp_path, run
     assert open_dataset(folder).table("runs")["run"].to_pylist() == ["a", "b", "c"]
 
 
-def test_processes_that_land_at_once_lose_no_run(tmp_path):
-    runs = [write(tmp_path / "runs", f"run-{number}", 1) for number in range(12)]
+def test_commits_at_once_lose_no_run(tmp_path):
+    commit_at_once(tmp_path / "dataset", landings=4, commits=20)
+
+    assert len(read_snapshot(located(tmp_path / "dataset")).runs) == 80
+
+
+def test_landings_at_once_lose_no_run(tmp_path):
+    runs = [write(tmp_path / "runs", f"run-{number:02}", 1) for number in range(12)]
     shares = [runs[0:4], runs[3:7], runs[6:10], runs[8:12]]
-    processes = [python(ALL, tmp_path / "dataset", *share) for share in shares]
-    for process in processes:
-        process.communicate()
+    with ThreadPoolExecutor(len(shares)) as pool:
+        landed = list(pool.map(lambda share: land(share, tmp_path / "dataset"), shares))
     dataset = open_dataset(tmp_path / "dataset")
 
-    assert [process.returncode for process in processes] == [0, 0, 0, 0]
-    assert list(dataset.runs) == sorted(run.name for run in runs)
-    assert dataset.table("runs")["run"].to_pylist() != []
+    assert sorted(entry.run for one in landed for entry in one.runs) == sorted(run.name for run in runs)
     assert sorted(dataset.table("runs")["run"].to_pylist()) == sorted(run.name for run in runs)
     assert files_in(tmp_path / "dataset") == listed_in(dataset)
 
