@@ -16,7 +16,7 @@ from emulator.analysis.report import Service, Verdict
 from emulator.analysis.tidy import tables_of
 from emulator.base.errors import one_line
 from emulator.campaign.campaign import Case, Keep
-from emulator.campaign.directory import RUNS, CampaignDirectory
+from emulator.campaign.directory import RUNS, UNLANDED, CampaignDirectory
 from emulator.campaign.played import Outcome, Played
 from emulator.run import run_scenario
 from emulator.run.run import RunError
@@ -69,7 +69,7 @@ def judged(run: RunDirectory) -> Judgement:
     return Judgement(report.verdict, report.service, report.reasons, tables_of(report))
 
 
-def play_case(case: Case, directory: CampaignDirectory, keep: Keep, scratch: Path) -> Played:
+def play_case(case: Case, directory: CampaignDirectory, keep: Keep, scratch: Path, *, lands: bool = False) -> Played:
     """Play a case, judge it, and keep its trace or remove it.
 
     Args:
@@ -77,6 +77,7 @@ def play_case(case: Case, directory: CampaignDirectory, keep: Keep, scratch: Pat
         directory: of the campaign.
         keep: which traces stay.
         scratch: folder for the run, on the file system of the campaign.
+        lands: whether a trace that does not stay is needed until it has been landed.
 
     Returns:
         The case without what it has cost.
@@ -85,7 +86,8 @@ def play_case(case: Case, directory: CampaignDirectory, keep: Keep, scratch: Pat
         DiskError: the trace could not be written.
         OSError: it could not be kept.
     """
-    return stays(play_scenario(case, directory.scenario(case), scratch, directory.level), directory, keep, scratch)
+    played = play_scenario(case, directory.scenario(case), scratch, directory.level)
+    return stays(played, directory, keep, scratch, lands=lands)
 
 
 def play_scenario(case: Case, scenario: Scenario, scratch: Path, level: TraceLevel = TraceLevel.FULL) -> Played:
@@ -112,8 +114,8 @@ def run_in(scratch: Path) -> Path | None:
     return next((path for path in scratch.iterdir() if path.is_dir()), None)
 
 
-def stays(played: Played, directory: CampaignDirectory, keep: Keep, scratch: Path) -> Played:
-    """Keep the trace of a case that has been played, or leave it to be removed with its folder."""
+def stays(played: Played, directory: CampaignDirectory, keep: Keep, scratch: Path, *, lands: bool = False) -> Played:
+    """Keep the trace of a case that was played, or leave it to be removed: with its folder, or when it has landed."""
     run = run_in(scratch)
     if run is None:
         return played
@@ -121,11 +123,17 @@ def stays(played: Played, directory: CampaignDirectory, keep: Keep, scratch: Pat
     # What an error says of the run must hold where it will be.
     named = attrs.evolve(played, reasons=tuple(reason.replace(str(run), trace) for reason in played.reasons))
     if keep is Keep.NONE or (keep is Keep.FAILURES and played.verdict is Verdict.VALID):
+        if lands and played.ended:
+            _move(run, directory.path / UNLANDED / played.case.name)
         return named
-    place = directory.path / trace
-    shutil.rmtree(place, ignore_errors=True)  # of a repetition, or of an emulator that was killed before it said so
-    run.rename(place)
+    _move(run, directory.path / trace)
     return attrs.evolve(named, trace=trace)
+
+
+def _move(run: Path, place: Path) -> None:
+    shutil.rmtree(place, ignore_errors=True)  # of a repetition, or of an emulator that was killed before it said so
+    place.parent.mkdir(exist_ok=True)
+    run.rename(place)
 
 
 @cache

@@ -14,6 +14,7 @@ from emulator.campaign.campaign import Case, Keep
 from emulator.campaign.case import DiskError, play_case, stays, warm_up
 from emulator.campaign.directory import UNDER_WAY, CampaignDirectory
 from emulator.campaign.forked import Ended, Forked
+from emulator.campaign.landing import CampaignLanding
 from emulator.campaign.parts import PARTS, Part
 from emulator.campaign.played import Played
 from emulator.trace.files import RunFiles
@@ -36,6 +37,8 @@ class Terms:
 
     keep: Keep
     timeout_ms: int
+    to: str | None = None
+    """URI of the dataset in which each run is landed."""
 
 
 def play_here(
@@ -55,14 +58,16 @@ def play_here(
 
     Raises:
         DiskError: a file could not be written; the cases that are under way are given up.
+        DatasetError: a run could not be landed; the same.
     """
     if not cases:
         return
     warm_up()
     part = Part(directory.path / PARTS, files)
+    landing = None if terms.to is None else CampaignLanding(directory, terms.to)
     waiting = iter(cases)
     try:
-        work = partial(_work, directory, terms.keep)
+        work = partial(_work, directory, terms)
         # Children share the memory of what is there now, as long as no collection touches it.
         with (
             frozen_objects(),
@@ -73,19 +78,24 @@ def play_here(
                     scratch = Path(tempfile.mkdtemp(prefix=f"{case.name}-", dir=directory.path / UNDER_WAY))
                     children.start(_Seat(case, scratch))
                 if not children:
-                    return
+                    break
                 for ended in children.wait(TICK_S):
                     played = _played(ended, directory, terms)
                     part.append(played)
                     rmtree(ended.item.scratch, ignore_errors=True)
+                    if landing is not None:
+                        landing.add(played)
                     yield played
                 yield None
+        if landing is not None:
+            landing.land()
     except OSError as error:
         raise DiskError(f"{error.filename or directory.path}: {error.strerror or error}") from error
 
 
-def _work(directory: CampaignDirectory, keep: Keep, seat: _Seat) -> bytes:
-    return answer_of(lambda: play_case(seat.case, directory, keep, seat.scratch))
+def _work(directory: CampaignDirectory, terms: Terms, seat: _Seat) -> bytes:
+    lands = terms.to is not None
+    return answer_of(lambda: play_case(seat.case, directory, terms.keep, seat.scratch, lands=lands))
 
 
 def _played(ended: Ended[_Seat], directory: CampaignDirectory, terms: Terms) -> Played:

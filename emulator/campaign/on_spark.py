@@ -21,11 +21,13 @@ from pyspark.sql import SparkSession
 from emulator.base.errors import one_line
 from emulator.campaign.campaign import Case
 from emulator.campaign.case import DiskError
-from emulator.campaign.directory import CampaignDirectory, CampaignError, difference, opened
+from emulator.campaign.directory import CampaignDirectory, CampaignError, difference, first_lines, opened
 from emulator.campaign.here import TICK_S, Terms, play_here
+from emulator.campaign.landing import CampaignLanding
 from emulator.campaign.played import Outcome, Played
 from emulator.dataset.masters import settings_of
 from emulator.dataset.spark import spark_session
+from emulator.lake.errors import DatasetError
 from emulator.trace.run_directory import versions
 
 WORKERS_S = 60.0
@@ -175,15 +177,26 @@ class _Task:
         try:
             directory = opened(self.path)
             _refuse_other_versions(directory)
-            ended = {played.case for played in directory.reader().news() if played.outcome is Outcome.COMPLETE}
+            ended = self._ended(directory)
             for chunk in chunks:
                 cases = [case for case in chunk if case not in ended]
                 for _ in play_here(directory, cases, self.terms, jobs=1):
                     pass
         except CampaignError as error:
             yield _Trouble(f"a worker cannot play: {error}", is_of_disk=False)
+        except DatasetError as error:
+            yield _Trouble(f"a worker cannot land: {error}", is_of_disk=False)
         except DiskError as error:
             yield _Trouble(str(error), is_of_disk=True)
+
+    def _ended(self, directory: CampaignDirectory) -> dict[Case, Played]:
+        """The cases with lines, but for those whose runs have to be landed and are gone."""
+        lines = first_lines(directory.reader().news())
+        ended = {case: played for case, played in lines.items() if played.outcome is Outcome.COMPLETE}
+        if self.terms.to is None:
+            return ended
+        landing = CampaignLanding(directory, self.terms.to)
+        return {case: played for case, played in ended.items() if not landing.lacks(played)}
 
 
 def _refuse_other_versions(directory: CampaignDirectory) -> None:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from emulator.analysis.report import EXIT_STATUS, Service, Verdict
@@ -12,7 +13,9 @@ from emulator.campaign.dataset import Dataset
 from emulator.campaign.directory import CampaignDirectory, CampaignError, claim
 from emulator.campaign.here import Terms
 from emulator.campaign.junit import JUNIT_FILE, junit
+from emulator.campaign.landing import CampaignLanding
 from emulator.campaign.played import WORDS, Outcome, Played
+from emulator.lake.errors import DatasetError
 from emulator.trace.files import RunFiles, put_in_place
 
 Engine = Callable[[CampaignDirectory, Sequence[Case], Terms], Iterator[Played | None]]
@@ -30,7 +33,13 @@ class CampaignInterrupted(KeyboardInterrupt):
 
 
 def play_campaign(
-    campaign: Campaign, campaigns: Path, engine: Engine, watch: Callable[[Sequence[Played]], Watch], *, retry: bool
+    campaign: Campaign,
+    campaigns: Path,
+    engine: Engine,
+    watch: Callable[[Sequence[Played]], Watch],
+    *,
+    retry: bool,
+    to: str | None = None,
 ) -> Dataset:
     """Play what has not been played of a campaign.
 
@@ -40,8 +49,11 @@ def play_campaign(
         engine: plays the cases.
         watch: called with what became of all cases so far; returns what is called with all that ends from then on.
         retry: play the cases that crashed or hung once more.
+        to: URI of the dataset in which each run is landed. A run that was executed before is executed again, with the
+            same trace, if neither the dataset nor the directory has it.
 
     Raises:
+        DatasetError: the dataset cannot be read or written, and no run has been executed.
         CampaignError: the directory holds something else, or could not be written; the text says what was kept.
         CampaignInterrupted: Ctrl-C.
     """
@@ -50,15 +62,21 @@ def play_campaign(
         before = {played.case: played for played in Dataset(directory.path).played()}
         asked = [before[case] for case in campaign.cases()]
         cases = [played.case for played in asked if _is_to_be_played(played, retry=retry)]
+        if to is not None:
+            landing = CampaignLanding(directory, to)
+            landing.require_rights()
+            cases = [it.case for it in asked if landing.lacks(it) or _is_to_be_played(it, retry=retry)]
         tell = watch(asked)
         try:
-            for played in engine(directory, cases, Terms(campaign.keep, campaign.timeout_ms)):
+            for played in engine(directory, cases, Terms(campaign.keep, campaign.timeout_ms, to)):
                 tell(played)
+            if to is not None:
+                _land_the_rest(directory, to)
             return _finished(directory)
         except KeyboardInterrupt:
-            raise CampaignInterrupted(directory.path, _kept(directory, campaign)) from None
+            raise CampaignInterrupted(directory.path, _kept(directory, campaign, to)) from None
         except (UserError, DiskError, OSError) as error:
-            kept = _kept(directory, campaign)
+            kept = _kept(directory, campaign, to)
             raise CampaignError(f"{error}; {kept}; when that is mended, {_AGAIN}") from error
 
 
@@ -94,6 +112,14 @@ def exit_status(every: Sequence[Played], *, service: bool = False) -> int:
     return EXIT_STATUS[found]
 
 
+def _land_the_rest(directory: CampaignDirectory, to: str) -> None:
+    """Land what an interrupted campaign, or a worker that died, has left."""
+    landing = CampaignLanding(directory, to)
+    for played in Dataset(directory.path).played():
+        landing.add(played)
+    landing.land()
+
+
 def _is_to_be_played(played: Played, *, retry: bool) -> bool:
     return played.outcome is Outcome.MISSING or (retry and not played.ended)
 
@@ -105,7 +131,11 @@ def _finished(directory: CampaignDirectory) -> Dataset:
     return dataset
 
 
-def _kept(directory: CampaignDirectory, campaign: Campaign) -> str:
-    asked = dict.fromkeys(campaign.cases())
-    there = [it for it in Dataset(directory.path).played() if it.case in asked and it.outcome is not Outcome.MISSING]
-    return f"{len(there):,} of {len(asked):,} runs are kept in {directory.path}"
+def _kept(directory: CampaignDirectory, campaign: Campaign, to: str | None) -> str:
+    cases = dict.fromkeys(campaign.cases())
+    asked = [it for it in Dataset(directory.path).played() if it.case in cases]
+    there = [it for it in asked if it.outcome is not Outcome.MISSING]
+    kept = f"{len(there):,} of {len(asked):,} runs are kept in {directory.path}"
+    with suppress(DatasetError):  # what has ended the campaign may be that the dataset cannot be reached
+        return kept if to is None else f"{kept}, {CampaignLanding(directory, to).words(asked)}"
+    return kept

@@ -11,6 +11,8 @@ RunsOption = Annotated[Path, typer.Option("--runs", metavar="DIR", help="Directo
 SCENARIO_HELP = "Scenario file (TOML), or the name of one of the package: rmqemu examples."
 SpecArgument = Annotated[Path, typer.Argument(metavar="SPEC", help=SCENARIO_HELP, show_default=False)]
 ScenarioArgument = Annotated[Path, typer.Argument(metavar="SCENARIO", help=SCENARIO_HELP, show_default=False)]
+_CAMPAIGN_HELP = "Campaign file (TOML), or the name of one of the package: rmqemu examples."
+CampaignArgument = Annotated[Path, typer.Argument(metavar="FILE", help=_CAMPAIGN_HELP, show_default=False)]
 RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="Directory of a run.", show_default=False)]
 TraceOption = Annotated[
     TraceLevel | None,
@@ -27,6 +29,16 @@ LimitOption = Annotated[
         help="A limit of the service verdict for this call, such as lag_s=60; may be repeated.",
         show_default=False,
     ),
+]
+DATASET_HELP = "Dataset of Parquet files for Spark: a directory, or a URI that begins with file:, s3a: or hdfs:."
+LandedPaths = Annotated[
+    list[Path],
+    typer.Argument(metavar="PATH...", help="Runs, folders of runs, directories of campaigns.", show_default=False),
+]
+LandToOption = Annotated[str, typer.Option("--to", metavar="DATASET", help=DATASET_HELP, show_default=False)]
+ToOption = Annotated[
+    str | None,
+    typer.Option("--to", metavar="DATASET", help="Land each run there; see rmqemu land.", show_default=False),
 ]
 ServiceOption = Annotated[bool, typer.Option("--service", help="Exit status 1 also if the service of a run is paging.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]

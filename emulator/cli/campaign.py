@@ -15,6 +15,7 @@ from emulator.base.extra import expect_extra
 from emulator.campaign.campaign import Campaign, Case, cores
 from emulator.campaign.file import campaign_of, load_campaign
 from emulator.campaign.here import play_here
+from emulator.campaign.landing import CampaignLanding
 from emulator.campaign.play import Engine, exit_status, play_campaign
 from emulator.campaign.played import WORDS, Outcome, Played
 from emulator.campaign.seeds import read_seeds
@@ -37,6 +38,7 @@ def play_file(
     retry: bool,
     shrink: bool,
     service: bool = False,
+    to: str | None = None,
 ) -> None:
     """Play a campaign file.
 
@@ -49,9 +51,11 @@ def play_file(
         retry: play again what crashed or hung.
         shrink: shrink the first failure of each kind, when all runs have been played.
         service: the exit status is 1 also if the service of a run is paging.
+        to: URI of the dataset in which each run is landed.
     """
     campaign = load_campaign(path)
-    _play(campaign, campaigns, _engine(campaign, engine, master, jobs), retry=retry, shrink=shrink, service=service)
+    plays = _engine(campaign, engine, master, jobs)
+    _play(campaign, campaigns, plays, retry=retry, shrink=shrink, service=service, to=to)
 
 
 def play_seeds(scenario: Path, seeds: str, level: TraceLevel, campaigns: Path | None, *, service: bool = False) -> None:
@@ -82,9 +86,18 @@ def _engine(campaign: Campaign, engine: EngineName | None, master: str | None, j
     return partial(play_here, jobs=jobs or campaign.jobs or cores())
 
 
-def _play(campaign: Campaign, campaigns: Path, engine: Engine, *, retry: bool, shrink: bool, service: bool) -> None:
+def _play(
+    campaign: Campaign,
+    campaigns: Path,
+    engine: Engine,
+    *,
+    retry: bool,
+    shrink: bool,
+    service: bool,
+    to: str | None = None,
+) -> None:
     with _Bar(campaign.name) as bar:
-        dataset = play_campaign(campaign, campaigns, engine, bar.begin, retry=retry)
+        dataset = play_campaign(campaign, campaigns, engine, bar.begin, retry=retry, to=to)
     for damage in dataset.damages:
         complain(damage)
     asked = dict.fromkeys(campaign.cases())
@@ -97,6 +110,8 @@ def _play(campaign: Campaign, campaigns: Path, engine: Engine, *, retry: bool, s
         from emulator.cli.shrink import shrink_failures
 
         shrink_failures(dataset, every, campaign.timeout_ms)
+    if to is not None:
+        print(CampaignLanding(dataset.directory, to).words(every))
     print(dataset.directory.path)
     raise typer.Exit(exit_status(every, service=service))
 

@@ -11,13 +11,17 @@ import typer
 
 from emulator.cli.arguments import (
     SCENARIO_HELP,
+    CampaignArgument,
     JsonOption,
+    LandedPaths,
+    LandToOption,
     LimitOption,
     RunArgument,
     RunsOption,
     ScenarioArgument,
     ServiceOption,
     SpecArgument,
+    ToOption,
     TraceOption,
 )
 from emulator.cli.command_classes import EXEC, Commands, ExecCommand
@@ -192,14 +196,7 @@ def run(
 
 @app.command()
 def campaign(
-    file: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FILE",
-            help="Campaign file (TOML), or the name of one of the package: rmqemu examples.",
-            show_default=False,
-        ),
-    ],
+    file: CampaignArgument,
     campaigns: Annotated[Path, typer.Option("--campaigns", metavar="DIR", help="Directory of all campaigns.")] = Path(
         "campaigns"
     ),
@@ -222,6 +219,7 @@ def campaign(
         bool, typer.Option("--shrink", help="Shrink the first failure of each kind; see rmqemu shrink.")
     ] = False,
     service: ServiceOption = False,
+    to: ToOption = None,
 ) -> None:
     """Play seeds times variants of a scenario, judge each run, and keep all results in one directory.
 
@@ -230,7 +228,7 @@ def campaign(
     with one_line_errors():
         from emulator.cli.campaign import play_file
 
-        play_file(file, campaigns, engine, master, jobs, retry=retry, shrink=shrink, service=service)
+        play_file(file, campaigns, engine, master, jobs, retry=retry, shrink=shrink, service=service, to=to)
 
 
 @app.command()
@@ -313,6 +311,18 @@ def analyze(
         from emulator.cli.analyze import analyze_runs
 
         raise typer.Exit(analyze_runs(runs, engine, master, limit or (), as_json=as_json, service=service))
+
+
+@app.command()
+def land(paths: LandedPaths, to: LandToOption) -> None:
+    """Land runs in a dataset, which Spark reads at once however many runs it has.
+
+    A run lands once: what is there is skipped. The last line printed is the URI of the dataset.
+    """
+    with one_line_errors():
+        from emulator.cli.land import land_command
+
+        raise typer.Exit(land_command(paths, to))
 
 
 @app.command()

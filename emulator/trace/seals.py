@@ -15,7 +15,12 @@ class BrokenSealError(ValueError):
 
 def checksum(content: bytes) -> str:
     """32 hex digits over the content of a file."""
-    return blake2b(content, digest_size=_CHECKSUM_BYTES).hexdigest()
+    return running_checksum(content).hexdigest()
+
+
+def running_checksum(content: bytes = b"") -> blake2b:
+    """The same over content that comes in pieces: `update` takes each, `hexdigest` gives the digits."""
+    return blake2b(content, digest_size=_CHECKSUM_BYTES)
 
 
 def sealed(content: Mapping[str, Any], indent: int | None = None) -> str:

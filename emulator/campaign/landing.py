@@ -1,0 +1,128 @@
+"""The traces of a campaign in a dataset: each run lands with its variant and its condition, while others still run.
+
+A run whose trace the campaign does not retain waits in the folder `unlanded` until a snapshot of the dataset lists it.
+"""
+
+import shutil
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from emulator.campaign.campaign import Case
+from emulator.campaign.directory import HEAD, RUNS, UNLANDED, CampaignDirectory, opened
+from emulator.campaign.played import Played
+from emulator.lake.errors import DatasetError
+from emulator.lake.filesystems import located
+from emulator.lake.landing import ParquetLanding, another_run, land
+from emulator.lake.snapshot import Snapshot, read_snapshot
+from emulator.lake.sources import RunSource, is_run
+
+RUNS_PER_PART = 50
+"""Runs that are landed together: more make larger files, fewer are visible sooner."""
+
+
+class CampaignLanding:
+    """Lands the runs of a campaign.
+
+    Args:
+        directory: of the campaign.
+        uri: of the dataset.
+
+    Raises:
+        DatasetError: the dataset cannot be read.
+    """
+
+    def __init__(self, directory: CampaignDirectory, uri: str) -> None:
+        self._directory = directory
+        self._location = located(uri)
+        self._landed = (read_snapshot(self._location) or Snapshot()).runs
+        self._waiting: dict[Case, RunSource] = {}
+
+    def require_rights(self) -> None:
+        """Refuse a dataset that cannot be written, before runs are executed for it.
+
+        Raises:
+            DatasetError: it cannot be written.
+        """
+        with ParquetLanding(self._location.uri):
+            pass
+
+    def lacks(self, played: Played) -> bool:
+        """Whether the run of a case came to its end, but is neither in the dataset nor in the directory.
+
+        Raises:
+            DatasetError: the dataset has another run of the same name.
+        """
+        return played.ended and not self._has(played) and _source(self._directory, played.case) is None
+
+    def add(self, played: Played) -> None:
+        """Land the run of a case together with others, now or later; one that has not come to its end is left out.
+
+        Raises:
+            DatasetError: the dataset has another run of the same name, or see `land`.
+        """
+        source = _source(self._directory, played.case)
+        if played.ended and source is not None and not (self._has(played) and source.path.parent.name == RUNS):
+            self._waiting[played.case] = source
+        if len(self._waiting) >= RUNS_PER_PART:
+            self.land()
+
+    def land(self) -> None:
+        """Land the runs that wait, and remove those whose traces the campaign does not retain.
+
+        Raises:
+            DatasetError: the dataset cannot be written, or a run was refused: the dataset has another one of its name,
+                or its files are damaged.
+        """
+        if not self._waiting:
+            return
+        for refused in land(self._waiting.values(), self._location.uri).refused:
+            raise DatasetError(refused.problem)
+        for source in self._waiting.values():
+            if source.path.parent.name == UNLANDED:
+                shutil.rmtree(source.path, ignore_errors=True)
+        with suppress(OSError):  # runs of other tasks wait there
+            (self._directory.path / UNLANDED).rmdir()
+        self._waiting.clear()
+
+    def words(self, every: Sequence[Played]) -> str:
+        """How many runs the dataset has, of those that were executed."""
+        runs = (read_snapshot(self._location) or Snapshot()).runs
+        digests = {name: entry.digest for name, entry in runs.items()}
+        there = [it for it in every if it.ended and digests.get(it.case.name) == it.digest]
+        return f"{len(there):,} of {len(every):,} runs are in {self._location.uri}"
+
+    def _has(self, played: Played) -> bool:
+        """Whether the dataset had the run at the beginning.
+
+        Raises:
+            DatasetError: it had another one of the same name.
+        """
+        there = self._landed.get(played.case.name)
+        if there is not None and there.digest != played.digest:
+            raise DatasetError(another_run(played.case.name, self._location.uri))
+        return there is not None
+
+
+def is_campaign(path: Path) -> bool:
+    """Whether a directory looks like a campaign."""
+    return (path / HEAD).exists()
+
+
+def sources_of_campaign(path: Path) -> tuple[RunSource, ...]:
+    """The runs of a campaign whose traces are there.
+
+    Raises:
+        CampaignError: the directory is no campaign, is damaged, or has another version.
+    """
+    directory = opened(path)
+    sources = (_source(directory, case) for case in directory.cases())
+    return tuple(source for source in sources if source is not None)
+
+
+def _source(directory: CampaignDirectory, case: Case) -> RunSource | None:
+    for folder in (UNLANDED, RUNS):
+        path = directory.path.resolve() / folder / case.name
+        if is_run(path):
+            return RunSource(path, directory.name, case.variant, directory.conditions.get(case.variant, ""))
+    return None

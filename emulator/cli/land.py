@@ -1,0 +1,90 @@
+"""`rmqemu land`: lands runs and campaigns in a dataset."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from emulator.base.errors import UserError
+from emulator.base.text import listed
+from emulator.campaign.landing import is_campaign, sources_of_campaign
+from emulator.cli.terminal import BAD_INPUT, complain, progress_bar
+from emulator.lake.errors import DatasetError
+from emulator.lake.filesystems import located
+from emulator.lake.landing import Landed, land
+from emulator.lake.sources import RunSource, sources_of
+
+_AGAIN = "the same command goes on from there"
+
+
+class LandingInterrupted(KeyboardInterrupt):
+    """Ctrl-C ended a landing; the text says what was landed."""
+
+
+def land_command(paths: Sequence[Path], uri: str) -> int:
+    """Land runs, and print what became of them.
+
+    Args:
+        paths: run directories, folders of them, and campaigns.
+        uri: of the dataset.
+
+    Returns:
+        The exit status: 0, or 2 if a run was refused.
+
+    Raises:
+        UserError: a path names no runs, or the dataset cannot be read or written.
+        LandingInterrupted: Ctrl-C.
+    """
+    location = located(uri)
+    sources = _sources(paths)
+    landed: list[Landed] = []
+    ended = 0
+    with progress_bar("landing") as show:
+
+        def count(_: RunSource) -> None:
+            nonlocal ended
+            ended += 1
+            show(ended / len(sources))
+
+        try:
+            whole = land(sources, uri, on_run=count, on_part=landed.append)
+        except KeyboardInterrupt:
+            raise LandingInterrupted(f"interrupted; {_so_far(landed, sources, location.uri)}; {_AGAIN}") from None
+        except DatasetError as error:
+            if not landed:
+                raise
+            raise UserError(f"{error}; {_so_far(landed, sources, location.uri)}; {_AGAIN}") from error
+    for refused in whole.refused:
+        complain(refused.problem)
+    _print(whole, location.uri)
+    return BAD_INPUT if whole.refused else 0
+
+
+def _sources(paths: Sequence[Path]) -> tuple[RunSource, ...]:
+    every: list[Path | RunSource] = []
+    for path in paths:
+        if is_campaign(path):
+            found = sources_of_campaign(path)
+            if not found:
+                raise UserError(f'{path}: no trace of this campaign was kept: keep = "all", or rmqemu campaign --to')
+            every += found
+        else:
+            every.append(path)
+    return sources_of(every)
+
+
+def _so_far(landed: Sequence[Landed], sources: Sequence[RunSource], uri: str) -> str:
+    there = sum(len(part.runs) + len(part.skipped) for part in landed)
+    return f"{there:,} of {len(sources):,} runs are in {uri}"
+
+
+def _print(whole: Landed, uri: str) -> None:
+    if whole.runs:
+        print(f"landed {_runs(whole.runs)}: {whole.rows:,} rows, {whole.bytes:,} bytes")
+    if whole.skipped:
+        print(f"skipped {_runs(whole.skipped)} that the dataset has: {listed(whole.skipped)}")
+    if whole.refused:
+        print(f"refused {_runs(whole.refused)}")
+    print(uri)
+
+
+def _runs(every: Sequence[object]) -> str:
+    return f"{len(every):,} run{'' if len(every) == 1 else 's'}"

@@ -1,0 +1,149 @@
+"""Where a dataset lies: its URI for Spark, and the file system and path of pyarrow for the same place.
+
+| written | Spark reads | pyarrow |
+|---|---|---|
+| a path, `file:` | `file:///path` | the local file system |
+| `s3:`, `s3a:` | `s3a://bucket/path` | S3; endpoint, region and keys from the usual variables of the environment |
+| `hdfs:` | `hdfs://host:port/path` | Hadoop's client, which must be installed |
+
+The variables of S3 are those of its other clients: `AWS_ENDPOINT_URL_S3` or `AWS_ENDPOINT_URL`, `AWS_ACCESS_KEY_ID`,
+`AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN`, `AWS_REGION` or `AWS_DEFAULT_REGION`.
+"""
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import attrs
+import pyarrow as pa
+from pyarrow import fs
+
+from emulator.lake.errors import DatasetError
+from nodes.fields import quoted
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(?=/)|(file):")
+_PATTERN = re.compile(r"[*?\[\]{}\\]")
+"""Characters by which Spark takes a path for a pattern."""
+_EXPECTED = "expected a path, or a URI that begins with file:, hdfs:, s3: or s3a:"
+_CONNECT_S, _ANSWER_S = 5, 30
+_S3_REASONS = (
+    (
+        ("ACCESS_DENIED", "INVALID_ACCESS_KEY_ID", "INVALID_CLIENT_TOKEN_ID", "SIGNATURE_DOES_NOT_MATCH", "status 403"),
+        "the object store refuses the keys of AWS_ACCESS_KEY_ID: they are wrong, or have no right there",
+    ),
+    (("NO_SUCH_BUCKET",), "there is no such bucket"),
+    (("NETWORK_CONNECTION", "curlCode"), "the object store does not answer; AWS_ENDPOINT_URL may name another one"),
+)
+"""(what pyarrow's text has, what is wrong)."""
+
+
+@attrs.frozen
+class Location:
+    """A directory in which a dataset lies, or may lie."""
+
+    uri: str
+    """For Spark, and for people; it ends without a slash."""
+    filesystem: Any
+    """That of pyarrow."""
+    path: str
+    """Of the directory in `filesystem`."""
+
+    def at(self, name: str) -> str:
+        """The path of a file of the directory in `filesystem`."""
+        return f"{self.path}/{name}"
+
+    def uri_of(self, name: str) -> str:
+        """The URI of a file of the directory."""
+        return f"{self.uri}/{name}"
+
+    @property
+    def local(self) -> Path | None:
+        """The directory on this machine; None: it is elsewhere."""
+        return Path(self.path) if isinstance(self.filesystem, fs.LocalFileSystem) else None
+
+    @property
+    def puts_whole_files(self) -> bool:
+        """Whether a file appears as a whole when it is closed; elsewhere it is renamed into place."""
+        return isinstance(self.filesystem, fs.S3FileSystem)
+
+    def sync(self, name: str) -> None:
+        """Make sure that a file of the directory survives a power failure of this machine."""
+        if self.local is None:
+            return
+        descriptor = os.open(self.local / name, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    @contextmanager
+    def explained(self) -> Iterator[None]:
+        """Turn what a file system raises inside the `with` block into a `DatasetError` of one line."""
+        try:
+            yield
+        except (OSError, pa.ArrowException) as error:
+            raise DatasetError(f"{self.uri}: {_reason(error)}") from error
+
+
+def located(uri: str | Path) -> Location:
+    """The place that a URI or a path names; nothing is read.
+
+    Raises:
+        DatasetError: it names none, or the client of its file system is missing.
+    """
+    text = str(uri)
+    match = _SCHEME.match(text)
+    scheme = (match[1] or match[2]).lower() if match else ""
+    if _PATTERN.search(text) or "\0" in text:
+        raise DatasetError(f"{quoted(text)}: expected a dataset without * ? [ ] {{ }} \\ in its name")
+    match scheme:
+        case "" | "file" if text:
+            path = re.sub(r"^file:(//)?", "", text, flags=re.IGNORECASE) if scheme else text
+            absolute = str(Path(path).expanduser().absolute()).rstrip("/")
+            return Location(f"file://{absolute}", fs.LocalFileSystem(), absolute)
+        case "s3" | "s3a":
+            bucket, path = urlsplit(text).netloc, urlsplit(text).path.strip("/")
+            if not bucket or not path:
+                raise DatasetError(f"{quoted(text)}: expected s3a://BUCKET/PATH")
+            return Location(f"s3a://{bucket}/{path}", _s3(), f"{bucket}/{path}")
+        case "hdfs":
+            return _hdfs(text.rstrip("/"))
+        case _:
+            raise DatasetError(f"{quoted(text)}: {_EXPECTED}")
+
+
+def _s3() -> Any:
+    environment = os.environ
+    endpoint = urlsplit(environment.get("AWS_ENDPOINT_URL_S3") or environment.get("AWS_ENDPOINT_URL") or "")
+    options: dict[str, Any] = {"connect_timeout": _CONNECT_S, "request_timeout": _ANSWER_S}
+    if endpoint.netloc:
+        options |= {"endpoint_override": endpoint.netloc, "scheme": endpoint.scheme}
+    region = environment.get("AWS_REGION") or environment.get("AWS_DEFAULT_REGION")
+    if region or endpoint.netloc:
+        options["region"] = region or "us-east-1"
+    return fs.S3FileSystem(**options)
+
+
+def _hdfs(uri: str) -> Location:
+    try:
+        filesystem, path = fs.FileSystem.from_uri(uri)
+    except (OSError, pa.ArrowException) as error:
+        needs = "hdfs: needs Hadoop's client: JAVA_HOME, HADOOP_HOME and CLASSPATH name it"
+        raise DatasetError(f"{uri}: {needs}: {_reason(error)}") from error
+    return Location(uri, filesystem, path.rstrip("/"))
+
+
+def _reason(error: Exception) -> str:
+    """Why a file system failed, in a few words."""
+    text = str(error)
+    if "AWS Error" in text:
+        for signs, reason in _S3_REASONS:
+            if any(sign in text for sign in signs):
+                return reason
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return text.splitlines()[0] if text else type(error).__name__

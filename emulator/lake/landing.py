@@ -1,0 +1,344 @@
+"""Landing: run directories become files of a dataset, and a snapshot that lists them.
+
+A landing has parts. The files of a part are written first, under names that no other landing uses, and then one
+snapshot lists them all; so a landing that is killed leaves the snapshot before, and files that the next one removes.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol, Self
+from uuid import uuid4
+
+import attrs
+import pyarrow as pa
+
+from emulator.base.errors import UserError
+from emulator.lake.errors import DatasetError
+from emulator.lake.exclusive import Claim, dead_claims, held
+from emulator.lake.files import PartFiles, with_run
+from emulator.lake.filesystems import Location, located
+from emulator.lake.layout import RUNS, RUNS_SCHEMA
+from emulator.lake.run_rows import content_of, release_of, run_row
+from emulator.lake.snapshot import SNAPSHOT, FileEntry, RunEntry, Snapshot, files_there, read_snapshot
+from emulator.lake.sources import RunSource, parts_of, sources_of
+from emulator.trace.run_directory import Ended, RunDirectory, open_run
+from emulator.trace.schema import TABLES
+
+_ABANDONED_S = 24 * 3600.0
+"""Where there are no locks, a file of no snapshot is removed after this time: its landing may be under way."""
+
+OnRun = Callable[[RunSource], None]
+
+
+@attrs.frozen
+class RefusedSource:
+    """A run directory that was not landed."""
+
+    source: RunSource
+    problem: str
+    """One line."""
+
+
+@attrs.frozen
+class Landed:
+    """What became of the runs of a part, or of a whole landing."""
+
+    files: tuple[FileEntry, ...] = ()
+    runs: tuple[RunEntry, ...] = ()
+    """Those that are in `files`."""
+    sources: tuple[RunSource, ...] = ()
+    """The same."""
+    skipped: tuple[str, ...] = ()
+    """Names of runs that were in the dataset, with the same content."""
+    refused: tuple[RefusedSource, ...] = ()
+
+    @property
+    def rows(self) -> int:
+        """Rows of the trace."""
+        return sum(entry.rows for entry in self.runs)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the files."""
+        return sum(entry.bytes for entry in self.files)
+
+    def and_then(self, other: "Landed") -> "Landed":
+        """This and a later part."""
+        return Landed(
+            *(getattr(self, field.name) + getattr(other, field.name) for field in attrs.fields(Landed)),
+        )
+
+
+class DatasetWriter(Protocol):
+    """Appends runs to a dataset, and lists what is in it.
+
+    `ParquetLanding` is the one implementation: plain Parquet files with a snapshot of our own. With Spark 4.3 nothing
+    else works, as of November 2026: delta-spark 4.4.0 is built for Spark 4.1 and 4.2, and its build for 4.2 writes with
+    4.3.0 but cannot read (NoSuchMethodError in LogicalRDD); the newest runtime of Iceberg, 1.12.0, is for Spark 4.1. A
+    table format would add deletes of a run and time travel; appends are atomic here, too.
+    """
+
+    def append(self, runs: Sequence[RunSource]) -> Landed:
+        """Land runs; a reader sees all of them or none."""
+        ...
+
+    def snapshot(self) -> Snapshot:
+        """What the dataset has now."""
+        ...
+
+
+def land(
+    paths: Iterable[Path | str | RunSource],
+    uri: str | Path,
+    *,
+    on_run: OnRun | None = None,
+    on_part: Callable[[Landed], None] | None = None,
+) -> Landed:
+    """Land run directories; the dataset is made if it does not exist.
+
+    Args:
+        paths: run directories, and folders of run directories.
+        uri: of the dataset.
+        on_run: called with each run whose rows have been written, or that was skipped or refused.
+        on_part: called with each part when a snapshot lists it.
+
+    Returns:
+        What became of each run. Runs that cannot be read are refused, the others are landed.
+
+    Raises:
+        DatasetError: the dataset cannot be read or written; the parts before stay.
+    """
+    whole = Landed()
+    with ParquetLanding(uri, on_run) as landing:
+        for part in parts_of(sources_of(paths)):
+            landed = landing.append(part)
+            whole = whole.and_then(landed)
+            if on_part is not None:
+                on_part(landed)
+    return whole
+
+
+class ParquetLanding:
+    """A landing: it appends parts until its `with` block ends.
+
+    Args:
+        uri: of the dataset.
+        on_run: called with each run whose rows have been written, or that was skipped or refused.
+
+    Raises:
+        DatasetError: the dataset cannot be read or written; all methods may raise it.
+    """
+
+    def __init__(self, uri: str | Path, on_run: OnRun | None = None) -> None:
+        self._on_run = on_run
+        self._location = located(uri)
+        self._snapshot = read_snapshot(self._location) or Snapshot()
+        self._claim = Claim(self._location)
+
+    def __enter__(self) -> Self:
+        with self._location.explained():
+            self._claim.take()
+            _remove_leftovers(self._location, self.name)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        # The error says more than one about files that nobody lists.
+        with suppress(OSError, DatasetError):
+            _remove_leftovers(self._location, self.name)
+            self._claim.drop()
+
+    @property
+    def name(self) -> str:
+        """Name of the landing, for `land_part`."""
+        return self._claim.name
+
+    def append(self, runs: Sequence[RunSource]) -> Landed:
+        """Land runs as one part."""
+        landed = Landed()
+        waiting = tuple(runs)
+        while waiting:
+            part = land_part(
+                waiting, self._location.uri, landing=self.name, snapshot=self._snapshot, on_run=self._on_run
+            )
+            lost: tuple[Landed, ...] = ()
+            if part.runs:
+                self._snapshot, lost = commit(self._location.uri, [part])
+            # Runs that another landing has added meanwhile are skipped or refused the next time.
+            waiting = tuple(source for other in lost for source in other.sources)
+            landed = landed.and_then(attrs.evolve(part, files=(), runs=(), sources=()) if lost else part)
+        return landed
+
+    def snapshot(self) -> Snapshot:
+        """What the dataset has now."""
+        self._snapshot = read_snapshot(self._location) or Snapshot()
+        return self._snapshot
+
+
+def land_part(
+    runs: Sequence[RunSource],
+    uri: str | Path,
+    *,
+    landing: str = "",
+    snapshot: Snapshot | None = None,
+    on_run: OnRun | None = None,
+) -> Landed:
+    """Write the files of some runs, which no snapshot lists yet; a task can do it.
+
+    Args:
+        runs: to land.
+        uri: of the dataset.
+        landing: name of the `ParquetLanding` that will commit the part; without one, its files are removed after a day.
+        snapshot: of the dataset; None: it is read.
+        on_run: called with each run whose rows have been written, or that was skipped or refused.
+
+    Returns:
+        What `commit` takes.
+
+    Raises:
+        DatasetError: the files cannot be written.
+    """
+    location = located(uri)
+    there = (read_snapshot(location) or Snapshot()) if snapshot is None else snapshot
+    part = _Part(location, there, f"part-{landing or uuid4().hex}-{uuid4().hex[:8]}")
+    with location.explained():
+        for source in sorted(runs, key=lambda one: one.run):
+            part.add(source)
+            if on_run is not None:
+                on_run(source)
+        return part.close()
+
+
+class _Part:
+    """What becomes of the runs of a part."""
+
+    def __init__(self, location: Location, snapshot: Snapshot, name: str) -> None:
+        self._uri = location.uri
+        self._files = PartFiles(location, name)
+        self._known = dict(snapshot.runs)
+        self._landed: dict[str, RunSource] = {}
+        self._skipped: list[str] = []
+        self._refused: list[RefusedSource] = []
+
+    def add(self, source: RunSource) -> None:
+        """Write the rows of a run, unless it is there or cannot be read."""
+        run = _opened(source)
+        if isinstance(run, RefusedSource):
+            self._refused.append(run)
+            return
+        rows, digest = sum(run.trace.counts().values()), str(run.manifest["digest"])
+        entry = RunEntry(source.run, rows, content_of(run), digest, release_of(run))
+        known = self._known.get(source.run)
+        if known is None:
+            self._write(run, source)
+            self._known[source.run] = entry
+            self._landed[source.run] = source
+        elif known.content == entry.content:
+            self._skipped.append(source.run)
+        else:
+            self._refused.append(RefusedSource(source, f"{source.path}: {another_run(source.run, self._uri)}"))
+
+    def _write(self, run: RunDirectory, source: RunSource) -> None:
+        self._files.begin_run(run.trace.counts())
+        for table in TABLES:
+            for rows in with_run(table.name, source.run, run.trace.tables(table)):
+                self._files.add(table.name, source.run, rows)
+        row = pa.Table.from_pylist([run_row(run, source)], schema=RUNS_SCHEMA)
+        self._files.add(RUNS, source.run, row)
+
+    def close(self) -> Landed:
+        """End the files."""
+        files = self._files.close()
+        runs = tuple(self._known[name] for name in self._landed)
+        return Landed(files, runs, tuple(self._landed.values()), tuple(self._skipped), tuple(self._refused))
+
+
+def commit(uri: str | Path, parts: Sequence[Landed]) -> tuple[Snapshot, tuple[Landed, ...]]:
+    """List parts in the snapshot of a dataset.
+
+    Args:
+        uri: of the dataset.
+        parts: that `land_part` has written there.
+
+    Returns:
+        The new snapshot, and the parts that it does not list since another landing has added a run of theirs: their
+        files are removed, and their runs can be landed again.
+
+    Raises:
+        DatasetError: the snapshot cannot be read or written.
+    """
+    location = located(uri)
+    with location.explained(), held(location):
+        before = read_snapshot(location) or Snapshot()
+        after, lost = _with_parts(before, parts)
+        if after != before:
+            _put(location, after.content())
+        _remove(location, [entry.file for part in lost for entry in part.files])
+    return after, lost
+
+
+def _with_parts(before: Snapshot, parts: Sequence[Landed]) -> tuple[Snapshot, tuple[Landed, ...]]:
+    """The snapshot with the parts that have no run of it, and the other parts."""
+    listed = {entry.file for entry in before.files}
+    after, lost = before, []
+    for part in parts:
+        if part.files and all(entry.file in listed for entry in part.files):
+            continue  # the driver of the tasks commits it again
+        if any(entry.run in after.runs for entry in part.runs):
+            lost.append(part)
+        else:
+            after = after.with_part(part.files, part.runs)
+    return after, tuple(lost)
+
+
+def _put(location: Location, content: bytes) -> None:
+    """Replace the snapshot; readers see the one before or the new one."""
+    hidden = SNAPSHOT if location.puts_whole_files else f".{SNAPSHOT}.tmp"
+    with location.filesystem.open_output_stream(location.at(hidden)) as stream:
+        stream.write(content)
+    if hidden != SNAPSHOT:
+        location.sync(hidden)
+        location.filesystem.move(location.at(hidden), location.at(SNAPSHOT))
+
+
+def _opened(source: RunSource) -> RunDirectory | RefusedSource:
+    try:
+        run = open_run(source.path)
+    except UserError as error:
+        return RefusedSource(source, "; ".join(error.lines))
+    if run.ended is Ended.UNDER_WAY:
+        return RefusedSource(source, f"{source.path} is still under way: land it when it has ended")
+    return run
+
+
+def another_run(run: str, uri: str) -> str:
+    """Why a run is refused whose name another one has."""
+    return f"{uri} has another run called {run}, and a landing replaces nothing: land it in another dataset"
+
+
+def _remove_leftovers(location: Location, name: str) -> None:
+    """Remove the files of no snapshot: of a landing, of those that were killed, and what is old.
+
+    Args:
+        location: of the dataset.
+        name: of the landing.
+    """
+    there = files_there(location)
+    listed = {entry.file for entry in (read_snapshot(location) or Snapshot()).files}
+    dead = [[one] for one in (name, *dead_claims(location))]
+    old_s = time.time() - _ABANDONED_S
+
+    def is_left(file: str) -> bool:
+        return Path(file).name.split("-")[1:2] in dead or there[file].mtime.timestamp() < old_s
+
+    _remove(location, [file for file in there if file not in listed and is_left(file)])
+
+
+def _remove(location: Location, files: Iterable[str]) -> None:
+    for file in files:
+        with suppress(FileNotFoundError):
+            location.filesystem.delete_file(location.at(file))
