@@ -21,7 +21,7 @@ from emulator.analysis.live.changes import Change, LiveWatch
 from emulator.base.errors import UserError
 from emulator.dataset.checkpoint import Checkpoint, CheckpointError, Progress
 from emulator.dataset.source.columns import ROWS, TABLE
-from emulator.dataset.source.data_source import FORMAT, ROWS_PER_BATCH, register
+from emulator.dataset.source.data_source import FORMAT, ROWS_PER_BATCH, reason, register
 from emulator.dataset.source.row_stream import columns_of_row
 from emulator.spec import from_dict
 from emulator.spec.addresses import owners
@@ -167,7 +167,7 @@ class Following:
             raise self._error
         if self._query is not None and (failure := self._query.exception()) is not None:
             open_run(self._run.path)  # says in one line what the query has run into
-            raise WatchError(f"{self._run.path} cannot be followed: {str(failure).partition(chr(10))[0]}")
+            raise WatchError(f"{self._run.path} cannot be followed: {reason(failure)}")
         if self._goes_on():
             self._rest()
             return True

@@ -164,6 +164,19 @@ def stored_trace(run: Path) -> StoredTrace:
     return _stored(folder, read_index(content), journal)
 
 
+def closed_trace(run: Path) -> StoredTrace:
+    """Read which segments of a run have been closed; rows that wait for a segment are left out.
+
+    Args:
+        run: the run directory.
+
+    Raises:
+        OSError: there is no index, or it cannot be read.
+    """
+    folder = run / FOLDER
+    return _stored(folder, read_index((folder / INDEX).read_bytes()), None)
+
+
 def _stored(folder: Path, index: Index, journal: Journal | None) -> StoredTrace:
     damages = [f"{folder / INDEX} is damaged: {damage}" for damage in index.damages[:1]]
     if journal is not None and journal.damage:

@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from pyspark.sql.types import DataType, LongType, MapType, StringType, StructField, StructType
+
 from emulator.base.text import nearest
 from emulator.dataset.source.run_paths import SourceError
 from emulator.trace.schema import COUNTS, TABLES, ColumnType, Table, TraceLevel
@@ -11,7 +13,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import pyarrow as pa
-    from pyspark.sql.types import StructType
 
     from emulator.trace.stored import StoredTrace
 
@@ -20,12 +21,24 @@ TABLE = "table"
 RUNS, ROWS = "runs", "rows"
 """Tables besides those of the trace: one row per run; and the rows of all tables of the trace in one stream."""
 NAMES = (*(table.name for table in TABLES), RUNS, ROWS)
-_SQL_TYPE = {ColumnType.INT: "BIGINT", ColumnType.TEXT: "STRING"}
-_RUNS_COLUMNS = (
-    "run STRING, scenario STRING, seed BIGINT, mode STRING, level STRING, digest STRING, release STRING, "
-    "schema BIGINT, ended STRING, end_ns BIGINT, rows BIGINT, rows_of MAP<STRING, BIGINT>"
-)
-_ROWS_COLUMNS = "run STRING, number BIGINT, table STRING, seq BIGINT, t_ns BIGINT, row STRING"
+_TEXT, _INT = StringType(), LongType()
+_TYPES: Mapping[ColumnType, DataType] = {ColumnType.INT: _INT, ColumnType.TEXT: _TEXT}
+_RUNS_COLUMNS: Mapping[str, DataType] = {
+    **dict.fromkeys(("run", "scenario"), _TEXT),
+    "seed": _INT,
+    **dict.fromkeys(("mode", "level", "digest", "release"), _TEXT),
+    "schema": _INT,
+    "ended": _TEXT,
+    **dict.fromkeys(("end_ns", "rows"), _INT),
+    "rows_of": MapType(_TEXT, _INT),
+}
+_ROWS_COLUMNS: Mapping[str, DataType] = {
+    "run": _TEXT,
+    "number": _INT,
+    "table": _TEXT,
+    **dict.fromkeys(("seq", "t_ns"), _INT),
+    "row": _TEXT,
+}
 
 
 def table_name(options: Mapping[str, str]) -> str:
@@ -42,13 +55,13 @@ def table_name(options: Mapping[str, str]) -> str:
     return name
 
 
-def columns_of(name: str) -> str:
-    """The columns of a table in Spark's DDL; `run` is the first."""
-    if name == RUNS:
-        return _RUNS_COLUMNS
-    if name == ROWS:
-        return _ROWS_COLUMNS
-    return ", ".join(("`run` STRING", *(f"`{one.name}` {_SQL_TYPE[one.type]}" for one in trace_table(name).columns)))
+def columns_of(name: str) -> StructType:
+    """The columns of a table; `run` is the first."""
+    if name in (RUNS, ROWS):
+        columns = _RUNS_COLUMNS if name == RUNS else _ROWS_COLUMNS
+    else:
+        columns = {"run": _TEXT, **{one.name: _TYPES[one.type] for one in trace_table(name).columns}}
+    return StructType([StructField(column, kind) for column, kind in columns.items()])
 
 
 def trace_table(name: str) -> Table:
@@ -67,7 +80,7 @@ def require_table(run: "Path", trace: "StoredTrace", table: Table) -> None:
         raise SourceError(f"{run} has a trace of level {trace.level}, without {table.name}: expected {fitting}")
 
 
-def arrow_schema(schema: "StructType", name: str) -> "pa.Schema":
+def arrow_schema(schema: StructType, name: str) -> "pa.Schema":
     """The columns that a query reads as Arrow has them; all, unless it names its own.
 
     Raises:
@@ -76,8 +89,7 @@ def arrow_schema(schema: "StructType", name: str) -> "pa.Schema":
     from pyspark.sql.pandas.types import to_arrow_schema
 
     found = to_arrow_schema(schema, timezone="UTC")
-    known = [part.split()[0].strip("`") for part in columns_of(name).split(", ") if not part.endswith(">")]
-    known += ["rows_of"] if name == RUNS else []
+    known = columns_of(name).names
     for column in found.names:
         if column not in known:
             raise SourceError(nearest(f"column of {name}", column, known))

@@ -1,10 +1,11 @@
 """The data source itself: what Spark asks by the name of the format."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadLimit
 from pyspark.sql.types import StructType
 
 from emulator.dataset.source.batch import RunsReader, TableReader
@@ -14,6 +15,7 @@ from emulator.dataset.source.run_paths import SourceError, named_paths
 from emulator.dataset.source.table_stream import TableStreamReader
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import SparkSession
 
 FORMAT = "rmqemu"
@@ -43,7 +45,7 @@ class TraceSource(DataSource):
         """The name of the format."""
         return FORMAT
 
-    def schema(self) -> str:
+    def schema(self) -> StructType:
         """The columns of the table."""
         return columns_of(self._name)
 
@@ -59,11 +61,34 @@ class TraceSource(DataSource):
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's
         """The reader of a streaming query."""
         if self._name == RUNS:
-            raise SourceError(f"the table {RUNS} is no stream: expected read, or a table of the trace")
-        columns = arrow_schema(schema, self._name)
+            problem = SourceError(f"the table {RUNS} is no stream: expected read, or a table of the trace")
+            return _RefusedStream(problem)
+        try:
+            columns = arrow_schema(schema, self._name)
+        except SourceError as problem:
+            return _RefusedStream(problem)
         if self._name == ROWS:
             return RowStreamReader(self._paths, columns, self._rows_per_batch)
         return TableStreamReader(self._paths, trace_table(self._name), columns, self._rows_per_batch)
+
+
+class _RefusedStream(DataSourceStreamReader):
+    """A stream that cannot be read. Spark loses an error that is raised before there is a reader."""
+
+    def __init__(self, problem: SourceError) -> None:
+        self._problem = problem
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's
+        """Raise the error of a new query."""
+        raise self._problem
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: ARG002, N802 - Spark's
+        """Raise the error of a query that has a checkpoint."""
+        raise self._problem
+
+    def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":  # noqa: ARG002 - Spark's
+        """Not reached: there is no batch."""
+        raise self._problem
 
 
 def _whole_number(options: Mapping[str, str]) -> int:

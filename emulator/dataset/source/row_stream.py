@@ -23,7 +23,7 @@ from emulator.trace.row_ranges import segment_table
 from emulator.trace.run_directory import DamagedRunError
 from emulator.trace.schema import COUNTS, TABLES, Table, TraceLevel
 from emulator.trace.segments import arrow_table
-from emulator.trace.stored import StoredTrace, stored_trace
+from emulator.trace.stored import StoredTrace, closed_trace
 from emulator.trace.tail import Place
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def _order(table: Table, row: Row) -> tuple[int, int]:
 
 def _rows_of(between: _Between) -> Iterator[tuple[tuple[int, int], Table, Row]]:
     """The rows of a task, table by table."""
-    trace = stored_trace(between.run)
+    trace = closed_trace(between.run)
     for table in TABLES:
         parts = [
             segment_table(trace, entry)

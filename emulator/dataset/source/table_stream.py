@@ -15,7 +15,7 @@ from emulator.trace.growing import GrowingTrace
 from emulator.trace.row_ranges import RowRange, rows_between
 from emulator.trace.schema import Table
 from emulator.trace.segments import arrow_table
-from emulator.trace.stored import stored_trace
+from emulator.trace.stored import closed_trace
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -59,7 +59,7 @@ class TableStreamReader(StreamReader[int]):
         """The rows of one task."""
         assert isinstance(partition, _Part)
         for one in partition.ranges:
-            for rows in rows_between(stored_trace(one.run), self._table, one.start, one.stop):
+            for rows in rows_between(closed_trace(one.run), self._table, one.start, one.stop):
                 yield from spark_batches(one.run.name, rows, self._columns)
         for waiting in partition.waiting:
             yield from spark_batches(waiting.run, unpack(waiting.rows), self._columns)
