@@ -4,6 +4,7 @@ Columns: `number` counts the rows of a run from 1, without gaps; `table`, `seq` 
 is a JSON array with the columns of the table.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from heapq import merge
 from itertools import islice
@@ -109,14 +110,11 @@ class RowStreamReader(StreamReader[Place]):
 def _waiting(trace: StoredTrace, start: Place, stop: Place) -> dict[str, bytes]:
     found = {}
     for table in TABLES:
-        rows = [row for row in trace.waiting[table.name] if _is_between(table, int(row[0]), start, stop)]
-        if rows:
-            found[table.name] = pack(arrow_table(table, columns_of(table, rows)))
+        rows = trace.waiting[table.name]
+        first, last = (bisect_right(rows, seq, key=itemgetter(_SEQ)) for seq in _bounds(table, start, stop))
+        if first < last:
+            found[table.name] = pack(arrow_table(table, columns_of(table, rows[first:last])))
     return found
-
-
-def _is_between(table: Table, seq: int, start: Place, stop: Place) -> bool:
-    return start.is_before(table.name, seq) and not stop.is_before(table.name, seq)
 
 
 def _orders(trace: StoredTrace, after: Place) -> Iterator[tuple[int, int]]:
@@ -146,6 +144,8 @@ def _order(table: Table, row: Row) -> tuple[int, int]:
 
 def _rows_of(between: _Between) -> Iterator[tuple[tuple[int, int], Table, Row]]:
     """The rows of a task, table by table."""
+    import pyarrow.compute as pc
+
     trace = closed_trace(between.run)
     for table in TABLES:
         parts = [
@@ -154,16 +154,20 @@ def _rows_of(between: _Between) -> Iterator[tuple[tuple[int, int], Table, Row]]:
             if between.start.is_before(table.name, entry.last_seq)
             and not between.stop.is_before(table.name, entry.first_seq)
         ]
-        # A segment that has closed meanwhile has rows that came with the plan, too: they are taken once.
-        seen = 0
         if table.name in between.waiting:
             parts.append(unpack(between.waiting[table.name]))
+        seen, last = _bounds(table, between.start, between.stop)
         for part in parts:
-            for row in zip(*(column.to_pylist() for column in part.columns), strict=True):
-                seq = int(row[_SEQ])
-                if seq > seen and _is_between(table, seq, between.start, between.stop):
-                    seen = seq
-                    yield _order(table, row), table, row
+            # A segment that has closed meanwhile has rows that came with the plan, too: they are taken once.
+            new = part.filter((pc.field("seq") > seen) & (pc.field("seq") <= last))
+            for row in zip(*(column.to_pylist() for column in new.columns), strict=True):
+                seen = row[_SEQ]
+                yield _order(table, row), table, row
+
+
+def _bounds(table: Table, start: Place, stop: Place) -> tuple[int, int]:
+    """Seqs of a table: of the last row before a place, and of the last row before another one."""
+    return (start.counted, stop.counted) if table is COUNTS else (start.seq, stop.seq)
 
 
 def _spark_rows(between: _Between, columns: "pa.Schema") -> "pa.RecordBatch":
