@@ -20,7 +20,9 @@ from emulator.analysis.inputs.facts import facts_of
 from emulator.analysis.live.changes import Change, LiveWatch
 from emulator.base.errors import UserError
 from emulator.dataset.checkpoint import Checkpoint, CheckpointError, Progress
-from emulator.dataset.row_stream import FORMAT, ROWS_PER_BATCH, RowStream, columns_of_row
+from emulator.dataset.source.columns import ROWS, TABLE
+from emulator.dataset.source.data_source import FORMAT, ROWS_PER_BATCH, reason, register
+from emulator.dataset.source.row_stream import columns_of_row
 from emulator.spec import from_dict
 from emulator.spec.addresses import owners
 from emulator.time.mode import TimeMode
@@ -146,8 +148,8 @@ class Following:
         if not self._goes_on():
             return
         spark = session()
-        spark.dataSource.register(RowStream)
-        rows = spark.readStream.format(FORMAT).option("run", str(self._run.path)).load()
+        register(spark)
+        rows = spark.readStream.format(FORMAT).option(TABLE, ROWS).load(str(self._run.path))
         # Of rows that nobody reads, only the time and the table are wanted.
         wanted = F.when(F.col("table").isin(*self._watch.reads), F.col("row"))
         query = rows.withColumn("row", wanted).writeStream.foreachBatch(self._take)
@@ -165,7 +167,7 @@ class Following:
             raise self._error
         if self._query is not None and (failure := self._query.exception()) is not None:
             open_run(self._run.path)  # says in one line what the query has run into
-            raise WatchError(f"{self._run.path} cannot be followed: {str(failure).partition(chr(10))[0]}")
+            raise WatchError(f"{self._run.path} cannot be followed: {reason(failure)}")
         if self._goes_on():
             self._rest()
             return True

@@ -149,6 +149,34 @@ def open_run(path: Path | str) -> RunDirectory:
     return RunDirectory(directory, manifest, trace)
 
 
+def open_trace(run: Path) -> StoredTrace:
+    """Open the trace of a run to read a part of it: neither segments nor the manifest are read.
+
+    Args:
+        run: the run directory.
+
+    Raises:
+        NotARunError: there is no run, or it has another schema version.
+        DamagedRunError: index or journal are missing or were changed.
+    """
+    index = run / FOLDER / INDEX
+    try:
+        ended = (run / MANIFEST).exists()
+        trace = stored_trace(run)
+    except (FileNotFoundError, NotADirectoryError):
+        raise NotARunError(f"{run} is not a run: it has no {FOLDER}/{INDEX}") from None
+    except OSError as error:
+        raise DamagedRunError((_unreadable(index, error),)) from None
+    if not trace.head:
+        raise DamagedRunError(trace.damages or (f"{index} is damaged: it does not say what was run",))
+    _refuse_other_version(run, trace.head.get("schema_version"))
+    if trace.damages:
+        raise DamagedRunError(trace.damages)
+    if not ended and not trace.has_journal and not (run / MANIFEST).exists():
+        raise DamagedRunError((f"{run / FOLDER / JOURNAL} is missing",))
+    return trace
+
+
 def _without_manifest(path: Path | str, directory: Path) -> RunDirectory:
     index = directory / FOLDER / INDEX
     try:

@@ -6,6 +6,7 @@ from typing import Any
 
 import attrs
 
+from emulator.base.errors import UserError
 from emulator.trace.batches import Row, columns_of
 from emulator.trace.index import INDEX, Index, SegmentEntry, read_index
 from emulator.trace.journal import JOURNAL, Journal, read_journal
@@ -15,6 +16,10 @@ from emulator.trace.segments import FOLDER, arrow_table
 
 _ATTEMPTS = 100
 _NO_ROWS = Journal({table.name: [] for table in TABLES}, "", 0)
+
+
+class DamagedSegmentError(UserError):
+    """A closed segment is missing or was changed; the text names it."""
 
 
 @attrs.frozen
@@ -104,16 +109,30 @@ class StoredTrace:
         return tuple(found)
 
     def _problem(self, entry: SegmentEntry) -> str:
+        try:
+            self.content(entry)
+        except DamagedSegmentError as error:
+            return str(error)
+        return ""
+
+    def content(self, entry: SegmentEntry) -> bytes:
+        """The file of a closed segment, which is as it was written.
+
+        Raises:
+            DamagedSegmentError: it is missing or was changed.
+        """
         path = self.folder / entry.file
         try:
             content = path.read_bytes()
         except FileNotFoundError:
-            return f"{path} is missing"
+            raise DamagedSegmentError(f"{path} is missing") from None
         except OSError as error:
-            return f"{path} cannot be read: {error.strerror}"
+            raise DamagedSegmentError(f"{path} cannot be read: {error.strerror}") from None
         if len(content) != entry.bytes:
-            return f"{path} is damaged: it has {len(content)} bytes in place of {entry.bytes}"
-        return "" if checksum(content) == entry.checksum else f"{path} is damaged: its content was changed"
+            raise DamagedSegmentError(f"{path} is damaged: it has {len(content)} bytes in place of {entry.bytes}")
+        if checksum(content) != entry.checksum:
+            raise DamagedSegmentError(f"{path} is damaged: its content was changed")
+        return content
 
 
 def integers(column: Any) -> Sequence[int]:
@@ -143,6 +162,19 @@ def stored_trace(run: Path) -> StoredTrace:
         if content == before:  # no segment has closed meanwhile, so the journal has every row that none has
             break
     return _stored(folder, read_index(content), journal)
+
+
+def closed_trace(run: Path) -> StoredTrace:
+    """Read which segments of a run have been closed; rows that wait for a segment are left out.
+
+    Args:
+        run: the run directory.
+
+    Raises:
+        OSError: there is no index, or it cannot be read.
+    """
+    folder = run / FOLDER
+    return _stored(folder, read_index((folder / INDEX).read_bytes()), None)
 
 
 def _stored(folder: Path, index: Index, journal: Journal | None) -> StoredTrace:

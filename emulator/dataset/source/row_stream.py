@@ -1,0 +1,193 @@
+"""The rows of all tables of a run as one stream, in the order in which they were recorded.
+
+Columns: `number` counts the rows of a run from 1, without gaps; `table`, `seq` and `t_ns` are those of the trace; `row`
+is a JSON array with the columns of the table.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from heapq import merge
+from itertools import islice
+from operator import itemgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import orjson
+from pyspark.sql.datasource import InputPartition
+
+from emulator.dataset.source.columns import ROWS
+from emulator.dataset.source.streaming import StreamReader, pack, unpack
+from emulator.trace.batches import Row, columns_of
+from emulator.trace.growing import GrowingTrace
+from emulator.trace.row_ranges import segment_table
+from emulator.trace.run_directory import DamagedRunError
+from emulator.trace.schema import COUNTS, TABLES, Table, TraceLevel
+from emulator.trace.segments import arrow_table
+from emulator.trace.stored import StoredTrace, closed_trace
+from emulator.trace.tail import Place
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_ROWS_PER_TASK = 100_000
+_SEQ, _UNTIL_SEQ = COUNTS.index("seq"), COUNTS.index("until_seq")
+
+
+@attrs.frozen
+class _Between:
+    """The rows of a run between two places."""
+
+    run: Path
+    start: Place
+    stop: Place
+    waiting: Mapping[str, bytes]
+    """Mapping table -> those of its rows that were in the journal when the batch was planned."""
+
+
+class _Part(InputPartition):
+    """The rows that one task reads."""
+
+    def __init__(self, rows: _Between) -> None:
+        super().__init__(None)
+        self.rows = rows
+
+
+class RowStreamReader(StreamReader[Place]):
+    """Reads the rows of all tables.
+
+    Args:
+        paths: that the query names.
+        columns: that the query reads.
+        rows_per_batch: most rows of a batch.
+    """
+
+    def __init__(self, paths: tuple[Path, ...], columns: "pa.Schema", rows_per_batch: int) -> None:
+        super().__init__(paths, ROWS, columns, rows_per_batch)
+
+    def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
+        """The rows of one task."""
+        assert isinstance(partition, _Part)
+        yield _spark_rows(partition.rows, self._columns)
+
+    def _place(self, stored: Any) -> Place:
+        return Place(**stored) if stored else Place()
+
+    def _stored(self, place: Place) -> dict[str, int]:
+        return attrs.asdict(place)
+
+    def _rows_before(self, place: Place) -> int:
+        return place.rows
+
+    def _available(self, trace: GrowingTrace) -> int:
+        return sum(trace.trace.counts().values())
+
+    def _after(self, trace: GrowingTrace, place: Place, rows: int) -> Place:
+        if trace.trace.level is TraceLevel.FULL:
+            if (last_seq := trace.trace.last_seq) != (have := self._available(trace)):
+                raise DamagedRunError(
+                    (f"{trace.run} is damaged: {last_seq - have} rows before seq {last_seq} are missing",)
+                )
+            return Place(place.rows + rows, place.seq + rows)
+        seq, counted = place.seq, place.counted
+        for one in islice(_orders(trace.trace, place), rows):
+            seq, counted = (seq, one[1]) if one[1] else (one[0], counted)
+        return Place(place.rows + rows, seq, counted)
+
+    def _partitions(self, places: Mapping[GrowingTrace, tuple[Place, Place]]) -> list[InputPartition]:
+        found: list[InputPartition] = []
+        for trace, (start, stop) in places.items():
+            begin = start
+            while begin.rows < stop.rows:
+                end = stop
+                if stop.rows - begin.rows > _ROWS_PER_TASK:
+                    end = self._after(trace, begin, _ROWS_PER_TASK)
+                found.append(_Part(_Between(trace.run, begin, end, _waiting(trace.trace, begin, end))))
+                begin = end
+        return found
+
+
+def _waiting(trace: StoredTrace, start: Place, stop: Place) -> dict[str, bytes]:
+    found = {}
+    for table in TABLES:
+        rows = trace.waiting[table.name]
+        first, last = (bisect_right(rows, seq, key=itemgetter(_SEQ)) for seq in _bounds(table, start, stop))
+        if first < last:
+            found[table.name] = pack(arrow_table(table, columns_of(table, rows[first:last])))
+    return found
+
+
+def _orders(trace: StoredTrace, after: Place) -> Iterator[tuple[int, int]]:
+    """What orders the rows behind a place, see `_order`."""
+    return merge(*(_orders_of(trace, table, after) for table in TABLES))
+
+
+def _orders_of(trace: StoredTrace, table: Table, after: Place) -> Iterator[tuple[int, int]]:
+    columns = ["seq", "until_seq"] if table is COUNTS else ["seq"]
+    for entry in trace.segments[table.name]:
+        if after.is_before(table.name, entry.last_seq):
+            numbers = segment_table(trace, entry, columns)
+            seqs = numbers["seq"].to_pylist()
+            firsts = numbers["until_seq"].to_pylist() if table is COUNTS else seqs
+            for first, seq in zip(firsts, seqs, strict=True):
+                if after.is_before(table.name, seq):
+                    yield (first, seq) if table is COUNTS else (seq, 0)
+    for row in trace.waiting[table.name]:
+        if after.is_before(table.name, int(row[0])):
+            yield _order(table, row)
+
+
+def _order(table: Table, row: Row) -> tuple[int, int]:
+    """Orders the rows of all tables as they were recorded; a row of `counts` follows the rows that it is about."""
+    return (int(row[_UNTIL_SEQ]), int(row[_SEQ])) if table is COUNTS else (int(row[_SEQ]), 0)
+
+
+def _rows_of(between: _Between) -> Iterator[tuple[tuple[int, int], Table, Row]]:
+    """The rows of a task, table by table."""
+    import pyarrow.compute as pc
+
+    trace = closed_trace(between.run)
+    for table in TABLES:
+        parts = [
+            segment_table(trace, entry)
+            for entry in trace.segments[table.name]
+            if between.start.is_before(table.name, entry.last_seq)
+            and not between.stop.is_before(table.name, entry.first_seq)
+        ]
+        if table.name in between.waiting:
+            parts.append(unpack(between.waiting[table.name]))
+        seen, last = _bounds(table, between.start, between.stop)
+        for part in parts:
+            # A segment that has closed meanwhile has rows that came with the plan, too: they are taken once.
+            new = part.filter((pc.field("seq") > seen) & (pc.field("seq") <= last))
+            for row in zip(*(column.to_pylist() for column in new.columns), strict=True):
+                seen = row[_SEQ]
+                yield _order(table, row), table, row
+
+
+def _bounds(table: Table, start: Place, stop: Place) -> tuple[int, int]:
+    """Seqs of a table: of the last row before a place, and of the last row before another one."""
+    return (start.counted, stop.counted) if table is COUNTS else (start.seq, stop.seq)
+
+
+def _spark_rows(between: _Between, columns: "pa.Schema") -> "pa.RecordBatch":
+    import pyarrow as pa
+
+    rows: Sequence[Any] = sorted(_rows_of(between), key=itemgetter(0))
+    if len(rows) != between.stop.rows - between.start.rows:
+        expected = between.stop.rows - between.start.rows
+        raise DamagedRunError((f"{between.run} is damaged: {expected - len(rows)} rows are missing",))
+    values = {
+        "run": [between.run.name] * len(rows),
+        "number": range(between.start.rows + 1, between.stop.rows + 1),
+        "table": [table.name for _, table, _ in rows],
+        "seq": [row[0] for _, _, row in rows],
+        "t_ns": [row[1] for _, _, row in rows],
+        "row": [orjson.dumps(row).decode() for _, _, row in rows],
+    }
+    return pa.RecordBatch.from_arrays([pa.array(values[field.name], field.type) for field in columns], schema=columns)
+
+
+def columns_of_row(row: str) -> Row:
+    """The columns of a row from the column `row` of the stream."""
+    return tuple(orjson.loads(row))
