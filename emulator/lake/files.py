@@ -1,6 +1,6 @@
 """Writes the files of one part of a landing: a file per table until it is full, in row groups of bounded memory."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -131,13 +131,14 @@ class PartFiles:
     Args:
         location: of the dataset.
         name: of the part, which no other has.
+        tables: mapping name -> table.
 
     Raises:
         OSError: a file cannot be written; all methods may raise it.
     """
 
-    def __init__(self, location: Location, name: str) -> None:
-        self._tables = {table: _TableFiles(location, stored, name) for table, stored in STORED.items()}
+    def __init__(self, location: Location, name: str, tables: Mapping[str, Stored] = STORED) -> None:
+        self._tables = {table: _TableFiles(location, stored, name) for table, stored in tables.items()}
 
     def begin_run(self, rows_of: dict[str, int]) -> None:
         """Begin new files for the tables in which a run does not fit into the open one.

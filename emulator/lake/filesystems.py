@@ -80,6 +80,19 @@ class Location:
         finally:
             os.close(descriptor)
 
+    def put(self, name: str, content: bytes) -> None:
+        """Write or replace a file; readers see the one before or the new one.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        hidden = name if self.puts_whole_files else f".{name}.tmp"
+        with self.filesystem.open_output_stream(self.at(hidden)) as stream:
+            stream.write(content)
+        if hidden != name:
+            self.sync(hidden)
+            self.filesystem.move(self.at(hidden), self.at(name))
+
     @contextmanager
     def explained(self) -> Iterator[None]:
         """Turn what a file system raises inside the `with` block into a `DatasetError` of one line."""

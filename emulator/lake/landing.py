@@ -276,7 +276,7 @@ def commit(uri: str | Path, parts: Sequence[Landed]) -> tuple[Snapshot, tuple[La
         before = read_snapshot(location) or Snapshot()
         after, lost = _with_parts(before, parts)
         if after != before:
-            _put(location, after.content())
+            location.put(SNAPSHOT, after.content())
         _remove(location, [entry.file for part in lost for entry in part.files])
     return after, lost
 
@@ -293,16 +293,6 @@ def _with_parts(before: Snapshot, parts: Sequence[Landed]) -> tuple[Snapshot, tu
         else:
             after = after.with_part(part.files, part.runs)
     return after, tuple(lost)
-
-
-def _put(location: Location, content: bytes) -> None:
-    """Replace the snapshot; readers see the one before or the new one."""
-    hidden = SNAPSHOT if location.puts_whole_files else f".{SNAPSHOT}.tmp"
-    with location.filesystem.open_output_stream(location.at(hidden)) as stream:
-        stream.write(content)
-    if hidden != SNAPSHOT:
-        location.sync(hidden)
-        location.filesystem.move(location.at(hidden), location.at(SNAPSHOT))
 
 
 def _opened(source: RunSource) -> RunDirectory | RefusedSource:

@@ -5,11 +5,9 @@ from typing import Any
 
 import attrs
 
-from emulator.analysis.inputs.facts import facts_of
-from emulator.analysis.judge import broken_off, unreliable_parts
+from emulator.analysis.run_head import fields_of, head_of
 from emulator.lake.sources import RunSource
 from emulator.spec import Scenario, from_dict
-from emulator.spec.addresses import owners
 from emulator.trace.run_directory import RunDirectory
 from emulator.trace.seals import checksum
 
@@ -48,41 +46,23 @@ def run_row(run: RunDirectory, source: RunSource) -> dict[str, Any]:
         `ServiceLimits`; `names` maps the address of a node, or the client id of a guest, to its name, `roles` the name
         of a node of the scenario to its role, and `rows_of` a table to its rows.
     """
-    manifest = run.manifest
-    scenario = from_dict(manifest["scenario"], "the scenario in the manifest")
-    facts = facts_of(scenario, run.end_ns)
-    counts = run.trace.counts()
-    return {
-        "run": source.run,
+    head, counts = head_of(run), run.trace.counts()
+    plain = {
+        **fields_of(head),
+        # All are whole numbers; the budget is one of seconds, kept as a float.
+        "bounds": {name: int(value) for name, value in attrs.asdict(head.facts.bounds).items()},
         "campaign": source.campaign,
-        "scenario": scenario.name,
         "variant": source.variant,
         "condition": source.condition,
-        "seed": int(manifest["seed"]),
-        "mode": str(manifest["mode"]),
         "level": str(run.level),
-        "digest": str(manifest["digest"]),
         "release": release_of(run),
-        "schema": int(manifest["schema_version"]),
+        "schema": int(run.manifest["schema_version"]),
         "ended": run.ended.name,
-        "end_ns": run.end_ns,
         "rows": sum(counts.values()),
-        "acting": facts.acting,
-        "elected": facts.elected,
-        "ordered": list(facts.ordered),
-        "exclusive": list(facts.exclusive),
-        "broker_names": _pairs(facts.broker_names),
-        "consume_ms": _pairs(facts.consume_ms),
-        # All are whole numbers; the budget is one of seconds, kept as a float.
-        "bounds": _pairs({name: int(value) for name, value in attrs.asdict(facts.bounds).items()}),
-        "limits": _pairs(attrs.asdict(scenario.service)),
-        # A run that was killed has no manifest, so its addresses are those of the scenario.
-        "names": _pairs(manifest.get("addresses") or owners(scenario)),
-        "roles": _pairs(_roles(scenario)),
-        "broken_off": broken_off(run),
-        "unreliable": unreliable_parts(run),
-        "rows_of": _pairs(counts),
+        "roles": _roles(from_dict(run.manifest["scenario"], "the scenario in the manifest")),
+        "rows_of": counts,
     }
+    return {name: _pairs(value) if isinstance(value, dict) else value for name, value in plain.items()}
 
 
 def _pairs(mapping: Any) -> list[tuple[str, Any]]:

@@ -18,6 +18,7 @@ from emulator.analysis.rows.reader import OF_TOPICS, UNREAD_KINDS
 from emulator.analysis.rows.row_classes import ROWS, FrameCount
 from emulator.analysis.rows.shares import DIVIDED, EVERYWHERE, WITH_KEYS
 from emulator.pipeline.bronze import Bronze
+from emulator.pipeline.rates import rates
 from emulator.trace.schema import BELIEFS, COUNTS, MESSAGES, RPC, Table
 
 REST = -1
@@ -27,8 +28,6 @@ HEAD, FRAMES, FOUND = 0, 1, 2
 _TAGS: dict[Table, int] = {table: tag for tag, table in enumerate(ROWS, 3)}
 _INTEGERS = tuple(f"n{number}" for number in range(4))
 _TEXTS = tuple(f"s{number}" for number in range(9))
-_NS_PER_S = 1_000_000_000
-_FRAME_KEYS = ("event", "src", "dst", "kind", "code", "status")
 _BEFORE = (HEAD, FRAMES, FOUND)
 COLUMNS = ("run", "part", "shares", "tag", "seq", "t_ns", *_INTEGERS, *_TEXTS)
 """Of packed rows; those of `REST` have `found`, too."""
@@ -87,22 +86,9 @@ def _heads(runs: DataFrame) -> DataFrame:
 
 
 def _frames(bronze: Bronze) -> DataFrame:
-    """How many frames of each kind had which fate in each second, also those that the level has counted."""
-    second = F.floor(F.col("t_ns") / _NS_PER_S).alias("second")
-    rows = bronze.table(RPC).select("run", second, *_FRAME_KEYS, F.lit(1).cast("long").alias("frames"))
-    counted = bronze.table(COUNTS).where(F.col("table") == RPC.name)
-    names = {"src": "node", "dst": "peer"}
-    keys = [F.col(names.get(key, key)).alias(key) for key in _FRAME_KEYS]
-    every = rows.unionAll(counted.select("run", second, *keys, F.col("rows").alias("frames")))
-    summed = every.groupBy("run", "second", *_FRAME_KEYS).agg(F.sum("frames").alias("frames"))
-    return _in_slots(
-        summed,
-        FRAMES,
-        F.lit(-1).cast("long"),
-        F.col("second"),
-        ("code", "status", "frames"),
-        ("event", "src", "dst", "kind"),
-    )
+    integers, texts = ("code", "status", "frames"), ("event", "src", "dst", "kind")
+    counted = rates(bronze.table(RPC), bronze.table(COUNTS))
+    return _in_slots(counted, FRAMES, F.lit(-1).cast("long"), F.col("second"), integers, texts)
 
 
 # --- parts ----------------------------------------------------------------------------------

@@ -9,26 +9,32 @@ import pickle
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+import attrs
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from emulator.analysis.findings.found import Findings
+from emulator.analysis.inputs.facts import RunFacts
 from emulator.analysis.judge import judge_parts, judge_rows, judge_share, report_of
 from emulator.analysis.report import Report
 from emulator.analysis.rows.row_classes import ROWS
 from emulator.analysis.rows.shares import Share
 from emulator.analysis.run_head import head_from
 from emulator.analysis.tidy import labelled, schema_of_runs
+from emulator.lake.filesystems import Location
+from emulator.lake.gold import write_part
 from emulator.pipeline.bronze import Bronze
-from emulator.pipeline.packed import FOUND, ORDER, REST, packed, parts
+from emulator.pipeline.packed import FOUND, ORDER, REST, Part, packed, parts
 from emulator.trace.schema import Table
 
 Batches = Iterator[pa.RecordBatch]
-Each = Callable[[Report], Batches]
+Each = Callable[[Iterator[Report]], Batches]
 ROWS_PER_SHARE = 250_000
 """Messages of a share: what a task holds at once stays below some hundred megabytes."""
 _FOUND = "run string, found binary"
+_FILES = "table string, file string, rows long, bytes long, checksum string, first_run string, last_run string"
 
 
 def swept(
@@ -43,7 +49,7 @@ def swept(
 
     Args:
         bronze: the landed tables.
-        each: makes batches from the report about a run; it is pickled for the tasks.
+        each: makes batches from the reports about the runs of a task; it is pickled for the tasks.
         schema: of these batches, for Spark.
         tables: that are read; what needs others is not found.
         rows_per_share: a run with more messages is divided into shares of about so many; None: no run is.
@@ -78,33 +84,30 @@ class _Whole:
     """What a task does with whole runs.
 
     Args:
-        each: makes batches from a report.
+        each: makes batches from reports.
     """
 
     def __init__(self, each: Each) -> None:
         self._each = each
 
     def __call__(self, batches: Batches) -> Batches:
+        return self._each(self._reports(batches))
+
+    def _reports(self, batches: Batches) -> Iterator[Report]:
         for part in parts(batches):
             head = head_from(json.loads(part.head))
-            yield from self._each(report_of(judge_rows(part, head.facts), head))
+            yield report_of(self._judged(part, head.facts), head)
+
+    def _judged(self, part: Part, facts: RunFacts) -> Findings:
+        return judge_rows(part, facts)
 
 
-class _Merged:
-    """What a task does with runs whose shares have been read.
+class _Merged(_Whole):
+    """What a task does with runs whose shares have been read."""
 
-    Args:
-        each: makes batches from a report.
-    """
-
-    def __init__(self, each: Each) -> None:
-        self._each = each
-
-    def __call__(self, batches: Batches) -> Batches:
-        for part in parts(batches):
-            head = head_from(json.loads(part.head))
-            found = [pickle.loads(one) for one in part.found]  # noqa: S301 - tasks of this query have written it
-            yield from self._each(report_of(judge_parts(part, head.facts, found), head))
+    def _judged(self, part: Part, facts: RunFacts) -> Findings:
+        found = [pickle.loads(one) for one in part.found]  # noqa: S301 - tasks of this query have written it
+        return judge_parts(part, facts, found)
 
 
 def _judge_shares(batches: Batches) -> Batches:
@@ -142,14 +145,46 @@ class _OfTable:
     def __init__(self, name: str) -> None:
         self._name = name
 
-    def __call__(self, report: Report) -> Batches:
-        yield from labelled(report, self._name).to_batches()
+    def __call__(self, reports: Iterator[Report]) -> Batches:
+        for report in reports:
+            yield from labelled(report, self._name).to_batches()
+
+
+def written(bronze: Bronze, location: Location, *, rows_per_share: int | None = None) -> DataFrame:
+    """Let tasks write all gold tables; they belong to gold when the caller has committed the files.
+
+    Args:
+        bronze: the landed tables.
+        location: where gold lies.
+        rows_per_share: see `swept`.
+
+    Returns:
+        table, file, rows, bytes, checksum, first_run, last_run: a row per file.
+    """
+    return swept(bronze, _Written(location), _FILES, rows_per_share=rows_per_share)
+
+
+class _Written:
+    """Writes the gold tables of the runs of a task.
+
+    Args:
+        location: where gold lies.
+    """
+
+    def __init__(self, location: Location) -> None:
+        self._location = location
+
+    def __call__(self, reports: Iterator[Report]) -> Batches:
+        rows = [attrs.asdict(entry) for entry in write_part(self._location, reports)]
+        if rows:
+            yield pa.RecordBatch.from_pylist(rows)
 
 
 def reports(bronze: Bronze, *, rows_per_share: int | None = None) -> DataFrame:
     """The reports about all runs, for commands that show them: `run`, and `report` as `report_from` reads it."""
-    return swept(bronze, _report, "run string, report binary", rows_per_share=rows_per_share)
+    return swept(bronze, _pickled, "run string, report binary", rows_per_share=rows_per_share)
 
 
-def _report(report: Report) -> Batches:
-    yield pa.RecordBatch.from_pydict({"run": [report.run_id], "report": [pickle.dumps(report)]})
+def _pickled(reports: Iterator[Report]) -> Batches:
+    for report in reports:
+        yield pa.RecordBatch.from_pydict({"run": [report.run_id], "report": [pickle.dumps(report)]})

@@ -1,0 +1,136 @@
+"""Gold on disk: what was found in the runs of a dataset, a Parquet directory per table.
+
+    GOLD/
+        gold.json                     the snapshot: which files gold has, and which runs they are about
+        <table>/part-<task>-*.parquet
+
+Each table has `run` and `seed` in front, and then the columns of `emulator.analysis.tidy`. Tasks write files; they
+belong to gold once the snapshot lists them, which is replaced as a whole.
+"""
+
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import attrs
+from pyarrow import fs
+
+from emulator.analysis.report import Report
+from emulator.analysis.tidy import RUNS, TABLES, labelled, schema_of_runs
+from emulator.lake.errors import DamagedDatasetError, DatasetError, NoDatasetError
+from emulator.lake.files import PartFiles
+from emulator.lake.filesystems import Location
+from emulator.lake.layout import Stored
+from emulator.lake.snapshot import FileEntry
+from emulator.trace.schema import SCHEMA_VERSION
+from emulator.trace.seals import BrokenSealError, sealed, unsealed
+
+FORMAT_VERSION = 1
+GOLD = "gold.json"
+GOLD_TABLES: Mapping[str, Stored] = {name: Stored(name, name, schema_of_runs(name)) for name in (RUNS, *TABLES)}
+"""Mapping name -> how a gold table is stored."""
+
+
+@attrs.frozen
+class Gold:
+    """What gold has at an instant."""
+
+    location: Location
+    files: tuple[FileEntry, ...] = ()
+    runs: tuple[str, ...] = ()
+    """Names of the runs that were judged, sorted."""
+
+    def uris(self, table: str) -> tuple[str, ...]:
+        """The files of a table as URIs for Spark; empty where nothing was found.
+
+        Raises:
+            KeyError: there is no such table.
+        """
+        if table not in GOLD_TABLES:
+            raise KeyError(f"gold has no table {table}; it has {', '.join(GOLD_TABLES)}")
+        return tuple(self.location.uri_of(entry.file) for entry in self.files if entry.table == table)
+
+
+def write_part(location: Location, reports: Iterable[Report]) -> tuple[FileEntry, ...]:
+    """Write the gold tables of some runs, sorted by name; a task calls it.
+
+    Raises:
+        OSError: a file cannot be written.
+    """
+    files = PartFiles(location, f"part-{uuid.uuid4().hex}", GOLD_TABLES)
+    for report in reports:
+        for name in GOLD_TABLES:
+            files.add(name, report.run_id, labelled(report, name))
+    return files.close()
+
+
+def read_gold(location: Location) -> Gold:
+    """What gold has; nothing where there is none.
+
+    Raises:
+        DatasetError: it is damaged, has another version, or cannot be read.
+    """
+    with location.explained():
+        if location.filesystem.get_file_info(location.at(GOLD)).type is fs.FileType.NotFound:
+            return Gold(location)
+        with location.filesystem.open_input_stream(location.at(GOLD)) as stream:
+            content = stream.read()
+    try:
+        plain = unsealed(content)
+    except BrokenSealError as error:
+        raise DamagedDatasetError((f"{location.uri_of(GOLD)} is damaged: {error}",)) from None
+    if (plain.get("format_version"), plain.get("schema_version")) != (FORMAT_VERSION, SCHEMA_VERSION):
+        raise DatasetError(f"{location.uri} was judged by another release: write gold to another place")
+    gold = Gold(location, tuple(FileEntry(**entry) for entry in plain["files"]), tuple(plain["runs"]))
+    _require_files(gold)
+    return gold
+
+
+def require_gold(location: Location) -> Gold:
+    """Gold that is there.
+
+    Raises:
+        DatasetError: there is none, or as `read_gold`.
+    """
+    gold = read_gold(location)
+    if not gold.runs:
+        raise NoDatasetError(f"{location.uri} has no gold: it has no {GOLD}")
+    return gold
+
+
+def commit_gold(before: Gold, files: Sequence[FileEntry], runs: Iterable[str]) -> Gold:
+    """Add files and runs to gold.
+
+    Args:
+        before: what gold had.
+        files: that tasks have written.
+        runs: that were judged.
+
+    Raises:
+        DatasetError: the snapshot cannot be written, or another judgement was faster.
+    """
+    now = read_gold(before.location)
+    if now != before:
+        raise DatasetError(f"{before.location.uri} was judged by another program meanwhile: judge once more")
+    after = attrs.evolve(before, files=(*before.files, *files), runs=tuple(sorted({*before.runs, *runs})))
+    plain: dict[str, Any] = {"format_version": FORMAT_VERSION, "schema_version": SCHEMA_VERSION}
+    plain |= {"files": [attrs.asdict(entry) for entry in after.files], "runs": list(after.runs)}
+    location = before.location
+    with location.explained():
+        if location.local is not None:
+            location.filesystem.create_dir(location.path, recursive=True)
+        location.put(GOLD, f"{sealed(plain)}\n".encode())
+    return after
+
+
+def _require_files(gold: Gold) -> None:
+    with gold.location.explained():
+        infos = gold.location.filesystem.get_file_info([gold.location.at(entry.file) for entry in gold.files])
+    damages = []
+    for entry, info in zip(gold.files, infos, strict=True):
+        if info.type is fs.FileType.NotFound:
+            damages.append(f"{gold.location.uri_of(entry.file)} is missing")
+        elif info.size != entry.bytes:
+            damages.append(f"{gold.location.uri_of(entry.file)} is damaged: expected {entry.bytes} bytes")
+    if damages:
+        raise DamagedDatasetError(tuple(damages))

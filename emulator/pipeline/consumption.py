@@ -1,0 +1,101 @@
+"""Silver `consumptions`, and what follows from it: latencies and duplicates.
+
+A message is known by its queue, its offset and its store time, since offsets are used again after a loss of writes. In
+a group that broadcasts, each consumer consumes every message for itself.
+"""
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from emulator.pipeline.keys import PLACE, QUEUE
+from nodes.beliefs import BeliefKind, MessageEvent
+from nodes.protocol.model import MessageModel
+
+_NS_PER_MS = 1_000_000
+
+
+def broadcasting(beliefs: DataFrame) -> DataFrame:
+    """Groups that broadcast: run, group, since_seq, the row with which a member subscribed so first."""
+    model = F.get_json_object("value", "$.model")
+    of_group = beliefs.where((F.col("kind") == BeliefKind.SUBSCRIPTION) & (model == MessageModel.BROADCASTING.value))
+    group = F.substring_index("subject", "/", 1).alias("group")
+    return of_group.groupBy("run", group).agg(F.min("seq").alias("since_seq"))
+
+
+def consumptions(messages: DataFrame, groups: DataFrame) -> DataFrame:
+    """Each consumption of a message, and when the message was stored.
+
+    Args:
+        messages: the table.
+        groups: as `broadcasting` returns them; there are few, so they are broadcast.
+
+    Returns:
+        run, group, topic, broker_name, queue_id, offset, stored_ms, seq, t_ns, node, consumer (the node in a group that
+        broadcasts, else empty), nth (1: the first time for the group, or for the consumer), stored_ns (when a message
+        was stored last at the offset before; null: no row records it).
+    """
+    wanted = messages.where(F.col("event").isin(MessageEvent.STORED.value, MessageEvent.CONSUMED.value))
+    is_stored = F.col("event") == MessageEvent.STORED
+    columns = (*QUEUE, "offset", "stored_ms", "seq", "t_ns", "node", "event")
+    rows = wanted.select(*columns).repartition(*PLACE)
+    of_offset = Window.partitionBy(*PLACE, "offset").orderBy("seq").rowsBetween(Window.unboundedPreceding, -1)
+    stored_ns = F.last(F.when(is_stored, F.col("t_ns")), ignorenulls=True).over(of_offset)
+    rows = rows.withColumn("stored_ns", stored_ns).where(~is_stored)
+    rows = rows.join(F.broadcast(groups), ["run", "group"], "left")
+    each_consumes = F.coalesce(F.col("since_seq") < F.col("seq"), F.lit(False))
+    rows = rows.withColumn("consumer", F.when(each_consumes, F.col("node")).otherwise(""))
+    message = Window.partitionBy(*PLACE, "offset", "group", "stored_ms", "consumer").orderBy("seq")
+    rows = rows.withColumn("nth", F.row_number().over(message))
+    return rows.select(*QUEUE, "offset", "stored_ms", "seq", "t_ns", "node", "consumer", "nth", "stored_ns")
+
+
+def latencies(consumed: DataFrame) -> DataFrame:
+    """Gold `latencies`: how long messages of a topic took to be consumed by a group for the first time.
+
+    Args:
+        consumed: as `consumptions` returns it.
+
+    Returns:
+        run, group, topic, messages, p50_ms, p99_ms, most_ms, slowest_ns: when the slowest message was stored.
+    """
+    first = consumed.where((F.col("nth") == 1) & F.col("stored_ns").isNotNull())
+    took = first.select("run", "group", "topic", "stored_ns", (F.col("t_ns") - F.col("stored_ns")).alias("took_ns"))
+    key = ("run", "group", "topic")
+    ranked = took.withColumn("rank", F.row_number().over(Window.partitionBy(*key).orderBy("took_ns")))
+    ranked = ranked.withColumn("all", F.count("*").over(Window.partitionBy(*key)))
+    slowest = F.max(F.struct("took_ns", (-F.col("stored_ns")).alias("earliest")))
+    found = ranked.groupBy(*key).agg(
+        F.count("*").alias("messages"), _at(50).alias("p50"), _at(99).alias("p99"), slowest.alias("slowest")
+    )
+    return found.select(
+        *key,
+        "messages",
+        _ms("p50").alias("p50_ms"),
+        _ms("p99").alias("p99_ms"),
+        _ms("slowest.took_ns").alias("most_ms"),
+        (-F.col("slowest.earliest")).alias("slowest_ns"),
+    )
+
+
+def _at(percent: int) -> Column:
+    """The smallest value such that at least so many percent are not above it."""
+    return F.min(F.when(F.col("rank") * 100 >= F.col("all") * percent, F.col("took_ns")))
+
+
+def _ms(name: str) -> Column:
+    return F.round(F.col(name) / _NS_PER_MS, 3)
+
+
+def duplicates(consumed: DataFrame) -> DataFrame:
+    """Gold `duplicates`: how often messages of a queue were consumed again.
+
+    In a group that broadcasts, a message counts that the same consumer consumed again.
+
+    Args:
+        consumed: as `consumptions` returns it.
+
+    Returns:
+        run, group, topic, broker_name, queue_id, duplicates.
+    """
+    again = consumed.where(F.col("nth") > 1)
+    return again.groupBy(*QUEUE).agg(F.count("*").alias("duplicates"))
