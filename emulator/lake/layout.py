@@ -78,7 +78,7 @@ class Stored:
         if self.name == RUNS:
             return common
         names = self.schema.names
-        rising = [name for name in names if name in _RISING]
+        rising = [one.name for one in self.schema if one.name in _RISING and pa.types.is_int64(one.type)]
         return {
             **common,
             "use_dictionary": [name for name in names if name not in rising],

@@ -18,6 +18,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from emulator.analysis.findings.found import Findings
 from emulator.analysis.inputs.facts import RunFacts
 from emulator.analysis.judge import judge_parts, judge_rows, judge_share, report_of
+from emulator.analysis.measures.lag import LAG_SERIES
 from emulator.analysis.report import Report
 from emulator.analysis.rows.row_classes import ROWS
 from emulator.analysis.rows.shares import Share
@@ -34,6 +35,7 @@ Each = Callable[[Iterator[Report]], Batches]
 ROWS_PER_SHARE = 250_000
 """Messages of a share: what a task holds at once stays below some hundred megabytes."""
 _FOUND = "run string, found binary"
+_LAG = "run string, `group` string, topic string, second long, waiting long"
 _FILES = "table string, file string, rows long, bytes long, checksum string, first_run string, last_run string"
 
 
@@ -118,11 +120,11 @@ def _judge_shares(batches: Batches) -> Batches:
         yield pa.RecordBatch.from_pydict({"run": [part.run], "found": [found]})
 
 
-# --- gold -----------------------------------------------------------------------------------
+# --- what is wanted-----------------------------------------------------------------------------
 
 
-def gold(bronze: Bronze, name: str, *, rows_per_share: int | None = None) -> DataFrame:
-    """A gold table: the findings of one kind about all runs.
+def found(bronze: Bronze, name: str, *, rows_per_share: int | None = None) -> DataFrame:
+    """A gold table by the sweep: the findings of one kind about all runs.
 
     Args:
         bronze: the landed tables.
@@ -178,6 +180,24 @@ class _Written:
         rows = [attrs.asdict(entry) for entry in write_part(self._location, reports)]
         if rows:
             yield pa.RecordBatch.from_pylist(rows)
+
+
+def lag_series(bronze: Bronze, *, rows_per_share: int | None = None) -> DataFrame:
+    """The most messages of a topic that waited for a group in each second: run, group, topic, second, waiting."""
+    return swept(
+        bronze,
+        _lag,
+        "run string, `group` string, topic string, second long, waiting long",
+        rows_per_share=rows_per_share,
+    )
+
+
+def _lag(reports: Iterator[Report]) -> Batches:
+    for report in reports:
+        for one in report.of(LAG_SERIES):
+            columns = {"run": report.run_id, "group": one.group, "topic": one.topic}
+            filled = {name: [value] * len(one.per_s) for name, value in columns.items()}
+            yield pa.RecordBatch.from_pydict({**filled, "second": range(len(one.per_s)), "waiting": one.per_s})
 
 
 def reports(bronze: Bronze, *, rows_per_share: int | None = None) -> DataFrame:

@@ -1,0 +1,328 @@
+"""Landed runs as DataFrames: what `emulator.traces(spark, PATH)` returns.
+
+All DataFrames are lazy. Those of bronze and silver are plain queries over Parquet, so filters on `run` reach the files;
+those of gold run the sweep of the judge in tasks, or read what `judge().write()` has written.
+"""
+
+import atexit
+import functools
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from emulator.analysis.tidy import RUNS, TABLES
+from emulator.base.errors import UserError
+from emulator.base.text import nearest
+from emulator.lake.filesystems import located
+from emulator.lake.gold import GOLD_TABLES, Gold, commit_gold, read_gold
+from emulator.lake.landing import land
+from emulator.lake.layout import STORED
+from emulator.lake.snapshot import Dataset, FileEntry, open_dataset
+from emulator.lake.sources import RunSource
+from emulator.pipeline.bronze import Bronze
+from emulator.pipeline.consumption import broadcasting, consumptions
+from emulator.pipeline.gold import gold
+from emulator.pipeline.holdings import changes_of_values, holdings
+from emulator.pipeline.offsets import offsets
+from emulator.pipeline.processes import processes
+from emulator.pipeline.queue_holds import queue_holds
+from emulator.pipeline.rates import NS_PER_S, rates
+from emulator.pipeline.swept import ROWS_PER_SHARE, lag_series, reports, written
+from emulator.pipeline.typed import VALUE_TYPES, typed
+from emulator.trace.schema import ADMIN, BELIEFS, COUNTS, LIFECYCLE, MESSAGES, OWNERSHIP, PASSES, RPC
+from emulator.trace.schema import TABLES as TRACED
+from nodes.beliefs import BeliefKind
+
+GOLD_FOLDER = "gold"
+"""Where gold lies in a dataset unless another place is named."""
+SILVER = ("processes", "holdings", "queue_holds", "offsets", "consumptions", "rates")
+"""Names of the silver tables."""
+_DIVERGENCES = ("views", "assigner_disagreements", "membership", "beliefs")
+_ADDRESSES = {BELIEFS.name: "source", PASSES.name: "source", MESSAGES.name: "client_id", ADMIN.name: "client"}
+"""Mapping table -> its column with an address of a node."""
+
+
+def open_landed(spark: SparkSession, uri: str | Path) -> "LandedRuns":
+    """Open a dataset.
+
+    Args:
+        spark: any session, also one of Spark Connect; it has to reach the files.
+        uri: of the dataset.
+
+    Raises:
+        DatasetError: it is none, is damaged, or cannot be read.
+    """
+    return LandedRuns(spark, open_dataset(uri))
+
+
+def land_for_now(spark: SparkSession, sources: Iterable[Path | str | RunSource]) -> "LandedRuns":
+    """Land run directories in a folder that is removed when this process ends, and open it.
+
+    Args:
+        spark: a session whose tasks run on this machine.
+        sources: run directories.
+
+    Raises:
+        DatasetError: a run cannot be read, or the folder cannot be written.
+    """
+    landed = land(sources, folder := _folder())
+    if landed.refused:
+        raise UserError(landed.refused[0].problem)
+    return LandedRuns(spark, open_dataset(folder))
+
+
+def _folder() -> Path:
+    folder = Path(tempfile.mkdtemp(prefix="rmqemu-dataset-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder / "dataset"
+
+
+class LandedRuns:
+    """The runs of a dataset.
+
+    Args:
+        spark: the session.
+        dataset: of the runs.
+    """
+
+    def __init__(self, spark: SparkSession, dataset: Dataset) -> None:
+        self.spark = spark
+        self.dataset = dataset
+
+    def __repr__(self) -> str:
+        runs = len(self.dataset.runs)
+        return f"{self.dataset.uri}: {runs:,} run{'s' if runs != 1 else ''}, {self.dataset.rows:,} rows"
+
+    # --- bronze ---------------------------------------------------------------------------
+
+    @cached_property
+    def bronze(self) -> Bronze:
+        """The landed tables."""
+        return Bronze(self._read(RUNS), {table.name: self._read(table.name) for table in TRACED})
+
+    def table(self, name: str) -> DataFrame:
+        """A table of the trace, or `runs`, with the names of nodes in place of their addresses.
+
+        Raises:
+            UserError: there is no such table.
+        """
+        if name not in STORED:
+            raise UserError(nearest("table", name, list(STORED)))
+        rows = self._read(name)
+        column = _ADDRESSES.get(name)
+        if column is None:
+            return rows
+        names = F.broadcast(self.bronze.runs.select("run", "names"))
+        node = F.coalesce(F.col("names")[F.col(column)], F.col(column))
+        return rows.join(names, "run").withColumn(column, node).drop("names")
+
+    def beliefs(self, kind: str) -> DataFrame:
+        """The beliefs of a kind, with `value` as a typed column in place of JSON.
+
+        Raises:
+            UserError: there is no such kind, or its values have no type.
+        """
+        if kind not in VALUE_TYPES:
+            raise UserError(nearest("kind", kind, [one.value for one in VALUE_TYPES]))
+        return typed(self.table(BELIEFS.name), BeliefKind(kind))
+
+    def _read(self, name: str) -> DataFrame:
+        schema, files = from_arrow_schema(STORED[name].schema), self.dataset.files(name)
+        if not files:
+            return self.spark.createDataFrame([], schema)
+        return self.spark.read.schema(schema).parquet(*files)
+
+    # --- silver ---------------------------------------------------------------------------
+
+    def processes(self) -> DataFrame:
+        """When each process began and ended, and when it was suspended."""
+        return processes(self.bronze.table(LIFECYCLE))
+
+    def holdings(self) -> DataFrame:
+        """Which node held which value of a subject, from when to when."""
+        return holdings(changes_of_values(self.table(BELIEFS.name), self.bronze.table(PASSES)), self.processes())
+
+    def queue_holds(self) -> DataFrame:
+        """Which consumer owned which queue, from when to when."""
+        return queue_holds(self.bronze.table(OWNERSHIP), self.processes())
+
+    def offsets(self) -> DataFrame:
+        """Commits, resets and starts, with the last commit before."""
+        return offsets(self.table(MESSAGES.name), self.bronze.table(OWNERSHIP))
+
+    def consumptions(self) -> DataFrame:
+        """Each consumption of a message, and when it was stored."""
+        return consumptions(self.bronze.table(MESSAGES), broadcasting(self.bronze.table(BELIEFS)))
+
+    def rates(self, every_s: int = 1) -> DataFrame:
+        """Frames by what they were and what became of them, in each interval of so many seconds."""
+        counted = rates(self.bronze.table(RPC), self.bronze.table(COUNTS))
+        start_ns = (F.floor(F.col("second") / every_s) * every_s * NS_PER_S).alias("start_ns")
+        keys = [name for name in counted.columns if name not in ("second", "frames")]
+        return counted.groupBy("run", start_ns, *keys[1:]).agg(F.sum("frames").alias("frames"))
+
+    # --- gold -----------------------------------------------------------------------------
+
+    def gold(self, name: str) -> DataFrame:
+        """A gold table: findings of one kind, or `runs` with verdicts and measures.
+
+        It is read where `judge().write()` has written it for all runs of the dataset; else it is judged now.
+
+        Raises:
+            UserError: there is no such table.
+        """
+        if name not in GOLD_TABLES:
+            raise UserError(nearest("table", name, list(GOLD_TABLES)))
+        if self._written.runs == self.dataset.runs:
+            return _read_gold(self.spark, self._written, name)
+        return gold(self.bronze, name, rows_per_share=self._rows_per_share)
+
+    def runs(self) -> DataFrame:
+        """One row per run: variant, condition and campaign, both verdicts and all measures."""
+        heads = self.bronze.runs.select("run", "campaign", "variant", "condition", "level", "release")
+        return heads.join(self.gold(RUNS), "run")
+
+    def divergence(self, kinds: Sequence[str] | None = None) -> DataFrame:
+        """When nodes held several values of a subject, of some kinds of beliefs or of all."""
+        found = functools.reduce(DataFrame.unionAll, (self.gold(name) for name in _DIVERGENCES))
+        return found if kinds is None else found.where(F.col("kind").isin(*kinds))
+
+    def overlaps(self) -> DataFrame:
+        """When queues had two or more owners."""
+        return self.gold("overlaps")
+
+    def orphans(self) -> DataFrame:
+        """When readable queues had no owner although their group had a live member."""
+        return self.gold("orphans")
+
+    def lag(self, every_s: int = 1) -> DataFrame:
+        """The most messages of a topic that waited for a group in each interval of so many seconds.
+
+        Returns:
+            run, group, topic, start_ns, waiting.
+        """
+        per_second = lag_series(self.bronze, rows_per_share=self._rows_per_share)
+        start_ns = (F.floor(F.col("second") / every_s) * every_s * NS_PER_S).alias("start_ns")
+        return per_second.groupBy("run", "group", "topic", start_ns).agg(F.max("waiting").alias("waiting"))
+
+    def judge(self) -> "JudgedRuns":
+        """Judge all runs; nothing is computed before `write` or a table is asked for."""
+        return JudgedRuns(self)
+
+    def reports(self) -> DataFrame:
+        """The reports about all runs for commands of this package: `run`, and `report`, which `pickle` reads."""
+        return reports(self.bronze, rows_per_share=self._rows_per_share)
+
+    # --- SQL and plans --------------------------------------------------------------------
+
+    def register(self, prefix: str = "rmq") -> list[str]:
+        """Register a temporary view for every table, as `PREFIX_overlaps`.
+
+        Tables of bronze whose name a gold table has are registered as `PREFIX_trace_NAME`, `runs` with its verdicts.
+
+        Returns:
+            Names of the views, sorted.
+        """
+        views = dict(self._views())
+        for name, frame in views.items():
+            frame.createOrReplaceTempView(f"{prefix}_{name}")
+        return sorted(f"{prefix}_{name}" for name in views)
+
+    def _views(self) -> Iterator[tuple[str, DataFrame]]:
+        for table in TRACED:
+            yield f"trace_{table.name}" if table.name in TABLES else table.name, self.table(table.name)
+        for name in SILVER:
+            yield name, getattr(self, name)()
+        for name in TABLES:
+            yield name, self.gold(name)
+        yield RUNS, self.runs()
+        yield "lag", self.lag()
+
+    def explain(self, name: str) -> None:
+        """Print the plan of a table: of bronze, silver or gold.
+
+        Raises:
+            UserError: there is no such table.
+        """
+        self.frame(name).explain("formatted")
+
+    def frame(self, name: str) -> DataFrame:
+        """A table by its name: of silver, of gold, or of the trace.
+
+        Raises:
+            UserError: there is no such table.
+        """
+        if name in (*SILVER, "divergence", "lag"):
+            found: DataFrame = getattr(self, name)()
+            return found
+        if name == RUNS:
+            return self.runs()
+        if name in TABLES:
+            return self.gold(name)
+        if name in STORED:
+            return self.table(name)
+        raise UserError(nearest("table", name, [*SILVER, "divergence", "lag", RUNS, *TABLES, *STORED]))
+
+    @cached_property
+    def _written(self) -> Gold:
+        """The gold of the dataset."""
+        return read_gold(located(f"{self.dataset.uri}/{GOLD_FOLDER}"))
+
+    @cached_property
+    def _rows_per_share(self) -> int | None:
+        """None: no run has so many messages that it is worth to divide it."""
+        numbers = [dict(one).get(MESSAGES.name, 0) for one in self.dataset.table(RUNS)["rows_of"].to_pylist()]
+        return ROWS_PER_SHARE if max(numbers, default=0) > ROWS_PER_SHARE else None
+
+
+class JudgedRuns:
+    """The judgement of all runs of a dataset.
+
+    Args:
+        landed: the runs.
+    """
+
+    def __init__(self, landed: LandedRuns) -> None:
+        self._landed = landed
+
+    def table(self, name: str) -> DataFrame:
+        """A gold table; see `LandedRuns.gold`."""
+        return self._landed.gold(name)
+
+    def write(self, uri: str | Path | None = None) -> Gold:
+        """Judge the runs that gold does not have yet, in one job, and write all gold tables.
+
+        Args:
+            uri: where gold lies; None: in the dataset.
+
+        Raises:
+            DatasetError: it cannot be written, or is damaged.
+        """
+        landed = self._landed
+        location = located(uri if uri is not None else f"{landed.dataset.uri}/{GOLD_FOLDER}")
+        before = read_gold(location)
+        new = [run for run in landed.dataset.runs if run not in before.runs]
+        if not new:
+            return before
+        bronze = landed.bronze if len(new) == len(landed.dataset.runs) else _only(landed.bronze, before.runs)
+        rows = written(bronze, location, rows_per_share=landed._rows_per_share).collect()  # noqa: SLF001 - its own
+        after = commit_gold(before, [FileEntry(**row.asDict()) for row in rows], new)
+        landed.__dict__.pop("_written", None)
+        return after
+
+
+def _only(bronze: Bronze, without: Sequence[str]) -> Bronze:
+    """The tables without some runs."""
+    is_new = ~F.col("run").isin(*without)
+    return Bronze(bronze.runs.where(is_new), {name: rows.where(is_new) for name, rows in bronze.tables.items()})
+
+
+def _read_gold(spark: SparkSession, found: Gold, name: str) -> DataFrame:
+    schema, files = from_arrow_schema(GOLD_TABLES[name].schema), found.uris(name)
+    return spark.read.schema(schema).parquet(*files) if files else spark.createDataFrame([], schema)
