@@ -60,8 +60,8 @@ def _addresses(name: str, master: str) -> list[tuple[str, int]]:
     match = _MASTER.fullmatch(master)
     if match is None:
         raise MasterError(
-            f"{name} {quoted(master)}: expected local[N], local-cluster[N,CORES,MB] or spark://HOST:PORT;"
-            " --remote takes the URL of a Connect server"
+            f"{name} {quoted(master)}: expected local[N], local-cluster[N,CORES,MB] or spark://HOST:PORT"
+            + ("; --remote takes the URL of a Connect server" if master.startswith("sc:") else "")
         )
     if match["hosts"] is None:
         return []

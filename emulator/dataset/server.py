@@ -192,6 +192,7 @@ def _write(path: Path, server: Server) -> None:
 def _launch(folder: Path, server: Server, ui_port: int, lock: IO[bytes]) -> "subprocess.Popen[bytes]":
     scratch = folder / _SCRATCH
     scratch.mkdir(mode=0o700)
+    archive = archive_options(Path(server.java))
     settings = {
         **QUIET,
         **places(scratch),
@@ -200,9 +201,7 @@ def _launch(folder: Path, server: Server, ui_port: int, lock: IO[bytes]) -> "sub
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": str(server.port),
         "spark.driver.memory": server.memory,
-        "spark.driver.extraJavaOptions": java_options(
-            scratch, archive_options(Path(server.java)), level="error", is_long_lived=True
-        ),
+        "spark.driver.extraJavaOptions": java_options(scratch, archive, level="error", is_long_lived=True),
         "spark.executorEnv.PYTHONPATH": str(PACKAGE_PARENT),
     }
     (scratch / "spark.properties").write_text("".join(f"{key} {value}\n" for key, value in settings.items()))
