@@ -15,11 +15,13 @@ from pathlib import Path
 import pyspark
 
 from emulator.base.errors import UserError
-from emulator.dataset.java import ensure_java
+from emulator.dataset.java import ensure_java, is_packaged, real_java
 from emulator.dataset.settings import PACKAGE_PARENT, cache_folder
 
 ROOM_BYTES_MIN = 1 << 30
 """Free bytes without which no archive is made; it takes 200 MB, and its making as many again."""
+ARCHIVE = "RMQEMU_SPARK_ARCHIVE"
+"""Environment variable: with `off`, commands make no archive; machines for continuous integration never do."""
 TRAINING_MAX_S = 300.0
 _SUFFIX = ".jsa"
 _LOWEST_PRIORITY = 19
@@ -37,7 +39,7 @@ def archive_path(home: Path) -> Path:
     Args:
         home: of the Java, from `ensure_java`.
     """
-    java = (home / "bin" / "java").resolve()
+    java = real_java(home)
     jars = sorted((Path(pyspark.__file__).parent / "jars").glob("*.jar"))
     key = [str(java), *_signature(java), pyspark.__version__, *(word for jar in jars for word in _signature(jar))]
     return cache_folder() / f"classes-{sha256(chr(0).join(key).encode()).hexdigest()[:16]}{_SUFFIX}"
@@ -73,7 +75,8 @@ def make_archive() -> Path:
         JavaNotFoundError: there is no Java for Spark.
         OSError: the folder cannot be written.
     """
-    path = archive_path(ensure_java())
+    home = ensure_java()
+    path = archive_path(home)
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     if " " in str(path):
         raise ArchiveError(f"{path}: Java's options cannot name a file with a space; set XDG_CACHE_HOME")
@@ -85,31 +88,38 @@ def make_archive() -> Path:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise ArchiveError(f"another process makes an archive in {path.parent} now") from None
-        for old in path.parent.glob(f"*{_SUFFIX}.new"):
-            old.unlink()
-        new = path.with_name(f"{path.name}.new")
-        _train(new)
+        for old in path.parent.glob("classes-*"):
+            old.unlink()  # also those of Javas and pysparks that were replaced
+        new = path.with_suffix(".new")
+        _train([*_base(real_java(home), path), f"-XX:ArchiveClassesAtExit={new}", *_SILENT])
         if not new.exists():
-            raise ArchiveError("this Java makes no archive of classes: its own one is missing")
+            raise ArchiveError(f"{real_java(home)} makes no archive of classes")
         new.replace(path)
-        _remove_others(path)
     return path
 
 
-def _remove_others(path: Path) -> None:
-    """Archives of Javas and pysparks that were replaced would stay for ever."""
-    for other in path.parent.glob(f"*{_SUFFIX}"):
-        if other != path:
-            other.unlink()
+def _base(java: Path, path: Path) -> Sequence[str]:
+    """The option that names an archive of Java's own classes, which is made if this Java came without one."""
+    if (java.parents[1] / "lib" / "server" / "classes.jsa").exists():
+        return ()
+    base = path.with_suffix(".base")
+    made = subprocess.run(
+        [str(java), "-Xshare:dump", f"-XX:SharedArchiveFile={base}"],
+        capture_output=True,
+        timeout=TRAINING_MAX_S,
+        check=False,
+    )
+    if made.returncode != 0 or not base.exists():
+        raise ArchiveError(f"{java} makes no archive of its own classes")
+    return (f"-XX:SharedArchiveFile={base}",)
 
 
-def _train(new: Path) -> None:
-    command = [sys.executable, "-m", "emulator.dataset.training", f"-XX:ArchiveClassesAtExit={new}", *_SILENT]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(PACKAGE_PARENT), os.environ.get("PYTHONPATH", "")])}
+def _train(options: Sequence[str]) -> None:
+    command = [sys.executable, "-m", "emulator.dataset.training", *options]
     try:
         done = subprocess.run(
             command,
-            env=environment,
+            env=_environment(),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -123,19 +133,32 @@ def _train(new: Path) -> None:
         raise ArchiveError(f"Spark failed: {last[-1]}")
 
 
+def _environment() -> dict[str, str]:
+    """That of a process which imports this package."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(PACKAGE_PARENT), os.environ.get("PYTHONPATH", "")])}
+
+
 def make_archive_later(home: Path) -> None:
-    """Start a process of lowest priority that makes the archive, if there is none and there is room."""
+    """Start a process of lowest priority that makes the archive, if there is none and there is room.
+
+    Args:
+        home: of the Java, from `ensure_java`.
+    """
+    if os.environ.get(ARCHIVE) == "off" or "CI" in os.environ:
+        return
     try:
         path = archive_path(home)
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        tried = path.with_suffix(".tried")
+        tried = path.with_name(f"tried-{path.stem}")
         if path.exists() or tried.exists() or shutil.disk_usage(path.parent).free < ROOM_BYTES_MIN:
             return
         tried.touch()  # a Java that makes none is asked once
     except OSError:
         return
     command = [sys.executable, "-c", "from emulator.dataset.archive import make_archive; make_archive()"]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(PACKAGE_PARENT), os.environ.get("PYTHONPATH", "")])}
+    environment = _environment()
+    if is_packaged(home):
+        del environment["JAVA_HOME"]  # it is removed when this process exits
     subprocess.Popen(
         command,
         env=environment,

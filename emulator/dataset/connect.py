@@ -2,6 +2,8 @@
 
 import atexit
 import os
+import re
+import warnings
 from collections.abc import Mapping
 from contextlib import suppress
 from importlib.util import find_spec
@@ -23,6 +25,11 @@ _PACKAGES = {
 }
 """Mapping package -> module. They are those of `pyspark[connect]` which Spark itself does not need."""
 _READY_S = 10.0
+_HERE = ("localhost", "127.0.0.1", "::1")
+_RETRIES_HERE, _RETRIES_BEYOND = 4, 8
+"""About 5 and 40 s: a server of this machine answers, or has gone."""
+_BACKOFF_MAX_MS = 8_000
+_DETAILS = re.compile(r'details = "([^"]*)')
 
 
 class NoConnectError(UserError):
@@ -67,7 +74,10 @@ def connect_session(remote: str, settings: Mapping[str, str]) -> SparkSession:
     if problem:
         raise MasterError(f"{url} cannot be reached: {problem}")
     _expect_grpc(remote)
+    # What it warns of is raised as well.
+    warnings.filterwarnings("ignore", message=r"\[RETRIES_EXCEEDED\]", category=UserWarning)
     session = SparkSession.builder.remote(remote).getOrCreate()
+    _retry_briefly(session, host)
     _expect_this_version(session, url)
     for key, value in settings.items():
         session.conf.set(key, value)
@@ -92,14 +102,22 @@ def _expect_grpc(remote: str) -> None:
         channel.close()
 
 
+def _retry_briefly(session: SparkSession, host: str) -> None:
+    """Spark would send requests to a server that has gone for ten minutes."""
+    from pyspark.sql.connect.client.retries import DefaultPolicy
+
+    retries = _RETRIES_HERE if host in _HERE else _RETRIES_BEYOND
+    session.client.set_retry_policies([DefaultPolicy(max_retries=retries, max_backoff=_BACKOFF_MAX_MS)])  # type: ignore[attr-defined]
+
+
 def _expect_this_version(session: SparkSession, url: str) -> None:
     from pyspark.errors.exceptions.connect import SparkConnectException, SparkConnectGrpcException
 
     try:
         version = session.version
     except SparkConnectGrpcException as error:
-        reason = str(error).strip().splitlines()
-        raise MasterError(f"{url} refuses this session: {reason[-1] if reason else type(error).__name__}") from None
+        reason = _DETAILS.search(str(error))
+        raise MasterError(f"{url} refuses this session: {reason[1] if reason else error}") from None
     except SparkConnectException as error:
         raise MasterError(f"{url} is no Spark Connect server: {error}") from None
     if version.split(".")[:2] != pyspark.__version__.split(".")[:2]:

@@ -1,5 +1,6 @@
 """Errors of Spark as one line: what failed and where, without the stack of Java."""
 
+import logging
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,7 +9,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from emulator.base.errors import UserError
-from emulator.dataset.settings import no_room, scratch
+from emulator.dataset.settings import LOG, no_room, scratch
 
 _ERROR_OF_PYTHON = re.compile(r"(?:[A-Za-z_]\w*\.)*(?P<name>[A-Za-z_]\w*): ?(?P<text>.*)")
 _CAUSE_IN_JAVA = re.compile(r"Caused by: (?P<cause>.+)")
@@ -18,7 +19,7 @@ _SQLSTATE = re.compile(r"\s*SQLSTATE: \w+.*")
 _OUT_OF_MEMORY = re.compile(r"OutOfMemoryError|Java heap space|GC overhead limit exceeded")
 _LOST = re.compile(
     r"StatusCode\.UNAVAILABLE|Connection refused|Answer from Java side is empty|Error while sending or receiving|"
-    r"SparkContext was shut down|Cannot call methods on a stopped SparkContext|SESSION_CLOSED"
+    r"SparkContext was shut down|Cannot call methods on a stopped SparkContext|SESSION_CLOSED|RETRIES_EXCEEDED"
 )
 _OWN_ERRORS = "emulator."
 
@@ -38,7 +39,8 @@ def spark_errors(where: str = "Spark") -> Iterator[None]:
         SparkError: Spark, its JVM, its server or a worker failed.
     """
     try:
-        yield
+        with _silent_loggers():
+            yield
     except (PySparkException, Py4JError) as error:
         raise SparkError(f"{where}: {gist(str(error))}") from error
     except ConnectionError as error:  # py4j's: Java has gone
@@ -50,7 +52,21 @@ def spark_errors(where: str = "Spark") -> Iterator[None]:
         raise SparkError(f"{where}: {gist(str(error))}") from error
 
 
-_ENDED = "it has ended while it worked, or was killed"
+@contextmanager
+def _silent_loggers() -> Iterator[None]:
+    """Those of pyspark that print errors with the stack of Java, before they are raised."""
+    loggers = [logging.getLogger(name) for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger")]
+    before = [logger.disabled for logger in loggers]
+    for logger in loggers:
+        logger.disabled = True
+    try:
+        yield
+    finally:
+        for logger, disabled in zip(loggers, before, strict=True):
+            logger.disabled = disabled
+
+
+_ENDED = "it has ended while it worked, or does not answer any more"
 
 
 def gist(text: str) -> str:
@@ -63,6 +79,8 @@ def gist(text: str) -> str:
         return no_room(str(scratch()))
     if _OUT_OF_MEMORY.search(text):
         return "Java has no memory left: give it more with SPARK_DRIVER_MEMORY or spark.executor.memory"
+    if "JAVA_GATEWAY_EXITED" in text:
+        return f"Java has ended while it started; {LOG}=warn shows why"
     if "Traceback (most recent call last)" in text:
         return _of_python(text)
     if _LOST.search(text):

@@ -25,7 +25,7 @@ import pyspark
 from emulator.base.errors import UserError
 from emulator.dataset.archive import archive_options
 from emulator.dataset.connect import require_connect
-from emulator.dataset.java import ensure_java
+from emulator.dataset.java import ensure_java, java_version
 from emulator.dataset.masters import unreachable
 from emulator.dataset.settings import (
     PACKAGE_PARENT,
@@ -165,12 +165,15 @@ def start_server(master: str, memory: str, *, ui: bool = False) -> Server:
             token=secrets.token_urlsafe(24),
             master=master,
             memory=memory,
-            java=str(java),
+            java=f"{java_version(java / 'bin' / 'java')} of {java}",
             began_s=int(time.time()),
             ui=f"http://127.0.0.1:{ui_port}" if ui else None,
             **_own(),
         )
-        process = _launch(folder, server, ui_port, lock)
+        scratch = folder / _SCRATCH
+        scratch.mkdir(mode=0o700)
+        options = java_options(scratch, archive_options(java), level="error", is_long_lived=True)
+        process = _launch(scratch, server, options, ui_port, lock)
         try:
             _await(process, server, folder)
         except BaseException:
@@ -189,10 +192,7 @@ def _write(path: Path, server: Server) -> None:
     new.replace(path)
 
 
-def _launch(folder: Path, server: Server, ui_port: int, lock: IO[bytes]) -> "subprocess.Popen[bytes]":
-    scratch = folder / _SCRATCH
-    scratch.mkdir(mode=0o700)
-    archive = archive_options(Path(server.java))
+def _launch(scratch: Path, server: Server, java: str, ui_port: int, lock: IO[bytes]) -> "subprocess.Popen[bytes]":
     settings = {
         **QUIET,
         **places(scratch),
@@ -201,7 +201,7 @@ def _launch(folder: Path, server: Server, ui_port: int, lock: IO[bytes]) -> "sub
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": str(server.port),
         "spark.driver.memory": server.memory,
-        "spark.driver.extraJavaOptions": java_options(scratch, archive, level="error", is_long_lived=True),
+        "spark.driver.extraJavaOptions": java,
         "spark.executorEnv.PYTHONPATH": str(PACKAGE_PARENT),
     }
     (scratch / "spark.properties").write_text("".join(f"{key} {value}\n" for key, value in settings.items()))
@@ -218,7 +218,7 @@ def _launch(folder: Path, server: Server, ui_port: int, lock: IO[bytes]) -> "sub
         # Workers of a Connect server have its environment.
         "PYTHONPATH": str(PACKAGE_PARENT),
     }
-    with (folder / _LOG).open("wb") as log:
+    with (scratch.parent / _LOG).open("wb") as log:
         return subprocess.Popen(
             command,
             env=environment,
