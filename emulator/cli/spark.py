@@ -38,7 +38,7 @@ def start(
             _warm(server.remote)
             print(f"{server.url} runs; rmqemu spark stop ends it")
         else:
-            print(f"{running.url} runs already, since {_span(time.time() - running.began_s)}")
+            print(f"{running.url} runs already, for {_span(time.time() - running.began_s)}")
             server = running
         if server.ui is not None:
             print(f"Spark UI: {server.ui}")
@@ -90,7 +90,7 @@ def status(as_json: JsonOption = False) -> None:
             print(json.dumps(told, indent=1))
             return
         memory = told["memory_bytes"]
-        print(f"{server.url} runs since {_span(told['up_s'])}, process {server.pid}, {server.master}")
+        print(f"{server.url} has run for {_span(told['up_s'])}, process {server.pid}, {server.master}")
         print(f"rocketmq-emulator {server.emulator} from {server.path}")
         print(f"pyspark {server.pyspark}, Python {server.python}, Java {server.java}")
         used = "" if memory is None else f"{memory >> 20} MB in use, "

@@ -107,7 +107,7 @@ def _retry_briefly(session: SparkSession, host: str) -> None:
     from pyspark.sql.connect.client.retries import DefaultPolicy
 
     retries = _RETRIES_HERE if host in _HERE else _RETRIES_BEYOND
-    session.client.set_retry_policies([DefaultPolicy(max_retries=retries, max_backoff=_BACKOFF_MAX_MS)])  # type: ignore[attr-defined]
+    session.client.set_retry_policies([DefaultPolicy(max_retries=retries, max_backoff=_BACKOFF_MAX_MS)])
 
 
 def _expect_this_version(session: SparkSession, url: str) -> None:
