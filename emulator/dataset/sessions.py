@@ -5,7 +5,6 @@ import os
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -15,10 +14,10 @@ from emulator.dataset.connect import address, connect_session, is_connect
 from emulator.dataset.failures import spark_errors
 from emulator.dataset.masters import settings_of
 from emulator.dataset.server import Server, find_server
-from emulator.dataset.settings import LOG, query_settings
-from emulator.dataset.spark import end_on_interrupt, silent_children, spark_session
+from emulator.dataset.settings import query_settings
+from emulator.dataset.spark import end_on_interrupt, silent_java, spark_session
 from emulator.dataset.where import Origin, Where, where_to_run
-from emulator.dataset.workers import expect_same_package, expect_workers
+from emulator.dataset.workers import WORKERS_S, expect_same_package, expect_workers
 
 UI = "RMQEMU_SPARK_UI"
 """Environment variable: whether sessions have Spark's UI; any text but 0."""
@@ -92,10 +91,9 @@ def open_session(
 
 def _classic(master: str, rows: int, *, ui: bool) -> SparkSession:
     settings = {**settings_of(master), **query_settings(rows), "spark.ui.enabled": str(ui).lower()}
-    # Java warns about a module, and its errors are raised here anyway.
-    with nullcontext() if LOG in os.environ else silent_children():
+    with silent_java():
         session = spark_session(master, settings=settings)
-    expect_workers(session, master)
+    expect_workers(session, master, WORKERS_S)
     return session
 
 

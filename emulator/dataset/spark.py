@@ -17,7 +17,16 @@ from pyspark.sql import SparkSession
 from emulator.dataset.archive import archive_options
 from emulator.dataset.java import ensure_java
 from emulator.dataset.masters import settings_of
-from emulator.dataset.settings import PACKAGE_PARENT, QUIET, SMALL_ROWS, java_options, places, query_settings, scratch
+from emulator.dataset.settings import (
+    LOG,
+    PACKAGE_PARENT,
+    QUIET,
+    SMALL_ROWS,
+    java_options,
+    places,
+    query_settings,
+    scratch,
+)
 
 STDERR = 2
 JVM_EXIT_S = 10.0
@@ -73,7 +82,7 @@ def command_session(master: str | None = None) -> SparkSession:
     settings = settings_of(url)
     end_on_interrupt()
     # On the main thread Spark would install its own handler, which cancels jobs and prints errors.
-    with ThreadPoolExecutor(1) as starter:
+    with ThreadPoolExecutor(1) as starter, silent_java():
         return starter.submit(lambda: spark_session(url, settings=settings)).result()
 
 
@@ -150,13 +159,16 @@ def notebook_session() -> SparkSession:
     """
     if SparkContext._gateway is not None:  # noqa: SLF001 - the only way to tell whether Java runs
         return spark_session()
-    with silent_children():
+    with silent_java():
         return spark_session()
 
 
 @contextmanager
-def silent_children() -> Iterator[None]:
-    """What is started in the `with` block prints no errors."""
+def silent_java() -> Iterator[None]:
+    """A JVM that starts in the `with` block prints nothing, unless its log is wanted: its errors are raised anyway."""
+    if LOG in os.environ:
+        yield
+        return
     before, nothing = os.dup(STDERR), os.open(os.devnull, os.O_WRONLY)
     os.dup2(nothing, STDERR)
     try:

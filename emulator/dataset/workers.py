@@ -29,7 +29,7 @@ def has_workers(spark: SparkSession) -> bool:
     return len(spark.sparkContext._jsc.sc().statusTracker().getExecutorInfos()) > 1  # noqa: SLF001 - no other way
 
 
-def expect_workers(spark: SparkSession, master: str, patience_s: float = WORKERS_S) -> None:
+def expect_workers(spark: SparkSession, master: str, patience_s: float) -> None:
     """Wait until a standalone master has given a worker; Spark would wait for ever.
 
     Args:

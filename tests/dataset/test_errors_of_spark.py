@@ -108,7 +108,13 @@ def test_an_unknown_level_of_the_log_gets_one_line(monkeypatch, tmp_path):
 
 @pytest.mark.parametrize(
     ("rows", "partitions", "compiles"),
-    [(0, "1", False), (1_000_000, "1", False), (1_000_001, "4", True), (105_000_000, "42", True), (10**12, "200", True)],
+    [
+        (0, "1", False),
+        (1_000_000, "1", False),
+        (1_000_001, "4", True),
+        (105_000_000, "42", True),
+        (10**12, "200", True),
+    ],
 )
 def test_more_rows_get_more_partitions_and_compiled_queries(rows, partitions, compiles):
     chosen = settings.query_settings(rows)

@@ -36,9 +36,7 @@ MASTERS = ["local", "local[3]", "local[*]", "local[4,2]", "local-cluster[2,1,102
         ((None, "sc://far:1"), {"RMQEMU_SPARK": "local[4]"}, WARM, Origin.OPTION, "sc://far:1"),
     ],
 )
-def test_options_come_before_the_environment_and_that_before_the_warm_server(
-    given, environment, server, origin, words
-):
+def test_options_come_before_the_environment_and_that_before_the_warm_server(given, environment, server, origin, words):
     where = where_to_run(*given, environment, server)
 
     assert (where.origin, where.words) == (origin, words)
