@@ -27,11 +27,10 @@ from emulator.campaign.landing import CampaignLanding
 from emulator.campaign.played import Outcome, Played
 from emulator.dataset.masters import settings_of
 from emulator.dataset.spark import spark_session
+from emulator.dataset.workers import WORKERS_S, has_workers, no_workers
 from emulator.lake.errors import DatasetError
 from emulator.trace.run_directory import versions
 
-WORKERS_S = 60.0
-"""How long a master may take to give a worker, the start of Spark included."""
 _TASKS_PER_CORE = 4
 """So that a core with quick runs takes more of them."""
 _CASES_MOST = 50
@@ -129,11 +128,9 @@ class _Job(threading.Thread):
         """
         if self._has_workers or self._session is None or not self._master.startswith("spark:"):
             return
-        # The driver is one of the executors that Spark lists.
-        executors = self._session.sparkContext._jsc.sc().statusTracker().getExecutorInfos()  # noqa: SLF001 - no other way
-        self._has_workers = len(executors) > 1
+        self._has_workers = has_workers(self._session)
         if not self._has_workers and time.monotonic() - self._began_s > WORKERS_S:
-            raise CampaignError(f"{self._master} has given no worker for {WORKERS_S:g} s: start one, or free a core")
+            raise CampaignError(no_workers(self._master, WORKERS_S))
 
     def cancel(self) -> None:
         """End the tasks that are left."""

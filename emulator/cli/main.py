@@ -25,6 +25,7 @@ from emulator.cli.arguments import (
     TraceOption,
 )
 from emulator.cli.command_classes import EXEC, Commands, ExecCommand
+from emulator.cli.spark import app as spark_app
 from emulator.cli.terminal import (
     NAME,
     VIOLATED,
@@ -48,6 +49,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+app.add_typer(spark_app, name="spark")
 
 
 def _print_version(asked: bool) -> None:

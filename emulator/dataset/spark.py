@@ -1,13 +1,10 @@
-"""Spark sessions that start fast, log little and leave nothing in the working directory."""
+"""Classic Spark sessions, whose driver is a JVM of this process: they start fast and leave nothing behind."""
 
 import atexit
-import functools
 import logging
 import os
-import shutil
 import signal
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -17,42 +14,23 @@ from types import FrameType
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from emulator.dataset.archive import archive_options
 from emulator.dataset.java import ensure_java
 from emulator.dataset.masters import settings_of
-
-QUIET = {
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.sql.shuffle.partitions": "4",
-    "spark.sql.session.timeZone": "UTC",
-    "spark.driver.host": "127.0.0.1",
-}
+from emulator.dataset.settings import (
+    LOG,
+    PACKAGE_PARENT,
+    QUIET,
+    SMALL_ROWS,
+    java_options,
+    places,
+    query_settings,
+    scratch,
+)
 
 STDERR = 2
 JVM_EXIT_S = 10.0
-SMALL_ROWS = 1_000_000
-"""Up to this many rows, planning and compiling a query takes longer than running it."""
-FOR_SMALL_RUNS = {
-    "spark.sql.shuffle.partitions": "1",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.adaptive.enabled": "false",
-}
-
-LOG_SETTINGS = """\
-rootLogger.level = error
-rootLogger.appenderRef.console.ref = console
-logger.shell.name = org.apache.spark.api.python.PythonGatewayServer
-logger.shell.level = error
-logger.streams.name = org.apache.spark.sql.execution.streaming
-logger.streams.level = off
-appender.console.type = Console
-appender.console.name = console
-appender.console.target = SYSTEM_ERR
-appender.console.layout.type = PatternLayout
-appender.console.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
-"""
-"""log4j2's: `spark.log.level` would come too late for the first warnings. Why a stream fails is raised in Python."""
+_CONNECT_VARIABLES = ("SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED")
 
 
 def spark_session(
@@ -67,16 +45,28 @@ def spark_session(
 
     Raises:
         JavaNotFoundError: there is no Java for Spark.
+        NoRoomError: there is no room for Spark's scratch files.
     """
-    ensure_java()
-    _scratch()
+    java = ensure_java()
+    scratch()
     # Registered after the removal of the scratch folder, so that it runs before.
-    atexit.unregister(_end_java)
-    atexit.register(_end_java)
+    atexit.unregister(end_java)
+    atexit.register(end_java)
     builder = SparkSession.builder.master(master).appName(app_name)
-    for key, value in (QUIET | _places(master) | (settings or {})).items():
+    for key, value in (QUIET | _of_this_process(master, java) | (settings or {})).items():
         builder = builder.config(key, value)
-    return builder.getOrCreate()
+    with _without_connect():
+        return builder.getOrCreate()
+
+
+@contextmanager
+def _without_connect() -> Iterator[None]:
+    """Spark gives a Connect session, whatever its master, if one of these variables is set."""
+    before = {name: os.environ.pop(name) for name in _CONNECT_VARIABLES if name in os.environ}
+    try:
+        yield
+    finally:
+        os.environ.update(before)
 
 
 def command_session(master: str | None = None) -> SparkSession:
@@ -90,22 +80,31 @@ def command_session(master: str | None = None) -> SparkSession:
     """
     url = master or "local[2]"
     settings = settings_of(url)
-    signal.signal(signal.SIGINT, _give_up)
+    end_on_interrupt()
     # On the main thread Spark would install its own handler, which cancels jobs and prints errors.
-    with ThreadPoolExecutor(1) as starter:
+    with ThreadPoolExecutor(1) as starter, silent_java():
         return starter.submit(lambda: spark_session(url, settings=settings)).result()
+
+
+def end_on_interrupt() -> None:
+    """Let Ctrl-C end this process together with its JVM."""
+    signal.signal(signal.SIGINT, _give_up)
 
 
 def _give_up(_number: int, _frame: FrameType | None) -> None:
     # py4j logs the interrupted call with its traceback before it raises the interrupt.
     logging.disable(logging.CRITICAL)
-    atexit.unregister(_end_java)
+    atexit.unregister(end_java)
     atexit.register(_kill_java)
     raise KeyboardInterrupt
 
 
-def _end_java() -> None:
-    """Stop Spark and wait for its JVM, which would otherwise outlive this process."""
+def end_java(exit_s: float | None = None) -> None:
+    """Stop Spark and wait for its JVM, which would otherwise outlive this process.
+
+    Args:
+        exit_s: seconds after which it is killed; None: `JVM_EXIT_S`.
+    """
     # A thread that still waits for Java's answer loses its connection, which py4j logs with a traceback, as root.
     logging.disable(logging.CRITICAL)
     context, process = SparkContext._active_spark_context, _java()  # noqa: SLF001 - there is no public access
@@ -114,7 +113,7 @@ def _end_java() -> None:
     if process is not None and process.stdin is not None:
         process.stdin.close()
         try:
-            process.wait(JVM_EXIT_S)
+            process.wait(JVM_EXIT_S if exit_s is None else exit_s)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
@@ -139,33 +138,17 @@ def session_for(spark: SparkSession, rows: int) -> SparkSession:
     if rows > SMALL_ROWS:
         return spark
     small = spark.newSession()
-    for key, value in FOR_SMALL_RUNS.items():
+    for key, value in query_settings(rows).items():
         small.conf.set(key, value)
     return small
 
 
-def _places(master: str) -> dict[str, str]:
-    scratch = _scratch()
-    log_settings = scratch / "log4j2.properties"
-    log_settings.write_text(LOG_SETTINGS)
-    places = {
-        # Analyses are short: the optimising compiler would cost more than it saves.
-        "spark.driver.extraJavaOptions": f"-XX:TieredStopAtLevel=1 -Dlog4j2.configurationFile={log_settings.as_uri()}",
-        "spark.sql.warehouse.dir": str(scratch / "warehouse"),
-        "spark.jars.ivy": str(scratch / "ivy"),
-        "spark.local.dir": str(scratch / "local"),
-    }
+def _of_this_process(master: str, java: Path) -> dict[str, str]:
+    folder = scratch()
+    settings = places(folder) | {"spark.driver.extraJavaOptions": java_options(folder, archive_options(java))}
     if master.startswith("local"):
-        # Python workers import this package from where the driver did, installed or not.
-        places["spark.executorEnv.PYTHONPATH"] = str(Path(__file__).parents[2])
-    return places
-
-
-@functools.cache
-def _scratch() -> Path:
-    folder = Path(tempfile.mkdtemp(prefix="rmqemu-spark-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
+        settings["spark.executorEnv.PYTHONPATH"] = str(PACKAGE_PARENT)
+    return settings
 
 
 def notebook_session() -> SparkSession:
@@ -176,12 +159,16 @@ def notebook_session() -> SparkSession:
     """
     if SparkContext._gateway is not None:  # noqa: SLF001 - the only way to tell whether Java runs
         return spark_session()
-    with _children_print_nothing():
+    with silent_java():
         return spark_session()
 
 
 @contextmanager
-def _children_print_nothing() -> Iterator[None]:
+def silent_java() -> Iterator[None]:
+    """A JVM that starts in the `with` block prints nothing, unless its log is wanted: its errors are raised anyway."""
+    if LOG in os.environ:
+        yield
+        return
     before, nothing = os.dup(STDERR), os.open(os.devnull, os.O_WRONLY)
     os.dup2(nothing, STDERR)
     try:

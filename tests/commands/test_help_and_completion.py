@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from emulator.cli.main import app
 from support.rmqemu_process import COMMAND, rmqemu
 
-COMMANDS = ("demo", "up", "run", "analyze", "watch", "why", "verify", "fidelity")
+COMMANDS = ("demo", "up", "run", "analyze", "watch", "why", "verify", "spark", "fidelity")
 
 
 def test_the_help_lists_every_command_and_what_the_exit_status_means():
@@ -29,6 +29,14 @@ def test_each_command_has_help(command):
 
     assert done.exit_code == 0
     assert f"Usage: rmqemu {command}" in done.stdout
+
+
+@pytest.mark.parametrize("command", ["start", "stop", "status", "archive"])
+def test_each_command_about_spark_has_help(command):
+    done = CliRunner().invoke(app, ["spark", command, "-h"])
+
+    assert done.exit_code == 0
+    assert f"Usage: rmqemu spark {command}" in done.stdout
 
 
 def test_no_command_shows_the_help():
@@ -55,6 +63,13 @@ def test_a_shell_is_offered_the_commands_that_fit():
     done = subprocess.run(COMMAND, env={**os.environ, **asked}, capture_output=True, text=True, check=False)
 
     assert done.stdout.split() == ["fidelity"]
+
+
+def test_a_shell_is_offered_the_commands_about_spark():
+    asked = {"_RMQEMU_COMPLETE": "complete_bash", "COMP_WORDS": "rmqemu spark st", "COMP_CWORD": "2"}
+    done = subprocess.run(COMMAND, env={**os.environ, **asked}, capture_output=True, text=True, check=False)
+
+    assert done.stdout.split() == ["start", "stop", "status"]
 
 
 def test_help_does_not_wait_for_spark(tmp_path):

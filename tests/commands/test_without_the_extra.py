@@ -40,6 +40,8 @@ NEED = (
     "analyze --engine spark runs/small-sim-seed1-1",
     "analyze --master local[2] runs/small-sim-seed1-1",
     "campaign --engine spark campaign.toml",
+    "spark start",
+    "spark status",
     "compare campaigns/small",
 )
 

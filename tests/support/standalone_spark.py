@@ -26,8 +26,8 @@ def free_port():
 
 
 @contextmanager
-def standalone_spark(folder, workers) -> Iterator[str]:
-    """Yields the URL of a master that has this many workers of one core each."""
+def standalone_spark(folder, workers, **variables) -> Iterator[str]:
+    """Yields the URL of a master that has this many workers of one core each, with further environment variables."""
     java = ensure_java()
     environment = {
         **os.environ,
@@ -35,6 +35,7 @@ def standalone_spark(folder, workers) -> Iterator[str]:
         "SPARK_HOME": str(_SPARK),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "PYSPARK_PYTHON": sys.executable,
+        **variables,
     }
     port, web_port = free_port(), free_port()
     url = f"spark://127.0.0.1:{port}"

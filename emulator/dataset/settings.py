@@ -1,0 +1,139 @@
+"""Settings of Spark: quiet, with all files in a scratch folder, and chosen by how many rows there are to read."""
+
+import atexit
+import functools
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from emulator.base.errors import UserError
+from nodes.fields import quoted
+
+PACKAGE_PARENT = Path(__file__).parents[2]
+"""Python workers import this package from here, installed or not."""
+
+QUIET = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.shuffle.partitions": "4",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.driver.host": "127.0.0.1",
+}
+
+SMALL_ROWS = 1_000_000
+"""Up to this many rows, planning and compiling a query takes longer than running it."""
+FOR_SMALL_RUNS = {
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+}
+_ROWS_PER_PARTITION = 2_500_000
+_PARTITIONS_MIN, _PARTITIONS_MAX = 4, 200
+
+_SHORT_LIVED = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+"""A command ends before the optimising compiler and a parallel collector pay off."""
+
+LOG = "RMQEMU_SPARK_LOG"
+"""Environment variable: the level of Spark's own log, such as warn; without it, Spark logs nothing."""
+_LOG_LEVELS = ("off", "fatal", "error", "warn", "info", "debug", "trace")
+_LOG_SETTINGS = """\
+rootLogger.level = {level}
+rootLogger.appenderRef.console.ref = console
+logger.shell.name = org.apache.spark.api.python.PythonGatewayServer
+logger.shell.level = {level}
+logger.connect.name = org.apache.spark.sql.connect.utils.ErrorUtils
+logger.connect.level = off
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %d{{HH:mm:ss}} %p %c{{1}}: %m%n%ex
+"""
+"""log4j2's: `spark.log.level` would come too late for the first warnings. Python raises the errors of Spark."""
+
+SCRATCH_BYTES_MIN = 100 << 20
+"""Spark starts with less, and fails at its first shuffle."""
+
+
+class NoRoomError(UserError):
+    """The folder for Spark's scratch files has no room; the text names it."""
+
+
+def query_settings(rows: int) -> Mapping[str, str]:
+    """Settings that suit this many rows; a session that runs takes them, too, classic or Connect."""
+    if rows <= SMALL_ROWS:
+        return FOR_SMALL_RUNS
+    partitions = max(_PARTITIONS_MIN, min(rows // _ROWS_PER_PARTITION, _PARTITIONS_MAX))
+    return {"spark.sql.shuffle.partitions": str(partitions)}
+
+
+def java_options(folder: Path, archive: Sequence[str] = (), *, level: str = "off", is_long_lived: bool = False) -> str:
+    """The options of Spark's JVM.
+
+    Args:
+        folder: where the settings of its log are written.
+        archive: options that name an archive of classes, or make one.
+        level: of its log, unless the environment has another one.
+        is_long_lived: it is a server, for which the optimising compiler pays off.
+
+    Raises:
+        UserError: the level in the environment is none.
+    """
+    level = os.environ.get(LOG) or level
+    if level not in _LOG_LEVELS:
+        raise UserError(f"{LOG}={quoted(level)}: expected one of {', '.join(_LOG_LEVELS)}")
+    log_settings = folder / "log4j2.properties"
+    log_settings.write_text(_LOG_SETTINGS.format(level=level))
+    compiler = () if is_long_lived else _SHORT_LIVED
+    return " ".join((*compiler, *archive, f"-Dlog4j2.configurationFile={log_settings.as_uri()}"))
+
+
+def places(folder: Path) -> dict[str, str]:
+    """Settings that keep Spark's files in a folder."""
+    return {
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        "spark.jars.ivy": str(folder / "ivy"),
+        "spark.local.dir": str(folder / "local"),
+    }
+
+
+@functools.cache
+def scratch() -> Path:
+    """The scratch folder of this process, which is removed at its end.
+
+    Raises:
+        NoRoomError: there is no room for it.
+    """
+    require_room(Path(tempfile.gettempdir()))
+    folder = Path(tempfile.mkdtemp(prefix="rmqemu-spark-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def require_room(folder: Path) -> None:
+    """Refuse a folder that has no room for scratch files.
+
+    Raises:
+        NoRoomError: it has too little.
+    """
+    free = shutil.disk_usage(folder).free
+    if free < SCRATCH_BYTES_MIN:
+        raise NoRoomError(no_room(str(folder), free))
+
+
+def no_room(folder: str, free_bytes: int | None = None) -> str:
+    """The line about a folder without room."""
+    has = "is full" if free_bytes is None else f"has {free_bytes >> 20} MB left"
+    return (
+        f"{folder} {has}: Spark needs {SCRATCH_BYTES_MIN >> 20} MB or more for scratch files; free some, or set TMPDIR"
+    )
+
+
+def cache_folder() -> Path:
+    """The folder of this user for what may be made again; it need not exist."""
+    configured = os.environ.get("XDG_CACHE_HOME", "")
+    base = Path(configured) if Path(configured).is_absolute() else Path.home() / ".cache"
+    return base / "rmqemu" / "spark"

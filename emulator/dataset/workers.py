@@ -1,0 +1,94 @@
+"""Workers of a cluster: whether there are any, and whether they have this package."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from pyspark.sql import SparkSession
+
+from emulator.base.errors import UserError
+from emulator.trace.run_directory import versions
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+WORKERS_S = 60.0
+"""Wall seconds that a master may take to give a worker."""
+_LOOK_EVERY_S = 0.2
+_PROBES = 4
+_ANSWER = "host string, version string"
+_MISSING = "not installed"
+
+
+class WorkersError(UserError):
+    """Workers are missing, or cannot do what they are for; the text says which, and what to do."""
+
+
+def has_workers(spark: SparkSession) -> bool:
+    """Whether a classic session has executors besides its driver."""
+    return len(spark.sparkContext._jsc.sc().statusTracker().getExecutorInfos()) > 1  # noqa: SLF001 - no other way
+
+
+def expect_workers(spark: SparkSession, master: str, patience_s: float) -> None:
+    """Wait until a standalone master has given a worker; Spark would wait for ever.
+
+    Args:
+        spark: a classic session.
+        master: its master; those of other kinds are not waited for.
+        patience_s: how long at most.
+
+    Raises:
+        WorkersError: none has come.
+    """
+    if not master.startswith("spark:"):
+        return
+    give_up_s = time.monotonic() + patience_s
+    while not has_workers(spark):
+        if time.monotonic() > give_up_s:
+            raise WorkersError(no_workers(master, patience_s))
+        time.sleep(_LOOK_EVERY_S)
+
+
+def no_workers(master: str, patience_s: float) -> str:
+    """The line about a master that gives no worker."""
+    return f"{master} has given no worker for {patience_s:g} s: start one, or free a core"
+
+
+def expect_same_package(spark: SparkSession, where: str) -> None:
+    """Run a tiny job, and refuse workers without this package, or with another version of it.
+
+    Args:
+        spark: classic or Connect.
+        where: it runs, for the message.
+
+    Raises:
+        WorkersError: the package is missing on a worker, or differs.
+    """
+    own = versions()["rocketmq-emulator"]
+    answers = spark.range(0, _PROBES, 1, _PROBES).mapInArrow(_reporter(), _ANSWER).distinct().collect()
+    for host, version in sorted(answers):
+        if version == own:
+            continue
+        has = "no rocketmq-emulator" if version == _MISSING else f"rocketmq-emulator {version}"
+        raise WorkersError(f"{where}: worker {host} has {has}: expected {own}, as here")
+
+
+def _reporter() -> "Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]":
+    """A function that a worker without this package can run: Spark sends it by value, since it is a local one."""
+    missing = _MISSING
+
+    def report(batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
+        import socket
+
+        import pyarrow as pa
+
+        try:
+            from emulator.trace.run_directory import versions
+
+            version = versions()["rocketmq-emulator"]
+        except ImportError:
+            version = missing
+        for _ in batches:
+            yield pa.RecordBatch.from_pydict({"host": [socket.gethostname()], "version": [version]})
+
+    return report

@@ -1,0 +1,87 @@
+"""The archive of Spark's classes: which one belongs to which Java, and what a JVM makes of a damaged one."""
+
+import fcntl
+import subprocess
+
+import pytest
+
+from emulator.dataset import archive
+from emulator.dataset.java import ensure_java, real_java
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return tmp_path
+
+
+def a_java(folder, content):
+    (folder / "bin").mkdir(parents=True)
+    (folder / "bin" / "java").write_text(content)
+    return folder
+
+
+def test_each_java_has_an_archive_of_its_own_in_the_cache_of_the_user(cache):
+    one, other = (archive.archive_path(a_java(cache / name, name)) for name in ("one", "another"))
+
+    assert one != other
+    assert one.parent == other.parent == cache / "rmqemu" / "spark"
+
+
+def test_a_java_that_was_updated_has_another_archive(cache):
+    home = a_java(cache / "java", "17.0.1")
+    before = archive.archive_path(home)
+    (home / "bin" / "java").write_text("17.0.10")
+
+    assert archive.archive_path(home) != before
+
+
+def test_without_an_archive_java_gets_no_option(cache):
+    home = a_java(cache / "java", "17")
+    assert archive.archive_options(home) == ()
+
+    path = archive.archive_path(home)
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"classes")
+    assert archive.archive_options(home)[0] == f"-XX:SharedArchiveFile={path}"
+
+
+def test_java_ignores_a_damaged_archive_and_prints_nothing_about_it(tmp_path):
+    damaged = tmp_path / "damaged.jsa"
+    damaged.write_bytes(b"no archive")
+    command = [str(real_java(ensure_java())), *archive.use_options(damaged), "-version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "damaged" not in done.stderr
+
+
+def test_no_archive_is_made_where_there_is_no_room(cache, monkeypatch):
+    monkeypatch.setattr(archive, "ROOM_BYTES_MIN", 1 << 62)
+
+    with pytest.raises(archive.ArchiveError, match=r"/rmqemu/spark has \d+ MB left: expected \d+ MB for an archive$"):
+        archive.make_archive()
+    archive.make_archive_later(ensure_java())
+    assert [path.name for path in (cache / "rmqemu" / "spark").iterdir()] == []
+
+
+def test_one_process_at_a_time_makes_an_archive(cache):
+    folder = cache / "rmqemu" / "spark"
+    folder.mkdir(parents=True)
+    with (folder / "archive.lock").open("wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(archive.ArchiveError, match="another process makes an archive in"):
+            archive.make_archive()
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_spark_starts_from_the_archive_that_was_made(cache):
+    made = archive.make_archive()
+    shows = [str(real_java(ensure_java())), f"-XX:SharedArchiveFile={made}", "-Xshare:auto", "-Xlog:cds", "-version"]
+    done = subprocess.run(shows, capture_output=True, text=True, check=False)
+
+    assert made.stat().st_size > 50 << 20
+    assert sorted(path.name for path in made.parent.iterdir()) == ["archive.lock", made.name]
+    assert "Unable to use shared archive" not in done.stdout
+    assert archive.archive_options(ensure_java())[0] == f"-XX:SharedArchiveFile={made}"

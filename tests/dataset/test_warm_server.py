@@ -1,0 +1,125 @@
+"""The warm server: commands and notebooks find it, others cannot use it, and nothing is left when it ends."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from support.rmqemu_process import COMMAND
+from support.waiting import until
+
+pytestmark = pytest.mark.spark
+
+ASK = """
+import sys
+from emulator.dataset.failures import spark_errors
+from emulator.dataset.sessions import describe, open_command_session
+from emulator.cli.terminal import one_line_errors
+
+def sizes(batches):
+    import emulator.trace.schema
+    yield from batches
+
+def ask():
+    with one_line_errors():
+        session = open_command_session(None, *sys.argv[1:], rows=10)
+        print(describe(session), session.conf.get("spark.sql.shuffle.partitions"), flush=True)
+        with spark_errors(describe(session)):
+            print(session.range(10).mapInArrow(sizes, "id long").count())
+
+import typer
+app = typer.Typer()
+app.command(context_settings={"allow_extra_args": True})(ask)
+app()
+"""
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """A cache folder of its own; the server that a test leaves there is stopped."""
+    folder = tmp_path_factory.mktemp("cache")
+    yield folder
+    rmqemu(folder, "spark", "stop")
+
+
+def environment(home):
+    return {**os.environ, "XDG_CACHE_HOME": str(home), "RMQEMU_SPARK_ARCHIVE": "off"}
+
+
+def run(home, *command):
+    return subprocess.run(
+        command, env=environment(home), cwd=home, capture_output=True, text=True, timeout=200, check=False
+    )
+
+
+def rmqemu(home, *words):
+    return run(home, *COMMAND, *words)
+
+
+def ask(home, *words):
+    return run(home, sys.executable, "-c", ASK.replace("sys.argv[1:]", repr(list(words))))
+
+
+@pytest.fixture(scope="module")
+def status(home):
+    """What a server reports that was started where one had left its files."""
+    scratch = home / "rmqemu" / "spark" / f"server@{socket.gethostname()}" / "scratch"
+    scratch.mkdir(parents=True)
+    (scratch.parent / "server.json").write_text('{"pid": 1}')
+    started = rmqemu(home, "spark", "start", "--memory", "512m")
+    assert (started.returncode, started.stderr) == (0, "")
+    return json.loads(rmqemu(home, "spark", "status", "--json").stdout)
+
+
+def test_the_status_has_url_uptime_versions_and_memory(home, status):
+    shown = rmqemu(home, "spark", "status")
+
+    assert shown.returncode == 0
+    assert shown.stdout.startswith(f"{status['url']} has run for ")
+    assert f"pyspark {status['pyspark']}, Python {status['python']}, Java {status['java']}\n" in shown.stdout
+    assert "heap of at most 512m" in shown.stdout
+    assert 100 << 20 < status["memory_bytes"] < 4 << 30
+
+
+def test_a_second_start_changes_nothing(home, status):
+    again = rmqemu(home, "spark", "start")
+
+    assert (again.returncode, again.stdout.split()[0]) == (0, status["url"])
+    assert "runs already" in again.stdout
+
+
+def test_a_command_finds_the_server_whose_workers_import_this_package(home, status):
+    done = ask(home)
+
+    assert done.stderr == ""
+    assert done.stdout == f"Spark Connect {status['pyspark']}, {status['url']} 1\n10\n"
+
+
+@pytest.mark.parametrize("parameters", ["", "/;token=guessed"])
+def test_who_has_no_token_is_refused_in_one_line(home, status, parameters):
+    refused = ask(home, status["url"] + parameters)
+
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert refused.stderr.startswith(f"rmqemu: {status['url']} refuses this session: ")
+    assert refused.stderr.count("\n") == 1
+
+
+def test_a_remote_that_does_not_answer_gets_one_line(home):
+    refused = ask(home, "sc://127.0.0.1:1")
+
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert refused.stderr == "rmqemu: sc://127.0.0.1:1 cannot be reached: Connection refused\n"
+
+
+def test_a_server_that_was_killed_is_noticed_and_leaves_nothing(home, status):
+    os.kill(status["pid"], signal.SIGKILL)
+    until(lambda: rmqemu(home, "spark", "status").returncode == 1, 30)
+
+    assert rmqemu(home, "spark", "status").stdout == "no server runs\n"
+    assert rmqemu(home, "spark", "stop").stdout == "no server runs\n"
+    (folder,) = (home / "rmqemu" / "spark").glob("server@*")
+    assert [path.name for path in folder.iterdir()] == ["server.lock"]
