@@ -1,6 +1,5 @@
 """One case, in a process of its own: its run, the judgement of it, and what stays of its trace."""
 
-import shutil
 import traceback
 from collections.abc import Mapping
 from contextlib import suppress
@@ -16,7 +15,7 @@ from emulator.analysis.report import Service, Verdict
 from emulator.analysis.tidy import tables_of
 from emulator.base.errors import one_line
 from emulator.campaign.campaign import Case, Keep
-from emulator.campaign.directory import RUNS, UNLANDED, CampaignDirectory
+from emulator.campaign.directory import RUNS, UNLANDED, CampaignDirectory, remove
 from emulator.campaign.played import Outcome, Played
 from emulator.run import run_scenario
 from emulator.run.run import RunError
@@ -131,7 +130,7 @@ def stays(played: Played, directory: CampaignDirectory, keep: Keep, scratch: Pat
 
 
 def _move(run: Path, place: Path) -> None:
-    shutil.rmtree(place, ignore_errors=True)  # of a repetition, or of an emulator that was killed before it said so
+    remove(place)  # of a repetition, or of an emulator that was killed before it said so
     place.parent.mkdir(exist_ok=True)
     run.rename(place)
 

@@ -39,6 +39,7 @@ UNLANDED = "unlanded"
 UNDER_WAY = ".under-way"
 """Folder of the runs that are being played; what a killed emulator left there is removed by the next one."""
 _LOCK = ".lock"
+_REMOVED = "-removed"
 CAMPAIGN_VERSION = 7
 """Version of the form of this directory, and of the tables of findings in it."""
 _FILES = RunFiles()
@@ -103,20 +104,22 @@ class CampaignDirectory:
                 ) from None
             except OSError:
                 pass  # a file system without locks
-            _remove(self.path / UNDER_WAY)
+            remove(self.path / UNDER_WAY)
+            for left in (self.path / UNLANDED).glob(f"*{_REMOVED}"):
+                shutil.rmtree(left, ignore_errors=True)
             (self.path / UNDER_WAY).mkdir()
             try:
                 yield
             finally:
-                _remove(self.path / UNDER_WAY)
+                remove(self.path / UNDER_WAY)
 
 
-def _remove(folder: Path) -> None:
-    """Remove a folder in which others may still write: workers of Spark, runs whose emulator was killed.
+def remove(folder: Path) -> None:
+    """Remove a folder, in which others may still write: workers of Spark, runs whose emulator was killed.
 
-    It gets another name first, so whatever they write next fails.
+    It gets another name first, so whatever they write next fails, and a removal that is killed leaves no half of it.
     """
-    removed = folder.with_name(f"{folder.name}-removed")
+    removed = folder.with_name(f"{folder.name}{_REMOVED}")
     shutil.rmtree(removed, ignore_errors=True)  # of an emulator that was killed here
     with suppress(FileNotFoundError):
         folder.rename(removed)

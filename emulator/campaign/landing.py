@@ -3,13 +3,11 @@
 A run whose trace the campaign does not retain waits in the folder `unlanded` until a snapshot of the dataset lists it.
 """
 
-import shutil
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from emulator.campaign.campaign import Case
-from emulator.campaign.directory import HEAD, RUNS, UNLANDED, CampaignDirectory, opened
+from emulator.campaign.directory import HEAD, RUNS, UNLANDED, CampaignDirectory, opened, remove
 from emulator.campaign.played import Played
 from emulator.lake.errors import DatasetError
 from emulator.lake.filesystems import located
@@ -62,7 +60,11 @@ class CampaignLanding:
             DatasetError: the dataset has another run of the same name, or see `land`.
         """
         source = _source(self._directory, played.case)
-        if played.ended and source is not None and not (self._has(played) and source.path.parent.name == RUNS):
+        if not played.ended or source is None:
+            return
+        if self._has(played):
+            self._discard(source)
+        else:
             self._waiting[played.case] = source
         if len(self._waiting) >= RUNS_PER_PART:
             self.land()
@@ -79,11 +81,13 @@ class CampaignLanding:
         for refused in land(self._waiting.values(), self._location.uri).refused:
             raise DatasetError(refused.problem)
         for source in self._waiting.values():
-            if source.path.parent.name == UNLANDED:
-                shutil.rmtree(source.path, ignore_errors=True)
-        with suppress(OSError):  # runs of other tasks wait there
-            (self._directory.path / UNLANDED).rmdir()
+            self._discard(source)
         self._waiting.clear()
+
+    def _discard(self, source: RunSource) -> None:
+        """Remove a run that the dataset has, unless the campaign retains it."""
+        if source.path.parent.name == UNLANDED:
+            remove(source.path)
 
     def words(self, every: Sequence[Played]) -> str:
         """How many runs the dataset has, of those that were executed."""

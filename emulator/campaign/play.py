@@ -10,7 +10,7 @@ from emulator.base.errors import UserError
 from emulator.campaign.campaign import Campaign, Case
 from emulator.campaign.case import DiskError
 from emulator.campaign.dataset import Dataset
-from emulator.campaign.directory import CampaignDirectory, CampaignError, claim
+from emulator.campaign.directory import UNLANDED, CampaignDirectory, CampaignError, claim
 from emulator.campaign.here import Terms
 from emulator.campaign.junit import JUNIT_FILE, junit
 from emulator.campaign.landing import CampaignLanding
@@ -118,6 +118,8 @@ def _land_the_rest(directory: CampaignDirectory, to: str) -> None:
     for played in Dataset(directory.path).played():
         landing.add(played)
     landing.land()
+    with suppress(OSError):  # there is none, or a run waits there that never came to its end
+        (directory.path / UNLANDED).rmdir()
 
 
 def _is_to_be_played(played: Played, *, retry: bool) -> bool:

@@ -8,8 +8,9 @@ from emulator.base.text import listed
 from emulator.campaign.landing import is_campaign, sources_of_campaign
 from emulator.cli.terminal import BAD_INPUT, complain, progress_bar
 from emulator.lake.errors import DatasetError
-from emulator.lake.filesystems import located
+from emulator.lake.filesystems import Location, located
 from emulator.lake.landing import Landed, land
+from emulator.lake.snapshot import Snapshot, read_snapshot
 from emulator.lake.sources import RunSource, sources_of
 
 _AGAIN = "the same command goes on from there"
@@ -35,7 +36,6 @@ def land_command(paths: Sequence[Path], uri: str) -> int:
     """
     location = located(uri)
     sources = _sources(paths)
-    landed: list[Landed] = []
     ended = 0
     with progress_bar("landing") as show:
 
@@ -45,13 +45,11 @@ def land_command(paths: Sequence[Path], uri: str) -> int:
             show(ended / len(sources))
 
         try:
-            whole = land(sources, uri, on_run=count, on_part=landed.append)
+            whole = land(sources, uri, on_run=count)
         except KeyboardInterrupt:
-            raise LandingInterrupted(f"interrupted; {_so_far(landed, sources, location.uri)}; {_AGAIN}") from None
+            raise LandingInterrupted(f"interrupted; {_there(location, sources)}; {_AGAIN}") from None
         except DatasetError as error:
-            if not landed:
-                raise
-            raise UserError(f"{error}; {_so_far(landed, sources, location.uri)}; {_AGAIN}") from error
+            raise UserError(f"{error}; {_there(location, sources)}; when that is mended, {_AGAIN}") from error
     for refused in whole.refused:
         complain(refused.problem)
     _print(whole, location.uri)
@@ -71,9 +69,16 @@ def _sources(paths: Sequence[Path]) -> tuple[RunSource, ...]:
     return sources_of(every)
 
 
-def _so_far(landed: Sequence[Landed], sources: Sequence[RunSource], uri: str) -> str:
-    there = sum(len(part.runs) + len(part.skipped) for part in landed)
-    return f"{there:,} of {len(sources):,} runs are in {uri}"
+def _there(location: Location, sources: Sequence[RunSource]) -> str:
+    """How many of the runs the dataset has."""
+    try:
+        snapshot = read_snapshot(location) or Snapshot()
+    except DatasetError:
+        return "nothing was changed"
+    there = sum(source.run in snapshot.runs for source in sources)
+    if not there:
+        return "nothing was changed"
+    return f"{there:,} of {len(sources):,} runs are in {location.uri}"
 
 
 def _print(whole: Landed, uri: str) -> None:

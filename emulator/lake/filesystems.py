@@ -28,6 +28,8 @@ from nodes.fields import quoted
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(?=/)|(file):")
 _PATTERN = re.compile(r"[*?\[\]{}\\]")
 """Characters by which Spark takes a path for a pattern."""
+_ERRNO = re.compile(r"\[errno \d+\] ([^;.\n]+)")
+"""The reason in the texts of pyarrow about local files."""
 _EXPECTED = "expected a path, or a URI that begins with file:, hdfs:, s3: or s3a:"
 _CONNECT_S, _ANSWER_S = 5, 30
 _S3_REASONS = (
@@ -157,6 +159,8 @@ def _reason(error: Exception) -> str:
         for signs, reason in _S3_REASONS:
             if any(sign in text for sign in signs):
                 return reason
+    if match := _ERRNO.search(text):
+        return match[1]
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return text.splitlines()[0] if text else type(error).__name__

@@ -14,16 +14,17 @@ from uuid import uuid4
 
 import attrs
 import pyarrow as pa
+from pyarrow import fs
 
 from emulator.base.errors import UserError
 from emulator.lake.errors import DatasetError
 from emulator.lake.exclusive import Claim, dead_claims, held
 from emulator.lake.files import PartFiles, with_run
 from emulator.lake.filesystems import Location, located
-from emulator.lake.layout import RUNS, RUNS_SCHEMA
+from emulator.lake.layout import PART, RUNS, RUNS_SCHEMA, TRACE
 from emulator.lake.run_rows import content_of, release_of, run_row
 from emulator.lake.snapshot import SNAPSHOT, FileEntry, RunEntry, Snapshot, files_there, read_snapshot
-from emulator.lake.sources import RunSource, parts_of, sources_of
+from emulator.lake.sources import RunSource, is_run, parts_of, sources_of
 from emulator.trace.run_directory import Ended, RunDirectory, open_run
 from emulator.trace.schema import TABLES
 
@@ -135,7 +136,10 @@ class ParquetLanding:
     def __init__(self, uri: str | Path, on_run: OnRun | None = None) -> None:
         self._on_run = on_run
         self._location = located(uri)
-        self._snapshot = read_snapshot(self._location) or Snapshot()
+        there = read_snapshot(self._location)
+        if there is None:
+            _require_room(self._location)
+        self._snapshot = there or Snapshot()
         self._claim = Claim(self._location)
 
     def __enter__(self) -> Self:
@@ -204,7 +208,7 @@ def land_part(
     """
     location = located(uri)
     there = (read_snapshot(location) or Snapshot()) if snapshot is None else snapshot
-    part = _Part(location, there, f"part-{landing or uuid4().hex}-{uuid4().hex[:8]}")
+    part = _Part(location, there, f"{PART}{landing or uuid4().hex}-{uuid4().hex[:8]}")
     with location.explained():
         for source in sorted(runs, key=lambda one: one.run):
             part.add(source)
@@ -310,6 +314,17 @@ def another_run(run: str, uri: str) -> str:
     return f"{uri} has another run called {run}, and a landing replaces nothing: land it in another dataset"
 
 
+def _require_room(location: Location) -> None:
+    """Refuse to make a dataset in a directory that holds something else."""
+    with location.explained():
+        infos = location.filesystem.get_file_info(fs.FileSelector(location.path, allow_not_found=True))
+    names = sorted(info.base_name for info in infos if not info.base_name.startswith("."))
+    other = [name for name in names if name not in (TRACE, RUNS)]
+    if other or (location.local is not None and is_run(location.local)):
+        holds = f"it holds {other[0]}" if other else "it is a run"
+        raise DatasetError(f"{location.uri} is no dataset, {holds}: expected a dataset, or a directory that is empty")
+
+
 def _remove_leftovers(location: Location, name: str) -> None:
     """Remove the files of no snapshot: of a landing, of those that were killed, and what is old.
 
@@ -323,6 +338,8 @@ def _remove_leftovers(location: Location, name: str) -> None:
     old_s = time.time() - _ABANDONED_S
 
     def is_left(file: str) -> bool:
+        if not Path(file).name.startswith(PART):
+            return False
         return Path(file).name.split("-")[1:2] in dead or there[file].mtime.timestamp() < old_s
 
     _remove(location, [file for file in there if file not in listed and is_left(file)])

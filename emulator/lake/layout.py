@@ -20,6 +20,8 @@ FORMAT_VERSION = 1
 """Version of the folders, of the columns of `runs` and of the snapshot."""
 RUNS, TRACE = "runs", "trace"
 RUN = "run"
+PART = "part-"
+"""Begin of the name of each file."""
 ROWS_PER_GROUP = 500_000
 ROWS_PER_FILE = 4_000_000
 _DELTA = "DELTA_BINARY_PACKED"

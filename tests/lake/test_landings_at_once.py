@@ -209,6 +209,31 @@ def test_each_part_is_there_when_the_next_one_begins(tmp_path, runs, monkeypatch
     assert there == [1, 2, 3, 4]
 
 
+@pytest.mark.parametrize("name", ["notes.txt", "trace/index.jsonl"])
+def test_a_directory_that_holds_something_else_is_left_alone(tmp_path, runs, name):
+    folder = tmp_path / "other"
+    (folder / name).parent.mkdir(parents=True)
+    (folder / name).write_text("")
+
+    with pytest.raises(
+        landing.DatasetError, match=r"is no dataset, it (holds notes\.txt|is a run): expected a dataset"
+    ):
+        land(runs, folder)
+    assert [str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()] == [name]
+
+
+def test_files_that_no_landing_wrote_are_left_alone(tmp_path, runs):
+    folder = tmp_path / "dataset"
+    land(runs[:1], folder)
+    for name in ("notes.parquet", ".hidden"):
+        (folder / "trace" / "messages" / name).write_text("")
+        os.utime(folder / "trace" / "messages" / name, (0, 0))
+    land(runs, folder)
+
+    assert (folder / "trace" / "messages" / "notes.parquet").exists()
+    assert (folder / "trace" / "messages" / ".hidden").exists()
+
+
 def test_a_full_disk_leaves_the_snapshot_before(tmp_path, runs, monkeypatch):
     folder = tmp_path / "dataset"
     land(runs[:1], folder)
