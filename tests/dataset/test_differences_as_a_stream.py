@@ -125,8 +125,9 @@ def test_a_worker_does_not_go_on_with_the_sweep_of_another_query(rows, expected,
     monkeypatch.setattr(module, "_sweeps", OrderedDict())
     one, other = Query(Sweeps({})), Query(Sweeps({}))
     one.batch(streamed(rows[:700]))
+    one.batch(streamed(rows[700:800], 701))
     other.batch(streamed(rows[:300]))
-    one.batch(streamed(rows[700:], 701))
+    one.batch(streamed(rows[800:], 801))
     other.batch(streamed(rows[300:], 301))
     assert one.found == other.found == expected
 

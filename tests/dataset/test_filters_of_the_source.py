@@ -1,7 +1,7 @@
 """Filters that the source applies mean what they mean in SQL, and leave out no segment that has a row that passes."""
 
 import pyarrow as pa
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql.datasource import (
     EqualNullSafe,
@@ -64,6 +64,7 @@ def means(one, row):
     return MEANINGS[type(one)](row[one.attribute[0]], one.value)
 
 
+@settings(max_examples=400)
 @given(TEXTS, ROWS, FILTERS)
 def test_rows_pass_as_in_sql_and_no_segment_with_such_a_row_is_left_out(run, rows, filters):
     rows = [dict(zip(("seq", "t_ns", "node"), row, strict=True), run=run) for row in sorted(rows)]

@@ -99,12 +99,13 @@ def test_a_growing_run_gives_each_row_once_and_in_order_whoever_reads_it(tmp_pat
     source = played(tmp_path / "played", level)
     with growing(tmp_path / "run", source) as run:
         queries = {name: Query(run.path, name, rowsPerBatch="130") for name in ("rpc", "messages", "counts", "rows")}
-        for step in (0, 1, 700, 40, 1_500):
+        for number, step in enumerate((0, 1, 700, 40, 500, 400, 200, 200)):
             run.grow(step)
             for name, query in queries.items():
                 query.all()
-                queries[name] = Query(run.path, name, query.offset, rowsPerBatch="130")  # restarted
-                queries[name].batches = query.batches
+                if number in (1, 4):  # restarted
+                    queries[name] = Query(run.path, name, query.offset, rowsPerBatch="130")
+                    queries[name].batches = query.batches
                 there = run.rows[: run.written]
                 if name == "rows":
                     assert decoded(query.rows) == numbered("run", there)
