@@ -1,6 +1,7 @@
 """What all tests share."""
 
 import gc
+import os
 import signal
 from contextlib import ExitStack
 
@@ -22,6 +23,9 @@ settings.load_profile("rmqemu")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+
+# Commands judge on Spark where it is installed; what tests of commands ask is the same either way, and Java needs seconds.
+os.environ.setdefault("RMQEMU_ENGINE", "local")
 
 _frozen = ExitStack()
 

@@ -25,6 +25,15 @@ def expect_extra(what: str) -> None:
     Raises:
         ExtraMissingError: a package of the extra is missing.
     """
-    missing = [name for name in _MODULES if find_spec(name) is None]
+    missing = _missing()
     if missing:
         raise ExtraMissingError(f"{what} needs {', '.join(missing)}: {INSTALL}")
+
+
+def has_extra() -> bool:
+    """Whether the extra is installed; nothing is imported."""
+    return not _missing()
+
+
+def _missing() -> list[str]:
+    return [name for name in _MODULES if find_spec(name) is None]

@@ -15,21 +15,17 @@ from emulator.analysis.oracles.overlaps import OVERLAPS
 from emulator.analysis.rendering.picture import draw
 from emulator.analysis.rendering.tables import print_report
 from emulator.analysis.report import EXIT_STATUS, Report, Service, Verdict
-from emulator.base.errors import UserError
-from emulator.base.extra import expect_extra
+from emulator.cli.judging import Judging, is_dataset
 from emulator.cli.limits import read_limits, with_limits
 from emulator.cli.terminal import BAD_INPUT, complain, tables_console
-from emulator.dataset.engine import EngineName
-from emulator.dataset.judged import Judged, judge_runs
-from emulator.trace.run_directory import open_run
+from emulator.dataset.judged import Judged
 
 PICTURE = "ownership.html"
 
 
 def analyze_runs(
-    runs: Sequence[Path],
-    engine: EngineName | None,
-    master: str | None,
+    runs: Sequence[str],
+    judging: Judging,
     limits: Sequence[str] = (),
     *,
     as_json: bool,
@@ -38,27 +34,22 @@ def analyze_runs(
     """Judge runs and print what was found; returns the exit status, of several runs the worst one.
 
     Args:
-        runs: their directories.
-        engine: what judges them; None: Spark if a master is named.
-        master: Spark's.
+        runs: their directories, or one dataset.
+        judging: where they are judged.
         limits: service limits in place of those of the runs, `KEY=VALUE`.
         as_json: print JSON in place of tables.
         service: the exit status is 1 also for a run whose service is paging.
 
     Raises:
-        UserError: the only run cannot be read, a limit is none, or engine and master do not go together.
+        UserError: the only run cannot be read, a limit is none, or options do not go together.
     """
     given = read_limits(limits)
-    if engine is EngineName.LOCAL and master is not None:
-        raise UserError("--master: expected only with --engine spark")
-    if len(runs) == 1:
-        open_run(runs[0])  # one line says what is wrong with it, before anything is started
-    judged = _judge(runs, engine, master)
+    judged = judging.judge(runs)
     judged = attrs.evolve(judged, reports=tuple(with_limits(report, given) for report in judged.reports))
     for refused in judged.refused:
         complain(refused.problem)
-    if len(runs) == 1:
-        _print_one(judged.reports[0], runs[0], as_json=as_json)
+    if len(runs) == 1 and not is_dataset(runs[0]):
+        _print_one(judged.reports[0], Path(runs[0]), as_json=as_json)
     elif as_json:
         print(json.dumps([json.loads(report.to_json()) for report in judged.reports], indent=1))
     else:
@@ -70,15 +61,6 @@ def analyze_runs(
 def _status(report: Report, *, service: bool) -> int:
     is_paging = service and report.service is Service.PAGING
     return max(report.exit_status, EXIT_STATUS[Verdict.INVALID] if is_paging else 0)
-
-
-def _judge(runs: Sequence[Path], engine: EngineName | None, master: str | None) -> Judged:
-    if engine is not EngineName.SPARK and master is None:
-        return judge_runs(runs)
-    expect_extra("--engine spark")
-    from emulator.dataset.spark import command_session
-
-    return judge_runs(runs, EngineName.SPARK, command_session(master))
 
 
 def _print_one(report: Report, run: Path, *, as_json: bool) -> None:

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from emulator.dataset.engine import EngineName
 from emulator.trace.schema import TraceLevel
 
 RunsOption = Annotated[Path, typer.Option("--runs", metavar="DIR", help="Directory of all runs.")]
@@ -39,6 +40,21 @@ LandToOption = Annotated[str, typer.Option("--to", metavar="DATASET", help=DATAS
 ToOption = Annotated[
     str | None,
     typer.Option("--to", metavar="DATASET", help="Land each run there; see rmqemu land.", show_default=False),
+]
+EngineOption = Annotated[
+    EngineName | None,
+    typer.Option(
+        help="What judges runs: the tasks of Spark, or this process; RMQEMU_ENGINE names it, too.",
+        show_default="spark, where it is installed",
+    ),
+]
+MasterOption = Annotated[
+    str | None,
+    typer.Option(metavar="URL", help="Spark's: local[4], spark://HOST:PORT, ...", show_default=False),
+]
+RemoteOption = Annotated[
+    str | None,
+    typer.Option(metavar="URL", help="Of a server of Spark Connect: sc://HOST:PORT.", show_default=False),
 ]
 ServiceOption = Annotated[bool, typer.Option("--service", help="Exit status 1 also if the service of a run is paging.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]

@@ -20,10 +20,10 @@ from emulator.analysis.oracles.orphans import ORPHANS
 from emulator.analysis.oracles.overlaps import OVERLAPS
 from emulator.analysis.oracles.views import VIEWS, whole_views
 from emulator.analysis.rendering.picture import draw
-from emulator.analysis.rendering.shown_report import analyze
 from emulator.analysis.rendering.story import Chapter, in_words, length_ns, ownership
 from emulator.analysis.rendering.tables import render
 from emulator.analysis.report import Report
+from emulator.cli.judging import Judging
 from emulator.cli.terminal import progress_bar, tables_console
 from emulator.run import run_scenario
 from emulator.run.run import Progress
@@ -40,18 +40,19 @@ _Row = TypeVar("_Row", bound=Divergence | Overlap | Orphan)
 Bar = Callable[[str], AbstractContextManager[Progress]]
 
 
-def show_demo(runs: Path) -> None:
+def show_demo(runs: Path, judging: Judging) -> None:
     """Show the demonstration in this terminal."""
-    raise typer.Exit(show(runs, tables_console(), progress_bar))
+    raise typer.Exit(show(runs, tables_console(), progress_bar, judging))
 
 
-def show(runs: Path, console: Console, bar: Bar) -> int:
+def show(runs: Path, console: Console, bar: Bar, judging: Judging) -> int:
     """Run the scenario, explain what happened, print the tables, and draw the picture.
 
     Args:
         runs: directory of all runs.
         console: where to print.
         bar: makes a progress bar with a title, as a context manager.
+        judging: where the run is judged.
 
     Returns:
         0 if the run shows what the demonstration promises, else 1.
@@ -60,7 +61,7 @@ def show(runs: Path, console: Console, bar: Bar) -> int:
     scenario = load(path)
     with bar(f"{scenario.name}: {scenario.run_for_ms // 1000} emulated seconds") as progress:
         run = run_scenario(scenario, runs=runs, progress=progress).path
-    report = analyze(run)
+    (report,) = judging.judge([run]).reports
     picture = draw(report, run / "ownership.html")
     console.print(_render(timeline(report)))
     console.print("\n[bold]What the analysis found[/] (invalid, for the faults did their work)\n")

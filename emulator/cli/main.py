@@ -12,10 +12,13 @@ import typer
 from emulator.cli.arguments import (
     SCENARIO_HELP,
     CampaignArgument,
+    EngineOption,
     JsonOption,
     LandedPaths,
     LandToOption,
     LimitOption,
+    MasterOption,
+    RemoteOption,
     RunArgument,
     RunsOption,
     ScenarioArgument,
@@ -73,12 +76,18 @@ def every_command(
 
 
 @app.command()
-def demo(runs: RunsOption = Path("runs")) -> None:
+def demo(
+    runs: RunsOption = Path("runs"),
+    engine: EngineOption = None,
+    master: MasterOption = None,
+    remote: RemoteOption = None,
+) -> None:
     """Run the scenario of the half-seen consumer, explain what happened, and draw it."""
     with one_line_errors():
         from emulator.cli.demo import show_demo
+        from emulator.cli.judging import Judging
 
-        show_demo(runs)
+        show_demo(runs, Judging(engine, master, remote))
 
 
 @app.command(cls=ExecCommand)
@@ -290,19 +299,14 @@ def check(spec: SpecArgument) -> None:
 
 @app.command()
 def analyze(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Directories of runs.", show_default=False)],
+    runs: Annotated[
+        list[str],
+        typer.Argument(metavar="RUN... | DATASET", help="Directories of runs, or a dataset.", show_default=False),
+    ],
     as_json: JsonOption = False,
-    engine: Annotated[
-        EngineName | None,
-        typer.Option(
-            help="What reads and judges the runs: this process, or the tasks of a Spark job.",
-            show_default="local, without --master",
-        ),
-    ] = None,
-    master: Annotated[
-        str | None,
-        typer.Option(metavar="URL", help="Spark's: local[4], spark://HOST:PORT, ...", show_default=False),
-    ] = None,
+    engine: EngineOption = None,
+    master: MasterOption = None,
+    remote: RemoteOption = None,
     limit: LimitOption = None,
     service: ServiceOption = False,
 ) -> None:
@@ -313,8 +317,10 @@ def analyze(
     """
     with one_line_errors():
         from emulator.cli.analyze import analyze_runs
+        from emulator.cli.judging import Judging
 
-        raise typer.Exit(analyze_runs(runs, engine, master, limit or (), as_json=as_json, service=service))
+        judging = Judging(engine, master, remote)
+        raise typer.Exit(analyze_runs(runs, judging, limit or (), as_json=as_json, service=service))
 
 
 @app.command()
@@ -341,6 +347,9 @@ def report(
     top: Annotated[int, typer.Option(min=0, help="Violations of a run that are explained.")] = 5,
     every: Annotated[bool, typer.Option("--all", help="Explain the worst violation of each invariant.")] = False,
     limit: LimitOption = None,
+    engine: EngineOption = None,
+    master: MasterOption = None,
+    remote: RemoteOption = None,
 ) -> None:
     """Write one page about a run or a campaign, for a browser; it loads nothing and can be mailed.
 
@@ -348,9 +357,10 @@ def report(
     measures of all runs, and the worst ones.
     """
     with one_line_errors():
+        from emulator.cli.judging import Judging
         from emulator.cli.report import report_command
 
-        report_command(path, out, None if every else top, limit or ())
+        report_command(path, out, None if every else top, limit or (), Judging(engine, master, remote))
 
 
 @app.command()
@@ -422,6 +432,9 @@ def compare(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON; of a campaign.")] = False,
     limit: LimitOption = None,
+    engine: EngineOption = None,
+    master: MasterOption = None,
+    remote: RemoteOption = None,
 ) -> None:
     """Tell how two runs differ, or what the variants of a campaign change.
 
@@ -431,8 +444,9 @@ def compare(
     """
     with one_line_errors():
         from emulator.cli.compare import compare_command
+        from emulator.cli.judging import Judging
 
-        compare_command(first, others or (), limit or (), as_json=as_json)
+        compare_command(first, others or (), limit or (), Judging(engine, master, remote), as_json=as_json)
 
 
 @app.command()

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from emulator.analysis.judge import judge_run
 from emulator.analysis.report import symptoms
 from emulator.base.errors import UserError
 from emulator.campaign.dataset import Dataset
 from emulator.campaign.directory import HEAD
+from emulator.cli.judging import Judging
 from emulator.cli.limits import read_limits, refuse_of_campaign, with_limits
 from emulator.report import campaign_page, run_page
 from emulator.trace.files import RunFiles, put_in_place
@@ -21,7 +21,7 @@ class ReportError(UserError):
     """The page cannot be written."""
 
 
-def report_command(path: Path, out: Path | None, top: int | None, limits: Sequence[str] = ()) -> None:
+def report_command(path: Path, out: Path | None, top: int | None, limits: Sequence[str], judging: Judging) -> None:
     """Write the page, and print what is most severe in it.
 
     Args:
@@ -29,6 +29,7 @@ def report_command(path: Path, out: Path | None, top: int | None, limits: Sequen
         out: the file to write; None: `PAGE` in the directory.
         top: how many violations are explained; None: the worst of each invariant.
         limits: service limits in place of those of the run, `KEY=VALUE`.
+        judging: where the run is judged.
 
     Raises:
         UserError: the directory is neither, or cannot be read; or the page cannot be written.
@@ -39,7 +40,7 @@ def report_command(path: Path, out: Path | None, top: int | None, limits: Sequen
         _write(target, campaign_page(Dataset(path)))
     else:
         run = open_run(path)
-        report = with_limits(judge_run(run), given)
+        report = with_limits(judging.judge([path]).reports[0], given)
         _write(target, run_page(report, run, top=top))
         for one in symptoms(report)[:1]:
             print(f"{one.kind}: {one.text}")

@@ -1,12 +1,7 @@
-"""Many runs judged at once: by this process, or by the tasks of a Spark job.
-
-Each run is read and judged by one task, with the same code either way, so the
-number of jobs does not grow with the runs, and neither does the memory of a
-task.
-"""
+"""Many runs judged at once: by this process, or by the tasks of Spark, with the same sweeps either way."""
 
 import pickle
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,15 +11,13 @@ from emulator.analysis.judge import judge_run
 from emulator.analysis.report import Report
 from emulator.analysis.tidy import labelled, schema_of_runs
 from emulator.base.errors import UserError
-from emulator.dataset.engine import EngineName
 from emulator.trace.run_directory import NotARunError, open_run
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-_RUNS_PER_TASK = 25
-"""A task of Spark costs some milliseconds; many runs share one."""
+    from emulator.dataset.landed import LandedRuns
 
 
 @attrs.frozen
@@ -58,22 +51,13 @@ class Judged:
         return pa.concat_tables([schema_of_runs(name).empty_table(), *parts])
 
 
-def judge_runs(
-    paths: Sequence[Path | str], engine: EngineName = EngineName.LOCAL, spark: "SparkSession | None" = None
-) -> Judged:
-    """Judge runs.
+def judge_runs(paths: Sequence[Path | str]) -> Judged:
+    """Judge runs in this process.
 
     Args:
         paths: run directories with different names.
-        engine: what judges them.
-        spark: session of `EngineName.SPARK`; None: a local session is started. Its workers must see the same files.
-
-    Raises:
-        JavaNotFoundError: there is no Java for Spark.
     """
-    every = [Path(path).absolute() for path in paths]
-    results = _by_spark(every, spark) if engine is EngineName.SPARK else map(_judged, every)
-    found = list(results)
+    found = [_judged(Path(path).absolute()) for path in paths]
     return Judged(
         tuple(one for one in found if isinstance(one, Report)),
         tuple(one for one in found if isinstance(one, RefusedRun)),
@@ -87,22 +71,27 @@ def _judged(path: Path) -> Report | RefusedRun:
         return RefusedRun(path, "; ".join(error.lines))
 
 
-def _by_spark(paths: Sequence[Path], spark: "SparkSession | None") -> Iterator[Report | RefusedRun]:
-    from emulator.dataset.spark import session_for, spark_session
+def judge_on_spark(paths: Sequence[Path | str], spark: "SparkSession") -> Judged:
+    """Judge runs by tasks of Spark; a run that is still under way is judged in this process.
 
-    session = session_for(spark or spark_session(), 0)
-    tasks = max(1, -(-len(paths) // _RUNS_PER_TASK), min(len(paths), session.sparkContext.defaultParallelism))
-    named = session.createDataFrame(list(enumerate(map(str, paths))), "number BIGINT, path STRING")
-    judged = named.repartition(tasks).mapInArrow(_judge_batches, "number BIGINT, result BINARY")
-    for row in sorted(judged.collect(), key=lambda row: row.number):
-        yield pickle.loads(bytes(row.result))  # noqa: S301 - written by our own tasks, a moment ago
+    Args:
+        paths: run directories with different names.
+        spark: a session whose tasks see the files of this machine.
+    """
+    from emulator.dataset.landed import land_for_now
+
+    every = [Path(path).absolute() for path in paths]
+    by_name = {path.name: path for path in reversed(every)}
+    landed = land_for_now(spark, by_name.values())
+    reports = {by_name[one.run_id]: one for one in reports_of(landed)} if landed is not None else {}
+    found = [reports[path] if path in reports else _judged(path) for path in every]
+    return Judged(
+        tuple(one for one in found if isinstance(one, Report)),
+        tuple(one for one in found if isinstance(one, RefusedRun)),
+    )
 
 
-def _judge_batches(batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
-    """What a task does: judge each run that it was given."""
-    import pyarrow as pa
-
-    for batch in batches:
-        for number, path in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-            result = pickle.dumps(_judged(Path(path)))
-            yield pa.RecordBatch.from_arrays([pa.array([number]), pa.array([result])], ["number", "result"])
+def reports_of(landed: "LandedRuns") -> list[Report]:
+    """The reports about all runs of a dataset, in the order of their names."""
+    rows = sorted(landed.reports().collect(), key=lambda row: row.run)
+    return [pickle.loads(bytes(row.report)) for row in rows]  # noqa: S301 - written by our own tasks, a moment ago

@@ -61,20 +61,21 @@ def open_landed(spark: SparkSession, uri: str | Path) -> "LandedRuns":
     return LandedRuns(spark, open_dataset(uri))
 
 
-def land_for_now(spark: SparkSession, sources: Iterable[Path | str | RunSource]) -> "LandedRuns":
+def land_for_now(spark: SparkSession, sources: Iterable[Path | str | RunSource]) -> "LandedRuns | None":
     """Land run directories in a folder that is removed when this process ends, and open it.
 
     Args:
         spark: a session whose tasks run on this machine.
-        sources: run directories.
+        sources: run directories; those that cannot be read are left out.
+
+    Returns:
+        None: none could be read.
 
     Raises:
-        DatasetError: a run cannot be read, or the folder cannot be written.
+        DatasetError: the folder cannot be written.
     """
     landed = land(sources, folder := _folder())
-    if landed.refused:
-        raise UserError(landed.refused[0].problem)
-    return LandedRuns(spark, open_dataset(folder))
+    return LandedRuns(spark, open_dataset(folder)) if landed.runs else None
 
 
 def _folder() -> Path:

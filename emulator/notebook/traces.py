@@ -26,7 +26,8 @@ from emulator.campaign.dataset import Dataset
 from emulator.campaign.directory import HEAD
 from emulator.campaign.played import Outcome
 from emulator.dataset.engine import EngineName
-from emulator.dataset.judged import judge_runs
+from emulator.dataset.judged import judge_on_spark, judge_runs
+from emulator.dataset.spark import notebook_session
 from emulator.notebook import raw_frames
 from emulator.notebook.html import VerbOutput
 from emulator.notebook.raw_frames import TracesError
@@ -109,7 +110,7 @@ class _OfRuns:
         if twice is not None:
             raise TracesError(f"two runs are named {twice}; expected runs with different names")
         self._paths = dict(zip(names, paths, strict=True))
-        self._judged = judge_runs(paths, engine)
+        self._judged = judge_runs(paths) if engine is EngineName.LOCAL else judge_on_spark(paths, notebook_session())
         if self._judged.refused:
             refused = self._judged.refused
             more = f", and {len(refused) - 1} more" if len(refused) > 1 else ""

@@ -18,6 +18,8 @@ from emulator.analysis.rendering.shown_report import analyze
 from emulator.analysis.report import TABLES_OF_REPORT, Report
 from emulator.cli import demo
 from emulator.cli.demo import missing, show, timeline
+from emulator.cli.judging import Judging
+from emulator.dataset.engine import EngineName
 
 RECORDED = Path(__file__).with_name("demonstration_report.json")
 """What `rmqemu analyze --json` printed of the demonstration's run."""
@@ -49,7 +51,7 @@ def shown(tmp_path_factory):
     runs = tmp_path_factory.mktemp("runs")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(demo, "analyze", analyzed)
-        status = show(runs, console, no_bar)
+        status = show(runs, console, no_bar, Judging(EngineName.LOCAL))
     (report,) = reports
     return status, console.file.getvalue(), runs / "half-seen-consumer-sim-seed1-1", report
 

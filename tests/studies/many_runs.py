@@ -11,8 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from emulator.dataset.engine import EngineName
-from emulator.dataset.judged import judge_runs
+from emulator.dataset.judged import judge_on_spark, judge_runs
 from emulator.dataset.spark import spark_session
 from emulator.trace.run_directory import open_run
 from support import sql_oracles
@@ -37,10 +36,10 @@ def main() -> None:
             sql_oracles.orphans(base, end_ns)
 
     spark = spark_session()
-    judge_runs(few[:2], EngineName.SPARK, spark)  # Java and its workers have started
+    judge_on_spark(few[:2], spark)  # Java and its workers have started
     ways: dict[str, Callable[[Sequence[Path]], object]] = {
         "every oracle, this process": judge_runs,
-        "every oracle, Spark local[2]": lambda runs: judge_runs(runs, EngineName.SPARK, spark),
+        "every oracle, Spark local[2]": lambda runs: judge_on_spark(runs, spark),
         "two of them in SQL, duckdb": in_sql,
     }
     say(f"{'':30} {'few, s':>8} {'all, s':>8} {'growth of the time over that of the rows':>42}\n")

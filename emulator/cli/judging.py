@@ -1,0 +1,103 @@
+"""Judges runs for commands: on Spark where it is installed, else in this process; a line on stderr names the engine."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from emulator.base.extra import expect_extra
+from emulator.cli.terminal import complain
+from emulator.dataset.engine import EngineName, engine_of
+from emulator.dataset.judged import Judged, judge_runs
+from emulator.trace.run_directory import open_run
+
+THIS_PROCESS = "this process"
+_SNAPSHOT = "dataset.json"
+
+
+@attrs.frozen
+class Judging:
+    """Where a command judges: its options `--engine`, `--master` and `--remote`."""
+
+    engine: EngineName | None = None
+    master: str | None = None
+    remote: str | None = None
+
+    def judge(self, runs: Sequence[str | Path]) -> Judged:
+        """Judge run directories, or the runs of one dataset.
+
+        Raises:
+            UserError: the only run cannot be read, or Spark cannot be used.
+        """
+        if len(runs) == 1 and is_dataset(runs[0]):
+            return self._of_dataset(str(runs[0]))
+        if len(runs) == 1:
+            open_run(Path(runs[0]))  # one line reports what is wrong with it, before anything is started
+        engine = engine_of(self.engine, self.master, self.remote)
+        if engine is EngineName.SPARK and (session := self._session(_rows(runs))) is not None:
+            return _on_spark(session, runs)
+        _name_engine(THIS_PROCESS)
+        return judge_runs(runs)
+
+    def _of_dataset(self, uri: str) -> Judged:
+        """Judge the runs of a dataset, which needs Spark."""
+        expect_extra("a dataset")
+        from emulator.dataset.failures import spark_errors
+        from emulator.dataset.judged import reports_of
+        from emulator.dataset.landed import LandedRuns
+        from emulator.dataset.progress import spark_progress
+        from emulator.dataset.sessions import describe, open_command_session
+        from emulator.lake.snapshot import open_dataset
+
+        engine_of(EngineName.SPARK if self.engine is None else self.engine, self.master, self.remote)
+        dataset = open_dataset(uri)
+        session = open_command_session(self.master, self.remote, rows=dataset.rows)
+        _name_engine(describe(session))
+        with spark_errors(describe(session)), spark_progress(session, f"judging {len(dataset.runs):,} runs"):
+            return Judged(tuple(reports_of(LandedRuns(session, dataset))), ())
+
+    def _session(self, rows: int) -> Any:
+        """A session; None: no engine was named, and there is no Java for Spark."""
+        expect_extra("--engine spark")
+        from emulator.dataset.java import JavaNotFoundError
+        from emulator.dataset.sessions import open_command_session
+
+        try:
+            return open_command_session(self.master, self.remote, rows=rows)
+        except JavaNotFoundError as error:
+            if self.engine is not None or self.master is not None:
+                raise
+            complain(str(error))
+            return None
+
+
+def is_dataset(path: str | Path) -> bool:
+    """Whether a path or a URI names a dataset."""
+    return "://" in str(path) or (Path(path) / _SNAPSHOT).is_file()
+
+
+def _on_spark(session: Any, runs: Sequence[str | Path]) -> Judged:
+    from emulator.dataset.failures import spark_errors
+    from emulator.dataset.judged import judge_on_spark
+    from emulator.dataset.progress import spark_progress
+    from emulator.dataset.sessions import describe
+
+    where = describe(session)
+    _name_engine(where)
+    many = f"{len(runs):,} runs" if len(runs) > 1 else Path(runs[0]).name
+    with spark_errors(where), spark_progress(session, f"judging {many}"):
+        return judge_on_spark(runs, session)
+
+
+def _rows(runs: Sequence[str | Path]) -> int:
+    """About how many rows there are: each of the first runs is taken for the others."""
+    if len(runs) > 1:
+        return 0
+    return sum(open_run(Path(runs[0])).trace.counts().values())
+
+
+def _name_engine(words: str) -> None:
+    sys.stderr.write(f"engine: {words}\n")
+    sys.stderr.flush()
