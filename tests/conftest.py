@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, settings
 
 from emulator.base.frozen_objects import frozen_objects
 
-pytest_plugins = ["support.kinds", "support.trap_marks"]
+pytest_plugins = ["support.kinds", "support.one_spark", "support.trap_marks"]
 
 # How long an example takes says more of the machine than of us, and the same tests must give the same result.
 settings.register_profile(
@@ -24,7 +24,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-# Commands judge on Spark where it is installed; what tests of commands ask is the same either way, and Java needs seconds.
+# Commands judge on Spark where it is installed. They print the same either way, and Java takes seconds to start.
 os.environ.setdefault("RMQEMU_ENGINE", "local")
 
 _frozen = ExitStack()

@@ -79,10 +79,11 @@ def judge_on_spark(paths: Sequence[Path | str], spark: "SparkSession") -> Judged
         spark: a session whose tasks see the files of this machine.
     """
     from emulator.dataset.landed import land_for_now
+    from emulator.lake.sources import RunSource
 
     every = [Path(path).absolute() for path in paths]
     by_name = {path.name: path for path in reversed(every)}
-    landed = land_for_now(spark, by_name.values())
+    landed = land_for_now(spark, map(RunSource, by_name.values()))
     reports = {by_name[one.run_id]: one for one in reports_of(landed)} if landed is not None else {}
     found = [reports[path] if path in reports else _judged(path) for path in every]
     return Judged(

@@ -181,7 +181,7 @@ class LandedRuns:
         if name not in GOLD_TABLES:
             raise UserError(nearest("table", name, list(GOLD_TABLES)))
         if self._written.runs == self.dataset.runs:
-            return _read_gold(self.spark, self._written, name)
+            return read_gold_table(self.spark, self._written, name)
         return gold(self.bronze, name, rows_per_share=self._rows_per_share)
 
     def runs(self) -> DataFrame:
@@ -324,6 +324,7 @@ def _only(bronze: Bronze, without: Sequence[str]) -> Bronze:
     return Bronze(bronze.runs.where(is_new), {name: rows.where(is_new) for name, rows in bronze.tables.items()})
 
 
-def _read_gold(spark: SparkSession, found: Gold, name: str) -> DataFrame:
+def read_gold_table(spark: SparkSession, found: Gold, name: str) -> DataFrame:
+    """A table of gold that has been written."""
     schema, files = from_arrow_schema(GOLD_TABLES[name].schema), found.uris(name)
     return spark.read.schema(schema).parquet(*files) if files else spark.createDataFrame([], schema)

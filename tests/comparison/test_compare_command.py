@@ -147,7 +147,8 @@ def test_a_run_that_was_killed_is_compared_and_that_is_said(runs, tmp_path):
 
     assert done.exit_code == 0
     assert "First belief that differs" in done.stdout
-    assert done.stderr.startswith("rmqemu: killed: the emulator was killed or could not write on: ")
+    killed = "rmqemu: killed: the emulator was killed or could not write on: "
+    assert done.stderr.startswith(f"engine: this process\n{killed}")
 
 
 @pytest.mark.parametrize("place", [0, 1])

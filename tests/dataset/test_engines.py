@@ -6,8 +6,7 @@ from analysis.demo_trace import END_S, demo_trace
 from analysis.random_traces import random_trace
 from analysis.trace_rows import killed_run, write_run
 from emulator.analysis.tidy import RUNS, TABLES
-from emulator.dataset.engine import EngineName
-from emulator.dataset.judged import judge_runs
+from emulator.dataset.judged import judge_on_spark, judge_runs
 from support.findings import rows_of
 
 
@@ -35,7 +34,7 @@ def test_runs_are_judged_in_order_and_what_is_no_run_is_told(judged, runs):
 
 
 def test_spark_finds_what_this_process_finds(spark, judged, runs):
-    assert judge_runs(runs, EngineName.SPARK, spark) == judged
+    assert judge_on_spark(runs, spark) == judged
 
 
 @pytest.mark.parametrize("name", [RUNS, *TABLES])

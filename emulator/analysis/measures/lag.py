@@ -201,9 +201,12 @@ class _Times:
     def note(self, offset: int, t_ns: int) -> None:
         """A message was stored, perhaps where a broker has lost another one."""
         at = offset - self._first
-        if 0 <= at < len(self._times_ns):
+        if at < 0:
+            self._times_ns[:0] = array("q", [-1] * -at)
+            self._first, at = offset, 0
+        if at < len(self._times_ns):
             self._times_ns[at] = t_ns
-        elif at >= 0:
+        else:
             self._times_ns.extend([-1] * (at - len(self._times_ns)))
             self._times_ns.append(t_ns)
 

@@ -1,0 +1,112 @@
+"""Each gold table equals what the local judge finds: of example runs, of random traces, in one piece and in shares.
+
+Random traces have equal instants, deaths in the instant of a belief, sleeps over ends and open ends.
+"""
+
+import pyarrow as pa
+import pytest
+from pyspark.testing import assertDataFrameEqual
+
+from analysis.busy_traces import busy_trace
+from analysis.demo_trace import END_S, demo_trace
+from analysis.random_traces import END_S as RANDOM_END_S
+from analysis.random_traces import random_trace
+from analysis.trace_rows import write_run
+from emulator.analysis.judge import judge_run
+from emulator.analysis.tidy import RUNS, TABLES, labelled, schema_of_runs
+from emulator.dataset.landed import JudgedRuns, open_landed
+from emulator.lake.landing import land
+from emulator.pipeline.gold import BY_WINDOWS, gold
+from emulator.pipeline.swept import found
+from emulator.run import run_scenario
+from emulator.spec import load
+from emulator.spec.bundled import example
+from emulator.trace.run_directory import open_run
+
+RANDOM = 12
+EXAMPLES = ("acting_slave.toml", "transactions.toml")
+WITHOUT_ROWS = ["assigner_disagreements", "unsupported_requests"]
+"""Tables of which no run here has a row."""
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs")
+    written = [write_run(demo_trace(), folder / "demo", END_S)]
+    written += [write_run(random_trace(seed), folder / f"random-{seed}", RANDOM_END_S) for seed in range(RANDOM)]
+    written += [write_run(busy_trace(seed), folder / f"busy-{seed}", RANDOM_END_S) for seed in range(RANDOM)]
+    written += [run_scenario(load(example(name)), runs=folder).path for name in EXAMPLES]
+    return written
+
+
+@pytest.fixture(scope="module")
+def landed(spark, runs, tmp_path_factory):
+    uri = tmp_path_factory.mktemp("lake") / "dataset"
+    land(runs, uri)
+    return open_landed(spark, uri)
+
+
+@pytest.fixture(scope="module")
+def judged(runs):
+    return [judge_run(open_run(run)) for run in runs]
+
+
+@pytest.fixture(scope="module")
+def expected(judged):
+    """Mapping table -> rows of all runs, as Arrow."""
+    names = (RUNS, *TABLES)
+    return {
+        name: pa.concat_tables([schema_of_runs(name).empty_table(), *(labelled(report, name) for report in judged)])
+        for name in names
+    }
+
+
+@pytest.fixture(scope="module")
+def written(landed, tmp_path_factory):
+    """All gold tables from one job."""
+    uri = tmp_path_factory.mktemp("gold") / "gold"
+    return landed, JudgedRuns(landed).write(uri), uri
+
+
+def rows(table):
+    return sorted(map(repr, table.to_pylist()))
+
+
+def read(spark, gold_files, name):
+    from emulator.dataset.landed import read_gold_table
+
+    return read_gold_table(spark, gold_files, name).toArrow()
+
+
+@pytest.mark.parametrize("name", [RUNS, *TABLES])
+def test_a_gold_table_that_was_written_equals_the_judge(spark, written, expected, name):
+    assert rows(read(spark, written[1], name)) == rows(expected[name])
+
+
+def test_most_tables_have_rows(expected):
+    empty = [name for name, table in expected.items() if not table.num_rows]
+    assert empty == WITHOUT_ROWS
+
+
+@pytest.mark.parametrize("name", ["overlaps", "orphans", "views", "losses", "lags", "rebalances", "keys", RUNS])
+def test_a_table_equals_the_judge_where_runs_are_read_in_shares(landed, expected, name):
+    in_shares = found(landed.bronze, name, rows_per_share=40).toArrow()
+    assert rows(in_shares) == rows(expected[name])
+
+
+@pytest.mark.parametrize("name", BY_WINDOWS)
+def test_what_windows_find_is_what_the_sweep_finds(landed, name):
+    by_windows, by_sweep = gold(landed.bronze, name), found(landed.bronze, name)
+    assertDataFrameEqual(by_windows, by_sweep, ignoreNullable=True)
+
+
+@pytest.mark.parametrize("name", BY_WINDOWS)
+def test_no_python_runs_where_windows_find(landed, name, capsys):
+    gold(landed.bronze, name).explain()
+    assert "Python" not in capsys.readouterr().out
+
+
+def test_gold_is_judged_once(written):
+    landed, gold_files, uri = written
+    again = JudgedRuns(landed).write(uri)
+    assert again == gold_files
