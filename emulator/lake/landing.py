@@ -19,7 +19,7 @@ from pyarrow import fs
 from emulator.base.errors import UserError
 from emulator.lake.errors import DatasetError
 from emulator.lake.exclusive import Claim, dead_claims, held
-from emulator.lake.files import PartFiles, with_run
+from emulator.lake.files import PartFiles, rows_with_run
 from emulator.lake.filesystems import Location, located
 from emulator.lake.layout import PART, RUNS, RUNS_SCHEMA, TRACE
 from emulator.lake.run_rows import content_of, release_of, run_row
@@ -249,7 +249,7 @@ class _Part:
     def _write(self, run: RunDirectory, source: RunSource) -> None:
         self._files.begin_run(run.trace.counts())
         for table in TABLES:
-            for rows in with_run(table.name, source.run, run.trace.tables(table)):
+            for rows in rows_with_run(run.trace, table, source.run):
                 self._files.add(table.name, source.run, rows)
         row = pa.Table.from_pylist([run_row(run, source)], schema=RUNS_SCHEMA)
         self._files.add(RUNS, source.run, row)
