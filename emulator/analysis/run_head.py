@@ -1,6 +1,8 @@
 """The head of a run: what judging needs besides the rows, from its manifest, or from the first line of its index."""
 
+import json
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import attrs
@@ -8,7 +10,7 @@ import attrs
 from emulator.analysis.inputs.bounds import Bounds
 from emulator.analysis.inputs.facts import RunFacts, facts_of
 from emulator.analysis.rows.row_classes import ROWS
-from emulator.spec import from_dict
+from emulator.spec import Scenario, from_dict
 from emulator.spec.addresses import owners
 from emulator.spec.service_limits import ServiceLimits
 from emulator.trace.run_directory import RunDirectory
@@ -40,7 +42,7 @@ class RunHead:
 def head_of(run: RunDirectory) -> RunHead:
     """The head of a run, also of one that is under way or was killed."""
     manifest = run.manifest
-    scenario = from_dict(manifest["scenario"], "the scenario in the manifest")
+    scenario = scenario_of(manifest["scenario"])
     return RunHead(
         run=run.run,
         scenario=str(manifest["scenario"]["scenario"]["name"]),
@@ -54,6 +56,17 @@ def head_of(run: RunDirectory) -> RunHead:
         broken_off=tuple(broken_off(run)),
         unreliable=tuple(unreliable_parts(run)),
     )
+
+
+def scenario_of(tables: Mapping[str, Any]) -> Scenario:
+    """The scenario in a manifest without its seed, on which no fact depends: the runs of a campaign share a few."""
+    head = {key: value for key, value in tables["scenario"].items() if key != "seed"}
+    return _read(json.dumps({**tables, "scenario": head}))
+
+
+@lru_cache(maxsize=64)
+def _read(tables: str) -> Scenario:
+    return from_dict(json.loads(tables), "the scenario in the manifest")
 
 
 def broken_off(run: RunDirectory) -> list[str]:

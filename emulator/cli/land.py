@@ -52,6 +52,9 @@ def land_command(paths: Sequence[Path], uri: str) -> int:
             raise UserError(f"{error}; {_there(location, sources)}; when that is mended, {_AGAIN}") from error
     for refused in whole.refused:
         complain(refused.problem)
+    releases = (read_snapshot(location) or Snapshot()).releases
+    if len(releases) > 1:
+        complain(f"{location.uri} has runs of the releases {listed(releases)}, which may differ from each other")
     _print(whole, location.uri)
     return BAD_INPUT if whole.refused else 0
 

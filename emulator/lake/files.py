@@ -9,7 +9,9 @@ import pyarrow.parquet as pq
 from emulator.lake.filesystems import Location
 from emulator.lake.layout import ROWS_PER_FILE, ROWS_PER_GROUP, RUN, STORED, Stored
 from emulator.lake.snapshot import FileEntry
+from emulator.trace.schema import Table
 from emulator.trace.seals import running_checksum
+from emulator.trace.stored import StoredTrace
 
 _BYTES_PER_GROUP = 64 * 1024 * 1024
 """Of Arrow memory: a row group of long beliefs ends sooner than one of short rows."""
@@ -166,10 +168,25 @@ class PartFiles:
         return tuple(entry for files in self._tables.values() for entry in files.entries)
 
 
-def with_run(table: str, run: str, parts: Iterator[pa.Table]) -> Iterator[pa.Table]:
-    """Rows of a run directory as they are stored in a dataset."""
-    schema = STORED[table].schema
-    for rows in parts:
+def rows_with_run(trace: StoredTrace, table: Table, run: str) -> Iterator[pa.Table]:
+    """The rows of a table of a run directory as they are stored in a dataset, segment by segment.
+
+    Args:
+        trace: of the run.
+        table: of the schema.
+        run: name of the run.
+    """
+    schema = STORED[table.name].schema
+    for rows in _segments(trace, table):
         names = pa.array([run], pa.string())
         column = pa.DictionaryArray.from_arrays(pa.repeat(pa.scalar(0, pa.int32()), rows.num_rows), names)
         yield rows.add_column(0, pa.field(RUN, column.type, nullable=False), column).cast(schema)
+
+
+def _segments(trace: StoredTrace, table: Table) -> Iterator[pa.Table]:
+    for path in trace.paths(table):
+        # A segment is small: `read_table` would take longer to begin than to read.
+        with pq.ParquetFile(path) as file:
+            yield file.read(use_threads=False)
+    if trace.waiting[table.name]:
+        yield trace.waiting_table(table)

@@ -19,12 +19,12 @@ from pyarrow import fs
 from emulator.base.errors import UserError
 from emulator.lake.errors import DatasetError
 from emulator.lake.exclusive import Claim, dead_claims, held
-from emulator.lake.files import PartFiles, with_run
+from emulator.lake.files import PartFiles, rows_with_run
 from emulator.lake.filesystems import Location, located
 from emulator.lake.layout import PART, RUNS, RUNS_SCHEMA, TRACE
 from emulator.lake.run_rows import content_of, release_of, run_row
 from emulator.lake.snapshot import SNAPSHOT, FileEntry, RunEntry, Snapshot, files_there, read_snapshot
-from emulator.lake.sources import RunSource, is_run, parts_of, sources_of
+from emulator.lake.sources import RunSource, parts_of, sources_of
 from emulator.trace.run_directory import Ended, RunDirectory, open_run
 from emulator.trace.schema import TABLES
 
@@ -238,21 +238,25 @@ class _Part:
         entry = RunEntry(source.run, rows, content_of(run), digest, release_of(run))
         known = self._known.get(source.run)
         if known is None:
-            self._write(run, source)
-            self._known[source.run] = entry
-            self._landed[source.run] = source
+            self._write(run, source, entry)
         elif known.content == entry.content:
             self._skipped.append(source.run)
         else:
             self._refused.append(RefusedSource(source, f"{source.path}: {another_run(source.run, self._uri)}"))
 
-    def _write(self, run: RunDirectory, source: RunSource) -> None:
+    def _write(self, run: RunDirectory, source: RunSource, entry: RunEntry) -> None:
+        try:
+            row = pa.Table.from_pylist([run_row(run, source)], schema=RUNS_SCHEMA)
+        except UserError as error:  # its scenario cannot be read by this release
+            self._refused.append(RefusedSource(source, f"{source.path}: {error}"))
+            return
         self._files.begin_run(run.trace.counts())
         for table in TABLES:
-            for rows in with_run(table.name, source.run, run.trace.tables(table)):
+            for rows in rows_with_run(run.trace, table, source.run):
                 self._files.add(table.name, source.run, rows)
-        row = pa.Table.from_pylist([run_row(run, source)], schema=RUNS_SCHEMA)
         self._files.add(RUNS, source.run, row)
+        self._known[source.run] = entry
+        self._landed[source.run] = source
 
     def close(self) -> Landed:
         """End the files."""
@@ -318,11 +322,14 @@ def _require_room(location: Location) -> None:
     """Refuse to make a dataset in a directory that holds something else."""
     with location.explained():
         infos = location.filesystem.get_file_info(fs.FileSelector(location.path, allow_not_found=True))
-    names = sorted(info.base_name for info in infos if not info.base_name.startswith("."))
-    other = [name for name in names if name not in (TRACE, RUNS)]
-    if other or (location.local is not None and is_run(location.local)):
-        holds = f"it holds {other[0]}" if other else "it is a run"
-        raise DatasetError(f"{location.uri} is no dataset, {holds}: expected a dataset, or a directory that is empty")
+    names = [info.base_name for info in infos if info.base_name not in (TRACE, RUNS)]
+    # A landing that was killed before its first snapshot has left parts.
+    names += [file for file in files_there(location) if not Path(file).name.startswith(PART)]
+    other = sorted(name for name in names if not name.startswith("."))
+    if other:
+        raise DatasetError(
+            f"{location.uri} is no dataset, it holds {other[0]}: expected a dataset, or a directory that is empty"
+        )
 
 
 def _remove_leftovers(location: Location, name: str) -> None:
@@ -332,7 +339,7 @@ def _remove_leftovers(location: Location, name: str) -> None:
         location: of the dataset.
         name: of the landing.
     """
-    there = files_there(location)
+    there = files_there(location)  # before the snapshot, which may list a file as soon as it is there
     listed = {entry.file for entry in (read_snapshot(location) or Snapshot()).files}
     dead = [[one] for one in (name, *dead_claims(location))]
     old_s = time.time() - _ABANDONED_S

@@ -5,9 +5,9 @@ from typing import Any
 
 import attrs
 
-from emulator.analysis.run_head import fields_of, head_of
+from emulator.analysis.run_head import fields_of, head_of, scenario_of
 from emulator.lake.sources import RunSource
-from emulator.spec import Scenario, from_dict
+from emulator.spec import Scenario
 from emulator.trace.run_directory import RunDirectory
 from emulator.trace.seals import checksum
 
@@ -59,7 +59,7 @@ def run_row(run: RunDirectory, source: RunSource) -> dict[str, Any]:
         "schema": int(run.manifest["schema_version"]),
         "ended": run.ended.name,
         "rows": sum(counts.values()),
-        "roles": _roles(from_dict(run.manifest["scenario"], "the scenario in the manifest")),
+        "roles": _roles(scenario_of(run.manifest["scenario"])),
         "rows_of": counts,
     }
     return {name: _pairs(value) if isinstance(value, dict) else value for name, value in plain.items()}

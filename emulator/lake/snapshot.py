@@ -60,6 +60,11 @@ class Snapshot:
     runs: Mapping[str, RunEntry] = attrs.Factory(dict)
     """Mapping run -> its entry, sorted by name."""
 
+    @property
+    def releases(self) -> tuple[str, ...]:
+        """Releases of the emulator that executed the runs, sorted."""
+        return tuple(sorted(dict.fromkeys(entry.release for entry in self.runs.values())))
+
     def with_part(self, files: Iterable[FileEntry], runs: Iterable[RunEntry]) -> "Snapshot":
         """The snapshot with further files, and the runs that are in them."""
         every = {**self.runs, **{entry.run: entry for entry in runs}}
@@ -137,7 +142,7 @@ class Dataset:
     @property
     def releases(self) -> tuple[str, ...]:
         """Releases of the emulator that executed the runs, sorted."""
-        return tuple(sorted(dict.fromkeys(entry.release for entry in self.snapshot.runs.values())))
+        return self.snapshot.releases
 
     @cached_property
     def rows(self) -> int:

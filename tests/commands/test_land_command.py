@@ -52,6 +52,17 @@ def test_a_run_that_cannot_be_read_is_a_line_and_the_others_land(runs, tmp_path)
     assert open_dataset(tmp_path / "dataset").runs == ("b", "c")
 
 
+def test_runs_of_different_releases_land_and_are_mentioned(tmp_path):
+    for name, release in (("a", "0.2.0"), ("b", "0.3.0")):
+        write(tmp_path / "runs", name, versions={"rocketmq-emulator": release})
+    done = rmqemu("land", "runs", "--to", "dataset", cwd=tmp_path)
+
+    assert done.returncode == 0
+    assert done.stderr.splitlines()[-1] == (
+        f"rmqemu: file://{tmp_path}/dataset has runs of the releases 0.2.0, 0.3.0, which may differ from each other"
+    )
+
+
 @pytest.mark.parametrize(
     ("words", "problem"),
     [

@@ -14,7 +14,7 @@ from emulator.lake.sources import RunSource
 from emulator.spec.service_limits import ServiceLimits
 from emulator.trace.run_directory import being_written, open_run
 from emulator.trace.schema import MESSAGES, SCHEMA_VERSION, TABLES
-from lake.landed_runs import END_S, killed, rows_of, write
+from lake.landed_runs import END_S, SCENARIO, killed, rows_of, write
 
 
 @pytest.fixture
@@ -182,6 +182,18 @@ def test_a_run_that_is_under_way_is_refused(tmp_path):
 
     assert [one.problem for one in landed.refused] == [f"{run} is still under way: land it when it has ended"]
     assert not (tmp_path / "dataset").exists()
+
+
+def test_a_run_whose_scenario_cannot_be_read_leaves_no_row(tmp_path):
+    folder = tmp_path / "runs"
+    other = {**SCENARIO, "broker": [{"name": "broker-a", "options": {"optionOfAnotherRelease": 1}}]}
+    landed = land([write(folder, "a"), write(folder, "b", scenario=other), write(folder, "c")], tmp_path / "dataset")
+    dataset = open_dataset(tmp_path / "dataset")
+    [refused] = landed.refused
+
+    assert refused.problem.startswith(f"{folder}/b: the scenario in the manifest: broker[0].options")
+    assert dataset.runs == ("a", "c")
+    assert dataset.table("messages")["run"].unique().to_pylist() == ["a", "c"]
 
 
 def test_a_damaged_run_is_refused_in_a_line(tmp_path, runs):
