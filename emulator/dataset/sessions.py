@@ -92,7 +92,7 @@ def open_session(
 def _classic(master: str, rows: int, *, ui: bool) -> SparkSession:
     settings = {**settings_of(master), **query_settings(rows), "spark.ui.enabled": str(ui).lower()}
     with silent_java():
-        session = spark_session(master, settings=settings)
+        session = spark_session(master, settings=settings, rows=rows)
     expect_workers(session, master, WORKERS_S)
     return session
 

@@ -34,7 +34,7 @@ _CONNECT_VARIABLES = ("SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED")
 
 
 def spark_session(
-    master: str = "local[2]", *, app_name: str = "rmqemu", settings: dict[str, str] | None = None
+    master: str = "local[2]", *, app_name: str = "rmqemu", settings: dict[str, str] | None = None, rows: int = 0
 ) -> SparkSession:
     """Start Spark, or return the running session.
 
@@ -42,6 +42,7 @@ def spark_session(
         master: Spark's master URL: `local[n]`, or that of a cluster whose executors have this package installed.
         app_name: name of the application in Spark.
         settings: Spark settings on top of, or instead of, `QUIET`.
+        rows: about how many there are to read, for the compiler of a JVM that is started.
 
     Raises:
         JavaNotFoundError: there is no Java for Spark.
@@ -53,7 +54,7 @@ def spark_session(
     atexit.unregister(end_java)
     atexit.register(end_java)
     builder = SparkSession.builder.master(master).appName(app_name)
-    for key, value in (QUIET | _of_this_process(master, java) | (settings or {})).items():
+    for key, value in (QUIET | _of_this_process(master, java, optimises=rows > SMALL_ROWS) | (settings or {})).items():
         builder = builder.config(key, value)
     with _without_connect():
         return builder.getOrCreate()
@@ -143,9 +144,10 @@ def session_for(spark: SparkSession, rows: int) -> SparkSession:
     return small
 
 
-def _of_this_process(master: str, java: Path) -> dict[str, str]:
+def _of_this_process(master: str, java: Path, *, optimises: bool) -> dict[str, str]:
     folder = scratch()
-    settings = places(folder) | {"spark.driver.extraJavaOptions": java_options(folder, archive_options(java))}
+    options = java_options(folder, archive_options(java), optimises=optimises)
+    settings = places(folder) | {"spark.driver.extraJavaOptions": options}
     if master.startswith("local"):
         settings["spark.executorEnv.PYTHONPATH"] = str(PACKAGE_PARENT)
     return settings
