@@ -30,7 +30,7 @@ from emulator.dataset.settings import (
 
 STDERR = 2
 JVM_EXIT_S = 10.0
-_CONNECT_VARIABLES = ("SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED")
+_CONNECT_MODE, _REMOTE = "SPARK_CONNECT_MODE_ENABLED", "SPARK_REMOTE"
 
 
 def spark_session(
@@ -62,12 +62,20 @@ def spark_session(
 
 @contextmanager
 def _without_connect() -> Iterator[None]:
-    """Spark gives a Connect session, whatever its master, if one of these variables is set."""
-    before = {name: os.environ.pop(name) for name in _CONNECT_VARIABLES if name in os.environ}
+    """Spark gives a Connect session, whatever its master, if one of two variables is set; it sets the first itself."""
+    os.environ.pop(_CONNECT_MODE, None)  # for good: columns are made for the kind of session that was opened last
+    remote = os.environ.pop(_REMOTE, None)
     try:
         yield
     finally:
-        os.environ.update(before)
+        if remote is not None:
+            os.environ[_REMOTE] = remote
+
+
+def running_session() -> SparkSession | None:
+    """The first classic session of this process, unless it was stopped."""
+    session = SparkSession._instantiatedSession  # noqa: SLF001 - there is no public access
+    return session if session is not None and SparkContext._active_spark_context is not None else None  # noqa: SLF001
 
 
 def command_session(master: str | None = None) -> SparkSession:
