@@ -23,7 +23,9 @@ ROOM_BYTES_MIN = 1 << 30
 ARCHIVE = "RMQEMU_SPARK_ARCHIVE"
 """Environment variable: with `off`, commands make no archive; machines for continuous integration never do."""
 TRAINING_MAX_S = 300.0
-_SUFFIX = ".jsa"
+_SUFFIX, _BASE, _NEW = ".jsa", ".base", ".new"
+_OTHERS_MAX = 2
+"""How many archives of other Javas or pysparks stay."""
 _LOWEST_PRIORITY = 19
 # The virtual machine warns about an archive on standard output.
 _SILENT = ("-Xlog:disable", "-Xlog:all=error:stderr")
@@ -88,9 +90,8 @@ def make_archive() -> Path:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise ArchiveError(f"another process makes an archive in {path.parent} now") from None
-        for old in path.parent.glob("classes-*"):
-            old.unlink()  # also those of Javas and pysparks that were replaced
-        new = path.with_suffix(".new")
+        _remove_old(path)
+        new = path.with_suffix(_NEW)
         _train([*_base(real_java(home), path), f"-XX:ArchiveClassesAtExit={new}", *_SILENT])
         if not new.exists():
             raise ArchiveError(f"{real_java(home)} makes no archive of classes")
@@ -98,11 +99,22 @@ def make_archive() -> Path:
     return path
 
 
+def _remove_old(path: Path) -> None:
+    """Archives of Javas and pysparks that were replaced long ago, and what was not finished."""
+    others = [other for other in path.parent.glob(f"*{_SUFFIX}") if other != path]
+    others.sort(key=lambda other: other.stat().st_mtime)
+    for old in others[: max(0, len(others) - _OTHERS_MAX)]:
+        old.unlink()
+        old.with_suffix(_BASE).unlink(missing_ok=True)
+    for unfinished in path.parent.glob(f"*{_NEW}"):
+        unfinished.unlink()
+
+
 def _base(java: Path, path: Path) -> Sequence[str]:
     """The option that names an archive of Java's own classes, which is made if this Java came without one."""
     if (java.parents[1] / "lib" / "server" / "classes.jsa").exists():
         return ()
-    base = path.with_suffix(".base")
+    base = path.with_suffix(_BASE)
     made = subprocess.run(
         [str(java), "-Xshare:dump", f"-XX:SharedArchiveFile={base}"],
         capture_output=True,
@@ -130,7 +142,7 @@ def _train(options: Sequence[str]) -> None:
         raise ArchiveError(f"Spark has not ended within {TRAINING_MAX_S:g} s") from None
     if done.returncode != 0:
         last = done.stderr.strip().splitlines() or ["no output"]
-        raise ArchiveError(f"Spark failed: {last[-1]}")
+        raise ArchiveError(f"no archive was made: {last[-1]}")
 
 
 def _environment() -> dict[str, str]:

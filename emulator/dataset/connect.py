@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from emulator.base.errors import UserError
 from emulator.base.extra import INSTALL
 from emulator.dataset.masters import MasterError, unreachable
+from emulator.dataset.spark import running_session
 from emulator.dataset.where import address_of, without_parameters
 
 _PACKAGES = {
@@ -66,7 +67,7 @@ def connect_session(remote: str, settings: Mapping[str, str]) -> SparkSession:
         MasterError: no Connect server of this version of Spark answers there.
     """
     require_connect()
-    if SparkSession._instantiatedSession is not None:  # noqa: SLF001 - there is no public access
+    if running_session() is not None:
         raise NoConnectError("a Spark session with its own JVM runs in this process: stop it, or restart Python")
     url = without_parameters(remote)
     host, port = address_of(remote)
@@ -76,7 +77,7 @@ def connect_session(remote: str, settings: Mapping[str, str]) -> SparkSession:
     _expect_grpc(remote)
     # What it warns of is raised as well.
     warnings.filterwarnings("ignore", message=r"\[RETRIES_EXCEEDED\]", category=UserWarning)
-    session = SparkSession.builder.remote(remote).getOrCreate()
+    session = SparkSession.builder.remote(remote).create()
     _retry_briefly(session, host)
     _expect_this_version(session, url)
     for key, value in settings.items():

@@ -172,7 +172,7 @@ def start_server(master: str, memory: str, *, ui: bool = False) -> Server:
         )
         scratch = folder / _SCRATCH
         scratch.mkdir(mode=0o700)
-        options = java_options(scratch, archive_options(java), level="error", is_long_lived=True)
+        options = java_options(scratch, archive_options(java), level="error", optimises=True)
         process = _launch(scratch, server, options, ui_port, lock)
         try:
             _await(process, server, folder)

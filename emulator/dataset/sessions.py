@@ -12,10 +12,10 @@ from pyspark.sql import SparkSession
 from emulator.dataset.archive import make_archive_later
 from emulator.dataset.connect import address, connect_session, is_connect
 from emulator.dataset.failures import spark_errors
-from emulator.dataset.masters import settings_of
+from emulator.dataset.masters import MasterError, settings_of
 from emulator.dataset.server import Server, find_server
 from emulator.dataset.settings import query_settings
-from emulator.dataset.spark import end_on_interrupt, silent_java, spark_session
+from emulator.dataset.spark import end_on_interrupt, running_session, silent_java, spark_session
 from emulator.dataset.where import Origin, Where, where_to_run
 from emulator.dataset.workers import WORKERS_S, expect_same_package, expect_workers
 
@@ -90,11 +90,20 @@ def open_session(
 
 
 def _classic(master: str, rows: int, *, ui: bool) -> SparkSession:
-    settings = {**settings_of(master), **query_settings(rows), "spark.ui.enabled": str(ui).lower()}
-    with silent_java():
-        session = spark_session(master, settings=settings)
+    settings = {**settings_of(master), "spark.ui.enabled": str(ui).lower()}
+    session = running_session()
+    if session is None:
+        with silent_java():
+            session = spark_session(master, settings=settings, rows=rows)
+    running = session.sparkContext.master
+    if running != master:
+        raise MasterError(f"{master}: a Spark session with {running} runs in this process; stop it before")
     expect_workers(session, master, WORKERS_S)
-    return session
+    # One of its own: the settings of an earlier one, for other data, must not stay.
+    fitting = session.newSession()
+    for key, value in query_settings(rows).items():
+        fitting.conf.set(key, value)
+    return fitting
 
 
 def open_command_session(

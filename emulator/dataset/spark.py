@@ -30,11 +30,11 @@ from emulator.dataset.settings import (
 
 STDERR = 2
 JVM_EXIT_S = 10.0
-_CONNECT_VARIABLES = ("SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED")
+_CONNECT_MODE, _REMOTE = "SPARK_CONNECT_MODE_ENABLED", "SPARK_REMOTE"
 
 
 def spark_session(
-    master: str = "local[2]", *, app_name: str = "rmqemu", settings: dict[str, str] | None = None
+    master: str = "local[2]", *, app_name: str = "rmqemu", settings: dict[str, str] | None = None, rows: int = 0
 ) -> SparkSession:
     """Start Spark, or return the running session.
 
@@ -42,6 +42,7 @@ def spark_session(
         master: Spark's master URL: `local[n]`, or that of a cluster whose executors have this package installed.
         app_name: name of the application in Spark.
         settings: Spark settings on top of, or instead of, `QUIET`.
+        rows: about how many there are to read, for the compiler of a JVM that is started.
 
     Raises:
         JavaNotFoundError: there is no Java for Spark.
@@ -53,7 +54,7 @@ def spark_session(
     atexit.unregister(end_java)
     atexit.register(end_java)
     builder = SparkSession.builder.master(master).appName(app_name)
-    for key, value in (QUIET | _of_this_process(master, java) | (settings or {})).items():
+    for key, value in (QUIET | _of_this_process(master, java, optimises=rows > SMALL_ROWS) | (settings or {})).items():
         builder = builder.config(key, value)
     with _without_connect():
         return builder.getOrCreate()
@@ -61,12 +62,20 @@ def spark_session(
 
 @contextmanager
 def _without_connect() -> Iterator[None]:
-    """Spark gives a Connect session, whatever its master, if one of these variables is set."""
-    before = {name: os.environ.pop(name) for name in _CONNECT_VARIABLES if name in os.environ}
+    """Spark gives a Connect session, whatever its master, if one of two variables is set; it sets the first itself."""
+    os.environ.pop(_CONNECT_MODE, None)  # for good: columns are made for the kind of session that was opened last
+    remote = os.environ.pop(_REMOTE, None)
     try:
         yield
     finally:
-        os.environ.update(before)
+        if remote is not None:
+            os.environ[_REMOTE] = remote
+
+
+def running_session() -> SparkSession | None:
+    """The first classic session of this process, unless it was stopped."""
+    session = SparkSession._instantiatedSession  # noqa: SLF001 - there is no public access
+    return session if session is not None and SparkContext._active_spark_context is not None else None  # noqa: SLF001
 
 
 def command_session(master: str | None = None) -> SparkSession:
@@ -143,9 +152,10 @@ def session_for(spark: SparkSession, rows: int) -> SparkSession:
     return small
 
 
-def _of_this_process(master: str, java: Path) -> dict[str, str]:
+def _of_this_process(master: str, java: Path, *, optimises: bool) -> dict[str, str]:
     folder = scratch()
-    settings = places(folder) | {"spark.driver.extraJavaOptions": java_options(folder, archive_options(java))}
+    options = java_options(folder, archive_options(java), optimises=optimises)
+    settings = places(folder) | {"spark.driver.extraJavaOptions": options}
     if master.startswith("local"):
         settings["spark.executorEnv.PYTHONPATH"] = str(PACKAGE_PARENT)
     return settings

