@@ -1,6 +1,6 @@
 """What differs in runs, as a streaming query: rows in, one row per change out, with the state in Spark's checkpoint.
 
-    rows = spark.readStream.format("rmqemu").option("table", "rows").load("runs")
+    rows = spark.readStream.format("rmqemu").options(table="rows", endOfRun="true").load("runs")
     differences(rows).writeStream.option("checkpointLocation", ...).start(...)
 
 The changes are those of `LiveWatch`. Its watchers are not stored: another release could not read them. Spark stores the
@@ -24,6 +24,7 @@ from pyspark.sql.types import BooleanType, LongType, StringType, StructField, St
 
 from emulator.analysis.live.changes import Change, LiveWatch
 from emulator.base.errors import UserError
+from emulator.dataset.source.row_stream import END_OF_RUN
 from emulator.trace.schema import SCHEMA_VERSION
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
@@ -65,7 +66,8 @@ def differences(rows: DataFrame, broker_names: Mapping[str, str] | None = None) 
 
     Returns:
         run; number: counts the changes of a run from 1; t_ns, what, about, since_ns, text, ended: as in `Change`. The
-        changes of an instant come with the first row of a later one.
+        changes of an instant come with the first row of a later one, or with the row of the end of the run, which the
+        source gives with the option `endOfRun`.
 
     Raises:
         StateError: the session has another state store than that of RocksDB.
@@ -103,7 +105,10 @@ class RunSweep:
         """
         found: list[Change] = []
         for table, t_ns, row in orjson.loads(zlib.decompress(packed)):
-            found += self._watch.take(table, t_ns, None if row is None else tuple(row))
+            if table == END_OF_RUN:
+                found += self._watch.rest(time_passes=False)
+            else:
+                found += self._watch.take(table, t_ns, None if row is None else tuple(row))
         self.batches += 1
         self.digest = blake2b(self.digest.encode() + packed, digest_size=16).hexdigest()
         return found

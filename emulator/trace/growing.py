@@ -3,12 +3,9 @@
 Between two looks only the journal grows; when segments close there is a new journal, and the trace is opened again.
 """
 
-import os
-from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO
 
-from emulator.trace.journal import JOURNAL, read_journal
+from emulator.trace.journal import JOURNAL, JournalFile
 from emulator.trace.run_directory import MANIFEST, DamagedRunError, open_trace
 from emulator.trace.schema import Table
 from emulator.trace.segments import FOLDER
@@ -29,8 +26,7 @@ class GrowingTrace:
 
     def __init__(self, run: Path) -> None:
         self.run = run
-        self._journal: BinaryIO | None = None
-        self._journal_read_bytes = 0
+        self._journal: JournalFile | None = None
         self.trace: StoredTrace
         """What was on disk at the last look."""
         self.ended = False
@@ -41,10 +37,11 @@ class GrowingTrace:
         """Read what is new."""
         if self.ended:
             return
-        if self._journal is None or self._is_replaced(self._journal) or (self.run / MANIFEST).exists():
+        journal = self._journal
+        if journal is None or not journal.is_there or journal.is_replaced() or (self.run / MANIFEST).exists():
             self._open()
         else:
-            self._read_journal(self._journal)
+            self._read_journal(journal)
 
     def rows(self, table: Table) -> int:
         """Number of rows of a table."""
@@ -61,26 +58,15 @@ class GrowingTrace:
         # Asked first: after its manifest, a run has no further row.
         self.ended = (self.run / MANIFEST).exists()
         if not self.ended:
-            with suppress(FileNotFoundError):
-                # Opened before the trace is read, so it also has what comes meanwhile.
-                self._journal = (self.run / FOLDER / JOURNAL).open("rb")
-        self._journal_read_bytes = 0
+            # Opened before the trace is read, so it also has what comes meanwhile.
+            self._journal = JournalFile(self.run / FOLDER / JOURNAL)
         self.trace = open_trace(self.run)
 
-    def _read_journal(self, journal: BinaryIO) -> None:
-        journal.seek(self._journal_read_bytes)
-        found = read_journal(journal.read(), self._journal_read_bytes)
+    def _read_journal(self, journal: JournalFile) -> None:
+        found = journal.read()
         if found.damage:
             raise DamagedRunError((f"{self.run / FOLDER / JOURNAL} is damaged: {found.damage}",))
-        self._journal_read_bytes += found.read_bytes
         for table, waiting in self.trace.waiting.items():
             segments = self.trace.segments[table]
             last = int(waiting[-1][0]) if waiting else segments[-1].last_seq if segments else 0
             waiting += [row for row in found.rows[table] if int(row[0]) > last]
-
-    def _is_replaced(self, journal: BinaryIO) -> bool:
-        # The number of a file that is open is given to no other file.
-        try:
-            return (self.run / FOLDER / JOURNAL).stat().st_ino != os.fstat(journal.fileno()).st_ino
-        except FileNotFoundError:
-            return True

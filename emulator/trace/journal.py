@@ -9,9 +9,13 @@ what still waits is renamed over the old one.
     payload: msgpack array of [table, rows, values], the two as in `Packed`
 """
 
+import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import reduce
+from pathlib import Path
 from struct import Struct
+from typing import BinaryIO
 from zlib import crc32
 
 import attrs
@@ -83,3 +87,48 @@ def read_journal(content: bytes, offset: int = 0) -> Journal:
             rows[table] += unpacked(Packed(*packed))
         at = end
     return Journal(rows, "", at)
+
+
+class JournalFile:
+    """The journal of a run under way: each frame is read once, however often somebody looks.
+
+    Args:
+        path: of the journal; a run that has ended has none.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file: BinaryIO | None = None
+        self._read_bytes = 0
+        with suppress(FileNotFoundError):
+            self._file = path.open("rb")
+
+    @property
+    def is_there(self) -> bool:
+        """Whether there was a journal, and it has not been closed here."""
+        return self._file is not None
+
+    def is_replaced(self) -> bool:
+        """Whether the run has another journal by now, or none any more."""
+        if self._file is None:
+            return False
+        # The number of a file that is open is given to no other file.
+        try:
+            return self._path.stat().st_ino != os.fstat(self._file.fileno()).st_ino
+        except FileNotFoundError:
+            return True
+
+    def read(self) -> Journal:
+        """The rows of the frames that came since the last call."""
+        if self._file is None:
+            return Journal({table.name: [] for table in TABLES}, "", 0)
+        self._file.seek(self._read_bytes)
+        found = read_journal(self._file.read(), self._read_bytes)
+        self._read_bytes += found.read_bytes
+        return found
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()
+        self._file = None

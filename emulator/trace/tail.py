@@ -5,20 +5,18 @@ what follows it can be read again from any place, whoever read it before. Betwee
 when segments close there is a new journal, and the trace is opened anew.
 """
 
-import os
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from heapq import merge
 from itertools import islice
 from operator import attrgetter
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 import attrs
 
 from emulator.trace.batches import Row
 from emulator.trace.index import SegmentEntry
-from emulator.trace.journal import JOURNAL, read_journal
+from emulator.trace.journal import JOURNAL, JournalFile
 from emulator.trace.run_directory import DamagedRunError
 from emulator.trace.schema import COUNTS, TABLES, Table, TraceLevel
 from emulator.trace.segments import FOLDER
@@ -77,8 +75,7 @@ class TraceTail:
         self._is_whole = False
         """Whether seqs have no gaps: no row is left out."""
         self._rest: Iterator[TracedRow] = iter(())
-        self._journal: BinaryIO | None = None
-        self._journal_read_bytes = 0
+        self._journal: JournalFile | None = None
 
     def read(self, after: Place, rows_most: int) -> tuple[list[TracedRow], Place]:
         """Read the rows behind a place that are on disk.
@@ -118,9 +115,7 @@ class TraceTail:
     def _open(self, after: Place) -> None:
         """Read all that is on disk; the journal is opened before, so it also has what comes meanwhile."""
         self.close()
-        with suppress(FileNotFoundError):  # the run has ended: its rows are in segments
-            self._journal = (self._run / FOLDER / JOURNAL).open("rb")
-        self._journal_read_bytes = 0
+        self._journal = JournalFile(self._run / FOLDER / JOURNAL)
         trace = stored_trace(self._run)
         if trace.damages:
             raise DamagedRunError(trace.damages)
@@ -132,23 +127,14 @@ class TraceTail:
         place = self._place
         if self._journal is None or place is None:
             return
-        if self._is_replaced(self._journal):
+        if self._journal.is_replaced():
             self._open(place)
             return
-        self._journal.seek(self._journal_read_bytes)
-        found = read_journal(self._journal.read(), self._journal_read_bytes)
+        found = self._journal.read()
         if found.damage:
             self._damaged(found.damage)
-        self._journal_read_bytes += found.read_bytes
         new = (_traced(table, found.rows[table.name], place) for table in TABLES)
         self._rest = merge(*new, key=attrgetter("order"))
-
-    def _is_replaced(self, journal: BinaryIO) -> bool:
-        # The number of a file that is open is given to no other file.
-        try:
-            return (self._run / FOLDER / JOURNAL).stat().st_ino != os.fstat(journal.fileno()).st_ino
-        except FileNotFoundError:
-            return True
 
     def _damaged(self, damage: str) -> None:
         raise DamagedRunError((f"{self._run / FOLDER / JOURNAL} is damaged: {damage}",))

@@ -43,19 +43,15 @@ def expected(rows):
     return changes_of(rows)
 
 
-def changes_of(rows):
+def changes_of(rows, *, ended=False):
     watch = LiveWatch({})
-    return [
-        (number, *attrs.astuple(change))
-        for number, change in enumerate(
-            (
-                change
-                for _, table, row in rows
-                for change in watch.take(table.name, row[1], row if table.name in READS else None)
-            ),
-            1,
-        )
+    found = [
+        change
+        for _, table, row in rows
+        for change in watch.take(table.name, row[1], row if table.name in READS else None)
     ]
+    found += watch.rest(time_passes=False) if ended else ()
+    return [(number, *attrs.astuple(change)) for number, change in enumerate(found, 1)]
 
 
 def swept(rows):
@@ -132,6 +128,18 @@ def test_a_worker_does_not_go_on_with_the_sweep_of_another_query(rows, expected,
     assert one.found == other.found == expected
 
 
+def test_the_end_of_a_run_gives_the_changes_of_its_last_instant(rows, monkeypatch):
+    monkeypatch.setattr(module, "_sweeps", OrderedDict())
+    first = next(place for place, one in enumerate(rows) if one.table.name == "ownership")
+    rows = rows[: first + 1]
+    query = Query(Sweeps({}))
+    query.batch(streamed(rows))
+    assert query.found == changes_of(rows)
+    query.batch([Row(number=len(rows) + 1, table="", t_ns=rows[-1].row[1], row=None)])
+    assert query.found == changes_of(rows, ended=True)
+    assert len(query.found) > len(changes_of(rows))
+
+
 def test_rows_that_are_missing_and_a_state_of_another_release_are_refused(rows, monkeypatch):
     monkeypatch.setattr(module, "_sweeps", OrderedDict())
     query = Query(Sweeps({}))
@@ -155,7 +163,9 @@ def session(spark):
 
 
 def run_query(session, runs, folder):
-    rows = session.readStream.format("rmqemu").options(table="rows", rowsPerBatch="1000").load(str(runs))
+    rows = (
+        session.readStream.format("rmqemu").options(table="rows", endOfRun="true", rowsPerBatch="1000").load(str(runs))
+    )
     query = differences(rows).writeStream.format("parquet").option("path", str(folder / "changes"))
     query.option("checkpointLocation", str(folder / "cp")).trigger(availableNow=True).start().awaitTermination()
 
@@ -181,7 +191,7 @@ def test_a_query_that_is_killed_between_batches_gives_the_changes_of_each_run_on
         found = session.read.parquet(str(tmp_path / "changes")).orderBy("run", "number").collect()
         for run in (a, b):
             changes = [tuple(row)[1:] for row in found if row.run == run.path.name]
-            assert changes == changes_of(run.rows[: run.written])
+            assert changes == changes_of(run.rows[: run.written], ended=run is a)
             assert changes
     assert len(found) > 10
 

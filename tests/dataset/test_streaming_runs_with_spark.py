@@ -152,6 +152,23 @@ def test_a_batch_without_a_limit_is_read_by_several_tasks(tmp_path, source, monk
         assert not query.batch(ReadAllAvailable())
 
 
+@pytest.mark.parametrize("level", [TraceLevel.FULL, TraceLevel.FINDINGS])
+@pytest.mark.parametrize("rows_per_batch", ["1", "400"])
+def test_the_end_of_a_run_is_a_row_for_those_who_ask(tmp_path, level, rows_per_batch):
+    source = played(tmp_path / "played", level)
+    with growing(tmp_path / "run", source) as run:
+        run.grow(len(run.rows) - 3)
+        query = Query(run.path, "rows", rowsPerBatch="400", endOfRun="true")
+        query.all()
+        assert decoded(query.rows) == numbered("run", run.rows[: run.written])
+        run.end()
+        again = Query(run.path, "rows", query.offset, rowsPerBatch=rows_per_batch, endOfRun="true")
+        *others, end = again.all()
+    assert decoded(others) == numbered("run", run.rows)[-3:]
+    assert end == ("run", len(run.rows) + 1, "", 0, run.rows[-1].row[1], "[]")
+    assert not Query(run.path, "rows", again.offset, endOfRun="true").batch()
+
+
 # --- several runs -------------------------------------------------------------------------
 
 
@@ -256,6 +273,7 @@ def test_a_stream_of_what_is_no_stream_and_other_wrong_options_are_one_line(sess
         return reason(raised.value)
 
     assert refused("runs") == "the table runs is no stream: expected read, or a table of the trace"
+    assert refused("rows", endOfRun="yes") == "the option endOfRun is 'yes': expected true or false"
     assert refused("rpc", rowsPerBatch="0") == "the option rowsPerBatch is '0': expected a whole number from 1"
 
 

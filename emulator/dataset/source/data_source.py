@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 FORMAT = "rmqemu"
 ROWS_PER_BATCH = 20_000
 """Rows of a batch of a stream at most: a long run that is read from its beginning comes in many batches."""
-_ROWS_PER_BATCH = "rowsPerBatch"
+_ROWS_PER_BATCH, _END_OF_RUN = "rowsPerBatch", "endOfRun"
 _PUSH_DOWN = "spark.sql.python.filterPushdown.enabled"
 _RAISED = re.compile(r"^(?:\w+\.)*\w+Error: (?P<text>.+)$", re.MULTILINE)
 """The last line of a traceback of Python."""
@@ -31,7 +31,8 @@ class TraceSource(DataSource):
     """The tables of run directories.
 
     Options: `table` names a table of the trace, `runs` (batch) or `rows` (stream); `path` or `paths` is what `load`
-    gets: run directories, folders of runs or campaigns; `rowsPerBatch` limits the rows of a batch of a stream.
+    gets: run directories, folders of runs or campaigns; `rowsPerBatch` limits the rows of a batch of a stream; with
+    `endOfRun` (`true`), the stream `rows` has a row for the end of a run.
     """
 
     def __init__(self, options: Mapping[str, str]) -> None:
@@ -39,6 +40,7 @@ class TraceSource(DataSource):
         self._name = table_name(options)
         self._paths = named_paths(options)
         self._rows_per_batch = _whole_number(options)
+        self._end_of_run = _flag(options)
 
     @classmethod
     def name(cls) -> str:
@@ -68,7 +70,7 @@ class TraceSource(DataSource):
         except SourceError as problem:
             return _RefusedStream(problem)
         if self._name == ROWS:
-            return RowStreamReader(self._paths, columns, self._rows_per_batch)
+            return RowStreamReader(self._paths, columns, self._rows_per_batch, end_of_run=self._end_of_run)
         return TableStreamReader(self._paths, trace_table(self._name), columns, self._rows_per_batch)
 
 
@@ -96,6 +98,13 @@ def _whole_number(options: Mapping[str, str]) -> int:
     if not (text.isascii() and text.isdigit()) or not int(text):
         raise SourceError(f"the option {_ROWS_PER_BATCH} is {text!r}: expected a whole number from 1")
     return int(text)
+
+
+def _flag(options: Mapping[str, str]) -> bool:
+    text = options.get(_END_OF_RUN, "false").lower()
+    if text not in ("true", "false"):
+        raise SourceError(f"the option {_END_OF_RUN} is {text!r}: expected true or false")
+    return text == "true"
 
 
 def register(spark: "SparkSession | Any") -> None:

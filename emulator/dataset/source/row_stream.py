@@ -1,7 +1,8 @@
 """The rows of all tables of a run as one stream, in the order in which they were recorded.
 
 Columns: `number` counts the rows of a run from 1, without gaps; `table`, `seq` and `t_ns` are those of the trace; `row`
-is a JSON array with the columns of the table.
+is a JSON array with the columns of the table. With the option `endOfRun`, a run that has ended has one row more, whose
+table is empty: no row follows.
 """
 
 from bisect import bisect_right
@@ -30,6 +31,8 @@ from emulator.trace.tail import Place
 if TYPE_CHECKING:
     import pyarrow as pa
 
+END_OF_RUN = ""
+"""In place of a table: no row of the run follows."""
 _ROWS_PER_TASK = 100_000
 _SEQ, _UNTIL_SEQ = COUNTS.index("seq"), COUNTS.index("until_seq")
 
@@ -43,6 +46,8 @@ class _Between:
     stop: Place
     waiting: Mapping[str, bytes]
     """Mapping table -> those of its rows that were in the journal when the batch was planned."""
+    end_ns: int | None
+    """Time of the last row of the run, if the row of its end is among the rows."""
 
 
 class _Part(InputPartition):
@@ -60,10 +65,12 @@ class RowStreamReader(StreamReader[Place]):
         paths: that the query names.
         columns: that the query reads.
         rows_per_batch: most rows of a batch.
+        end_of_run: whether the end of a run has a row.
     """
 
-    def __init__(self, paths: tuple[Path, ...], columns: "pa.Schema", rows_per_batch: int) -> None:
+    def __init__(self, paths: tuple[Path, ...], columns: "pa.Schema", rows_per_batch: int, *, end_of_run: bool) -> None:
         super().__init__(paths, ROWS, columns, rows_per_batch)
+        self._end_of_run = end_of_run
 
     def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
         """The rows of one task."""
@@ -80,15 +87,15 @@ class RowStreamReader(StreamReader[Place]):
         return place.rows
 
     def _available(self, trace: GrowingTrace) -> int:
-        return sum(trace.trace.counts().values())
+        return _count(trace.trace) + (self._end_of_run and trace.ended)
 
     def _after(self, trace: GrowingTrace, place: Place, rows: int) -> Place:
         if trace.trace.level is TraceLevel.FULL:
-            if (last_seq := trace.trace.last_seq) != (have := self._available(trace)):
+            if (last_seq := trace.trace.last_seq) != (have := _count(trace.trace)):
                 raise DamagedRunError(
                     (f"{trace.run} is damaged: {last_seq - have} rows before seq {last_seq} are missing",)
                 )
-            return Place(place.rows + rows, place.seq + rows)
+            return Place(place.rows + rows, min(place.seq + rows, last_seq))
         seq, counted = place.seq, place.counted
         for one in islice(_orders(trace.trace, place), rows):
             seq, counted = (seq, one[1]) if one[1] else (one[0], counted)
@@ -102,9 +109,14 @@ class RowStreamReader(StreamReader[Place]):
                 end = stop
                 if stop.rows - begin.rows > _ROWS_PER_TASK:
                     end = self._after(trace, begin, _ROWS_PER_TASK)
-                found.append(_Part(_Between(trace.run, begin, end, _waiting(trace.trace, begin, end))))
+                end_ns = trace.trace.end_ns if end.rows > _count(trace.trace) else None
+                found.append(_Part(_Between(trace.run, begin, end, _waiting(trace.trace, begin, end), end_ns)))
                 begin = end
         return found
+
+
+def _count(trace: StoredTrace) -> int:
+    return sum(trace.counts().values())
 
 
 def _waiting(trace: StoredTrace, start: Place, stop: Place) -> dict[str, bytes]:
@@ -173,17 +185,17 @@ def _bounds(table: Table, start: Place, stop: Place) -> tuple[int, int]:
 def _spark_rows(between: _Between, columns: "pa.Schema") -> "pa.RecordBatch":
     import pyarrow as pa
 
-    rows: Sequence[Any] = sorted(_rows_of(between), key=itemgetter(0))
-    if len(rows) != between.stop.rows - between.start.rows:
-        expected = between.stop.rows - between.start.rows
+    every = sorted(_rows_of(between), key=itemgetter(0))
+    rows = [(table.name, row[0], row[1], orjson.dumps(row).decode()) for _, table, row in every]
+    if between.end_ns is not None:
+        rows.append((END_OF_RUN, 0, between.end_ns, "[]"))
+    expected = between.stop.rows - between.start.rows
+    if len(rows) != expected:
         raise DamagedRunError((f"{between.run} is damaged: {expected - len(rows)} rows are missing",))
-    values = {
+    values: dict[str, Sequence[Any]] = {
         "run": [between.run.name] * len(rows),
         "number": range(between.start.rows + 1, between.stop.rows + 1),
-        "table": [table.name for _, table, _ in rows],
-        "seq": [row[0] for _, _, row in rows],
-        "t_ns": [row[1] for _, _, row in rows],
-        "row": [orjson.dumps(row).decode() for _, _, row in rows],
+        **{name: [row[place] for row in rows] for place, name in enumerate(("table", "seq", "t_ns", "row"))},
     }
     return pa.RecordBatch.from_arrays([pa.array(values[field.name], field.type) for field in columns], schema=columns)
 
