@@ -1,78 +1,20 @@
-"""The tables of runs as Spark DataFrames: one read per table, however many runs there are."""
+"""The tables of one run as Spark DataFrames, also while it is under way; `landed` opens many runs."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from html import escape
-from pathlib import Path
 from typing import Any
 
-import attrs
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from emulator.dataset.spark import session_for, spark_session
 from emulator.trace.run_directory import RunDirectory
 from emulator.trace.schema import (
-    ADMIN,
-    BELIEFS,
-    CAUSES,
-    COUNTS,
-    FAULTS,
-    LIFECYCLE,
-    MESSAGES,
-    OWNERSHIP,
-    PASSES,
-    RPC,
     TABLES,
     ColumnType,
     Table,
 )
 
 _SQL_TYPE = {ColumnType.INT: "BIGINT", ColumnType.TEXT: "STRING"}
-_RUN_IN_PATH = r"/([^/]+)/trace/[^/]+/[^/]+$"
-
-
-@attrs.frozen
-class Frames:
-    """The tables of one or more runs; every frame has a column `run`, so runs never mix."""
-
-    runs: DataFrame
-    """run, end_ns: one row per run."""
-    beliefs: DataFrame
-    rpc: DataFrame
-    ownership: DataFrame
-    passes: DataFrame
-    messages: DataFrame
-    faults: DataFrame
-    lifecycle: DataFrame
-    causes: DataFrame
-    admin: DataFrame
-    counts: DataFrame
-
-
-def read_frames(spark: SparkSession, runs: Sequence[RunDirectory]) -> Frames:
-    """Open the tables of runs lazily.
-
-    Args:
-        spark: session to use.
-        runs: one or more runs with different names.
-
-    Returns:
-        One frame per table; a table without rows is empty.
-    """
-    ends = [(run.run, run.end_ns) for run in runs]
-    return Frames(
-        runs=spark.createDataFrame(ends, "run STRING, end_ns BIGINT"),
-        beliefs=_read(spark, runs, BELIEFS),
-        rpc=_read(spark, runs, RPC),
-        ownership=_read(spark, runs, OWNERSHIP),
-        passes=_read(spark, runs, PASSES),
-        messages=_read(spark, runs, MESSAGES),
-        faults=_read(spark, runs, FAULTS),
-        lifecycle=_read(spark, runs, LIFECYCLE),
-        causes=_read(spark, runs, CAUSES),
-        admin=_read(spark, runs, ADMIN),
-        counts=_read(spark, runs, COUNTS),
-    )
 
 
 def table_ddl(table: Table) -> str:
@@ -80,26 +22,14 @@ def table_ddl(table: Table) -> str:
     return ", ".join(f"`{column.name}` {_SQL_TYPE[column.type]}" for column in table.columns)
 
 
-def _read(spark: SparkSession, runs: Sequence[RunDirectory], table: Table) -> DataFrame:
-    """All runs in one read: a union of a frame per run takes longer to plan than to run."""
+def _read(spark: SparkSession, run: RunDirectory, table: Table) -> DataFrame:
+    """The rows of a table that are on disk: closed segments, each by its name, and what waits for one."""
     ddl = table_ddl(table)
-    # Each by its name: a kill may have left a segment that the index does not know, and whose rows wait in the journal.
-    paths = [path for run in runs for path in run.trace.paths(table)]
-    frame = spark.createDataFrame([], f"run STRING, {ddl}")
-    if paths:
-        frame = _segments(spark, paths, ddl)
-    for run in runs:
-        if run.trace.waiting[table.name]:
-            waiting = spark.createDataFrame(run.trace.waiting_table(table), ddl)
-            frame = frame.union(waiting.select(F.lit(run.run).alias("run"), "*"))
+    paths = [f"file://{path}" for path in run.trace.paths(table)]
+    frame = spark.read.schema(ddl).parquet(*paths) if paths else spark.createDataFrame([], ddl)
+    if run.trace.waiting[table.name]:
+        frame = frame.union(spark.createDataFrame(run.trace.waiting_table(table), ddl))
     return frame
-
-
-def _segments(spark: SparkSession, paths: Sequence[Path], ddl: str) -> DataFrame:
-    rows = spark.read.schema(ddl).parquet(*(f"file://{path}" for path in paths))
-    # The name of a run may hold characters that a URL escapes.
-    name = F.regexp_extract(F.url_decode(F.replace(F.input_file_name(), F.lit("+"), F.lit("%2B"))), _RUN_IN_PATH, 1)
-    return rows.select(name.alias("run"), "*")
 
 
 class TraceFrames(Mapping[str, DataFrame]):
@@ -112,9 +42,8 @@ class TraceFrames(Mapping[str, DataFrame]):
 
     def __init__(self, run: RunDirectory, spark: SparkSession | None = None) -> None:
         self._rows = run.trace.counts()
-        self._run = run.run
-        frames = read_frames(session_for(spark or spark_session(), sum(self._rows.values())), [run])
-        self._frames: dict[str, DataFrame] = {table.name: getattr(frames, table.name).drop("run") for table in TABLES}
+        session = session_for(spark or spark_session(), sum(self._rows.values()))
+        self._frames: dict[str, DataFrame] = {table.name: _read(session, run, table) for table in TABLES}
 
     def __getitem__(self, table: str) -> DataFrame:
         return self._frames[table]

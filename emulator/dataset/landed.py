@@ -39,6 +39,8 @@ from emulator.trace.schema import ADMIN, BELIEFS, COUNTS, LIFECYCLE, MESSAGES, O
 from emulator.trace.schema import TABLES as TRACED
 from nodes.beliefs import BeliefKind
 
+Session = SparkSession
+"""A session, of Spark itself or of Spark Connect."""
 GOLD_FOLDER = "gold"
 """Where gold lies in a dataset unless another place is named."""
 SILVER = ("processes", "holdings", "queue_holds", "offsets", "consumptions", "rates")

@@ -12,7 +12,7 @@ have their names in place of addresses. Frames of findings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, overload
 
 import pandas as pd
 
@@ -24,10 +24,11 @@ from emulator.analysis.tidy import RUNS, TABLES
 from emulator.base.text import listed, nearest
 from emulator.campaign.dataset import Dataset
 from emulator.campaign.directory import HEAD
+from emulator.campaign.landing import sources_of_campaign
 from emulator.campaign.played import Outcome
 from emulator.dataset.engine import EngineName
-from emulator.dataset.judged import judge_on_spark, judge_runs
-from emulator.dataset.spark import notebook_session
+from emulator.dataset.judged import Judged, judge_on_spark, judge_runs
+from emulator.lake.sources import RunSource
 from emulator.notebook import raw_frames
 from emulator.notebook.html import VerbOutput
 from emulator.notebook.raw_frames import TracesError
@@ -43,7 +44,7 @@ from nodes.beliefs import BeliefKind
 from nodes.fields import shown
 
 if TYPE_CHECKING:
-    from emulator.dataset.frames import Frames
+    from emulator.dataset.landed import LandedRuns, Session
 
 """Shorter ones would make more instants than anybody reads."""
 
@@ -60,17 +61,32 @@ class _Source(Protocol):
         ...
 
 
-def traces(*paths: Path | str, engine: EngineName | str = EngineName.LOCAL) -> "Traces":
-    """Open runs or a campaign.
+@overload
+def traces(*paths: Path | str, engine: EngineName | str = EngineName.LOCAL) -> "Traces": ...
+
+
+@overload
+def traces(spark: "Session", /, *paths: Path | str) -> "LandedRuns": ...
+
+
+def traces(*paths: Any, engine: EngineName | str = EngineName.LOCAL) -> "Traces | LandedRuns":
+    """Open runs, a campaign or a dataset.
+
+    With a session of Spark as first argument, all tables are Spark's DataFrames; without one they are frames of pandas,
+    and a dataset cannot be opened.
 
     Args:
-        paths: one campaign; or run directories, or folders of them, whose variant is the name of their scenario.
+        paths: one campaign; or run directories, or folders of them, whose variant is the name of their scenario; or,
+            behind a session, one dataset: a path or a URI.
         engine: what judges runs: `local`, or `spark` for very many; a campaign has been judged already.
 
     Raises:
         TracesError: no run is there, two have one name, or one of them cannot be read.
         CampaignError: the campaign cannot be read.
+        DatasetError: the dataset cannot be read.
     """
+    if paths and hasattr(paths[0], "readStream"):
+        return _landed(paths[0], paths[1:])
     places = [_place(path) for path in paths]
     if engine not in list(EngineName):
         raise TracesError(nearest("engine", str(engine), [name.value for name in EngineName]))
@@ -80,6 +96,23 @@ def traces(*paths: Path | str, engine: EngineName | str = EngineName.LOCAL) -> "
     if campaigns:
         return Traces(_OfCampaign(Dataset(campaigns[0])))
     return Traces(_OfRuns(list(_run_directories(places)), EngineName(engine)))
+
+
+def _landed(spark: "Session", paths: Sequence[Path | str]) -> "LandedRuns":
+    """The tables of a dataset; runs and campaigns are landed first, for as long as this process runs."""
+    from emulator.dataset.landed import land_for_now, open_landed  # noqa: PLC0415 - Spark takes seconds to import
+    from emulator.lake.snapshot import SNAPSHOT  # noqa: PLC0415 - as above
+
+    if len(paths) == 1 and ("://" in str(paths[0]) or (Path(paths[0]) / SNAPSHOT).is_file()):
+        return open_landed(spark, paths[0])
+    sources: list[Path | RunSource] = []
+    for place in map(_place, paths):
+        is_campaign = (place / HEAD).is_file()
+        sources += sources_of_campaign(place) if is_campaign else _run_directories([place])
+    landed = land_for_now(spark, sources)
+    if landed is None:
+        raise TracesError("expected a run that can be read, a folder of runs, a campaign or a dataset")
+    return landed
 
 
 def _place(path: Path | str) -> Path:
@@ -110,7 +143,7 @@ class _OfRuns:
         if twice is not None:
             raise TracesError(f"two runs are named {twice}; expected runs with different names")
         self._paths = dict(zip(names, paths, strict=True))
-        self._judged = judge_runs(paths) if engine is EngineName.LOCAL else judge_on_spark(paths, notebook_session())
+        self._judged = judge_runs(paths) if engine is EngineName.LOCAL else _on_spark(paths)
         if self._judged.refused:
             refused = self._judged.refused
             more = f", and {len(refused) - 1} more" if len(refused) > 1 else ""
@@ -128,6 +161,12 @@ class _OfRuns:
     def kept(self) -> Mapping[tuple[str, str, int], Path]:
         reports = self._judged.reports
         return {(one.run_id, one.scenario, one.seed): self._paths[one.run_id] for one in reports}
+
+
+def _on_spark(paths: Sequence[Path]) -> Judged:
+    from emulator.dataset.spark import notebook_session  # noqa: PLC0415 - Spark takes seconds to import
+
+    return judge_on_spark(paths, notebook_session())
 
 
 class _OfCampaign:
@@ -407,22 +446,6 @@ class Traces:
             raise TracesError(f"expected the name of one run; there are {listed([key[0] for key in kept])}")
         (path,) = kept.values()
         return open_run(path)
-
-    def frames(self, spark: Any = None) -> "Frames":
-        """All rows of all traces that are there, as Spark frames: one read per table.
-
-        Args:
-            spark: `SparkSession` to use; None: a local one is started.
-
-        Raises:
-            TracesError: no trace was kept.
-            JavaNotFoundError: there is no Java for Spark.
-        """
-        kept = self._kept(None)
-        from emulator.dataset.frames import read_frames  # noqa: PLC0415 - Spark takes seconds to import
-        from emulator.dataset.spark import notebook_session  # noqa: PLC0415 - as above
-
-        return read_frames(spark or notebook_session(), [open_run(path) for path in kept.values()])
 
     # --- statistics ---------------------------------------------------------------------
 

@@ -1,15 +1,33 @@
-"""`emulator.traces` with Spark: the same findings, and all rows as frames of Spark."""
+"""`emulator.traces` with Spark: the same findings, and bronze, silver and gold as DataFrames."""
 
 import pandas as pd
 import pytest
+from pyspark.sql import functions as F
 
 import emulator
+from analysis.trace_rows import HandMadeTrace, write_run
+from emulator.base.errors import UserError
+from emulator.lake.landing import land
+from emulator.pipeline.typed import typed
+from nodes.beliefs import BeliefKind
 from notebook_traces.small_runs import two_consumers, write
 
 
-@pytest.fixture
-def run(tmp_path):
-    return write(two_consumers(), tmp_path / "one")
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    return write(two_consumers(), tmp_path_factory.mktemp("runs") / "one")
+
+
+@pytest.fixture(scope="module")
+def dataset(run, tmp_path_factory):
+    uri = tmp_path_factory.mktemp("lake") / "dataset"
+    land([run], uri)
+    return uri
+
+
+@pytest.fixture(scope="module")
+def landed(spark, dataset):
+    return emulator.traces(spark, dataset)
 
 
 def test_spark_judges_as_this_process_does(spark, run):
@@ -19,8 +37,64 @@ def test_spark_judges_as_this_process_does(spark, run):
         pd.testing.assert_frame_equal(by_spark.findings(name), here.findings(name))
 
 
-def test_all_rows_are_frames_of_spark(spark, run):
-    frames = emulator.traces(run).frames(spark)
+def test_runs_are_landed_for_as_long_as_the_process_lasts(spark, run):
+    landed = emulator.traces(spark, run)
 
-    assert frames.ownership.count() == 4
-    assert {row.run for row in frames.ownership.select("run").distinct().collect()} == {"one"}
+    assert landed.dataset.runs == ("one",)
+    assert landed.table("ownership").count() == 4
+
+
+def test_a_dataset_is_opened_with_its_runs_and_verdicts(landed):
+    (row,) = landed.runs().collect()
+    assert (row.run, row.variant, row.verdict, row.service) == ("one", "", "invalid", "degraded")
+
+
+def test_every_named_table_is_a_dataframe_that_can_be_explained(landed, capsys):
+    names = landed.register("one")
+    assert {"one_overlaps", "one_trace_beliefs", "one_holdings", "one_runs", "one_lag", "one_rpc"} <= {*names}
+    for name in names:
+        assert landed.spark.table(name).limit(1).count() <= 1
+    landed.explain("holdings")
+    assert "Window" in capsys.readouterr().out
+
+
+def test_sql_over_views_finds_what_the_dataframe_has(landed):
+    landed.register("two")
+    held = landed.spark.sql("select sum(end_ns - start_ns) as ns from two_holds").first().ns
+    rows = landed.gold("holds").select((F.col("end_ns") - F.col("start_ns")).alias("ns")).collect()
+    assert held == sum(row.ns for row in rows) > 0
+
+
+def test_a_filter_on_the_run_reaches_the_files(landed, capsys):
+    landed.table("ownership").where(F.col("run") == "one").explain()
+    assert "EqualTo(run,one)" in capsys.readouterr().out
+
+
+def test_the_value_of_a_kind_of_beliefs_is_typed(landed):
+    views = landed.beliefs("view")
+    assert dict(views.dtypes)["value"] == "struct<cids:array<string>,queues:map<string,bigint>>"
+    assert views.where("value is not null").count() > 0
+
+
+def test_a_value_that_is_no_json_is_an_error_and_no_null(spark, tmp_path):
+    trace = HandMadeTrace().at(1).life("a", "started").believe("a", {"cids": ["a"], "queues": {}})
+    run = write_run(trace, tmp_path / "broken", 2)
+    frame = emulator.traces(spark, run).table("beliefs").withColumn("value", F.lit("{no json"))
+    with pytest.raises(Exception, match="MALFORMED|malformed|Malformed"):
+        typed(frame, BeliefKind.VIEW).collect()
+
+
+@pytest.mark.parametrize("ask", ["table", "gold", "beliefs", "frame"])
+def test_a_name_that_is_no_table_is_refused_with_one_that_is_near(landed, ask):
+    near = {"beliefs": "veiw", "gold": "overlap", "table": "belief", "frame": "holding"}[ask]
+    with pytest.raises(UserError, match="did you mean"):
+        getattr(landed, ask)(near)
+
+
+def test_gold_in_the_dataset_is_read_in_place_of_a_judgement(spark, run, tmp_path, capsys):
+    land([run], tmp_path / "dataset")
+    emulator.traces(spark, tmp_path / "dataset").judge().write()
+    again = emulator.traces(spark, tmp_path / "dataset")
+    again.explain("holds")
+    assert "Python" not in capsys.readouterr().out
+    assert again.gold("holds").count() > 0

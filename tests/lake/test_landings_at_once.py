@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from emulator.lake import exclusive, landing
-from emulator.lake.filesystems import located
+from emulator.lake.filesystems import Location, located
 from emulator.lake.landing import ParquetLanding, commit, land, land_part
 from emulator.lake.snapshot import open_dataset, read_snapshot
 from emulator.lake.sources import RunSource, parts_of
@@ -239,7 +239,7 @@ def test_a_full_disk_leaves_the_snapshot_before(tmp_path, runs, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(landing, "_put", full)
+    monkeypatch.setattr(Location, "put", full)
     with pytest.raises(landing.DatasetError, match="No space left on device"):
         land(runs, folder)
     monkeypatch.undo()
