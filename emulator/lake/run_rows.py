@@ -75,7 +75,7 @@ def run_row(run: RunDirectory, source: RunSource) -> dict[str, Any]:
         "exclusive": list(facts.exclusive),
         "broker_names": _pairs(facts.broker_names),
         "consume_ms": _pairs(facts.consume_ms),
-        # All are whole numbers; the budget is one of seconds, kept as a float.
+        # All are whole numbers; the budget is one of seconds, a float.
         "bounds": _pairs({name: int(value) for name, value in attrs.asdict(facts.bounds).items()}),
         "limits": _pairs(attrs.asdict(scenario.service)),
         # A run that was killed has no manifest, so its addresses are those of the scenario.
