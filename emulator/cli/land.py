@@ -17,7 +17,7 @@ _AGAIN = "the same command goes on from there"
 
 
 class LandingInterrupted(KeyboardInterrupt):
-    """Ctrl-C ended a landing; the text says what was landed."""
+    """Ctrl-C ended a landing; the text counts the runs that were landed."""
 
 
 def land_command(paths: Sequence[Path], uri: str) -> int:
@@ -65,7 +65,7 @@ def _sources(paths: Sequence[Path]) -> tuple[RunSource, ...]:
         if is_campaign(path):
             found = sources_of_campaign(path)
             if not found:
-                raise UserError(f'{path}: no trace of this campaign was kept: keep = "all", or rmqemu campaign --to')
+                raise UserError(f'{path}: no trace of this campaign is stored: keep = "all", or rmqemu campaign --to')
             every += found
         else:
             every.append(path)

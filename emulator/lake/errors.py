@@ -4,7 +4,7 @@ from emulator.base.errors import UserError
 
 
 class DatasetError(UserError):
-    """A dataset cannot be read or written; the text says which, why, and what to do, in one line."""
+    """A dataset cannot be read or written; the text is one line: which one, why, and what to do."""
 
 
 class NoDatasetError(DatasetError):

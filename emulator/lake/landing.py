@@ -151,7 +151,7 @@ class ParquetLanding:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        # The error says more than one about files that nobody lists.
+        # An error of the body matters more than files that no snapshot lists.
         with suppress(OSError, DatasetError):
             _remove_leftovers(self._location, self.name)
             self._claim.drop()

@@ -62,7 +62,7 @@ RUNS_SCHEMA = pa.schema(
         ("rows_of", _NUMBERS),
     ]
 )
-"""Columns of `runs`; `emulator.lake.run_rows` says what they hold."""
+"""Columns of `runs`; `emulator.lake.run_rows` describes them."""
 
 
 @attrs.frozen

@@ -209,7 +209,7 @@ def test_a_campaign_directory_without_traces_is_refused_in_a_line(tmp_path):
 
     assert done.returncode == 2
     assert done.stderr == (
-        f'rmqemu: campaigns/{NAME}: no trace of this campaign was kept: keep = "all", or rmqemu campaign --to\n'
+        f'rmqemu: campaigns/{NAME}: no trace of this campaign is stored: keep = "all", or rmqemu campaign --to\n'
     )
     assert not (tmp_path / "dataset").exists()
 
