@@ -8,6 +8,7 @@ import fcntl
 import json
 import os
 import platform
+import re
 import secrets
 import shutil
 import signal
@@ -26,7 +27,7 @@ from emulator.base.errors import UserError
 from emulator.dataset.archive import archive_options
 from emulator.dataset.connect import require_connect
 from emulator.dataset.java import ensure_java, java_version
-from emulator.dataset.masters import unreachable
+from emulator.dataset.masters import require_master, unreachable
 from emulator.dataset.settings import (
     PACKAGE_PARENT,
     QUIET,
@@ -36,9 +37,11 @@ from emulator.dataset.settings import (
     require_room,
 )
 from emulator.trace.run_directory import versions
+from nodes.fields import quoted
 
 START_MAX_S, STOP_MAX_S = 120.0, 20.0
 _LOOK_EVERY_S = 0.1
+_MEMORY = re.compile(r"[1-9]\d{0,8}[kmgt]", re.IGNORECASE)
 _CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
 _PACKAGE = "rocketmq-emulator"
 _STATE, _LOCK, _LOG, _SCRATCH = "server.json", "server.lock", "server.log", "scratch"
@@ -146,6 +149,9 @@ def start_server(master: str, memory: str, *, ui: bool = False) -> Server:
         UserError: Java, packages or room are missing.
         OSError: its folder cannot be written.
     """
+    require_master("--master", master)
+    if not _MEMORY.fullmatch(memory):
+        raise ServerError(f"--memory {quoted(memory)}: expected a number and a unit, such as 512m or 4g")
     require_connect()
     java = ensure_java()
     folder = server_folder()
@@ -178,7 +184,7 @@ def start_server(master: str, memory: str, *, ui: bool = False) -> Server:
             _await(process, server, folder)
         except BaseException:
             _kill(process)
-            _remove(folder)
+            shutil.rmtree(scratch, ignore_errors=True)  # the log stays, which may say more
             raise
         server = attrs.evolve(server, pid=process.pid)
         _write(folder / _STATE, server)

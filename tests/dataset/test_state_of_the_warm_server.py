@@ -6,6 +6,7 @@ import json
 import attrs
 import pytest
 
+from emulator.base.errors import UserError
 from emulator.dataset import server
 from emulator.dataset.sessions import find_where
 from emulator.dataset.where import Origin
@@ -100,6 +101,22 @@ def test_an_option_needs_no_hint_about_the_warm_server(folder, lock):
 def test_a_second_server_is_refused(folder, lock):
     with pytest.raises(server.ServerError, match="a server runs already, or is just being started"):
         server.start_server("local[2]", "1g")
+
+
+@pytest.mark.parametrize(
+    ("master", "memory", "line"),
+    [
+        ("nope", "2g", "--master 'nope': expected local[N], local-cluster[N,CORES,MB] or spark://HOST:PORT"),
+        ("local[2]", "2x", "--memory '2x': expected a number and a unit, such as 512m or 4g"),
+        ("local[2]", "0g", "--memory '0g': expected a number and a unit, such as 512m or 4g"),
+    ],
+)
+def test_odd_options_of_a_server_get_one_line_and_start_nothing(folder, master, memory, line):
+    with pytest.raises(UserError) as refused:
+        server.start_server(master, memory)
+
+    assert str(refused.value) == line
+    assert list(folder.iterdir()) == []
 
 
 def test_the_token_is_in_no_status():

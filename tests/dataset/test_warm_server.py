@@ -24,11 +24,19 @@ def sizes(batches):
     import emulator.trace.schema
     yield from batches
 
+def slow(batches):
+    import pathlib, time
+    pathlib.Path(BEGAN).touch()
+    time.sleep(1_000)
+    yield from batches
+
 def ask():
     with one_line_errors():
         session = open_command_session(None, *sys.argv[1:], rows=10)
         print(describe(session), session.conf.get("spark.sql.shuffle.partitions"), flush=True)
         with spark_errors(describe(session)):
+            if SLOW:
+                session.range(0, 8, 1, 8).mapInArrow(slow, "id long").count()
             print(session.range(10).mapInArrow(sizes, "id long").count())
 
 import typer
@@ -60,8 +68,13 @@ def rmqemu(home, *words):
     return run(home, *COMMAND, *words)
 
 
+def question(*words, slow=False, began=""):
+    code = ASK.replace("sys.argv[1:]", repr(list(words))).replace("SLOW", str(slow)).replace("BEGAN", repr(str(began)))
+    return [sys.executable, "-c", code]
+
+
 def ask(home, *words):
-    return run(home, sys.executable, "-c", ASK.replace("sys.argv[1:]", repr(list(words))))
+    return run(home, *question(*words))
 
 
 @pytest.fixture(scope="module")
@@ -97,6 +110,23 @@ def test_a_command_finds_the_server_whose_workers_import_this_package(home, stat
 
     assert done.stderr == ""
     assert done.stdout == f"Spark Connect {status['pyspark']}, {status['url']} 1\n10\n"
+
+
+def test_ctrl_c_ends_a_command_in_one_line_and_what_the_server_computes_for_it(home, status):
+    asked = subprocess.Popen(
+        question(slow=True, began=home / "began"),
+        env=environment(home),
+        cwd=home,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    until((home / "began").exists)
+    asked.send_signal(signal.SIGINT)
+    _, printed = asked.communicate(timeout=60)
+
+    assert (asked.returncode, printed) == (130, "rmqemu: interrupted\n")
+    assert ask(home).returncode == 0  # both cores are free again
 
 
 @pytest.mark.parametrize("parameters", ["", "/;token=guessed"])

@@ -1,4 +1,4 @@
-"""Errors of Spark as one line, without the stack of Java."""
+"""Errors of Spark as one line, without the stack of Java, and settings for small and large data."""
 
 import pytest
 from py4j.protocol import Py4JError, Py4JNetworkError
@@ -121,3 +121,12 @@ def test_more_rows_get_more_partitions_and_compiled_queries(rows, partitions, co
 
     assert chosen["spark.sql.shuffle.partitions"] == partitions
     assert ("spark.sql.codegen.wholeStage" not in chosen) == compiles
+
+
+def test_java_optimises_where_it_pays_off(tmp_path):
+    small, large = (settings.java_options(tmp_path, ("-Xshare:auto",), optimises=long) for long in (False, True))
+
+    assert "-XX:TieredStopAtLevel=1" in small.split()
+    assert "-XX:Tier4InvocationThreshold=50000" in large.split()
+    assert all("-Xshare:auto" in options.split() for options in (small, large))
+    assert (tmp_path / "log4j2.properties").read_text().startswith("rootLogger.level = off\n")
