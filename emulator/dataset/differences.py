@@ -13,6 +13,7 @@ import zlib
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from hashlib import blake2b
+from importlib.util import find_spec
 from typing import Any
 
 import attrs
@@ -70,14 +71,23 @@ def differences(rows: DataFrame, broker_names: Mapping[str, str] | None = None) 
         source gives with the option `endOfRun`.
 
     Raises:
-        StateError: the session has another state store than that of RocksDB.
+        StateError: the session has another state store than that of RocksDB, or protobuf is not installed.
     """
+    if not _has_protobuf():
+        raise StateError("differences() needs protobuf, by which Python workers reach the state: pip install protobuf")
     if rows.sparkSession.conf.get(PROVIDER) != ROCKS_DB:
         raise StateError(f'differences() needs the state store of RocksDB: spark.conf.set("{PROVIDER}", "{ROCKS_DB}")')
     columns = F.when(F.col("table").isin(*LiveWatch({}).reads), F.col("row")).alias("row")
     swept = rows.select("run", "number", "table", "t_ns", columns)
     sweeps = Sweeps(dict(broker_names or {}))
     return swept.groupBy("run").transformWithState(sweeps, _COLUMNS, "Append", "None")
+
+
+def _has_protobuf() -> bool:
+    try:
+        return find_spec("google.protobuf") is not None
+    except ModuleNotFoundError:
+        return False
 
 
 class RunSweep:

@@ -1,5 +1,6 @@
 """What differs as a streaming query: the changes of `LiveWatch`, each once, over restarts, kills and other workers."""
 
+import sys
 from collections import OrderedDict
 
 import attrs
@@ -203,6 +204,14 @@ def test_a_session_without_the_state_store_of_rocksdb_is_refused(spark, tmp_path
     with pytest.raises(
         StateError, match=r'^differences\(\) needs the state store of RocksDB: spark\.conf\.set\("spark'
     ):
+        differences(rows)
+
+
+def test_a_session_without_protobuf_is_refused(session, source, monkeypatch):
+    rows = session.readStream.format("rmqemu").option("table", "rows").load(str(source.path))
+    monkeypatch.setitem(sys.modules, "google", None)
+    monkeypatch.delitem(sys.modules, "google.protobuf", raising=False)
+    with pytest.raises(StateError, match=r"needs protobuf, .*: pip install protobuf$"):
         differences(rows)
 
 

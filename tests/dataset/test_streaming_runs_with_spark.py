@@ -95,7 +95,7 @@ def decoded(rows):
 
 
 @pytest.mark.parametrize("level", [TraceLevel.FULL, TraceLevel.FINDINGS])
-def test_a_growing_run_gives_each_row_once_and_in_order_whoever_reads_it(tmp_path, level):
+def test_a_growing_run_gives_each_row_once_and_in_order_over_restarts(tmp_path, level):
     source = played(tmp_path / "played", level)
     with growing(tmp_path / "run", source) as run:
         queries = {name: Query(run.path, name, rowsPerBatch="130") for name in ("rpc", "messages", "counts", "rows")}
@@ -154,7 +154,7 @@ def test_a_batch_without_a_limit_is_read_by_several_tasks(tmp_path, source, monk
 
 @pytest.mark.parametrize("level", [TraceLevel.FULL, TraceLevel.FINDINGS])
 @pytest.mark.parametrize("rows_per_batch", ["1", "400"])
-def test_the_end_of_a_run_is_a_row_for_those_who_ask(tmp_path, level, rows_per_batch):
+def test_with_the_option_the_end_of_a_run_is_a_row(tmp_path, level, rows_per_batch):
     source = played(tmp_path / "played", level)
     with growing(tmp_path / "run", source) as run:
         run.grow(len(run.rows) - 3)

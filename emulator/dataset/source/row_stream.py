@@ -64,7 +64,7 @@ class RowStreamReader(StreamReader[Place]):
     Args:
         paths: that the query names.
         columns: that the query reads.
-        rows_per_batch: most rows of a batch.
+        rows_per_batch: rows of a batch at most.
         end_of_run: whether the end of a run has a row.
     """
 

@@ -31,7 +31,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow, Generic[
         paths: that the query names.
         name: of the table.
         columns: that the query reads.
-        rows_per_batch: most rows of a batch.
+        rows_per_batch: rows of a batch at most.
     """
 
     def __init__(self, paths: tuple[Path, ...], name: str, columns: "pa.Schema", rows_per_batch: int) -> None:
@@ -100,10 +100,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow, Generic[
             for name, rows in available.items()
             if rows > (before := self._rows_before(places.get(name, self._place(None))))
         }
-        most = limit.max_rows if isinstance(limit, ReadMaxRows) else sum(new.values())
+        rows_max = limit.max_rows if isinstance(limit, ReadMaxRows) else sum(new.values())
         if not isinstance(limit, ReadMaxRows | ReadAllAvailable):
-            most = min(most, self._rows_per_batch)
-        for name, rows in shares(new, most).items():
+            rows_max = min(rows_max, self._rows_per_batch)
+        for name, rows in shares(new, rows_max).items():
             places[name] = self._after(self._traces[name], places.get(name, self._place(None)), rows)
         return self._offset(places)
 
@@ -163,18 +163,18 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow, Generic[
         return {name: self._place(stored) for name, stored in offset["runs"].items()}
 
 
-def shares(rows: Mapping[str, int], most: int) -> dict[str, int]:
+def shares(rows: Mapping[str, int], rows_max: int) -> dict[str, int]:
     """How many rows of each run come into a batch: a long run does not keep short ones waiting.
 
     Args:
         rows: mapping run -> how many new rows it has.
-        most: rows of the batch.
+        rows_max: rows of the batch at most.
 
     Returns:
         Mapping run -> rows, without runs that get none; 10 rows of {a: 2, b: 20, c: 5} are {a: 2, b: 4, c: 4}.
     """
     found: dict[str, int] = {}
-    left = most
+    left = rows_max
     for number, (name, new) in enumerate(sorted(rows.items(), key=lambda one: (one[1], one[0]))):
         share = min(new, left // (len(rows) - number))
         left -= share

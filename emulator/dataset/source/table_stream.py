@@ -48,7 +48,7 @@ class TableStreamReader(StreamReader[int]):
         paths: that the query names.
         table: of the trace.
         columns: that the query reads.
-        rows_per_batch: most rows of a batch.
+        rows_per_batch: rows of a batch at most.
     """
 
     def __init__(self, paths: tuple[Path, ...], table: Table, columns: "pa.Schema", rows_per_batch: int) -> None:
