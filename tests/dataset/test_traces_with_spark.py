@@ -80,7 +80,7 @@ def test_a_value_that_is_no_json_is_an_error_and_no_null(spark, tmp_path):
     trace = HandMadeTrace().at(1).life("a", "started").believe("a", {"cids": ["a"], "queues": {}})
     run = write_run(trace, tmp_path / "broken", 2)
     frame = emulator.traces(spark, run).table("beliefs").withColumn("value", F.lit("{no json"))
-    with pytest.raises(Exception, match="(?i)malformed"):
+    with pytest.raises(Exception, match=r"(?i)malformed"):
         typed(frame, BeliefKind.VIEW).collect()
 
 
