@@ -85,12 +85,12 @@ def status(as_json: JsonOption = False) -> None:
         if server is None:
             print(json.dumps(None) if as_json else "a server is starting" if is_starting() else "no server runs")
             raise typer.Exit(_STOPPED)
-        told = brief(server, time.time())
+        report = brief(server, time.time())
         if as_json:
-            print(json.dumps(told, indent=1))
+            print(json.dumps(report, indent=1))
             return
-        memory = told["memory_bytes"]
-        print(f"{server.url} has run for {_span(told['up_s'])}, process {server.pid}, {server.master}")
+        memory = report["memory_bytes"]
+        print(f"{server.url} has run for {_span(report['up_s'])}, process {server.pid}, {server.master}")
         print(f"rocketmq-emulator {server.emulator} from {server.path}")
         print(f"pyspark {server.pyspark}, Python {server.python}, Java {server.java}")
         used = "" if memory is None else f"{memory >> 20} MB in use, "

@@ -249,8 +249,8 @@ def _await(process: "subprocess.Popen[bytes]", server: Server, folder: Path) -> 
 
 def _last_error(folder: Path) -> str:
     lines = (folder / _LOG).read_text(errors="replace").splitlines()
-    told = [line for line in lines if line.strip() and not line.startswith(("\t", " ", "WARNING"))]
-    return told[-1] if told else "it has printed nothing"
+    errors = [line for line in lines if line.strip() and not line.startswith(("\t", " ", "WARNING"))]
+    return errors[-1] if errors else "it has printed nothing"
 
 
 def stop_server() -> Server | None:
@@ -309,6 +309,6 @@ def memory_bytes(server: Server) -> int | None:
 
 def brief(server: Server, now_s: float) -> dict[str, Any]:
     """What `rmqemu spark status --json` prints of a server; the token is left out."""
-    told = attrs.asdict(server)
-    del told["token"]
-    return {"url": server.url, **told, "up_s": int(now_s - server.began_s), "memory_bytes": memory_bytes(server)}
+    state = attrs.asdict(server)
+    del state["token"]
+    return {"url": server.url, **state, "up_s": int(now_s - server.began_s), "memory_bytes": memory_bytes(server)}

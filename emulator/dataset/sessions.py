@@ -58,7 +58,7 @@ def open_session(
     ui: bool = False,
     note: Note = print_note,
 ) -> SparkSession:
-    """Open a session where the options, the environment or the warm server say, else in this process.
+    """Open a session at the place that options, environment or warm server name, else in this process.
 
     Args:
         master: Spark's master URL.

@@ -1,8 +1,10 @@
 """Sessions of one process: each has the settings of its own data, and all run on one master."""
 
+import sys
+
 import pytest
 
-from emulator.dataset.connect import NoConnectError, connect_session
+from emulator.dataset.connect import NoConnectError, connect_session, require_connect
 from emulator.dataset.masters import MasterError
 from emulator.dataset.sessions import describe, open_session
 
@@ -33,6 +35,16 @@ def test_a_session_with_another_master_is_refused_while_one_runs(spark):
 def test_a_process_with_a_classic_session_cannot_use_connect(spark):
     with pytest.raises(NoConnectError, match="a Spark session with its own JVM runs in this process"):
         connect_session("sc://127.0.0.1:1", {})
+
+
+@pytest.mark.parametrize(("module", "package"), [("grpc", "grpcio"), ("grpc_status", "grpcio-status")])
+def test_connect_without_its_packages_names_them_and_the_line_to_type(monkeypatch, module, package):
+    monkeypatch.setitem(sys.modules, module, None)
+
+    with pytest.raises(NoConnectError) as refused:
+        require_connect()
+
+    assert str(refused.value) == f"Spark Connect needs {package}: pip install 'rocketmq-emulator[spark]'"
 
 
 def test_the_url_of_the_ui_is_noted_or_why_there_is_none(spark):

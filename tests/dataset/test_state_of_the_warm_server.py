@@ -1,4 +1,4 @@
-"""The state file of the warm server: who finds it, and what a server that has gone leaves; no server is started."""
+"""The state file of the warm server: which process finds it, and what a server that ended leaves; none is started."""
 
 import fcntl
 import json
@@ -62,7 +62,7 @@ def test_the_state_of_a_server_that_has_gone_is_ignored_and_removed(folder):
 
 
 @pytest.mark.parametrize("state", ["", "{", "[]", "7", '{"pid": 1}', json.dumps({"odd": 1})])
-def test_a_state_file_that_says_nothing_is_that_of_a_server_that_is_starting(folder, lock, state):
+def test_a_state_file_without_a_server_is_that_of_a_server_that_is_starting(folder, lock, state):
     (folder / "server.json").write_text(state)
 
     assert server.find_server() is None

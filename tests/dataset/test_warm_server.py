@@ -130,7 +130,7 @@ def test_ctrl_c_ends_a_command_in_one_line_and_what_the_server_computes_for_it(h
 
 
 @pytest.mark.parametrize("parameters", ["", "/;token=guessed"])
-def test_who_has_no_token_is_refused_in_one_line(home, status, parameters):
+def test_a_client_without_the_token_is_refused_in_one_line(home, status, parameters):
     refused = ask(home, status["url"] + parameters)
 
     assert (refused.returncode, refused.stdout) == (2, "")
