@@ -204,6 +204,7 @@ class Holdings(SettlingSweeps[Subject, SubjectSweep]):
     """
 
     divided_by: ClassVar[DividedBy] = DividedBy.SUBJECT
+    settles_after_messages: ClassVar[bool] = False
 
     def __init__(
         self,

@@ -259,6 +259,7 @@ class Keys(Sweeps[str, KeySweep]):
     """
 
     divided_by: ClassVar[DividedBy] = DividedBy.KEY
+    message_events: ClassVar[tuple[str, ...] | None] = (MessageEvent.STORED, MessageEvent.CONSUMED)
 
     def __init__(self, presence: Presence, messages: Messages, facts: RunFacts) -> None:
         super().__init__(lambda key: KeySweep(key, presence, messages, facts))

@@ -314,6 +314,7 @@ class Offsets(Sweeps[GroupQueue, OffsetSweep]):
     """
 
     divided_by: ClassVar[DividedBy] = DividedBy.QUEUE
+    message_events: ClassVar[tuple[str, ...] | None] = (MessageEvent.COMMITTED, *_SET)
 
     def __init__(self, bounds: Bounds, presence: Presence, share: Share = WHOLE) -> None:
         super().__init__(lambda queue: OffsetSweep(queue, bounds, presence, self._roles_of(queue.broker_name)), share)

@@ -6,7 +6,7 @@ Oracles ask it about processes, too, so it is the first reader of a run.
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import attrs
 
@@ -104,6 +104,8 @@ class Presence(Watcher):
     Args:
         broker_names: mapping node of a broker -> brokerName; the brokerName of a node that is missing is its name.
     """
+
+    settles_after_messages: ClassVar[bool] = False
 
     def __init__(self, broker_names: Mapping[str, str]) -> None:
         self.processes = Processes()

@@ -1,7 +1,7 @@
 """Processes: when each began, ended, was suspended and ran on."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import attrs
 
@@ -29,6 +29,8 @@ class _Life:
 
 class Processes(Watcher):
     """The lives of processes."""
+
+    settles_after_messages: ClassVar[bool] = False
 
     def __init__(self) -> None:
         self._lives: dict[Process, _Life] = {}

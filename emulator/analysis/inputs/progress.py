@@ -282,6 +282,7 @@ class Progress(SettlingSweeps[TopicQueue, QueueProgress]):
     """
 
     divided_by: ClassVar[DividedBy] = DividedBy.QUEUE
+    message_events: ClassVar[tuple[str, ...] | None] = (MessageEvent.STORED, *_PROGRESS, *_GIVE_UP)
 
     def __init__(self, presence: Presence, share: Share = WHOLE) -> None:
         super().__init__(lambda place: QueueProgress(place, presence), share)

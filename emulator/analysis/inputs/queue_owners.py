@@ -206,6 +206,8 @@ class QueueOwners(SettlingSweeps[GroupQueue, QueueSweep]):
     """
 
     divided_by: ClassVar[DividedBy] = DividedBy.QUEUE
+    message_events: ClassVar[tuple[str, ...] | None] = (MessageEvent.CONSUMED,)
+    settles_after_messages: ClassVar[bool] = False
 
     def __init__(self, presence: Presence, messages: Messages, share: Share = WHOLE) -> None:
         super().__init__(lambda queue: QueueSweep(queue, presence, self._poppers_of(queue)), share)

@@ -7,7 +7,7 @@ them, messages wait. A suspended member runs nothing.
 
 from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
-from typing import Any
+from typing import Any, ClassVar
 
 import attrs
 
@@ -95,6 +95,8 @@ class SpecialServices(SettlingSweeps[str, ServiceSweep]):
     Args:
         presence: reads the same rows before.
     """
+
+    settles_after_messages: ClassVar[bool] = False
 
     def __init__(self, presence: Presence) -> None:
         super().__init__(lambda broker_name: ServiceSweep(broker_name, presence.processes))

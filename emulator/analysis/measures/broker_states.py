@@ -8,7 +8,7 @@ are awake, and what the nameservers list of it.
 import json
 from collections.abc import Callable, Mapping
 from enum import StrEnum
-from typing import Any
+from typing import Any, ClassVar
 
 import attrs
 
@@ -59,6 +59,8 @@ class BrokerStates(Watcher):
         presence: reads the same rows before.
         broker_names: mapping node of a broker -> brokerName; the brokerName of a node that is missing is its name.
     """
+
+    settles_after_messages: ClassVar[bool] = False
 
     def __init__(self, presence: Presence, broker_names: Mapping[str, str]) -> None:
         self._presence = presence

@@ -163,6 +163,7 @@ class HandOvers(Watcher):
     """
 
     divided_by: ClassVar[DividedBy] = DividedBy.QUEUE
+    message_events: ClassVar[tuple[str, ...] | None] = (MessageEvent.CONSUMED,)
 
     def __init__(self, presence: Presence, messages: Messages) -> None:
         self._presence = presence

@@ -152,8 +152,12 @@ class LagTotals(Watcher):
 
     def settle(self, t_ns: int) -> None:
         """Note what waits in each queue in which something happened."""
+        self.look(self._progress.waiting(), t_ns)
+
+    def look(self, waiting: Iterable[tuple[Consumer, int]], t_ns: int) -> None:
+        """Note what waits in some queues."""
         changes: dict[tuple[str, str], int] = {}
-        for key, messages in self._progress.waiting():
+        for key, messages in waiting:
             change = messages - self._now.get(key, 0)
             if change:
                 self._now[key] = messages
@@ -226,6 +230,7 @@ class Lags(Watcher):
     """
 
     divided_by: ClassVar[DividedBy] = DividedBy.QUEUE
+    message_events: ClassVar[tuple[str, ...] | None] = (MessageEvent.STORED, MessageEvent.CONSUMED)
 
     def __init__(self, messages: Messages, progress: Progress, *, in_share: bool = False) -> None:
         self._messages = messages
@@ -265,14 +270,15 @@ class Lags(Watcher):
 
     def settle(self, t_ns: int) -> None:
         """Note what waits in each queue in which something happened."""
-        for key, waiting in self._progress.waiting():
+        every = tuple(self._progress.waiting())
+        for key, waiting in every:
             known = self._queues.get(key)
             if known is None:
                 known = self._queues[key] = _Queue()
             known.now = waiting
             if waiting > known.most:
                 known.most, known.most_ns = waiting, t_ns
-        self._totals.settle(t_ns)
+        self._totals.look(every, t_ns)
 
     # --- shares ---------------------------------------------------------------------------
 

@@ -51,6 +51,8 @@ _DELETES = (RequestCode.DELETE_TOPIC_IN_BROKER.name, RequestCode.DELETE_TOPIC_IN
 class LostTopics(Watcher):
     """Follows which topics nameservers list, and what elected masters have copied."""
 
+    message_events: ClassVar[tuple[str, ...] | None] = (MessageEvent.STORED,)
+
     def __init__(self) -> None:
         self._listed_ns: dict[tuple[str, str], int] = {}
         """Mapping brokerName and topic -> when a nameserver listed it first."""

@@ -137,6 +137,7 @@ class Rebalances(Watcher):
     """
 
     divided_by: ClassVar[DividedBy] = DividedBy.QUEUE
+    message_events: ClassVar[tuple[str, ...] | None] = (MessageEvent.CONSUMED,)
 
     def __init__(self, presence: Presence, messages: Messages) -> None:
         self._presence = presence
@@ -201,6 +202,8 @@ class Rebalances(Watcher):
     def settle(self, t_ns: int) -> None:
         """Compare the members of each group that may have changed with those before."""
         changed = self._presence.changed
+        if not (changed or self._kept or self._first_seen or self._presence.processes.stirred):
+            return
         for group in self._topics if "" in changed else {**changed, **self._first_seen}:
             for name, topic in self._topics.get(group, {}).items():
                 self._look(group, name, topic, t_ns)

@@ -7,7 +7,7 @@ nameserver gives.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import attrs
 
@@ -50,6 +50,8 @@ class Staleness(Watcher):
     Args:
         presence: reads the same rows before.
     """
+
+    settles_after_messages: ClassVar[bool] = False
 
     def __init__(self, presence: Presence) -> None:
         self._processes = presence.processes

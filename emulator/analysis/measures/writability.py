@@ -10,7 +10,7 @@ which no nameserver lives, since clients keep their routes.
 import json
 from collections.abc import Callable, Mapping
 from operator import attrgetter
-from typing import Any
+from typing import Any, ClassVar
 
 import attrs
 
@@ -41,6 +41,8 @@ UNWRITABLE = FindingTable("unwritable", Unwritable, "no nameserver listed a queu
 
 class Writability(Watcher):
     """Follows the routes of nameservers, and to which topics producers send."""
+
+    settles_after_messages: ClassVar[bool] = False
 
     def __init__(self) -> None:
         self._sent_to: dict[str, None] = {}

@@ -103,6 +103,8 @@ _EVENTS = (MessageEvent.DELAYED, MessageEvent.DELIVERED, MessageEvent.RECALLED, 
 class WaitSweeps(Sweeps[str, WaitSweep]):
     """All messages that wait."""
 
+    message_events: ClassVar[tuple[str, ...] | None] = _EVENTS
+
     def __init__(self) -> None:
         super().__init__(lambda _: WaitSweep())
 

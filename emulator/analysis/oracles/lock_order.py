@@ -96,6 +96,7 @@ class LockSweeps(Sweeps[tuple[GroupQueue, str], LockSweep]):
     """
 
     divided_by: ClassVar[DividedBy] = DividedBy.QUEUE
+    message_events: ClassVar[tuple[str, ...] | None] = (MessageEvent.CONSUMED,)
 
     def __init__(self, presence: Presence) -> None:
         super().__init__(lambda key: LockSweep(key, self._locks_of(key[0].group), presence))

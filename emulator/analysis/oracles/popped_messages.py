@@ -220,6 +220,12 @@ class PopSweep:
             self._end_wait(message, end_ns)
 
 
+_OF_POPPED = (
+    *(MessageEvent.CONSUMED, MessageEvent.ACKED, MessageEvent.INVISIBLE_CHANGED),
+    *(MessageEvent.REVIVED, MessageEvent.RE_PUT, MessageEvent.LOST),
+)
+
+
 class PopSweeps(SettlingSweeps[GroupQueue, PopSweep]):
     """The popped messages of all queues.
 
@@ -228,6 +234,7 @@ class PopSweeps(SettlingSweeps[GroupQueue, PopSweep]):
     """
 
     divided_by: ClassVar[DividedBy] = DividedBy.QUEUE
+    message_events: ClassVar[tuple[str, ...] | None] = (MessageEvent.POPPED, *_OF_POPPED)
 
     def __init__(self, presence: Presence) -> None:
         super().__init__(lambda queue: PopSweep(queue, presence))
@@ -246,12 +253,6 @@ class PopSweeps(SettlingSweeps[GroupQueue, PopSweep]):
         there = self._presence
         changed = there.changed or there.rerouted or there.processes.stirred
         return self.of if changed else ()
-
-
-_OF_POPPED = (
-    *(MessageEvent.CONSUMED, MessageEvent.ACKED, MessageEvent.INVISIBLE_CHANGED),
-    *(MessageEvent.REVIVED, MessageEvent.RE_PUT, MessageEvent.LOST),
-)
 
 
 class _OfWaits(Explanation[PoppedMessages]):

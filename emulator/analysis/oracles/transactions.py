@@ -100,6 +100,8 @@ class TransactionSweep:
 class TransactionSweeps(Sweeps[str, TransactionSweep]):
     """All transactions."""
 
+    message_events: ClassVar[tuple[str, ...] | None] = (MessageEvent.HALF, MessageEvent.DECIDED, MessageEvent.ENDED)
+
     def __init__(self) -> None:
         super().__init__(lambda _: TransactionSweep())
 

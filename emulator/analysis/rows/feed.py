@@ -13,12 +13,18 @@ from emulator.analysis.rows.row_classes import ROWS, FrameCount, MessageRow
 from emulator.analysis.rows.shares import EVERYWHERE, WHOLE, DividedBy, Share
 from emulator.trace.schema import Table
 
+_EVENT = MessageRow._fields.index("event")
+
 
 class Watcher:
     """What reads rows: an oracle, or something that oracles ask."""
 
     divided_by: ClassVar[DividedBy] = DividedBy.NOTHING
     """How its work is divided among the shares of a run."""
+    message_events: ClassVar[tuple[str, ...] | None] = None
+    """The events of the messages that it reads, if it reads any; None: all."""
+    settles_after_messages: ClassVar[bool] = True
+    """Whether it has to settle after an instant in which only messages came, as nearly all instants are."""
 
     def readers(self) -> Mapping[Table, Callable[[Any], None]]:
         """Mapping table -> function that takes each of its rows."""
@@ -74,16 +80,25 @@ class Feed:
 
     def __init__(self, watchers: Iterable[Watcher], share: Share = WHOLE) -> None:
         every = tuple(watchers)
-        self._settle = tuple(one.settle for one in reversed(every) if type(one).settle is not Watcher.settle)
+        settling = [one for one in reversed(every) if type(one).settle is not Watcher.settle]
+        self._settle = tuple(one.settle for one in settling)
+        self._settle_messages = tuple(one.settle for one in settling if one.settles_after_messages)
         self._readers: dict[type[Any], list[Callable[[Any], None]]] = {}
+        self._of_messages: list[tuple[tuple[str, ...] | None, Callable[[Any], None]]] = []
+        """The events of messages that a reader reads, and the reader."""
+        self._of_event: dict[str, list[Callable[[Any], None]]] = {}
         for one in every:
             for table, read in one.readers().items():
                 row_class = ROWS[table]
                 is_divided = row_class is MessageRow and share.of > 1
                 mine = _of_share(read, one.divided_by, share) if is_divided else read
                 self._readers.setdefault(row_class, []).append(mine)
+                if row_class is MessageRow:
+                    self._of_messages.append((one.message_events, mine))
         self._t_ns = -1
         """The instant that has not been settled yet; -1: there is none."""
+        self._only_messages = True
+        """Whether only messages have come in that instant."""
 
     @property
     def tables(self) -> tuple[Table, ...]:
@@ -95,13 +110,25 @@ class Feed:
 
         The last instant is not settled, since more rows of it may follow; see `settle`.
         """
-        readers = self._readers
+        readers, of_event = self._readers, self._of_event
         for row in rows:
             if row[1] != self._t_ns:
                 yield from self.settle()
                 self._t_ns = row[1]
-            for read in readers[type(row)]:
+            row_class = type(row)
+            if row_class is MessageRow:
+                found = of_event.get(row[_EVENT]) or self._readers_of(row[_EVENT])
+            else:
+                self._only_messages = False
+                found = readers[row_class]
+            for read in found:
                 read(row)
+
+    def _readers_of(self, event: str) -> list[Callable[[Any], None]]:
+        """Those that read the messages with an event, which come for the first time."""
+        found = [read for events, read in self._of_messages if events is None or event in events]
+        self._of_event[event] = found
+        return found
 
     def reach(self, t_ns: int) -> Iterator[int]:
         """Settle the last instant if time has passed it, as a row that no watcher reads may tell; yields it then."""
@@ -113,8 +140,9 @@ class Feed:
         t_ns = self._t_ns
         if t_ns >= 0:
             self._t_ns = -1
-            for settle in self._settle:
+            for settle in self._settle_messages if self._only_messages else self._settle:
                 settle(t_ns)
+            self._only_messages = True
             yield t_ns
 
 
