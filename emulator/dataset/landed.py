@@ -27,7 +27,7 @@ from emulator.lake.snapshot import Dataset, FileEntry, open_dataset
 from emulator.lake.sources import RunSource
 from emulator.pipeline.bronze import Bronze
 from emulator.pipeline.consumption import broadcasting, consumptions
-from emulator.pipeline.gold import gold
+from emulator.pipeline.gold import DIVERGENCES, gold
 from emulator.pipeline.holdings import changes_of_values, holdings
 from emulator.pipeline.offsets import offsets
 from emulator.pipeline.processes import processes
@@ -45,7 +45,6 @@ GOLD_FOLDER = "gold"
 """Where gold lies in a dataset unless another place is named."""
 SILVER = ("processes", "holdings", "queue_holds", "offsets", "consumptions", "rates")
 """Names of the silver tables."""
-_DIVERGENCES = ("views", "assigner_disagreements", "membership", "beliefs")
 _ADDRESSES = {BELIEFS.name: "source", PASSES.name: "source", MESSAGES.name: "client_id", ADMIN.name: "client"}
 """Mapping table -> its column with an address of a node."""
 
@@ -193,7 +192,10 @@ class LandedRuns:
 
     def divergence(self, kinds: Sequence[str] | None = None) -> DataFrame:
         """When nodes held several values of a subject, of some kinds of beliefs or of all."""
-        found = functools.reduce(DataFrame.unionAll, (self.gold(name) for name in _DIVERGENCES))
+        if self._written.runs == self.dataset.runs:
+            found = functools.reduce(DataFrame.unionAll, (self.gold(name) for name in DIVERGENCES))
+        else:
+            found = gold(self.bronze, *DIVERGENCES)
         return found if kinds is None else found.where(F.col("kind").isin(*kinds))
 
     def overlaps(self) -> DataFrame:

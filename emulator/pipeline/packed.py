@@ -6,20 +6,24 @@ all shares have been read.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from enum import Enum
 from operator import itemgetter
 from typing import Any, get_type_hints
 
+import attrs
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from emulator.analysis.rows.reader import OF_TOPICS, UNREAD_KINDS
 from emulator.analysis.rows.row_classes import ROWS, FrameCount
 from emulator.analysis.rows.shares import DIVIDED, EVERYWHERE, WITH_KEYS
 from emulator.pipeline.bronze import Bronze
+from emulator.pipeline.keys import QUEUE
 from emulator.pipeline.rates import rates
 from emulator.trace.schema import BELIEFS, COUNTS, MESSAGES, RPC, Table
+from nodes.beliefs import MessageEvent
 
 REST = -1
 """The part of a run that is read once all of its shares are."""
@@ -35,21 +39,45 @@ ORDER = ("run", "part", "seq", "tag")
 """By what packed rows are sorted."""
 
 
-def packed(bronze: Bronze, tables: Iterable[Table], rows_per_share: int | None) -> DataFrame:
-    """The rows of some tables, with the head and the frames of each run.
+class Messages(Enum):
+    """Which messages are read: nearly all rows of a run are messages, and most tables need none."""
+
+    ALL = "all"
+    REPEATED = "repeated"
+    """Those that a group consumed more than once."""
+    NONE = "none"
+
+
+@attrs.frozen
+class Reads:
+    """What is read of a run, besides the rows that are always read."""
+
+    messages: Messages = Messages.ALL
+    frames: bool = True
+    """Whether the counted frames are."""
+
+
+EVERYTHING = Reads()
+"""All rows that any table needs."""
+
+
+def packed(bronze: Bronze, reads: Reads, rows_per_share: int | None) -> DataFrame:
+    """The rows of runs, with the head and the frames of each run.
 
     Args:
         bronze: the landed tables.
-        tables: of `ROWS`.
+        reads: which of them are read.
         rows_per_share: a run with more messages is divided into shares of about so many; None: no run is.
 
     Returns:
         A frame with `COLUMNS`, in any order.
     """
-    wanted = tuple(tables)
-    every = _heads(bronze.runs).unionAll(_frames(bronze))
-    for table in wanted:
-        every = every.unionAll(_slots(_read(bronze, table), table))
+    every = _heads(bronze.runs)
+    if reads.frames:
+        every = every.unionAll(_frames(bronze))
+    for table in ROWS:
+        if table is not MESSAGES or reads.messages is not Messages.NONE:
+            every = every.unionAll(_slots(_read(bronze, table, reads.messages), table))
     if rows_per_share is None:
         return every.withColumn("part", F.lit(0)).withColumn("shares", F.lit(1)).select(*COLUMNS)
     shares = F.greatest(F.ceil(F.col("rows_of")[MESSAGES.name] / rows_per_share), F.lit(1)).cast("int")
@@ -58,9 +86,13 @@ def packed(bronze: Bronze, tables: Iterable[Table], rows_per_share: int | None) 
     return with_shares.withColumn("part", F.explode(_parts())).select(*COLUMNS)
 
 
-def _read(bronze: Bronze, table: Table) -> DataFrame:
+def _read(bronze: Bronze, table: Table, messages: Messages) -> DataFrame:
     """The rows of a table that any oracle reads."""
     rows = bronze.table(table)
+    if table is MESSAGES and messages is Messages.REPEATED:
+        consumed = rows.where(F.col("event") == MessageEvent.CONSUMED)
+        times = F.count("*").over(Window.partitionBy(*QUEUE, "offset", "stored_ms"))
+        return consumed.withColumn("times", times).where(F.col("times") > 1).drop("times")
     if table is BELIEFS:
         return rows.where(~F.col("kind").isin(*UNREAD_KINDS) | (F.col("subject") == OF_TOPICS))
     return rows

@@ -6,7 +6,7 @@ found is merged and explained in one more, which reads the rows that are not mes
 
 import json
 import pickle
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import attrs
@@ -20,15 +20,13 @@ from emulator.analysis.inputs.facts import RunFacts
 from emulator.analysis.judge import judge_parts, judge_rows, judge_share, report_of
 from emulator.analysis.measures.lag import LAG_SERIES
 from emulator.analysis.report import Report
-from emulator.analysis.rows.row_classes import ROWS
 from emulator.analysis.rows.shares import Share
 from emulator.analysis.run_head import head_from
 from emulator.analysis.tidy import labelled, schema_of_runs
 from emulator.lake.filesystems import Location
 from emulator.lake.gold import write_part
 from emulator.pipeline.bronze import Bronze
-from emulator.pipeline.packed import FOUND, ORDER, REST, Part, packed, parts
-from emulator.trace.schema import Table
+from emulator.pipeline.packed import EVERYTHING, FOUND, ORDER, REST, Part, Reads, packed, parts
 
 Batches = Iterator[pa.RecordBatch]
 Each = Callable[[Iterator[Report]], Batches]
@@ -44,7 +42,7 @@ def swept(
     each: Each,
     schema: Any,
     *,
-    tables: Iterable[Table] = tuple(ROWS),
+    reads: Reads = EVERYTHING,
     rows_per_share: int | None = None,
 ) -> DataFrame:
     """Judge each run, and return what is wanted of its report.
@@ -53,10 +51,10 @@ def swept(
         bronze: the landed tables.
         each: makes batches from the reports about the runs of a task; it is pickled for the tasks.
         schema: of these batches, for Spark.
-        tables: that are read; what needs others is not found.
+        reads: which rows are read; what needs others is not found.
         rows_per_share: a run with more messages is divided into shares of about so many; None: no run is.
     """
-    rows = packed(bronze, tables, rows_per_share)
+    rows = packed(bronze, reads, rows_per_share)
     if rows_per_share is None:
         return _sorted(rows).mapInArrow(_Whole(each), schema)
     found = _sorted(rows.where(F.col("part") != REST)).mapInArrow(_judge_shares, _FOUND)
@@ -123,33 +121,36 @@ def _judge_shares(batches: Batches) -> Batches:
 # --- what is wanted-----------------------------------------------------------------------------
 
 
-def found(bronze: Bronze, name: str, *, rows_per_share: int | None = None) -> DataFrame:
+def found(bronze: Bronze, *names: str, reads: Reads = EVERYTHING, rows_per_share: int | None = None) -> DataFrame:
     """A gold table by the sweep: the findings of one kind about all runs.
 
     Args:
         bronze: the landed tables.
-        name: of `emulator.analysis.tidy.TABLES`, or `runs`.
+        names: of `emulator.analysis.tidy.TABLES`, or `runs`; several must have the same columns.
+        reads: which rows these tables need.
         rows_per_share: see `swept`.
 
     Returns:
         The columns of the table, with `run` and `seed` in front; `runs` has its own `seed`.
     """
-    return swept(bronze, _OfTable(name), from_arrow_schema(schema_of_runs(name)), rows_per_share=rows_per_share)
+    schema = from_arrow_schema(schema_of_runs(names[0]))
+    return swept(bronze, _OfTables(names), schema, reads=reads, rows_per_share=rows_per_share)
 
 
-class _OfTable:
-    """The rows of one table.
+class _OfTables:
+    """The rows of some tables.
 
     Args:
-        name: of the table.
+        names: of the tables.
     """
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = names
 
     def __call__(self, reports: Iterator[Report]) -> Batches:
         for report in reports:
-            yield from labelled(report, self._name).to_batches()
+            for name in self._names:
+                yield from labelled(report, name).to_batches()
 
 
 def written(bronze: Bronze, location: Location, *, rows_per_share: int | None = None) -> DataFrame:

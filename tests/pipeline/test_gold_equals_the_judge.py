@@ -16,7 +16,7 @@ from emulator.analysis.judge import judge_run
 from emulator.analysis.tidy import RUNS, TABLES, labelled, schema_of_runs
 from emulator.dataset.landed import JudgedRuns, open_landed
 from emulator.lake.landing import land
-from emulator.pipeline.gold import BY_WINDOWS, gold
+from emulator.pipeline.gold import BY_WINDOWS, READS, gold
 from emulator.pipeline.swept import found
 from emulator.run import run_scenario
 from emulator.spec import load
@@ -92,6 +92,11 @@ def test_most_tables_have_rows(expected):
 def test_a_table_equals_the_judge_where_runs_are_read_in_shares(landed, expected, name):
     in_shares = found(landed.bronze, name, rows_per_share=40).toArrow()
     assert rows(in_shares) == rows(expected[name])
+
+
+@pytest.mark.parametrize("name", READS)
+def test_a_table_that_reads_few_rows_equals_the_judge(landed, expected, name):
+    assert rows(gold(landed.bronze, name).toArrow()) == rows(expected[name])
 
 
 @pytest.mark.parametrize("name", BY_WINDOWS)
