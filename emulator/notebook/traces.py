@@ -9,10 +9,10 @@ have their names in place of addresses. Frames of findings
 `notebooks/TABLES.md` says what each column means.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import pandas as pd
 
@@ -20,45 +20,28 @@ from emulator.analysis.rendering.shown_report import ShownReport
 from emulator.analysis.rendering.shown_report import shown as shown_report
 from emulator.analysis.report import Verdict
 from emulator.analysis.run_measures import MEASURES
-from emulator.analysis.tidy import RUNS, TABLES
+from emulator.analysis.tidy import TABLES
 from emulator.base.text import listed, nearest
 from emulator.campaign.dataset import Dataset
 from emulator.campaign.directory import HEAD
 from emulator.campaign.landing import sources_of_campaign
 from emulator.campaign.played import Outcome
 from emulator.dataset.engine import EngineName
-from emulator.dataset.judged import Judged, judge_on_spark, judge_runs
 from emulator.lake.sources import RunSource
 from emulator.notebook import raw_frames
 from emulator.notebook.html import VerbOutput
 from emulator.notebook.raw_frames import TracesError
 from emulator.notebook.sharing import per_phase, shared
+from emulator.notebook.sources import OfCampaign, OfRuns, Source, place_of, run_directories
 from emulator.statistics import Comparison, StatisticsError, compare, estimate, survival, table, with_durations
 from emulator.statistics.frames import expect_columns
-from emulator.trace.index import INDEX
 from emulator.trace.run_directory import RunDirectory, open_run
 from emulator.trace.schema import BELIEFS, MESSAGES, OWNERSHIP, Table
-from emulator.trace.segments import FOLDER
 from emulator.why.answer import answer_of_run
 from nodes.beliefs import BeliefKind
-from nodes.fields import shown
 
 if TYPE_CHECKING:
     from emulator.dataset.landed import LandedRuns, Session
-
-"""Shorter ones would make more instants than anybody reads."""
-
-
-class _Source(Protocol):
-    """Where the frames of findings come from."""
-
-    def runs(self) -> pd.DataFrame: ...
-
-    def findings(self, name: str) -> pd.DataFrame: ...
-
-    def kept(self) -> Mapping[tuple[str, str, int], Path]:
-        """Mapping (run, variant, seed) -> run directory, of the runs whose traces are there."""
-        ...
 
 
 @overload
@@ -87,15 +70,15 @@ def traces(*paths: Any, engine: EngineName | str = EngineName.LOCAL) -> "Traces 
     """
     if paths and hasattr(paths[0], "readStream"):
         return _landed(paths[0], paths[1:])
-    places = [_place(path) for path in paths]
+    places = [place_of(path) for path in paths]
     if engine not in list(EngineName):
         raise TracesError(nearest("engine", str(engine), [name.value for name in EngineName]))
     campaigns = [place for place in places if (place / HEAD).is_file()]
     if campaigns and len(places) > 1:
         raise TracesError(f"{campaigns[0]} is a campaign; expected it alone, or run directories")
     if campaigns:
-        return Traces(_OfCampaign(Dataset(campaigns[0])))
-    return Traces(_OfRuns(list(_run_directories(places)), EngineName(engine)))
+        return Traces(OfCampaign(Dataset(campaigns[0])))
+    return Traces(OfRuns(list(run_directories(places)), EngineName(engine)))
 
 
 def _landed(spark: "Session", paths: Sequence[Path | str]) -> "LandedRuns":
@@ -106,92 +89,13 @@ def _landed(spark: "Session", paths: Sequence[Path | str]) -> "LandedRuns":
     if len(paths) == 1 and ("://" in str(paths[0]) or (Path(paths[0]) / SNAPSHOT).is_file()):
         return open_landed(spark, paths[0])
     sources: list[Path | RunSource] = []
-    for place in map(_place, paths):
+    for place in map(place_of, paths):
         is_campaign = (place / HEAD).is_file()
-        sources += sources_of_campaign(place) if is_campaign else _run_directories([place])
+        sources += sources_of_campaign(place) if is_campaign else run_directories([place])
     landed = land_for_now(spark, sources)
     if landed is None:
         raise TracesError("expected a run that can be read, a folder of runs, a campaign or a dataset")
     return landed
-
-
-def _place(path: Path | str) -> Path:
-    if not isinstance(path, str | Path):
-        raise TracesError(f"expected a path, not {shown(repr(path))}")
-    return Path(path)
-
-
-def _run_directories(places: Sequence[Path]) -> Iterator[Path]:
-    if not places:
-        raise TracesError("expected a path: a run directory, a folder of runs, or a campaign")
-    for place in places:
-        if (place / FOLDER / INDEX).is_file():
-            yield place
-            continue
-        below = sorted(path.parent.parent for path in place.glob(f"*/{FOLDER}/{INDEX}")) if place.is_dir() else []
-        if not below:
-            raise TracesError(f"{place}: expected a run directory, a folder of runs, or a campaign")
-        yield from below
-
-
-class _OfRuns:
-    """Runs that are judged now."""
-
-    def __init__(self, paths: Sequence[Path], engine: EngineName) -> None:
-        names = [path.resolve().name for path in paths]
-        twice = next((name for name in names if names.count(name) > 1), None)
-        if twice is not None:
-            raise TracesError(f"two runs are named {twice}; expected runs with different names")
-        self._paths = dict(zip(names, paths, strict=True))
-        self._judged = judge_runs(paths) if engine is EngineName.LOCAL else _on_spark(paths)
-        if self._judged.refused:
-            refused = self._judged.refused
-            more = f", and {len(refused) - 1} more" if len(refused) > 1 else ""
-            raise TracesError(f"{refused[0].problem}{more}")
-        self._variants = {report.run_id: report.scenario for report in self._judged.reports}
-
-    def runs(self) -> pd.DataFrame:
-        return self.findings(RUNS)
-
-    def findings(self, name: str) -> pd.DataFrame:
-        frame = self._judged.table(name).to_pandas()
-        frame.insert(1, "variant", frame["run"].map(self._variants))
-        return frame
-
-    def kept(self) -> Mapping[tuple[str, str, int], Path]:
-        reports = self._judged.reports
-        return {(one.run_id, one.scenario, one.seed): self._paths[one.run_id] for one in reports}
-
-
-def _on_spark(paths: Sequence[Path]) -> Judged:
-    from emulator.dataset.spark import notebook_session  # noqa: PLC0415 - Spark takes seconds to import
-
-    return judge_on_spark(paths, notebook_session())
-
-
-class _OfCampaign:
-    """Runs that a campaign has judged."""
-
-    def __init__(self, dataset: Dataset) -> None:
-        self._dataset = dataset
-
-    def runs(self) -> pd.DataFrame:
-        """What became of each case, with the measures of those that ended."""
-        outcomes = self._dataset.outcomes().to_pandas()
-        if RUNS not in self._dataset.tables():
-            return outcomes
-        judged = self._dataset.findings(RUNS).to_pandas()
-        new = [column for column in judged.columns if column not in outcomes.columns]
-        return outcomes.merge(judged[["run", *new]], on="run", how="left")
-
-    def findings(self, name: str) -> pd.DataFrame:
-        if name not in self._dataset.tables():
-            raise TracesError(f"{self._dataset.directory.path}: no run has been judged yet")
-        return self._dataset.findings(name).to_pandas()
-
-    def kept(self) -> Mapping[tuple[str, str, int], Path]:
-        rows = self._dataset.outcomes().to_pylist()
-        return {(row["run"], row["variant"], row["seed"]): Path(row["trace"]) for row in rows if row["trace"]}
 
 
 class Traces:
@@ -201,7 +105,7 @@ class Traces:
         source: of the findings.
     """
 
-    def __init__(self, source: _Source) -> None:
+    def __init__(self, source: Source) -> None:
         self._source = source
 
     # --- findings --------------------------------------------------------------------

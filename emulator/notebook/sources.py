@@ -1,0 +1,127 @@
+"""Where `emulator.traces` takes its frames from: runs that are judged now, or a campaign that has judged them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+import pandas as pd
+
+from emulator.analysis.tidy import RUNS
+from emulator.campaign.dataset import Dataset
+from emulator.dataset.engine import EngineName
+from emulator.dataset.judged import Judged, judge_on_spark, judge_runs
+from emulator.notebook.raw_frames import TracesError
+from emulator.trace.index import INDEX
+from emulator.trace.segments import FOLDER
+from nodes.fields import shown
+
+
+class Source(Protocol):
+    """Where the frames of findings come from."""
+
+    def runs(self) -> pd.DataFrame:
+        """One row per run."""
+        ...
+
+    def findings(self, name: str) -> pd.DataFrame:
+        """The findings of one kind of all runs."""
+        ...
+
+    def kept(self) -> Mapping[tuple[str, str, int], Path]:
+        """Mapping (run, variant, seed) -> run directory, of the runs whose traces are there."""
+        ...
+
+
+def place_of(path: Path | str) -> Path:
+    """The path that was given.
+
+    Raises:
+        TracesError: it is none.
+    """
+    if not isinstance(path, str | Path):
+        raise TracesError(f"expected a path, not {shown(repr(path))}")
+    return Path(path)
+
+
+def run_directories(places: Sequence[Path]) -> Iterator[Path]:
+    """The run directories at some places, which may be folders of them.
+
+    Raises:
+        TracesError: a place has none.
+    """
+    if not places:
+        raise TracesError("expected a path: a run directory, a folder of runs, or a campaign")
+    for place in places:
+        if (place / FOLDER / INDEX).is_file():
+            yield place
+            continue
+        below = sorted(path.parent.parent for path in place.glob(f"*/{FOLDER}/{INDEX}")) if place.is_dir() else []
+        if not below:
+            raise TracesError(f"{place}: expected a run directory, a folder of runs, or a campaign")
+        yield from below
+
+
+class OfRuns:
+    """Runs that are judged now."""
+
+    def __init__(self, paths: Sequence[Path], engine: EngineName) -> None:
+        names = [path.resolve().name for path in paths]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise TracesError(f"two runs are named {twice}; expected runs with different names")
+        self._paths = dict(zip(names, paths, strict=True))
+        self._judged = judge_runs(paths) if engine is EngineName.LOCAL else _on_spark(paths)
+        if self._judged.refused:
+            refused = self._judged.refused
+            more = f", and {len(refused) - 1} more" if len(refused) > 1 else ""
+            raise TracesError(f"{refused[0].problem}{more}")
+        self._variants = {report.run_id: report.scenario for report in self._judged.reports}
+
+    def runs(self) -> pd.DataFrame:
+        """One row per run."""
+        return self.findings(RUNS)
+
+    def findings(self, name: str) -> pd.DataFrame:
+        """The findings of one kind of all runs."""
+        frame = self._judged.table(name).to_pandas()
+        frame.insert(1, "variant", frame["run"].map(self._variants))
+        return frame
+
+    def kept(self) -> Mapping[tuple[str, str, int], Path]:
+        """As of `Source`."""
+        reports = self._judged.reports
+        return {(one.run_id, one.scenario, one.seed): self._paths[one.run_id] for one in reports}
+
+
+def _on_spark(paths: Sequence[Path]) -> Judged:
+    from emulator.dataset.spark import notebook_session  # noqa: PLC0415 - Spark takes seconds to import
+
+    return judge_on_spark(paths, notebook_session())
+
+
+class OfCampaign:
+    """Runs that a campaign has judged."""
+
+    def __init__(self, dataset: Dataset) -> None:
+        self._dataset = dataset
+
+    def runs(self) -> pd.DataFrame:
+        """One row per run."""
+        """What became of each case, with the measures of those that ended."""
+        outcomes = self._dataset.outcomes().to_pandas()
+        if RUNS not in self._dataset.tables():
+            return outcomes
+        judged = self._dataset.findings(RUNS).to_pandas()
+        new = [column for column in judged.columns if column not in outcomes.columns]
+        return outcomes.merge(judged[["run", *new]], on="run", how="left")
+
+    def findings(self, name: str) -> pd.DataFrame:
+        """The findings of one kind of all runs."""
+        if name not in self._dataset.tables():
+            raise TracesError(f"{self._dataset.directory.path}: no run has been judged yet")
+        return self._dataset.findings(name).to_pandas()
+
+    def kept(self) -> Mapping[tuple[str, str, int], Path]:
+        """As of `Source`."""
+        rows = self._dataset.outcomes().to_pylist()
+        return {(row["run"], row["variant"], row["seed"]): Path(row["trace"]) for row in rows if row["trace"]}
