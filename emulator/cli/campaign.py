@@ -20,8 +20,9 @@ from emulator.campaign.play import Engine, exit_status, play_campaign
 from emulator.campaign.played import WORDS, Outcome, Played
 from emulator.campaign.seeds import read_seeds
 from emulator.cli.campaign_tables import next_steps, summary
+from emulator.cli.judging import Judging
 from emulator.cli.terminal import complain, tables_console
-from emulator.dataset.engine import EngineName
+from emulator.dataset.engine import EngineName, engine_of
 from emulator.spec import SpecError, load
 from emulator.trace.schema import TraceLevel
 
@@ -55,7 +56,8 @@ def play_file(
     """
     campaign = load_campaign(path)
     plays = _engine(campaign, engine, master, jobs)
-    _play(campaign, campaigns, plays, retry=retry, shrink=shrink, service=service, to=to)
+    judges = Judging(engine, master) if to is not None and engine_of(engine, master) is EngineName.SPARK else None
+    _play(campaign, campaigns, plays, retry=retry, shrink=shrink, service=service, to=to, judges=judges)
 
 
 def play_seeds(scenario: Path, seeds: str, level: TraceLevel, campaigns: Path | None, *, service: bool = False) -> None:
@@ -95,6 +97,7 @@ def _play(
     shrink: bool,
     service: bool,
     to: str | None = None,
+    judges: Judging | None = None,
 ) -> None:
     with _Bar(campaign.name) as bar:
         dataset = play_campaign(campaign, campaigns, engine, bar.begin, retry=retry, to=to)
@@ -112,6 +115,8 @@ def _play(
         shrink_failures(dataset, every, campaign.timeout_ms)
     if to is not None:
         print(CampaignLanding(dataset.directory, to).words(every))
+        if judges is not None:
+            print(judges.write_gold(to))
     print(dataset.directory.path)
     raise typer.Exit(exit_status(every, service=service))
 

@@ -1,7 +1,8 @@
 """Judges runs for commands: on Spark where it is installed, else in this process; a line on stderr names the engine."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -41,11 +42,27 @@ class Judging:
         _name_engine(THIS_PROCESS)
         return judge_runs(runs)
 
+    def write_gold(self, uri: str) -> str:
+        """Judge the runs of a dataset that have not been judged, and write all gold tables into it; returns where.
+
+        Raises:
+            UserError: Spark cannot be used, or the dataset cannot be read or written.
+        """
+        with self._landed(uri) as landed:
+            return str(landed.judge().write().location.uri)
+
     def _of_dataset(self, uri: str) -> Judged:
         """Judge the runs of a dataset, which needs Spark."""
+        from emulator.dataset.judged import reports_of
+
+        with self._landed(uri) as landed:
+            return Judged(tuple(reports_of(landed)), ())
+
+    @contextmanager
+    def _landed(self, uri: str) -> Iterator[Any]:
+        """The runs of a dataset in a session of Spark, with a line while it works."""
         expect_extra("a dataset")
         from emulator.dataset.failures import spark_errors
-        from emulator.dataset.judged import reports_of
         from emulator.dataset.landed import LandedRuns
         from emulator.dataset.progress import spark_progress
         from emulator.dataset.sessions import describe, open_command_session
@@ -54,9 +71,9 @@ class Judging:
         engine_of(EngineName.SPARK if self.engine is None else self.engine, self.master, self.remote)
         dataset = open_dataset(uri)
         session = open_command_session(self.master, self.remote, rows=dataset.rows)
-        _name_engine(describe(session))
-        with spark_errors(describe(session)), spark_progress(session, f"judging {len(dataset.runs):,} runs"):
-            return Judged(tuple(reports_of(LandedRuns(session, dataset))), ())
+        _name_engine(where := describe(session))
+        with spark_errors(where), spark_progress(session, f"judging {len(dataset.runs):,} runs"):
+            yield LandedRuns(session, dataset)
 
     def _session(self, rows: int) -> Any:
         """A session; None: no engine was named, and there is no Java for Spark."""

@@ -306,7 +306,7 @@ def test_a_campaign_of_which_nothing_was_kept_or_played_says_so(tmp_path):
     found = emulator.traces(empty.path)
 
     kept = 'no trace was kept; play a run again with its command in runs(), or keep = "all"'
-    for read in (found.lag, found.log, found.beliefs, found.frames):
+    for read in (found.lag, found.log, found.beliefs):
         assert one_line(read) == kept
     assert one_line(found.overlaps) == f"{empty.path}: no run has been judged yet"
     assert one_line(lambda: found.estimate("lost")) == "no run has a verdict, so none has a value of lost"
