@@ -98,3 +98,8 @@ def test_gold_in_the_dataset_is_read_in_place_of_a_judgement(spark, run, tmp_pat
     again.explain("holds")
     assert "Python" not in capsys.readouterr().out
     assert again.gold("holds").count() > 0
+
+
+def test_an_address_is_the_name_of_its_node_in_rows_and_in_member_lists(landed):
+    views = landed.beliefs("view").where("size(value.cids) > 0").collect()
+    assert [(row.node, row.source, row.value.cids) for row in views] == [("a", "broker-a", ["a"])]
