@@ -184,7 +184,11 @@ class LandedRuns:
         return consumptions(self.bronze.table(MESSAGES), broadcasting(self.bronze.table(BELIEFS)))
 
     def rates(self, every_s: int = 1) -> DataFrame:
-        """Frames by what they were and what became of them, in each interval of so many seconds."""
+        """Frames by what they were and what became of them, in each interval of so many seconds.
+
+        Returns:
+            run, start_ns, event, src, dst, kind, code, status, frames.
+        """
         counted = rates(self.bronze.table(RPC), self.bronze.table(COUNTS))
         start_ns = (F.floor(F.col("second") / every_s) * every_s * NS_PER_S).alias("start_ns")
         keys = [name for name in counted.columns if name not in ("second", "frames")]

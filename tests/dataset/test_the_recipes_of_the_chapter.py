@@ -5,9 +5,8 @@ import re
 import pytest
 
 from project.recipes import CAMPAIGN, PAGE, execute_campaign, outputs, recipes, with_outputs
-from project.reference import PAGE as REFERENCE
 
-_CAMPAIGN_FILE = REFERENCE.parents[2] / "examples" / "campaigns" / "half_seen_consumer.toml"
+_CAMPAIGN_FILE = PAGE.parents[1] / "examples" / "campaigns" / "half_seen_consumer.toml"
 _HEAD = re.compile(r"^\+[-+]+\+\n(\|.*)\n\+[-+]+\+$", re.MULTILINE)
 
 
