@@ -14,7 +14,7 @@ COVERAGE_LEAST := 90
 # What a caller's environment says about other checkouts must not reach the one that is tested.
 unexport PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE VIRTUAL_ENV
 
-.PHONY: help setup demo lint quick test proofs coverage conformance bench timelines sources special guests fuzz load notebooks session rooms tables reference ledger clean pytest kills fuzz-scenarios many-runs budgets
+.PHONY: help setup demo lint quick test proofs coverage conformance bench timelines sources special guests fuzz load notebooks recipes session rooms tables reference ledger clean pytest kills fuzz-scenarios many-runs budgets
 .DEFAULT_GOAL := help
 
 help: ## print these lines
@@ -85,6 +85,9 @@ load: setup ## fill live clusters with groups, topics, members and unread answer
 
 notebooks: setup ## execute the notebooks, and write their outputs
 	PYTHONPATH=tests $(BIN)/python -m notebooks_run.executing
+
+recipes: setup ## run the recipes of notebooks/ANALYSE_DATA.md, and write their outputs
+	PYTHONPATH=tests $(BIN)/python -m project.recipes
 
 session: setup ## sit at a live console for ten minutes, and keep what the tests play again
 	PYTHONPATH=tests $(BIN)/python -m sessions.play_console_session tests/sessions/recorded

@@ -8,11 +8,11 @@ import atexit
 import functools
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -47,6 +47,19 @@ SILVER = ("processes", "holdings", "queue_holds", "offsets", "consumptions", "ra
 """Names of the silver tables."""
 _ADDRESSES = {BELIEFS.name: "source", PASSES.name: "source", MESSAGES.name: "client_id", ADMIN.name: "client"}
 """Mapping table -> its column with an address of a node."""
+
+
+def _node_of(address: Column) -> Column:
+    """The node of an address or a client id, by the column `names`; an unknown one stays."""
+    ip = F.substring_index(F.substring_index(address, "@", 1), ":", 1)
+    return F.coalesce(F.col("names")[address], F.col("names")[ip], address)
+
+
+_NAMED_VALUES: Mapping[BeliefKind, Callable[[Column], Column]] = {
+    BeliefKind.VIEW: lambda value: value.withField("cids", F.transform(value["cids"], _node_of)),
+    BeliefKind.CONSUMER_IDS: lambda value: F.transform(value, _node_of),
+}
+"""Mapping kind -> its values with names of nodes in place of client ids."""
 
 
 def open_landed(spark: SparkSession, uri: str | Path) -> "LandedRuns":
@@ -116,23 +129,30 @@ class LandedRuns:
         """
         if name not in STORED:
             raise UserError(nearest("table", name, list(STORED)))
-        rows = self._read(name)
         column = _ADDRESSES.get(name)
         if column is None:
-            return rows
-        names = F.broadcast(self.bronze.runs.select("run", "names"))
-        node = F.coalesce(F.col("names")[F.col(column)], F.col(column))
-        return rows.join(names, "run").withColumn(column, node).drop("names")
+            return self._read(name)
+        return self._with_names(self._read(name)).withColumn(column, _node_of(F.col(column))).drop("names")
+
+    def _with_names(self, rows: DataFrame) -> DataFrame:
+        """Rows with the column `names` of their run."""
+        return rows.join(F.broadcast(self.bronze.runs.select("run", "names")), "run")
 
     def beliefs(self, kind: str) -> DataFrame:
         """The beliefs of a kind, with `value` as a typed column in place of JSON.
+
+        The members of `view` and `consumer_ids` are names of nodes; addresses in values of other kinds stay.
 
         Raises:
             UserError: there is no such kind, or its values have no type.
         """
         if kind not in VALUE_TYPES:
             raise UserError(nearest("kind", kind, [one.value for one in VALUE_TYPES]))
-        return typed(self.table(BELIEFS.name), BeliefKind(kind))
+        found = typed(self.table(BELIEFS.name), BeliefKind(kind))
+        named = _NAMED_VALUES.get(BeliefKind(kind))
+        if named is None:
+            return found
+        return self._with_names(found).withColumn("value", named(F.col("value"))).drop("names")
 
     def _read(self, name: str) -> DataFrame:
         schema, files = from_arrow_schema(STORED[name].schema), self.dataset.files(name)
@@ -148,7 +168,7 @@ class LandedRuns:
 
     def holdings(self) -> DataFrame:
         """Which node held which value of a subject, from when to when."""
-        return holdings(changes_of_values(self.table(BELIEFS.name), self.bronze.table(PASSES)), self.processes())
+        return holdings(changes_of_values(self.bronze.table(BELIEFS), self.bronze.table(PASSES)), self.processes())
 
     def queue_holds(self) -> DataFrame:
         """Which consumer owned which queue, from when to when."""
@@ -163,7 +183,11 @@ class LandedRuns:
         return consumptions(self.bronze.table(MESSAGES), broadcasting(self.bronze.table(BELIEFS)))
 
     def rates(self, every_s: int = 1) -> DataFrame:
-        """Frames by what they were and what became of them, in each interval of so many seconds."""
+        """Frames by what they were and what became of them, in each interval of so many seconds.
+
+        Returns:
+            run, start_ns, event, src, dst, kind, code, status, frames.
+        """
         counted = rates(self.bronze.table(RPC), self.bronze.table(COUNTS))
         start_ns = (F.floor(F.col("second") / every_s) * every_s * NS_PER_S).alias("start_ns")
         keys = [name for name in counted.columns if name not in ("second", "frames")]

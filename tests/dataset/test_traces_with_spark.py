@@ -1,5 +1,7 @@
 """`emulator.traces` with Spark: the same findings, and bronze, silver and gold as DataFrames."""
 
+import re
+
 import pandas as pd
 import pytest
 from pyspark.sql import functions as F
@@ -7,10 +9,12 @@ from pyspark.sql import functions as F
 import emulator
 from analysis.trace_rows import HandMadeTrace, write_run
 from emulator.base.errors import UserError
+from emulator.dataset.landed import SILVER
 from emulator.lake.landing import land
 from emulator.pipeline.typed import typed
 from nodes.beliefs import BeliefKind
 from notebook_traces.small_runs import two_consumers, write
+from project.tables import MADE_BY
 
 
 @pytest.fixture(scope="module")
@@ -98,3 +102,14 @@ def test_gold_in_the_dataset_is_read_in_place_of_a_judgement(spark, run, tmp_pat
     again.explain("holds")
     assert "Python" not in capsys.readouterr().out
     assert again.gold("holds").count() > 0
+
+
+def test_an_address_is_the_name_of_its_node_in_rows_and_in_member_lists(landed):
+    views = landed.beliefs("view").where("size(value.cids) > 0").collect()
+    assert [(row.node, row.source, row.value.cids) for row in views] == [("a", "broker-a", ["a"])]
+
+
+@pytest.mark.parametrize("name", SILVER)
+def test_the_reference_names_every_column_of_a_silver_table(landed, name):
+    columns = (MADE_BY[name].__doc__ or "").partition("Returns:")[2]
+    assert [column for column in getattr(landed, name)().columns if not re.search(rf"\b{column}\b", columns)] == []

@@ -14,7 +14,9 @@ from emulator.analysis.oracles.every import ORACLES
 from emulator.analysis.run_measures import MEASURES
 from emulator.analysis.tidy import RUNS, TABLES, schema_of
 from emulator.base.attribute_docs import attribute_docs
+from emulator.dataset.landed import SILVER, LandedRuns
 from emulator.notebook.traces import Traces
+from emulator.pipeline import consumption, holdings, offsets, processes, queue_holds
 from emulator.state.owners import GroupQueue
 from emulator.trace.schema import SCHEMA_VERSION
 from emulator.trace.schema import TABLES as TRACE_TABLES
@@ -50,6 +52,15 @@ OF_RUNS = {
     "broken": "Invariants that it broke: `V1`, `V4`, ...",
     "agreed_ns": "First instant at which all views and owners agreed; none: they never did.",
 }
+MADE_BY = {
+    "processes": processes.processes,
+    "holdings": holdings.holdings,
+    "queue_holds": queue_holds.queue_holds,
+    "offsets": offsets.offsets,
+    "consumptions": consumption.consumptions,
+    "rates": LandedRuns.rates,
+}
+"""Mapping silver table -> the function that makes it, whose docstring has its columns."""
 _TYPES = {pa.int64(): "integer", pa.string(): "text", pa.bool_(): "true or false", pa.float64(): "number"}
 
 
@@ -59,7 +70,7 @@ class UndocumentedColumnError(Exception):
 
 def page() -> str:
     """The whole page."""
-    return "\n".join([*_head(), *_frames(), *_findings(), *_beliefs(), *_trace()]) + "\n"
+    return "\n".join([*_head(), *_frames(), *_dataframes(), *_silver(), *_findings(), *_beliefs(), *_trace()]) + "\n"
 
 
 def _head() -> Iterator[str]:
@@ -69,6 +80,8 @@ def _head() -> Iterator[str]:
     yield "(`_ns`), durations also seconds (`_s`). Nodes have names in place of addresses and client ids."
     yield ""
     yield "- [Frames of `emulator.traces`](#frames-of-emulatortraces): what to call"
+    yield "- [DataFrames of `emulator.traces`](#dataframes-of-emulatortraces): the same in Spark"
+    yield "- [Silver](#silver): intervals and what follows from rows, in Spark"
     yield "- [Findings](#findings): what the oracles found, for one run or many"
     yield "- [Beliefs](#beliefs): the JSON of each kind"
     yield "- [The trace](#the-trace): the rows themselves"
@@ -86,9 +99,24 @@ def _frames() -> Iterator[str]:
     yield 'many = emulator.traces("campaigns/silent-member")  # a campaign'
     yield "```"
     yield ""
+    yield from _calls(Traces)
+
+
+def _dataframes() -> Iterator[str]:
+    yield from ("", "## DataFrames of `emulator.traces`", "")
+    yield "With a session of Spark; [I analyse data](ANALYSE_DATA.md) has recipes. Findings are called *gold* there."
+    yield ""
+    yield "```python"
+    yield 'landed = emulator.traces(spark, "datasets/half-seen")  # a dataset; or runs, a folder of runs, a campaign'
+    yield "```"
+    yield ""
+    yield from _calls(LandedRuns)
+
+
+def _calls(of: type[Any]) -> Iterator[str]:
     yield "| call | gives |"
     yield "|---|---|"
-    for name, method in inspect.getmembers(Traces, inspect.isfunction):
+    for name, method in inspect.getmembers(of, inspect.isfunction):
         if not name.startswith("_"):
             yield f"| `{name}({_arguments(method)})` | {_cell(_before_sections(inspect.getdoc(method) or ''))} |"
 
@@ -104,6 +132,18 @@ def _before_sections(doc: str) -> str:
     for section in ("Args:", "Returns:", "Raises:"):
         doc = doc.partition(f"\n\n{section}")[0]
     return doc
+
+
+# --- silver -------------------------------------------------------------------------------
+
+
+def _silver() -> Iterator[str]:
+    yield from ("", "## Silver", "")
+    yield "`landed.NAME()`, and `PREFIX_NAME` after `landed.register(PREFIX)`. The first columns are the key."
+    for name in SILVER:
+        doc = inspect.getdoc(MADE_BY[name]) or ""
+        columns = doc.partition("Returns:")[2]
+        yield from ("", f"### Silver {name}", "", _cell(_before_sections(doc)), "", f"Columns: {_cell(columns)}")
 
 
 # --- findings -----------------------------------------------------------------------------

@@ -1,8 +1,10 @@
 """The reference of tables is generated from the code as it is, and says what every column means."""
 
 import re
+from inspect import isfunction
 
 from emulator.analysis.tidy import RUNS, TABLES, schema_of
+from emulator.dataset.landed import LandedRuns
 from emulator.notebook.traces import Traces
 from emulator.trace.schema import TABLES as TRACE_TABLES
 from nodes.beliefs import BeliefKind
@@ -34,7 +36,11 @@ def test_every_kind_of_belief_says_who_holds_it_its_subject_and_its_value():
 def test_every_frame_is_listed():
     listed = re.findall(r"^\| `(\w+)\(", page(), re.MULTILINE)
 
-    assert listed == sorted(name for name in vars(Traces) if not name.startswith("_"))
+    assert listed == [*_methods(Traces), *_methods(LandedRuns)]
+
+
+def _methods(of):
+    return sorted(name for name, member in vars(of).items() if isfunction(member) and not name.startswith("_"))
 
 
 def test_rows_of_tables_have_as_many_cells_as_their_heads():
