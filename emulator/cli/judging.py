@@ -53,7 +53,7 @@ class Judging:
 
         engine_of(EngineName.SPARK if self.engine is None else self.engine, self.master, self.remote)
         dataset = open_dataset(uri)
-        session = open_command_session(self.master, self.remote, rows=dataset.rows)
+        session = open_command_session(self.master, self.remote, rows=dataset.rows, uri=dataset.uri)
         _name_engine(describe(session))
         with spark_errors(describe(session)), spark_progress(session, f"judging {len(dataset.runs):,} runs"):
             return Judged(tuple(reports_of(LandedRuns(session, dataset))), ())
