@@ -70,7 +70,7 @@ class Judging:
 
         engine_of(EngineName.SPARK if self.engine is None else self.engine, self.master, self.remote)
         dataset = open_dataset(uri)
-        session = open_command_session(self.master, self.remote, rows=dataset.rows)
+        session = open_command_session(self.master, self.remote, rows=dataset.rows, uri=dataset.uri)
         _name_engine(where := describe(session))
         with spark_errors(where), spark_progress(session, f"judging {len(dataset.runs):,} runs"):
             yield LandedRuns(session, dataset)

@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -13,6 +14,13 @@ from emulator.dataset.archive import make_archive_later
 from emulator.dataset.connect import address, connect_session, is_connect
 from emulator.dataset.failures import spark_errors
 from emulator.dataset.masters import MasterError, settings_of
+from emulator.dataset.object_store import (
+    is_in_object_store,
+    jars_are_fetched,
+    start_settings,
+    store_settings,
+    store_variables,
+)
 from emulator.dataset.server import Server, find_server
 from emulator.dataset.settings import query_settings
 from emulator.dataset.spark import end_on_interrupt, running_session, silent_java, spark_session
@@ -55,6 +63,7 @@ def open_session(
     remote: str | None = None,
     *,
     rows: int,
+    uri: str | Path | None = None,
     ui: bool = False,
     note: Note = print_note,
 ) -> SparkSession:
@@ -64,6 +73,7 @@ def open_session(
         master: Spark's master URL.
         remote: URL of a Connect server, `sc://HOST:PORT`.
         rows: about how many there are to read; small data need other settings than large ones.
+        uri: of the dataset to read; one in an object store needs further jars and settings.
         ui: whether Spark's UI is started; its URL is noted.
         note: called with lines for the user.
 
@@ -71,17 +81,23 @@ def open_session(
         MasterError: a URL is none, or no Spark answers there.
         JavaNotFoundError: there is no Java for Spark.
         NoConnectError: Connect cannot be used here.
+        NoJarsError: the jars for an object store could not be fetched.
         NoRoomError: there is no room for Spark's scratch files.
         WorkersError: a cluster gives no workers, or they lack this package.
         SparkError: Spark does not start.
     """
+    in_store = is_in_object_store(uri)
     where = find_where(master, remote, note)
+    if in_store and where.origin is Origin.SERVER:
+        note("the warm server is not used: it has no jars for s3a:")
+        where = where_to_run(None, None, {})
     wants_ui = ui or os.environ.get(UI, "0") not in ("", "0")
     with spark_errors(where.words):
         if where.remote is not None:
-            session = connect_session(where.remote, query_settings(rows))
+            of_store = store_settings(with_keys=False) if in_store else {}
+            session = connect_session(where.remote, {**query_settings(rows), **of_store})
         else:
-            session = _classic(str(where.master), rows, ui=wants_ui)
+            session = _classic(str(where.master), rows, in_store=in_store, ui=wants_ui)
         if not where.is_local:
             expect_same_package(session, where.words)
     if wants_ui:
@@ -89,11 +105,11 @@ def open_session(
     return session
 
 
-def _classic(master: str, rows: int, *, ui: bool) -> SparkSession:
-    settings = {**settings_of(master), "spark.ui.enabled": str(ui).lower()}
+def _classic(master: str, rows: int, *, in_store: bool, ui: bool) -> SparkSession:
+    settings = {**settings_of(master), "spark.ui.enabled": str(ui).lower(), **(start_settings() if in_store else {})}
     session = running_session()
     if session is None:
-        with silent_java():
+        with silent_java(), jars_are_fetched() if in_store else nullcontext():
             session = spark_session(master, settings=settings, rows=rows)
     running = session.sparkContext.master
     if running != master:
@@ -101,19 +117,27 @@ def _classic(master: str, rows: int, *, ui: bool) -> SparkSession:
     expect_workers(session, master, WORKERS_S)
     # One of its own: the settings of an earlier one, for other data, must not stay.
     fitting = session.newSession()
-    for key, value in query_settings(rows).items():
+    of_store = store_settings(with_keys=True) if in_store else {}
+    for key, value in {**query_settings(rows), **of_store}.items():
         fitting.conf.set(key, value)
+    if in_store:
+        fitting.sparkContext.environment.update(store_variables())
     return fitting
 
 
 def open_command_session(
-    master: str | None = None, remote: str | None = None, *, rows: int, ui: bool = False
+    master: str | None = None,
+    remote: str | None = None,
+    *,
+    rows: int,
+    uri: str | Path | None = None,
+    ui: bool = False,
 ) -> SparkSession:
     """As `open_session`, for a command: Ctrl-C ends it together with its JVM, and later commands start faster."""
     end_on_interrupt()
     # On the main thread Spark would install its own handler, which cancels jobs and prints errors.
     with ThreadPoolExecutor(1) as starter:
-        session = starter.submit(lambda: open_session(master, remote, rows=rows, ui=ui)).result()
+        session = starter.submit(lambda: open_session(master, remote, rows=rows, uri=uri, ui=ui)).result()
     if not is_connect(session):
         atexit.register(make_archive_later, Path(os.environ["JAVA_HOME"]))
     return session
