@@ -1,8 +1,9 @@
-"""Where `emulator.traces` takes its frames from: runs that are judged now, or a campaign that has judged them."""
+"""Where `emulator.traces` takes its frames from: runs that are judged now, a campaign that has done so, a dataset."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import pandas as pd
 
@@ -14,6 +15,13 @@ from emulator.notebook.raw_frames import TracesError
 from emulator.trace.index import INDEX
 from emulator.trace.segments import FOLDER
 from nodes.fields import shown
+
+if TYPE_CHECKING:
+    from emulator.dataset.landed import LandedRuns
+
+
+_ORDER = ("run", "start_ns", "end_ns", "group", "topic", "broker_name", "queue_id", "node")
+"""By what the rows of a dataset are sorted, which come in no order."""
 
 
 class Source(Protocol):
@@ -106,7 +114,6 @@ class OfCampaign:
         self._dataset = dataset
 
     def runs(self) -> pd.DataFrame:
-        """One row per run."""
         """What became of each case, with the measures of those that ended."""
         outcomes = self._dataset.outcomes().to_pandas()
         if RUNS not in self._dataset.tables():
@@ -125,3 +132,35 @@ class OfCampaign:
         """As of `Source`."""
         rows = self._dataset.outcomes().to_pylist()
         return {(row["run"], row["variant"], row["seed"]): Path(row["trace"]) for row in rows if row["trace"]}
+
+
+class OfLanded:
+    """Runs of a dataset, which Spark judges now, or which have been judged into its gold."""
+
+    def __init__(self, landed: "LandedRuns") -> None:
+        self._landed = landed
+
+    def runs(self) -> pd.DataFrame:
+        """One row per run; the variant of a run that belongs to no campaign is the name of its scenario."""
+        found: pd.DataFrame = self._landed.runs().toPandas()
+        variant = found.pop("variant").where(lambda names: names != "", found["scenario"])
+        found.insert(1, "variant", variant)
+        return found
+
+    def findings(self, name: str) -> pd.DataFrame:
+        """The findings of one kind of all runs."""
+        if name == RUNS:
+            return self.runs()
+        found: pd.DataFrame = self._landed.gold(name).toPandas()
+        found.insert(1, "variant", found["run"].map(self._variants))
+        order = [column for column in _ORDER if column in found.columns]
+        return found.sort_values(order, kind="stable", ignore_index=True)
+
+    def kept(self) -> Mapping[tuple[str, str, int], Path]:
+        """As of `Source`; a dataset has no run directories."""
+        return {}
+
+    @cached_property
+    def _variants(self) -> Mapping[str, str]:
+        heads = self._landed.dataset.table(RUNS).select(["run", "variant", "scenario"]).to_pylist()
+        return {row["run"]: row["variant"] or row["scenario"] for row in heads}

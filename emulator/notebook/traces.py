@@ -27,12 +27,13 @@ from emulator.campaign.directory import HEAD
 from emulator.campaign.landing import sources_of_campaign
 from emulator.campaign.played import Outcome
 from emulator.dataset.engine import EngineName
+from emulator.lake.snapshot import SNAPSHOT, open_dataset
 from emulator.lake.sources import RunSource
 from emulator.notebook import raw_frames
 from emulator.notebook.html import VerbOutput
 from emulator.notebook.raw_frames import TracesError
 from emulator.notebook.sharing import per_phase, shared
-from emulator.notebook.sources import OfCampaign, OfRuns, Source, place_of, run_directories
+from emulator.notebook.sources import OfCampaign, OfLanded, OfRuns, Source, place_of, run_directories
 from emulator.statistics import Comparison, StatisticsError, compare, estimate, survival, table, with_durations
 from emulator.statistics.frames import expect_columns
 from emulator.trace.run_directory import RunDirectory, open_run
@@ -55,12 +56,11 @@ def traces(spark: "Session", /, *paths: Path | str) -> "LandedRuns": ...
 def traces(*paths: Any, engine: EngineName | str = EngineName.LOCAL) -> "Traces | LandedRuns":
     """Open runs, a campaign or a dataset.
 
-    With a session of Spark as first argument, all tables are Spark's DataFrames; without one they are frames of pandas,
-    and a dataset cannot be opened.
+    With a session of Spark as first argument, all tables are Spark's DataFrames; without one they are frames of pandas.
 
     Args:
-        paths: one campaign; or run directories, or folders of them, whose variant is the name of their scenario; or,
-            behind a session, one dataset: a path or a URI.
+        paths: one campaign; one dataset, a path or a URI; or run directories, or folders of them, whose variant is the
+            name of their scenario.
         engine: what judges runs: `local`, or `spark` for very many; a campaign has been judged already.
 
     Raises:
@@ -70,6 +70,8 @@ def traces(*paths: Any, engine: EngineName | str = EngineName.LOCAL) -> "Traces 
     """
     if paths and hasattr(paths[0], "readStream"):
         return _landed(paths[0], paths[1:])
+    if len(paths) == 1 and _is_dataset(paths[0]):
+        return Traces(OfLanded(_opened(paths[0])))
     places = [place_of(path) for path in paths]
     if engine not in list(EngineName):
         raise TracesError(nearest("engine", str(engine), [name.value for name in EngineName]))
@@ -84,9 +86,8 @@ def traces(*paths: Any, engine: EngineName | str = EngineName.LOCAL) -> "Traces 
 def _landed(spark: "Session", paths: Sequence[Path | str]) -> "LandedRuns":
     """The tables of a dataset; runs and campaigns are landed first, for as long as this process runs."""
     from emulator.dataset.landed import land_for_now, open_landed  # noqa: PLC0415 - Spark takes seconds to import
-    from emulator.lake.snapshot import SNAPSHOT  # noqa: PLC0415 - as above
 
-    if len(paths) == 1 and ("://" in str(paths[0]) or (Path(paths[0]) / SNAPSHOT).is_file()):
+    if len(paths) == 1 and _is_dataset(paths[0]):
         return open_landed(spark, paths[0])
     sources: list[Path | RunSource] = []
     for place in map(place_of, paths):
@@ -96,6 +97,21 @@ def _landed(spark: "Session", paths: Sequence[Path | str]) -> "LandedRuns":
     if landed is None:
         raise TracesError("expected a run that can be read, a folder of runs, a campaign or a dataset")
     return landed
+
+
+def _is_dataset(path: object) -> bool:
+    if not isinstance(path, str | Path):
+        return False
+    return "://" in str(path) or (Path(path) / SNAPSHOT).is_file()
+
+
+def _opened(uri: Path | str) -> "LandedRuns":
+    """A dataset in a session where the environment, the warm server or this process has one."""
+    from emulator.dataset.landed import open_landed  # noqa: PLC0415 - Spark takes seconds to import
+    from emulator.dataset.sessions import open_session  # noqa: PLC0415 - as above
+
+    dataset = open_dataset(uri)
+    return open_landed(open_session(rows=dataset.rows, uri=dataset.uri), uri)
 
 
 class Traces:

@@ -41,6 +41,15 @@ def test_spark_judges_as_this_process_does(spark, run):
         pd.testing.assert_frame_equal(by_spark.findings(name), here.findings(name))
 
 
+def test_a_dataset_gives_frames_of_pandas_as_run_directories_do(spark, run, dataset):
+    of_dataset, of_runs = emulator.traces(dataset), emulator.traces(run)
+
+    for name in of_runs.tables():
+        expected, found = of_runs.findings(name), of_dataset.findings(name)
+        rows = [sorted(map(repr, frame[expected.columns].to_dict("records"))) for frame in (expected, found)]
+        assert rows[0] == rows[1], name
+
+
 def test_runs_are_landed_for_as_long_as_the_process_lasts(spark, run):
     landed = emulator.traces(spark, run)
 
